@@ -17,7 +17,7 @@ export interface ChatCall extends AnswerTerms {
 	readonly tries: number;
 }
 
-/** The way to the models of an account. */
+/** Access to the models of an account. */
 export interface ChatConnection extends AnswerConnection {
 	/** Without a trailing slash. */
 	readonly baseUrl: string;

@@ -7,7 +7,7 @@ import { explainCall, quote, type CallAdvice, type CallFacts } from '../shared/p
 /** An error that the service reports in the body, under any HTTP status. */
 export interface ServiceError {
 	readonly text: string;
-	/** The HTTP status that it stands for, if it names one. */
+	/** The HTTP status that it corresponds to, if it says so. */
 	readonly status: number | undefined;
 }
 
@@ -17,8 +17,8 @@ export interface ServiceError {
  */
 export function errorIn(json: Json): ServiceError | undefined {
 	if (!isJsonObject(json)) return undefined;
-	const told = errorOf(json);
-	if (told) return told;
+	const error = errorOf(json);
+	if (error) return error;
 	if (json.object === 'error' || json.type === 'error')
 		return { text: messageIn(json), status: statusIn(json) };
 	const hasAnswer = 'choices' in json || (isJsonObject(json.data) && 'choices' in json.data);
@@ -53,7 +53,7 @@ function messageIn(error: JsonObject): string {
 	return 'an error without a message';
 }
 
-/** Words that servers use instead of a status number. */
+/** Words that some servers use instead of a status number. */
 const STATUS_WORDS: readonly (readonly [RegExp, number])[] = [
 	[/rate.?limit|too.?many/i, 429],
 	[/overload|unavailable|capacity/i, 503],
@@ -70,7 +70,7 @@ function statusIn(error: JsonObject): number | undefined {
 	return STATUS_WORDS.find(([pattern]) => pattern.test(words))?.[1];
 }
 
-/** What OpenAI-compatible servers say, under HTTP 429, when an account is out of credit: no waiting helps. */
+/** Codes of OpenAI-compatible servers, with HTTP 429, for an account that is out of credit: waiting does not help. */
 const OUT_OF_CREDIT: ReadonlySet<Json | undefined> = new Set([
 	'insufficient_quota',
 	'billing_hard_limit_reached',
@@ -83,14 +83,14 @@ export function isOutOfCredit(body: Json | undefined): boolean {
 
 /**
  * The outcome of an error that came instead of an answer.
- * @param httpStatus of the response, used if the error names none
+ * @param httpStatus of the response, used if the error has no status
  */
 export function outcomeOfError({ text, status }: ServiceError, httpStatus: number): FailedOutcome {
 	if (status === 429) return { kind: 'busy', retryAfter: undefined, text };
 	if (status !== undefined && (status === 408 || status >= 500)) {
 		return { kind: 'unclear', status, text, inItsForm: true };
 	}
-	// With a code, a missing model is not mistaken for a wrong address.
+	// The code keeps a missing model from being mistaken for a wrong address.
 	return { kind: 'refused', status: status ?? httpStatus, code: status ?? null, text };
 }
 
@@ -101,7 +101,7 @@ const OF_QUESTION: CallAdvice = {
 		"Compare the model's ID, the messages and the options of this node, and the Base URL in the credential, with what the platform says.",
 };
 
-/** The sentences of the chat interface; those about key and address are shared with other interfaces. */
+/** The chat interface's own messages; those about key and address are shared with other interfaces. */
 export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 	const isOfQuestion =
 		outcome.kind === 'refused' &&
@@ -114,14 +114,15 @@ export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 		kind: 'refused',
 		message: `The platform refused the question: ${said}`,
 		advice: adviceFor(outcome.status, said, facts.baseUrl),
-		// An error in an HTTP 200 response that names no status has none.
+		// An error in an HTTP 200 response may have no status.
 		details: outcome.status >= 400 ? { httpStatus: outcome.status } : {},
 	};
 }
 
 function adviceFor(status: number, said: string, baseUrl: string): string {
-	if (status === 429) return 'Check the credit and the limits of the account, or use a key of another one.';
-	// First, because the property may have any name.
+	if (status === 429)
+		return 'Check the credit and the limits of the account, or use a key of another account.';
+	// Before the others, because the property may have any name, such as "thinking".
 	if (/additionalProperties|\brequired\W+is required/i.test(said)) {
 		return 'Name every property under "required" and set "additionalProperties": false in each object of "JSON Schema". Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.';
 	}

@@ -4,12 +4,12 @@ import { budgetSpent, countTokens, unreportedTokens } from '../shared/run/budget
 const OPTION = 'Token Budget';
 
 /**
- * Keeps a run within a number of tokens, as the platform counts them. They are known when an answer has ended, so the
- * answers under way by then may go beyond it.
+ * Limits the tokens that a run uses, as the platform counts them. They are known only once an answer has ended, so
+ * answers in progress may exceed the limit.
  */
 export class TokenBudget {
 	private used = 0;
-	/** Answers that may be billed and told no counts. */
+	/** Answers that may be billed, but came without counts. */
 	private unreported = 0;
 
 	/** @param most 0 = no limit */
@@ -32,7 +32,7 @@ export class TokenBudget {
 		if (hasBegun || kind === 'timedOut') this.count(details?.usage);
 	}
 
-	/** Why nothing more must be asked; asked right before it is. */
+	/** Why nothing more may be asked, if so. Call it right before each question. */
 	refusal(): Failure | undefined {
 		const { most, used } = this;
 		if (!this.isSet || used < most) return undefined;
@@ -44,10 +44,10 @@ export class TokenBudget {
 		};
 	}
 
-	/** What an operator should know of answers that could not be counted; empty if there is nothing. */
+	/** A hint about answers that could not be counted; empty if there are none. */
 	get hint(): string {
 		const remedy =
-			'Leave the option "Include Usage" on, or limit the number of items if the platform tells no token counts.';
+			'Leave the option "Include Usage" on, or limit the number of items if the platform reports no token counts.';
 		return unreportedTokens(this.isSet ? this.unreported : 0, 'answer(s)', OPTION, remedy);
 	}
 }

@@ -23,12 +23,12 @@ import { MODEL_OPTIONS, modelSettings } from './model.settings';
 import { makeAnswersReadable } from './readableAnswers';
 
 /**
- * What an agent does not get. n8n's SDK could take a model of our own instead of its OpenAI client; that path drops
- * reasoning from streams altogether, and joins parallel tool calls of a stream into one.
+ * Says what an agent does not get. n8n's SDK also accepts a custom model instead of its OpenAI client, but that path
+ * drops all reasoning from streams and joins parallel tool calls of a stream into one.
  */
 const reasoningKeptNotice: INodeProperties = {
 	displayName:
-		'An agent gets the answer. n8n passes on reasoning that comes as <code>reasoning_content</code> and drops it from other fields. Reasoning that a model writes into its answer, between <code>&lt;think&gt;</code> tags, stays there; the option <i>Separate Reasoning</i> prevents that for models that take it. The Chat Completion node keeps reasoning in every form.',
+		'An agent gets the answer. n8n passes on reasoning that comes as <code>reasoning_content</code> and drops it from other fields. Reasoning that a model writes into its answer, between <code>&lt;think&gt;</code> tags, stays there; the option <i>Separate Reasoning</i> prevents that for models that support it. The Chat Completion node keeps reasoning in every form.',
 	name: 'reasoningKeptNotice',
 	type: 'notice',
 	default: '',
@@ -67,35 +67,33 @@ export class LmChatFlowPlatform implements INodeType {
 
 	methods = { listSearch: { searchModels }, credentialTest: { testPlatformKey } };
 
-	/** Supplies the model to the agent or chain that this node is connected to. */
 	async supplyData(this: ISupplyDataFunctions, itemIndex: number): Promise<SupplyData> {
 		const given: IDataObject = this.getNodeParameter('options', itemIndex, {});
 		const wish = readWish(
 			(name, fallback) => this.getNodeParameter(name, itemIndex, fallback),
 			given.reasoningSplit === true,
 		);
-		const settings = modelSettings(wish, given);
-		if (!settings.ok) throw toNodeError(this.getNode(), settings.failure, itemIndex);
-		const fields = await readCredential(this, 'flowPlatformApi', itemIndex);
-		if (!fields.ok) throw toNodeError(this.getNode(), fields.failure, itemIndex);
-		const account = readPlatformAccount(fields.value);
-		if (!account.ok) throw toNodeError(this.getNode(), account.failure, itemIndex);
-		const sdk = await loadSdk();
-		if (!sdk.ok) throw toNodeError(this.getNode(), sdk.failure, itemIndex);
-		const { baseUrl, apiKey } = account.value;
-		const supplied = sdk.value.supplyModel(this, {
+		const valueOf = <T>(result: Result<T>): T => {
+			if (!result.ok) throw toNodeError(this.getNode(), result.failure, itemIndex);
+			return result.value;
+		};
+		const settings = valueOf(modelSettings(wish, given));
+		const fields = valueOf(await readCredential(this, 'flowPlatformApi', itemIndex));
+		const { baseUrl, apiKey } = valueOf(readPlatformAccount(fields));
+		const sdk = valueOf(await loadSdk());
+		const supplied = sdk.supplyModel(this, {
 			type: 'openai',
 			baseUrl: `${baseUrl}${CHAT_BASE}`,
 			apiKey,
 			useResponsesApi: false,
-			...settings.value,
+			...settings,
 		});
 		makeAnswersReadable(supplied.response);
 		return supplied;
 	}
 }
 
-/** Only when a model is asked for, so that the other nodes load on an n8n that has no SDK for AI nodes. */
+/** Imported only when a model is needed, so that the other nodes load in an n8n without an SDK for AI nodes. */
 async function loadSdk(): Promise<Result<typeof AiNodeSdk>> {
 	try {
 		return ok(await import('@n8n/ai-node-sdk'));

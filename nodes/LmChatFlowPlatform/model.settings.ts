@@ -3,6 +3,7 @@ import { ok } from '../shared/errors/failure';
 import { defineOptions, readNumbers } from '../shared/form/options';
 import { reasoningFields, type ReasoningWish } from '../shared/chat/reasoning';
 import { samplingOptions } from '../shared/chat/samplingForm';
+import { definedFields } from '../shared/text/json';
 
 const MS_PER_SECOND = 1_000;
 
@@ -35,14 +36,14 @@ export const MODEL_OPTIONS = defineOptions({
 		maxTokens:
 			'Maximum number of tokens in an answer, thinking included. Not sent unless this option is added.',
 		separateReasoning:
-			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models take it.',
+			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models support it.',
 	}),
 });
 
-/** Fields that the agent decides. */
+/** Fields that this node or the agent sets. */
 const RESERVED: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice']);
 
-/** The settings of the model except its address, or which value of the form is wrong. */
+/** The settings of the model except its address, or what is wrong in the form. */
 export function modelSettings(wish: ReasoningWish, options: Readonly<Record<string, unknown>>) {
 	const reasoning = reasoningFields(wish);
 	if (!reasoning.ok) return reasoning;
@@ -53,17 +54,16 @@ export function modelSettings(wish: ReasoningWish, options: Readonly<Record<stri
 	);
 	if (!extra.ok) return extra;
 	const { number, entered } = numbers.value;
-	const sampling = {
-		temperature: entered('temperature'),
-		topP: entered('topP'),
-		maxTokens: entered('maxTokens') === undefined ? undefined : Math.floor(number('maxTokens')),
-		frequencyPenalty: entered('frequencyPenalty'),
-		presencePenalty: entered('presencePenalty'),
-	};
 	return ok({
 		model: wish.model,
 		additionalParams: { ...reasoning.value, ...extra.value },
-		...Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined)),
+		...definedFields({
+			temperature: entered('temperature'),
+			topP: entered('topP'),
+			maxTokens: entered('maxTokens') === undefined ? undefined : Math.floor(number('maxTokens')),
+			frequencyPenalty: entered('frequencyPenalty'),
+			presencePenalty: entered('presencePenalty'),
+		}),
 		maxRetries: Math.floor(number('maxRetries')),
 		timeout: number('timeoutSeconds') * MS_PER_SECOND,
 		streamUsage: options.includeUsage !== false,

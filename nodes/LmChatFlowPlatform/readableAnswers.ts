@@ -11,8 +11,8 @@ import {
 type Fetch = typeof fetch;
 
 /**
- * Has n8n's OpenAI client read answers that it would otherwise drop parts of. The client offers no way in but the
- * `fetch` of its settings: those of the model itself, and those from which it makes a copy for tools.
+ * Makes n8n's OpenAI client read parts of answers that it would otherwise drop. The only way in is the `fetch` of its
+ * settings: those of the model itself, and those of the copy that it makes for tools.
  */
 export function makeAnswersReadable(model: unknown, send: Fetch = fetch): void {
 	const settings = [
@@ -48,7 +48,7 @@ export function readableFetch(send: Fetch): Fetch {
 function readableLines(): TransformStream<Uint8Array, Uint8Array> {
 	const decoder = new TextDecoder();
 	const encoder = new TextEncoder();
-	/** The beginning of a line whose end has not come. */
+	/** The beginning of a line that has not ended yet. */
 	let open = '';
 	return new TransformStream({
 		transform: (bytes, controller) => {
@@ -66,17 +66,17 @@ function readableLines(): TransformStream<Uint8Array, Uint8Array> {
 	});
 }
 
-/** A line of a stream; all but data and errors stay as they are. */
+/** Changes the lines of a stream that hold data or errors. */
 function readableLine(line: string): string {
 	const [, field, value = ''] = /^(data|error):(.*)$/s.exec(line) ?? [];
 	if (field === undefined) return line;
 	if (field === 'data') return `data:${readableJson(value)}`;
 	const error = parseRounded(value) ?? value.trim();
-	// Blank lines, because what came before may not have ended, and nothing need come after.
+	// With blank lines, because the previous event may not have ended, and this may be the last one.
 	return `\ndata: ${jsonText({ error })}\n`;
 }
 
-/** JSON text with readable messages; text that is none, or needs no change, as it is. */
+/** JSON text with readable messages; other text is returned unchanged. */
 function readableJson(text: string): string {
 	const answer = parseRounded(text);
 	if (!isJsonObject(answer)) return text;

@@ -4,7 +4,7 @@ import { redactJson, type Redact } from '../../shared/text/redact';
 import { parseAnswer, type AnswerFormat } from '../json/schema';
 import type { ChatAnswer } from '../answer/answerBuilder';
 
-/** Finish reasons of answers that are cut off. */
+/** Finish reasons of cut-off answers. */
 const CUTTING_REASONS: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
 
 /** How an answer leaves the node. */
@@ -14,9 +14,9 @@ export interface ChatAnswerForm {
 	readonly onInvalidJson: 'fail' | 'returnText';
 	/** If off, the output also has the answer in the interface's own shape. */
 	readonly simplify: boolean;
-	/** Whether a chat shows the text: it reads `output`. */
+	/** Whether a chat shows the text, which it reads from `output`. */
 	readonly forChat: boolean;
-	/** An AI agent reads text: the answer and nothing else. */
+	/** Whether an AI agent reads it: it gets the answer and nothing else. */
 	readonly asTool: boolean;
 }
 
@@ -69,14 +69,14 @@ function readContent(
 ): Result<Json, string> {
 	// A model that calls tools answers only after it has their results.
 	const isCallOnly = toolCalls.length > 0 && text.trim() === '';
-	if (format.kind === 'text' || isCallOnly) return { ok: true, value: text };
+	if (format.kind === 'text' || isCallOnly) return ok(text);
 	const parsed = parseAnswer(text, format, CUTTING_REASONS.has(finishReason));
 	// Once more, because a key may have been written with JSON escapes, which are gone now.
-	return parsed.ok ? { ok: true, value: redactJson(parsed.value, redact.known) } : parsed;
+	return parsed.ok ? ok(redactJson(parsed.value, redact.known)) : parsed;
 }
 
-/** What an operator should know about an incomplete or empty answer; empty if all is well. */
-export function whatIsOdd(answer: ChatAnswer): string {
+/** What an operator should know about an incomplete or empty answer; empty if there is nothing. */
+function whatIsOdd(answer: ChatAnswer): string {
 	const said = answer.laterError ? `After it, the platform said: ${sentence(answer.laterError)}` : '';
 	return [oddEnd(answer), said].filter(Boolean).join(' ');
 }

@@ -2,7 +2,6 @@ import type { INodeProperties } from 'n8n-workflow';
 
 import { defineRequestOptions } from '../../shared/form/options';
 
-/** What an assistant row shows beside its text. */
 export const toolCallsField: INodeProperties = {
 	displayName: 'Tool Calls',
 	name: 'toolCalls',
@@ -11,10 +10,9 @@ export const toolCallsField: INodeProperties = {
 	placeholder: "e.g. {{ $('Ask').item.json.toolCalls }}",
 	displayOptions: { show: { role: ['assistant'] } },
 	description:
-		'The tools that the model called in this message: the field toolCalls of an earlier answer. Leave empty for a message of text.',
+		'The tools that the model called in this message: the field toolCalls of an earlier answer. Leave empty for a text message.',
 };
 
-/** What a tool row shows before its text. */
 export const callIdField: INodeProperties = {
 	displayName: 'Call ID',
 	name: 'toolCallId',
@@ -23,10 +21,9 @@ export const callIdField: INodeProperties = {
 	placeholder: 'e.g. call_8f1c',
 	displayOptions: { show: { role: ['tool'] } },
 	description:
-		'The ID of the tool call that the content answers. For a list of IDs, enter a list of as many results, such as the Aggregate node returns.',
+		'The ID of the tool call that the content answers. For a list of IDs, enter a list of results of the same length, such as the Aggregate node returns.',
 };
 
-/** The tools that the model may call. */
 export const toolsField: INodeProperties = {
 	displayName: 'Tools',
 	name: 'tools',
@@ -46,7 +43,7 @@ export const toolsField: INodeProperties = {
 					required: true,
 					default: '',
 					placeholder: 'e.g. get_order',
-					description: 'What the model calls the tool by: letters, digits and underscores',
+					description: 'The name by which the model calls the tool: letters, digits and underscores',
 				},
 				{
 					displayName: 'Description',
@@ -63,8 +60,7 @@ export const toolsField: INodeProperties = {
 					type: 'json',
 					typeOptions: { rows: 5 },
 					default: '{\n  "type": "object",\n  "properties": {},\n  "required": []\n}',
-					description:
-						'What the model must give the tool, e.g. under "properties": "order_id": { "type": "string" }',
+					description: 'The arguments of the tool, e.g. under "properties": "order_id": { "type": "string" }',
 				},
 			],
 		},
@@ -73,7 +69,7 @@ export const toolsField: INodeProperties = {
 		'Tools that the model may call. It only asks: the calls are in toolCalls of the output, and the workflow does the work.',
 };
 
-/** Whether the model may or must call a tool: options, because most tools need neither. */
+/** Among the options, because most tools need neither. */
 export const toolChoiceOptions = defineRequestOptions({
 	toolChoice: {
 		displayName: 'Tool Choice',

@@ -101,7 +101,7 @@ const messageRows: INodeProperties = {
 					default: '',
 					placeholder: 'e.g. Write a title for this product: {{ $json.name }}',
 					description:
-						'The text of the message. A message with neither text nor image is left out; an expression that gives nothing fails the item.',
+						'The text of the message. A message with neither text nor image is left out; an expression that returns nothing fails the item.',
 				},
 				toolCallsField,
 				{ ...imageFields, displayOptions: { hide: { role: ['tool'] } } },
@@ -191,7 +191,7 @@ const answerFields: readonly INodeProperties[] = [
 				description: 'The text is passed on, with the reason in parseError',
 			},
 		],
-		description: 'What to do with an answer that is not the JSON that was asked for',
+		description: 'What to do with an answer that is not the requested JSON',
 	},
 	simplifyField,
 ];

@@ -3,6 +3,7 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { megabytes, readBinaryField } from '../../shared/files/inputFile';
 import { excerpt, jsonText, member, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
+import { isWebAddress } from '../../shared/text/webAddress';
 import { readWish } from '../../shared/chat/reasoning';
 import { readSchema, type AnswerFormat } from '../json/schema';
 import { messagesFromJson, messagesFromRows, type ImagePart, type MessageRow } from '../request/messages';
@@ -11,7 +12,6 @@ import { readToolCalls, readToolResults } from '../request/toolMessages';
 import { toolFields } from '../request/tools';
 import { readItemOptions, type ItemOptions } from './options';
 
-/** One item's question, read from the form and checked. */
 export interface PreparedQuestion {
 	readonly body: JsonObject;
 	readonly format: AnswerFormat;
@@ -20,10 +20,10 @@ export interface PreparedQuestion {
 	readonly options: ItemOptions;
 }
 
-/** Formats that vision models commonly accept. */
+/** Formats that most vision models accept. */
 const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif']);
 
-/** Reads and checks what one item asks; nothing is sent yet. */
+/** Reads and checks the question of one item; nothing is sent yet. */
 export async function prepareQuestion(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -112,13 +112,13 @@ const TOOL_ADVICE =
 
 type ToolPart = Pick<MessageRow, 'toolCalls' | 'results'> & { readonly content?: '' };
 
-/** What a row says of tools; fields that its role does not show do not count. */
+/** The tool fields of a row; those that its role does not show are ignored. */
 function readToolPart(row: IDataObject, role: string): Result<ToolPart, string> {
 	if (role !== 'tool' && role !== 'assistant') return ok({});
 	const field = role === 'tool' ? 'toolCallId' : 'toolCalls';
 	const isLost = field in row && (row[field] ?? null) === null;
 	if (isLost)
-		return fail(`has no "${role === 'tool' ? 'Call ID' : 'Tool Calls'}": the expression gave nothing`);
+		return fail(`has no "${role === 'tool' ? 'Call ID' : 'Tool Calls'}": the expression returned nothing`);
 	if (role === 'tool') {
 		const results = readToolResults(row.toolCallId, row.content);
 		return results.ok ? ok({ results: results.value, content: '' }) : results;
@@ -129,12 +129,12 @@ function readToolPart(row: IDataObject, role: string): Result<ToolPart, string> 
 	return ok({ toolCalls: calls.value, ...(calls.value.length > 0 && !row.content && { content: '' }) });
 }
 
-/** A missing field is the form's empty default; `null` is an expression that gave nothing. */
+/** A missing field is the form's empty default; `null` is an expression that returned nothing. */
 function contentOf(row: IDataObject): string | null {
 	return 'content' in row && (row.content ?? null) === null ? null : sentText(row.content);
 }
 
-/** If an expression gives an object, it becomes JSON instead of "[object Object]". */
+/** The text of a field. An object from an expression becomes JSON instead of "[object Object]". */
 function sentText(value: unknown): string {
 	if (typeof value === 'string') return value;
 	return value === undefined || value === null ? '' : (jsonText(value) ?? '');
@@ -179,7 +179,7 @@ async function readImageFields(
 }
 
 function checkImageUrl(url: string, maxBytes: number): Result<string[]> {
-	if (/^https?:\/\/[^/]/i.test(url)) return ok([url]);
+	if (isWebAddress(url)) return ok([url]);
 	const inline = /^data:([^;,]+);base64,/i.exec(url);
 	if (!inline) {
 		return failInput(

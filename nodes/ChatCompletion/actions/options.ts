@@ -11,14 +11,10 @@ import { samplingOptions } from '../../shared/chat/samplingForm';
 const MS_PER_SECOND = 1_000;
 const BYTES_PER_MB = 1024 * 1024;
 
-/** Options of the whole run. */
-export type ChatRunOptions = Extract<ReturnType<typeof readRunOptions>, { ok: true }>['value'];
-
-/** Options of one item. */
 export type ItemOptions = Extract<ReturnType<typeof readItemOptions>, { ok: true }>['value'];
 
 export function readRunOptions(context: IExecuteFunctions) {
-	// Only these: an error in an item's own expression must fail that item, not the run.
+	// Only these three, because an error in another option's expression must fail its item, not the run.
 	const { concurrency, requestsPerSecond, tokenBudget } = CHAT_OPTIONS;
 	const ofRun = { concurrency, requestsPerSecond, tokenBudget };
 	const { given, groupOf } = enteredOptions(context, 0, (name) => name in ofRun);
@@ -59,7 +55,6 @@ export function readItemOptions(context: IExecuteFunctions, itemIndex: number) {
 		includeUsage: given.includeUsage !== false,
 		maxImageBytes: number('maxImageSizeMb') * BYTES_PER_MB,
 		reasoningSplit: given.reasoningSplit === true,
-		/** Whether a chat is shown the thinking, too. */
 		streamReasoning: given.streamReasoning === true,
 	});
 }
@@ -68,7 +63,7 @@ function floor(value: number | undefined): number | undefined {
 	return value === undefined ? undefined : Math.floor(value);
 }
 
-/** One text per row; an expression may give a list. Rows that are empty for an item are left out. */
+/** One text per row, or a list from an expression. Empty rows are left out. */
 function stopTexts(value: unknown): string[] {
 	const list = Array.isArray(value) ? value : [value];
 	return list

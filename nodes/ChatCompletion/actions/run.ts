@@ -5,12 +5,13 @@ import { mapAccounts, type Accounts } from '../../shared/platform/accounts';
 import { isStartedByChat } from '../../shared/run/startedBy';
 import { deliverResults, hintFailed, otherAnswers, showHint } from '../../shared/run/deliver';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
+import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemory';
 import { reportTokens } from '../../shared/run/tokenUsage';
 import { isTool } from '../../shared/errors/nodeError';
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
-import type { JsonObject } from '../../shared/text/json';
+import { isJsonObject, type JsonObject } from '../../shared/text/json';
 import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
-import { openPlatforms, type Platform } from '../../shared/platform/platform';
+import { openPlatforms } from '../../shared/platform/platform';
 import type { Redact } from '../../shared/text/redact';
 import { workItem } from '../../shared/errors/expressionError';
 import { openRetry } from '../../shared/retry/retry';
@@ -20,28 +21,21 @@ import { createChatApi, type CompleteChat } from '../api';
 import { describeAnswer } from './deliver';
 import type { ChatPiece } from '../answer/answerBuilder';
 import { TokenBudget } from '../tokenBudget';
-import { openAnswerMemory, type AnswerMemory } from './answerMemory';
 import { prepareQuestion } from './inputs';
 import { previewQuestion } from './preview';
-import { readRunOptions, type ChatRunOptions } from './options';
+import { CHAT_OPTIONS, readRunOptions } from './options';
 
-/** How late an idle timeout may be noticed. */
+/** How often idle timeouts are checked. */
 const IDLE_CHECK_MS = 500;
-
-/** How one account is asked. */
-interface ChatClient {
-	readonly baseUrl: string;
-	readonly complete: CompleteChat;
-}
 
 /** What all items of a run share. */
 interface ChatRun extends RunFrame {
-	/** Asks with each item's account. Each has its own rate limit, because limits belong to a key. */
-	readonly clients: Accounts<ChatClient>;
+	/** One for each account. */
+	readonly clients: Accounts<{ readonly baseUrl: string; readonly complete: CompleteChat }>;
 	readonly redact: Redact;
 	readonly concurrency: number;
 	readonly forChat: boolean;
-	readonly memory: AnswerMemory;
+	readonly memory: ReturnType<typeof openAnswerMemory>;
 	readonly budget: TokenBudget;
 }
 
@@ -60,37 +54,45 @@ async function openChatRun(context: IExecuteFunctions, frame: RunFrame): Promise
 	const platforms = await openPlatforms(context);
 	if (!platforms.ok) return platforms;
 	const { redact } = platforms.value;
+	const { concurrency, requestsPerSecond, tokenBudget } = options.value;
+	const { clock, signal } = frame;
 	return ok({
 		...frame,
-		clients: mapAccounts(platforms.value, (platform) => ({
-			baseUrl: platform.account.baseUrl,
-			complete: openChat(platform, redact, options.value, frame),
+		clients: mapAccounts(platforms.value, ({ account: { baseUrl, busyTerms }, accountId, open }) => ({
+			baseUrl,
+			complete: createChatApi({
+				baseUrl,
+				busyTerms,
+				open,
+				// Each account has its own rate limit, because limits belong to a key.
+				retry: openRetry(`chat ${accountId}`, { requestsPerSecond, concurrency }, { clock, signal }),
+				idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),
+				clock,
+				redact,
+				signal,
+			}),
 		})),
 		redact,
-		concurrency: options.value.concurrency,
+		concurrency,
 		forChat: isStartedByChat(context),
 		memory: openAnswerMemory(context),
-		budget: new TokenBudget(options.value.tokenBudget),
+		budget: new TokenBudget(tokenBudget),
 	});
 }
 
-function openChat(
-	{ account, accountId, open }: Platform,
-	redact: Redact,
-	{ requestsPerSecond, concurrency }: ChatRunOptions,
-	{ clock, signal }: RunFrame,
-): CompleteChat {
-	const { baseUrl, busyTerms } = account;
-	return createChatApi({
-		baseUrl,
-		busyTerms,
-		open,
-		retry: openRetry(`chat ${accountId}`, { requestsPerSecond, concurrency }, { clock, signal }),
-		idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),
-		clock,
-		redact,
-		signal,
-	});
+/** Answers of earlier tries of this node run, which a retry does not ask and pay for again. */
+function openAnswerMemory(context: IExecuteFunctions) {
+	const memory = openRetryMemory(context, 'flowChatRuns', 'answers');
+	const fingerprintOf = requestFingerprints(context, CHAT_OPTIONS);
+	return {
+		recall: (itemIndex: number): JsonObject | undefined => {
+			const { answer } = memory.recall(itemIndex, fingerprintOf(itemIndex)) ?? {};
+			return isJsonObject(answer) ? answer : undefined;
+		},
+		keep: (itemIndex: number, answer: JsonObject): void =>
+			memory.keep(itemIndex, fingerprintOf(itemIndex), { answer }),
+		clear: (): void => memory.clear(),
+	};
 }
 
 async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INodeExecutionData[]> {
@@ -105,9 +107,10 @@ async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INod
 			const answer = await limit(async () => {
 				const isPreview = switches[itemIndex] ?? ok(false);
 				if (hasFailed || run.signal.aborted) return fail(NOT_ASKED);
-				if (isPreview.ok && isPreview.value) return ok(await previewQuestion(context, run, itemIndex));
+				if (isPreview.ok && isPreview.value)
+					return ok(await previewQuestion(context, run.clients, run.redact, itemIndex));
 				const given = isPreview.ok ? await answerItem(context, run, itemIndex, chatStream) : isPreview;
-				// No further questions. Answers under way are paid for, so they are read to their end for a retry.
+				// Nothing more is asked. Answers in progress are paid for, so they are read to their end for a retry.
 				if (!given.ok && !context.continueOnFail()) hasFailed = true;
 				return given;
 			});
@@ -127,7 +130,7 @@ async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INod
 	return items;
 }
 
-/** Answers of earlier tries belong to this run, too. */
+/** Answers of earlier tries count towards the budget of this run. */
 function countRemembered(context: IExecuteFunctions, { budget, memory }: ChatRun): void {
 	if (!budget.isSet) return;
 	for (const itemIndex of context.getInputData().keys()) {
@@ -173,7 +176,7 @@ async function answerItem(
 	});
 }
 
-/** Streams the answer and, if wanted, the thinking before it: as a quotation, so that nobody takes it for the answer. */
+/** Streams the answer and, if wanted, the reasoning before it, as a quotation to tell it from the answer. */
 function pieceWriter(chatStream: ChatStream, streamReasoning: boolean): (piece: ChatPiece) => Promise<void> {
 	let isThinking = false;
 	return async ({ content, reasoning }) => {

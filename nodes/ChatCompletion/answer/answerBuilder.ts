@@ -1,18 +1,9 @@
-import { partsOf, textIn } from '../../shared/chat/contentParts';
+import { partsOf, textIn, type ContentParts } from '../../shared/chat/contentParts';
 import { isJsonObject, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
-import { FieldMerger, mergeUsage } from './mergeFields';
+import { FieldMerger, joinTexts, mergeUsage, takeLatest } from './mergeFields';
 import { ReasoningCollector } from './reasoning';
-import { splitAtLoneClosing, ThinkSplitter, type SplitText } from './thinkTags';
+import { splitAtLoneClosing, ThinkSplitter } from './thinkTags';
 import { MOST_TOOL_CALLS, ToolCallJoiner, type ToolCall } from './toolCalls';
-
-/** Token counts, as far as the platform sends them. */
-export interface ChatUsage {
-	readonly promptTokens?: number;
-	readonly completionTokens?: number;
-	readonly totalTokens?: number;
-	readonly reasoningTokens?: number;
-	readonly cachedTokens?: number;
-}
 
 /** A chat answer, streamed or not. */
 export interface ChatAnswer {
@@ -23,7 +14,8 @@ export interface ChatAnswer {
 	readonly reasoning: string;
 	/** `stop`, `length`, `tool_calls`, …; empty if the platform sent none. */
 	readonly finishReason: string;
-	readonly usage: ChatUsage;
+	/** `promptTokens`, `totalTokens` …, as far as the platform sends them. */
+	readonly usage: Readonly<Record<string, number>>;
 	readonly toolCalls: readonly ToolCall[];
 	/** An error that the platform sent after the answer was finished; usually empty. */
 	readonly laterError: string;
@@ -32,15 +24,15 @@ export interface ChatAnswer {
 }
 
 /** What a chunk adds to the stream. */
-export type ChatPiece = SplitText;
+export type ChatPiece = ContentParts;
 
-/** The finish reason of an answer that broke off at the model. */
+/** The finish reason of an answer that failed at the model. */
 const FAILED = 'error';
 
-/** The same as for one event. */
+/** Also the limit of one event. */
 const MOST_CHARS = 32 * 1024 * 1024;
 
-/** The same in each chunk; the first non-empty one is taken. */
+/** Repeated in each chunk; the first non-empty value is used. */
 const NAMES = ['id', 'model', 'created', 'system_fingerprint'] as const;
 const READ_IN_CHUNK: ReadonlySet<string> = new Set([...NAMES, 'object', 'choices', 'usage']);
 const READ_IN_CHOICE: ReadonlySet<string> = new Set(['index', 'delta', 'message', 'text', 'finish_reason']);
@@ -57,9 +49,9 @@ export class AnswerBuilder {
 	private readonly toolCalls = new ToolCallJoiner();
 	private readonly names: JsonObject = {};
 	private readonly usage: JsonObject = {};
-	private readonly ofChunk = new FieldMerger(READ_IN_CHUNK, false);
-	private readonly ofChoice = new FieldMerger(READ_IN_CHOICE, false);
-	private readonly ofDelta = new FieldMerger(READ_IN_DELTA, true);
+	private readonly ofChunk = new FieldMerger(READ_IN_CHUNK, takeLatest);
+	private readonly ofChoice = new FieldMerger(READ_IN_CHOICE, takeLatest);
+	private readonly ofDelta = new FieldMerger(READ_IN_DELTA, joinTexts);
 	private textSize = 0;
 	private content = '';
 	private refusal = '';
@@ -69,7 +61,7 @@ export class AnswerBuilder {
 	private answering: Json | undefined;
 	private whole: JsonObject | undefined;
 
-	/** A chunk without choices or delta may still add, say, usage. */
+	/** A chunk without choices or delta may still add other fields, such as usage. */
 	add(chunk: JsonObject): ChatPiece {
 		for (const key of NAMES) {
 			const value = chunk[key] ?? '';
@@ -77,7 +69,9 @@ export class AnswerBuilder {
 		}
 		this.ofChunk.add(chunk);
 		const choice = this.answeringChoice(chunk.choices);
-		for (const counts of usagesIn(chunk, choice)) mergeUsage(this.usage, counts);
+		for (const holder of [choice, chunk]) {
+			if (isJsonObject(holder?.usage)) mergeUsage(this.usage, holder.usage);
+		}
 		if (!choice) return NOTHING;
 		this.ofChoice.add(choice);
 		if (isJsonObject(choice.message) && !this.sawDelta) this.whole = chunk;
@@ -96,7 +90,7 @@ export class AnswerBuilder {
 		return this.finishReason !== '' && !this.hasFailed;
 	}
 
-	/** Whether the platform said that an error ended the answer. */
+	/** Whether the finish reason is an error. */
 	get hasFailed(): boolean {
 		return this.finishReason.toLowerCase() === FAILED;
 	}
@@ -143,7 +137,7 @@ export class AnswerBuilder {
 		};
 	}
 
-	/** Of several choices, the first one to arrive is the answer. */
+	/** If there are several choices, the first one to arrive is the answer. */
 	private answeringChoice(choices: Json | undefined): JsonObject | undefined {
 		const objects = objectsIn(choices);
 		if (!objects[0]) return undefined;
@@ -179,7 +173,7 @@ export class AnswerBuilder {
 		this.textSize += parts.content.length + refused.length;
 		this.content += split.content;
 		this.refusal += refused;
-		// The older form of a tool call; servers that send both repeat themselves.
+		// `function_call` is the older form; servers that send both send the same call twice.
 		this.toolCalls.add(message.tool_calls ?? message.function_call);
 		return { content: split.content, reasoning: news.join('') };
 	}
@@ -190,14 +184,7 @@ function nameIn(value: Json | undefined): string {
 	return typeof value === 'number' ? String(value) : textIn(value);
 }
 
-/** Token counts of a chunk: in its own field, in a vendor's such as "x_groq", or in the choice. */
-function usagesIn(chunk: JsonObject, choice: JsonObject | undefined): JsonObject[] {
-	const vendors = Object.keys(chunk).filter((key) => key.startsWith('x_'));
-	const holders = [...vendors.map((key) => chunk[key]), choice, chunk].filter(isJsonObject);
-	return holders.map((holder) => holder.usage).filter(isJsonObject);
-}
-
-function readUsage(usage: JsonObject): ChatUsage {
+function readUsage(usage: JsonObject): ChatAnswer['usage'] {
 	const completion = isJsonObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {};
 	const prompt = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
 	const counts = {
@@ -207,5 +194,6 @@ function readUsage(usage: JsonObject): ChatUsage {
 		reasoningTokens: completion.reasoning_tokens ?? usage.reasoning_tokens,
 		cachedTokens: prompt.cached_tokens,
 	};
-	return Object.fromEntries(Object.entries(counts).filter(([, count]) => typeof count === 'number'));
+	const isSent = (entry: [string, unknown]): entry is [string, number] => typeof entry[1] === 'number';
+	return Object.fromEntries(Object.entries(counts).filter(isSent));
 }

@@ -18,11 +18,11 @@ import { AnswerBuilder, type ChatAnswer, type ChatPiece } from './answerBuilder'
 
 /** How long an answer may take, and who gets its pieces. */
 export interface AnswerTerms {
-	/** Called and awaited for each piece of the answer, in order. What came together is one piece. */
+	/** Called and awaited for each piece of the answer, in order. Text that arrived together is one piece. */
 	readonly onPiece: (piece: ChatPiece) => Promise<void>;
-	/** The idle timeout: before the answer begins, and between two pieces that say anything. */
+	/** The idle timeout: before the answer begins, and between two pieces that are not empty. */
 	readonly idleMs: number;
-	/** When the whole answer must be there, by the clock's `now()`. */
+	/** When the whole answer must have arrived, by the clock's `now()`. */
 	readonly endByMs: number;
 }
 
@@ -31,7 +31,7 @@ export type BilledAnswer = Result<ChatAnswer>;
 
 const TOO_MANY = 429;
 
-/** How many characters of a cut-off part go into the error. */
+/** Characters of a cut-off part that the error includes. */
 const CUT_OFF_SHOWN = 2_000;
 
 /** Reads the events of one answer and decides its outcome. */
@@ -41,15 +41,15 @@ export class AnswerReader {
 	private started = false;
 	/** Whether any chunk arrived, even one without a choice. */
 	private spoke = false;
-	/** The server said that this is all. */
+	/** Whether the server ended the answer. */
 	private closed = false;
 	private error: ServiceError | undefined;
-	/** The answer contains an error, so it failed, however it ended. */
+	/** Whether the answer contains an error. It then failed, however it ended. */
 	private failed = false;
-	/** A chunk or body that is cut off, as far as it arrived. */
+	/** The part of a cut-off chunk or body that arrived. */
 	private gap: string | undefined;
 	/** Pieces that `onPiece` has not received yet. */
-	private untold: ChatPiece[] = [];
+	private waiting: ChatPiece[] = [];
 
 	constructor(
 		private readonly clock: Clock,
@@ -69,7 +69,7 @@ export class AnswerReader {
 		if (this.error && saysBusy(json, this.busyTerms)) this.error = { ...this.error, status: TOO_MANY };
 		if (this.error) return 'closed';
 		if (isJsonObject(json)) return this.takeChunk(unwrapped(json), text.length, isWholeBody);
-		// Text between the chunks ("ping") means nothing; an unreadable chunk is a gap in an answer that is billed.
+		// Text between the chunks ("ping") is ignored; an unreadable chunk is a gap in an answer that is billed.
 		if (text.startsWith('{')) {
 			this.started = true;
 			this.gap ??= text;
@@ -79,7 +79,7 @@ export class AnswerReader {
 
 	/** Passes on the pieces that arrived since the last call. */
 	async tell(): Promise<void> {
-		for (const piece of this.untold.splice(0)) await this.terms.onPiece(piece);
+		for (const piece of this.waiting.splice(0)) await this.terms.onPiece(piece);
 	}
 
 	private takeChunk(chunk: JsonObject, chars: number, isWholeBody: boolean): EventMeaning {
@@ -88,7 +88,7 @@ export class AnswerReader {
 		this.started ||= Array.isArray(chunk.choices) && chunk.choices.some(isJsonObject);
 		this.spoke ||= 'choices' in chunk;
 		this.error = errorInChoice(chunk);
-		// An error after the finish reason does not make the answer fail.
+		// An error after the finish reason does not fail the answer.
 		this.failed ||= this.error !== undefined && !isFinished;
 		this.refuseExcess(chars);
 		this.keep(builder.add(chunk));
@@ -100,7 +100,7 @@ export class AnswerReader {
 		return builder.size > size ? 'progress' : 'nothing';
 	}
 
-	/** A whole body of the largest size is within the limit, so `chars` may count what is not text of the answer. */
+	/** A whole body of the largest size is within the limit, so `chars` may include more than the answer's text. */
 	private refuseExcess(chars: number): void {
 		const excess = this.builder.excessWith(chars);
 		if (!excess) return;
@@ -108,16 +108,16 @@ export class AnswerReader {
 		throw new BodyEnded('ERR_TOO_LARGE', excess);
 	}
 
-	/** Of tokens that come together, a caller gets one chunk: n8n's way to it costs more than reading them. */
+	/** Joins pieces that arrived together: passing one on through n8n costs more than reading it. */
 	private keep(piece: ChatPiece): void {
 		if (!piece.content && !piece.reasoning) return;
-		const last = this.untold.at(-1);
+		const last = this.waiting.at(-1);
 		// Within a piece, the reasoning comes before the content.
 		const isJoined = last && !(last.content && piece.reasoning);
-		if (!isJoined) this.untold.push(piece);
+		if (!isJoined) this.waiting.push(piece);
 		else {
 			const content = last.content + piece.content;
-			this.untold.splice(-1, 1, { content, reasoning: last.reasoning + piece.reasoning });
+			this.waiting.splice(-1, 1, { content, reasoning: last.reasoning + piece.reasoning });
 		}
 	}
 
@@ -142,7 +142,7 @@ export class AnswerReader {
 		return { kind: 'unclear', status, text };
 	}
 
-	/** The interface did answer, so a second answer would be the same, and billed as well. */
+	/** Not repeated: the interface did answer, so another answer would be the same, and billed as well. */
 	private noChoice(): Failure {
 		return {
 			kind: 'unclear',
@@ -179,23 +179,22 @@ export class AnswerReader {
 			: whyBroken(broken, redact);
 	}
 
-	/** The part of a broken answer that arrived. It goes into the error because it is paid for. */
+	/** What arrived of a broken answer; in the error, because it is paid for. */
 	private partial(): JsonObject {
 		const { content, reasoning, finishReason, id, model, usage } = this.builder.answer();
 		const { known } = this.redact;
-		const counts: Json = { ...usage };
 		return {
 			content: known(content),
 			reasoning: known(reasoning),
 			...(finishReason && { finishReason: known(finishReason) }),
 			...(id && { id: known(id) }),
 			...(model && { model: known(model) }),
-			...(Object.keys(counts).length > 0 && { usage: counts }),
+			...(Object.keys(usage).length > 0 && { usage: { ...usage } }),
 		};
 	}
 }
 
-/** What an event named "error" says: an error of its own shape, or words. */
+/** The error in an event named "error": an object, or plain text. */
 function errorEvent(json: Json | undefined, text: string): ServiceError {
 	return errorIn({ error: json ?? text }) ?? { text, status: undefined };
 }
@@ -205,7 +204,7 @@ function unwrapped(json: JsonObject): JsonObject {
 	return !('choices' in json) && isJsonObject(json.data) && 'choices' in json.data ? json.data : json;
 }
 
-/** A failure that is not asked for again. */
+/** A failure after which the question is not repeated. */
 export function failed(failure: Failure): Outcome<BilledAnswer> {
 	return { kind: 'answered', data: fail(failure) };
 }

@@ -1,4 +1,4 @@
-/** Where a model's reasoning can be (§2.6); servers use one or several of these. */
+/** Where a model's reasoning can be (§2.6); a server may use several of these. */
 export type ReasoningSource = 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'parts' | 'tags';
 
 /** Collects the reasoning of one answer from all sources. */
@@ -8,7 +8,7 @@ export class ReasoningCollector {
 	/** In characters. */
 	size = 0;
 
-	/** @returns what is new to someone who follows the stream */
+	/** @returns the part to add to a stream */
 	add(source: ReasoningSource, text: string): string {
 		if (!text) return '';
 		const known = this.texts.get(source) ?? '';
@@ -20,7 +20,7 @@ export class ReasoningCollector {
 		return source === leading ? news : '';
 	}
 
-	/** The whole reasoning; what came from several sources is kept once. */
+	/** The whole reasoning, without repetitions between sources. */
 	text(): string {
 		return distinct([...this.texts.values()]).join('\n\n');
 	}

@@ -1,3 +1,5 @@
+import type { ContentParts } from '../../shared/chat/contentParts';
+
 /** Some models put their reasoning into `content`, between these (§2.6, last line). */
 const TAG_PAIRS = [
 	['<think>', '</think>'],
@@ -8,80 +10,67 @@ const TAG_PAIRS = [
 
 const LONGEST_TAG = Math.max(...TAG_PAIRS.flat().map((tag) => tag.length));
 
-export interface SplitText {
-	readonly content: string;
-	readonly reasoning: string;
-}
-
 /**
  * Splits think blocks off the beginning of text that comes in pieces of any size. Only at the beginning, because an
  * answer may be about think tags.
  */
 export class ThinkSplitter {
+	/** Text within a block or before the answer; it may end with part of a tag. */
 	private held = '';
 	/** The blanks before `held`, kept apart because they may come in any number of pieces. */
 	private blanks = '';
+	/** The closing tag of the open block. */
 	private closing: string | undefined;
 	private sawBlock = false;
 	private isAnswer = false;
 
-	push(text: string): SplitText {
+	push(text: string, isEnd = false): ContentParts {
 		if (this.isAnswer) return { content: text, reasoning: '' };
 		this.held += text;
-		return this.readOn(false);
+		let reasoning = '';
+		do {
+			if (this.closing !== undefined) reasoning += this.takeReasoning(this.closing, isEnd);
+			// The block goes on in the next piece.
+			if (this.closing !== undefined) return { content: '', reasoning };
+		} while (this.opensBlock());
+		return { content: this.takeAnswer(isEnd), reasoning };
 	}
 
 	/** Returns what was held back because it might have become a tag. */
-	end(): SplitText {
-		return this.isAnswer ? { content: '', reasoning: '' } : this.readOn(true);
+	end(): ContentParts {
+		return this.push('', true);
 	}
 
-	private readOn(isEnd: boolean): SplitText {
-		let content = '';
-		let reasoning = '';
-		while (!this.isAnswer) {
-			const part = this.held || isEnd ? this.step(isEnd) : undefined;
-			if (!part) break;
-			content += part.content;
-			reasoning += part.reasoning;
-			if (isEnd && !this.held) break;
-		}
-		return { content, reasoning };
-	}
-
-	/** Reads as far as is certain; undefined if more text is needed. */
-	private step(isEnd: boolean): SplitText | undefined {
-		return this.closing === undefined ? this.stepOutside(isEnd) : this.stepInside(this.closing, isEnd);
-	}
-
-	private stepInside(closing: string, isEnd: boolean): SplitText | undefined {
+	private takeReasoning(closing: string, isEnd: boolean): string {
 		const at = this.held.search(new RegExp(closing, 'i'));
 		const cut = at >= 0 ? at : this.held.length - (isEnd ? 0 : partialTail(this.held, closing));
 		const reasoning = this.held.slice(0, cut);
 		this.held = this.held.slice(at >= 0 ? at + closing.length : cut);
 		if (at >= 0) this.closing = undefined;
-		return at >= 0 || reasoning ? { content: '', reasoning } : undefined;
+		return reasoning;
 	}
 
-	private stepOutside(isEnd: boolean): SplitText | undefined {
+	private opensBlock(): boolean {
 		const text = this.held.trimStart();
 		this.blanks += this.held.slice(0, this.held.length - text.length);
 		this.held = text;
 		const lower = text.slice(0, LONGEST_TAG).toLowerCase();
 		const pair = TAG_PAIRS.find(([opening]) => lower.startsWith(opening));
-		if (pair) {
-			[, this.closing] = pair;
-			this.sawBlock = true;
-			this.held = text.slice(pair[0].length);
-			return { content: '', reasoning: '' };
-		}
-		const mayBecomeTag = TAG_PAIRS.some(([opening]) => opening.startsWith(lower));
-		if (mayBecomeTag && !isEnd) return undefined;
+		if (!pair) return false;
+		[, this.closing] = pair;
+		this.sawBlock = true;
+		this.held = text.slice(pair[0].length);
+		return true;
+	}
+
+	private takeAnswer(isEnd: boolean): string {
+		const text = this.held;
+		const lower = text.slice(0, LONGEST_TAG).toLowerCase();
+		if (!isEnd && TAG_PAIRS.some(([opening]) => opening.startsWith(lower))) return '';
 		this.isAnswer = true;
 		this.held = '';
 		// Blank lines come between reasoning and answer, even if the reasoning came in a field of its own.
-		const content = this.sawBlock ? text : (this.blanks + text).replace(/^\s*\n/, '');
-		return { content, reasoning: '' };
+		return this.sawBlock ? text : (this.blanks + text).replace(/^\s*\n/, '');
 	}
 }
 
@@ -95,10 +84,10 @@ function partialTail(text: string, tag: string): number {
 }
 
 /**
- * Splits text with only a closing tag, because the opening one is part of the model's template. It counts only on a
- * line of its own.
+ * Splits text that has only a closing tag, on a line of its own, because the opening one is part of the model's
+ * template.
  */
-export function splitAtLoneClosing(text: string): SplitText | undefined {
+export function splitAtLoneClosing(text: string): ContentParts | undefined {
 	const match = /(?:^|\n)[ \t]*<\/think(?:ing)?>[ \t]*(?:\r?\n|$)/i.exec(text);
 	// With an opening tag before it, the answer is about think tags.
 	if (!match || /<think(?:ing)?>/i.test(text.slice(0, match.index))) return undefined;

@@ -1,5 +1,5 @@
 import { isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../../shared/text/json';
-import { createBracketCount, type BracketCount } from '../json/jsonInText';
+import { BracketCount } from '../json/jsonInText';
 
 /** A tool call that the model asks for. */
 export interface ToolCall {
@@ -9,7 +9,6 @@ export interface ToolCall {
 	readonly arguments: Json;
 }
 
-/** The part of a delta that matters. */
 interface CallPiece {
 	readonly index: number | undefined;
 	readonly id: string;
@@ -17,7 +16,7 @@ interface CallPiece {
 	readonly text: string;
 }
 
-interface OpenCall extends CallPiece {
+interface OpenCall {
 	id: string;
 	name: string;
 	text: string;
@@ -25,7 +24,7 @@ interface OpenCall extends CallPiece {
 	brackets: BracketCount;
 }
 
-/** No real answer has so many; what comes after the first call beyond them is dropped. */
+/** No real answer has so many; calls after the first one beyond them are dropped. */
 export const MOST_TOOL_CALLS = 1_000;
 
 /**
@@ -79,7 +78,7 @@ export class ToolCallJoiner {
 		// Some servers open a call with empty arguments and send the real ones afterwards.
 		if (isEmptyObject(call.text) && text.trimStart().startsWith('{')) {
 			call.text = '';
-			call.brackets = createBracketCount();
+			call.brackets = new BracketCount();
 		}
 		call.text += text;
 		for (const char of text) call.brackets.take(char);
@@ -94,7 +93,7 @@ export class ToolCallJoiner {
 		if (same && !beginsAnother(same, piece)) return same;
 		// A piece that belongs to no known call continues the last one.
 		if (!same && last && !id && !name) return last;
-		const call: OpenCall = { index, id: '', name: '', text: '', brackets: createBracketCount() };
+		const call: OpenCall = { id: '', name: '', text: '', brackets: new BracketCount() };
 		this.open.push(call);
 		if (index !== undefined) this.byIndex.set(index, call);
 		return call;
@@ -116,7 +115,7 @@ function pieceIn(delta: JsonObject): CallPiece {
 function beginsAnother(call: OpenCall, { index, id, name, text }: CallPiece): boolean {
 	if (id && call.id && id !== call.id) return true;
 	if (!name || !call.name || (id && id === call.id)) return false;
-	// Without an ID, the name decides, unless the server repeats it with every piece or sends it in pieces.
+	// Without an ID, a name begins a new call, unless the server repeats it with every piece or sends it in pieces.
 	const isComplete = call.brackets.closed === 1 && call.brackets.depth === 0;
 	if (index === undefined && !id) return name !== call.name || isComplete;
 	return isComplete && (name !== call.name || text.trim() !== '') && !isEmptyObject(call.text);

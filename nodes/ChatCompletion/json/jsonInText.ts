@@ -10,19 +10,17 @@ export interface FoundValue {
 }
 
 export const BROKEN = 'it is JSON that is cut off or malformed';
-/** Prose may hold many references such as "[1]", but each is parsed and checked. */
+/** Each is parsed and checked; prose may contain many, such as references "[1]". */
 const MOST_PIECES = 1_000;
 
 /** Looks like a JSON object, or a list of strings or other JSON: "{name}" and "[see below]" are prose. */
 const MEANT_AS_JSON = /^\{[^]*[":]|^\[\s*[{["]/;
 
 /**
- * Finds the JSON in an answer: the whole text, with or without a fence around it, or else all outermost brackets.
- * Nothing within those counts: the inner parts of a cut-off answer are complete and would pass for the answer. Each
- * character is read once.
+ * Finds the JSON in an answer: the whole text, with or without a fence around it, otherwise all outermost brackets.
+ * Brackets within those are skipped, because the inner parts of a cut-off answer would pass for the answer.
  *
- * @returns a clause ("it is …") if some of the JSON is incomplete or malformed, because the rest may then not be the
- * answer
+ * @returns a clause ("it is …") if some of the JSON is incomplete or malformed: the rest may then not be the answer
  */
 export function jsonInText(text: string): Result<FoundValue[], string> {
 	for (const source of [text, ...fenced(text)]) {
@@ -54,7 +52,7 @@ function fenced(text: string): string[] {
 /** @returns `undefined` if a bracket is never closed, or never opened */
 function outermostBrackets(text: string): string[] | undefined {
 	const sources: string[] = [];
-	const brackets = createBracketCount();
+	const brackets = new BracketCount();
 	let start = 0;
 	for (let at = 0; at < text.length && sources.length <= MOST_PIECES; at++) {
 		const outermost = brackets.take(text.charAt(at));
@@ -65,37 +63,34 @@ function outermostBrackets(text: string): string[] | undefined {
 	return brackets.depth === 0 ? sources : undefined;
 }
 
-/** Follows the brackets of text that contains JSON, one character at a time. */
-export interface BracketCount {
-	/** @returns what the character does to the outermost brackets: `strays` closes what was never opened */
-	take(char: string): 'opens' | 'closes' | 'strays' | undefined;
-	readonly depth: number;
+/**
+ * Follows the brackets of text that contains JSON, one character at a time. Brackets within JSON strings do not count,
+ * and a string can only begin within brackets.
+ */
+export class BracketCount {
+	depth = 0;
 	/** How many outermost objects and lists are complete. */
-	readonly closed: number;
-}
+	closed = 0;
+	private isInText = false;
+	private isEscaped = false;
 
-/** Brackets within JSON strings do not count, and a string can only begin within brackets. */
-export function createBracketCount(): BracketCount {
-	const count = { depth: 0, closed: 0 };
-	let isInText = false;
-	let isEscaped = false;
-	return Object.assign(count, {
-		take: (char: string) => {
-			if (isEscaped) isEscaped = false;
-			else if (isInText) {
-				if (char === '\\') isEscaped = true;
-				else if (char === '"') isInText = false;
-			} else if (char === '"') isInText = count.depth > 0;
-			else if (char === '{' || char === '[') {
-				if (++count.depth === 1) return 'opens';
-			} else if (char === '}' || char === ']') {
-				count.depth--;
-				if (count.depth < 0) return 'strays';
-				if (count.depth > 0) return undefined;
-				count.closed++;
-				return 'closes';
-			}
-			return undefined;
-		},
-	} as const);
+	/** @returns what the character does to the outermost brackets: `strays` closes what was never opened */
+	take(char: string): 'opens' | 'closes' | 'strays' | undefined {
+		if (this.isEscaped) this.isEscaped = false;
+		else if (this.isInText) {
+			this.isEscaped = char === '\\';
+			this.isInText = char !== '"';
+		} else if (char === '"') this.isInText = this.depth > 0;
+		else if (char === '{' || char === '[') return ++this.depth === 1 ? 'opens' : undefined;
+		else if (char === '}' || char === ']') return this.close();
+		return undefined;
+	}
+
+	private close(): 'closes' | 'strays' | undefined {
+		this.depth--;
+		if (this.depth < 0) return 'strays';
+		if (this.depth > 0) return undefined;
+		this.closed++;
+		return 'closes';
+	}
 }

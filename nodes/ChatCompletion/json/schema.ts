@@ -25,7 +25,7 @@ export type AnswerFormat =
 			readonly strict?: false;
 	  };
 
-/** An answer may break a schema in more places than anyone reads. */
+/** Problems listed in one message; the rest are counted. */
 const PROBLEMS_SHOWN = 3;
 
 /** The library needs a base address to follow a reference such as "#/$defs/title". Nothing is loaded from it. */
@@ -39,7 +39,7 @@ export function responseFormat(format: AnswerFormat): JsonObject {
 	return { response_format: { type: 'json_schema', json_schema: { name, schema, strict } } };
 }
 
-/** Reads the operator's schema, alone or in the wrapping that the chat interface uses. */
+/** Reads the operator's schema, bare or wrapped as in the chat interface. */
 export function readSchema(value: unknown): Result<AnswerFormat> {
 	const parsed = typeof value === 'string' ? parseRounded(value) : value;
 	if (!isJsonObject(parsed) || Object.keys(parsed).length === 0) {
@@ -50,7 +50,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	}
 	const wrapping = isJsonObject(parsed.json_schema) ? parsed.json_schema : parsed;
 	const schema = isJsonObject(wrapping.schema) ? wrapping.schema : wrapping;
-	const refusal = refuseSchema('"JSON Schema"', schema) ?? refuseRoundedBound('"JSON Schema"', value);
+	const refusal = refuseSchema('"JSON Schema"', schema, value);
 	if (refusal) return fail(refusal);
 	const given = typeof wrapping.name === 'string' ? wrapping.name : '';
 	const name = given.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'answer';
@@ -58,20 +58,14 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	return ok({ kind: 'jsonSchema', name, schema, ...(isLoose && { strict: false }) });
 }
 
-/** Why a schema cannot be used, if so. @param name what the message calls it */
-export function refuseSchema(name: string, schema: JsonObject): Failure | undefined {
+/**
+ * Why a schema cannot be used, if so. An integer beyond 2^53, e.g. as a bound, would be sent as another number.
+ * @param name for messages
+ * @param entered the schema as it was entered
+ */
+export function refuseSchema(name: string, schema: JsonObject, entered: unknown): Failure | undefined {
 	if (isTooDeep(schema)) return badInput(`${name} is nested too deeply`, 'Enter a schema with fewer levels.');
-	const [missing] = missingReferences(schema, schema);
-	if (missing === undefined) return undefined;
-	return badInput(
-		`${name} refers to "${excerpt(missing, 80)}", which is not in it`,
-		'Correct the "$ref", or add what it refers to, e.g. under "$defs".',
-	);
-}
-
-/** Refuses a schema with an integer beyond 2^53, e.g. as a bound: it would be sent as another number. */
-export function refuseRoundedBound(name: string, value: unknown): Failure | undefined {
-	const lost = lostDigitsIn(value);
+	const lost = lostDigitsIn(entered);
 	if (lost === undefined) return undefined;
 	return badInput(
 		`${name} contains the number ${excerpt(lost, 40)}, which would lose digits`,
@@ -85,7 +79,7 @@ export function refuseRoundedBound(name: string, value: unknown): Failure | unde
  *
  * @param isCut the answer reached the token limit. It must then be JSON as a whole, because JSON in a part of it may
  *   not be the answer.
- * @returns or a clause that says why it is not: "it is …"
+ * @returns the value, or a clause that says why there is none: "it is …"
  */
 export function parseAnswer(text: string, format: AnswerFormat, isCut = false): Result<Json, string> {
 	const found = jsonInText(text);
@@ -106,7 +100,7 @@ export function parseAnswer(text: string, format: AnswerFormat, isCut = false): 
 	return fail(longest?.problem ?? describeText(text));
 }
 
-/** Whether nothing can be missing even if the text ends too early; a number may have had more digits. */
+/** Whether nothing can be missing even if the text was cut off; a number may have had more digits. */
 function isSurelyWhole({ value, isWhole }: FoundValue): boolean {
 	return isWhole && typeof value !== 'number';
 }
@@ -123,37 +117,6 @@ function problemOf({ value, source }: FoundValue, format: AnswerFormat, text: st
 	const shown = problems.slice(0, PROBLEMS_SHOWN).join('; ');
 	const more = problems.length - PROBLEMS_SHOWN;
 	return `it does not fit the schema: ${shown}${more > 0 ? ` and ${more} more` : ''}`;
-}
-
-/** Keywords whose values are data, in which a "$ref" refers to nothing. */
-const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples']);
-
-/** Broken references within the schema; the library would notice only after an answer is paid for. */
-function missingReferences(value: Json, root: JsonObject): string[] {
-	if (typeof value !== 'object' || value === null) return [];
-	return Object.entries<Json>(value).flatMap(([key, inner]) => {
-		if (DATA_KEYWORDS.has(key)) return [];
-		const isPointer = key === '$ref' && typeof inner === 'string' && inner.startsWith('#/');
-		return isPointer && !leadsSomewhere(inner, root) ? [inner] : missingReferences(inner, root);
-	});
-}
-
-function leadsSomewhere(pointer: string, root: JsonObject): boolean {
-	let at: Json | undefined = root;
-	for (const step of decoded(pointer).slice(2).split('/')) {
-		const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
-		if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return false;
-		at = Array.isArray(at) ? at[Number(key)] : at[key];
-	}
-	return true;
-}
-
-function decoded(pointer: string): string {
-	try {
-		return decodeURIComponent(pointer);
-	} catch {
-		return pointer;
-	}
 }
 
 function describeText(text: string): string {

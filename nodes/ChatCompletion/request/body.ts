@@ -1,36 +1,25 @@
 import { readExtraBody } from '../../shared/form/extraBody';
 import { ok, type Result } from '../../shared/errors/failure';
-import type { Json, JsonObject } from '../../shared/text/json';
+import { definedFields, type Json, type JsonObject } from '../../shared/text/json';
 import { reasoningFields, type ReasoningWish } from '../../shared/chat/reasoning';
 import { responseFormat, type AnswerFormat } from '../json/schema';
 
-/** What one item asks the model. */
 export interface ChatQuestion {
 	readonly messages: readonly Json[];
 	readonly reasoning: ReasoningWish;
 	readonly stream: boolean;
-	/** Whether token counts are asked for at the end of a stream. */
+	/** Whether to request token counts at the end of a stream. */
 	readonly includeUsage: boolean;
 	readonly format: AnswerFormat;
-	/** With the interface's names; undefined ones are not sent. */
-	readonly sampling: SamplingFields;
+	/** By the interface's names; undefined ones are not sent. */
+	readonly sampling: Readonly<Record<string, Json | undefined>>;
 	/** `tools` and `tool_choice`, if the form sets them. */
 	readonly tools?: JsonObject;
 	/** More fields of the body, as the operator wrote them. */
 	readonly extraBody: unknown;
 }
 
-export interface SamplingFields {
-	readonly temperature?: number;
-	readonly top_p?: number;
-	readonly max_tokens?: number;
-	readonly frequency_penalty?: number;
-	readonly presence_penalty?: number;
-	readonly seed?: number;
-	readonly stop?: string[];
-}
-
-/** Fields that the node alone decides, and where the operator sets them. */
+/** Fields that only the node sets, and where the operator enters them. */
 const RESERVED: ReadonlyMap<string, string> = new Map([
 	['model', 'the field "Model"'],
 	['messages', 'the field "Messages"'],
@@ -59,12 +48,4 @@ export function chatBody(question: ChatQuestion): Result<JsonObject> {
 			RESERVED.get(name) ?? (Object.hasOwn(body, name) ? 'a field or an option of this node' : undefined),
 	);
 	return extra.ok ? ok({ ...body, ...extra.value }) : extra;
-}
-
-function definedFields(sampling: SamplingFields): JsonObject {
-	const fields: JsonObject = {};
-	for (const [key, value] of Object.entries(sampling) as [string, Json | undefined][]) {
-		if (value !== undefined) fields[key] = value;
-	}
-	return fields;
 }

@@ -11,29 +11,28 @@ import {
 } from '../../shared/text/json';
 import { whyUnpaired, type ToolResult } from './toolMessages';
 
-/** An image of a message, ready to be sent. */
 export interface ImagePart {
-	/** A web address, or a `data:` URL that holds the image. */
+	/** A web address, or a `data:` URL with the image. */
 	readonly url: string;
 	/** How closely the model looks; if empty, the model decides. */
 	readonly detail: string;
 }
 
-/** A message as the form gives it. */
+/** A message of the form. */
 export interface MessageRow {
 	readonly role: string;
-	/** `null` if an expression gave nothing: a mistake, unlike text that is empty on purpose. */
+	/** `null` if an expression returned nothing, which is a mistake; an empty text may be intended. */
 	readonly content: string | null;
 	readonly images: readonly ImagePart[];
-	/** The calls that an assistant made, in the interface's shape. */
+	/** Calls by the assistant, in the interface's shape. */
 	readonly toolCalls?: readonly JsonObject[];
-	/** What a row of the role `tool` is sent as: a message for each. */
+	/** Each result of a `tool` row is sent as a message of its own. */
 	readonly results?: readonly ToolResult[];
 }
 
 const ROLES: ReadonlySet<string> = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
 
-/** Roles that tell the model how to behave, but ask nothing. */
+/** Roles whose messages tell the model how to behave, but ask nothing. */
 const INSTRUCTING: ReadonlySet<string> = new Set(['system', 'developer']);
 
 /** Messages of the form (§4.5); rows whose text is empty for this item are left out. */
@@ -49,7 +48,7 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 	}
 	const wrong = rows.findIndex(({ role }) => !ROLES.has(role));
 	if (wrong >= 0) return fail(noMessages(`Message ${wrong + 1} ${badRole(rows[wrong]?.role)}`));
-	// Otherwise the model would be paid for inventing something, and the item would look done.
+	// The model would invent an answer, which is paid for, and the item would look done.
 	if (filled.every(({ role }) => INSTRUCTING.has(role))) return fail(noQuestion(rows));
 	const messages = filled.flatMap(messagesOf);
 	const unpaired = whyUnpaired(messages);
@@ -65,7 +64,7 @@ function isFilled({ content, images, toolCalls = [], results = [] }: MessageRow)
 
 function noText(index: number, role: string): Failure {
 	return badInput(
-		`Message ${index + 1} (${excerpt(role, 40)}) has no text: its expression gave nothing for this item`,
+		`Message ${index + 1} (${excerpt(role, 40)}) has no text: its expression returned nothing for this item`,
 		"Check the expression in its content. If the text is optional, {{ $json.text ?? '' }} leaves the message out.",
 	);
 }
@@ -75,8 +74,8 @@ function noQuestion(rows: readonly MessageRow[]): Failure {
 	const row = rows[empty];
 	return badInput(
 		row
-			? `Nothing is asked: message ${empty + 1} (${excerpt(row.role, 40)}) is empty for this item, so only the system message is left`
-			: 'Nothing is asked: there is only a system message',
+			? `There is no question: message ${empty + 1} (${excerpt(row.role, 40)}) is empty for this item, so only the system message is left`
+			: 'There is no question, only a system message',
 		'Add a message with the role User and enter its text, or check the expression in it.',
 	);
 }
@@ -99,8 +98,8 @@ function messageOf({ role, content, images }: MessageRow): JsonObject {
 }
 
 /**
- * Messages that the operator wrote as JSON: a list, a single message, or a whole request body with `messages`.
- * Other fields of a message are kept, such as the reasoning of earlier turns.
+ * Messages entered as JSON: a list, a single message, or a whole request body with `messages`. Other fields of a
+ * message are kept, such as the reasoning of earlier turns.
  */
 export function messagesFromJson(value: unknown): Result<Json[]> {
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
@@ -118,7 +117,7 @@ export function messagesFromJson(value: unknown): Result<Json[]> {
 	}
 	const rounded = refuseLostDigits('Messages', value);
 	if (rounded) return fail(rounded);
-	// An expression may give a value that cannot be sent, e.g. one that contains itself.
+	// An expression may return a value that cannot be sent, e.g. one that contains itself.
 	return jsonText(list) === undefined
 		? fail(noMessages('"Messages" cannot be written as JSON'))
 		: ok(list.filter(isJsonObject));

@@ -3,7 +3,7 @@ import { lostDigitsIn } from '../../shared/form/pastedJson';
 import { excerpt, isJsonObject, jsonText, parseJson, type JsonObject } from '../../shared/text/json';
 import { textOrNumber } from '../../shared/text/textOf';
 
-/** What a tool gave for one of the model's calls. */
+/** The result of one tool call. */
 export interface ToolResult {
 	readonly callId: string;
 	readonly content: string;
@@ -12,7 +12,7 @@ export interface ToolResult {
 const ID_CHARS = 80;
 
 /**
- * The tool calls of an earlier answer, as this node puts them out (`toolCalls`) or as the interface has them.
+ * The tool calls of an earlier answer, in the shape of this node's output (`toolCalls`) or of the interface.
  * @returns the calls in the interface's shape, or a clause that says what is wrong
  */
 export function readToolCalls(value: unknown): Result<JsonObject[], string> {
@@ -39,8 +39,8 @@ export function readToolCalls(value: unknown): Result<JsonObject[], string> {
 }
 
 /**
- * The results of a row: one, or as many as there are IDs if an expression gives a list of them. A row with neither ID
- * nor result is left out.
+ * The results of a row: one, or a list if an expression returns a list of IDs. A row with neither ID nor result is left
+ * out.
  */
 export function readToolResults(callId: unknown, content: unknown): Result<ToolResult[], string> {
 	const isList = Array.isArray(callId);
@@ -54,7 +54,7 @@ export function readToolResults(callId: unknown, content: unknown): Result<ToolR
 	const results: ToolResult[] = [];
 	for (const [index, id] of ids.entries()) {
 		const text = textOrNumber(id);
-		if (!text) return fail(`has an empty "Call ID" in place ${index + 1}`);
+		if (!text) return fail(`has an empty "Call ID" at position ${index + 1}`);
 		const given = contents[index] ?? undefined;
 		if (given === undefined) return fail(`has no result for the call "${excerpt(text, ID_CHARS)}"`);
 		results.push({ callId: text, content: typeof given === 'string' ? given : (jsonText(given) ?? '') });
@@ -63,8 +63,8 @@ export function readToolResults(callId: unknown, content: unknown): Result<ToolR
 }
 
 /**
- * Why calls and results do not belong together, as a sentence without its full stop; empty if they do. The interface
- * takes a result only after its call, and nothing else before all calls have theirs.
+ * Why calls and results do not match, as a sentence without its full stop; empty if they do. The interface accepts a
+ * result only after its call, and no other message until all calls have results.
  */
 export function whyUnpaired(messages: readonly JsonObject[]): string {
 	let open = new Set<string>();

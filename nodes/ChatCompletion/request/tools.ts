@@ -1,8 +1,8 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, parseRounded, type JsonObject } from '../../shared/text/json';
-import { refuseRoundedBound, refuseSchema } from '../json/schema';
+import { refuseSchema } from '../json/schema';
 
-/** A tool that the model may call, as the form gives it. */
+/** A tool of the form. */
 export interface ToolRow {
 	readonly name: string;
 	readonly description: string;
@@ -10,7 +10,7 @@ export interface ToolRow {
 	readonly parameters: unknown;
 }
 
-/** What the model does with the tools; `auto` leaves it to the model. */
+/** `auto` leaves it to the model. */
 export type ToolChoice = 'auto' | 'none' | 'required' | 'tool';
 
 const NAME_CHARS = 80;
@@ -20,7 +20,13 @@ const NAME_CHARS = 80;
  * @param wanted the name of the tool that must be called, if the choice is `tool`
  */
 export function toolFields(rows: readonly ToolRow[], choice: ToolChoice, wanted: string): Result<JsonObject> {
-	if (rows.length === 0) return choice === 'auto' ? ok({}) : fail(noTools());
+	if (rows.length === 0) {
+		if (choice === 'auto') return ok({});
+		return failInput(
+			'"Tool Choice" is set, but the node has no tools',
+			'Add a tool under "Tools", or remove the option. If "Extra Body" has the tools, put "tool_choice" there, too.',
+		);
+	}
 	const tools: JsonObject[] = [];
 	const names = new Set<string>();
 	for (const [index, row] of rows.entries()) {
@@ -45,13 +51,6 @@ export function toolFields(rows: readonly ToolRow[], choice: ToolChoice, wanted:
 	return ok({ tools, tool_choice: { type: 'function', function: { name: wanted } } });
 }
 
-function noTools(): Failure {
-	return badInput(
-		'"Tool Choice" is set, but the node has no tools',
-		'Add a tool under "Tools", or remove the option. If "Extra Body" has the tools, it takes "tool_choice", too.',
-	);
-}
-
 function noSuchTool(wanted: string, names: readonly string[]): Failure {
 	const message = wanted
 		? `"Tool to Call" is "${excerpt(wanted, NAME_CHARS)}", which is not a tool of this node`
@@ -59,7 +58,7 @@ function noSuchTool(wanted: string, names: readonly string[]): Failure {
 	return badInput(message, `Enter the name of one of the tools: ${excerpt(names.join(', '), 400)}.`);
 }
 
-/** Arguments are always an object, so a schema of anything else, or a whole tool pasted there, is a mistake. */
+/** Arguments are always an object, so any other schema is a mistake, and so is a whole tool pasted here. */
 function readParameters(value: unknown, tool: string): Result<JsonObject> {
 	const given = typeof value === 'string' ? value.trim() : value;
 	const entered = (given ?? '') === '' ? {} : given;
@@ -79,13 +78,12 @@ function readParameters(value: unknown, tool: string): Result<JsonObject> {
 			advice,
 		);
 	}
-	const refusal =
-		refuseSchema(`${tool}: "Parameters"`, parsed) ?? refuseRoundedBound(`${tool}: "Parameters"`, value);
-	// Some servers insist on both.
+	const refusal = refuseSchema(`${tool}: "Parameters"`, parsed, value);
+	// Some servers require both `type` and `properties`.
 	return refusal ? fail(refusal) : ok({ ...parsed, type, properties: parsed.properties ?? {} });
 }
 
-/** One of them is in every schema that says anything about an object. */
+/** Every schema that restricts an object has one of these. */
 const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
 	...['properties', 'additionalProperties', 'patternProperties', 'required'],
 	...['$ref', 'allOf', 'anyOf', 'oneOf'],

@@ -8,7 +8,7 @@ import { inputName, inputsIn, withInput, type Prompt, type PromptInput } from '.
 import { promptInputOf, rankInputs } from './inputRanking';
 import { convertTo, kindOf, showValue, type Kind } from './values';
 
-/** Complaints shown in one error; the rest are counted. */
+/** Complaints listed in one error; the rest are counted. */
 const COMPLAINTS_SHOWN = 20;
 
 /**
@@ -16,7 +16,7 @@ const COMPLAINTS_SHOWN = 20;
  * (§2.2, §4.1). One error lists everything that is wrong.
  *
  * @param isSeed whether an input is a number even if the export has text for it
- * @returns the prompt with each value in the type that the definition has for it
+ * @returns the prompt, with each value converted to the type of its input
  */
 export function checkOverrides(
 	prompt: Prompt,
@@ -50,7 +50,7 @@ function checkOne(
 	const found = findInput(nodeId, parameter, known);
 	if (!found.ok) return found;
 	const { label, input, spec } = found.value;
-	// A pair of numbers is a value if the export has a list there too, or if its first is not a node.
+	// A pair of numbers is a value if the export has a list there too, or if no node has the first number as its ID.
 	const isNode = (id: string): boolean =>
 		!Array.isArray(input?.value) && (known.definition === undefined || nodeOf(known, id) !== undefined);
 	if (isLink(value, isNode)) return fail(`${label} is set to a link; only values can be set`);
@@ -60,7 +60,7 @@ function checkOne(
 	return fail(`${label} is ${showValue(value)}, but must be ${wanted}`);
 }
 
-/** @returns the converted value, or what it must be, apart from what the spec says */
+/** @returns the converted value, or what it must be; the spec's own limits are added by the caller */
 function checkValue(
 	value: Json,
 	kind: Kind,
@@ -76,7 +76,7 @@ function checkValue(
 	const { value: number } = typed;
 	const passed = passedBound(number, min, max);
 	if (passed === undefined) return typed;
-	// A limit of so many digits is not shown.
+	// The message does not show limits of so many digits.
 	const isLong = Math.min(Math.abs(number), Math.abs(passed)) > Number.MAX_SAFE_INTEGER;
 	return fail(isLong ? 'a number with fewer digits' : 'a number');
 }
@@ -92,7 +92,7 @@ interface KnownInput {
 	readonly spec: ParameterSpec | undefined;
 }
 
-/** Finds an input that can be set, as far as the workflow is known. */
+/** Finds an input that can be set. Without the definition, any input may exist. */
 function findInput(nodeId: string, parameter: string, known: WorkflowKnowledge): Result<KnownInput, string> {
 	const spec = known.view.get(nodeId)?.get(parameter);
 	const label = labelOf(nodeId, parameter, known);
@@ -108,7 +108,7 @@ function findInput(nodeId: string, parameter: string, known: WorkflowKnowledge):
 	return fail(`${label} is not an input of that node (${has})`);
 }
 
-/** Where the number of a linked input can be set instead, as the end of a sentence. */
+/** The end of a sentence that names the input to set instead of a linked one. */
 function heldBy(input: DefinitionInput, known: WorkflowKnowledge): string {
 	const holder = known.definition && holderFinder(graphOf(known.definition))(input);
 	return holder ? `; set ${labelOf(holder.node.nodeId, holder.input.name, known)} instead` : '';
@@ -118,13 +118,13 @@ function nodeOf({ definition }: WorkflowKnowledge, nodeId: string): DefinitionNo
 	return definition?.nodes.find((node) => node.nodeId === nodeId);
 }
 
-/** How messages call an input: by the node's title, if it is known. */
+/** The name of an input in messages: with the node's title, if it is known. */
 function labelOf(nodeId: string, parameter: string, known: WorkflowKnowledge): string {
 	const node = nodeOf(known, nodeId);
 	return node ? `${node.title} (node ${nodeId}) · ${parameter}` : inputName(nodeId, parameter);
 }
 
-/** Checks the inputs for images before they are uploaded; their values are known only afterwards. */
+/** Checks the inputs for images before anything is uploaded; their values are known only afterwards. */
 export function checkImageInputs(
 	images: ReadonlyArray<{ readonly nodeId: string; readonly parameter: string }>,
 	known: WorkflowKnowledge,
@@ -145,7 +145,7 @@ export function emptyTexts(prompt: Prompt): PromptInput[] {
 	return inputsIn(prompt).filter(({ value }) => typeof value === 'string' && value.trim() === '');
 }
 
-/** Refuses an empty text where the image's description belongs: the image would be paid for and show anything. */
+/** Refuses an empty prompt: the image would be paid for and could show anything. */
 export function refuseEmptyPrompts(prompt: Prompt, known: WorkflowKnowledge): Failure | undefined {
 	const empty = emptyTexts(prompt);
 	if (empty.length === 0 || !known.definition) return undefined;
@@ -164,12 +164,12 @@ export function refuseEmptyPrompts(prompt: Prompt, known: WorkflowKnowledge): Fa
 	);
 }
 
-/** Inputs that one piece of advice names. */
+/** Inputs listed in one piece of advice. */
 const ACCEPTED_SHOWN = 8;
 
 /**
  * What the parameter view says about the inputs that the platform may have refused (§7.3): those named in its
- * message, or else all that were sent.
+ * message, otherwise all that were sent.
  * @returns a function from the platform's message to a sentence, empty if the view says nothing. It must not keep the
  *   workflow in memory, because each of many items may have its own
  */
@@ -182,6 +182,7 @@ export function acceptedFor(prompt: Prompt, known: WorkflowKnowledge): (message:
 	};
 }
 
+/** A function of its own, so that the one returned above does not close over `known`. */
 function acceptedInputs(
 	prompt: Prompt,
 	known: WorkflowKnowledge,

@@ -25,11 +25,11 @@ export const MOST_FIELDS = 300;
 /** A longer default would be stored with the workflow a second time. */
 const LONGEST_DEFAULT_CHARS = 2_000;
 
-/** What stands before the hosted value in a row's title. */
+/** Precedes the hosted value in a row's title. */
 const HOSTED = ' – hosted: ';
 const HOSTED_CHARS = 60;
 
-/** An empty name, or one with half a character, cannot be encoded as an id. */
+/** An empty name, or one with half of a surrogate pair, cannot be encoded as an ID. */
 function hasFieldId(...names: string[]): boolean {
 	return names.every((name) => name !== '' && name.isWellFormed());
 }
@@ -49,7 +49,7 @@ export function readFieldId(id: string): { readonly nodeId: string; readonly par
 	}
 }
 
-/** The rows of the form, the most needed first, and how many inputs have none. */
+/** The rows of the form in the order of `rankInputs`, and the number of inputs beyond them. */
 export interface OfferedFields {
 	readonly fields: readonly FormField[];
 	readonly leftOut: number;
@@ -70,7 +70,7 @@ export function formFields(definition: WorkflowDefinition, view: ParameterView):
 const ROLE_NAMES = { positive: 'Prompt', negative: 'Negative prompt', seed: 'Seed' };
 
 /**
- * The panel cuts long titles, so what tells rows apart comes first.
+ * The panel cuts off long titles, so what tells rows apart comes first.
  * @param isAlone whether no other input of the node has this role
  */
 function fieldOf({ node, input, role }: RankedInput, view: ParameterView, isAlone: boolean): FormField {
@@ -92,7 +92,7 @@ function fieldOf({ node, input, role }: RankedInput, view: ParameterView, isAlon
 	};
 }
 
-/** Nodes of subgraphs and of other tools have long IDs, whose ends differ most and must not be cut off. */
+/** Nodes of subgraphs and other tools have long IDs that differ mostly at their ends. */
 function shownId(nodeId: string): string {
 	const letters = [...nodeId];
 	return letters.length > 8 ? `${letters.slice(0, 2).join('')}…${letters.slice(-4).join('')}` : nodeId;
@@ -118,8 +118,8 @@ function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormFi
 }
 
 /**
- * Text rows begin empty: n8n appends a field that is dragged onto a row to what is in it. So do rows whose number n8n
- * cannot represent, and those whose value would be stored a second time at length. An empty row is not sent.
+ * Text rows start empty, because n8n appends a field that is dragged onto a row to its content. So do rows whose number
+ * n8n cannot represent, and those whose long value would be stored twice. An empty row is not sent.
  */
 function defaultOf(type: FormField['type'], value: Json): Scalar | undefined {
 	if (type === 'string' || isLongInteger(value) || value === null) return undefined;

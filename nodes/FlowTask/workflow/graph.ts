@@ -5,7 +5,7 @@ import {
 	type WorkflowDefinition,
 } from '../../shared/workflow/definition';
 
-/** The nodes of a workflow by their ids. */
+/** The nodes of a workflow by ID. */
 export type Graph = ReadonlyMap<string, DefinitionNode>;
 
 export function graphOf(definition: WorkflowDefinition): Graph {
@@ -24,22 +24,19 @@ export interface GraphInput {
 	readonly input: DefinitionInput;
 }
 
-/** Whether an input is a seed by its name. */
 export function isSeedName(parameter: string): boolean {
 	return parameter === 'seed' || parameter === 'noise_seed';
 }
 
-/** What nodes that only hold a number call it. */
+/** Names of the input in nodes that only hold a number. */
 const NUMBER_NAMES: ReadonlySet<string> = new Set(['value', 'int', 'integer', 'number', 'float', 'a']);
 
 /**
- * Follows a linked input, through reroutes and the like, to the value that can be set in its place.
- * @returns `undefined` where the number is calculated, or no single value is behind it
+ * Returns a function that follows a linked input, through reroutes and the like, to the value that can be set in its
+ * place; `undefined` if the number is calculated, or there is no single value behind it. Each node is searched once,
+ * however many inputs lead to it.
  */
-export type FindHolder = (linked: DefinitionInput) => GraphInput | undefined;
-
-/** What lies behind a node is looked for once, however many inputs lead there. */
-export function holderFinder(graph: Graph): FindHolder {
+export function holderFinder(graph: Graph): (linked: DefinitionInput) => GraphInput | undefined {
 	const known = new Map<DefinitionNode, GraphInput | undefined>();
 	return (linked) => {
 		const passed: DefinitionNode[] = [];

@@ -8,19 +8,19 @@ import {
 import { valueIn, type Prompt } from './prompt';
 import { graphOf, holderFinder, isSeedName, sourceOf, type Graph, type GraphInput } from './graph';
 
-/** What a value is for, as far as the links of the workflow show it. */
-export type InputRole = 'positive' | 'negative' | 'seed';
+/** What a value is used for, as far as the links of the workflow show it. */
+type InputRole = 'positive' | 'negative' | 'seed';
 
-/** An input that can be set, and what it is for. */
+/** An input that can be set. */
 export interface RankedInput {
 	readonly node: DefinitionNode;
 	readonly input: DefinitionInput;
 	readonly role: InputRole | undefined;
-	/** Whether it is a text of which no link says what it is for. */
+	/** Whether it is a text whose use no link shows. */
 	readonly isOtherText: boolean;
 }
 
-/** A pattern for names that contain one of the words, which Chinese and Japanese do not separate from others. */
+/** A pattern for names that contain one of the words; Chinese and Japanese put no spaces between words. */
 function anyOf(...words: string[]): RegExp {
 	const bounded = words
 		.flatMap((some) => some.split(' '))
@@ -31,28 +31,28 @@ function anyOf(...words: string[]): RegExp {
 const NEGATIVE = anyOf('negative neg uncond exclude', '负 負 反向 否定 ネガ');
 const POSITIVE = anyOf('positive pos', '正面 正向 正提示 肯定 ポジ');
 
-/** The last word of a name says what it is: a "negative prompt" is a prompt, a "prompt enhancer" is none. */
+/** Looked for in the last word of a name: a "negative prompt" is a prompt, a "prompt enhancer" is not. */
 const TEXT = anyOf(
 	'prompts? text strings? captions? tags lyrics wildcards? description instructions? question query system',
 	'clip xxl llama', // the encoders' texts: clip_l, t5xxl
 	'提示词 提示詞 プロンプト 文本 テキスト',
 );
-/** What a node that only holds or joins texts calls them. */
+/** Names of texts in nodes that only hold or join them. */
 const HELD_TEXT = anyOf('value str inputs?');
-/** Words after which the one that counts comes earlier: `text_positive`, `text_input`. */
+/** Last words that are skipped, because the one before says what it is: `text_positive`, `text_input`. */
 const QUALIFIER = anyOf('positive pos negative neg input');
-/** A switch by its value, whatever its name: `log_prompt` is "No". */
+/** Values of switches, whatever their names: `log_prompt` is "No". */
 const SWITCH_VALUE = /^(yes|no|on|off|true|false|enabled?|disabled?)$/i;
 /** Several words in a row, or a sentence of a language without spaces: a prompt, whatever its name. */
 const PROSE = /(\p{L}\S*\s+){5}|[，。、]/u;
 const PROSE_LOOKED_AT_CHARS = 200;
 
-/** What only a model that writes or reads texts is asked: its words are seldom those of the image. */
+/** Inputs of language models, whose text is seldom the image's description. */
 const ASIDE = 'system question query';
 const SIDE_TEXT = anyOf(ASIDE);
 const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
 
-/** Links that lead to no text of this image, by their last words. */
+/** Last words of links that do not lead to a text of this image. */
 const OTHER_LINK = anyOf('images? pixels latents? model clip');
 
 const FILE =
@@ -64,7 +64,7 @@ const SETTINGS: ReadonlySet<string> = new Set(
 		'steps cfg guidance denoise sampler_name scheduler',
 	].flatMap((some) => some.split(' ')),
 );
-/** What a node shows or remembers in the editor, which has no effect on the image. */
+/** What a node shows or stores for the editor; it has no effect on the image. */
 const EDITOR_STATE =
 	/^(upload|choose .*upload|➕.*|select to add .*|control_(after|before)_generate|rgthree_.*|.*header ?widget|.*preview.*|audioui|speak_and_recog.*|is_changed|last_seed|.*divider.*)$/i;
 const DISPLAY_NODE = anyOf('show display preview');
@@ -77,7 +77,7 @@ const ROLES: readonly InputRole[] = ['positive', 'negative', 'seed'];
 /** An export can be a megabyte, and usually all items of a run have the same one. */
 const rankedBefore = new WeakMap<WorkflowDefinition, readonly RankedInput[]>();
 
-/** The inputs that can be set: prompts, images, seeds, sizes and steps, the rest; what only the editor needs last. */
+/** The inputs that can be set, in the order of RANKS. */
 export function rankInputs(definition: WorkflowDefinition): readonly RankedInput[] {
 	const ranked = rankedBefore.get(definition) ?? rankAnew(definition);
 	rankedBefore.set(definition, ranked);
@@ -94,19 +94,18 @@ function rankAnew(definition: WorkflowDefinition): RankedInput[] {
 			.map((input) => {
 				const text = texts.get(input);
 				const rank = held.get(input) ?? text?.rank ?? rankOf(node, input);
-				const isHeldSeed = held.get(input) === 'seed';
-				const role = ROLES.find((one) => one === rank && (one !== 'seed' || isHeldSeed));
-				const isOtherText = rank === 'text';
+				// A seed under its own name needs no role: its name says it.
+				const role = rank === 'seed' && !held.has(input) ? undefined : ROLES.find((one) => one === rank);
 				return {
 					order: [RANKS.indexOf(rank), ...(text?.order ?? [])],
-					ranked: { node, input, role, isOtherText },
+					ranked: { node, input, role, isOtherText: rank === 'text' },
 				};
 			}),
 	);
 	return ranked.sort((one, other) => compare(one.order, other.order)).map((one) => one.ranked);
 }
 
-/** What an export holds, in numbers that tell whether it is the right one. */
+/** Counts that show whether an export is the right one. */
 export function countsOf(definition: WorkflowDefinition): Record<'nodes' | 'inputs' | 'prompts', number> {
 	const ranked = rankInputs(definition);
 	const positive = ranked.filter(({ role }) => role === 'positive').length;
@@ -117,7 +116,7 @@ export function countsOf(definition: WorkflowDefinition): Record<'nodes' | 'inpu
 	};
 }
 
-/** What says what the image shows: the likeliest positive text, else the only text that the workflow has. */
+/** The input that describes the image: the likeliest positive text, else the only text of the workflow. */
 export function promptInputOf(definition: WorkflowDefinition): GraphInput | undefined {
 	return promptAmong(rankInputs(definition));
 }
@@ -127,7 +126,7 @@ function promptAmong(ranked: readonly RankedInput[]): GraphInput | undefined {
 	return ranked.find(({ role }) => role === 'positive') ?? (others.length === 1 ? others[0] : undefined);
 }
 
-/** What an item says the image shows: the first text that it sends, the positive ones first; empty if it sends none. */
+/** The description of the image that an item sends: its first text, positive ones first; empty if it sends none. */
 export function promptTextOf(prompt: Prompt, definition: WorkflowDefinition | undefined): string {
 	const values = rankInputs(definition ?? definitionOf(prompt))
 		.filter(({ role, isOtherText }) => role === 'positive' || isOtherText)
@@ -135,17 +134,13 @@ export function promptTextOf(prompt: Prompt, definition: WorkflowDefinition | un
 	return values.filter((value) => typeof value === 'string').find((text) => text.trim() !== '') ?? '';
 }
 
-/** As much of a workflow as its changed inputs show: without links only names tell what a text is for. */
+/** As much of a workflow as its changed inputs show. */
 function definitionOf(prompt: Prompt): WorkflowDefinition {
 	const nodes = Object.entries(prompt).map(([nodeId, { inputs }]) => ({
 		nodeId,
 		title: '',
 		classType: '',
-		inputs: Object.entries(inputs).map(([name, value]) => ({
-			name,
-			value,
-			isLink: false,
-		})),
+		inputs: Object.entries(inputs).map(([name, value]) => ({ name, value, isLink: false })),
 	}));
 	return { nodes };
 }
@@ -161,11 +156,6 @@ function rankOf({ classType }: DefinitionNode, input: DefinitionInput): Rank {
 	return rankByName(name) ?? (isFileInput(input) ? 'file' : 'rest');
 }
 
-/** Newer nodes name the inputs of a choice after it: `model.resolution`. */
-function isSetting(name: string): boolean {
-	return SETTINGS.has(name.slice(name.lastIndexOf('.') + 1));
-}
-
 /** Whether an input takes an image or another file. */
 export function isFileInput({ name, value, isLink }: DefinitionInput): boolean {
 	return !isLink && typeof value === 'string' && FILE.test(name);
@@ -173,10 +163,11 @@ export function isFileInput({ name, value, isLink }: DefinitionInput): boolean {
 
 function rankByName(name: string): 'seed' | 'setting' | undefined {
 	if (isSeedName(name)) return 'seed';
-	return isSetting(name) ? 'setting' : undefined;
+	// Newer nodes name the inputs of a choice after it: `model.resolution`.
+	return SETTINGS.has(name.slice(name.lastIndexOf('.') + 1)) ? 'setting' : undefined;
 }
 
-/** Values on a node of their own, by what they are linked to. */
+/** Values that have a node of their own, with the rank of the input that they are linked to. */
 function findHolders(graph: Graph): ReadonlyMap<DefinitionInput, Rank> {
 	const found = new Map<DefinitionInput, Rank>();
 	const holderOf = holderFinder(graph);
@@ -184,7 +175,7 @@ function findHolders(graph: Graph): ReadonlyMap<DefinitionInput, Rank> {
 		for (const input of inputs) {
 			const rank = rankByName(input.name);
 			const holder = rank && input.isLink ? holderOf(input)?.input : undefined;
-			// The same number may be a seed here and something else there.
+			// A number may be linked to several inputs; if one of them is a seed, it is a seed.
 			if (rank && holder && found.get(holder) !== 'seed') found.set(holder, rank);
 		}
 	}
@@ -199,7 +190,7 @@ interface RankedText {
 	readonly order: readonly number[];
 }
 
-/** Where the search for texts begins, and what is found from there. */
+/** Where a search for texts starts, and the rank of what it finds. */
 type Start = readonly [
 	rank: RankedText['rank'],
 	isStart: (input: DefinitionInput, node: DefinitionNode) => boolean,
@@ -225,28 +216,22 @@ function findTexts(graph: Graph): ReadonlyMap<DefinitionInput, RankedText> {
 	for (const [search, [rank, isStart]] of SEARCHES.entries()) {
 		for (const { node, input } of textsBehind(graph, rank, isStart)) {
 			if (found.has(input)) continue;
-			const polarity = rank === 'text' ? titlePolarity(node) : undefined;
-			const drawbacks = [SIDE_TEXT.test(wordsOf(input.name)), usesLanguageModel(node), isEmptyText(input)];
+			// If no link shows what a text is used for, its node's title may.
+			const polarity = rank === 'text' ? polarityIn(wordsOf(node.title)) : undefined;
+			const usesLanguageModel = node.inputs.some(({ name }) => LANGUAGE_MODEL.test(wordsOf(name)));
+			const isEmpty = typeof input.value === 'string' && input.value.trim() === '';
+			const drawbacks = [SIDE_TEXT.test(wordsOf(input.name)), usesLanguageModel, isEmpty];
 			found.set(input, { rank: polarity ?? rank, order: [search, ...drawbacks.map(Number), found.size] });
 		}
 	}
 	return found;
 }
 
-function isEmptyText({ value }: DefinitionInput): boolean {
-	return typeof value === 'string' && value.trim() === '';
-}
-
-/** Where no link shows what a text is for, its node's title may. */
-function titlePolarity({ title }: DefinitionNode): Polarity | undefined {
-	return polarityIn(wordsOf(title));
-}
-
 function isSampler({ classType }: DefinitionNode): boolean {
 	return /sampl|guider/i.test(classType);
 }
 
-/** A guider and some samplers have one conditioning, which is what the image is to be. */
+/** A guider and some samplers have a single conditioning, the positive one. */
 function polarityOf(name: string, node: DefinitionNode): Polarity | undefined {
 	const isOnly = isSampler(node) && /cond|embeds/i.test(name);
 	return polarityIn(wordsOf(name)) ?? (isOnly ? 'positive' : undefined);
@@ -257,13 +242,9 @@ function polarityIn(words: string): Polarity | undefined {
 	return POSITIVE.test(words) ? 'positive' : undefined;
 }
 
-/** A `negative` that is linked takes a conditioning, so it says nothing of the texts beside it. */
+/** A linked `negative` takes a conditioning, so it says nothing about the texts beside it. */
 function isNegativeText({ name, value }: DefinitionInput): boolean {
 	return polarityIn(wordsOf(name)) === 'negative' && (isTextName(name) || typeof value === 'string');
-}
-
-function usesLanguageModel({ inputs }: DefinitionNode): boolean {
-	return inputs.some(({ name }) => LANGUAGE_MODEL.test(wordsOf(name)));
 }
 
 /** Every text behind an input that `isStart`, in the order of the texts that lie between. */

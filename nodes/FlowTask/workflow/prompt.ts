@@ -12,13 +12,13 @@ export function withInput(prompt: Prompt, nodeId: string, parameter: string, val
 	return { ...prompt, [nodeId]: { inputs: { ...inputsOf(prompt, nodeId), [parameter]: value } } };
 }
 
-/** What the prompt sets an input to, if it does. */
+/** The value that the prompt sets an input to, if any. */
 export function valueIn(prompt: Prompt, nodeId: string, parameter: string): Json | undefined {
 	const inputs = inputsOf(prompt, nodeId);
 	return Object.hasOwn(inputs, parameter) ? inputs[parameter] : undefined;
 }
 
-/** Node ids come from outside, so none may reach an object's prototype. */
+/** Own properties only: node IDs come from outside and may be "__proto__" or "constructor". */
 function inputsOf(prompt: Prompt, nodeId: string): JsonObject {
 	return (Object.hasOwn(prompt, nodeId) && prompt[nodeId]?.inputs) || {};
 }
@@ -36,7 +36,7 @@ export function inputsIn(prompt: Prompt): PromptInput[] {
 	);
 }
 
-/** How messages call an input if nothing else is known about it. */
+/** The name of an input in messages, if nothing else is known about it. */
 export function inputName(nodeId: string, parameter: string): string {
 	return `"${parameter}" of node ${nodeId}`;
 }
@@ -55,11 +55,10 @@ export type OverrideType = 'auto' | 'string' | 'number' | 'boolean' | 'json';
 export function promptFromFields(rows: readonly OverrideField[]): Result<Prompt> {
 	let prompt: Prompt = {};
 	const complaints: string[] = [];
-	const seen = new Set<string>();
 	for (const [index, row] of rows.entries()) {
 		const nodeId = row.nodeId.trim();
 		const parameter = row.parameter.trim();
-		const read = readRow(row, nodeId, parameter, seen);
+		const read = readRow({ ...row, nodeId, parameter }, prompt);
 		if (read.ok) prompt = withInput(prompt, nodeId, parameter, read.value);
 		else complaints.push(`Row ${index + 1} ${read.failure}`);
 	}
@@ -70,38 +69,35 @@ export function promptFromFields(rows: readonly OverrideField[]): Result<Prompt>
 	);
 }
 
+/** @param before the rows that were read before */
 function readRow(
-	row: OverrideField,
-	nodeId: string,
-	parameter: string,
-	seen: Set<string>,
+	{ nodeId, parameter, value, valueType }: OverrideField,
+	before: Prompt,
 ): Result<Json, string> {
 	if (!nodeId) return fail('has no node ID');
 	if (!parameter) return fail(`(node ${nodeId}) has no parameter name`);
 	const name = inputName(nodeId, parameter);
-	const key = JSON.stringify([nodeId, parameter]);
-	if (seen.has(key)) return fail(`sets ${name} a second time`);
-	seen.add(key);
-	const value = convert(row.value, row.valueType);
-	if (!value.ok) return fail(`(${name}) ${value.failure}`);
-	return isLink(value.value, isNeverANode)
+	if (valueIn(before, nodeId, parameter) !== undefined) return fail(`sets ${name} a second time`);
+	const converted = convert(value, valueType);
+	if (!converted.ok) return fail(`(${name}) ${converted.failure}`);
+	return isLink(converted.value, isNeverANode)
 		? fail(`(${name}) is a link to another node; only values can be changed`)
-		: value;
+		: converted;
 }
 
-/** Without the workflow, a pair of numbers is taken as a value; later checks may know better. */
+/** For a check without the workflow, which takes a pair of numbers as a value. */
 export const isNeverANode = (): boolean => false;
 
 /** Gives a row's value its type. */
 function convert(value: unknown, type: OverrideType): Result<Json, string> {
 	const json = toJson(value);
-	if (json === undefined || json === null) return fail('has no value (an expression gave nothing)');
+	if (json === undefined || json === null) return fail('has no value (an expression returned nothing)');
 	const text = typeof json === 'string' ? json : JSON.stringify(json);
 	const rounded = roundedNumber(value);
 	if (rounded !== undefined) return fail(`contains ${rounded}, which ${ROUNDED}`);
 	switch (type) {
 		case 'auto':
-			// An expression that gave nothing often gives an empty text.
+			// Often an expression that found nothing.
 			if (!text.trim()) return fail('has an empty value; to send an empty text, choose the type Text');
 			return ok(typeof json === 'string' ? fromText(json) : json);
 		case 'string':
@@ -123,15 +119,15 @@ function convert(value: unknown, type: OverrideType): Result<Json, string> {
 	}
 }
 
-/** What an expression gave, as JSON; `undefined` if it has none. */
+/** The result of an expression as JSON; `undefined` if it cannot be written as JSON. */
 export function toJson(value: unknown): Json | undefined {
 	const text = jsonText(value);
 	return text === undefined ? undefined : parseJson(text);
 }
 
 /**
- * Turns text that reads as a number or truth value into one. A number that would not read the same again (leading
- * zeros, more digits than a number holds) stays text.
+ * Converts text such as `42` or `true`. A number that would not be written the same again (leading zeros, too many
+ * digits) stays text.
  */
 function fromText(text: string): Json {
 	const word = text.trim();

@@ -1,25 +1,25 @@
 import { badInput, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { ROUNDED, roundedNumber } from '../../shared/form/pastedJson';
-import { excerpt, isJsonObject } from '../../shared/text/json';
+import { excerpt, isJsonObject, member } from '../../shared/text/json';
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { membersOf } from '../../shared/workflow/pasted';
 import { readFieldId, shortTitle } from './formFields';
 import { promptInputOf } from './inputRanking';
 import { inputName, toJson, valueIn, withInput, type Prompt } from './prompt';
 
-/** The rows of the form as n8n keeps them, beside what it makes of them for one item. */
+/** The rows of the form as n8n stores them, and their values for one item. */
 export interface FormRows {
-	/** Row id -> what was entered, expressions as they are. */
+	/** Row id -> the text that was entered, expressions included. */
 	readonly entered: unknown;
-	/** Row id -> what the expressions gave, before n8n converts it to the row's type. */
+	/** Row id -> the resolved value, before n8n converts it to the row's type. */
 	readonly given: unknown;
-	/** What the editor stored about each row: its title and type among others. */
+	/** Stored by the editor for each row: among others, its title and type. */
 	readonly schema: unknown;
 }
 
 /**
- * Builds `prompt` from the rows that were added to the form. A row from an older export may name an input that the
- * workflow no longer has; the checks, which know the workflow, say so.
+ * Builds `prompt` from the rows that were added to the form. Rows of inputs that the workflow no longer has are left to
+ * the checks, which know the workflow.
  * @param entered the rows with their expressions: one that was left empty keeps the hosted value
  */
 export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt> {
@@ -55,7 +55,7 @@ export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt
 }
 
 /**
- * Refuses rows without a value for an item: n8n drops a missing value and reads empty text as the number 0, and both
+ * Refuses rows that have no value for an item: n8n drops a missing value and reads empty text as the number 0. Both
  * would pay for an unwanted image.
  */
 export function refuseMissingRows({ entered, given, schema }: FormRows): Failure | undefined {
@@ -64,7 +64,9 @@ export function refuseMissingRows({ entered, given, schema }: FormRows): Failure
 		const isExpression = typeof text === 'string' && text.startsWith('=');
 		const isBlank = typeof value === 'string' && !value.trim() && rowIn(schema, id, 'type') === 'number';
 		if (!isBlank && !(isExpression && isNothing(value))) return [];
-		return [`"${rowTitle(schema, id)}" has no value${isExpression ? ' (an expression gave nothing)' : ''}`];
+		return [
+			`"${rowTitle(schema, id)}" has no value${isExpression ? ' (an expression returned nothing)' : ''}`,
+		];
 	});
 	if (complaints.length === 0) return undefined;
 	return badInput(
@@ -73,7 +75,7 @@ export function refuseMissingRows({ entered, given, schema }: FormRows): Failure
 	);
 }
 
-/** The prompt (§4.1) with the text of the field *Prompt*, in the input that says what the image shows. */
+/** Puts the text of the field *Prompt* into the input that describes the image (§4.1). */
 export function withPromptText(
 	prompt: Prompt,
 	text: string,
@@ -126,11 +128,7 @@ function rowIn(schema: unknown, id: string, key: string): unknown {
 	);
 }
 
-/** JSON has no NaN, so it would not be sent either. */
+/** JSON has no NaN, so it would not be sent. */
 function isNothing(value: unknown): boolean {
 	return value === undefined || value === null || (typeof value === 'number' && !Number.isFinite(value));
-}
-
-function member(value: unknown, key: string): unknown {
-	return membersOf(value).find(([name]) => name === key)?.[1];
 }

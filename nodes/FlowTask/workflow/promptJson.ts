@@ -1,6 +1,6 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { lostDigits, onlyOne } from '../../shared/form/pastedJson';
-import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
+import { excerpt, isJsonObject, jsonText, type JsonObject } from '../../shared/text/json';
 import { holdsEditorFile, isLink, readDefinition } from '../../shared/workflow/definition';
 import { readParameterView } from '../../shared/workflow/parameterView';
 import { membersOf, readPastedObject } from '../../shared/workflow/pasted';
@@ -10,9 +10,9 @@ const FIELD = 'Prompt (JSON)';
 const NOT_SUBMITTED = 'Nothing was submitted for this item.';
 
 /**
- * Reads `prompt` as it was pasted, bare or as the whole body of a request (§4.1, rule 6). The full export, the
- * editor's own file and the parameter view (rules 2 to 4) are refused by their names.
- * @param workflowId must match the body's, if both name a workflow
+ * Reads a pasted `prompt`, bare or as a whole request body (§4.1, rule 6). The full export, the editor's own file and
+ * the parameter view (rules 2 to 4) are refused by name.
+ * @param workflowId must match that of the body, if it has one
  */
 export function promptFromJson(value: unknown, workflowId?: string): Result<Prompt> {
 	const isText = typeof value === 'string';
@@ -26,9 +26,9 @@ export function promptFromJson(value: unknown, workflowId?: string): Result<Prom
 	if (jsonText(nodes) === undefined) return refuse('is nested too deeply to be sent', 'Remove some levels.');
 	const changes = refuseWholeFile(nodes);
 	if (!changes.ok) return changes;
-	// JSON drops what an expression did not give, so the value itself is searched for it.
+	// JSON drops `undefined`, so missing values are looked for in the value itself.
 	let given = isText ? nodes : onlyOne(value);
-	while (isRequestBody(nodes)) {
+	if (isRequestBody(nodes)) {
 		const inner = readBody(nodes, workflowId);
 		if (!inner.ok) return inner;
 		nodes = inner.value;
@@ -42,12 +42,8 @@ export function promptFromJson(value: unknown, workflowId?: string): Result<Prom
 function isRequestBody({ prompt, workflow_id: workflowId }: JsonObject): boolean {
 	if (prompt === undefined) return false;
 	if (workflowId !== undefined) return !isJsonObject(workflowId);
-	return holdsChanges(prompt) || (isJsonObject(prompt) && isRequestBody(prompt));
-}
-
-function holdsChanges(value: Json): boolean {
-	if (!isJsonObject(value) || isJsonObject(value.inputs)) return false;
-	return Object.values(value).some((node) => isJsonObject(node) && isJsonObject(node.inputs));
+	if (!isJsonObject(prompt) || isJsonObject(prompt.inputs)) return false;
+	return Object.values(prompt).some((node) => isJsonObject(node) && isJsonObject(node.inputs));
 }
 
 /** @returns the value of "prompt" */
@@ -74,17 +70,13 @@ function readBody(body: JsonObject, workflowId: string | undefined): Result<Json
 	);
 }
 
-/**
- * Refuses values that would not be sent as entered.
- * @param source the JSON as text
- * @param nodes as given
- */
+/** Refuses values that would not be sent as entered. */
 function refuseLoss(source: string, nodes: unknown): Result<undefined> {
 	const missing = missingIn(nodes);
 	if (missing !== undefined) {
 		return refuse(
 			`has no value for ${missing}`,
-			'Check the expression that should give it, or remove it to keep the hosted value.',
+			'Check its expression, or remove it to keep the hosted value.',
 		);
 	}
 	const lost = lostDigits(source);
@@ -123,8 +115,7 @@ function readNodes(nodes: JsonObject): Result<Prompt> {
 }
 
 /**
- * Finds a value that an expression did not give: the hosted value would be used and paid for instead.
- * @returns the name of the node or input without a value
+ * The name of a node or input whose expression returned nothing: the hosted value would be used and paid for instead.
  */
 function missingIn(nodes: unknown): string | undefined {
 	for (const [nodeId, node] of membersOf(nodes)) {

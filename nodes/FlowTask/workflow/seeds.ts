@@ -5,7 +5,7 @@ import { describeSpec, type ParameterView } from '../../shared/workflow/paramete
 import { graphOf, holderFinder, isSeedName, sourceOf } from './graph';
 import { inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
 
-/** How seeds are set: with the one in the export, every run would give the same image. */
+/** How seeds are set. With the one in the export, every run would make the same image. */
 export type SeedMode = 'keep' | 'random' | 'fixed' | 'increment';
 
 export interface SeedPlan {
@@ -22,32 +22,31 @@ export interface SeededPrompt {
 	readonly prompt: Prompt;
 	/** `node.parameter` -> the seed that is sent. */
 	readonly seeds: Readonly<Record<string, number>>;
-	/** Whether a new seed was wanted, but nothing is known of the workflow's seeds. */
+	/** Whether a new seed was wanted, but the workflow's seeds are not known. */
 	readonly isUnknown?: boolean;
 }
 
-/** Which of the images that one item makes; each has a seed of its own. */
+/** One of the images that an item makes; each has its own seed. */
 export interface Variant {
 	/** Counted from 0. */
 	readonly index: number;
 	readonly count: number;
-	/** `node.parameter` -> seed of the item's other images, those of earlier tries too: none is drawn twice. */
+	/** `node.parameter` -> seed of the item's other images, including earlier tries: none is drawn twice. */
 	readonly others: ReadonlyArray<Readonly<Record<string, number>>>;
 }
 
-/** The variant of an item that makes one image. */
 const ONLY_VARIANT: Variant = { index: 0, count: 1, others: [] };
 
-/** Some samplers refuse seeds beyond 32 bits. */
+/** Some samplers refuse seeds of more than 32 bits. */
 const LARGEST_RANDOM_SEED = 2 ** 32 - 1;
 
 /** Draws a seed from a range, both ends included. */
 export type RandomSeed = (least: number, most: number) => number;
 
 /**
- * Sets the seeds of one image's prompt. What is not drawn counts up with the variants of an item.
- * @param before images of the items before, added to the base in mode `increment`
- * @param randomSeed draws a seed; called once per image, so that all its samplers share it
+ * Sets the seeds of one image's prompt. Seeds that are not drawn count up with the variants of an item.
+ * @param before number of images of the items before, added to the base in mode `increment`
+ * @param randomSeed called once per image, so that all its samplers share the seed
  */
 export function applySeed(
 	prompt: Prompt,
@@ -66,15 +65,15 @@ export function applySeed(
 			(seed) => Number.isSafeInteger(seed.value) && !isNamed.has(keyOf(seed)),
 		);
 		if (variant.count > 1 && own.length + held.length === 0) return noVariants(variant.count, plan);
-		// What is hosted is sent only to count it up.
+		// Hosted seeds are sent only if they are counted up.
 		return countUp(prompt, variant.index > 0 ? [...own, ...held] : own, plan, variant);
 	}
 	const targets = readTargets(plan.targets);
 	if (!targets.ok) return targets;
 	const all = withoutRepeats<SeedTarget>(targets.value.length > 0 ? targets.value : [...named, ...hosted]);
-	// Random is the default: a seed that somebody entered is meant, and a workflow without one is no mistake.
+	// Random is the default, so an entered seed takes precedence, and a workflow without a seed is accepted.
 	const isByDefault = plan.mode === 'random' && targets.value.length === 0;
-	// Digits that a number cannot hold are meant as well: the checks refuse them, instead of another seed being paid for.
+	// An entered seed with too many digits counts too: the checks refuse it, so that no other seed is paid for.
 	const isEntered = new Set(named.filter(({ value }) => readsAsSeed(value)).map(keyOf));
 	const chosen = all.filter((input) => !isByDefault || !isEntered.has(keyOf(input)));
 	if (chosen.length === 0 && !isByDefault) return noSeed(plan.definition);
@@ -98,7 +97,7 @@ function withSeed({ prompt, seeds }: SeededPrompt, target: SeedTarget, seed: num
 	};
 }
 
-/** Numbers, and digits as far as a number can hold them. */
+/** The inputs whose value is a number, or text of digits that a number can hold. */
 function countable(inputs: readonly PromptInput[]): FirstSeed[] {
 	return inputs.flatMap(({ nodeId, parameter, value }) => {
 		const seed = Number(value);
@@ -107,17 +106,17 @@ function countable(inputs: readonly PromptInput[]): FirstSeed[] {
 	});
 }
 
-/** Also a number in quotation marks, as JSON has it around an expression. */
+/** Also a number in quotation marks, which JSON needs around an expression. */
 function readsAsSeed(value: Json): boolean {
 	return typeof value === 'number' || (typeof value === 'string' && /^\s*\d+\s*$/.test(value));
 }
 
-/** A seed that is not drawn, with the number that the first variant has. */
+/** A seed that is not drawn, with the number for the first variant. */
 interface FirstSeed extends SeedTarget {
 	readonly value: number;
 }
 
-/** The first variant has the seeds as they are, each further one a higher one. */
+/** The first variant keeps the seeds; each later one adds 1. */
 function countUp(
 	prompt: Prompt,
 	seeds: readonly FirstSeed[],
@@ -139,7 +138,7 @@ function countUp(
 	return ok(counted);
 }
 
-/** Equal images would each be paid for. */
+/** Without a seed that can be set, equal images would each be paid for. */
 function noVariants(count: number, { definition }: SeedPlan): Result<never> {
 	const orPaste = definition ? '' : 'Paste the workflow\'s export into "Workflow Definition", or set ';
 	return failInput(
@@ -148,7 +147,7 @@ function noVariants(count: number, { definition }: SeedPlan): Result<never> {
 	);
 }
 
-/** The range that all of the chosen inputs accept, as numbers and in words. */
+/** The range that all of the chosen inputs accept, in numbers and words. */
 interface SeedLimits {
 	readonly least: number;
 	readonly most: number;
@@ -171,12 +170,12 @@ function limitsOf(chosen: readonly SeedTarget[], view: ParameterView | undefined
 	};
 }
 
-/** The seeds that the item's other images have in any of these inputs, which share one. */
+/** The seeds that the item's other images have in any of these inputs. */
 function seedsAt(chosen: readonly SeedTarget[], { others }: Variant): Set<number> {
 	return new Set(others.flatMap((seeds) => chosen.flatMap((target) => seeds[keyOf(target)] ?? [])));
 }
 
-/** Draws one that no other variant of the item has: from as many fewer, and then past those. */
+/** Draws a seed that no other variant has: from a range shorter by the taken ones, then moved past them. */
 function drawSeed(
 	{ least, most, words }: SeedLimits,
 	randomSeed: RandomSeed,
@@ -190,15 +189,11 @@ function drawSeed(
 		for (const one of taken.sort((left, right) => left - right)) if (one <= seed) seed++;
 		return ok(seed);
 	}
-	if (least <= most) {
-		return failInput(
-			`"Variants" is ${count}, but there are fewer seeds: ${words}`,
-			'Make fewer variants. Nothing was submitted for this item.',
-		);
-	}
 	return failInput(
-		`"Seed Mode" finds no seed that fits all of its inputs: ${words}`,
-		'List under "Seed Targets" only inputs that accept the same seed. Nothing was submitted for this item.',
+		least <= most
+			? `"Variants" is ${count}, but there are fewer seeds: ${words}`
+			: `"Seed Mode" finds no seed that fits all of its inputs: ${words}`,
+		'Make fewer variants, or list under "Seed Targets" only inputs that accept the same seed. Nothing was submitted for this item.',
 	);
 }
 
@@ -218,12 +213,12 @@ function countSeed({ mode, base }: SeedPlan, steps: number, limits: SeedLimits):
 
 export type SeedTarget = Pick<PromptInput, 'nodeId' | 'parameter'>;
 
-/** `node.parameter`, as "Seed Targets" has it. */
+/** `node.parameter`, as in "Seed Targets". */
 export function keyOf({ nodeId, parameter }: SeedTarget): string {
 	return `${nodeId}.${parameter}`;
 }
 
-/** Every seed of a workflow that can be set; one that comes from another node is followed to where it is held. */
+/** Every seed of a workflow that can be set; a linked one is followed to the node that holds the number. */
 export function seedsIn(definition: WorkflowDefinition | undefined): PromptInput[] {
 	if (!definition) return [];
 	const holderOf = holderFinder(graphOf(definition));

@@ -3,7 +3,7 @@ import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/js
 import { isLongInteger } from '../../shared/workflow/definition';
 import type { ParameterSpec } from '../../shared/workflow/parameterView';
 
-/** What an input takes. `loose` is a number, or text in its place. */
+/** What an input accepts. `loose` is a number, or any text that is not one. */
 export type Kind = 'number' | 'integer' | 'boolean' | 'text' | 'list' | 'object' | 'loose' | 'any';
 
 /**
@@ -11,7 +11,7 @@ export type Kind = 'number' | 'integer' | 'boolean' | 'text' | 'list' | 'object'
  * @param isSeed whether text in the export stands for a number
  */
 export function kindOf(model: Json | undefined, spec: ParameterSpec = {}, isSeed = false): Kind {
-	// A template or a missing value has no type of its own, but the view may have one.
+	// The view may know the type where the export has only text or nothing.
 	const isOpen = model === undefined || model === null || typeof model === 'string';
 	// Only numbers have limits (§2.2).
 	const isNumeric = (spec.min ?? spec.max) !== undefined || spec.type === 'INT' || spec.type === 'FLOAT';
@@ -24,7 +24,7 @@ export function kindOf(model: Json | undefined, spec: ParameterSpec = {}, isSeed
 }
 
 /**
- * Converts a value to what the input takes, if nothing is lost.
+ * Converts a value to what the input accepts, if nothing is lost.
  * @returns the converted value, or what it must be
  */
 export function convertTo(kind: Kind, value: Json): Result<Json, string> {
@@ -66,7 +66,7 @@ function convertToNumber(value: Json): Result<Json, string> {
 		: ok(number);
 }
 
-/** A value as a sentence shows it. */
+/** A value for a sentence. */
 export function showValue(value: Json): string {
 	const text = typeof value === 'string' ? `"${value}"` : jsonText(value);
 	return excerpt(text ?? 'nested too deeply', 80);

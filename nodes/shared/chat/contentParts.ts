@@ -1,16 +1,15 @@
 import { isJsonObject, type Json } from '../text/json';
 
-/** What a message says, and what the model thought before it. */
 export interface ContentParts {
 	readonly content: string;
 	readonly reasoning: string;
 }
 
-/** Where text can be within an object of an unknown shape, the likeliest first. */
+/** Where text can be in an object of unknown shape, the likeliest first. */
 const TEXT_KEYS = ['text', 'thinking', 'reasoning', 'reasoning_content', 'content', 'summary', 'value'];
 const DEEPEST = 6;
 
-/** All text in a value of an unknown shape: a string, a list of `{ text }`, and the like. */
+/** All text in a value of unknown shape, such as a string or a list of `{ text }`. */
 export function textIn(value: Json | undefined, depth = 0): string {
 	if (typeof value === 'string') return value;
 	if (depth > DEEPEST || value === undefined) return '';

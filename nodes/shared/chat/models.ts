@@ -13,7 +13,7 @@ import { exchangeOfError, openReply, readWhole, requestOptions } from '../http/r
 import { originOf } from '../http/unreached';
 
 const LIST_TIMEOUT_MS = 20_000;
-/** Nobody scrolls further; there is a filter. */
+/** Nobody scrolls further than this; there is a filter. */
 const MODELS_SHOWN = 1_000;
 
 const BY_ID = 'choose "By ID" and enter the model\'s ID';
@@ -23,7 +23,6 @@ const ADVICE: CallAdvice = {
 	check: `Check Base URL and "Models Path" in the credential, or ${BY_ID}.`,
 };
 
-/** Which model answers, for both chat nodes. */
 export const modelField: INodeProperties = {
 	displayName: 'Model',
 	name: 'model',
@@ -52,8 +51,8 @@ export async function searchModels(
 	if (!found.ok) {
 		// The box below the list shows only the message of an error.
 		const { message, advice } = found.failure;
-		const told = advice ? `${message}. ${advice}` : message;
-		throw toNodeError(this.getNode(), { ...found.failure, message: told, advice: '' });
+		const text = advice ? `${message}. ${advice}` : message;
+		throw toNodeError(this.getNode(), { ...found.failure, message: text, advice: '' });
 	}
 	const wanted = (filter ?? '').toLowerCase();
 	const fitting = found.value.filter((id) => id.toLowerCase().includes(wanted));

@@ -4,12 +4,12 @@ import { excerpt, member, type JsonObject } from '../text/json';
 import { textOf } from '../text/textOf';
 
 /**
- * How a model's reasoning is switched.
+ * The reasoning switch of a model.
  *
  * - `enable_thinking`: a boolean of that name (§2.6)
  * - `thinking`: an object with `type`; the only documented value is `enabled` (§2.6, §3.2)
- * - `always`: it always reasons, and has no switch
- * - `none`: it has no switch
+ * - `always`: no switch, because it always reasons
+ * - `none`: no switch
  */
 export type ReasoningControl = 'enable_thinking' | 'thinking' | 'always' | 'none';
 
@@ -17,16 +17,16 @@ export type ReasoningControl = 'enable_thinking' | 'thinking' | 'always' | 'none
 export type ReasoningChoice = 'default' | 'on' | 'off';
 
 interface ModelRow {
-	/** As the spec writes it; a vendor's family name takes the place of the placeholder. */
+	/** As in the spec, with a placeholder for the family name. */
 	readonly model: `<${string}>-${string}`;
-	/** What it does when nothing is sent; null if that is not documented. */
+	/** Its default, if documented. */
 	readonly byDefault: 'on' | 'off' | null;
 	readonly control: ReasoningControl;
-	/** Whether `reasoning_split` moves its reasoning into `reasoning_details`. */
+	/** Whether it supports `reasoning_split`. */
 	readonly split?: true;
 }
 
-/** The table of §3.2 with the sentences below it. */
+/** The table of §3.2 and the models named below it. */
 export const REASONING_MODELS: readonly ModelRow[] = [
 	{ model: '<family_a>-v3.2', byDefault: 'off', control: 'enable_thinking' },
 	{ model: '<family_a>-v3.2-thinking', byDefault: 'on', control: 'enable_thinking' },
@@ -49,15 +49,15 @@ export const REASONING_MODELS: readonly ModelRow[] = [
 	{ model: '<family_e>-m2.1', byDefault: 'on', control: 'always', split: true },
 ];
 
-/** Providers put their own name before a model, and a date or a variant after it. */
+/** Providers add their own name before a model, and a date or a variant after it. */
 const PROVIDER = '^(?:.*[/])?';
 const RELEASE = '(?:-[0-9]{4,8})?(?:[:@].*)?$';
 /**
- * A family's name: one word, and further words without digits, because a digit begins a version of another
- * family ("other-2-distill-x-32b" is not in the table).
+ * A family's name: one word, and further words without digits, because a digit would be the version of another family
+ * ("other-2-distill-x-32b" is not in the table).
  */
 const FAMILY = '<?[^-/<>]+>?(?:-[a-zA-Z_]+)*';
-/** Models of any family may have a bare size or number, so nothing but the family may come before one. */
+/** For a bare size or number, which models of any family may have: only the family's name may precede it. */
 const FAMILY_ALONE = '(?:<?[^-/<>]+>?|[fF]amily-[a-zA-Z])';
 
 /** The part that is the same for all vendors: `-v3.2-thinking`. */
@@ -65,7 +65,7 @@ function suffixOf({ model }: ModelRow): string {
 	return model.slice(model.indexOf('>') + 1);
 }
 
-/** A regular expression for the identifiers of these rows in any case; as text, because n8n's forms need it so. */
+/** A case-insensitive regular expression for the identifiers of these rows; as text, which n8n's forms need. */
 export function patternOf(rows: readonly ModelRow[]): string {
 	const byFamily = Map.groupBy(rows, (row) => (/^-[0-9]/.test(suffixOf(row)) ? FAMILY_ALONE : FAMILY));
 	const models = [...byFamily].map(
@@ -82,10 +82,10 @@ function suffixPattern(row: ModelRow): string {
 
 const PATTERNS = REASONING_MODELS.map((row) => ({ row, pattern: new RegExp(patternOf([row])) }));
 
-/** No identifier is longer, and matching an endless text would take long. */
+/** No identifier is longer, and matching a very long text would take long. */
 const LONGEST_ID_CHARS = 300;
 
-/** The row of a model identifier; if several match, the longest. */
+/** The row of a model identifier; if several match, the one with the longest suffix. */
 export function reasoningModel(model: string): ModelRow | undefined {
 	const id = model.trim();
 	if (id.length > LONGEST_ID_CHARS) return undefined;
@@ -98,9 +98,9 @@ export interface ReasoningWish {
 	/** The model's ID, trimmed. */
 	readonly model: string;
 	readonly choice: ReasoningChoice;
-	/** `auto`: as the table says. */
+	/** `auto`: by the table. */
 	readonly control: 'auto' | ReasoningControl;
-	/** Whether to ask for the reasoning in a separate field (§2.6). */
+	/** Whether to request the reasoning in a separate field (§2.6). */
 	readonly split: boolean;
 }
 
@@ -119,12 +119,12 @@ export function readWish(
 	};
 }
 
-/** The field is a resource locator, unless one expression gives its whole value as text. */
+/** The field is a resource locator, unless an expression returned its whole value as text. */
 function modelId(field: unknown): string {
 	return textOf(typeof field === 'object' ? member(field, 'value') : field).trim();
 }
 
-/** Why a choice cannot be carried out, by what the model takes. */
+/** Why a choice is not possible, by the switch of the model. */
 const REFUSALS = {
 	thinking: (name: string) =>
 		badInput(
@@ -149,8 +149,8 @@ const REFUSALS = {
 };
 
 /**
- * The fields of a chat request that carry out a wish (§2.6, §3.2). One that cannot be carried out fails before anything
- * is sent, because a model that ignores a switch bills its reasoning anyway.
+ * The fields of a chat request for a wish (§2.6, §3.2). A wish that is not possible fails before anything is sent,
+ * because a model that ignores a switch bills its reasoning anyway.
  */
 export function reasoningFields(wish: ReasoningWish): Result<JsonObject> {
 	if (!wish.model) {

@@ -2,27 +2,35 @@ import type { INodeProperties } from 'n8n-workflow';
 
 import { CONTROLS, patternOf, REASONING_MODELS, type ReasoningControl } from './reasoning';
 
-const SENT_BY_TABLE: Readonly<Record<'on' | 'off', Readonly<Record<ReasoningControl, string>>>> = {
+const CHOICES = ['on', 'off'] as const;
+
+const UNKNOWN =
+	'The node does not know how to switch the reasoning of this model. Choose its switch under "Reasoning Control".';
+
+/** What is sent, by choice and control. */
+const NOTICES: Readonly<
+	Record<(typeof CHOICES)[number], Readonly<Record<ReasoningControl | 'unknown', string>>>
+> = {
 	on: {
 		enable_thinking: 'Sends <code>enable_thinking: true</code> to this model.',
 		thinking: 'Sends <code>thinking: { "type": "enabled" }</code> to this model.',
 		always: 'Nothing is sent: this model always reasons.',
 		none: 'This model has no reasoning switch. Choose Default.',
+		unknown: UNKNOWN,
 	},
 	off: {
 		enable_thinking: 'Sends <code>enable_thinking: false</code> to this model.',
 		thinking: "This model's reasoning can be switched on, but not off. Choose Default or another model.",
 		always: 'This model always reasons: it cannot be switched off. Choose Default or another model.',
 		none: 'This model has no reasoning switch. Choose Default.',
+		unknown: UNKNOWN,
 	},
 };
 
-const CHOICES = ['on', 'off'] as const;
-
-/** The editor works it out, and the notices below depend on it, e.g. `on:enable_thinking`. */
+/** Computed by the editor, e.g. `on:enable_thinking`; selects one of the notices below. */
 const SENT = 'reasoningSent';
 
-/** JavaScript that gives the control of a model by its ID; an expression is known only at run time. */
+/** JavaScript that finds a model's control by its ID; empty for an expression, whose value is known only at run time. */
 function controlOfModel(model: string): string {
 	const known = CONTROLS.flatMap((control) => {
 		const rows = REASONING_MODELS.filter((row) => row.control === control);
@@ -32,10 +40,10 @@ function controlOfModel(model: string): string {
 }
 
 /**
- * The editor evaluates this hidden field; an execution does not. Display conditions with regular expressions would be
- * evaluated by n8n for each execution too, under a time limit that fails it on a busy machine, and they show every
- * notice where the model is an expression. It must be the first field of a node: the editor resolves those before it
- * together with it, and if one fails for lack of input data (`{{ $json.name }}`), this one fails, too.
+ * The editor evaluates this hidden field; an execution does not. n8n would evaluate display conditions with regular
+ * expressions in each execution too, with a time limit that fails it on a busy machine, and would show every notice if
+ * the model is an expression. It must be the first field of a node: the editor resolves the fields before it together
+ * with it, and if one of them lacks input data (`{{ $json.name }}`), this one fails, too.
  */
 export const reasoningSentField: INodeProperties = {
 	displayName: 'Reasoning Sent',
@@ -45,29 +53,20 @@ export const reasoningSentField: INodeProperties = {
 	default: `={{ [${CHOICES.map((choice) => `'${choice}'`).join(', ')}].includes($rawParameter.reasoning) ? $rawParameter.reasoning + ':' + (($rawParameter.reasoningControl ?? 'auto') === 'auto' ? (${controlOfModel('$rawParameter.model')}) : $rawParameter.reasoningControl) : '' }}`,
 };
 
-function notice(choice: (typeof CHOICES)[number], control: string, text: string): INodeProperties {
-	return {
-		displayName: text,
-		name: `${choice}_${control}Notice`,
-		type: 'notice',
-		default: '',
-		displayOptions: { show: { [SENT]: [`${choice}:${control}`] } },
-	};
-}
+/** One of these is shown: it says what will be sent to the chosen model. */
+const sentNotices = CHOICES.flatMap((choice) =>
+	Object.entries(NOTICES[choice]).map(([control, text]): INodeProperties => {
+		return {
+			displayName: text,
+			name: `${choice}_${control}Notice`,
+			type: 'notice',
+			default: '',
+			displayOptions: { show: { [SENT]: [`${choice}:${control}`] } },
+		};
+	}),
+);
 
-/** What will be sent for the chosen model: one of these notices is shown. */
-function sentNotices(): INodeProperties[] {
-	return CHOICES.flatMap((choice) => [
-		...CONTROLS.map((control) => notice(choice, control, SENT_BY_TABLE[choice][control])),
-		notice(
-			choice,
-			'unknown',
-			'The node does not know how to switch the reasoning of this model. Choose its switch under "Reasoning Control".',
-		),
-	]);
-}
-
-/** The reasoning switch of §3.2 as both chat nodes show it; the names are read by `reasoningFields`. */
+/** The reasoning switch of §3.2 for both chat nodes; read by `readWish`. */
 export const reasoningFormFields: readonly INodeProperties[] = [
 	{
 		displayName: 'Reasoning',
@@ -105,5 +104,5 @@ export const reasoningFormFields: readonly INodeProperties[] = [
 		],
 		description: 'Which switch the model has. Automatic recognizes the models of the platform.',
 	},
-	...sentNotices(),
+	...sentNotices,
 ];

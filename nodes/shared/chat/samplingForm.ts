@@ -1,8 +1,7 @@
 import { defineRequestOptions } from '../form/options';
 
 /**
- * The options that shape an answer, as ChatCompletion and the chat model both show them. Numbers that were not entered
- * are not sent.
+ * The options of ChatCompletion and the chat model that shape an answer. Numbers that were not entered are not sent.
  */
 export function samplingOptions(words: Readonly<Record<'maxTokens' | 'separateReasoning', string>>) {
 	return defineRequestOptions({

@@ -2,7 +2,7 @@ import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
 
 import { fetchFile, type FetchFailure, type OpenFile } from './fetchFile';
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
-import { anyTextIn, fileTypeOf, pageIn, safeFileName, saysMedia, saysText } from './fileType';
+import { anyTextIn, ENDING, fileTypeOf, pageIn, safeFileName, saysMedia, saysText } from './fileType';
 import type { Clock } from '../run/clock';
 import { badInput, fail, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
@@ -17,15 +17,15 @@ export interface StoredFile {
 }
 
 export interface DownloadFailure extends Failure {
-	/** The link may be too old, so a fresh one may work. */
+	/** Whether the link may have expired, so that a fresh one may work. */
 	readonly expired: boolean;
 }
 
 export interface DownloadRequest {
 	readonly url: string;
-	/** The name by the link; the extension of the file's true type replaces that of the name. */
+	/** The name from the link; its extension is corrected to the file's true type. */
 	readonly fileName: string;
-	/** The name if the server gives one itself. */
+	/** Makes the name from the one that the server gives, if any. */
 	readonly nameBySaid?: ((said: string) => string) | undefined;
 	readonly mayFetch: MayFetch;
 }
@@ -33,7 +33,6 @@ export interface DownloadRequest {
 /** Streams a file from a link into n8n's binary store; never throws. */
 export type Download = (request: DownloadRequest) => Promise<Result<StoredFile, DownloadFailure>>;
 
-/** What a download needs of n8n. */
 export interface DownloadContext {
 	readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest' | 'prepareBinaryData'>;
 }
@@ -45,16 +44,16 @@ export interface DownloadRun {
 	readonly redact: Redact;
 	readonly random: () => number;
 	readonly maxBytes: number;
-	/** When the run stops waiting, by the clock's `now()`; a download may begin shortly before. */
+	/** When the run stops waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
-	/** Ends all downloads; must be aborted when the run is over, whatever its end. */
+	/** Ends all downloads; must be aborted when the run is over, however it ends. */
 	readonly signal: AbortSignal;
 }
 
 const IDLE_TIMEOUT_MS = 60_000;
-/** How long a download may go on after the run has timed out. */
+/** How long a download may continue after the run has timed out. */
 const DEADLINE_GRACE_MS = 2 * 60_000;
-/** How long after the timeout a download may still begin: a host that hangs must not hold up the run for hours. */
+/** How long after the timeout a download may still start, so that a host that hangs does not delay the run for hours. */
 const BEGIN_GRACE_MS = 10 * 60_000;
 
 export function createDownload(run: DownloadRun): Download {
@@ -88,7 +87,7 @@ const NOT_A_LINK = badInput(
 	'Only links that start with http:// or https:// are followed.',
 );
 
-const TOO_LATE: FetchFailure = { kind: 'final', reason: 'the run had timed out long before its turn came' };
+const TOO_LATE: FetchFailure = { kind: 'final', reason: 'the run had timed out long before its turn' };
 
 function explain(host: string, { kind, reason }: FetchFailure, maxBytes: number): DownloadFailure {
 	const limit = `${Math.round(maxBytes / 1024 / 1024)} MB`;
@@ -109,21 +108,17 @@ const ADVICE: Readonly<Partial<Record<FetchFailure['kind'], string>>> = {
 	forbidden: ALLOW_HOST,
 };
 
-/** Text is a file like others, unless an image, a video or a sound is expected. */
+/** Text is accepted, unless an image, a video or a sound is expected. */
 function pageOrError(head: Uint8Array, contentType: string | undefined, name: string): string | undefined {
 	if (saysText(name)) return /\.html?$/i.test(name) ? undefined : pageIn(head);
 	if (/^text\/html\b/i.test(contentType ?? '')) return 'a web page';
 	return saysMedia(contentType, name) ? anyTextIn(head, contentType, name) : undefined;
 }
 
-/** A name without an ending gets that of the link. */
+/** A name without an extension gets that of the link. */
 function nameOf({ saidName }: OpenFile, fileName: string, nameBySaid: DownloadRequest['nameBySaid']): string {
 	if (!saidName || !nameBySaid) return fileName;
-	return nameBySaid(
-		/\.[A-Za-z0-9]{1,8}$/.test(saidName)
-			? saidName
-			: saidName + (/\.[A-Za-z0-9]{1,8}$/.exec(fileName)?.[0] ?? ''),
-	);
+	return nameBySaid(ENDING.test(saidName) ? saidName : saidName + (ENDING.exec(fileName)?.[0] ?? ''));
 }
 
 async function store(
@@ -131,7 +126,7 @@ async function store(
 	{ head, contentType, bytes, received, stream }: OpenFile,
 	name: string,
 ): Promise<StoredFile> {
-	// A workflow may write an empty text; any other file has a beginning.
+	// A workflow may write an empty text; any other empty file is broken.
 	if (head.byteLength === 0 && !saysText(name)) throw new Error('the file is empty');
 	const { extension, mimeType } = fileTypeOf(head, contentType, name);
 	const body = readableFrom(stream, bytes);
@@ -142,7 +137,7 @@ async function store(
 type Readable = Exclude<Parameters<IExecuteFunctions['helpers']['prepareBinaryData']>[0], Buffer>;
 
 /**
- * n8n's helper takes only a Readable, and community nodes may not import "stream", so the class is taken from the
+ * n8n's helper accepts only a Readable, and community nodes must not import "stream", so the class is taken from the
  * stream that n8n returned.
  */
 function readableFrom({ constructor }: ByteStream, source: AsyncGenerator<Uint8Array>): Readable {

@@ -27,27 +27,24 @@ export interface FileFetch<T> {
 	readonly idleMs: number;
 	/** When a body that begins at `nowMs` must have ended. */
 	readonly endByMs: (nowMs: number) => number;
-	/** Nothing is tried again from then on. */
+	/** When to stop trying again. */
 	readonly lastTryMs: number;
-	/**
-	 * What came instead of a file, in words that follow "answered with". Asked before a byte is read, and with the
-	 * first bytes.
-	 */
+	/** Names what came instead of a file, by its first bytes, in words that follow "answered with". */
 	readonly foundInstead: (head: Uint8Array, contentType: string | undefined) => string | undefined;
 	/** Takes the file; if it throws, the file is fetched again. */
 	readonly take: (file: OpenFile) => Promise<T>;
 }
 
-/** A file that is coming in. */
+/** A file whose first bytes have arrived. */
 export interface OpenFile {
 	readonly contentType: string | undefined;
 	/** The name that the server gives the file. */
 	readonly saidName: string | undefined;
 	/** The first bytes; `bytes` begins with them. */
 	readonly head: Uint8Array;
-	/** Throws if the connection breaks, goes silent or brings more than `maxBytes`. */
+	/** Throws if the connection breaks or goes silent, or if there are more than `maxBytes`. */
 	readonly bytes: AsyncGenerator<Uint8Array>;
-	/** Bytes that were read from `bytes`. */
+	/** The number of bytes read from `bytes`. */
 	readonly received: () => number;
 	/** The stream that n8n returned. */
 	readonly stream: ByteStream;
@@ -55,30 +52,30 @@ export interface OpenFile {
 
 /**
  * - `passing`: an outage, too many requests or a broken connection, even at the last try
- * - `expired`: the host refuses or sends something else: the link may be too old, or want a login
+ * - `expired`: the host refused or sent something else: the link may have expired, or need a login
  * - `tooLarge`: it has more than `maxBytes`
- * - `forbidden`: the link, or a redirect, leads to a host that may not be asked
+ * - `forbidden`: the link, or a redirect, leads to a host that must not be reached
  * - `final`: anything else that another try would not change
  */
 export interface FetchFailure {
 	readonly kind: 'passing' | 'expired' | 'tooLarge' | 'forbidden' | 'final';
-	/** Follows "could not be read:"; text from outside. */
+	/** Text from outside; follows "could not be read:". */
 	readonly reason: string;
 	readonly retryAfter?: string | undefined;
 }
 
 const TRIES = 4;
-/** As many as browsers follow, about. */
+/** About as many as browsers follow. */
 const MOST_REDIRECTS = 20;
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const IDLE_CHECK_MS = 5_000;
-/** What a file host says when a signed link is too old, or the file was cleaned up. */
+/** Statuses of file hosts for signed links that have expired, and for files that were deleted. */
 const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410]);
 const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
 /**
- * Fetches a file without any credential: a link carries its own signature, and its host is another origin (§2.4). A
- * read may be repeated, so a broken connection costs only a try. Never throws.
+ * Fetches a file without any credential: a link has its own signature, and its host is another origin (§2.4). Reads may
+ * be repeated. Never throws.
  */
 export async function fetchFile<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>> {
 	const { clock, random, signal } = fetch;
@@ -98,7 +95,7 @@ async function tryOnce<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>>
 	const opened = await openLink(fetch, signal);
 	if (!opened.ok) return opened;
 	const reply = opened.value;
-	const refused = refuseReply(reply, fetch.maxBytes) ?? refuseContent(fetch, reply);
+	const refused = refuseReply(reply, fetch.maxBytes);
 	const body = cuttable(reply.body, () => {
 		line.abort();
 	});
@@ -153,7 +150,7 @@ async function requestFile<T>(
 	}
 }
 
-/** The whole address that an answer redirects to. */
+/** The absolute address that an answer redirects to. */
 function redirectIn({ status, headers }: OpenReply, from: string): string | undefined {
 	const { location } = headers;
 	return location && REDIRECT_STATUSES.has(status) ? URL.parse(location, from)?.href : undefined;
@@ -164,7 +161,7 @@ function forbidden(url: string, isRedirect: boolean): FetchFailure {
 	const what = isRedirect ? `it redirects to ${host}` : `${host} is the address`;
 	return {
 		kind: 'forbidden',
-		reason: `${what}, and links from outside must not reach into the network of this n8n`,
+		reason: `${what}, and links from outside must not reach into n8n's own network`,
 	};
 }
 
@@ -181,18 +178,6 @@ function refuseReply({ status, headers }: OpenReply, maxBytes: number): FetchFai
 	}
 	if (status < 200 || status > 299) return { kind: 'final', reason };
 	return Number(headers['content-length']) > maxBytes ? TOO_LARGE : undefined;
-}
-
-/** Some hosts say only in the body that a link is too old, or that they want a login. */
-function refuseContent<T>(
-	{ foundInstead }: FileFetch<T>,
-	{ headers }: OpenReply,
-	head: Uint8Array = new Uint8Array(),
-): FetchFailure | undefined {
-	const found = foundInstead(head, headers['content-type']);
-	return found
-		? { kind: 'expired', reason: `the host answered with ${found} instead of the file` }
-		: undefined;
 }
 
 async function takeBody<T>(
@@ -220,9 +205,11 @@ async function takeBody<T>(
 	}
 	try {
 		const head = await readHead(pieces);
-		const refused = refuseContent(fetch, reply, head);
-		if (refused) return fail(refused);
 		const contentType = reply.headers['content-type'];
+		// Some hosts say only in the body that a link has expired, or that they need a login.
+		const found = fetch.foundInstead(head, contentType);
+		if (found)
+			return fail({ kind: 'expired', reason: `the host answered with ${found} instead of the file` });
 		const file = {
 			contentType,
 			saidName: nameInDisposition(reply.headers['content-disposition']),

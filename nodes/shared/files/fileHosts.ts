@@ -4,15 +4,14 @@ import { isWebAddress } from '../text/webAddress';
 export type MayFetch = (url: string) => boolean;
 
 /**
- * - `public`: a name, or an address of the internet. What a name resolves to is n8n's own protection to judge
+ * - `public`: a name, or an internet address. Checking what a name resolves to is left to n8n's own protection
  * - `local`: loopback, private, unique-local and carrier-grade NAT addresses, and `localhost`
- * - `special`: link-local, where clouds answer with their machines' keys, multicast, unspecified and reserved ones
+ * - `special`: link-local (where clouds serve their machines' keys), multicast, unspecified and reserved addresses
  */
 export type Network = 'public' | 'local' | 'special';
 
 type Range = readonly [network: Network, first: string, bits: number];
 
-/** The first that holds an address is used. */
 const IPV4_RANGES: readonly Range[] = [
 	['local', '10.0.0.0', 8],
 	['local', '100.64.0.0', 10],
@@ -26,11 +25,11 @@ const IPV4_RANGES: readonly Range[] = [
 	['special', '224.0.0.0', 3],
 ];
 
-/** What to do where a link is refused. */
+/** Advice if a link is refused. */
 export const ALLOW_HOST =
 	'If your files are there, add the host to "File Hosts" in the FlowPlatform API credential, under "Show Expert Fields".';
 
-/** How the first 16 bits of an IPv6 address begin: value and mask. */
+/** The first 16 bits of an IPv6 address: value and mask. */
 const IPV6_RANGES: ReadonlyArray<readonly [network: Network, value: number, mask: number]> = [
 	['local', 0xfc00, 0xfe00],
 	['special', 0xfe80, 0xffc0],
@@ -38,7 +37,7 @@ const IPV6_RANGES: ReadonlyArray<readonly [network: Network, value: number, mask
 	['special', 0xff00, 0xff00],
 ];
 
-/** @param hostname as the URL parser gives it: it has read decimal, octal and hex spellings already */
+/** @param hostname from the URL parser, which has normalized decimal, octal and hex spellings */
 export function networkOf(hostname: string): Network {
 	const host = hostname.toLowerCase().replace(/\.$/, '');
 	if (host.startsWith('[')) return networkOfIpv6(groupsOf(host.slice(1, -1)));
@@ -83,8 +82,8 @@ function networkOfIpv6(groups: readonly number[]): Network {
 }
 
 /**
- * Which links may be fetched. A platform, an agent or data from outside chooses them, so they must not reach into the
- * network that n8n is in, unless the platform itself is there.
+ * Decides which links may be fetched. They come from a platform, an agent or data from outside, so they must not reach
+ * into n8n's own network, unless the platform itself is there.
  *
  * @param baseUrl of the credential
  * @param listed hosts that `readFileHosts` has read
@@ -104,7 +103,7 @@ export function fileHostRule(baseUrl: string, listed: readonly string[]): MayFet
 
 /**
  * Reads the list of *File Hosts*: names or addresses, with or without a port.
- * @returns them as the URL parser writes them, or the first entry that is no host
+ * @returns them as the URL parser writes them, or the first entry that is not a host
  */
 export function readFileHosts(entered: string): { readonly hosts: string[] } | { readonly wrong: string } {
 	const hosts: string[] = [];

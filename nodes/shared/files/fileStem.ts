@@ -1,24 +1,23 @@
-import { isFileEnding, safeFileName, shortened } from './fileType';
+import { ENDING, isFileEnding, safeFileName, shortened } from './fileType';
 
-/** Marks follow a stem, and storing cuts names that are longer at their end. */
+/** Marks are added after a stem, and storing cuts longer names at the end. */
 const LONGEST_STEM_CHARS = 80;
 const LONGEST_STEM_BYTES = 150;
-/** As many words of a text as a person reads at a glance. */
 const LONGEST_SLUG_CHARS = 48;
 
 /**
- * What somebody entered as the name of a file, without its ending, as every file system accepts it.
- * @returns empty if there is nothing in it
+ * An entered file name without its extension, as every file system accepts it.
+ * @returns empty if nothing is left
  */
 export function enteredStem(entered: string): string {
-	const ending = /\.([A-Za-z0-9]{1,8})$/.exec(entered.trim());
+	const ending = ENDING.exec(entered.trim());
 	const named = ending && isFileEnding(ending[1] ?? '') ? entered.trim().slice(0, ending.index) : entered;
-	// A slash belongs to a title such as "Cats/Dogs"; nothing is stored in folders.
+	// A slash is part of a title such as "Cats/Dogs"; nothing is stored in folders.
 	const flat = named.replace(/[\\/]/g, '-').trim();
 	return flat ? shortened(safeFileName(flat, ''), LONGEST_STEM_CHARS, LONGEST_STEM_BYTES) : '';
 }
 
-/** What a prompt's weights and models are written as: `(red:1.3)`, `<lora:film:0.8>`. */
+/** Weights and models in a prompt: `(red:1.3)`, `<lora:film:0.8>`. */
 const PROMPT_SYNTAX = /<[^<>]*>|:\d+(?:\.\d+)?(?=\s*\))/g;
 
 /**
@@ -42,7 +41,7 @@ export function slugOf(text: string): string {
 }
 
 /**
- * The stems of a run's files, each once: of equal ones the second gets a 2.
+ * Makes the stems of a run's files unique: the second of two equal ones gets a 2.
  * @param wanted in the order of the tasks; `undefined` for files that keep the names of their links
  */
 export function uniqueStems(wanted: ReadonlyArray<string | undefined>): Array<string | undefined> {
@@ -60,7 +59,7 @@ export function uniqueStems(wanted: ReadonlyArray<string | undefined>): Array<st
 	});
 }
 
-/** Equal for stems that could name the same file: some systems ignore case, and files of a task are marked `_f2`. */
+/** Equal for stems that could name the same file: some systems ignore case, and a task's files are marked `_f2`. */
 function keyOf(stem: string): string {
 	return stem.toLowerCase().replace(/(_f\d+)+$/, '');
 }

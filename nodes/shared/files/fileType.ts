@@ -1,4 +1,4 @@
-/** Mime type, extension, and how the file begins: one character per byte, `?` for any. The first match counts. */
+/** MIME type, extension, and the first bytes: one character each, `?` for any. The first match is used. */
 const FORMATS: ReadonlyArray<readonly [mimeType: string, extension: string, beginning: string]> = [
 	['image/png', 'png', '\x89PNG'],
 	['image/jpeg', 'jpg', '\xff\xd8\xff'],
@@ -21,7 +21,7 @@ const FORMATS: ReadonlyArray<readonly [mimeType: string, extension: string, begi
 	['application/zip', 'zip', 'PK\x03\x04'],
 ];
 
-/** Formats whose beginning many types share, and what else a file that begins so may be. */
+/** Formats whose first bytes other types share, and the types that such a file may have. */
 const CONTAINERS: ReadonlyMap<string, RegExp> = new Map([
 	['video/mp4', /^(?:audio|video)\//],
 	['video/webm', /^(?:audio|video)\//],
@@ -29,7 +29,7 @@ const CONTAINERS: ReadonlyMap<string, RegExp> = new Map([
 	['application/zip', /^(?:application|model)\//],
 ]);
 
-/** Further types by their endings: the name of the type, the ending, and whether such a file is text. */
+/** Further types, with their extensions and whether such a file is text. */
 const MORE_TYPES: ReadonlyArray<readonly [mimeType: string, extension: string, isText?: 'text']> = [
 	['image/svg+xml', 'svg', 'text'],
 	['image/jpeg', 'jpeg'],
@@ -73,7 +73,7 @@ const MORE_TYPES: ReadonlyArray<readonly [mimeType: string, extension: string, i
 	['text/plain', 'txt', 'text'],
 ];
 
-/** Every known type by its ending, and each type's usual ending. */
+/** Each extension's type, and each type's usual extension. */
 const TYPE_OF: ReadonlyMap<string, string> = new Map(
 	[...MORE_TYPES, ...FORMATS].toReversed().map(([mimeType, extension]) => [extension, mimeType]),
 );
@@ -84,7 +84,7 @@ const TEXT_ENDINGS: ReadonlySet<string> = new Set(
 	MORE_TYPES.filter(([, , isText]) => isText).map(([, extension]) => extension),
 );
 
-/** What servers say of files that they do not know. */
+/** Types that servers send for files that they do not know. */
 const UNKNOWN_TYPE = 'application/octet-stream';
 const UNKNOWN_TYPES =
 	/^(?:(?:application|binary)\/(?:octet-stream|binary|x-download|(?:x-)?force-download|x-zip-compressed)|application\/zip|)$/;
@@ -101,14 +101,15 @@ export interface FileType {
 	readonly extension: string;
 }
 
-/** Enough bytes to recognise a format, or text that was sent instead of a file. */
+/** Enough bytes to recognize a format, or text that was sent instead of a file. */
 export const HEAD_BYTES = 256;
 /** Enough to reach the first element of an SVG. */
 const START_BYTES = 4_096;
 
-const ENDING = /\.([A-Za-z0-9]{1,8})$/;
+/** The extension of a name, after its dot. */
+export const ENDING = /\.([A-Za-z0-9]{1,8})$/;
 
-/** The type of a file: its bytes first, then what the server said, then the name's ending. */
+/** The type of a file: by its bytes, then by what the server said, then by the name's extension. */
 export function fileTypeOf(head: Uint8Array, contentType: string | undefined, name: string): FileType {
 	const said = saidType(contentType);
 	const ending = endingOf(name);
@@ -124,15 +125,15 @@ export function fileTypeOf(head: Uint8Array, contentType: string | undefined, na
 			? { mimeType: named, extension: ending }
 			: { mimeType, extension };
 	}
-	// Servers call every text they do not know plain.
+	// Servers send "plain" for every text that they do not know.
 	const isVague = isUnknown || (said === 'text/plain' && TEXT_ENDINGS.has(ending));
 	if (!isVague || (said === 'application/zip' && !named)) return typed(said, ending, ending);
-	// Text is no picture, whatever its name says.
+	// Text is not an image, whatever its name says.
 	if (named && !TEXT_ENDINGS.has(ending) && isText(head)) return { mimeType: 'text/plain', extension: 'txt' };
 	return { mimeType: named ?? UNKNOWN_TYPE, extension: ending };
 }
 
-/** A type that the server names, with its own ending if the file's name has another one. */
+/** The server's type, with the extension of the file's name if it fits. */
 function typed(mimeType: string, ending: string, fallback: string): FileType {
 	if (TYPE_OF.get(ending) === mimeType) return { mimeType, extension: ending };
 	const usual = ENDING_OF.get(mimeType);
@@ -143,7 +144,7 @@ function saidType(contentType = ''): string {
 	return contentType.split(';')[0]?.trim().toLowerCase() ?? '';
 }
 
-/** Whether letters after a dot are the ending of a known type, and not the "2" of "v1.2". */
+/** Whether letters after a dot are a known extension, and not the "2" of "v1.2". */
 export function isFileEnding(letters: string): boolean {
 	return TYPE_OF.has(letters.toLowerCase());
 }
@@ -163,15 +164,15 @@ export function saysText(name: string): boolean {
 	return TEXT_ENDINGS.has(endingOf(name)) && !saysMedia(undefined, name);
 }
 
-/** A web page that came instead of another text. */
+/** Recognizes a web page that was sent instead of another text. */
 export function pageIn(head: Uint8Array): string | undefined {
 	return /^<(!doctype html|html|head|body)\b/i.test(startOf(head)) ? 'a web page' : undefined;
 }
 
 /**
- * Where only an image, a video or a sound is acceptable, any text is an error, except SVG: some hosts send errors with
+ * Recognizes text where only an image, a video or a sound is acceptable; SVG passes. Some hosts send errors with
  * HTTP 200 and any content type.
- * @returns words that follow "answered with"; `undefined` for anything else
+ * @returns words that follow "answered with"; `undefined` if it is not text
  */
 export function anyTextIn(
 	head: Uint8Array,
@@ -190,7 +191,7 @@ export function anyTextIn(
 	return isDrawing && !/^(<\?xml[^>]*>\s*)?<error\b/i.test(text) ? undefined : 'XML';
 }
 
-/** The beginning of a text, after a byte order mark and blanks. */
+/** The beginning of a text, without byte order mark and leading blanks. */
 function startOf(head: Uint8Array): string {
 	// A first piece may be 64 KB; reading all of it as text cost a tenth of a batch's CPU time.
 	return Buffer.from(head.subarray(0, START_BYTES))
@@ -203,15 +204,15 @@ function isText(head: Uint8Array): boolean {
 }
 
 const LONGEST_STEM_CHARS = 100;
-/** File systems count bytes: 255 of them, ending included. */
+/** File systems allow 255 bytes, extension included. */
 const LONGEST_STEM_BYTES = 200;
 
-/** Names that Windows reserves for devices, with or without an ending. */
+/** Names that Windows reserves for devices, with or without an extension. */
 const RESERVED_STEM = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[\d¹²³])(?= *(?:\.|$))/i;
 
 /**
  * A file name that any file system accepts: no path, no control or reserved characters, of bounded length.
- * @param extension the true one; it replaces an ending that says something else
+ * @param extension the true one, which replaces a wrong one
  */
 export function safeFileName(rawName: string, extension: string): string {
 	const base = rawName.split(/[\\/]/).at(-1) ?? '';
@@ -233,7 +234,7 @@ export function safeFileName(rawName: string, extension: string): string {
 	return finalEnding ? `${safeStem}.${finalEnding}` : safeStem;
 }
 
-/** Whole characters up to a number of characters and bytes, without dots and blanks at the end. */
+/** Cuts a text to a number of characters and bytes, and removes dots and blanks at its end. */
 export function shortened(text: string, mostChars: number, mostBytes: number): string {
 	let short = '';
 	let bytes = 0;

@@ -11,14 +11,13 @@ import { excerpt } from '../text/json';
 import { isWebAddress } from '../text/webAddress';
 import { originOf } from '../http/unreached';
 
-/** A file of an input item, or behind a URL, as it is sent to the service. */
+/** A file of an input item or a URL, as it is sent to the service. */
 export interface InputFile {
 	readonly bytes: Uint8Array;
 	readonly fileName: string;
 	readonly mimeType: string;
 }
 
-/** What reading a file needs of n8n. */
 export interface InputFileContext {
 	readonly helpers: Pick<
 		IExecuteFunctions['helpers'],
@@ -27,13 +26,13 @@ export interface InputFileContext {
 	getInputData(): INodeExecutionData[];
 }
 
-/** Reads a binary field of an item through n8n's own helpers, whichever way the instance keeps binary data. */
+/** Reads a binary field of an item through n8n's helpers, wherever the instance stores binary data. */
 export async function readBinaryField(
 	context: InputFileContext,
 	itemIndex: number,
 	field: string,
 	maxBytes: number,
-	/** What the node calls the option that sets `maxBytes`. */
+	/** The label of the option that sets `maxBytes`. */
 	sizeOption = 'Max File Size',
 ): Promise<Result<InputFile>> {
 	if (!field.trim()) {
@@ -52,7 +51,6 @@ export async function readBinaryField(
 	}
 }
 
-/** The failure of an item without a file in the field. */
 export function refuseMissingFile(
 	context: Pick<InputFileContext, 'getInputData'>,
 	itemIndex: number,
@@ -66,26 +64,18 @@ export function refuseMissingFile(
 	);
 }
 
-interface DigestContext {
-	readonly helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData' | 'getBinaryStream'>;
-}
-
-/** A file of an input item: its name and type as n8n has them, and the SHA-256 of its bytes, base64url. */
-export interface FileDigest {
-	readonly name: string;
-	readonly type: string;
-	readonly sha256: string;
-}
-
 /** Characters of base64 per piece, in whole groups of four. */
 const PIECE_CHARS = 4 * 64 * 1024;
 
-/** Identifies a file by its content; reads it all into memory only if n8n does. */
+/**
+ * Identifies a file by its content, without reading it into memory as a whole.
+ * @returns its name and type as stored by n8n, and the SHA-256 of its bytes, base64url
+ */
 export async function digestBinaryField(
-	{ helpers }: DigestContext,
+	{ helpers }: { helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData' | 'getBinaryStream'> },
 	itemIndex: number,
 	field: string,
-): Promise<Result<FileDigest>> {
+): Promise<Result<Record<'name' | 'type' | 'sha256', string>>> {
 	try {
 		const { id, data, fileName = '', mimeType } = helpers.assertBinaryData(itemIndex, field);
 		const hash = createHash('sha256');
@@ -110,7 +100,7 @@ export function refuseUnreadable(field: string): Result<never> {
 	);
 }
 
-/** For the waits between tries; tests pass their own. */
+/** For the pauses between tries; tests pass their own. */
 export interface Patience {
 	readonly clock: Clock;
 	readonly random: () => number;
@@ -148,7 +138,7 @@ export async function fetchInputFile(
 		idleMs: FETCH_TIMEOUT_MS,
 		endByMs: (nowMs) => nowMs + FETCH_TIMEOUT_MS,
 		lastTryMs: Infinity,
-		// A login page would be uploaded, and a task that cannot read it would be paid for.
+		// A login page must not be uploaded: the task that cannot read it would be paid for.
 		foundInstead: (head, contentType) => anyTextIn(head, contentType, name),
 		take: async ({ bytes, contentType = '', saidName = name }) => {
 			const pieces: Uint8Array[] = [];
@@ -168,7 +158,7 @@ export async function fetchInputFile(
 	});
 }
 
-/** The last part of an address's path; empty if it has none. */
+/** The last part of an address's path; may be empty. */
 function nameIn(url: string): string {
 	const last = new URL(url).pathname.split('/').at(-1) ?? '';
 	try {

@@ -1,10 +1,10 @@
 import type { Result } from '../errors/failure';
 import type { UploadFile } from './uploadFile';
 
-/** How much memory the files of all uploads may take together. */
+/** How much memory the files of all uploads may take in total. */
 const BYTES_AT_ONCE = 32 * 1024 * 1024;
 
-/** How much a file of unknown size gets at first; a larger one is loaded again, alone. */
+/** What a file of unknown size gets at first; a larger one is loaded again with the whole budget. */
 const SHARE_BYTES = BYTES_AT_ONCE / 4;
 
 type Held = Pick<UploadFile, 'heldBytes' | 'close'>;
@@ -20,7 +20,7 @@ export class MemoryBudget {
 	private readonly queued: QueuedFile[] = [];
 
 	/**
-	 * Loads a file as soon as there is room for it, and holds the room until `use` is done with it, then closes it. A file that is
+	 * Loads a file once there is room for it, lets `use` do its work, closes the file and frees the room. A file that is
 	 * larger than the whole budget is held alone, and one that is streamed takes no room.
 	 * @param load fails for a file that is larger than `mostBytes`, with that number as `maxBytes` in its failure's
 	 *   details; `Infinity` if the size is known
@@ -66,7 +66,7 @@ export class MemoryBudget {
 		}
 	}
 
-	/** In order, so that a large file does not wait forever. */
+	/** First in, first out, so that a large file does not wait forever. */
 	private admit(): void {
 		for (let next = this.queued[0]; next; next = this.queued[0]) {
 			if (this.usedBytes > 0 && this.usedBytes + next.bytes > BYTES_AT_ONCE) return;

@@ -14,24 +14,22 @@ import {
 import { fail, ok, type Result } from '../errors/failure';
 import { sha256 } from '../text/sha256';
 
-/** A file to upload. */
 export interface UploadFile {
 	/** Read from its start by each request that sends it. */
 	readonly file: File;
 	/** The SHA-256 of its bytes, in hex. */
 	readonly sha256: string;
-	/** The memory it occupies until it is released, in bytes. */
+	/** The memory that it takes until it is closed. */
 	readonly heldBytes: number;
-	/** Call it when no request needs the file any more; a broken request leaves it open where it stopped. */
+	/** To be called when no request needs the file any more: a request that breaks leaves its stream open. */
 	close(): void;
 }
 
-/** What opening a file needs of n8n. */
 export interface UploadFileContext extends InputFileContext {
 	readonly helpers: InputFileContext['helpers'] & Pick<IExecuteFunctions['helpers'], 'getBinaryStream'>;
 }
 
-/** Smaller files are read once and held; larger ones are read twice, for their digest and as they are sent. */
+/** Smaller files are read once and held; larger ones are read twice, for their digest and while they are sent. */
 const MOST_HELD_BYTES = 8 * 1024 * 1024;
 
 /** A file that is in memory already. */
@@ -46,14 +44,14 @@ function isBlobPart(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
 	return bytes.buffer instanceof ArrayBuffer;
 }
 
-/** How much memory `openBinaryField` will take for a file; 0 if it is streamed or missing. */
+/** The memory that `openBinaryField` will take for a file; 0 if it is streamed or missing. */
 export function bytesToHold(context: UploadFileContext, itemIndex: number, field: string): number {
 	const meta = metaOf(context, itemIndex, field);
 	if (!meta || streamId(meta) !== undefined) return 0;
 	return meta.bytes ?? Math.ceil(meta.data.length * (3 / 4));
 }
 
-/** Opens a binary field of an item for an upload. A large file is not held, unless n8n itself holds it in the item. */
+/** Opens a binary field of an item for an upload. A large file is streamed, unless n8n stores it in the item itself. */
 export async function openBinaryField(
 	context: UploadFileContext,
 	itemIndex: number,
@@ -88,7 +86,7 @@ function metaOf({ helpers }: UploadFileContext, itemIndex: number, field: string
 	}
 }
 
-/** n8n's id of a file that is to be streamed; one that is small, or in the item itself, is not. */
+/** n8n's ID of a file to stream; `undefined` for one that is small or stored in the item itself. */
 function streamId({ id, bytes = Infinity }: IBinaryData): string | undefined {
 	return bytes > MOST_HELD_BYTES ? id : undefined;
 }
@@ -115,7 +113,7 @@ async function scan(
 	return { head, bytes, digest: hash.digest('hex') };
 }
 
-/** A file without bytes of its own: clients ask a file for its size, for the Content-Length, and then for a stream. */
+/** A file without bytes of its own: clients use only its size, for the Content-Length, and its stream. */
 function streamedFile(
 	read: () => AsyncGenerator<Uint8Array>,
 	size: number,
@@ -139,7 +137,7 @@ function streamedFile(
 	return { file, close };
 }
 
-/** Fails rather than ends early, or a server would wait for the rest, and take the next request on the line for it. */
+/** Fails instead of ending early: the server would take the next request of the connection for the rest of the file. */
 async function* whole(pieces: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
 	let bytes = 0;
 	for await (const piece of pieces) {

@@ -1,8 +1,8 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 /**
- * The expression that gets a value from an earlier node, for an item that no longer holds it, as behind a Wait node.
- * The nearest node is the one that asked last.
+ * An expression that gets a value from an earlier node, for an item that has lost it, as after a Wait node. Nearer nodes
+ * come first.
  * @param path in the earlier item, e.g. `session.id`
  * @returns undefined if no earlier node has such a value
  */
@@ -25,7 +25,7 @@ function givesValue(context: IExecuteFunctions, itemIndex: number, expression: s
 		const value = context.evaluateExpression(expression, itemIndex);
 		return typeof value === 'number' || (typeof value === 'string' && value !== '');
 	} catch {
-		// A node that has not run, or an item that cannot be traced back to it.
+		// The node has not run, or the item cannot be traced back to it.
 		return false;
 	}
 }

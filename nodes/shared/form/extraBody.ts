@@ -3,9 +3,8 @@ import { excerpt, isJsonObject, isTextTooDeep, isTooDeep, parseJson, type JsonOb
 import { refuseLostDigits } from './pastedJson';
 
 /**
- * Reads "Extra Body": JSON as text, or an object that an expression gave. It adds fields and never replaces one that
- * the form sets: the form would then show what is not sent.
- * @param value nothing, or an empty text, means no fields
+ * Reads "Extra Body": JSON text, or an object from an expression. It must not replace a field that the form sets,
+ * because the form would then show something else than what is sent.
  * @param example in JSON, for the advice
  * @param setBy names what already sets a field
  */

@@ -8,7 +8,7 @@ export interface IdempotencyOptions {
 	readonly ttlMs: number;
 }
 
-/** Undefined where items have no idempotency key; the key itself is read per item. */
+/** Undefined if items have no idempotency key; the key itself is read per item. */
 export function idempotencyOf(
 	given: Readonly<Record<string, unknown>>,
 	ttlHours: number,
@@ -20,7 +20,7 @@ export function idempotencyOf(
 	};
 }
 
-/** The options of the ledger, described in the words of a node. */
+/** The options of the ledger, with a node's own descriptions. */
 export function idempotencyFields(
 	words: Readonly<Record<'key' | 'thisNode' | 'project' | 'lifetime', string>>,
 	isKeyPartOfRequest: boolean,

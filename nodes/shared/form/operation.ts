@@ -4,7 +4,7 @@ import { asNodeError, failRun } from '../errors/nodeError';
 import { badInput } from '../errors/failure';
 import { explainExpressionError } from '../errors/expressionError';
 
-/** One operation: its form fields beside what it does with all input items of a run. */
+/** One operation: its form fields, and its work on all input items of a run. */
 export interface Operation {
 	readonly value: string;
 	readonly name: string;
@@ -15,7 +15,7 @@ export interface Operation {
 	execute(context: IExecuteFunctions): Promise<INodeExecutionData[][]>;
 }
 
-/** Does the work of a node; what it throws becomes an error of the node. */
+/** Does the work of a node; anything thrown becomes an error of the node. */
 export async function runNode(
 	context: IExecuteFunctions,
 	work: (context: IExecuteFunctions) => Promise<INodeExecutionData[][]>,
@@ -23,13 +23,13 @@ export async function runNode(
 	try {
 		return await work(context);
 	} catch (error) {
-		// If it were thrown with Continue On Fail, n8n would pass the input items on as if all were well.
+		// With Continue On Fail, n8n would pass the input items on after a thrown error, as if nothing had happened.
 		if (context.continueOnFail()) return failRun(context, explainExpressionError(error));
 		throw asNodeError(context.getNode(), error);
 	}
 }
 
-/** Runs the operation that the form names. */
+/** Runs the operation that is chosen in the form. */
 export async function runOperation(
 	context: IExecuteFunctions,
 	operations: readonly Operation[],

@@ -10,15 +10,15 @@ import { isJsonObject } from '../text/json';
 import { numberOf } from '../text/textOf';
 
 interface OptionFacts extends INodeProperties {
-	/** The value while the option is not added, if it differs from the `default` that is shown once it is. */
+	/** The value while the option is not added, if it differs from `default`. */
 	whenAbsent?: number;
-	/** Whether a retry with another value makes a new request (a seed does) or not (a timeout does not). */
+	/** Whether a retry with another value is a new request: true for a seed, false for a timeout. */
 	isPartOfRequest?: boolean;
-	/** Whether it says what a run may cost or how fast it goes: a group of its own where a node has many options. */
+	/** Whether it limits the cost or speed of a run; such options have a group of their own. */
 	isLimit?: boolean;
 }
 
-/** A number of a form: the range that it shows is the range that it accepts. */
+/** A number, accepted only within the range that the form shows. */
 export interface NumberField extends OptionFacts {
 	type: 'number';
 	default: number;
@@ -37,20 +37,18 @@ export type RequestOption = OptionField & { isPartOfRequest: boolean };
 type Named<F, Field> = { [Name in keyof F]: Field & { name: Name } };
 type NumberName<F> = { [Name in keyof F]: F[Name] extends NumberField ? Name : never }[keyof F];
 
-/** The options of a node, typed by their names. */
 export function defineOptions<F extends Named<F, OptionField>>(fields: F): F {
 	return fields;
 }
 
-/** The options of a node that remembers across retries what it has requested. */
 export function defineRequestOptions<F extends Named<F, RequestOption>>(fields: F): F {
 	return fields;
 }
 
-/** The groups that options are shown in: the name of the parameter and its label. */
+/** The groups of options: parameter name and label. */
 const GROUPS = { options: 'Options', limits: 'Cost and Speed' } as const;
 
-/** The "Options" collection with the named fields, in alphabetical order as n8n shows them. */
+/** The "Options" collection with the named fields, or all. */
 export function optionsCollection<F extends Named<F, OptionField>>(
 	fields: F,
 	names?: ReadonlyArray<keyof F>,
@@ -58,7 +56,7 @@ export function optionsCollection<F extends Named<F, OptionField>>(
 	return collectionOf('options', 'Add option', chosenFields(fields, names));
 }
 
-/** The named fields, or all, in groups that a person can look through. */
+/** The named fields, or all, in their groups. */
 export function optionGroups<F extends Named<F, OptionField>>(
 	fields: F,
 	names?: ReadonlyArray<keyof F>,
@@ -87,7 +85,7 @@ function collectionOf(
 		type: 'collection',
 		placeholder,
 		default: {},
-		// By code units: a locale's collator takes a tenth of the time in which n8n loads this package.
+		// Sorted by code units: a collator would take a tenth of the time in which n8n loads this package.
 		options: fields.map(withoutFacts).sort((left, right) => (left.displayName < right.displayName ? -1 : 1)),
 	};
 }
@@ -103,14 +101,14 @@ function withoutFacts(option: OptionField): INodeProperties {
 /** The options that an operator has added. */
 export interface EnteredOptions {
 	readonly given: Readonly<Record<string, unknown>>;
-	/** The label of the group that an option was added to: operations with a few have only one. */
+	/** The label of the group that an option was added to. */
 	readonly groupOf: (name: string) => string;
 }
 
 /**
  * Reads the options of all groups.
- * @param isEvaluated false for options whose expressions differ per item: an error in one must not fail the other
- * items. They are in `given` as they were entered.
+ * @param isEvaluated false for options whose expressions differ per item, because an error in one must not fail the
+ *   other items. `given` has their expressions.
  */
 export function enteredOptions(
 	context: Pick<IExecuteFunctions, 'getNodeParameter'>,
@@ -129,7 +127,7 @@ export function enteredOptions(
 	return { given, groupOf: (name) => labels.get(name) ?? GROUPS.options };
 }
 
-/** The given choice, or the first one, which is the default. */
+/** The given choice, or the first one if it is none of them. */
 export function oneOf<Choice extends string>(
 	choices: readonly [Choice, ...Choice[]],
 	given: unknown,
@@ -139,14 +137,14 @@ export function oneOf<Choice extends string>(
 
 /** The checked numbers of a form. */
 export interface Numbers<Name> {
-	/** The entered number, else the default. */
+	/** The entered number, or the default. */
 	readonly number: (name: Name) => number;
 	/** The entered number, if there is one. */
 	readonly entered: (name: Name) => number | undefined;
 }
 
 /**
- * Reads the numbers among the options, which expressions may have given, within the ranges of their fields.
+ * Reads the numbers among the options, which may come from expressions, and checks their ranges.
  * @param formFields fields of the form itself, not among the options
  * @param groupOf the label of the group that an option is in
  */

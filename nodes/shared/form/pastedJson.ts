@@ -1,12 +1,12 @@
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { endOfText, excerpt, isTextTooDeep, jsonText, parseJson, type Json } from '../text/json';
 
-/** A string in JSON, maybe cut off. Its content is not syntax. */
+/** A string in JSON, possibly cut off. */
 const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
 
 /**
- * Parses JSON as an operator pasted it: with the NaN and Infinity of Python tools, or with the code fences of chats.
- * @returns a clause that says why it is not JSON, empty if that is unknown
+ * Parses pasted JSON, which may have the NaN and Infinity of Python tools, or the code fences of chats.
+ * @returns the value, or a clause that says why it is not JSON, empty if that is unknown
  */
 export function parsePasted(source: string): Result<Json, string> {
 	const text = withoutFence(source.trim());
@@ -15,12 +15,12 @@ export function parsePasted(source: string): Result<Json, string> {
 			parseJson(text) ?? parseJson(withoutNaN(text)) ?? parseJson(withoutNaN(withoutDefault(text)));
 		return parsed === undefined ? fail(explain(text)) : ok(parsed);
 	} catch {
-		// A text that is too long for a regular expression.
+		// The text is too long for a regular expression.
 		return fail('');
 	}
 }
 
-/** A field begins with `{}`, and a paste goes before, into or behind it. */
+/** Removes the field's default `{}`, if the text was pasted before, into or after it. */
 function withoutDefault(text: string): string {
 	const beside = text.replace(/^\{\s*\}(?=\s*\{)|(?<=\}\s*)\{\s*\}$/, '');
 	return beside === text ? text.replace(/^\{(\s*\{[\s\S]*\}\s*)\}$/, '$1') : beside;
@@ -32,17 +32,17 @@ export function onlyOne(value: unknown): unknown {
 	return typeof first === 'object' && first !== null ? first : value;
 }
 
-/** The first integer beyond 2^53 in a JSON text: a number may not hold all its digits. */
+/** The first integer beyond 2^53 in a JSON text, whose digits a number may not hold. */
 export function lostDigits(text: string): string | undefined {
 	return longIntegers(text).find((token) => /^-?\d+$/.test(token));
 }
 
-/** The same in JSON that is text or, from an expression, a value. */
+/** The same for JSON text, or a value from an expression. */
 export function lostDigitsIn(value: unknown): string | undefined {
 	return lostDigits(typeof value === 'string' ? value : (jsonText(value) ?? ''));
 }
 
-/** Refuses JSON that contains such a number: it would be sent as another number, or as text. */
+/** Refuses JSON with such a number, because it would be sent as another number, or as text. */
 export function refuseLostDigits(fieldLabel: string, value: unknown): Failure | undefined {
 	const lost = lostDigitsIn(value);
 	if (lost === undefined) return undefined;
@@ -53,17 +53,17 @@ export function refuseLostDigits(fieldLabel: string, value: unknown): Failure | 
 }
 
 /**
- * The first integer beyond 2^53 in what an expression gave. n8n has already rounded it, so its digits are lost.
+ * The first integer beyond 2^53 in the result of an expression, which n8n has already rounded.
  * @returns the rounded number; {@link ROUNDED} completes the sentence
  */
 export function roundedNumber(value: unknown): string | undefined {
 	return typeof value === 'string' ? undefined : lostDigits(jsonText(value) ?? '');
 }
 
-/** Follows such a number in a sentence. */
+/** Follows such a number in a message. */
 export const ROUNDED = `is a number beyond ${Number.MAX_SAFE_INTEGER}, so n8n rounds its last digits`;
 
-/** Refuses such a number as an ID or a key: rounded, it would be another one. */
+/** Refuses such a number as an ID or a key: a rounded one would be different. */
 export function refuseRounded(fieldLabel: string, value: unknown): Failure | undefined {
 	const [rounded] = typeof value === 'string' ? [] : longIntegers(jsonText(value) ?? '');
 	if (rounded === undefined) return undefined;
@@ -73,7 +73,7 @@ export function refuseRounded(fieldLabel: string, value: unknown): Failure | und
 	);
 }
 
-/** The numbers of a JSON text that are integers beyond 2^53, `1e+21` too. Its strings may be too long for a pattern. */
+/** The integers beyond 2^53 in a JSON text, such as `1e+21`. Strings are skipped without a pattern: they may be too long. */
 function longIntegers(text: string): string[] {
 	const found: string[] = [];
 	for (let at = 0; at < text.length;) {

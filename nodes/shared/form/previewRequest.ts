@@ -4,7 +4,7 @@ import { readItem } from '../errors/expressionError';
 import { ok, type Result } from '../errors/failure';
 import type { JsonObject } from '../text/json';
 
-/** The switch of a dry run, under the same label among the options of every node. */
+/** The switch of a dry run, the same in every node. */
 export function previewRequestField(more: string) {
 	return {
 		displayName: 'Preview Request',
@@ -16,8 +16,8 @@ export function previewRequestField(more: string) {
 }
 
 /**
- * Which items are only shown: the switch may be an expression, so each item has its own.
- * @returns by item, or why its switch cannot be read; such an item must not be sent either
+ * Which items are only shown; the switch may be an expression that differs per item.
+ * @returns by item, or why its switch cannot be read; such an item must not be sent
  */
 export function readPreviewSwitches(
 	context: Pick<IExecuteFunctions, 'getInputData' | 'getNodeParameter'>,
@@ -29,17 +29,17 @@ export function readPreviewSwitches(
 		);
 }
 
-/** What expressions give for "no"; a field that an item lacks is an empty cell or a box that is not ticked. */
+/** What expressions return for "no", including an empty cell or an unticked box, which an item may lack. */
 const PLAINLY_OFF: ReadonlySet<unknown> = new Set([false, 0, undefined, null, 'false', '0', '']);
 
-/** Whatever is not plainly off shows the request: sending it costs money. */
+/** Anything else shows the request, because sending it costs money. */
 function isSwitchedOn(value: unknown): boolean {
 	return !PLAINLY_OFF.has(typeof value === 'string' ? value.trim().toLowerCase() : value);
 }
 
 /**
- * A request as a preview shows it.
- * @param secret what the Authorization header holds, e.g. `agent token`
+ * A request for a preview.
+ * @param secret shown in the Authorization header, e.g. `agent token`
  * @param more headers
  */
 export function shownRequest(
@@ -59,7 +59,7 @@ export function shownPreview(preview: Result<JsonObject>): JsonObject {
 	return { problem: message, advice };
 }
 
-/** The items that were sent and those that were only shown, in the order of the input. */
+/** The items that were sent and those that were shown, in the order of the input. */
 export function withPreviews(
 	sent: readonly INodeExecutionData[],
 	previews: Iterable<readonly [item: number, preview: Result<JsonObject>]>,

@@ -2,7 +2,6 @@ import { defineRequestOptions } from './options';
 
 const MS_PER_DAY = 86_400_000;
 
-/** How long rows of a table of records are kept; what changes is the table. */
 export function recordOptions(tableName: string) {
 	return defineRequestOptions({
 		recordLifetimeDays: {
@@ -11,7 +10,7 @@ export function recordOptions(tableName: string) {
 			type: 'number',
 			default: 90,
 			typeOptions: { minValue: 0, maxValue: 3_650 },
-			description: `How long rows of this workflow stay in the Data Table ${tableName} after their last change. What is newer than 8 days is always kept. 0 means forever.`,
+			description: `How long rows of this workflow stay in the Data Table ${tableName} after their last change. Rows newer than 8 days are always kept. 0 means forever.`,
 			isPartOfRequest: false,
 		},
 	});

@@ -1,10 +1,9 @@
-/** JSON from outside, or for items. */
 export type Json = string | number | boolean | null | Json[] | JsonObject;
 export interface JsonObject {
 	[key: string]: Json;
 }
 
-/** Whether a value is an object, and neither an array nor `null`. */
+/** Whether a value is an object, but neither an array nor `null`. */
 export function isJsonObject(value: unknown): value is JsonObject {
 	return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -14,7 +13,13 @@ export function objectsIn(value: unknown): JsonObject[] {
 	return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
-/** A property of a value of unknown shape, `undefined` if there is none. */
+/** The fields that have a value. */
+export function definedFields<T>(fields: Readonly<Record<string, T | undefined>>): Record<string, T> {
+	const defined = Object.entries(fields).filter((entry): entry is [string, T] => entry[1] !== undefined);
+	return Object.fromEntries(defined);
+}
+
+/** A property of a value of unknown shape; `undefined` if it has none. */
 export function member(value: unknown, key: string): unknown {
 	return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }
@@ -22,20 +27,18 @@ export function member(value: unknown, key: string): unknown {
 /** Deeper than any real answer, and safe for code that walks through a value recursively. */
 const MOST_LEVELS = 500;
 
-/** So many digits may be a number that a double cannot hold. */
+/** A number with at least 16 digits, which a double may not hold exactly. */
 const LONG_INTEGER = /(?:^|[[:,\s-])\d{16}/;
 
 /**
- * Parses JSON text.
- *
- * Integers beyond 2^53 become the text of their digits: rounded, an ID would be another one.
- * @returns the value, or `undefined` if the text is not JSON or is nested too deeply
+ * Parses JSON text. Integers beyond 2^53 become the text of their digits, because a rounded ID would be a different one.
+ * @returns `undefined` if the text is not JSON or is nested too deeply
  */
 export function parseJson(text: string): Json | undefined {
 	return parse(text, withAllDigits);
 }
 
-/** Parses JSON text and rounds such integers: for limits and checks, never for IDs. */
+/** Parses JSON text and rounds such integers: for limits and checks, not for IDs. */
 export function parseRounded(text: string): Json | undefined {
 	return parse(text);
 }
@@ -44,7 +47,7 @@ function parse(text: string, revive?: typeof withAllDigits): Json | undefined {
 	try {
 		// Some servers put a byte order mark before their JSON; trimming removes it.
 		const source = text.trimStart();
-		// Checked before parsing: brackets nested millions deep take many times their size in memory.
+		// Before parsing, because brackets nested millions deep take many times their size in memory.
 		if (isTextTooDeep(source)) return undefined;
 		// With a reviver, parsing takes several times as long.
 		const parsed: unknown = JSON.parse(source, LONG_INTEGER.test(source) ? revive : undefined);
@@ -54,7 +57,7 @@ function parse(text: string, revive?: typeof withAllDigits): Json | undefined {
 	}
 }
 
-/** Why `parseJson` returns nothing for a text, as a clause. */
+/** A clause that says why `parseJson` returned nothing for a text. */
 export function whyNotJson(text: string): string {
 	return isTextTooDeep(text) ? 'it is nested too deeply' : 'it is cut off or not JSON';
 }
@@ -64,12 +67,11 @@ function withAllDigits(_key: string, value: unknown, context?: { readonly source
 	return context?.source && /^-?\d+$/.test(context.source) ? context.source : value;
 }
 
-/** Whether a JSON text is nested too deeply to be read. */
 export function isTextTooDeep(source: string): boolean {
 	return source.length > MOST_LEVELS && levelsOf(source) > MOST_LEVELS;
 }
 
-/** How deeply the brackets of a JSON text are nested; stops counting once that is too deep. */
+/** How deeply the brackets of a JSON text are nested; counting stops above the limit. */
 function levelsOf(source: string): number {
 	let levels = 0;
 	let deepest = 0;
@@ -82,7 +84,7 @@ function levelsOf(source: string): number {
 	return deepest;
 }
 
-/** The position of the closing quotation mark of the string that begins at `start`; the end of the text if there is none. */
+/** The position of the quotation mark that closes the string at `start`; the text's length if there is none. */
 export function endOfText(source: string, start: number): number {
 	for (let at = start + 1; ; at++) {
 		const quote = source.indexOf('"', at);
@@ -105,18 +107,18 @@ export function jsonText(value: unknown): string | undefined {
 	}
 }
 
-/** Whether a value is nested too deeply for n8n or us to walk through it. */
+/** Whether a value is nested too deeply to be walked through, by n8n or here. */
 export function isTooDeep(value: Json, levels = MOST_LEVELS): boolean {
 	if (typeof value !== 'object' || value === null) return false;
 	return levels === 0 || Object.values(value).some((inner: Json) => isTooDeep(inner, levels - 1));
 }
 
-/** What JSON.parse returns is JSON all the way down, so checking the top is enough. */
+/** For results of JSON.parse, which are JSON at every level, so the top level is enough. */
 function isJson(value: unknown): value is Json {
 	return value === null || ['string', 'number', 'boolean', 'object'].includes(typeof value);
 }
 
-/** Shortens a text from outside to what fits into a sentence. */
+/** Shortens a text from outside to fit into a sentence. */
 export function excerpt(text: string, maxChars = 200): string {
 	const line = text.replace(/\s+/g, ' ').trim();
 	if (line.length <= maxChars) return line;
@@ -124,7 +126,7 @@ export function excerpt(text: string, maxChars = 200): string {
 	return `${line.slice(0, maxChars - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-/** Quoted text with a full stop at its end, because more may follow. */
+/** Quoted text, ended by a full stop so that another sentence can follow. */
 export function sentence(said: string): string {
 	return /[.!?…]$/.test(said) ? said : `${said}.`;
 }

@@ -5,14 +5,11 @@ const STEP = /\[\s*(?:"([^"]*)"|'([^']*)'|(\d+))\s*\]|([^.[\]\s]+)/g;
 
 /** The steps of a path such as `data.items[0].id`. */
 export function pathSteps(path: string): string[] {
-	const steps: string[] = [];
-	for (const [, ...forms] of path
+	const steps = path
 		.trim()
 		.replace(/^\$\.?/, '')
-		.matchAll(STEP)) {
-		steps.push(forms.find((form) => typeof form === 'string') ?? '');
-	}
-	return steps;
+		.matchAll(STEP);
+	return [...steps].map(([, ...forms]) => forms.find((form) => typeof form === 'string') ?? '');
 }
 
 /** @returns `undefined` if there is nothing at the path, or the path is empty */

@@ -1,14 +1,13 @@
 import { jsonText, type Json } from './json';
 
-/** Where a template takes a value. */
 export interface Placeholder {
-	/** As it stands in the template, e.g. `$json.items[0].id`. */
+	/** As written in the template, e.g. `$json.items[0].id`. */
 	readonly written: string;
 	/** `json` */
 	readonly name: string;
-	/** What follows the name, as `readPath` takes it: `items[0].id`. Empty if nothing does. */
+	/** The path after the name, for `readPath`: `items[0].id`. May be empty. */
 	readonly path: string;
-	/** The two words of a choice, e.g. of `$stream(streaming, blocking)`; else empty. */
+	/** The two words of a choice such as `$stream(streaming, blocking)`; otherwise empty. */
 	readonly words: readonly string[];
 }
 
@@ -20,25 +19,25 @@ export interface TemplateRules {
 	readonly hasPaths?: boolean;
 	/** The name that may be followed by two words, e.g. `stream`. */
 	readonly choice?: string;
-	/** Whether objects and lists that held nothing but absent values go, too. */
+	/** Whether objects and lists that contained only absent values are removed, too. */
 	readonly dropsEmptied?: boolean;
-	/** Names of lists whose entries join the list in which the placeholder stands. */
+	/** Names of lists whose entries are inserted into the list that contains the placeholder. */
 	readonly joining?: readonly string[];
 }
 
-/** A name in a path. A hyphen belongs to it only between its letters, so that "$from-$to" holds two placeholders. */
+/** A name in a path. A hyphen is part of it only between letters, so that "$from-$to" has two placeholders. */
 const NAME = String.raw`[\p{L}\p{N}_]+(?:-[\p{L}\p{N}_]+)*`;
 const PATH = String.raw`(?<path>(?:\.${NAME}|\[(?:\d+|"[^"]*"|'[^']*')\])*)`;
 
-/** Two dollars stand for one; a dollar that no letter follows, as before a price, is itself. */
+/** `$$` stands for a dollar sign, and so does `$` before anything but a letter, as in a price. */
 function placeholderPattern({ hasPaths, choice }: TemplateRules): RegExp {
 	const choices = choice ? String.raw`(?<choice>${choice})\((?<words>[^(),]*,[^(),]*)\)|` : '';
 	return new RegExp(String.raw`\$(?:\$|${choices}(?<name>[A-Za-z_]\w*)${hasPaths ? PATH : ''})`, 'gu');
 }
 
 /**
- * JSON whose texts may hold placeholders. Neither a template nor what is put in is evaluated, and what was put in is not
- * looked at again. Keys are never placeholders.
+ * JSON whose texts may contain placeholders. Nothing is evaluated, inserted values are not searched for placeholders, and
+ * keys are never placeholders.
  */
 export class JsonTemplates {
 	private readonly pattern: RegExp;
@@ -47,7 +46,7 @@ export class JsonTemplates {
 		this.pattern = placeholderPattern(rules);
 	}
 
-	/** All placeholders of a template, to be checked before it is used. */
+	/** All placeholders of a template, for checks before it is used. */
 	placeholdersIn(template: Json): Placeholder[] {
 		if (typeof template === 'string')
 			return this.partsOf(template).filter((part) => typeof part !== 'string');
@@ -56,8 +55,8 @@ export class JsonTemplates {
 	}
 
 	/**
-	 * Fills in a template. A text that is nothing but a placeholder becomes its value, whatever its type; in a longer text
-	 * the value is inserted as text. A text with an absent value takes its key or its list entry with it.
+	 * Fills in a template. A text that consists of a placeholder becomes its value, of any type; in a longer text the value
+	 * is inserted as text. A text with an absent value is removed, with its key or list entry.
 	 * @returns `undefined` if nothing is left
 	 */
 	fill(template: Json, lookup: Lookup): Json | undefined {
@@ -71,7 +70,7 @@ export class JsonTemplates {
 		});
 		const isEmptied = left.length === 0 && Object.keys(template).length > 0;
 		if (isEmptied && this.rules.dropsEmptied) return undefined;
-		// As own properties, whatever their names: "__proto__" is a name like any other.
+		// `fromEntries` makes "__proto__" a property like any other.
 		return Array.isArray(template) ? left.map(([, value]) => value) : Object.fromEntries(left);
 	}
 
@@ -93,7 +92,6 @@ export class JsonTemplates {
 		return filled;
 	}
 
-	/** The literal texts and the placeholders of a text, in order. */
 	private partsOf(text: string): Array<string | Placeholder> {
 		if (!text.includes('$')) return [text];
 		const parts: Array<string | Placeholder> = [];

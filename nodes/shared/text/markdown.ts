@@ -1,17 +1,17 @@
 import { isWebAddress } from './webAddress';
 
-/** What can begin a link, an image, HTML, code, an entity, emphasis, a table or a heading anywhere in a line. */
+/** Characters that can start a link, an image, HTML, code, an entity, emphasis, a table or a heading. */
 const SPECIAL_CHARS = /[\\`*_[\]<>~|&#!]/g;
-/** What a chat turns into a link by itself: an address, or a name that begins with "www." */
+/** Parts of what a chat turns into links: addresses, and names that begin with "www." */
 const AUTOLINKS = /(?::(?=\/\/)|(?<=\bwww)\.|@)/gi;
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\s]+/gu;
 
-/** Text from outside as Markdown that shows exactly this text in one line: no link, no image, no HTML. */
+/** Markdown that shows exactly the given text in one line: no link, no image, no HTML. */
 export function escapeMarkdown(text: string): string {
 	return text.replace(CONTROLS, ' ').replace(SPECIAL_CHARS, '\\$&').replace(AUTOLINKS, '\\$&');
 }
 
-/** A link, or an image that is shown at once; only the escaped name where the address is not one of the web. */
+/** A link, or an embedded image; only the escaped name if it is not a web address. */
 export function markdownLink(name: string, url: string, isImage: boolean): string {
 	const label = escapeMarkdown(name);
 	if (!isWebAddress(url)) return label;
@@ -23,6 +23,6 @@ function targetOf(url: string): string {
 		.replace(/[<>\\`"\s\p{Cc}]/gu, encodeURIComponent)
 		// Markdown reads entities in addresses too.
 		.replace(/&(?=#?[a-z0-9]+;)/gi, '&amp;');
-	// In angle brackets an address may hold anything that would end it otherwise.
+	// Angle brackets allow characters that would otherwise end the address.
 	return /[()]/.test(target) || target !== url ? `<${target}>` : target;
 }

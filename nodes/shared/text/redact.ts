@@ -3,7 +3,7 @@ import type { Json, JsonObject } from './json';
 /** Removes secrets from a text that came from outside. */
 export interface Redact {
 	(text: string): string;
-	/** Hides only the known secrets: a signed link has to stay as it is. */
+	/** Hides only the known secrets, so that signed links stay intact. */
 	readonly known: (text: string) => string;
 	/** Hides the known secrets in a text that comes in pieces, even if a piece ends within one. */
 	readonly inPieces: () => PieceRedactor;
@@ -11,7 +11,7 @@ export interface Redact {
 
 /** Takes one text piece by piece. */
 export interface PieceRedactor {
-	/** @returns what may be shown by now; what may be the beginning of a secret is held back */
+	/** @returns what can be shown; text that may be the beginning of a secret is held back */
 	push(piece: string): string;
 	/** @returns what was held back */
 	end(): string;
@@ -20,12 +20,12 @@ export interface PieceRedactor {
 const HIDDEN = '[hidden]';
 /** A shorter one would hide parts of ordinary words. */
 const SHORTEST_SECRET_CHARS = 4;
-/** Tokens share this many first characters or more, in plain text and in base64 (§2.7, §5.1). */
+/** Tokens have at least this many first characters in common, in plain text and in base64 (§2.7, §5.1). */
 const BEGINNING_CHARS = 3;
 // Bounded, because a match of millions of characters overflows the stack. Escapes are part of the pattern, because
 // services often quote JSON or addresses.
 const TOKEN_CHARS = String.raw`(?:[A-Za-z0-9._~+/=%-]|\\{1,8}(?:/|u00[0-9a-fA-F]{2})){8,16384}`;
-/** An escape may precede a token; its last letter does not belong to the token. */
+/** An escape may precede a token; its last letter is not part of the token. */
 const WORD_START = String.raw`(?:\b|(?<=%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[bfnrt]))`;
 const PREFIX = String.raw`(?:sk(?:-|%2[dD]|\\{1,8}u002[dD])|(?:agt|dbg|wst)(?:_|%5[fF]|\\{1,8}u005[fF]))`;
 const TOKEN_LIKE = new RegExp(WORD_START + PREFIX + TOKEN_CHARS, 'g');
@@ -39,8 +39,8 @@ const TOKEN_IN_QUERY =
 const USER_IN_ADDRESS = /(:\/\/)[^\s/?#@"':]{1,1024}:[^\s/?#@"']{1,1024}@/g;
 
 /**
- * Builds a function that hides the given secrets and anything that looks like a key of the platform: a service that
- * echoes a key in an error text must not get it into an item, an error or a log.
+ * Builds a function that hides the given secrets and anything that looks like a key of the platform, so that a service
+ * that echoes a key does not get it into an item, an error or a log.
  */
 export function redactor(secrets: readonly string[]): Redact {
 	const known = secrets.filter((secret) => secret.length >= SHORTEST_SECRET_CHARS);
@@ -50,7 +50,7 @@ export function redactor(secrets: readonly string[]): Redact {
 	const findKnown = (text: string): Span[] => {
 		const spans = findForm(text);
 		const plain = unescaped(text);
-		// Text without escapes needs no second search: all secrets were found already.
+		// In text without escapes, all secrets were found already.
 		const found = plain === text ? [] : findSecret(plain);
 		if (found.length > 0) {
 			const positions = positionsIn(text);
@@ -95,20 +95,20 @@ function redactPieces(find: (text: string) => Span[], beginnings: Beginnings): P
 	};
 }
 
-/** The position from which more text may complete a secret or an escape; the text's length if there is none. */
+/** The position of a secret or an escape that more text may complete; the text's length if there is none. */
 function openEnd(text: string, openIn: Beginnings['openIn']): number {
 	if (!ESCAPE_START.test(text)) return openIn(text);
 	const whole = text.replace(CUT_ESCAPE, '');
 	const inPlain = positionsIn(whole)[openIn(unescaped(whole))] ?? 0;
-	// What looks like an escape may belong to a secret: "100%abcd".
+	// What looks like an escape may be part of a secret: "100%abcd".
 	return Math.min(inPlain, openIn(text));
 }
 
-/** Tells which ends of texts are beginnings of secrets. */
+/** Finds beginnings of secrets at the ends of texts. */
 interface Beginnings {
 	/** The length of the longest form of a secret, in characters. */
 	readonly longest: number;
-	/** The position from which the text may be the beginning of a secret; its length if there is none. */
+	/** The position of what may be the beginning of a secret; the text's length if there is none. */
 	readonly openIn: (text: string) => number;
 }
 
@@ -127,7 +127,7 @@ function beginningsOf(secrets: readonly string[]): Beginnings {
 	return { longest, openIn };
 }
 
-/** The first of sorted texts that comes after another; of those that begin with it, if there are any. */
+/** The first of sorted texts that comes after `text`: one that begins with it, if there is any. */
 function firstAfter(sorted: readonly string[], text: string): string | undefined {
 	let [low, high] = [0, sorted.length];
 	while (low < high) {
@@ -138,12 +138,12 @@ function firstAfter(sorted: readonly string[], text: string): string | undefined
 	return sorted[low];
 }
 
-/** Kinds of secrets by their beginnings (§2.7), which a service may leave out. */
+/** The prefixes of secrets (§2.7), which a service may leave out. */
 const KIND = /^(?:sk-|agt_|dbg_|wst_)/;
-/** Shorter parts of an encoded secret, or a secret without its kind, could be ordinary text. */
+/** A shorter part of an encoded secret, or a shorter secret without its prefix, could be ordinary text. */
 const SHORTEST_FORM_CHARS = 8;
 
-/** How a secret may be written: as it is, without its kind, in an address, in other letters, in base64 and in hex. */
+/** The forms of a secret: as it is, without its prefix, URL-encoded, in other case, in base64 and in hex. */
 function formsOf(secret: string): string[] {
 	const bytes = Buffer.from(secret, 'utf8');
 	const hex = bytes.toString('hex');
@@ -166,7 +166,7 @@ function formsOf(secret: string): string[] {
 	];
 }
 
-/** The characters that stand for the bytes alone, where `before` (modulo 3) others come before them. */
+/** The base64 characters that depend only on the bytes, if `before` (modulo 3) others precede them. */
 function base64Within(bytes: Uint8Array, before: number): string {
 	const bits = (before + bytes.length) * 8;
 	return Buffer.concat([Buffer.alloc(before), bytes])
@@ -184,8 +184,8 @@ interface Span {
 const FEW = 32;
 
 /**
- * Finds texts in others. Each item may have a key of its own, and looking for each of 10,000 keys would take
- * milliseconds per text. So it walks once along the text and looks up what begins like one of them.
+ * Finds any of the wanted texts in another. Each item may have its own key, and a search for each of 10,000 keys would
+ * take milliseconds per text, so a single walk along the text looks up what begins like one of them.
  */
 function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 	const all = new Set(wanted);
@@ -194,7 +194,7 @@ function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 		return (text) => few.filter((one) => text.includes(one)).flatMap((one) => spansOf(text, one));
 	}
 	const lengths = new Map<string, Set<number>>();
-	// Texts for a map at every position would cost many times as much as the walk itself.
+	// Slicing a map key at every position would cost many times as much as the walk itself.
 	const mayBegin = new Uint8Array(BEGINNINGS);
 	for (const one of all) {
 		const beginning = one.slice(0, BEGINNING_CHARS);
@@ -216,7 +216,7 @@ function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 
 const BEGINNINGS = 2 ** 16;
 
-/** A number for the first characters, which few others share. */
+/** A hash of the first characters. */
 function beginningAt(text: string, at: number): number {
 	return (text.charCodeAt(at) * 7919 + text.charCodeAt(at + 1) * 127 + text.charCodeAt(at + 2)) % BEGINNINGS;
 }
@@ -229,7 +229,7 @@ function spansOf(text: string, wanted: string): Span[] {
 	return spans;
 }
 
-/** The spans in their order; those that overlap become one. */
+/** Sorts spans, and joins those that overlap. */
 function joined(spans: readonly Span[]): Span[] {
 	const apart: Span[] = [];
 	for (const span of spans.toSorted((one, other) => one.start - other.start)) {
@@ -240,7 +240,7 @@ function joined(spans: readonly Span[]): Span[] {
 	return apart;
 }
 
-/** @param spans in their order, none of which overlap */
+/** @param spans sorted and without overlaps */
 function hideSpans(text: string, spans: readonly Span[]): string {
 	if (spans.length === 0) return text;
 	let safe = '';
@@ -252,10 +252,10 @@ function hideSpans(text: string, spans: readonly Span[]): string {
 	return safe + text.slice(done);
 }
 
-/** How JSON, addresses, HTML and Markdown escape a character; JSON in JSON, and an address in an address, more than once. */
+/** Escapes of JSON, addresses, HTML and Markdown; JSON in JSON, and an address in an address, is escaped several times. */
 const ESCAPES =
 	/\\{1,8}(?:u([0-9a-f]{4}))?|%(?:25){0,3}([0-9a-f]{2})|&(?:amp;){0,3}(?:#x0{0,4}([0-9a-f]{1,4})|#0{0,4}(\d{1,5})|(amp|lt|gt|quot|apos));/gi;
-/** Most texts contain none of these, which is quick to check. */
+/** A quick check: most texts contain none of these. */
 const ESCAPE_START = /[\\%&]/;
 /** `&amp;amp;amp;#x00000000;` */
 const LONGEST_ESCAPE_CHARS = 24;
@@ -274,7 +274,7 @@ function unescaped(text: string): string {
 	return text.replace(ESCAPES, (...groups: unknown[]) => charOf(groups.slice(1, 6)));
 }
 
-/** What an escape stands for: one character, or none where a backslash only goes with what follows it. */
+/** The character that an escape stands for; none for a backslash that only escapes the next character. */
 function charOf([unit, byte, hexEntity, entity, name]: readonly unknown[]): string {
 	const hex = unit ?? byte ?? hexEntity;
 	if (typeof hex === 'string') return String.fromCharCode(Number.parseInt(hex, 16));
@@ -282,7 +282,7 @@ function charOf([unit, byte, hexEntity, entity, name]: readonly unknown[]): stri
 	return typeof name === 'string' ? (ENTITIES.get(name.toLowerCase()) ?? '') : '';
 }
 
-/** For each position in a text without its escapes, the position in the text itself. */
+/** Maps each position in the unescaped text to the position in the text itself. */
 function positionsIn(text: string): number[] {
 	const positions = [0];
 	let end = 0;
@@ -298,12 +298,12 @@ function positionsIn(text: string): number[] {
 	return positions;
 }
 
-/** Deeper than anything that is parsed or that n8n could store. */
+/** Deeper than anything that is parsed, or that n8n could store. */
 const MOST_LEVELS = 1_000;
 
 /**
- * Hides secrets in every text and every key of a parsed value. In the JSON text a secret may be written with escapes,
- * and hiding one there may take a quotation mark with it.
+ * Hides secrets in every text and every key of a parsed value. In JSON text, a secret may contain escapes, and hiding it
+ * could remove a quotation mark.
  * @param hide e.g. `redact` or `redact.known`
  * @returns the value itself if nothing was hidden; what is nested deeper than 1,000 levels becomes `null`
  */

@@ -1,14 +1,14 @@
-/** The text of a parameter or a credential's field. Anything but text counts as empty. */
+/** The text of a parameter or a credential's field; empty for any other type. */
 export function textOf(value: unknown): string {
 	return typeof value === 'string' ? value : '';
 }
 
-/** The same, but numbers count as text: people edit table cells, and some IDs are numbers. */
+/** The same, but numbers become text: people edit table cells, and some IDs are numbers. */
 export function textOrNumber(value: unknown): string {
 	return typeof value === 'number' ? String(value) : textOf(value);
 }
 
-/** A number, also as text; `undefined` for what `Number` would convert but nobody means as one: a blank text, a list, true. */
+/** A number, also if given as text. Blank text, lists and booleans, which `Number` would convert, are `undefined`. */
 export function numberOf(value: unknown): number | undefined {
 	const number = typeof value === 'string' && value.trim() ? Number(value) : value;
 	return typeof number === 'number' && Number.isFinite(number) ? number : undefined;

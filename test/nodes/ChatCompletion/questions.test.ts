@@ -16,8 +16,8 @@ beforeEach(() => {
 const SYSTEM = { role: 'system', content: 'Be brief' };
 
 test.each([
-	['={{ $json.q }}', /^Message 2 \(user\) has no text: its expression gave nothing/],
-	["={{ $json.q ?? '' }}", /^Nothing is asked: message 2 \(user\) is empty for this item/],
+	['={{ $json.q }}', /^Message 2 \(user\) has no text: its expression returned nothing/],
+	["={{ $json.q ?? '' }}", /^There is no question: message 2 \(user\) is empty for this item/],
 ])('an item without its question is refused and costs nothing: %s', async (content, message) => {
 	const run = await stage.run(
 		[{ json: {} }, { json: { q: '[answer: yes]' } }],

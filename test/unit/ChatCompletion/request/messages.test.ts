@@ -40,7 +40,7 @@ test.each([
 			{ role: 'system', content: 'Be brief', images: [] },
 			{ role: 'user', content: null, images: [] },
 		],
-		/^Message 2 \(user\) has no text: its expression gave nothing/,
+		/^Message 2 \(user\) has no text: its expression returned nothing/,
 	],
 	[
 		[
@@ -54,12 +54,9 @@ test.each([
 			{ role: 'system', content: 'Be brief', images: [] },
 			{ role: 'user', content: ' ', images: [] },
 		],
-		/^Nothing is asked: message 2 \(user\) is empty for this item/,
+		/^There is no question: message 2 \(user\) is empty for this item/,
 	],
-	[
-		[{ role: 'developer', content: 'Be brief', images: [] }],
-		/^Nothing is asked: there is only a system message/,
-	],
+	[[{ role: 'developer', content: 'Be brief', images: [] }], /^There is no question, only a system message/],
 ])('rows %j are refused', (rows, message) => {
 	const read = messagesFromRows(rows);
 	expect(read.ok ? '' : read.failure.message).toMatch(message);

@@ -60,7 +60,7 @@ test.each([
 	['c1', null, 'has no result for the call "c1"'],
 	[['c1', 'c2'], ['a'], 'has 2 call IDs, but 1 results'],
 	[['c1', 'c2'], 'a', 'has 2 call IDs, but 1 results'],
-	[['c1', ''], ['a', 'b'], 'has an empty "Call ID" in place 2'],
+	[['c1', ''], ['a', 'b'], 'has an empty "Call ID" at position 2'],
 	[['c1', 'c2'], ['a', null], 'has no result for the call "c2"'],
 ])('results that belong to no call: %j %j', (callId, content, failure) => {
 	expect(readToolResults(callId, content)).toEqual({ ok: false, failure });

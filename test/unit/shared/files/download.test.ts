@@ -246,7 +246,7 @@ describe('createDownload', () => {
 			failure: {
 				kind: 'file',
 				expired: false,
-				message: expect.stringContaining('must not reach into the network of this n8n'),
+				message: expect.stringContaining("must not reach into n8n's own network"),
 				advice: expect.stringContaining('"File Hosts"'),
 			},
 		});
