@@ -5,9 +5,15 @@ import type { DataTable } from '../../shared/dataTable/table';
 import { TableLock, type Acquirer } from '../../shared/dataTable/tableLock';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
-import { KeySession } from './keySession';
 import { ResumedSessions } from './resumedSessions';
-import { sessionEntry, sessionIn, sessionRow, type SessionSettings, type StoredSession } from './sessionRows';
+import {
+	KeySession,
+	sessionEntry,
+	sessionIn,
+	sessionRow,
+	type SessionSettings,
+	type StoredSession,
+} from './sessionRows';
 import { SessionWriter } from './sessionWriter';
 
 /** How long a turn waits for a key. */

@@ -1,3 +1,4 @@
+import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { createInterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
@@ -148,6 +149,7 @@ export class WorkerProcess {
 				client: clientOf(ask),
 				session: { kind: 'mapped', key: ask.key } as const,
 				slot: slots[itemIndex],
+				calls: new CallLimit(0, 1, clock).forTurn(),
 				prepare: async () => ok(() => ({ path: '', headers: {}, body: { message: ask.said } })),
 				onDelta: async () => undefined,
 			})),

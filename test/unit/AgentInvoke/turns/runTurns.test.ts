@@ -1,4 +1,5 @@
 import type { OpenRequest } from '../../../../nodes/AgentInvoke/wire/request';
+import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import {
 	createInterruptLimit,
@@ -87,6 +88,7 @@ const saying =
 function turn(itemIndex: number, session: SessionChoice, over: Partial<Question> = {}): Question {
 	return {
 		...{ itemIndex, session, isResume: false, idempotency: undefined, fingerprint: 'f', keepRaw: false },
+		calls: new CallLimit(0, 1, clock).forTurn(),
 		prepare: async () => ok(saying(`m${itemIndex}`)),
 		onDelta: async () => undefined,
 		...over,
