@@ -167,10 +167,7 @@ function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent)
 	const named = addName(state, shown);
 	const rule = wire.stream.rules.find((one) => fits(one, name, event.data, json));
 	const isBroken =
-		parsed === undefined &&
-		/^\s*[[{]/.test(event.data) &&
-		event.data.trim() !== DONE &&
-		rule?.data === undefined;
+		parsed === undefined && /^\s*[[{]/.test(event.data) && event.data.trim() !== DONE && !rule?.data;
 	if (isBroken) {
 		const gap = `the data of an event "${excerpt(shown, 40)}" could not be read: ${whyNotJson(event.data)}`;
 		return { ...named, gap, unread: gap };
@@ -233,7 +230,7 @@ function applyRule(
 
 function takeWhole(state: WireState, whole: string, rule: StreamRule): WireState {
 	const entry = `${rule.place}.whole`;
-	const isLast = rule.end === 'closed' || (rule.end === 'open' && state.endedBy === '');
+	const isLast = rule.end === true || (rule.end === 'unlessMore' && state.endedBy === '');
 	// The end that says all proves that nothing is missing, whatever came before.
 	if (isLast) return endIf(rule, { ...replaceText(state, whole, entry), gap: '', isDraft: false });
 	// Where pieces come, they are the text.
@@ -244,7 +241,7 @@ function takeWhole(state: WireState, whole: string, rule: StreamRule): WireState
 
 /** Whether an event that is named as one of text holds words that are not where the text is. */
 function isUnread({ on, delta, whole, end }: StreamRule, json: Json): boolean {
-	const isNamed = end === undefined && on?.every((parts) => parts.join('') !== '');
+	const isNamed = !end && on?.every((parts) => parts.join('') !== '');
 	return isNamed === true && (delta ?? whole) !== undefined && typeof json === 'string';
 }
 
@@ -254,7 +251,7 @@ function unreadAt(name: string): Pick<WireState, 'gap' | 'unread'> {
 }
 
 function endIf(rule: StreamRule, state: WireState): WireState {
-	return rule.end ? { ...state, endedBy: rule.place, isClosed: rule.end === 'closed' } : state;
+	return rule.end ? { ...state, endedBy: rule.place, isClosed: rule.end === true } : state;
 }
 
 /** What is new of a whole text goes on as a piece. */
@@ -371,7 +368,7 @@ function isOfRule({ stream }: Wire, text: string): boolean {
 }
 
 function fits(rule: StreamRule, name: string, data: string, json: Json): boolean {
-	if (rule.data !== undefined && data.trim() !== rule.data) return false;
+	if (rule.data !== '' && data.trim() !== rule.data) return false;
 	if (rule.on && !rule.on.some((pattern) => fitsName(name, pattern))) return false;
 	return rule.when === undefined || isThere(rule.when.read(json));
 }
