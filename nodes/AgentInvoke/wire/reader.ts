@@ -12,16 +12,16 @@ export interface WireInterrupt {
 	readonly question: string;
 }
 
-/** A piece of an answer: an event of a stream, or all of a body. */
+/** An event of a stream, or a whole body. */
 export interface WireEvent {
 	readonly name?: string | undefined;
 	readonly data: string;
 	readonly isWholeBody: boolean;
 }
 
-/** What said that the answer is no success. */
+/** Why an answer is not a success. */
 export interface WireFault {
-	/** Which entry of the description decides it. */
+	/** The entry of the description that decides it. */
 	readonly entry: string;
 	readonly expected: string;
 	readonly code: string;
@@ -29,111 +29,80 @@ export interface WireFault {
 	readonly body: Json;
 }
 
-export interface WireStep {
-	readonly name: string;
-	readonly data: Json;
-}
-
-/** All that is known of an answer so far. */
-export interface WireState {
-	readonly text: string;
-	/** The text came as a whole before the end, so that it is a draft where pieces come, too. */
-	readonly isDraft: boolean;
-	/** Wholes came before the end, and none holds the others. */
-	readonly isScattered: boolean;
+/** Everything known of an answer so far; at first, nothing is. */
+export class WireState {
+	readonly text: string = '';
+	/** Whether the text came whole before the end: a draft, which pieces would replace. */
+	readonly isDraft: boolean = false;
+	/** Whether several whole texts came before the end, and none contains the others. */
+	readonly isScattered: boolean = false;
 	/** What the last event added to the text. */
-	readonly delta: string;
-	readonly sessionId: string;
-	readonly requestId: string;
-	readonly usage: Json;
-	readonly interrupts: readonly WireInterrupt[];
-	/** The text is a question. */
-	readonly waits: boolean;
-	readonly steps: readonly WireStep[];
-	readonly stepsOmitted: number;
-	/** Of the steps that were kept. */
-	readonly stepChars: number;
-	/** The entry that said that the answer is incomplete; empty where none did. */
-	readonly incomplete: string;
-	/** What ended it; empty as long as it goes on. */
-	readonly endedBy: string;
-	/** Only the name of an event said so: where the line broke then, its data may be missing. */
-	readonly endedBare: boolean;
-	/** Nothing after it counts. */
-	readonly isClosed: boolean;
-	/** The first thing that is no success. */
-	readonly fault: WireFault | undefined;
-	/** Why a part of the answer is missing; empty where none is, or where the end held all of it. */
-	readonly gap: string;
-	/** What could not be read, even where nothing is missing in the end. */
-	readonly unread: string;
-	/** A running agent said something. */
-	readonly hasBegun: boolean;
-	readonly isWholeBody: boolean;
-	readonly names: readonly string[];
-	readonly keys: readonly string[];
-	/** Which entry gave what. */
-	readonly readFrom: Readonly<Record<string, string>>;
+	readonly delta: string = '';
+	readonly sessionId: string = '';
+	readonly requestId: string = '';
+	readonly usage: Json = null;
+	readonly interrupts: readonly WireInterrupt[] = [];
+	/** Whether the text is a question. */
+	readonly waits: boolean = false;
+	readonly steps: ReadonlyArray<{ readonly name: string; readonly data: Json }> = [];
+	readonly stepsOmitted: number = 0;
+	/** The length of the kept steps. */
+	readonly stepChars: number = 0;
+	/** The entry by which the answer is incomplete; empty if none says so. */
+	readonly incomplete: string = '';
+	/** What ended the answer; empty until then. */
+	readonly endedBy: string = '';
+	/** Whether only the name of an event ended it: if the connection broke then, the event's data may be missing. */
+	readonly endedBare: boolean = false;
+	/** Whether everything after it is ignored. */
+	readonly isClosed: boolean = false;
+	/** The first thing that makes the answer a failure. */
+	readonly fault: WireFault | undefined = undefined;
+	/** Why a part of the answer is missing; empty if none is, or if the end contained all of it. */
+	readonly gap: string = '';
+	/** What could not be read, even if nothing is missing in the end. */
+	readonly unread: string = '';
+	/** Whether a running agent said something. */
+	readonly hasBegun: boolean = false;
+	readonly isWholeBody: boolean = false;
+	/** The names of the events, and the paths to what they contained. */
+	readonly names: readonly string[] = [];
+	readonly keys: readonly string[] = [];
+	/** The entry that gave each value. */
+	readonly readFrom: Readonly<Record<string, string>> = {};
 	/** Why entries that gave nothing do not fit what came. */
-	readonly misfits: Readonly<Record<string, string>>;
-	readonly raw: Json;
+	readonly misfits: Readonly<Record<string, string>> = {};
+	readonly raw: Json = null;
 }
 
-export const NOTHING_READ: WireState = {
-	text: '',
-	isDraft: false,
-	isScattered: false,
-	delta: '',
-	sessionId: '',
-	requestId: '',
-	usage: null,
-	interrupts: [],
-	waits: false,
-	steps: [],
-	stepsOmitted: 0,
-	stepChars: 0,
-	incomplete: '',
-	endedBy: '',
-	endedBare: false,
-	isClosed: false,
-	fault: undefined,
-	gap: '',
-	unread: '',
-	hasBegun: false,
-	isWholeBody: false,
-	names: [],
-	keys: [],
-	readFrom: {},
-	misfits: {},
-	raw: null,
-};
+export const NOTHING_READ = new WireState();
 
 export interface ReadingOf {
 	readonly wire: Wire;
-	/** Hides the token; it sees a text before anything else does. */
+	/** Hides the token; applied to a text before anything else. */
 	readonly hide: (text: string) => string;
 }
 
 const MOST_NAMES = 20;
 const MOST_NAME_CHARS = 60;
-/** How deep a path to what came leads. */
+/** The longest path to a value that is shown. */
 const MOST_LEVELS = 6;
-/** An agent that works for hours tells of many steps; these are enough to see what it does. */
+/** An agent that works for hours reports many steps; these are enough to see what it does. */
 const MOST_STEPS = 1_000;
 const MOST_STEP_CHARS = 1_000_000;
-/** As much as one event may hold. */
+/** The most that one event may contain, too. */
 const MOST_CHARS = 32 * 1024 * 1024;
-/** What the standard of event streams calls an event without a name. */
+/** What the standard for event streams calls an event without a name. */
 const UNNAMED = 'message';
-/** What many servers end a stream with, and no beginning of JSON. */
+/** What many servers end a stream with. It only looks like the beginning of JSON. */
 const DONE = '[DONE]';
 
-/** One event more. Nothing that follows an end or a fault changes what is known. */
+/** Reads one more event. After an end or a fault, events change nothing. */
 export function readEvent(of: ReadingOf, state: WireState, event: WireEvent): WireState {
 	const before = state.delta === '' ? state : { ...state, delta: '' };
 	if (before.isClosed || before.fault) return before;
 	const { format } = of.wire.stream;
-	// A single line may be an answer in one piece; it is an event where a rule says so.
+	// A single line may be a whole answer; it is an event if a rule fits it.
 	const isEvent = !event.isWholeBody || (format === 'jsonLines' && isOfRule(of.wire, event.data));
 	return isEvent ? readPart(of, before, event) : readBody(of, before, event.data);
 }
@@ -183,7 +152,7 @@ function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent)
 	return applied.endedBy === known.endedBy ? applied : { ...applied, endedBare: event.data === '' };
 }
 
-/** What stands beside a failure where an answer would is told with it. */
+/** Adds what a failure has in place of an answer. */
 function withText(wire: Wire, state: WireState, json: Json): WireState {
 	return state.text === '' ? { ...state, text: textAt(wire.answer.text, dataOf(wire, json)) } : state;
 }
@@ -231,15 +200,15 @@ function applyRule(
 function takeWhole(state: WireState, whole: string, rule: StreamRule): WireState {
 	const entry = `${rule.place}.whole`;
 	const isLast = rule.end === true || (rule.end === 'unlessMore' && state.endedBy === '');
-	// The end that says all proves that nothing is missing, whatever came before.
+	// An end with the whole text proves that nothing is missing, whatever came before.
 	if (isLast) return endIf(rule, { ...replaceText(state, whole, entry), gap: '', isDraft: false });
-	// Where pieces come, they are the text.
+	// If the text comes in pieces, the pieces are used.
 	if (state.text !== '' && !state.isDraft && state.endedBy === '') return { ...state, hasBegun: true };
 	const isScattered = state.isScattered || !whole.startsWith(state.text);
 	return endIf(rule, { ...replaceText(state, whole, entry), isScattered, isDraft: true });
 }
 
-/** Whether an event that is named as one of text holds words that are not where the text is. */
+/** Whether an event that should contain text contains plain words instead of JSON. */
 function isUnread({ on, delta, whole, end }: StreamRule, json: Json): boolean {
 	const isNamed = !end && on?.every((parts) => parts.join('') !== '');
 	return isNamed === true && (delta ?? whole) !== undefined && typeof json === 'string';
@@ -254,13 +223,13 @@ function endIf(rule: StreamRule, state: WireState): WireState {
 	return rule.end ? { ...state, endedBy: rule.place, isClosed: rule.end === true } : state;
 }
 
-/** What is new of a whole text goes on as a piece. */
+/** Replaces the text; what it adds to the old one becomes the delta. */
 function replaceText(state: WireState, text: string, entry: string): WireState {
 	const delta = text.startsWith(state.text) ? text.slice(state.text.length) : '';
 	return { ...state, text, delta, hasBegun: true, readFrom: note(state.readFrom, 'text', entry) };
 }
 
-/** What may stand in any event, whatever its rule. */
+/** Reads what any event may contain, whatever its rule. */
 function readShared(wire: Wire, state: WireState, json: Json): WireState {
 	const { answer } = wire;
 	const data = dataOf(wire, json);
@@ -281,12 +250,11 @@ function readShared(wire: Wire, state: WireState, json: Json): WireState {
 		sessionId: session || state.sessionId,
 		requestId: requestId || state.requestId,
 		usage: isThere(usage) ? usage : state.usage,
-		// An empty one does not take the place of a real one.
 		interrupts: interrupts.length > 0 ? interrupts : state.interrupts,
 		waits: state.waits || isThere(answer.interrupt.waits?.read(data)),
 		incomplete: incomplete ? 'answer.incomplete' : state.incomplete,
 		fault,
-		// Whatever an event says, something runs that sends events.
+		// Whatever an event says, something that sends events is running.
 		hasBegun: state.hasBegun || interrupts.length > 0 || (!state.isWholeBody && !fault && isJsonObject(json)),
 		keys: addKeys(state.keys, isThere(data) ? data : json),
 		readFrom: Object.keys(found).length > 0 ? { ...state.readFrom, ...found } : state.readFrom,
@@ -296,7 +264,7 @@ function readShared(wire: Wire, state: WireState, json: Json): WireState {
 
 function whatFails(wire: Wire, json: Json): WireFault | undefined {
 	const said = saidSuccess(json);
-	// Wherever the envelope says no, it counts: a gateway may send it for an agent that has none.
+	// Also without an envelope in the description: a gateway may send one for an agent that has none.
 	if (said === false) return faultOf(wire, json, 'answer.envelope', '"success_response": true');
 	const told = isJsonObject(json) ? json.http_status_code : undefined;
 	const status = statusIn(json) ?? 200;
@@ -319,13 +287,13 @@ function faultOf(wire: Wire, body: Json, entry: string, expected: string, words?
 	return { entry, expected, code, detail: detail || (typeof body === 'string' ? body : ''), body };
 }
 
-/** The status that an envelope tells; `NaN` where it is none, and undefined where it tells none. */
+/** The status that an envelope reports, if any; `NaN` if it is not a number. */
 export function statusIn(json: Json): number | undefined {
 	const told = isJsonObject(json) ? json.http_status_code : undefined;
 	return told === undefined || told === null ? undefined : Number(wordOf(told) || NaN);
 }
 
-/** @returns undefined where an answer is no envelope */
+/** @returns undefined if an answer is not an envelope */
 export function saidSuccess(json: Json): boolean | undefined {
 	const said = isJsonObject(json) ? json.success_response : undefined;
 	if (said === undefined) return undefined;
@@ -333,7 +301,7 @@ export function saidSuccess(json: Json): boolean | undefined {
 	return word === 'true' || word === '1';
 }
 
-/** What the entries of an answer start from: the data of an envelope, where there is one. */
+/** Where the entries of an answer start: the data of an envelope, if there is one. */
 function dataOf({ answer }: Wire, json: Json): Json {
 	return answer.envelope && isJsonObject(json) && isJsonObject(json.data) ? json.data : json;
 }
@@ -377,7 +345,7 @@ function textAt(at: Expression | undefined, from: Json): string {
 	return wordOf(at?.read(from));
 }
 
-/** "No session" is written in many ways: a truth value or blanks would be kept, and sent back, as if they named one. */
+/** A boolean or blanks mean "no session"; as an ID, they would be kept and sent back. */
 function idAt(at: Expression | undefined, from: Json): string {
 	const id = at?.read(from);
 	const word = typeof id === 'boolean' ? '' : wordOf(id);
@@ -389,7 +357,7 @@ function addName(state: WireState, name: string): WireState {
 	return isKnown ? state : { ...state, names: [...state.names, excerpt(name, MOST_NAME_CHARS)] };
 }
 
-/** The paths to what an object holds, as expressions name them; of a list, to its first entry. */
+/** The paths to the values of an object, as in expressions. Of a list, only the first entry is included. */
 function* pathsIn(json: Json, path = '', level = 0): Generator<string> {
 	const inner = typeof json === 'object' && json !== null && level < MOST_LEVELS ? Object.entries(json) : [];
 	if (inner.length === 0 && path !== '') yield path;
@@ -409,7 +377,7 @@ function addKeys(known: readonly string[], json: Json): readonly string[] {
 	return all.size > known.length ? [...all] : known;
 }
 
-/** Of a stream most events fit few entries; of a whole body all should. */
+/** Only for whole bodies, which every entry should fit: an event of a stream fits few. */
 function noteMisfits(wire: Wire, state: WireState, json: Json): WireState {
 	const { text, session, usage, incomplete, error } = wire.answer;
 	const data = dataOf(wire, json);
