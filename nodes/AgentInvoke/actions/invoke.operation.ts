@@ -2,11 +2,12 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { optionGroups } from '../../shared/form/options';
+import { simplifyField } from '../../shared/form/simplifyField';
 import type { Operation } from '../../shared/form/operation';
-import { filesField, messageField, sessionFields, simplifyField, streamField } from './fields';
+import { filesField, messageField, sessionFields, streamField } from './fields';
 import { readFileRows } from './files';
 import { readOrChat, readSession, type Said } from './inputs';
-import { AGENT_OPTIONS } from './options';
+import { AGENT_OPTIONS, TURN_OPTIONS } from './options';
 import { runItems } from './runItems';
 
 /** Sends a message to the agent and returns its answer, or its interrupt (§4.6). */
@@ -22,25 +23,10 @@ export const invoke: Operation = {
 		streamField,
 		simplifyField,
 		...optionGroups(AGENT_OPTIONS, [
-			'budget',
-			'concurrency',
-			'extraBody',
-			'idempotencyAnswers',
-			'idempotencyKey',
-			'idempotencyScope',
-			'idempotencyTtlHours',
+			...TURN_OPTIONS,
 			'maxFileSizeMb',
-			'maxInvocations',
-			'previewRequest',
-			'previewResponse',
-			'recordLifetimeDays',
-			'recordTurns',
 			'renewExpiredSession',
-			'requestsPerSecond',
-			'retries',
-			'retryAmbiguous',
 			'sessionTtlHours',
-			'timeoutSeconds',
 			'turnOrder',
 		]),
 	],

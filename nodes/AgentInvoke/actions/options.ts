@@ -284,3 +284,23 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		isPartOfRequest: false,
 	},
 });
+
+/** The options of every operation that asks the agent. */
+export const TURN_OPTIONS = [
+	'budget',
+	'concurrency',
+	'extraBody',
+	'idempotencyAnswers',
+	'idempotencyKey',
+	'idempotencyScope',
+	'idempotencyTtlHours',
+	'maxInvocations',
+	'previewRequest',
+	'previewResponse',
+	'recordLifetimeDays',
+	'recordTurns',
+	'requestsPerSecond',
+	'retries',
+	'retryAmbiguous',
+	'timeoutSeconds',
+] as const;

@@ -4,12 +4,13 @@ import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { earlierValue } from '../../shared/form/earlierValue';
 import type { Operation } from '../../shared/form/operation';
 import { optionGroups } from '../../shared/form/options';
+import { simplifyField } from '../../shared/form/simplifyField';
 import { refuseRounded } from '../../shared/form/pastedJson';
 import { jsonText, parseJson, type Json } from '../../shared/text/json';
 import type { SessionChoice } from '../turns/turnSession';
-import { simplifyField, streamField } from './fields';
+import { streamField } from './fields';
 import { readText, type Said } from './inputs';
-import { AGENT_OPTIONS } from './options';
+import { AGENT_OPTIONS, TURN_OPTIONS } from './options';
 import { runItems } from './runItems';
 
 const fields: readonly INodeProperties[] = [
@@ -80,25 +81,7 @@ export const resume: Operation = {
 		...fields,
 		streamField,
 		simplifyField,
-		...optionGroups(AGENT_OPTIONS, [
-			'budget',
-			'concurrency',
-			'extraBody',
-			'idempotencyAnswers',
-			'idempotencyKey',
-			'idempotencyScope',
-			'idempotencyTtlHours',
-			'maxInterrupts',
-			'maxInvocations',
-			'previewRequest',
-			'previewResponse',
-			'recordLifetimeDays',
-			'recordTurns',
-			'requestsPerSecond',
-			'retries',
-			'retryAmbiguous',
-			'timeoutSeconds',
-		]),
+		...optionGroups(AGENT_OPTIONS, [...TURN_OPTIONS, 'maxInterrupts']),
 	],
 	async execute(context) {
 		return await runItems(context, readResumed, readAnswer);

@@ -23,10 +23,10 @@ import { openRetry } from '../../shared/retry/retry';
 import { afterStop, authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/http/request';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
-import { createAgentApi, type AgentApi } from '../api/api';
+import { AgentApi } from '../api/api';
 import { DailyBudget } from '../turnLog/dailyBudget';
 import { TURN_TABLE, TurnLog } from '../turnLog/turnLog';
-import { createInterruptLimit, type InterruptLimit } from '../turns/interruptLimit';
+import { InterruptLimit } from '../turns/interruptLimit';
 import { SESSION_TABLE } from '../sessions/sessionRows';
 import { SessionStore } from '../sessions/sessionStore';
 import { TurnOwners } from '../turnLog/owner';
@@ -140,7 +140,7 @@ async function openAgentRun(
 		heldFiles: new MemoryBudget(),
 		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
-		interruptLimit: createInterruptLimit(context.getContext('flow'), maxInterrupts),
+		interruptLimit: new InterruptLimit(context.getContext('flow'), maxInterrupts),
 		slots,
 		random: Math.random,
 		forChat: isStartedByChat(context),
@@ -161,7 +161,7 @@ function openClients(
 	return mapAccounts(accounts, ({ account, fields }): AgentClient => {
 		const credential = credentialOf(context, CREDENTIAL, fields);
 		const agent = agentOf(account, credential.id, isTokenOfItem);
-		const api = createAgentApi({
+		const api = new AgentApi({
 			account,
 			open: authenticatedOpen(context, CREDENTIAL, credential),
 			send: authenticatedSend(context, CREDENTIAL, credential),

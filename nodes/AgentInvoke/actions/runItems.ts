@@ -84,11 +84,11 @@ async function takeTurns(
 /** The outputs of the turns; previews leave through the first one. */
 function outputsOf(
 	{ asTool }: AgentRun,
-	[answers = [], ...others]: INodeExecutionData[][],
+	[answers = [], interrupts = []]: INodeExecutionData[][],
 	previews: ReadonlyMap<number, Result<JsonObject>>,
 ): INodeExecutionData[][] {
 	const first = withPreviews(answers, previews);
-	return asTool ? [first] : [first, others[0] ?? []];
+	return asTool ? [first] : [first, interrupts];
 }
 
 /** Turns by item, for all items or some of them. */
@@ -211,11 +211,8 @@ function whyNotKept(answeredId: string, nextId: string, turnOrder: TurnOrder): s
 async function openBudget(run: AgentRun, turns: readonly AgentTurn[]): Promise<Result<undefined>> {
 	const { budget, memory } = run;
 	if (!budget) return ok(undefined);
-	const fingerprints = new Map(turns.map(({ itemIndex, fingerprint }) => [itemIndex, fingerprint]));
-	return await budget.open(
-		turns.map(dueTurn),
-		(itemIndex) => memory.recall(itemIndex, fingerprints.get(itemIndex) ?? '') !== undefined,
-	);
+	const due = turns.filter(({ itemIndex, fingerprint }) => !memory.recall(itemIndex, fingerprint));
+	return await budget.open(turns.map(dueTurn), due.map(dueTurn));
 }
 
 function dueTurn({ itemIndex, client, session }: AgentTurn): DueTurn {
@@ -251,43 +248,30 @@ function agentTurns(
 	prepared: ItemTurns,
 	onDelta: (itemIndex: number, text: string) => Promise<void>,
 ): AgentTurn[] {
+	// Turns behind an unreadable one in the queue of its session must not wait for it.
+	for (const [itemIndex, item] of prepared) if (!item.ok) run.slots[itemIndex]?.leave();
+	const readable = [...prepared.values()].flatMap((item) => (item.ok ? [item.value] : []));
 	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify']);
-	const limit = new CallLimit(
-		run.options.maxInvocations,
-		[...prepared.values()].filter((item) => item.ok).length,
-		run.clock,
-	);
-	return [...prepared].flatMap(([itemIndex, item]) => {
-		if (!item.ok) {
-			// Turns behind it in the queue of its session must not wait for it.
-			run.slots[itemIndex]?.leave();
-			return [];
-		}
-		const { client, session, said, idempotencyKey, simplify } = item.value;
-		return [
-			{
-				itemIndex,
-				client,
-				session,
-				isResume: said.kind === 'results',
-				idempotency:
-					idempotencyKey === undefined
-						? undefined
-						: {
-								key: idempotencyKey,
-								payload: async () => await payloadOf(context, item.value),
-							},
-				slot: run.slots[itemIndex],
-				fingerprint: fingerprintOf(itemIndex),
-				keepRaw: !simplify,
-				calls: limit.forTurn(),
-				prepare: async () => {
-					const admitted = await run.budget?.admit({ itemIndex, agent: client.agent, session });
-					return admitted?.ok === false ? admitted : await requestOf(context, run, item.value);
-				},
-				onDelta: async (text) => await onDelta(itemIndex, text),
+	const limit = new CallLimit(run.options.maxInvocations, readable.length, run.clock);
+	return readable.map((turn) => {
+		const { itemIndex, client, session, idempotencyKey: key } = turn;
+		return {
+			itemIndex,
+			client,
+			session,
+			isResume: turn.said.kind === 'results',
+			idempotency:
+				key === undefined ? undefined : { key, payload: async () => await payloadOf(context, turn) },
+			slot: run.slots[itemIndex],
+			fingerprint: fingerprintOf(itemIndex),
+			keepRaw: !turn.simplify,
+			calls: limit.forTurn(),
+			prepare: async () => {
+				const admitted = await run.budget?.admit({ itemIndex, agent: client.agent, session });
+				return admitted?.ok === false ? admitted : await requestOf(context, run, turn);
 			},
-		];
+			onDelta: async (text) => await onDelta(itemIndex, text),
+		};
 	});
 }
 

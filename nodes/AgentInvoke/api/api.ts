@@ -47,34 +47,29 @@ export interface Invoked {
 	readonly tries: number;
 }
 
-/** The calls of an agent instance; they never throw. */
-export interface AgentApi {
-	/** `POST …/Invoke` (§4.6), answered whole or as a stream. */
-	invoke(call: InvokeCall): Promise<Result<Invoked, AgentFailure>>;
-	/**
-	 * Uploads a file that an Invoke call names by its address (§4.8).
-	 * @param endByMs when to give up, by the clock's `now()`
-	 */
-	upload(media: File, endByMs: number): Promise<Result<UploadedMedia>>;
-}
-
 /** What a call comes to. A refusal settles it just as an answer does. */
 type InvokeOutcome = Outcome<Result<AgentReply, AgentFailure>>;
 
 /** The way to the agent of an account. */
 export interface AgentConnection extends UploadConnection, AnswerConnection {}
 
-export function createAgentApi(connection: AgentConnection): AgentApi {
-	return {
-		invoke: async (call) => {
-			const { calls } = call;
-			const heldBack = calls.begin();
-			if (heldBack) return fail(heldBack);
-			const invoked = await invokeWithTries(connection, call);
-			return invoked.ok ? invoked : fail(calls.failed(invoked.failure));
-		},
-		upload: async (media, endByMs) => await uploadMedia(connection, media, endByMs),
-	};
+/** The calls of an agent instance; they never throw. */
+export class AgentApi {
+	constructor(private readonly connection: AgentConnection) {}
+
+	/** `POST …/Invoke` (§4.6), answered whole or as a stream. */
+	async invoke(call: InvokeCall): Promise<Result<Invoked, AgentFailure>> {
+		const { calls } = call;
+		const heldBack = calls.begin();
+		if (heldBack) return fail(heldBack);
+		const invoked = await invokeWithTries(this.connection, call);
+		return invoked.ok ? invoked : fail(calls.failed(invoked.failure));
+	}
+
+	/** See `uploadMedia`. */
+	async upload(media: File, endByMs: number): Promise<Result<UploadedMedia>> {
+		return await uploadMedia(this.connection, media, endByMs);
+	}
 }
 
 async function invokeWithTries(
@@ -95,7 +90,7 @@ async function invokeWithTries(
 			mayRepeat: () => calls.mayRepeat(),
 		},
 		async (): Promise<InvokeOutcome> => {
-			// Even if asking twice does no harm, its turn in the rate limiter may come too late.
+			// The call's turn in the rate limiter may come too late.
 			if (clock.now() >= endByMs) return { kind: 'cancelled' };
 			calls.sent();
 			const answer = await invokeOnce(connection, call);
@@ -172,7 +167,7 @@ interface WholeReading {
 function outcomeOf(reading: WholeReading, call: InvokeCall, facts: RefusalFacts): InvokeOutcome {
 	const { of, state, body, ended } = reading;
 	const { status, headers, broken } = ended;
-	// After a final event, waiting for more in vain is no error.
+	// After a final event, a timeout while waiting for more is no error.
 	const isOver = state.endedBy !== '' && broken?.isTimeout === true;
 	const why = broken && !isOver ? whyBroken(broken, facts.redact) : '';
 	const concluded = concludeAnswer(of, state, { status, headers, broken: why, sessionId: call.sessionId });

@@ -3,7 +3,6 @@ import { OWNER_COLUMNS } from '../../shared/dataTable/heartbeat';
 import { CLOCKS_APART_MS } from '../../shared/dataTable/lifetime';
 import type { CellValue, TableRow, TableSpec } from '../../shared/dataTable/table';
 import type { Lease } from '../../shared/dataTable/tableLock';
-import { sha256 } from '../../shared/text/sha256';
 import { textOrNumber } from '../../shared/text/textOf';
 
 /**
@@ -60,11 +59,6 @@ export function sessionRow(
 		turns,
 		expiresAtMs: lifeMs > 0 ? nowMs + lifeMs : NEVER_MS,
 	};
-}
-
-/** A digest of the whole key, so that long keys never collide. JSON keeps its parts apart. */
-export function sessionEntry(...parts: readonly string[]): string {
-	return sha256(JSON.stringify(parts));
 }
 
 /** The cells of a row as stored. */

@@ -1,33 +1,20 @@
+import { digestOf } from '../../shared/dailyLimit/calendarDay';
 import type { Clock } from '../../shared/run/clock';
 import { Sightings } from '../../shared/dataTable/heartbeat';
 import type { LockAttempt } from '../../shared/dataTable/lockRows';
 import type { DataTable } from '../../shared/dataTable/table';
-import { TableLock, type Acquirer } from '../../shared/dataTable/tableLock';
+import { TableLock, type Acquirer, type LockParts } from '../../shared/dataTable/tableLock';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
 import { ResumedSessions } from './resumedSessions';
-import {
-	KeySession,
-	sessionEntry,
-	sessionIn,
-	sessionRow,
-	type SessionSettings,
-	type StoredSession,
-} from './sessionRows';
+import { KeySession, sessionIn, sessionRow, type SessionSettings, type StoredSession } from './sessionRows';
 import { SessionWriter } from './sessionWriter';
 
 /** How long a turn waits for a key. */
 export type Waiting = Pick<Acquirer<never>, 'whyStop' | 'pause'>;
 
 /** How a process uses the table. Each option has a default. */
-export interface StoreOptions {
-	/** A number in [0, 1). */
-	readonly random: () => number;
-	/** Ends all waiting. */
-	readonly signal: AbortSignal;
-	/** Shared by all runs of the process. */
-	readonly sightings: Sightings;
-}
+export type StoreOptions = Partial<Pick<LockParts, 'random' | 'signal' | 'sightings'>>;
 
 const UNOPENED = { sessionId: '', turns: 0 };
 
@@ -46,7 +33,7 @@ export class SessionStore {
 			random = Math.random,
 			signal = new AbortController().signal,
 			sightings = new Sightings(),
-		}: Partial<StoreOptions> = {},
+		}: StoreOptions = {},
 	) {
 		this.lock = new TableLock({ table, clock, random, signal, sightings });
 		this.writer = new SessionWriter(settings, table, this.lock, clock);
@@ -256,7 +243,8 @@ export class SessionStore {
 	private keyOf(name: string): KeySession {
 		const known = this.keys.get(name);
 		if (known) return known;
-		const key = new KeySession(name, sessionEntry(this.settings.agent, name));
+		// A digest of the whole key, so that long keys never collide.
+		const key = new KeySession(name, digestOf(this.settings.agent, name));
 		this.keys.set(name, key);
 		return key;
 	}

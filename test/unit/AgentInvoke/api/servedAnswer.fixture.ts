@@ -1,5 +1,5 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
-import { createAgentApi, type InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
+import { AgentApi, type InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { Retry } from '../../../../nodes/shared/retry/retry';
@@ -42,7 +42,7 @@ export async function invoke(
 	const heard: string[] = [];
 	const sessions: string[] = [];
 	const requests: HttpRequest[] = [];
-	const api = createAgentApi({
+	const api = new AgentApi({
 		...{ account: account.value, clock, redact, signal },
 		open: async (request) => {
 			requests.push(request);
