@@ -124,7 +124,7 @@ async function takeAll(
 		if (turn) reportEnd(context, run, turn, result);
 		if (!run.signal.aborted) await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
 	};
-	// Nobody watches a stopped execution any more, although answers to calls already sent are still read.
+	// No one watches a stopped execution, although answers to calls already sent are still read.
 	const endStreams = (): void => {
 		for (const itemIndex of turnOf.keys()) void chatStreamOf(itemIndex).fail(STOPPED);
 	};

@@ -78,7 +78,7 @@ export class SessionStore {
 
 	/**
 	 * Waits for the key's turn in strict order, across all processes; call `release` afterwards.
-	 * @returns the session; empty where a new one is to be opened
+	 * @returns the session; empty if a new one should be opened
 	 */
 	async hold(name: string, waiting: Waiting, line?: LockAttempt): Promise<Result<string>> {
 		const key = this.keyOf(name);
@@ -108,7 +108,7 @@ export class SessionStore {
 	 * Gets the session of a key, or the right to open one; then call `opened` or `release`. Waits while others open it.
 	 * @param over.isOld what was read before may have changed
 	 * @param over.voidId a session that the platform no longer knows
-	 * @returns the session; empty where a new one is to be opened
+	 * @returns the session; empty if a new one should be opened
 	 */
 	async obtain(
 		name: string,
@@ -163,8 +163,8 @@ export class SessionStore {
 	}
 
 	/**
-	 * Counts a turn in a session that was used by ID, which may belong to a key. @param nextId the session that the
-	 * answer names
+	 * Counts a turn in a session that was used by ID and may belong to a key.
+	 * @param nextId the session that the answer names
 	 */
 	resumedById(sessionId: string, nextId: string): void {
 		this.resumed.used(sessionId, nextId);
@@ -172,7 +172,7 @@ export class SessionStore {
 
 	/**
 	 * Ends a key's turn and gives its row back, at once if there is nothing to write.
-	 * @param isWanted others of this process wait for the key, and are to find what is known of it
+	 * @param isWanted others of this process wait for the key and need what is known of it
 	 */
 	async release(name: string, isWanted = false): Promise<void> {
 		const key = this.keyOf(name);
@@ -187,8 +187,8 @@ export class SessionStore {
 	}
 
 	/**
-	 * Writes what is unwritten once all turns are over. @returns the keys that this run lost to others; their session is
-	 * now that of `find`
+	 * Writes what is unwritten once all turns are over. @returns the keys that this run lost to others; `find` has their
+	 * sessions
 	 */
 	async lostKeys(): Promise<ReadonlySet<string>> {
 		const keys = [...this.keys.values()];

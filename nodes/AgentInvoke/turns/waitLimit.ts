@@ -31,7 +31,7 @@ export class WaitLimit {
 	/** Why the turn must not be taken any more. */
 	whyStop(): Failure | undefined {
 		if (this.signal.aborted) return notRun(this.stopped.aborted);
-		return this.clock.now() < this.untilMs ? undefined : waitedInVain(this.timeoutMs);
+		return this.clock.now() < this.untilMs ? undefined : waitedTooLong(this.timeoutMs);
 	}
 
 	/** Restarts the limit, because the turn's own work does not count as waiting. */
@@ -48,7 +48,7 @@ function notRun(isStopped: boolean): Failure {
 	};
 }
 
-function waitedInVain(timeoutMs: number): Failure {
+function waitedTooLong(timeoutMs: number): Failure {
 	return {
 		kind: 'notSubmitted',
 		message: `The agent was not asked for this item, because other messages of its session key took more than ${Math.round(timeoutMs / 1000)} seconds`,

@@ -136,7 +136,7 @@ function whyRefused(wire: Wire, state: WireState, ended: WireEnded): Why | undef
 function whyNotRead(wire: Wire, state: WireState, ended: WireEnded): Why | undefined {
 	const isScattered = state.isScattered && state.isDraft;
 	const gap =
-		state.gap || (isScattered ? 'several events hold different texts, and none holds all of it' : '');
+		state.gap || (isScattered ? 'several events contain different texts, and none contains all of it' : '');
 	if (gap === '') return undefined;
 	const isNone = state.isWholeBody && !state.hasBegun;
 	const kind = isNone ? 'notAnAnswer' : 'brokeOff';

@@ -29,53 +29,80 @@ export interface WireFault {
 	readonly body: Json;
 }
 
-/** Everything known of an answer so far; at first, nothing is. */
-export class WireState {
-	readonly text: string = '';
+/** Everything known of an answer so far. */
+export interface WireState {
+	readonly text: string;
 	/** Whether the text came whole before the end: a draft, which pieces would replace. */
-	readonly isDraft: boolean = false;
+	readonly isDraft: boolean;
 	/** Whether several whole texts came before the end, and none contains the others. */
-	readonly isScattered: boolean = false;
+	readonly isScattered: boolean;
 	/** What the last event added to the text. */
-	readonly delta: string = '';
-	readonly sessionId: string = '';
-	readonly requestId: string = '';
-	readonly usage: Json = null;
-	readonly interrupts: readonly WireInterrupt[] = [];
+	readonly delta: string;
+	readonly sessionId: string;
+	readonly requestId: string;
+	readonly usage: Json;
+	readonly interrupts: readonly WireInterrupt[];
 	/** Whether the text is a question. */
-	readonly waits: boolean = false;
-	readonly steps: ReadonlyArray<{ readonly name: string; readonly data: Json }> = [];
-	readonly stepsOmitted: number = 0;
+	readonly waits: boolean;
+	readonly steps: ReadonlyArray<{ readonly name: string; readonly data: Json }>;
+	readonly stepsOmitted: number;
 	/** The length of the kept steps. */
-	readonly stepChars: number = 0;
+	readonly stepChars: number;
 	/** The entry by which the answer is incomplete; empty if none says so. */
-	readonly incomplete: string = '';
+	readonly incomplete: string;
 	/** What ended the answer; empty until then. */
-	readonly endedBy: string = '';
+	readonly endedBy: string;
 	/** Whether only the name of an event ended it: if the connection broke then, the event's data may be missing. */
-	readonly endedBare: boolean = false;
+	readonly endedBare: boolean;
 	/** Whether everything after it is ignored. */
-	readonly isClosed: boolean = false;
+	readonly isClosed: boolean;
 	/** The first thing that makes the answer a failure. */
-	readonly fault: WireFault | undefined = undefined;
+	readonly fault: WireFault | undefined;
 	/** Why a part of the answer is missing; empty if none is, or if the end contained all of it. */
-	readonly gap: string = '';
+	readonly gap: string;
 	/** What could not be read, even if nothing is missing in the end. */
-	readonly unread: string = '';
+	readonly unread: string;
 	/** Whether a running agent said something. */
-	readonly hasBegun: boolean = false;
-	readonly isWholeBody: boolean = false;
+	readonly hasBegun: boolean;
+	readonly isWholeBody: boolean;
 	/** The names of the events, and the paths to what they contained. */
-	readonly names: readonly string[] = [];
-	readonly keys: readonly string[] = [];
+	readonly names: readonly string[];
+	readonly keys: readonly string[];
 	/** The entry that gave each value. */
-	readonly readFrom: Readonly<Record<string, string>> = {};
+	readonly readFrom: Readonly<Record<string, string>>;
 	/** Why entries that gave nothing do not fit what came. */
-	readonly misfits: Readonly<Record<string, string>> = {};
-	readonly raw: Json = null;
+	readonly misfits: Readonly<Record<string, string>>;
+	readonly raw: Json;
 }
 
-export const NOTHING_READ = new WireState();
+export const NOTHING_READ: WireState = {
+	text: '',
+	isDraft: false,
+	isScattered: false,
+	delta: '',
+	sessionId: '',
+	requestId: '',
+	usage: null,
+	interrupts: [],
+	waits: false,
+	steps: [],
+	stepsOmitted: 0,
+	stepChars: 0,
+	incomplete: '',
+	endedBy: '',
+	endedBare: false,
+	isClosed: false,
+	fault: undefined,
+	gap: '',
+	unread: '',
+	hasBegun: false,
+	isWholeBody: false,
+	names: [],
+	keys: [],
+	readFrom: {},
+	misfits: {},
+	raw: null,
+};
 
 export interface ReadingOf {
 	readonly wire: Wire;
