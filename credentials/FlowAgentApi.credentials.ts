@@ -69,7 +69,7 @@ export class FlowAgentApi implements ICredentialType {
 				{
 					name: 'Described',
 					value: 'described',
-					description: 'As described in the JSON below, for deployments that use other names',
+					description: 'As in the JSON below, for deployments that use other names',
 				},
 			],
 			description: 'How requests are worded, and what answers mean',
@@ -82,7 +82,7 @@ export class FlowAgentApi implements ICredentialType {
 			default: STANDARD_WIRE,
 			displayOptions: { show: { wire: ['described'] } },
 			description:
-				'Templates for requests, JMESPath for answers; nothing else decides what is sent and what an answer means. Leave it empty for the standard.',
+				'Templates for requests and JMESPath expressions for answers; nothing else is sent or read. Leave it empty for the standard.',
 			hint: 'It starts as the standard: change what differs, or paste a <a href="https://github.com/flowtask/n8n-nodes-flowtask/blob/main/docs/deployments.md#agents-from-the-api-call-page-to-a-description" target="_blank">ready one</a>. "Preview Request" in Agent Invoke shows what it sends.',
 		},
 	];

@@ -9,15 +9,6 @@ import type { TurnResult } from '../turns/savedAnswer';
 import type { TurnOutcome } from '../turns/runTurns';
 import type { AgentRun } from './run';
 
-/** How an answer leaves the node. */
-interface AnswerForm {
-	readonly redact: Redact;
-	readonly simplify: boolean;
-	/** Whether to show which entry of the description each value came from. */
-	readonly readFrom: boolean;
-	readonly forChat: boolean;
-}
-
 export interface DeliveredTurn extends TurnOutcome {
 	/** Read before anything is sent: an expression that fails later would lose the answer. */
 	readonly simplify: boolean;
@@ -40,13 +31,13 @@ export function deliverTurns(
 		logCancelled(context, outcomes);
 		return [[], []];
 	}
-	// n8n retries a tool after an error and after an error item. A tool does not remember its tries, so it must return
-	// neither.
+	// n8n retries a tool after an error or an error item. A tool does not remember its tries, so it returns neither.
 	const isFinal = run.asTool && outcomes.some(({ result }) => hasAsked(result));
 	if (!isFinal) throwFailed(context, outcomes);
 	const responses: INodeExecutionData[] = [];
 	const interrupts: INodeExecutionData[] = [];
-	for (const { itemIndex, result, simplify, previewResponse } of outcomes) {
+	for (const outcome of outcomes) {
+		const { itemIndex, result } = outcome;
 		const pairedItem = { item: itemIndex };
 		if (!result.ok) {
 			responses.push(
@@ -57,21 +48,17 @@ export function deliverTurns(
 		} else if (run.asTool) {
 			responses.push({ json: describeForAgent(result.value, run.redact), pairedItem });
 		} else {
-			const readFrom = previewResponse || !simplify;
-			const form = { simplify, readFrom, redact: run.redact, forChat: run.forChat };
 			const isInterrupt = result.value.reply.interrupt !== undefined;
-			(isInterrupt ? interrupts : responses).push({ json: describe(result.value, form), pairedItem });
+			(isInterrupt ? interrupts : responses).push({ json: describe(result.value, outcome, run), pairedItem });
 		}
 	}
 	const results = outcomes.map(({ result }) => result);
 	const replies = results.flatMap((result) => (result.ok ? [result.value.reply] : []));
-	if (replies.some(({ interrupts: waiting }) => waiting.length > 0)) {
-		showHint(context, SEVERAL_INTERRUPTS, 'info');
-	}
+	if (replies.some((reply) => reply.interrupts.length > 0)) showHint(context, SEVERAL_INTERRUPTS, 'info');
 	const hint = replies.find((reply) => reply.hint)?.hint;
 	if (hint) showHint(context, hint);
 	hintFailed(context, results);
-	return run.asTool ? [responses] : [responses, interrupts];
+	return [responses, interrupts];
 }
 
 /** Adds a second name for `arguments`, which n8n's expressions refuse to read. */
@@ -79,8 +66,11 @@ function shown(interrupt: Interrupt): IDataObject {
 	return { ...interrupt, input: interrupt.arguments };
 }
 
-function describe(result: TurnResult, { redact, simplify, readFrom, forChat }: AnswerForm): IDataObject {
-	const { reply, session, attempts, elapsedMs, replayed, answerDigest } = result;
+function describe(
+	{ reply, session, attempts, elapsedMs, replayed, answerDigest }: TurnResult,
+	{ simplify, previewResponse }: DeliveredTurn,
+	{ redact, forChat }: AgentRun,
+): IDataObject {
 	const { interrupt, interrupts } = reply;
 	const answer = redact.known(reply.answer);
 	const text = interrupt?.question || answer;
@@ -96,7 +86,7 @@ function describe(result: TurnResult, { redact, simplify, readFrom, forChat }: A
 		...(replayed && { replayed: true }),
 		...(answerDigest && { answerDigest }),
 		...(reply.hint && { hint: reply.hint }),
-		...(readFrom && reply.readFrom && { readFrom: reply.readFrom }),
+		...((previewResponse || !simplify) && reply.readFrom && { readFrom: reply.readFrom }),
 		...(!simplify && { raw: reply.raw, events: reply.events ?? [] }),
 	};
 }
@@ -139,11 +129,8 @@ function logCancelled(context: IExecuteFunctions, outcomes: readonly TurnOutcome
 	const ids = sessionIds(outcomes);
 	if (open === 0 && ids.length === 0) return;
 	const sessions = `sessions that were used: ${listIds(ids) || 'none known'}`;
-	logStopped(
-		context,
-		'AgentInvoke',
-		`${sessions}; ${open} call(s) had no answer yet, and the agent may have run`,
-	);
+	const unanswered = `${open} call(s) had no answer yet, and the agent may have run`;
+	logStopped(context, 'AgentInvoke', `${sessions}; ${unanswered}`);
 }
 
 function sessionIds(outcomes: readonly TurnOutcome[]): string[] {

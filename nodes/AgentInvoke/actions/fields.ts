@@ -1,7 +1,5 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-export { simplifyField } from '../../shared/form/simplifyField';
-
 export const messageField: INodeProperties = {
 	displayName: 'Message',
 	name: 'message',

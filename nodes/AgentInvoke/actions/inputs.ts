@@ -2,11 +2,11 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { refuseRounded } from '../../shared/form/pastedJson';
-import { jsonText, parseJson, type Json } from '../../shared/text/json';
-import type { Idempotency } from '../turns/askOnce';
+import { jsonText } from '../../shared/text/json';
 import type { SessionChoice } from '../turns/turnSession';
-import { digestFiles, type FileRow } from './files';
-import type { AgentRun } from './run';
+import { whyNoPlace, type WireResult } from '../wire/request';
+import type { FileRow } from './files';
+import type { AgentClient, AgentRun } from './run';
 
 /** Reads a text field, called `label` in the form. If an expression gives an object, it is read as JSON. */
 export function readText(
@@ -55,16 +55,6 @@ export function readFilled(
 	return fail(badInput(`"${label}" is empty for this item`, advice));
 }
 
-/** Reads each item only once, because an expression such as `{{ $now }}` gives another value each time. */
-export function oncePerItem<T>(read: (itemIndex: number) => Result<T>): (itemIndex: number) => Result<T> {
-	const known = new Map<number, Result<T>>();
-	return (itemIndex) => {
-		const value = known.get(itemIndex) ?? read(itemIndex);
-		known.set(itemIndex, value);
-		return value;
-	};
-}
-
 /** Which session an item's message belongs to. Without a key, it starts a new one. */
 export function readSession(context: IExecuteFunctions, itemIndex: number): Result<SessionChoice> {
 	const mode: unknown = context.getNodeParameter('sessionMode', itemIndex);
@@ -84,54 +74,74 @@ export function readSession(context: IExecuteFunctions, itemIndex: number): Resu
 	return ok(key.value.trim() ? { kind: 'mapped', key: key.value } : { kind: 'new' });
 }
 
-/**
- * The item's idempotency key, if the option is set.
- * @param said what the key stands for, besides the extra body and the files
- */
-export function readIdempotency(
+/** What an item says to its agent. Its files are not uploaded yet. */
+export type Said =
+	| { readonly kind: 'message'; readonly message: string; readonly files: readonly FileRow[] }
+	| { readonly kind: 'results'; readonly results: readonly WireResult[] };
+
+/** Reads one item. */
+export type ReadItem<T> = (context: IExecuteFunctions, itemIndex: number) => Result<T>;
+
+/** One item's turn. Includes what the output needs, because reading it after the agent was asked could fail too late. */
+export interface ReadTurn {
+	readonly itemIndex: number;
+	readonly client: AgentClient;
+	readonly session: SessionChoice;
+	readonly said: Said;
+	readonly stream: boolean;
+	readonly extraBody: unknown;
+	/** Undefined if the option is not set. */
+	readonly idempotencyKey: string | undefined;
+	readonly simplify: boolean;
+	readonly previewResponse: boolean;
+	/** Whether the session is a new one because the item has no key. */
+	readonly lacksKey: boolean;
+}
+
+/** Reads and checks everything that an item's turn needs, before anything is sent. */
+export function readTurn(
 	context: IExecuteFunctions,
+	{ clients, options }: AgentRun,
 	itemIndex: number,
-	run: AgentRun,
-	said: readonly unknown[],
-	files: readonly FileRow[],
-): Result<Idempotency | undefined> {
-	// Read even without a key, because a failing expression must be known before anything is sent.
-	const extraBody = readExtraBody(context, itemIndex);
-	if (!run.options.idempotency) return ok(undefined);
-	const key = readFilled(
+	session: Result<SessionChoice>,
+	readSaid: ReadItem<Said>,
+): Result<ReadTurn> {
+	const client = clients.of(itemIndex);
+	if (!client.ok) return client;
+	if (!session.ok) return session;
+	const said = readSaid(context, itemIndex);
+	if (!said.ok) return said;
+	const isResume = said.value.kind === 'results';
+	const needs = {
+		isResume,
+		hasSession: session.value.kind !== 'new',
+		hasFiles: said.value.kind === 'message' && said.value.files.length > 0,
+	};
+	const noPlace = whyNoPlace(client.value.account.wire, needs);
+	if (noPlace) return fail(noPlace);
+	const idempotencyKey = options.idempotency ? readIdempotencyKey(context, itemIndex) : ok(undefined);
+	if (!idempotencyKey.ok) return idempotencyKey;
+	const wantsKey = !isResume && context.getNodeParameter('sessionMode', itemIndex, 'new') === 'mapped';
+	return ok({
+		itemIndex,
+		client: client.value,
+		session: session.value,
+		said: said.value,
+		stream: context.getNodeParameter('stream', itemIndex) === true,
+		extraBody: context.getNodeParameter('options.extraBody', itemIndex, ''),
+		idempotencyKey: idempotencyKey.value,
+		simplify: context.getNodeParameter('simplify', itemIndex, true) !== false,
+		previewResponse: context.getNodeParameter('options.previewResponse', itemIndex, false) === true,
+		lacksKey: wantsKey && session.value.kind === 'new',
+	});
+}
+
+function readIdempotencyKey(context: IExecuteFunctions, itemIndex: number): Result<string> {
+	return readFilled(
 		context,
 		itemIndex,
 		'limits.idempotencyKey',
 		'Idempotency Key',
 		'Without a key the agent could be asked twice. Make sure that the expression gives text or a number for each item, or remove the option. Nothing was sent for this item.',
 	);
-	if (!key.ok) return key;
-	const payload = async (): Promise<Result<string>> => {
-		const digests = await digestFiles(context, itemIndex, files);
-		if (!digests.ok) return digests;
-		const text = jsonText([...said, extraBody, digests.value]);
-		if (text !== undefined) return ok(text);
-		return fail(
-			badInput(
-				"The item's request is nested too deeply",
-				'Check "Extra Body". Nothing was sent for this item.',
-			),
-		);
-	};
-	return ok({ key: key.value, payload });
-}
-
-export function readExtraBody(context: IExecuteFunctions, itemIndex: number): unknown {
-	return context.getNodeParameter('options.extraBody', itemIndex, '');
-}
-
-/** The answer to an interrupt: JSON if it parses, else text. */
-export function readResult(context: IExecuteFunctions, itemIndex: number): Result<Json> {
-	const value: unknown = context.getNodeParameter('result', itemIndex, '');
-	if (typeof value === 'string') return ok(parseJson(value) ?? value);
-	const rounded = refuseRounded('Result', value);
-	if (rounded) return fail(rounded);
-	const result = parseJson(jsonText(value ?? null) ?? '');
-	if (result !== undefined) return ok(result);
-	return fail(badInput('"Result" is nested too deeply', 'Pass on only what the agent needs.'));
 }

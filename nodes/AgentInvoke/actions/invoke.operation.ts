@@ -1,15 +1,14 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
-import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
-import { filesField, messageField, sessionFields, simplifyField, streamField } from './fields';
-import { previewFiles, readFileRows, uploadFiles } from './files';
-import { oncePerItem, readIdempotency, readOrChat, readSession } from './inputs';
+import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { optionGroups } from '../../shared/form/options';
-import { AGENT_OPTIONS } from './options';
-import { inAgentRun, type AgentRun } from './run';
-import type { SessionChoice } from '../turns/turnSession';
+import { simplifyField } from '../../shared/form/simplifyField';
 import type { Operation } from '../../shared/form/operation';
-import { runItems, type PreparedTurn } from './runItems';
+import { filesField, messageField, sessionFields, streamField } from './fields';
+import { readFileRows } from './files';
+import { readOrChat, readSession, type Said } from './inputs';
+import { AGENT_OPTIONS, TURN_OPTIONS } from './options';
+import { runItems } from './runItems';
 
 /** Sends a message to the agent and returns its answer, or its interrupt (§4.6). */
 export const invoke: Operation = {
@@ -24,71 +23,28 @@ export const invoke: Operation = {
 		streamField,
 		simplifyField,
 		...optionGroups(AGENT_OPTIONS, [
-			'budget',
-			'concurrency',
-			'extraBody',
-			'idempotencyAnswers',
-			'idempotencyKey',
-			'idempotencyScope',
-			'idempotencyTtlHours',
+			...TURN_OPTIONS,
 			'maxFileSizeMb',
-			'maxInvocations',
-			'previewRequest',
-			'previewResponse',
-			'recordLifetimeDays',
-			'recordTurns',
 			'renewExpiredSession',
-			'requestsPerSecond',
-			'retries',
-			'retryAmbiguous',
 			'sessionTtlHours',
-			'timeoutSeconds',
 			'turnOrder',
 		]),
 	],
 	async execute(context) {
-		const sessionOf = oncePerItem((itemIndex) => readSession(context, itemIndex));
-		return await inAgentRun(
-			context,
-			async (run) => await runItems(context, run, (itemIndex) => prepare(context, run, itemIndex, sessionOf)),
-			sessionOf,
-		);
+		return await runItems(context, readSession, readMessage);
 	},
 };
 
-function prepare(
-	context: IExecuteFunctions,
-	run: AgentRun,
-	itemIndex: number,
-	sessionOf: (itemIndex: number) => Result<SessionChoice>,
-): Result<PreparedTurn> {
-	const text = readOrChat(context, itemIndex, 'message', 'Message', 'chatInput');
-	if (!text.ok) return text;
-	const message = text.value;
+function readMessage(context: IExecuteFunctions, itemIndex: number): Result<Said> {
+	const message = readOrChat(context, itemIndex, 'message', 'Message', 'chatInput');
+	if (!message.ok) return message;
 	const files = readFileRows(context, itemIndex);
 	if (!files.ok) return files;
-	const rows = files.value;
-	if (!message.trim() && rows.length === 0) {
-		return fail(
-			badInput(
-				'"Message" is empty for this item',
-				'Enter a message for the agent. In a chat, leave it empty and connect the node to the trigger directly, or use the chatInput of the trigger by its name.',
-			),
+	if (!message.value.trim() && files.value.length === 0) {
+		return failInput(
+			'"Message" is empty for this item',
+			'Enter a message for the agent. In a chat, leave it empty and connect the node to the trigger directly, or use the chatInput of the trigger by its name.',
 		);
 	}
-	const session = sessionOf(itemIndex);
-	if (!session.ok) return session;
-	const idempotency = readIdempotency(context, itemIndex, run, [message, session.value], rows);
-	if (!idempotency.ok) return idempotency;
-	return ok({
-		session: session.value,
-		isResume: false,
-		stream: context.getNodeParameter('stream', itemIndex) === true,
-		idempotency: idempotency.value,
-		turn: async () => {
-			const uploaded = await uploadFiles(context, itemIndex, rows, run);
-			return uploaded.ok ? ok({ kind: 'message', message, files: uploaded.value }) : uploaded;
-		},
-		previewed: { kind: 'message', message, files: previewFiles(rows) },
-	});
+	return ok({ kind: 'message', message: message.value, files: files.value });
 }

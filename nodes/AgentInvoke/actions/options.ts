@@ -103,10 +103,14 @@ export const AGENT_OPTIONS = defineRequestOptions({
 						type: 'options',
 						default: 'key',
 						options: [
-							{ name: 'Key', value: 'key', description: 'Each session key has its own, at each agent' },
+							{
+								name: 'Key',
+								value: 'key',
+								description: 'Each session key has its own limit with each agent',
+							},
 							{ name: 'Node', value: 'node', description: 'All items of this node share it' },
 						],
-						description: 'What the limit is for',
+						description: 'What the limit applies to',
 					},
 					{
 						displayName: 'Unit',
@@ -284,3 +288,23 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		isPartOfRequest: false,
 	},
 });
+
+/** The options of every operation that asks the agent. */
+export const TURN_OPTIONS = [
+	'budget',
+	'concurrency',
+	'extraBody',
+	'idempotencyAnswers',
+	'idempotencyKey',
+	'idempotencyScope',
+	'idempotencyTtlHours',
+	'maxInvocations',
+	'previewRequest',
+	'previewResponse',
+	'recordLifetimeDays',
+	'recordTurns',
+	'requestsPerSecond',
+	'retries',
+	'retryAmbiguous',
+	'timeoutSeconds',
+] as const;

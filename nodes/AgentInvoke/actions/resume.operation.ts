@@ -1,17 +1,17 @@
 import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
-import { failInput, ok, type Result } from '../../shared/errors/failure';
-import type { Json } from '../../shared/text/json';
-import type { WireTurn } from '../wire/request';
-import type { SessionChoice } from '../turns/turnSession';
-import { simplifyField, streamField } from './fields';
+import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { earlierValue } from '../../shared/form/earlierValue';
-import { oncePerItem, readIdempotency, readResult, readText } from './inputs';
-import { optionGroups } from '../../shared/form/options';
-import { AGENT_OPTIONS } from './options';
-import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
-import { runItems, type PreparedTurn } from './runItems';
+import { optionGroups } from '../../shared/form/options';
+import { simplifyField } from '../../shared/form/simplifyField';
+import { refuseRounded } from '../../shared/form/pastedJson';
+import { jsonText, parseJson, type Json } from '../../shared/text/json';
+import type { SessionChoice } from '../turns/turnSession';
+import { streamField } from './fields';
+import { readText, type Said } from './inputs';
+import { AGENT_OPTIONS, TURN_OPTIONS } from './options';
+import { runItems } from './runItems';
 
 const fields: readonly INodeProperties[] = [
 	{
@@ -81,39 +81,14 @@ export const resume: Operation = {
 		...fields,
 		streamField,
 		simplifyField,
-		...optionGroups(AGENT_OPTIONS, [
-			'budget',
-			'concurrency',
-			'extraBody',
-			'idempotencyAnswers',
-			'idempotencyKey',
-			'idempotencyScope',
-			'idempotencyTtlHours',
-			'maxInterrupts',
-			'maxInvocations',
-			'previewRequest',
-			'previewResponse',
-			'recordLifetimeDays',
-			'recordTurns',
-			'requestsPerSecond',
-			'retries',
-			'retryAmbiguous',
-			'timeoutSeconds',
-		]),
+		...optionGroups(AGENT_OPTIONS, [...TURN_OPTIONS, 'maxInterrupts']),
 	],
 	async execute(context) {
-		const sessionOf = oncePerItem((itemIndex) => readResumed(context, itemIndex));
-		return await inAgentRun(
-			context,
-			async (run) => await runItems(context, run, (itemIndex) => prepare(context, run, itemIndex, sessionOf)),
-			sessionOf,
-		);
+		return await runItems(context, readResumed, readAnswer);
 	},
 };
 
-type ResumedSession = Extract<SessionChoice, { kind: 'explicit' }>;
-
-function readResumed(context: IExecuteFunctions, itemIndex: number): Result<ResumedSession> {
+function readResumed(context: IExecuteFunctions, itemIndex: number): Result<SessionChoice> {
 	const text = readText(context, itemIndex, 'resumeSessionId', 'Session ID');
 	if (!text.ok) return text;
 	const id = text.value.trim();
@@ -141,14 +116,7 @@ function useEarlier(expression: string): string {
 	return `The item no longer holds it, as behind a Wait node. Enter ${expression} as an expression. Nothing was sent for this item.`;
 }
 
-function prepare(
-	context: IExecuteFunctions,
-	run: AgentRun,
-	itemIndex: number,
-	sessionOf: (itemIndex: number) => Result<ResumedSession>,
-): Result<PreparedTurn> {
-	const session = sessionOf(itemIndex);
-	if (!session.ok) return session;
+function readAnswer(context: IExecuteFunctions, itemIndex: number): Result<Said> {
 	const interrupt = readInterruptId(context, itemIndex);
 	if (!interrupt.ok) return interrupt;
 	const reason = readText(context, itemIndex, 'declineReason', 'Reason');
@@ -158,17 +126,16 @@ function prepare(
 			? ok({ declined: true, reason: reason.value })
 			: readResult(context, itemIndex);
 	if (!result.ok) return result;
-	const { id } = session.value;
-	const answered = { interruptId: interrupt.value, result: result.value };
-	const turn: WireTurn = { kind: 'results', results: [answered] };
-	const idempotency = readIdempotency(context, itemIndex, run, [turn, id], []);
-	if (!idempotency.ok) return idempotency;
-	return ok({
-		session: session.value,
-		isResume: true,
-		stream: context.getNodeParameter('stream', itemIndex) === true,
-		idempotency: idempotency.value,
-		turn: async () => ok(turn),
-		previewed: turn,
-	});
+	return ok({ kind: 'results', results: [{ interruptId: interrupt.value, result: result.value }] });
+}
+
+/** JSON if it parses, else text. */
+function readResult(context: IExecuteFunctions, itemIndex: number): Result<Json> {
+	const value: unknown = context.getNodeParameter('result', itemIndex, '');
+	if (typeof value === 'string') return ok(parseJson(value) ?? value);
+	const rounded = refuseRounded('Result', value);
+	if (rounded) return fail(rounded);
+	const result = parseJson(jsonText(value ?? null) ?? '');
+	if (result !== undefined) return ok(result);
+	return failInput('"Result" is nested too deeply', 'Pass on only what the agent needs.');
 }

@@ -5,6 +5,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { mapAccounts, readAccounts, type Accounts, type ReadAccount } from '../../shared/platform/accounts';
 import { isStartedByChat } from '../../shared/run/startedBy';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
+import { KeyedQueue, type Slot } from '../../shared/run/keyedQueue';
 import { Sightings } from '../../shared/dataTable/heartbeat';
 import { recordLifetime, UNTIL_EXPIRY } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
@@ -22,16 +23,15 @@ import { openRetry } from '../../shared/retry/retry';
 import { afterStop, authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/http/request';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
-import { createAgentApi, type AgentApi } from '../api/api';
+import { AgentApi } from '../api/api';
 import { DailyBudget } from '../turnLog/dailyBudget';
 import { TURN_TABLE, TurnLog } from '../turnLog/turnLog';
-import { createInterruptLimit, type InterruptLimit } from '../turns/interruptLimit';
+import { InterruptLimit } from '../turns/interruptLimit';
 import { SESSION_TABLE } from '../sessions/sessionRows';
 import { SessionStore } from '../sessions/sessionStore';
 import { TurnOwners } from '../turnLog/owner';
 import type { SessionChoice } from '../turns/turnSession';
 import { readAgentOptions, type AgentOptions } from './options';
-import { enterQueue, type ItemSlots } from './slots';
 
 /** One account in a run. Limits belong to a token, so each has a rate limiter of its own. */
 export interface AgentClient {
@@ -41,6 +41,8 @@ export interface AgentClient {
 	readonly api: AgentApi;
 	readonly sessions: SessionStore;
 }
+
+type ItemSlots = ReadonlyArray<Slot | undefined>;
 
 /** The effects that one run of the node works with. */
 export interface AgentRun extends RunFrame {
@@ -52,7 +54,7 @@ export interface AgentRun extends RunFrame {
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
 	readonly interruptLimit: InterruptLimit;
-	/** The items' places in the queues of their sessions, in the order in which executions began. */
+	/** The items' slots in the queues of their sessions; an item that has a session to itself has none. */
 	readonly slots: ItemSlots;
 	readonly random: () => number;
 	/** Present if turns are recorded. */
@@ -80,19 +82,37 @@ const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} Until the table can be written a
 
 /**
  * Runs an operation.
- * @param sessionOf whose messages an item's message follows; asked before anything is awaited
+ * @param sessions the session of each item, if the operation uses any
  */
 export async function inAgentRun(
 	context: IExecuteFunctions,
 	work: (run: AgentRun) => Promise<INodeExecutionData[][]>,
-	sessionOf: (itemIndex: number) => Result<SessionChoice> = () => ok({ kind: 'new' }),
+	sessions: ReadonlyArray<Result<SessionChoice>> = [],
 ): Promise<INodeExecutionData[][]> {
-	const slots = enterQueue(context, CREDENTIAL, sessionOf);
+	const slots = enterQueue(context, sessions);
 	try {
 		return await inRunFrame(context, async (frame) => await openAgentRun(context, frame, slots), work);
 	} finally {
-		slots.leaveAll();
+		for (const slot of slots) slot?.leave();
 	}
+}
+
+/** Shared by this n8n process: messages of a key are sent in the order in which their executions began. */
+const QUEUE = new KeyedQueue();
+
+/**
+ * Queues up for the sessions of all items before anything is awaited. Agents are not known yet, so the queue is per
+ * credential and key.
+ */
+function enterQueue(context: IExecuteFunctions, sessions: ReadonlyArray<Result<SessionChoice>>): ItemSlots {
+	const owner = Symbol('run');
+	const credentialId = context.getNode().credentials?.[CREDENTIAL]?.id ?? '';
+	return sessions.map((session) => {
+		if (!session.ok || session.value.kind === 'new') return undefined;
+		const { kind } = session.value;
+		const name = session.value.kind === 'mapped' ? session.value.key : session.value.id;
+		return QUEUE.enter(JSON.stringify([credentialId, kind, name]), owner);
+	});
 }
 
 async function openAgentRun(
@@ -120,7 +140,7 @@ async function openAgentRun(
 		heldFiles: new MemoryBudget(),
 		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
-		interruptLimit: createInterruptLimit(context.getContext('flow'), maxInterrupts),
+		interruptLimit: new InterruptLimit(context.getContext('flow'), maxInterrupts),
 		slots,
 		random: Math.random,
 		forChat: isStartedByChat(context),
@@ -141,7 +161,7 @@ function openClients(
 	return mapAccounts(accounts, ({ account, fields }): AgentClient => {
 		const credential = credentialOf(context, CREDENTIAL, fields);
 		const agent = agentOf(account, credential.id, isTokenOfItem);
-		const api = createAgentApi({
+		const api = new AgentApi({
 			account,
 			open: authenticatedOpen(context, CREDENTIAL, credential),
 			send: authenticatedSend(context, CREDENTIAL, credential),

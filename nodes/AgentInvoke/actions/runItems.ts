@@ -4,62 +4,54 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { itemsByAccount } from '../../shared/platform/accounts';
 import { failRun } from '../../shared/errors/nodeError';
-import { fail, ok, type Result } from '../../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { readPreviewSwitches, shownRequest, withPreviews } from '../../shared/form/previewRequest';
-import type { JsonObject } from '../../shared/text/json';
+import { jsonText, type JsonObject } from '../../shared/text/json';
 import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
 import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
 import { requestFingerprints } from '../../shared/run/retryMemory';
 import { reportTokens } from '../../shared/run/tokenUsage';
 import { readItem, workItem } from '../../shared/errors/expressionError';
-import { addressOf, openRequest, whyNoPlace, type OpenRequest, type WireTurn } from '../wire/request';
+import { addressOf, openRequest, type OpenRequest } from '../wire/request';
 import type { DueTurn } from '../turnLog/dailyBudget';
 import type { EndedTurn } from '../turnLog/turnLog';
 import { explainTable } from '../sessions/sessionStore';
-import { CallLimit, type TurnCalls } from '../api/callLimit';
-import type { TurnOrder } from '../turns/turnSession';
-import { runTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../turns/runTurns';
-import { readExtraBody } from './inputs';
-import type { AgentClient, AgentRun } from './run';
+import { CallLimit } from '../api/callLimit';
+import type { SessionChoice, TurnOrder } from '../turns/turnSession';
+import { runTurns, type AgentTurn, type TurnOutcome } from '../turns/runTurns';
+import { digestFiles, previewFiles, uploadFiles } from './files';
+import { readTurn, type ReadItem, type ReadTurn, type Said } from './inputs';
+import { inAgentRun, type AgentRun } from './run';
 import { AGENT_OPTIONS } from './options';
 import { deliverTurns, type DeliveredTurn } from './deliver';
-
-/** What one item asks, read from the form and checked. Nothing has been sent yet. */
-export interface PreparedTurn {
-	readonly session: SessionChoice;
-	readonly isResume: boolean;
-	readonly stream: boolean;
-	readonly idempotency: AgentTurn['idempotency'];
-	/** Uploads the files first, if there are any. */
-	readonly turn: () => Promise<Result<WireTurn>>;
-	/** What a preview shows; nothing is uploaded for it. */
-	readonly previewed: WireTurn;
-}
-
-/** Includes what the output needs, because reading it after the agent was asked could fail too late. */
-interface ReadTurn extends PreparedTurn {
-	readonly client: AgentClient;
-	readonly simplify: boolean;
-	readonly previewResponse: boolean;
-	readonly lacksKey: boolean;
-}
-
-export type PrepareTurn = (itemIndex: number) => Result<PreparedTurn>;
 
 const NO_KEY =
 	'Some items have no session key, so each of them began a new session. Check "Session Key" if they should continue one.';
 
-/** Reads all items before anything is sent, then takes the turns of the valid ones and delivers the results. */
+/** Takes the turns of all items. @param readSession called once per item, because `{{ $now }}` differs each time */
 export async function runItems(
 	context: IExecuteFunctions,
-	run: AgentRun,
-	prepareTurn: PrepareTurn,
+	readSession: ReadItem<SessionChoice>,
+	readSaid: ReadItem<Said>,
 ): Promise<INodeExecutionData[][]> {
 	const items = context.getInputData();
-	const prepared = items.map((_, itemIndex) =>
-		readItem(() => readTurn(context, run, prepareTurn, itemIndex)),
-	);
+	const sessions = items.map((_, itemIndex) => readItem(() => readSession(context, itemIndex)));
+	const work = async (run: AgentRun): Promise<INodeExecutionData[][]> => {
+		const turns = sessions.map((session, itemIndex) =>
+			readItem(() => readTurn(context, run, itemIndex, session, readSaid)),
+		);
+		return await takeTurns(context, run, turns);
+	};
+	return await inAgentRun(context, work, sessions);
+}
+
+/** Takes the turns that could be read, or shows what they would send, and delivers the results. */
+async function takeTurns(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	prepared: ReadonlyArray<Result<ReadTurn>>,
+): Promise<INodeExecutionData[][]> {
 	const isShown = readPreviewSwitches(context);
 	const previewed: ItemTurns = new Map();
 	const asked: ItemTurns = new Map();
@@ -75,16 +67,13 @@ export async function runItems(
 		if (refusal) return failRun(context, refusal);
 	}
 	// A message that is only previewed must not hold up those behind it in the queue.
-	for (const itemIndex of previewed.keys()) run.slots.of(itemIndex)?.leave();
+	for (const itemIndex of previewed.keys()) run.slots[itemIndex]?.leave();
 	// In strict order, a turn reads its session only once it holds the row of its key.
 	const isStrict = run.options.turnOrder === 'strict';
 	const loaded = await loadSessions(run, isStrict ? previewed : new Map(prepared.entries()));
 	if (!loaded.ok) return failRun(context, loaded.failure);
 	const previews = new Map(
-		[...previewed].map(([itemIndex, item]) => [
-			itemIndex,
-			item.ok ? previewOf(context, item.value, itemIndex) : item,
-		]),
+		[...previewed].map(([itemIndex, item]) => [itemIndex, item.ok ? previewOf(item.value) : item]),
 	);
 	if (asked.size === 0) return outputsOf(run, [], previews);
 	const taken = await takeAll(context, run, asked);
@@ -95,17 +84,15 @@ export async function runItems(
 /** The outputs of the turns; previews leave through the first one. */
 function outputsOf(
 	{ asTool }: AgentRun,
-	[answers = [], ...others]: INodeExecutionData[][],
+	[answers = [], interrupts = []]: INodeExecutionData[][],
 	previews: ReadonlyMap<number, Result<JsonObject>>,
 ): INodeExecutionData[][] {
 	const first = withPreviews(answers, previews);
-	return asTool ? [first] : [first, others[0] ?? []];
+	return asTool ? [first] : [first, interrupts];
 }
 
 /** Turns by item, for all items or some of them. */
 type ItemTurns = Map<number, Result<ReadTurn>>;
-
-const NOTHING: ItemTurns = new Map();
 
 const NOT_ASKED = {
 	kind: 'notSubmitted',
@@ -118,27 +105,26 @@ const STOPPED = 'The execution was stopped before the whole answer had come';
 async function takeAll(
 	context: IExecuteFunctions,
 	run: AgentRun,
-	prepared: ItemTurns,
+	read: ItemTurns,
 ): Promise<Result<DeliveredTurn[]>> {
 	const chatStreamOf = openChatStreams(context, run.redact);
 	const streamed = new Set<number>();
 	const stopAtFailure = !context.continueOnFail();
-	// If the first failure ends the run anyway, the agent is not asked for the other items either.
-	const isDoomed = stopAtFailure && [...prepared.values()].some((item) => !item.ok);
-	const turns = agentTurns(context, run, isDoomed ? NOTHING : prepared, async (itemIndex, text) => {
+	const prepared = stopAtFailure ? allOrNone(read) : read;
+	const turns = agentTurns(context, run, prepared, async (itemIndex, text) => {
 		streamed.add(itemIndex);
 		if (!run.signal.aborted) await chatStreamOf(itemIndex).write(text);
 	});
 	const counted = await openBudget(run, turns);
 	if (!counted.ok) return counted;
-	await endUnasked(context.getInputData().length, prepared, isDoomed, chatStreamOf);
+	await endUnasked(context.getInputData().length, prepared, chatStreamOf);
 	const turnOf = new Map(turns.map((turn) => [turn.itemIndex, turn]));
 	const received = async ({ itemIndex, result }: TurnOutcome): Promise<void> => {
 		const turn = turnOf.get(itemIndex);
 		if (turn) reportEnd(context, run, turn, result);
 		if (!run.signal.aborted) await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
 	};
-	// Nobody watches a stopped execution any more, although answers to calls already sent are still read.
+	// No one watches a stopped execution, although answers to calls already sent are still read.
 	const endStreams = (): void => {
 		for (const itemIndex of turnOf.keys()) void chatStreamOf(itemIndex).fail(STOPPED);
 	};
@@ -156,28 +142,31 @@ async function takeAll(
 	return ok(delivered);
 }
 
+/** If one item's failure ends the run anyway, the agent is not asked for the others either. */
+function allOrNone(read: ItemTurns): ItemTurns {
+	if ([...read.values()].every((item) => item.ok)) return read;
+	return new Map([...read].map(([itemIndex, item]) => [itemIndex, item.ok ? fail(NOT_ASKED) : item]));
+}
+
 /** The streams of items that are not asked must end too, or the items behind them would wait forever. */
 async function endUnasked(
 	itemCount: number,
 	prepared: ItemTurns,
-	isDoomed: boolean,
 	chatStreamOf: (itemIndex: number) => ChatStream,
 ): Promise<void> {
 	for (let itemIndex = 0; itemIndex < itemCount; itemIndex++) {
 		const item = prepared.get(itemIndex);
 		if (!item) await chatStreamOf(itemIndex).end();
 		else if (!item.ok) await chatStreamOf(itemIndex).fail(item.failure.message);
-		else if (isDoomed) await chatStreamOf(itemIndex).fail(NOT_ASKED.message);
 	}
 }
 
 function deliveredTurns(prepared: ItemTurns, outcomes: readonly TurnOutcome[]): DeliveredTurn[] {
-	const outcomeOf = new Map(outcomes.map((outcome) => [outcome.itemIndex, outcome]));
+	const resultOf = new Map(outcomes.map(({ itemIndex, result }) => [itemIndex, result]));
 	return [...prepared].map(([itemIndex, item]) => {
 		if (!item.ok) return { itemIndex, result: item, simplify: true, previewResponse: false };
 		const { simplify, previewResponse } = item.value;
-		const outcome = outcomeOf.get(itemIndex) ?? { itemIndex, result: fail(NOT_ASKED) };
-		return { ...outcome, simplify, previewResponse };
+		return { itemIndex, result: resultOf.get(itemIndex) ?? fail(NOT_ASKED), simplify, previewResponse };
 	});
 }
 
@@ -218,18 +207,12 @@ function whyNotKept(answeredId: string, nextId: string, turnOrder: TurnOrder): s
 	return nextId ? REPLACED : REMOVED;
 }
 
-/** A turn whose calls are counted. */
-type CountedTurn = AgentTurn & { readonly calls: TurnCalls };
-
 /** Opens the daily budget, if there is one. If usage cannot be counted, nothing is sent. */
-async function openBudget(run: AgentRun, turns: readonly CountedTurn[]): Promise<Result<undefined>> {
+async function openBudget(run: AgentRun, turns: readonly AgentTurn[]): Promise<Result<undefined>> {
 	const { budget, memory } = run;
 	if (!budget) return ok(undefined);
-	const fingerprints = new Map(turns.map(({ itemIndex, fingerprint }) => [itemIndex, fingerprint]));
-	return await budget.open(
-		turns.map(dueTurn),
-		(itemIndex) => memory.recall(itemIndex, fingerprints.get(itemIndex) ?? '') !== undefined,
-	);
+	const due = turns.filter(({ itemIndex, fingerprint }) => !memory.recall(itemIndex, fingerprint));
+	return await budget.open(turns.map(dueTurn), due.map(dueTurn));
 }
 
 function dueTurn({ itemIndex, client, session }: AgentTurn): DueTurn {
@@ -240,7 +223,7 @@ function dueTurn({ itemIndex, client, session }: AgentTurn): DueTurn {
 function reportEnd(
 	context: IExecuteFunctions,
 	run: AgentRun,
-	turn: CountedTurn,
+	turn: AgentTurn,
 	result: TurnOutcome['result'],
 ): void {
 	const { clock, turnLog, budget } = run;
@@ -264,39 +247,49 @@ function agentTurns(
 	run: AgentRun,
 	prepared: ItemTurns,
 	onDelta: (itemIndex: number, text: string) => Promise<void>,
-): CountedTurn[] {
+): AgentTurn[] {
+	// Turns behind an unreadable one in the queue of its session must not wait for it.
+	for (const [itemIndex, item] of prepared) if (!item.ok) run.slots[itemIndex]?.leave();
+	const readable = [...prepared.values()].flatMap((item) => (item.ok ? [item.value] : []));
 	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify']);
-	const limit = new CallLimit(
-		run.options.maxInvocations,
-		[...prepared.values()].filter((item) => item.ok).length,
-		run.clock,
-	);
-	return [...prepared].flatMap(([itemIndex, item]) => {
-		if (!item.ok) {
-			// Turns behind it in the queue of its session must not wait for it.
-			run.slots.of(itemIndex)?.leave();
-			return [];
-		}
-		const { client, session, isResume, idempotency, simplify } = item.value;
-		return [
-			{
-				itemIndex,
-				client,
-				session,
-				isResume,
-				idempotency,
-				slot: run.slots.of(itemIndex),
-				fingerprint: fingerprintOf(itemIndex),
-				keepRaw: !simplify,
-				calls: limit.forTurn(),
-				prepare: async () => {
-					const admitted = await run.budget?.admit({ itemIndex, agent: client.agent, session });
-					return admitted?.ok === false ? admitted : await requestOf(context, item.value, itemIndex);
-				},
-				onDelta: async (text) => await onDelta(itemIndex, text),
+	const limit = new CallLimit(run.options.maxInvocations, readable.length, run.clock);
+	return readable.map((turn) => {
+		const { itemIndex, client, session, idempotencyKey: key } = turn;
+		return {
+			itemIndex,
+			client,
+			session,
+			isResume: turn.said.kind === 'results',
+			idempotency:
+				key === undefined ? undefined : { key, payload: async () => await payloadOf(context, turn) },
+			slot: run.slots[itemIndex],
+			fingerprint: fingerprintOf(itemIndex),
+			keepRaw: !turn.simplify,
+			calls: limit.forTurn(),
+			prepare: async () => {
+				const admitted = await run.budget?.admit({ itemIndex, agent: client.agent, session });
+				return admitted?.ok === false ? admitted : await requestOf(context, run, turn);
 			},
-		];
+			onDelta: async (text) => await onDelta(itemIndex, text),
+		};
 	});
+}
+
+/** Everything that an idempotency key stands for, with files as digests. */
+async function payloadOf(
+	context: IExecuteFunctions,
+	{ itemIndex, session, said, extraBody }: ReadTurn,
+): Promise<Result<string>> {
+	const asked =
+		said.kind === 'message' ? [said.message, session] : [said, session.kind === 'explicit' && session.id];
+	const digests = await digestFiles(context, itemIndex, said.kind === 'message' ? said.files : []);
+	if (!digests.ok) return digests;
+	const text = jsonText([...asked, extraBody, digests.value]);
+	if (text !== undefined) return ok(text);
+	return failInput(
+		"The item's request is nested too deeply",
+		'Check "Extra Body". Nothing was sent for this item.',
+	);
 }
 
 /** Writes what was not streamed yet, or the chat would stay empty, and ends the stream. */
@@ -318,17 +311,18 @@ async function endStream(
 	await chatStream.end();
 }
 
-/** The session is inserted when the call is made, because it is known only then. */
+/** Uploads the item's files and makes its request. The session is inserted when the call is made. */
 async function requestOf(
 	context: IExecuteFunctions,
-	{ turn, stream, client }: ReadTurn,
-	itemIndex: number,
+	run: AgentRun,
+	{ itemIndex, said, stream, extraBody, client }: ReadTurn,
 ): Promise<Result<OpenRequest>> {
 	return await workItem(async () => {
-		const read = await turn();
-		if (!read.ok) return read;
-		const form = { stream, extraBody: readExtraBody(context, itemIndex), uuid: randomUUID() };
-		return openRequest(read.value, form, client.account.wire);
+		const form = { stream, extraBody, uuid: randomUUID() };
+		const { wire } = client.account;
+		if (said.kind === 'results') return openRequest(said, form, wire);
+		const files = await uploadFiles(context, itemIndex, said.files, run);
+		return files.ok ? openRequest({ ...said, files: files.value }, form, wire) : files;
 	});
 }
 
@@ -345,38 +339,10 @@ async function loadSessions({ clients }: AgentRun, prepared: ItemTurns): Promise
 	return explainTable(loaded.find(({ ok: isOk }) => !isOk) ?? ok(undefined));
 }
 
-function readTurn(
-	context: IExecuteFunctions,
-	{ clients }: AgentRun,
-	prepareTurn: PrepareTurn,
-	itemIndex: number,
-): Result<ReadTurn> {
-	const client = clients.of(itemIndex);
-	if (!client.ok) return client;
-	const turn = prepareTurn(itemIndex);
-	if (!turn.ok) return turn;
-	const { session, isResume, previewed } = turn.value;
-	const hasFiles = previewed.kind === 'message' && previewed.files.length > 0;
-	const needs = { isResume, hasSession: session.kind !== 'new', hasFiles };
-	const noPlace = whyNoPlace(client.value.account.wire, needs);
-	if (noPlace) return fail(noPlace);
-	const wantsKey = !isResume && context.getNodeParameter('sessionMode', itemIndex, 'new') === 'mapped';
-	return ok({
-		...turn.value,
-		client: client.value,
-		simplify: context.getNodeParameter('simplify', itemIndex, true) !== false,
-		previewResponse: context.getNodeParameter('options.previewResponse', itemIndex, false) === true,
-		lacksKey: wantsKey && session.kind === 'new',
-	});
-}
-
-function previewOf(
-	context: IExecuteFunctions,
-	{ session, client, previewed, stream }: ReadTurn,
-	itemIndex: number,
-): Result<JsonObject> {
-	const form = { stream, extraBody: readExtraBody(context, itemIndex), uuid: SHOWN_UUID };
-	const open = openRequest(previewed, form, client.account.wire);
+function previewOf({ session, client, said, stream, extraBody }: ReadTurn): Result<JsonObject> {
+	const form = { stream, extraBody, uuid: SHOWN_UUID };
+	const turn = said.kind === 'message' ? { ...said, files: previewFiles(said.files) } : said;
+	const open = openRequest(turn, form, client.account.wire);
 	if (!open.ok) return open;
 	const known = session.kind === 'mapped' ? client.sessions.find(session.key) : '';
 	const request = open.value(session.kind === 'explicit' ? session.id : known);

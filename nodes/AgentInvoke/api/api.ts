@@ -1,47 +1,75 @@
-import { fail, ok, type Result } from '../../shared/errors/failure';
-import { readAnswer, type AnswerConnection } from '../../shared/http/answerStream';
+import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import {
+	readAnswer,
+	whyBroken,
+	type AnswerConnection,
+	type ReadAnswer,
+} from '../../shared/http/answerStream';
 import type { Outcome } from '../../shared/http/outcome';
-import type { AgentReply } from './agentReply';
-import { outcomeOf } from './answer';
-import { failed, notAskedInTime, timedOut, type InvokeCall, type Turn } from './invokeCall';
-import { explainCall, type AgentFailure } from './failures';
-import { ofForeign } from '../wire/foreign';
-import { addressOf } from '../wire/request';
-import { uploadMedia, type UploadedMedia, type UploadConnection } from './upload';
-import { NOTHING_READ, readEvent } from '../wire/reader';
+import { concludeAnswer, type WireFailure } from '../wire/conclusion';
+import { isOwnWord, ofForeign } from '../wire/foreign';
+import { NOTHING_READ, readEvent, type ReadingOf, type WireState } from '../wire/reader';
+import { addressOf, type WireRequest } from '../wire/request';
+import { replyOf, type AgentReply } from './agentReply';
+import type { TurnCalls } from './callLimit';
+import {
+	detailsOf,
+	explainCall,
+	explainRefusal,
+	explainRun,
+	isPassing,
+	NO_REASON,
+	type AgentFailure,
+	type RefusalFacts,
+} from './failures';
+import { uploadMedia, type UploadConnection, type UploadedMedia } from './upload';
 
-export type { InvokeCall } from './invokeCall';
+export interface InvokeCall {
+	/** The request, including the session if there is one. */
+	readonly request: WireRequest;
+	/** The session in the request; empty if the call opens one. */
+	readonly sessionId: string;
+	readonly timeoutMs: number;
+	/** Tries in all, including the first, as long as the agent cannot have run. */
+	readonly tries: number;
+	/** Whether to ask again even if the agent may have run. */
+	readonly retryAmbiguous: boolean;
+	/** Receives each piece of the answer as it arrives. */
+	readonly onDelta: (text: string) => Promise<void>;
+	/** Called as soon as the session is known. */
+	readonly onSession: (sessionId: string) => void;
+	/** Counts the requests of a turn, and is asked before each repeat. */
+	readonly calls: TurnCalls;
+}
 
 export interface Invoked {
 	readonly reply: AgentReply;
 	readonly tries: number;
 }
 
-/** The calls of an agent instance; they never throw. */
-export interface AgentApi {
-	/** `POST …/Invoke` (§4.6), answered whole or as a stream. */
-	invoke(call: InvokeCall): Promise<Result<Invoked, AgentFailure>>;
-	/**
-	 * Uploads a file that an Invoke call names by its address (§4.8).
-	 * @param endByMs when to give up, by the clock's `now()`
-	 */
-	upload(media: File, endByMs: number): Promise<Result<UploadedMedia>>;
-}
+/** What a call comes to. A refusal settles it just as an answer does. */
+type InvokeOutcome = Outcome<Result<AgentReply, AgentFailure>>;
 
 /** The way to the agent of an account. */
 export interface AgentConnection extends UploadConnection, AnswerConnection {}
 
-export function createAgentApi(connection: AgentConnection): AgentApi {
-	return {
-		invoke: async (call) => {
-			const { calls } = call;
-			const heldBack = calls?.begin();
-			if (heldBack) return fail(heldBack);
-			const invoked = await invokeWithTries(connection, call);
-			return invoked.ok || !calls ? invoked : fail(calls.failed(invoked.failure));
-		},
-		upload: async (media, endByMs) => await uploadMedia(connection, media, endByMs),
-	};
+/** The calls of an agent instance; they never throw. */
+export class AgentApi {
+	constructor(private readonly connection: AgentConnection) {}
+
+	/** `POST …/Invoke` (§4.6), answered whole or as a stream. */
+	async invoke(call: InvokeCall): Promise<Result<Invoked, AgentFailure>> {
+		const { calls } = call;
+		const heldBack = calls.begin();
+		if (heldBack) return fail(heldBack);
+		const invoked = await invokeWithTries(this.connection, call);
+		return invoked.ok ? invoked : fail(calls.failed(invoked.failure));
+	}
+
+	/** See `uploadMedia`. */
+	async upload(media: File, endByMs: number): Promise<Result<UploadedMedia>> {
+		return await uploadMedia(this.connection, media, endByMs);
+	}
 }
 
 async function invokeWithTries(
@@ -52,22 +80,22 @@ async function invokeWithTries(
 	const { calls } = call;
 	const repeatability = call.retryAmbiguous ? 'read' : 'write';
 	const endByMs = clock.now() + call.timeoutMs;
-	let unclear: Outcome<Turn> | undefined;
+	let unclear: InvokeOutcome | undefined;
 	const { outcome: last, tries } = await retry.run(
 		{
 			repeatability,
 			lane: 'work',
 			tries: call.tries,
 			endByMs,
-			mayRepeat: () => calls?.mayRepeat() ?? true,
+			mayRepeat: () => calls.mayRepeat(),
 		},
-		async (): Promise<Outcome<Turn>> => {
-			// Even if asking twice does no harm, its turn in the rate limiter may come too late.
+		async (): Promise<InvokeOutcome> => {
+			// The call's turn in the rate limiter may come too late.
 			if (clock.now() >= endByMs) return { kind: 'cancelled' };
-			calls?.sent();
+			calls.sent();
 			const answer = await invokeOnce(connection, call);
 			if (answer.kind === 'unclear') {
-				calls?.unclear();
+				calls.unclear();
 				unclear = answer;
 			}
 			return answer;
@@ -85,7 +113,7 @@ async function invokeWithTries(
 	return outcome.data.ok ? ok({ reply: outcome.data.value, tries }) : outcome.data;
 }
 
-async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promise<Outcome<Turn>> {
+async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promise<InvokeOutcome> {
 	const { account, clock, redact } = connection;
 	const { path, headers, body: json } = call.request;
 	const of = { wire: account.wire, hide: redact.known };
@@ -103,10 +131,15 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 		// The agent keeps running after a stop, and its answer names the session.
 		outlivesStop: true,
 	};
-	const told = tellOnce(call);
+	let told = '';
+	const tell = (sessionId: string): void => {
+		if (sessionId === '' || sessionId === told) return;
+		told = sessionId;
+		call.onSession(sessionId);
+	};
 	const ended = await readAnswer(connection, request, async (event) => {
 		state = readEvent(of, state, event);
-		told.onSession(state.sessionId);
+		tell(state.sessionId);
 		// A body that came whole was not streamed, so there is no progress to report.
 		if (event.isWholeBody) body = event.data;
 		else if (state.delta !== '') await call.onDelta(state.delta);
@@ -115,18 +148,81 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 	});
 	if (ended.kind === 'timedOut') return failed(timedOut(call));
 	if (ended.kind !== 'read') return ofForeign(ended);
-	return outcomeOf({ of, state, body, ended }, told, { account, redact, sessionId: call.sessionId });
+	const facts = { account, redact, sessionId: call.sessionId };
+	const outcome = outcomeOf({ of, state, body, ended }, call, facts);
+	if (outcome.kind === 'answered' && outcome.data.ok) tell(outcome.data.value.sessionId);
+	return outcome;
 }
 
-/** A call that reports each session only once. */
-function tellOnce(call: InvokeCall): InvokeCall {
-	let told = '';
+/** An answer whose events have all been read. */
+interface WholeReading {
+	readonly of: ReadingOf;
+	readonly state: WireState;
+	/** The body, if it was not a stream. */
+	readonly body: string;
+	readonly ended: ReadAnswer;
+}
+
+/** The outcome of an answer, which decides whether the agent is asked again. */
+function outcomeOf(reading: WholeReading, call: InvokeCall, facts: RefusalFacts): InvokeOutcome {
+	const { of, state, body, ended } = reading;
+	const { status, headers, broken } = ended;
+	// After a final event, a timeout while waiting for more is no error.
+	const isOver = state.endedBy !== '' && broken?.isTimeout === true;
+	const why = broken && !isOver ? whyBroken(broken, facts.redact) : '';
+	const concluded = concludeAnswer(of, state, { status, headers, broken: why, sessionId: call.sessionId });
+	if (concluded.ok) return { kind: 'answered', data: ok(replyOf(concluded.value)) };
+	const { failure } = concluded;
+	const isOwn = isOwnWord(failure, state, of);
+	const isBegun = state.hasBegun || (state.gap !== '' && !state.isWholeBody);
+	if (isBegun || (isOwn && ['notAnAnswer', 'brokeOff'].includes(failure.kind)))
+		return failed(explainRun(failure, facts, !state.isWholeBody));
+	if (isOwn) return refused(failure, reading, call, facts);
+	if (!broken) return ofForeign({ kind: 'reply', status, headers, text: body }, failure);
+	return broken.isTimeout
+		? failed(timedOut(call))
+		: { kind: 'unclear', code: broken.code, text: broken.reason };
+}
+
+function refused(
+	failure: WireFailure,
+	{ ended: { headers } }: WholeReading,
+	{ retryAmbiguous }: InvokeCall,
+	facts: RefusalFacts,
+): InvokeOutcome {
+	if (isPassing(failure)) {
+		const { status, meaning } = failure;
+		const text = failure.why || NO_REASON;
+		const told = status >= 300 ? status : undefined;
+		if (!failure.mayHaveRun) {
+			const busy = { kind: 'busy', retryAfter: headers['retry-after'], text, status: told } as const;
+			return meaning === 'busy' ? { ...busy, sparesOthers: true, details: detailsOf(failure, facts) } : busy;
+		}
+		if (retryAmbiguous) return { kind: 'unclear', status, text, inItsForm: true };
+	}
+	return failed(explainRefusal(failure, facts));
+}
+
+function failed(failure: AgentFailure): InvokeOutcome {
+	return { kind: 'answered', data: fail(failure) };
+}
+
+/** The rate limiter's turn came too late, because too many requests were waiting. */
+function notAskedInTime({ timeoutMs }: InvokeCall): Failure {
 	return {
-		...call,
-		onSession: (sessionId) => {
-			if (sessionId === '' || sessionId === told) return;
-			told = sessionId;
-			call.onSession(sessionId);
-		},
+		kind: 'notSubmitted',
+		message: `The agent was not asked for this item, because other requests took more than ${Math.round(timeoutMs / 1000)} seconds`,
+		advice:
+			'Nothing was sent for it. Raise "Requests per Second" or "Timeout" in the options, or run fewer items at once.',
+	};
+}
+
+function timedOut({ timeoutMs, sessionId }: InvokeCall): Failure {
+	return {
+		kind: 'timedOut',
+		message: `The agent gave no answer within ${Math.round(timeoutMs / 1000)} seconds`,
+		advice:
+			'It may still be running, and was not asked again. Raise "Timeout" in the options if it needs longer.',
+		details: { mayHaveRun: true, ...(sessionId && { sessionId }) },
 	};
 }

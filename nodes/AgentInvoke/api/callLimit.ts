@@ -1,26 +1,6 @@
 import type { Failure } from '../../shared/errors/failure';
 import type { Clock } from '../../shared/run/clock';
 
-/** The requests of one item's turn. */
-export interface TurnCalls {
-	/** Calls sent so far, including repeats. */
-	readonly made: number;
-	/** When the first call was sent, by both clocks; undefined before that. */
-	readonly started: { readonly nowMs: number; readonly wallMs: number } | undefined;
-	/** Whether any call got no clear answer: the agent may then have run, whatever the last answer says. */
-	readonly wasUnclear: boolean;
-	/** Reserves a call; the first one of a turn is always available. @returns the last failure if none is left */
-	begin(): Failure | undefined;
-	/** Reserves a repeat. @returns false if none is left */
-	mayRepeat(): boolean;
-	sent(): void;
-	unclear(): void;
-	/** @returns the failure, with a note if the run's call limit prevented a repeat */
-	failed<F extends Failure>(failure: F): F;
-	/** The turn is over: a reserved call that it did not need is free for others. */
-	ended(): void;
-}
-
 /**
  * Limits the calls of a run. The first call of each turn is reserved from the start, so that repeats never use up what
  * other items need.
@@ -41,7 +21,7 @@ export class CallLimit {
 	}
 
 	forTurn(): TurnCalls {
-		return new CountedCalls(this, this.clock);
+		return new TurnCalls(this, this.clock);
 	}
 
 	take(): boolean {
@@ -59,9 +39,13 @@ export class CallLimit {
 	}
 }
 
-class CountedCalls implements TurnCalls {
+/** The requests of one item's turn. */
+export class TurnCalls {
+	/** Calls sent so far, including repeats. */
 	made = 0;
-	started: TurnCalls['started'];
+	/** When the first call was sent, by both clocks; undefined before that. */
+	started: { readonly nowMs: number; readonly wallMs: number } | undefined;
+	/** Whether any call got no clear answer: the agent may then have run, whatever the last answer says. */
 	wasUnclear = false;
 	private hasBegun = false;
 	private isHeldBack = false;
@@ -72,6 +56,7 @@ class CountedCalls implements TurnCalls {
 		private readonly clock: Clock,
 	) {}
 
+	/** Reserves a call; the first one of a turn is always available. @returns the last failure if none is left */
 	begin(): Failure | undefined {
 		const isFree = !this.hasBegun || this.mayRepeat();
 		this.hasBegun = true;
@@ -80,6 +65,7 @@ class CountedCalls implements TurnCalls {
 		return this.explained({ kind, message, advice, ...(details && { details }) });
 	}
 
+	/** Reserves a repeat. @returns false if none is left */
 	mayRepeat(): boolean {
 		this.isHeldBack = !this.limit.take();
 		return !this.isHeldBack;
@@ -94,11 +80,13 @@ class CountedCalls implements TurnCalls {
 		this.wasUnclear = true;
 	}
 
+	/** @returns the failure, with a note if the run's call limit prevented a repeat */
 	failed<F extends Failure>(failure: F): F {
 		this.last = failure;
 		return this.isHeldBack ? this.explained(failure) : failure;
 	}
 
+	/** The turn is over: a reserved call that it did not need is free for others. */
 	ended(): void {
 		if (this.made === 0) this.limit.giveBack();
 	}

@@ -9,7 +9,7 @@ import { classify } from '../../shared/platform/envelope';
 import type { AgentAccount } from '../wire/account';
 import { isOwnWord, notOfAnAgent } from '../wire/foreign';
 import { explainCall, explainRefusal, isPassing, NO_REASON } from './failures';
-import { wireRequest, type WireFile } from '../wire/body';
+import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
 import { isThere, wordOf, type Expression } from '../wire/expression';
 import { NOTHING_READ, readEvent } from '../wire/reader';

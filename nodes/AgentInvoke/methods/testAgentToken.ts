@@ -13,8 +13,7 @@ import { redactor } from '../../shared/text/redact';
 import { sendTest, testFailed, type Reply } from '../../shared/http/testRequest';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
 import { isOwnWord } from '../wire/foreign';
-import { addressOf } from '../wire/request';
-import { wireRequest } from '../wire/body';
+import { addressOf, wireRequest } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
 import { NOTHING_READ, readEvent, saidSuccess } from '../wire/reader';
 

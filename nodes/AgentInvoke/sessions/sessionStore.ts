@@ -1,27 +1,20 @@
+import { digestOf } from '../../shared/dailyLimit/calendarDay';
 import type { Clock } from '../../shared/run/clock';
 import { Sightings } from '../../shared/dataTable/heartbeat';
 import type { LockAttempt } from '../../shared/dataTable/lockRows';
 import type { DataTable } from '../../shared/dataTable/table';
-import { TableLock, type Acquirer } from '../../shared/dataTable/tableLock';
+import { TableLock, type Acquirer, type LockParts } from '../../shared/dataTable/tableLock';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
-import { KeySession } from './keySession';
 import { ResumedSessions } from './resumedSessions';
-import { sessionEntry, sessionIn, sessionRow, type SessionSettings, type StoredSession } from './sessionRows';
+import { KeySession, sessionIn, sessionRow, type SessionSettings, type StoredSession } from './sessionRows';
 import { SessionWriter } from './sessionWriter';
 
 /** How long a turn waits for a key. */
 export type Waiting = Pick<Acquirer<never>, 'whyStop' | 'pause'>;
 
 /** How a process uses the table. Each option has a default. */
-export interface StoreOptions {
-	/** A number in [0, 1). */
-	readonly random: () => number;
-	/** Ends all waiting. */
-	readonly signal: AbortSignal;
-	/** Shared by all runs of the process. */
-	readonly sightings: Sightings;
-}
+export type StoreOptions = Partial<Pick<LockParts, 'random' | 'signal' | 'sightings'>>;
 
 const UNOPENED = { sessionId: '', turns: 0 };
 
@@ -40,7 +33,7 @@ export class SessionStore {
 			random = Math.random,
 			signal = new AbortController().signal,
 			sightings = new Sightings(),
-		}: Partial<StoreOptions> = {},
+		}: StoreOptions = {},
 	) {
 		this.lock = new TableLock({ table, clock, random, signal, sightings });
 		this.writer = new SessionWriter(settings, table, this.lock, clock);
@@ -85,7 +78,7 @@ export class SessionStore {
 
 	/**
 	 * Waits for the key's turn in strict order, across all processes; call `release` afterwards.
-	 * @returns the session; empty where a new one is to be opened
+	 * @returns the session; empty if a new one should be opened
 	 */
 	async hold(name: string, waiting: Waiting, line?: LockAttempt): Promise<Result<string>> {
 		const key = this.keyOf(name);
@@ -115,7 +108,7 @@ export class SessionStore {
 	 * Gets the session of a key, or the right to open one; then call `opened` or `release`. Waits while others open it.
 	 * @param over.isOld what was read before may have changed
 	 * @param over.voidId a session that the platform no longer knows
-	 * @returns the session; empty where a new one is to be opened
+	 * @returns the session; empty if a new one should be opened
 	 */
 	async obtain(
 		name: string,
@@ -170,8 +163,8 @@ export class SessionStore {
 	}
 
 	/**
-	 * Counts a turn in a session that was used by ID, which may belong to a key. @param nextId the session that the
-	 * answer names
+	 * Counts a turn in a session that was used by ID and may belong to a key.
+	 * @param nextId the session that the answer names
 	 */
 	resumedById(sessionId: string, nextId: string): void {
 		this.resumed.used(sessionId, nextId);
@@ -179,7 +172,7 @@ export class SessionStore {
 
 	/**
 	 * Ends a key's turn and gives its row back, at once if there is nothing to write.
-	 * @param isWanted others of this process wait for the key, and are to find what is known of it
+	 * @param isWanted others of this process wait for the key and need what is known of it
 	 */
 	async release(name: string, isWanted = false): Promise<void> {
 		const key = this.keyOf(name);
@@ -194,8 +187,8 @@ export class SessionStore {
 	}
 
 	/**
-	 * Writes what is unwritten once all turns are over. @returns the keys that this run lost to others; their session is
-	 * now that of `find`
+	 * Writes what is unwritten once all turns are over. @returns the keys that this run lost to others; `find` has their
+	 * sessions
 	 */
 	async lostKeys(): Promise<ReadonlySet<string>> {
 		const keys = [...this.keys.values()];
@@ -250,7 +243,8 @@ export class SessionStore {
 	private keyOf(name: string): KeySession {
 		const known = this.keys.get(name);
 		if (known) return known;
-		const key = new KeySession(name, sessionEntry(this.settings.agent, name));
+		// A digest of the whole key, so that long keys never collide.
+		const key = new KeySession(name, digestOf(this.settings.agent, name));
 		this.keys.set(name, key);
 		return key;
 	}

@@ -4,8 +4,14 @@ import type { DataTable, RowSwap, TableRow } from '../../shared/dataTable/table'
 import type { TableLock } from '../../shared/dataTable/tableLock';
 import { ok, type Result } from '../../shared/errors/failure';
 import { createBatcher, type Batcher } from '../../shared/run/batcher';
-import type { KeySession, KnownSession } from './keySession';
-import { sessionIn, sessionRow, type SessionSettings, type StoredCells } from './sessionRows';
+import {
+	sessionIn,
+	sessionRow,
+	type KeySession,
+	type KnownSession,
+	type SessionSettings,
+	type StoredCells,
+} from './sessionRows';
 
 /** A new session ID is written within a second. */
 const WRITE_WITHIN_MS = 500;
@@ -35,8 +41,6 @@ export class SessionWriter {
 	private readonly writes: Array<Promise<Result<undefined>>> = [];
 	private last: Promise<unknown> = Promise.resolve();
 	private isWaitingToRepeat = false;
-	/** Whether a write had to be repeated. */
-	private hasFailed = false;
 
 	constructor(
 		private readonly settings: SessionSettings,
@@ -62,14 +66,12 @@ export class SessionWriter {
 		return await written;
 	}
 
-	/** Stops waiting for more. @returns the result of all writes */
+	/** Stops waiting for more, and repeats what failed. @returns the last failure if something is still unwritten */
 	async flush(keys: Iterable<KeySession>): Promise<Result<undefined>> {
 		this.ending.abort();
 		await this.now(keys);
-		const written = await Promise.all(this.writes.splice(0));
-		// A failure that was repeated successfully is none.
-		let last: Result<undefined> = written.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
-		if (this.hasFailed && this.pending.size === 0) last = ok(undefined);
+		await Promise.all(this.writes.splice(0));
+		let last: Result<undefined> = ok(undefined);
 		for (const pauseMs of LAST_PAUSES_MS) {
 			if (this.pending.size === 0) break;
 			await this.clock.sleep(pauseMs);
@@ -110,7 +112,6 @@ export class SessionWriter {
 		];
 		const failed = done.find(({ ok: isOk }) => !isOk);
 		if (!failed) return ok(undefined);
-		this.hasFailed = true;
 		void this.writeAgain();
 		return failed;
 	}

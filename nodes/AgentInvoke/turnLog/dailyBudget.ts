@@ -58,18 +58,11 @@ export class DailyBudget {
 	/**
 	 * Reads what was already used and reserves turns for the first items: an item that is served early because its
 	 * session is free must not take the turn of an earlier item.
-	 *
-	 * @param isAnswered whether an item already has its answer from an earlier try
+	 * @param due the turns without an answer from an earlier try, in the order of their items
 	 */
-	async open(
-		turns: readonly DueTurn[],
-		isAnswered: (itemIndex: number) => boolean,
-	): Promise<Result<undefined>> {
+	async open(turns: readonly DueTurn[], due: readonly DueTurn[]): Promise<Result<undefined>> {
 		const loaded = this.settings.limit.per === 'key' ? await this.owners.load(turns) : ok(undefined);
 		if (!loaded.ok) return fail(notCounted(loaded.failure, { option: OPTION }));
-		const due = turns
-			.filter(({ itemIndex }) => !isAnswered(itemIndex))
-			.sort((a, b) => a.itemIndex - b.itemIndex);
 		const countable = (turn: DueTurn): Countable => this.countable(turn);
 		return await this.limit.open(turns.map(countable), due.map(countable));
 	}

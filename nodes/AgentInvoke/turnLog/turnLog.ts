@@ -41,17 +41,7 @@ export const TURN_TABLE: TableSpec = {
 	],
 };
 
-/**
- * How a turn ended.
- *
- * - `answered`, `interrupted`: the agent gave an answer, or waits for one
- * - `refused`: the platform said no; the agent did not run
- * - `unreached`: no call arrived
- * - `failed`: the agent ran and failed
- * - `unclear`: no usable answer came; the agent may have run
- * - `cancelled`: the execution was stopped meanwhile
- * - `replayed`: another execution's answer to the same idempotency key; nothing was sent
- */
+/** How a turn ended; docs/agentinvoke.md says what each word means. */
 export type TurnEnd =
 	'answered' | 'interrupted' | 'refused' | 'unreached' | 'failed' | 'unclear' | 'cancelled' | 'replayed';
 

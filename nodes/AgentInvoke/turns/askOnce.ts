@@ -1,8 +1,7 @@
-import { createHash } from 'crypto';
-
 import type { Clock } from '../../shared/run/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, parseJson, type JsonObject } from '../../shared/text/json';
+import { sha256 } from '../../shared/text/sha256';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
 import type { Ledger, LedgerAnswer } from '../../shared/idempotency/ledger';
 import { isOfAnother, readSavedAnswer, type TurnResult } from './savedAnswer';
@@ -30,8 +29,7 @@ export async function askOnce(
 ): Promise<Result<TurnResult>> {
 	const described = await payload();
 	if (!described.ok) return described;
-	const payloadHash = createHash('sha256').update(described.value).digest('base64url');
-	const answer = await ledger.claim({ key, payloadHash });
+	const answer = await ledger.claim({ key, payloadHash: sha256(described.value) });
 	if (!answer.ok) return answer;
 	if (answer.value.kind !== 'mine') return replay(excerpt(key, 80), answer.value, agent);
 	const { claim } = answer.value;

@@ -3,7 +3,7 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import type { Result } from '../../shared/errors/failure';
 import type { TurnResult } from './savedAnswer';
 import { ItemTurn, type AgentTurn, type CallSettings, type TurnRun } from './turn';
-import { WaitLimit } from '../sessions/waitLimit';
+import { WaitLimit } from './waitLimit';
 import { TurnSession } from './turnSession';
 
 export type { AgentTurn } from './turn';

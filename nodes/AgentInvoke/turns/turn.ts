@@ -20,10 +20,9 @@ import type { OpenRequest } from '../wire/request';
 import type { InterruptLimit } from './interruptLimit';
 import type { SessionStore } from '../sessions/sessionStore';
 import { textOf } from '../../shared/text/textOf';
-import { retryBusySession } from './retryBusySession';
 import type { TurnCalls } from '../api/callLimit';
 import type { SessionUse, TurnOrder, TurnSession } from './turnSession';
-import type { WaitLimit } from '../sessions/waitLimit';
+import { retryBusySession, type WaitLimit } from './waitLimit';
 
 /** What one item says to its agent. */
 export interface AgentTurn extends SessionUse {
@@ -42,8 +41,8 @@ export interface AgentTurn extends SessionUse {
 	/** Whether the item shows the raw answer, which must then be remembered as well. */
 	readonly keepRaw: boolean;
 	readonly onDelta: (text: string) => Promise<void>;
-	/** Counts and limits the requests, if set. */
-	readonly calls?: TurnCalls | undefined;
+	/** Counts and limits the requests. */
+	readonly calls: TurnCalls;
 }
 
 export interface CallSettings {

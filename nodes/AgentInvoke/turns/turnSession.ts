@@ -4,7 +4,7 @@ import type { UsedSession } from './savedAnswer';
 import type { SessionStore } from '../sessions/sessionStore';
 import type { LockAttempt } from '../../shared/dataTable/lockRows';
 import type { Slot } from '../../shared/run/keyedQueue';
-import type { WaitLimit } from '../sessions/waitLimit';
+import type { WaitLimit } from './waitLimit';
 
 /** Which session an item's turn belongs to. */
 export type SessionChoice =

@@ -10,11 +10,11 @@ import { readWire, type Wire } from './description';
 export interface AgentAccount {
 	/** Without a trailing slash. */
 	readonly baseUrl: string;
-	/** Where the wire names no path. */
+	/** Used if the wire names no path. */
 	readonly invokePath: string;
 	/** Empty if the deployment offers no upload. */
 	readonly mediaUploadPath: string;
-	/** How requests are worded and what answers mean (§4.6, §4.8); nothing else decides it. */
+	/** How requests are worded and what answers mean (§4.6, §4.8). */
 	readonly wire: Wire;
 	/** Whether the token is a temporary one, `dbg_` (§2.7). */
 	readonly isDebugToken: boolean;

@@ -9,30 +9,15 @@ export interface WireEnded {
 	readonly status: number;
 	/** Names in lower case. */
 	readonly headers: Readonly<Record<string, string | undefined>>;
-	/** Why the connection ended early; empty where it did not. */
+	/** Why the connection ended early; empty if it did not. */
 	readonly broken: string;
-	/** Of the call; empty where it opened a session. */
+	/** The session of the call; empty if it opened one. */
 	readonly sessionId: string;
 }
 
-/** What the agent said in one turn: of all that was read, what tells of a success. */
-export interface WireReply extends Pick<
-	WireState,
-	| 'text'
-	| 'sessionId'
-	| 'requestId'
-	| 'usage'
-	| 'interrupts'
-	| 'steps'
-	| 'stepsOmitted'
-	| 'raw'
-	| 'readFrom'
-	| 'misfits'
-	| 'keys'
-	| 'names'
-	| 'unread'
-> {
-	/** How the turn ended, where the last event says so. */
+/** A whole answer. */
+export interface WireReply extends WireState {
+	/** How the turn ended, if the last event says so. */
 	readonly reason: string;
 }
 
@@ -43,10 +28,10 @@ export interface WireFailure {
 	 * - `refused`: the deployment said no
 	 * - `failed`: the agent began, or says that it failed
 	 * - `brokeOff`: the end is missing
-	 * - `notAnAnswer`: nothing that the description knows
+	 * - `notAnAnswer`: nothing that the description covers
 	 */
 	readonly kind: 'refused' | 'failed' | 'brokeOff' | 'notAnAnswer';
-	/** Why it is no success, as a clause: the deployment's own words, if it has some. */
+	/** Why it is not a success, as a clause: the deployment's own words, if there are any. */
 	readonly why: string;
 	/** What was expected, and what came instead. */
 	readonly expected: string;
@@ -57,15 +42,15 @@ export interface WireFailure {
 	readonly detail: string;
 	readonly meaning: RefusalMeaning | undefined;
 	readonly mayHaveRun: boolean;
-	/** What there is of an answer that never became whole. */
+	/** What arrived of an incomplete answer. */
 	readonly text: string;
 	readonly sessionId: string;
 	readonly requestId: string;
-	/** The deployment's own words about the failure, as it sent them. */
+	/** The failure as the deployment sent it. */
 	readonly body: Json;
 }
 
-/** Once more over the whole text, because a token may have come in two pieces. */
+/** The reply of an answer that has ended, or why it failed. */
 export function concludeAnswer(
 	{ wire, hide }: ReadingOf,
 	state: WireState,
@@ -75,7 +60,7 @@ export function concludeAnswer(
 	const failure = whyNoSuccess(wire, state, ended, ending);
 	const header = wire.answer.sessionHeader ? (ended.headers[wire.answer.sessionHeader] ?? '') : '';
 	const sessionId = state.sessionId || hide(header);
-	// Once more: a token may have come in two pieces.
+	// Once more over the whole text: a token may have come in two pieces.
 	const text = hide(state.text);
 	if (failure)
 		return fail({ ...failure, text, sessionId: sessionId || ended.sessionId, requestId: state.requestId });
@@ -104,7 +89,7 @@ export function concludeRefusal(
 
 type Why = Omit<WireFailure, 'text' | 'sessionId' | 'requestId'>;
 
-/** Empty where nothing that the description names ended it. */
+/** What ended the answer as described; empty if nothing did. */
 function endOf(wire: Wire, state: WireState, { broken }: WireEnded): string {
 	if (state.endedBy !== '' && !(state.endedBare && broken !== '')) return state.endedBy;
 	const isWhole = broken === '' && !state.isWholeBody && state.names.length > 0;
@@ -151,7 +136,7 @@ function whyRefused(wire: Wire, state: WireState, ended: WireEnded): Why | undef
 function whyNotRead(wire: Wire, state: WireState, ended: WireEnded): Why | undefined {
 	const isScattered = state.isScattered && state.isDraft;
 	const gap =
-		state.gap || (isScattered ? 'several events hold different texts, and none holds all of it' : '');
+		state.gap || (isScattered ? 'several events contain different texts, and none contains all of it' : '');
 	if (gap === '') return undefined;
 	const isNone = state.isWholeBody && !state.hasBegun;
 	const kind = isNone ? 'notAnAnswer' : 'brokeOff';
@@ -202,12 +187,12 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 	const { fault } = state;
 	const body = fault?.body ?? state.raw;
 	const said = statusIn(body) ?? NaN;
-	// The envelope's own comes first: the status of HTTP may be that of a gateway.
+	// The envelope's status comes first, because the HTTP status may be that of a gateway.
 	const counts = !Number.isNaN(said) && !isGood(said) ? said : status;
 	const read = (at: Wire['refusal']['code']): string => wordOf(at?.read(body)).trim();
 	const code = fault?.code.trim() || read(wire.refusal.code);
 	const detail = fault?.detail || read(wire.refusal.detail);
-	// In a sentence a word may be that of a tool or a model that the agent had called already.
+	// In a sentence, a word may come from a tool or a model that the agent had already called.
 	const isSentence = isGood(counts) && /\s/.test(code);
 	const meaning = isSentence ? undefined : meaningOf(wire, code);
 	const isProof = provesRefusal(counts, meaning, fault?.entry === 'answer.envelope');
@@ -239,14 +224,14 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 	};
 }
 
-/** What is refused for its form or for load has not begun; a server error may come from an agent that has. */
+/** A client error, or a refusal for load, proves that nothing ran; a server error may come from a running agent. */
 function provesRefusal(status: number, meaning: RefusalMeaning | undefined, isInEnvelope: boolean): boolean {
 	if (status === 503) return isInEnvelope || meaning === 'notRun' || meaning === 'busy';
 	if (isGood(status)) return meaning !== undefined;
 	return status >= 400 && status < 500 && status !== 408 && status !== 499;
 }
 
-/** Whether what looks like a refusal for load says that something has run. */
+/** Whether what looks like a refusal says that something has run. */
 function tellsOfRun(
 	wire: Wire,
 	body: Json,
@@ -254,7 +239,7 @@ function tellsOfRun(
 ): boolean {
 	if (wire.answer.envelope && isJsonObject(body) && body.data && !isJsonObject(body.data)) return true;
 	if (counts !== 429 && counts !== 503) return false;
-	// Neither is a success.
+	// A success is no refusal.
 	if (saidSuccess(body)) return true;
 	return wire.refusal.failed.some((word) => isWord(`${code}: ${detail}`, word));
 }
@@ -264,16 +249,16 @@ function meaningOf({ refusal }: Wire, code: string): RefusalMeaning | undefined 
 	return code === '' ? undefined : kinds.find((kind) => refusal[kind].some((word) => isWord(code, word)));
 }
 
-/** Case, and what stands between the parts of a word, mean nothing. */
+/** Compares words without regard to case, spaces, hyphens and underscores. */
 function isWord(said: string, word: string): boolean {
 	const spelt = (text: string): string => text.toLowerCase().replace(/[\s_-]+/g, '');
 	return fitsName(spelt(said.slice(0, MOST_CODE_CHARS)), patternOf(spelt(word)));
 }
 
-/** As much of a code as is compared. */
+/** How much of a code is compared. */
 const MOST_CODE_CHARS = 2_000;
 
-/** The first field of a body that is neither what a refusal says of itself nor the session that the call named. */
+/** The first field that a refusal would not contain, other than the session of the call. */
 function fieldBeyond(body: Json, only: readonly string[], sessionId: string): string | undefined {
 	const walk = (value: Json, beyond: string | undefined): string | undefined => {
 		if (typeof value !== 'object' || value === null)

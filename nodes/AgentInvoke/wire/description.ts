@@ -1,3 +1,5 @@
+import * as v from 'valibot';
+
 import { WIRE } from '../../../credentials/standardWire';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { lostDigits, parsePasted } from '../../shared/form/pastedJson';
@@ -13,332 +15,279 @@ import {
 import { compileExpression, type Expression } from './expression';
 import { hasBrokenChoice, TEMPLATES } from './templates';
 
-/** What an event of a stream means. The first rule that fits an event decides. */
-export interface StreamRule {
-	/** Where it stands in the description: `stream.rules[2]`. */
-	readonly place: string;
-	/** Names of events; a `*` stands for any characters, so each is the parts between them. Undefined where any name fits. */
-	readonly on: ReadonlyArray<readonly string[]> | undefined;
-	/** The text that the data must be equal to. */
-	readonly data: string | undefined;
-	readonly when: Expression | undefined;
-	/** A piece of the text. */
-	readonly delta: Expression | undefined;
-	/** All of the text up to here, which goes on from what came before. */
-	readonly whole: Expression | undefined;
-	/** All of the text up to here, whatever came before. */
-	readonly replace: Expression | undefined;
-	/** The agent failed, in these words. */
-	readonly fail: Expression | undefined;
-	readonly step: boolean;
-	/** `open`: more may follow, but no other text. */
-	readonly end: 'closed' | 'open' | undefined;
+const MOST_LEVELS = 100;
+const MOST_RULES = 100;
+
+/** Parts of the ready descriptions that the operator must replace: without them, another bot might answer. */
+const TO_FILL_IN = /\bYOUR-[A-Z]+(?:-[A-Z]+)*\b/;
+
+// The messages below are clauses that follow the entry's place, such as `"stream.rules[2].delta"`.
+
+const text = v.nullish(v.string('must be text'), '');
+
+const expression = v.pipe(
+	text,
+	v.trim(),
+	v.rawTransform(({ dataset, addIssue, NEVER }): Expression | undefined => {
+		if (dataset.value === '') return undefined;
+		const compiled = compileExpression(dataset.value);
+		if (compiled.ok) return compiled.value;
+		const shown = excerpt(dataset.value, 60);
+		addIssue({ message: `("${shown}") must be a JMESPath expression: ${compiled.failure}` });
+		return NEVER;
+	}),
+);
+
+/** One text, or a list of them. */
+const texts = v.union([v.string(), v.array(v.string())], 'must be a list of texts');
+
+function wordsOr(usual: string[]) {
+	return v.pipe(
+		v.nullish(texts, usual),
+		v.transform((given) => [given].flat()),
+	);
 }
 
-/** A checked description of how a deployment is asked and what its answers mean. */
-export interface Wire {
-	readonly request: {
-		/** Empty where the credential's Invoke Path counts. */
-		readonly path: string;
-		readonly headers: JsonObject;
-		readonly message: JsonObject;
-		readonly resume: JsonObject;
-		readonly file: Json;
-		/** One of several results. */
-		readonly result: Json;
-	};
-	readonly answer: {
-		readonly envelope: boolean;
-		readonly text: Expression | undefined;
-		readonly session: Expression | undefined;
-		/** Lower case; empty where no header tells the session. */
-		readonly sessionHeader: string;
-		readonly usage: Expression | undefined;
-		readonly requestId: Expression | undefined;
-		readonly error: Expression | undefined;
-		readonly incomplete: Expression | undefined;
-		readonly interrupt: Readonly<
-			Record<'at' | 'id' | 'tool' | 'arguments' | 'question' | 'waits', Expression | undefined>
-		>;
-	};
-	readonly stream: {
-		readonly format: 'sse' | 'jsonLines';
-		readonly event: Expression | undefined;
-		readonly end: 'event' | 'body';
-		readonly rules: readonly StreamRule[];
-	};
-	readonly refusal: {
-		readonly code: Expression | undefined;
-		readonly detail: Expression | undefined;
-		/** Words; spelling does not matter, and a `*` stands for any characters. */
-		readonly busy: readonly string[];
-		readonly notRun: readonly string[];
-		readonly sessionUnknown: readonly string[];
-		readonly tokenRefused: readonly string[];
-		/** Of an agent that has run, whatever the status. */
-		readonly failed: readonly string[];
-		/** Fields that a refusal may contain where the agent has not run. */
-		readonly only: readonly string[];
-	};
-	readonly upload: {
-		readonly part: string;
-		readonly url: Expression | undefined;
-		readonly id: Expression | undefined;
-		readonly expires: Expression | undefined;
-	};
+const words = wordsOr([]);
+
+function choice<const T extends readonly string[]>(values: T) {
+	return v.picklist(values, `must be ${values.map((one) => JSON.stringify(one)).join(' or ')}`);
+}
+
+const flag = v.nullish(v.boolean('must be false or true'), false);
+
+/** The complaint about a section that is no object, or that has an entry with an unknown name. */
+function known(entries: v.ObjectEntries) {
+	const names = Object.keys(entries).join(', ');
+	return ({ expected }: v.StrictObjectIssue): string =>
+		expected === 'never' ? `is not known. Known entries are ${names}` : 'must be a JSON object';
+}
+
+/**
+ * JSON with placeholders.
+ * @param names all placeholders that it may contain
+ * @param needed those of which it must contain one
+ */
+function template(names: readonly string[], needed: readonly string[] = []) {
+	return v.pipe(
+		v.nullish(v.unknown(), null),
+		v.custom<Json>(isAny),
+		v.rawCheck(({ dataset, addIssue }) => {
+			const message = dataset.typed ? whyNotTemplate(dataset.value, names, needed) : undefined;
+			if (message !== undefined) addIssue({ message });
+		}),
+	);
+}
+
+/** A template that is an object, empty if nothing is given. */
+function body(names: readonly string[], needed?: readonly string[]) {
+	return v.pipe(
+		template(names, needed),
+		v.transform((given) => given ?? {}),
+		v.custom<JsonObject>(isJsonObject, 'must be a JSON object'),
+	);
+}
+
+/** What has been parsed is JSON. */
+const isAny = (): boolean => true;
+
+function whyNotTemplate(
+	template: Json,
+	names: readonly string[],
+	needed: readonly string[],
+): string | undefined {
+	const found = TEMPLATES.placeholdersIn(template).map(({ name }) => name);
+	const unknown = found.find((name) => !names.includes(name));
+	if (unknown !== undefined) {
+		const list = names.map((name) => `$${name}`).join(', ');
+		return `contains "$${excerpt(unknown, 40)}". Known entries are ${list}; "$$" is a dollar sign`;
+	}
+	if (hasBrokenChoice(template)) return 'contains a "$stream(…)" without two words';
+	const [unfilled] = TO_FILL_IN.exec(jsonText(template) ?? '') ?? [];
+	if (unfilled !== undefined) return `still contains "${unfilled}". Put your own there`;
+	if (needed.length === 0 || needed.some((name) => found.includes(name))) return undefined;
+	return `must contain ${needed.map((name) => `"$${name}"`).join(' or ')}`;
+}
+
+const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+
+function isHeader(name: string, value: Json): boolean {
+	return HEADER_NAME.test(name) && typeof value === 'string' && !/[\r\n\0]/.test(value);
 }
 
 const OF_A_PATH = ['session'];
 const OF_A_MESSAGE = ['message', 'session', 'sessionNumber', 'files', 'stream', 'streamBoolean', 'uuid'];
-const OF_A_RESUME = [
-	...['interruptId', 'result', 'resultText', 'results', 'session', 'sessionNumber'],
-	...['stream', 'streamBoolean', 'uuid'],
-];
 const OF_A_RESULT = ['interruptId', 'result', 'resultText'];
+const OF_A_RESUME = [
+	...OF_A_RESULT,
+	...['results', 'session', 'sessionNumber', 'stream', 'streamBoolean', 'uuid'],
+];
 const OF_A_FILE = ['url', 'name', 'mimeType', 'id'];
 
-/** What the ready descriptions leave to the operator: a deployment may answer green without it, as somebody else's bot. */
-const TO_FILL_IN = /\bYOUR-[A-Z]+(?:-[A-Z]+)*\b/;
+const REQUEST = {
+	/** Empty if the credential's Invoke Path is used. */
+	path: v.pipe(
+		template(OF_A_PATH),
+		v.transform((given) => given ?? ''),
+		v.string('must be text'),
+	),
+	headers: v.pipe(
+		body(OF_A_PATH),
+		v.check(
+			(headers) => Object.entries(headers).every(([name, value]) => isHeader(name, value)),
+			'must contain only headers, each with its text on one line',
+		),
+		v.check(
+			(headers) => Object.keys(headers).every((name) => name.toLowerCase() !== 'authorization'),
+			'must not contain "Authorization", which is set by the node from the token of the credential',
+		),
+	),
+	message: body(OF_A_MESSAGE, ['message']),
+	/** Absent if the deployment has no interrupts. */
+	resume: v.nullish(body(OF_A_RESUME, ['result', 'resultText', 'results'])),
+	file: template(OF_A_FILE),
+	/** One of several results. */
+	result: template(OF_A_RESULT),
+};
 
-const MOST_LEVELS = 100;
-const MOST_RULES = 100;
+const INTERRUPT = {
+	at: expression,
+	id: expression,
+	tool: expression,
+	arguments: expression,
+	question: expression,
+	/** Whether the text itself is the question. */
+	waits: expression,
+};
 
-/** @returns or else a sentence that names the place and what is accepted there */
-export function readWire(text: string): Result<Wire, string> {
-	const pasted = parsePasted(text);
+const ANSWER = {
+	envelope: flag,
+	text: v.pipe(
+		expression,
+		v.check((at) => at !== undefined, 'must be a JMESPath expression'),
+	),
+	session: expression,
+	/** Lower case; empty if the session is in no header. */
+	sessionHeader: v.pipe(text, v.trim(), v.toLowerCase()),
+	usage: expression,
+	requestId: expression,
+	error: expression,
+	incomplete: expression,
+	interrupt: v.nullish(v.strictObject(INTERRUPT, known(INTERRUPT)), {}),
+};
+
+/** What an event of a stream means. The first rule that fits an event decides. */
+const RULE = {
+	/** Names of events; any name fits if undefined. A `*` stands for any characters, so each is the parts between them. */
+	on: v.pipe(
+		v.nullish(texts),
+		v.transform((given) =>
+			given === undefined || given === null ? undefined : [given].flat().map(patternOf),
+		),
+	),
+	/** The text that the data must be equal to. */
+	data: text,
+	when: expression,
+	/** A piece of the text. */
+	delta: expression,
+	/** The whole text so far, which continues what came before. */
+	whole: expression,
+	/** The whole text so far, whatever came before. */
+	replace: expression,
+	/** The agent failed, in these words. */
+	fail: expression,
+	step: flag,
+	/** `unlessMore`: more may follow, but no other text. */
+	end: v.nullish(
+		v.union([v.boolean(), v.literal('unlessMore')], 'must be false, true or "unlessMore"'),
+		false,
+	),
+};
+
+const MUST_BE_RULES = `must be a list of at most ${MOST_RULES} objects`;
+
+const STREAM = {
+	format: v.nullish(choice(['sse', 'jsonLines']), 'sse'),
+	event: expression,
+	end: v.nullish(choice(['event', 'body']), 'event'),
+	rules: v.pipe(
+		v.nullish(v.array(v.strictObject(RULE, known(RULE)), MUST_BE_RULES), []),
+		v.maxLength(MOST_RULES, MUST_BE_RULES),
+		v.transform((rules) => rules.map((rule, index) => ({ ...rule, place: `stream.rules[${index}]` }))),
+	),
+};
+
+/** Lists of words: spelling does not matter, and a `*` stands for any characters. */
+const REFUSAL = {
+	code: expression,
+	detail: expression,
+	busy: words,
+	notRun: words,
+	sessionUnknown: words,
+	tokenRefused: words,
+	/** Said by an agent that has run, whatever the status. */
+	failed: words,
+	/** Fields that a refusal may contain if the agent has not run. */
+	only: wordsOr(WIRE.refusal.only),
+};
+
+const UPLOAD = {
+	part: v.pipe(
+		text,
+		v.transform((name) => name || 'file'),
+	),
+	url: expression,
+	id: expression,
+	expires: expression,
+};
+
+const DESCRIPTION = {
+	request: v.nullish(v.strictObject(REQUEST, known(REQUEST)), {}),
+	answer: v.nullish(v.strictObject(ANSWER, known(ANSWER)), {}),
+	stream: v.pipe(
+		v.nullish(v.strictObject(STREAM, known(STREAM)), {}),
+		v.forward(
+			v.check(
+				({ end, rules }) => end === 'body' || rules.length === 0 || rules.some((rule) => rule.end),
+				'must contain a rule with "end": true, or "stream.end" must be "body"',
+			),
+			['rules'],
+		),
+	),
+	refusal: v.nullish(v.strictObject(REFUSAL, known(REFUSAL)), {}),
+	upload: v.nullish(v.strictObject(UPLOAD, known(UPLOAD)), {}),
+};
+
+const WIRE_SCHEMA = v.strictObject(DESCRIPTION, known(DESCRIPTION));
+
+/** A checked description of how a deployment is asked and what its answers mean. */
+export type Wire = v.InferOutput<typeof WIRE_SCHEMA>;
+
+export type StreamRule = Wire['stream']['rules'][number];
+
+/** @returns the wire, or a sentence that names the faulty entry and what is accepted there */
+export function readWire(description: string): Result<Wire, string> {
+	const pasted = parsePasted(description);
 	const parsed = pasted.ok ? pasted.value : undefined;
 	if (!isJsonObject(parsed)) {
 		const why = pasted.ok || pasted.failure === '' ? '' : ` ${sentence(pasted.failure)}`;
 		return fail(`The description is not a JSON object.${why}`);
 	}
-	const lost = lostDigits(text);
+	const lost = lostDigits(description);
 	if (lost !== undefined) {
 		return fail(
 			`The description contains the number ${excerpt(lost, 40)}, which would lose digits. Put it in quotation marks.`,
 		);
 	}
 	if (isTooDeep(parsed, MOST_LEVELS)) return fail('The description is nested too deeply.');
-	const check = new Check();
-	const root = check.section(parsed, '');
-	const wire: Wire = {
-		request: readRequest(root.inner('request')),
-		answer: readAnswer(root.inner('answer')),
-		stream: readStream(root.inner('stream')),
-		refusal: readRefusal(root.inner('refusal')),
-		upload: readUpload(root.inner('upload')),
-	};
-	const complaint = check.whyNot();
-	return complaint === undefined ? ok(wire) : fail(complaint);
-}
-
-/** Keeps the first complaint; what could not be read is absent. */
-class Check {
-	private complaint: string | undefined;
-	private readonly sections: Section[] = [];
-
-	refuse(place: string, why: string): void {
-		this.complaint ??= `"${place}" ${why}.`;
-	}
-
-	section(value: Json, place: string): Section {
-		if (!isJsonObject(value)) this.refuse(place, 'must be a JSON object');
-		const section = new Section(isJsonObject(value) ? value : {}, place, this);
-		this.sections.push(section);
-		return section;
-	}
-
-	/** What is misspelt comes first: it may be what is missing. */
-	whyNot(): string | undefined {
-		return this.sections.map((section) => section.whyUnknown()).find(Boolean) ?? this.complaint;
-	}
-}
-
-class Section {
-	/** All that were asked for. */
-	private readonly known = new Set<string>();
-
-	constructor(
-		private readonly fields: JsonObject,
-		readonly place: string,
-		private readonly check: Check,
-	) {}
-
-	whyUnknown(): string | undefined {
-		const unknown = Object.keys(this.fields).find((key) => !this.known.has(key));
-		if (unknown === undefined) return undefined;
-		return `"${this.at(excerpt(unknown, 40))}" is not known. Known entries are ${[...this.known].join(', ')}.`;
-	}
-
-	private value(name: string): Json | undefined {
-		this.known.add(name);
-		return Object.hasOwn(this.fields, name) ? (this.fields[name] ?? undefined) : undefined;
-	}
-
-	private at(name: string): string {
-		return this.place ? `${this.place}.${name}` : name;
-	}
-
-	refuse(name: string, why: string): void {
-		this.check.refuse(this.at(name), why);
-	}
-
-	inner(name: string): Section {
-		return this.check.section(this.value(name) ?? {}, this.at(name));
-	}
-
-	list(name: string): Section[] {
-		const value = this.value(name) ?? [];
-		if (!Array.isArray(value) || value.length > MOST_RULES) {
-			this.refuse(name, `must be a list of at most ${MOST_RULES} objects`);
-			return [];
-		}
-		return value.map((one, index) => this.check.section(one, `${this.at(name)}[${index}]`));
-	}
-
-	text(name: string): string {
-		const value = this.value(name) ?? '';
-		if (typeof value === 'string') return value;
-		this.refuse(name, 'must be text');
-		return '';
-	}
-
-	texts(name: string): string[] | undefined {
-		const value = this.value(name);
-		if (value === undefined) return undefined;
-		const list = Array.isArray(value) ? value : [value];
-		const texts = list.filter((one) => typeof one === 'string');
-		if (texts.length < list.length) this.refuse(name, 'must be a list of texts');
-		return texts;
-	}
-
-	/** One of several values; the first is the usual one. */
-	choice<T extends string | boolean>(name: string, known: readonly [T, ...T[]]): T {
-		const value = this.value(name) ?? known[0];
-		const found = known.find((one) => one === value);
-		if (found === undefined) {
-			this.refuse(name, `has to be ${known.map((one) => JSON.stringify(one)).join(' or ')}`);
-		}
-		return found ?? known[0];
-	}
-
-	expression(name: string): Expression | undefined {
-		const text = this.text(name).trim();
-		if (text === '') return undefined;
-		const compiled = compileExpression(text);
-		if (compiled.ok) return compiled.value;
-		this.refuse(name, `("${excerpt(text, 60)}") must be a JMESPath expression: ${compiled.failure}`);
-		return undefined;
-	}
-
-	template(name: string, known: readonly string[], needed: readonly string[] = []): Json {
-		const value = this.value(name) ?? null;
-		const names = TEMPLATES.placeholdersIn(value).map((one) => one.name);
-		const unknown = names.find((one) => !known.includes(one));
-		if (unknown !== undefined) {
-			const list = known.map((one) => `$${one}`).join(', ');
-			this.refuse(
-				name,
-				`contains "$${excerpt(unknown, 40)}". Known entries are ${list}; "$$" is a dollar sign`,
-			);
-		}
-		if (hasBrokenChoice(value)) {
-			this.refuse(name, 'contains a "$stream(…)" without two words');
-		}
-		const [unfilled] = TO_FILL_IN.exec(jsonText(value) ?? '') ?? [];
-		if (unfilled !== undefined) this.refuse(name, `still contains "${unfilled}". Put your own there`);
-		if (needed.length > 0 && !needed.some((one) => names.includes(one))) {
-			this.refuse(name, `must contain ${needed.map((one) => `"$${one}"`).join(' or ')}`);
-		}
-		return value;
-	}
-
-	body(name: string, known: readonly string[], needed: readonly string[] = []): JsonObject {
-		const value = this.template(name, known, needed);
-		if (isJsonObject(value)) return value;
-		if (value !== null) this.refuse(name, 'must be a JSON object');
-		return {};
-	}
-
-	bodyIfAny(name: string, known: readonly string[], needed: readonly string[]): JsonObject {
-		return this.value(name) === undefined ? {} : this.body(name, known, needed);
-	}
-}
-
-function readRequest(at: Section): Wire['request'] {
-	const path = at.template('path', OF_A_PATH) ?? '';
-	if (typeof path !== 'string') at.refuse('path', 'must be text');
-	const headers = at.body('headers', OF_A_PATH);
-	for (const [name, value] of Object.entries(headers)) {
-		const isName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name);
-		if (!isName || typeof value !== 'string' || /[\r\n\0]/.test(value)) {
-			at.refuse(`headers.${excerpt(name, 40)}`, 'must be a header and its text on one line');
-		}
-		if (/^authorization$/i.test(name)) {
-			at.refuse(`headers.${name}`, 'is set by the node, from the token of the credential');
-		}
-	}
-	return {
-		path: typeof path === 'string' ? path : '',
-		headers,
-		message: at.body('message', OF_A_MESSAGE, ['message']),
-		resume: at.bodyIfAny('resume', OF_A_RESUME, ['result', 'resultText', 'results']),
-		file: at.template('file', OF_A_FILE),
-		result: at.template('result', OF_A_RESULT),
-	};
-}
-
-function readAnswer(at: Section): Wire['answer'] {
-	const interrupt = at.inner('interrupt');
-	const text = at.expression('text');
-	if (!text) at.refuse('text', 'must be a JMESPath expression');
-	return {
-		envelope: at.choice('envelope', [false, true]),
-		text,
-		session: at.expression('session'),
-		sessionHeader: at.text('sessionHeader').trim().toLowerCase(),
-		usage: at.expression('usage'),
-		requestId: at.expression('requestId'),
-		error: at.expression('error'),
-		incomplete: at.expression('incomplete'),
-		interrupt: {
-			at: interrupt.expression('at'),
-			id: interrupt.expression('id'),
-			tool: interrupt.expression('tool'),
-			arguments: interrupt.expression('arguments'),
-			question: interrupt.expression('question'),
-			// There, the text itself is the question.
-			waits: interrupt.expression('waits'),
-		},
-	};
-}
-
-function readStream(at: Section): Wire['stream'] {
-	const end = at.choice('end', ['event', 'body']);
-	const rules = at.list('rules').map(readRule);
-	if (end === 'event' && rules.length > 0 && !rules.some((rule) => rule.end)) {
-		at.refuse('rules', 'must contain a rule with "end": true, or "stream.end" must be "body"');
-	}
-	return { format: at.choice('format', ['sse', 'jsonLines']), event: at.expression('event'), end, rules };
-}
-
-function readRule(at: Section): StreamRule {
-	return {
-		place: at.place,
-		on: at.texts('on')?.map(patternOf),
-		data: at.text('data') || undefined,
-		when: at.expression('when'),
-		delta: at.expression('delta'),
-		whole: at.expression('whole'),
-		replace: at.expression('replace'),
-		fail: at.expression('fail'),
-		step: at.choice('step', [false, true]),
-		end: endOf(at.choice<boolean | string>('end', [false, true, 'unlessMore'])),
-	};
-}
-
-function endOf(said: boolean | string): StreamRule['end'] {
-	if (said === false) return undefined;
-	return said === true ? 'closed' : 'open';
+	const read = v.safeParse(WIRE_SCHEMA, parsed);
+	if (read.success) return ok(read.output);
+	// Misspelt names come first: what is missing may be one of them.
+	const issue = read.issues.find(({ expected }) => expected === 'never') ?? read.issues[0];
+	const place = (issue.path ?? []).map(({ key }) =>
+		typeof key === 'number' ? `[${key}]` : `.${excerpt(String(key), 40)}`,
+	);
+	return fail(`"${place.join('').slice(1)}" ${issue.message}.`);
 }
 
 /** A pattern in lower case, as the parts between its stars. */
@@ -359,27 +308,4 @@ export function fitsName(name: string, [first = '', ...others]: readonly string[
 		at = found + part.length;
 	}
 	return word.length - last.length >= at && word.endsWith(last);
-}
-
-function readRefusal(at: Section): Wire['refusal'] {
-	const words = (name: string): string[] => at.texts(name) ?? [];
-	return {
-		code: at.expression('code'),
-		detail: at.expression('detail'),
-		busy: words('busy'),
-		notRun: words('notRun'),
-		sessionUnknown: words('sessionUnknown'),
-		tokenRefused: words('tokenRefused'),
-		failed: words('failed'),
-		only: at.texts('only') ?? WIRE.refusal.only,
-	};
-}
-
-function readUpload(at: Section): Wire['upload'] {
-	return {
-		part: at.text('part') || 'file',
-		url: at.expression('url'),
-		id: at.expression('id'),
-		expires: at.expression('expires'),
-	};
 }

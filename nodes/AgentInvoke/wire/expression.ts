@@ -3,20 +3,19 @@ import { compile, search, tokenize } from 'jmespath';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText, parseJson, type Json } from '../../shared/text/json';
 
-/** A JMESPath that is known to be readable. */
+/** A valid JMESPath expression. */
 export interface Expression {
-	readonly text: string;
-	/** @returns `undefined` where nothing stands there, or where the expression does not fit what came */
+	/** @returns `undefined` if it finds nothing, or does not fit the data */
 	read(from: Json): Json | undefined;
-	/** Why it does not fit what came, as a clause; empty where it does, whatever it gives. */
+	/** Why it does not fit the data, as a clause; empty if it does, even if it finds nothing. */
 	misfit(from: Json): string;
 }
 
-/** What every object has without saying so: the library would read it. */
+/** The names of inherited properties, which the library would read. */
 const INHERITED: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
 const MOST_CHARS = 2_000;
 
-/** @returns or else why it cannot be used, as a clause */
+/** @returns the expression, or why it cannot be used, as a clause */
 export function compileExpression(text: string): Result<Expression, string> {
 	if (text.length > MOST_CHARS) return fail(`it is longer than ${MOST_CHARS} characters`);
 	if (text.includes('\\')) return fail('it contains a backslash');
@@ -28,9 +27,8 @@ export function compileExpression(text: string): Result<Expression, string> {
 		return fail(error instanceof Error ? excerpt(error.message, 120) : 'it is not valid JMESPath');
 	}
 	const paths = pathsIn(text);
-	if (paths) return ok({ text, read: (from) => firstAt(from, paths), misfit: () => '' });
+	if (paths) return ok({ read: (from) => firstAt(from, paths), misfit: () => '' });
 	return ok({
-		text,
 		read: (from) => {
 			const found = evaluate(from, text);
 			return found.ok ? found.value : undefined;
@@ -52,8 +50,8 @@ function namesIn(text: string): string[] {
 }
 
 /**
- * The library reads an expression anew at each use, which is too slow for tens of thousands of events. Most are names
- * with dots and `||` between them, and these are read here, to the same result.
+ * The library parses an expression at each use, which is too slow for tens of thousands of events. Most consist of names
+ * with dots and `||` between them; these are evaluated here, with the same result.
  */
 function pathsIn(text: string): string[][] | undefined {
 	if (!/^\s*\w+(?:\s*(?:\.|\|\|)\s*\w+)*\s*$/.test(text)) return undefined;
@@ -79,23 +77,23 @@ function evaluate(from: Json, text: string): Result<Json | undefined, string> {
 		if (hasExpression(found)) return fail('it gives an expression');
 		return ok(parseJson(jsonText(found) ?? ''));
 	} catch (error) {
-		// "TypeError: join() expected argument 2 to be …": what comes first is no news.
+		// Without the prefix, as in "TypeError: join() expected argument 2 to be …".
 		return fail(excerpt(String(error).replace(/^(\w+: )+/, ''), 200));
 	}
 }
 
-/** The library returns a part of its own tree for a bare reference to an expression. */
+/** For a bare reference to an expression, the library returns a part of its own tree. */
 function hasExpression(found: unknown): boolean {
 	return typeof found === 'object' && found !== null && Reflect.get(found, 'jmespathType') !== undefined;
 }
 
-/** Text, or a number or truth value in its place; what is an object or a list is no word. */
+/** Text, or a number or a boolean as text; empty for anything else. */
 export function wordOf(value: Json | undefined): string {
 	if (typeof value === 'string') return value;
 	return typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 }
 
-/** As JMESPath has it: nothing, false, and what is empty. */
+/** Whether JMESPath takes a value for true: not for null, false or anything empty. */
 export function isThere(value: Json | undefined): value is Json {
 	if (value === undefined || value === null || value === '' || value === false) return false;
 	return typeof value !== 'object' || Object.keys(value).length > 0;

@@ -5,7 +5,7 @@ import { isJsonObject, parseJson } from '../../shared/text/json';
 import type { WireFailure } from './conclusion';
 import { saidSuccess, type ReadingOf, type WireState } from './reader';
 
-/** Whether the deployment said it itself, as opposed to a gateway before it. */
+/** Whether the failure comes from the deployment itself, not from a gateway in front of it. */
 export function isOwnWord(
 	{ body, code, status }: WireFailure,
 	{ fault, isWholeBody }: WireState,
@@ -13,12 +13,12 @@ export function isOwnWord(
 ): boolean {
 	if (fault && (!isWholeBody || fault.entry === 'answer.envelope')) return true;
 	if (!isJsonObject(body) || Object.keys(body).length === 0) return false;
-	// A code in words, other than that of any server that lacks a path.
+	// A code in words; "not found" is what any server says of an unknown path.
 	const isCode = status >= 400 && status < 500 && /^(?!.*not.?found$).*[a-z]/i.test(code);
 	return !wire.answer.envelope || isCode || saidSuccess(body) !== undefined;
 }
 
-/** No answer, or one that does not come from an agent: a plain client error says that there is none here. */
+/** The outcome of a call that no agent answered. */
 export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutcome {
 	// An agent that was asked does not stop with the execution.
 	if (exchange.kind !== 'reply') return asFailed(ofWrite(ofUnanswered(exchange)), 0);
@@ -30,14 +30,14 @@ export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutc
 			? { ...outcome, text: `${failure.why}. ${failure.expected}` }
 			: outcome;
 	}
-	// One that says more than a refusal may be that of an agent that has run.
+	// One that says more than a refusal may come from an agent that has run.
 	if (failure?.mayHaveRun !== false || status < 300) return notOfAnAgent(status);
 	return outcome.kind === 'busy'
 		? { ...outcome, status }
 		: { kind: 'refused', status, code: null, text: outcome.text };
 }
 
-/** An answer without the form of an agent's tells nothing of what became of a call (§7.5). */
+/** An answer that is not in the form of an agent's does not say what became of the call (§7.5). */
 function asFailed(outcome: Outcome<unknown>, status: number): FailedOutcome {
 	return outcome.kind === 'answered' ? notOfAnAgent(status) : outcome;
 }

@@ -12,16 +12,16 @@ export interface WireInterrupt {
 	readonly question: string;
 }
 
-/** A piece of an answer: an event of a stream, or all of a body. */
+/** An event of a stream, or a whole body. */
 export interface WireEvent {
 	readonly name?: string | undefined;
 	readonly data: string;
 	readonly isWholeBody: boolean;
 }
 
-/** What said that the answer is no success. */
+/** Why an answer is not a success. */
 export interface WireFault {
-	/** Which entry of the description decides it. */
+	/** The entry of the description that decides it. */
 	readonly entry: string;
 	readonly expected: string;
 	readonly code: string;
@@ -29,17 +29,12 @@ export interface WireFault {
 	readonly body: Json;
 }
 
-export interface WireStep {
-	readonly name: string;
-	readonly data: Json;
-}
-
-/** All that is known of an answer so far. */
+/** Everything known of an answer so far. */
 export interface WireState {
 	readonly text: string;
-	/** The text came as a whole before the end, so that it is a draft where pieces come, too. */
+	/** Whether the text came whole before the end: a draft, which pieces would replace. */
 	readonly isDraft: boolean;
-	/** Wholes came before the end, and none holds the others. */
+	/** Whether several whole texts came before the end, and none contains the others. */
 	readonly isScattered: boolean;
 	/** What the last event added to the text. */
 	readonly delta: string;
@@ -47,32 +42,33 @@ export interface WireState {
 	readonly requestId: string;
 	readonly usage: Json;
 	readonly interrupts: readonly WireInterrupt[];
-	/** The text is a question. */
+	/** Whether the text is a question. */
 	readonly waits: boolean;
-	readonly steps: readonly WireStep[];
+	readonly steps: ReadonlyArray<{ readonly name: string; readonly data: Json }>;
 	readonly stepsOmitted: number;
-	/** Of the steps that were kept. */
+	/** The length of the kept steps. */
 	readonly stepChars: number;
-	/** The entry that said that the answer is incomplete; empty where none did. */
+	/** The entry by which the answer is incomplete; empty if none says so. */
 	readonly incomplete: string;
-	/** What ended it; empty as long as it goes on. */
+	/** What ended the answer; empty until then. */
 	readonly endedBy: string;
-	/** Only the name of an event said so: where the line broke then, its data may be missing. */
+	/** Whether only the name of an event ended it: if the connection broke then, the event's data may be missing. */
 	readonly endedBare: boolean;
-	/** Nothing after it counts. */
+	/** Whether everything after it is ignored. */
 	readonly isClosed: boolean;
-	/** The first thing that is no success. */
+	/** The first thing that makes the answer a failure. */
 	readonly fault: WireFault | undefined;
-	/** Why a part of the answer is missing; empty where none is, or where the end held all of it. */
+	/** Why a part of the answer is missing; empty if none is, or if the end contained all of it. */
 	readonly gap: string;
-	/** What could not be read, even where nothing is missing in the end. */
+	/** What could not be read, even if nothing is missing in the end. */
 	readonly unread: string;
-	/** A running agent said something. */
+	/** Whether a running agent said something. */
 	readonly hasBegun: boolean;
 	readonly isWholeBody: boolean;
+	/** The names of the events, and the paths to what they contained. */
 	readonly names: readonly string[];
 	readonly keys: readonly string[];
-	/** Which entry gave what. */
+	/** The entry that gave each value. */
 	readonly readFrom: Readonly<Record<string, string>>;
 	/** Why entries that gave nothing do not fit what came. */
 	readonly misfits: Readonly<Record<string, string>>;
@@ -110,30 +106,30 @@ export const NOTHING_READ: WireState = {
 
 export interface ReadingOf {
 	readonly wire: Wire;
-	/** Hides the token; it sees a text before anything else does. */
+	/** Hides the token; applied to a text before anything else. */
 	readonly hide: (text: string) => string;
 }
 
 const MOST_NAMES = 20;
 const MOST_NAME_CHARS = 60;
-/** How deep a path to what came leads. */
+/** The longest path to a value that is shown. */
 const MOST_LEVELS = 6;
-/** An agent that works for hours tells of many steps; these are enough to see what it does. */
+/** An agent that works for hours reports many steps; these are enough to see what it does. */
 const MOST_STEPS = 1_000;
 const MOST_STEP_CHARS = 1_000_000;
-/** As much as one event may hold. */
+/** The most that one event may contain, too. */
 const MOST_CHARS = 32 * 1024 * 1024;
-/** What the standard of event streams calls an event without a name. */
+/** What the standard for event streams calls an event without a name. */
 const UNNAMED = 'message';
-/** What many servers end a stream with, and no beginning of JSON. */
+/** What many servers end a stream with. It only looks like the beginning of JSON. */
 const DONE = '[DONE]';
 
-/** One event more. Nothing that follows an end or a fault changes what is known. */
+/** Reads one more event. After an end or a fault, events change nothing. */
 export function readEvent(of: ReadingOf, state: WireState, event: WireEvent): WireState {
 	const before = state.delta === '' ? state : { ...state, delta: '' };
 	if (before.isClosed || before.fault) return before;
 	const { format } = of.wire.stream;
-	// A single line may be an answer in one piece; it is an event where a rule says so.
+	// A single line may be a whole answer; it is an event if a rule fits it.
 	const isEvent = !event.isWholeBody || (format === 'jsonLines' && isOfRule(of.wire, event.data));
 	return isEvent ? readPart(of, before, event) : readBody(of, before, event.data);
 }
@@ -167,10 +163,7 @@ function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent)
 	const named = addName(state, shown);
 	const rule = wire.stream.rules.find((one) => fits(one, name, event.data, json));
 	const isBroken =
-		parsed === undefined &&
-		/^\s*[[{]/.test(event.data) &&
-		event.data.trim() !== DONE &&
-		rule?.data === undefined;
+		parsed === undefined && /^\s*[[{]/.test(event.data) && event.data.trim() !== DONE && !rule?.data;
 	if (isBroken) {
 		const gap = `the data of an event "${excerpt(shown, 40)}" could not be read: ${whyNotJson(event.data)}`;
 		return { ...named, gap, unread: gap };
@@ -186,7 +179,7 @@ function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent)
 	return applied.endedBy === known.endedBy ? applied : { ...applied, endedBare: event.data === '' };
 }
 
-/** What stands beside a failure where an answer would is told with it. */
+/** Adds what a failure has in place of an answer. */
 function withText(wire: Wire, state: WireState, json: Json): WireState {
 	return state.text === '' ? { ...state, text: textAt(wire.answer.text, dataOf(wire, json)) } : state;
 }
@@ -233,18 +226,18 @@ function applyRule(
 
 function takeWhole(state: WireState, whole: string, rule: StreamRule): WireState {
 	const entry = `${rule.place}.whole`;
-	const isLast = rule.end === 'closed' || (rule.end === 'open' && state.endedBy === '');
-	// The end that says all proves that nothing is missing, whatever came before.
+	const isLast = rule.end === true || (rule.end === 'unlessMore' && state.endedBy === '');
+	// An end with the whole text proves that nothing is missing, whatever came before.
 	if (isLast) return endIf(rule, { ...replaceText(state, whole, entry), gap: '', isDraft: false });
-	// Where pieces come, they are the text.
+	// If the text comes in pieces, the pieces are used.
 	if (state.text !== '' && !state.isDraft && state.endedBy === '') return { ...state, hasBegun: true };
 	const isScattered = state.isScattered || !whole.startsWith(state.text);
 	return endIf(rule, { ...replaceText(state, whole, entry), isScattered, isDraft: true });
 }
 
-/** Whether an event that is named as one of text holds words that are not where the text is. */
+/** Whether an event that should contain text contains plain words instead of JSON. */
 function isUnread({ on, delta, whole, end }: StreamRule, json: Json): boolean {
-	const isNamed = end === undefined && on?.every((parts) => parts.join('') !== '');
+	const isNamed = !end && on?.every((parts) => parts.join('') !== '');
 	return isNamed === true && (delta ?? whole) !== undefined && typeof json === 'string';
 }
 
@@ -254,16 +247,16 @@ function unreadAt(name: string): Pick<WireState, 'gap' | 'unread'> {
 }
 
 function endIf(rule: StreamRule, state: WireState): WireState {
-	return rule.end ? { ...state, endedBy: rule.place, isClosed: rule.end === 'closed' } : state;
+	return rule.end ? { ...state, endedBy: rule.place, isClosed: rule.end === true } : state;
 }
 
-/** What is new of a whole text goes on as a piece. */
+/** Replaces the text; what it adds to the old one becomes the delta. */
 function replaceText(state: WireState, text: string, entry: string): WireState {
 	const delta = text.startsWith(state.text) ? text.slice(state.text.length) : '';
 	return { ...state, text, delta, hasBegun: true, readFrom: note(state.readFrom, 'text', entry) };
 }
 
-/** What may stand in any event, whatever its rule. */
+/** Reads what any event may contain, whatever its rule. */
 function readShared(wire: Wire, state: WireState, json: Json): WireState {
 	const { answer } = wire;
 	const data = dataOf(wire, json);
@@ -284,12 +277,11 @@ function readShared(wire: Wire, state: WireState, json: Json): WireState {
 		sessionId: session || state.sessionId,
 		requestId: requestId || state.requestId,
 		usage: isThere(usage) ? usage : state.usage,
-		// An empty one does not take the place of a real one.
 		interrupts: interrupts.length > 0 ? interrupts : state.interrupts,
 		waits: state.waits || isThere(answer.interrupt.waits?.read(data)),
 		incomplete: incomplete ? 'answer.incomplete' : state.incomplete,
 		fault,
-		// Whatever an event says, something runs that sends events.
+		// Whatever an event says, something that sends events is running.
 		hasBegun: state.hasBegun || interrupts.length > 0 || (!state.isWholeBody && !fault && isJsonObject(json)),
 		keys: addKeys(state.keys, isThere(data) ? data : json),
 		readFrom: Object.keys(found).length > 0 ? { ...state.readFrom, ...found } : state.readFrom,
@@ -299,7 +291,7 @@ function readShared(wire: Wire, state: WireState, json: Json): WireState {
 
 function whatFails(wire: Wire, json: Json): WireFault | undefined {
 	const said = saidSuccess(json);
-	// Wherever the envelope says no, it counts: a gateway may send it for an agent that has none.
+	// Also without an envelope in the description: a gateway may send one for an agent that has none.
 	if (said === false) return faultOf(wire, json, 'answer.envelope', '"success_response": true');
 	const told = isJsonObject(json) ? json.http_status_code : undefined;
 	const status = statusIn(json) ?? 200;
@@ -322,13 +314,13 @@ function faultOf(wire: Wire, body: Json, entry: string, expected: string, words?
 	return { entry, expected, code, detail: detail || (typeof body === 'string' ? body : ''), body };
 }
 
-/** The status that an envelope tells; `NaN` where it is none, and undefined where it tells none. */
+/** The status that an envelope reports, if any; `NaN` if it is not a number. */
 export function statusIn(json: Json): number | undefined {
 	const told = isJsonObject(json) ? json.http_status_code : undefined;
 	return told === undefined || told === null ? undefined : Number(wordOf(told) || NaN);
 }
 
-/** @returns undefined where an answer is no envelope */
+/** @returns undefined if an answer is not an envelope */
 export function saidSuccess(json: Json): boolean | undefined {
 	const said = isJsonObject(json) ? json.success_response : undefined;
 	if (said === undefined) return undefined;
@@ -336,7 +328,7 @@ export function saidSuccess(json: Json): boolean | undefined {
 	return word === 'true' || word === '1';
 }
 
-/** What the entries of an answer start from: the data of an envelope, where there is one. */
+/** Where the entries of an answer start: the data of an envelope, if there is one. */
 function dataOf({ answer }: Wire, json: Json): Json {
 	return answer.envelope && isJsonObject(json) && isJsonObject(json.data) ? json.data : json;
 }
@@ -371,7 +363,7 @@ function isOfRule({ stream }: Wire, text: string): boolean {
 }
 
 function fits(rule: StreamRule, name: string, data: string, json: Json): boolean {
-	if (rule.data !== undefined && data.trim() !== rule.data) return false;
+	if (rule.data !== '' && data.trim() !== rule.data) return false;
 	if (rule.on && !rule.on.some((pattern) => fitsName(name, pattern))) return false;
 	return rule.when === undefined || isThere(rule.when.read(json));
 }
@@ -380,7 +372,7 @@ function textAt(at: Expression | undefined, from: Json): string {
 	return wordOf(at?.read(from));
 }
 
-/** "No session" is written in many ways: a truth value or blanks would be kept, and sent back, as if they named one. */
+/** A boolean or blanks mean "no session"; as an ID, they would be kept and sent back. */
 function idAt(at: Expression | undefined, from: Json): string {
 	const id = at?.read(from);
 	const word = typeof id === 'boolean' ? '' : wordOf(id);
@@ -392,7 +384,7 @@ function addName(state: WireState, name: string): WireState {
 	return isKnown ? state : { ...state, names: [...state.names, excerpt(name, MOST_NAME_CHARS)] };
 }
 
-/** The paths to what an object holds, as expressions name them; of a list, to its first entry. */
+/** The paths to the values of an object, as in expressions. Of a list, only the first entry is included. */
 function* pathsIn(json: Json, path = '', level = 0): Generator<string> {
 	const inner = typeof json === 'object' && json !== null && level < MOST_LEVELS ? Object.entries(json) : [];
 	if (inner.length === 0 && path !== '') yield path;
@@ -412,7 +404,7 @@ function addKeys(known: readonly string[], json: Json): readonly string[] {
 	return all.size > known.length ? [...all] : known;
 }
 
-/** Of a stream most events fit few entries; of a whole body all should. */
+/** Only for whole bodies, which every entry should fit: an event of a stream fits few. */
 function noteMisfits(wire: Wire, state: WireState, json: Json): WireState {
 	const { text, session, usage, incomplete, error } = wire.answer;
 	const data = dataOf(wire, json);

@@ -1,25 +1,121 @@
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { readExtraBody } from '../../shared/form/extraBody';
-import { excerpt, isJsonObject } from '../../shared/text/json';
+import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 import type { AgentAccount } from './account';
-import { wireRequest, type WireRequest, type WireTurn } from './body';
 import type { Wire } from './description';
-import { clashWith, mergeDeep, placeholdersOf } from './templates';
+import { clashWith, mergeDeep, placeholdersOf, TEMPLATES } from './templates';
 
-export type { WireFile, WireTurn } from './body';
+/** A file that the agent can load: by its address, or by the ID that an upload gave it. */
+export interface WireFile {
+	readonly url: string;
+	readonly id?: string;
+	readonly name: string;
+	readonly mimeType: string;
+}
+
+/** What is said to an agent. */
+export type WireTurn =
+	| { readonly kind: 'message'; readonly message: string; readonly files: readonly WireFile[] }
+	| { readonly kind: 'results'; readonly results: readonly WireResult[] }
+	/** A call without a message, to test a token. */
+	| { readonly kind: 'nothing' };
+
+export interface WireResult {
+	readonly interruptId: string;
+	readonly result: Json;
+}
+
+export interface CallValues {
+	/** Empty for a new session. */
+	readonly sessionId: string;
+	readonly stream: boolean;
+	/** The same for all tries of a call. */
+	readonly uuid: string;
+}
 
 /** A call as it is sent. */
-export type AgentRequest = WireRequest;
+export interface WireRequest {
+	/** Empty if the credential's Invoke Path is used. */
+	readonly path: string;
+	readonly headers: Readonly<Record<string, string>>;
+	readonly body: JsonObject;
+}
 
-/** A call; only the session is still open, and empty for a new one. */
-export type OpenRequest = (sessionId: string) => AgentRequest;
+type Values = ReadonlyMap<string, Json>;
+
+/** Builds the request of a turn from the description alone. */
+export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues): WireRequest {
+	const values: Values = new Map([...callValues(call), ...turnValues(request, turn)]);
+	const body = fill(turn.kind === 'results' ? (request.resume ?? {}) : request.message, values);
+	// Encoded, so that a session ID cannot lead to another path. Without an ID, a path that contains it is dropped.
+	const { sessionId } = call;
+	const inPath: Values = new Map(sessionId === '' ? [] : [['session', encodeURIComponent(sessionId)]]);
+	const path = fill(request.path, inPath);
+	const headers = Object.entries(request.headers).flatMap(([name, template]) => {
+		const text = fill(template, values);
+		return typeof text === 'string' && text !== '' && !/[\r\n\0]/.test(text) ? [[name, text] as const] : [];
+	});
+	return {
+		path:
+			typeof path === 'string'
+				? path
+						.trim()
+						.replace(/\/+$/, '')
+						.replace(/^\/*(?=.)/, '/')
+				: '',
+		headers: Object.fromEntries(headers),
+		body: isJsonObject(body) ? body : {},
+	};
+}
+
+function fill(template: Json, values: Values): Json | undefined {
+	return TEMPLATES.fill(template, ({ name, words: [on, off] }) => {
+		if (on === undefined) return values.get(name);
+		// An empty word removes the key.
+		return (values.get('stream') === true ? on : off) || undefined;
+	});
+}
+
+function* callValues({ sessionId, stream, uuid }: CallValues): Generator<readonly [string, Json]> {
+	yield ['uuid', uuid];
+	yield ['streamBoolean', stream];
+	if (stream) yield ['stream', true];
+	if (sessionId === '') return;
+	yield ['session', sessionId];
+	const number = Number(sessionId);
+	const isExact = Number.isSafeInteger(number) && String(number) === sessionId;
+	yield ['sessionNumber', isExact ? number : sessionId];
+}
+
+function* turnValues({ file, result }: Wire['request'], turn: WireTurn): Generator<readonly [string, Json]> {
+	if (turn.kind === 'nothing') return;
+	if (turn.kind === 'message') {
+		yield ['message', turn.message];
+		if (turn.files.length > 0)
+			yield ['files', turn.files.map((one) => fill(file, fileValues(one)) ?? one.url)];
+		return;
+	}
+	const [first] = turn.results;
+	if (first) yield* resultValues(first);
+	yield ['results', turn.results.flatMap((one) => fill(result, new Map(resultValues(one))) ?? [])];
+}
+
+function fileValues({ url, id = '', name, mimeType }: WireFile): Values {
+	return new Map(Object.entries({ url, id, name, mimeType }).filter(([, text]) => text !== ''));
+}
+
+function* resultValues({ interruptId, result }: WireResult): Generator<readonly [string, Json]> {
+	if (interruptId !== '') yield ['interruptId', interruptId];
+	yield ['result', result];
+	yield ['resultText', typeof result === 'string' ? result : (jsonText(result) ?? '')];
+}
+
+/** Makes the request of a call once its session is known; the ID is empty for a new one. */
+export type OpenRequest = (sessionId: string) => WireRequest;
 
 /** How an item's call is made. */
-export interface CallForm {
-	readonly stream: boolean;
+export interface CallForm extends Omit<CallValues, 'sessionId'> {
 	readonly extraBody: unknown;
-	/** The same for all tries. */
-	readonly uuid: string;
 }
 
 /** An Invoke call (§4.6), as the wire describes it, with the extra body merged in last. */
@@ -28,7 +124,7 @@ export function openRequest(turn: WireTurn, form: CallForm, wire: Wire): Result<
 	const extra = readExtraBody(extraBody, '{ "language": "en" }', () => undefined);
 	if (!extra.ok) return extra;
 	const { message, resume } = wire.request;
-	const clash = [message, resume].map((template) => clashWith(template, extra.value)).find(Boolean);
+	const clash = [message, resume ?? {}].map((template) => clashWith(template, extra.value)).find(Boolean);
 	if (clash !== undefined) {
 		const said = `"Extra Body" sets "${excerpt(clash, 60)}", which a field of this node sets`;
 		return fail(badInput(said, 'Remove it from "Extra Body".'));
@@ -43,28 +139,26 @@ export function openRequest(turn: WireTurn, form: CallForm, wire: Wire): Result<
 /** Where a call goes. */
 export function addressOf(
 	{ baseUrl, invokePath }: AgentAccount,
-	{ path }: Pick<AgentRequest, 'path'>,
+	{ path }: Pick<WireRequest, 'path'>,
 ): string {
 	return `${baseUrl}${path || invokePath}`;
 }
 
-interface Needs {
-	readonly isResume: boolean;
-	readonly hasSession: boolean;
-	readonly hasFiles: boolean;
-}
-
-/** Why a call with a session or with files cannot be described; they would be lost without a word. */
+/** Why a request has no placeholder for what an item needs, which would be lost without a word. */
 export function whyNoPlace(
 	{ request }: Wire,
-	{ isResume, hasSession, hasFiles }: Needs,
+	{
+		isResume,
+		hasSession,
+		hasFiles,
+	}: { readonly isResume: boolean; readonly hasSession: boolean; readonly hasFiles: boolean },
 ): Failure | undefined {
 	const { path, headers, message, resume } = request;
 	const entry = isResume ? 'request.resume' : 'request.message';
-	const places = placeholdersOf([path, headers, isResume ? resume : message]);
+	const places = placeholdersOf([path, headers, isResume ? (resume ?? {}) : message]);
 	const advice = (placeholder: string, instead: string): string =>
 		`Put "$${placeholder}" into "${entry}" of the description in the FlowAgent credential, or ${instead}. Nothing was sent.`;
-	if (isResume && Object.keys(resume).length === 0) {
+	if (isResume && !resume) {
 		return badInput(
 			'The description does not say how an interrupt is answered',
 			'Add "request.resume" to it in the FlowAgent credential. Nothing was sent.',

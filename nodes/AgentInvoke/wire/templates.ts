@@ -1,7 +1,7 @@
 import { JsonTemplates } from '../../shared/text/jsonTemplate';
 import { isJsonObject, type Json } from '../../shared/text/json';
 
-/** What was empty in a template stays; what became empty through absent values goes. */
+/** Empty objects in a template stay; those emptied by absent values are removed. */
 export const TEMPLATES = new JsonTemplates({
 	choice: 'stream',
 	dropsEmptied: true,
@@ -13,20 +13,17 @@ export function placeholdersOf(template: Json): Set<string> {
 	return new Set(TEMPLATES.placeholdersIn(template).map(({ name }) => name));
 }
 
-/** A choice that opens without two words, behind a dollar that does not stand for itself. */
+/** A choice without two words. Two dollars before it stand for a plain dollar sign. */
 const BROKEN_CHOICE = /(?<!\$)(?:\$\$)*\$stream\((?![^(),]*,[^(),]*\))/;
 
-/** Whether a text opens a choice of words that is none, such as "$stream(a)". */
+/** Whether a template contains an incomplete choice of words, such as "$stream(a)". */
 export function hasBrokenChoice(template: Json): boolean {
 	if (typeof template === 'string') return BROKEN_CHOICE.test(template);
 	if (typeof template !== 'object' || template === null) return false;
 	return Object.values(template).some((inner: Json) => hasBrokenChoice(inner));
 }
 
-/**
- * Where a value that is merged into a filled template would take the place of a placeholder's value.
- * @returns the path of the place, or `undefined` if there is none
- */
+/** @returns the path at which merging `more` into a filled template would replace a placeholder's value, if any */
 export function clashWith(template: Json | undefined, more: Json): string | undefined {
 	if (template === undefined || placeholdersOf(template).size === 0) return undefined;
 	if (!isJsonObject(template) || !isJsonObject(more)) return '';
@@ -38,7 +35,7 @@ export function clashWith(template: Json | undefined, more: Json): string | unde
 	return undefined;
 }
 
-/** Adds the fields of one value to another, at any depth; whatever is not an object takes the place of what was there. */
+/** Adds the fields of one value to another, at any depth. A value that is not an object replaces the old one. */
 export function mergeDeep(base: Json | undefined, more: Json): Json {
 	if (base === undefined || !isJsonObject(base) || !isJsonObject(more)) return more;
 	const merged = new Map(Object.entries(base));

@@ -94,7 +94,7 @@ describe('the end of a stream', () => {
 		for (const body of [scattered, `${scattered}${DONE}`]) {
 			const result = await answerTo(body);
 			expect(result).toMatchObject({ ok: false, failure: { details: { mayHaveRun: true } } });
-			expect(JSON.stringify(result)).toContain('several events hold different texts');
+			expect(JSON.stringify(result)).toContain('several events contain different texts');
 		}
 		expect(await answerTo(scattered, { stream: { end: 'body', rules: [ANY] } })).toMatchObject({ ok: false });
 		const growing = ['Hello ', 'Hello world'].map((answer) => event(envelope({ answer }))).join('');

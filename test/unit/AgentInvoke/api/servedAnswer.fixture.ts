@@ -1,5 +1,6 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
-import { createAgentApi, type InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
+import { AgentApi, type InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
+import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { Retry } from '../../../../nodes/shared/retry/retry';
 import type { Opening } from '../../../../nodes/shared/http/request';
@@ -41,7 +42,7 @@ export async function invoke(
 	const heard: string[] = [];
 	const sessions: string[] = [];
 	const requests: HttpRequest[] = [];
-	const api = createAgentApi({
+	const api = new AgentApi({
 		...{ account: account.value, clock, redact, signal },
 		open: async (request) => {
 			requests.push(request);
@@ -64,6 +65,7 @@ export async function invoke(
 				tries: 1,
 				retryAmbiguous: false,
 			},
+			calls: new CallLimit(0, 1, clock).forTurn(),
 			onDelta: async (text) => void heard.push(text),
 			onSession: (id) => void sessions.push(id),
 			...over,

@@ -1,7 +1,7 @@
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { TurnSession } from '../../../../nodes/AgentInvoke/turns/turnSession';
-import { WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
+import { WaitLimit } from '../../../../nodes/AgentInvoke/turns/waitLimit';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 

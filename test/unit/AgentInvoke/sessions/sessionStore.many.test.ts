@@ -1,5 +1,5 @@
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
-import { WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
+import { WaitLimit } from '../../../../nodes/AgentInvoke/turns/waitLimit';
 import type { DataTable, TableRow } from '../../../../nodes/shared/dataTable/table';
 import { ok, type Result } from '../../../../nodes/shared/errors/failure';
 import { MemoryTable } from '../../shared/memoryTable';

@@ -1,6 +1,6 @@
 import { SESSION_TABLE } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
 import { explainTable, SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
-import type { WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
+import type { WaitLimit } from '../../../../nodes/AgentInvoke/turns/waitLimit';
 import { badInput, fail } from '../../../../nodes/shared/errors/failure';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';

@@ -1,5 +1,6 @@
+import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
-import { createInterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
+import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
 import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/runTurns';
@@ -148,6 +149,7 @@ export class WorkerProcess {
 				client: clientOf(ask),
 				session: { kind: 'mapped', key: ask.key } as const,
 				slot: slots[itemIndex],
+				calls: new CallLimit(0, 1, clock).forTurn(),
 				prepare: async () => ok(() => ({ path: '', headers: {}, body: { message: ask.said } })),
 				onDelta: async () => undefined,
 			})),
@@ -159,7 +161,7 @@ export class WorkerProcess {
 			{
 				...{ clock, random, signal, ledger: undefined },
 				memory: createRetryMemory({}, { node: 'n', run: 0, part: 'turns' }),
-				interruptLimit: createInterruptLimit({}, 0),
+				interruptLimit: new InterruptLimit({}, 0),
 			},
 			async () => undefined,
 		);

@@ -1,11 +1,11 @@
-import { createInterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
+import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
 
 describe('interrupts', () => {
 	const session = (sessionId: string, agent = 'a') => ({ agent, sessionId });
 
 	test('count within a step and over nodes, a message begins anew', () => {
 		const flow: Record<string, unknown> = {};
-		const open = () => createInterruptLimit(flow, 2);
+		const open = () => new InterruptLimit(flow, 2);
 		for (let round = 0; round < 2; round++) open().interrupted(session('s'), session('s'));
 		expect(open().whyNoMore(session('s'))).toBeUndefined();
 		open().interrupted(session('s'), session('s'));
@@ -20,13 +20,13 @@ describe('interrupts', () => {
 
 	test('0 is no bound, and what is no count is none', () => {
 		const flow = { flowAgentInterrupts: { '["a","s"]': 99, '["a","t"]': 'x' } };
-		expect(createInterruptLimit(flow, 0).whyNoMore(session('s'))).toBeUndefined();
-		expect(createInterruptLimit(flow, 1).whyNoMore(session('s'))).toBeDefined();
-		expect(createInterruptLimit(flow, 1).whyNoMore(session('t'))).toBeUndefined();
+		expect(new InterruptLimit(flow, 0).whyNoMore(session('s'))).toBeUndefined();
+		expect(new InterruptLimit(flow, 1).whyNoMore(session('s'))).toBeDefined();
+		expect(new InterruptLimit(flow, 1).whyNoMore(session('t'))).toBeUndefined();
 	});
 
 	test('of thousands of sessions are counted', () => {
-		const limit = createInterruptLimit({}, 2);
+		const limit = new InterruptLimit({}, 2);
 		for (let at = 0; at < 20_000; at++) {
 			for (let round = 0; round < 3; round++) limit.interrupted(session(`s${at}`), session(`s${at}`));
 		}

@@ -1,9 +1,7 @@
 import type { OpenRequest } from '../../../../nodes/AgentInvoke/wire/request';
+import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
-import {
-	createInterruptLimit,
-	type InterruptLimit,
-} from '../../../../nodes/AgentInvoke/turns/interruptLimit';
+import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import {
 	runTurns,
@@ -87,6 +85,7 @@ const saying =
 function turn(itemIndex: number, session: SessionChoice, over: Partial<Question> = {}): Question {
 	return {
 		...{ itemIndex, session, isResume: false, idempotency: undefined, fingerprint: 'f', keepRaw: false },
+		calls: new CallLimit(0, 1, clock).forTurn(),
 		prepare: async () => ok(saying(`m${itemIndex}`)),
 		onDelta: async () => undefined,
 		...over,
@@ -107,7 +106,7 @@ async function take(
 		ledger,
 		signal,
 		agentName = 'a',
-		interruptLimit = createInterruptLimit({}, 0),
+		interruptLimit = new InterruptLimit({}, 0),
 	}: { ledger?: Ledger; signal?: AbortSignal; agentName?: string; interruptLimit?: InterruptLimit } = {},
 ): Promise<TurnOutcome[]> {
 	const sessions = new SessionStore(
@@ -233,7 +232,7 @@ test('an unknown session is an error where it is not to be renewed', async () =>
 });
 
 test('an answer that asks for nothing is no interrupt, however often the session is resumed', async () => {
-	const interruptLimit = createInterruptLimit({}, 1);
+	const interruptLimit = new InterruptLimit({}, 1);
 	const resumes = [0, 1, 2, 3].map((i) => turn(i, { kind: 'explicit', id: 's9' }, { isResume: true }));
 	expect(kinds(await take(resumes, {}, { interruptLimit }))).toEqual(Array(4).fill('explicit'));
 });

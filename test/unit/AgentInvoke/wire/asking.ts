@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 
-import { wireRequest, type WireTurn } from '../../../../nodes/AgentInvoke/wire/body';
+import { wireRequest, type WireTurn } from '../../../../nodes/AgentInvoke/wire/request';
 import { concludeAnswer } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import type { Wire } from '../../../../nodes/AgentInvoke/wire/description';
 import { NOTHING_READ, readEvent, type WireState } from '../../../../nodes/AgentInvoke/wire/reader';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
 
 import { STANDARD_WIRE } from '../../../../credentials/standardWire';
-import { wireRequest } from '../../../../nodes/AgentInvoke/wire/body';
+import { wireRequest } from '../../../../nodes/AgentInvoke/wire/request';
 import { readWire } from '../../../../nodes/AgentInvoke/wire/description';
 import { compileExpression } from '../../../../nodes/AgentInvoke/wire/expression';
 import { dialectCases } from '../../../nodes/AgentInvoke/dialects/dialectCases';
@@ -70,7 +70,7 @@ test.each([
 	[{ ...MINIMAL, request: { message: {} } }, '"request.message" must contain "$message"'],
 	[{ ...MINIMAL, request: { message: { m: '$message', f: '$fiels' } } }, 'contains "$fiels"'],
 	[{ ...MINIMAL, request: { ...MINIMAL.request, headers: { Authorization: 'x' } } }, 'is set by the node'],
-	[{ ...MINIMAL, stream: { format: 'xml' } }, '"stream.format" has to be "sse" or "jsonLines"'],
+	[{ ...MINIMAL, stream: { format: 'xml' } }, '"stream.format" must be "sse" or "jsonLines"'],
 	[
 		{ ...MINIMAL, stream: { rules: [{ delta: 'x' }] } },
 		'"stream.rules" must contain a rule with "end": true',

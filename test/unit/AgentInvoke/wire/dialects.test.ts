@@ -1,7 +1,7 @@
 import { dialectCases, descriptionOf } from '../../../nodes/AgentInvoke/dialects/dialectCases';
 import type { Plan, RefusalKind } from '../../../nodes/AgentInvoke/dialects/plan';
 import { TOKEN, type StandIn } from '../../../nodes/AgentInvoke/dialects/standIn';
-import type { WireTurn } from '../../../../nodes/AgentInvoke/wire/body';
+import type { WireTurn } from '../../../../nodes/AgentInvoke/wire/request';
 import type { WireFailure, WireReply } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import type { Json } from '../../../../nodes/shared/text/json';
 import { ask, message, type Account, type Asking } from './asking';

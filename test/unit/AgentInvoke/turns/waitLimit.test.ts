@@ -1,7 +1,6 @@
-import { retryBusySession } from '../../../../nodes/AgentInvoke/turns/retryBusySession';
 import type { Invoked } from '../../../../nodes/AgentInvoke/api/api';
 import type { AgentFailure } from '../../../../nodes/AgentInvoke/api/failures';
-import { WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
+import { retryBusySession, WaitLimit } from '../../../../nodes/AgentInvoke/turns/waitLimit';
 import { fail, type Result } from '../../../../nodes/shared/errors/failure';
 import { TestClock } from '../../testClock';
 

@@ -1,0 +1,93 @@
+import type { Invoked } from '../api/api';
+import type { AgentFailure } from '../api/failures';
+import type { Failure, Result } from '../../shared/errors/failure';
+import { retryAfterMs } from '../../shared/retry/backoff';
+import type { Clock } from '../../shared/run/clock';
+import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
+
+/** Limits how long a turn waits for others, counted from its creation. */
+export class WaitLimit {
+	/** By the clock's `now()`. */
+	readonly untilMs: number;
+	/** Ends the waiting early. */
+	readonly signal: AbortSignal;
+
+	/**
+	 * @param stopped the execution was stopped
+	 * @param ending a failure has ended the run
+	 * @param pause called before waiting, to let others of the run go first
+	 */
+	constructor(
+		private readonly clock: Clock,
+		private readonly timeoutMs: number,
+		private readonly stopped: AbortSignal,
+		private readonly ending: AbortSignal,
+		readonly pause: () => void,
+	) {
+		this.untilMs = clock.now() + timeoutMs;
+		this.signal = AbortSignal.any([stopped, ending]);
+	}
+
+	/** Why the turn must not be taken any more. */
+	whyStop(): Failure | undefined {
+		if (this.signal.aborted) return notRun(this.stopped.aborted);
+		return this.clock.now() < this.untilMs ? undefined : waitedTooLong(this.timeoutMs);
+	}
+
+	/** Restarts the limit, because the turn's own work does not count as waiting. */
+	again(): WaitLimit {
+		return new WaitLimit(this.clock, this.timeoutMs, this.stopped, this.ending, this.pause);
+	}
+}
+
+function notRun(isStopped: boolean): Failure {
+	return {
+		kind: isStopped ? 'cancelled' : 'notSubmitted',
+		message: `The agent was not asked for this item, because ${isStopped ? 'the execution was stopped' : 'another item failed'}`,
+		advice: 'Nothing was sent for it.',
+	};
+}
+
+function waitedTooLong(timeoutMs: number): Failure {
+	return {
+		kind: 'notSubmitted',
+		message: `The agent was not asked for this item, because other messages of its session key took more than ${Math.round(timeoutMs / 1000)} seconds`,
+		advice:
+			'Messages of a key are answered one after the other. Nothing was sent for this item: run it again later, or raise "Timeout" in the options.',
+	};
+}
+
+const PAUSES: PauseGrowth = { firstMs: 500, factor: 1.5, longestMs: 5_000 };
+
+/**
+ * Repeats the call while the session is busy with another message; nothing has run then. Between calls, neither a
+ * permit of the run nor one of the rate limiter is held.
+ * @param random a number in [0, 1)
+ */
+export async function retryBusySession(
+	call: () => Promise<Result<Invoked, AgentFailure>>,
+	waitLimit: WaitLimit,
+	clock: Clock,
+	random: () => number,
+): Promise<Result<Invoked, AgentFailure>> {
+	const isStopped = (): boolean => waitLimit.signal.aborted;
+	let tries = 0;
+	for (let calls = 1; ; calls++) {
+		const invoked = await call();
+		if (invoked.ok) return { ok: true, value: { ...invoked.value, tries: tries + invoked.value.tries } };
+		const { busySession } = invoked.failure;
+		const leftMs = waitLimit.untilMs - clock.now();
+		if (!busySession || leftMs <= 0 || isStopped()) return invoked;
+		tries += busySession.tries;
+		waitLimit.pause();
+		const askedMs = retryAfterMs(busySession.retryAfter, clock.wallNow()) ?? 0;
+		await clock.sleep(Math.min(leftMs, askedMs || pauseMs(calls, random)), waitLimit.signal);
+		if (isStopped()) return invoked;
+	}
+}
+
+/** Growing, random pauses, so that those who collided at a session do not return at the same time. */
+function pauseMs(calls: number, random: () => number): number {
+	const step = growingPauseMs(PAUSES, calls);
+	return Math.round(step / 2 + (random() * step) / 2);
+}
