@@ -1,5 +1,5 @@
 import { WS_BASE_URL } from '../../credentials/baseUrl';
-import { badInput, fail, ok, type Result } from '../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../shared/errors/failure';
 import { refuseLostDigits } from '../shared/form/pastedJson';
 import { openCredential, readAddress, readToken } from '../shared/platform/credential';
 import { isJsonObject, jsonText, parseJson, type Json } from '../shared/text/json';
@@ -36,11 +36,9 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 	if (!token.ok) return token;
 	const name = textOf(credential.subprotocol).trim() || DEFAULT_PROTOCOL;
 	if (!PROTOCOL_NAME.test(name)) {
-		return fail(
-			badInput(
-				'The Sub-Protocol in the credential is not a valid WebSocket sub-protocol name',
-				`${openCredential('flowBridgeApi')} and enter a name without spaces and commas, such as ${DEFAULT_PROTOCOL}, or "-" for none.`,
-			),
+		return failInput(
+			'The Sub-Protocol in the credential is not a valid WebSocket sub-protocol name',
+			`${openCredential('flowBridgeApi')} and enter a name without spaces and commas, such as ${DEFAULT_PROTOCOL}, or "-" for none.`,
 		);
 	}
 	// An address copied from the browser begins with http.
@@ -71,22 +69,18 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 export function fillAuthFrame(template: unknown, token: string): Result<string> {
 	const frame = typeof template === 'string' ? parseJson(template) : template;
 	if (!isJsonObject(frame)) {
-		return fail(
-			badInput(
-				'The authentication frame is not a JSON object',
-				`Enter the frame that your platform expects, with ${TOKEN_PLACEHOLDER} in place of the token, e.g. {"type": "auth", "token": "${TOKEN_PLACEHOLDER}"}`,
-			),
+		return failInput(
+			'The authentication frame is not a JSON object',
+			`Enter the frame that your platform expects, with ${TOKEN_PLACEHOLDER} in place of the token, e.g. {"type": "auth", "token": "${TOKEN_PLACEHOLDER}"}`,
 		);
 	}
 	const rounded = refuseLostDigits('Authentication Frame', template);
 	if (rounded) return fail(rounded);
 	const filled = jsonText(fill(frame, token));
 	if (filled === undefined || filled === jsonText(frame)) {
-		return fail(
-			badInput(
-				`The authentication frame has no placeholder for the token: it does not contain ${TOKEN_PLACEHOLDER}`,
-				`Write ${TOKEN_PLACEHOLDER} where the token belongs. It is filled in when the connection opens and never shown.`,
-			),
+		return failInput(
+			`The authentication frame has no placeholder for the token: it does not contain ${TOKEN_PLACEHOLDER}`,
+			`Write ${TOKEN_PLACEHOLDER} where the token belongs. It is filled in when the connection opens and never shown.`,
 		);
 	}
 	return ok(filled);

@@ -48,7 +48,8 @@ interface Collector {
 
 /** The connection that all items of an account share in a run. The first item that needs it opens it. */
 export class RequestSession {
-	private readonly lost = new Map<number, Failure>();
+	/** Why connections ended that we did not close, by their number: frames sent over them may be lost. */
+	readonly lost = new Map<number, Failure>();
 	private connection: BridgeConnection | undefined;
 	private connections = 0;
 	private collectedChars = 0;
@@ -96,18 +97,14 @@ export class RequestSession {
 		return fail(withReceived(outcome.failure, received));
 	}
 
-	/**
-	 * Closes the connection. @returns by number, why connections ended that we did not close: frames sent over them may
-	 * be lost
-	 */
-	async close(): Promise<ReadonlyMap<number, Failure>> {
+	/** Closes the connection once all that was sent has arrived, or after some time. */
+	async close(): Promise<void> {
 		const number = this.connections;
 		const end = await this.connection?.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
 		// Codes 1000 and 1005 answer our own close.
 		if (end && end.code !== 1000 && end.code !== 1005) {
 			this.lost.set(number, explainEnd(end, this.bridge.whom));
 		}
-		return this.lost;
 	}
 
 	/** @returns the reply, if the frame is the reply */

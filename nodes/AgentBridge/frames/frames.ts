@@ -1,5 +1,5 @@
 import { sha256 } from '../../shared/text/sha256';
-import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import { pathSteps, readPath } from '../../shared/text/jsonPath';
 import { redactJson, type Redact } from '../../shared/text/redact';
@@ -32,11 +32,9 @@ export function readName(frame: Frame, path: string): string | undefined {
 export function withValueAt(frame: Frame, path: string, value: Json): Result<Frame> {
 	const changed = put(frame, pathSteps(path), value);
 	if (changed) return ok(changed);
-	return fail(
-		badInput(
-			`The frame has no place for an ID at "${path}"`,
-			'Enter a path of field names such as "id" or "data.id", or put the ID into the frame yourself.',
-		),
+	return failInput(
+		`The frame has no place for an ID at "${path}"`,
+		'Enter a path of field names such as "id" or "data.id", or put the ID into the frame yourself.',
 	);
 }
 
@@ -66,11 +64,9 @@ export function createEventFilter(eventPath: string, list: string): Result<Event
 			.filter(Boolean),
 	);
 	if (names.size > 0 && pathSteps(eventPath).length === 0) {
-		return fail(
-			badInput(
-				'Events are listed, but "Event Path" is empty',
-				'Enter the path at which a frame names its event, e.g. type.',
-			),
+		return failInput(
+			'Events are listed, but "Event Path" is empty',
+			'Enter the path at which a frame names its event, e.g. type.',
 		);
 	}
 	const eventOf = (frame: Frame): string | undefined => readName(frame, eventPath);

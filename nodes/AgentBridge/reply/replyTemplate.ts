@@ -1,6 +1,6 @@
 import { randomUUID } from 'crypto';
 
-import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { refuseLostDigits } from '../../shared/form/pastedJson';
 import { excerpt, isJsonObject, jsonText, parseJson, parseRounded, type Json } from '../../shared/text/json';
 import { pathSteps, readPath } from '../../shared/text/jsonPath';
@@ -45,11 +45,9 @@ export function readReplySettings(
 		return ok({ template: template.value, correlationPath: '', replyPath: '' });
 	}
 	if (pathSteps(correlationPath).length === 0) {
-		return fail(
-			badInput(
-				'"ID in Reply" is filled in, but nothing says where a frame holds the value to repeat',
-				'Fill in "ID to Repeat" in the option "Reply", or "ID Path". If your platform does not correlate frames, empty "ID in Reply".',
-			),
+		return failInput(
+			'"ID in Reply" is filled in, but nothing says where a frame holds the value to repeat',
+			'Fill in "ID to Repeat" in the option "Reply", or "ID Path". If your platform does not correlate frames, empty "ID in Reply".',
 		);
 	}
 	// A placeholder may well stand for an object that contains the path.
@@ -57,11 +55,9 @@ export function readReplySettings(
 	if (isJsonObject(example) && withValueAt(example, replyPath, '').ok) {
 		return ok({ template: template.value, correlationPath, replyPath });
 	}
-	return fail(
-		badInput(
-			`The Reply Frame has no place for a value at "${excerpt(replyPath, SHOWN_CHARS)}"`,
-			'Enter an "ID in Reply" of field names, such as "reply_to" or "data.reply_to".',
-		),
+	return failInput(
+		`The Reply Frame has no place for a value at "${excerpt(replyPath, SHOWN_CHARS)}"`,
+		'Enter an "ID in Reply" of field names, such as "reply_to" or "data.reply_to".',
 	);
 }
 
@@ -70,22 +66,18 @@ function readTemplate(entered: unknown): Result<Json> {
 		typeof entered === 'string' ? parseJson(entered) : (parseJson(jsonText(entered) ?? '') ?? '');
 	const isFrame = isJsonObject(template) ? Object.keys(template).length > 0 : isPlaceholder(template);
 	if (template === undefined || !isFrame) {
-		return fail(
-			badInput(
-				'The Reply Frame is not a JSON object',
-				`Enter the frame that your platform expects, with placeholders for the values of the last node's item, e.g. ${REPLY_TEMPLATE}`,
-			),
+		return failInput(
+			'The Reply Frame is not a JSON object',
+			`Enter the frame that your platform expects, with placeholders for the values of the last node's item, e.g. ${REPLY_TEMPLATE}`,
 		);
 	}
 	const lost = refuseLostDigits('Reply Frame', entered);
 	if (lost) return fail(lost);
 	const unknown = TEMPLATES.placeholdersIn(template).find(({ name }) => !KNOWN_PLACEHOLDERS.has(name));
 	if (!unknown) return ok(template);
-	return fail(
-		badInput(
-			`The Reply Frame has an unknown placeholder: ${excerpt(unknown.written, SHOWN_CHARS)}`,
-			"Use $json for the last node's item, $json.path for a value in it, or $frame.path for a value in the received frame. Write $$ where you mean a dollar.",
-		),
+	return failInput(
+		`The Reply Frame has an unknown placeholder: ${excerpt(unknown.written, SHOWN_CHARS)}`,
+		"Use $json for the last node's item, $json.path for a value in it, or $frame.path for a value in the received frame. Write $$ where you mean a dollar.",
 	);
 }
 

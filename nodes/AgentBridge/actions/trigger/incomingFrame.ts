@@ -14,6 +14,8 @@ import {
 import type { BridgeSetup } from '../openBridge';
 import { LISTEN_OPTIONS, MAX_BATCH } from './fields.listen';
 
+export type Log = (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
+
 /** A frame on its way to n8n. */
 export interface IncomingFrame {
 	readonly frame: Frame;
@@ -100,7 +102,7 @@ export function toItem({ frame, event, id, receivedAt }: IncomingFrame): INodeEx
 	};
 }
 
-/** How the log names a frame; undefined if it has neither an ID nor a value to repeat. */
+/** How the log names a frame; empty if it has neither an ID nor a value to repeat. */
 export function nameOf({ id, correlation }: Pick<IncomingFrame, 'id' | 'correlation'>): string {
 	return id ?? String(correlation?.value ?? '');
 }

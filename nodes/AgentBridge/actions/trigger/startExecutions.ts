@@ -5,17 +5,17 @@ import { growingPauseMs, type PauseGrowth } from '../../../shared/run/growingPau
 import { shortId, type RecentIds } from '../../frames/frames';
 import { IncomingQueue } from '../../frames/incomingQueue';
 import type { BridgeSetup } from '../openBridge';
-import { listNames, nameOf, toItem, type ListenSettings, type IncomingFrame } from './incomingFrame';
+import {
+	listNames,
+	nameOf,
+	toItem,
+	type IncomingFrame,
+	type ListenSettings,
+	type Log,
+} from './incomingFrame';
+import type { ReplySender } from './sendReplies';
 
-export type Log = (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
-
-/** Is told about the executions that frames start. */
-export interface ExecutionListener {
-	/** An execution ended. `run` is undefined if n8n skipped it because it had already run the frame. Must not throw. */
-	ended(batch: readonly IncomingFrame[], run: IRun | undefined): void;
-	/** A node of an execution sent a response. Must not throw. */
-	responded(response: unknown): void;
-}
+type Replies = Pick<ReplySender, 'ended' | 'responded'>;
 
 /** Tries per batch whose execution does not start, e.g. while n8n's database is down. */
 const MAX_TRIES = 3;
@@ -36,7 +36,7 @@ export class ExecutionStarter {
 		{ maxBatch, maxQueued }: Pick<ListenSettings, 'maxBatch' | 'maxQueued'>,
 		private readonly log: Log,
 		private readonly seen: Pick<RecentIds, 'remove'>,
-		private readonly executions: ExecutionListener,
+		private readonly replies: Replies,
 	) {
 		this.maxBatch = maxBatch;
 		const limits = { maxBatch, maxQueued, maxQueuedChars: MAX_QUEUED_CHARS };
@@ -59,7 +59,7 @@ export class ExecutionStarter {
 		for (let tries = 1; ; tries++) {
 			const isLast = tries >= MAX_TRIES || this.closing.signal.aborted;
 			try {
-				this.executions.ended(batch, await this.emit(batch));
+				this.replies.ended(batch, await this.emit(batch));
 				return;
 			} catch (error) {
 				const why = this.setup.redact(wordsOfError(error));
@@ -84,7 +84,7 @@ export class ExecutionStarter {
 		const { context } = this;
 		const done = context.helpers.createDeferredPromise<IRun>();
 		const key = deduplicationKey(context.getWorkflow().id ?? '', context.getNode().id, batch);
-		context.emit([batch.map(toItem)], responsesTo(this.executions), done, key);
+		context.emit([batch.map(toItem)], responsesTo(this.replies), done, key);
 		return await done.promise;
 	}
 
@@ -98,10 +98,10 @@ export class ExecutionStarter {
  * Poses as the promise of a response. n8n settles it with each response of the execution, from any worker, and finally
  * with one of its own, so every call counts, not only the first.
  */
-function responsesTo(executions: ExecutionListener): Parameters<ITriggerFunctions['emit']>[1] {
+function responsesTo(replies: Replies): Parameters<ITriggerFunctions['emit']>[1] {
 	return {
 		promise: new Promise(() => undefined),
-		resolve: (response) => executions.responded(response),
+		resolve: (response) => replies.responded(response),
 		reject: () => undefined,
 	};
 }
