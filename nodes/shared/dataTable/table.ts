@@ -16,9 +16,9 @@ import {
 	insertion,
 	insertionOfCells,
 	listing,
-	readingAfter,
 	selection,
 	swapping,
+	thenReading,
 	updatingAlike,
 	type CellValue,
 	type RowChange,
@@ -93,17 +93,6 @@ const VALUES_PER_CHANGE = 20;
 const READ_TRIES = 5;
 /** How often to create a table that cannot be found afterwards. */
 const CREATE_TRIES = 4;
-
-/** How a sub-execution runs. */
-interface How {
-	/** What is read after the write, in the same sub-execution; the result is then what was read. */
-	readonly reading?: Work;
-	/**
-	 * For a write after the execution's timeout: n8n passes the deadline on to what is waited for, and cancels it before
-	 * its first node. No rows are returned then.
-	 */
-	readonly doNotWaitToFinish?: boolean;
-}
 
 /**
  * Opens a table by running n8n's own node on it; nothing is asked of n8n before the first operation. Runs of the same
@@ -206,14 +195,18 @@ class OpenTable implements PreparableTable {
 
 	/** After the execution's timeout n8n no longer reports which swaps found their rows, so all are assumed to have. */
 	private async beginSwaps(id: string, swaps: readonly RowSwap[]): TableResult<readonly TableRow[]> {
-		const begun = await this.swapAll(id, swaps, { doNotWaitToFinish: true });
+		const begun = await this.swapAll(id, swaps, true);
 		return begun.ok ? ok(swaps.map(({ where, cells }) => ({ ...where, ...cells }))) : begun;
 	}
 
-	private async swapAll(id: string, swaps: readonly RowSwap[], how?: How): TableResult<readonly TableRow[]> {
+	private async swapAll(
+		id: string,
+		swaps: readonly RowSwap[],
+		isUnwaited = false,
+	): TableResult<readonly TableRow[]> {
 		const changed: TableRow[] = [];
 		for (const part of partsOf(swaps, ROWS_AT_ONCE)) {
-			const done = await this.runOn(id, swapping(part), how);
+			const done = await this.runOn(id, swapping(part), isUnwaited);
 			if (!done.ok) return done;
 			changed.push(...done.value);
 		}
@@ -252,10 +245,7 @@ class OpenTable implements PreparableTable {
 		const read: TableRow[] = [];
 		for (const part of partsOf(all, VALUES_PER_READ)) {
 			const keys = [...new Set(part.map(keyOf))];
-			const { parameters, items } = writing(part);
-			const withKeys = items.map((item, index) => (index === 0 ? { ...item, keys } : item));
-			const work = { parameters, items: withKeys };
-			const done = await this.runOn(id, work, { reading: readingAfter(column, keys.length) });
+			const done = await this.runOn(id, thenReading(writing(part), column, keys));
 			const mayLackRows = done.ok ? done.value.length > PAGE_ROWS : PAGES_SHIFTED.test(done.failure.said);
 			// The write is done by then; only the read is in doubt.
 			const whole = mayLackRows ? await this.readAll(id, column, keys) : done;
@@ -292,7 +282,7 @@ class OpenTable implements PreparableTable {
 			const done = await this.runOn(id, work);
 			if (done.ok) continue;
 			if (!TIMED_OUT.test(done.failure.said)) return done;
-			const begun = await this.runOn(id, work, { doNotWaitToFinish: true });
+			const begun = await this.runOn(id, work, true);
 			if (!begun.ok) return begun;
 		}
 		return ok(undefined);
@@ -345,7 +335,7 @@ class OpenTable implements PreparableTable {
 
 	private async create(): TableResult<string | undefined> {
 		for (let tries = 1; ; tries++) {
-			const made = await this.run(creation(this.table), [{}]);
+			const made = await this.run({ parameters: creation(this.table), items: [{}] });
 			// If creating it failed, another execution was probably faster: the table is there now, or in a moment if a
 			// hundred begin at once.
 			const found = await this.lookUp();
@@ -359,7 +349,7 @@ class OpenTable implements PreparableTable {
 
 	/** By the exact name: by name, a Data Table node also finds tables that merely contain it. */
 	private async lookUp(): TableResult<string | undefined> {
-		const tables = await this.run(listing(this.table.name), [{}]);
+		const tables = await this.run({ parameters: listing(this.table.name), items: [{}] });
 		if (!tables.ok) return tables;
 		const table = tables.value.find(({ name }) => name === this.table.name);
 		if (!table) return ok(undefined);
@@ -368,31 +358,27 @@ class OpenTable implements PreparableTable {
 		return ok(typeof table.id === 'string' && /^[\w-]+$/.test(table.id) ? table.id : undefined);
 	}
 
-	private async runOn(
-		tableId: string,
-		{ parameters, items }: RowWork,
-		how: How = {},
-	): TableResult<TableRow[]> {
-		const onTable = (work: Work): Work => {
-			return { resource: 'row', dataTableId: { __rl: true, mode: 'id', value: tableId }, ...work };
+	/**
+	 * @param isUnwaited for a write after the execution's timeout: n8n passes the deadline on to what is waited for, and
+	 * cancels it before its first node. No rows are returned then.
+	 */
+	private async runOn(tableId: string, work: RowWork, isUnwaited = false): TableResult<TableRow[]> {
+		const onTable = (parameters: Work): Work => {
+			return { resource: 'row', dataTableId: { __rl: true, mode: 'id', value: tableId }, ...parameters };
 		};
-		const { reading } = how;
-		const done = await this.run(onTable(parameters), items, {
-			...how,
-			...(reading && { reading: onTable(reading) }),
-		});
+		const { parameters, items, reading } = work;
+		const onIt = { parameters: onTable(parameters), items, reading: reading && onTable(reading) };
+		const done = await this.run(onIt, isUnwaited ? { doNotWaitToFinish: true } : undefined);
 		return done.ok ? ok(done.value.map(rowOf)) : done;
 	}
 
 	private async run(
-		work: Work,
-		items: readonly IDataObject[],
-		{ reading, doNotWaitToFinish }: How = {},
+		{ parameters, items, reading }: RowWork,
+		options?: { doNotWaitToFinish: boolean },
 	): TableResult<IDataObject[]> {
-		const code = inlineWorkflow(`${this.table.name} ${work.operation}`, work, reading);
+		const code = inlineWorkflow(`${this.table.name} ${parameters.operation}`, parameters, reading);
 		const input = items.map((json, item): INodeExecutionData => ({ json, pairedItem: { item } }));
 		try {
-			const options = doNotWaitToFinish ? { doNotWaitToFinish } : undefined;
 			const { data } = await this.context.executeWorkflow({ code }, input, undefined, options);
 			return ok((data[0] ?? []).map(({ json }) => json));
 		} catch (error) {

@@ -1,11 +1,10 @@
 import { randomUUID } from 'crypto';
 
 import { createBatcher, type Batcher } from '../run/batcher';
-import type { Clock } from '../run/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { textOrNumber } from '../text/textOf';
 import { Heartbeat, type Sightings } from './heartbeat';
-import { batchByKey, KeyReads, STEPS_TOGETHER_MS, type KeyBatch } from './keyRows';
+import { batchByKey, KeyReads, STEPS_TOGETHER_MS, type KeyBatch, type KeyReadsParts } from './keyRows';
 import {
 	LockAttempt,
 	isWaiting,
@@ -55,13 +54,8 @@ export type Acquired<A> =
 /** `lost`: the holder was taken for dead, or its row was deleted, so nothing was written. */
 export type Released = 'written' | 'lost';
 
-export interface LockParts {
+export interface LockParts extends KeyReadsParts {
 	readonly table: DataTable;
-	readonly clock: Clock;
-	/** A number in [0, 1). */
-	readonly random: () => number;
-	/** Ends all waiting. */
-	readonly signal: AbortSignal;
 	/** Shared by all runs of the process. */
 	readonly sightings: Sightings;
 }

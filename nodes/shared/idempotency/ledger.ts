@@ -1,7 +1,6 @@
-import type { Clock } from '../run/clock';
 import { KeyedQueue, type Slot } from '../run/keyedQueue';
 import { keyText, NEVER_MS, storable } from '../dataTable/cells';
-import { KeyReads } from '../dataTable/keyRows';
+import { KeyReads, type KeyReadsParts } from '../dataTable/keyRows';
 import type { DataTable, TableRow } from '../dataTable/table';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
@@ -42,16 +41,6 @@ export type LedgerAnswer =
 	  }
 	| { readonly kind: 'conflict' | 'unknown'; readonly by: Holder };
 
-export interface Ledger {
-	/**
-	 * Asks for the right to do what `entry` stands for. Waits while another is doing it; a holder that died is
-	 * recognised by its silence. A failure (of the table, or the end of the run) means that nothing may be sent.
-	 */
-	claim(entry: LedgerEntry): Promise<Result<LedgerAnswer>>;
-	/** Writes what is not written yet; call it before the node ends, however it ends. */
-	flush(): Promise<Result<undefined>>;
-}
-
 export interface LedgerSettings {
 	/** See `ledgerScope`. */
 	readonly scope: string;
@@ -74,14 +63,9 @@ export interface LedgerSettings {
  */
 export type ClaimQueue = KeyedQueue<HeldClaim>;
 
-export interface LedgerParts {
+export interface LedgerParts extends KeyReadsParts {
 	/** The table of LEDGER_TABLE. */
 	readonly table: DataTable;
-	readonly clock: Clock;
-	/** A number in [0, 1). */
-	readonly random: () => number;
-	/** Ends all waiting; what is left to write is still written. */
-	readonly signal: AbortSignal;
 	/** Shared by the process; left out if the run shares no queue. */
 	readonly queue?: ClaimQueue;
 }
@@ -105,14 +89,6 @@ export function ledgerScope(
 	return reach === 'project' ? operation : `${operation} ${place.workflowId} ${place.nodeId}`;
 }
 
-/**
- * Keeps what is paid for from happening twice, across items, executions and workers: whoever wins the contest for a
- * key does it, and tells the others what came of it.
- */
-export function createLedger(settings: LedgerSettings, parts: LedgerParts): Ledger {
-	return new TableLedger(settings, parts);
-}
-
 /** An entry with what is looked up for it. */
 interface Wanted extends LedgerEntry {
 	readonly entryKey: string;
@@ -121,7 +97,11 @@ interface Wanted extends LedgerEntry {
 type Answer = Exclude<LedgerAnswer, { kind: 'mine' }> | { readonly kind: 'mine'; readonly claim: HeldClaim };
 type Seen = Sight<Answer>;
 
-class TableLedger implements Ledger {
+/**
+ * Keeps what is paid for from happening twice, across items, executions and workers: whoever wins the contest for a
+ * key does it, and tells the others what came of it.
+ */
+export class TableLedger {
 	private readonly writer: LedgerWriter;
 	private readonly reads: KeyReads;
 	private readonly contest: Contest;
@@ -143,6 +123,10 @@ class TableLedger implements Ledger {
 		this.places = new ClaimPlaces(settings.claimsAtOnce ?? Infinity, clock, signal);
 	}
 
+	/**
+	 * Asks for the right to do what `entry` stands for. Waits while another is doing it; a holder that died is
+	 * recognised by its silence. A failure (of the table, or the end of the run) means that nothing may be sent.
+	 */
 	async claim(entry: LedgerEntry): Promise<Result<LedgerAnswer>> {
 		// The digest of the whole key, however long it is; JSON keeps scope and key apart.
 		const entryKey = sha256(JSON.stringify([this.settings.scope, entry.key]));
@@ -168,6 +152,7 @@ class TableLedger implements Ledger {
 		}
 	}
 
+	/** Writes what is not written yet; call it before the node ends, however it ends. */
 	async flush(): Promise<Result<undefined>> {
 		for (const claim of this.held) claim.letGo();
 		return await this.writer.flush();
@@ -295,6 +280,8 @@ class TableLedger implements Ledger {
 		return { ...NO_LONGER, message };
 	}
 }
+
+export type Ledger = Pick<TableLedger, 'claim' | 'flush'>;
 
 function known(answer: Answer): Seen {
 	return { kind: 'known', answer };

@@ -5,7 +5,7 @@ import { openTable } from '../dataTable/table';
 import type { IdempotencyOptions } from '../form/idempotencyOptions';
 import type { RunFrame } from '../run/frame';
 import { KeyedQueue } from '../run/keyedQueue';
-import { createLedger, ledgerScope, type ClaimQueue, type Ledger, type LedgerSettings } from './ledger';
+import { ledgerScope, TableLedger, type ClaimQueue, type LedgerSettings } from './ledger';
 import { LEDGER_TABLE } from './rows';
 
 const NOT_WRITTEN =
@@ -24,12 +24,12 @@ export function openLedger(
 	operation: 'task' | 'agent',
 	idempotency: IdempotencyOptions | undefined,
 	settings: Pick<LedgerSettings, 'onUnknown' | 'deadlineMs' | 'claimsAtOnce'>,
-): Ledger | undefined {
+): TableLedger | undefined {
 	if (!idempotency) return undefined;
 	const { reach, ttlMs } = idempotency;
 	const workflowId = context.getWorkflow().id ?? '';
 	const scope = ledgerScope(operation, reach, { workflowId, nodeId: context.getNode().id });
-	const ledger = createLedger(
+	const ledger = new TableLedger(
 		{ ...settings, scope, workflowId, executionId: context.getExecutionId(), ttlMs },
 		{
 			table: openTable(context, LEDGER_TABLE, UNTIL_EXPIRY),
