@@ -7,16 +7,15 @@ import { textOf } from '../shared/text/textOf';
 
 /** A decrypted and checked `flowBridgeApi` credential. */
 export interface BridgeAccount {
-	/** The complete address, with the scheme ws or wss. It holds no secret. */
+	/** With the scheme ws or wss; contains no secret. */
 	readonly url: string;
-	/** What log lines and errors may say of the address. */
+	/** The only part of the address that log lines and errors show. */
 	readonly host: string;
 	readonly token: string;
-	/** The version of the bridge protocol that the server has to choose (§9); undefined to offer no sub-protocol. */
+	/** The version of the bridge protocol that the server must choose (§9); undefined to offer no sub-protocol. */
 	readonly protocol: string | undefined;
 	/** The second sub-protocol of §5.4; undefined without the first. */
 	readonly bearer: string | undefined;
-	/** Values that must never be shown. */
 	readonly secrets: readonly string[];
 }
 
@@ -30,7 +29,6 @@ const PROTOCOL_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Placeholder for the token in a frame template. It has no braces, because n8n would read them as an expression. */
 const TOKEN_PLACEHOLDER = '$token';
 
-/** Checks the fields of a `flowBridgeApi` credential. */
 export function readBridgeAccount(credential: Readonly<Record<string, unknown>>): Result<BridgeAccount> {
 	const token = readToken(credential.channelToken, 'flowBridgeApi');
 	if (!token.ok) return token;
@@ -63,8 +61,8 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 }
 
 /**
- * The frame of in-frame authentication. Its shape is not shown (§5.4), so the operator enters a template. The filled
- * frame holds the token and goes nowhere but into the socket.
+ * The frame for in-frame authentication. Its shape is not specified (§5.4), so the operator enters a template. The result
+ * contains the token: it may only be sent over the socket.
  */
 export function fillAuthFrame(template: unknown, token: string): Result<string> {
 	const frame = typeof template === 'string' ? parseJson(template) : template;

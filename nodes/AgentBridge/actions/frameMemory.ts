@@ -6,9 +6,9 @@ import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemo
 import { SENT_BUT } from '../connection/requestSession';
 import { REQUEST_OPTIONS } from './fields.message';
 
-/** What became of the frames that earlier tries of this node run sent. A retry sends only the others. */
+/** The outcomes of frames that earlier tries of this node run sent. A retry sends only the others. */
 export interface FrameMemory {
-	/** @returns `undefined` where the frame was not sent */
+	/** @returns `undefined` if the frame was not sent */
 	recall(itemIndex: number): Result<IDataObject> | undefined;
 	/** Records how the items of this try ended, including those that were recalled. */
 	keep(outcomes: ReadonlyArray<Result<IDataObject>>): void;

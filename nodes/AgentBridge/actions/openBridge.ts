@@ -15,7 +15,6 @@ import { LISTEN_OPTIONS } from './trigger/fields.listen';
 
 export const CREDENTIAL = 'flowBridgeApi';
 
-/** What both nodes need to open connections. */
 export interface BridgeSetup extends Bridge {
 	readonly redact: Redact;
 }

@@ -16,7 +16,6 @@ import type { Operation } from '../../shared/form/operation';
 import { inSession, readFrame, type OutgoingFrame } from './run';
 
 interface ItemRequest {
-	/** The frame to send. */
 	readonly text: string;
 	readonly rule: ReplyRule;
 	readonly timeoutMs: number;
@@ -104,7 +103,7 @@ function correlate(
 	if (!hasPath && pathSteps(replyPath).length > 0) {
 		return failInput(
 			'"ID in Reply" is filled in, but "ID to Repeat" is not',
-			'Enter the path in the sent frame of the value that the reply repeats, e.g. id.',
+			'Enter the path in the sent frame to the value that the reply repeats, e.g. id.',
 		);
 	}
 	if (!hasPath || readName(frame, correlationPath) !== undefined) return ok(frame);

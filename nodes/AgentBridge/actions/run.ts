@@ -15,7 +15,6 @@ import { RequestSession } from '../connection/requestSession';
 import { CREDENTIAL, parseFrame, openBridgeOf, type BridgeSetup } from './openBridge';
 import { openFrameMemory, type FrameMemory } from './frameMemory';
 
-/** How one item ended: the fields of its output, or why there are none. */
 type ItemOutcome = Result<IDataObject>;
 
 /** Items that share a connection: the same account and the same authentication frame. */
@@ -27,17 +26,13 @@ interface Connection {
 }
 
 interface BridgeRun extends RunFrame {
-	/** How each item's connection is opened. */
 	readonly clients: { readonly of: (itemIndex: number) => Result<BridgeSetup> };
 	readonly setups: ReadonlyMap<Connection, Result<BridgeSetup>>;
 }
 
-/**
- * Each item may have its own account, but neither this machine nor the platform could handle thousands of connections.
- */
+/** Each item may have its own account, but neither n8n nor the platform could handle thousands of connections. */
 const CONNECTIONS_AT_ONCE = 32;
 
-/** What an operation does with one item over the connection of its account. */
 type WorkOnItem = (session: RequestSession, itemIndex: number) => Promise<ItemOutcome>;
 /**
  * Why an item that succeeded has failed after all, asked once its connection is closed.
@@ -70,7 +65,6 @@ export async function inSession(
 	);
 }
 
-/** @param memory items that an earlier try of the run has sent are not sent again */
 async function workOnAll(
 	context: IExecuteFunctions,
 	{ setups, signal }: BridgeRun,
@@ -122,7 +116,7 @@ async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promi
 	);
 	const setups = new Map(await Promise.all(opening));
 	const setupOf = connectionOf.map((one) => (one.ok ? (setups.get(one.value) ?? fail(NOT_SENT)) : one));
-	// A failure that all items share is about the node, not about one item.
+	// A failure shared by all items concerns the node, not one item.
 	const [first] = setupOf;
 	if (first?.ok === false && setups.size === 1 && setupOf.every((one) => one === first)) return first;
 	return ok({ ...frame, setups, clients: { of: (itemIndex) => setupOf[itemIndex] ?? fail(NOT_SENT) } });
@@ -169,7 +163,6 @@ const NOT_SENT: Failure = {
 	advice: 'Run the node again with this item.',
 };
 
-/** A frame to send. */
 export interface OutgoingFrame {
 	readonly frame: Frame;
 	/** The text exactly as it is sent. */
@@ -184,7 +177,7 @@ export function readFrame(value: unknown): Result<OutgoingFrame> {
 	if (isJsonObject(frame) && Object.keys(frame).length > 0 && text !== undefined) return ok({ frame, text });
 	return failInput(
 		`The frame is ${whyNoFrame(frame)}`,
-		'Enter what your platform expects, e.g. {"type": "message", "text": "Hello"}. Switch the field to Expression to put fields of the item into it.',
+		'Enter what your platform expects, e.g. {"type": "message", "text": "Hello"}. Switch the field to Expression to use fields of the item in it.',
 	);
 }
 

@@ -54,6 +54,6 @@ function notTaken(why: string): Failure {
 		kind: 'unclear',
 		message: `n8n did not confirm that it passed the frame on to the trigger: ${why}`,
 		advice:
-			'In queue mode frames go to the trigger through Redis. Your workflow decides whether to send it again.',
+			'In queue mode, frames reach the trigger through Redis. Your workflow decides whether to send it again.',
 	};
 }

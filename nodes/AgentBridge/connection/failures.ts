@@ -11,7 +11,7 @@ import {
 } from './connection';
 import type { Probe } from './probe';
 
-/** What the messages are about. The only part of the address they show is the host. */
+/** The bridge that messages are about. */
 export interface Whom {
 	readonly host: string;
 	readonly protocol: string | undefined;
@@ -20,7 +20,6 @@ export interface Whom {
 	readonly redact: Redact;
 }
 
-/** How to open connections to a bridge, and how to find out why one ended. */
 export interface Bridge {
 	readonly clock: Clock;
 	readonly whom: Whom;
@@ -34,19 +33,19 @@ export interface Bridge {
 }
 
 /**
- * Close codes by which a server refuses the account. The bridge's own are not shown (§7.7); these are the usual
+ * Close codes by which a server refuses the account. The bridge's own are not specified (§7.7); these are the usual
  * ones: 1008 of RFC 6455, and HTTP's 401 and 403 in the range for applications.
  */
 const REFUSAL_CODES: ReadonlySet<number> = new Set([1008, 4401, 4403]);
 const REFUSAL_STATUSES: ReadonlySet<number> = new Set([401, 403]);
 
 const TOKEN_ADVICE =
-	'The channel token may be mistyped, revoked or of another deployment. Copy it again from the channel account in the platform\'s console, and check "Authentication" in the node.';
+	'The channel token may be mistyped, revoked or from another deployment. Copy it again from the channel account in the platform\'s console, and check "Authentication" in the node.';
 
 const NO_TOKEN_ADVICE =
 	'No token was sent: the Sub-Protocol in the credential is "-", and "Authentication" in the node puts no token into a frame. Enter the sub-protocol that the platform expects, or choose "In a Frame".';
 const TOKEN_LATER_ADVICE =
-	'The handshake contains no token: with this "Authentication" it comes in the first frame. Check the address in the credential, and whether the platform wants the token as a sub-protocol.';
+	'The handshake contains no token: with this "Authentication" it is sent in the first frame. Check the address in the credential, and whether the platform expects the token as a sub-protocol.';
 
 const HANDSHAKE_ADVICE: Readonly<Record<Whom['tokenIn'], string>> = {
 	frame: TOKEN_LATER_ADVICE,
@@ -54,7 +53,7 @@ const HANDSHAKE_ADVICE: Readonly<Record<Whom['tokenIn'], string>> = {
 	nothing: NO_TOKEN_ADVICE,
 };
 
-/** Like `explainEnd`, but asks by HTTP why a handshake failed: the native WebSocket does not say. */
+/** Like `explainEnd`, but finds out by HTTP why a handshake failed: the native WebSocket does not say. */
 export async function whyEnded(
 	end: BridgeEnd,
 	{ whom, probe }: Pick<Bridge, 'whom' | 'probe'>,
@@ -62,10 +61,7 @@ export async function whyEnded(
 	return explainEnd(end, whom, end.cause === 'handshake' ? await probe() : undefined);
 }
 
-/**
- * Turns the end of a connection into a failure. Kind `credential` means the account was refused, so trying again is
- * pointless.
- */
+/** @returns a failure, of kind `credential` if the account was refused, so that trying again is pointless */
 export function explainEnd(end: BridgeEnd, whom: Whom, probe: Probe = { kind: 'nothing' }): Failure {
 	const { host, protocol = '' } = whom;
 	const ended = (kind: FailureKind, message: string, advice: string): Failure => ({
@@ -93,7 +89,7 @@ export function explainEnd(end: BridgeEnd, whom: Whom, probe: Probe = { kind: 'n
 				`${host} did not answer the WebSocket handshake within ${HANDSHAKE_DEADLINE_MS / 1000} seconds`,
 				'Check the WebSocket Base URL and Bridge Path in the credential, and that no proxy or firewall blocks WebSockets: n8n connects directly.',
 			);
-		// "ours" too: a refusal may arrive while we are already closing.
+		// Ours, too: a refusal may arrive while we are already closing.
 		case 'closed':
 		case 'ours':
 			return explainClose(end, whom);

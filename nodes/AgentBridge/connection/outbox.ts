@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/run/clock';
 
 /** How long a frame waits for the connection: twice the longest pause between two tries. */
 export const KEPT_MS = 120_000;
-/** Limit for the text of all waiting frames together. */
+/** For the text of all waiting frames together. */
 const MAX_QUEUED_CHARS = 50_000_000;
 const NOT_ACTIVE = 'the workflow is no longer active';
 
@@ -21,7 +21,7 @@ export class Outbox {
 
 	/**
 	 * @param transmit returns false if the connection is not open
-	 * @param isHeldOff whether we keep the connection closed ourselves; frames then wait without being given up
+	 * @param isHeldOff whether we keep the connection closed ourselves; no frame is then given up
 	 * @param onLost called with frames that will not be sent; `why` is a clause
 	 */
 	constructor(
@@ -49,7 +49,7 @@ export class Outbox {
 		void this.watchTime(this.watch.signal);
 	}
 
-	/** The connection is open again: sends the waiting frames in order. */
+	/** Sends the waiting frames in order, once the connection is open again. */
 	flush(): void {
 		for (let [first] = this.queued; first && this.transmit(first.text); [first] = this.queued) {
 			this.queued.shift();

@@ -9,7 +9,6 @@ import { redactJson, type Redact } from '../../shared/text/redact';
 import { textOf } from '../../shared/text/textOf';
 import { MAX_FRAME_CHARS, readName, withValueAt, type Frame } from '../frames/frames';
 
-/** How the trigger turns the workflow's output into a frame. */
 export interface ReplySettings {
 	readonly template: Json;
 	/** Where an incoming frame has the value that its reply repeats; empty if replies are not correlated. */
@@ -21,7 +20,7 @@ export interface ReplySettings {
 /** The value that tells the platform which frame a reply answers. */
 export interface Correlation {
 	readonly value: string | number | boolean;
-	/** Whether `value` holds the digits of a number beyond 2^53, which is sent as a number again. */
+	/** Whether `value` is the text of a number beyond 2^53, which is sent as a number again. */
 	readonly isLongNumber: boolean;
 }
 
@@ -29,7 +28,7 @@ export const REPLY_TEMPLATE = '{"type": "message", "text": "$json.text"}';
 
 const TEMPLATES = new JsonTemplates({ hasPaths: true });
 const KNOWN_PLACEHOLDERS: ReadonlySet<string> = new Set(['json', 'frame']);
-/** Limit for operator's texts and numbers quoted in messages. */
+/** For what the operator entered, where a message quotes it. */
 const SHOWN_CHARS = 60;
 
 /** @param given the fields of the option "Reply" */
@@ -50,7 +49,7 @@ export function readReplySettings(
 			'Fill in "ID to Repeat" in the option "Reply", or "ID Path". If your platform does not correlate frames, empty "ID in Reply".',
 		);
 	}
-	// A placeholder may well stand for an object that contains the path.
+	// A placeholder may stand for an object that contains the path.
 	const example = TEMPLATES.fill(template.value, () => ({}));
 	if (isJsonObject(example) && withValueAt(example, replyPath, '').ok) {
 		return ok({ template: template.value, correlationPath, replyPath });
@@ -86,10 +85,7 @@ function isPlaceholder(template: Json | undefined): boolean {
 	return typeof template === 'string' && TEMPLATES.placeholdersIn(template).length > 0;
 }
 
-/**
- * The value that a reply to a frame repeats.
- * @param text the frame as it came: in `frame`, a number beyond 2^53 is a text already
- */
+/** @param text the frame as it came: in `frame`, a number beyond 2^53 is already text */
 export function readCorrelation(text: string, frame: Frame, path: string): Correlation | undefined {
 	if (readName(frame, path) === undefined) return undefined;
 	const value = readPath(frame, path);
@@ -100,7 +96,6 @@ export function readCorrelation(text: string, frame: Frame, path: string): Corre
 	return { value, isLongNumber };
 }
 
-/** The inputs of a reply. */
 export interface ReplyContent {
 	/** The last node's item. */
 	readonly item: unknown;
@@ -109,7 +104,7 @@ export interface ReplyContent {
 	readonly correlation: Correlation | undefined;
 }
 
-/** Builds the text of a reply. A failure is a clause that says why there is none. */
+/** @returns the text of the reply, or a clause that says why there is none */
 export function composeReply(
 	{ template, replyPath }: ReplySettings,
 	{ item, frame, correlation }: ReplyContent,
@@ -143,7 +138,7 @@ function writeReply(
 	if (replyPath === '') return checkText(jsonText(filled));
 	if (!correlation) return fail('the received frame has nothing at the ID to Repeat');
 	const { value, isLongNumber } = correlation;
-	// JSON.stringify cannot write such a number, so a unique text holds its place.
+	// JSON.stringify cannot write such a number, so a unique placeholder is replaced afterwards.
 	const holder = isLongNumber ? randomUUID() : value;
 	const correlated = withValueAt(filled, replyPath, holder);
 	if (!correlated.ok) return fail('it has no place at the ID in Reply');

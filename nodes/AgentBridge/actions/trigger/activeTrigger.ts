@@ -20,7 +20,7 @@ export class ActiveTrigger implements ListenerEvents {
 	private readonly executions: ExecutionStarter;
 	private readonly outbox: Outbox;
 	private readonly listener: Listener;
-	/** Whether we keep the connection closed until there is room for more frames. */
+	/** Whether the connection stays closed until there is room for more frames. */
 	private isFull = false;
 	private isActive = false;
 	private refused: Failure | undefined;
@@ -52,7 +52,7 @@ export class ActiveTrigger implements ListenerEvents {
 		this.listener = new Listener(setup, this, Math.random);
 	}
 
-	/** A token that is refused at once fails the activation, so whoever activates the workflow sees it. */
+	/** A token that is refused at once makes the activation fail, so whoever activates the workflow sees it. */
 	async start(): Promise<void> {
 		await this.listener.start();
 		if (this.refused) throw toNodeError(this.context.getNode(), this.refused);
@@ -101,7 +101,7 @@ export class ActiveTrigger implements ListenerEvents {
 
 	onDown({ message }: Failure, pauseMs: number): void {
 		this.isFull = false;
-		// During an outage, each try would log the same line.
+		// During an outage, each try would log the same warning.
 		const level = message === this.lastReason ? 'debug' : 'warn';
 		this.log(level, `${message}. Next try in ${(pauseMs / 1000).toFixed(1)} s`);
 		this.lastReason = message;
@@ -140,7 +140,7 @@ function queueFull(waiting: number, maxQueued: number): Failure {
 			: 'Raise "Max Frames per Execution", make the workflow faster, or raise "Max Waiting Frames".';
 	return {
 		kind: 'stalled',
-		message: `${waiting} frames wait for the workflow, so the connection was closed until they are processed`,
+		message: `${waiting} frames wait for the workflow, so the connection stays closed until they are processed`,
 		advice: `Frames arrive faster than the workflow can process them. ${remedy} Frames that the platform sends in the meantime may be lost.`,
 		details: { waiting },
 	};

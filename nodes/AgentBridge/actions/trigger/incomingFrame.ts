@@ -16,7 +16,6 @@ import { LISTEN_OPTIONS, MAX_BATCH } from './fields.listen';
 
 export type Log = (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
 
-/** A frame on its way to n8n. */
 export interface IncomingFrame {
 	readonly frame: Frame;
 	readonly event: string | undefined;
@@ -26,7 +25,6 @@ export interface IncomingFrame {
 	readonly correlation?: Correlation;
 }
 
-/** The trigger's fields about frames. */
 export interface ListenSettings {
 	readonly filter: EventFilter;
 	readonly idPath: string;
@@ -67,7 +65,7 @@ function readReply(given: unknown, idPath: string): Result<ReplySettings | undef
 	if (isJsonObject(asked)) return readReplySettings(asked, idPath);
 	return failInput(
 		'"Reply" has no frame, so nothing would be sent',
-		'Add its frame in the options, or remove the option.',
+		'Add the frame in the options, or remove the option.',
 	);
 }
 
@@ -107,7 +105,6 @@ export function nameOf({ id, correlation }: Pick<IncomingFrame, 'id' | 'correlat
 	return id ?? String(correlation?.value ?? '');
 }
 
-/** Limit for the list of names in one log line. */
 const NAMES_SHOWN_CHARS = 1_000;
 
 /** A suffix for a log message that names the frames, so that they can be found on the platform. */

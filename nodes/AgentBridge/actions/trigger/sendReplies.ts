@@ -12,10 +12,7 @@ import { listNames, nameOf, type IncomingFrame, type Log } from './incomingFrame
 export class ReplySender {
 	private hasWarnedOfQueue = false;
 
-	/**
-	 * @param nodeName the trigger's
-	 * @param settings absent: the trigger does not reply by itself
-	 */
+	/** @param settings undefined if the trigger does not reply by itself */
 	constructor(
 		private readonly nodeName: string,
 		private readonly settings: ReplySettings | undefined,
@@ -35,7 +32,7 @@ export class ReplySender {
 			if (why !== undefined) this.refuse(batch, why);
 			else this.reply(batch, run, this.settings);
 		} catch (error) {
-			// The execution has run, so an error here must not be reported as one that did not start.
+			// The execution has run: an error here must not look as if it had not started.
 			this.refuse(batch, `it could not be built: ${wordsOfError(error)}`);
 		}
 	}
@@ -95,7 +92,7 @@ const NOT_PAIRED =
 /** Why an execution has no reply, as a clause. */
 function whyNoReply({ status, waitTill, data }: IRun): string | undefined {
 	if (waitTill || status === 'waiting') {
-		return 'the execution waits, and n8n does not tell the trigger how it continues';
+		return 'the execution is waiting, and n8n does not tell the trigger how it continues';
 	}
 	if (data.resultData.error || status !== 'success') return 'the execution failed';
 	return undefined;

@@ -43,8 +43,8 @@ test('what n8n hands over in queue mode is no output: said once as a warning, wi
 });
 
 test.each<[Partial<IRun>, object, string]>([
-	[{ status: 'waiting' }, WHOLE, 'the execution waits'],
-	[{ waitTill: new Date() }, WHOLE, 'the execution waits'],
+	[{ status: 'waiting' }, WHOLE, 'the execution is waiting'],
+	[{ waitTill: new Date() }, WHOLE, 'the execution is waiting'],
 	[{ status: 'error' }, WHOLE, 'the execution failed'],
 	[{}, { ...WHOLE, error: { message: 'no' } }, 'the execution failed'],
 	[{ status: 'canceled' }, WHOLE, 'the execution failed'],
