@@ -1,15 +1,14 @@
 import type { IDataObject, INode, INodeParameters, IWorkflowBase } from 'n8n-workflow';
 
 /*
- * Only n8n's own nodes can reach Data Tables, so we run its Data Table node in a workflow made for the purpose.
- *
- * The JSON of that workflow contains no values: n8n evaluates every parameter that starts with "=", and values come
- * from outside. They are passed as input items, which are never evaluated.
+ * Only n8n's own nodes can reach Data Tables, so its Data Table node runs in a workflow made for the purpose. The JSON of
+ * that workflow contains no values: n8n evaluates every parameter that starts with "=", and values come from outside.
+ * They are passed as input items, which are never evaluated.
  */
 
 export type CellValue = string | number | boolean | null;
 
-/** A row as n8n keeps it; rows that were read also have n8n's own columns `id`, `createdAt` and `updatedAt`. */
+/** Rows that were read also have n8n's own columns `id`, `createdAt` and `updatedAt`. */
 export type TableRow = Readonly<Record<string, CellValue>>;
 
 export interface TableColumn {
@@ -28,7 +27,7 @@ export interface Work extends INodeParameters {
 	operation: string;
 }
 
-/** What is done to rows of a table that was found, and the input items for it. */
+/** An operation on the rows of a table, and the input items for it. */
 export interface RowWork {
 	readonly parameters: Work;
 	readonly items: readonly IDataObject[];
@@ -110,7 +109,7 @@ export function selection(
 	};
 }
 
-/** What a row has to meet, in columns of the table or in n8n's own. */
+/** A condition on a column of the table, or on one of n8n's own. */
 export interface RowCondition {
 	readonly column: string;
 	readonly condition: 'eq' | 'lt' | 'lte';

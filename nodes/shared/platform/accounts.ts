@@ -6,7 +6,7 @@ import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { isJsonObject, member } from '../text/json';
 
 /**
- * The accounts of one node run. A credential's fields may hold expressions, so each item may have an account of its
+ * The accounts of one node run. A credential's fields may contain expressions, so each item may have an account of its
  * own; items with the same field values share one.
  */
 export interface Accounts<T> {
@@ -14,13 +14,12 @@ export interface Accounts<T> {
 	readonly all: readonly T[];
 	/** The account of an item, or why it has none. */
 	readonly of: (itemIndex: number) => Result<T>;
-	/** The fields of the credential whose values may differ from item to item. */
+	/** The fields of the credential whose values may differ between items. */
 	readonly varying: ReadonlySet<string>;
 }
 
 type Fields = ICredentialDataDecryptedObject;
 
-/** A checked account and the decrypted fields it was read from. */
 export interface ReadAccount<T> {
 	readonly account: T;
 	readonly fields: Fields;
@@ -31,15 +30,12 @@ type CredentialContext = Pick<
 	'getCredentials' | 'getExecuteData' | 'getInputData' | 'getMode' | 'getNode'
 >;
 
-/** n8n's database answers one by one anyway; this only keeps its queue short. */
+/** Keeps the queue of n8n's database short, which answers one read after the other anyway. */
 const READS_AT_ONCE = 16;
 
 /**
- * Reads and checks the credential as every item of the run sees it.
- *
- * Each read costs n8n 0.8 ms (a database read, a decryption and expressions): 8 s for 10,000 items. So the credential
- * is read once if its fields cannot differ between items, else (or if that is unknown) for each item.
- *
+ * Reads and checks the credential, with its expressions as each item sees them. A read takes n8n 0.8 ms (a database read,
+ * a decryption and expressions), so it is read only once if its fields are known not to differ between items.
  * @returns a failure if no item can have an account
  */
 export async function readAccounts<T>(
@@ -78,7 +74,7 @@ export async function readAccounts<T>(
 	});
 }
 
-/** Keeps equal fields once: with saved workflows they can be a megabyte, and each read makes them anew. */
+/** Keeps equal fields once: with saved workflows they can be a megabyte, and each read returns a new copy. */
 function sharingEqual(
 	read: (itemIndex: number) => Promise<Result<Fields>>,
 ): (itemIndex: number) => Promise<Result<Fields>> {
@@ -93,7 +89,7 @@ function sharingEqual(
 	};
 }
 
-/** The same items with the result of `make` for their accounts; it is called once per account. */
+/** @param make called once per account */
 export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U): Accounts<U> {
 	const made = new Map(accounts.all.map((account) => [account, make(account)]));
 	return {
@@ -109,7 +105,6 @@ export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U
 	};
 }
 
-/** The items of each account, in their order. */
 export function itemsByAccount<T>(
 	accounts: Accounts<T>,
 	itemIndexes: Iterable<number>,
@@ -144,8 +139,8 @@ function ofOneItem({ kind, message, details }: Failure, itemIndex: number): Fail
 }
 
 /**
- * The fields with expressions that may differ between items. n8n offers no method that shows expressions, so the
- * stored credential is read through internals of the context.
+ * The fields with expressions that may differ between items. n8n has no method that shows expressions, so the stored
+ * credential is read through internals of the context.
  * @returns `undefined` if it cannot be read
  */
 async function varyingFields(
@@ -176,7 +171,7 @@ function mayVary(value: unknown): boolean {
 	return value.replace(OF_THE_INSTANCE, '').includes('$');
 }
 
-/** The fields whose values differ, for an n8n that does not show their expressions. */
+/** The fields whose values differ, if their expressions cannot be read. */
 function differingFields(reads: ReadonlyArray<Result<Fields>>): ReadonlySet<string> {
 	const values = [...new Set(reads)].flatMap((read) => (read.ok ? [read.value] : []));
 	const names = new Set(values.flatMap((fields) => Object.keys(fields)));
