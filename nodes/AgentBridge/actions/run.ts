@@ -13,7 +13,7 @@ import type { Frame } from '../frames/frames';
 import { readBridgeAccount, type BridgeAccount } from '../account';
 import { RequestSession } from '../connection/requestSession';
 import { CREDENTIAL, parseFrame, openBridgeOf, type BridgeSetup } from './openBridge';
-import { openFrameMemory, type FrameMemory } from './frameMemory';
+import { openFrameMemory } from './frameMemory';
 
 type ItemOutcome = Result<IDataObject>;
 
@@ -52,26 +52,17 @@ export async function inSession(
 	return await inRunFrame(
 		context,
 		async (frame) => await openBridgeRun(context, frame),
-		async (run) => {
-			const memory = openFrameMemory(context);
-			const outcomeOf = await workOnAll(context, run, memory, work, whyLost);
-			const outcomes = context.getInputData().map((_, itemIndex): ItemOutcome => {
-				const setup = run.clients.of(itemIndex);
-				return setup.ok ? (outcomeOf.get(itemIndex) ?? fail(NOT_SENT)) : setup;
-			});
-			memory.keep(outcomes);
-			return [deliverResults(context, outcomes)];
-		},
+		async (run) => await workOnAll(context, run, work, whyLost),
 	);
 }
 
 async function workOnAll(
 	context: IExecuteFunctions,
-	{ setups, signal }: BridgeRun,
-	memory: FrameMemory,
+	{ setups, clients, signal }: BridgeRun,
 	work: WorkOnItem,
 	whyLost: WhyLost,
-): Promise<ReadonlyMap<number, ItemOutcome>> {
+): Promise<INodeExecutionData[][]> {
+	const memory = openFrameMemory(context);
 	const outcomeOf = new Map<number, ItemOutcome>();
 	let hasFailed = false;
 	const converse = async (setup: BridgeSetup, itemIndexes: readonly number[]): Promise<void> => {
@@ -100,7 +91,12 @@ async function workOnAll(
 	// Waits for all conversations, even after a failure, because each one closes its own connection.
 	await Promise.allSettled(conversations);
 	await Promise.all(conversations);
-	return outcomeOf;
+	const outcomes = context.getInputData().map((_, itemIndex): ItemOutcome => {
+		const setup = clients.of(itemIndex);
+		return setup.ok ? (outcomeOf.get(itemIndex) ?? fail(NOT_SENT)) : setup;
+	});
+	memory.keep(outcomes);
+	return [deliverResults(context, outcomes)];
 }
 
 /** Reads all accounts and connection settings before anything is opened. */

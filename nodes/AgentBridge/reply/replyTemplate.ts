@@ -96,18 +96,15 @@ export function readCorrelation(text: string, frame: Frame, path: string): Corre
 	return { value, isLongNumber };
 }
 
-export interface ReplyContent {
-	/** The last node's item. */
-	readonly item: unknown;
-	/** The frame that it replies to. */
-	readonly frame: Frame;
-	readonly correlation: Correlation | undefined;
-}
-
-/** @returns the text of the reply, or a clause that says why there is none */
+/**
+ * @param item of the last node
+ * @param received the frame that it replies to
+ * @returns the text of the reply, or a clause that says why there is none
+ */
 export function composeReply(
 	{ template, replyPath }: ReplySettings,
-	{ item, frame, correlation }: ReplyContent,
+	item: unknown,
+	{ frame, correlation }: { readonly frame: Frame; readonly correlation?: Correlation | undefined },
 	{ known }: Redact,
 ): Result<string, string> {
 	const json = parseRounded(jsonText(item) ?? '');

@@ -67,8 +67,7 @@ export class ReplySender {
 				unpaired++;
 				continue;
 			}
-			const { frame, correlation } = received;
-			const text = composeReply(settings, { item: json, frame, correlation }, this.redact);
+			const text = composeReply(settings, json, received, this.redact);
 			if (text.ok) this.outbox.send(text.value, nameOf(received));
 			else failed.set(text.failure, (failed.get(text.failure) ?? new Set()).add(received));
 		}
