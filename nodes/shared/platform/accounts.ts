@@ -43,50 +43,35 @@ export async function readAccounts<T>(
 	type: CredentialType,
 	check: (fields: Fields) => Result<T>,
 ): Promise<Result<Accounts<ReadAccount<T>>>> {
-	const readOnce = sharingEqual(async (itemIndex) => await readCredential(context, type, itemIndex));
-	const first = await readOnce(0);
+	// Equal fields are kept once: with saved workflows they can be a megabyte, and each read returns a new copy.
+	const known = new Map<string, { readonly fields: Fields; readonly account: Result<ReadAccount<T>> }>();
+	const readItem = async (itemIndex: number): Promise<Result<ReadAccount<T>>> => {
+		const fields = await readCredential(context, type, itemIndex);
+		if (!fields.ok) return fields;
+		const name = JSON.stringify(fields.value);
+		const read = known.get(name) ?? { fields: fields.value, account: checked(fields.value, check) };
+		known.set(name, read);
+		return read.account;
+	};
+	const first = await readItem(0);
 	const expressions = await varyingFields(context, type);
-	if (!first.ok && !expressions?.size) return first;
+	if (!first.ok && known.size === 0 && !expressions?.size) return first;
 	const limit = pLimit(READS_AT_ONCE);
 	const others = expressions?.size === 0 ? [] : context.getInputData().slice(1);
-	const readNext = others.map(async (_, index) => await limit(async () => await readOnce(index + 1)));
-	const reads = [first, ...(await Promise.all(readNext))];
-	const known = new Map<Result<Fields>, Result<ReadAccount<T>>>();
-	const accounts = reads.map((fields): Result<ReadAccount<T>> => {
-		if (!fields.ok) return fields;
-		const account = known.get(fields) ?? checked(fields.value, check);
-		known.set(fields, account);
-		return account;
-	});
-	const varying = expressions ?? differingFields(reads);
-	const [shared] = accounts;
-	if (shared && varying.size === 0 && reads.every((fields) => fields.ok)) {
-		if (!shared.ok) return shared;
-		return ok({ all: [shared.value], of: () => shared, varying });
+	const readNext = others.map(async (_, index) => await limit(async () => await readItem(index + 1)));
+	const accounts = [first, ...(await Promise.all(readNext))];
+	const varying = expressions ?? differingFields([...known.values()].map(({ fields }) => fields));
+	if (varying.size === 0 && accounts.every((account) => account === first)) {
+		return first.ok ? ok({ all: [first.value], of: () => first, varying }) : first;
 	}
 	const ofItem = accounts.map((account, itemIndex) =>
 		account.ok ? account : fail(ofOneItem(account.failure, itemIndex)),
 	);
 	return ok({
-		all: [...known.values()].flatMap((account) => (account.ok ? [account.value] : [])),
+		all: [...new Set(accounts)].flatMap((account) => (account.ok ? [account.value] : [])),
 		of: (index) => ofItem[index] ?? fail(NO_SUCH_ITEM),
 		varying,
 	});
-}
-
-/** Keeps equal fields once: with saved workflows they can be a megabyte, and each read returns a new copy. */
-function sharingEqual(
-	read: (itemIndex: number) => Promise<Result<Fields>>,
-): (itemIndex: number) => Promise<Result<Fields>> {
-	const known = new Map<string, Result<Fields>>();
-	return async (itemIndex) => {
-		const fields = await read(itemIndex);
-		if (!fields.ok) return fields;
-		const name = JSON.stringify(fields.value);
-		const same = known.get(name) ?? fields;
-		known.set(name, same);
-		return same;
-	};
 }
 
 /** @param make called once per account */
@@ -172,8 +157,7 @@ function mayVary(value: unknown): boolean {
 }
 
 /** The fields whose values differ, if their expressions cannot be read. */
-function differingFields(reads: ReadonlyArray<Result<Fields>>): ReadonlySet<string> {
-	const values = [...new Set(reads)].flatMap((read) => (read.ok ? [read.value] : []));
+function differingFields(values: readonly Fields[]): ReadonlySet<string> {
 	const names = new Set(values.flatMap((fields) => Object.keys(fields)));
 	const differs = (name: string): boolean =>
 		new Set(values.map((fields) => JSON.stringify(fields[name]))).size > 1;
