@@ -7,8 +7,9 @@ import type {
 import { systemClock } from '../../shared/run/clock';
 import { redactor } from '../../shared/text/redact';
 import { getByTestHelper, testFailed } from '../../shared/http/testRequest';
+import type { SocketEnd } from '../../shared/http/webSocket';
 import { readBridgeAccount, type BridgeAccount } from '../account';
-import { openConnection, subprotocols, type BridgeEnd } from '../connection/connection';
+import { openConnection, subprotocols } from '../connection/connection';
 import { whyEnded } from '../connection/failures';
 import { probeHandshake } from '../connection/probe';
 
@@ -55,9 +56,9 @@ export async function testBridgeConnection(
 }
 
 /** @returns why the connection ended; `undefined` if the bridge accepted it and we closed it */
-async function tryConnection({ url, protocol, bearer }: BridgeAccount): Promise<BridgeEnd | undefined> {
+async function tryConnection({ url, protocol, bearer }: BridgeAccount): Promise<SocketEnd | undefined> {
 	const ended = new AbortController();
-	const { promise, resolve } = Promise.withResolvers<BridgeEnd | undefined>();
+	const { promise, resolve } = Promise.withResolvers<SocketEnd | undefined>();
 	const closeLater = async (): Promise<void> => {
 		await systemClock.sleep(SECOND_THOUGHTS_MS, ended.signal);
 		await connection.close();

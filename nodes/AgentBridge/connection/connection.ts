@@ -1,12 +1,6 @@
 import type { Clock } from '../../shared/run/clock';
 import { openSocket, type Connect, type Socket, type SocketEvents } from '../../shared/http/webSocket';
 
-export {
-	HANDSHAKE_DEADLINE_MS,
-	type Socket as BridgeConnection,
-	type SocketEnd as BridgeEnd,
-} from '../../shared/http/webSocket';
-
 export interface BridgeSettings {
 	readonly url: string;
 	/** The version of the bridge's protocol (§9), which the server must choose; undefined to offer none. */

@@ -3,12 +3,8 @@ import type { Clock } from '../../shared/run/clock';
 import { excerpt } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
 import { explainUnreached } from '../../shared/http/unreached';
-import {
-	HANDSHAKE_DEADLINE_MS,
-	type BridgeEnd,
-	type BridgeEvents,
-	type BridgeConnection,
-} from './connection';
+import { HANDSHAKE_DEADLINE_MS, type Socket, type SocketEnd } from '../../shared/http/webSocket';
+import type { BridgeEvents } from './connection';
 import type { Probe } from './probe';
 
 /** The bridge that messages are about. */
@@ -23,7 +19,7 @@ export interface Whom {
 export interface Bridge {
 	readonly clock: Clock;
 	readonly whom: Whom;
-	readonly open: (events: BridgeEvents) => BridgeConnection;
+	readonly open: (events: BridgeEvents) => Socket;
 	/**
 	 * Why n8n's SSRF guard forbids a connection now; undefined if it allows it. Asked before each connection, because the
 	 * host may resolve differently.
@@ -55,14 +51,14 @@ const HANDSHAKE_ADVICE: Readonly<Record<Whom['tokenIn'], string>> = {
 
 /** Like `explainEnd`, but finds out by HTTP why a handshake failed: the native WebSocket does not say. */
 export async function whyEnded(
-	end: BridgeEnd,
+	end: SocketEnd,
 	{ whom, probe }: Pick<Bridge, 'whom' | 'probe'>,
 ): Promise<Failure> {
 	return explainEnd(end, whom, end.cause === 'handshake' ? await probe() : undefined);
 }
 
 /** @returns a failure, of kind `credential` if the account was refused, so that trying again is pointless */
-export function explainEnd(end: BridgeEnd, whom: Whom, probe: Probe = { kind: 'nothing' }): Failure {
+export function explainEnd(end: SocketEnd, whom: Whom, probe: Probe = { kind: 'nothing' }): Failure {
 	const { host, protocol = '' } = whom;
 	const ended = (kind: FailureKind, message: string, advice: string): Failure => ({
 		kind,
@@ -98,7 +94,7 @@ export function explainEnd(end: BridgeEnd, whom: Whom, probe: Probe = { kind: 'n
 	}
 }
 
-function explainClose({ code, reason }: BridgeEnd, { host, redact, tokenIn }: Whom): Failure {
+function explainClose({ code, reason }: SocketEnd, { host, redact, tokenIn }: Whom): Failure {
 	const said = reason && excerpt(redact(reason), 120);
 	const why = said && `: ${said}`;
 	const details = { closeCode: code, ...(said && { reason: said }) };

@@ -1,6 +1,6 @@
 import type { Failure } from '../../shared/errors/failure';
 import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
-import type { BridgeEnd, BridgeConnection } from './connection';
+import type { Socket, SocketEnd } from '../../shared/http/webSocket';
 import { whyEnded, type Bridge } from './failures';
 
 /** Retries never stop while the trigger lives. */
@@ -32,9 +32,9 @@ export class Listener {
 	private readonly stopping = new AbortController();
 	private readonly firstTry = Promise.withResolvers<undefined>();
 	private readonly pauses: Pauses;
-	private connection: BridgeConnection | undefined;
+	private connection: Socket | undefined;
 	/** The newest authenticated connection. Once it has ended, its `send` returns false. */
-	private open: BridgeConnection | undefined;
+	private open: Socket | undefined;
 
 	constructor(
 		private readonly bridge: Bridge,
@@ -94,8 +94,8 @@ export class Listener {
 		return typeof end === 'string' ? end : await whyEnded(end, this.bridge);
 	}
 
-	private async live(): Promise<BridgeEnd | 'full' | 'stopped'> {
-		const { promise, resolve } = Promise.withResolvers<BridgeEnd | 'full' | 'stopped'>();
+	private async live(): Promise<SocketEnd | 'full' | 'stopped'> {
+		const { promise, resolve } = Promise.withResolvers<SocketEnd | 'full' | 'stopped'>();
 		const stop = (): void => resolve('stopped');
 		this.stopping.signal.addEventListener('abort', stop, { once: true });
 		const current = this.bridge.open({

@@ -1,5 +1,5 @@
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
-import type { BridgeEnd, BridgeConnection } from './connection';
+import type { Socket, SocketEnd } from '../../shared/http/webSocket';
 import { explainEnd, whyEnded, type Bridge, type Whom } from './failures';
 import { belongs, isReply, isUncorrelated, readIncoming, type Frame, type ReplyRule } from '../frames/frames';
 
@@ -47,7 +47,7 @@ interface Collector {
 export class RequestSession {
 	/** Why connections ended that we did not close, by their number: frames sent over them may be lost. */
 	readonly lost = new Map<number, Failure>();
-	private connection: BridgeConnection | undefined;
+	private connection: Socket | undefined;
 	private connections = 0;
 	private collectedChars = 0;
 	private fatal: Failure | undefined;
@@ -138,23 +138,23 @@ export class RequestSession {
 				return ok(number);
 			}
 			// The other side is closing and the frame was not sent, so a new connection may send it.
-			const end: BridgeEnd = { ...(await open.value.close()), cause: 'closed' };
+			const end: SocketEnd = { ...(await open.value.close()), cause: 'closed' };
 			if (this.connection === open.value) this.onEnd(number, end);
 			if (this.connections >= MAX_CONNECTIONS) this.fatal ??= explainEnd(end, this.bridge.whom);
 		}
 	}
 
-	private async connect(): Promise<Result<BridgeConnection>> {
+	private async connect(): Promise<Result<Socket>> {
 		// The guard was asked before the first connection.
 		const refused = this.connections > 0 ? await this.bridge.refusal() : undefined;
 		if (refused) return fail((this.fatal = refused));
 		return this.signal.aborted ? fail(CANCELLED) : await this.openNew();
 	}
 
-	private async openNew(): Promise<Result<BridgeConnection>> {
+	private async openNew(): Promise<Result<Socket>> {
 		const number = ++this.connections;
 		let isOpen = false;
-		const { promise, resolve } = Promise.withResolvers<BridgeEnd | BridgeConnection>();
+		const { promise, resolve } = Promise.withResolvers<SocketEnd | Socket>();
 		const opening = this.bridge.open({
 			onOpen: () => {
 				isOpen = true;
@@ -176,7 +176,7 @@ export class RequestSession {
 		return fail(this.fatal);
 	}
 
-	private onEnd(number: number, end: BridgeEnd): void {
+	private onEnd(number: number, end: SocketEnd): void {
 		const failure = explainEnd(end, this.bridge.whom);
 		this.connection = undefined;
 		this.lost.set(number, failure);

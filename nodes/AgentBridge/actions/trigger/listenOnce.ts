@@ -2,8 +2,8 @@ import type { ITriggerFunctions, ITriggerResponse } from 'n8n-workflow';
 
 import { toNodeError } from '../../../shared/errors/nodeError';
 import { badInput, fail, type Failure, type Result } from '../../../shared/errors/failure';
+import type { Socket } from '../../../shared/http/webSocket';
 import { excerpt } from '../../../shared/text/json';
-import type { BridgeConnection } from '../../connection/connection';
 import { whyEnded } from '../../connection/failures';
 import type { BridgeSetup } from '../openBridge';
 import { receive, toItem, type ListenSettings, type IncomingFrame } from './incomingFrame';
@@ -19,7 +19,7 @@ export function listenOnce(
 	settings: ListenSettings,
 ): ITriggerResponse {
 	const over = new AbortController();
-	let connection: BridgeConnection | undefined;
+	let connection: Socket | undefined;
 	const stop = async (): Promise<void> => {
 		over.abort();
 		await connection?.close();
@@ -49,7 +49,7 @@ function openForOne(
 	settings: ListenSettings,
 	over: AbortSignal,
 	settle: (outcome: Result<IncomingFrame>) => void,
-): BridgeConnection {
+): Socket {
 	const others = new Set<string>();
 	const noteOther = (what: string): void => {
 		if (others.size < EVENTS_SHOWN) others.add(what);
