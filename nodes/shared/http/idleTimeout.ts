@@ -9,18 +9,8 @@ export interface PatienceLimits {
 	readonly endByMs: number;
 }
 
-export interface WatchedBody {
-	/** Something meaningful arrived: the idle time starts again. */
-	received(): void;
-	/** Sets new limits; the idle time starts again. */
-	expect(limits: PatienceLimits): void;
-	release(): void;
-}
-
 /** Ends bodies that go silent or never end, so that their reader gets an error instead of waiting forever. */
-export interface IdleTimeouts {
-	watch(body: ByteStream, limits: PatienceLimits): WatchedBody;
-}
+export type IdleTimeouts = ReturnType<typeof createIdleTimeouts>;
 
 /**
  * One loop watches all bodies of a run: a timer for each piece of each stream would cost more than reading it.
@@ -28,7 +18,7 @@ export interface IdleTimeouts {
  * @param checkMs how often to check, and how late a body may be ended
  * @param signal ends all bodies that are still being read; must be aborted when the run is over
  */
-export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortSignal): IdleTimeouts {
+export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortSignal) {
 	const entries = new Map<ByteStream, { limits: PatienceLimits; receivedAtMs: number }>();
 	const check = (): void => {
 		const nowMs = clock.now();
@@ -48,19 +38,21 @@ export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortS
 	};
 	void watchAll();
 	return {
-		watch: (body, first) => {
+		watch: (body: ByteStream, first: PatienceLimits) => {
 			const entry = { limits: first, receivedAtMs: clock.now() };
 			entries.set(body, entry);
+			/** Something meaningful arrived: the idle time starts again. */
 			const received = (): void => {
 				entry.receivedAtMs = clock.now();
 			};
 			return {
 				received,
-				expect: (limits) => {
+				/** Sets new limits; the idle time starts again. */
+				expect: (limits: PatienceLimits): void => {
 					entry.limits = limits;
 					received();
 				},
-				release: () => {
+				release: (): void => {
 					entries.delete(body);
 				},
 			};
