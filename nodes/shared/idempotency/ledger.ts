@@ -222,10 +222,10 @@ export class TableLedger {
 			return this.settings.onUnknown === 'error' ? known({ kind: 'unknown', by }) : { kind: 'free' };
 		}
 		const { reference, finished } = state;
-		let told = finished;
+		let isReported = finished;
 		const ended = (outcome: 'succeeded' | 'failed'): void => {
-			if (told) return;
-			told = true;
+			if (isReported) return;
+			isReported = true;
 			if (outcome === 'failed') this.contest.abandoned.add(owner);
 			this.writer.add(this.row('done', wanted, owner, { outcome, reference }));
 		};
