@@ -1,5 +1,5 @@
 import { WS_BASE_URL } from '../../credentials/baseUrl';
-import { badInput, fail, ok, type Result } from '../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../shared/errors/failure';
 import { refuseLostDigits } from '../shared/form/pastedJson';
 import { openCredential, readAddress, readToken } from '../shared/platform/credential';
 import { isJsonObject, jsonText, parseJson, type Json } from '../shared/text/json';
@@ -7,16 +7,15 @@ import { textOf } from '../shared/text/textOf';
 
 /** A decrypted and checked `flowBridgeApi` credential. */
 export interface BridgeAccount {
-	/** The complete address, with the scheme ws or wss. It holds no secret. */
+	/** With the scheme ws or wss; contains no secret. */
 	readonly url: string;
-	/** What log lines and errors may say of the address. */
+	/** The only part of the address that log lines and errors show. */
 	readonly host: string;
 	readonly token: string;
-	/** The version of the bridge protocol that the server has to choose (§9); undefined to offer no sub-protocol. */
+	/** The version of the bridge protocol that the server must choose (§9); undefined to offer no sub-protocol. */
 	readonly protocol: string | undefined;
 	/** The second sub-protocol of §5.4; undefined without the first. */
 	readonly bearer: string | undefined;
-	/** Values that must never be shown. */
 	readonly secrets: readonly string[];
 }
 
@@ -30,17 +29,14 @@ const PROTOCOL_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Placeholder for the token in a frame template. It has no braces, because n8n would read them as an expression. */
 const TOKEN_PLACEHOLDER = '$token';
 
-/** Checks the fields of a `flowBridgeApi` credential. */
 export function readBridgeAccount(credential: Readonly<Record<string, unknown>>): Result<BridgeAccount> {
 	const token = readToken(credential.channelToken, 'flowBridgeApi');
 	if (!token.ok) return token;
 	const name = textOf(credential.subprotocol).trim() || DEFAULT_PROTOCOL;
 	if (!PROTOCOL_NAME.test(name)) {
-		return fail(
-			badInput(
-				'The Sub-Protocol in the credential is not a valid WebSocket sub-protocol name',
-				`${openCredential('flowBridgeApi')} and enter a name without spaces and commas, such as ${DEFAULT_PROTOCOL}, or "-" for none.`,
-			),
+		return failInput(
+			'The Sub-Protocol in the credential is not a valid WebSocket sub-protocol name',
+			`${openCredential('flowBridgeApi')} and enter a name without spaces and commas, such as ${DEFAULT_PROTOCOL}, or "-" for none.`,
 		);
 	}
 	// An address copied from the browser begins with http.
@@ -65,28 +61,24 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 }
 
 /**
- * The frame of in-frame authentication. Its shape is not shown (§5.4), so the operator enters a template. The filled
- * frame holds the token and goes nowhere but into the socket.
+ * The frame for in-frame authentication. Its shape is not specified (§5.4), so the operator enters a template. The result
+ * contains the token: it may only be sent over the socket.
  */
 export function fillAuthFrame(template: unknown, token: string): Result<string> {
 	const frame = typeof template === 'string' ? parseJson(template) : template;
 	if (!isJsonObject(frame)) {
-		return fail(
-			badInput(
-				'The authentication frame is not a JSON object',
-				`Enter the frame that your platform expects, with ${TOKEN_PLACEHOLDER} in place of the token, e.g. {"type": "auth", "token": "${TOKEN_PLACEHOLDER}"}`,
-			),
+		return failInput(
+			'The authentication frame is not a JSON object',
+			`Enter the frame that your platform expects, with ${TOKEN_PLACEHOLDER} in place of the token, e.g. {"type": "auth", "token": "${TOKEN_PLACEHOLDER}"}`,
 		);
 	}
 	const rounded = refuseLostDigits('Authentication Frame', template);
 	if (rounded) return fail(rounded);
 	const filled = jsonText(fill(frame, token));
 	if (filled === undefined || filled === jsonText(frame)) {
-		return fail(
-			badInput(
-				`The authentication frame has no placeholder for the token: it does not contain ${TOKEN_PLACEHOLDER}`,
-				`Write ${TOKEN_PLACEHOLDER} where the token belongs. It is filled in when the connection opens and never shown.`,
-			),
+		return failInput(
+			`The authentication frame has no placeholder for the token: it does not contain ${TOKEN_PLACEHOLDER}`,
+			`Write ${TOKEN_PLACEHOLDER} where the token belongs. It is filled in when the connection opens and never shown.`,
 		);
 	}
 	return ok(filled);

@@ -217,7 +217,7 @@ describe.each([PLATFORM, AGENT])('$type', (kind) => {
 		const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) });
 		const port = await listen(server);
 		const { message } = await ask(kind, `https://127.0.0.1:${port}`, kind?.secret ?? '');
-		expect(message).toContain('its certificate was not accepted (DEPTH_ZERO_SELF_SIGNED_CERT)');
+		expect(message).toContain('its certificate was rejected (DEPTH_ZERO_SELF_SIGNED_CERT)');
 		server.closeAllConnections();
 		server.close();
 		rmSync(folder, { recursive: true });

@@ -7,20 +7,21 @@ import type {
 import { systemClock } from '../../shared/run/clock';
 import { redactor } from '../../shared/text/redact';
 import { getByTestHelper, testFailed } from '../../shared/http/testRequest';
+import type { SocketEnd } from '../../shared/http/webSocket';
 import { readBridgeAccount, type BridgeAccount } from '../account';
-import { openConnection, subprotocols, type BridgeEnd } from '../connection/connection';
+import { openConnection, subprotocols } from '../connection/connection';
 import { whyEnded } from '../connection/failures';
 import { probeHandshake } from '../connection/probe';
 
-/** A server that accepts everyone at first and then closes the connection has done so by this time. */
+/** A server that accepts every connection and then closes the unwanted ones has done so by this time. */
 const SECOND_THOUGHTS_MS = 700;
 const ACCEPTED = 'The bridge accepted the channel account';
 const TOKEN_UNTESTED =
-	'The bridge accepted the connection. The token was not tested: without a sub-protocol only the nodes send it, in a frame.';
+	'The bridge accepted the connection. The token was not tested: without a sub-protocol, only the nodes send it, in a frame.';
 const IN_A_FRAME =
 	'If your platform authenticates only in a frame, this test always fails: test the account with the trigger instead.';
 
-/** The credential test of both nodes: opens a connection with sub-protocol authentication (§5.4), then closes it. */
+/** Opens a connection with sub-protocol authentication (§5.4), then closes it. */
 export async function testBridgeConnection(
 	this: ICredentialTestFunctions,
 	{ data = {} }: ICredentialsDecrypted,
@@ -54,10 +55,10 @@ export async function testBridgeConnection(
 	return testFailed(`${message}. ${advice}${more}`);
 }
 
-/** @returns why the connection ended; `undefined` if we closed it, because the bridge accepted it */
-async function tryConnection({ url, protocol, bearer }: BridgeAccount): Promise<BridgeEnd | undefined> {
+/** @returns why the connection ended; `undefined` if the bridge accepted it and we closed it */
+async function tryConnection({ url, protocol, bearer }: BridgeAccount): Promise<SocketEnd | undefined> {
 	const ended = new AbortController();
-	const { promise, resolve } = Promise.withResolvers<BridgeEnd | undefined>();
+	const { promise, resolve } = Promise.withResolvers<SocketEnd | undefined>();
 	const closeLater = async (): Promise<void> => {
 		await systemClock.sleep(SECOND_THOUGHTS_MS, ended.signal);
 		await connection.close();

@@ -22,7 +22,7 @@ export const AUTH_FIELDS: readonly INodeProperties[] = [
 			},
 		],
 		default: 'subprotocol',
-		description: 'How the channel account authenticates. The node uses one way or the other, never both.',
+		description: 'How the channel account authenticates. The node uses one method or the other, never both.',
 	},
 	{
 		displayName: 'Authentication Frame',
@@ -31,7 +31,7 @@ export const AUTH_FIELDS: readonly INodeProperties[] = [
 		default: '{"type": "auth", "token": "$token"}',
 		displayOptions: { show: { authMode: ['inFrame'] } },
 		description:
-			'The frame that your platform expects first. <code>$token</code> stands for the token of the credential, which is put in as the connection opens. Its shape depends on your platform.',
+			'The frame that your platform expects first. Its shape depends on the platform. <code>$token</code> is replaced by the token of the credential when the connection opens.',
 	},
 ];
 
@@ -44,10 +44,9 @@ export const EVENT_PATH: INodeProperties = {
 	description: 'Where a frame names its event: field names separated by dots',
 };
 
-/** The longest time a timer can hold, in seconds, rounded. */
+/** About the longest time that a timer can hold. */
 export const MAX_SECONDS = 2_000_000;
 
-/** What both nodes can send to keep a connection open. */
 export const HEARTBEAT_OPTIONS = defineRequestOptions({
 	heartbeatFrame: {
 		displayName: 'Heartbeat Frame',

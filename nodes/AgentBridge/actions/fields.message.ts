@@ -9,10 +9,10 @@ export const FRAME_FIELD: INodeProperties = {
 	type: 'json',
 	required: true,
 	default: '{}',
-	// The editor shows no placeholder here, and a default would be sent as it is.
+	// The editor shows no placeholder here, and a default would be sent unchanged.
 	hint: 'Example: {"type": "message", "text": "Hello"}; as an expression: {{ {"type": "message", "text": $json.text} }}',
 	description:
-		'What is sent: a JSON object as your platform expects it. Switch to Expression to put fields of the item into it.',
+		'The JSON object to send, as your platform expects it. Switch to Expression to use fields of the item in it.',
 };
 
 export const REPLY_TIMEOUT = defineOptions({
@@ -54,7 +54,7 @@ export const REPLY_FIELDS: readonly INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. message, interrupt',
 		description:
-			'The events that end the wait, separated by commas. Frames that belong to the request but name another event, such as tool events, are collected. Empty: any event.',
+			'The events that end the wait, separated by commas. Frames that belong to the request but name another event, such as tool events, are collected. Empty means any event.',
 	},
 	REPLY_TIMEOUT.timeoutSeconds,
 ];
@@ -80,7 +80,7 @@ export const REQUEST_OPTIONS = defineRequestOptions({
 		default: '',
 		placeholder: 'e.g. text',
 		description:
-			'Where the reply holds its text. The output then has it in "answer", and in executions that a chat started also in "output".',
+			'Where the reply holds its text, which is then output as "answer", and also as "output" in executions that a chat started',
 		isPartOfRequest: true,
 	},
 	...HEARTBEAT_OPTIONS,

@@ -6,26 +6,21 @@ import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemo
 import { SENT_BUT } from '../connection/requestSession';
 import { REQUEST_OPTIONS } from './fields.message';
 
-/** What became of the frames that earlier tries of this node run sent. A retry sends only the others. */
-export interface FrameMemory {
-	/** @returns `undefined` where the frame was not sent */
-	recall(itemIndex: number): Result<IDataObject> | undefined;
-	/** Records how the items of this try ended, including those that were recalled. */
-	keep(outcomes: ReadonlyArray<Result<IDataObject>>): void;
-}
-
-export function openFrameMemory(context: IExecuteFunctions): FrameMemory {
+/** The outcomes of frames that earlier tries of this node run sent. A retry sends only the others. */
+export function openFrameMemory(context: IExecuteFunctions) {
 	const memory = openRetryMemory(context, 'flowBridgeRuns', 'frames');
 	const fingerprintOf = requestFingerprints(context, REQUEST_OPTIONS, ['timeoutSeconds']);
 	return {
-		recall: (itemIndex) => {
+		/** @returns `undefined` if the frame was not sent */
+		recall: (itemIndex: number): Result<IDataObject> | undefined => {
 			const { json, unclear, details } = memory.recall(itemIndex, fingerprintOf(itemIndex)) ?? {};
 			if (isJsonObject(json)) return ok(json);
 			if (typeof unclear !== 'string') return undefined;
 			const known = isJsonObject(details) && { details };
 			return fail({ kind: 'unclear', message: unclear, advice: SENT_BUT, ...known });
 		},
-		keep: (outcomes) => {
+		/** @param outcomes of this try, including those that were recalled */
+		keep: (outcomes: ReadonlyArray<Result<IDataObject>>): void => {
 			memory.clear();
 			if (outcomes.every(({ ok: isOk }) => isOk)) return;
 			for (const [itemIndex, outcome] of outcomes.entries()) {

@@ -2,7 +2,7 @@ import type { IExecuteFunctions, IHttpRequestOptions, ITriggerFunctions } from '
 
 import { systemClock } from '../../shared/run/clock';
 import { readCredential } from '../../shared/platform/credential';
-import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isJsonObject, jsonText, parseJson } from '../../shared/text/json';
 import { readNumbers } from '../../shared/form/options';
 import { redactor, type Redact } from '../../shared/text/redact';
@@ -15,33 +15,29 @@ import { LISTEN_OPTIONS } from './trigger/fields.listen';
 
 export const CREDENTIAL = 'flowBridgeApi';
 
-/** What both nodes need to open connections. */
 export interface BridgeSetup extends Bridge {
 	readonly redact: Redact;
 }
 
-/** The form's authentication fields. */
-interface AuthFields {
+/** The form's fields about the connection. */
+interface ConnectionFields {
 	readonly authMode: unknown;
 	readonly authFrame: unknown;
+	readonly options: Readonly<Record<string, unknown>>;
 }
-
-/** The node's options. */
-type ConnectionOptions = Readonly<Record<string, unknown>>;
 
 type BridgeContext = Pick<IExecuteFunctions | ITriggerFunctions, 'getCredentials' | 'helpers'>;
 
 /** Reads the credential and the fields about the connection, before anything is opened. */
 export async function openBridge(
 	context: BridgeContext,
-	auth: AuthFields,
-	options: ConnectionOptions,
+	form: ConnectionFields,
 ): Promise<Result<BridgeSetup>> {
 	const fields = await readCredential(context, CREDENTIAL);
 	if (!fields.ok) return fields;
 	const account = readBridgeAccount(fields.value);
 	if (!account.ok) return account;
-	return await openBridgeOf(context, account.value, redactor(account.value.secrets), auth, options);
+	return await openBridgeOf(context, account.value, redactor(account.value.secrets), form);
 }
 
 /** Like `openBridge`, for an account that was read before. */
@@ -49,12 +45,15 @@ export async function openBridgeOf(
 	context: Pick<BridgeContext, 'helpers'>,
 	account: BridgeAccount,
 	redact: Redact,
-	auth: AuthFields,
-	options: ConnectionOptions,
+	form: ConnectionFields,
 ): Promise<Result<BridgeSetup>> {
-	const settings = readSettings(account, auth, options);
+	const settings = readSettings(account, form);
 	if (!settings.ok) return settings;
-	const refusal = async (): Promise<Failure | undefined> => await egressRefusal(context.helpers, account);
+	// Never throws, because the listener asks again before each connection.
+	const refusal = async (): Promise<Failure | undefined> => {
+		const isAllowed = await allowsSocketTo(context.helpers, account.url).catch(() => false);
+		return isAllowed ? undefined : egressRefused(account.host);
+	};
 	const refused = await refusal();
 	if (refused) return fail(refused);
 
@@ -63,10 +62,8 @@ export async function openBridgeOf(
 	const target = { url: account.url, protocols: subprotocols(settings.value) };
 	const withoutBearer = authFrame === undefined ? 'nothing' : 'frame';
 	const tokenIn = bearer === undefined ? withoutBearer : 'handshake';
-	const ask = async (request: IHttpRequestOptions): Promise<unknown> => {
-		const response: unknown = await context.helpers.httpRequest(request);
-		return response;
-	};
+	const ask = async (request: IHttpRequestOptions): Promise<unknown> =>
+		await context.helpers.httpRequest(request);
 	return ok({
 		clock,
 		redact,
@@ -79,8 +76,7 @@ export async function openBridgeOf(
 
 function readSettings(
 	account: BridgeAccount,
-	{ authMode, authFrame }: AuthFields,
-	options: ConnectionOptions,
+	{ authMode, authFrame, options }: ConnectionFields,
 ): Result<BridgeSettings> {
 	const seconds = readNumbers({ ...options }, LISTEN_OPTIONS);
 	if (!seconds.ok) return seconds;
@@ -108,11 +104,9 @@ function readHeartbeat(entered: unknown): Result<string | undefined> {
 	if (isJsonObject(frame) && text !== undefined) {
 		return ok(Object.keys(frame).length > 0 ? text : undefined);
 	}
-	return fail(
-		badInput(
-			'The Heartbeat Frame is not a JSON object',
-			'Enter one such as {"type": "ping"}, or leave it empty.',
-		),
+	return failInput(
+		'The Heartbeat Frame is not a JSON object',
+		'Enter one such as {"type": "ping"}, or leave it empty.',
 	);
 }
 
@@ -123,13 +117,7 @@ export function parseFrame(value: unknown): { readonly frame: unknown; readonly 
 		: { frame: value, text: jsonText(value) };
 }
 
-/** Never throws, because the listener asks again before each connection. */
-async function egressRefusal(
-	helpers: BridgeContext['helpers'],
-	{ url, host }: BridgeAccount,
-): Promise<Failure | undefined> {
-	const isAllowed = await allowsSocketTo(helpers, url).catch(() => false);
-	if (isAllowed) return undefined;
+function egressRefused(host: string): Failure {
 	return badInput(
 		`This n8n does not allow connections to ${host}`,
 		"n8n's protection against server-side request forgery (SSRF) blocks this address. Ask the administrator of this n8n to allow it.",

@@ -3,7 +3,7 @@ import { randomUUID } from 'crypto';
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { isStartedByChat } from '../../shared/run/startedBy';
-import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText } from '../../shared/text/json';
 import { pathSteps, readPath } from '../../shared/text/jsonPath';
 import { optionsCollection, readNumbers } from '../../shared/form/options';
@@ -16,7 +16,6 @@ import type { Operation } from '../../shared/form/operation';
 import { inSession, readFrame, type OutgoingFrame } from './run';
 
 interface ItemRequest {
-	/** The frame to send. */
 	readonly text: string;
 	readonly rule: ReplyRule;
 	readonly timeoutMs: number;
@@ -74,11 +73,9 @@ function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Item
 	const correlationPath = text('correlationPath');
 	const replyPath = text('replyPath');
 	if (pathSteps(replyPath).length === 0 && filter.value.isOpen) {
-		return fail(
-			badInput(
-				'The node cannot tell which frame is the reply',
-				'Fill in "ID to Repeat" and "ID in Reply", or list the "Reply Events".',
-			),
+		return failInput(
+			'The node cannot tell which frame is the reply',
+			'Fill in "ID to Repeat" and "ID in Reply", or list the "Reply Events".',
 		);
 	}
 	const correlated = correlate(given.value, correlationPath, replyPath);
@@ -104,20 +101,16 @@ function correlate(
 ): Result<Frame> {
 	const hasPath = pathSteps(correlationPath).length > 0;
 	if (!hasPath && pathSteps(replyPath).length > 0) {
-		return fail(
-			badInput(
-				'"ID in Reply" is filled in, but "ID to Repeat" is not',
-				'Enter the path in the sent frame of the value that the reply repeats, e.g. id.',
-			),
+		return failInput(
+			'"ID in Reply" is filled in, but "ID to Repeat" is not',
+			'Enter the path in the sent frame to the value that the reply repeats, e.g. id.',
 		);
 	}
 	if (!hasPath || readName(frame, correlationPath) !== undefined) return ok(frame);
 	const lost = lostDigits(text);
 	if (lost === undefined) return withValueAt(frame, correlationPath, randomUUID());
-	return fail(
-		badInput(
-			`The frame contains the number ${excerpt(lost, 40)}, which would lose digits when an ID is added`,
-			`Add an ID at "${excerpt(correlationPath, 60)}" yourself: a frame that has one is sent unchanged.`,
-		),
+	return failInput(
+		`The frame contains the number ${excerpt(lost, 40)}, which would lose digits when an ID is added`,
+		`Add an ID at "${excerpt(correlationPath, 60)}" yourself: a frame that has one is sent unchanged.`,
 	);
 }

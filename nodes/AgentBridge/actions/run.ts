@@ -2,7 +2,7 @@ import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-wor
 import pLimit from 'p-limit';
 
 import { readAccounts, type Accounts, type ReadAccount } from '../../shared/platform/accounts';
-import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isJsonObject, jsonText } from '../../shared/text/json';
 import { refuseRounded } from '../../shared/form/pastedJson';
 import { redactor, type Redact } from '../../shared/text/redact';
@@ -13,13 +13,9 @@ import type { Frame } from '../frames/frames';
 import { readBridgeAccount, type BridgeAccount } from '../account';
 import { RequestSession } from '../connection/requestSession';
 import { CREDENTIAL, parseFrame, openBridgeOf, type BridgeSetup } from './openBridge';
-import { openFrameMemory, type FrameMemory } from './frameMemory';
+import { openFrameMemory } from './frameMemory';
 
-/** How one item ended: the fields of its output, or why there are none. */
-export type ItemOutcome = Result<IDataObject>;
-
-/** Outcomes by the indexes of their items. */
-export type ItemOutcomes = ReadonlyMap<number, ItemOutcome>;
+type ItemOutcome = Result<IDataObject>;
 
 /** Items that share a connection: the same account and the same authentication frame. */
 interface Connection {
@@ -30,20 +26,19 @@ interface Connection {
 }
 
 interface BridgeRun extends RunFrame {
-	/** How each item's connection is opened. */
 	readonly clients: { readonly of: (itemIndex: number) => Result<BridgeSetup> };
 	readonly setups: ReadonlyMap<Connection, Result<BridgeSetup>>;
 }
 
-/**
- * Each item may have its own account, but neither this machine nor the platform could handle thousands of connections.
- */
+/** Each item may have its own account, but neither n8n nor the platform could handle thousands of connections. */
 const CONNECTIONS_AT_ONCE = 32;
 
-/** What an operation does with one item over the connection of its account. */
 type WorkOnItem = (session: RequestSession, itemIndex: number) => Promise<ItemOutcome>;
-/** Settles the outcomes of a connection once it has closed. */
-type ConfirmOutcomes = (session: RequestSession, outcomes: ItemOutcomes) => Promise<ItemOutcomes>;
+/**
+ * Why an item that succeeded has failed after all, asked once its connection is closed.
+ * @param lost why connections ended that we did not close, by their number
+ */
+type WhyLost = (itemIndex: number, lost: ReadonlyMap<number, Failure>) => Failure | undefined;
 
 /**
  * The shared flow of both operations. The items of one account run in sequence over one connection; accounts run in
@@ -52,38 +47,28 @@ type ConfirmOutcomes = (session: RequestSession, outcomes: ItemOutcomes) => Prom
 export async function inSession(
 	context: IExecuteFunctions,
 	work: WorkOnItem,
-	confirm: ConfirmOutcomes = async (_session, outcomes) => await Promise.resolve(outcomes),
+	whyLost: WhyLost = () => undefined,
 ): Promise<INodeExecutionData[][]> {
 	return await inRunFrame(
 		context,
 		async (frame) => await openBridgeRun(context, frame),
-		async (run) => {
-			const memory = openFrameMemory(context);
-			const outcomeOf = await workOnAll(context, run, memory, work, confirm);
-			const outcomes = context.getInputData().map((_, itemIndex): ItemOutcome => {
-				const setup = run.clients.of(itemIndex);
-				return setup.ok ? (outcomeOf.get(itemIndex) ?? fail(NOT_SENT)) : setup;
-			});
-			memory.keep(outcomes);
-			return [deliverResults(context, outcomes)];
-		},
+		async (run) => await workOnAll(context, run, work, whyLost),
 	);
 }
 
-/** @param memory items that an earlier try of the run has sent are not sent again */
 async function workOnAll(
 	context: IExecuteFunctions,
-	{ setups, signal }: BridgeRun,
-	memory: FrameMemory,
+	{ setups, clients, signal }: BridgeRun,
 	work: WorkOnItem,
-	confirm: ConfirmOutcomes,
-): Promise<ItemOutcomes> {
+	whyLost: WhyLost,
+): Promise<INodeExecutionData[][]> {
+	const memory = openFrameMemory(context);
 	const outcomeOf = new Map<number, ItemOutcome>();
 	let hasFailed = false;
 	const converse = async (setup: BridgeSetup, itemIndexes: readonly number[]): Promise<void> => {
 		const session = new RequestSession(setup, signal);
+		const own = new Map<number, ItemOutcome>();
 		try {
-			const own = new Map<number, ItemOutcome>();
 			for (const itemIndex of itemIndexes) {
 				const known = memory.recall(itemIndex);
 				// The first failure ends the run, so nothing more is sent.
@@ -91,9 +76,12 @@ async function workOnAll(
 				own.set(itemIndex, outcome);
 				if (!outcome.ok && !context.continueOnFail()) hasFailed = true;
 			}
-			for (const [itemIndex, outcome] of await confirm(session, own)) outcomeOf.set(itemIndex, outcome);
 		} finally {
 			await session.close();
+		}
+		for (const [itemIndex, outcome] of own) {
+			const failure = outcome.ok ? whyLost(itemIndex, session.lost) : undefined;
+			outcomeOf.set(itemIndex, failure ? fail(failure) : outcome);
 		}
 	};
 	const limit = pLimit(CONNECTIONS_AT_ONCE);
@@ -103,7 +91,12 @@ async function workOnAll(
 	// Waits for all conversations, even after a failure, because each one closes its own connection.
 	await Promise.allSettled(conversations);
 	await Promise.all(conversations);
-	return outcomeOf;
+	const outcomes = context.getInputData().map((_, itemIndex): ItemOutcome => {
+		const setup = clients.of(itemIndex);
+		return setup.ok ? (outcomeOf.get(itemIndex) ?? fail(NOT_SENT)) : setup;
+	});
+	memory.keep(outcomes);
+	return [deliverResults(context, outcomes)];
 }
 
 /** Reads all accounts and connection settings before anything is opened. */
@@ -119,7 +112,7 @@ async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promi
 	);
 	const setups = new Map(await Promise.all(opening));
 	const setupOf = connectionOf.map((one) => (one.ok ? (setups.get(one.value) ?? fail(NOT_SENT)) : one));
-	// A failure that all items share is about the node, not about one item.
+	// A failure shared by all items concerns the node, not one item.
 	const [first] = setupOf;
 	if (first?.ok === false && setups.size === 1 && setupOf.every((one) => one === first)) return first;
 	return ok({ ...frame, setups, clients: { of: (itemIndex) => setupOf[itemIndex] ?? fail(NOT_SENT) } });
@@ -156,8 +149,8 @@ async function setUp(
 		return ok({ ...(isJsonObject(options) && options), idleTimeoutSeconds: 0 });
 	});
 	if (!read.ok) return read;
-	const auth = { authMode: context.getNodeParameter('authMode', first), authFrame };
-	return await openBridgeOf(context, account, redact, auth, read.value);
+	const authMode: unknown = context.getNodeParameter('authMode', first);
+	return await openBridgeOf(context, account, redact, { authMode, authFrame, options: read.value });
 }
 
 const NOT_SENT: Failure = {
@@ -166,7 +159,6 @@ const NOT_SENT: Failure = {
 	advice: 'Run the node again with this item.',
 };
 
-/** A frame to send. */
 export interface OutgoingFrame {
 	readonly frame: Frame;
 	/** The text exactly as it is sent. */
@@ -179,11 +171,9 @@ export function readFrame(value: unknown): Result<OutgoingFrame> {
 	if (rounded) return fail(rounded);
 	const { frame, text } = parseFrame(value);
 	if (isJsonObject(frame) && Object.keys(frame).length > 0 && text !== undefined) return ok({ frame, text });
-	return fail(
-		badInput(
-			`The frame is ${whyNoFrame(frame)}`,
-			'Enter what your platform expects, e.g. {"type": "message", "text": "Hello"}. Switch the field to Expression to put fields of the item into it.',
-		),
+	return failInput(
+		`The frame is ${whyNoFrame(frame)}`,
+		'Enter what your platform expects, e.g. {"type": "message", "text": "Hello"}. Switch the field to Expression to use fields of the item in it.',
 	);
 }
 

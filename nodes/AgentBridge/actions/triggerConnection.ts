@@ -3,32 +3,40 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { wordsOfError } from '../../shared/errors/expressionError';
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isStartedBy } from '../../shared/run/startedBy';
+import { isJsonObject } from '../../shared/text/json';
 import { MAX_FRAME_CHARS } from '../frames/frames';
-import { toHandOver } from '../reply/handOver';
 
 const TRIGGER = /(^|\.)agentBridgeTrigger$/;
 
-/** Hands frames to the trigger that started the execution. */
-export interface TriggerConnection {
-	/** Resolves once n8n has taken the frame. Whether the trigger could send it appears only in n8n's log. */
-	handOver(text: string): Promise<Result<undefined>>;
+/** The field of a response that holds the text of a frame to send; no ordinary webhook response has it. */
+const FIELD = 'flowBridgeFrame';
+
+/**
+ * Whether the trigger that started the execution listens. It does not in editor tests and for n8n's "Retry" of an
+ * execution.
+ */
+export function canReachTrigger(context: IExecuteFunctions): Result<boolean> {
+	return isStartedBy(context, TRIGGER) ? ok(context.getMode() === 'trigger') : fail(NOT_STARTED);
 }
 
-/** @returns `undefined` if no trigger is listening: in editor tests and for n8n's "Retry" of an execution */
-export function reachTrigger(context: IExecuteFunctions): Result<TriggerConnection | undefined> {
-	if (!isStartedBy(context, TRIGGER)) return fail(NOT_STARTED);
-	if (context.getMode() !== 'trigger') return ok(undefined);
-	return ok({
-		handOver: async (text) => {
-			if (text.length > MAX_FRAME_CHARS) return fail(TOO_LARGE);
-			try {
-				await context.sendResponse(toHandOver(text));
-				return ok(undefined);
-			} catch (error) {
-				return fail(notTaken(wordsOfError(error)));
-			}
-		},
-	});
+/**
+ * Hands a frame to the trigger that started the execution, even from a queue-mode worker. Resolves once n8n has taken it.
+ * Whether the trigger could send it appears only in n8n's log.
+ */
+export async function handOver(context: IExecuteFunctions, text: string): Promise<Result<undefined>> {
+	if (text.length > MAX_FRAME_CHARS) return fail(TOO_LARGE);
+	try {
+		await context.sendResponse({ [FIELD]: text });
+		return ok(undefined);
+	} catch (error) {
+		return fail(notTaken(wordsOfError(error)));
+	}
+}
+
+/** The text of a frame that was handed over; undefined for n8n's own responses. */
+export function readHandedOver(response: unknown): string | undefined {
+	const text = isJsonObject(response) ? response[FIELD] : undefined;
+	return typeof text === 'string' ? text : undefined;
 }
 
 const NOT_STARTED = badInput(
@@ -46,6 +54,6 @@ function notTaken(why: string): Failure {
 		kind: 'unclear',
 		message: `n8n did not confirm that it passed the frame on to the trigger: ${why}`,
 		advice:
-			'In queue mode frames go to the trigger through Redis. Your workflow decides whether to send it again.',
+			'In queue mode, frames reach the trigger through Redis. Your workflow decides whether to send it again.',
 	};
 }

@@ -1,26 +1,20 @@
 import type { Clock } from '../../shared/run/clock';
 import { openSocket, type Connect, type Socket, type SocketEvents } from '../../shared/http/webSocket';
 
-export {
-	HANDSHAKE_DEADLINE_MS,
-	type Socket as BridgeConnection,
-	type SocketEnd as BridgeEnd,
-} from '../../shared/http/webSocket';
-
 export interface BridgeSettings {
 	readonly url: string;
-	/** The version of the bridge's protocol (§9), which the server has to choose; undefined to offer none. */
+	/** The version of the bridge's protocol (§9), which the server must choose; undefined to offer none. */
 	readonly protocol: string | undefined;
 	/** The `bearer.…` sub-protocol; undefined with in-frame authentication. */
 	readonly bearer?: string | undefined;
 	/** The frame that holds the token; absent with sub-protocol authentication. */
 	readonly authFrame?: string;
 	readonly heartbeat?: { readonly frame: string; readonly everyMs: number };
-	/** How long the connection may be silent, in ms; 0 = forever. */
+	/** 0 = forever. */
 	readonly idleMs: number;
 }
 
-/** `onOpen` is called after the frame with the token was sent. The bridge sends no binary frames. */
+/** `onOpen` is called after the frame with the token was sent. */
 export type BridgeEvents = Required<SocketEvents>;
 
 /** Opens one connection to the bridge (§4.7, §5.4). */

@@ -3,15 +3,11 @@ import type { Clock } from '../../shared/run/clock';
 import { excerpt } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
 import { explainUnreached } from '../../shared/http/unreached';
-import {
-	HANDSHAKE_DEADLINE_MS,
-	type BridgeEnd,
-	type BridgeEvents,
-	type BridgeConnection,
-} from './connection';
+import { HANDSHAKE_DEADLINE_MS, type Socket, type SocketEnd } from '../../shared/http/webSocket';
+import type { BridgeEvents } from './connection';
 import type { Probe } from './probe';
 
-/** What the messages are about. The only part of the address they show is the host. */
+/** The bridge that messages are about. */
 export interface Whom {
 	readonly host: string;
 	readonly protocol: string | undefined;
@@ -20,11 +16,10 @@ export interface Whom {
 	readonly redact: Redact;
 }
 
-/** How to open connections to a bridge, and how to find out why one ended. */
 export interface Bridge {
 	readonly clock: Clock;
 	readonly whom: Whom;
-	readonly open: (events: BridgeEvents) => BridgeConnection;
+	readonly open: (events: BridgeEvents) => Socket;
 	/**
 	 * Why n8n's SSRF guard forbids a connection now; undefined if it allows it. Asked before each connection, because the
 	 * host may resolve differently.
@@ -34,19 +29,19 @@ export interface Bridge {
 }
 
 /**
- * Close codes by which a server refuses the account. The bridge's own are not shown (§7.7); these are the usual
+ * Close codes by which a server refuses the account. The bridge's own are not specified (§7.7); these are the usual
  * ones: 1008 of RFC 6455, and HTTP's 401 and 403 in the range for applications.
  */
 const REFUSAL_CODES: ReadonlySet<number> = new Set([1008, 4401, 4403]);
 const REFUSAL_STATUSES: ReadonlySet<number> = new Set([401, 403]);
 
 const TOKEN_ADVICE =
-	'The channel token may be mistyped, revoked or of another deployment. Copy it again from the channel account in the platform\'s console, and check "Authentication" in the node.';
+	'The channel token may be mistyped, revoked or from another deployment. Copy it again from the channel account in the platform\'s console, and check "Authentication" in the node.';
 
 const NO_TOKEN_ADVICE =
 	'No token was sent: the Sub-Protocol in the credential is "-", and "Authentication" in the node puts no token into a frame. Enter the sub-protocol that the platform expects, or choose "In a Frame".';
 const TOKEN_LATER_ADVICE =
-	'The handshake contains no token: with this "Authentication" it comes in the first frame. Check the address in the credential, and whether the platform wants the token as a sub-protocol.';
+	'The handshake contains no token: with this "Authentication" it is sent in the first frame. Check the address in the credential, and whether the platform expects the token as a sub-protocol.';
 
 const HANDSHAKE_ADVICE: Readonly<Record<Whom['tokenIn'], string>> = {
 	frame: TOKEN_LATER_ADVICE,
@@ -54,19 +49,16 @@ const HANDSHAKE_ADVICE: Readonly<Record<Whom['tokenIn'], string>> = {
 	nothing: NO_TOKEN_ADVICE,
 };
 
-/** Like `explainEnd`, but asks by HTTP why a handshake failed: the native WebSocket does not say. */
+/** Like `explainEnd`, but finds out by HTTP why a handshake failed: the native WebSocket does not say. */
 export async function whyEnded(
-	end: BridgeEnd,
+	end: SocketEnd,
 	{ whom, probe }: Pick<Bridge, 'whom' | 'probe'>,
 ): Promise<Failure> {
 	return explainEnd(end, whom, end.cause === 'handshake' ? await probe() : undefined);
 }
 
-/**
- * Turns the end of a connection into a failure. Kind `credential` means the account was refused, so trying again is
- * pointless.
- */
-export function explainEnd(end: BridgeEnd, whom: Whom, probe: Probe = { kind: 'nothing' }): Failure {
+/** @returns a failure, of kind `credential` if the account was refused, so that trying again is pointless */
+export function explainEnd(end: SocketEnd, whom: Whom, probe: Probe = { kind: 'nothing' }): Failure {
 	const { host, protocol = '' } = whom;
 	const ended = (kind: FailureKind, message: string, advice: string): Failure => ({
 		kind,
@@ -93,7 +85,7 @@ export function explainEnd(end: BridgeEnd, whom: Whom, probe: Probe = { kind: 'n
 				`${host} did not answer the WebSocket handshake within ${HANDSHAKE_DEADLINE_MS / 1000} seconds`,
 				'Check the WebSocket Base URL and Bridge Path in the credential, and that no proxy or firewall blocks WebSockets: n8n connects directly.',
 			);
-		// "ours" too: a refusal may arrive while we are already closing.
+		// Ours, too: a refusal may arrive while we are already closing.
 		case 'closed':
 		case 'ours':
 			return explainClose(end, whom);
@@ -102,7 +94,7 @@ export function explainEnd(end: BridgeEnd, whom: Whom, probe: Probe = { kind: 'n
 	}
 }
 
-function explainClose({ code, reason }: BridgeEnd, { host, redact, tokenIn }: Whom): Failure {
+function explainClose({ code, reason }: SocketEnd, { host, redact, tokenIn }: Whom): Failure {
 	const said = reason && excerpt(redact(reason), 120);
 	const why = said && `: ${said}`;
 	const details = { closeCode: code, ...(said && { reason: said }) };

@@ -1,6 +1,6 @@
 import type { Failure } from '../../shared/errors/failure';
 import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
-import type { BridgeEnd, BridgeConnection } from './connection';
+import type { Socket, SocketEnd } from '../../shared/http/webSocket';
 import { whyEnded, type Bridge } from './failures';
 
 /** Retries never stop while the trigger lives. */
@@ -13,14 +13,13 @@ const STABLE_AFTER_MS = 60_000;
  */
 const FULL_CLOSE = 4013;
 
-/** Is told about incoming frames and the state of the connection. */
 export interface ListenerEvents {
 	/** @returns false if there is no room; the connection then stays closed until there is */
 	onText(text: string): boolean;
 	onBinary(): void;
-	/** The connection is open; `failures` counts the failed tries before it. */
+	/** @param failures failed tries before the connection opened */
 	onUp(failures: number): void;
-	/** The connection was lost; the next try follows after the pause. */
+	/** The connection was lost or could not be opened; the next try follows after the pause. */
 	onDown(failure: Failure, pauseMs: number, failures: number): void;
 	/** The platform refuses the account, so the listener stops. */
 	onRefused(failure: Failure): void;
@@ -33,9 +32,9 @@ export class Listener {
 	private readonly stopping = new AbortController();
 	private readonly firstTry = Promise.withResolvers<undefined>();
 	private readonly pauses: Pauses;
-	private connection: BridgeConnection | undefined;
-	/** The newest authenticated connection. Once it has ended, it rejects what is sent. */
-	private open: BridgeConnection | undefined;
+	private connection: Socket | undefined;
+	/** The newest authenticated connection. Once it has ended, its `send` returns false. */
+	private open: Socket | undefined;
 
 	constructor(
 		private readonly bridge: Bridge,
@@ -85,7 +84,7 @@ export class Listener {
 		}
 	}
 
-	/** Runs one connection from opening to end. @returns why it ended */
+	/** @returns why the connection ended */
 	private async connect(isFirst: boolean): Promise<Failure | 'full' | 'stopped'> {
 		// The guard has already been asked about the first connection.
 		const refusal = isFirst ? undefined : await this.bridge.refusal();
@@ -95,8 +94,8 @@ export class Listener {
 		return typeof end === 'string' ? end : await whyEnded(end, this.bridge);
 	}
 
-	private async live(): Promise<BridgeEnd | 'full' | 'stopped'> {
-		const { promise, resolve } = Promise.withResolvers<BridgeEnd | 'full' | 'stopped'>();
+	private async live(): Promise<SocketEnd | 'full' | 'stopped'> {
+		const { promise, resolve } = Promise.withResolvers<SocketEnd | 'full' | 'stopped'>();
 		const stop = (): void => resolve('stopped');
 		this.stopping.signal.addEventListener('abort', stop, { once: true });
 		const current = this.bridge.open({

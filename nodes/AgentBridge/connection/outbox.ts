@@ -2,17 +2,9 @@ import type { Clock } from '../../shared/run/clock';
 
 /** How long a frame waits for the connection: twice the longest pause between two tries. */
 export const KEPT_MS = 120_000;
-/** Limit for the text of all waiting frames together. */
+/** For the text of all waiting frames together. */
 const MAX_QUEUED_CHARS = 50_000_000;
 const NOT_ACTIVE = 'the workflow is no longer active';
-
-/** The connection that frames leave over. */
-export interface OutboxConnection {
-	/** @returns false if the connection is not open */
-	send(text: string): boolean;
-	/** Whether we keep the connection closed ourselves; frames then wait without being given up. */
-	isHeldOff(): boolean;
-}
 
 interface OutgoingText {
 	readonly text: string;
@@ -27,10 +19,15 @@ export class Outbox {
 	private watch: AbortController | undefined;
 	private isClosed = false;
 
-	/** @param onLost is told of frames that will not be sent; `why` is a clause */
+	/**
+	 * @param transmit returns false if the connection is not open
+	 * @param isHeldOff whether we keep the connection closed ourselves; no frame is then given up
+	 * @param onLost called with frames that will not be sent; `why` is a clause
+	 */
 	constructor(
 		private readonly clock: Pick<Clock, 'now' | 'sleep'>,
-		private readonly connection: OutboxConnection,
+		private readonly transmit: (text: string) => boolean,
+		private readonly isHeldOff: () => boolean,
 		private readonly onLost: (names: readonly string[], why: string) => void,
 	) {}
 
@@ -40,7 +37,7 @@ export class Outbox {
 			this.onLost([name], NOT_ACTIVE);
 			return;
 		}
-		if (this.queued.length === 0 && this.connection.send(text)) return;
+		if (this.queued.length === 0 && this.transmit(text)) return;
 		if (this.queuedChars + text.length > MAX_QUEUED_CHARS) {
 			this.onLost([name], 'the send queue is full');
 			return;
@@ -52,9 +49,9 @@ export class Outbox {
 		void this.watchTime(this.watch.signal);
 	}
 
-	/** The connection is open again: sends the waiting frames in order. */
+	/** Sends the waiting frames in order, once the connection is open again. */
 	flush(): void {
-		for (let [first] = this.queued; first && this.connection.send(first.text); [first] = this.queued) {
+		for (let [first] = this.queued; first && this.transmit(first.text); [first] = this.queued) {
 			this.queued.shift();
 			this.queuedChars -= first.text.length;
 		}
@@ -75,7 +72,7 @@ export class Outbox {
 			await clock.sleep(first.giveUpAtMs - clock.now(), signal);
 			if (signal.aborted) return;
 			const nowMs = clock.now();
-			if (this.connection.isHeldOff()) for (const entry of queued) entry.giveUpAtMs = nowMs + KEPT_MS;
+			if (this.isHeldOff()) for (const entry of queued) entry.giveUpAtMs = nowMs + KEPT_MS;
 			const inTime = queued.findIndex(({ giveUpAtMs }) => giveUpAtMs > nowMs);
 			const late = inTime < 0 ? queued.length : inTime;
 			this.lose(late, `the connection was not restored within ${KEPT_MS / 1000} seconds`);

@@ -13,13 +13,12 @@ export type Probe =
 
 export interface ProbeTarget {
 	readonly url: string;
-	/** The sub-protocols of the handshake, as they were offered. */
+	/** As the handshake offered them. */
 	readonly protocols: readonly string[];
 }
 
-/** Finding out why a handshake was refused takes an extra HTTP request, which must not take long. */
 const PROBE_DEADLINE_MS = 3_000;
-/** Any 16 bytes do: the answer to them is not checked, because no upgrade is wanted. */
+/** Any 16 bytes will do: the answer to them is not checked, because no upgrade is wanted. */
 const HANDSHAKE_KEY = Buffer.from('flowtask-bridge!').toString('base64');
 
 type SendRequest = (options: IHttpRequestOptions) => Promise<unknown>;

@@ -1,28 +1,25 @@
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
-import type { BridgeEnd, BridgeConnection } from './connection';
+import type { Socket, SocketEnd } from '../../shared/http/webSocket';
 import { explainEnd, whyEnded, type Bridge, type Whom } from './failures';
 import { belongs, isReply, isUncorrelated, readIncoming, type Frame, type ReplyRule } from '../frames/frames';
 
-/** What a request brought. */
 export interface FrameExchange {
 	readonly reply: Frame;
 	/** The frames that came before the reply and belong to the request. */
 	readonly collected: readonly Frame[];
-	/** How many more such frames came than are kept. */
+	/** How many more such frames came but were not kept. */
 	readonly notCollected: number;
 	/** Time until the reply, in ms, including the opening of a connection. */
 	readonly elapsedMs: number;
 }
 
-/** Frames kept per request for its item or error, so that a chatty platform cannot fill the memory. */
+/** Frames kept per request, so that a chatty platform cannot fill the memory. */
 const MAX_COLLECTED = 200;
-/** Limit for the text of collected frames per run, because all items are kept until the run ends. */
+/** For the text of all frames collected in a run, because all items are kept until the run ends. */
 const MAX_COLLECTED_CHARS = 32_000_000;
-/**
- * Limit of new connections per run; otherwise a platform that closes each one at once would keep the run going forever.
- */
+/** Connections per run: a platform that closes each one at once would otherwise keep the run going forever. */
 const MAX_CONNECTIONS = 1_000;
-/** How long the other side may take to answer a close, which it does once it has received everything before. */
+/** How long the other side may take to answer a close, which it does once it has received everything sent before it. */
 const CLOSE_CONFIRM_MS = 15_000;
 
 const CANCELLED: Failure = { kind: 'cancelled', message: 'The execution was stopped', advice: '' };
@@ -32,7 +29,7 @@ export const SENT_BUT =
 /** Frames that came while a request waited for its reply. */
 class CollectedFrames {
 	readonly collected: Frame[] = [];
-	/** Frames that belong to the request but were too many to keep. */
+	/** Frames that belong to the request, but for which there was no room. */
 	notCollected = 0;
 	/** Frames that belong to something else. */
 	others = 0;
@@ -48,8 +45,9 @@ interface Collector {
 
 /** The connection that all items of an account share in a run. The first item that needs it opens it. */
 export class RequestSession {
-	private readonly lost = new Map<number, Failure>();
-	private connection: BridgeConnection | undefined;
+	/** Why connections ended that we did not close, by their number: frames sent over them may be lost. */
+	readonly lost = new Map<number, Failure>();
+	private connection: Socket | undefined;
 	private connections = 0;
 	private collectedChars = 0;
 	private fatal: Failure | undefined;
@@ -96,21 +94,17 @@ export class RequestSession {
 		return fail(withReceived(outcome.failure, received));
 	}
 
-	/**
-	 * Closes the connection. @returns by number, why connections ended that we did not close: frames sent over them may
-	 * be lost
-	 */
-	async close(): Promise<ReadonlyMap<number, Failure>> {
+	/** Closes the connection once everything sent has arrived, or after some time. */
+	async close(): Promise<void> {
 		const number = this.connections;
 		const end = await this.connection?.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
 		// Codes 1000 and 1005 answer our own close.
 		if (end && end.code !== 1000 && end.code !== 1005) {
 			this.lost.set(number, explainEnd(end, this.bridge.whom));
 		}
-		return this.lost;
 	}
 
-	/** @returns the reply, if the frame is the reply */
+	/** @returns the frame, if it is the reply */
 	private collect(text: string, rule: ReplyRule, received: CollectedFrames): Frame | undefined {
 		const incoming = readIncoming(text, this.bridge.whom.redact);
 		if (!incoming.ok) {
@@ -143,24 +137,24 @@ export class RequestSession {
 				onSent();
 				return ok(number);
 			}
-			// The other side is closing and nothing was sent, so a new connection may send it.
-			const end: BridgeEnd = { ...(await open.value.close()), cause: 'closed' };
+			// The other side is closing and the frame was not sent, so a new connection may send it.
+			const end: SocketEnd = { ...(await open.value.close()), cause: 'closed' };
 			if (this.connection === open.value) this.onEnd(number, end);
 			if (this.connections >= MAX_CONNECTIONS) this.fatal ??= explainEnd(end, this.bridge.whom);
 		}
 	}
 
-	private async connect(): Promise<Result<BridgeConnection>> {
+	private async connect(): Promise<Result<Socket>> {
 		// The guard was asked before the first connection.
 		const refused = this.connections > 0 ? await this.bridge.refusal() : undefined;
 		if (refused) return fail((this.fatal = refused));
 		return this.signal.aborted ? fail(CANCELLED) : await this.openNew();
 	}
 
-	private async openNew(): Promise<Result<BridgeConnection>> {
+	private async openNew(): Promise<Result<Socket>> {
 		const number = ++this.connections;
 		let isOpen = false;
-		const { promise, resolve } = Promise.withResolvers<BridgeEnd | BridgeConnection>();
+		const { promise, resolve } = Promise.withResolvers<SocketEnd | Socket>();
 		const opening = this.bridge.open({
 			onOpen: () => {
 				isOpen = true;
@@ -182,7 +176,7 @@ export class RequestSession {
 		return fail(this.fatal);
 	}
 
-	private onEnd(number: number, end: BridgeEnd): void {
+	private onEnd(number: number, end: SocketEnd): void {
 		const failure = explainEnd(end, this.bridge.whom);
 		this.connection = undefined;
 		this.lost.set(number, failure);
@@ -207,7 +201,7 @@ function timedOut(timeoutMs: number, { host }: Whom): Failure {
 	};
 }
 
-/** The error shows the received frames, so that the operator sees why none was taken for the reply. */
+/** Adds the received frames, so that the operator sees why none of them was the reply. */
 function withReceived(failure: Failure, received: CollectedFrames): Failure {
 	const { collected, notCollected, others, unreadable, firstUnreadable } = received;
 	const isUnclear = failure.kind === 'unreachable';

@@ -1,5 +1,5 @@
 import { sha256 } from '../../shared/text/sha256';
-import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import { pathSteps, readPath } from '../../shared/text/jsonPath';
 import { redactJson, type Redact } from '../../shared/text/redact';
@@ -10,10 +10,7 @@ export type Frame = JsonObject;
 /** No real message is this large, and a few of them at once would fill the memory. */
 export const MAX_FRAME_CHARS = 16_000_000;
 
-/**
- * Reads an incoming frame and hides the token in it, because a platform may echo it. A failure completes "a frame that
- * is".
- */
+/** Hides the token, which a platform may echo. A failure completes "a frame that is". */
 export function readIncoming(text: string, { known }: Redact): Result<Frame, string> {
 	if (text.length > MAX_FRAME_CHARS) return fail('larger than 16 million characters');
 	const frame = parseJson(text);
@@ -28,15 +25,13 @@ export function readName(frame: Frame, path: string): string | undefined {
 	return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
 }
 
-/** A copy of the frame with `value` at a path; missing objects on the path are created. */
+/** @returns a copy of the frame with `value` at a path; missing objects on the path are created */
 export function withValueAt(frame: Frame, path: string, value: Json): Result<Frame> {
 	const changed = put(frame, pathSteps(path), value);
 	if (changed) return ok(changed);
-	return fail(
-		badInput(
-			`The frame has no place for an ID at "${path}"`,
-			'Enter a path of field names such as "id" or "data.id", or put the ID into the frame yourself.',
-		),
+	return failInput(
+		`The frame has no place for an ID at "${path}"`,
+		'Enter a path of field names such as "id" or "data.id", or put the ID into the frame yourself.',
 	);
 }
 
@@ -48,16 +43,15 @@ function put(frame: Frame, [step, ...rest]: readonly string[], value: Json): Fra
 	return changed && { ...frame, [step]: changed };
 }
 
-/** Picks frames by the event they name. */
+/** Picks frames by the event that they name. */
 export interface EventFilter {
 	eventOf(frame: Frame): string | undefined;
-	/** Whether the frame names one of the events. Without a list, every frame matches. */
 	takes(frame: Frame): boolean;
-	/** Whether every frame matches. */
+	/** Whether it takes every frame, because no events are listed. */
 	readonly isOpen: boolean;
 }
 
-/** @param list event names separated by commas or line breaks; empty matches every frame */
+/** @param list event names separated by commas or line breaks; empty to take every frame */
 export function createEventFilter(eventPath: string, list: string): Result<EventFilter> {
 	const names = new Set(
 		list
@@ -66,11 +60,9 @@ export function createEventFilter(eventPath: string, list: string): Result<Event
 			.filter(Boolean),
 	);
 	if (names.size > 0 && pathSteps(eventPath).length === 0) {
-		return fail(
-			badInput(
-				'Events are listed, but "Event Path" is empty',
-				'Enter the path at which a frame names its event, e.g. type.',
-			),
+		return failInput(
+			'Events are listed, but "Event Path" is empty',
+			'Enter the path at which a frame names its event, e.g. type.',
 		);
 	}
 	const eventOf = (frame: Frame): string | undefined => readName(frame, eventPath);
@@ -84,7 +76,7 @@ export function createEventFilter(eventPath: string, list: string): Result<Event
 /** n8n stores a deduplication key in a column of 255 characters. */
 const LONGEST_ID_CHARS = 100;
 
-/** An ID in a form that can be stored: one that is too long is replaced by its SHA-256. */
+/** @returns the ID, or its SHA-256 if it is too long to be stored */
 export function shortId(id: string): string {
 	return id.length <= LONGEST_ID_CHARS ? id : sha256(id, 'hex');
 }
@@ -116,7 +108,6 @@ export class RecentIds {
 	}
 }
 
-/** How the reply to a frame is recognised. */
 export interface ReplyRule {
 	/** Where a reply repeats the correlation value; empty if replies are not correlated. */
 	readonly replyPath: string;
@@ -125,7 +116,7 @@ export interface ReplyRule {
 	readonly filter: EventFilter;
 }
 
-/** Whether nothing tells which frames belong to the request, so any may. */
+/** Whether frames do not tell which request they belong to. */
 export function isUncorrelated({ replyPath }: ReplyRule): boolean {
 	return pathSteps(replyPath).length === 0;
 }

@@ -1,9 +1,8 @@
-/** How much may wait, and how much goes into one execution. */
 export interface QueueLimits {
 	/** Frames per execution. */
 	readonly maxBatch: number;
 	readonly maxQueued: number;
-	/** Limit for the text of all queued frames, so that a few large ones do not fill the memory. */
+	/** For the text of all queued frames, so that a few large ones do not fill the memory. */
 	readonly maxQueuedChars: number;
 }
 

@@ -15,7 +15,7 @@ export interface LastItem {
 	readonly origin: number | undefined;
 }
 
-/** The output of a node's last run, across all its outputs, with the trigger items it comes from. */
+/** The items of a node's last run, on all its outputs, with the trigger items that they come from. */
 export function lastItems(runData: IRunData, lastNode: string, trigger: string): LastItem[] {
 	const run = (runData[lastNode]?.length ?? 0) - 1;
 	const outputs = taskAt(runData, lastNode, run)?.data?.main ?? [];
@@ -28,12 +28,10 @@ export function lastItems(runData: IRunData, lastNode: string, trigger: string):
 }
 
 /**
- * Gives each item the frame that it replies to.
- *
- * An execution with one frame has one answer. With several, an item replies to the frame that it is paired with. Where
- * n8n does not know that (a Code node that names no pairs, an aggregation), the position counts, but only if there is
- * one item for each frame and no pair says otherwise.
- * @returns the position of the frame for each item; `undefined`: it cannot be told
+ * Finds the frame that each item replies to: the only one, or the one that it is paired with. Where n8n does not know the
+ * pair (after a Code node that sets none, or an aggregation), the position decides, but only if there is one item for each
+ * frame and no pair contradicts.
+ * @returns the position of the frame for each item; `undefined` if it is unknown
  */
 export function assignFrames(
 	origins: ReadonlyArray<number | undefined>,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'crypto';
 
-import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { refuseLostDigits } from '../../shared/form/pastedJson';
 import { excerpt, isJsonObject, jsonText, parseJson, parseRounded, type Json } from '../../shared/text/json';
 import { pathSteps, readPath } from '../../shared/text/jsonPath';
@@ -9,7 +9,6 @@ import { redactJson, type Redact } from '../../shared/text/redact';
 import { textOf } from '../../shared/text/textOf';
 import { MAX_FRAME_CHARS, readName, withValueAt, type Frame } from '../frames/frames';
 
-/** How the trigger turns the workflow's output into a frame. */
 export interface ReplySettings {
 	readonly template: Json;
 	/** Where an incoming frame has the value that its reply repeats; empty if replies are not correlated. */
@@ -21,7 +20,7 @@ export interface ReplySettings {
 /** The value that tells the platform which frame a reply answers. */
 export interface Correlation {
 	readonly value: string | number | boolean;
-	/** Whether `value` holds the digits of a number beyond 2^53, which is sent as a number again. */
+	/** Whether `value` is the text of a number beyond 2^53, which is sent as a number again. */
 	readonly isLongNumber: boolean;
 }
 
@@ -29,7 +28,7 @@ export const REPLY_TEMPLATE = '{"type": "message", "text": "$json.text"}';
 
 const TEMPLATES = new JsonTemplates({ hasPaths: true });
 const KNOWN_PLACEHOLDERS: ReadonlySet<string> = new Set(['json', 'frame']);
-/** Limit for operator's texts and numbers quoted in messages. */
+/** For what the operator entered, where a message quotes it. */
 const SHOWN_CHARS = 60;
 
 /** @param given the fields of the option "Reply" */
@@ -45,23 +44,19 @@ export function readReplySettings(
 		return ok({ template: template.value, correlationPath: '', replyPath: '' });
 	}
 	if (pathSteps(correlationPath).length === 0) {
-		return fail(
-			badInput(
-				'"ID in Reply" is filled in, but nothing says where a frame holds the value to repeat',
-				'Fill in "ID to Repeat" in the option "Reply", or "ID Path". If your platform does not correlate frames, empty "ID in Reply".',
-			),
+		return failInput(
+			'"ID in Reply" is filled in, but nothing says where a frame holds the value to repeat',
+			'Fill in "ID to Repeat" in the option "Reply", or "ID Path". If your platform does not correlate frames, empty "ID in Reply".',
 		);
 	}
-	// A placeholder may well stand for an object that contains the path.
+	// A placeholder may stand for an object that contains the path.
 	const example = TEMPLATES.fill(template.value, () => ({}));
 	if (isJsonObject(example) && withValueAt(example, replyPath, '').ok) {
 		return ok({ template: template.value, correlationPath, replyPath });
 	}
-	return fail(
-		badInput(
-			`The Reply Frame has no place for a value at "${excerpt(replyPath, SHOWN_CHARS)}"`,
-			'Enter an "ID in Reply" of field names, such as "reply_to" or "data.reply_to".',
-		),
+	return failInput(
+		`The Reply Frame has no place for a value at "${excerpt(replyPath, SHOWN_CHARS)}"`,
+		'Enter an "ID in Reply" of field names, such as "reply_to" or "data.reply_to".',
 	);
 }
 
@@ -70,22 +65,18 @@ function readTemplate(entered: unknown): Result<Json> {
 		typeof entered === 'string' ? parseJson(entered) : (parseJson(jsonText(entered) ?? '') ?? '');
 	const isFrame = isJsonObject(template) ? Object.keys(template).length > 0 : isPlaceholder(template);
 	if (template === undefined || !isFrame) {
-		return fail(
-			badInput(
-				'The Reply Frame is not a JSON object',
-				`Enter the frame that your platform expects, with placeholders for the values of the last node's item, e.g. ${REPLY_TEMPLATE}`,
-			),
+		return failInput(
+			'The Reply Frame is not a JSON object',
+			`Enter the frame that your platform expects, with placeholders for the values of the last node's item, e.g. ${REPLY_TEMPLATE}`,
 		);
 	}
 	const lost = refuseLostDigits('Reply Frame', entered);
 	if (lost) return fail(lost);
 	const unknown = TEMPLATES.placeholdersIn(template).find(({ name }) => !KNOWN_PLACEHOLDERS.has(name));
 	if (!unknown) return ok(template);
-	return fail(
-		badInput(
-			`The Reply Frame has an unknown placeholder: ${excerpt(unknown.written, SHOWN_CHARS)}`,
-			"Use $json for the last node's item, $json.path for a value in it, or $frame.path for a value in the received frame. Write $$ where you mean a dollar.",
-		),
+	return failInput(
+		`The Reply Frame has an unknown placeholder: ${excerpt(unknown.written, SHOWN_CHARS)}`,
+		"Use $json for the last node's item, $json.path for a value in it, or $frame.path for a value in the received frame. Write $$ where you mean a dollar.",
 	);
 }
 
@@ -94,10 +85,7 @@ function isPlaceholder(template: Json | undefined): boolean {
 	return typeof template === 'string' && TEMPLATES.placeholdersIn(template).length > 0;
 }
 
-/**
- * The value that a reply to a frame repeats.
- * @param text the frame as it came: in `frame`, a number beyond 2^53 is a text already
- */
+/** @param text the frame as it came: in `frame`, a number beyond 2^53 is already text */
 export function readCorrelation(text: string, frame: Frame, path: string): Correlation | undefined {
 	if (readName(frame, path) === undefined) return undefined;
 	const value = readPath(frame, path);
@@ -108,19 +96,15 @@ export function readCorrelation(text: string, frame: Frame, path: string): Corre
 	return { value, isLongNumber };
 }
 
-/** The inputs of a reply. */
-export interface ReplyContent {
-	/** The last node's item. */
-	readonly item: unknown;
-	/** The frame that it replies to. */
-	readonly frame: Frame;
-	readonly correlation: Correlation | undefined;
-}
-
-/** Builds the text of a reply. A failure is a clause that says why there is none. */
+/**
+ * @param item of the last node
+ * @param received the frame that it replies to
+ * @returns the text of the reply, or a clause that says why there is none
+ */
 export function composeReply(
 	{ template, replyPath }: ReplySettings,
-	{ item, frame, correlation }: ReplyContent,
+	item: unknown,
+	{ frame, correlation }: { readonly frame: Frame; readonly correlation?: Correlation | undefined },
 	{ known }: Redact,
 ): Result<string, string> {
 	const json = parseRounded(jsonText(item) ?? '');
@@ -151,7 +135,7 @@ function writeReply(
 	if (replyPath === '') return checkText(jsonText(filled));
 	if (!correlation) return fail('the received frame has nothing at the ID to Repeat');
 	const { value, isLongNumber } = correlation;
-	// JSON.stringify cannot write such a number, so a unique text holds its place.
+	// JSON.stringify cannot write such a number, so a unique placeholder is replaced afterwards.
 	const holder = isLongNumber ? randomUUID() : value;
 	const correlated = withValueAt(filled, replyPath, holder);
 	if (!correlated.ok) return fail('it has no place at the ID in Reply');

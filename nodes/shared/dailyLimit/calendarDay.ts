@@ -1,17 +1,16 @@
 import { sha256 } from '../text/sha256';
 
-/** Which node of which workflow does the work. */
 export interface NodeIds {
 	readonly workflowId: string;
 	readonly nodeId: string;
 }
 
-/** Who a node is, where work is counted for the node as a whole. */
+/** The owner of work that is counted per node. */
 export function nodeOwner({ workflowId, nodeId }: NodeIds): string {
 	return digestOf('node', workflowId, nodeId);
 }
 
-/** What a table is searched for: an owner's rows of one day. */
+/** The digest by which the table finds an owner's rows of one day. */
 export function ownerDay(owner: string, day: string): string {
 	return digestOf(owner, day);
 }
@@ -20,7 +19,7 @@ export function digestOf(...parts: readonly string[]): string {
 	return sha256(JSON.stringify(parts));
 }
 
-/** Making one takes 0.1 ms, and each task and turn asks for its day. */
+/** Cached: creating one takes 0.1 ms, and each task and turn asks for its day. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 function formatOf(timeZone: string): Intl.DateTimeFormat {
@@ -38,7 +37,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
 	return format;
 }
 
-/** The day that it is in a time zone, as 2030-01-31. */
+/** The current day in a time zone, as 2030-01-31. */
 export function dayOf(wallMs: number, timeZone: string): string {
 	const parts = formatOf(timeZone).formatToParts(wallMs);
 	const part = (type: string): string => parts.find((one) => one.type === type)?.value ?? '';
@@ -56,7 +55,7 @@ export function isTimeZone(timeZone: string): boolean {
 
 const MS_PER_DAY = 86_400_000;
 
-/** The day after one that `dayOf` gave. */
+/** @param day as `dayOf` returns it */
 export function dayAfter(day: string): string {
 	return new Date(Date.parse(day) + MS_PER_DAY).toISOString().slice(0, 10);
 }

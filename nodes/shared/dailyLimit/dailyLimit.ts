@@ -6,14 +6,13 @@ import { textOrNumber } from '../text/textOf';
 import { dayAfter, dayOf, ownerDay } from './calendarDay';
 import type { CountedRow, DayAccount, DayAccounts, Used } from './dayAccounts';
 
-/** The most that a day may take. */
 export interface DailyLimitSettings {
 	readonly most: number;
 	readonly unit: SpentBudget['unit'];
 	readonly per: 'key' | 'node';
 	/** Days begin at midnight in this time zone. */
 	readonly timeZone: string;
-	/** The label of the option, which is in the group "Cost and Speed". */
+	/** The label of the option, in the group "Cost and Speed". */
 	readonly option: string;
 }
 
@@ -21,7 +20,7 @@ export interface DailyLimitSettings {
 export interface CountedTable {
 	readonly table: PreparableTable;
 	readonly columns: {
-		/** Holds what `ownerDay` gives. */
+		/** Contains the result of `ownerDay`. */
 		readonly ownerDay: string;
 		/** Unique to a turn or task. */
 		readonly id: string;
@@ -32,13 +31,13 @@ export interface CountedTable {
 /** A turn or task that counts towards a limit. */
 export interface Countable {
 	readonly id: string;
-	/** The owner, as a digest. */
+	/** A digest. */
 	readonly owner: string;
-	/** The owner, for people to read. */
+	/** For people. */
 	readonly ownerName: string;
 }
 
-/** One read of the table, for a number of accounts. */
+/** A read of the table, for so many accounts. */
 interface Reading {
 	readonly sinceMs: number;
 	readonly size: number;
@@ -49,8 +48,8 @@ interface Reading {
 const READ_HOLDS_MS = 1_000;
 
 /**
- * Keeps a day's work within a limit that all executions share. Within a process the count is exact. The work of other
- * processes is in the table, which is read again whenever something new is to be counted.
+ * Keeps a day's work within a limit that all executions share. Within a process the count is exact; the work of other
+ * processes is in the table, which is read again before anything new is counted.
  */
 export class DailyLimit {
 	private readonly entered = new Map<string, DayAccount>();
@@ -66,13 +65,13 @@ export class DailyLimit {
 	) {}
 
 	/**
-	 * Reads what was already used and reserves places for the `due` entries in order, so that one served early cannot
-	 * take the place of an earlier one. Tokens are known only afterwards, so none are reserved.
+	 * Reads what was already used, and reserves places for the `due` entries in order, so that a later one that is served
+	 * first cannot take the place of an earlier one. Tokens are known only afterwards, so none are reserved.
 	 */
 	async open(all: readonly Countable[], due: readonly Countable[]): Promise<Result<undefined>> {
 		const day = this.today();
 		for (const entry of all) this.accountOf(entry, day);
-		// Without a table, the next runs would not see what this one does.
+		// Without a table, the next runs would not see this one's work.
 		const prepared = await this.counted.table.prepare();
 		if (!prepared.ok) return fail(notCounted(prepared.failure, this.settings));
 		const read = await this.readAgain();
@@ -84,12 +83,12 @@ export class DailyLimit {
 		return ok(undefined);
 	}
 
-	/** Whether the entry has a place. */
+	/** Whether the entry has a reserved place. */
 	has({ id }: Countable): boolean {
 		return this.admitted.has(id);
 	}
 
-	/** Why the work must not be done; asked right before it is. */
+	/** To be called right before the work. @returns why it must not be done */
 	async admit(entry: Countable): Promise<Result<undefined>> {
 		const { id } = entry;
 		const day = this.today();
@@ -98,8 +97,8 @@ export class DailyLimit {
 		if (before !== account) before?.giveBack(id);
 		const read = await this.readAgain();
 		if (!read.ok) return read;
-		// Nothing is awaited from here on, so nobody else comes between counting and taking. A reserved place is given back
-		// if others have used it up in the meantime.
+		// Nothing is awaited from here on, so nobody can come between counting and taking. A reserved place is lost if others
+		// have used up the limit in the meantime.
 		account.giveBack(id);
 		if (!this.isFree(account)) return fail(this.isUsedUp(entry, account, day));
 		if (this.settings.unit === 'tokens') this.admitted.set(id, account);
@@ -112,12 +111,11 @@ export class DailyLimit {
 		this.countedAt(entry).ended(entry.id, tokens);
 	}
 
-	/** Uncounts work that was not done after all. */
+	/** The work was not done after all. */
 	giveBack(entry: Countable): void {
 		this.countedAt(entry).giveBack(entry.id);
 	}
 
-	/** The account that an entry is counted in. */
 	countedAt(entry: Countable): DayAccount {
 		return this.admitted.get(entry.id) ?? this.accountOf(entry, this.today());
 	}
@@ -154,7 +152,7 @@ export class DailyLimit {
 		return this.usedOf(account) < this.settings.most;
 	}
 
-	/** Reads all accounts of the run at once, unless that was just done. Callers share a read that is under way. */
+	/** Reads all accounts of the run, unless that was just done. Callers share a read that is under way. */
 	private async readAgain(): Promise<Result<undefined>> {
 		const nowMs = this.clock.now();
 		const isFresh = [...this.entered.values()].every(({ readMs }) => nowMs - readMs < READ_HOLDS_MS);
@@ -208,7 +206,7 @@ export class DailyLimit {
 	}
 }
 
-/** If usage cannot be counted, the limit cannot be kept, so nothing is sent. */
+/** If usage cannot be counted, the limit cannot be enforced, so nothing is sent. */
 export function notCounted(failure: Failure, { option }: Pick<DailyLimitSettings, 'option'>): Failure {
 	return {
 		...failure,

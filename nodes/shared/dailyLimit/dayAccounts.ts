@@ -1,21 +1,19 @@
-/** What has been used of a day. */
 export interface Used {
 	/** The number of turns or tasks. */
 	readonly count: number;
 	readonly tokens: number;
 }
 
-/** What a row of the table counts for. */
 export interface CountedRow extends Used {
-	/** Identifies the turn or task. */
+	/** Of the turn or task. */
 	readonly id: string;
 }
 
 /** A turn or task that the table may not show yet. */
 interface OwnEntry {
-	/** The tokens once it is over; while under way it counts as one entry without tokens. */
+	/** 0 until it is over. */
 	readonly tokens: number;
-	/** Since when the table has its row, by the clock's `now()`. */
+	/** When its row was in the table, by the clock's `now()`. */
 	writtenMs: number;
 }
 
@@ -28,7 +26,7 @@ export class DayAccount {
 	private others: Used = NOTHING;
 	private readonly own = new Map<string, OwnEntry>();
 	private ownTokens = 0;
-	/** IDs of the entries in `own` that are not over. */
+	/** IDs of entries in `own` that are not over. */
 	private readonly open = new Set<string>();
 	/** When the last read began, by the clock's `now()`. */
 	readMs = -Infinity;
@@ -48,12 +46,12 @@ export class DayAccount {
 		return this.open.size > 0;
 	}
 
-	/** Takes over the table's rows, unless a later read has already ended. @param sinceMs when the read began */
+	/** Replaces the table's rows, unless a later read has already ended. @param sinceMs when the read began */
 	showRows(rows: readonly CountedRow[], sinceMs: number): void {
 		if (sinceMs < this.readMs) return;
 		this.readMs = sinceMs;
 		for (const [id, { writtenMs }] of this.own) if (writtenMs < sinceMs) this.giveBack(id);
-		// A row that is being rewritten is there twice for a moment.
+		// A row that is being rewritten is in the table twice for a moment.
 		const distinct = new Map(rows.map((row) => [row.id, row]));
 		this.others = [...distinct.values()]
 			.filter(({ id }) => !this.own.has(id))
@@ -68,7 +66,6 @@ export class DayAccount {
 		this.open.add(id);
 	}
 
-	/** Removes an entry that was not done after all. */
 	giveBack(id: string): void {
 		this.ownTokens -= this.own.get(id)?.tokens ?? 0;
 		this.own.delete(id);
@@ -91,11 +88,10 @@ export class DayAccount {
 
 const NOTHING: Used = { count: 0, tokens: 0 };
 
-/** The accounts that all runs of an n8n process share. An account that no run uses is dropped. */
+/** Shared by all runs of an n8n process. An account that no run uses is dropped. */
 export class DayAccounts {
 	private readonly accounts = new Map<string, DayAccount>();
 
-	/** How many accounts there are. */
 	get size(): number {
 		return this.accounts.size;
 	}

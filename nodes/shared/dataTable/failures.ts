@@ -4,21 +4,20 @@ import { excerpt } from '../text/json';
 import { redactor } from '../text/redact';
 import { textOf } from '../text/textOf';
 
-/** With n8n's own words, the only sign of what kind of failure it is. */
+/** n8n's own words are the only sign of what kind of failure it is. */
 export interface TableFailure extends Failure {
 	readonly said: string;
 }
 
-/** Reasons that a second try does not change. */
+/** Reasons for which a second try fails, too. */
 export const NEVER_MADE =
 	/unrecognized|disabled|not (?:found|available|installed)|read-only|permission|forbidden|denied|no project|limit/i;
 
-/** What n8n says about a table that was deleted since it was found. */
+/** The table was deleted since it was found. */
 export const TABLE_GONE = /could not be found in this project|could not find the data table/i;
-/** What it says if rows came or went between two pages of one answer. */
+/** Rows came or went between two pages of one answer. */
 export const PAGES_SHIFTED = /synchronization error/i;
-
-/** What it says of work that it cancelled because the execution's timeout has passed. */
+/** n8n cancelled the sub-execution, because the execution's timeout has passed. */
 export const TIMED_OUT = /cancell?ed because it timed out/i;
 
 /** What n8n says, what it means, and what to do. */
@@ -50,12 +49,12 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	],
 ];
 
-/** Whether this workflow can never have Data Tables. */
+/** Whether this workflow cannot have Data Tables at all. */
 export function hasNoTables(failure: Failure): boolean {
 	return 'said' in failure && NEVER_MADE.test(textOf(failure.said));
 }
 
-/** A database error may contain a row's values. */
+/** For database errors, which may contain a row's values. */
 const hideTokens = redactor([]);
 
 /** @param said n8n's own words */

@@ -4,19 +4,19 @@ import type { Clock } from '../run/clock';
 import { textOrNumber } from '../text/textOf';
 import type { DataTable, TableColumn, TableRow } from './table';
 
-/** The holder of a row, and a counter that the holder increases as a sign of life. */
+/** The owner of a row, and a counter that it increases as a sign of life. */
 export const OWNER_COLUMNS: readonly TableColumn[] = [
 	{ name: 'owner', type: 'string' },
 	{ name: 'beat', type: 'number' },
 ];
 
-/** An owner counts as dead once somebody has watched its rows this long without a sign of life. */
+/** An owner is presumed dead once somebody has watched its rows this long without a sign of life. */
 export const SILENT_MS = 60_000;
-/** Up to three beats may be lost before the owner counts as dead. */
+/** Up to three beats may be lost. */
 const BEAT_MS = SILENT_MS / 4;
-/** After this long without a beat, others may soon take the owner for dead. */
+/** After this long without a beat, others may soon presume the owner dead. */
 const LATE_MS = (SILENT_MS * 3) / 4;
-/** How long sightings are kept that nobody asks for. */
+/** How long unused sightings are kept. */
 const SIGHTING_LIFE_MS = 2 * 60 * 60_000;
 
 /** Gives signs of life for all owners of one run, in one write. */
@@ -32,7 +32,7 @@ export class Heartbeat {
 		private readonly clock: Clock,
 	) {}
 
-	/** Call it before the owner's first row is written; that row counts as a sign. */
+	/** To be called before the owner's first row is written, which counts as a sign. */
 	start(owner: string): void {
 		const isFirst = this.aliveMs.size === 0;
 		this.aliveMs.set(owner, this.clock.now());
@@ -44,12 +44,12 @@ export class Heartbeat {
 		if (this.aliveMs.size === 0) this.idle.abort();
 	}
 
-	/** Whether others may have taken the owner for dead. Later signs do not undo that. */
+	/** Whether others may have presumed the owner dead. Later signs do not undo that. */
 	isLate(owner: string): boolean {
 		return this.clock.now() - (this.aliveMs.get(owner) ?? 0) > LATE_MS;
 	}
 
-	/** The run is over: owners that have not stopped count as dead, and nothing is written afterwards. */
+	/** The run is over: nothing is written any more, and owners that have not stopped will be presumed dead. */
 	async end(): Promise<void> {
 		this.aliveMs.clear();
 		this.idle.abort();
@@ -66,9 +66,9 @@ export class Heartbeat {
 			const sinceMs = this.clock.now();
 			const beat = this.table.updateAlike('owner', [{ values, cells: { beat: ++this.beats } }]);
 			this.lastBeat = beat;
-			const { ok: isTold } = await beat;
+			const { ok: isWritten } = await beat;
 			if (isIdle()) return;
-			if (!isTold) continue;
+			if (!isWritten) continue;
 			for (const owner of values) {
 				if (this.aliveMs.has(owner) && !this.isLate(owner)) this.aliveMs.set(owner, sinceMs);
 			}
@@ -77,8 +77,8 @@ export class Heartbeat {
 }
 
 /**
- * When this process first saw each owner's latest sign of life. Silence is measured by this process's own steady clock,
- * so that nobody's time of day matters, and shared by all executions, however briefly each one waits.
+ * When this process first saw each owner's latest sign of life. Silence is measured by its own steady clock, so that
+ * nobody's time of day matters, and for all executions together, however briefly each one waits.
  */
 export class Sightings {
 	/** Tells this process's owners from those of others. */

@@ -4,18 +4,18 @@ import { growingPauseMs, type PauseGrowth } from '../run/growingPause';
 import { ok, type Result } from '../errors/failure';
 import type { CellValue, DataTable, TableRow } from './table';
 
-/** Steps that fall within this time go into one statement. */
+/** Steps within this time share a statement. */
 export const STEPS_TOGETHER_MS = 10;
 const READS_TOGETHER_MS = 50;
-/** The spread of pauses, which grows from the sixth read on. */
+/** The range of pauses, which grows from the sixth read on. */
 const SPREAD: PauseGrowth = { firstMs: 450, factor: 1.25, longestMs: 3_000 };
 const READS_TO_REST = 6;
 
-/** Work on the rows of many keys at once. Each caller gets the rows of its own key. */
+/** Work on the rows of many keys at once, which gives each caller the rows of its own key. */
 export type KeyBatch<T> = Batcher<T, Result<readonly TableRow[]>>;
 
 /**
- * @param entryKeyOf the key whose rows an item gets; an index, because ten thousand items must not each search all rows
+ * @param entryKeyOf the key whose rows an item gets
  * @param signal ends the waiting, not the work
  */
 export function batchByKey<T>(
@@ -26,6 +26,7 @@ export function batchByKey<T>(
 	signal?: AbortSignal,
 ): KeyBatch<T> {
 	const workOn = async (items: readonly T[]) => {
+		// Indexed, because ten thousand items must not each search all rows.
 		const rows = await work(items);
 		return rows.ok ? ok(Map.groupBy(rows.value, ({ entryKey }) => entryKey)) : rows;
 	};
@@ -50,9 +51,9 @@ export interface KeyReadsParts {
 /** Reads the rows of keys, in batches for the whole run. */
 export class KeyReads {
 	private readonly reads: KeyBatch<string>;
-	/** Reads for keys that are being waited for, batched for the whole run, however long each has waited. */
+	/** Of keys that are waited for, however long each wait has lasted. */
 	private readonly laterReads: KeyBatch<string>;
-	/** How long the last read took, in ms. */
+	/** How long the last read took. */
 	private readMs = 0;
 
 	constructor(private readonly parts: KeyReadsParts) {
@@ -73,8 +74,8 @@ export class KeyReads {
 	}
 
 	/**
-	 * Reads after a random pause, so that two that collided do not collide again. Pauses grow with time and on a slow
-	 * n8n: each read is a sub-execution, and waiting must not slow down work.
+	 * Reads after a random pause, so that two that collided do not collide again. Pauses grow with time and on a slow n8n,
+	 * because each read is a sub-execution, and those who wait must not slow down those who work.
 	 * @param reads of this key so far
 	 */
 	async readLater(entryKey: string, reads: number): Promise<Result<readonly TableRow[]>> {

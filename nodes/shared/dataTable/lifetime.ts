@@ -2,32 +2,32 @@ import type { TableResult } from './sharedTable';
 import { meeting, type RowCondition, type RowWork, type TableRow } from './workflow';
 
 /*
- * All Data Tables of an n8n share one size limit, and a full table stops agents, so rows of every table expire some
- * day. n8n's own column `updatedAt` shows which rows are in use, because holders give their signs of life there.
+ * All Data Tables of an n8n share one size limit, and a full table stops agents, so rows of every table expire. n8n's own
+ * column `updatedAt` shows which rows are in use, because signs of life update it.
  */
 
-/** The condition that expired rows meet at a time of day; undefined if rows never expire. */
+/** The conditions that all expired rows meet; undefined if rows never expire. */
 export type Lifetime = (nowMs: number) => readonly RowCondition[] | undefined;
 
-/** Wall clocks can be an hour apart if one was set. */
+/** Two hours: a clock that was set wrongly may be an hour off. */
 export const CLOCKS_APART_MS = 2 * 60 * 60_000;
-/** Longer than any wait for a task or an agent, so that work under way stays, however short a lifetime was entered. */
+/** Longer than any wait for a task or an agent, so that work under way is kept, whatever lifetime was entered. */
 const SHORTEST_LIFE_MS = 8 * 24 * 60 * 60_000;
 
-/** Rows removed per statement; n8n reads and returns what it removes. */
+/** Few, because n8n reads and returns what it removes. */
 const ROWS_A_LOT = 500;
 const LOTS_A_SWEEP = 20;
 
 export const FOREVER: Lifetime = () => undefined;
 
-/** The lifetime of rows that state their end in `expiresAtMs`. */
+/** Rows state in `expiresAtMs` when they expire. */
 export const UNTIL_EXPIRY: Lifetime = (nowMs) => {
 	const beforeMs = nowMs - CLOCKS_APART_MS;
 	return [{ column: 'expiresAtMs', condition: 'lt', value: beforeMs }, untouchedSince(beforeMs)];
 };
 
 /**
- * The lifetime of rows that a workflow recorded; another workflow may keep its rows longer.
+ * Only for the rows of this workflow, because another one may keep its rows longer.
  * @param lifeMs since a row was last written; 0 = forever
  */
 export function recordLifetime(workflowId: string, lifeMs: number): Lifetime {
@@ -42,7 +42,7 @@ function untouchedSince(ms: number): RowCondition {
 	return { column: 'updatedAt', condition: 'lt', value: new Date(ms).toISOString() };
 }
 
-/** Removes rows that meet all conditions, lot by lot. What fails is left to the next sweep. */
+/** Removes the rows that meet all conditions. What fails is left to the next sweep. */
 export async function removeLots(
 	over: readonly RowCondition[],
 	run: (work: RowWork) => TableResult<readonly TableRow[]>,
@@ -51,7 +51,7 @@ export async function removeLots(
 		const lot = await run(meeting(over, { operation: 'get', limit: ROWS_A_LOT }));
 		const lastId = lot.ok ? lot.value.at(-1)?.id : undefined;
 		if (!lot.ok || lastId === undefined) return;
-		// The conditions are checked again, so that a row taken in the meantime stays.
+		// With all conditions again, so that a row that was taken in the meantime stays.
 		const upToLast: RowCondition = { column: 'id', condition: 'lte', value: lastId };
 		const removed = await run(meeting([...over, upToLast], { operation: 'deleteRows' }));
 		if (!removed.ok || lot.value.length < ROWS_A_LOT) return;

@@ -1,26 +1,26 @@
 import { textOrNumber } from '../text/textOf';
 import type { CellValue, TableRow } from './table';
 
-/** What the cells of `OWNER_COLUMNS` say of a row that nobody holds. */
+/** The cells of a row that nobody holds, in `OWNER_COLUMNS`. */
 export const UNOWNED = { owner: 'free', beat: 0 } as const;
 
-/** The prefix of an owner that only stands in line. */
+/** The prefix of an owner that only waits in line. */
 const WAITS = 'waits ';
-/** How many reads in a row may miss one's own new row before it is added again. */
+/** After so many reads in a row that did not show a new row, it is added again. */
 export const UNSEEN_READS = 5;
 
-/** Whether nobody holds the row, or a person removed its owner. */
+/** Whether nobody holds the row. A person may have emptied the cell. */
 export function isFree({ owner }: TableRow): boolean {
 	const text = textOrNumber(owner).trim();
 	return text === '' || text === UNOWNED.owner;
 }
 
-/** Whether a row only stands in line for its key and cannot be held. */
+/** Whether a row only waits in line for its key and cannot be held. */
 export function isWaiting({ owner }: TableRow): boolean {
 	return textOrNumber(owner).startsWith(WAITS);
 }
 
-/** The state of a key for one acquirer; `isFirst` if its own row precedes those of the others. */
+/** The state of a key for one acquirer; `isFirst` if its row precedes those of the others. */
 export type LockState =
 	| { readonly kind: 'held' | 'none' }
 	| { readonly kind: 'takeable'; readonly owner: CellValue; readonly beat: CellValue }
@@ -28,7 +28,7 @@ export type LockState =
 
 /**
  * @param rows of the key, without waiting ones; undefined if nothing was read yet
- * @param isDead whether a row's owner has been silent so long that it may be replaced
+ * @param isDead whether a row's owner has been silent for so long that it may be replaced
  */
 export function lockStateOf(
 	owner: string,
@@ -49,9 +49,9 @@ export function lockStateOf(
 }
 
 /**
- * How many rows of other processes wait before this process's first one; all of them if this process has none in sight.
- * The order within a process is that of its queue.
- * @param process as it stands in the rows of those who wait, see `waitsAs`
+ * How many rows of other processes wait before this process's first one; all of them if this process has none. Its queue
+ * keeps the order within a process.
+ * @param process see `waitsAs`
  */
 export function waitingBefore(
 	process: string,
@@ -64,7 +64,7 @@ export function waitingBefore(
 	return others.filter(({ id }) => Number(id) < firstOwn).length;
 }
 
-/** The owner of a row that stands in line. */
+/** The owner of a row that waits in line. */
 export function waitsAs(process: string, name: string): string {
 	return `${WAITS}${process} ${name}`;
 }
@@ -77,7 +77,7 @@ export interface Leaving {
 	readonly adding?: Promise<unknown> | undefined;
 }
 
-/** What one attempt to get a key has written, or its position in line. */
+/** What one attempt to get a key, or a position in line, has written. */
 export class LockAttempt implements Leaving {
 	hasTaken = false;
 	hasAdded = false;

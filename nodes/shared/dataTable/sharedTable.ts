@@ -6,14 +6,12 @@ import type { CellValue, RowSwap, TableRow } from './workflow';
 
 export type TableResult<T> = Promise<Result<T, TableFailure>>;
 type Batches<T, R> = SharedBatches<T, Result<R, TableFailure>>;
-/** What a run that looks for the table does if it is missing. */
 export type IfMissing = 'create' | 'leave';
 
-/** How long new runs keep using a table that somebody renamed. */
+/** New runs use a table this long after somebody renamed it. */
 const FOUND_HOLDS_MS = 60_000;
-/** The shortest time between two sweeps of a table. */
 const BETWEEN_SWEEPS_MS = 10 * 60_000;
-/** How many workflows and tables are remembered. */
+/** Pairs of a workflow and a table. */
 const MOST_SHARED = 200;
 
 /** What the runs of a workflow in this process share about a table: its ID, and sub-executions on it. */
@@ -30,7 +28,7 @@ export class SharedTable {
 	readonly insertsThenRead = batchesBy<TableRow, readonly TableRow[]>();
 	readonly removals = batchesBy<CellValue, undefined>();
 
-	/** The table's ID, if it was found lately. */
+	/** The table's ID, if it was found recently. */
 	get id(): string | undefined {
 		const { found } = this;
 		return found && systemClock.now() - found.atMs < FOUND_HOLDS_MS ? found.id : undefined;
@@ -44,7 +42,7 @@ export class SharedTable {
 		if (this.found?.id === id) this.found = undefined;
 	}
 
-	/** Whether a sweep is due; if it is, the caller does it. */
+	/** Whether a sweep is due, which the caller must then do. */
 	takeSweep(id: string): boolean {
 		const { swept } = this;
 		const nowMs = systemClock.now();
@@ -66,7 +64,7 @@ function batchesBy<T, R>(): (id: string, column?: string) => Batches<T, R> {
 
 const SHARED = new Map<string, SharedTable>();
 
-/** @param workflowId tells whose project's table it is; a workflow that was never saved has none */
+/** @param workflowId identifies the project; undefined for a workflow that was never saved */
 export function sharedTable(workflowId: string | undefined, tableName: string): SharedTable {
 	if (!workflowId) return new SharedTable();
 	const place = JSON.stringify([workflowId, tableName]);

@@ -16,9 +16,9 @@ import {
 	insertion,
 	insertionOfCells,
 	listing,
-	readingAfter,
 	selection,
 	swapping,
+	thenReading,
 	updatingAlike,
 	type CellValue,
 	type RowChange,
@@ -46,38 +46,36 @@ export interface DataTable {
 	read(column: string, values: readonly CellValue[]): Promise<Result<readonly TableRow[]>>;
 	/**
 	 * Adds rows, and the table if it is missing. After a failure some of them may have been added.
-	 * @param mayRepeat a row that is there twice means the same as once
+	 * @param mayRepeat whether a row may be added twice
 	 */
 	insert(rows: readonly TableRow[], mayRepeat?: boolean): Promise<Result<undefined>>;
-	/** Writes the cells of each change into all rows that have one of its values in `column`: cheap where many are alike. */
+	/** Writes the cells of each change into all rows that have one of its values in `column`. */
 	updateAlike(column: string, changes: readonly RowChange[]): Promise<Result<undefined>>;
 	/**
-	 * Writes the cells of each swap into the rows that hold all of its `where`; a second, competing swap finds none.
-	 * @param swaps compare the same columns
+	 * Writes the cells of each swap into the rows that match its `where`; a second, competing swap finds none.
+	 * @param swaps must compare the same columns
 	 * @returns the rows that were changed, as they are now
 	 */
 	swap(swaps: readonly RowSwap[]): Promise<Result<readonly TableRow[]>>;
 	/**
-	 * The same, and then, in a later statement of the same sub-execution, reads all rows that have a value in `column`
-	 * that one of the swaps compares. After a failure the swaps may have been made; each may be made twice.
+	 * Swaps, and then reads, in a later statement of the same sub-execution, all rows whose value in `column` is one that
+	 * the swaps compare. After a failure the swaps may have been made; each may be made twice.
 	 */
 	swapThenRead(swaps: readonly RowSwap[], column: string): Promise<Result<readonly TableRow[]>>;
 	/**
-	 * Adds rows, and the table if it is missing, and then reads all that have a value in `column` that one of them has.
-	 * Rows may be added twice, or in spite of a failure.
+	 * Adds rows, and the table if it is missing, and then reads all rows that share their values in `column`. Rows may be
+	 * added twice, or in spite of a failure.
 	 */
 	insertThenRead(rows: readonly TableRow[], column: string): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */
 	remove(column: string, values: readonly CellValue[]): Promise<Result<undefined>>;
 }
 
-/** A table that can be made before there are rows for it. */
 export interface PreparableTable extends DataTable {
 	/** Makes the table if it is missing. */
 	prepare(): Promise<Result<undefined>>;
 }
 
-/** What is needed of n8n: sub-workflows that are given as JSON. */
 export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
 	Partial<Pick<IExecuteFunctions, 'getWorkflow'>>;
 
@@ -85,30 +83,19 @@ export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
 const ROWS_AT_ONCE = 500;
 /** n8n reads larger answers page by page, and rows that come and go meanwhile shift the pages. */
 const PAGE_ROWS = 1000;
-/** Usually fits on a page if a value has a few rows. */
+/** With a few rows per value, the answer usually fits on a page. */
 const VALUES_PER_READ = 300;
 /** n8n evaluates each value as an expression, which costs about as much as a statement. */
 const VALUES_PER_CHANGE = 20;
-/** How often to read if the pages keep shifting. */
+/** For reads whose pages keep shifting. */
 const READ_TRIES = 5;
-/** How often to create a table that cannot be found afterwards. */
+/** For tables that cannot be found after they were created. */
 const CREATE_TRIES = 4;
 
-/** How a sub-execution runs. */
-interface How {
-	/** What is read after the write, in the same sub-execution; the result is then what was read. */
-	readonly reading?: Work;
-	/**
-	 * For a write after the execution's timeout: n8n passes the deadline on to what is waited for, and cancels it before
-	 * its first node. No rows are returned then.
-	 */
-	readonly doNotWaitToFinish?: boolean;
-}
-
 /**
- * Opens a table by running n8n's own node on it; nothing is asked of n8n before the first operation. Runs of the same
- * workflow share what they know of the table, and sub-executions.
- * @param lifetime of its rows: when rows are added, those that are over are removed
+ * Opens a table through n8n's own node; n8n is not asked before the first operation. Runs of the same workflow share
+ * sub-executions, and what they know of the table.
+ * @param lifetime of its rows: when rows are added, expired ones are removed
  */
 export function openTable(
 	context: InlineWorkflows,
@@ -151,7 +138,7 @@ class OpenTable implements PreparableTable {
 		return ok([...rows.values()].sort((a, b) => Number(a.id) - Number(b.id)));
 	}
 
-	/** An answer of several pages may lack rows, so the request is split. */
+	/** An answer of several pages may lack rows, so the read is split. */
 	private async readPart(
 		id: string,
 		column: string,
@@ -206,14 +193,18 @@ class OpenTable implements PreparableTable {
 
 	/** After the execution's timeout n8n no longer reports which swaps found their rows, so all are assumed to have. */
 	private async beginSwaps(id: string, swaps: readonly RowSwap[]): TableResult<readonly TableRow[]> {
-		const begun = await this.swapAll(id, swaps, { doNotWaitToFinish: true });
+		const begun = await this.swapAll(id, swaps, true);
 		return begun.ok ? ok(swaps.map(({ where, cells }) => ({ ...where, ...cells }))) : begun;
 	}
 
-	private async swapAll(id: string, swaps: readonly RowSwap[], how?: How): TableResult<readonly TableRow[]> {
+	private async swapAll(
+		id: string,
+		swaps: readonly RowSwap[],
+		isUnwaited = false,
+	): TableResult<readonly TableRow[]> {
 		const changed: TableRow[] = [];
 		for (const part of partsOf(swaps, ROWS_AT_ONCE)) {
-			const done = await this.runOn(id, swapping(part), how);
+			const done = await this.runOn(id, swapping(part), isUnwaited);
 			if (!done.ok) return done;
 			changed.push(...done.value);
 		}
@@ -241,7 +232,6 @@ class OpenTable implements PreparableTable {
 		});
 	}
 
-	/** Runs each part in one sub-execution. */
 	private async thenRead<T>(
 		id: string,
 		all: readonly T[],
@@ -252,12 +242,9 @@ class OpenTable implements PreparableTable {
 		const read: TableRow[] = [];
 		for (const part of partsOf(all, VALUES_PER_READ)) {
 			const keys = [...new Set(part.map(keyOf))];
-			const { parameters, items } = writing(part);
-			const withKeys = items.map((item, index) => (index === 0 ? { ...item, keys } : item));
-			const work = { parameters, items: withKeys };
-			const done = await this.runOn(id, work, { reading: readingAfter(column, keys.length) });
+			const done = await this.runOn(id, thenReading(writing(part), column, keys));
 			const mayLackRows = done.ok ? done.value.length > PAGE_ROWS : PAGES_SHIFTED.test(done.failure.said);
-			// The write is done by then; only the read is in doubt.
+			// By then the write is done; only the read is in doubt.
 			const whole = mayLackRows ? await this.readAll(id, column, keys) : done;
 			if (!whole.ok) return whole;
 			read.push(...whole.value);
@@ -292,19 +279,19 @@ class OpenTable implements PreparableTable {
 			const done = await this.runOn(id, work);
 			if (done.ok) continue;
 			if (!TIMED_OUT.test(done.failure.said)) return done;
-			const begun = await this.runOn(id, work, { doNotWaitToFinish: true });
+			const begun = await this.runOn(id, work, true);
 			if (!begun.ok) return begun;
 		}
 		return ok(undefined);
 	}
 
-	/** Runs in the background. A full table needs it most, so it does not depend on rows being added. */
+	/** Runs in the background. A full table needs it most, so it does not depend on whether rows could be added. */
 	private sweep(id: string): void {
 		const over = this.lifetime(systemClock.wallNow());
 		if (over && this.shared.takeSweep(id)) void removeLots(over, async (work) => await this.runOn(id, work));
 	}
 
-	/** Finds the table and works on it; starts again, once, if it was deleted since it was found. */
+	/** Finds the table and works on it; starts over, once, if it has been deleted since it was found. */
 	private async onTable<T>(
 		ifMissing: IfMissing,
 		nothing: T,
@@ -321,7 +308,7 @@ class OpenTable implements PreparableTable {
 		}
 	}
 
-	/** Calls at the same time share a lookup; only a table that exists is remembered. */
+	/** Concurrent calls share a lookup; only a table that exists is remembered. */
 	private async find(ifMissing: IfMissing): TableResult<string | undefined> {
 		const known = (this.id ??= this.shared.id);
 		if (known !== undefined) return ok(known);
@@ -345,9 +332,8 @@ class OpenTable implements PreparableTable {
 
 	private async create(): TableResult<string | undefined> {
 		for (let tries = 1; ; tries++) {
-			const made = await this.run(creation(this.table), [{}]);
-			// If creating it failed, another execution was probably faster: the table is there now, or in a moment if a
-			// hundred begin at once.
+			const made = await this.run({ parameters: creation(this.table), items: [{}] });
+			// If creating it failed, another execution was probably faster: the table exists now, or will in a moment.
 			const found = await this.lookUp();
 			if (!found.ok || found.value !== undefined) return found;
 			if (tries < CREATE_TRIES && (made.ok || !NEVER_MADE.test(made.failure.said))) continue;
@@ -357,9 +343,9 @@ class OpenTable implements PreparableTable {
 		}
 	}
 
-	/** By the exact name: by name, a Data Table node also finds tables that merely contain it. */
+	/** By its exact name: n8n also lists tables whose names merely contain it. */
 	private async lookUp(): TableResult<string | undefined> {
-		const tables = await this.run(listing(this.table.name), [{}]);
+		const tables = await this.run({ parameters: listing(this.table.name), items: [{}] });
 		if (!tables.ok) return tables;
 		const table = tables.value.find(({ name }) => name === this.table.name);
 		if (!table) return ok(undefined);
@@ -368,31 +354,27 @@ class OpenTable implements PreparableTable {
 		return ok(typeof table.id === 'string' && /^[\w-]+$/.test(table.id) ? table.id : undefined);
 	}
 
-	private async runOn(
-		tableId: string,
-		{ parameters, items }: RowWork,
-		how: How = {},
-	): TableResult<TableRow[]> {
-		const onTable = (work: Work): Work => {
-			return { resource: 'row', dataTableId: { __rl: true, mode: 'id', value: tableId }, ...work };
+	/**
+	 * @param isUnwaited for a write after the execution's timeout: n8n passes the deadline on to what is waited for, and
+	 * cancels it before its first node. No rows are returned then.
+	 */
+	private async runOn(tableId: string, work: RowWork, isUnwaited = false): TableResult<TableRow[]> {
+		const onTable = (parameters: Work): Work => {
+			return { resource: 'row', dataTableId: { __rl: true, mode: 'id', value: tableId }, ...parameters };
 		};
-		const { reading } = how;
-		const done = await this.run(onTable(parameters), items, {
-			...how,
-			...(reading && { reading: onTable(reading) }),
-		});
+		const { parameters, items, reading } = work;
+		const onIt = { parameters: onTable(parameters), items, reading: reading && onTable(reading) };
+		const done = await this.run(onIt, isUnwaited ? { doNotWaitToFinish: true } : undefined);
 		return done.ok ? ok(done.value.map(rowOf)) : done;
 	}
 
 	private async run(
-		work: Work,
-		items: readonly IDataObject[],
-		{ reading, doNotWaitToFinish }: How = {},
+		{ parameters, items, reading }: RowWork,
+		options?: { doNotWaitToFinish: boolean },
 	): TableResult<IDataObject[]> {
-		const code = inlineWorkflow(`${this.table.name} ${work.operation}`, work, reading);
+		const code = inlineWorkflow(`${this.table.name} ${parameters.operation}`, parameters, reading);
 		const input = items.map((json, item): INodeExecutionData => ({ json, pairedItem: { item } }));
 		try {
-			const options = doNotWaitToFinish ? { doNotWaitToFinish } : undefined;
 			const { data } = await this.context.executeWorkflow({ code }, input, undefined, options);
 			return ok((data[0] ?? []).map(({ json }) => json));
 		} catch (error) {

@@ -1,11 +1,10 @@
 import { randomUUID } from 'crypto';
 
 import { createBatcher, type Batcher } from '../run/batcher';
-import type { Clock } from '../run/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { textOrNumber } from '../text/textOf';
 import { Heartbeat, type Sightings } from './heartbeat';
-import { batchByKey, KeyReads, STEPS_TOGETHER_MS, type KeyBatch } from './keyRows';
+import { batchByKey, KeyReads, STEPS_TOGETHER_MS, type KeyBatch, type KeyReadsParts } from './keyRows';
 import {
 	LockAttempt,
 	isWaiting,
@@ -19,21 +18,21 @@ import {
 } from './lockRows';
 import type { DataTable, RowSwap, TableRow } from './table';
 
-/** Somebody who wants a key. `A` is an answer that makes the lock unnecessary. */
+/** A request for a key. `A` is an answer that makes the lock unnecessary. */
 export interface Acquirer<A> {
-	/** What rows are found by, in the column `entryKey`. */
+	/** The key, as it is in the column `entryKey`. */
 	readonly entryKey: string;
-	/** The row to add where the key has none, without `owner` and `beat`. */
+	/** The row to add if the key has none, without `owner` and `beat`. */
 	readonly row: () => TableRow;
 	/** The answer that the rows already give, whoever holds them. */
 	readonly answer: (rows: readonly TableRow[]) => A | undefined;
-	/** Why the key is no longer wanted. */
+	/** Why to stop waiting for the key. */
 	readonly whyStop: () => Failure | undefined;
 	/** Called before waiting for others. */
 	readonly pause: () => void;
 	/** The rows of the key, if they were read before. */
 	readonly rows?: readonly TableRow[] | undefined;
-	/** Whether to stand in line behind those that came before, across all processes. */
+	/** Whether to wait in line, across all processes, behind those that came before. */
 	readonly isOrdered?: boolean;
 	/** Its position in line, if it already has one. */
 	readonly line?: LockAttempt | undefined;
@@ -52,21 +51,16 @@ export interface Lease {
 export type Acquired<A> =
 	{ readonly kind: 'held'; readonly lease: Lease } | { readonly kind: 'known'; readonly answer: A };
 
-/** `lost`: the holder was taken for dead, or its row was deleted, so nothing was written. */
+/** `lost`: the holder was presumed dead, or its row was deleted, so nothing was written. */
 export type Released = 'written' | 'lost';
 
-export interface LockParts {
+export interface LockParts extends KeyReadsParts {
 	readonly table: DataTable;
-	readonly clock: Clock;
-	/** A number in [0, 1). */
-	readonly random: () => number;
-	/** Ends all waiting. */
-	readonly signal: AbortSignal;
 	/** Shared by all runs of the process. */
 	readonly sightings: Sightings;
 }
 
-/** How often the first of several contenders reads again while the others retreat, before it retreats as well. */
+/** How often the first of several contenders reads again before it retreats, as the others do at once. */
 const STAYS = 5;
 const TRIES = 3;
 const RETRY_MS = 500;
@@ -74,16 +68,16 @@ const RETRY_MS = 500;
 /**
  * A lock for each key, over a table without unique columns.
  *
- * Take: a compare-and-set puts the own name into a free row of the key; a key without rows gets a new one. Read all rows
- * of the key in a later statement: it is held if none of them is somebody else's. Each holder's read shows no other's
- * row, so it came before the other's take, and each take came before its own read: of two holders each would have read
- * before the other took. Rows that are there twice do no harm for the same reason.
+ * Take: a compare-and-set writes the owner's name into a free row of the key; a key without rows gets a new one. Then, in
+ * a later statement, read all rows of the key: it is held if nobody else owns one. Two can never hold it: each one's read
+ * would have come before the other's take, although each take comes before its own read. For the same reason, duplicate
+ * rows do no harm.
  *
- * Owners without a sign of life are replaced, by a compare-and-set on their last sign. Who is replaced but alive after all
- * learns it when it releases, and writes nothing. Within one run a key must be asked for once at a time.
+ * Owners without a sign of life are replaced, by a compare-and-set on their last sign. An owner that was replaced but is
+ * alive learns so when it releases, and writes nothing. A run must not ask for the same key twice at a time.
  *
- * Who is to keep the order of all processes and cannot have the key at once adds a row that waits: ids tell who came
- * first, and only the first one tries to take the key. Those of one process come one after the other by a queue of its own.
+ * An ordered acquirer that cannot have the key at once adds a waiting row: ids show who came first, and only the first
+ * tries to take the key. Within a process, a queue keeps the order.
  */
 export class TableLock {
 	private readonly run = randomUUID();
@@ -94,7 +88,7 @@ export class TableLock {
 	private readonly inserts: KeyBatch<TableRow>;
 	private readonly writes: KeyBatch<RowSwap>;
 	private readonly leaves: Batcher<Leaving, Result<undefined>>;
-	/** Owners whose last write may have succeeded. */
+	/** Owners whose last write failed, but may have been done. */
 	private readonly unclear = new Set<string>();
 	/** Rows that could not be given back yet. */
 	private readonly stuck = new Map<string, Leaving>();
@@ -142,14 +136,14 @@ export class TableLock {
 				before = now;
 			}
 		} finally {
-			// In the background: the next in line sees who holds the key.
+			// In the background, because the next in line sees who holds the key.
 			if (line) void this.giveBack(line);
 		}
 	}
 
 	/**
-	 * Stands in line ahead of `acquire`, behind others of this process. Of its places the one that tries takes the first.
-	 * @returns for `acquire`, or else for `leaveLine`
+	 * Joins the line before `acquire` is called. Of this process's positions, whoever tries next uses the first.
+	 * @returns must be passed to `acquire` or `leaveLine`
 	 */
 	lineUp(acquirer: Pick<Acquirer<never>, 'entryKey' | 'row'>): LockAttempt {
 		const line = this.newLine();
@@ -163,7 +157,7 @@ export class TableLock {
 
 	/**
 	 * Writes `cells` into the row of the key, and frees it unless `keep`. May be repeated after a failure.
-	 * @param isContinued tells a row that others may have gone on with after it was written
+	 * @param isContinued whether others may have continued with a row after it was written
 	 */
 	async release(
 		lease: Lease,
@@ -185,7 +179,7 @@ export class TableLock {
 				if (mayBeWritten) this.unclear.add(owner);
 				return seen;
 			}
-			// If nobody could have taken it for dead, others have moved on because of what it wrote.
+			// If nobody could have presumed it dead, others have moved on because of what it wrote.
 			const isInTime = !this.heartbeat.isLate(owner);
 			this.heartbeat.stop(owner);
 			const isDone = (row: TableRow): boolean => hasCells(row, cells) || (isInTime && isContinued(row));
@@ -201,7 +195,7 @@ export class TableLock {
 		return ok('written');
 	}
 
-	/** Whether the key is still held although a failed release may have succeeded. */
+	/** Whether the key is still held: a release that failed may have been done. */
 	async holds(lease: Lease): Promise<Result<boolean>> {
 		const { owner } = lease;
 		for (let tries = 1; this.unclear.has(owner); tries++) {
@@ -215,12 +209,12 @@ export class TableLock {
 		return ok(true);
 	}
 
-	/** Frees a key without writing anything new; a row that was added for it is removed. */
+	/** Frees a key without writing anything; a row that was added for it is removed. */
 	async abandon({ owner, isNew }: Lease): Promise<void> {
 		await this.giveBack({ owner, hasTaken: !isNew, hasAdded: isNew });
 	}
 
-	/** Tries again to give back what is left. */
+	/** Gives back what could not be given back before. */
 	async flush(): Promise<Result<undefined>> {
 		await Promise.all(this.givingBack);
 		let done: Result<undefined> = ok(undefined);
@@ -232,7 +226,7 @@ export class TableLock {
 		return done;
 	}
 
-	/** @returns whether the lease's row is as it should be */
+	/** @returns false if the lease has no row any more */
 	private async write({ entryKey, owner }: Lease, cells: TableRow): Promise<Result<boolean>> {
 		const written = await this.writes.add({ where: { entryKey, owner }, cells });
 		if (!written.ok) {
@@ -244,7 +238,7 @@ export class TableLock {
 		return ok(isDone);
 	}
 
-	/** @returns undefined where others hold the key */
+	/** @returns undefined if others hold the key */
 	private async attempt<A>(
 		attempt: LockAttempt,
 		line: LockAttempt | undefined,
@@ -258,7 +252,7 @@ export class TableLock {
 			if (answer !== undefined) return ok({ kind: 'known', answer });
 			const state = this.look(attempt, line, rows);
 			if (state.kind === 'held' && rows) {
-				// After such a slow step others may have gone ahead; another read shows most of them.
+				// After such a slow step, others may have taken over; another read shows most of them.
 				if (isConfirmed || !this.heartbeat.isLate(attempt.owner)) {
 					this.removeDead(rows);
 					return ok({ kind: 'held', lease: leaseOf(attempt, acquirer.entryKey, rows) });
@@ -298,7 +292,7 @@ export class TableLock {
 		return new LockAttempt(waitsAs(this.parts.sightings.process, this.nextOwner()));
 	}
 
-	/** @returns the rows of the key, including the waiting one */
+	/** @returns the rows of the key, with the waiting one */
 	private async enterLine(
 		line: LockAttempt,
 		{ entryKey, row }: Pick<Acquirer<never>, 'entryKey' | 'row'>,
@@ -331,7 +325,7 @@ export class TableLock {
 				done = await this.inserts.add({ ...row(), entryKey, ...cells });
 			} else done = await this.reads.read(entryKey, STEPS_TOGETHER_MS);
 			if (done.ok || tries >= TRIES || this.parts.signal.aborted) return done;
-			// Only a read shows whether it was done. A table that accepts no writes is not retried forever.
+			// Only a read shows whether it was done.
 			const read = await this.reads.read(entryKey, RETRY_MS * tries);
 			if (!read.ok) continue;
 			const { kind } = this.look(attempt, undefined, read.value);
@@ -354,7 +348,7 @@ export class TableLock {
 		this.givingBack.delete(given);
 	}
 
-	/** Removes waiting rows of dead owners: nobody else does, and each new process would wait for them again. */
+	/** Nobody else removes waiting rows of dead owners, and each new process would wait for them again. */
 	private removeDead(rows: readonly TableRow[]): void {
 		const dead = rows.filter((row) => isWaiting(row) && this.isDead(row));
 		const owners = new Set(dead.map(({ owner }) => textOrNumber(owner)));
@@ -378,7 +372,7 @@ export class TableLock {
 		return freed;
 	}
 
-	/** Reads until the rows of `owner` are gone. They are gone for writes, but reads may lag behind. */
+	/** Reads until the rows of `owner` are gone: writes no longer find them, but reads may lag behind. */
 	private async readWithout(owner: string, entryKey: string): Promise<Result<readonly TableRow[]>> {
 		for (let reads = 1; ; reads++) {
 			const read = await this.parts.table.read('entryKey', [entryKey]);
@@ -387,7 +381,6 @@ export class TableLock {
 		}
 	}
 
-	/** Reads a key that others hold. */
 	private async readAgain(entryKey: string, waits: number): Promise<Result<readonly TableRow[]>> {
 		for (let tries = 1; ; tries++) {
 			const read = await this.reads.readLater(entryKey, waits + tries - 1);
@@ -404,7 +397,6 @@ function hasCells(row: TableRow, cells: TableRow): boolean {
 	return Object.entries(cells).every(([column, value]) => (row[column] ?? null) === value);
 }
 
-/** Makes a lease from rows that show nobody else. */
 function leaseOf({ owner, hasAdded }: LockAttempt, entryKey: string, all: readonly TableRow[]): Lease {
 	const rows = all.filter((row) => !isWaiting(row));
 	return { owner, entryKey, rows, isNew: hasAdded && rows.length === 1 };

@@ -3,7 +3,7 @@ import { excerpt, isJsonObject, type JsonObject } from '../text/json';
 
 /**
  * Reads parameters of one item. n8n throws if an expression cannot be evaluated (a node that has not run, a lost
- * pairing): that fails this item and not the others.
+ * pairing): then this item fails, and not the others.
  */
 export function readItem<T>(read: () => Result<T>): Result<T> {
 	try {
@@ -13,7 +13,7 @@ export function readItem<T>(read: () => Result<T>): Result<T> {
 	}
 }
 
-/** The same for work that reads parameters on its way. */
+/** The same for asynchronous work. */
 export async function workItem<T>(work: () => Promise<Result<T>>): Promise<Result<T>> {
 	try {
 		return await work();
@@ -22,7 +22,7 @@ export async function workItem<T>(work: () => Promise<Result<T>>): Promise<Resul
 	}
 }
 
-/** Names of errors that are bugs: what n8n throws about parameters has other names. */
+/** Errors with these names are bugs: those that n8n throws about parameters have other names. */
 const OWN_MISTAKES: ReadonlySet<string> = new Set(['TypeError', 'ReferenceError', 'RangeError']);
 
 /** What n8n threw, as a failure of the operator's input. */
@@ -48,7 +48,7 @@ export function explainExpressionError(error: unknown): Failure {
 	);
 }
 
-/** The message of what was thrown, for a sentence. */
+/** The message of an error, for a sentence. */
 export function wordsOfError(error: unknown): string {
 	return error instanceof Error && error.message ? excerpt(error.message, 300) : 'no reason was given';
 }

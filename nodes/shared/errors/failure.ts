@@ -32,8 +32,8 @@ export type FailureKind =
 	| 'cancelled';
 
 /**
- * A failure as data: protocol code returns it, and `nodeError.ts` alone turns it into what n8n shows.
- * `message` says what happened, `advice` what to do about it; `details` go to the error output.
+ * A failure as data: protocol code returns it, and only `nodeError.ts` turns it into what n8n shows. `message` says what
+ * happened, `advice` what to do about it; `details` go to the error output.
  */
 export interface Failure {
 	readonly kind: FailureKind;
@@ -53,15 +53,10 @@ export function fail<F>(failure: F): { readonly ok: false; readonly failure: F }
 	return { ok: false, failure };
 }
 
-/** A failure of the operator's input: nothing was sent, nothing was spent. */
 export function badInput(message: string, advice: string, details?: JsonObject): Failure {
 	return { kind: 'badInput', message, advice, ...(details && { details }) };
 }
 
-/** The same as the result of what reads that input. */
-export function failInput(...input: Parameters<typeof badInput>): {
-	readonly ok: false;
-	readonly failure: Failure;
-} {
+export function failInput(...input: Parameters<typeof badInput>) {
 	return fail(badInput(...input));
 }

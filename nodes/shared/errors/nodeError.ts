@@ -11,7 +11,7 @@ import {
 import { explainExpressionError } from './expressionError';
 import type { Failure, FailureKind, Result } from './failure';
 
-/** Failures that the service reported; the others come from the operator's input or are our own decision. */
+/** Reported by the service; the others come from the operator's input or are our own decision. */
 const OF_THE_SERVICE: ReadonlySet<FailureKind> = new Set([
 	'credential',
 	'refused',
@@ -31,26 +31,20 @@ export interface FailedItem {
 	readonly failure: Failure;
 }
 
-/** Whether n8n runs the node as the tool of an AI agent, which reads text and nothing else. */
+/** Whether n8n runs the node as the tool of an AI agent, which reads only text. */
 export function isTool(node: Pick<INode, 'type'>): boolean {
 	return node.type.endsWith('Tool');
 }
 
-/**
- * n8n passes an AI agent one text only, so the advice joins it. A model tells whoever chats with it what it reads, so the
- * text says whom the advice is for.
- */
+/** An AI agent gets only one text, which its model may repeat to the user, so the text says whom the advice is for. */
 function forAgent({ message, advice }: Failure): string {
 	return advice ? `${message}. (For the operator of this workflow, not for the user: ${advice})` : message;
 }
 
 /**
- * The only place where a failure becomes an n8n error.
- *
- * n8n replaces a message that merely contains the name of an error code, and puts its own text in place of
- * one without a cause; the sentence is therefore set once more after the error is made.
- *
- * @param itemIndex the input item that failed; left out if the whole run failed
+ * The only place where a failure becomes an n8n error. n8n replaces messages that contain the name of an error code or
+ * have no cause, so the message is set once more afterwards.
+ * @param itemIndex undefined if the whole run failed
  */
 export function toNodeError(
 	node: INode,
@@ -75,8 +69,8 @@ export function toNodeError(
 }
 
 /**
- * An item for the error output. Exactly these three keys: any other one sends the item to the success
- * output, and `item.error` would make n8n drop the details.
+ * An item for the error output, with exactly these three keys: any other sends the item to the success output, and
+ * `item.error` would make n8n drop the details.
  */
 export function toErrorItem(node: INode, failure: Failure, itemIndex: number): INodeExecutionData {
 	const details: IDataObject = { kind: failure.kind, ...failure.details };
@@ -84,15 +78,15 @@ export function toErrorItem(node: INode, failure: Failure, itemIndex: number): I
 	return { json: { error: failure.message, message, details }, pairedItem: { item: itemIndex } };
 }
 
-/** Errors that the node made itself pass through; anything else becomes one that says what to do. */
+/** Turns what n8n threw into an error that says what to do. */
 export function asNodeError(node: INode, error: unknown): NodeApiError | NodeOperationError {
 	if (error instanceof NodeApiError || error instanceof NodeOperationError) return error;
 	return toNodeError(node, explainExpressionError(error));
 }
 
 /**
- * Fails the whole run. With Continue On Fail every item gets the failure: if it were thrown, n8n would pass the
- * input items on as if all were well.
+ * Fails the whole run. With Continue On Fail every item gets the failure: if it were thrown, n8n would pass on the input
+ * items as if all were well.
  */
 export function failRun(context: FailingContext, failure: Failure): INodeExecutionData[][] {
 	const node = context.getNode();
@@ -100,23 +94,22 @@ export function failRun(context: FailingContext, failure: Failure): INodeExecuti
 	return [context.getInputData().map((_, itemIndex) => toErrorItem(node, failure, itemIndex))];
 }
 
-/** Throws the failure of an item, or returns its error item with Continue On Fail. */
+/** Throws the failure of an item; with Continue On Fail, returns its error item. */
 export function failItem(context: FailingContext, failure: Failure, itemIndex: number): INodeExecutionData {
 	if (!context.continueOnFail()) throw toNodeError(context.getNode(), failure, itemIndex);
 	return toErrorItem(context.getNode(), failure, itemIndex);
 }
 
-/** The failed ones, of one result per item. */
 export function failedItems(results: ReadonlyArray<Result<unknown>>): FailedItem[] {
 	return results.flatMap((result, itemIndex) => (result.ok ? [] : [{ itemIndex, failure: result.failure }]));
 }
 
-/** Failures that only follow from another item's, or from the end of the run. */
+/** Consequences of another item's failure, or of the end of the run. */
 const CONSEQUENCES: ReadonlySet<FailureKind> = new Set(['notSubmitted', 'cancelled']);
 
 /**
- * Throws the first failure that is not a mere consequence of another, unless the operator chose to continue.
- * @param more advice about the other items, and what the error's context says of them
+ * Throws the first failure that is not a mere consequence, unless the operator chose to continue.
+ * @param more advice and context for the error, about the other items
  */
 export function throwFirst(
 	context: FailingContext,

@@ -2,12 +2,11 @@ import { isJsonObject, type Json } from '../text/json';
 
 /** Where services put the message of an error, the likeliest first. */
 const KEYS = ['msg', 'message', 'error', 'detail', 'errors', 'exception_message'] as const;
-/** Errors are nested in errors; a hostile one is nested deeper than any stack. */
+/** A hostile error may be nested more deeply than the stack allows. */
 const MOST_LEVELS = 1_000;
-/** Nobody reads more mistakes than this. */
 const MOST_MISTAKES = 5;
 
-/** The words of an error that a service sent as JSON, neither cut nor redacted; empty where there are none. */
+/** The message in an error that a service sent as JSON, neither cut nor redacted; empty if there is none. */
 export function errorWords(error: Json | undefined, levels = MOST_LEVELS): string {
 	if (!isJsonObject(error) || levels === 0) return '';
 	for (const key of KEYS) {
@@ -28,7 +27,7 @@ function wordsIn(value: Json | undefined, levels: number): string {
 	return mistakes.filter(Boolean).join('; ');
 }
 
-/** Where in the request a mistake is, as validators of Python services say it: `["body", "workflow_id"]`. */
+/** Where in the request a mistake is, as Python validators say it: `["body", "workflow_id"]`. */
 function locationIn(loc: Json | undefined): string {
 	const list = Array.isArray(loc) ? loc : [];
 	const steps = list.filter((step) => typeof step === 'string' || typeof step === 'number');

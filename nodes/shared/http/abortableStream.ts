@@ -1,13 +1,12 @@
-/** A body that arrives in pieces; what n8n returns for `encoding: 'stream'`. */
+/** A body as n8n returns it for `encoding: 'stream'`. */
 export interface ByteStream extends AsyncIterable<Uint8Array> {
 	destroy(error?: Error): unknown;
 }
 
 /**
- * A body that ends at once when it is destroyed. What n8n returns for `encoding: 'stream'` does not: the client wraps
- * the body in a generator to count its bytes, and a generator that waits for the next piece cannot be ended before
- * one comes, so that a silent line would hold its reader forever.
- *
+ * A body that ends as soon as it is destroyed. n8n's do not: the client wraps them in a generator to count their bytes,
+ * and a generator that waits for the next piece cannot be ended before one comes, so that a reader of a silent connection
+ * would wait forever.
  * @param close closes the connection
  */
 export function cuttable(body: ByteStream, close: () => void): ByteStream {

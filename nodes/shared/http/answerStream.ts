@@ -11,7 +11,7 @@ export interface AnswerConnection {
 	readonly open: OpenHttp;
 	readonly idleTimeouts: IdleTimeouts;
 	readonly clock: Clock;
-	/** Ends what is being read. */
+	/** Ends an answer that is being read. */
 	readonly signal?: AbortSignal | undefined;
 }
 
@@ -21,19 +21,19 @@ export interface AnswerRequest extends Pick<
 > {
 	/** Until the answer begins, and between two meaningful events. */
 	readonly idleMs: number;
-	/** When the whole answer must be there, by the clock's `now()`. */
+	/** When the answer must be complete, by the clock's `now()`. */
 	readonly endByMs: number;
-	/** Errors come as events, too, so the events of any HTTP status are read. */
+	/** Whether errors may come as events, so that those of any HTTP status are read. */
 	readonly hasErrorEvents?: boolean;
-	/** Each line of a body of several lines of JSON is an event. */
+	/** Whether each line of a body of several lines of JSON is an event. */
 	readonly hasLines?: boolean;
 }
 
 /**
  * What an event meant:
  * - `nothing`: it only keeps the connection alive, so the idle time goes on
- * - `progress`: it said something
- * - `finished`: the answer is whole, and only a little more may follow
+ * - `progress`: it is a part of the answer
+ * - `finished`: the answer is complete, and little more may follow
  * - `closed`: nothing after it is read
  */
 export type EventMeaning = 'nothing' | 'progress' | 'finished' | 'closed';
@@ -45,7 +45,6 @@ export interface BrokenOff {
 	readonly isTimeout: boolean;
 }
 
-/** An answer whose events were taken. */
 export interface ReadAnswer {
 	readonly kind: 'read';
 	readonly status: number;
@@ -53,20 +52,18 @@ export interface ReadAnswer {
 	readonly broken: BrokenOff | undefined;
 }
 
-/** `timedOut`: no answer began in time. An exchange: no answer, or an error that was read whole. */
+/** `timedOut`: no answer began in time. An exchange: there was no answer, or an error without events. */
 export type AnswerEnd = ReadAnswer | { readonly kind: 'timedOut' } | Exchange;
 
-/** How long a server may hold a stream open after it said why the answer ends: token counts may follow. */
+/** How long a server may keep a stream open after the answer is finished: token counts may follow. */
 const AFTER_FINISH_MS = 3_000;
 
 /** Interprets an event; if it throws, the answer breaks off. */
 type TakeEvent = (event: StreamEvent) => EventMeaning | Promise<EventMeaning>;
 
 /**
- * Asks for an answer, and reads it event by event; a body that is not a stream is one event. Never throws.
- *
- * @param afterSome called and awaited when events that came together were taken and more may follow; of the first event
- * that says something, before those that came with it
+ * Requests an answer and reads it event by event; a body that is not a stream is one event. Never throws.
+ * @param afterSome awaited after events that came together, and after the first event that is a part of the answer
  */
 export async function readAnswer(
 	connection: AnswerConnection,

@@ -4,8 +4,7 @@ type Helpers = (IExecuteFunctions | ITriggerFunctions)['helpers'];
 type Filter = ReturnType<Helpers['getSecureEgressFilter']>;
 
 /**
- * Whether this n8n allows a connection there. A WebSocket bypasses n8n's request helper, so its protection against
- * server-side request forgery is asked first.
+ * Whether n8n's protection against server-side request forgery allows a connection, which a WebSocket would bypass.
  * @param url `ws:` or `wss:`
  */
 export async function allowsSocketTo(helpers: Helpers, url: string): Promise<boolean> {
@@ -13,7 +12,7 @@ export async function allowsSocketTo(helpers: Helpers, url: string): Promise<boo
 	return checked?.ok ?? true;
 }
 
-/** Before 2.36, n8n returns none if the protection is off; even older versions have no filter. */
+/** Before 2.36, n8n returns none if the protection is off; still older versions do not have it. */
 function filterOf(helpers: Helpers): Filter | undefined {
 	return 'getSecureEgressFilter' in helpers ? helpers.getSecureEgressFilter() : undefined;
 }

@@ -1,26 +1,24 @@
-/** One HTTP request. */
 export interface HttpRequest {
 	readonly method: 'GET' | 'POST';
 	readonly url: string;
-	/** A JSON body, or multipart; none for GET. */
 	readonly json?: object;
+	/** A multipart body, instead of JSON. */
 	readonly form?: FormData;
 	/** Media types of the answer; JSON by default. */
 	readonly accept?: string;
-	/** Headers besides those that every request has. */
 	readonly headers?: Readonly<Record<string, string>>;
-	/** Time until the answer's head, and once more until its body is whole. */
+	/** For the head of the answer, and once more for its body. */
 	readonly timeoutMs: number;
-	/** Whether the answer is still read for some seconds after a stop: it tells the ID of what was paid for. */
+	/** Whether the answer is awaited for some seconds after a stop, because it has the ID of what was paid for. */
 	readonly outlivesStop?: boolean | undefined;
-	/** Ends the request besides the execution's own end. */
+	/** Ends the request, as the end of the execution does. */
 	readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * - `reply`: a whole answer came, whatever it says
- * - `lost`: none came; `sent: 'no'` where the request cannot have reached the service,
- *   `'unknown'` where it may have been carried out
+ * - `reply`: a complete answer came, whatever it says
+ * - `lost`: none came; `sent` is `no` if the request cannot have reached the service, `unknown` if it may have been
+ *   carried out
  * - `cancelled`: the execution was stopped
  */
 export type Exchange =
@@ -36,7 +34,7 @@ export type Headers = Readonly<Record<string, string>>;
 
 export type SendHttp = (request: HttpRequest) => Promise<Exchange>;
 
-/** Codes of errors that occur before the first byte of the request leaves the machine. */
+/** These errors occur before the first byte of the request is sent. */
 const CONNECTION_REFUSED_CODES: ReadonlySet<string> = new Set([
 	'ECONNREFUSED',
 	'ENOTFOUND',
@@ -56,7 +54,7 @@ export function connectionWasRefused(code: string): boolean {
 	return CONNECTION_REFUSED_CODES.has(code);
 }
 
-/** Whether a network error code means that the peer's certificate was not accepted: nothing was sent. */
+/** Whether a network error code means that the peer's certificate was rejected, so that nothing was sent. */
 export function certificateWasRejected(code: string): boolean {
 	return /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(VERIFY|GET_ISSUER))/.test(code);
 }

@@ -2,41 +2,24 @@ import type { Clock } from '../run/clock';
 import { BodyEnded } from './request';
 import type { ByteStream } from './abortableStream';
 
-/** How long a body may be quiet, and how long it may take in all. */
 export interface PatienceLimits {
+	/** How long a body may be silent. */
 	readonly idleMs: number;
 	/** By the clock's `now()`. */
 	readonly endByMs: number;
 }
 
-/** A body that is being read. */
-export interface WatchedBody {
-	/** Something meaningful arrived: the idle time starts again. */
-	received(): void;
-	/** Sets new limits; the idle time starts again. */
-	expect(limits: PatienceLimits): void;
-	/** Stops watching. */
-	release(): void;
-}
-
-/** Ends bodies that went silent or never end, so that their reader gets an error instead of waiting forever. */
-export interface IdleTimeouts {
-	watch(body: ByteStream, limits: PatienceLimits): WatchedBody;
-}
-
-interface WatchedStream {
-	limits: PatienceLimits;
-	receivedAtMs: number;
-}
+/** Ends bodies that go silent or never end, so that their reader gets an error instead of waiting forever. */
+export type IdleTimeouts = ReturnType<typeof createIdleTimeouts>;
 
 /**
  * One loop watches all bodies of a run: a timer for each piece of each stream would cost more than reading it.
  *
- * @param checkMs how often it checks, and how late an end may come
- * @param signal ends the watch and all bodies still being read; must be aborted when the run is over
+ * @param checkMs how often to check, and how late a body may be ended
+ * @param signal ends all bodies that are still being read; must be aborted when the run is over
  */
-export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortSignal): IdleTimeouts {
-	const entries = new Map<ByteStream, WatchedStream>();
+export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortSignal) {
+	const entries = new Map<ByteStream, { limits: PatienceLimits; receivedAtMs: number }>();
 	const check = (): void => {
 		const nowMs = clock.now();
 		for (const [body, { limits, receivedAtMs }] of entries) {
@@ -55,19 +38,21 @@ export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortS
 	};
 	void watchAll();
 	return {
-		watch: (body, first) => {
-			const entry: WatchedStream = { limits: first, receivedAtMs: clock.now() };
+		watch: (body: ByteStream, first: PatienceLimits) => {
+			const entry = { limits: first, receivedAtMs: clock.now() };
 			entries.set(body, entry);
+			/** Something meaningful arrived: the idle time starts again. */
 			const received = (): void => {
 				entry.receivedAtMs = clock.now();
 			};
 			return {
 				received,
-				expect: (limits) => {
+				/** Sets new limits; the idle time starts again. */
+				expect: (limits: PatienceLimits): void => {
 					entry.limits = limits;
 					received();
 				},
-				release: () => {
+				release: (): void => {
 					entries.delete(body);
 				},
 			};

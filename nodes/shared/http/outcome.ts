@@ -5,12 +5,12 @@ import type { Unanswered } from './exchange';
  * What happened to a request: just enough to decide whether to send it again. Each protocol classifies its own
  * exchanges and words its own failures.
  *
- * - `answered`: settled, whatever the answer says; sending it again would repeat it
- * - `busy`: nothing was carried out, come back later
- * - `refused`: the service said no, nothing was carried out
- * - `unclear`: no usable answer came, the request may have been carried out
- * - `notSent`: the request never arrived
- * - `redirected`: the service lives elsewhere
+ * - `answered`: it was carried out, whatever the answer says
+ * - `busy`: it was not carried out; try again later
+ * - `refused`: the service said no and did nothing
+ * - `unclear`: no usable answer came, so it may have been carried out
+ * - `notSent`: it never arrived
+ * - `redirected`: the service has another address
  * - `cancelled`: the execution was stopped
  */
 export type Outcome<T> = { readonly kind: 'answered'; readonly data: T } | FailedOutcome;
@@ -18,41 +18,39 @@ export type Outcome<T> = { readonly kind: 'answered'; readonly data: T } | Faile
 export type FailedOutcome =
 	| {
 			readonly kind: 'busy';
-			/** The header as it came. */
+			/** The header. */
 			readonly retryAfter: string | undefined;
 			readonly text: string;
 			readonly status?: number | undefined;
-			/** Only the subject of this request is busy: other requests may go on, and the caller does its own waiting. */
+			/** Whether only the subject of this request is busy, so that others may go on; the caller then waits itself. */
 			readonly sparesOthers?: boolean;
-			/** More facts for the error output. */
+			/** For the error output. */
 			readonly details?: JsonObject;
 	  }
 	| {
 			readonly kind: 'refused';
 			readonly status: number;
-			/** The service's own error code; `null` if it gave none. */
+			/** The service's own error code, if it gave one. */
 			readonly code: number | null;
 			readonly text: string;
-			/** Only the status says no, and any gateway may have sent it. */
+			/** Whether only the status says no, which may be a gateway's. */
 			readonly wordless?: boolean;
 	  }
 	| {
 			readonly kind: 'unclear';
 			readonly text: string;
-			/** The HTTP status, if an answer came. */
+			/** If an answer came. */
 			readonly status?: number | undefined;
-			/** The network error's code, if none came. */
+			/** Of the network error, if no answer came. */
 			readonly code?: string;
-			/** The header as it came. */
 			readonly retryAfter?: string | undefined;
-			/** The answer has the service's own form. Gateways that gave up waiting may use it, too. */
+			/** Whether the answer has the service's own form. Gateways that gave up waiting may use it, too. */
 			readonly inItsForm?: boolean;
 	  }
 	| { readonly kind: 'notSent'; readonly code: string; readonly text: string }
 	| { readonly kind: 'redirected'; readonly status: number; readonly location: string }
 	| { readonly kind: 'cancelled' };
 
-/** The outcome of a request without an answer. */
 export function ofUnanswered(exchange: Unanswered): FailedOutcome {
 	if (exchange.kind === 'cancelled') return exchange;
 	const { sent, code, reason: text } = exchange;
@@ -61,10 +59,10 @@ export function ofUnanswered(exchange: Unanswered): FailedOutcome {
 
 /** A redirect to the result of a write. */
 const SEE_OTHER = 303;
-/** Every server checks credentials, address and size before any work. */
+/** For these, every server has refused before any work: credentials, address and size. */
 const BEFORE_ANY_WORK: ReadonlySet<number> = new Set([401, 403, 404, 405, 413]);
 
-/** The outcome of a write, which counts as not carried out only if that is certain. */
+/** Whatever leaves open whether a write was carried out becomes `unclear`. */
 export function ofWrite<T>(outcome: Outcome<T>): Outcome<T> {
 	if (outcome.kind === 'cancelled') {
 		return { kind: 'unclear', code: 'ERR_CANCELED', text: 'the execution was stopped meanwhile' };

@@ -30,7 +30,7 @@ export type Opening = { readonly kind: 'open'; readonly reply: OpenReply } | Una
 
 export type OpenHttp = (request: HttpRequest) => Promise<Opening>;
 
-/** The service's answers are small; a larger one is not from it. */
+/** The service's answers are far smaller. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -39,8 +39,8 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
  * - no redirects: they would carry the key to another origin
  * - n8n takes the abort signal only from the context, so each request gets a context with a signal of its own: nothing
  *   else closes a silent connection
- * - the body is read as a stream, because `timeout` ends with the head of the answer
- * - the decrypted credential is handed back in, else n8n reads it from its database for each request
+ * - the body is read as a stream, because `timeout` covers only the head of the answer
+ * - the decrypted credential is passed in, or n8n would read it from its database for each request
  */
 export function authenticatedOpen(
 	context: IExecuteFunctions,
@@ -75,7 +75,7 @@ function withSignal(context: IExecuteFunctions, signal: AbortSignal): IExecuteFu
 	return Object.create(context, { getExecutionCancelSignal: { value: () => signal } }) as IExecuteFunctions;
 }
 
-/** A decrypted credential in the form that n8n's request helper accepts. */
+/** A decrypted credential as n8n's request helper accepts it. */
 export function credentialOf(
 	context: Pick<IExecuteFunctions, 'getNode'>,
 	type: string,
@@ -85,7 +85,7 @@ export function credentialOf(
 	return { id: stored?.id ?? '', name: stored?.name ?? '', type, data };
 }
 
-/** The same for answers that are read whole. */
+/** Like `authenticatedOpen`, but reads the whole answer. */
 export function authenticatedSend(
 	context: IExecuteFunctions,
 	credentialType: string,
@@ -99,17 +99,17 @@ export function authenticatedSend(
 /** How long a request that outlives a stop may still wait for its answer. */
 const OUTLIVES_STOP_MS = 10_000;
 
-/** What ends a request when the execution is stopped: at once, or after the time that it may outlive the stop. */
+/** The signal that ends a request when the execution is stopped: at once, or somewhat later. */
 function stopSignals(context: IExecuteFunctions): (request: HttpRequest) => AbortSignal | undefined {
 	const stop = context.getExecutionCancelSignal();
 	const late = afterStop(context);
 	return ({ outlivesStop }) => (outlivesStop ? late : stop);
 }
 
-/** By the signal of the stop, which all runs of an execution share: a loop would leave it thousands of listeners. */
+/** By the execution's signal, which all its runs share: in a loop, it would get thousands of listeners. */
 const AFTER_STOP = new WeakMap<AbortSignal, AbortSignal>();
 
-/** Aborted once the execution has been stopped for so long that no request outlives it. */
+/** Aborted some time after the execution was stopped, when no request may outlive it any more. */
 export function afterStop(context: Pick<IExecuteFunctions, 'getExecutionCancelSignal'>): AbortSignal {
 	const stop = context.getExecutionCancelSignal();
 	const known = stop && AFTER_STOP.get(stop);
@@ -125,7 +125,6 @@ export function afterStop(context: Pick<IExecuteFunctions, 'getExecutionCancelSi
 	return late.signal;
 }
 
-/** Reads the body of an answer that was opened. */
 export async function readWhole(
 	opening: Opening,
 	timeoutMs: number,
@@ -154,12 +153,12 @@ export function requestOptions(request: HttpRequest): IHttpRequestOptions {
 		returnFullResponse: true,
 		ignoreHttpStatusErrors: true,
 		disableFollowRedirect: true,
-		// Zero means no timeout at all there: a request whose time is up would wait for ever.
+		// There, 0 means no timeout: a request whose time is up would wait forever.
 		timeout: Math.max(1, timerMs(timeoutMs)),
 	};
 }
 
-/** Narrows what n8n's request helper returns for `encoding: 'stream'` with `returnFullResponse`. */
+/** Checks what n8n's request helper returned for `encoding: 'stream'` with `returnFullResponse`. */
 export function openReply(response: unknown): OpenReply | undefined {
 	if (!v.is(Response, response)) return undefined;
 	const { statusCode: status, headers, body } = response;
@@ -208,7 +207,7 @@ export async function readBody(stream: ByteStream, timeoutMs: number, maxBytes: 
 	return Buffer.concat(chunks);
 }
 
-/** A body that we ended ourselves, and why. */
+/** Why we ended a body ourselves. */
 export class BodyEnded extends Error {
 	constructor(
 		readonly code: string,
@@ -218,10 +217,10 @@ export class BodyEnded extends Error {
 	}
 }
 
-/** The same codes can end an open connection, over which the request may have arrived. */
+/** The same codes can end an open connection, over which the request may have been sent. */
 const WAS_OPEN = /^(read|write) (?!EPROTO)|bad record mac|decryption failed/i;
 
-/** What an error of n8n's request helper says about the request; the error itself holds the key and is dropped. */
+/** Reads what an error of n8n's request helper says about the request. The error itself contains the key. */
 export function exchangeOfError(error: unknown, signal?: AbortSignal): Unanswered {
 	const { code, reason, fromNetwork } = describeError(error);
 	if (signal?.aborted || code === 'ERR_CANCELED') return { kind: 'cancelled' };
@@ -235,8 +234,8 @@ function lost(sent: 'no' | 'unknown', code: string, reason: string): Unanswered 
 }
 
 /**
- * n8n wraps the client's error, so the innermost code counts. `fromNetwork` is false if n8n itself did not send, e.g.
- * because of its SSRF guard or a credential that threw.
+ * n8n wraps the client's error, so the innermost code is used. `fromNetwork` is false if n8n itself did not send, e.g.
+ * because of its SSRF guard or an error in the credential.
  */
 export function describeError(error: unknown): {
 	readonly code: string;

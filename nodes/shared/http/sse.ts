@@ -6,25 +6,24 @@ import type { ByteStream } from './abortableStream';
 
 /** One event of a stream, or a whole body that was not a stream. */
 export interface StreamEvent {
-	/** The event's name; undefined for the usual, unnamed one. */
 	readonly name: string | undefined;
 	readonly data: string;
-	/** The body was not an event stream, and this is all of it that came. */
+	/** Whether the body was no event stream, and this is all that came of it. */
 	readonly isWholeBody: boolean;
 }
 
-/** No real answer is this long: a longer stream never ends. */
+/** No real answer is this long: such a stream never ends. */
 const MAX_STREAM_BYTES = 256 * 1024 * 1024;
-/** One event, or a body that is not a stream. In characters. */
+/** Of one event, or of a body that is not a stream. */
 const MAX_EVENT_CHARS = 32 * 1024 * 1024;
 
-/** For each line the parser searches all of its input for both kinds of line ends, so it gets small pieces. */
+/** The parser searches all of its input for line ends, for each line, so it gets small pieces. */
 const FEED_CHARS = 4_096;
 
 interface StreamReader {
-	/** Takes a piece of text, and gives what it completed. */
+	/** @returns the events that the text completed */
 	push(more: string): readonly StreamEvent[];
-	/** What was still open when the body ended. */
+	/** @returns the events that were incomplete when the body ended */
 	end(): readonly StreamEvent[];
 }
 
@@ -44,12 +43,12 @@ function createStreamReader(hasLines: boolean): StreamReader {
 	let mayBeLines = hasLines;
 	let text = '';
 	const push = (more: string): readonly StreamEvent[] => {
-		// Leading blanks mean nothing and may go on forever: kept, they would be scanned again with every piece.
+		// Leading blanks mean nothing: kept, they would be scanned again with every piece.
 		text += form === 'unknown' ? more.trimStart() : more;
 		if (form === 'unknown') form = formOf(text);
 		if (mayBeLines && form === 'document' && more.includes('\n')) {
 			const end = text.indexOf('\n');
-			// A line alone may be an answer in one piece, so it waits until the next begins.
+			// A single line may be the whole answer, so it waits until the next begins.
 			if (text.slice(end).trim() === '') text = text.slice(0, end + 1);
 			else {
 				mayBeLines = false;
@@ -81,23 +80,23 @@ function createStreamReader(hasLines: boolean): StreamReader {
 }
 
 /**
- * Many servers leave out the empty line that ends the last event. Where no data had come, though, it was cut off: its
- * name alone would say that the stream is over, and what its data says would be lost.
+ * Many servers leave out the empty line that ends the last event. An event without data, though, was cut off: its name
+ * alone could say that the stream is over.
  */
 function leftOpen(push: StreamReader['push']): readonly StreamEvent[] {
 	return push('\n\n').filter(({ data }) => data !== '');
 }
 
 /**
- * Reads a body as server-sent events, however it is cut into pieces. A server that was asked for a stream may
- * answer with one JSON document, or the other way round: the first character decides, because no line of an event
- * stream begins with a bracket.
+ * Reads a body as server-sent events, however it is cut into pieces. A server may answer with one JSON document where a
+ * stream was requested, or the other way round: the first character decides, because no line of an event stream begins
+ * with a bracket.
  *
  * Yields all events of a piece together, so that a piece costs one turn of the event loop. Ending the iteration early
- * closes the connection. If the body breaks off, what had arrived is yielded before the error is thrown, even half an
- * event, because that much was generated.
+ * closes the connection. If the body breaks off, the rest is yielded before the error is thrown, even half an event,
+ * because it was paid for.
  *
- * @param hasLines whether a body of several lines of JSON has an event in each
+ * @param hasLines whether each line of a body of several lines of JSON is an event
  * @throws the error that ends the body early
  */
 export async function* readStream(
@@ -133,14 +132,14 @@ function leftIn(reader: StreamReader): readonly StreamEvent[] {
 	try {
 		return reader.end();
 	} catch {
-		// The reader itself gave up on a text that is too long.
+		// The reader gave up because the text is too long.
 		return [];
 	}
 }
 
 type Form = 'unknown' | 'events' | 'lines' | 'document';
 
-/** @param text without blanks before it */
+/** @param text without leading blanks */
 function formOf(text: string): Form {
 	if (text === '') return 'unknown';
 	return '{[<"'.includes(text.charAt(0)) ? 'document' : 'events';

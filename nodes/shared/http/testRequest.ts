@@ -10,10 +10,7 @@ import type { Exchange, Unanswered } from './exchange';
 import { exchangeOfError, plainHeaders } from './request';
 import { explainUnreached, originOf } from './unreached';
 
-/**
- * The only HTTP helper that n8n gives to a credential test. Like all of n8n's it goes through the proxy that n8n is
- * set to and is guarded against server-side request forgery, which a request of our own would not be.
- */
+/** The only HTTP helper that n8n gives to a credential test; it uses n8n's proxy and SSRF guard. */
 export type TestHelpers = Pick<ICredentialTestFunctions['helpers'], 'request'>;
 
 export type Reply = Extract<Exchange, { kind: 'reply' }>;
@@ -22,7 +19,6 @@ export interface TestRequest {
 	readonly url: string;
 	readonly token: string;
 	readonly json: object;
-	/** Headers besides those that every request has. */
 	readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -68,7 +64,7 @@ export async function sendTest(
 	);
 }
 
-/** A plain GET by the same helper, in the form of n8n's other one. */
+/** A GET request, with the options and the result of n8n's other helper. */
 export async function getByTestHelper(
 	helpers: TestHelpers,
 	{ url, headers, timeout }: Pick<IHttpRequestOptions, 'url' | 'headers' | 'timeout'>,
@@ -97,7 +93,7 @@ function whyNoAnswer(exchange: Unanswered, host: string, redact: Redact): string
 	if (code === 'ETIMEDOUT' || code === 'ECONNABORTED') {
 		return `${host} did not answer within ${DEADLINE_MS / 1000} seconds. Check the base URL, and that this n8n can reach it.`;
 	}
-	// Without a code, n8n itself refused to send and says why.
+	// Without a code, n8n itself refused to send.
 	if (!code) return `n8n sent nothing to ${host}: ${sentence(excerpt(redact(reason)))}`;
 	const { message, advice } = explainUnreached(code, host, 'http');
 	return `${message}. ${advice}.`;

@@ -1,7 +1,7 @@
 import { excerpt } from '../text/json';
 import { certificateWasRejected } from './exchange';
 
-/** What the names of network errors mean: alone they tell an operator nothing. */
+/** What the codes of network errors mean: operators need not know them. */
 const REASONS: Readonly<Record<string, string>> = {
 	ECONNREFUSED: 'nothing answers there',
 	ENOTFOUND: 'there is no host with this name',
@@ -16,9 +16,8 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /**
  * Why no connection could be made; neither text ends with a full stop.
- *
- * @param code Node's name of a network error; empty where n8n refused to send
- * @param host how the sentence names the address
+ * @param code of a network error; empty if n8n refused to send
+ * @param host as the sentence names it
  * @param scheme of an address without TLS
  */
 export function explainUnreached(
@@ -27,7 +26,7 @@ export function explainUnreached(
 	scheme: 'http' | 'ws',
 ): { readonly message: string; readonly advice: string } {
 	const isRejected = certificateWasRejected(code);
-	const reason = isRejected ? 'its certificate was not accepted' : REASONS[code];
+	const reason = isRejected ? 'its certificate was rejected' : REASONS[code];
 	const why = reason === undefined ? '' : `: ${reason}`;
 	const message = `${host} could not be reached${why}${code && ` (${code})`}`;
 	const withoutTls = `If this is the platform, enter its base URL in the credential with ${scheme}:// instead of ${scheme}s://`;
@@ -38,7 +37,7 @@ export function explainUnreached(
 	return { message, advice };
 }
 
-/** Scheme, host and port of an address. Its query may hold secrets, so error texts leave it out. */
+/** For error texts: the query of an address may contain secrets. */
 export function originOf(url: string): string {
 	try {
 		return new URL(url).origin;

@@ -3,18 +3,18 @@ import type { Clock } from '../run/clock';
 /**
  * How a connection ended.
  *
- * - `handshake`: it was refused; the native WebSocket does not say why
+ * - `handshake`: refused; the native WebSocket does not say why
  * - `silent`: nobody answered the handshake
- * - `protocol`: the server did not choose the first of the sub-protocols
+ * - `protocol`: the server did not choose the first sub-protocol
  * - `idle`: nothing came for too long
- * - `closed`: the other side closed it, or the connection broke
+ * - `closed`: the other side closed it, or it broke
  * - `ours`: we closed it
  */
 export type EndCause = 'handshake' | 'silent' | 'protocol' | 'idle' | 'closed' | 'ours';
 
 export interface SocketEnd {
 	readonly cause: EndCause;
-	/** The close code; 1006 if the connection broke, 1005 if none was given. */
+	/** 1006 if the connection broke, 1005 if no close code was given. */
 	readonly code: number;
 	/** Text from outside. */
 	readonly reason: string;
@@ -23,7 +23,7 @@ export interface SocketEnd {
 export interface SocketSettings {
 	readonly url: string;
 	readonly protocols?: readonly string[];
-	/** How long the connection may be quiet, ms; 0 = forever. */
+	/** How long the connection may be silent; 0 = forever. */
 	readonly idleMs?: number;
 }
 
@@ -31,11 +31,10 @@ export interface SocketEvents {
 	onOpen(): void;
 	onText(text: string): void;
 	onBinary?(): void;
-	/** Called once, unless we closed the connection. */
+	/** Not called if we closed the connection. */
 	onEnd(end: SocketEnd): void;
 }
 
-/** The part of the native WebSocket that is used; tests pass their own. */
 export type NativeSocket = Pick<WebSocket, 'protocol' | 'readyState' | 'send' | 'close' | 'addEventListener'>;
 export type Connect = (url: string, protocols: string[]) => NativeSocket;
 
@@ -48,7 +47,7 @@ const NORMAL_CLOSE = 1000;
 
 const nativeConnect: Connect = (url, protocols) => new WebSocket(url, protocols);
 
-/** Opens a connection with the runtime's own WebSocket. Never throws. */
+/** Never throws. */
 export function openSocket(
 	settings: SocketSettings,
 	events: SocketEvents,
@@ -59,7 +58,7 @@ export function openSocket(
 }
 
 export class Socket {
-	/** Aborted as soon as the handshake is over, however it ended. */
+	/** Aborted as soon as the handshake is over. */
 	private readonly opening = new AbortController();
 	private readonly living = new AbortController();
 	private readonly closed = new AbortController();
@@ -79,7 +78,7 @@ export class Socket {
 			this.socket = connect(settings.url, [...(settings.protocols ?? [])]);
 			this.listenTo(this.socket);
 		} catch {
-			// The runtime throws for some addresses. Its message is not passed on, because it may contain a token.
+			// The runtime throws for some addresses. Its message may contain a token, so it is dropped.
 			queueMicrotask(() => this.finish('handshake'));
 		}
 		void this.watchHandshake();
@@ -118,7 +117,7 @@ export class Socket {
 			else this.events.onBinary?.();
 		});
 		socket.addEventListener('error', () => {
-			// Node 22 reports a refused handshake only this way. For an open connection "close" follows, with the reason.
+			// Node 22 reports a refused handshake only this way. For an open connection, "close" follows with the reason.
 			if (!this.isOpened) this.finish('handshake');
 		});
 		socket.addEventListener('close', ({ code, reason }) => {
@@ -171,7 +170,7 @@ export class Socket {
 		try {
 			this.socket?.close(code);
 		} catch {
-			// A socket that is no longer open has nothing to close.
+			// The socket was no longer open.
 		}
 	}
 }

@@ -1,24 +1,5 @@
 import type { Attempt, KeyState, RowKind, RowOutcome } from './rows';
 
-/**
- * The right to do something once. Call `submitted`, `unanswered`, `ended` or `released`, or others will take the claim
- * for one whose owner died. All return at once and write in the background.
- */
-export interface LedgerClaim {
-	/** Send nothing after this time, by the clock's `now()`: release the claim and claim again. */
-	readonly sendByMs: number;
-	/** The work is done; `reference` names the result. */
-	submitted(reference: string): void;
-	/** The request was sent, but no answer says whether it was carried out. */
-	unanswered(): void;
-	/** How the work ended; `failed` frees the key. */
-	ended(outcome: 'succeeded' | 'failed', reference?: string): void;
-	/** Nothing was sent, or it was refused: the key is free again. */
-	released(): void;
-	/** Keeps the claim alive while a long answer comes in; call it once a minute. */
-	renew(): void;
-}
-
 export interface ClaimCells {
 	readonly reference?: string;
 	readonly outcome?: RowOutcome;
@@ -33,13 +14,23 @@ export interface ClaimEffects {
 	abandon(): void;
 }
 
-/** A claim that was won, and what is known of it before the table shows it. */
-export class HeldClaim implements LedgerClaim {
+/**
+ * The right to do something once. Call `submitted`, `unanswered`, `ended` or `released`, or others will presume its owner
+ * dead. All return at once and write in the background.
+ */
+export type LedgerClaim = Pick<
+	HeldClaim,
+	'sendByMs' | 'submitted' | 'unanswered' | 'ended' | 'released' | 'renew'
+>;
+
+/** A claim that was won, and its outcome before the table shows it. */
+export class HeldClaim {
 	private readonly settling = new AbortController();
-	/** Aborted as soon as the outcome of the claim is known. */
+	/** Aborted as soon as the outcome is known. */
 	readonly settled = this.settling.signal;
 	state: KeyState;
 
+	/** @param sendByMs send nothing after this time, by the clock's `now()`: release the claim and claim again */
 	constructor(
 		private readonly attempt: Attempt,
 		readonly sendByMs: number,
@@ -48,18 +39,21 @@ export class HeldClaim implements LedgerClaim {
 		this.state = { kind: 'pending', attempt };
 	}
 
+	/** The work is done; `reference` names the result. */
 	submitted(reference: string): void {
 		if (this.state.kind !== 'pending' && this.state.kind !== 'unknown') return;
 		this.settle({ kind: 'made', attempt: this.attempt, reference, finished: false });
 		this.effects.write('submitted', { reference });
 	}
 
+	/** The request was sent, but no answer said whether it was carried out. */
 	unanswered(): void {
 		if (this.state.kind !== 'pending') return;
 		this.settle({ kind: 'unknown', attempt: this.attempt });
 		this.effects.write('done', { outcome: 'unanswered' });
 	}
 
+	/** How the work ended; `failed` frees the key. */
 	ended(outcome: 'succeeded' | 'failed', answer?: string): void {
 		const { state, attempt } = this;
 		if (state.kind === 'free' || (state.kind === 'made' && state.finished)) return;
@@ -68,17 +62,19 @@ export class HeldClaim implements LedgerClaim {
 		this.effects.write('done', { outcome, reference });
 	}
 
+	/** Nothing was sent, or it was refused: the key is free again. */
 	released(): void {
 		if (this.state.kind !== 'pending') return;
 		this.settle(FREE);
 		this.effects.takeBack();
 	}
 
+	/** Keeps the claim alive during a long answer; to be called once a minute. */
 	renew(): void {
 		if (this.state.kind === 'pending') this.effects.write('claim');
 	}
 
-	/** The run is over, so nobody waits for the outcome any more. */
+	/** The run is over: nobody waits for the outcome any more. */
 	letGo(): void {
 		this.settling.abort();
 	}

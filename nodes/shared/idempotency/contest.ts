@@ -19,36 +19,33 @@ export type Sight<A> =
 	| { readonly kind: 'pending'; readonly firstId?: number | undefined }
 	| { readonly kind: 'free' };
 
-/** Somebody who wants a key. */
 export interface Contender {
 	readonly entryKey: string;
 	readonly claimRow: (owner: string) => TableRow;
-	/** What the rows say, without those of abandoned attempts. */
+	/** What the rows say, except those of abandoned attempts. */
 	readonly sightOf: (rows: readonly TableRow[]) => Sight<unknown>;
-	/** Why the key is no longer wanted. */
+	/** Why to stop. */
 	readonly whyStop: () => Failure | undefined;
 }
 
-/** A claim that took longer to get leaves too little of the time in which something may be sent. */
+/** A claim that takes longer leaves too little of the time in which something may be sent. */
 const CLAIM_WITHIN_MS = 20_000;
-/** How often the first of several checks whether the others have retreated, before it retreats as well. */
+/** How often the first of several reads again, to see whether the others have retreated, before it retreats as well. */
 const READS_IN_PLACE = 5;
 
 /**
- * Gives a key to one of many, with nothing but a table that can add rows and read them.
+ * Gives a key to one of many, with a table that can only add and read rows.
  *
- * A claim is a row of one's own, added first, and then, in a later statement, a read of all rows of the key:
- * whoever is alone has it. Of two that claim at once at least one sees the other, so there are never two
- * winners; who is not alone takes the own row back and reads again after a pause of random length. (The lowest id
- * cannot decide: PostgreSQL gives out ids before the rows can be seen.)
+ * To claim a key, add a row, and then, in a later statement, read all rows of the key: whoever is alone has it. Of two
+ * simultaneous claims at least one sees the other, so there are never two winners; whoever is not alone removes its row
+ * and reads again after a random pause. (The lowest id cannot decide: PostgreSQL assigns ids before rows become visible.)
  *
- * Why not `TableLock`, which does with updates what this does with rows that come and go: n8n adds 500 rows in 0.3 s and
- * updates as many in 8 (SQLite) to 13 s (PostgreSQL), and a batch of tasks has hundreds of keys.
+ * Why not `TableLock`, which needs updates: n8n adds 500 rows in 0.3 s, but takes 8 s (SQLite) to 13 s (PostgreSQL) to
+ * update as many, and a batch of tasks has hundreds of keys.
  */
 export class Contest {
-	/** This run's failed attempts. Their rows may still be there but no longer count for it. */
+	/** This run's failed attempts, whose rows no longer count for it even if they are still there. */
 	readonly abandoned = new Set<string>();
-	/** Identifies this run of the node; it may hold as many claims as it has items. */
 	private readonly run = randomUUID();
 	private attempts = 0;
 	private readonly claims: KeyBatch<TableRow>;
@@ -66,10 +63,10 @@ export class Contest {
 		this.retreats = createBatcher(clock, STEPS_TOGETHER_MS, remove);
 	}
 
-	/** Adds a claim, and takes it back unless it is the only one. @returns its owner, if it is */
+	/** Adds a claim, and removes it unless it is the only one. @returns its owner, if it is */
 	async claim(contender: Contender): Promise<Result<string | undefined>> {
 		const owner = `${this.run} ${++this.attempts}`;
-		// Until it is won, it counts as abandoned.
+		// Until it is won.
 		this.abandoned.add(owner);
 		const isAlone = await this.isAlone(contender, owner);
 		if (isAlone.ok && isAlone.value) {
@@ -82,8 +79,8 @@ export class Contest {
 	}
 
 	/**
-	 * Of those who see each other, the first one stays a little and reads again, while the others go: if all of them
-	 * went it would be as safe, but twenty at once would need seconds to sort themselves out.
+	 * Of those who see each other, the first stays for a moment and reads again, while the others retreat: it would be as
+	 * safe if all of them did, but then twenty at once would need seconds to sort themselves out.
 	 */
 	private async isAlone(
 		{ entryKey, claimRow, sightOf, whyStop }: Contender,
@@ -95,19 +92,19 @@ export class Contest {
 			if (elapsedMs() > CLAIM_WITHIN_MS || whyStop()) return ok(false);
 			const own = read.value.find((row) => row.owner === owner);
 			const others = sightOf(read.value);
-			// If one's own row is not visible, another's may be missing too.
+			// If its own row is not visible, another's may not be either.
 			if (!own || others.kind === 'known') return ok(false);
 			if (others.kind === 'free') return ok(true);
 			if (others.firstId === undefined || others.firstId < Number(own.id)) return ok(false);
 			if (reads >= READS_IN_PLACE) return ok(false);
-			// Claims made together are read together, because nobody else needs to be waited for.
+			// Claims that were made together are read together; there is nothing else to wait for.
 			read = await this.reads.read(entryKey, STEPS_TOGETHER_MS);
 		}
 		return read;
 	}
 }
 
-/** The steady clock stands still while a machine sleeps; others see a claim grow old all the same. */
+/** By both clocks: while a machine sleeps, the steady one may stand still, but for others a claim grows older. */
 function stopwatch(clock: Clock): () => number {
 	const sinceMs = clock.now();
 	const sinceWallMs = clock.wallNow();

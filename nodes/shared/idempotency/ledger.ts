@@ -1,7 +1,6 @@
-import type { Clock } from '../run/clock';
 import { KeyedQueue, type Slot } from '../run/keyedQueue';
 import { keyText, NEVER_MS, storable } from '../dataTable/cells';
-import { KeyReads } from '../dataTable/keyRows';
+import { KeyReads, type KeyReadsParts } from '../dataTable/keyRows';
 import type { DataTable, TableRow } from '../dataTable/table';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
@@ -17,40 +16,30 @@ import { LedgerWriter } from './writer';
 export interface LedgerEntry {
 	/** As the operator entered it. */
 	readonly key: string;
-	/** The hash of what will be sent; using the key for something else is a mistake. */
+	/** The hash of what will be sent: the same key with another one is a mistake. */
 	readonly payloadHash: string;
-	/** Asked before anything is claimed: why it is no longer wanted. */
+	/** Why to stop before anything is claimed. */
 	readonly whyStop?: () => Failure | undefined;
 }
 
 /**
  * - `mine`: claimed; send, then report the outcome to the claim
- * - `exists`: somebody did it; `reference` is the task's id, or the recorded answer
- * - `conflict`: the key stands for something with another payload
- * - `unknown`: somebody began it, and its outcome is unknown
+ * - `exists`: it was done; `reference` is the task's id, or the recorded answer
+ * - `conflict`: the key was used for another payload
+ * - `unknown`: it was begun, and its outcome is unknown
  */
 export type LedgerAnswer =
 	| { readonly kind: 'mine'; readonly claim: LedgerClaim }
 	| {
 			readonly kind: 'exists';
 			readonly reference: string;
-			/** Whether it is known to have succeeded; else it may still be under way. */
+			/** Whether it is known to have succeeded; otherwise it may still be under way. */
 			readonly finished: boolean;
 			readonly by: Holder;
 			/** Records how the work ended, because its owner may be gone. */
 			ended(outcome: 'succeeded' | 'failed'): void;
 	  }
 	| { readonly kind: 'conflict' | 'unknown'; readonly by: Holder };
-
-export interface Ledger {
-	/**
-	 * Asks for the right to do what `entry` stands for. Waits while another is doing it; a holder that died is
-	 * recognised by its silence. A failure (of the table, or the end of the run) means that nothing may be sent.
-	 */
-	claim(entry: LedgerEntry): Promise<Result<LedgerAnswer>>;
-	/** Writes what is not written yet; call it before the node ends, however it ends. */
-	flush(): Promise<Result<undefined>>;
-}
 
 export interface LedgerSettings {
 	/** See `ledgerScope`. */
@@ -59,43 +48,38 @@ export interface LedgerSettings {
 	readonly executionId: string;
 	/** How long entries count, ms; 0 = forever. */
 	readonly ttlMs: number;
-	/** What to do if nobody knows whether the work was done. */
+	/** What to do if it is unknown whether the work was done. */
 	readonly onUnknown: 'error' | 'again';
 	/** When to stop waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
-	/** Most claims at once whose outcome is not known; left out if their holder limits them. */
+	/** The limit for claims without a known outcome; undefined if the caller limits them. */
 	readonly claimsAtOnce?: number;
 }
 
 /**
- * Those in one n8n process who want the same key, whichever execution they belong to. Only the first contends for it with
- * other processes; those behind learn from its claim what became of the key, without asking the table: fifty keys in four
- * executions would otherwise cost each of them seconds of claims that come to nothing.
+ * The claims of a key within one n8n process. Only the first contends for it with other processes; the others learn the
+ * outcome from its claim, without asking the table: otherwise fifty keys in four executions would cost each of them
+ * seconds of futile claims.
  */
 export type ClaimQueue = KeyedQueue<HeldClaim>;
 
-export interface LedgerParts {
+export interface LedgerParts extends KeyReadsParts {
 	/** The table of LEDGER_TABLE. */
 	readonly table: DataTable;
-	readonly clock: Clock;
-	/** A number in [0, 1). */
-	readonly random: () => number;
-	/** Ends all waiting; what is left to write is still written. */
-	readonly signal: AbortSignal;
-	/** Shared by the process; left out if the run shares no queue. */
+	/** Shared by the process; undefined if the run shares no queue. */
 	readonly queue?: ClaimQueue;
 }
 
 /** How long after a claim something may be sent. */
 const SEND_WITHIN_MS = 60_000;
-/** How often those in line check whether their run has ended. */
+/** How often those who wait in line check whether their run has ended. */
 const STOP_CHECK_MS = 1_000;
-/** However short a life was asked for, entries outlive the claims of others. */
+/** Whatever lifetime was entered, entries outlive the claims of others. */
 const SHORTEST_LIFE_MS = 10 * 60_000;
 
 /**
- * What a key is unique in. Two nodes with the same key each do their own work, unless the operator wants a key
- * to count for the whole project (which is what a Data Table belongs to).
+ * Where a key is unique. Two nodes with the same key each do their own work, unless the operator chose the whole project
+ * (to which a Data Table belongs).
  */
 export function ledgerScope(
 	operation: string,
@@ -105,15 +89,6 @@ export function ledgerScope(
 	return reach === 'project' ? operation : `${operation} ${place.workflowId} ${place.nodeId}`;
 }
 
-/**
- * Keeps what is paid for from happening twice, across items, executions and workers: whoever wins the contest for a
- * key does it, and tells the others what came of it.
- */
-export function createLedger(settings: LedgerSettings, parts: LedgerParts): Ledger {
-	return new TableLedger(settings, parts);
-}
-
-/** An entry with what is looked up for it. */
 interface Wanted extends LedgerEntry {
 	readonly entryKey: string;
 }
@@ -121,7 +96,11 @@ interface Wanted extends LedgerEntry {
 type Answer = Exclude<LedgerAnswer, { kind: 'mine' }> | { readonly kind: 'mine'; readonly claim: HeldClaim };
 type Seen = Sight<Answer>;
 
-class TableLedger implements Ledger {
+/**
+ * Keeps what costs money from happening twice, across items, executions and workers: whoever wins the contest for a key
+ * does it, and tells the others the outcome.
+ */
+export class TableLedger {
 	private readonly writer: LedgerWriter;
 	private readonly reads: KeyReads;
 	private readonly contest: Contest;
@@ -143,11 +122,15 @@ class TableLedger implements Ledger {
 		this.places = new ClaimPlaces(settings.claimsAtOnce ?? Infinity, clock, signal);
 	}
 
+	/**
+	 * Asks for the right to do what `entry` stands for. Waits while somebody else is doing it, who is presumed dead after a
+	 * long silence. A failure (of the table, or the end of the run) means that nothing may be sent.
+	 */
 	async claim(entry: LedgerEntry): Promise<Result<LedgerAnswer>> {
-		// The digest of the whole key, however long it is; JSON keeps scope and key apart.
+		// JSON keeps scope and key apart.
 		const entryKey = sha256(JSON.stringify([this.settings.scope, entry.key]));
 		const wanted = { ...entry, entryKey };
-		// A key of a project means something else in another project: only runs of one workflow share a queue.
+		// Only runs of one workflow share a queue, because in another project a key means something else.
 		const slot = this.queue.enter(`${this.settings.workflowId} ${entryKey}`);
 		let claim: HeldClaim | undefined;
 		try {
@@ -168,12 +151,13 @@ class TableLedger implements Ledger {
 		}
 	}
 
+	/** Writes what is not written yet; to be called before the node ends, however it ends. */
 	async flush(): Promise<Result<undefined>> {
 		for (const claim of this.held) claim.letGo();
 		return await this.writer.flush();
 	}
 
-	/** Those behind wait until the outcome of the claim is known, or until the table knows as much as this run. */
+	/** Leaves once the outcome of the claim is known, or once the table shows as much as this run knows. */
 	private async leaveSettled(slot: Slot<HeldClaim>, claim: HeldClaim): Promise<void> {
 		const { clock, signal } = this.parts;
 		await clock.sleep(CLAIM_FRESH_MS, AbortSignal.any([claim.settled, signal]));
@@ -203,7 +187,7 @@ class TableLedger implements Ledger {
 		return this.seenAs(state, wanted);
 	}
 
-	/** Claims when there is a place, which is free again once the outcome of the claim is known. */
+	/** Claims once there is a place, which is free again when the outcome of the claim is known. */
 	private async claimInPlace(wanted: Wanted): Promise<Result<Seen>> {
 		await this.places.take();
 		let claim: HeldClaim | undefined;
@@ -218,7 +202,7 @@ class TableLedger implements Ledger {
 				whyStop: () => this.whyStop(wanted),
 			});
 			if (!won.ok) return fail(beforeAnything(won.failure));
-			// What was seen may be claims that come to nothing, so it is read again.
+			// The others' claims may all have been removed, so it reads again.
 			if (won.value === undefined) return ok({ kind: 'pending' });
 			claim = this.hold(wanted, won.value, sinceMs);
 			return ok(known({ kind: 'mine', claim }));
@@ -238,10 +222,10 @@ class TableLedger implements Ledger {
 			return this.settings.onUnknown === 'error' ? known({ kind: 'unknown', by }) : { kind: 'free' };
 		}
 		const { reference, finished } = state;
-		let told = finished;
+		let isReported = finished;
 		const ended = (outcome: 'succeeded' | 'failed'): void => {
-			if (told) return;
-			told = true;
+			if (isReported) return;
+			isReported = true;
 			if (outcome === 'failed') this.contest.abandoned.add(owner);
 			this.writer.add(this.row('done', wanted, owner, { outcome, reference }));
 		};
@@ -295,6 +279,8 @@ class TableLedger implements Ledger {
 		return { ...NO_LONGER, message };
 	}
 }
+
+export type Ledger = Pick<TableLedger, 'claim' | 'flush'>;
 
 function known(answer: Answer): Seen {
 	return { kind: 'known', answer };

@@ -5,18 +5,18 @@ import { openTable } from '../dataTable/table';
 import type { IdempotencyOptions } from '../form/idempotencyOptions';
 import type { RunFrame } from '../run/frame';
 import { KeyedQueue } from '../run/keyedQueue';
-import { createLedger, ledgerScope, type ClaimQueue, type Ledger, type LedgerSettings } from './ledger';
+import { ledgerScope, TableLedger, type ClaimQueue, type LedgerSettings } from './ledger';
 import { LEDGER_TABLE } from './rows';
 
 const NOT_WRITTEN =
-	'Some results could not be written to the Data Table flow_task_ledger. A later execution with the same idempotency keys may then fail, because their outcome is unknown.';
+	'Some results could not be written to the Data Table flow_task_ledger. A later execution with the same idempotency keys may fail, because their outcome is unknown.';
 
-/** Shared by this n8n process. */
+/** Shared by all runs of this n8n process. */
 const QUEUE: ClaimQueue = new KeyedQueue();
 
 /**
- * The ledger of a node run, if the operator set an idempotency key.
- * @param operation what keys are for: the same key may stand for a task and for a question to an agent
+ * Opens the ledger of a node run, if the operator set an idempotency key.
+ * @param operation keeps keys apart: the same key may stand for a task and for a question to an agent
  */
 export function openLedger(
 	context: IExecuteFunctions,
@@ -24,19 +24,19 @@ export function openLedger(
 	operation: 'task' | 'agent',
 	idempotency: IdempotencyOptions | undefined,
 	settings: Pick<LedgerSettings, 'onUnknown' | 'deadlineMs' | 'claimsAtOnce'>,
-): Ledger | undefined {
+): TableLedger | undefined {
 	if (!idempotency) return undefined;
 	const { reach, ttlMs } = idempotency;
 	const workflowId = context.getWorkflow().id ?? '';
 	const scope = ledgerScope(operation, reach, { workflowId, nodeId: context.getNode().id });
-	const ledger = createLedger(
+	const ledger = new TableLedger(
 		{ ...settings, scope, workflowId, executionId: context.getExecutionId(), ttlMs },
 		{
 			table: openTable(context, LEDGER_TABLE, UNTIL_EXPIRY),
 			clock,
 			random: Math.random,
 			signal,
-			// The key of a workflow that was never saved may be anybody's.
+			// Workflows that were never saved cannot be told apart.
 			...(workflowId && { queue: QUEUE }),
 		},
 	);

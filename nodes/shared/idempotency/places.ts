@@ -1,14 +1,14 @@
 import type { Clock } from '../run/clock';
 
-/** How long a free place waits at most to be given out together with others. */
+/** How long a free place may wait to be given out together with others. */
 const LONGEST_WAIT_MS = 1_000;
 
 /**
- * Places for claims whose outcome is not known yet. With as many places as requests under way, a process that dies
- * leaves no more claims behind than requests.
+ * Places for claims without a known outcome. With as many places as requests under way, a process that dies leaves no
+ * more claims behind than requests.
  *
- * They are given out by halves: the claims of such a batch go in one write, while the other half keeps the line busy.
- * One by one, as p-limit gives them, they would take a sub-execution for each answer that comes in by itself.
+ * Half of them are given out at once: those claims share a write, while the requests of the other half go on. One by one,
+ * as by p-limit, claims would need a sub-execution for each answer.
  */
 export class ClaimPlaces {
 	private taken = 0;
@@ -16,7 +16,7 @@ export class ClaimPlaces {
 	private hurry = new AbortController();
 	private isWaitingForMore = false;
 
-	/** @param signal lets everybody in at once, to see that the run has ended */
+	/** @param signal of the end of the run, when everybody is let in to notice it */
 	constructor(
 		private readonly most: number,
 		private readonly clock: Clock,
@@ -50,7 +50,7 @@ export class ClaimPlaces {
 		if (waiting.length === 0) this.hurry.abort();
 	}
 
-	/** Requests that hang must not hold up claims that have a place. */
+	/** Requests that hang must not hold up claims for which there is a place. */
 	private async letInLater(): Promise<void> {
 		if (this.isWaitingForMore) return;
 		this.isWaitingForMore = true;

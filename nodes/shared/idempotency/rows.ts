@@ -6,20 +6,20 @@ import { numberOf, textOrNumber } from '../text/textOf';
 
 /*
  * The ledger's rows and what they say about a key. The ledger adds and removes rows and never changes them, but people
- * see the table in n8n and may edit it. So nothing here trusts a cell.
+ * may edit the table in n8n, so no cell is trusted.
  */
 
 /**
  * One n8n Data Table per project. All rows of one `owner` are one attempt at a side effect:
  *
- * - `claim`: nobody else may do it. Removed if nothing was done; written again while it is held.
+ * - `claim`: nobody else may do it; removed if nothing was done, and written again while it is held
  * - `submitted`: it was done, `reference` is the task's id
  * - `done`: it ended, `outcome` says how
  */
 export const LEDGER_TABLE: TableSpec = {
 	name: 'flow_task_ledger',
 	columns: [
-		{ name: 'keyText', type: 'string' }, // the key as people read it, at most 200 characters
+		{ name: 'keyText', type: 'string' }, // the key, for people who read the table
 		{ name: 'kind', type: 'string' },
 		{ name: 'reference', type: 'string' },
 		{ name: 'outcome', type: 'string' },
@@ -30,7 +30,7 @@ export const LEDGER_TABLE: TableSpec = {
 		{ name: 'workflowId', type: 'string' },
 		{ name: 'executionId', type: 'string' },
 		{ name: 'atMs', type: 'number' },
-		{ name: 'expiresAtMs', type: 'number' }, // from then on the row no longer counts
+		{ name: 'expiresAtMs', type: 'number' },
 	],
 };
 
@@ -47,7 +47,7 @@ export type RowOutcome = 'succeeded' | 'failed' | 'unanswered';
 export interface Holder {
 	readonly executionId: string;
 	readonly workflowId: string;
-	/** When it was claimed or submitted, ms since the epoch; `undefined` if the table does not say. */
+	/** When it was claimed or submitted, in ms since the epoch; `undefined` if the table does not say. */
 	readonly atMs: number | undefined;
 }
 
@@ -75,16 +75,16 @@ export type KeyState =
 	  };
 
 /**
- * How long a claim counts as alive without news from its owner. An owner sends within 60 s of claiming, and
- * gets an answer or gives up within another 120 s (60 s for the head of the answer, 60 s for its body); the rest is for slow
- * databases and for clocks that differ.
+ * How long a claim counts as alive without a new row. Its owner sends within 60 s of claiming, and gets an answer or gives
+ * up within another 120 s (60 s for the head of the answer, 60 s for its body); the rest is for slow databases and clocks
+ * that differ.
  */
 export const CLAIM_FRESH_MS = 200_000;
 
-/** Whether a claim got no new row for `CLAIM_FRESH_MS` of the asker's own time; `lastId` is its last row's. */
+/** Whether a claim has had no new row for `CLAIM_FRESH_MS`. @param lastId of its last row */
 export type IsSilent = (owner: string, lastId: number) => boolean;
 
-/** For one run: silence counts from when it first saw the row, so that nobody's wall clock matters. */
+/** Silence counts from when the run first saw the row, so that nobody's wall clock matters. */
 export function silenceSeenBy(clock: Pick<Clock, 'now'>): IsSilent {
 	const firstSeenMs = new Map<string, number>();
 	return (owner, lastId) => {
@@ -96,12 +96,12 @@ export function silenceSeenBy(clock: Pick<Clock, 'now'>): IsSilent {
 }
 
 /**
- * Reads the state of a key from its rows, in any order. If attempts differ, `made` counts before `pending`, and
- * `pending` before `unknown`: waiting costs nothing.
+ * Reads the state of a key from its rows, in any order. If attempts differ, `made` wins over `pending`, and `pending` over
+ * `unknown`, because waiting costs nothing.
  *
  * @param nowMs time of day
- * @param own owners that are the asker's own attempts, which do not stand in its way
- * @param isSilent asked before a claim counts as dead, because a wrong wall clock can make it look old; left out if a
+ * @param own owners to ignore, because they are the caller's own attempts
+ * @param isSilent asked before a claim counts as dead, because a wrong wall clock can make it look old; unnecessary if a
  *   dead claim frees nothing
  */
 export function stateOf(
@@ -126,16 +126,16 @@ export function stateOf(
 	return { kind: 'free' };
 }
 
-/** A row whose expiry cannot be read lives on: it may stand for something paid for. */
+/** A row whose expiry cannot be read never expires: it may stand for something paid for. */
 function isExpired({ expiresAtMs }: TableRow, nowMs: number): boolean {
 	const atMs = numberOf(expiresAtMs);
 	return atMs !== undefined && atMs <= nowMs;
 }
 
-/** @param all ordered by id; the last value counts */
+/** @param all ordered by id; the last value of a column counts */
 function attemptState(owner: string, all: readonly TableRow[], nowMs: number, isSilent: IsSilent): KeyState {
 	const onlyClaims = all.every(({ kind }) => textOrNumber(kind).trim().toLowerCase() === 'claim');
-	// A claim that only looks expired may be held, however short its life.
+	// A claim may be held although it looks expired, because clocks differ.
 	const rows = all.filter((row) => !isExpired(row, onlyClaims ? nowMs - CLOCKS_APART_MS : nowMs));
 	if (rows.length === 0) return { kind: 'free' };
 	const outcome = lastOf(rows, 'outcome').trim().toLowerCase();
@@ -152,7 +152,7 @@ function attemptState(owner: string, all: readonly TableRow[], nowMs: number, is
 	};
 	const reference = lastOf(rows, 'reference');
 	if (reference) return { kind: 'made', attempt, reference, finished: outcome === 'succeeded' };
-	// A claim from the far future is not fresh, or a wrong clock would hold the key until then.
+	// A claim from the far future is not fresh: otherwise a wrong clock would hold the key until then.
 	const ageMs = Math.min(...times.map((atMs) => Math.abs(nowMs - atMs)));
 	const isDead = (): boolean =>
 		ageMs >= CLAIM_FRESH_MS && (ageMs >= CLOCKS_APART_MS || isSilent(owner, Number(rows.at(-1)?.id)));
@@ -160,7 +160,7 @@ function attemptState(owner: string, all: readonly TableRow[], nowMs: number, is
 	return { kind: 'pending', attempt, firstId: Number(rows[0]?.id) };
 }
 
-/** The cells of a column that are not empty. */
+/** The non-empty cells of a column. */
 function cells(rows: readonly TableRow[], column: string): string[] {
 	return rows.map((row) => textOrNumber(row[column])).filter((text) => text.trim());
 }

@@ -6,18 +6,17 @@ import { ok, type Result } from '../errors/failure';
 
 /** How long rows wait to be written together with others. */
 const BATCH_MS = 100;
-/** Pauses between tries. */
 const PAUSES: PauseGrowth = { firstMs: 500, factor: 2, longestMs: 20_000 };
 
 /**
- * Writes in the background and in batches, and tries again if the database does not answer, so adding a row never
- * waits. A row may be written twice that way, which means the same as once.
+ * Writes in the background, in batches, and tries again if the database does not answer, so adding a row never waits. A
+ * row may be written twice, which means the same as once.
  */
 export class LedgerWriter {
 	private rows: TableRow[] = [];
 	private leaving = new Set<string>();
 	private writing: Promise<unknown> | undefined;
-	/** Writes of claims, which take along what waits: until they are done, it may have to be written again. */
+	/** Writes of claims, which include waiting rows: until they are done, those may have to be written again. */
 	private readonly entering = new Set<Promise<unknown>>();
 	private readonly background: BackgroundWriter;
 
@@ -41,8 +40,8 @@ export class LedgerWriter {
 	}
 
 	/**
-	 * Writes rows at once, in one statement with those that wait: nothing new begins before the outcome of the last is
-	 * in the table. @returns all rows of their keys as they are then, or the failure if `rows` may not have been written
+	 * Writes rows at once, in one statement with those that wait, so that nothing new begins before the last outcome is in
+	 * the table. @returns all rows of their keys as they are then, or the failure if `rows` may not have been written
 	 */
 	async writeWith(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>> {
 		await this.writing;
@@ -65,13 +64,13 @@ export class LedgerWriter {
 		this.background.start();
 	}
 
-	/** Writes now what is left, and tries once more: without it a later run takes what was paid for as unknown. */
+	/** Writes now what is left, twice if need be: without it, a later run would not know the outcome of paid work. */
 	async flush(): Promise<Result<undefined>> {
 		const written = await this.background.flush();
 		return written.ok ? written : await this.background.flush();
 	}
 
-	/** Rows that cannot be written go with the next batch. */
+	/** Rows that cannot be written go into the next batch. */
 	private async writeAll(): Promise<Result<undefined>> {
 		const rows = this.rows;
 		this.rows = [];

@@ -18,22 +18,20 @@ export interface PlatformAccount {
 	readonly modelsPath: string;
 	/** Hosts in a private network whose files may be fetched. */
 	readonly fileHosts: readonly string[];
-	/** What the operator saved of hosted workflows, unread: only Flow Task needs it. */
+	/** Not parsed yet, because only Flow Task needs them. */
 	readonly savedWorkflows: unknown;
 	/** Codes or words by which the platform says that there are too many requests, in lower case. */
 	readonly busyTerms: readonly string[];
 	readonly apiKey: string;
-	/** What must never be shown. */
 	readonly secrets: readonly string[];
 }
 
-/** The two paths of the progress WebSocket; §4.4 does not say which one a deployment uses. */
+/** Of the progress WebSocket; §4.4 does not say which one a deployment uses. */
 export const PROGRESS_PATHS: readonly [string, string] = [
 	'/mass/api/flow_task_api/get_task_progress',
 	'/api/mass/flow_task_api/get_task_progress',
 ];
 
-/** Checks the fields of a `flowPlatformApi` credential. */
 export function readPlatformAccount(credential: Readonly<Record<string, unknown>>): Result<PlatformAccount> {
 	const apiKey = readToken(credential.apiKey, 'flowPlatformApi');
 	if (!apiKey.ok) return apiKey;
@@ -64,7 +62,7 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 	});
 }
 
-/** Of a credential that was saved before there was the field, the default counts; an emptied field means none. */
+/** Credentials that were saved before the field existed have the default; an empty field means none. */
 function readTerms(field: unknown): string[] {
 	const text = field === undefined ? DEFAULT_BUSY_CODES : textOf(field);
 	const terms = text.split(/[,，\n]/).map((term) => term.trim().toLowerCase());

@@ -6,7 +6,7 @@ import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { isJsonObject, member } from '../text/json';
 
 /**
- * The accounts of one node run. A credential's fields may hold expressions, so each item may have an account of its
+ * The accounts of one node run. A credential's fields may contain expressions, so each item may have an account of its
  * own; items with the same field values share one.
  */
 export interface Accounts<T> {
@@ -14,13 +14,12 @@ export interface Accounts<T> {
 	readonly all: readonly T[];
 	/** The account of an item, or why it has none. */
 	readonly of: (itemIndex: number) => Result<T>;
-	/** The fields of the credential whose values may differ from item to item. */
+	/** The fields of the credential whose values may differ between items. */
 	readonly varying: ReadonlySet<string>;
 }
 
 type Fields = ICredentialDataDecryptedObject;
 
-/** A checked account and the decrypted fields it was read from. */
 export interface ReadAccount<T> {
 	readonly account: T;
 	readonly fields: Fields;
@@ -31,15 +30,12 @@ type CredentialContext = Pick<
 	'getCredentials' | 'getExecuteData' | 'getInputData' | 'getMode' | 'getNode'
 >;
 
-/** n8n's database answers one by one anyway; this only keeps its queue short. */
+/** Keeps the queue of n8n's database short, which answers one read after the other anyway. */
 const READS_AT_ONCE = 16;
 
 /**
- * Reads and checks the credential as every item of the run sees it.
- *
- * Each read costs n8n 0.8 ms (a database read, a decryption and expressions): 8 s for 10,000 items. So the credential
- * is read once if its fields cannot differ between items, else (or if that is unknown) for each item.
- *
+ * Reads and checks the credential, with its expressions as each item sees them. A read takes n8n 0.8 ms (a database read,
+ * a decryption and expressions), so it is read only once if its fields are known not to differ between items.
  * @returns a failure if no item can have an account
  */
 export async function readAccounts<T>(
@@ -47,53 +43,38 @@ export async function readAccounts<T>(
 	type: CredentialType,
 	check: (fields: Fields) => Result<T>,
 ): Promise<Result<Accounts<ReadAccount<T>>>> {
-	const readOnce = sharingEqual(async (itemIndex) => await readCredential(context, type, itemIndex));
-	const first = await readOnce(0);
+	// Equal fields are kept once: with saved workflows they can be a megabyte, and each read returns a new copy.
+	const known = new Map<string, { readonly fields: Fields; readonly account: Result<ReadAccount<T>> }>();
+	const readItem = async (itemIndex: number): Promise<Result<ReadAccount<T>>> => {
+		const fields = await readCredential(context, type, itemIndex);
+		if (!fields.ok) return fields;
+		const name = JSON.stringify(fields.value);
+		const read = known.get(name) ?? { fields: fields.value, account: checked(fields.value, check) };
+		known.set(name, read);
+		return read.account;
+	};
+	const first = await readItem(0);
 	const expressions = await varyingFields(context, type);
-	if (!first.ok && !expressions?.size) return first;
+	if (!first.ok && known.size === 0 && !expressions?.size) return first;
 	const limit = pLimit(READS_AT_ONCE);
 	const others = expressions?.size === 0 ? [] : context.getInputData().slice(1);
-	const readNext = others.map(async (_, index) => await limit(async () => await readOnce(index + 1)));
-	const reads = [first, ...(await Promise.all(readNext))];
-	const known = new Map<Result<Fields>, Result<ReadAccount<T>>>();
-	const accounts = reads.map((fields): Result<ReadAccount<T>> => {
-		if (!fields.ok) return fields;
-		const account = known.get(fields) ?? checked(fields.value, check);
-		known.set(fields, account);
-		return account;
-	});
-	const varying = expressions ?? differingFields(reads);
-	const [shared] = accounts;
-	if (shared && varying.size === 0 && reads.every((fields) => fields.ok)) {
-		if (!shared.ok) return shared;
-		return ok({ all: [shared.value], of: () => shared, varying });
+	const readNext = others.map(async (_, index) => await limit(async () => await readItem(index + 1)));
+	const accounts = [first, ...(await Promise.all(readNext))];
+	const varying = expressions ?? differingFields([...known.values()].map(({ fields }) => fields));
+	if (varying.size === 0 && accounts.every((account) => account === first)) {
+		return first.ok ? ok({ all: [first.value], of: () => first, varying }) : first;
 	}
 	const ofItem = accounts.map((account, itemIndex) =>
 		account.ok ? account : fail(ofOneItem(account.failure, itemIndex)),
 	);
 	return ok({
-		all: [...known.values()].flatMap((account) => (account.ok ? [account.value] : [])),
+		all: [...new Set(accounts)].flatMap((account) => (account.ok ? [account.value] : [])),
 		of: (index) => ofItem[index] ?? fail(NO_SUCH_ITEM),
 		varying,
 	});
 }
 
-/** Keeps equal fields once: with saved workflows they can be a megabyte, and each read makes them anew. */
-function sharingEqual(
-	read: (itemIndex: number) => Promise<Result<Fields>>,
-): (itemIndex: number) => Promise<Result<Fields>> {
-	const known = new Map<string, Result<Fields>>();
-	return async (itemIndex) => {
-		const fields = await read(itemIndex);
-		if (!fields.ok) return fields;
-		const name = JSON.stringify(fields.value);
-		const same = known.get(name) ?? fields;
-		known.set(name, same);
-		return same;
-	};
-}
-
-/** The same items with the result of `make` for their accounts; it is called once per account. */
+/** @param make called once per account */
 export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U): Accounts<U> {
 	const made = new Map(accounts.all.map((account) => [account, make(account)]));
 	return {
@@ -109,7 +90,6 @@ export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U
 	};
 }
 
-/** The items of each account, in their order. */
 export function itemsByAccount<T>(
 	accounts: Accounts<T>,
 	itemIndexes: Iterable<number>,
@@ -144,8 +124,8 @@ function ofOneItem({ kind, message, details }: Failure, itemIndex: number): Fail
 }
 
 /**
- * The fields with expressions that may differ between items. n8n offers no method that shows expressions, so the
- * stored credential is read through internals of the context.
+ * The fields with expressions that may differ between items. n8n has no method that shows expressions, so the stored
+ * credential is read through internals of the context.
  * @returns `undefined` if it cannot be read
  */
 async function varyingFields(
@@ -176,9 +156,8 @@ function mayVary(value: unknown): boolean {
 	return value.replace(OF_THE_INSTANCE, '').includes('$');
 }
 
-/** The fields whose values differ, for an n8n that does not show their expressions. */
-function differingFields(reads: ReadonlyArray<Result<Fields>>): ReadonlySet<string> {
-	const values = [...new Set(reads)].flatMap((read) => (read.ok ? [read.value] : []));
+/** The fields whose values differ, if their expressions cannot be read. */
+function differingFields(values: readonly Fields[]): ReadonlySet<string> {
 	const names = new Set(values.flatMap((fields) => Object.keys(fields)));
 	const differs = (name: string): boolean =>
 		new Set(values.map((fields) => JSON.stringify(fields[name]))).size > 1;

@@ -5,7 +5,6 @@ import { cleanToken, whyTokenDoesNotFit, type TokenCredential } from '../../../c
 import { wordsOfError } from '../errors/expressionError';
 import { fail, failInput, ok, type Result } from '../errors/failure';
 
-/** The display names of the credentials. */
 const NAMES = {
 	flowPlatformApi: 'FlowPlatform API',
 	flowAgentApi: 'FlowAgent API',
@@ -15,8 +14,8 @@ const NAMES = {
 export type CredentialType = keyof typeof NAMES;
 
 /**
- * Reads a node's credential, with its expressions as `itemIndex` sees them. n8n throws if none is selected, or if it
- * was deleted or is not shared. That is caught here, because as an item's error it would blame the node's expressions.
+ * Reads a node's credential, with its expressions as `itemIndex` sees them. If none is selected, or it was deleted or is
+ * not shared, n8n throws, which would otherwise look like a faulty expression in the node.
  */
 export async function readCredential(
 	context: Pick<IExecuteFunctions, 'getCredentials'>,
@@ -34,7 +33,6 @@ export async function readCredential(
 	}
 }
 
-/** The secret of a credential, as it is sent. */
 export function readToken(pasted: unknown, type: CredentialType): Result<string> {
 	const token = cleanToken(pasted);
 	const misfit = whyTokenDoesNotFit(token, NAMES[type]);
@@ -43,14 +41,13 @@ export function readToken(pasted: unknown, type: CredentialType): Result<string>
 	return fail({ kind: 'credential', message: misfit.replace(/\.$/, ''), advice });
 }
 
-/** The address in a field of a credential. */
 export function readAddress(entered: unknown, field: AddressField, type: CredentialType): Result<URL> {
 	const misfit = whyAddressDoesNotFit(entered, field);
 	if (misfit) return failInput(misfit.message, `${misfit.advice}. ${openCredential(type)}.`);
 	return ok(new URL(String(entered)));
 }
 
-/** The first words of a piece of advice. */
+/** The beginning of a piece of advice. */
 export function openCredential(type: CredentialType): string {
 	return `Open the ${NAMES[type]} credential that this node uses`;
 }

@@ -9,25 +9,25 @@ const Envelope = v.object({
 	code: v.union([v.number(), v.pipe(v.string(), v.regex(/^-?\d+$/), v.transform(Number))]),
 });
 
-/** A code in words, such as "INVALID_PARAM": the interface leaves all codes but 0 open. */
+/** A code in words, such as "INVALID_PARAM": only the code 0 is specified. */
 const NamedRefusal = v.object({
 	code: v.pipe(v.string(), v.regex(/\p{L}/u), v.regex(/^(?!\s*(ok|success\w*)\s*$)/i)),
 	msg: v.pipe(v.string(), v.regex(/\S/)),
 	data: v.optional(v.null()),
 });
 
-/** Statuses, and codes that mirror them, of a server that stopped waiting for the work: it may still be done. */
+/** Statuses, and codes that mirror them, of a server that stopped waiting: the work may still be done. */
 const GAVE_UP: ReadonlySet<number | null> = new Set([408, 499, 504]);
 
-/** Codes under HTTP 200 of a server in trouble: like their HTTP twins they leave open what was done. */
+/** Codes of a server in trouble: like the HTTP statuses, they leave open what was done. */
 const IN_TROUBLE: ReadonlySet<number | null> = new Set([500, 502, 503]);
 
-/** Codes, and words of messages in lower case, by which a deployment says that there are too many requests. */
+/** Codes, and words in lower case, by which a deployment says that there are too many requests. */
 export type BusyTerms = readonly string[];
 
 /**
  * Reads an exchange by the envelope of §7.1: `code` 0 is success, unless the HTTP status says failure.
- * @param busyTerms what else than 429 is a refusal to repeat
+ * @param busyTerms what means "try again later", apart from 429
  */
 export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome<Json | undefined> {
 	if (exchange.kind !== 'reply') return ofUnanswered(exchange);
@@ -59,19 +59,19 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 	}
 	if (status >= 400) {
 		const wordless = code === 0 || (code === null && !words);
-		// A page or a plain text is a reason, too.
+		// A page or plain text is a reason, too.
 		const isSilent = words === '' && (body !== undefined || exchange.text.trim() === '');
 		const reason = isSilent ? 'no reason was given' : text;
 		return { kind: 'refused', status, code, text: reason, ...(wordless && { wordless }) };
 	}
-	// Only with words and without data: any other answer may be a gateway's, and the work may be done.
+	// Only with a message and without data: any other answer may be a gateway's, and the work may be done.
 	if (v.is(NamedRefusal, body)) return { kind: 'refused', status, code, text };
 	if (code === null) return unclear;
 	if (code !== 0) return { kind: 'refused', status, code, text };
 	return { kind: 'answered', data: isJsonObject(body) ? body.data : undefined };
 }
 
-/** Only without data: what holds some was carried out. */
+/** Only without data: a request that returned some was carried out. */
 export function saysBusy(body: Json | undefined, terms: BusyTerms): boolean {
 	if (!isJsonObject(body)) return false;
 	const { code, data } = body;
@@ -87,7 +87,7 @@ export function saysBusy(body: Json | undefined, terms: BusyTerms): boolean {
 function describeBody(body: Json | undefined, text: string, contentType = ''): string {
 	if (!text.trim()) return 'an empty answer';
 	if (/html/i.test(contentType) || /^\s*</.test(text)) return 'a web page instead of JSON';
-	// What is cut off may hold a token.
+	// Not quoted, because it may contain a token.
 	if (/^\s*[{["]/.test(text) && body === undefined) return 'an answer that is cut off or is not JSON';
 	if (body === undefined) return `an answer that is not JSON: ${excerpt(text)}`;
 	return 'an answer without the expected "code" field';

@@ -7,7 +7,7 @@ import { excerpt, sentence, type JsonObject } from '../text/json';
 import type { Redact } from '../text/redact';
 
 export interface CallFacts {
-	/** What the call does, as it reads after "could not": `submit the task`. */
+	/** Completes "could not", e.g. `submit the task`. */
 	readonly purpose: string;
 	readonly repeatability: Repeatability;
 	readonly baseUrl: string;
@@ -20,13 +20,12 @@ export interface CallAdvice {
 	readonly busy: string;
 	/** Which key may do this. */
 	readonly rightful: string;
-	/** What to compare with what the platform says. */
+	/** What to compare with the platform's message. */
 	readonly check: string;
 }
 
 type OutcomeOf<K extends FailedOutcome['kind']> = Extract<FailedOutcome, { kind: K }>;
 
-/** Turns the outcome that ended a call into a sentence for the operator, with what to do about it. */
 export function explainCall(outcome: FailedOutcome, facts: CallFacts, advice: CallAdvice): Failure {
 	switch (outcome.kind) {
 		case 'busy':
@@ -74,11 +73,11 @@ export function explainUnsent(
 	};
 }
 
-/** How a service names a missing address, as opposed to a missing workflow or task. */
+/** The address is missing, and not a workflow or task. */
 const NO_SUCH_PATH = /\b(path|route|url|endpoint|page|cannot (get|post))\b|^(404 )?not found\W*$/i;
 
 const TOO_LARGE =
-	'The request is too large for the platform, or for a proxy before it: send smaller files or shorter texts.';
+	'The request is too large for the platform, or for a proxy in front of it: send smaller files or shorter texts.';
 
 function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice: CallAdvice): Failure {
 	const { status, code, text, wordless } = outcome;
@@ -122,7 +121,7 @@ export function explainUnclear(
 	facts: CallFacts,
 ): Failure {
 	const { purpose, repeatability, redact } = facts;
-	// Gateways of a platform with problems send pages, too, but not as a success.
+	// The gateways of a platform send pages, too, but not with a success status.
 	const isElsewhere = /^a web page\b/.test(text) && status !== undefined && status < 300;
 	const where = isElsewhere ? '. The Base URL in the credential may be wrong' : '';
 	const said = `${quote(redact, text)}${where}`;
@@ -150,7 +149,7 @@ function afterTries({ tries }: CallFacts): string {
 	return tries > 1 ? ` after ${tries} tries` : '';
 }
 
-/** What a service said, as it fits into a sentence. */
+/** What a service said, for a sentence. */
 export function quote(redact: Redact, text: string): string {
 	// Redacted first: a truncated key would not be recognised any more.
 	return excerpt(redact(text), 500);

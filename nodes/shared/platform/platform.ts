@@ -11,7 +11,7 @@ import { authenticatedOpen, authenticatedSend, credentialOf, type OpenHttp } fro
 /** How a node run reaches the platform with one account. */
 export interface Platform {
 	readonly account: PlatformAccount;
-	/** Tells accounts apart without revealing the key. */
+	/** Identifies the account without revealing the key. */
 	readonly accountId: string;
 	readonly send: SendHttp;
 	readonly open: OpenHttp;

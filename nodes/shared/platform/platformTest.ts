@@ -19,9 +19,9 @@ const KEY_ACCEPTED = 'The platform accepted the key';
 const KEY_REFUSED =
 	'The platform refused this API key. It may be mistyped, revoked or belong to another account: copy it again from the console.';
 const NOT_THE_PLATFORM =
-	'Something answered at this base URL, but not the image workflow service: it may be that of the console.';
+	"Something answered at this base URL, but not the image workflow service: the address may be the console's.";
 
-/** The test of the FlowPlatform credential: of its key, and of the list that Flow Task reads from it. */
+/** Tests the key of a FlowPlatform credential, and its list of saved workflows. */
 export async function testPlatformKey(
 	this: ICredentialTestFunctions,
 	{ data = {} }: ICredentialsDecrypted,
@@ -33,13 +33,13 @@ export async function testPlatformKey(
 	const ofKey = await whyKeyFails(this.helpers, account.value, redact);
 	const ofList = whyListIsWrong(savedWorkflows);
 	if (ofKey === undefined && ofList === undefined) return { status: 'OK', message: KEY_ACCEPTED };
-	// Both are told: what is wrong with the list can be mended even while the platform cannot be asked.
+	// Both, because the list can be corrected even while the platform cannot be reached.
 	return testFailed([ofKey ?? `${KEY_ACCEPTED}.`, redact(ofList ?? '')].join(' ').trim());
 }
 
 /**
- * Asks for the state of an empty list of tasks: the only request of §4 that needs the key, creates nothing, costs
- * nothing and works for any account.
+ * Requests the state of an empty list of tasks: the only request of §4 that needs the key, creates nothing, costs nothing
+ * and works for any account.
  */
 async function whyKeyFails(
 	helpers: TestHelpers,

@@ -1,17 +1,16 @@
 import { ok, type Result } from '../errors/failure';
 import type { Clock } from './clock';
 
-/** What is written in the background, and how often. */
 export interface BackgroundWork {
 	/** Whether there is something to write. */
 	isBehind(): boolean;
-	/** Writes what there is to write by then; `isLast` where nothing may be left for later. */
+	/** @param isLast whether nothing may be left for later */
 	write(isLast: boolean): Promise<Result<undefined>>;
-	/** How long to wait for more before a write, after so many in a row that failed. */
+	/** How long to wait for more before a write. @param failures in a row before it */
 	pauseMs(failures: number): number;
 }
 
-/** Writes what is known, one write after the other, and repeats one that failed until the flush. */
+/** Writes in the background, one write after the other, and repeats one that failed until the flush. */
 export class BackgroundWriter {
 	private working: Promise<void> | undefined;
 	private lastWrite: Promise<unknown> | undefined;
@@ -24,7 +23,7 @@ export class BackgroundWriter {
 		private readonly work: BackgroundWork,
 	) {}
 
-	/** To be called when there is something to write; returns at once. */
+	/** To be called whenever there is something to write. */
 	start(): void {
 		this.working ??= this.run();
 	}
@@ -44,7 +43,7 @@ export class BackgroundWriter {
 			if (signal.aborted) break;
 			const written = await this.writeInTurn(false);
 			this.failures = written.ok ? 0 : this.failures + 1;
-			// Writes after the flush are tried once, because nobody waits for them.
+			// After the flush a write is tried only once, because nobody waits for it.
 			if (!written.ok && this.isFlushed) break;
 		} while (this.work.isBehind());
 		this.working = undefined;

@@ -1,10 +1,10 @@
 import type { Clock } from './clock';
 
-/** Works on items together that arrive within a short time. */
+/** Does the work for all items together that arrive within a short time. */
 export interface Batcher<T, R> {
 	/**
-	 * @param withinMs how long a batch that this item opens waits for others; an open batch does not wait longer for it
-	 * @returns the result of the whole batch that `item` is part of
+	 * @param withinMs how long a batch that this item opens waits for others; an open batch does not wait longer
+	 * @returns the result of the whole batch
 	 */
 	add(item: T, withinMs?: number): Promise<R>;
 }

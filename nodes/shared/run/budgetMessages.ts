@@ -1,16 +1,15 @@
 import { isJsonObject } from '../text/json';
 import { numberOf } from '../text/textOf';
 
-/** A budget that is used up. */
 export interface SpentBudget {
-	/** The label of the option that holds the budget. */
+	/** The label of the option. */
 	readonly option: string;
 	readonly most: number;
 	readonly unit: 'tasks' | 'turns' | 'tokens';
-	/** What the budget is for, e.g. `a run`. */
+	/** E.g. `a run`. */
 	readonly scope: string;
 	readonly taken: number;
-	/** What `taken` counts. */
+	/** What `taken` counts, e.g. `used so far`. */
 	readonly ofThem?: string;
 }
 
@@ -21,16 +20,13 @@ export function budgetSpent(budget: SpentBudget): string {
 	return `"${option}" allows ${allowed} ${scope}; ${ofThem}: ${taken}`;
 }
 
-/**
- * Tokens that were not reported are not guessed: the budget counts none and says so. Empty if there is nothing to say.
- */
+/** Says that the budget counts no tokens where none were reported; empty if all were. */
 export function unreportedTokens(count: number, what: string, option: string, remedy: string): string {
 	if (count === 0) return '';
 	return `${count} ${what} reported no tokens, so "${option}" counts none for them. ${remedy}`;
 }
 
 const TOTALS = ['total_tokens', 'totalTokens'];
-/** The names that are customary in usage. */
 const PAIRS = [
 	['input_tokens', 'output_tokens'],
 	['prompt_tokens', 'completion_tokens'],
@@ -38,9 +34,9 @@ const PAIRS = [
 ] as const;
 
 /**
- * The tokens that a usage tells of, or a number that stands for it: the total, else the sum of its parts. A total of 0
- * beside other counts is none.
- * @returns undefined where it tells of no tokens; what is negative or no number tells nothing
+ * The total of a usage, or the sum of its parts if the total is missing or 0.
+ * @param usage an object, or the total itself
+ * @returns undefined if it contains no valid count
  */
 export function countTokens(usage: unknown): number | undefined {
 	if (!isJsonObject(usage)) return countOf(usage);
@@ -57,7 +53,7 @@ interface TokenParts {
 	readonly output: number;
 }
 
-/** The tokens that were read and written. A usage that tells only their sum has it as `input`. */
+/** The input and output tokens of a usage. One that has only their sum has it as `input`. */
 export function tokenParts(usage: unknown): TokenParts | undefined {
 	const parts = isJsonObject(usage) ? partsOf(usage) : undefined;
 	if (parts) return parts;
@@ -67,8 +63,8 @@ export function tokenParts(usage: unknown): TokenParts | undefined {
 
 function partsOf(usage: Readonly<Record<string, unknown>>): TokenParts | undefined {
 	const pairs = PAIRS.map(([input, output]) => [countOf(usage[input]), countOf(usage[output])] as const);
-	const told = pairs.find(([input, output]) => input !== undefined || output !== undefined);
-	return told && { input: told[0] ?? 0, output: told[1] ?? 0 };
+	const given = pairs.find(([input, output]) => input !== undefined || output !== undefined);
+	return given && { input: given[0] ?? 0, output: given[1] ?? 0 };
 }
 
 function countOf(value: unknown): number | undefined {

@@ -9,7 +9,7 @@ export type ChunkKind = 'begin' | 'item' | 'end' | 'error';
 
 export type SendChunk = (kind: ChunkKind, itemIndex: number, text?: string) => Promise<void>;
 
-/** The text of one item, as it is streamed. Each must be ended or failed, or those behind it are never sent. */
+/** Streams the text of one item. It must be ended or failed, or those behind it are never sent. */
 export interface ChatStream {
 	write(text: string): Promise<void>;
 	end(): Promise<void>;
@@ -23,15 +23,13 @@ interface QueuedChunk {
 }
 
 /**
- * Streams the texts of items that are written at the same time one after the other, in the order of the items: the
- * first unfinished one is sent live, the others are kept until their turn. Secrets are redacted, even where a piece
- * holds only a part of one.
+ * Streams texts that are written at the same time one after the other, in the order of their items: the first unfinished
+ * one is sent live, the others are kept until their turn. Secrets are redacted, even if they are split between pieces.
  */
 export class ChatStreams {
 	private readonly opened = new Map<number, ItemStream>();
 	/** The index of the item that is sent live. */
 	private live = 0;
-	/** A chunk that overtakes another garbles the text. */
 	private lastSent: Promise<void> = Promise.resolve();
 
 	constructor(
@@ -51,14 +49,14 @@ export class ChatStreams {
 		return stream;
 	}
 
-	/** @returns settles when the chunk is out; `undefined` where it is kept */
+	/** @returns settles when the chunk is sent; `undefined` if it is kept */
 	private put(itemIndex: number, chunk: QueuedChunk): Promise<void> | undefined {
 		if (itemIndex === this.live) return this.sendInTurn(itemIndex, chunk);
 		this.opened.get(itemIndex)?.kept.push(chunk);
 		return undefined;
 	}
 
-	/** An item is over: those behind it are sent, up to the first that is not. */
+	/** An item is over: sends those behind it, up to the first that is not over. */
 	private async goOn(): Promise<void> {
 		const sends: Promise<void>[] = [];
 		// Queued without a pause: what the next item writes meanwhile must come after what it wrote before.
@@ -71,7 +69,7 @@ export class ChatStreams {
 	}
 
 	private sendInTurn(itemIndex: number, { kind, text }: QueuedChunk): Promise<void> {
-		// If sending fails, the listener is gone; the answer is still in the output.
+		// Chunks must not overtake each other. If sending fails, the listener is gone; the answer is still in the output.
 		const sent = this.lastSent.then(() => this.send(kind, itemIndex, text)).catch(() => undefined);
 		this.lastSent = sent;
 		return sent;
@@ -84,7 +82,7 @@ class ItemStream implements ChatStream {
 	isOver = false;
 	private hasBegun = false;
 
-	/** @param over called when its last chunk is out */
+	/** @param over called when the last chunk was put */
 	constructor(
 		private readonly emit: (chunk: QueuedChunk) => Promise<void> | undefined,
 		private readonly over: () => Promise<void>,
@@ -104,7 +102,7 @@ class ItemStream implements ChatStream {
 	}
 
 	private async writeRedacted(text: string): Promise<void> {
-		// Chunks leave in the order in which they were put.
+		// Chunks are sent in the order in which they were put.
 		const begun = this.hasBegun ? undefined : this.emit({ kind: 'begin', text: undefined });
 		this.hasBegun = true;
 		await (text ? this.emit({ kind: 'item', text }) : begun);
@@ -112,7 +110,7 @@ class ItemStream implements ChatStream {
 
 	private async finish(last: QueuedChunk): Promise<void> {
 		if (this.isOver) return;
-		// Put without a pause: a stop may end it as well, while its last words are on their way.
+		// Put without a pause, because a stop may end it, too, while its last chunks are being sent.
 		const left = [this.writeRedacted(this.redacted.end()), this.emit(last)];
 		this.isOver = true;
 		await Promise.all([...left, this.over()]);
@@ -125,7 +123,7 @@ const NOBODY_LISTENS: ChatStream = {
 	fail: async () => undefined,
 };
 
-/** The streams of a run's items. A tool streams nothing: its text goes to the agent, which speaks for itself. */
+/** The streams of a run's items. A tool streams nothing, because its text goes to the agent. */
 export function openChatStreams(
 	context: IExecuteFunctions,
 	redact: Pick<Redact, 'inPieces'>,
@@ -133,7 +131,7 @@ export function openChatStreams(
 	return (!isTool(context.getNode()) && streamsOf(context, redact)) || (() => NOBODY_LISTENS);
 }
 
-/** One stream for all items of a run, also of a tool; `undefined` if nobody listens. */
+/** One stream for all items of a run, even of a tool; `undefined` if nobody listens. */
 export function openRunStream(
 	context: IExecuteFunctions,
 	redact: Pick<Redact, 'inPieces'>,

@@ -3,25 +3,25 @@ import { sleep } from 'n8n-workflow';
 /** Time, as an interface, so that tests can run without waiting. */
 export interface Clock {
 	/**
-	 * Whole milliseconds of a clock that is never set and never goes back: for intervals and deadlines. It begins near
-	 * the epoch's time, but is not the time of day.
+	 * Whole milliseconds of a clock that is never set: for intervals and deadlines. Close to the time of day when the process
+	 * starts, but not bound to it.
 	 */
 	now(): number;
-	/** The time of day, ms since the epoch, which may be set back: for what is stored or shown. */
+	/** The time of day in ms since the epoch, which may be set back: for what is stored or shown. */
 	wallNow(): number;
 	/** Waits for `ms` milliseconds, or less if `signal` is aborted. Never rejects. */
 	sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** The longest wait that a Node timer can hold; a longer one would fire at once. */
+/** Longer Node timers fire at once. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
-/** A time as Node's timers take it: an option in seconds need not be a whole number of milliseconds. */
+/** A time that Node's timers accept: an option in seconds need not be a whole number of milliseconds. */
 export function timerMs(ms: number): number {
 	return Math.min(Math.max(0, Math.ceil(ms)), LONGEST_TIMER_MS);
 }
 
-/** What `work` gives, or `late` if it takes longer than `ms`. */
+/** @returns the result of `work`, or `late` if it takes longer than `ms` */
 export async function within<T, L>(
 	clock: Pick<Clock, 'sleep'>,
 	ms: number,
@@ -32,7 +32,7 @@ export async function within<T, L>(
 	try {
 		return await Promise.race([work, clock.sleep(ms, settled.signal).then(() => late)]);
 	} finally {
-		// Only now: an early wake would win the race against the work that caused it.
+		// Not earlier, because waking the sleep would win the race.
 		settled.abort();
 	}
 }
@@ -45,7 +45,7 @@ export const systemClock: Clock = {
 		try {
 			await sleep(timerMs(ms), signal);
 		} catch {
-			// An aborted signal ends the wait early; the caller checks the signal itself.
+			// Aborted: the caller checks the signal itself.
 		}
 	},
 };

@@ -4,7 +4,6 @@ import { toErrorItem, throwFirst, failedItems } from '../errors/nodeError';
 import type { Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 
-/** Shows a sentence beside the output. */
 export function showHint(
 	context: Pick<IExecuteFunctions, 'addExecutionHints'>,
 	message: string,
@@ -13,7 +12,7 @@ export function showHint(
 	context.addExecutionHints({ message, type, location: 'outputPane' });
 }
 
-/** One item for each input item. Without Continue On Fail the first failure is thrown. */
+/** @returns an item for each input item; without Continue On Fail the first failure is thrown */
 export function deliverResults(
 	context: IExecuteFunctions,
 	results: ReadonlyArray<Result<IDataObject>>,
@@ -27,7 +26,7 @@ export function deliverResults(
 	);
 }
 
-/** For a run's error: the other items' answers are remembered for a retry. */
+/** For the error of a run: the other items' answers are remembered for a retry. */
 export function otherAnswers(results: ReadonlyArray<Result<unknown>>): string {
 	const answered = results.filter(({ ok }) => ok).length;
 	if (answered === 0) return '';
@@ -39,7 +38,7 @@ export function hintFailed(context: IExecuteFunctions, results: ReadonlyArray<Re
 	if (failed > 0) showHint(context, `${results.length - failed} answered, ${failed} failed.`);
 }
 
-/** n8n discards the output of a cancelled node, so only n8n's log can name what it began. */
+/** n8n discards the output of a cancelled node, so only its log can name what the node began. */
 export function logStopped(context: IExecuteFunctions, node: string, facts: string): void {
 	context.logger.info(`${node} "${context.getNode().name}" was stopped; ${facts}`);
 }
@@ -47,7 +46,7 @@ export function logStopped(context: IExecuteFunctions, node: string, facts: stri
 /** Real IDs are never longer. */
 const ID_CHARS = 100;
 
-/** Ids for a sentence. */
+/** IDs for a sentence. */
 export function listIds(ids: readonly string[], most = Infinity): string {
 	return ids
 		.slice(0, most)

@@ -5,16 +5,12 @@ import { badInput, type Failure, type Result } from '../errors/failure';
 import { systemClock, within, type Clock } from './clock';
 import { showHint } from './deliver';
 
-/** What every run of a node has. */
 export interface RunFrame {
 	readonly clock: Clock;
 	/** Aborted when the run ends; aborting it ends the run. */
 	readonly ending: AbortController;
 	readonly signal: AbortSignal;
-	/**
-	 * Aborted when all work is done, which is later than `signal` after a stop, because answers to what was sent are
-	 * still read.
-	 */
+	/** Aborted when all work is done: after a stop later than `signal`, because answers to what was sent are still read. */
 	readonly over: AbortSignal;
 	/** Whether the operator stopped the execution. */
 	readonly cancelled: () => boolean;
@@ -22,18 +18,15 @@ export interface RunFrame {
 	readonly writeLast: (write: () => Promise<Result<unknown>>, hint: string) => void;
 }
 
-/** What a run was opened with: the account of each item, or why it has none. */
 interface Opened {
+	/** The account of each item, or why it has none. */
 	readonly clients: { readonly of: (itemIndex: number) => Result<unknown> };
 }
 
 /** A stopped node has to end within a second. */
 const AFTER_CANCEL_MS = 700;
 
-/**
- * The frame of every run: `open` reads and checks options and accounts, `work` does the work, and nothing is left
- * behind, however it ends.
- */
+/** The frame of every run: `open` checks options and accounts, `work` does the work, and nothing is left behind. */
 export async function inRunFrame<T extends Opened>(
 	context: IExecuteFunctions,
 	open: (frame: RunFrame) => Promise<Result<T>>,
@@ -74,10 +67,7 @@ export async function inRunFrame<T extends Opened>(
 	}
 }
 
-/**
- * Waits for a write; after a cancel only briefly, and the write then goes on by itself.
- * @returns false if it failed
- */
+/** Waits for a write, after a cancel only briefly. @returns false if it failed */
 async function finish(written: Promise<Result<unknown>>, isCancelled: boolean): Promise<boolean> {
 	const isWritten = written.then(({ ok }) => ok);
 	if (!isCancelled) return await isWritten;
@@ -87,8 +77,8 @@ async function finish(written: Promise<Result<unknown>>, isCancelled: boolean): 
 /**
  * A batch larger than its budget is refused as a whole, before anything is sent.
  * @param most 0 = no limit
- * @param what the run would do, e.g. "submit 7 tasks"
- * @param option the label of the option that holds the limit
+ * @param what e.g. "submit 7 tasks"
+ * @param option the label of the option
  */
 export function overBudget(count: number, most: number, what: string, option: string): Failure | undefined {
 	if (most <= 0 || count <= most) return undefined;

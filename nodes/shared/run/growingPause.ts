@@ -1,7 +1,6 @@
-/** How pauses grow while something keeps failing. */
 export interface PauseGrowth {
 	readonly firstMs: number;
-	/** The factor by which each pause is longer than the one before. */
+	/** By which each pause is longer than the one before. */
 	readonly factor: number;
 	readonly longestMs: number;
 }

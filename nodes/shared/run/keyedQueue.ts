@@ -1,18 +1,18 @@
 import type { Clock } from './clock';
 
-/** A position in the queue of a key. `Word` is what those who leave may tell those behind them. */
+/** A position in the queue of a key. `Word` is what a slot that leaves may tell those behind it. */
 export interface Slot<Word = unknown> {
 	/** Whether it is its turn. */
 	readonly isFirst: boolean;
 	/** Whether others stand behind it. */
 	readonly isWanted: boolean;
-	/** Whether others stood before it, with no slot of the same owner in between. */
+	/** Whether another owner's slot was directly before it. */
 	readonly isBehindOthers: boolean;
-	/** The last word of those that stood before it. */
+	/** The last word of those before it. */
 	readonly lastWord: Word | undefined;
-	/** Waits for its turn, until the time is over, or until `signal` is aborted; then check `isFirst`. */
+	/** Waits for its turn, for at most `ms` or until `signal` is aborted; then check `isFirst`. */
 	wait(ms: number, clock: Clock, signal: AbortSignal): Promise<void>;
-	/** Makes way for the next one. Must be called however the wait or the turn ended; may be called twice. */
+	/** Must be called, however the wait or the turn ended; may be called twice. */
 	leave(word?: Word): void;
 }
 
@@ -21,18 +21,15 @@ interface Queue<Word> {
 	lastWord: Word | undefined;
 }
 
-/**
- * Queues of one n8n process, one for each key: who enters first is first. Nothing is kept of a queue that is empty.
- */
+/** The queues of one n8n process, one for each key. Nothing is kept of an empty one. */
 export class KeyedQueue<Word = unknown> {
 	private readonly queues = new Map<string, Queue<Word>>();
 
-	/** How many queues there are. */
 	get size(): number {
 		return this.queues.size;
 	}
 
-	/** Queues up behind those already there. @param owner slots of the same owner do not count as others to each other */
+	/** @param owner slots of the same owner are not others to each other */
 	enter(key: string, owner: unknown = Symbol(key)): Slot<Word> {
 		const { queues } = this;
 		const queue = queues.get(key) ?? { waiting: [], lastWord: undefined };

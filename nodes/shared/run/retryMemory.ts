@@ -4,41 +4,37 @@ import { isJsonObject, jsonText, type JsonObject } from '../text/json';
 import { shortSha256 } from '../text/sha256';
 import { isTool } from '../errors/nodeError';
 
-/** What stands for an item: its index, and for one of several requests of an item more than that. */
+/** The index of an item; a string if the item has several requests. */
 export type ItemKey = number | string;
 
 /**
- * What earlier tries of a node run have done for its items, kept in n8n's node context: it survives Retry On Fail and
+ * What earlier tries of a node run have done for its items, kept in n8n's node context, which survives Retry On Fail and
  * Retry Execution, so that neither does it twice.
  *
- * Entries belong to one run index, because a loop passes the same items through the same node again and
- * wants new results. They stay when the items are delivered: n8n also retries a node that returned normally,
- * if its first item holds an error.
+ * Entries belong to one run index, because a loop passes the same items through the node again and expects new results.
+ * They are kept after delivery, because n8n also retries a node that returned normally if its first item is an error.
  */
 export interface RetryMemory {
-	/** What was kept for the item, unless the item or the node was edited since. */
+	/** What was kept for the item, unless the item or the node has been edited since. */
 	recall(item: ItemKey, fingerprint: string): JsonObject | undefined;
-	/** Whether something was kept for the item before it or the node was edited. */
+	/** Whether something was kept for the item, but it or the node has been edited since. */
 	isEdited(item: ItemKey, fingerprint: string): boolean;
 	/** @param entry JSON: it is stored with the execution */
 	keep(item: ItemKey, fingerprint: string, entry: object): void;
 	forget(item: ItemKey, fingerprint: string): void;
-	/** Forgets all: when nothing failed, nothing is tried again. */
 	clear(): void;
 }
 
-/** Where entries are in the node context; its form is read by other versions of this package, too. */
+/** Where entries are in the node context; other versions of this package read them, too. */
 export interface MemoryScope {
-	/** Keeps this node's entries apart from others'. */
 	readonly node: string;
-	/** Counts the runs of the node within the execution; a word if entries outlive the run. */
+	/** The index of the run within the execution; a word if entries outlive the run. */
 	readonly run: number | string;
 	readonly part: string;
 }
 
-/** The memory of this run of a node. */
 export function openRetryMemory(context: IExecuteFunctions, node: string, part: string): RetryMemory {
-	// n8n counts each try of a tool as a run, and simultaneous calls as one: an entry under that index may be another
+	// A tool has none: n8n counts each try as a run, and simultaneous calls as one, so that an entry could be another
 	// person's answer.
 	const nodeContext = isTool(context.getNode()) ? {} : context.getContext('node');
 	return createRetryMemory(nodeContext, { node, run: runIndexOf(context), part });
@@ -66,12 +62,12 @@ export function createRetryMemory(nodeContext: Record<string, unknown>, scope: M
 	};
 }
 
-/** Entries that a call under way has made. Those of a process that is gone are not among them. */
+/** Entries of calls under way in this process. */
 const underWay = new WeakSet<object>();
 
 /**
- * The memory of an agent's tool. n8n raises the run index with each try of a call there, so entries are told apart
- * only by what the agent asked for. The same words twice at once are two requests.
+ * The memory of an agent's tool. n8n counts each try of a call as a run, so only what the agent asked for tells entries
+ * apart. The same request twice at a time is two requests.
  */
 export function createToolMemory(
 	nodeContext: Record<string, unknown>,
@@ -105,7 +101,7 @@ export function createToolMemory(
 	};
 }
 
-/** What n8n stores with the execution at a place of its node context. */
+/** Entries at a place in n8n's node context, which is stored with the execution. */
 export function openEntries(nodeContext: Record<string, unknown>, { node, run, part }: MemoryScope) {
 	const path = [node, String(run), part];
 	const find = (): JsonObject => {
@@ -120,7 +116,7 @@ export function openEntries(nodeContext: Record<string, unknown>, { node, run, p
 		},
 		/** @param value JSON */
 		set: (key: string, value: unknown): void => {
-			// Created when there is something to keep, so that runs without entries leave no trace in the execution's data.
+			// Created only now, so that runs without entries leave no trace in the execution's data.
 			let parent = nodeContext;
 			for (const step of path) {
 				const known = parent[step];
@@ -138,7 +134,7 @@ export function openEntries(nodeContext: Record<string, unknown>, { node, run, p
 	};
 }
 
-/** Counts the runs of the node within the execution. */
+/** The index of the node's run within the execution. */
 export function runIndexOf(context: Pick<IExecuteFunctions, 'getWorkflowDataProxy'>): number {
 	const runIndex: unknown = context.getWorkflowDataProxy(0).$runIndex;
 	return typeof runIndex === 'number' ? runIndex : 0;
@@ -146,16 +142,16 @@ export function runIndexOf(context: Pick<IExecuteFunctions, 'getWorkflowDataProx
 
 type RequestFlags = Readonly<Record<string, { readonly isPartOfRequest: boolean }>>;
 
-/** The entered options that make another request when they are changed. */
+/** The entered options that are part of the request: changing them makes another one. */
 export function requestOptions(entered: unknown, options: RequestFlags): Array<[string, unknown]> {
 	if (!isJsonObject(entered)) return [];
 	return Object.entries(entered).filter(([name]) => options[name]?.isPartOfRequest !== false);
 }
 
 /**
- * Fingerprints of the input items and of the parameters that decide what is requested: a retry with, say, a longer
- * timeout does not request again, one with another body does.
- * @param notPart fields that are no part of the request
+ * Fingerprints of the input items and of the parameters that are part of the request: a retry with, say, a longer timeout
+ * does not request again, one with another body does.
+ * @param notPart fields that are not part of the request
  */
 export function requestFingerprints(
 	context: Pick<IExecuteFunctions, 'getNode' | 'getInputData'>,
@@ -171,8 +167,8 @@ export function requestFingerprints(
 }
 
 /**
- * Makes fingerprints of items from what does not move between two tries: the node's parameters as they were
- * entered and the item's json. Resolved values would not do: `{{ $now }}` differs at each try. Never throws.
+ * Makes fingerprints of items from what is the same for two tries: the node's parameters as entered, and the item's json.
+ * Resolved values are not: `{{ $now }}` differs at each try. Never throws.
  */
 export function fingerprinter(rawParameters: unknown): (itemJson: unknown) => string {
 	const ofNode = shortSha256(fingerprintedText(rawParameters));
@@ -183,10 +179,10 @@ function fingerprintedText(value: unknown): string {
 	return jsonText([value]) ?? piecesOf(value);
 }
 
-/** Far more than is needed to tell two items apart; an object that contains itself has no end. */
+/** More than enough to tell two items apart; an object that contains itself has no end. */
 const MOST_PIECES = 100_000;
 
-/** What is nested too deeply for JSON, or holds what JSON cannot: piece by piece, in an order of its own. */
+/** For values that JSON.stringify cannot write, such as deeply nested ones. */
 function piecesOf(value: unknown): string {
 	const pieces: string[] = [];
 	const open: unknown[] = [value];

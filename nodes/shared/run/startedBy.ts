@@ -9,7 +9,7 @@ export function isStartedByChat(context: TriggerContext): boolean {
 	return isStartedBy(context, CHAT_TRIGGER);
 }
 
-/** Whether a trigger of such a type started the execution, and not merely stands in the workflow. */
+/** Whether a trigger of this type started the execution, and is not merely in the workflow. */
 export function isStartedBy(context: TriggerContext, triggerType: RegExp): boolean {
 	const triggers = context
 		.getParentNodes(context.getNode().name)
@@ -19,7 +19,7 @@ export function isStartedBy(context: TriggerContext, triggerType: RegExp): boole
 	return triggers.some(({ name }) => hasRun(select, name));
 }
 
-/** What `$('name').isExecuted` says in an expression. */
+/** The value of `$('name').isExecuted` in an expression. */
 function hasRun(select: unknown, nodeName: string): boolean {
 	try {
 		if (typeof select !== 'function') return false;

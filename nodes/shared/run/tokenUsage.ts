@@ -3,8 +3,8 @@ import * as n8n from 'n8n-workflow';
 import { tokenParts } from './budgetMessages';
 
 /**
- * Tells n8n the tokens of an answer that was paid for, which it sums up for the node's run; versions before 2.40 have no
- * place for them. Not for a replay: its tokens were told when it was answered.
+ * Reports the tokens of an answer to n8n, which adds them up for the node's run; versions before 2.40 do not take them.
+ * Not for a remembered answer, whose tokens were reported when it came.
  */
 export function reportTokens(context: n8n.IExecuteFunctions, usage: unknown): void {
 	const tokens = tokenParts(usage);

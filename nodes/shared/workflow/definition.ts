@@ -9,7 +9,7 @@ export interface WorkflowDefinition {
 
 export interface DefinitionNode {
 	readonly nodeId: string;
-	/** The name in the editor, else the class, else the id: never empty. */
+	/** The name in the editor, or else the class or the id: never empty. */
 	readonly title: string;
 	readonly classType: string;
 	readonly inputs: readonly DefinitionInput[];
@@ -18,7 +18,7 @@ export interface DefinitionNode {
 export interface DefinitionInput {
 	readonly name: string;
 	readonly value: Json;
-	/** Comes from another node's output, so it cannot be overridden (§4.1, rule 4). */
+	/** Whether it comes from another node's output, so that it cannot be overridden (§4.1, rule 4). */
 	readonly isLink: boolean;
 }
 
@@ -55,7 +55,6 @@ function refuseOtherFile(object: JsonObject): Result<never> {
 			);
 }
 
-/** Whether nothing has been pasted yet. */
 export function isEmptyDefinition(source: unknown): boolean {
 	if (source === undefined || source === null) return true;
 	if (typeof source === 'string') return /^\s*(\{\s*\}\s*)?$/.test(source);
@@ -84,7 +83,7 @@ function inputsOf({ inputs }: JsonObject, isNode: (nodeId: string) => boolean): 
 	}));
 }
 
-/** No node has more outputs, so a pair with a larger number is a size, not a link. */
+/** No node has more outputs: a pair with a larger number is a size, not a link. */
 const MOST_OUTPUTS = 64;
 
 /**
@@ -100,13 +99,13 @@ export function isLink(value: unknown, isNode: (nodeId: string) => boolean): boo
 	return Number.isInteger(from) && output >= 0 && output < MOST_OUTPUTS && isNode(String(from));
 }
 
-/** Whether a value is an integer beyond 2^53: the text of its digits if it was parsed, else a rounded number. */
+/** Whether a value is an integer beyond 2^53, which `parseJson` returns as text, and n8n as a rounded number. */
 export function isLongInteger(value: Json | undefined): boolean {
 	const isInteger = typeof value === 'string' ? /^-?\d{16,}$/.test(value) : Number.isInteger(value);
 	return isInteger && !Number.isSafeInteger(Number(value));
 }
 
-/** Whether an object is, bare or wrapped, what the engine's editor saves (UI format), which only the editor can run. */
+/** Whether an object is, bare or wrapped, a file that the engine's editor saves (UI format), which only it can run. */
 export function holdsEditorFile(object: JsonObject): boolean {
 	return unwrap(object, WRAPPERS).some(
 		({ nodes, links, ...others }) =>

@@ -2,13 +2,12 @@ import { ok, type Result } from '../errors/failure';
 import { isEmptyDefinition, readDefinition, type WorkflowDefinition } from './definition';
 import { readParameterView, type ParameterView } from './parameterView';
 
-/** What is known about a workflow before anything is sent; the definition may be missing and the view empty. */
+/** What is known about a workflow before anything is sent. */
 export interface WorkflowKnowledge {
 	readonly definition: WorkflowDefinition | undefined;
 	readonly view: ParameterView;
 }
 
-/** Reads what was pasted about the workflow. */
 export function readKnowledge(definitionSource: unknown, viewSource: unknown): Result<WorkflowKnowledge> {
 	const view = readParameterView(viewSource);
 	if (!view.ok) return view;

@@ -5,10 +5,9 @@ import { readPastedObject, unwrap } from './pasted';
 
 export type Scalar = string | number | boolean;
 
-/** The engine's names for its types. */
 const ENGINE_TYPES = ['INT', 'FLOAT', 'STRING', 'BOOLEAN'] as const;
 
-/** What one parameter accepts (§2.2). A missing field is no limit. */
+/** What one parameter accepts (§2.2). */
 export interface ParameterSpec {
 	readonly default?: Json;
 	readonly min?: number;
@@ -23,15 +22,15 @@ export type ParameterView = ReadonlyMap<string, ReadonlyMap<string, ParameterSpe
 
 export const EMPTY_VIEW: ParameterView = new Map();
 
-/** The interface names only `spec`, `default`, `min` and `max`, so lists are searched for under these. */
+/** Only `spec`, `default`, `min` and `max` are specified, so lists are searched for under these keys. */
 const LIST_KEYS = ['list', 'options', 'values', 'enum', 'choices'];
 const WRAPPERS = ['data', 'parameters', 'parameter_view', 'nodes', 'workflow'];
 const PARAMETER_GROUPS = ['inputs', 'parameters', 'params'];
 
-/** For these the view lists old files, but newer uploads are accepted, too. */
+/** For these, the view lists old files, but newer uploads are accepted, too. */
 const FILE_PARAMETERS: ReadonlySet<string> = new Set(['image', 'video', 'audio', 'file']);
 
-/** Reads the parameter view as pasted from the console. Nothing pasted is an empty view. */
+/** Reads the parameter view as pasted from the console; an empty field is an empty view. */
 export function readParameterView(source: unknown): Result<ParameterView> {
 	const parsed = readPastedObject(
 		'Parameter View',
@@ -68,13 +67,13 @@ function readParameters(node: JsonObject): ReadonlyMap<string, ParameterSpec> {
 	return parameters;
 }
 
-/** A spec is an object of limits or the list of accepted values; a list may also stand beside it. */
+/** A spec is an object of limits or the list of accepted values; a list may also be next to it. */
 function readSpec(spec: Json | undefined, entry: JsonObject): ParameterSpec | undefined {
 	if (Array.isArray(spec)) return readListSpec(spec, entry);
 	return isJsonObject(spec) ? readLimits(spec, entry) : undefined;
 }
 
-/** The engine itself writes a pair of type and limits; an enumerated parameter has its list instead of the type. */
+/** The engine itself writes a pair of type and limits; for an enumerated parameter, the list replaces the type. */
 function readListSpec(spec: Json[], entry: JsonObject): ParameterSpec {
 	const [type, limits = {}] = spec;
 	const isType = Array.isArray(type) || (typeof type === 'string' && (spec.length === 2 || isTypeName(type)));
@@ -110,7 +109,7 @@ function readLimits(spec: JsonObject, entry: JsonObject): ParameterSpec {
 
 const LISTED_VALUES_SHOWN = 8;
 
-/** A limit beyond 2^53, as the engine sets for seeds, is as good as none, and would be shown with other digits. */
+/** A limit beyond 2^53, as seeds have, is as good as none, and would be shown with wrong digits. */
 const LARGEST_SHOWN = Number.MAX_SAFE_INTEGER;
 
 /** What a parameter accepts, in words; empty if nothing is known. */

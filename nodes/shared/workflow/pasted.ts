@@ -2,7 +2,7 @@ import { failInput, ok, type Result } from '../errors/failure';
 import { onlyOne, parsePasted } from '../form/pastedJson';
 import { isJsonObject, type Json, type JsonObject } from '../text/json';
 
-/** Reads a JSON object that was pasted into a field, or that an expression gave. */
+/** Reads a JSON object that was pasted into a field, or is the value of an expression. */
 export function readPastedObject(fieldLabel: string, source: unknown, advice: string): Result<JsonObject> {
 	const read = typeof source === 'string' ? parsePasted(source) : ok(source);
 	const value = read.ok ? onlyOne(read.value) : undefined;
@@ -12,7 +12,7 @@ export function readPastedObject(fieldLabel: string, source: unknown, advice: st
 }
 
 /**
- * The object and what is wrapped in it: tools save an export as they send it, and some wrap it as text.
+ * The object and those wrapped in it: tools save an export as they send it, and some wrap it as text.
  * @param wrappers keys under which the content may be
  */
 export function unwrap(value: Json | undefined, wrappers: readonly string[], levels = 3): JsonObject[] {

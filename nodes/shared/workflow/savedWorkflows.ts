@@ -5,33 +5,33 @@ import { textOrNumber } from '../text/textOf';
 import { isEmptyDefinition } from './definition';
 import { readKnowledge, type WorkflowKnowledge } from './knowledge';
 
-/** What the node knows of one hosted workflow: typed and pasted into the node, or saved in the account. */
+/** One hosted workflow, entered in the node or saved in the account; not parsed yet. */
 export interface WorkflowSource {
 	readonly workflowId: string;
-	/** The API-format export, unread; empty if there is none. */
+	/** The API-format export, if any. */
 	readonly definition: unknown;
-	/** The parameter view, unread; empty if there is none. */
+	/** The parameter view, if any. */
 	readonly view: unknown;
 	/** The name in the account, if it is saved there. */
 	readonly savedAs?: string;
 }
 
-/** By name, without the blanks around it that a field drops. An entry that is wrong disturbs no other. */
+/** By name, trimmed, because fields trim it, too. A wrong entry does not affect the others. */
 export type SavedWorkflows = ReadonlyMap<string, Result<WorkflowSource>>;
 
-/** What marks the name of a saved workflow, where otherwise an ID stands. */
+/** Marks the name of a saved workflow, in place of an ID. */
 export const SAVED_PREFIX = 'saved:';
 
 const FIELD = '"Saved Workflows" of the account';
 const LOOKS_LIKE =
 	'Correct it in the credential. It looks like {"Portrait": {"workflowId": "wf_8c1f0a", "definition": {…}}}.';
 
-/** Reads the list of a credential: text or object; nothing is an empty list. */
+/** Reads the list of a credential, which may be text, an object or nothing. */
 export function readSavedWorkflows(source: unknown): Result<SavedWorkflows> {
 	if (isEmptyDefinition(source)) return ok(new Map());
 	const parsed = typeof source === 'string' ? parsePasted(source) : ok(source);
 	const only = parsed.ok ? onlyOne(parsed.value) : undefined;
-	// n8n's copy button takes all that "Save" puts out, in which the list is text.
+	// n8n's copy button copies the whole output of "Save", in which the list is text.
 	const copied = isJsonObject(only) ? only.savedWorkflows : only;
 	if (typeof copied === 'string') return readSavedWorkflows(copied);
 	if (!parsed.ok || !isJsonObject(only)) {
@@ -63,12 +63,12 @@ function readEntry(name: string, entry: Json): Result<WorkflowSource> {
 	});
 }
 
-/** Whether a text can be an ID of the platform: not a sentence, and not a workflow. */
+/** Whether a text can be an ID of the platform, and not a sentence or a workflow. */
 export function canBeId(text: string): boolean {
 	return !/[\s{}"<>]/.test(text);
 }
 
-/** The list as the credential takes it. */
+/** The list as it is entered in the credential. */
 export function savedWorkflowsText(saved: ReadonlyMap<string, WorkflowSource>): string {
 	const entries = [...saved].map(([key, { workflowId, definition, view }]) => [
 		key,
@@ -81,17 +81,16 @@ export function savedWorkflowsText(saved: ReadonlyMap<string, WorkflowSource>): 
 	return JSON.stringify(Object.fromEntries(entries), null, 2);
 }
 
-/** What was pasted as text is kept as JSON, so that the list can be read. */
+/** Pasted text becomes JSON, so that people can read the list. */
 function asJson(source: unknown): unknown {
 	const parsed = typeof source === 'string' ? parsePasted(source) : undefined;
 	return parsed?.ok ? parsed.value : source;
 }
 
 /**
- * What the node knows of the workflow that was chosen.
  * @param chosen an ID, or the name of a saved workflow after {@link SAVED_PREFIX}
- * @param pasted what the node itself has
- * @param saved what the account has
+ * @param pasted in the node
+ * @param saved in the account
  */
 export function findWorkflow(
 	chosen: string,
@@ -113,7 +112,7 @@ export function findWorkflow(
 	);
 }
 
-/** What is wrong with a definition or a view, with the entry of the account that has it. */
+/** Adds to a failure which entry of the account it is about. */
 export function namingEntry<T>({ savedAs }: WorkflowSource, read: Result<T>): Result<T> {
 	if (read.ok || savedAs === undefined) return read;
 	return fail({
@@ -125,7 +124,7 @@ export function namingEntry<T>({ savedAs }: WorkflowSource, read: Result<T>): Re
 
 const inEntry = (name: string) => `In the saved workflow "${excerpt(name, 60)}" of the account`;
 
-/** What no run could use of a list: its first wrong entry in full, and the names of the others. */
+/** The first wrong entry of a list in full, and the names of the others. */
 export function whyListIsWrong(source: unknown): string | undefined {
 	const list = readSavedWorkflows(source);
 	if (!list.ok) return inSentences(list.failure);

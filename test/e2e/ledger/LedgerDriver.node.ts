@@ -13,7 +13,7 @@ import type {
 } from '../../../nodes/shared/dataTable/table';
 import type { RowCondition } from '../../../nodes/shared/dataTable/workflow';
 import type { Result } from '../../../nodes/shared/errors/failure';
-import { createLedger, ledgerScope } from '../../../nodes/shared/idempotency/ledger';
+import { TableLedger, ledgerScope } from '../../../nodes/shared/idempotency/ledger';
 import { LEDGER_TABLE } from '../../../nodes/shared/idempotency/rows';
 
 type ClaimOrder = { does: 'claim'; keys: string[]; holdMs: number };
@@ -86,7 +86,7 @@ async function claimAll(
 ): Promise<Result<ClaimReport[]>> {
 	const executionId = context.getExecutionId();
 	const workflowId = String(context.getWorkflow().id);
-	const ledger = createLedger(
+	const ledger = new TableLedger(
 		{
 			scope: ledgerScope('test', 'node', { workflowId, nodeId: context.getNode().id }),
 			...{ workflowId, executionId, ttlMs: 3_600_000, onUnknown: 'error' },

@@ -259,7 +259,7 @@ describe('several frames in one execution', () => {
 		'%s: nobody knows which frame it is for, so nothing is sent and the log says why',
 		async (how, count) => {
 			const { trigger } = await three([work(how)]);
-			const said = `${count} item(s) of "Work" are not sent: n8n cannot tell`;
+			const said = `${count} item(s) of "Work" were not sent: n8n cannot tell`;
 			await until(() => lines(trigger).includes(said), said);
 			// The first frame came alone.
 			if (how === 'one of all') await until(() => replies().length === 1);

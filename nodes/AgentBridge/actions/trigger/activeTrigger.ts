@@ -4,12 +4,11 @@ import type { Failure } from '../../../shared/errors/failure';
 import { toNodeError } from '../../../shared/errors/nodeError';
 import { Listener, type ListenerEvents } from '../../connection/listener';
 import { Outbox } from '../../connection/outbox';
-import type { IncomingQueue } from '../../frames/incomingQueue';
 import { RecentIds } from '../../frames/frames';
 import type { BridgeSetup } from '../openBridge';
-import { listNames, receive, type IncomingFrame, type ListenSettings } from './incomingFrame';
+import { listNames, receive, type ListenSettings, type Log } from './incomingFrame';
 import { ReplySender } from './sendReplies';
-import { ExecutionStarter, type Log } from './startExecutions';
+import { ExecutionStarter } from './startExecutions';
 
 /** How many IDs are remembered to detect repeated frames: twice the default number of waiting frames. */
 const REMEMBERED_IDS = 20_000;
@@ -17,15 +16,17 @@ const REMEMBERED_IDS = 20_000;
 /** The trigger of an active workflow: incoming frames start executions, whose replies it sends. */
 export class ActiveTrigger implements ListenerEvents {
 	private readonly log: Log;
-	private readonly intake: Intake;
+	private readonly seen = new RecentIds(REMEMBERED_IDS);
 	private readonly executions: ExecutionStarter;
 	private readonly outbox: Outbox;
 	private readonly listener: Listener;
-	/** Whether we keep the connection closed until there is room for more frames. */
+	/** Whether the connection stays closed until there is room for more frames. */
 	private isFull = false;
 	private isActive = false;
 	private refused: Failure | undefined;
 	private lastReason = '';
+	/** Unreadable frames of the connection: the first is logged, and how many there were once it ends. */
+	private skipped = 0;
 
 	constructor(
 		private readonly context: ITriggerFunctions,
@@ -37,23 +38,21 @@ export class ActiveTrigger implements ListenerEvents {
 		const log: Log = (level, text) =>
 			context.logger[level](`Agent Bridge Trigger "${name}": ${text}`, { workflowId });
 		const { host } = setup.whom;
-		const connection = {
-			send: (text: string) => this.listener.send(text),
-			isHeldOff: () => this.isFull,
-		};
-		const outbox = new Outbox(setup.clock, connection, (names, why) =>
-			log('error', `${names.length} frame(s) to ${host} were not sent: ${why}${listNames(names)}`),
+		const outbox = new Outbox(
+			setup.clock,
+			(text) => this.listener.send(text),
+			() => this.isFull,
+			(names, why) =>
+				log('error', `${names.length} frame(s) to ${host} were not sent: ${why}${listNames(names)}`),
 		);
 		const replies = new ReplySender(name, settings.reply, outbox, setup.redact, log);
-		const seen = new RecentIds(REMEMBERED_IDS);
 		this.log = log;
 		this.outbox = outbox;
-		this.executions = new ExecutionStarter(context, setup, settings, log, seen, replies);
-		this.intake = new Intake(setup, settings, this.executions.queue, seen, log);
+		this.executions = new ExecutionStarter(context, setup, settings, log, this.seen, replies);
 		this.listener = new Listener(setup, this, Math.random);
 	}
 
-	/** A token that is refused at once fails the activation, so whoever activates the workflow sees it. */
+	/** A token that is refused at once makes the activation fail, so whoever activates the workflow sees it. */
 	async start(): Promise<void> {
 		await this.listener.start();
 		if (this.refused) throw toNodeError(this.context.getNode(), this.refused);
@@ -63,22 +62,36 @@ export class ActiveTrigger implements ListenerEvents {
 	async stop(): Promise<void> {
 		// Close the socket first, so that frames it has already received still join the queue.
 		await this.listener.stop();
-		this.intake.summarise();
+		this.summariseSkipped();
 		this.log('info', 'disconnected');
 		this.outbox.close();
 		this.executions.close();
 	}
 
 	onText(text: string): boolean {
-		return this.intake.take(text);
+		const received = receive(text, this.setup, this.settings);
+		if (!received.ok) {
+			this.skip(received.failure);
+			return true;
+		}
+		const { id, frame } = received.value;
+		if (!this.settings.filter.takes(frame)) return true;
+		if (id !== undefined && this.seen.has(id)) {
+			this.log('debug', 'skipped a frame that arrived twice');
+			return true;
+		}
+		if (!this.executions.queue.push(received.value, text.length)) return false;
+		// Remembered only once taken: a frame that found no room may come again.
+		if (id !== undefined) this.seen.add(id);
+		return true;
 	}
 
 	onBinary(): void {
-		this.intake.skip('binary');
+		this.skip('binary');
 	}
 
 	onUp(failures: number): void {
-		this.intake.summarise();
+		this.summariseSkipped();
 		this.isFull = false;
 		this.lastReason = '';
 		const { host } = this.setup.whom;
@@ -88,7 +101,7 @@ export class ActiveTrigger implements ListenerEvents {
 
 	onDown({ message }: Failure, pauseMs: number): void {
 		this.isFull = false;
-		// During an outage, each try would log the same line.
+		// During an outage, each try would log the same warning.
 		const level = message === this.lastReason ? 'debug' : 'warn';
 		this.log(level, `${message}. Next try in ${(pauseMs / 1000).toFixed(1)} s`);
 		this.lastReason = message;
@@ -108,48 +121,13 @@ export class ActiveTrigger implements ListenerEvents {
 		this.context.saveFailedExecution(toNodeError(this.context.getNode(), failure));
 		await queue.idle();
 	}
-}
-
-/**
- * Takes incoming frames. Per connection it logs the first unreadable frame, and the number of them when the connection
- * ends.
- */
-class Intake {
-	private skipped = 0;
-
-	constructor(
-		private readonly setup: BridgeSetup,
-		private readonly settings: ListenSettings,
-		private readonly queue: IncomingQueue<IncomingFrame>,
-		private readonly seen: RecentIds,
-		private readonly log: Log,
-	) {}
-
-	/** @returns false if there is no room for the frame */
-	take(text: string): boolean {
-		const received = receive(text, this.setup, this.settings);
-		if (!received.ok) {
-			this.skip(received.failure);
-			return true;
-		}
-		const { id, frame } = received.value;
-		if (!this.settings.filter.takes(frame)) return true;
-		if (id !== undefined && this.seen.has(id)) {
-			this.log('debug', 'skipped a frame that arrived twice');
-			return true;
-		}
-		if (!this.queue.push(received.value, text.length)) return false;
-		// Remembered only once taken: a frame that found no room may come again.
-		if (id !== undefined) this.seen.add(id);
-		return true;
-	}
 
 	/** @param what completes "a frame that is" */
-	skip(what: string): void {
+	private skip(what: string): void {
 		if (this.skipped++ === 0) this.log('warn', `skipped a frame that is ${what}`);
 	}
 
-	summarise(): void {
+	private summariseSkipped(): void {
 		if (this.skipped > 1) this.log('warn', `skipped ${this.skipped} unreadable frames in all`);
 		this.skipped = 0;
 	}
@@ -162,7 +140,7 @@ function queueFull(waiting: number, maxQueued: number): Failure {
 			: 'Raise "Max Frames per Execution", make the workflow faster, or raise "Max Waiting Frames".';
 	return {
 		kind: 'stalled',
-		message: `${waiting} frames wait for the workflow, so the connection was closed until they are processed`,
+		message: `${waiting} frames wait for the workflow, so the connection stays closed until they are processed`,
 		advice: `Frames arrive faster than the workflow can process them. ${remedy} Frames that the platform sends in the meantime may be lost.`,
 		details: { waiting },
 	};

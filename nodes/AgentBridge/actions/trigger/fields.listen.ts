@@ -7,7 +7,7 @@ import { EVENT_PATH, HEARTBEAT_OPTIONS, MAX_SECONDS } from '../fields.bridge';
 const MAX_FRAMES = 1_000_000_000;
 
 const REPLY_FRAME_HELP =
-	'What is sent for each item of the last node, as your platform expects it. <code>"$json.text"</code> stands for a value of the item, <code>"$json"</code> for the whole item, <code>"$frame.path"</code> for a value of the frame that came. A value that is missing leaves its field out; <code>$$</code> is a dollar.';
+	'The frame to send for each item of the last node, as your platform expects it. <code>"$json.text"</code> stands for a value of the item, <code>"$json"</code> for the whole item, <code>"$frame.path"</code> for a value of the received frame. A field whose value is missing is left out; <code>$$</code> is a dollar sign.';
 
 export const MAX_BATCH = defineOptions({
 	maxBatch: {
@@ -40,17 +40,17 @@ export const LISTEN_OPTIONS = defineOptions({
 		default: 10_000,
 		typeOptions: { minValue: 1, maxValue: MAX_FRAMES },
 		description:
-			'If more frames wait for the workflow, the connection is closed until they are processed, and a failed execution reports it',
+			'If more frames than this are waiting for the workflow, the connection is closed until they are processed, and a failed execution reports it',
 	},
 	reply: {
 		displayName: 'Reply',
 		name: 'reply',
 		type: 'fixedCollection',
-		// Filled in, so that adding the option is enough to get replies.
+		// Complete, so that adding the option is enough to get replies.
 		default: { frame: { template: REPLY_TEMPLATE, correlationPath: '', replyPath: 'reply_to' } },
 		placeholder: 'Add Frame',
 		description:
-			'The output of the last node is sent, a frame for each item, over the trigger\'s own connection once the execution has succeeded. It does not work in tests in the editor or in queue mode, where n8n does not hand the output over: use "Agent Bridge" with "Use the Trigger\'s Connection" there.',
+			'Sends the output of the last node, a frame for each item, over the trigger\'s own connection once the execution has succeeded. Does not work in tests in the editor or in queue mode, where n8n does not hand over the output: use "Agent Bridge" with "Use the Trigger\'s Connection" there.',
 		options: [
 			{
 				displayName: 'Frame',

@@ -14,7 +14,8 @@ import {
 import type { BridgeSetup } from '../openBridge';
 import { LISTEN_OPTIONS, MAX_BATCH } from './fields.listen';
 
-/** A frame on its way to n8n. */
+export type Log = (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
+
 export interface IncomingFrame {
 	readonly frame: Frame;
 	readonly event: string | undefined;
@@ -24,7 +25,6 @@ export interface IncomingFrame {
 	readonly correlation?: Correlation;
 }
 
-/** The trigger's fields about frames. */
 export interface ListenSettings {
 	readonly filter: EventFilter;
 	readonly idPath: string;
@@ -65,7 +65,7 @@ function readReply(given: unknown, idPath: string): Result<ReplySettings | undef
 	if (isJsonObject(asked)) return readReplySettings(asked, idPath);
 	return failInput(
 		'"Reply" has no frame, so nothing would be sent',
-		'Add its frame in the options, or remove the option.',
+		'Add the frame in the options, or remove the option.',
 	);
 }
 
@@ -100,12 +100,11 @@ export function toItem({ frame, event, id, receivedAt }: IncomingFrame): INodeEx
 	};
 }
 
-/** How the log names a frame; undefined if it has neither an ID nor a value to repeat. */
+/** How the log names a frame; empty if it has neither an ID nor a value to repeat. */
 export function nameOf({ id, correlation }: Pick<IncomingFrame, 'id' | 'correlation'>): string {
 	return id ?? String(correlation?.value ?? '');
 }
 
-/** Limit for the list of names in one log line. */
 const NAMES_SHOWN_CHARS = 1_000;
 
 /** A suffix for a log message that names the frames, so that they can be found on the platform. */

@@ -13,11 +13,11 @@ export async function listen(context: ITriggerFunctions): Promise<ITriggerRespon
 	const options = isJsonObject(given) ? given : {};
 	const read = readListenSettings(context, options);
 	if (!read.ok) throw toNodeError(context.getNode(), read.failure);
-	const auth = {
+	const setup = await openBridge(context, {
 		authMode: context.getNodeParameter('authMode'),
 		authFrame: context.getNodeParameter('authFrame', ''),
-	};
-	const setup = await openBridge(context, auth, options);
+		options,
+	});
 	if (!setup.ok) throw toNodeError(context.getNode(), setup.failure);
 	if (context.getMode() === 'manual') return listenOnce(context, setup.value, read.value);
 	const trigger = new ActiveTrigger(context, setup.value, read.value);

@@ -2,8 +2,8 @@ import type { ITriggerFunctions, ITriggerResponse } from 'n8n-workflow';
 
 import { toNodeError } from '../../../shared/errors/nodeError';
 import { badInput, fail, type Failure, type Result } from '../../../shared/errors/failure';
+import type { Socket } from '../../../shared/http/webSocket';
 import { excerpt } from '../../../shared/text/json';
-import type { BridgeConnection } from '../../connection/connection';
 import { whyEnded } from '../../connection/failures';
 import type { BridgeSetup } from '../openBridge';
 import { receive, toItem, type ListenSettings, type IncomingFrame } from './incomingFrame';
@@ -18,11 +18,19 @@ export function listenOnce(
 	setup: BridgeSetup,
 	settings: ListenSettings,
 ): ITriggerResponse {
-	const wait = new WaitForFrame(setup, settings);
+	const over = new AbortController();
+	let connection: Socket | undefined;
+	const stop = async (): Promise<void> => {
+		over.abort();
+		await connection?.close();
+	};
 	return {
 		manualTriggerFunction: async () => {
-			const outcome = await wait.first();
-			await wait.stop();
+			const first = Promise.withResolvers<Result<IncomingFrame> | undefined>();
+			over.signal.addEventListener('abort', () => first.resolve(undefined), { once: true });
+			connection = openForOne(setup, settings, over.signal, first.resolve);
+			const outcome = await first.promise;
+			await stop();
 			// The operator stopped the test: emitting nothing ends n8n's wait without an error.
 			if (!outcome) context.emit([]);
 			else if (outcome.ok) {
@@ -31,52 +39,34 @@ export function listenOnce(
 				context.emit([[toItem(outcome.value)]]);
 			} else throw toNodeError(context.getNode(), outcome.failure);
 		},
-		closeFunction: async () => await wait.stop(),
+		closeFunction: stop,
 	};
 }
 
-/** Waits for one matching frame, over its own connection. */
-class WaitForFrame {
-	private readonly over = new AbortController();
-	private readonly others = new Set<string>();
-	private connection: BridgeConnection | undefined;
-
-	constructor(
-		private readonly setup: BridgeSetup,
-		private readonly settings: ListenSettings,
-	) {}
-
-	/** @returns `undefined` if it was stopped first */
-	async first(): Promise<Result<IncomingFrame> | undefined> {
-		const { setup, settings } = this;
-		const { signal } = this.over;
-		const { promise, resolve } = Promise.withResolvers<Result<IncomingFrame> | undefined>();
-		signal.addEventListener('abort', () => resolve(undefined), { once: true });
-		this.connection = setup.open({
-			onOpen: () => undefined,
-			onText: (text) => {
-				const received = receive(text, setup, settings);
-				if (received.ok && settings.filter.takes(received.value.frame)) resolve(received);
-				else this.noteOther(received.ok ? eventSeen(received.value) : `a frame that is ${received.failure}`);
-			},
-			onBinary: () => this.noteOther('a binary frame'),
-			onEnd: (end) => void whyEnded(end, setup).then((failure) => resolve(fail(failure))),
-		});
-		void setup.clock.sleep(settings.testTimeoutMs, signal).then(() => {
-			resolve(fail(nothingCame(settings, this.others)));
-		});
-		return await promise;
-	}
-
-	async stop(): Promise<void> {
-		this.over.abort();
-		await this.connection?.close();
-	}
-
-	/** Notes a frame that did not match, for the advice. */
-	private noteOther(what: string): void {
-		if (this.others.size < EVENTS_SHOWN) this.others.add(what);
-	}
+/** Opens a connection, and settles with the first matching frame, or with the reason why none came. */
+function openForOne(
+	setup: BridgeSetup,
+	settings: ListenSettings,
+	over: AbortSignal,
+	settle: (outcome: Result<IncomingFrame>) => void,
+): Socket {
+	const others = new Set<string>();
+	const noteOther = (what: string): void => {
+		if (others.size < EVENTS_SHOWN) others.add(what);
+	};
+	void setup.clock.sleep(settings.testTimeoutMs, over).then(() => {
+		settle(fail(nothingCame(settings, others)));
+	});
+	return setup.open({
+		onOpen: () => undefined,
+		onText: (text) => {
+			const received = receive(text, setup, settings);
+			if (received.ok && settings.filter.takes(received.value.frame)) settle(received);
+			else noteOther(received.ok ? eventSeen(received.value) : `a frame that is ${received.failure}`);
+		},
+		onBinary: () => noteOther('a binary frame'),
+		onEnd: (end) => void whyEnded(end, setup).then((failure) => settle(fail(failure))),
+	});
 }
 
 function eventSeen({ event }: IncomingFrame): string {

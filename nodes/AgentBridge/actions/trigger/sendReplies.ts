@@ -2,21 +2,17 @@ import type { IRun } from 'n8n-workflow';
 
 import { wordsOfError } from '../../../shared/errors/expressionError';
 import type { Redact } from '../../../shared/text/redact';
-import { assignFrames, lastItems, type LastItem } from '../../reply/pairedItems';
-import { readHandedOver } from '../../reply/handOver';
+import { assignFrames, lastItems } from '../../reply/pairedItems';
 import type { Outbox } from '../../connection/outbox';
 import { composeReply, type ReplySettings } from '../../reply/replyTemplate';
-import type { ExecutionListener, Log } from './startExecutions';
-import { listNames, nameOf, type IncomingFrame } from './incomingFrame';
+import { readHandedOver } from '../triggerConnection';
+import { listNames, nameOf, type IncomingFrame, type Log } from './incomingFrame';
 
 /** Sends replies over the trigger's connection: the output of executions, and the frames their nodes hand over. */
-export class ReplySender implements ExecutionListener {
+export class ReplySender {
 	private hasWarnedOfQueue = false;
 
-	/**
-	 * @param nodeName the trigger's
-	 * @param settings absent: the trigger does not reply by itself
-	 */
+	/** @param settings undefined if the trigger does not reply by itself */
 	constructor(
 		private readonly nodeName: string,
 		private readonly settings: ReplySettings | undefined,
@@ -25,6 +21,10 @@ export class ReplySender implements ExecutionListener {
 		private readonly log: Log,
 	) {}
 
+	/**
+	 * An execution ended. Must not throw.
+	 * @param run undefined if n8n skipped it because it had already run the frame
+	 */
 	ended(batch: readonly IncomingFrame[], run: IRun | undefined): void {
 		if (!this.settings || !run) return;
 		const why = whyNoReply(run);
@@ -32,13 +32,15 @@ export class ReplySender implements ExecutionListener {
 			if (why !== undefined) this.refuse(batch, why);
 			else this.reply(batch, run, this.settings);
 		} catch (error) {
-			// The execution has run, so an error here must not be reported as one that did not start.
+			// The execution has run: an error here must not look as if it had not started.
 			this.refuse(batch, `it could not be built: ${wordsOfError(error)}`);
 		}
 	}
 
+	/** A node of an execution sent a response, which may hold a frame. Must not throw. */
 	responded(response: unknown): void {
-		for (const text of readHandedOver(response)) this.outbox.send(text, '');
+		const text = readHandedOver(response);
+		if (text !== undefined) this.outbox.send(text, '');
 	}
 
 	private reply(batch: readonly IncomingFrame[], run: IRun, settings: ReplySettings): void {
@@ -52,40 +54,33 @@ export class ReplySender implements ExecutionListener {
 			this.refuse(batch, 'no node follows the trigger', 'debug');
 			return;
 		}
-		const paired = pairWithFrames(lastItems(runData, lastNodeExecuted, this.nodeName), batch);
-		this.sendAll(paired, settings);
-		const lost = paired.filter(({ received }) => !received).length;
-		if (lost > 0) this.log('warn', `${lost} item(s) of "${lastNodeExecuted}" are not sent: ${NOT_PAIRED}`);
-	}
-
-	private sendAll(paired: readonly PairedItem[], settings: ReplySettings): void {
+		const items = lastItems(runData, lastNodeExecuted, this.nodeName);
+		const frames = assignFrames(
+			items.map(({ origin }) => origin),
+			batch.length,
+		);
 		const failed = new Map<string, Set<IncomingFrame>>();
-		for (const { json, received } of paired) {
-			if (!received) continue;
-			const { frame, correlation } = received;
-			const text = composeReply(settings, { item: json, frame, correlation }, this.redact);
+		let unpaired = 0;
+		for (const [index, { json }] of items.entries()) {
+			const received = batch[frames[index] ?? -1];
+			if (!received) {
+				unpaired++;
+				continue;
+			}
+			const text = composeReply(settings, json, received, this.redact);
 			if (text.ok) this.outbox.send(text.value, nameOf(received));
 			else failed.set(text.failure, (failed.get(text.failure) ?? new Set()).add(received));
 		}
 		for (const [why, those] of failed) this.refuse([...those], why);
+		if (unpaired > 0) {
+			this.log('warn', `${unpaired} item(s) of "${lastNodeExecuted}" were not sent: ${NOT_PAIRED}`);
+		}
 	}
 
 	private refuse(batch: readonly IncomingFrame[], why: string, level: 'debug' | 'warn' = 'warn'): void {
 		const text = `no reply to ${batch.length} frame(s): ${why}${listNames(batch.map(nameOf))}`;
 		this.log(level, this.redact(text));
 	}
-}
-
-/** An item of the output with the frame it replies to, or without one if that is unclear. */
-interface PairedItem {
-	readonly json: LastItem['json'];
-	readonly received: IncomingFrame | undefined;
-}
-
-function pairWithFrames(items: readonly LastItem[], batch: readonly IncomingFrame[]): PairedItem[] {
-	const origins = items.map(({ origin }) => origin);
-	const frames = assignFrames(origins, batch.length);
-	return items.map(({ json }, index) => ({ json, received: batch[frames[index] ?? -1] }));
 }
 
 const NO_OUTPUT =
@@ -96,7 +91,7 @@ const NOT_PAIRED =
 /** Why an execution has no reply, as a clause. */
 function whyNoReply({ status, waitTill, data }: IRun): string | undefined {
 	if (waitTill || status === 'waiting') {
-		return 'the execution waits, and n8n does not tell the trigger how it continues';
+		return 'the execution is waiting, and n8n does not tell the trigger how it continues';
 	}
 	if (data.resultData.error || status !== 'success') return 'the execution failed';
 	return undefined;

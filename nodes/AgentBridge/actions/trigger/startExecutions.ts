@@ -5,22 +5,22 @@ import { growingPauseMs, type PauseGrowth } from '../../../shared/run/growingPau
 import { shortId, type RecentIds } from '../../frames/frames';
 import { IncomingQueue } from '../../frames/incomingQueue';
 import type { BridgeSetup } from '../openBridge';
-import { listNames, nameOf, toItem, type ListenSettings, type IncomingFrame } from './incomingFrame';
+import {
+	listNames,
+	nameOf,
+	toItem,
+	type IncomingFrame,
+	type ListenSettings,
+	type Log,
+} from './incomingFrame';
+import type { ReplySender } from './sendReplies';
 
-export type Log = (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
+type Replies = Pick<ReplySender, 'ended' | 'responded'>;
 
-/** Is told about the executions that frames start. */
-export interface ExecutionListener {
-	/** An execution ended. `run` is undefined if n8n skipped it because it had already run the frame. Must not throw. */
-	ended(batch: readonly IncomingFrame[], run: IRun | undefined): void;
-	/** A node of an execution sent a response. Must not throw. */
-	responded(response: unknown): void;
-}
-
-/** Tries per batch whose execution does not start, e.g. while n8n's database is down. */
+/** Tries for a batch whose execution does not start, e.g. while n8n's database is down. */
 const MAX_TRIES = 3;
 const PAUSES: PauseGrowth = { firstMs: 2_000, factor: 4, longestMs: 8_000 };
-/** Limit for the text of all waiting frames together; parsed, they take several times as much memory. */
+/** For the text of all waiting frames together; parsed, they take several times as much memory. */
 const MAX_QUEUED_CHARS = 50_000_000;
 
 /** Turns frames into executions: one execution per batch, one batch at a time. */
@@ -29,26 +29,26 @@ export class ExecutionStarter {
 	private readonly closing = new AbortController();
 	private readonly maxBatch: number;
 
-	/** @param seen frames that n8n did not take are removed from it, so that they are not skipped if they come again */
+	/** @param seen loses the frames that n8n did not take, so that they are not skipped if they come again */
 	constructor(
 		private readonly context: ITriggerFunctions,
 		private readonly setup: Pick<BridgeSetup, 'redact' | 'clock'>,
 		{ maxBatch, maxQueued }: Pick<ListenSettings, 'maxBatch' | 'maxQueued'>,
 		private readonly log: Log,
 		private readonly seen: Pick<RecentIds, 'remove'>,
-		private readonly executions: ExecutionListener,
+		private readonly replies: Replies,
 	) {
 		this.maxBatch = maxBatch;
 		const limits = { maxBatch, maxQueued, maxQueuedChars: MAX_QUEUED_CHARS };
 		this.queue = new IncomingQueue(limits, async (batch) => await this.deliver(batch));
 	}
 
-	/** Stops taking frames and hands all waiting ones to n8n at once, because there will be no later chance. */
+	/** Stops taking frames and hands all waiting ones to n8n at once, because later it would be too late. */
 	close(): void {
 		this.closing.abort();
 		const left = this.queue.close();
 		if (left.length === 0) return;
-		this.log('info', `${left.length} frame(s) waited; their executions start now, all at once`);
+		this.log('info', `${left.length} frame(s) were waiting; their executions start now, all at once`);
 		for (let first = 0; first < left.length; first += this.maxBatch) {
 			void this.deliver(left.slice(first, first + this.maxBatch));
 		}
@@ -59,7 +59,7 @@ export class ExecutionStarter {
 		for (let tries = 1; ; tries++) {
 			const isLast = tries >= MAX_TRIES || this.closing.signal.aborted;
 			try {
-				this.executions.ended(batch, await this.emit(batch));
+				this.replies.ended(batch, await this.emit(batch));
 				return;
 			} catch (error) {
 				const why = this.setup.redact(wordsOfError(error));
@@ -79,12 +79,11 @@ export class ExecutionStarter {
 		}
 	}
 
-	/** Resolves when the execution has ended. */
 	private async emit(batch: readonly IncomingFrame[]): Promise<IRun | undefined> {
 		const { context } = this;
 		const done = context.helpers.createDeferredPromise<IRun>();
 		const key = deduplicationKey(context.getWorkflow().id ?? '', context.getNode().id, batch);
-		context.emit([batch.map(toItem)], responsesTo(this.executions), done, key);
+		context.emit([batch.map(toItem)], responsesTo(this.replies), done, key);
 		return await done.promise;
 	}
 
@@ -95,21 +94,20 @@ export class ExecutionStarter {
 }
 
 /**
- * Poses as the promise of a response. n8n settles it with each response of the execution, from any worker, and finally
- * with one of its own, so every call counts, not only the first.
+ * Stands in for the promise of a response. n8n settles it with each response of the execution, from any worker, and
+ * finally with one of its own, so every call counts, not only the first.
  */
-function responsesTo(executions: ExecutionListener): Parameters<ITriggerFunctions['emit']>[1] {
+function responsesTo(replies: Replies): Parameters<ITriggerFunctions['emit']>[1] {
 	return {
 		promise: new Promise(() => undefined),
-		resolve: (response) => executions.responded(response),
+		resolve: (response) => replies.responded(response),
 		reject: () => undefined,
 	};
 }
 
 /**
- * The key by which n8n runs a frame only once, even across restarts. n8n keeps these keys in one index per instance, so
- * the key includes workflow and node. A batch of several frames has no key, because after a restart the same frames are
- * batched differently.
+ * The key by which n8n runs a frame only once, even across restarts. One index per instance holds all keys, hence
+ * workflow and node. A batch of several frames has none, because after a restart the same frames are batched differently.
  */
 export function deduplicationKey(
 	workflowId: string,
@@ -122,8 +120,8 @@ export function deduplicationKey(
 }
 
 /**
- * Whether an execution started and may have processed the frames. n8n does not reject for an execution that ends with
- * an error, only if none started, or if it was stopped or is no longer known.
+ * Whether an execution started and may have processed the frames. An execution that ends with an error does not reject:
+ * only one that did not start, was stopped or is no longer known.
  */
 function hasBegun(error: unknown): boolean {
 	if (error instanceof ExecutionCancelledError) return true;

@@ -23,16 +23,18 @@ function context(verdict?: { ok: boolean }): { readonly context: Context; readon
 
 test("n8n's guard against internal addresses is asked before a socket is opened", async () => {
 	const open = context({ ok: true });
-	expect(await openBridge(open.context, SUBPROTOCOL, NO_OPTIONS)).toMatchObject({ ok: true });
+	expect(await openBridge(open.context, { ...SUBPROTOCOL, options: NO_OPTIONS })).toMatchObject({ ok: true });
 	expect(open.asked).toEqual(['https://inner.example.com/ws/v1']);
 
-	const shut = await openBridge(context({ ok: false }).context, SUBPROTOCOL, NO_OPTIONS);
+	const shut = await openBridge(context({ ok: false }).context, { ...SUBPROTOCOL, options: NO_OPTIONS });
 	expect(shut).toMatchObject({
 		ok: false,
 		failure: { message: 'This n8n does not allow connections to inner.example.com' },
 	});
 	// An n8n that is too old to have it.
-	expect(await openBridge(context().context, SUBPROTOCOL, NO_OPTIONS)).toMatchObject({ ok: true });
+	expect(await openBridge(context().context, { ...SUBPROTOCOL, options: NO_OPTIONS })).toMatchObject({
+		ok: true,
+	});
 });
 
 test.each([
@@ -46,7 +48,10 @@ test.each([
 	['[1]', false],
 	[17, false],
 ])('the heartbeat %j is accepted: %j', async (heartbeatFrame, accepted) => {
-	const setup = await openBridge(context().context, SUBPROTOCOL, { ...NO_OPTIONS, heartbeatFrame });
+	const setup = await openBridge(context().context, {
+		...SUBPROTOCOL,
+		options: { ...NO_OPTIONS, heartbeatFrame },
+	});
 	expect(setup.ok).toBe(accepted);
 });
 
@@ -61,7 +66,10 @@ test.each([
 	[Number.NaN, false],
 ])('an interval of %j seconds is accepted: %j', async (seconds, accepted) => {
 	for (const name of ['heartbeatSeconds', 'idleTimeoutSeconds']) {
-		const setup = await openBridge(context().context, SUBPROTOCOL, { ...NO_OPTIONS, [name]: seconds });
+		const setup = await openBridge(context().context, {
+			...SUBPROTOCOL,
+			options: { ...NO_OPTIONS, [name]: seconds },
+		});
 		expect(setup.ok).toBe(accepted);
 	}
 });

@@ -1,9 +1,5 @@
-import {
-	openConnection,
-	type BridgeEnd,
-	type BridgeConnection,
-	type BridgeSettings,
-} from '../../../../nodes/AgentBridge/connection/connection';
+import { openConnection, type BridgeSettings } from '../../../../nodes/AgentBridge/connection/connection';
+import type { Socket, SocketEnd } from '../../../../nodes/shared/http/webSocket';
 import { TestClock, turn } from '../../testClock';
 import { scriptedSockets, type ScriptedSocket } from './sockets.script';
 
@@ -17,14 +13,14 @@ const SETTINGS: BridgeSettings = {
 function open(settings: Partial<BridgeSettings> = {}): {
 	clock: TestClock;
 	socket: ScriptedSocket;
-	line: BridgeConnection;
+	line: Socket;
 	heard: string[];
-	ends: BridgeEnd[];
+	ends: SocketEnd[];
 } {
 	const clock = new TestClock();
 	const { sockets, connect } = scriptedSockets();
 	const heard: string[] = [];
-	const ends: BridgeEnd[] = [];
+	const ends: SocketEnd[] = [];
 	const line = openConnection(
 		{ ...SETTINGS, ...settings },
 		{
@@ -105,12 +101,12 @@ test('a refused handshake, and an address that the runtime refuses', async () =>
 	await turn();
 	expect(clock.sleepers).toBe(0);
 
-	const thrown: BridgeEnd[] = [];
+	const thrown: SocketEnd[] = [];
 	const events = {
 		onOpen: () => {},
 		onText: () => {},
 		onBinary: () => {},
-		onEnd: (end: BridgeEnd) => thrown.push(end),
+		onEnd: (end: SocketEnd) => thrown.push(end),
 	};
 	openConnection(SETTINGS, events, new TestClock(), () => {
 		throw new Error(`bad ${SETTINGS.bearer}`);

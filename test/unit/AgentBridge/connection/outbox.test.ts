@@ -13,14 +13,15 @@ interface Scene {
 function scene(): Scene {
 	const clock = new TestClock();
 	const state = { clock, sent: new Array<string>(), lost: new Array<string>(), isUp: true, isHeldOff: false };
-	const connection = {
-		send: (text: string) => {
+	const outbox = new Outbox(
+		clock,
+		(text) => {
 			if (state.isUp) state.sent.push(text);
 			return state.isUp;
 		},
-		isHeldOff: () => state.isHeldOff,
-	};
-	const outbox = new Outbox(clock, connection, (names, why) => state.lost.push(`${names.join(' ')}: ${why}`));
+		() => state.isHeldOff,
+		(names, why) => state.lost.push(`${names.join(' ')}: ${why}`),
+	);
 	return Object.assign(state, { outbox });
 }
 

@@ -28,7 +28,7 @@ function reply(given: Record<string, unknown>, item: unknown, came = '{"id":"f-1
 	const how = settings(given);
 	const frame = frameOf(came);
 	const correlation = readCorrelation(came, frame, how.correlationPath);
-	const made = composeReply(how, { item, frame, correlation }, redact);
+	const made = composeReply(how, item, { frame, correlation }, redact);
 	return made.ok ? made.value : made.failure;
 }
 

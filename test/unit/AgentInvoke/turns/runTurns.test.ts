@@ -12,7 +12,7 @@ import {
 } from '../../../../nodes/AgentInvoke/turns/runTurns';
 import { badInput, fail, ok, type FailureKind } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
-import { createLedger, type Ledger } from '../../../../nodes/shared/idempotency/ledger';
+import { TableLedger, type Ledger } from '../../../../nodes/shared/idempotency/ledger';
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
@@ -93,7 +93,7 @@ function turn(itemIndex: number, session: SessionChoice, over: Partial<Question>
 }
 
 function ledgerOf(executionId: string): Ledger {
-	return createLedger(
+	return new TableLedger(
 		{ scope: 'x', workflowId: 'w', executionId, ttlMs: 0, onUnknown: 'error', deadlineMs: Infinity },
 		{ table: ledgerTable.open(), clock, random: () => 0, signal: new AbortController().signal },
 	);

@@ -2,7 +2,7 @@ import { createClient, ServiceApi, type ServiceAccount } from '../../../../nodes
 import { TaskSubmitter, type SubmitStart } from '../../../../nodes/FlowTask/tasks/submit';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
-import { createLedger } from '../../../../nodes/shared/idempotency/ledger';
+import { TableLedger } from '../../../../nodes/shared/idempotency/ledger';
 import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
@@ -92,7 +92,7 @@ class Scene {
 		};
 		const retry = new Retry(rateLimiter, clock, this.random, signal);
 		const call = createClient(service, retry, clock, deadlineMs);
-		const ledger = createLedger(
+		const ledger = new TableLedger(
 			{
 				...{ scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, onUnknown: 'error' },
 				...{ deadlineMs, claimsAtOnce: AT_ONCE },

@@ -6,7 +6,7 @@ test.each([
 	['EAI_AGAIN', 'could not be resolved'],
 	['EPROTO', 'does not speak TLS'],
 	['ETIMEDOUT', 'did not answer in time'],
-	['CERT_HAS_EXPIRED', 'certificate was not accepted'],
+	['CERT_HAS_EXPIRED', 'certificate was rejected'],
 ])('%s is said in words, with what to do', (code, said) => {
 	const { message, advice } = explainUnreached(code, 'h.example:81', 'ws');
 	expect(message).toContain(`h.example:81 could not be reached: `);

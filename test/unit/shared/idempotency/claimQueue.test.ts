@@ -1,6 +1,6 @@
 import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
 import {
-	createLedger,
+	TableLedger,
 	type ClaimQueue,
 	type Ledger,
 	type LedgerAnswer,
@@ -32,7 +32,7 @@ function open(signal = new AbortController().signal, workflowId = 'w1', timeoutM
 		onUnknown: 'error',
 		deadlineMs,
 	} as const;
-	return createLedger(settings, { table: table.open(), clock, random: () => 0.5, signal, queue });
+	return new TableLedger(settings, { table: table.open(), clock, random: () => 0.5, signal, queue });
 }
 
 const kindOf = (answer: Result<LedgerAnswer>): string =>

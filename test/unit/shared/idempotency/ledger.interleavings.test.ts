@@ -3,7 +3,7 @@ import type { Clock } from '../../../../nodes/shared/run/clock';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
 import {
-	createLedger,
+	TableLedger,
 	type ClaimQueue,
 	type Ledger,
 	type LedgerAnswer,
@@ -181,7 +181,7 @@ async function play(
 				};
 				const life = async () => {
 					await clock.sleep(plan.startMs);
-					const ledger = createLedger(settings, parts);
+					const ledger = new TableLedger(settings, parts);
 					const kind = await send(plan, owner, ledger, signal, () => dead);
 					await ledger.flush();
 					return kind;

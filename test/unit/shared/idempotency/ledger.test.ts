@@ -1,5 +1,5 @@
 import {
-	createLedger,
+	TableLedger,
 	ledgerScope,
 	type Ledger,
 	type LedgerAnswer,
@@ -35,7 +35,7 @@ function open(over: Partial<LedgerSettings> = {}): Ledger {
 		deadlineMs: clock.now() + HOUR_MS,
 		...over,
 	} as const;
-	return createLedger(settings, { table: table.open(), clock, random: () => 0.5, signal: ending.signal });
+	return new TableLedger(settings, { table: table.open(), clock, random: () => 0.5, signal: ending.signal });
 }
 
 async function claim(ledger: Ledger, entry = ENTRY): Promise<LedgerAnswer> {
@@ -313,7 +313,7 @@ describe('wall clocks that are set', () => {
 			},
 		};
 		const settings = { scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, onUnknown: 'error' } as const;
-		const ledger = createLedger(
+		const ledger = new TableLedger(
 			{ ...settings, deadlineMs: clock.now() + HOUR_MS },
 			{ table: sleepy, clock, random: () => 0.5, signal: ending.signal },
 		);
@@ -687,7 +687,7 @@ describe('a claim', () => {
 			},
 		};
 		const settings = { scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, onUnknown: 'error' } as const;
-		const ledger = createLedger(
+		const ledger = new TableLedger(
 			{ ...settings, deadlineMs: clock.now() + HOUR_MS },
 			{ table: dataTable, clock, random: () => 0.5, signal: ending.signal },
 		);

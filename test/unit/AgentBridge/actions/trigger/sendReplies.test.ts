@@ -1,6 +1,5 @@
 import type { IRun } from 'n8n-workflow';
 
-import { toHandOver } from '../../../../../nodes/AgentBridge/reply/handOver';
 import { ReplySender } from '../../../../../nodes/AgentBridge/actions/trigger/sendReplies';
 import type { IncomingFrame } from '../../../../../nodes/AgentBridge/actions/trigger/incomingFrame';
 import { redactor } from '../../../../../nodes/shared/text/redact';
@@ -44,8 +43,8 @@ test('what n8n hands over in queue mode is no output: said once as a warning, wi
 });
 
 test.each<[Partial<IRun>, object, string]>([
-	[{ status: 'waiting' }, WHOLE, 'the execution waits'],
-	[{ waitTill: new Date() }, WHOLE, 'the execution waits'],
+	[{ status: 'waiting' }, WHOLE, 'the execution is waiting'],
+	[{ waitTill: new Date() }, WHOLE, 'the execution is waiting'],
 	[{ status: 'error' }, WHOLE, 'the execution failed'],
 	[{}, { ...WHOLE, error: { message: 'no' } }, 'the execution failed'],
 	[{ status: 'canceled' }, WHOLE, 'the execution failed'],
@@ -70,7 +69,7 @@ test('no run, and a run that cannot be read, throw nothing', () => {
 
 test("what nodes hand over is sent as it is; other responses are nobody's", () => {
 	const { replies, sent } = scene();
-	replies.responded(toHandOver('{"a": 1}'));
+	replies.responded({ flowBridgeFrame: '{"a": 1}' });
 	for (const other of [{}, undefined, { body: {} }, { flowBridgeFrame: 3 }, 'text']) replies.responded(other);
 	expect(sent).toEqual(['{"a": 1}']);
 });

@@ -71,7 +71,7 @@ test('closed: what waits is handed out at once, in batches, without waiting for 
 	for (const { done } of emitted) done.resolve(END);
 	await turn();
 	expect(emitted).toHaveLength(3);
-	expect(lines).toEqual(['info: 3 frame(s) waited; their executions start now, all at once']);
+	expect(lines).toEqual(['info: 3 frame(s) were waiting; their executions start now, all at once']);
 });
 
 test('closed, and n8n refuses what waited: the log says how many and which, and not the token', async () => {
