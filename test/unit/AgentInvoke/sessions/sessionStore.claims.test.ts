@@ -1,0 +1,62 @@
+import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import { WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
+import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
+import type { DataTable } from '../../../../nodes/shared/dataTable/table';
+import { MemoryTable } from '../../shared/memoryTable';
+import { TestClock } from '../../testClock';
+
+/* Claims of a key whose write takes very long, or whose outcome is not known. */
+
+let clock: TestClock;
+let table: MemoryTable;
+beforeEach(() => {
+	clock = new TestClock();
+	table = new MemoryTable(clock);
+});
+
+function store(executionId: string, ownTable: DataTable = table.open()): SessionStore {
+	const settings = { agent: 'a', workflowId: 'w', executionId, ttlMs: 0 };
+	return new SessionStore(settings, ownTable, clock, { random: () => 0.5 });
+}
+
+function waiting(): WaitLimit {
+	const { signal } = new AbortController();
+	return new WaitLimit(clock, 600_000, signal, signal, () => undefined);
+}
+
+test('a claim whose answer comes after another execution has replaced it continues in the session of that one', async () => {
+	const open = table.open();
+	const slowTable: DataTable = {
+		...open,
+		insertThenRead: async (...claim) => {
+			const shown = await open.insertThenRead(...claim);
+			await clock.sleep(SILENT_MS + 20_000);
+			return shown;
+		},
+		updateAlike: async (...signs) => {
+			await clock.sleep(2 * SILENT_MS);
+			return await open.updateAlike(...signs);
+		},
+	};
+	const slow = store('slow', slowTable);
+	const claimed = slow.obtain('k', waiting());
+	await clock.advance(1_000);
+	const other = store('other');
+	const obtained = other.obtain('k', waiting());
+	await clock.advance(SILENT_MS + 10_000);
+	expect(await obtained).toEqual({ ok: true, value: '' });
+	other.opened('k', 's1');
+	other.used('k');
+	await clock.advance(1_000);
+	await clock.run(other.flush());
+	expect(await clock.run(claimed)).toEqual({ ok: true, value: 's1' });
+});
+
+test('a new row that was added in spite of a failure is not added again', async () => {
+	table.mishap = (call) =>
+		table.calls.filter((one) => one === call).length === 1 && call === 'insertThenRead' ? 'after' : 'none';
+	const one = store('one');
+	expect(await clock.run(one.obtain('k', waiting()))).toEqual({ ok: true, value: '' });
+	expect(table.calls.filter((call) => call === 'insertThenRead')).toHaveLength(1);
+	expect(table.all()).toHaveLength(1);
+});
