@@ -69,9 +69,7 @@ export class AnswerBuilder {
 		}
 		this.ofChunk.add(chunk);
 		const choice = this.answeringChoice(chunk.choices);
-		for (const holder of [choice, chunk]) {
-			if (isJsonObject(holder?.usage)) mergeUsage(this.usage, holder.usage);
-		}
+		for (const counts of usagesIn(chunk, choice)) mergeUsage(this.usage, counts);
 		if (!choice) return NOTHING;
 		this.ofChoice.add(choice);
 		if (isJsonObject(choice.message) && !this.sawDelta) this.whole = chunk;
@@ -182,6 +180,13 @@ export class AnswerBuilder {
 /** An ID, which some servers send as a number. */
 function nameIn(value: Json | undefined): string {
 	return typeof value === 'number' ? String(value) : textIn(value);
+}
+
+/** Token counts of a chunk: in its own field, in a vendor's such as "x_groq", or in the choice. */
+function usagesIn(chunk: JsonObject, choice: JsonObject | undefined): JsonObject[] {
+	const vendors = Object.keys(chunk).filter((key) => key.startsWith('x_'));
+	const holders = [...vendors.map((key) => chunk[key]), choice, chunk].filter(isJsonObject);
+	return holders.map((holder) => holder.usage).filter(isJsonObject);
 }
 
 function readUsage(usage: JsonObject): ChatAnswer['usage'] {

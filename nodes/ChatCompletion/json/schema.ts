@@ -65,6 +65,13 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
  */
 export function refuseSchema(name: string, schema: JsonObject, entered: unknown): Failure | undefined {
 	if (isTooDeep(schema)) return badInput(`${name} is nested too deeply`, 'Enter a schema with fewer levels.');
+	const [missing] = missingReferences(schema, schema);
+	if (missing !== undefined) {
+		return badInput(
+			`${name} refers to "${excerpt(missing, 80)}", which is not in it`,
+			'Correct the "$ref", or add what it refers to, e.g. under "$defs".',
+		);
+	}
 	const lost = lostDigitsIn(entered);
 	if (lost === undefined) return undefined;
 	return badInput(
@@ -117,6 +124,37 @@ function problemOf({ value, source }: FoundValue, format: AnswerFormat, text: st
 	const shown = problems.slice(0, PROBLEMS_SHOWN).join('; ');
 	const more = problems.length - PROBLEMS_SHOWN;
 	return `it does not fit the schema: ${shown}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** Keywords whose values are data: a "$ref" in them is not a reference. */
+const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples']);
+
+/** Broken references within the schema. The library would notice them only once an answer is paid for. */
+function missingReferences(value: Json, root: JsonObject): string[] {
+	if (typeof value !== 'object' || value === null) return [];
+	return Object.entries<Json>(value).flatMap(([key, inner]) => {
+		if (DATA_KEYWORDS.has(key)) return [];
+		const isPointer = key === '$ref' && typeof inner === 'string' && inner.startsWith('#/');
+		return isPointer && !leadsSomewhere(inner, root) ? [inner] : missingReferences(inner, root);
+	});
+}
+
+function leadsSomewhere(pointer: string, root: JsonObject): boolean {
+	let at: Json | undefined = root;
+	for (const step of decoded(pointer).slice(2).split('/')) {
+		const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
+		if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return false;
+		at = Array.isArray(at) ? at[Number(key)] : at[key];
+	}
+	return true;
+}
+
+function decoded(pointer: string): string {
+	try {
+		return decodeURIComponent(pointer);
+	} catch {
+		return pointer;
+	}
 }
 
 function describeText(text: string): string {

@@ -73,9 +73,10 @@ describe('token counts are found', () => {
 
 	test.each<[string, JsonObject]>([
 		['in the chunk', delta({}, { usage })],
-		['in a chunk without choices', { choices: [], usage }],
+		['in the field of a vendor', delta({}, { x_groq: { id: 'req_1', usage } })],
+		['in the field of a vendor, without choices', { choices: [], x_other: { usage } }],
 		['in the choice', choices({ index: 0, delta: {}, usage })],
-		['in the choice beside none in the chunk', { ...choices({ index: 0, delta: {}, usage }), usage: null }],
+		['in the field of a vendor beside none of its own', delta({}, { usage: null, x_groq: { usage } })],
 	])('%s', (_name, chunk) => {
 		expect(answer(delta({ content: 'a' }), chunk).usage).toEqual(counts);
 	});
@@ -96,7 +97,7 @@ describe('token counts are found', () => {
 
 	test('the largest of each holds', () => {
 		const smaller = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-		expect(answer(delta({}, { usage: smaller }), delta({}, { usage })).usage).toEqual(counts);
+		expect(answer(delta({}, { usage: smaller }), delta({}, { x_groq: { usage } })).usage).toEqual(counts);
 		expect(answer(delta({}, { usage }), delta({}, { usage: smaller })).usage).toEqual(counts);
 	});
 });

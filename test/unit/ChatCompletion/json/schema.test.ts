@@ -111,18 +111,30 @@ test.each([['', '{}', 'no json', '[]', null, undefined, 5, {}, []]].flat())('%j 
 });
 
 test.each([
+	[{ $ref: '#/$defs/gone' }, '#/$defs/gone'],
+	[{ properties: { a: { items: { $ref: '#/definitions/b' } } }, definitions: { c: {} } }, '#/definitions/b'],
+])('a reference that leads nowhere is said before the call: %j', (given, pointer) => {
+	expect(readSchema(given)).toMatchObject({
+		ok: false,
+		failure: { message: `"JSON Schema" refers to "${pointer}", which is not in it` },
+	});
+});
+
+test.each([
 	[{ $ref: '#/$defs/x', $defs: { x: { type: 'object' } } }, '{}'],
+	[{ $ref: '#/$defs/a~1b%20c', $defs: { 'a/b c': { type: 'object' } } }, undefined],
 	[{ anyOf: [{ type: 'object' }, { $ref: '#/anyOf/0' }] }, '{}'],
 	[{ properties: { $ref: { type: 'string' } } }, '{"$ref":"x"}'],
 	[{ enum: [{ $ref: '#/nowhere' }] }, '{"$ref":"#/nowhere"}'],
-])('references are followed, and data that looks like one is not: %j', (given, answer) => {
-	expect(parseAnswer(answer, schema(given))).toMatchObject({ ok: true });
+	[{ $ref: '#/%E0%A4%A', '%E0%A4%A': {} }, undefined],
+])('references that lead somewhere are taken: %j', (given, answer) => {
+	const format = schema(given);
+	if (answer) expect(parseAnswer(answer, format)).toMatchObject({ ok: true });
 });
 
 test("a schema that the library cannot read is the operator's, and said so", () => {
-	const broken = [{ $ref: '#' }, { $ref: '#/$defs/gone' }, { $ref: 'http://nowhere.example/x' }, { enum: 5 }];
-	for (const one of broken) {
-		expect(parseAnswer('{}', schema(one))).toMatchObject({
+	for (const broken of [{ $ref: '#' }, { $ref: 'http://nowhere.example/x' }, { enum: 5 }]) {
+		expect(parseAnswer('{}', schema(broken))).toMatchObject({
 			ok: false,
 			failure: expect.stringContaining('the schema itself is invalid'),
 		});
