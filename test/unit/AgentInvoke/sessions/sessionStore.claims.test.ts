@@ -1,5 +1,5 @@
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
-import { WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
+import { WaitLimit } from '../../../../nodes/AgentInvoke/turns/waitLimit';
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { MemoryTable } from '../../shared/memoryTable';
