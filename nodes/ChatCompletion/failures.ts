@@ -81,10 +81,7 @@ export function isOutOfCredit(body: Json | undefined): boolean {
 	return OUT_OF_CREDIT.has(error.code) || OUT_OF_CREDIT.has(error.type);
 }
 
-/**
- * The outcome of an error that came instead of an answer.
- * @param httpStatus of the response, used if the error has no status
- */
+/** The outcome of an error that came instead of an answer. The HTTP status is used if the error has none. */
 export function outcomeOfError({ text, status }: ServiceError, httpStatus: number): FailedOutcome {
 	if (status === 429) return { kind: 'busy', retryAfter: undefined, text };
 	if (status !== undefined && (status === 408 || status >= 500)) {

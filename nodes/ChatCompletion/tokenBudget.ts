@@ -3,10 +3,7 @@ import { budgetSpent, countTokens, unreportedTokens } from '../shared/run/budget
 
 const OPTION = 'Token Budget';
 
-/**
- * Limits the tokens that a run uses, as the platform counts them. They are known only once an answer has ended, so
- * answers in progress may exceed the limit.
- */
+/** Limits the tokens of a run. They are known only once an answer has ended, so answers in progress may exceed it. */
 export class TokenBudget {
 	private used = 0;
 	/** Answers that may be billed, but came without counts. */

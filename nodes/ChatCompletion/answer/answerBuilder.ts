@@ -98,10 +98,7 @@ export class AnswerBuilder {
 		return this.textSize + this.reasoning.size + this.toolCalls.size;
 	}
 
-	/**
-	 * Why the answer is too large; empty if it is not.
-	 * @param moreChars of a chunk that is about to be added
-	 */
+	/** Why the answer is too large with `moreChars` added; empty if it is not. */
 	excessWith(moreChars: number): string {
 		if (this.toolCalls.isTooMany) return `it contains more than ${MOST_TOOL_CALLS} tool calls`;
 		return this.size + moreChars > MOST_CHARS ? `it contains more than ${MOST_CHARS} characters` : '';

@@ -10,10 +10,7 @@ const TAG_PAIRS = [
 
 const LONGEST_TAG = Math.max(...TAG_PAIRS.flat().map((tag) => tag.length));
 
-/**
- * Splits think blocks off the beginning of text that comes in pieces of any size. Only at the beginning, because an
- * answer may be about think tags.
- */
+/** Splits think blocks off the beginning of an answer; further on, the answer may be about think tags. */
 export class ThinkSplitter {
 	/** Text within a block or before the answer; it may end with part of a tag. */
 	private held = '';
@@ -83,10 +80,7 @@ function partialTail(text: string, tag: string): number {
 	return 0;
 }
 
-/**
- * Splits text that has only a closing tag, on a line of its own, because the opening one is part of the model's
- * template.
- */
+/** Splits text with only a closing tag, on its own line: some models have the opening one in their template. */
 export function splitAtLoneClosing(text: string): ContentParts | undefined {
 	const match = /(?:^|\n)[ \t]*<\/think(?:ing)?>[ \t]*(?:\r?\n|$)/i.exec(text);
 	// With an opening tag before it, the answer is about think tags.

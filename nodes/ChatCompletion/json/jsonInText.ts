@@ -63,10 +63,7 @@ function outermostBrackets(text: string): string[] | undefined {
 	return brackets.depth === 0 ? sources : undefined;
 }
 
-/**
- * Follows the brackets of text that contains JSON, one character at a time. Brackets within JSON strings do not count,
- * and a string can only begin within brackets.
- */
+/** Follows the brackets of JSON within a text. Those in JSON strings, which begin only in brackets, do not count. */
 export class BracketCount {
 	depth = 0;
 	/** How many outermost objects and lists are complete. */

@@ -97,10 +97,7 @@ function messageOf({ role, content, images }: MessageRow): JsonObject {
 	return { role, content: content?.trim() ? [{ type: 'text', text: content }, ...imageParts] : imageParts };
 }
 
-/**
- * Messages entered as JSON: a list, a single message, or a whole request body with `messages`. Other fields of a
- * message are kept, such as the reasoning of earlier turns.
- */
+/** Messages entered as JSON: a list, a single one, or a request body with `messages`. All their fields are kept. */
 export function messagesFromJson(value: unknown): Result<Json[]> {
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	if (parsed === undefined) {

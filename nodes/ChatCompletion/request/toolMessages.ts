@@ -11,10 +11,7 @@ export interface ToolResult {
 
 const ID_CHARS = 80;
 
-/**
- * The tool calls of an earlier answer, in the shape of this node's output (`toolCalls`) or of the interface.
- * @returns the calls in the interface's shape, or a clause that says what is wrong
- */
+/** Reads tool calls in the shape of `toolCalls` or of the interface. @returns them in the latter, or what is wrong */
 export function readToolCalls(value: unknown): Result<JsonObject[], string> {
 	if ((value ?? '') === '') return ok([]);
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
@@ -38,10 +35,7 @@ export function readToolCalls(value: unknown): Result<JsonObject[], string> {
 	return ok(calls);
 }
 
-/**
- * The results of a row: one, or a list if an expression returns a list of IDs. A row with neither ID nor result is left
- * out.
- */
+/** The results of a row: one, or a list for a list of IDs; none if the row has neither ID nor result. */
 export function readToolResults(callId: unknown, content: unknown): Result<ToolResult[], string> {
 	const isList = Array.isArray(callId);
 	const ids: unknown[] = isList ? callId : [callId];

@@ -117,10 +117,7 @@ function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormFi
 	return [...new Set(values)].map((value) => ({ name: String(value), value }));
 }
 
-/**
- * Text rows start empty, because n8n appends a field that is dragged onto a row to its content. So do rows whose number
- * n8n cannot represent, and those whose long value would be stored twice. An empty row is not sent.
- */
+/** Empty for text, to which n8n appends a dragged field, for numbers that n8n rounds, and for long values. */
 function defaultOf(type: FormField['type'], value: Json): Scalar | undefined {
 	if (type === 'string' || isLongInteger(value) || value === null) return undefined;
 	if (typeof value !== 'object') return value;

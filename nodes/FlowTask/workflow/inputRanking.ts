@@ -196,10 +196,7 @@ type Start = readonly [
 	isStart: (input: DefinitionInput, node: DefinitionNode) => boolean,
 ];
 
-/**
- * The first search that reaches a text decides. A text that reaches both sides is positive: a zeroed copy of the prompt
- * often stands for the negative one.
- */
+/** The first search that reaches a text decides: a zeroed copy of the prompt often stands for the negative one. */
 const SEARCHES: readonly Start[] = [
 	['positive', ({ name }, node) => isSampler(node) && polarityOf(name, node) === 'positive'],
 	['positive', ({ name }, node) => polarityOf(name, node) === 'positive'],

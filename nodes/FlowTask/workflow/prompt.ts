@@ -125,10 +125,7 @@ export function toJson(value: unknown): Json | undefined {
 	return text === undefined ? undefined : parseJson(text);
 }
 
-/**
- * Converts text such as `42` or `true`. A number that would not be written the same again (leading zeros, too many
- * digits) stays text.
- */
+/** Converts text such as `42` or `true`. A number that would not be written the same again stays text. */
 function fromText(text: string): Json {
 	const word = text.trim();
 	if (word === 'true' || word === 'false') return word === 'true';

@@ -54,10 +54,7 @@ export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt
 	return ok(prompt);
 }
 
-/**
- * Refuses rows that have no value for an item: n8n drops a missing value and reads empty text as the number 0. Both
- * would pay for an unwanted image.
- */
+/** Refuses rows without a value: n8n drops a missing one and reads empty text as 0, and both would be paid for. */
 export function refuseMissingRows({ entered, given, schema }: FormRows): Failure | undefined {
 	const complaints = membersOf(entered).flatMap(([id, text]) => {
 		const value = member(given, id);

@@ -114,9 +114,7 @@ function readNodes(nodes: JsonObject): Result<Prompt> {
 	return ok(Object.fromEntries(prompt));
 }
 
-/**
- * The name of a node or input whose expression returned nothing: the hosted value would be used and paid for instead.
- */
+/** A node or input whose expression returned nothing: the hosted value would be used, and paid for, instead. */
 function missingIn(nodes: unknown): string | undefined {
 	for (const [nodeId, node] of membersOf(nodes)) {
 		const id = excerpt(nodeId, 60);

@@ -23,10 +23,7 @@ export function kindOf(model: Json | undefined, spec: ParameterSpec = {}, isSeed
 	return spec.type === 'STRING' ? 'text' : 'any';
 }
 
-/**
- * Converts a value to what the input accepts, if nothing is lost.
- * @returns the converted value, or what it must be
- */
+/** @returns the converted value if nothing is lost, or what it must be */
 export function convertTo(kind: Kind, value: Json): Result<Json, string> {
 	switch (kind) {
 		case 'number':

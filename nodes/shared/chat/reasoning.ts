@@ -52,10 +52,7 @@ export const REASONING_MODELS: readonly ModelRow[] = [
 /** Providers add their own name before a model, and a date or a variant after it. */
 const PROVIDER = '^(?:.*[/])?';
 const RELEASE = '(?:-[0-9]{4,8})?(?:[:@].*)?$';
-/**
- * A family's name: one word, and further words without digits, because a digit would be the version of another family
- * ("other-2-distill-x-32b" is not in the table).
- */
+/** One word, and more without digits: "other-2-distill-x-32b" has a version, so it is another family. */
 const FAMILY = '<?[^-/<>]+>?(?:-[a-zA-Z_]+)*';
 /** For a bare size or number, which models of any family may have: only the family's name may precede it. */
 const FAMILY_ALONE = '(?:<?[^-/<>]+>?|[fF]amily-[a-zA-Z])';

@@ -1,8 +1,6 @@
 import { defineRequestOptions } from '../form/options';
 
-/**
- * The options of ChatCompletion and the chat model that shape an answer. Numbers that were not entered are not sent.
- */
+/** The options of both chat nodes that shape an answer. Numbers that were not entered are not sent. */
 export function samplingOptions(words: Readonly<Record<'maxTokens' | 'separateReasoning', string>>) {
 	return defineRequestOptions({
 		frequencyPenalty: {

@@ -136,10 +136,7 @@ async function store(
 
 type Readable = Exclude<Parameters<IExecuteFunctions['helpers']['prepareBinaryData']>[0], Buffer>;
 
-/**
- * n8n's helper accepts only a Readable, and community nodes must not import "stream", so the class is taken from the
- * stream that n8n returned.
- */
+/** n8n accepts only a Readable. "stream" must not be imported, so the class is that of n8n's own stream. */
 function readableFrom({ constructor }: ByteStream, source: AsyncGenerator<Uint8Array>): Readable {
 	const from: unknown = Reflect.get(constructor, 'from');
 	const made: unknown =

@@ -5,10 +5,7 @@ const LONGEST_STEM_CHARS = 80;
 const LONGEST_STEM_BYTES = 150;
 const LONGEST_SLUG_CHARS = 48;
 
-/**
- * An entered file name without its extension, as every file system accepts it.
- * @returns empty if nothing is left
- */
+/** An entered file name without its extension, as every file system accepts it; may be empty. */
 export function enteredStem(entered: string): string {
 	const ending = ENDING.exec(entered.trim());
 	const named = ending && isFileEnding(ending[1] ?? '') ? entered.trim().slice(0, ending.index) : entered;
@@ -20,10 +17,7 @@ export function enteredStem(entered: string): string {
 /** Weights and models in a prompt: `(red:1.3)`, `<lora:film:0.8>`. */
 const PROMPT_SYNTAX = /<[^<>]*>|:\d+(?:\.\d+)?(?=\s*\))/g;
 
-/**
- * The first words of a text, for the name of a file: "A red bicycle, at dawn" is `a-red-bicycle-at-dawn`.
- * @returns empty if the text has no words
- */
+/** The first words of a text, for a file name: "A red bicycle, at dawn" is `a-red-bicycle-at-dawn`. May be empty. */
 export function slugOf(text: string): string {
 	const plain = text.slice(0, 1_000).toWellFormed().normalize('NFC').replace(PROMPT_SYNTAX, ' ');
 	const words = plain

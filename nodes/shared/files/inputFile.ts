@@ -67,10 +67,7 @@ export function refuseMissingFile(
 /** Characters of base64 per piece, in whole groups of four. */
 const PIECE_CHARS = 4 * 64 * 1024;
 
-/**
- * Identifies a file by its content, without reading it into memory as a whole.
- * @returns its name and type as stored by n8n, and the SHA-256 of its bytes, base64url
- */
+/** A file's name and type in n8n, and the SHA-256 of its bytes (base64url), read piece by piece. */
 export async function digestBinaryField(
 	{ helpers }: { helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData' | 'getBinaryStream'> },
 	itemIndex: number,

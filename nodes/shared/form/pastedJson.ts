@@ -4,10 +4,7 @@ import { endOfText, excerpt, isTextTooDeep, jsonText, parseJson, type Json } fro
 /** A string in JSON, possibly cut off. */
 const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
 
-/**
- * Parses pasted JSON, which may have the NaN and Infinity of Python tools, or the code fences of chats.
- * @returns the value, or a clause that says why it is not JSON, empty if that is unknown
- */
+/** Parses JSON, also with Python's NaN and Infinity or with code fences. @returns it, or what is wrong, if known */
 export function parsePasted(source: string): Result<Json, string> {
 	const text = withoutFence(source.trim());
 	try {
@@ -52,10 +49,7 @@ export function refuseLostDigits(fieldLabel: string, value: unknown): Failure | 
 	);
 }
 
-/**
- * The first integer beyond 2^53 in the result of an expression, which n8n has already rounded.
- * @returns the rounded number; {@link ROUNDED} completes the sentence
- */
+/** The first integer beyond 2^53 from an expression, as rounded by n8n; {@link ROUNDED} completes the sentence. */
 export function roundedNumber(value: unknown): string | undefined {
 	return typeof value === 'string' ? undefined : lostDigits(jsonText(value) ?? '');
 }

@@ -15,10 +15,7 @@ export function previewRequestField(more: string) {
 	} as const satisfies INodeProperties;
 }
 
-/**
- * Which items are only shown; the switch may be an expression that differs per item.
- * @returns by item, or why its switch cannot be read; such an item must not be sent
- */
+/** Which items are only shown, or why an item's switch cannot be read: such an item must not be sent. */
 export function readPreviewSwitches(
 	context: Pick<IExecuteFunctions, 'getInputData' | 'getNodeParameter'>,
 ): ReadonlyArray<Result<boolean>> {

@@ -30,10 +30,7 @@ const MOST_LEVELS = 500;
 /** A number with at least 16 digits, which a double may not hold exactly. */
 const LONG_INTEGER = /(?:^|[[:,\s-])\d{16}/;
 
-/**
- * Parses JSON text. Integers beyond 2^53 become the text of their digits, because a rounded ID would be a different one.
- * @returns `undefined` if the text is not JSON or is nested too deeply
- */
+/** `undefined` if it is not JSON, or nested too deeply. Integers beyond 2^53 become text, to keep IDs whole. */
 export function parseJson(text: string): Json | undefined {
 	return parse(text, withAllDigits);
 }

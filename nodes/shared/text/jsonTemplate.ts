@@ -35,10 +35,7 @@ function placeholderPattern({ hasPaths, choice }: TemplateRules): RegExp {
 	return new RegExp(String.raw`\$(?:\$|${choices}(?<name>[A-Za-z_]\w*)${hasPaths ? PATH : ''})`, 'gu');
 }
 
-/**
- * JSON whose texts may contain placeholders. Nothing is evaluated, inserted values are not searched for placeholders, and
- * keys are never placeholders.
- */
+/** JSON with placeholders in its texts, not in its keys. Inserted values are neither evaluated nor searched again. */
 export class JsonTemplates {
 	private readonly pattern: RegExp;
 

@@ -38,10 +38,7 @@ const TOKEN_IN_QUERY =
 	/((?:[?&]|%3f|%26|\\u003f|\\u0026)(?:authorization|token|access_token|prompt_token|api_key)(?:=|%3d|\\u003d))(?:(?!\\{1,8}u0026)[^&\s"']){1,16384}/gi;
 const USER_IN_ADDRESS = /(:\/\/)[^\s/?#@"':]{1,1024}:[^\s/?#@"']{1,1024}@/g;
 
-/**
- * Builds a function that hides the given secrets and anything that looks like a key of the platform, so that a service
- * that echoes a key does not get it into an item, an error or a log.
- */
+/** Hides the given secrets and whatever looks like a key of the platform, which a service may echo in an error. */
 export function redactor(secrets: readonly string[]): Redact {
 	const known = secrets.filter((secret) => secret.length >= SHORTEST_SECRET_CHARS);
 	const findForm = finderOf(known.flatMap(formsOf));

@@ -115,8 +115,14 @@ test.each([
 	[{ toolCalls: [CALL], ids: 'c2', results: 'x' }, /^A tool message answers the call "c2"/],
 	[{ toolCalls: [CALL], ids: '', results: '' }, /^The tool call "c1" has no result after it$/],
 	[{ toolCalls: [CALL], ids: 'c1' }, /^Message 3 \(tool\) has no result for the call "c1"$/],
-	[{ ids: 'c1', results: 'x' }, /^Message 2 \(assistant\) has no "Tool Calls": the expression returned nothing$/],
-	[{ toolCalls: [CALL], results: 'x' }, /^Message 3 \(tool\) has no "Call ID": the expression returned nothing$/],
+	[
+		{ ids: 'c1', results: 'x' },
+		/^Message 2 \(assistant\) has no "Tool Calls": the expression returned nothing$/,
+	],
+	[
+		{ toolCalls: [CALL], results: 'x' },
+		/^Message 3 \(tool\) has no "Call ID": the expression returned nothing$/,
+	],
 	[{ toolCalls: 'x', ids: '', results: '' }, /^Message 2 \(assistant\) has "Tool Calls" that cannot be sent/],
 ])('%j is refused with its row, and costs nothing', async (given, message) => {
 	const json = { say: 'x', ...given };

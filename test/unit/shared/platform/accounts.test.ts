@@ -10,7 +10,7 @@ import {
 	type Accounts,
 	type ReadAccount,
 } from '../../../../nodes/shared/platform/accounts';
-import { ok, type Result } from '../../../../nodes/shared/errors/failure';
+import { failInput, ok, type Result } from '../../../../nodes/shared/errors/failure';
 
 type Fields = ICredentialDataDecryptedObject;
 type Context = Parameters<typeof readAccounts>[0];
@@ -45,7 +45,7 @@ async function read(context: Context): Promise<Accounts<ReadAccount<unknown>>> {
 	const accounts: Result<Accounts<ReadAccount<unknown>>> = await readAccounts(
 		context,
 		'flowPlatformApi',
-		({ key }) => ok(key),
+		({ key }) => (key === 'wrong' ? failInput('The key is wrong', '') : ok(key)),
 	);
 	if (!accounts.ok) throw new Error(accounts.failure.message);
 	return accounts.value;
@@ -81,6 +81,40 @@ test.each([
 	expect([...itemsByAccount(accounts, [0, 1, 2]).values()]).toEqual([[0, 2], [1]]);
 	const same = await read(contextOf(SAME, stored).context);
 	expect([same.all.length, same.varying.size]).toEqual([1, 0]);
+});
+
+test('a credential that is wrong for the first item fails that item alone, where its fields are hidden', async () => {
+	const accounts = await read(contextOf([{ key: 'wrong' }, { key: 'b' }]).context);
+	expect(accounts.of(0)).toMatchObject({ ok: false, failure: { details: { item: 0 } } });
+	expect(accounts.of(1)).toMatchObject({ ok: true, value: { account: 'b' } });
+});
+
+test('a read that fails fails its item alone, though all others are equal', async () => {
+	const { context } = contextOf(SAME);
+	const getCredentials = async (_type: string, itemIndex = 0): Promise<Fields> => {
+		if (itemIndex === 7) throw new Error('no such node');
+		return { key: 'k' };
+	};
+	const accounts = await read({ ...context, getCredentials } as Context);
+	expect(SAME.flatMap((_, item) => (accounts.of(item).ok ? [] : [item]))).toEqual([7]);
+	expect(accounts.all).toHaveLength(1);
+});
+
+test('a wrong expression fails each item, a wrong constant the run', async () => {
+	const wrong = [{ key: 'wrong' }, { key: 'wrong' }];
+	const accounts = await read(contextOf(wrong, { key: '={{ $json.key }}' }).context);
+	expect(accounts.of(1)).toMatchObject({ ok: false, failure: { details: { item: 1 } } });
+	await expect(read(contextOf(wrong, { key: 'wrong' }).context)).rejects.toThrow(/^The key is wrong$/);
+});
+
+test('accounts are in the order of their items, whichever is read first', async () => {
+	const { context } = contextOf([{ key: 'a' }, { key: 'b' }, { key: 'c' }], { key: '={{ $json.key }}' });
+	const getCredentials = async (type: string, itemIndex = 0): Promise<Fields> => {
+		for (let turns = itemIndex; turns < 3; turns++) await setImmediate();
+		return await context.getCredentials(type, itemIndex);
+	};
+	const accounts = await read({ ...context, getCredentials } as Context);
+	expect(accounts.all.map(({ account }) => account)).toEqual(['a', 'b', 'c']);
 });
 
 test('of equal fields one is kept, because n8n makes them anew for each item', async () => {
