@@ -19,7 +19,7 @@ export interface DeliveredTurn extends TurnOutcome {
 const IDS_SHOWN = 5;
 
 const SEVERAL_INTERRUPTS =
-	'Some agents wait for more than one answer. "interrupt" is the first, "interrupts" holds all: answer each with "Resume".';
+	'Some agents wait for more than one answer. "interrupt" is the first, "interrupts" lists all of them: answer each with "Resume".';
 
 /** Turns the outcomes of a run into items: answers out of the first output, interrupts out of the second. */
 export function deliverTurns(

@@ -86,7 +86,7 @@ export const filesField: INodeProperties = {
 					type: 'string',
 					default: 'data',
 					displayOptions: { show: { source: ['binary'] } },
-					description: 'Name of the field that holds the file',
+					description: 'Name of the field that contains the file',
 					hint: 'You find the name in the Binary tab of the input',
 				},
 				{

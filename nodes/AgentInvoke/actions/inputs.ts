@@ -43,7 +43,7 @@ export function readOrChat(
 }
 
 /** Like `readText`, but the field must not be blank. */
-export function readFilled(
+function readFilled(
 	context: IExecuteFunctions,
 	itemIndex: number,
 	name: string,

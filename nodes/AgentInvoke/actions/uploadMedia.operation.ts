@@ -17,7 +17,7 @@ const field: INodeProperties = {
 	type: 'string',
 	required: true,
 	default: 'data',
-	description: 'Name of the field that holds the file',
+	description: 'Name of the field that contains the file',
 	hint: 'You find the name in the Binary tab of the input',
 };
 

@@ -19,7 +19,7 @@ export interface AgentReply {
 	/** What the operator should know about the answer; usually empty. */
 	readonly hint: string;
 	readonly raw: JsonObject;
-	/** The steps that a stream reported, in order. If there were too many, the last entry counts the rest. */
+	/** The steps that a stream reported, in order. If there were too many, the last entry is the number of the rest. */
 	readonly events?: readonly JsonObject[];
 	/** Which entry of the description gave each value (`null` if none did), and what the answer contained. */
 	readonly readFrom?: JsonObject;
@@ -67,7 +67,7 @@ function readFromOf({ readFrom, misfits, keys, names, unread }: WireReply): Json
 
 /**
  * An agent may ask its question as plain text and then only signal that it waits. The text then becomes the question,
- * because the interrupt alone would tell nobody what it is about.
+ * because the interrupt alone does not say what it is about.
  */
 function askedIn(text: string, interrupt: Interrupt): Interrupt {
 	const asksNothing = interrupt.kind === 'question' && interrupt.question.trim() === '';

@@ -51,7 +51,7 @@ export interface Invoked {
 type InvokeOutcome = Outcome<Result<AgentReply, AgentFailure>>;
 
 /** The way to the agent of an account. */
-export interface AgentConnection extends UploadConnection, AnswerConnection {}
+interface AgentConnection extends UploadConnection, AnswerConnection {}
 
 /** The calls of an agent instance; they never throw. */
 export class AgentApi {

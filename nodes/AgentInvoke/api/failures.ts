@@ -194,6 +194,12 @@ function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: 
 				]
 			: ['The agent token has expired', 'Copy the token again from the API-call page of the instance.'];
 	}
+	if (/kind/i.test(reason)) {
+		return [
+			'The platform expects a different kind of token here',
+			'An agent is called with the token of its instance (agt_ or dbg_), from its API-call page.',
+		];
+	}
 	return [
 		'The platform does not accept the agent token',
 		`Check that the token in the FlowAgent credential is complete, has not been replaced and belongs to this base URL.${isDebugToken ? DEBUG_TOKEN_ENDS : ''}`,

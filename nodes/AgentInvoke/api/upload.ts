@@ -34,7 +34,7 @@ const UPLOAD_TRIES = 4;
 /**
  * Uploads a file that an Invoke call names by its address (§4.8).
  * @param media read from the start by each try
- * @param endByMs when nobody waits for it any more, by the clock's `now()`
+ * @param endByMs when to give up, by the clock's `now()`
  */
 export async function uploadMedia(
 	connection: UploadConnection,

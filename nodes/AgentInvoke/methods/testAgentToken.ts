@@ -60,7 +60,7 @@ function judge({ status, headers, text }: Reply, { baseUrl, wire }: AgentAccount
 	const { meaning, status: counts } = failure;
 	if (counts === 403) return NO_RIGHT;
 	if (meaning === 'tokenRefused' || counts === 401) return TOKEN_REFUSED;
-	// An agent refuses a call without a message; HTTP alone can tell no more.
+	// An agent refuses a call without a message, so other refusals prove that the token was accepted.
 	const isHttpError = status === 404 || status === 405 || status >= 500;
 	return !wire.answer.envelope && isHttpError && meaning === undefined
 		? withoutEnvelope(status, baseUrl)

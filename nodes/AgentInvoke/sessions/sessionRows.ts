@@ -7,7 +7,7 @@ import { textOrNumber } from '../../shared/text/textOf';
 
 /**
  * Which session of an agent belongs to which key (§1.8: keeping that mapping is up to the flow). One n8n Data Table per
- * project, which people can read and edit. If a key has several rows, the one with the lowest id counts.
+ * project, which people can read and edit. If a key has several rows, the one with the lowest id is used.
  *
  * Whoever opens a key's session, or takes a turn in strict order, holds its row in the meantime (see `tableLock.ts`): a
  * row without a session is one that is being opened, or that waits in line.

@@ -117,7 +117,7 @@ export class SessionWriter {
 	}
 
 	/**
-	 * Writes to rows that nobody holds. Nothing is written for a session that another execution has replaced; turns that
+	 * Writes to rows without an owner. Nothing is written for a session that another execution has replaced; turns that
 	 * others counted are added up.
 	 */
 	private async change(changes: readonly Change[], tries = 1): Promise<Result<undefined>> {

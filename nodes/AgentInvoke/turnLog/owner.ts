@@ -18,7 +18,7 @@ interface KeyOfSession {
 
 /**
  * Assigns turns to owners if they are counted per key. A session key at an agent is an owner. A session given by ID (as
- * when an interrupt is answered) counts for the key that opened it, according to the table of sessions, else for
+ * when an interrupt is answered) counts for the key that opened it, if the table of sessions has it, else for
  * itself. Turns that start a session without a key count for the node.
  */
 export class TurnOwners {

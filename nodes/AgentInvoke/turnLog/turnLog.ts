@@ -19,7 +19,7 @@ export const TURN_TABLE: TableSpec = {
 	columns: [
 		{ name: 'sessionKey', type: 'string' }, // for people to read, at most 200 characters
 		{ name: 'outcome', type: 'string' }, // see TurnEnd
-		{ name: 'tokens', type: 'number' }, // empty where the agent did not report them
+		{ name: 'tokens', type: 'number' }, // empty if the agent did not report them
 		{ name: 'executionId', type: 'string' },
 		{ name: 'workflowId', type: 'string' },
 		{ name: 'nodeId', type: 'string' },
@@ -42,7 +42,7 @@ export const TURN_TABLE: TableSpec = {
 };
 
 /** How a turn ended; docs/agentinvoke.md says what each word means. */
-export type TurnEnd =
+type TurnEnd =
 	'answered' | 'interrupted' | 'refused' | 'unreached' | 'failed' | 'unclear' | 'cancelled' | 'replayed';
 
 export interface TurnLogSettings extends NodeIds {

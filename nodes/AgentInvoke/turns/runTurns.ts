@@ -6,9 +6,6 @@ import { ItemTurn, type AgentTurn, type CallSettings, type TurnRun } from './tur
 import { WaitLimit } from './waitLimit';
 import { TurnSession } from './turnSession';
 
-export type { AgentTurn } from './turn';
-export type { SessionChoice } from './turnSession';
-
 export interface TurnOutcome {
 	readonly itemIndex: number;
 	readonly result: Result<TurnResult>;
@@ -74,7 +71,7 @@ export async function runTurns(
 
 /**
  * Waits for one of the run's permits. A turn that must wait for others gives its permit up for good, and only the rate
- * limiter bounds its call. So nobody waits for a permit while holding something that others wait for.
+ * limiter bounds its call. So no turn waits for a permit while it holds something that others wait for.
  */
 async function takePermit(limit: LimitFunction): Promise<() => void> {
 	const entered = Promise.withResolvers<undefined>();

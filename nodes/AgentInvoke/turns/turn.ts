@@ -112,7 +112,7 @@ export class ItemTurn {
 		return once;
 	}
 
-	/** The result of an earlier try of this node run; undefined if the agent is to be asked. */
+	/** The result of an earlier try of this node run; undefined if the agent should be asked. */
 	private async recall(): Promise<Result<TurnResult> | undefined> {
 		const known = this.run.memory.recall(this.turn.itemIndex, this.turn.fingerprint);
 		const { outcome, unclear } = known ?? {};

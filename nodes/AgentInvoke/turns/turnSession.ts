@@ -22,7 +22,7 @@ export type TurnOrder = 'arrival' | 'strict';
 export interface SessionUse {
 	readonly session: SessionChoice;
 	readonly client: { readonly sessions: SessionStore };
-	/** The turn's slot in the process's queue for this session; without one it waits for nobody. */
+	/** The turn's slot in the process's queue for this session; without one it does not wait. */
 	readonly slot?: Slot | undefined;
 	/** Whether it answers an interrupt, in a session that may belong to a key. */
 	readonly isResume: boolean;

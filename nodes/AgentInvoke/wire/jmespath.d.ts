@@ -1,5 +1,5 @@
 declare module 'jmespath' {
-	/** @throws where the expression is not JMESPath */
+	/** @throws if the expression is not JMESPath */
 	export function compile(expression: string): unknown;
 	export function tokenize(expression: string): unknown;
 	export function search(data: unknown, expression: string): unknown;

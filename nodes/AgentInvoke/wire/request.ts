@@ -114,7 +114,7 @@ function* resultValues({ interruptId, result }: WireResult): Generator<readonly 
 export type OpenRequest = (sessionId: string) => WireRequest;
 
 /** How an item's call is made. */
-export interface CallForm extends Omit<CallValues, 'sessionId'> {
+interface CallForm extends Omit<CallValues, 'sessionId'> {
 	readonly extraBody: unknown;
 }
 

@@ -3,13 +3,9 @@ import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
-import {
-	runTurns,
-	type AgentTurn,
-	type SessionChoice,
-	type TurnOutcome,
-	type TurnSettings,
-} from '../../../../nodes/AgentInvoke/turns/runTurns';
+import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/runTurns';
+import type { AgentTurn } from '../../../../nodes/AgentInvoke/turns/turn';
+import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turnSession';
 import { badInput, fail, ok, type FailureKind } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { TableLedger, type Ledger } from '../../../../nodes/shared/idempotency/ledger';
