@@ -111,8 +111,15 @@ function whyNotTemplate(
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 
-function isHeader(name: string, value: Json): boolean {
-	return HEADER_NAME.test(name) && typeof value === 'string' && !/[\r\n\0]/.test(value);
+function whyNotHeaders(headers: JsonObject): string | undefined {
+	for (const [name, value] of Object.entries(headers)) {
+		if (name.toLowerCase() === 'authorization') {
+			return 'must not contain "Authorization", which is set by the node from the token of the credential';
+		}
+		const isHeader = HEADER_NAME.test(name) && typeof value === 'string' && !/[\r\n\0]/.test(value);
+		if (!isHeader) return `contains "${excerpt(name, 40)}", which is not a header with its text on one line`;
+	}
+	return undefined;
 }
 
 const OF_A_PATH = ['session'];
@@ -133,14 +140,10 @@ const REQUEST = {
 	),
 	headers: v.pipe(
 		body(OF_A_PATH),
-		v.check(
-			(headers) => Object.entries(headers).every(([name, value]) => isHeader(name, value)),
-			'must contain only headers, each with its text on one line',
-		),
-		v.check(
-			(headers) => Object.keys(headers).every((name) => name.toLowerCase() !== 'authorization'),
-			'must not contain "Authorization", which is set by the node from the token of the credential',
-		),
+		v.rawCheck(({ dataset, addIssue }) => {
+			const message = dataset.typed ? whyNotHeaders(dataset.value) : undefined;
+			if (message !== undefined) addIssue({ message });
+		}),
 	),
 	message: body(OF_A_MESSAGE, ['message']),
 	/** Absent if the deployment has no interrupts. */

@@ -70,6 +70,10 @@ test.each([
 	[{ ...MINIMAL, request: { message: {} } }, '"request.message" must contain "$message"'],
 	[{ ...MINIMAL, request: { message: { m: '$message', f: '$fiels' } } }, 'contains "$fiels"'],
 	[{ ...MINIMAL, request: { ...MINIMAL.request, headers: { Authorization: 'x' } } }, 'is set by the node'],
+	[
+		{ ...MINIMAL, request: { ...MINIMAL.request, headers: { 'X-A': 'a', 'X-B': 'b\nc' } } },
+		'"request.headers" contains "X-B", which is not a header',
+	],
 	[{ ...MINIMAL, stream: { format: 'xml' } }, '"stream.format" must be "sse" or "jsonLines"'],
 	[
 		{ ...MINIMAL, stream: { rules: [{ delta: 'x' }] } },
