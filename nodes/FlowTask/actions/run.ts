@@ -168,8 +168,8 @@ async function openProgress(
 ): Promise<ProgressSockets | undefined> {
 	if (progressChannel === 'polling') return undefined;
 	if (!(await allowsSocketTo(context.helpers, account.wsBaseUrl))) return undefined;
-	const others = PROGRESS_PATHS.filter((path) => path !== account.progressPath);
-	return new ProgressSockets(account.wsBaseUrl, [account.progressPath, ...others], (url, events) =>
+	const paths = [...new Set([account.progressPath, ...PROGRESS_PATHS])];
+	return new ProgressSockets(account.wsBaseUrl, paths, (url, events) =>
 		openSocket({ url }, events, systemClock),
 	);
 }

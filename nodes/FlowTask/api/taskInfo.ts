@@ -10,10 +10,6 @@ import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../
 const STATES = ['unknown', 'queued', 'generating', 'succeeded', 'failed', 'denied'] as const;
 export type TaskState = (typeof STATES)[number];
 
-export function stateOf(status: number | null): TaskState {
-	return STATES[status ?? 0] ?? 'unknown';
-}
-
 /** Whether the platform is done with a task in this state. */
 export function isFinal(state: TaskState): boolean {
 	return state === 'succeeded' || state === 'failed' || state === 'denied';
@@ -106,7 +102,7 @@ export function readTaskInfo(value: unknown): TaskInfo | undefined {
 	const parsed = v.safeParse(InfoItem, value);
 	if (!parsed.success) return undefined;
 	const { output } = parsed;
-	const state = stateOf(output.status);
+	const state = STATES[output.status ?? 0] ?? 'unknown';
 	// Final files are read at 100 (§6.1); status 3 also means that all of them are there (§3.1).
 	const hasFinalFiles = output.progress_num === 100 || state === 'succeeded';
 	const final = readLinks(hasFinalFiles ? output.final_files : [], MOST_FILES);

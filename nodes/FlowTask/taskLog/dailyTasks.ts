@@ -23,7 +23,6 @@ const OPTION = 'Max Tasks per Day';
 /** Limits the tasks that a node makes in a day, and provides the cells that they are counted by. */
 export class DailyTasks implements TaskObserver {
 	private readonly limit: DailyLimit;
-	private readonly isZoneKnown: boolean;
 	private readonly owner: string;
 	private readonly submitIds = new Map<ObservedJob, string>();
 	/** Jobs that were submitted or are being submitted. */
@@ -40,11 +39,10 @@ export class DailyTasks implements TaskObserver {
 	) {
 		const { most, timeZone, node } = settings;
 		this.owner = nodeOwner(node);
-		this.isZoneKnown = isTimeZone(timeZone);
 		this.limit = new DailyLimit(
 			{
 				most,
-				timeZone: this.isZoneKnown ? timeZone : 'UTC',
+				timeZone: isTimeZone(timeZone) ? timeZone : 'UTC',
 				per: 'node',
 				unit: 'tasks',
 				option: OPTION,
@@ -63,7 +61,7 @@ export class DailyTasks implements TaskObserver {
 	async open(jobs: readonly TaskJob[], isAllOrNone: boolean): Promise<Result<undefined>> {
 		const submits = jobs.filter(({ start }) => start.kind === 'submit');
 		if (this.settings.most === 0 || submits.length === 0) return ok(undefined);
-		if (!this.isZoneKnown) {
+		if (!isTimeZone(this.settings.timeZone)) {
 			return failInput(
 				`The time zone "${this.settings.timeZone}" of the workflow is not known, so "${OPTION}" cannot be counted`,
 				'Choose another one in the workflow settings. Nothing was sent.',

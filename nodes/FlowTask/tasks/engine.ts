@@ -236,11 +236,11 @@ class TaskRun {
 		if (!account.ok) return outcome(itemIndex, { failure: account.failure });
 		if (start.kind === 'watch') {
 			const { taskId, submittedAtMs } = start;
-			const ended = (): void => undefined;
-			const task = { taskId, submittedAtMs, promptToken: undefined, reused: false, ended };
+			const task = { taskId, submittedAtMs, promptToken: undefined, reused: false };
 			return await this.proceed(job, account.value, task);
 		}
-		const admit = async (): Promise<Result<undefined>> => (await this.run.admit?.(job)) ?? ok(undefined);
+		const { admit: admitJob } = this.run;
+		const admit = admitJob && (async () => await admitJob(job));
 		const task = await account.value.submitter.submit(start, record, admit).finally(() => {
 			this.unsubmitted--;
 		});
@@ -276,10 +276,10 @@ class TaskRun {
 		const failure = explainWatchEnd(taskId, end, this.run.redact, origin);
 		if (failure && SPOILED.has(failure.kind)) {
 			record?.failed();
-			task.ended('failed');
+			task.ended?.('failed');
 		}
 		if (failure || end.kind !== 'final') return outcome(itemIndex, { ...known, failure });
-		task.ended('succeeded');
+		task.ended?.('succeeded');
 		record?.delivered?.();
 		if (!wantsFiles) return outcome(itemIndex, known);
 		const wanted = { info: end.info, outputNodes, label: this.labels.get(job) ?? {} };

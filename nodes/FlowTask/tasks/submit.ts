@@ -51,8 +51,8 @@ export interface ItemTask {
 	readonly reused: boolean;
 	/** Whether another execution saw its end. */
 	readonly finished?: boolean;
-	/** Tells the ledger how the task ended. */
-	readonly ended: (outcome: 'succeeded' | 'failed') => void;
+	/** Notes in the ledger how the task ended; left out for tasks without a key. */
+	readonly ended?: (outcome: 'succeeded' | 'failed') => void;
 }
 
 export interface SubmitClient {
@@ -65,8 +65,6 @@ export interface SubmitClient {
 
 /** May refuse a new task. */
 type Admit = () => Promise<Result<undefined>>;
-
-const UNLIMITED: Admit = async () => await Promise.resolve(ok(undefined));
 
 /** Uploads what an item needs and submits it, or finds the task of its idempotency key. */
 export class TaskSubmitter {
@@ -92,14 +90,14 @@ export class TaskSubmitter {
 	async submit(
 		start: SubmitStart,
 		record: SubmitRecord | undefined,
-		admit: Admit = UNLIMITED,
+		admit?: Admit,
 	): Promise<Result<ItemTask>> {
 		const { idempotency } = start;
 		const { ledger } = this;
 		const { owner } = this.client;
 		const isOnce = ledger !== undefined && idempotency !== undefined;
-		const admitted = isOnce ? ok(undefined) : await admit();
-		if (!admitted.ok) return admitted;
+		const admitted = isOnce ? undefined : await admit?.();
+		if (admitted?.ok === false) return admitted;
 		const ready = await this.uploadImages(start);
 		if (!ready.ok) return ready;
 		const { prompt, placed } = ready.value;
@@ -134,7 +132,7 @@ export class TaskSubmitter {
 		prompt: Prompt,
 		payloadHash: string,
 		record: SubmitRecord | undefined,
-		admit: Admit,
+		admit: Admit | undefined,
 	): Promise<Result<ItemTask>> {
 		const { key } = start.idempotency;
 		for (;;) {
@@ -145,8 +143,8 @@ export class TaskSubmitter {
 			if (answer.value.kind === 'exists') return reuse(key, answer.value, record, this.clock);
 			if (answer.value.kind !== 'mine') return fail(explainAnswer(key, answer.value, this.client.owner));
 			const { claim } = answer.value;
-			const admitted = await admit();
-			if (!admitted.ok) {
+			const admitted = await admit?.();
+			if (admitted?.ok === false) {
 				claim.released();
 				return admitted;
 			}

@@ -11,16 +11,13 @@ import {
 import { textParameter } from '../enteredText';
 
 /** Each item's hosted workflow, as far as the account or the form describes it. */
-export interface KnownWorkflows {
-	readonly workflowId: (context: IExecuteFunctions, itemIndex: number) => Result<string>;
-	readonly knowledge: (context: IExecuteFunctions, itemIndex: number) => Result<WorkflowKnowledge>;
-}
+export type KnownWorkflows = ReturnType<typeof knownWorkflows>;
 
 /**
  * Reads a list or an export, which can be a megabyte, once for all items that share it.
  * @param savedOf the *Saved Workflows* of an item's account
  */
-export function knownWorkflows(savedOf: (itemIndex: number) => unknown): KnownWorkflows {
+export function knownWorkflows(savedOf: (itemIndex: number) => unknown) {
 	const readSaved = remembering((list: unknown) => readSavedWorkflows(list));
 	const read = remembering((definition: unknown, view: unknown) => readKnowledge(definition, view));
 	const sourceOf = (context: IExecuteFunctions, itemIndex: number): Result<WorkflowSource> =>
@@ -33,11 +30,11 @@ export function knownWorkflows(savedOf: (itemIndex: number) => unknown): KnownWo
 			() => readSaved(savedOf(itemIndex)),
 		);
 	return {
-		workflowId: (context, itemIndex) => {
+		workflowId: (context: IExecuteFunctions, itemIndex: number): Result<string> => {
 			const source = sourceOf(context, itemIndex);
 			return source.ok ? ok(source.value.workflowId) : source;
 		},
-		knowledge: (context, itemIndex) => {
+		knowledge: (context: IExecuteFunctions, itemIndex: number): Result<WorkflowKnowledge> => {
 			const source = sourceOf(context, itemIndex);
 			if (!source.ok) return source;
 			return namingEntry(source.value, read(source.value.definition, source.value.view));

@@ -156,7 +156,7 @@ describe('without a key', () => {
 		const submittedAtMs = scene.clock.now();
 		const { prompt: sent } = start(over);
 		expect(task).toEqual({ taskId: 't-1', promptToken: 'token', submittedAtMs, sent, reused: false });
-		ended('failed');
+		ended?.('failed');
 		expect(scene.log).toHaveLength(2);
 	});
 
@@ -188,8 +188,8 @@ describe('with a key', () => {
 		]);
 		if (!result.ok) throw new Error(result.failure.message);
 		expect(result.value.reused).toBe(false);
-		result.value.ended('succeeded');
-		result.value.ended('failed');
+		result.value.ended?.('succeeded');
+		result.value.ended?.('failed');
 		expect(scene.log.slice(4)).toEqual(['1 ended succeeded', '1 ended failed']);
 	});
 
@@ -222,7 +222,7 @@ describe('with a key', () => {
 		expect(result.value).toMatchObject(expected);
 		const notedMs = (atMs ?? scene.clock.now()) - scene.clock.now();
 		expect(scene.log).toEqual(['claim order 1', `record submitted t-0 ${notedMs}`]);
-		result.value.ended('failed');
+		result.value.ended?.('failed');
 		expect(told).toEqual(['failed']);
 	});
 
