@@ -158,7 +158,7 @@ describe('the form of a credential', () => {
 			secretField: 'channelToken',
 			wrong: 'wst_of_nobody',
 			refusal:
-				'refused the channel token (HTTP 401). The channel token may be mistyped, revoked or of another',
+				'refused the channel token (HTTP 401). The channel token may be mistyped, revoked or from another',
 			right: () => platform.createChannel().token,
 			address: () => ({ wsBaseUrl: platform.wsUrl }),
 			foreign: () => platform.agentToken,

@@ -189,11 +189,12 @@ function drawSeed(
 		for (const one of taken.sort((left, right) => left - right)) if (one <= seed) seed++;
 		return ok(seed);
 	}
+	const tooMany = least <= most;
 	return failInput(
-		least <= most
+		tooMany
 			? `"Variants" is ${count}, but there are fewer seeds: ${words}`
 			: `"Seed Mode" finds no seed that fits all of its inputs: ${words}`,
-		'Make fewer variants, or list under "Seed Targets" only inputs that accept the same seed. Nothing was submitted for this item.',
+		`${tooMany ? 'Make fewer variants.' : 'List under "Seed Targets" only inputs that accept the same seed.'} Nothing was submitted for this item.`,
 	);
 }
 

@@ -4,16 +4,17 @@ const PARAMETER =
 
 /**
  * The file name in a `Content-Disposition` header (RFC 6266), not made safe. `filename*` is preferred, in the only
- * charset that RFC 8187 requires, UTF-8; `filename` is read as browsers do, as UTF-8 if valid, with percent escapes.
+ * charset that RFC 8187 requires, UTF-8. Both are read as browsers do, as UTF-8 if valid, with percent escapes: some
+ * servers send bare bytes in `filename*`, too.
  */
 export function nameInDisposition(header: string | undefined): string | undefined {
 	const found = new Map<string, string>();
 	for (const [, name = '', quoted, token = ''] of (header ?? '').matchAll(PARAMETER)) {
 		found.set(name.toLowerCase(), quoted?.replace(/\\(.)/g, '$1') ?? token.trim());
 	}
-	const [, extended = ''] = /^utf-8'[^']*'(.*)$/i.exec(found.get('filename*') ?? '') ?? [];
-	const plain = decodeBytes(Buffer.from(found.get('filename') ?? '', 'latin1'));
-	return decodePercents(extended || plain) || undefined;
+	const [, extended] = /^utf-?8'[^']*'(.*)$/i.exec(found.get('filename*') ?? '') ?? [];
+	const name = extended || found.get('filename') || '';
+	return decodePercents(decodeBytes(Buffer.from(name, 'latin1'))) || undefined;
 }
 
 /** Node decodes headers as Latin-1, whatever their charset. */

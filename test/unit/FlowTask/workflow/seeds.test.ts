@@ -102,6 +102,7 @@ describe('applySeed', () => {
 			failure: {
 				message:
 					'"Seed Mode" finds no seed that fits all of its inputs: 3.seed takes a number from 0 to 2147483647, 8.seed takes a number 1099511627776 or more',
+				advice: expect.stringMatching(/^List under "Seed Targets" only/) as unknown,
 			},
 		});
 	});

@@ -15,6 +15,8 @@ it.each<[string | undefined, string | undefined]>([
 	['ATTACHMENT; FileName = cat.png ', 'cat.png'],
 	['attachment; filename="%E7%8C%AB.png"', '猫.png'],
 	['attachment; filename="100%.png"', '100%.png'],
+	["attachment; filename*=utf8'en'na%C3%AFve.png", 'naïve.png'],
+	[`attachment; filename*=UTF-8''${Buffer.from('猫.png').toString('latin1')}`, '猫.png'],
 	[`attachment; filename="${Buffer.from('猫.png').toString('latin1')}"`, '猫.png'],
 	['attachment; filename="caf\u00e9.png"', 'café.png'],
 	['filename="cat.png"', 'cat.png'],
