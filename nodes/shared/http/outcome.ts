@@ -5,7 +5,7 @@ import type { Unanswered } from './exchange';
  * What happened to a request: just enough to decide whether to send it again. Each protocol classifies its own
  * exchanges and words its own failures.
  *
- * - `answered`: it was carried out, whatever the answer says
+ * - `answered`: it is settled, whatever the answer says, so it must not be sent again
  * - `busy`: it was not carried out; try again later
  * - `refused`: the service said no and did nothing
  * - `unclear`: no usable answer came, so it may have been carried out
