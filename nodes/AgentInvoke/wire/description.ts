@@ -56,11 +56,14 @@ function choice<const T extends readonly string[]>(values: T) {
 
 const flag = v.nullish(v.boolean('must be false or true'), false);
 
-/** The complaint about a section that is no object, or that has an entry with an unknown name. */
-function known(entries: v.ObjectEntries) {
+/** An object with only these entries. Lists are refused first, because for valibot they are objects. */
+function section<const E extends v.ObjectEntries>(entries: E) {
 	const names = Object.keys(entries).join(', ');
-	return ({ expected }: v.StrictObjectIssue): string =>
-		expected === 'never' ? `is not known. Known entries are ${names}` : 'must be a JSON object';
+	return v.pipe(
+		v.unknown(),
+		v.check(isJsonObject, 'must be a JSON object'),
+		v.strictObject(entries, `is not known. Known entries are ${names}`),
+	);
 }
 
 /**
@@ -176,7 +179,7 @@ const ANSWER = {
 	requestId: expression,
 	error: expression,
 	incomplete: expression,
-	interrupt: v.nullish(v.strictObject(INTERRUPT, known(INTERRUPT)), {}),
+	interrupt: v.nullish(section(INTERRUPT), {}),
 };
 
 /** What an event of a stream means. The first rule that fits an event decides. */
@@ -214,7 +217,7 @@ const STREAM = {
 	event: expression,
 	end: v.nullish(choice(['event', 'body']), 'event'),
 	rules: v.pipe(
-		v.nullish(v.array(v.strictObject(RULE, known(RULE)), MUST_BE_RULES), []),
+		v.nullish(v.array(section(RULE), MUST_BE_RULES), []),
 		v.maxLength(MOST_RULES, MUST_BE_RULES),
 		v.transform((rules) => rules.map((rule, index) => ({ ...rule, place: `stream.rules[${index}]` }))),
 	),
@@ -245,10 +248,10 @@ const UPLOAD = {
 };
 
 const DESCRIPTION = {
-	request: v.nullish(v.strictObject(REQUEST, known(REQUEST)), {}),
-	answer: v.nullish(v.strictObject(ANSWER, known(ANSWER)), {}),
+	request: v.nullish(section(REQUEST), {}),
+	answer: v.nullish(section(ANSWER), {}),
 	stream: v.pipe(
-		v.nullish(v.strictObject(STREAM, known(STREAM)), {}),
+		v.nullish(section(STREAM), {}),
 		v.forward(
 			v.check(
 				({ end, rules }) => end === 'body' || rules.length === 0 || rules.some((rule) => rule.end),
@@ -257,11 +260,11 @@ const DESCRIPTION = {
 			['rules'],
 		),
 	),
-	refusal: v.nullish(v.strictObject(REFUSAL, known(REFUSAL)), {}),
-	upload: v.nullish(v.strictObject(UPLOAD, known(UPLOAD)), {}),
+	refusal: v.nullish(section(REFUSAL), {}),
+	upload: v.nullish(section(UPLOAD), {}),
 };
 
-const WIRE_SCHEMA = v.strictObject(DESCRIPTION, known(DESCRIPTION));
+const WIRE_SCHEMA = section(DESCRIPTION);
 
 /** A checked description of how a deployment is asked and what its answers mean. */
 export type Wire = v.InferOutput<typeof WIRE_SCHEMA>;
