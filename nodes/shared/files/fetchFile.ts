@@ -29,7 +29,10 @@ export interface FileFetch<T> {
 	readonly endByMs: (nowMs: number) => number;
 	/** When to stop trying again. */
 	readonly lastTryMs: number;
-	/** Names what came instead of a file, by its first bytes, in words that follow "answered with". */
+	/**
+	 * Names what came instead of a file, in words that follow "answered with". Called before a byte is read, and again
+	 * with the first bytes.
+	 */
 	readonly foundInstead: (head: Uint8Array, contentType: string | undefined) => string | undefined;
 	/** Takes the file; if it throws, the file is fetched again. */
 	readonly take: (file: OpenFile) => Promise<T>;
@@ -92,7 +95,7 @@ async function tryOnce<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>>
 	const opened = await openLink(fetch, signal);
 	if (!opened.ok) return opened;
 	const reply = opened.value;
-	const refused = refuseReply(reply, fetch.maxBytes);
+	const refused = refuseReply(reply, fetch.maxBytes) ?? refuseContent(fetch, reply, NO_BYTES);
 	const body = cuttable(reply.body, () => {
 		line.abort();
 	});
@@ -177,6 +180,20 @@ function refuseReply({ status, headers }: OpenReply, maxBytes: number): FetchFai
 	return Number(headers['content-length']) > maxBytes ? TOO_LARGE : undefined;
 }
 
+const NO_BYTES = new Uint8Array();
+
+/** Some hosts say only in the body that a link has expired, or that they need a login. */
+function refuseContent<T>(
+	{ foundInstead }: FileFetch<T>,
+	{ headers }: OpenReply,
+	head: Uint8Array,
+): FetchFailure | undefined {
+	const found = foundInstead(head, headers['content-type']);
+	return found
+		? { kind: 'expired', reason: `the host answered with ${found} instead of the file` }
+		: undefined;
+}
+
 async function takeBody<T>(
 	fetch: FileFetch<T>,
 	reply: OpenReply,
@@ -202,13 +219,10 @@ async function takeBody<T>(
 	}
 	try {
 		const head = await readHead(pieces);
-		const contentType = reply.headers['content-type'];
-		// Some hosts say only in the body that a link has expired, or that they need a login.
-		const found = fetch.foundInstead(head, contentType);
-		if (found)
-			return fail({ kind: 'expired', reason: `the host answered with ${found} instead of the file` });
+		const refused = refuseContent(fetch, reply, head);
+		if (refused) return fail(refused);
 		const file = {
-			contentType,
+			contentType: reply.headers['content-type'],
 			saidName: nameInDisposition(reply.headers['content-disposition']),
 			head,
 			bytes: counted(head),
