@@ -18,7 +18,7 @@ import { hasBrokenChoice, TEMPLATES } from './templates';
 const MOST_LEVELS = 100;
 const MOST_RULES = 100;
 
-/** Parts of the ready descriptions that the operator must replace: without them, another bot might answer. */
+/** Parts of the ready-made descriptions that the operator must replace: without them, another bot might answer. */
 const TO_FILL_IN = /\bYOUR-[A-Z]+(?:-[A-Z]+)*\b/;
 
 // The messages below are clauses that follow the entry's place, such as `"stream.rules[2].delta"`.
@@ -56,7 +56,7 @@ function choice<const T extends readonly string[]>(values: T) {
 
 const flag = v.nullish(v.boolean('must be false or true'), false);
 
-/** The complaint about a section that is no object, or that has an entry with an unknown name. */
+/** The complaint about a section that is not an object, or that has an entry with an unknown name. */
 function known(entries: v.ObjectEntries) {
 	const names = Object.keys(entries).join(', ');
 	return ({ expected }: v.StrictObjectIssue): string =>
@@ -200,7 +200,7 @@ const RULE = {
 	/** The agent failed, in these words. */
 	fail: expression,
 	step: flag,
-	/** `unlessMore`: more may follow, but no other text. */
+	/** `unlessMore`: usage or an interrupt may still follow, but no more text. */
 	end: v.nullish(
 		v.union([v.boolean(), v.literal('unlessMore')], 'must be false, true or "unlessMore"'),
 		false,
