@@ -83,7 +83,7 @@ export class FlowAgentApi implements ICredentialType {
 			displayOptions: { show: { wire: ['described'] } },
 			description:
 				'Templates for requests and JMESPath expressions for answers; nothing else is sent or read. Leave it empty for the standard.',
-			hint: 'It starts as the standard: change what differs, or paste a <a href="https://github.com/flowtask/n8n-nodes-flowtask/blob/main/docs/deployments.md#agents-from-the-api-call-page-to-a-description" target="_blank">ready one</a>. "Preview Request" in Agent Invoke shows what it sends.',
+			hint: 'It starts as the standard: change what differs, or paste a <a href="https://github.com/flowtask/n8n-nodes-flowtask/blob/main/docs/deployments.md#agents-from-the-api-call-page-to-a-description" target="_blank">ready-made one</a>. "Preview Request" in Agent Invoke shows what it sends.',
 		},
 	];
 

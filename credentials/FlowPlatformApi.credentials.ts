@@ -65,7 +65,10 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 	},
 ];
 
-/** n8n drops the value of a field that is not displayed. So while the switch is off, a hidden field keeps each. */
+/**
+ * n8n drops the value of a field that is not displayed. So while the switch is off, each value is kept in a hidden
+ * field.
+ */
 const expertFields = EXPERT_FIELDS.flatMap((field): INodeProperties[] => [
 	{ ...field, displayOptions: { show: { showExpertFields: [true] } } },
 	{

@@ -1,5 +1,5 @@
 export interface AddressField {
-	/** As in the form. */
+	/** The field's label, as in the form. */
 	readonly label: string;
 	readonly scheme: 'http' | 'ws';
 	/**
@@ -20,7 +20,7 @@ export const WS_BASE_URL: AddressField = { label: 'WebSocket Base URL', scheme: 
 /** Prefixes of the interface's paths (§4). */
 const INTERFACE_PATH = /\/(?:api\/(?:maas|mass|agents)|maas\/v1|mass\/api|ws\/v1)(?=\/|$)/i;
 
-/** Path endings that people often copy along, but under which a proxy may really serve the platform. */
+/** Path endings that people often copy by mistake, although a proxy may really serve the platform under one of them. */
 const USUAL_END = /(?:\/(?:api|maas|mass|agents|ws|v\d+))+(?=\/*$)/i;
 
 /** What to do about an address under which nothing was found, as a sentence. */

@@ -83,8 +83,8 @@ export function whyTokenDoesNotFit(token: string, credential: TokenCredential): 
 }
 
 /**
- * A request with the token in its header. It runs before each request that carries the token, so one of another kind
- * is refused before it is sent, even if it comes from an expression.
+ * A request with the token in its header. It runs before each request that carries the token, so a token of another
+ * kind is refused before it is sent, even if it comes from an expression.
  */
 export function withBearer(
 	request: IHttpRequestOptions,

@@ -64,7 +64,9 @@ async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outc
 	return ended.kind === 'read' ? await reader.outcome(ended) : classifyError(ended);
 }
 
-/** The error bodies of this interface have no envelope; such a body shows that the address is right. */
+/**
+ * Errors of this interface come without an envelope. One in the interface's own form shows that the address is right.
+ */
 function classifyError(exchange: Exchange): Outcome<BilledAnswer> {
 	const outcome = classify(exchange);
 	if (outcome.kind === 'answered') return { kind: 'unclear', status: 200, text: 'no answer' };

@@ -36,7 +36,7 @@ const CONNECTIONS_AT_ONCE = 32;
 type WorkOnItem = (session: RequestSession, itemIndex: number) => Promise<ItemOutcome>;
 /**
  * Why an item that succeeded has failed after all, asked once its connection is closed.
- * @param lost why connections ended that we did not close, by their number
+ * @param lost why the connections that we did not close ended, keyed by their number
  */
 type WhyLost = (itemIndex: number, lost: ReadonlyMap<number, Failure>) => Failure | undefined;
 

@@ -41,7 +41,7 @@ export function readHandedOver(response: unknown): string | undefined {
 
 const NOT_STARTED = badInput(
 	'There is no trigger connection to use: this execution was not started by an Agent Bridge Trigger',
-	'Connect this node behind an Agent Bridge Trigger, or remove the option "Use the Trigger\'s Connection".',
+	'Connect this node after an Agent Bridge Trigger, or remove the option "Use the Trigger\'s Connection".',
 );
 
 const TOO_LARGE = badInput(

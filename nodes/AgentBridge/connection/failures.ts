@@ -85,7 +85,7 @@ export function explainEnd(end: SocketEnd, whom: Whom, probe: Probe = { kind: 'n
 				`${host} did not answer the WebSocket handshake within ${HANDSHAKE_DEADLINE_MS / 1000} seconds`,
 				'Check the WebSocket Base URL and Bridge Path in the credential, and that no proxy or firewall blocks WebSockets: n8n connects directly.',
 			);
-		// Ours, too: a refusal may arrive while we are already closing.
+		// A refusal may also arrive while we are already closing.
 		case 'closed':
 		case 'ours':
 			return explainClose(end, whom);

@@ -15,7 +15,7 @@ export interface FrameExchange {
 
 /** Frames kept per request, so that a chatty platform cannot fill the memory. */
 const MAX_COLLECTED = 200;
-/** For the text of all frames collected in a run, because all items are kept until the run ends. */
+/** Limits the text of all frames collected in a run, because all items are kept until the run ends. */
 const MAX_COLLECTED_CHARS = 32_000_000;
 /** Connections per run: a platform that closes each one at once would otherwise keep the run going forever. */
 const MAX_CONNECTIONS = 1_000;
@@ -45,7 +45,7 @@ interface Collector {
 
 /** The connection that all items of an account share in a run. The first item that needs it opens it. */
 export class RequestSession {
-	/** Why connections ended that we did not close, by their number: frames sent over them may be lost. */
+	/** Why the connections that we did not close ended, keyed by their number: frames sent over them may be lost. */
 	readonly lost = new Map<number, Failure>();
 	private connection: Socket | undefined;
 	private connections = 0;

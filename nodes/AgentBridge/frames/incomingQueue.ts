@@ -2,7 +2,7 @@ export interface QueueLimits {
 	/** Frames per execution. */
 	readonly maxBatch: number;
 	readonly maxQueued: number;
-	/** For the text of all queued frames, so that a few large ones do not fill the memory. */
+	/** Limits the text of all queued frames, so that a few large ones do not fill the memory. */
 	readonly maxQueuedChars: number;
 }
 

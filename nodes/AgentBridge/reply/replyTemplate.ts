@@ -28,7 +28,7 @@ export const REPLY_TEMPLATE = '{"type": "message", "text": "$json.text"}';
 
 const TEMPLATES = new JsonTemplates({ hasPaths: true });
 const KNOWN_PLACEHOLDERS: ReadonlySet<string> = new Set(['json', 'frame']);
-/** For what the operator entered, where a message quotes it. */
+/** How many characters of the operator's input a message quotes. */
 const SHOWN_CHARS = 60;
 
 /** @param given the fields of the option "Reply" */

@@ -10,7 +10,7 @@ export const messageField: INodeProperties = {
 	placeholder: 'e.g. Where is my order?',
 	hint: "Empty in a chat: the person's message",
 	description:
-		'What you say to the agent. If it is empty, the field chatInput of the item is sent, in which a chat leaves the message.',
+		"What you say to the agent. If it is empty, the item's field chatInput is sent, where a chat puts its message.",
 };
 
 /** Which conversation a message belongs to. */
@@ -96,7 +96,7 @@ export const filesField: INodeProperties = {
 					default: '',
 					placeholder: 'https://example.com/report.pdf',
 					displayOptions: { show: { source: ['url'] } },
-					description: 'Address of the file, e.g. of the "Upload Media" operation',
+					description: 'Address of the file, e.g. from the "Upload Media" operation',
 				},
 				{
 					displayName: 'Name',

@@ -8,7 +8,7 @@ import { whyNoPlace, type WireResult } from '../wire/request';
 import type { FileRow } from './files';
 import type { AgentClient, AgentRun } from './run';
 
-/** Reads a text field, called `label` in the form. If an expression gives an object, it is read as JSON. */
+/** Reads a text field, called `label` in the form. If an expression returns an object, it is read as JSON. */
 export function readText(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -29,7 +29,7 @@ function textOrJson(value: unknown, label: string): Result<string> {
 	return fail(badInput(`"${label}" is nested too deeply`, 'Pass text. Nothing was sent for this item.'));
 }
 
-/** What was entered, or else what the chat put into the item. An expression that gives nothing stays empty. */
+/** What was entered, or else what the chat put into the item. An expression that returns nothing stays empty. */
 export function readOrChat(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -55,7 +55,7 @@ function readFilled(
 	return fail(badInput(`"${label}" is empty for this item`, advice));
 }
 
-/** Which session an item's message belongs to. Without a key, it starts a new one. */
+/** Which session an item's message belongs to. Without a key, the message starts a new one. */
 export function readSession(context: IExecuteFunctions, itemIndex: number): Result<SessionChoice> {
 	const mode: unknown = context.getNodeParameter('sessionMode', itemIndex);
 	if (mode === 'new') return ok({ kind: 'new' });
@@ -142,6 +142,6 @@ function readIdempotencyKey(context: IExecuteFunctions, itemIndex: number): Resu
 		itemIndex,
 		'limits.idempotencyKey',
 		'Idempotency Key',
-		'Without a key the agent could be asked twice. Make sure that the expression gives text or a number for each item, or remove the option. Nothing was sent for this item.',
+		'Without a key the agent could be asked twice. Make sure that the expression returns text or a number for each item, or remove the option. Nothing was sent for this item.',
 	);
 }

@@ -142,7 +142,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		extraBody: 'as the API-call page of the instance shows them',
 		requestsPerSecond: 'Maximum number of calls per second',
 		retries:
-			'How often to send a call again if the agent cannot have run. A call that was refused for load is sent again until the timeout; with 0 nothing is sent again.',
+			'How often to send a call again if the agent cannot have run. A call that was refused because of load is sent again until the timeout; with 0 nothing is sent again.',
 	}),
 	...idempotencyFields(
 		{

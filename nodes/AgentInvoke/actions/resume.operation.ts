@@ -20,7 +20,7 @@ const fields: readonly INodeProperties[] = [
 		type: 'string',
 		required: true,
 		default: '={{ $json.session.id }}',
-		hint: "Behind a Wait node: {{ $('Agent Invoke').item.json.session.id }}",
+		hint: "After a Wait node: {{ $('Agent Invoke').item.json.session.id }}",
 		description:
 			'The session of the "Interrupt" output. If other nodes come between, refer to that node by its name.',
 	},
@@ -29,7 +29,7 @@ const fields: readonly INodeProperties[] = [
 		name: 'interruptId',
 		type: 'string',
 		default: '={{ $json.interrupt.id }}',
-		hint: "Behind a Wait node: {{ $('Agent Invoke').item.json.interrupt.id }}",
+		hint: "After a Wait node: {{ $('Agent Invoke').item.json.interrupt.id }}",
 		description: 'ID of the interrupt, from the "Interrupt" output',
 	},
 	{
@@ -46,7 +46,7 @@ const fields: readonly INodeProperties[] = [
 			{
 				name: 'Decline',
 				value: 'decline',
-				description: 'Tell the agent that it was not done, so that it continues without it',
+				description: 'Tell the agent that its request was declined, so that it continues without a result',
 			},
 		],
 		description: 'What to tell the agent',
@@ -113,7 +113,7 @@ function readInterruptId(context: IExecuteFunctions, itemIndex: number): Result<
 }
 
 function useEarlier(expression: string): string {
-	return `The item no longer holds it, as behind a Wait node. Enter ${expression} as an expression. Nothing was sent for this item.`;
+	return `The item no longer holds it, as happens after a Wait node. Enter ${expression} as an expression. Nothing was sent for this item.`;
 }
 
 function readAnswer(context: IExecuteFunctions, itemIndex: number): Result<Said> {

@@ -44,7 +44,7 @@ export interface AgentClient {
 
 type ItemSlots = ReadonlyArray<Slot | undefined>;
 
-/** The effects that one run of the node works with. */
+/** What one run of the node works with. */
 export interface AgentRun extends RunFrame {
 	/** The agent of each item. */
 	readonly clients: Accounts<AgentClient>;

@@ -50,7 +50,7 @@ export interface Invoked {
 /** What a call comes to. A refusal settles it just as an answer does. */
 type InvokeOutcome = Outcome<Result<AgentReply, AgentFailure>>;
 
-/** The way to the agent of an account. */
+/** How to reach the agent of an account. */
 interface AgentConnection extends UploadConnection, AnswerConnection {}
 
 /** The calls of an agent instance; they never throw. */
@@ -167,7 +167,7 @@ interface WholeReading {
 function outcomeOf(reading: WholeReading, call: InvokeCall, facts: RefusalFacts): InvokeOutcome {
 	const { of, state, body, ended } = reading;
 	const { status, headers, broken } = ended;
-	// After a final event, a timeout while waiting for more is no error.
+	// After a final event, it is not an error to time out while waiting for more.
 	const isOver = state.endedBy !== '' && broken?.isTimeout === true;
 	const why = broken && !isOver ? whyBroken(broken, facts.redact) : '';
 	const concluded = concludeAnswer(of, state, { status, headers, broken: why, sessionId: call.sessionId });

@@ -47,7 +47,7 @@ export function isPassing({ status, meaning }: Pick<WireFailure, 'status' | 'mea
 	return [408, 429, 499, 503].includes(status) || meaning === 'busy' || meaning === 'notRun';
 }
 
-/** A plain "not found" is about the only thing that the call named: the session. */
+/** A plain "not found" refers to the one thing that the call named: the session. */
 function isAboutSession({ status, meaning, code, detail }: WireFailure): boolean {
 	if (meaning !== undefined) return meaning === 'sessionUnknown';
 	return (status === 404 || status === 410) && /^\s*$|^(http.?)?(404.?)?not.?found$/i.test(code || detail);

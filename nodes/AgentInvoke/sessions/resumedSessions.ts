@@ -34,8 +34,8 @@ export class ResumedSessions {
 	}
 
 	/**
-	 * Keeps their mappings alive and updates IDs that changed. Without Data Tables there are no mappings, so that is no
-	 * failure.
+	 * Keeps their mappings alive and updates IDs that changed. Without Data Tables there are no mappings, so that is not
+	 * a failure.
 	 */
 	async flush(): Promise<Result<undefined>> {
 		if (this.resumed.size === 0) return ok(undefined);

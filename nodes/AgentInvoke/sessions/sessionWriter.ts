@@ -118,7 +118,7 @@ export class SessionWriter {
 
 	/**
 	 * Writes to rows without an owner. Nothing is written for a session that another execution has replaced; turns that
-	 * others counted are added up.
+	 * others have counted are added to the count.
 	 */
 	private async change(changes: readonly Change[], tries = 1): Promise<Result<undefined>> {
 		if (changes.length === 0) return ok(undefined);

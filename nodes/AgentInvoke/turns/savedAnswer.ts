@@ -68,7 +68,9 @@ export function savedAnswerText(result: TurnResult, agent: string, keeping: Answ
 	return fits ?? JSON.stringify({ agent });
 }
 
-/** Only that it was answered, where, and at what cost. An interrupt without its arguments must not be acted on. */
+/**
+ * Keeps only that it was answered, where, and at what cost. An interrupt without its arguments must not be acted on.
+ */
 function withoutWords(result: TurnResult): TurnResult {
 	const { sessionId, reason, requestId, usage } = result.reply;
 	const reply: AgentReply = {

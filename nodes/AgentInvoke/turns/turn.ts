@@ -128,7 +128,7 @@ export class ItemTurn {
 	}
 
 	private async ask(claim?: LedgerClaim): Promise<Result<TurnResult>> {
-		// As late as this, so that files are uploaded only if the agent is really asked.
+		// Prepared only now, so that files are uploaded only if the agent is really asked.
 		const open = await this.turn.prepare();
 		if (!open.ok) {
 			claim?.released();

@@ -60,7 +60,7 @@ export function concludeAnswer(
 	const failure = whyNoSuccess(wire, state, ended, ending);
 	const header = wire.answer.sessionHeader ? (ended.headers[wire.answer.sessionHeader] ?? '') : '';
 	const sessionId = state.sessionId || hide(header);
-	// Once more over the whole text: a token may have come in two pieces.
+	// The token is hidden once more in the whole text: it may have come in two pieces.
 	const text = hide(state.text);
 	if (failure)
 		return fail({ ...failure, text, sessionId: sessionId || ended.sessionId, requestId: state.requestId });
@@ -224,7 +224,9 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 	};
 }
 
-/** A client error, or a refusal for load, proves that nothing ran; a server error may come from a running agent. */
+/**
+ * A client error, or a refusal because of load, proves that nothing ran; a server error may come from a running agent.
+ */
 function provesRefusal(status: number, meaning: RefusalMeaning | undefined, isInEnvelope: boolean): boolean {
 	if (status === 503) return isInEnvelope || meaning === 'notRun' || meaning === 'busy';
 	if (isGood(status)) return meaning !== undefined;
@@ -239,7 +241,7 @@ function tellsOfRun(
 ): boolean {
 	if (wire.answer.envelope && isJsonObject(body) && body.data && !isJsonObject(body.data)) return true;
 	if (counts !== 429 && counts !== 503) return false;
-	// A success is no refusal.
+	// A body that reports success is not a refusal.
 	if (saidSuccess(body)) return true;
 	return wire.refusal.failed.some((word) => isWord(`${code}: ${detail}`, word));
 }

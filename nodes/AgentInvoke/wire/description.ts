@@ -18,7 +18,7 @@ import { hasBrokenChoice, TEMPLATES } from './templates';
 const MOST_LEVELS = 100;
 const MOST_RULES = 100;
 
-/** Parts of the ready descriptions that the operator must replace: without them, another bot might answer. */
+/** Parts of the ready-made descriptions that the operator must replace: without them, another bot might answer. */
 const TO_FILL_IN = /\bYOUR-[A-Z]+(?:-[A-Z]+)*\b/;
 
 // The messages below are clauses that follow the entry's place, such as `"stream.rules[2].delta"`.
@@ -203,7 +203,7 @@ const RULE = {
 	/** The agent failed, in these words. */
 	fail: expression,
 	step: flag,
-	/** `unlessMore`: more may follow, but no other text. */
+	/** `unlessMore`: usage or an interrupt may still follow, but no more text. */
 	end: v.nullish(
 		v.union([v.boolean(), v.literal('unlessMore')], 'must be false, true or "unlessMore"'),
 		false,

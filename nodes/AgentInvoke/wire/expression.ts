@@ -93,7 +93,7 @@ export function wordOf(value: Json | undefined): string {
 	return typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 }
 
-/** Whether JMESPath takes a value for true: not for null, false or anything empty. */
+/** Whether JMESPath treats a value as true: anything but null, false and empty values. */
 export function isThere(value: Json | undefined): value is Json {
 	if (value === undefined || value === null || value === '' || value === false) return false;
 	return typeof value !== 'object' || Object.keys(value).length > 0;

@@ -30,7 +30,7 @@ export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutc
 			? { ...outcome, text: `${failure.why}. ${failure.expected}` }
 			: outcome;
 	}
-	// One that says more than a refusal may come from an agent that has run.
+	// An answer that says more than a refusal may come from an agent that has run.
 	if (failure?.mayHaveRun !== false || status < 300) return notOfAnAgent(status);
 	return outcome.kind === 'busy'
 		? { ...outcome, status }

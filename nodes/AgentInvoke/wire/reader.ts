@@ -48,7 +48,7 @@ export interface WireState {
 	readonly stepsOmitted: number;
 	/** The length of the kept steps. */
 	readonly stepChars: number;
-	/** The entry by which the answer is incomplete; empty if none says so. */
+	/** The entry that shows the answer to be incomplete; empty if none does. */
 	readonly incomplete: string;
 	/** What ended the answer; empty until then. */
 	readonly endedBy: string;
@@ -117,7 +117,7 @@ const MOST_LEVELS = 6;
 /** An agent that works for hours reports many steps; these are enough to see what it does. */
 const MOST_STEPS = 1_000;
 const MOST_STEP_CHARS = 1_000_000;
-/** The most that one event may contain, too. */
+/** Also the most that one event may contain. */
 const MOST_CHARS = 32 * 1024 * 1024;
 /** What the standard for event streams calls an event without a name. */
 const UNNAMED = 'message';
@@ -291,7 +291,7 @@ function readShared(wire: Wire, state: WireState, json: Json): WireState {
 
 function whatFails(wire: Wire, json: Json): WireFault | undefined {
 	const said = saidSuccess(json);
-	// Also without an envelope in the description: a gateway may send one for an agent that has none.
+	// Checked even if the description has no envelope: a gateway may send one for an agent that has none.
 	if (said === false) return faultOf(wire, json, 'answer.envelope', '"success_response": true');
 	const told = isJsonObject(json) ? json.http_status_code : undefined;
 	const status = statusIn(json) ?? 200;
@@ -404,7 +404,7 @@ function addKeys(known: readonly string[], json: Json): readonly string[] {
 	return all.size > known.length ? [...all] : known;
 }
 
-/** Only for whole bodies, which every entry should fit: an event of a stream fits few. */
+/** Called only for whole bodies, which every entry should fit: an event of a stream fits few. */
 function noteMisfits(wire: Wire, state: WireState, json: Json): WireState {
 	const { text, session, usage, incomplete, error } = wire.answer;
 	const data = dataOf(wire, json);

@@ -71,7 +71,7 @@ function readContent(
 	const isCallOnly = toolCalls.length > 0 && text.trim() === '';
 	if (format.kind === 'text' || isCallOnly) return ok(text);
 	const parsed = parseAnswer(text, format, CUTTING_REASONS.has(finishReason));
-	// Once more, because a key may have been written with JSON escapes, which are gone now.
+	// Redacted once more, because a key may have been written with JSON escapes, which are gone now.
 	return parsed.ok ? ok(redactJson(parsed.value, redact.known)) : parsed;
 }
 

@@ -69,7 +69,7 @@ export const toolsField: INodeProperties = {
 		'Tools that the model may call. It only asks: the calls are in toolCalls of the output, and the workflow does the work.',
 };
 
-/** Among the options, because most tools need neither. */
+/** Shown among the options, because most tools need neither. */
 export const toolChoiceOptions = defineRequestOptions({
 	toolChoice: {
 		displayName: 'Tool Choice',

@@ -1,9 +1,11 @@
 import { isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 
-/** Makes one value of two that a field has had, if they are neither objects nor lists. */
+/** Joins two values that a field has had, neither of them an object or a list, into one. */
 type JoinScalars = (known: Json, more: Json) => Json;
 
-/** Per kind of field. The rest is dropped, because everything is kept in memory until the answer ends. */
+/**
+ * The limit for each kind of field. The rest is dropped, because everything is kept in memory until the answer ends.
+ */
 const MOST_CHARS = 16 * 1024 * 1024;
 
 /** Text within a delta comes in pieces; text that is repeated unchanged is not doubled. */

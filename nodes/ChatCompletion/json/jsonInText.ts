@@ -10,7 +10,7 @@ export interface FoundValue {
 }
 
 export const BROKEN = 'it is JSON that is cut off or malformed';
-/** Each is parsed and checked; prose may contain many, such as references "[1]". */
+/** Pieces in brackets that are parsed and checked; prose may contain many, such as references "[1]". */
 const MOST_PIECES = 1_000;
 
 /** Looks like a JSON object, or a list of strings or other JSON: "{name}" and "[see below]" are prose. */

@@ -11,7 +11,7 @@ export interface ChatQuestion {
 	/** Whether to request token counts at the end of a stream. */
 	readonly includeUsage: boolean;
 	readonly format: AnswerFormat;
-	/** By the interface's names; undefined ones are not sent. */
+	/** Keyed by the interface's names; undefined values are not sent. */
 	readonly sampling: Readonly<Record<string, Json | undefined>>;
 	/** `tools` and `tool_choice`, if the form sets them. */
 	readonly tools?: JsonObject;

@@ -1,6 +1,6 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-/** Chooses a node of the hosted workflow, from a list made of its export or by ID. */
+/** Chooses a node of the hosted workflow, from a list built from its export, or by ID. */
 export function nodeField(
 	searchListMethod: 'searchImageNodes' | 'searchOutputNodes',
 	entered: { readonly displayName: string; readonly placeholder: string },

@@ -14,7 +14,7 @@ import type { NodeRun } from './run';
 /** When a run reports for the first time, and how often after that. */
 const FIRST_WORD_MS = 1_000;
 const BETWEEN_WORDS_MS = 5_000;
-/** More would flood the chat. */
+/** More images would flood the chat. */
 const MOST_IMAGES = 20;
 
 /** Reports progress in the chat or the webhook response, if the option is set and n8n streams. */

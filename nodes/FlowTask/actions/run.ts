@@ -52,7 +52,7 @@ export interface NodeRun extends RunFrame {
 
 /** Concurrent requests in each lane of each account. */
 const CONCURRENCY = 16;
-/** Each of these may open a socket for each of its last tasks; the tasks of other accounts are polled. */
+/** Each of these accounts may open a socket for each of its last few tasks; the tasks of other accounts are polled. */
 const ACCOUNTS_WITH_SOCKETS = 5;
 
 /**

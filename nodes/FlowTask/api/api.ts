@@ -55,7 +55,10 @@ export interface ServiceAccount {
 	readonly redact: Redact;
 }
 
-/** How much longer a call may take that is under way at the run's deadline: a task that it made would be lost. */
+/**
+ * How long a call that is under way at the run's deadline may still take: if it were cut off, a task that it made would
+ * be lost.
+ */
 const DEADLINE_GRACE_MS = 10_000;
 
 /** @param deadlineMs when the run stops waiting, by the clock's `now()`: no call begins or is repeated after it */

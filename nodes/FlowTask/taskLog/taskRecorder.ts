@@ -23,9 +23,9 @@ export interface RecorderParts {
 const FIRST_WRITE_MS = 1_000;
 /** From the start of a write to the next one; longer after each failure. */
 const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_000 };
-/** Most statements that change rows in one write; the rest follows with the next one. */
+/** The most statements that change rows in one write; the rest follow with the next one. */
 const MOST_CHANGES = 10;
-/** The slower the table, the rarer the changes: they may take a 50th of the time. IDs never wait. */
+/** The slower the table, the less often rows are changed: changes may take a 50th of the time. IDs never wait. */
 const REST_PER_CHANGE_MS = 50;
 /** Rows are replaced if more changes are left: each takes n8n 40 ms, and inserting hundreds of rows hardly longer. */
 const MOST_LAST_CHANGES = 5;

@@ -35,7 +35,7 @@ class Streak {
 		this.polls = 0;
 	}
 
-	/** Counts one more poll. @returns whether the streak now has at least so many polls over at least so long */
+	/** Counts one more poll. @returns whether the streak now has at least `polls` polls over at least `ms` */
 	lasts(nowMs: number, polls: number, ms: number): boolean {
 		if (this.polls++ === 0) this.sinceMs = nowMs;
 		return this.polls >= polls && nowMs - this.sinceMs >= ms;
@@ -57,7 +57,7 @@ export class WatchedTask {
 	askedAlone = false;
 	socket: ProgressSocket | undefined;
 	socketsOpened = 0;
-	/** Whether the socket has sent anything: only then can polls be rarer. */
+	/** Whether the socket has sent anything: only then can polls be less frequent. */
 	socketSpoke = false;
 	/** Whether the socket has said since the last poll that the task is done. */
 	isSaidDone = false;

@@ -54,14 +54,14 @@ const MISSING_MS = 10_000;
 /** The same for a task that the platform certainly has. */
 export const KNOWN_MISSING_MS = 5 * 60_000;
 
-/** Once the platform has answered, so many refusals over so long are final: gateways occasionally send a 404. */
+/** Once the platform has answered, this many refusals over this long are final: gateways occasionally send a 404. */
 const REFUSED_POLLS = 3;
 const REFUSED_MS = 10_000;
 
 /** A task whose sockets keep dropping is polled. */
 const SOCKETS_PER_TASK = 3;
 
-/** How long a hanging poll may hold the run after its timeout. */
+/** How long a hanging poll may hold up the run after its timeout. */
 const DEADLINE_GRACE_MS = 5_000;
 
 /**

@@ -76,7 +76,7 @@ function checkValue(
 	const { value: number } = typed;
 	const passed = passedBound(number, min, max);
 	if (passed === undefined) return typed;
-	// The message does not show limits of so many digits.
+	// The message does not show limits with that many digits.
 	const isLong = Math.min(Math.abs(number), Math.abs(passed)) > Number.MAX_SAFE_INTEGER;
 	return fail(isLong ? 'a number with fewer digits' : 'a number');
 }

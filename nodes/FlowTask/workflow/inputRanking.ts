@@ -16,7 +16,7 @@ export interface RankedInput {
 	readonly node: DefinitionNode;
 	readonly input: DefinitionInput;
 	readonly role: InputRole | undefined;
-	/** Whether it is a text whose use no link shows. */
+	/** Whether it is a text, and the workflow's links do not show what it is used for. */
 	readonly isOtherText: boolean;
 }
 

@@ -106,7 +106,7 @@ function countable(inputs: readonly PromptInput[]): FirstSeed[] {
 	});
 }
 
-/** Also a number in quotation marks, which JSON needs around an expression. */
+/** Whether it reads as a seed: a number, also in quotation marks, which JSON needs around an expression. */
 function readsAsSeed(value: Json): boolean {
 	return typeof value === 'number' || (typeof value === 'string' && /^\s*\d+\s*$/.test(value));
 }
@@ -175,7 +175,9 @@ function seedsAt(chosen: readonly SeedTarget[], { others }: Variant): Set<number
 	return new Set(others.flatMap((seeds) => chosen.flatMap((target) => seeds[keyOf(target)] ?? [])));
 }
 
-/** Draws a seed that no other variant has: from a range shorter by the taken ones, then moved past them. */
+/**
+ * Draws a seed that no other variant has: from a range shortened by the number of taken seeds, then moved past those.
+ */
 function drawSeed(
 	{ least, most, words }: SeedLimits,
 	randomSeed: RandomSeed,

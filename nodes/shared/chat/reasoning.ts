@@ -54,7 +54,7 @@ const PROVIDER = '^(?:.*[/])?';
 const RELEASE = '(?:-[0-9]{4,8})?(?:[:@].*)?$';
 /** One word, and more without digits: "other-2-distill-x-32b" has a version, so it is another family. */
 const FAMILY = '<?[^-/<>]+>?(?:-[a-zA-Z_]+)*';
-/** For a bare size or number, which models of any family may have: only the family's name may precede it. */
+/** What may precede a bare size or number, which models of any family may have: only the family's name. */
 const FAMILY_ALONE = '(?:<?[^-/<>]+>?|[fF]amily-[a-zA-Z])';
 
 /** The part that is the same for all vendors: `-v3.2-thinking`. */

@@ -31,13 +31,13 @@ export interface CountedTable {
 /** A turn or task that counts towards a limit. */
 export interface Countable {
 	readonly id: string;
-	/** A digest. */
+	/** The digest of whoever the entry is counted for. */
 	readonly owner: string;
-	/** For people. */
+	/** The name of the owner in messages. */
 	readonly ownerName: string;
 }
 
-/** A read of the table, for so many accounts. */
+/** A read of the table; `size` is the number of accounts that it covers. */
 interface Reading {
 	readonly sinceMs: number;
 	readonly size: number;
@@ -159,7 +159,7 @@ export class DailyLimit {
 		if (isFresh) return ok(undefined);
 		const { reading } = this;
 		const { size } = this.entered;
-		// At midnight, new accounts appear that a read under way does not cover.
+		// At midnight new accounts are entered, which a read that is already under way does not cover.
 		if (reading?.size === size && nowMs - reading.sinceMs < READ_HOLDS_MS) return await reading.done;
 		const done = this.read(nowMs);
 		this.reading = { sinceMs: nowMs, size, done };

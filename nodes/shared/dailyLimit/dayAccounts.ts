@@ -5,7 +5,7 @@ export interface Used {
 }
 
 export interface CountedRow extends Used {
-	/** Of the turn or task. */
+	/** The ID of the turn or task. */
 	readonly id: string;
 }
 

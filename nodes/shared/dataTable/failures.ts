@@ -9,7 +9,7 @@ export interface TableFailure extends Failure {
 	readonly said: string;
 }
 
-/** Reasons for which a second try fails, too. */
+/** Reasons for which a second try would fail as well. */
 export const NEVER_MADE =
 	/unrecognized|disabled|not (?:found|available|installed)|read-only|permission|forbidden|denied|no project|limit/i;
 
@@ -54,7 +54,7 @@ export function hasNoTables(failure: Failure): boolean {
 	return 'said' in failure && NEVER_MADE.test(textOf(failure.said));
 }
 
-/** For database errors, which may contain a row's values. */
+/** Redacts database errors, which may contain a row's values. */
 const hideTokens = redactor([]);
 
 /** @param said n8n's own words */

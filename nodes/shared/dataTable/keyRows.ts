@@ -51,7 +51,7 @@ export interface KeyReadsParts {
 /** Reads the rows of keys, in batches for the whole run. */
 export class KeyReads {
 	private readonly reads: KeyBatch<string>;
-	/** Of keys that are waited for, however long each wait has lasted. */
+	/** Reads of keys that are waited for, however long each wait has lasted. */
 	private readonly laterReads: KeyBatch<string>;
 	/** How long the last read took. */
 	private readMs = 0;

@@ -14,7 +14,7 @@ export const CLOCKS_APART_MS = 2 * 60 * 60_000;
 /** Longer than any wait for a task or an agent, so that work under way is kept, whatever lifetime was entered. */
 const SHORTEST_LIFE_MS = 8 * 24 * 60 * 60_000;
 
-/** Few, because n8n reads and returns what it removes. */
+/** Only a few rows at a time, because n8n reads and returns what it removes. */
 const ROWS_A_LOT = 500;
 const LOTS_A_SWEEP = 20;
 

@@ -6,7 +6,7 @@ export const UNOWNED = { owner: 'free', beat: 0 } as const;
 
 /** The prefix of an owner that only waits in line. */
 const WAITS = 'waits ';
-/** After so many reads in a row that did not show a new row, it is added again. */
+/** After this many consecutive reads that did not show a new row, the row is added again. */
 export const UNSEEN_READS = 5;
 
 /** Whether nobody holds the row. A person may have emptied the cell. */

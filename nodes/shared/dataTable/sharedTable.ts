@@ -8,7 +8,7 @@ export type TableResult<T> = Promise<Result<T, TableFailure>>;
 type Batches<T, R> = SharedBatches<T, Result<R, TableFailure>>;
 export type IfMissing = 'create' | 'leave';
 
-/** New runs use a table this long after somebody renamed it. */
+/** How long new runs may still use a table after somebody has renamed it. */
 const FOUND_HOLDS_MS = 60_000;
 const BETWEEN_SWEEPS_MS = 10 * 60_000;
 /** Pairs of a workflow and a table. */

@@ -39,7 +39,7 @@ export type { CellValue, RowChange, RowSwap, TableColumn, TableRow, TableSpec };
 
 /**
  * An n8n Data Table of the project that the workflow belongs to. Nothing here throws; each operation is one
- * sub-execution or a few, so hand in many values together.
+ * sub-execution or a few, so pass many values at a time.
  */
 export interface DataTable {
 	/** All rows that have one of `values` in `column`, ordered by id; none if there is no table yet. */
@@ -58,13 +58,13 @@ export interface DataTable {
 	 */
 	swap(swaps: readonly RowSwap[]): Promise<Result<readonly TableRow[]>>;
 	/**
-	 * Swaps, and then reads, in a later statement of the same sub-execution, all rows whose value in `column` is one that
-	 * the swaps compare. After a failure the swaps may have been made; each may be made twice.
+	 * Makes the swaps and then, in a later statement of the same sub-execution, reads all rows whose value in `column` is
+	 * one that the swaps compare. A swap may be made twice, or even though this fails.
 	 */
 	swapThenRead(swaps: readonly RowSwap[], column: string): Promise<Result<readonly TableRow[]>>;
 	/**
 	 * Adds rows, and the table if it is missing, and then reads all rows that share their values in `column`. Rows may be
-	 * added twice, or in spite of a failure.
+	 * added twice, or even though this fails.
 	 */
 	insertThenRead(rows: readonly TableRow[], column: string): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */
@@ -87,9 +87,9 @@ const PAGE_ROWS = 1000;
 const VALUES_PER_READ = 300;
 /** n8n evaluates each value as an expression, which costs about as much as a statement. */
 const VALUES_PER_CHANGE = 20;
-/** For reads whose pages keep shifting. */
+/** How often to try a read whose pages keep shifting. */
 const READ_TRIES = 5;
-/** For tables that cannot be found after they were created. */
+/** How often to look for a table that cannot be found although it was created. */
 const CREATE_TRIES = 4;
 
 /**
@@ -343,7 +343,7 @@ class OpenTable implements PreparableTable {
 		}
 	}
 
-	/** By its exact name: n8n also lists tables whose names merely contain it. */
+	/** Finds the table by its exact name: n8n also lists tables whose names merely contain it. */
 	private async lookUp(): TableResult<string | undefined> {
 		const tables = await this.run({ parameters: listing(this.table.name), items: [{}] });
 		if (!tables.ok) return tables;

@@ -74,7 +74,7 @@ const RETRY_MS = 500;
  * rows do no harm.
  *
  * Owners without a sign of life are replaced, by a compare-and-set on their last sign. An owner that was replaced but is
- * alive learns so when it releases, and writes nothing. A run must not ask for the same key twice at a time.
+ * alive learns so when it releases, and writes nothing. A run must not ask for the same key twice at once.
  *
  * An ordered acquirer that cannot have the key at once adds a waiting row: ids show who came first, and only the first
  * tries to take the key. Within a process, a queue keeps the order.
@@ -88,9 +88,9 @@ export class TableLock {
 	private readonly inserts: KeyBatch<TableRow>;
 	private readonly writes: KeyBatch<RowSwap>;
 	private readonly leaves: Batcher<Leaving, Result<undefined>>;
-	/** Owners whose last write failed, but may have been done. */
+	/** Owners whose last write failed, but may have been carried out. */
 	private readonly unclear = new Set<string>();
-	/** Rows that could not be given back yet. */
+	/** Rows that are still to be given back, because an earlier try failed. */
 	private readonly stuck = new Map<string, Leaving>();
 	private readonly givingBack = new Set<Promise<unknown>>();
 
@@ -195,7 +195,7 @@ export class TableLock {
 		return ok('written');
 	}
 
-	/** Whether the key is still held: a release that failed may have been done. */
+	/** Whether the key is still held: a release that failed may have been carried out. */
 	async holds(lease: Lease): Promise<Result<boolean>> {
 		const { owner } = lease;
 		for (let tries = 1; this.unclear.has(owner); tries++) {
@@ -325,7 +325,7 @@ export class TableLock {
 				done = await this.inserts.add({ ...row(), entryKey, ...cells });
 			} else done = await this.reads.read(entryKey, STEPS_TOGETHER_MS);
 			if (done.ok || tries >= TRIES || this.parts.signal.aborted) return done;
-			// Only a read shows whether it was done.
+			// Only a read shows whether the failed step was carried out.
 			const read = await this.reads.read(entryKey, RETRY_MS * tries);
 			if (!read.ok) continue;
 			const { kind } = this.look(attempt, undefined, read.value);

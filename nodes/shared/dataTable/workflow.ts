@@ -64,7 +64,7 @@ export interface RowChange {
 
 /** One statement for each change, however many rows it is about. */
 export function updatingAlike(column: string, changes: readonly RowChange[]): RowWork {
-	// All items share the conditions, so a shorter list repeats its last value.
+	// All items share one set of conditions, so a shorter list is padded with its last value.
 	const most = Math.max(...changes.map(({ values }) => values.length));
 	const padded = (values: readonly CellValue[]): CellValue[] =>
 		Array.from({ length: most }, (_, index) => values[index] ?? values.at(-1) ?? null);
@@ -113,7 +113,7 @@ export function selection(
 export interface RowCondition {
 	readonly column: string;
 	readonly condition: 'eq' | 'lt' | 'lte';
-	/** For n8n's own `createdAt` and `updatedAt` a time in ISO 8601. */
+	/** A time in ISO 8601 for n8n's own `createdAt` and `updatedAt`. */
 	readonly value: CellValue;
 }
 
@@ -174,7 +174,7 @@ export function creation({ name, columns }: TableSpec): Work {
  */
 export function inlineWorkflow(name: string, parameters: Work, reading?: Work): IWorkflowBase {
 	const now = new Date();
-	// Both are fed by the trigger, because a write that changes nothing hands on nothing; n8n runs the upper one first.
+	// Both are fed by the trigger, because a write that changes nothing passes nothing on; n8n runs the upper one first.
 	const targets = [tableNode('Table', 0, parameters)];
 	if (reading) targets.push({ ...tableNode('Read', 200, reading), executeOnce: true });
 	const input: INode = {

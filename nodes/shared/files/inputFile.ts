@@ -97,7 +97,7 @@ export function refuseUnreadable(field: string): Result<never> {
 	);
 }
 
-/** For the pauses between tries; tests pass their own. */
+/** What the pauses between tries depend on; tests pass their own. */
 export interface Patience {
 	readonly clock: Clock;
 	readonly random: () => number;

@@ -29,7 +29,7 @@ export function onlyOne(value: unknown): unknown {
 	return typeof first === 'object' && first !== null ? first : value;
 }
 
-/** The first integer beyond 2^53 in a JSON text, whose digits a number may not hold. */
+/** The first integer beyond 2^53 in a JSON text, which a number cannot always represent exactly. */
 export function lostDigits(text: string): string | undefined {
 	return longIntegers(text).find((token) => /^-?\d+$/.test(token));
 }

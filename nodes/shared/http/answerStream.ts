@@ -19,7 +19,7 @@ export interface AnswerRequest extends Pick<
 	HttpRequest,
 	'url' | 'json' | 'accept' | 'headers' | 'outlivesStop'
 > {
-	/** Until the answer begins, and between two meaningful events. */
+	/** The longest silence: before the answer begins, and between two meaningful events. */
 	readonly idleMs: number;
 	/** When the answer must be complete, by the clock's `now()`. */
 	readonly endByMs: number;

@@ -18,7 +18,7 @@ export type Outcome<T> = { readonly kind: 'answered'; readonly data: T } | Faile
 export type FailedOutcome =
 	| {
 			readonly kind: 'busy';
-			/** The header. */
+			/** The value of the Retry-After header. */
 			readonly retryAfter: string | undefined;
 			readonly text: string;
 			readonly status?: number | undefined;
@@ -41,7 +41,7 @@ export type FailedOutcome =
 			readonly text: string;
 			/** If an answer came. */
 			readonly status?: number | undefined;
-			/** Of the network error, if no answer came. */
+			/** The code of the network error, if no answer came. */
 			readonly code?: string;
 			readonly retryAfter?: string | undefined;
 			/** Whether the answer has the service's own form. Gateways that gave up waiting may use it, too. */
@@ -59,7 +59,7 @@ export function ofUnanswered(exchange: Unanswered): FailedOutcome {
 
 /** A redirect to the result of a write. */
 const SEE_OTHER = 303;
-/** For these, every server has refused before any work: credentials, address and size. */
+/** With these statuses, servers refuse before they do any work: credentials, address, method and size. */
 const BEFORE_ANY_WORK: ReadonlySet<number> = new Set([401, 403, 404, 405, 413]);
 
 /** Whatever leaves open whether a write was carried out becomes `unclear`. */

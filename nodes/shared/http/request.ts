@@ -106,7 +106,7 @@ function stopSignals(context: IExecuteFunctions): (request: HttpRequest) => Abor
 	return ({ outlivesStop }) => (outlivesStop ? late : stop);
 }
 
-/** By the execution's signal, which all its runs share: in a loop, it would get thousands of listeners. */
+/** Keyed by the execution's signal, which all its runs share: in a loop, it would get thousands of listeners. */
 const AFTER_STOP = new WeakMap<AbortSignal, AbortSignal>();
 
 /** Aborted some time after the execution was stopped, when no request may outlive it any more. */

@@ -8,13 +8,13 @@ import type { ByteStream } from './abortableStream';
 export interface StreamEvent {
 	readonly name: string | undefined;
 	readonly data: string;
-	/** Whether the body was no event stream, and this is all that came of it. */
+	/** Whether the body was not an event stream, and this is all that came of it. */
 	readonly isWholeBody: boolean;
 }
 
 /** No real answer is this long: such a stream never ends. */
 const MAX_STREAM_BYTES = 256 * 1024 * 1024;
-/** Of one event, or of a body that is not a stream. */
+/** The limit for one event, or for a body that is not a stream. */
 const MAX_EVENT_CHARS = 32 * 1024 * 1024;
 
 /** The parser searches all of its input for line ends, for each line, so it gets small pieces. */
@@ -27,7 +27,7 @@ interface StreamReader {
 	end(): readonly StreamEvent[];
 }
 
-/** @param hasLines whether each line of a body that is no event stream may be an event */
+/** @param hasLines whether each line of a body that is not an event stream may be an event */
 function createStreamReader(hasLines: boolean): StreamReader {
 	let ready: StreamEvent[] = [];
 	const parser = createParser({
@@ -35,7 +35,7 @@ function createStreamReader(hasLines: boolean): StreamReader {
 		onEvent: ({ event, data }) => ready.push({ name: event, data, isWholeBody: false }),
 		onError: ({ type, field, value = '' }) => {
 			if (type === 'max-buffer-size-exceeded') throw tooLarge();
-			// Some servers end a stream with a line "error: {…}", whose field the standard does not know.
+			// Some servers end a stream with a line "error: {…}", a field that the standard does not define.
 			if (field === 'error') ready.push({ name: 'error', data: value, isWholeBody: false });
 		},
 	});

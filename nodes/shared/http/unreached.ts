@@ -37,7 +37,7 @@ export function explainUnreached(
 	return { message, advice };
 }
 
-/** For error texts: the query of an address may contain secrets. */
+/** The origin of an address, for error texts: its query may contain secrets. */
 export function originOf(url: string): string {
 	try {
 		return new URL(url).origin;

@@ -11,7 +11,7 @@ import type { LedgerWriter } from './writer';
  * What the rows of a key say.
  *
  * - `known`: there is nothing to claim
- * - `pending`: others claim it; `firstId` is the lowest id of their rows
+ * - `pending`: others are claiming it; `firstId` is the lowest id of their rows
  * - `free`: it can be claimed
  */
 export type Sight<A> =
@@ -66,7 +66,7 @@ export class Contest {
 	/** Adds a claim, and removes it unless it is the only one. @returns its owner, if it is */
 	async claim(contender: Contender): Promise<Result<string | undefined>> {
 		const owner = `${this.run} ${++this.attempts}`;
-		// Until it is won.
+		// Until the claim is won, its rows do not count.
 		this.abandoned.add(owner);
 		const isAlone = await this.isAlone(contender, owner);
 		if (isAlone.ok && isAlone.value) {
@@ -79,8 +79,8 @@ export class Contest {
 	}
 
 	/**
-	 * Of those who see each other, the first stays for a moment and reads again, while the others retreat: it would be as
-	 * safe if all of them did, but then twenty at once would need seconds to sort themselves out.
+	 * Of those who see each other, the first stays for a moment and reads again, while the others retreat: it would be
+	 * just as safe for all to retreat, but then twenty at once would need seconds to sort themselves out.
 	 */
 	private async isAlone(
 		{ entryKey, claimRow, sightOf, whyStop }: Contender,
@@ -104,7 +104,9 @@ export class Contest {
 	}
 }
 
-/** By both clocks: while a machine sleeps, the steady one may stand still, but for others a claim grows older. */
+/**
+ * Measures by both clocks: while a machine sleeps, the steady one may stand still, but to others a claim grows older.
+ */
 function stopwatch(clock: Clock): () => number {
 	const sinceMs = clock.now();
 	const sinceWallMs = clock.wallNow();

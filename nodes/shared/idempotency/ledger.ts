@@ -57,9 +57,9 @@ export interface LedgerSettings {
 }
 
 /**
- * The claims of a key within one n8n process. Only the first contends for it with other processes; the others learn the
- * outcome from its claim, without asking the table: otherwise fifty keys in four executions would cost each of them
- * seconds of futile claims.
+ * The claims of a key within one n8n process. Only the first contends for the key with other processes; the others
+ * learn the outcome from its claim, without reading the table. Otherwise, four executions with the same fifty keys
+ * would each spend seconds on futile claims.
  */
 export type ClaimQueue = KeyedQueue<HeldClaim>;
 
@@ -130,7 +130,8 @@ export class TableLedger {
 		// JSON keeps scope and key apart.
 		const entryKey = sha256(JSON.stringify([this.settings.scope, entry.key]));
 		const wanted = { ...entry, entryKey };
-		// Only runs of one workflow share a queue, because in another project a key means something else.
+		// Each workflow has its own queue: another one may be in another project, where the same key stands for something
+		// else.
 		const slot = this.queue.enter(`${this.settings.workflowId} ${entryKey}`);
 		let claim: HeldClaim | undefined;
 		try {

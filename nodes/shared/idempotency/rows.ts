@@ -37,9 +37,9 @@ export const LEDGER_TABLE: TableSpec = {
 export type RowKind = 'claim' | 'submitted' | 'done';
 
 /**
- * - `succeeded`: the side effect exists
- * - `failed`: it does not, and the key is free again
- * - `unanswered`: it was requested, and no answer said whether it exists
+ * - `succeeded`: the side effect happened
+ * - `failed`: it did not, and the key is free again
+ * - `unanswered`: it was requested, but no answer said whether it happened
  */
 export type RowOutcome = 'succeeded' | 'failed' | 'unanswered';
 
@@ -61,7 +61,7 @@ export interface Attempt {
  * - `free`: anybody may claim it
  * - `pending`: claimed, and its owner may be doing it right now
  * - `made`: `reference` exists; `finished` if it is known to have succeeded
- * - `unknown`: it may or may not exist: the owner died before it got an answer, or got none
+ * - `unknown`: it may or may not have been made: its owner died before an answer came, or no answer came
  */
 export type KeyState =
 	| { readonly kind: 'free' }

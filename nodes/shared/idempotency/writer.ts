@@ -16,7 +16,7 @@ export class LedgerWriter {
 	private rows: TableRow[] = [];
 	private leaving = new Set<string>();
 	private writing: Promise<unknown> | undefined;
-	/** Writes of claims, which include waiting rows: until they are done, those may have to be written again. */
+	/** Writes of claims, each with the rows that were waiting: until it is done, those may have to be written again. */
 	private readonly entering = new Set<Promise<unknown>>();
 	private readonly background: BackgroundWriter;
 

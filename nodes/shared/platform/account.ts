@@ -26,7 +26,7 @@ export interface PlatformAccount {
 	readonly secrets: readonly string[];
 }
 
-/** Of the progress WebSocket; §4.4 does not say which one a deployment uses. */
+/** The paths of the progress WebSocket; §4.4 does not say which one a deployment uses. */
 export const PROGRESS_PATHS: readonly [string, string] = [
 	'/mass/api/flow_task_api/get_task_progress',
 	'/api/mass/flow_task_api/get_task_progress',

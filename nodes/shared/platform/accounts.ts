@@ -30,7 +30,7 @@ type CredentialContext = Pick<
 	'getCredentials' | 'getExecuteData' | 'getInputData' | 'getMode' | 'getNode'
 >;
 
-/** Keeps the queue of n8n's database short, which answers one read after the other anyway. */
+/** Keeps n8n's database queue short: the database answers one read at a time anyway. */
 const READS_AT_ONCE = 16;
 
 /**

@@ -71,7 +71,7 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 	return { kind: 'answered', data: isJsonObject(body) ? body.data : undefined };
 }
 
-/** Only without data: a request that returned some was carried out. */
+/** Whether a body says "too many requests". Not if it has data: a request that returned some was carried out. */
 export function saysBusy(body: Json | undefined, terms: BusyTerms): boolean {
 	if (!isJsonObject(body)) return false;
 	const { code, data } = body;

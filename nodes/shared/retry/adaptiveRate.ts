@@ -32,13 +32,18 @@ export interface TurnWait {
 }
 
 const SECOND_MS = 1_000;
-/** A request's rate is measured over a second, or, if requests are rare, back to one at most this long ago. */
+/**
+ * The rate at which a request was sent is measured over the second before it or, if requests are rare, back to an
+ * earlier one, at most this long ago.
+ */
 const LONGEST_SPAN_MS = 2_000;
 /** The rate may rise to this many times the rate at which a request was last accepted. */
 const GROWTH = 3;
-/** The distance between the first requests to an account; it then shrinks. */
+/** The spacing of the first requests to an account; it then shrinks. */
 const FIRST_SPACING_MS = 50;
-/** While nothing is accepted, requests follow each other ever more slowly, from and up to this distance. */
+/**
+ * While nothing is accepted, requests follow each other ever more slowly: from this spacing up to `LONGEST_SPACING_MS`.
+ */
 const SHORTEST_BACKOFF_MS = 250;
 const LONGEST_SPACING_MS = 5_000;
 /** While submits wait at a low rate, a poll may take one turn in this many; otherwise every other one. */
@@ -49,8 +54,8 @@ const LOW_RATE_SPACING_MS = 50;
 /**
  * How fast requests of an account may follow each other (§8.1), set by what became of those sent at other rates.
  *
- * - Until something is refused there is no limit but that the first requests are a little apart.
- * - From then on the rate is the one with the best prospect by what is believed of the limit.
+ * - Until something is refused there is no limit, except that the first requests are spaced out a little.
+ * - From then on the rate is the one with the best prospect, given what is believed about the limit.
  * - While nothing at all is accepted, requests back off; then a pause that is asked for holds everything back.
  */
 export class AdaptiveRate {
@@ -91,7 +96,7 @@ export class AdaptiveRate {
 		};
 	}
 
-	/** Waits until a request may start, and starts it. A request whose wait was in vain is returned unsent. */
+	/** Waits until a request may start, and starts it. If the wait was in vain, the request is returned unsent. */
 	async turn(lane: Lane, { clock, signal, deadlineMs, isFirstTry }: TurnWait): Promise<StartedRequest> {
 		if (isFirstTry) this.tryAnew();
 		for (;;) {
@@ -112,7 +117,7 @@ export class AdaptiveRate {
 		const { version } = this;
 		const spacingMs = this.spacingMs();
 		if (lane === 'watch' && this.waiting.work > 0 && spacingMs >= LOW_RATE_SPACING_MS) {
-			// The submits may be done before the poll's share is.
+			// The submits may be finished before the poll's share of the turns comes up.
 			const shareMs = Math.min(this.lastWatchMs + WATCH_ONE_IN * spacingMs - nowMs, spacingMs);
 			if (shareMs > 0) return { startMs: nowMs + shareMs, version: -1 };
 		}
@@ -139,7 +144,7 @@ export class AdaptiveRate {
 		const request = { ...this.unsent(nowMs), isSettled: false };
 		// A refusal comes sooner than an answer: what is not refused within a second counts as accepted.
 		this.accept(nowMs - SECOND_MS);
-		// Keeps one request more than is measured, as the start of the first distance.
+		// Keeps one request more than is measured: the first interval begins with it.
 		const keptMs = nowMs - LONGEST_SPAN_MS - SECOND_MS;
 		while ((this.requests[1]?.atMs ?? nowMs) < keptMs) this.requests.shift();
 		this.requests.push(request);
@@ -153,7 +158,10 @@ export class AdaptiveRate {
 		if (!request.isSettled) this.judge(request);
 	}
 
-	/** A request was refused because there are too many, or told to wait so long. */
+	/**
+	 * A request was refused because there were too many, or told to wait.
+	 * @param askedMs for how long, if the service said
+	 */
 	refused(request: StartedRequest, nowMs: number, askedMs = 0): void {
 		this.backOff(request, nowMs, askedMs);
 		this.wasRefused = true;
@@ -169,8 +177,8 @@ export class AdaptiveRate {
 	}
 
 	/**
-	 * A request that comes while nobody waits does not pay for earlier refusals: a short timeout would end before its
-	 * turn.
+	 * A request that comes while no other waits is not slowed down by earlier refusals: a short timeout would end before
+	 * its turn.
 	 */
 	private tryAnew(): void {
 		if (this.backoffMs === 0 || this.waiting.work + this.waiting.watch > 1) return;
@@ -222,7 +230,7 @@ export class AdaptiveRate {
 		for (const request of this.requests.toReversed()) {
 			if (request.atMs >= atMs) continue;
 			const spanMs = atMs - request.atMs;
-			// One that comes alone is as rare as it is.
+			// If no other request was sent in the second before it, the previous one may lie further back.
 			if (spanMs >= SECOND_MS) {
 				const longestMs = count === 1 ? LONGEST_SPACING_MS : LONGEST_SPAN_MS;
 				return (count * 1_000) / Math.min(spanMs, longestMs);

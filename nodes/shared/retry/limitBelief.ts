@@ -1,6 +1,6 @@
 /**
- * Limits that are considered, in requests per second: from one in five seconds in steps of a twentieth; the last means
- * none.
+ * The limits that are considered, in requests per second: from one in five seconds, each a twentieth higher than the
+ * one before; the last stands for no limit.
  */
 const LEAST = 0.2;
 const STEP = 1.05;
@@ -9,7 +9,9 @@ const LIMITS = Float64Array.from({ length: FINITE + 1 }, (_, step) =>
 	step < FINITE ? LEAST * STEP ** step : Infinity,
 );
 const LOGARITHMS = LIMITS.map((limit) => Math.log(limit));
-/** Shares of requests that may be refused whatever the rate, and how likely each is; the last is an outage. */
+/**
+ * Shares of requests that may be refused whatever the rate, and the prior probability of each; the last is an outage.
+ */
 const CHANCES = [
 	{ share: 0.01, odds: 0.77 },
 	{ share: 0.05, odds: 0.06 },
@@ -17,14 +19,16 @@ const CHANCES = [
 	{ share: 0.2, odds: 0.06 },
 	{ share: 0.97, odds: 0.05 },
 ];
-/** How likely it is that an account has no limit, before anything is known of it and after a limit has changed. */
+/**
+ * The prior probability that an account has no limit: before anything is known about it, and after a limit has changed.
+ */
 const UNLIMITED_AT_FIRST = 0.95;
 const UNLIMITED_LATER = 0.2;
-/** Even far above a limit some pass: limits let a burst through. */
+/** Even far above a limit, some requests pass: limits let a burst through. */
 const LEAST_PASSING = 0.05;
 /** Limits and chances change about once in this many seconds. */
 const CHANGES_EVERY_S = 20;
-/** The cost of a refused request, in requests saved. */
+/** The weight of the share that is refused, against the logarithm of what is accepted. */
 const PRICE_OF_REFUSAL = 1.6;
 
 const AT_FIRST = oddsOfLimits(UNLIMITED_AT_FIRST);
@@ -34,18 +38,18 @@ function oddsOfLimits(unlimited: number): Float64Array {
 	return LIMITS.map((limit) => (limit === Infinity ? unlimited : (1 - unlimited) / FINITE));
 }
 
-/** A share that may be refused by chance, and how likely it is together with each limit. */
+/** A share of requests that may be refused by chance, and its joint probability with each limit. */
 interface Hypothesis {
 	readonly share: number;
-	/** How likely the share is after a change. */
+	/** The prior probability of the share, used after a change. */
 	readonly odds: number;
 	readonly oddsOfLimit: Float64Array;
 }
 
 /**
- * What is thought of an account's limit, by Bayes' rule: how likely each limit is together with each share of requests
- * that is refused whatever the rate is. Above a limit the surplus is refused, so refusals that a limit would explain
- * differ at another rate; those by chance do not.
+ * What is believed about an account's limit, by Bayes' rule: the joint probability of each limit and each share of
+ * requests that is refused whatever the rate. Above a limit the surplus is refused, so refusals due to a limit vary
+ * with the rate; those by chance do not.
  *
  * Each request of an account is judged, so this has to cost microseconds: hence the loops over numbers.
  */
@@ -55,10 +59,14 @@ export class LimitBelief {
 		odds,
 		oddsOfLimit: AT_FIRST.map((limit) => odds * limit),
 	}));
-	/** How likely each limit is, whatever is refused by chance. */
+	/** How likely each limit is, whatever share is refused by chance. */
 	private limits = AT_FIRST;
 
-	/** A request was taken or refused, sent at so many a second, so many seconds after the one before it. */
+	/**
+	 * Learns from a request that was accepted or refused.
+	 * @param perSecond the rate at which it was sent
+	 * @param sinceS the seconds since the previous request
+	 */
 	observe(perSecond: number, isRefused: boolean, sinceS: number): void {
 		const changed = 1 - Math.exp(-sinceS / CHANGES_EVERY_S);
 		// The surplus above a limit is refused.
@@ -87,13 +95,13 @@ export class LimitBelief {
 	}
 
 	/**
-	 * The rate with the best prospect: what is expected to be taken, twice as much being worth the same at any rate, less
-	 * the price of what a limit is expected to refuse.
+	 * The rate with the best prospect: the expected logarithm of what is accepted, so that a doubling counts the same at
+	 * any rate, less the price of the share that a limit is expected to refuse.
 	 */
 	bestRate(mostPerSecond: number): number {
 		let best = Math.min(LEAST, mostPerSecond);
 		let bestProspect = -Infinity;
-		// Of the limits below the rate: their odds, and the odds times each limit and its logarithm.
+		// For the limits below the rate: the sum of their odds, and of the odds times the limit and times its logarithm.
 		let oddsBelow = 0;
 		let limitsBelow = 0;
 		let logsBelow = 0;

@@ -6,11 +6,11 @@ import { AdaptiveRate, type Lane, type StartedRequest } from './adaptiveRate';
 export interface RateLimits {
 	/** 0 = no limit. */
 	readonly requestsPerSecond: number;
-	/** Most requests under way at once, for each lane. */
+	/** The most requests under way at once in each lane. */
 	readonly concurrency: number;
 }
 
-/** Room in a lane, for one request and its repetitions. */
+/** A place in a lane, for one request and its retries. */
 export interface LaneSlot {
 	/** Waits until the next request may start, at most until `untilMs`: a request that runs then checks the time itself. */
 	turn(untilMs: number): Promise<StartedRequest>;
@@ -23,7 +23,7 @@ export class RateLimiter {
 	private readonly turns = { work: pLimit(1), watch: pLimit(1) };
 	private readonly ownRate: AdaptiveRate | undefined;
 
-	/** @param adaptiveRate what is known of the account's limit, shared with others who use it */
+	/** @param adaptiveRate what is known about the account's limit, shared with others who use it */
 	constructor(
 		{ requestsPerSecond, concurrency }: RateLimits,
 		private readonly clock: Clock,
@@ -55,7 +55,7 @@ export class RateLimiter {
 			return await this.turns[lane](async () => {
 				await ownRate?.turn(lane, wait);
 				const request = await adaptiveRate.turn(lane, wait);
-				// It may have waited for the shared rate, so the next one keeps its distance from the real start.
+				// It may have waited for the shared rate, so the next one is spaced from the time when it really started.
 				ownRate?.start(clock.now());
 				return request;
 			});

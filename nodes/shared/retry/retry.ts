@@ -36,7 +36,7 @@ type TimedTerms = RetryTerms & { readonly sendByMs: number; readonly sendByWallM
 /** What becomes of a request after a try. */
 type Next<T> =
 	| { readonly kind: 'settled'; readonly outcome: Outcome<T> }
-	/** There were too many requests: takes another turn once it may be sent again. */
+	/** The request was refused because there were too many: it takes another turn once it may be sent again. */
 	| { readonly kind: 'inTurn'; readonly delayMs: number }
 	| { readonly kind: 'later'; readonly delayMs: number };
 
@@ -95,7 +95,7 @@ export class Retry {
 		let refusal: Outcome<T> | undefined;
 		for (;;) {
 			const request = await slot.turn(Math.min(endByMs, sendByMs));
-			// It waited in vain; the refusal says why.
+			// The wait was in vain; the refusal says why.
 			const isOver = this.clock.now() >= endByMs;
 			if (refusal && isOver && !this.isStopped()) return { kind: 'settled', outcome: refusal };
 			const outcome = await this.inTime(terms, exchange);

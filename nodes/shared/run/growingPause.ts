@@ -1,6 +1,6 @@
 export interface PauseGrowth {
 	readonly firstMs: number;
-	/** By which each pause is longer than the one before. */
+	/** How many times as long each pause is as the one before. */
 	readonly factor: number;
 	readonly longestMs: number;
 }

@@ -4,7 +4,7 @@ import type { Clock } from './clock';
 export interface Slot<Word = unknown> {
 	/** Whether it is its turn. */
 	readonly isFirst: boolean;
-	/** Whether others stand behind it. */
+	/** Whether others are waiting behind it. */
 	readonly isWanted: boolean;
 	/** Whether another owner's slot was directly before it. */
 	readonly isBehindOthers: boolean;
@@ -29,7 +29,7 @@ export class KeyedQueue<Word = unknown> {
 		return this.queues.size;
 	}
 
-	/** @param owner slots of the same owner are not others to each other */
+	/** @param owner slots of the same owner do not count as others to each other */
 	enter(key: string, owner: unknown = Symbol(key)): Slot<Word> {
 		const { queues } = this;
 		const queue = queues.get(key) ?? { waiting: [], lastWord: undefined };

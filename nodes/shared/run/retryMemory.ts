@@ -67,7 +67,7 @@ const underWay = new WeakSet<object>();
 
 /**
  * The memory of an agent's tool. n8n counts each try of a call as a run, so only what the agent asked for tells entries
- * apart. The same request twice at a time is two requests.
+ * apart. The same request made twice at the same time counts as two.
  */
 export function createToolMemory(
 	nodeContext: Record<string, unknown>,

@@ -27,7 +27,7 @@ export function member(value: unknown, key: string): unknown {
 /** Deeper than any real answer, and safe for code that walks through a value recursively. */
 const MOST_LEVELS = 500;
 
-/** A number with at least 16 digits, which a double may not hold exactly. */
+/** A number with at least 16 digits, which a double cannot always represent exactly. */
 const LONG_INTEGER = /(?:^|[[:,\s-])\d{16}/;
 
 /** `undefined` if it is not JSON, or nested too deeply. Integers beyond 2^53 become text, to keep IDs whole. */

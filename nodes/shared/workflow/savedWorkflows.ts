@@ -16,7 +16,7 @@ export interface WorkflowSource {
 	readonly savedAs?: string;
 }
 
-/** By name, trimmed, because fields trim it, too. A wrong entry does not affect the others. */
+/** Keyed by name, which is trimmed, because fields trim it, too. A wrong entry does not affect the others. */
 export type SavedWorkflows = ReadonlyMap<string, Result<WorkflowSource>>;
 
 /** Marks the name of a saved workflow, in place of an ID. */

@@ -427,7 +427,7 @@ test.each([
 	['={{ {"6": {"inputs": {"text": $json.nothing} } } }}', 'has no value for "text" of node "6"'],
 	['={{ {"6": $json.nothing} }}', 'has no value for node "6"'],
 	['{"6": {"inputs": {"text": null}}}', 'has no value for "text" of node "6"'],
-	["={{ '' }}", 'its expression gave nothing'],
+	["={{ '' }}", 'its expression returned nothing'],
 ])('the JSON %s pays for no other picture', async (prompt, said) => {
 	const run = await stage.run(prompts(1), { overridesMode: 'json', prompt, overrideFields: {} });
 	expect(run.error?.message).toContain(said);

@@ -149,7 +149,7 @@ test('uploads are named by file, type and size; an address is not opened', async
 			},
 		},
 		uploads: [{ nodeId: '10', parameter: 'image', url }],
-		notes: expect.arrayContaining(['Images behind a URL were not opened.']),
+		notes: expect.arrayContaining(['Images given by URL were not fetched.']),
 	});
 });
 

@@ -20,7 +20,7 @@ type Replies = Pick<ReplySender, 'ended' | 'responded'>;
 /** Tries for a batch whose execution does not start, e.g. while n8n's database is down. */
 const MAX_TRIES = 3;
 const PAUSES: PauseGrowth = { firstMs: 2_000, factor: 4, longestMs: 8_000 };
-/** For the text of all waiting frames together; parsed, they take several times as much memory. */
+/** Limits the text of all waiting frames together; parsed, they take several times as much memory. */
 const MAX_QUEUED_CHARS = 50_000_000;
 
 /** Turns frames into executions: one execution per batch, one batch at a time. */
@@ -29,7 +29,7 @@ export class ExecutionStarter {
 	private readonly closing = new AbortController();
 	private readonly maxBatch: number;
 
-	/** @param seen loses the frames that n8n did not take, so that they are not skipped if they come again */
+	/** @param seen frames that n8n did not take are removed from it, so that they are not skipped if they come again */
 	constructor(
 		private readonly context: ITriggerFunctions,
 		private readonly setup: Pick<BridgeSetup, 'redact' | 'clock'>,

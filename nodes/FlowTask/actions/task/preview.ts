@@ -105,7 +105,7 @@ function checksOf(
 		context.getNodeParameter('seedMode', itemIndex, '') === 'random' &&
 			'"Seed Mode" is Random, so the run will use a different seed.',
 		uploads.length > 0 && 'Identical images are uploaded once per run.',
-		uploads.some((upload) => 'url' in upload) && 'Images behind a URL were not opened.',
+		uploads.some((upload) => 'url' in upload) && 'Images given by URL were not fetched.',
 		idempotency !== undefined &&
 			'If the idempotency key already has a task, that task is returned; the preview does not check.',
 	];

@@ -42,7 +42,7 @@ export function readPrompt(
 	);
 }
 
-/** An empty field changes nothing, but an expression that gives nothing is a mistake. */
+/** An empty field changes nothing, but an expression that returns nothing is a mistake. */
 function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<string> {
 	const value: unknown = context.getNodeParameter('promptText', itemIndex, '');
 	const entered: unknown = context.getNodeParameter('promptText', itemIndex, '', { rawExpressions: true });
@@ -60,14 +60,14 @@ function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<s
 	);
 }
 
-/** An empty field changes nothing, but an expression that gives nothing is a mistake. */
+/** An empty field changes nothing, but an expression that returns nothing is a mistake. */
 function readJson(context: IExecuteFunctions, itemIndex: number, workflowId: string): Result<Prompt> {
 	const value: unknown = context.getNodeParameter('prompt', itemIndex, {});
 	const entered: unknown = context.getNodeParameter('prompt', itemIndex, '', { rawExpressions: true });
 	const isBlank = typeof value === 'string' && !value.trim();
 	if (isBlank && typeof entered === 'string' && entered.startsWith('=')) {
 		return failInput(
-			'"Prompt (JSON)" is empty (its expression gave nothing)',
+			'"Prompt (JSON)" is empty (its expression returned nothing)',
 			'Correct the expression; for an item that changes nothing, let it return {}. Nothing was submitted for this item.',
 		);
 	}
