@@ -191,12 +191,15 @@ function drawSeed(
 		for (const one of taken.sort((left, right) => left - right)) if (one <= seed) seed++;
 		return ok(seed);
 	}
-	const tooMany = least <= most;
+	if (least <= most) {
+		return failInput(
+			`"Variants" is ${count}, but there are fewer seeds: ${words}`,
+			'Make fewer variants. Nothing was submitted for this item.',
+		);
+	}
 	return failInput(
-		tooMany
-			? `"Variants" is ${count}, but there are fewer seeds: ${words}`
-			: `"Seed Mode" finds no seed that fits all of its inputs: ${words}`,
-		`${tooMany ? 'Make fewer variants.' : 'List under "Seed Targets" only inputs that accept the same seed.'} Nothing was submitted for this item.`,
+		`"Seed Mode" finds no seed that fits all of its inputs: ${words}`,
+		'List under "Seed Targets" only inputs that accept the same seed. Nothing was submitted for this item.',
 	);
 }
 
