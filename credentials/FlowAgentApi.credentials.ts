@@ -82,7 +82,7 @@ export class FlowAgentApi implements ICredentialType {
 			default: STANDARD_WIRE,
 			displayOptions: { show: { wire: ['described'] } },
 			description:
-				'Templates for requests and JMESPath expressions for answers; nothing else is sent or read. Leave it empty for the standard.',
+				'Templates for what is sent, and JMESPath expressions for what answers mean. Leave it empty for the standard.',
 			hint: 'It starts as the standard: change what differs, or paste a <a href="https://github.com/flowtask/n8n-nodes-flowtask/blob/main/docs/deployments.md#agents-from-the-api-call-page-to-a-description" target="_blank">ready-made one</a>. "Preview Request" in Agent Invoke shows what it sends.',
 		},
 	];

@@ -281,8 +281,8 @@ async function payloadOf(
 	context: IExecuteFunctions,
 	{ itemIndex, session, said, extraBody }: ReadTurn,
 ): Promise<Result<string>> {
-	const asked =
-		said.kind === 'message' ? [said.message, session] : [said, session.kind === 'explicit' && session.id];
+	const resumedId = session.kind === 'explicit' ? session.id : '';
+	const asked = said.kind === 'message' ? [said.message, session] : [said, resumedId];
 	const digests = await digestFiles(context, itemIndex, said.kind === 'message' ? said.files : []);
 	if (!digests.ok) return digests;
 	const text = jsonText([...asked, extraBody, digests.value]);

@@ -70,7 +70,7 @@ export interface WireState {
 	readonly keys: readonly string[];
 	/** The entry that gave each value. */
 	readonly readFrom: Readonly<Record<string, string>>;
-	/** Why entries that gave nothing do not fit what came. */
+	/** Why entries that found nothing do not fit the answer. */
 	readonly misfits: Readonly<Record<string, string>>;
 	readonly raw: Json;
 }
