@@ -120,6 +120,8 @@ export interface FlowRun {
 	readonly status: Execution['status'];
 	/** From the first node to the last, by n8n's own clock. */
 	readonly wallMs: number;
+	/** When the first node began, in ms since the epoch. */
+	readonly startedAtMs: number;
 }
 
 /**
@@ -141,12 +143,13 @@ export async function runFlow(
 		const [execution] = await client.listExecutions(saved).catch(() => []);
 		if (n8n.hasEnded()) throw new Error(`n8n ended while "${flow.name}" ran:\n${n8n.log.tail()}`);
 		if (execution?.startedAt && execution.stoppedAt) {
-			const wallMs = Date.parse(execution.stoppedAt) - Date.parse(execution.startedAt);
-			return { executionId, status: execution.status, wallMs };
+			const startedAtMs = Date.parse(execution.startedAt);
+			const wallMs = Date.parse(execution.stoppedAt) - startedAtMs;
+			return { executionId, status: execution.status, wallMs, startedAtMs };
 		}
 		if (Date.now() > deadlineMs) {
 			await client.stopExecution(executionId);
-			return { executionId, status: 'canceled', wallMs: patienceMs };
+			return { executionId, status: 'canceled', wallMs: patienceMs, startedAtMs: deadlineMs - patienceMs };
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Batch wall time, calls, polling rules: FlowTask alone, in two sizes.
 import { callsIn, looksIn, pollingFaults } from '../books';
 import { atMost, median, none, sum, told, type Figure } from '../figures';
-import { flowTaskFlow, runWell } from '../flow';
+import { flowTaskFlow, runWell, type FlowRun } from '../flow';
 import type { Row, Stage } from '../stage';
 import type { Books } from '../../test/platform/books';
 
@@ -34,28 +34,59 @@ export const batch: Row = {
 	},
 };
 
+/** Where the time of a run went. */
+interface Span {
+	readonly beforeMs: number;
+	readonly platformMs: number;
+	readonly noticedMs: number;
+	readonly afterMs: number;
+}
+
+function spanOf({ startedAtMs, wallMs }: FlowRun, { tasks, polls }: Books): Span {
+	const submittedMs = Math.min(...tasks.map((task) => task.submittedAtMs));
+	const finishedMs = Math.max(...tasks.map((task) => task.finishedAtMs ?? Infinity));
+	const polledMs = Math.max(...polls.map(({ atMs }) => atMs));
+	return {
+		beforeMs: submittedMs - startedAtMs,
+		platformMs: finishedMs - submittedMs,
+		noticedMs: polledMs - finishedMs,
+		afterMs: startedAtMs + wallMs - polledMs,
+	};
+}
+
 async function measureSize(stage: Stage, { tasks, runners, taskMs, limit }: Size): Promise<Figure[]> {
 	const n8n = await stage.n8n();
 	const ratios: number[] = [];
 	const shelf: Books[] = [];
+	const spans: Span[] = [];
 	await stage.withPlatform({ runners, taskMs }, async (platform) => {
 		const customer = await platform.customer();
 		for (let run = 1; run <= stage.times(RUNS); run++) {
 			await platform.resetBooks();
 			const label = `batch ${tasks} ${run}`;
 			const flow = await flowTaskFlow({ n8n, platform, customer, count: tasks, label });
-			const { wallMs } = await runWell(n8n, flow);
-			ratios.push(wallMs / ((tasks * taskMs) / runners));
-			shelf.push(await platform.books());
+			const flowRun = await runWell(n8n, flow);
+			const books = await platform.books();
+			ratios.push(flowRun.wallMs / ((tasks * taskMs) / runners));
+			shelf.push(books);
+			spans.push(spanOf(flowRun, books));
 		}
 	});
 	const most = (of: (books: Books) => number): number => Math.max(...shelf.map(of));
 	const all = (of: (books: Books) => number): number => sum(shelf.map(of));
 	const name = `${tasks} tasks, ${runners} runners, ${taskMs / 1000} s`;
+	const span = (part: keyof Span, what: string): Figure => {
+		const runs = spans.map((one) => one[part]);
+		return told(median(runs), `${name}: ${what}`, ' ms', runs);
+	};
 	return [
 		atMost(limit, median(ratios), {
 			...{ what: `${name}: wall time ÷ ideal`, kind: 'time', unit: ' ×', runs: ratios },
 		}),
+		span('beforeMs', 'start of the run to the first submit'),
+		span('platformMs', 'first submit to the end of the last task'),
+		span('noticedMs', 'end of the last task to the last poll'),
+		span('afterMs', 'last poll to the end of the run'),
 		atMost(
 			CALLS_A_TASK,
 			most((books) => callsIn(books) / tasks),
