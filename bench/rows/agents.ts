@@ -12,6 +12,7 @@ const ROUND_DEADLINE_MS = 290_000;
 /** CPU of an execution over and above one with an HTTP Request node; half of what it was. */
 const NEW_LIMIT_MS = 60;
 const KNOWN_LIMIT_MS = 40;
+const TIMES_HTTP_REQUEST = 1.3;
 
 type Kind = 'set' | 'http' | 'none' | 'new' | 'known';
 
@@ -132,6 +133,12 @@ function figuresOf(
 		const what = `${CALLERS} at once, ${NAMES[kind]}: CPU of an execution above HTTP Request`;
 		return atMost(limit, median(runs), { what, kind: 'time', unit: ' ms', runs });
 	};
+	const besideHttp = (kind: Kind): Figure => {
+		const http = of('http', 'wallMs');
+		const runs = of(kind, 'wallMs').map((wallMs, run) => wallMs / (http[run] ?? Number.NaN));
+		const what = `${CALLERS} at once, ${NAMES[kind]} ÷ HTTP Request: wall time`;
+		return atMost(TIMES_HTTP_REQUEST, median(runs), { what, kind: 'time', unit: ' ×', runs });
+	};
 	return [
 		...kinds.flatMap((kind) => {
 			const seconds = of(kind, 'wallMs').map((wallMs) => wallMs / 1000);
@@ -142,6 +149,8 @@ function figuresOf(
 		}),
 		ours('new', NEW_LIMIT_MS),
 		ours('known', KNOWN_LIMIT_MS),
+		besideHttp('new'),
+		besideHttp('known'),
 		none(lost, `${CALLERS} at once: answers lost`),
 	];
 }

@@ -23,12 +23,12 @@ export interface RecorderParts {
 const FIRST_WRITE_MS = 1_000;
 /** From the start of a write to the next one; longer after each failure. */
 const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_000 };
-/** The most statements that change rows in one write; the rest follow with the next one. */
+/** The most statements that change rows in one write of a run that goes on; the rest follow with the next one. */
 const MOST_CHANGES = 10;
 /** The slower the table, the less often rows are changed: changes may take a 50th of the time. IDs never wait. */
 const REST_PER_CHANGE_MS = 50;
-/** Rows are replaced if more changes are left: each takes n8n 40 ms, and inserting hundreds of rows hardly longer. */
-const MOST_LAST_CHANGES = 5;
+/** Rows are replaced if more changes are due: each takes n8n 40 ms, and replacing hundreds of rows 200 ms. */
+const REPLACED_ABOVE = 5;
 
 interface LoggedTask extends RowFacts {
 	readonly source: TaskSource;
@@ -41,8 +41,6 @@ interface LoggedTask extends RowFacts {
 	rowKeys: readonly string[] | undefined;
 	/** Whether the table has the row that it should have for the task. */
 	isListed: boolean;
-	/** When it was last written, by the clock's `now()`. */
-	writtenAtMs: number;
 }
 
 /**
@@ -113,7 +111,6 @@ export class TaskRecorder implements TaskObserver {
 			written: '{}',
 			rowKeys: source === 'made' ? [] : undefined,
 			isListed: false,
-			writtenAtMs: -Infinity,
 		};
 		this.entries.set(job, entry);
 		return entry;
@@ -137,10 +134,8 @@ export class TaskRecorder implements TaskObserver {
 		if (!inserted.ok) return inserted;
 		const beganMs = clock.now();
 		if (!isLast && beganMs < this.nextChangeMs) return inserted;
-		if (isLast) {
-			const replaced = await this.replace();
-			if (!replaced.ok) return replaced;
-		}
+		const replaced = await this.replace();
+		if (!replaced.ok) return replaced;
 		const changed = await this.change(isLast ? Infinity : MOST_CHANGES);
 		const endedMs = clock.now();
 		this.nextChangeMs = endedMs + (endedMs - beganMs) * REST_PER_CHANGE_MS;
@@ -178,7 +173,7 @@ export class TaskRecorder implements TaskObserver {
 		if (!inserted.ok) return inserted;
 		for (const { entry, cells, rowKey } of added) {
 			// Rows of other executions still need these cells.
-			if (entry.rowKeys?.length === 0) this.noteWritten(entry, cells);
+			if (entry.rowKeys?.length === 0) noteWritten(entry, cells);
 			entry.rowKeys = [...(entry.rowKeys ?? []), rowKey];
 			entry.isListed = true;
 		}
@@ -197,33 +192,36 @@ export class TaskRecorder implements TaskObserver {
 	private async replace(): Promise<Result<undefined>> {
 		const { table } = this.parts;
 		const stale = [...this.entries.values()].filter((entry) => isStale(entry) && isOwn(entry));
-		if (alikeIn(stale).length <= MOST_LAST_CHANGES) return ok(undefined);
+		if (alikeIn(stale).length <= REPLACED_ABOVE) return ok(undefined);
 		const read = await table.read('executionId', [this.origin.executionId]);
 		const present = new Set((read.ok ? read.value : []).map(({ rowKey }) => rowKey));
 		const replaced = stale.flatMap((entry) => {
-			const [oldKey = ''] = entry.rowKeys ?? [];
-			return present.has(oldKey) ? [{ entry, oldKey, rowKey: this.nextRowKey() }] : [];
+			const { rowKeys: oldKeys = [] } = entry;
+			if (!oldKeys.some((key) => present.has(key))) return [];
+			const rowKey = this.nextRowKey();
+			// A failed write may have been carried out, so the next one removes both.
+			entry.rowKeys = [...oldKeys, rowKey];
+			return [{ entry, cells: cellsOf(entry), oldKeys, rowKey }];
 		});
 		if (replaced.length === 0) return ok(undefined);
-		const rows = replaced.map(({ entry, rowKey }) => newRow(this.origin, entry, cellsOf(entry), rowKey));
+		const rows = replaced.map(({ entry, cells, rowKey }) => newRow(this.origin, entry, cells, rowKey));
 		const inserted = await table.insert(rows);
 		if (!inserted.ok) return inserted;
-		for (const { entry, oldKey, rowKey } of replaced) entry.rowKeys = [oldKey, rowKey];
 		const removed = await table.remove(
 			'rowKey',
-			replaced.map(({ oldKey }) => oldKey),
+			replaced.flatMap(({ oldKeys }) => oldKeys),
 		);
 		if (!removed.ok) return removed;
-		for (const { entry, rowKey } of replaced) {
+		for (const { entry, cells, rowKey } of replaced) {
 			entry.rowKeys = [rowKey];
-			this.noteWritten(entry, cellsOf(entry));
+			noteWritten(entry, cells);
 		}
 		return removed;
 	}
 
 	/** @param most statements; equal changes share one */
 	private async change(most: number): Promise<Result<undefined>> {
-		const stale = [...this.entries.values()].filter(isStale).sort(byUrgency);
+		const stale = [...this.entries.values()].filter(isStale);
 		const sent = alikeIn(stale)
 			.slice(0, most)
 			.map((entries) => {
@@ -234,14 +232,13 @@ export class TaskRecorder implements TaskObserver {
 		const changes = sent.map(({ change }) => change).filter(({ values }) => values.length > 0);
 		const changed = await this.parts.table.updateAlike('rowKey', changes);
 		if (!changed.ok) return changed;
-		for (const { entries, cells } of sent) for (const entry of entries) this.noteWritten(entry, cells);
+		for (const { entries, cells } of sent) for (const entry of entries) noteWritten(entry, cells);
 		return changed;
 	}
+}
 
-	private noteWritten(entry: LoggedTask, cells: TaskCells): void {
-		entry.written = JSON.stringify(cells);
-		entry.writtenAtMs = this.parts.clock.now();
-	}
+function noteWritten(entry: LoggedTask, cells: TaskCells): void {
+	entry.written = JSON.stringify(cells);
 }
 
 function cellsOf({ cells, kept }: LoggedTask): TaskCells {
@@ -253,20 +250,14 @@ function isStale(entry: LoggedTask): boolean {
 	return !entry.isListed || JSON.stringify(cellsOf(entry)) !== entry.written;
 }
 
-/** Whether its only row was written by this run. */
-function isOwn({ source, isListed, rowKeys }: LoggedTask): boolean {
-	return source === 'made' && isListed && rowKeys?.length === 1;
+/** Whether this run made the task, and wrote its rows. */
+function isOwn({ source, isListed }: LoggedTask): boolean {
+	return source === 'made' && isListed;
 }
 
 /** Groups entries whose rows get the same cells. */
 function alikeIn(entries: readonly LoggedTask[]): LoggedTask[][] {
 	return [...Map.groupBy(entries, (entry) => JSON.stringify(cellsOf(entry))).values()];
-}
-
-/** Ended tasks first, then those written longest ago. */
-function byUrgency(one: LoggedTask, other: LoggedTask): number {
-	const isEnd = ({ cells }: LoggedTask): number => Number(Boolean(cells.finishedAt ?? cells.error));
-	return isEnd(other) - isEnd(one) || one.writtenAtMs - other.writtenAtMs;
 }
 
 function timeIn(column: 'finishedAt' | 'startedAt', rows: readonly TableRow[]): TaskCells {

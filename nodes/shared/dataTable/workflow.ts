@@ -1,9 +1,10 @@
 import type { IDataObject, INode, INodeParameters, IWorkflowBase } from 'n8n-workflow';
 
 /*
- * Only n8n's own nodes can reach Data Tables, so its Data Table node runs in a workflow made for the purpose. The JSON of
- * that workflow contains no values: n8n evaluates every parameter that starts with "=", and values come from outside.
- * They are passed as input items, which are never evaluated.
+ * Only n8n's own nodes can reach Data Tables, so its Data Table node runs in a workflow made for the purpose. Values come
+ * from outside, and n8n evaluates every parameter that starts with "=", so they are passed as input items, which are
+ * never evaluated. Only plain values that all items share are parameters themselves, because n8n takes half a millisecond
+ * for each expression.
  */
 
 export type CellValue = string | number | boolean | null;
@@ -68,8 +69,10 @@ export function updatingAlike(column: string, changes: readonly RowChange[]): Ro
 	const most = Math.max(...changes.map(({ values }) => values.length));
 	const padded = (values: readonly CellValue[]): CellValue[] =>
 		Array.from({ length: most }, (_, index) => values[index] ?? values.at(-1) ?? null);
+	const [first] = changes;
+	const shared = changes.length === 1 && first ? first.values : Array.from({ length: most }, () => null);
 	return {
-		parameters: { operation: 'update', ...oneOf(column, most), columns: CELLS_OF_ITEM },
+		parameters: { operation: 'update', ...oneOf(column, shared), columns: CELLS_OF_ITEM },
 		items: changes.map(({ values, cells }) => ({ v: padded(values), cells: { ...cells } })),
 	};
 }
@@ -102,7 +105,7 @@ export function selection(
 	return {
 		parameters: {
 			operation,
-			...oneOf(column, values.length),
+			...oneOf(column, values),
 			...(operation === 'get' && { returnAll: true }),
 		},
 		items: [{ v: [...values] }],
@@ -134,24 +137,35 @@ export function thenReading({ parameters, items }: RowWork, column: string, valu
 		parameters,
 		// The second node runs for the first item alone.
 		items: items.map((item, index) => (index === 0 ? { ...item, keys: values } : item)),
-		reading: { operation: 'get', ...oneOf(column, values.length, 'keys'), returnAll: true },
+		reading: { operation: 'get', ...oneOf(column, values, 'keys'), returnAll: true },
 	};
 }
 
-/** The condition that a column has one of the values in a list of the item. */
-function oneOf(column: string, count: number, list: 'v' | 'keys' = 'v') {
-	const conditions = Array.from({ length: count }, () => ({ column, condition: 'eq' as const }));
+/**
+ * The condition that a column has one of some values.
+ * @param values those of all items; null where they differ
+ * @param list the list of an item that contains its values
+ */
+function oneOf(column: string, values: readonly CellValue[], list: 'v' | 'keys' = 'v') {
+	const conditions = values.map((value) => ({ column, condition: 'eq' as const, value }));
 	return { ...allOf(conditions, list), matchType: 'anyCondition' };
 }
 
+type Compared = Omit<RowCondition, 'value'> & Partial<RowCondition>;
+
 /** Conditions on the values in a list of the item, in its order. */
-function allOf(conditions: ReadonlyArray<Omit<RowCondition, 'value'>>, list: 'v' | 'keys' = 'v') {
-	const named = conditions.map(({ column, condition }, index) => ({
+function allOf(conditions: readonly Compared[], list: 'v' | 'keys' = 'v') {
+	const named = conditions.map(({ column, condition, value = null }, index) => ({
 		keyName: column,
 		condition,
-		keyValue: `={{ $json.${list}[${index}] }}`,
+		keyValue: isPlain(value) ? value : `={{ $json.${list}[${index}] }}`,
 	}));
 	return { matchType: 'allConditions', filters: { conditions: named } };
+}
+
+/** A number, or text such as an ID or a digest. */
+function isPlain(value: CellValue): value is string | number {
+	return typeof value === 'number' || (typeof value === 'string' && /^\w[\w .:-]*$/.test(value));
 }
 
 export function listing(filterName: string): Work {

@@ -191,7 +191,7 @@ class MemoryDataTables implements DataTables {
 	}
 }
 
-/** One Data Table node or two after the only trigger; their JSON may contain only expressions that name places. */
+/** One Data Table node or two after the only trigger; of expressions, their JSON may contain only those that name places. */
 function tableParameters(code: IWorkflowBase | undefined): [INodeParameters, INodeParameters?] {
 	const [trigger, node, reading, ...others] = code?.nodes ?? [];
 	const isTable = (one: INode | undefined): boolean =>
@@ -216,6 +216,8 @@ function tableParameters(code: IWorkflowBase | undefined): [INodeParameters, INo
 const PLACE = /^=\{\{ \$json\.(?:(v|keys)\[(\d+)\]|(\w+)) \}\}$/;
 
 function valueAt(expression: unknown, item: IDataObject): unknown {
+	if (typeof expression === 'number') return expression;
+	if (typeof expression === 'string' && !expression.startsWith('=')) return expression;
 	const [, list, index, name] = PLACE.exec(text(expression)) ?? [];
 	if (list !== undefined) {
 		const values = item[list];
