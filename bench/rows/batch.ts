@@ -1,4 +1,4 @@
-// Batch wall time, calls, polling rules: FlowTask alone, in two sizes.
+// Batch wall time, calls, polling rules: FlowTask alone, in three sizes.
 import { callsIn, looksIn, pollingFaults } from '../books';
 import { atMost, median, none, sum, told, type Figure } from '../figures';
 import { flowTaskFlow, runWell, type FlowRun } from '../flow';

@@ -41,6 +41,8 @@ interface LoggedTask extends RowFacts {
 	rowKeys: readonly string[] | undefined;
 	/** Whether the table has the row that it should have for the task. */
 	isListed: boolean;
+	/** When it was last written, by the clock's `now()`. */
+	writtenAtMs: number;
 }
 
 /**
@@ -111,6 +113,7 @@ export class TaskRecorder implements TaskObserver {
 			written: '{}',
 			rowKeys: source === 'made' ? [] : undefined,
 			isListed: false,
+			writtenAtMs: -Infinity,
 		};
 		this.entries.set(job, entry);
 		return entry;
@@ -173,7 +176,7 @@ export class TaskRecorder implements TaskObserver {
 		if (!inserted.ok) return inserted;
 		for (const { entry, cells, rowKey } of added) {
 			// Rows of other executions still need these cells.
-			if (entry.rowKeys?.length === 0) noteWritten(entry, cells);
+			if (entry.rowKeys?.length === 0) this.noteWritten(entry, cells);
 			entry.rowKeys = [...(entry.rowKeys ?? []), rowKey];
 			entry.isListed = true;
 		}
@@ -214,14 +217,14 @@ export class TaskRecorder implements TaskObserver {
 		if (!removed.ok) return removed;
 		for (const { entry, cells, rowKey } of replaced) {
 			entry.rowKeys = [rowKey];
-			noteWritten(entry, cells);
+			this.noteWritten(entry, cells);
 		}
 		return removed;
 	}
 
 	/** @param most statements; equal changes share one */
 	private async change(most: number): Promise<Result<undefined>> {
-		const stale = [...this.entries.values()].filter(isStale);
+		const stale = [...this.entries.values()].filter(isStale).sort(byLastWrite);
 		const sent = alikeIn(stale)
 			.slice(0, most)
 			.map((entries) => {
@@ -232,13 +235,14 @@ export class TaskRecorder implements TaskObserver {
 		const changes = sent.map(({ change }) => change).filter(({ values }) => values.length > 0);
 		const changed = await this.parts.table.updateAlike('rowKey', changes);
 		if (!changed.ok) return changed;
-		for (const { entries, cells } of sent) for (const entry of entries) noteWritten(entry, cells);
+		for (const { entries, cells } of sent) for (const entry of entries) this.noteWritten(entry, cells);
 		return changed;
 	}
-}
 
-function noteWritten(entry: LoggedTask, cells: TaskCells): void {
-	entry.written = JSON.stringify(cells);
+	private noteWritten(entry: LoggedTask, cells: TaskCells): void {
+		entry.written = JSON.stringify(cells);
+		entry.writtenAtMs = this.parts.clock.now();
+	}
 }
 
 function cellsOf({ cells, kept }: LoggedTask): TaskCells {
@@ -258,6 +262,12 @@ function isOwn({ source, isListed }: LoggedTask): boolean {
 /** Groups entries whose rows get the same cells. */
 function alikeIn(entries: readonly LoggedTask[]): LoggedTask[][] {
 	return [...Map.groupBy(entries, (entry) => JSON.stringify(cellsOf(entry))).values()];
+}
+
+/** Those written longest ago first, so that each gets its turn. */
+function byLastWrite(one: LoggedTask, other: LoggedTask): number {
+	// Two that were never written differ by NaN.
+	return one.writtenAtMs - other.writtenAtMs || 0;
 }
 
 function timeIn(column: 'finishedAt' | 'startedAt', rows: readonly TableRow[]): TaskCells {
