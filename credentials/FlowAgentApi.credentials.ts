@@ -72,7 +72,7 @@ export class FlowAgentApi implements ICredentialType {
 					description: 'As in the JSON below, for deployments that use other names',
 				},
 			],
-			description: 'How requests are worded, and what answers mean',
+			description: 'How requests are built and answers are interpreted',
 		},
 		{
 			displayName: 'Description',

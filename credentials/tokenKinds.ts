@@ -1,7 +1,7 @@
 import type { IHttpRequestOptions, INodeProperties } from 'n8n-workflow';
 
 /**
- * The platform issues four kinds of secret, told apart by their first letters (§2.7, §5). They look alike in a
+ * The secrets of the platform are told apart by their first letters (§2.7, §5). They look alike in a
  * password field, so the most common mistake is to paste one into the wrong credential.
  */
 export const TOKEN_KINDS = [

@@ -21,7 +21,7 @@ export const MODEL_OPTIONS = defineOptions({
 		type: 'number',
 		default: 2,
 		typeOptions: { minValue: 0, maxValue: 10 },
-		description: 'How often to resend a request after an outage or if the platform is overloaded',
+		description: 'How many times to resend a request after an outage or if the platform is overloaded',
 	},
 	timeoutSeconds: {
 		displayName: 'Timeout (Seconds)',
@@ -30,7 +30,7 @@ export const MODEL_OPTIONS = defineOptions({
 		default: 600,
 		typeOptions: { minValue: 1, maxValue: 86_400 },
 		description:
-			'How long to wait for an answer to begin, and then for each piece of it. Messages that only keep the connection open count, too.',
+			'How long to wait for an answer to begin, and then for each piece of it. Messages that only keep the connection open count as well.',
 	},
 	...samplingOptions({
 		maxTokens:

@@ -1,4 +1,5 @@
-// The package as README and the compose file install it: by environment, where n8n takes no unverified package from its page.
+// The package as README and the compose file install it: with an environment variable, where n8n installs no unverified
+// package from its page.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -190,7 +190,7 @@ test(
 );
 
 test(
-	'what "Save" puts out is pasted into the account, and makes its first image in at most 8 actions behind a trigger',
+	'what "Save" outputs is pasted into the account, and makes its first image in at most 8 actions after a trigger',
 	async () => {
 		const save = { ...flowTask(), parameters: { resource: 'workflow', operation: 'save' } };
 		await editor.openWorkflow(await saveFlow('Save the red fox', [{}], [save]));

@@ -368,7 +368,7 @@ describe('flowAgentApi: answers', () => {
 	test.each([
 		['an unknown token', () => 'agt_unknown', 'refused this token'],
 		['a token that has expired', () => platform.agent.debugToken(0), 'dbg_ token works only until'],
-		['a token without the right', () => platform.createAgent({ rights: [] }).token, 'no right'],
+		['a token without the right', () => platform.createAgent({ rights: [] }).token, 'not have permission'],
 	])('%s', async (_name, tokenOf, said) => {
 		const token = tokenOf();
 		await new Promise((resolve) => setTimeout(resolve, 2));
@@ -383,7 +383,7 @@ describe('flowAgentApi: answers', () => {
 		['an envelope under HTTP 400', 400, '{"success_response":false,"http_status_code":400}', undefined],
 		['a status as text', 200, '{"success_response":false,"http_status_code":"401"}', 'refused this token'],
 		['HTTP 401 without an envelope', 401, '', 'refused this token'],
-		['HTTP 403 without an envelope', 403, '', 'no right'],
+		['HTTP 403 without an envelope', 403, '', 'not have permission'],
 		['HTTP 404', 404, '', 'not an agent instance'],
 		['a web page', 200, '<!doctype html>', 'not an agent instance'],
 		['another JSON', 200, '{"code":0}', 'not an agent instance'],

@@ -1,4 +1,4 @@
-// What the editor shows of a node's output before its first run must be what the node puts out.
+// What the editor shows of a node's output before its first run must be what the node outputs.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { validate, type Schema } from 'jsonschema';
@@ -46,7 +46,7 @@ function describedNodes(): Array<{ description: INodeTypeDescription; folder: st
 }
 
 it('stands beside each node, one for each operation, and nowhere else', () => {
-	// A model for n8n's AI Agent puts out no items.
+	// A model for n8n's AI Agent outputs no items.
 	const nodes = describedNodes().filter(({ description }) => !description.name.startsWith('lm'));
 	expect(schemas).toEqual(nodes.flatMap(({ description, folder }) => placesOf(description, folder)).sort());
 });

@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/run/clock';
 
 /** How long a frame waits for the connection: twice the longest pause between two tries. */
 export const KEPT_MS = 120_000;
-/** Limits the text of all waiting frames together. */
+/** Limits the total length of all waiting frames. */
 const MAX_QUEUED_CHARS = 50_000_000;
 const NOT_ACTIVE = 'the workflow is no longer active';
 

@@ -73,7 +73,7 @@ export function createEventFilter(eventPath: string, list: string): Result<Event
 	});
 }
 
-/** n8n stores a deduplication key in a column of 255 characters. */
+/** n8n's column for deduplication keys holds 255 characters, and the ID is only a part of one. */
 const LONGEST_ID_CHARS = 100;
 
 /** @returns the ID, or its SHA-256 if it is too long to be stored */

@@ -8,7 +8,7 @@ export const messageField: INodeProperties = {
 	// Not the chat's message as an expression: a field dragged here would be appended to it.
 	default: '',
 	placeholder: 'e.g. Where is my order?',
-	hint: "Empty in a chat: the person's message",
+	hint: "In a chat, leave it empty to send the person's message",
 	description:
 		"What you say to the agent. If it is empty, the item's field chatInput is sent, where a chat puts its message.",
 };
@@ -42,7 +42,7 @@ export const sessionFields: readonly INodeProperties[] = [
 		// Empty for the same reason as "Message".
 		default: '',
 		placeholder: 'e.g. a customer number',
-		hint: "Empty in a chat: the chat's own session",
+		hint: "In a chat, leave it empty to use the chat's own session",
 		displayOptions: { show: { sessionMode: ['mapped'] } },
 		description:
 			'Identifies the conversation, e.g. by a customer number. It is read for each item, so that two people never share a session. If it is empty, the sessionId of a chat is used; an item without either gets a new session.',

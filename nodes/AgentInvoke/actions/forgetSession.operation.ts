@@ -14,7 +14,7 @@ const field: INodeProperties = {
 	name: 'forgetKey',
 	type: 'string',
 	default: '',
-	hint: "Empty in a chat: the chat's own session",
+	hint: "In a chat, leave it empty to forget the chat's own session",
 	description: 'The key of the session to forget. The next message with this key begins a new session.',
 };
 

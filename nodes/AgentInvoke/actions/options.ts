@@ -142,7 +142,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		extraBody: 'as the API-call page of the instance shows them',
 		requestsPerSecond: 'Maximum number of calls per second',
 		retries:
-			'How often to send a call again if the agent cannot have run. A call that was refused because of load is sent again until the timeout; with 0 nothing is sent again.',
+			'How many times to resend a call if the agent cannot have run. A call that was refused because of load is resent until the timeout; with 0 nothing is resent.',
 	}),
 	...idempotencyFields(
 		{
@@ -188,7 +188,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		default: 10,
 		typeOptions: { minValue: 0, maxValue: 1_000 },
 		description:
-			'How often the agent may interrupt in one step, from a message to its final answer. 0 means no limit.',
+			'How many times the agent may interrupt in one step, from a message to its final answer. 0 means no limit.',
 		isPartOfRequest: false,
 	},
 	maxInvocations: {

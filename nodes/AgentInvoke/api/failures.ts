@@ -182,7 +182,7 @@ const DEBUG_TOKEN_ENDS =
 function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: string): Sentences {
 	if (status === 403) {
 		return [
-			'The agent token has no right to do this',
+			'The agent token does not have permission to do this',
 			'A token belongs to one agent instance: use the token of the instance that you want to call.',
 		];
 	}

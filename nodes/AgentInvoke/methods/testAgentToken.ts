@@ -20,7 +20,7 @@ import { NOTHING_READ, readEvent, saidSuccess } from '../wire/reader';
 const TOKEN_REFUSED =
 	'The platform refused this token. It may be mistyped, revoked or expired: a dbg_ token works only until the time that the console shows. Copy it again from the API-call page of the instance.';
 const NO_RIGHT =
-	'This token has no right to call the agent. Use the token of the instance that you want to call.';
+	'This token does not have permission to call the agent. Use the token of the instance that you want to call.';
 const NOT_AN_AGENT =
 	'Something answered at this address, but not an agent instance. Check the invoke path against the API-call page of the instance.';
 

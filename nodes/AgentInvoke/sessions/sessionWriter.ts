@@ -20,7 +20,7 @@ const WRITE_WITHIN_MS = 500;
 const REPEAT_MS = 5_000;
 export const LAST_PAUSES_MS = [500, 1_000, 2_000];
 
-/** How often a row that others changed is read again before its turn count is no longer compared. */
+/** How many times a row that others changed is read again before its turn count is no longer compared. */
 export const COUNTING_TRIES = 5;
 
 /** A row to write for a key, built from everything known at that time. */

@@ -42,7 +42,7 @@ export class DailyBudget {
 		table: PreparableTable,
 		private readonly owners: TurnOwners,
 		clock: Clock,
-		/** Shared by the process. */
+		/** Shared by all runs of this n8n process. */
 		accounts: DayAccounts,
 	) {
 		const { limit, timeZone } = settings;

@@ -28,7 +28,7 @@ export const TURN_TABLE: TableSpec = {
 		{ name: 'sessionId', type: 'string' },
 		{ name: 'agent', type: 'string' },
 		{ name: 'kind', type: 'string' }, // message | result
-		{ name: 'mayHaveRun', type: 'boolean' }, // whether it counts in a budget
+		{ name: 'mayHaveRun', type: 'boolean' }, // whether it counts towards a budget
 		{ name: 'attempts', type: 'number' }, // calls sent
 		{ name: 'requestId', type: 'string' },
 		{ name: 'usage', type: 'string' }, // JSON
@@ -163,7 +163,7 @@ function endOf({ result, isCancelled }: EndedTurn): TurnEnd {
 	return kind === 'unreachable' ? 'unreached' : 'refused';
 }
 
-/** Whether the agent ran for a turn in this run, or may have: the turn then counts in a budget. */
+/** Whether the agent ran for a turn in this run, or may have: the turn then counts towards a budget. */
 export function mayHaveRun({ result, calls }: Pick<EndedTurn, 'result' | 'calls'>): boolean {
 	if (calls.made === 0) return false;
 	return result.ok || calls.wasUnclear || result.failure.details?.mayHaveRun === true;

@@ -13,7 +13,7 @@ export interface Idempotency {
 }
 
 /**
- * How often a claim is renewed. Other executions take one that shows no sign of life for some minutes as abandoned, and
+ * How often a claim is renewed. Other executions take one without a new row for some minutes as abandoned, and
  * an agent may take longer.
  */
 const RENEW_CLAIM_MS = 60_000;

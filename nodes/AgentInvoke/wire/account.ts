@@ -14,7 +14,7 @@ export interface AgentAccount {
 	readonly invokePath: string;
 	/** Empty if the deployment offers no upload. */
 	readonly mediaUploadPath: string;
-	/** How requests are worded and what answers mean (§4.6, §4.8). */
+	/** How requests are built and answers are interpreted (§4.6, §4.8). */
 	readonly wire: Wire;
 	/** Whether the token is a temporary one, `dbg_` (§2.7). */
 	readonly isDebugToken: boolean;

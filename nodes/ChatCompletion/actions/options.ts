@@ -78,7 +78,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		extraBody: 'e.g. { "top_k": 20 }. Fields that this form sets are refused.',
 		requestsPerSecond: 'Maximum number of questions per second',
 		retries:
-			'How often to resend a question after an outage, as long as no answer has begun. A question that was refused for too many requests is resent until its timeout; with 0 nothing is resent.',
+			'How many times to resend a question after an outage, as long as no answer has begun. A question that was refused for too many requests is resent until its timeout; with 0 nothing is resent.',
 	}),
 	idleTimeoutSeconds: {
 		displayName: 'Idle Timeout (Seconds)',

@@ -34,7 +34,7 @@ export class DailyTasks implements TaskObserver {
 		private readonly settings: DailyTaskSettings,
 		table: PreparableTable,
 		private readonly clock: Clock,
-		/** Shared by the process. */
+		/** Shared by all runs of this n8n process. */
 		accounts: DayAccounts,
 	) {
 		const { most, timeZone, node } = settings;

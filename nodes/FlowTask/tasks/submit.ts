@@ -108,7 +108,7 @@ export class TaskSubmitter {
 		return await this.sendOnce(ledger, { ...start, idempotency }, prompt, payloadHash, record, admit);
 	}
 
-	/** @returns also the digest of each image by its input, because its `image_id` differs in each run */
+	/** @returns also the digest of each image by its input: unlike its `image_id`, it is the same in each run */
 	private async uploadImages(
 		start: SubmitStart,
 	): Promise<Result<{ readonly prompt: Prompt; readonly placed: string[][] }>> {

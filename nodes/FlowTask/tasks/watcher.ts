@@ -48,7 +48,7 @@ const POLL_HELD_MS = 2_000;
 const FIRST_POLL_AT_OLD_MS = 50;
 const FIRST_POLL_AT_NEW_MS = 500;
 
-/** How often and how long an ID must be missing before it counts as unknown: the platform's index may be behind. */
+/** In how many polls, and for how long, an ID must be missing before it is unknown: the platform's index may lag. */
 const MISSING_POLLS = 5;
 const MISSING_MS = 10_000;
 /** The same for a task that the platform certainly has. */

@@ -272,7 +272,7 @@ function inputsToFollow(node: DefinitionNode, rank: RankedText['rank']): GraphIn
 	return (
 		node.inputs
 			.filter((input) => !(input.isLink && OTHER_LINK.test(headOf(input.name))))
-			// Nodes that hold or pass on both keep them apart by the names of their inputs.
+			// A node with both a positive and a negative prompt tells them apart by the names of its inputs.
 			.filter(({ name }) => (polarityOf(name, node) ?? rank) === rank)
 			.map((input) => ({ node, input }))
 	);

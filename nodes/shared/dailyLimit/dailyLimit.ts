@@ -60,13 +60,13 @@ export class DailyLimit {
 		private readonly settings: DailyLimitSettings,
 		private readonly counted: CountedTable,
 		private readonly clock: Clock,
-		/** Shared by the process. */
+		/** Shared by all runs of this n8n process. */
 		private readonly accounts: DayAccounts,
 	) {}
 
 	/**
-	 * Reads what was already used, and reserves places for the `due` entries in order, so that a later one that is served
-	 * first cannot take the place of an earlier one. Tokens are known only afterwards, so none are reserved.
+	 * Reads what was already used, and reserves a share of the limit for each `due` entry in order, so that a later one that
+	 * is served first cannot use that of an earlier one. Tokens are known only afterwards, so none are reserved.
 	 */
 	async open(all: readonly Countable[], due: readonly Countable[]): Promise<Result<undefined>> {
 		const day = this.today();
@@ -83,7 +83,7 @@ export class DailyLimit {
 		return ok(undefined);
 	}
 
-	/** Whether the entry has a reserved place. */
+	/** Whether a share is reserved for the entry. */
 	has({ id }: Countable): boolean {
 		return this.admitted.has(id);
 	}
@@ -97,7 +97,7 @@ export class DailyLimit {
 		if (before !== account) before?.giveBack(id);
 		const read = await this.readAgain();
 		if (!read.ok) return read;
-		// Nothing is awaited from here on, so nobody can come between counting and taking. A reserved place is lost if others
+		// Nothing is awaited from here on, so nobody can come between counting and taking. A reservation is lost if others
 		// have used up the limit in the meantime.
 		account.giveBack(id);
 		if (!this.isFree(account)) return fail(this.isUsedUp(entry, account, day));

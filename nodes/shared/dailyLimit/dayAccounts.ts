@@ -41,7 +41,7 @@ export class DayAccount {
 		return { count: count + this.own.size, tokens: tokens + this.ownTokens };
 	}
 
-	/** Whether some of the usage is under way, or has a reserved place. */
+	/** Whether some of the usage is under way, or only reserved. */
 	get hasOpen(): boolean {
 		return this.open.size > 0;
 	}

@@ -4,13 +4,13 @@ import type { Clock } from '../run/clock';
 import { textOrNumber } from '../text/textOf';
 import type { DataTable, TableColumn, TableRow } from './table';
 
-/** The owner of a row, and a counter that it increases as a sign of life. */
+/** The owner of a row, and a counter that it increases with each heartbeat. */
 export const OWNER_COLUMNS: readonly TableColumn[] = [
 	{ name: 'owner', type: 'string' },
 	{ name: 'beat', type: 'number' },
 ];
 
-/** An owner is presumed dead once somebody has watched its rows this long without a sign of life. */
+/** An owner is presumed dead once somebody has watched its rows this long without a heartbeat. */
 export const SILENT_MS = 60_000;
 /** Up to three beats may be lost. */
 const BEAT_MS = SILENT_MS / 4;
@@ -19,9 +19,9 @@ const LATE_MS = (SILENT_MS * 3) / 4;
 /** How long unused sightings are kept. */
 const SIGHTING_LIFE_MS = 2 * 60 * 60_000;
 
-/** Gives signs of life for all owners of one run, in one write. */
+/** Keeps all owners of one run alive, in one write. */
 export class Heartbeat {
-	/** When each owner last gave a sign that the table accepted, by the clock's `now()`. */
+	/** When each owner's last accepted beat was sent, by the clock's `now()`. */
 	private readonly aliveMs = new Map<string, number>();
 	private idle = new AbortController();
 	private lastBeat: Promise<unknown> = Promise.resolve();
@@ -32,7 +32,7 @@ export class Heartbeat {
 		private readonly clock: Clock,
 	) {}
 
-	/** To be called before the owner's first row is written, which counts as a sign. */
+	/** To be called before the owner's first row is written, which counts as a beat. */
 	start(owner: string): void {
 		const isFirst = this.aliveMs.size === 0;
 		this.aliveMs.set(owner, this.clock.now());
@@ -44,7 +44,7 @@ export class Heartbeat {
 		if (this.aliveMs.size === 0) this.idle.abort();
 	}
 
-	/** Whether others may have presumed the owner dead. Later signs do not undo that. */
+	/** Whether others may have presumed the owner dead. Later beats do not undo that. */
 	isLate(owner: string): boolean {
 		return this.clock.now() - (this.aliveMs.get(owner) ?? 0) > LATE_MS;
 	}
@@ -77,7 +77,7 @@ export class Heartbeat {
 }
 
 /**
- * When this process first saw each owner's latest sign of life. Silence is measured by its own steady clock, so that
+ * When this process first saw each owner's latest beat. Silence is measured by its own steady clock, so that
  * nobody's time of day matters, and for all executions together, however briefly each one waits.
  */
 export class Sightings {
@@ -87,18 +87,18 @@ export class Sightings {
 
 	isDead({ id, owner, beat }: TableRow, clock: Pick<Clock, 'now'>): boolean {
 		const nowMs = clock.now();
-		const sign = `${textOrNumber(id)} ${textOrNumber(owner)} ${textOrNumber(beat)}`;
-		const sinceMs = this.firstSeenMs.get(sign);
+		const beatSeen = `${textOrNumber(id)} ${textOrNumber(owner)} ${textOrNumber(beat)}`;
+		const sinceMs = this.firstSeenMs.get(beatSeen);
 		if (sinceMs !== undefined) return nowMs - sinceMs >= SILENT_MS;
 		this.forgetBefore(nowMs - SIGHTING_LIFE_MS);
-		this.firstSeenMs.set(sign, nowMs);
+		this.firstSeenMs.set(beatSeen, nowMs);
 		return false;
 	}
 
 	private forgetBefore(ms: number): void {
-		for (const [sign, seenMs] of this.firstSeenMs) {
+		for (const [beatSeen, seenMs] of this.firstSeenMs) {
 			if (seenMs >= ms) return;
-			this.firstSeenMs.delete(sign);
+			this.firstSeenMs.delete(beatSeen);
 		}
 	}
 }

@@ -3,7 +3,7 @@ import { meeting, type RowCondition, type RowWork, type TableRow } from './workf
 
 /*
  * All Data Tables of an n8n share one size limit, and a full table stops agents, so rows of every table expire. n8n's own
- * column `updatedAt` shows which rows are in use, because signs of life update it.
+ * column `updatedAt` shows which rows are in use, because heartbeats update it.
  */
 
 /** The conditions that all expired rows meet; undefined if rows never expire. */

@@ -87,9 +87,9 @@ const PAGE_ROWS = 1000;
 const VALUES_PER_READ = 300;
 /** n8n evaluates each value as an expression, which costs about as much as a statement. */
 const VALUES_PER_CHANGE = 20;
-/** How often to try a read whose pages keep shifting. */
+/** How many times to try a read whose pages keep shifting. */
 const READ_TRIES = 5;
-/** How often to look for a table that cannot be found although it was created. */
+/** How many times to look for a table that cannot be found although it was created. */
 const CREATE_TRIES = 4;
 
 /**

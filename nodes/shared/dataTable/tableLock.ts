@@ -60,7 +60,7 @@ export interface LockParts extends KeyReadsParts {
 	readonly sightings: Sightings;
 }
 
-/** How often the first of several contenders reads again before it retreats, as the others do at once. */
+/** How many times the first of several contenders reads again before it retreats; the others retreat at once. */
 const STAYS = 5;
 const TRIES = 3;
 const RETRY_MS = 500;
@@ -73,7 +73,7 @@ const RETRY_MS = 500;
  * would have come before the other's take, although each take comes before its own read. For the same reason, duplicate
  * rows do no harm.
  *
- * Owners without a sign of life are replaced, by a compare-and-set on their last sign. An owner that was replaced but is
+ * Owners without a heartbeat are replaced, by a compare-and-set on their last beat. An owner that was replaced but is
  * alive learns so when it releases, and writes nothing. A run must not ask for the same key twice at once.
  *
  * An ordered acquirer that cannot have the key at once adds a waiting row: ids show who came first, and only the first

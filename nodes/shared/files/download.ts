@@ -126,7 +126,7 @@ async function store(
 	{ head, contentType, bytes, received, stream }: OpenFile,
 	name: string,
 ): Promise<StoredFile> {
-	// A workflow may write an empty text; any other empty file is broken.
+	// A workflow may write an empty text file; any other empty file is broken.
 	if (head.byteLength === 0 && !saysText(name)) throw new Error('the file is empty');
 	const { extension, mimeType } = fileTypeOf(head, contentType, name);
 	const body = readableFrom(stream, bytes);

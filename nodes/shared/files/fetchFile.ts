@@ -23,7 +23,7 @@ export interface FileFetch<T> {
 	/** Asked about the link and about the target of each redirect. */
 	readonly mayFetch: MayFetch;
 	readonly maxBytes: number;
-	/** Time for the head of the answer, and between two pieces of its body. */
+	/** The limit for the response headers, and for the time between two pieces of the body. */
 	readonly idleMs: number;
 	/** When a body that begins at `nowMs` must have ended. */
 	readonly endByMs: (nowMs: number) => number;

@@ -104,7 +104,7 @@ export interface Patience {
 }
 
 const PATIENCE: Patience = { clock: systemClock, random: Math.random };
-/** Time for the head of an answer; the body may take as long once more. */
+/** The limit for the response headers, and again for the body. */
 const FETCH_TIMEOUT_MS = 120_000;
 
 /** Reads an image, a video or a sound from a URL into memory. */

@@ -35,7 +35,7 @@ function isSwitchedOn(value: unknown): boolean {
 }
 
 /**
- * A request for a preview.
+ * A request as a preview shows it.
  * @param secret shown in the Authorization header, e.g. `agent token`
  * @param more headers
  */

@@ -12,7 +12,7 @@ export async function allowsSocketTo(helpers: Helpers, url: string): Promise<boo
 	return checked?.ok ?? true;
 }
 
-/** Before 2.36, n8n returns none if the protection is off; still older versions do not have it. */
+/** Before 2.36, n8n returns no filter if the protection is off; versions before that one lack the helper. */
 function filterOf(helpers: Helpers): Filter | undefined {
 	return 'getSecureEgressFilter' in helpers ? helpers.getSecureEgressFilter() : undefined;
 }

@@ -7,7 +7,7 @@ export interface HttpRequest {
 	/** Media types of the answer; JSON by default. */
 	readonly accept?: string;
 	readonly headers?: Readonly<Record<string, string>>;
-	/** The limit for the head of the answer, and again for its body. */
+	/** The limit for the response headers, and again for the body. */
 	readonly timeoutMs: number;
 	/** Whether the answer is awaited for some seconds after a stop, because it has the ID of what was paid for. */
 	readonly outlivesStop?: boolean | undefined;

@@ -39,7 +39,7 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
  * - no redirects: they would carry the key to another origin
  * - n8n takes the abort signal only from the context, so each request gets a context with a signal of its own: nothing
  *   else closes a silent connection
- * - the body is read as a stream, because `timeout` covers only the head of the answer
+ * - the body is read as a stream, because `timeout` covers only the response headers
  * - the decrypted credential is passed in, or n8n would read it from its database for each request
  */
 export function authenticatedOpen(

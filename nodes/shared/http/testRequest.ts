@@ -64,7 +64,7 @@ export async function sendTest(
 	);
 }
 
-/** A GET request, with the options and the result of n8n's other helper. */
+/** A GET request, with the options and the result that n8n's helper for nodes has. */
 export async function getByTestHelper(
 	helpers: TestHelpers,
 	{ url, headers, timeout }: Pick<IHttpRequestOptions, 'url' | 'headers' | 'timeout'>,

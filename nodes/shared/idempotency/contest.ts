@@ -30,7 +30,7 @@ export interface Contender {
 
 /** A claim that takes longer leaves too little of the time in which something may be sent. */
 const CLAIM_WITHIN_MS = 20_000;
-/** How often the first of several reads again, to see whether the others have retreated, before it retreats as well. */
+/** How many times the first of several contenders reads again before it retreats as the others do. */
 const READS_IN_PLACE = 5;
 
 /**

@@ -7,7 +7,7 @@ import { excerpt } from '../text/json';
 import { sha256 } from '../text/sha256';
 import { HeldClaim, type ClaimCells, type LedgerClaim } from './claim';
 import { Contest, type Sight } from './contest';
-import { ClaimPlaces } from './places';
+import { ClaimPermits } from './permits';
 import { CLAIM_FRESH_MS, silenceSeenBy, stateOf } from './rows';
 import type { Holder, IsSilent, KeyState, RowKind } from './rows';
 import { LedgerWriter } from './writer';
@@ -107,7 +107,7 @@ export class TableLedger {
 	private readonly isSilent: IsSilent;
 	private readonly held = new Set<HeldClaim>();
 	private readonly queue: ClaimQueue;
-	private readonly places: ClaimPlaces;
+	private readonly permits: ClaimPermits;
 
 	constructor(
 		private readonly settings: LedgerSettings,
@@ -119,7 +119,7 @@ export class TableLedger {
 		this.isSilent = silenceSeenBy(clock);
 		this.reads = new KeyReads(parts);
 		this.contest = new Contest(table, this.writer, this.reads, clock);
-		this.places = new ClaimPlaces(settings.claimsAtOnce ?? Infinity, clock, signal);
+		this.permits = new ClaimPermits(settings.claimsAtOnce ?? Infinity, clock, signal);
 	}
 
 	/**
@@ -168,7 +168,7 @@ export class TableLedger {
 	private async contend(wanted: Wanted): Promise<Result<Answer>> {
 		for (let reads = 0; ; reads++) {
 			let seen = await this.readKey(wanted, reads);
-			if (seen.ok && seen.value.kind === 'free') seen = await this.claimInPlace(wanted);
+			if (seen.ok && seen.value.kind === 'free') seen = await this.claimWithPermit(wanted);
 			if (!seen.ok) return seen;
 			if (seen.value.kind === 'known') return ok(seen.value.answer);
 		}
@@ -188,9 +188,9 @@ export class TableLedger {
 		return this.seenAs(state, wanted);
 	}
 
-	/** Claims once there is a place, which is free again when the outcome of the claim is known. */
-	private async claimInPlace(wanted: Wanted): Promise<Result<Seen>> {
-		await this.places.take();
+	/** Claims once there is a permit, which is given back when the outcome of the claim is known. */
+	private async claimWithPermit(wanted: Wanted): Promise<Result<Seen>> {
+		await this.permits.take();
 		let claim: HeldClaim | undefined;
 		try {
 			const stop = this.whyStop(wanted);
@@ -208,7 +208,7 @@ export class TableLedger {
 			claim = this.hold(wanted, won.value, sinceMs);
 			return ok(known({ kind: 'mine', claim }));
 		} finally {
-			const { giveBack } = this.places;
+			const { giveBack } = this.permits;
 			if (claim) claim.settled.addEventListener('abort', giveBack, { once: true });
 			else giveBack();
 		}

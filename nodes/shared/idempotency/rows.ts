@@ -76,7 +76,7 @@ export type KeyState =
 
 /**
  * How long a claim counts as alive without a new row. Its owner sends within 60 s of claiming, and gets an answer or gives
- * up within another 120 s (60 s for the head of the answer, 60 s for its body); the rest is for slow databases and clocks
+ * up within another 120 s (60 s for the response headers, 60 s for the body); the rest is for slow databases and clocks
  * that differ.
  */
 export const CLAIM_FRESH_MS = 200_000;

@@ -5,7 +5,7 @@ import type { RunFrame } from '../run/frame';
 import { adaptiveRateOf, type Lane, type StartedRequest } from './adaptiveRate';
 import { RateLimiter, type LaneSlot, type RateLimits } from './rateLimiter';
 
-/** How often a request may be sent, and until when; times are of the clock's `now()`. */
+/** How many times a request may be sent, and until when; times are of the clock's `now()`. */
 export interface RetryTerms {
 	readonly repeatability: Repeatability;
 	readonly lane: Lane;

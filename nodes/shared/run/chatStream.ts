@@ -59,7 +59,7 @@ export class ChatStreams {
 	/** An item is over: sends those behind it, up to the first that is not over. */
 	private async goOn(): Promise<void> {
 		const sends: Promise<void>[] = [];
-		// Queued without a pause: what the next item writes meanwhile must come after what it wrote before.
+		// Queued without awaiting anything: what the next item writes in the meantime must follow what it wrote before.
 		while (this.opened.get(this.live)?.isOver) {
 			const next = ++this.live;
 			for (const chunk of this.opened.get(next)?.kept.splice(0) ?? [])

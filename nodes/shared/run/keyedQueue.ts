@@ -1,6 +1,6 @@
 import type { Clock } from './clock';
 
-/** A position in the queue of a key. `Word` is what a slot that leaves may tell those behind it. */
+/** A position in the queue of a key. `Word` is what a slot may tell those behind it as it leaves. */
 export interface Slot<Word = unknown> {
 	/** Whether it is its turn. */
 	readonly isFirst: boolean;

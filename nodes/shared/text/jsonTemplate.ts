@@ -35,7 +35,7 @@ function placeholderPattern({ hasPaths, choice }: TemplateRules): RegExp {
 	return new RegExp(String.raw`\$(?:\$|${choices}(?<name>[A-Za-z_]\w*)${hasPaths ? PATH : ''})`, 'gu');
 }
 
-/** JSON with placeholders in its texts, not in its keys. Inserted values are neither evaluated nor searched again. */
+/** JSON with placeholders in its strings, not in its keys. Inserted values are neither evaluated nor searched again. */
 export class JsonTemplates {
 	private readonly pattern: RegExp;
 
@@ -52,8 +52,8 @@ export class JsonTemplates {
 	}
 
 	/**
-	 * Fills in a template. A text that consists of a placeholder becomes its value, of any type; in a longer text the value
-	 * is inserted as text. A text with an absent value is removed, with its key or list entry.
+	 * Fills in a template. A string that consists of a placeholder becomes its value, of any type; in a longer string the
+	 * value is inserted as text. A string with an absent value is removed, with its key or list entry.
 	 * @returns `undefined` if nothing is left
 	 */
 	fill(template: Json, lookup: Lookup): Json | undefined {

@@ -197,7 +197,7 @@ describe('one frame', () => {
 		]);
 	});
 
-	test('the token does not leave, whatever the workflow puts out', async () => {
+	test('the token does not leave, whatever the workflow outputs', async () => {
 		const { token } = stage.channel;
 		const trigger = await activate([work('', JSON.stringify({ text: `it is ${token}`, [token]: 1 }))], {
 			frame: { template: '{"all":"$json"}' },

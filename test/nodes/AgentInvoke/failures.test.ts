@@ -50,7 +50,7 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 			'(dbg_) has expired',
 			'token_expired',
 		],
-		['a token without the right', () => agentWith(), 'no right to do this', 'forbidden'],
+		['a token without the right', () => agentWith(), 'not have permission to do this', 'forbidden'],
 	])('%s', async (_name, tokenOf, sentence, reason) => {
 		const agentToken = tokenOf();
 		await new Promise((resolve) => setTimeout(resolve, 2));
@@ -144,7 +144,7 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 		[50000, 'The agent failed', 'agentFailed'],
 		[40000, 'The platform refused the call', 'refused'],
 		[40100, 'The platform does not accept the agent token', 'credential'],
-		[40300, 'The agent token has no right to do this', 'credential'],
+		[40300, 'The agent token does not have permission to do this', 'credential'],
 	])('what only the envelope tells: %d', async (code, sentence, kind) => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'code', code });
 		const told = await toldFor(sayings('hi'));

@@ -55,12 +55,9 @@ async function expectSameAgain(items: ItemInput[], parameters: INodeParameters):
 	);
 }
 
-test.each(['run', 'submit'])(
-	'"%s" puts out a body that JSON mode sends again as it is',
-	async (operation) => {
-		await expectSameAgain(prompts(2), { operation, seedMode: 'random', seedTargets: '3.seed', variants: 2 });
-	},
-);
+test.each(['run', 'submit'])('"%s" outputs a body that JSON mode sends again as it is', async (operation) => {
+	await expectSameAgain(prompts(2), { operation, seedMode: 'random', seedTargets: '3.seed', variants: 2 });
+});
 
 test('so do a form with its definition, and an image that was uploaded', async () => {
 	await expectSameAgain(prompts(1), {

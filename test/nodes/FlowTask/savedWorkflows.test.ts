@@ -131,7 +131,7 @@ describe('Save', () => {
 		...{ hostedId: stage.workflowId, workflowDefinition: JSON.stringify(textToImage), ...own },
 	});
 
-	test('puts out the list with the new workflow, which runs from there', async () => {
+	test('outputs the list with the new workflow, which runs from there', async () => {
 		const before = JSON.stringify({ Old: { workflowId: 'wf_old', parameterView: { '3': {} } } });
 		const saved = await run(before, form('Portrait'));
 		const [item, ...others] = saved.output(NODE_NAME);

@@ -140,7 +140,7 @@ test('strict: a row that was given back in spite of a failure is not taken for h
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 3, owner: 'free' }]);
 });
 
-test('strict: a holder that is replaced while the agent answers gives no sign of life any more', async () => {
+test('strict: a holder that is replaced while the agent answers has no heartbeat any more', async () => {
 	table.put(await rowOf('s1'));
 	const one = store('one');
 	await clock.run(one.hold('k', waiting()));

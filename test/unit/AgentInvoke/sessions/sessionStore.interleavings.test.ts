@@ -30,7 +30,7 @@ const SLOW_EXAMPLES: Array<[Plan[], number]> = [
 		],
 		22_753_082,
 	],
-	// The last execution ends while a sign of life is being written.
+	// The last execution ends while a heartbeat is being written.
 	[[plan(0, 0, 1), plan(0, 182, 0)], 259_546_616],
 ];
 

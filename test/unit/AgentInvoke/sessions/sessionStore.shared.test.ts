@@ -90,7 +90,7 @@ test('a turn is counted in a row whose turns cannot be compared', async () => {
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1 }]);
 });
 
-test('a database that takes ten seconds a statement costs a new session no further operation but signs of life', async () => {
+test('a database that takes ten seconds a statement costs a new session no further operation but heartbeats', async () => {
 	table = new MemoryTable(clock, () => 1, 5_000);
 	await clock.run(worker().run(ask('m')));
 	const [first, ...rest] = table.calls;
@@ -263,7 +263,7 @@ test('who slept through the life of its claim does not take the key back', async
 		...{ whyStop: () => undefined, again: () => waiting },
 	};
 	expect(await clock.run(sleeper.obtain('k', waiting))).toEqual({ ok: true, value: '' });
-	// Its signs of life are lost until another has taken the claim for one of the dead.
+	// Its heartbeats are lost until another has taken the claim for one of the dead.
 	table.mishap = (call) => (call === 'updateAlike' ? 'before' : 'none');
 	agent.takesMs = () => 30_000;
 	agent.tellsAfterMs = undefined;
@@ -300,7 +300,7 @@ test('where the table takes no row, nothing is sent for any key', async () => {
 	expect([heard(), table.all()]).toEqual([[], []]);
 });
 
-test('a run whose signs of life fail keeps the session that nobody else wants', async () => {
+test('a run whose heartbeats fail keeps the session that nobody else wants', async () => {
 	agent.takesMs = () => 90_000;
 	table.mishap = (call) => (call === 'updateAlike' && clock.elapsedMs < 80_000 ? 'before' : 'none');
 	await clock.run(worker().run(ask('first')));

@@ -55,7 +55,7 @@ describe('rows that say when they end', () => {
 		tables.seed(SPEC, [
 			{ name: 'over', expiresAtMs, updatedAt: ago(3 * HOUR_MS) },
 			{ name: 'over for an hour', expiresAtMs: Date.now() - HOUR_MS, updatedAt: ago(3 * HOUR_MS) },
-			{ name: 'held: its owner gives signs of life', expiresAtMs, updatedAt: ago(60_000) },
+			{ name: 'held: its owner has a heartbeat', expiresAtMs, updatedAt: ago(60_000) },
 			{ name: 'counts', expiresAtMs: Date.now() + HOUR_MS, updatedAt: ago(3 * HOUR_MS) },
 			{ name: 'without an end', expiresAtMs: null, updatedAt: ago(900 * DAY_MS) },
 		]);
@@ -63,7 +63,7 @@ describe('rows that say when they end', () => {
 		const [over, ...others] = [
 			'over',
 			'over for an hour',
-			'held: its owner gives signs of life',
+			'held: its owner has a heartbeat',
 			'counts',
 			'without an end',
 			'new',

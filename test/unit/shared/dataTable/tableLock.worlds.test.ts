@@ -15,7 +15,7 @@ import { MemoryTable } from '../memoryTable';
 
 const WAITED_LONG_MS = 20 * 60_000;
 const ROUNDS = 2;
-/** So many ways to the database lie between two holders at most: a sign of life, a read, a take, a look, a release. */
+/** So many ways to the database lie between two holders at most: a heartbeat, a read, a take, a look, a release. */
 const WAYS_BETWEEN = 12;
 
 interface World {
@@ -24,7 +24,7 @@ interface World {
 	readonly keys: number;
 	/** The longest that one way to the database takes. */
 	readonly slowMs: number;
-	/** So long signs of life of the first process hang. */
+	/** How long the heartbeats of the first process hang. */
 	readonly signsHangMs: number;
 	readonly mishaps: number;
 	readonly repeats: number;
@@ -293,7 +293,7 @@ it('a key of the dead is free after a minute of silence, whatever they were doin
 	);
 }, 240_000);
 
-it('one whose signs of life hang is replaced at most, and learns it', async () => {
+it('one whose heartbeats hang is replaced at most, and learns it', async () => {
 	let lost = 0;
 	await fc.assert(
 		fc.asyncProperty(

@@ -1,16 +1,16 @@
 import type { Clock } from '../run/clock';
 
-/** How long a free place may wait to be given out together with others. */
+/** How long a free permit may wait to be given out together with others. */
 const LONGEST_WAIT_MS = 1_000;
 
 /**
- * Places for claims without a known outcome. With as many places as requests under way, a process that dies leaves no
+ * Permits for claims without a known outcome. With as many permits as requests under way, a process that dies leaves no
  * more claims behind than requests.
  *
  * Half of them are given out at once: those claims share a write, while the requests of the other half go on. One by one,
  * as by p-limit, claims would need a sub-execution for each answer.
  */
-export class ClaimPlaces {
+export class ClaimPermits {
 	private taken = 0;
 	private readonly waiting: Array<() => void> = [];
 	private hurry = new AbortController();
@@ -23,7 +23,7 @@ export class ClaimPlaces {
 		private readonly signal: AbortSignal,
 	) {}
 
-	/** Waits for a place, which must be given back. */
+	/** Waits for a permit, which must be given back. */
 	async take(): Promise<void> {
 		await new Promise<void>((enter) => {
 			this.waiting.push(enter);
@@ -50,7 +50,7 @@ export class ClaimPlaces {
 		if (waiting.length === 0) this.hurry.abort();
 	}
 
-	/** Requests that hang must not hold up claims for which there is a place. */
+	/** Requests that hang must not hold up claims for which there is a permit. */
 	private async letInLater(): Promise<void> {
 		if (this.isWaitingForMore) return;
 		this.isWaitingForMore = true;
