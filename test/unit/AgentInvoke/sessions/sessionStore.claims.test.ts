@@ -60,3 +60,28 @@ test('a new row that was added in spite of a failure is not added again', async 
 	expect(table.calls.filter((call) => call === 'insertThenRead')).toHaveLength(1);
 	expect(table.all()).toHaveLength(1);
 });
+
+test.each(['a message that waited for another one', 'a session that the platform no longer knows'])(
+	'%s opens no session where the key cannot be read',
+	async (reason) => {
+		const one = store('one');
+		await clock.run(one.obtain('k', waiting()));
+		one.opened('k', 's1');
+		one.used('k');
+		await clock.run(one.release('k', true));
+		table.mishap = (call) => (call === 'read' ? 'before' : 'none');
+		const again = reason.startsWith('a message') ? { isOld: true } : { voidId: 's1' };
+		expect(await clock.run(one.obtain('k', waiting(), again))).toMatchObject({
+			ok: false,
+			failure: { advice: expect.stringContaining('Nothing was sent') as string },
+		});
+	},
+);
+
+test('strict: no session is opened where the table takes no row for the key', async () => {
+	table.mishap = (call) => (call === 'insertThenRead' ? 'before' : 'none');
+	expect(await clock.run(store('one').hold('k', waiting()))).toMatchObject({
+		ok: false,
+		failure: { advice: expect.stringContaining('Nothing was sent') as string },
+	});
+});

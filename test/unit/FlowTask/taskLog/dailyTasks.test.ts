@@ -240,6 +240,21 @@ test('a table that cannot be read: nothing is admitted', async () => {
 	expect(await run.admits(submit(0))).toBe(false);
 });
 
+test('tasks of a run that goes on count once, although the table shows them already', async () => {
+	const run = new Run(4);
+	const jobs = submits(4);
+	await run.open(jobs);
+	for (const job of jobs.slice(0, 2)) {
+		expect(await run.admits(job)).toBe(true);
+		run.began(job);
+	}
+	await clock.advance(10_000);
+	expect(table.all()).toHaveLength(2);
+	expect(await run.admits(jobs[2]!)).toBe(true);
+	expect(await run.admits(jobs[3]!)).toBe(true);
+	await run.close();
+});
+
 test('rows that were deleted do not count, and one that is there twice for a moment counts once', async () => {
 	await new Run(3).make(submits(2));
 	const [first] = table.all();
