@@ -27,6 +27,8 @@ const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_0
 const MOST_CHANGES = 10;
 /** The slower the table, the less often rows are changed: changes may take a 50th of the time. IDs never wait. */
 const REST_PER_CHANGE_MS = 50;
+/** The longer the run, the less often rows are changed: they may be as old as a 20th of it. */
+const REST_PER_RUN_MS = 1 / 20;
 /** Rows are replaced if more changes are due: each takes n8n 40 ms, and replacing hundreds of rows 200 ms. */
 const REPLACED_ABOVE = 5;
 
@@ -55,6 +57,7 @@ export class TaskRecorder implements TaskObserver {
 	private rowsMade = 0;
 	private readonly writer: BackgroundWriter;
 	private isOver = false;
+	private firstWriteMs: number | undefined;
 	private lastWriteMs = -Infinity;
 	private nextChangeMs = -Infinity;
 
@@ -131,6 +134,7 @@ export class TaskRecorder implements TaskObserver {
 	private async write(isLast: boolean): Promise<Result<undefined>> {
 		const { clock } = this.parts;
 		this.lastWriteMs = clock.now();
+		this.firstWriteMs ??= this.lastWriteMs;
 		const found = await this.find();
 		if (!found.ok) return found;
 		const inserted = await this.insert();
@@ -141,7 +145,8 @@ export class TaskRecorder implements TaskObserver {
 		if (!replaced.ok) return replaced;
 		const changed = await this.change(isLast ? Infinity : MOST_CHANGES);
 		const endedMs = clock.now();
-		this.nextChangeMs = endedMs + (endedMs - beganMs) * REST_PER_CHANGE_MS;
+		const restMs = (endedMs - beganMs) * REST_PER_CHANGE_MS;
+		this.nextChangeMs = endedMs + Math.max(restMs, (endedMs - this.firstWriteMs) * REST_PER_RUN_MS);
 		return changed;
 	}
 

@@ -37,10 +37,8 @@ export interface Countable {
 	readonly ownerName: string;
 }
 
-/** A read of the table; `size` is the number of accounts that it covers. */
 interface Reading {
 	readonly sinceMs: number;
-	readonly size: number;
 	readonly done: Promise<Result<undefined>>;
 }
 
@@ -158,11 +156,9 @@ export class DailyLimit {
 		const isFresh = [...this.entered.values()].every(({ readMs }) => nowMs - readMs < READ_HOLDS_MS);
 		if (isFresh) return ok(undefined);
 		const { reading } = this;
-		const { size } = this.entered;
-		// At midnight new accounts are entered, which a read that is already under way does not cover.
-		if (reading?.size === size && nowMs - reading.sinceMs < READ_HOLDS_MS) return await reading.done;
+		if (reading && nowMs - reading.sinceMs < READ_HOLDS_MS) return await reading.done;
 		const done = this.read(nowMs);
-		this.reading = { sinceMs: nowMs, size, done };
+		this.reading = { sinceMs: nowMs, done };
 		return await done;
 	}
 

@@ -83,6 +83,18 @@ test('without Continue the failure of one account ends the others, and a retry s
 	expect(heard().flat()).toEqual(['anna 0']);
 });
 
+test('no account reads the token of another one in an error, not even without what all tokens begin with', async () => {
+	const bare = Object.values(channels).map(({ token }) => token.slice('wst_'.length));
+	stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4401, msg: `known: ${bare.join(' ')}` });
+	const outcome = await run(itemsOf('anna', 'ben'), {}, { onError: 'continueRegularOutput' });
+	const errors = outcome.output(NODE_NAME).map(({ json }) => JSON.stringify(json));
+	expect(errors).toHaveLength(2);
+	for (const error of errors) {
+		expect(error).toContain('known: ');
+		for (const secret of bare) expect(error).not.toContain(secret);
+	}
+});
+
 test('an authentication frame by expression is that of each item, with a connection for each of them', async () => {
 	const authFrame = '={{ { type: "auth", token: "$token", user: $json.user } }}';
 	const items = ['one', 'two', 'one'].map((user) => ({ json: { text: user, user } }));

@@ -394,12 +394,12 @@ function expectSound(result: Awaited<ReturnType<typeof invoke>>['result']): void
 }
 
 test('a session that is busy is told as what it is, so that the turn waits for it', async () => {
-	const served = { pieces: [bytes(refused('session_busy', 409))] };
+	const served = { pieces: [bytes(refused('session_busy', 409))], headers: { 'retry-after': '7' } };
 	const { result, asked } = await invoke(served, { tries: 3, sessionId: 's' });
 	expect(asked).toBe(1);
 	expect(result).toMatchObject({
 		failure: {
-			busySession: { tries: 1 },
+			busySession: { tries: 1, retryAfter: '7' },
 			kind: 'refused',
 			message: 'This session is busy with another message',
 			details: { httpStatus: 409, reason: 'session_busy', sessionId: 's' },

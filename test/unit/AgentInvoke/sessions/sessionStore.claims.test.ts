@@ -85,3 +85,16 @@ test('strict: no session is opened where the table takes no row for the key', as
 		failure: { advice: expect.stringContaining('Nothing was sent') as string },
 	});
 });
+
+test('no session is opened where nobody can tell whether the key is still held', async () => {
+	const one = store('one');
+	await clock.run(one.obtain('k', waiting()));
+	one.opened('k', 's1');
+	one.used('k');
+	table.mishap = (call) => (call === 'swap' || call === 'read' ? 'before' : 'none');
+	await clock.run(one.release('k', true));
+	expect(await clock.run(one.obtain('k', waiting(), { voidId: 's1' }))).toMatchObject({
+		ok: false,
+		failure: { advice: expect.stringContaining('Nothing was sent') as string },
+	});
+});
