@@ -16,7 +16,7 @@ import { testAgentToken } from './methods/testAgentToken';
 /** All operations; both the form and the routing are built from this list. */
 const OPERATIONS = [forgetSession, invoke, resume, uploadMedia];
 
-/** Interrupts leave through an output of their own, so that the workflow can act on them and resume the agent. */
+/** Interrupts leave through their own output, so that the workflow can act on them and resume the agent. */
 const OUTPUTS = `={{ ['invoke', 'resume'].includes($parameter.operation)
 	? [{ type: '${NodeConnectionTypes.Main}', displayName: 'Response' }, { type: '${NodeConnectionTypes.Main}', displayName: 'Interrupt' }]
 	: ['${NodeConnectionTypes.Main}'] }}` as const;

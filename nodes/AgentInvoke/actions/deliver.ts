@@ -15,7 +15,7 @@ export interface DeliveredTurn extends TurnOutcome {
 	readonly previewResponse: boolean;
 }
 
-/** Session IDs that an error names. */
+/** How many session IDs an error names. */
 const IDS_SHOWN = 5;
 
 const SEVERAL_INTERRUPTS =
@@ -31,7 +31,8 @@ export function deliverTurns(
 		logCancelled(context, outcomes);
 		return [[], []];
 	}
-	// n8n retries a tool after an error or an error item. A tool does not remember its tries, so it returns neither.
+	// n8n retries a tool after an error or an error item. As a tool the node does not remember its tries, so it returns
+	// neither once the agent was asked.
 	const isFinal = run.asTool && outcomes.some(({ result }) => hasAsked(result));
 	if (!isFinal) throwFailed(context, outcomes);
 	const responses: INodeExecutionData[] = [];

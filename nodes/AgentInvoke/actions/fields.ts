@@ -5,7 +5,7 @@ export const messageField: INodeProperties = {
 	name: 'message',
 	type: 'string',
 	typeOptions: { rows: 3 },
-	// Not the chat's message as an expression: a field dragged here would be appended to it.
+	// Not an expression for the chat's message: a field dragged here would be appended to it.
 	default: '',
 	placeholder: 'e.g. Where is my order?',
 	hint: "In a chat, leave it empty to send the person's message",

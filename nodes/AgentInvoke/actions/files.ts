@@ -80,7 +80,7 @@ export async function uploadField(
 	const client = run.clients.of(itemIndex);
 	if (!client.ok) return client;
 	const { clock, options } = run;
-	return await run.heldFiles.hold(
+	return await run.memoryBudget.hold(
 		async () => await openBinaryField(context, itemIndex, field, options.maxFileBytes),
 		async ({ file }) => await client.value.api.upload(file, clock.now() + options.timeoutMs),
 		bytesToHold(context, itemIndex, field),

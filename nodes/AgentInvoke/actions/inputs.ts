@@ -4,7 +4,7 @@ import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { refuseRounded } from '../../shared/form/pastedJson';
 import { jsonText } from '../../shared/text/json';
 import type { SessionChoice } from '../turns/turnSession';
-import { whyNoPlace, type WireResult } from '../wire/request';
+import { whyNoPlaceholder, type WireResult } from '../wire/request';
 import type { FileRow } from './files';
 import type { AgentClient, AgentRun } from './run';
 
@@ -21,7 +21,7 @@ export function readText(
 function textOrJson(value: unknown, label: string): Result<string> {
 	if (typeof value === 'string') return ok(value);
 	if (value === undefined || value === null) return ok('');
-	// A rounded number would be somebody else's ID or key.
+	// A rounded number would be the ID or key of another conversation.
 	const rounded = refuseRounded(label, value);
 	if (rounded) return fail(rounded);
 	const text = jsonText(value);
@@ -82,7 +82,7 @@ export type Said =
 /** Reads one item. */
 export type ReadItem<T> = (context: IExecuteFunctions, itemIndex: number) => Result<T>;
 
-/** One item's turn. Includes what the output needs, because reading it after the agent was asked could fail too late. */
+/** One item's turn. Includes what the output needs, because reading it could fail after the agent was asked. */
 export interface ReadTurn {
 	readonly itemIndex: number;
 	readonly client: AgentClient;
@@ -117,8 +117,8 @@ export function readTurn(
 		hasSession: session.value.kind !== 'new',
 		hasFiles: said.value.kind === 'message' && said.value.files.length > 0,
 	};
-	const noPlace = whyNoPlace(client.value.account.wire, needs);
-	if (noPlace) return fail(noPlace);
+	const noPlaceholder = whyNoPlaceholder(client.value.account.wire, needs);
+	if (noPlaceholder) return fail(noPlaceholder);
 	const idempotencyKey = options.idempotency ? readIdempotencyKey(context, itemIndex) : ok(undefined);
 	if (!idempotencyKey.ok) return idempotencyKey;
 	const wantsKey = !isResume && context.getNodeParameter('sessionMode', itemIndex, 'new') === 'mapped';

@@ -133,12 +133,12 @@ export const AGENT_OPTIONS = defineRequestOptions({
 			},
 		],
 		description:
-			"Maximum turns or tokens per day, counted from midnight in the workflow's time zone. Items beyond it fail before they are sent. Counted from the Data Table flow_agent_turns, so turns are recorded too. Executions on different workers may overshoot by what they have in progress.",
+			"Maximum turns or tokens per day, counted from midnight in the workflow's time zone. Items beyond it fail before they are sent. Counted from the Data Table flow_agent_turns, so turns are recorded too. Executions on different workers may exceed it by what they have in progress.",
 		isPartOfRequest: false,
 	},
 	...callOptions({
 		concurrency:
-			'How many sessions to serve at the same time. Items of one session always go one after another.',
+			'How many sessions to serve at the same time. Items of one session are always sent one after another.',
 		extraBody: 'as the API-call page of the instance shows them',
 		requestsPerSecond: 'Maximum number of calls per second',
 		retries:
@@ -146,7 +146,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 	}),
 	...idempotencyFields(
 		{
-			key: 'Identifies this question, e.g. an order number. For the same key the agent is asked once, whichever execution asks: the others get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
+			key: 'Identifies this question, e.g. an order number. For the same key the agent is asked once, whichever execution asks: later ones get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
 			thisNode: 'Other nodes with the same key ask separately',
 			project: 'Once for all Agent Invoke nodes of the n8n project',
 			lifetime: 'How long an answer is kept; after that the key asks again. 0 means forever.',

@@ -61,7 +61,7 @@ export interface AgentRun extends RunFrame {
 	readonly turnLog: TurnLog | undefined;
 	readonly budget: DailyBudget | undefined;
 	/** Shared by all agents of the run. */
-	readonly heldFiles: MemoryBudget;
+	readonly memoryBudget: MemoryBudget;
 	readonly forChat: boolean;
 	readonly asTool: boolean;
 }
@@ -137,7 +137,7 @@ async function openAgentRun(
 		redact,
 		asTool: isTool(context.getNode()),
 		options: options.value,
-		heldFiles: new MemoryBudget(),
+		memoryBudget: new MemoryBudget(),
 		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
 		interruptLimit: new InterruptLimit(context.getContext('flow'), maxInterrupts),

@@ -67,7 +67,7 @@ async function takeTurns(
 		const refusal = overBudget(calls, maxInvocations, `call the agent ${calls} times`, 'Max Invocations');
 		if (refusal) return failRun(context, refusal);
 	}
-	// A message that is only previewed must not hold up those behind it in the queue.
+	// A message that is only previewed must not hold up those after it in the queue.
 	for (const itemIndex of previewed.keys()) run.slots[itemIndex]?.leave();
 	// In strict order, a turn reads its session only once it holds the row of its key.
 	const isStrict = run.options.turnOrder === 'strict';
@@ -101,7 +101,7 @@ const NOT_ASKED = {
 	advice: 'Nothing was sent for it.',
 } as const;
 
-const STOPPED = 'The execution was stopped before the whole answer had come';
+const STOPPED = 'The execution was stopped before the whole answer had arrived';
 
 async function takeAll(
 	context: IExecuteFunctions,
@@ -131,14 +131,14 @@ async function takeAll(
 	};
 	if (run.signal.aborted) endStreams();
 	else run.signal.addEventListener('abort', endStreams, { once: true });
-	// The queue is per credential and key.
+	// The process has one queue per credential and key; a credential with expressions may lead to several agents.
 	const linesUpAhead = run.clients.varying.size === 0;
 	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure, linesUpAhead }, run, received);
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if ([...prepared.values()].some((item) => item.ok && item.value.lacksKey))
 		showHint(context, NO_KEY, 'info');
-	const told = run.cancelled() ? outcomes : await tellSessions(outcomes, turnOf, run.options.turnOrder);
-	const delivered = deliveredTurns(prepared, told);
+	const hinted = run.cancelled() ? outcomes : await addSessionHints(outcomes, turnOf, run.options.turnOrder);
+	const delivered = deliveredTurns(prepared, hinted);
 	if (delivered.every(({ result }) => result.ok)) run.memory.clear();
 	return ok(delivered);
 }
@@ -149,7 +149,7 @@ function allOrNone(read: ItemTurns): ItemTurns {
 	return new Map([...read].map(([itemIndex, item]) => [itemIndex, item.ok ? fail(NOT_ASKED) : item]));
 }
 
-/** The streams of items that are not asked must end too, or the items behind them would wait forever. */
+/** The streams of items that are not asked must end too, or the items after them would wait forever. */
 async function endUnasked(
 	itemCount: number,
 	prepared: ItemTurns,
@@ -180,14 +180,14 @@ const OVERTAKEN =
 	'Another message of this key may have been sent at the same time: this execution was presumed dead while the agent answered.';
 
 /** Adds a hint to answers whose session later messages of the key will not continue. */
-async function tellSessions(
+async function addSessionHints(
 	outcomes: readonly TurnOutcome[],
 	turnOf: ReadonlyMap<number, AgentTurn>,
 	turnOrder: TurnOrder,
 ): Promise<TurnOutcome[]> {
 	const stores = new Set([...turnOf.values()].map(({ client }) => client.sessions));
-	const told = await Promise.all([...stores].map(async (store) => [store, await store.lostKeys()] as const));
-	const lostOf = new Map(told);
+	const lost = await Promise.all([...stores].map(async (store) => [store, await store.lostKeys()] as const));
+	const lostOf = new Map(lost);
 	return outcomes.map((outcome) => {
 		const { itemIndex, result } = outcome;
 		const { session, client } = turnOf.get(itemIndex) ?? {};
@@ -249,7 +249,7 @@ function agentTurns(
 	prepared: ItemTurns,
 	onDelta: (itemIndex: number, text: string) => Promise<void>,
 ): AgentTurn[] {
-	// Turns behind an unreadable one in the queue of its session must not wait for it.
+	// Turns after an unreadable one in the queue of its session must not wait for it.
 	for (const [itemIndex, item] of prepared) if (!item.ok) run.slots[itemIndex]?.leave();
 	const readable = [...prepared.values()].flatMap((item) => (item.ok ? [item.value] : []));
 	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify']);

@@ -19,7 +19,7 @@ export interface AgentReply {
 	/** What the operator should know about the answer; usually empty. */
 	readonly hint: string;
 	readonly raw: JsonObject;
-	/** The steps that a stream reported, in order. If there were too many, the last entry is the number of the rest. */
+	/** The steps that a stream reported, in order. If there were too many, the last entry counts those left out. */
 	readonly events?: readonly JsonObject[];
 	/** Which entry of the description gave each value (`null` if none did), and what the answer contained. */
 	readonly readFrom?: JsonObject;

@@ -30,7 +30,7 @@ export interface InvokeCall {
 	/** The session in the request; empty if the call opens one. */
 	readonly sessionId: string;
 	readonly timeoutMs: number;
-	/** Tries in all, including the first, as long as the agent cannot have run. */
+	/** How many times the call may be sent, including the first, while the agent cannot have run. */
 	readonly tries: number;
 	/** Whether to ask again even if the agent may have run. */
 	readonly retryAmbiguous: boolean;
@@ -47,7 +47,7 @@ export interface Invoked {
 	readonly tries: number;
 }
 
-/** What a call comes to. A refusal settles it just as an answer does. */
+/** The outcome of a call. A refusal is final, just as an answer is. */
 type InvokeOutcome = Outcome<Result<AgentReply, AgentFailure>>;
 
 /** How to reach the agent of an account. */
@@ -90,7 +90,7 @@ async function invokeWithTries(
 			mayRepeat: () => calls.mayRepeat(),
 		},
 		async (): Promise<InvokeOutcome> => {
-			// The call's turn in the rate limiter may come too late.
+			// The rate limiter may have held the call back for too long.
 			if (clock.now() >= endByMs) return { kind: 'cancelled' };
 			calls.sent();
 			const answer = await invokeOnce(connection, call);
@@ -131,15 +131,15 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 		// The agent keeps running after a stop, and its answer names the session.
 		outlivesStop: true,
 	};
-	let told = '';
-	const tell = (sessionId: string): void => {
-		if (sessionId === '' || sessionId === told) return;
-		told = sessionId;
+	let reported = '';
+	const report = (sessionId: string): void => {
+		if (sessionId === '' || sessionId === reported) return;
+		reported = sessionId;
 		call.onSession(sessionId);
 	};
 	const ended = await readAnswer(connection, request, async (event) => {
 		state = readEvent(of, state, event);
-		tell(state.sessionId);
+		report(state.sessionId);
 		// A body that came whole was not streamed, so there is no progress to report.
 		if (event.isWholeBody) body = event.data;
 		else if (state.delta !== '') await call.onDelta(state.delta);
@@ -150,7 +150,7 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 	if (ended.kind !== 'read') return ofForeign(ended);
 	const facts = { account, redact, sessionId: call.sessionId };
 	const outcome = outcomeOf({ of, state, body, ended }, call, facts);
-	if (outcome.kind === 'answered' && outcome.data.ok) tell(outcome.data.value.sessionId);
+	if (outcome.kind === 'answered' && outcome.data.ok) report(outcome.data.value.sessionId);
 	return outcome;
 }
 
@@ -193,9 +193,9 @@ function refused(
 	if (isPassing(failure)) {
 		const { status, meaning } = failure;
 		const text = failure.why || NO_REASON;
-		const told = status >= 300 ? status : undefined;
+		const httpStatus = status >= 300 ? status : undefined;
 		if (!failure.mayHaveRun) {
-			const busy = { kind: 'busy', retryAfter: headers['retry-after'], text, status: told } as const;
+			const busy = { kind: 'busy', retryAfter: headers['retry-after'], text, status: httpStatus } as const;
 			return meaning === 'busy' ? { ...busy, sparesOthers: true, details: detailsOf(failure, facts) } : busy;
 		}
 		if (retryAmbiguous) return { kind: 'unclear', status, text, inItsForm: true };
@@ -207,7 +207,7 @@ function failed(failure: AgentFailure): InvokeOutcome {
 	return { kind: 'answered', data: fail(failure) };
 }
 
-/** The rate limiter's turn came too late, because too many requests were waiting. */
+/** The rate limiter held the call back for too long, because too many requests were queued. */
 function notAskedInTime({ timeoutMs }: InvokeCall): Failure {
 	return {
 		kind: 'notSubmitted',

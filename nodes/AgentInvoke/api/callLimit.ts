@@ -86,7 +86,7 @@ export class TurnCalls {
 		return this.isHeldBack ? this.explained(failure) : failure;
 	}
 
-	/** The turn is over: a reserved call that it did not need is free for others. */
+	/** Ends the turn: a reserved call that it did not need is free for other turns. */
 	ended(): void {
 		if (this.made === 0) this.limit.giveBack();
 	}

@@ -12,10 +12,7 @@ import { wordOf } from '../wire/expression';
 export interface AgentFailure extends Failure {
 	/** The platform does not know the session, so a new one may be opened. */
 	readonly isSessionUnknown?: boolean;
-	/**
-	 * The session is busy with another message, so the call may be repeated: the platform's wording, and the tries so
-	 * far.
-	 */
+	/** The session is busy with another message, so the call may be repeated: its `Retry-After`, and the tries so far. */
 	readonly busySession?: { readonly retryAfter: string | undefined; readonly tries: number };
 }
 
@@ -142,7 +139,7 @@ function whatHappened(failure: WireFailure, said: string, isMidway: boolean): st
 
 type Sentences = readonly [message: string, advice: string];
 
-/** These words decide only the wording. Status and description decide what is done about a refusal. */
+/** The words of the reason decide only the message. Status and description decide what is done about a refusal. */
 function sentencesFor(status: number, reason: string): Sentences | undefined {
 	if (status < 400 || status >= 500) return undefined;
 	if (/interrupt/i.test(reason)) {
@@ -256,13 +253,13 @@ function explainBusy({ text, status, sparesOthers, details }: Of<'busy'>, call: 
 			details,
 		};
 	}
-	const isTaking =
+	const state =
 		call.tries > 1
 			? `still not accepting calls after ${call.tries} tries`
 			: 'not accepting calls at the moment';
 	return {
 		kind: 'refused',
-		message: `The agent is ${isTaking}: ${said}`,
+		message: `The agent is ${state}: ${said}`,
 		advice: 'It did not run. Lower "Concurrency" under "Cost and Speed", or run the workflow later.',
 		details: status === undefined ? {} : { httpStatus: status },
 	};
@@ -280,7 +277,7 @@ function explainPlainRefusal(
 			...failure,
 			kind: 'credential',
 			message: 'The platform does not accept the agent token',
-			advice: `Check the token in the FlowAgent credential.${isDebugToken ? DEBUG_TOKEN_ENDS : ''} The address said: ${said}`,
+			advice: `Check the token in the FlowAgent credential.${isDebugToken ? DEBUG_TOKEN_ENDS : ''} The server said: ${said}`,
 		};
 	}
 	const whatToCheck = isUpload
@@ -301,7 +298,7 @@ function explainPlainRefusal(
 		...failure,
 		kind: 'credential',
 		message: isUpload ? `Files cannot be uploaded to ${where}` : `There is no agent at ${where}`,
-		advice: `${whatToCheck} The address said: ${said}`,
+		advice: `${whatToCheck} The server said: ${said}`,
 	};
 }
 

@@ -89,8 +89,8 @@ async function uploadOnce(
 	}
 	if (isPassing(failure)) {
 		const said = failure.why || NO_REASON;
-		const told = failure.status >= 300 ? failure.status : undefined;
-		return { kind: 'busy', retryAfter: headers['retry-after'], text: said, status: told };
+		const httpStatus = failure.status >= 300 ? failure.status : undefined;
+		return { kind: 'busy', retryAfter: headers['retry-after'], text: said, status: httpStatus };
 	}
 	const facts = { account, redact, sessionId: '', isUpload: true };
 	return { kind: 'answered', data: fail(explainRefusal(failure, facts)) };

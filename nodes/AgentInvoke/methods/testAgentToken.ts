@@ -26,7 +26,7 @@ const NOT_AN_AGENT =
 
 /**
  * The test of the FlowAgent credential: an Invoke without a message. The token is checked, but the agent has nothing to
- * run on. Anything else that the description adds is sent.
+ * run on. Everything else in the description's request is sent.
  */
 export async function testAgentToken(
 	this: ICredentialTestFunctions,

@@ -54,7 +54,7 @@ export class ResumedSessions {
 			});
 			if (!touched.ok) return touched;
 			for (const { entryKey } of touched.value) written.add(entryKey);
-			// Finds rows in which others counted a turn in the meantime. A repeated write may find its own.
+			// A row is missed if another run counted a turn in it. After a repeated write, it may be this run's own turn.
 			const isMissed = rows.some(({ entryKey }) => !written.has(entryKey));
 			if (!isMissed || !isCounting || writes > 1) return ok(undefined);
 		}
@@ -94,7 +94,7 @@ export class ResumedSessions {
 	}
 }
 
-/** The lifetime was chosen by whoever opened the session; it starts again with each use. */
+/** The run that opened the session chose its lifetime, which starts again with each use. */
 function expiryAfter({ expiresAtMs, lastUsedAt }: TableRow, nowMs: number): number {
 	const expiryMs = Number(expiresAtMs);
 	const lifeMs = expiryMs - Date.parse(textOrNumber(lastUsedAt));

@@ -9,8 +9,8 @@ import { textOrNumber } from '../../shared/text/textOf';
  * Which session of an agent belongs to which key (§1.8: keeping that mapping is up to the flow). One n8n Data Table per
  * project, which people can read and edit. If a key has several rows, the one with the lowest id is used.
  *
- * Whoever opens a key's session, or takes a turn in strict order, holds its row in the meantime (see `tableLock.ts`): a
- * row without a session is one that is being opened, or that waits in line.
+ * A run that opens a key's session, or takes a turn in strict order, then holds the key's row (see `tableLock.ts`).
+ * A row without a session ID belongs to a session that is being opened, or to a queued turn.
  */
 export const SESSION_TABLE: TableSpec = {
 	name: 'flow_agent_sessions',
@@ -113,7 +113,7 @@ export class KeySession {
 	lease: Lease | undefined;
 	/** In strict order the lease is kept until the turn is over, even after a write. */
 	isStrict = false;
-	/** Whether another execution took over the row while it was held, or somebody deleted it. */
+	/** Whether another execution took over the row while it was held, or a person deleted it. */
 	isLost = false;
 
 	constructor(
@@ -138,13 +138,13 @@ export class KeySession {
 		);
 	}
 
-	/** Takes over what the key's rows say. @param nowMs time of day @returns the session */
+	/** Adopts the session that the key's rows name. @param nowMs time of day @returns the session */
 	learn(rows: readonly TableRow[], nowMs: number): string {
 		const session = sessionIn(rows, nowMs);
-		return session ? this.goOnIn(session) : this.forget();
+		return session ? this.continueIn(session) : this.forget();
 	}
 
-	goOnIn({ sessionId, stored, turns }: StoredSession): string {
+	continueIn({ sessionId, stored, turns }: StoredSession): string {
 		if (this.session?.sessionId === sessionId) this.session.turns = turns;
 		else this.session = { sessionId, turns, added: 0 };
 		this.stored = stored;

@@ -53,7 +53,7 @@ export class SessionStore {
 		for (const key of keys) {
 			const rows = rowsOf.get(key.entryKey) ?? [];
 			const session = sessionIn(rows, this.clock.wallNow());
-			if (session) key.goOnIn(session);
+			if (session) key.continueIn(session);
 			else key.unopened = rows;
 		}
 		return ok(undefined);
@@ -65,7 +65,7 @@ export class SessionStore {
 	}
 
 	/**
-	 * Reserves a position in line for a message that still waits for others of this process. Pass it to `hold` or
+	 * Reserves a position in the table's queue for a message that is still queued in this process. Pass it to `hold` or
 	 * `leaveLine`.
 	 */
 	lineUp(name: string): LockAttempt {
@@ -86,7 +86,7 @@ export class SessionStore {
 		if (line && (!still.ok || still.value)) this.leaveLine(line);
 		if (!still.ok) return explainTable(still);
 		if (still.value) {
-			// The row could not be given back after the previous turn.
+			// The row could not be released after the previous turn.
 			key.isStrict = true;
 			return ok(key.sessionId);
 		}
@@ -105,7 +105,7 @@ export class SessionStore {
 	}
 
 	/**
-	 * Gets the session of a key, or the right to open one; then call `opened` or `release`. Waits while others open it.
+	 * Gets the session of a key, or the right to open one; then call `opened` or `release`. Waits while another run does.
 	 * @param over.isOld what was read before may have changed
 	 * @param over.voidId a session that the platform no longer knows
 	 * @returns the session; empty if a new one should be opened
@@ -130,8 +130,8 @@ export class SessionStore {
 		});
 		if (!acquired.ok) return explainTable(acquired);
 		key.unopened = undefined;
-		if (acquired.value.kind === 'known') return ok(key.goOnIn(acquired.value.answer));
-		// Somebody may have forgotten the session that this run knew.
+		if (acquired.value.kind === 'known') return ok(key.continueIn(acquired.value.answer));
+		// The session that this run knew may have been forgotten.
 		if (!voidId) key.forget();
 		key.lease = acquired.value.lease;
 		key.isStrict = false;
@@ -171,8 +171,8 @@ export class SessionStore {
 	}
 
 	/**
-	 * Ends a key's turn and gives its row back, at once if there is nothing to write.
-	 * @param isWanted others of this process wait for the key and need what is known of it
+	 * Ends a key's turn and releases its row, at once if there is nothing to write.
+	 * @param isWanted other turns of this process wait for the key and need its session
 	 */
 	async release(name: string, isWanted = false): Promise<void> {
 		const key = this.keyOf(name);
@@ -187,12 +187,12 @@ export class SessionStore {
 	}
 
 	/**
-	 * Writes what is unwritten once all turns are over. @returns the keys that this run lost to others; `find` has their
+	 * Writes what is unwritten once all turns are over. @returns the keys that other runs took over; `find` returns their
 	 * sessions
 	 */
 	async lostKeys(): Promise<ReadonlySet<string>> {
 		const keys = [...this.keys.values()];
-		// Tries as hard as the last write, because a later loss could no longer be reported.
+		// Repeats failed writes as the last flush does, because a later loss could no longer be reported.
 		if (keys.some(({ isHeld }) => isHeld)) await this.writer.flush(keys);
 		return new Set(keys.filter(({ isLost }) => isLost).map(({ key }) => key));
 	}
@@ -219,7 +219,7 @@ export class SessionStore {
 		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 	}
 
-	/** A failed release may have succeeded in the table; then the key's data is written first. */
+	/** A release that seemed to fail may have succeeded in the table; then the key's data is written first. */
 	private async isHeldStill(key: KeySession): Promise<Result<boolean>> {
 		if (!key.lease) return ok(false);
 		const holds = await this.lock.holds(key.lease);

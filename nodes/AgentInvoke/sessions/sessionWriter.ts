@@ -16,7 +16,7 @@ import {
 /** A new session ID is written within a second. */
 const WRITE_WITHIN_MS = 500;
 
-/** How long writes are repeated: after a failure, and at the end of the run. */
+/** The pauses before a failed write is repeated: during the run, and at its end. */
 const REPEAT_MS = 5_000;
 export const LAST_PAUSES_MS = [500, 1_000, 2_000];
 
@@ -167,7 +167,7 @@ export class SessionWriter {
 		return [this.changeOf(key, session)];
 	}
 
-	/** Writes to the held row, and gives it back unless the turn continues. */
+	/** Writes to the held row, and releases it unless the turn continues. */
 	private async release(change: Change): Promise<Result<undefined>> {
 		const { key, row } = change;
 		const { lease, isStrict } = key;
@@ -185,7 +185,7 @@ export class SessionWriter {
 			await this.learnLoss(key);
 			return ok(undefined);
 		}
-		// Until now, the lease would have ended together with its row.
+		// Before this write, abandoning the lease would have removed its new row.
 		key.lease = isStrict ? { ...lease, isNew: false } : undefined;
 		markStored(change);
 		return ok(undefined);

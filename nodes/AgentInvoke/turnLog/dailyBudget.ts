@@ -8,7 +8,7 @@ import { unreportedTokens } from '../../shared/run/budgetMessages';
 import { countedIn, mayHaveRun, tokensOf, turnIdOf, type EndedTurn } from './turnLog';
 import type { OwnedTurn, TurnOwners } from './owner';
 
-/** The most that a day may take. */
+/** How much may be used in a day. */
 export interface BudgetLimit {
 	readonly per: 'key' | 'node';
 	readonly unit: 'turns' | 'tokens';
@@ -67,7 +67,7 @@ export class DailyBudget {
 		return await this.limit.open(turns.map(countable), due.map(countable));
 	}
 
-	/** Why a turn must not be taken; asked right before it is. */
+	/** Fails if a turn must not be taken; called right before it is sent. */
 	async admit(turn: DueTurn): Promise<Result<undefined>> {
 		return await this.limit.admit(this.countable(turn));
 	}
@@ -83,7 +83,7 @@ export class DailyBudget {
 		this.limit.count(this.countable(turn), tokens ?? 0);
 	}
 
-	/** Called when the run is over. @param isWritten whether the table has its turns */
+	/** Called when the run is over. @param isWritten whether its turns are in the table */
 	close(isWritten: boolean): void {
 		this.limit.close(isWritten);
 	}
@@ -92,7 +92,7 @@ export class DailyBudget {
 	get hint(): string {
 		if (this.settings.limit.unit === 'turns') return '';
 		const remedy =
-			'Point "answer.usage" of the description in the FlowAgent credential to it, or count turns instead of tokens.';
+			'Point "answer.usage" of the description in the FlowAgent credential to the token count, or count turns instead of tokens.';
 		return unreportedTokens(this.unreported, 'turn(s)', OPTION, remedy);
 	}
 

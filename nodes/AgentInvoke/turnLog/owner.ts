@@ -18,8 +18,8 @@ interface KeyOfSession {
 
 /**
  * Assigns turns to owners if they are counted per key. A session key at an agent is an owner. A session given by ID (as
- * when an interrupt is answered) counts for the key that opened it, if the table of sessions has it, else for
- * itself. Turns that start a session without a key count for the node.
+ * when an interrupt is answered) counts for the key that opened it, if the table of sessions has it, otherwise
+ * for itself. Turns that start a session without a key count for the node.
  */
 export class TurnOwners {
 	/** Keyed by agent and session. */
@@ -64,7 +64,7 @@ export class TurnOwners {
 		return this.keys.get(nameOf(agent, session.id))?.entryKey ?? digestOf('session', agent, session.id);
 	}
 
-	/** The key of a turn if known; uncut if it was given. */
+	/** The key of a turn if known; in full length if the item gave it. */
 	keyOf({ agent, session }: OwnedTurn): string {
 		if (session.kind === 'mapped') return session.key;
 		return session.kind === 'new' ? '' : (this.keys.get(nameOf(agent, session.id))?.sessionKey ?? '');

@@ -89,7 +89,7 @@ export class TurnLog {
 	async flush(): Promise<Result<undefined>> {
 		const turns = this.turns.splice(0);
 		if (turns.length === 0) return ok(undefined);
-		// If it cannot be read, the turns of a session count for the session itself.
+		// If the sessions cannot be read, a turn in a session given by ID counts for the session itself.
 		await this.owners.load(turns);
 		return await this.table.insert(turns.map((turn) => this.rowOf(turn)));
 	}

@@ -13,13 +13,13 @@ export interface Idempotency {
 }
 
 /**
- * How often a claim is renewed. Other executions take one without a new row for some minutes as abandoned, and
+ * How often a claim is renewed. Other executions consider a claim abandoned if it gets no new row for some minutes, and
  * an agent may take longer.
  */
 const RENEW_CLAIM_MS = 60_000;
 
 /**
- * Asks the agent at most once per idempotency key, whichever execution asks; others get the saved answer.
+ * Asks the agent at most once per idempotency key, whichever execution asks; other executions get the saved answer.
  * @param ask reports the outcome to the claim
  */
 export async function askOnce(
@@ -74,7 +74,7 @@ function replay(
 	const result = readSavedAnswer(saved);
 	if (result?.answerDigest) {
 		const where = executionId ? who : 'the execution that asked';
-		const hint = `The agent has answered for this key already, and was not asked again. Its answer was not kept, as "Idempotency Answers" says: find it in ${where}.`;
+		const hint = `The agent has answered for this key already, and was not asked again. Its answer was not kept, because of "Idempotency Answers": find it in ${where}.`;
 		return ok({ ...result, replayed: true, reply: { ...result.reply, hint } });
 	}
 	if (result) return ok({ ...result, replayed: true });

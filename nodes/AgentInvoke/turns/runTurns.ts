@@ -16,8 +16,8 @@ export interface TurnSettings extends CallSettings {
 	/** After a failure, no further turn begins. */
 	readonly stopAtFailure: boolean;
 	/**
-	 * In strict order, a message takes its position in the table while it still waits in the queue of the process. Not if
-	 * that queue mixes several agents, because two processes could then wait for each other.
+	 * Whether, in strict order, a message takes its position in the table while it is still in the queue of the process.
+	 * False if that queue mixes several agents, because two processes could then wait for each other.
 	 */
 	readonly linesUpAhead: boolean;
 }
@@ -42,7 +42,7 @@ export async function runTurns(
 		try {
 			const waitLimit = new WaitLimit(clock, settings.timeoutMs, signal, ending.signal, giveBack);
 			const result = await new ItemTurn(turn, session, settings, run, waitLimit).take();
-			// Set while this turn still holds its permit; otherwise the next in line would slip through.
+			// Set while this turn still holds its permit; otherwise the next turn in the queue would slip through.
 			if (!result.ok && settings.stopAtFailure) ending.abort();
 			return result;
 		} finally {
@@ -63,15 +63,15 @@ export async function runTurns(
 		return outcomes;
 	};
 	const conversations = [...Map.groupBy(sessions, ({ turn }) => conversationOf(turn)).values()];
-	// One position is enough for all of them, because a process uses its first one.
+	// One position is enough for a conversation, because a process uses its first one.
 	if (settings.linesUpAhead) for (const conversation of conversations) conversation.at(-1)?.session.lineUp();
 	const outcomes = await Promise.all(conversations.map(takeAll));
 	return outcomes.flat().sort((a, b) => a.itemIndex - b.itemIndex);
 }
 
 /**
- * Waits for one of the run's permits. A turn that must wait for others gives its permit up for good, and only the rate
- * limiter bounds its call. So no turn waits for a permit while it holds something that others wait for.
+ * Waits for one of the run's permits. A turn that must wait for another gives its permit up for good, and only the rate
+ * limiter bounds its call. So no turn waits for a permit while it holds something that another turn waits for.
  */
 async function takePermit(limit: LimitFunction): Promise<() => void> {
 	const entered = Promise.withResolvers<undefined>();

@@ -69,7 +69,8 @@ export function savedAnswerText(result: TurnResult, agent: string, keeping: Answ
 }
 
 /**
- * Keeps only that it was answered, where, and at what cost. An interrupt without its arguments must not be acted on.
+ * Keeps only that it was answered, where, and at what cost. An interrupt is left out, because without its arguments it
+ * must not be acted on.
  */
 function withoutWords(result: TurnResult): TurnResult {
 	const { sessionId, reason, requestId, usage } = result.reply;

@@ -18,7 +18,7 @@ export type SessionChoice =
  */
 export type TurnOrder = 'arrival' | 'strict';
 
-/** What a turn says about its session. */
+/** What a turn needs to use its session. */
 export interface SessionUse {
 	readonly session: SessionChoice;
 	readonly client: { readonly sessions: SessionStore };
@@ -32,7 +32,7 @@ export interface SessionUse {
 export class TurnSession {
 	/** Empty if the session is not mapped. */
 	readonly key: string;
-	/** The position in the line of all processes, taken while still waiting behind others of this process. */
+	/** The position in the table's queue, reserved while the turn is still queued in this process. */
 	private line: LockAttempt | undefined;
 
 	constructor(
@@ -59,7 +59,8 @@ export class TurnSession {
 	}
 
 	/**
-	 * The message has arrived: in strict order it takes its position before messages that reach other processes later.
+	 * Called when the message arrives: in strict order it takes its position before messages that reach other processes
+	 * later.
 	 */
 	lineUp(): void {
 		const { key, sessions } = this;
@@ -68,8 +69,8 @@ export class TurnSession {
 	}
 
 	/**
-	 * Waits for the key's turn, and for its session or the right to open one. The order is: queue, then the key's row;
-	 * whoever holds one waits only for a later one, so no two wait for each other. Always call `end` afterwards.
+	 * Waits for the key's turn, and for its session or the right to open one. A turn always takes its slot in the queue
+	 * first, then the key's row, so no two turns wait for each other. Always call `end` afterwards.
 	 */
 	async begin(waitLimit: WaitLimit): Promise<Result<undefined>> {
 		const { key, sessions, clock } = this;
@@ -123,13 +124,13 @@ export class TurnSession {
 		if (!this.id) this.opened(id);
 	}
 
-	/** Ends the turn; the next one finds what is known about the session. @param isStopped do not wait for anything */
+	/** Ends the turn and releases its session. @param isStopped do not wait for the table */
 	async end(isStopped: boolean): Promise<void> {
 		const { key, sessions } = this;
 		const { slot } = this.use;
 		if (this.line) sessions.leaveLine(this.line);
-		const told = key ? sessions.release(key, slot?.isWanted === true) : undefined;
-		if (!isStopped) await told;
+		const released = key ? sessions.release(key, slot?.isWanted === true) : undefined;
+		if (!isStopped) await released;
 		slot?.leave();
 	}
 }

@@ -5,7 +5,7 @@ import { retryAfterMs } from '../../shared/retry/backoff';
 import type { Clock } from '../../shared/run/clock';
 import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
 
-/** Limits how long a turn waits for others, counted from its creation. */
+/** Limits how long a turn waits for other turns, counted from its creation. */
 export class WaitLimit {
 	/** By the clock's `now()`. */
 	readonly untilMs: number;
@@ -15,7 +15,7 @@ export class WaitLimit {
 	/**
 	 * @param stopped the execution was stopped
 	 * @param ending a failure has ended the run
-	 * @param pause called before waiting, to let others of the run go first
+	 * @param pause called before waiting, so that other turns of the run can go first
 	 */
 	constructor(
 		private readonly clock: Clock,
@@ -86,7 +86,7 @@ export async function retryBusySession(
 	}
 }
 
-/** Growing, random pauses, so that those who collided at a session do not return at the same time. */
+/** Growing, random pauses, so that messages that collided at a session are not sent again at the same time. */
 function pauseMs(calls: number, random: () => number): number {
 	const step = growingPauseMs(PAUSES, calls);
 	return Math.round(step / 2 + (random() * step) / 2);

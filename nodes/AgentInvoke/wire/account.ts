@@ -44,7 +44,7 @@ export function readAgentAccount(credential: Credential): Result<AgentAccount> {
 
 function wireOf({ wire, description }: Credential): Result<Wire> {
 	const isDescribed = wire === 'described';
-	// An expression may have given the JSON itself.
+	// An expression may return the JSON as an object.
 	const given = typeof description === 'string' ? description.trim() : (jsonText(description) ?? '');
 	const read = readWire(isDescribed && given ? given : STANDARD_WIRE);
 	if (read.ok) return read;

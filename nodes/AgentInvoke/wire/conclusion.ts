@@ -28,7 +28,7 @@ export interface WireFailure {
 	 * - `refused`: the deployment said no
 	 * - `failed`: the agent began, or says that it failed
 	 * - `brokeOff`: the end is missing
-	 * - `notAnAnswer`: nothing that the description covers
+	 * - `notAnAnswer`: the description finds no answer in what came
 	 */
 	readonly kind: 'refused' | 'failed' | 'brokeOff' | 'notAnAnswer';
 	/** Why it is not a success, as a clause: the deployment's own words, if there are any. */
@@ -60,7 +60,7 @@ export function concludeAnswer(
 	const failure = whyNoSuccess(wire, state, ended, ending);
 	const header = wire.answer.sessionHeader ? (ended.headers[wire.answer.sessionHeader] ?? '') : '';
 	const sessionId = state.sessionId || hide(header);
-	// The token is hidden once more in the whole text: it may have come in two pieces.
+	// The token is hidden again in the whole text, because it may have arrived in two pieces.
 	const text = hide(state.text);
 	if (failure)
 		return fail({ ...failure, text, sessionId: sessionId || ended.sessionId, requestId: state.requestId });
@@ -89,7 +89,7 @@ export function concludeRefusal(
 
 type Why = Omit<WireFailure, 'text' | 'sessionId' | 'requestId'>;
 
-/** What ended the answer as described; empty if nothing did. */
+/** What marks the answer as complete, by the description; empty if nothing does. */
 function endOf(wire: Wire, state: WireState, { broken }: WireEnded): string {
 	if (state.endedBy !== '' && !(state.endedBare && broken !== '')) return state.endedBy;
 	const isWhole = broken === '' && !state.isWholeBody && state.names.length > 0;
@@ -114,7 +114,7 @@ function whyNoSuccess(wire: Wire, state: WireState, ended: WireEnded, ending: st
 			kind: 'failed',
 			entry: state.incomplete,
 			why: 'the agent says that its answer is incomplete',
-			expected: 'nothing there',
+			expected: 'no value there',
 		});
 	}
 	if (state.text.trim() === '' && state.interrupts.length === 0) {
@@ -123,7 +123,7 @@ function whyNoSuccess(wire: Wire, state: WireState, ended: WireEnded, ending: st
 			kind: 'notAnAnswer',
 			entry,
 			why: 'the answer is empty',
-			expected: 'a text or an interrupt',
+			expected: 'text or an interrupt',
 		});
 	}
 	return undefined;
@@ -157,7 +157,7 @@ function because(
 	const { refusal } = wire;
 	return {
 		...why,
-		expected: `Expected: ${expected}, by "${why.entry}" of the description. ${whatCame(state)}`,
+		expected: `Expected: ${expected}, according to "${why.entry}" in the description. ${whatCame(state)}`,
 		status,
 		meaning: undefined,
 		mayHaveRun: true,
@@ -172,11 +172,11 @@ function isGood(status: number): boolean {
 }
 
 function endRules({ stream }: Wire): string {
-	return stream.rules.find((rule) => rule.end)?.place ?? 'stream.rules';
+	return stream.rules.find((rule) => rule.end)?.entry ?? 'stream.rules';
 }
 
 function whatCame({ isWholeBody, keys, names, misfits }: WireState): string {
-	if (!isWholeBody && names.length === 0) return 'No event came.';
+	if (!isWholeBody && names.length === 0) return 'No event arrived.';
 	const found = keys.length > 0 ? keys.join(', ') : 'nothing';
 	const events = isWholeBody ? '' : `The events were ${names.join(', ')}. `;
 	const unfit = Object.entries(misfits).map(([entry, why]) => ` "${entry}" does not fit: ${sentence(why)}`);
@@ -192,7 +192,7 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 	const read = (at: Wire['refusal']['code']): string => wordOf(at?.read(body)).trim();
 	const code = fault?.code.trim() || read(wire.refusal.code);
 	const detail = fault?.detail || read(wire.refusal.detail);
-	// In a sentence, a word may come from a tool or a model that the agent had already called.
+	// A code that is a sentence may quote a tool or a model that the agent had already called.
 	const isSentence = isGood(counts) && /\s/.test(code);
 	const meaning = isSentence ? undefined : meaningOf(wire, code);
 	const isProof = provesRefusal(counts, meaning, fault?.entry === 'answer.envelope');
@@ -206,10 +206,12 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 		tellsOfRun(wire, body, { counts, code, detail }) ||
 		more !== undefined;
 	const entry = fault?.entry ?? 'the HTTP status';
-	const expected = fault ? `${fault.expected}, by "${entry}" of the description` : 'a status from 200 to 299';
+	const expected = fault
+		? `${fault.expected}, according to "${entry}" in the description`
+		: 'a status from 200 to 299';
 	const beyond =
 		more &&
-		` Its "${excerpt(more, 40)}" is not in "refusal.only" of the description, so the agent may have run.`;
+		` Its "${excerpt(more, 40)}" is not listed in "refusal.only" of the description, so the agent may have run.`;
 	return {
 		kind: mayHaveRun ? 'failed' : 'refused',
 		why: [...new Set([code, detail])].filter(Boolean).join(': '),
@@ -233,7 +235,7 @@ function provesRefusal(status: number, meaning: RefusalMeaning | undefined, isIn
 	return status >= 400 && status < 500 && status !== 408 && status !== 499;
 }
 
-/** Whether what looks like a refusal says that something has run. */
+/** Whether an apparent refusal says that something has run. */
 function tellsOfRun(
 	wire: Wire,
 	body: Json,

@@ -18,12 +18,12 @@ import { hasBrokenChoice, TEMPLATES } from './templates';
 const MOST_LEVELS = 100;
 const MOST_RULES = 100;
 
-/** Parts of the ready-made descriptions that the operator must replace: without them, another bot might answer. */
+/** Parts of the ready-made descriptions that the operator must replace; otherwise another bot might answer. */
 const TO_FILL_IN = /\bYOUR-[A-Z]+(?:-[A-Z]+)*\b/;
 
-// The messages below are clauses that follow the entry's place, such as `"stream.rules[2].delta"`.
+// The messages below are clauses that follow the path of an entry, such as `"stream.rules[2].delta"`.
 
-const text = v.nullish(v.string('must be text'), '');
+const text = v.nullish(v.string('must be a string'), '');
 
 const expression = v.pipe(
 	text,
@@ -38,8 +38,8 @@ const expression = v.pipe(
 	}),
 );
 
-/** One text, or a list of them. */
-const texts = v.union([v.string(), v.array(v.string())], 'must be a list of texts');
+/** One string, or a list of them. */
+const texts = v.union([v.string(), v.array(v.string())], 'must be a string or a list of strings');
 
 function wordsOr(usual: string[]) {
 	return v.pipe(
@@ -56,7 +56,7 @@ function choice<const T extends readonly string[]>(values: T) {
 
 const flag = v.nullish(v.boolean('must be false or true'), false);
 
-/** An object with only these entries. Lists are refused first, because for valibot they are objects. */
+/** An object with only these entries. Lists are rejected first, because valibot accepts them as objects. */
 function section<const E extends v.ObjectEntries>(entries: E) {
 	const names = Object.keys(entries).join(', ');
 	return v.pipe(
@@ -69,7 +69,7 @@ function section<const E extends v.ObjectEntries>(entries: E) {
 /**
  * JSON with placeholders.
  * @param names all placeholders that it may contain
- * @param needed those of which it must contain one
+ * @param needed placeholders of which it must contain at least one
  */
 function template(names: readonly string[], needed: readonly string[] = []) {
 	return v.pipe(
@@ -91,7 +91,7 @@ function body(names: readonly string[], needed?: readonly string[]) {
 	);
 }
 
-/** What has been parsed is JSON. */
+/** A parsed description contains only JSON. */
 const isAny = (): boolean => true;
 
 function whyNotTemplate(
@@ -103,11 +103,11 @@ function whyNotTemplate(
 	const unknown = found.find((name) => !names.includes(name));
 	if (unknown !== undefined) {
 		const list = names.map((name) => `$${name}`).join(', ');
-		return `contains "$${excerpt(unknown, 40)}". Known entries are ${list}; "$$" is a dollar sign`;
+		return `contains "$${excerpt(unknown, 40)}". Known placeholders are ${list}; "$$" is a dollar sign`;
 	}
 	if (hasBrokenChoice(template)) return 'contains a "$stream(…)" without two words';
 	const [unfilled] = TO_FILL_IN.exec(jsonText(template) ?? '') ?? [];
-	if (unfilled !== undefined) return `still contains "${unfilled}". Put your own there`;
+	if (unfilled !== undefined) return `still contains "${unfilled}". Replace it with your own`;
 	if (needed.length === 0 || needed.some((name) => found.includes(name))) return undefined;
 	return `must contain ${needed.map((name) => `"$${name}"`).join(' or ')}`;
 }
@@ -120,7 +120,8 @@ function whyNotHeaders(headers: JsonObject): string | undefined {
 			return 'must not contain "Authorization", which is set by the node from the token of the credential';
 		}
 		const isHeader = HEADER_NAME.test(name) && typeof value === 'string' && !/[\r\n\0]/.test(value);
-		if (!isHeader) return `contains "${excerpt(name, 40)}", which is not a header with its text on one line`;
+		if (!isHeader)
+			return `contains "${excerpt(name, 40)}", which is not a valid header with a value on one line`;
 	}
 	return undefined;
 }
@@ -139,7 +140,7 @@ const REQUEST = {
 	path: v.pipe(
 		template(OF_A_PATH),
 		v.transform((given) => given ?? ''),
-		v.string('must be text'),
+		v.string('must be a string'),
 	),
 	headers: v.pipe(
 		body(OF_A_PATH),
@@ -184,14 +185,14 @@ const ANSWER = {
 
 /** What an event of a stream means. The first rule that fits an event decides. */
 const RULE = {
-	/** Names of events; any name fits if undefined. A `*` stands for any characters, so each is the parts between them. */
+	/** Names of events; any name fits if undefined. `*` stands for any characters; each name is split at it. */
 	on: v.pipe(
 		v.nullish(texts),
 		v.transform((given) =>
 			given === undefined || given === null ? undefined : [given].flat().map(patternOf),
 		),
 	),
-	/** The text that the data must be equal to. */
+	/** What the data must equal. */
 	data: text,
 	when: expression,
 	/** A piece of the text. */
@@ -200,7 +201,7 @@ const RULE = {
 	whole: expression,
 	/** The whole text so far, whatever came before. */
 	replace: expression,
-	/** The agent failed, in these words. */
+	/** The words in which the agent reports that it failed. */
 	fail: expression,
 	step: flag,
 	/** `unlessMore`: usage or an interrupt may still follow, but no more text. */
@@ -219,7 +220,7 @@ const STREAM = {
 	rules: v.pipe(
 		v.nullish(v.array(section(RULE), MUST_BE_RULES), []),
 		v.maxLength(MOST_RULES, MUST_BE_RULES),
-		v.transform((rules) => rules.map((rule, index) => ({ ...rule, place: `stream.rules[${index}]` }))),
+		v.transform((rules) => rules.map((rule, index) => ({ ...rule, entry: `stream.rules[${index}]` }))),
 	),
 };
 
@@ -231,7 +232,7 @@ const REFUSAL = {
 	notRun: words,
 	sessionUnknown: words,
 	tokenRefused: words,
-	/** Said by an agent that has run, whatever the status. */
+	/** Codes of an agent that has run and failed, whatever the status. */
 	failed: words,
 	/** Fields that a refusal may contain if the agent has not run. */
 	only: wordsOr(WIRE.refusal.only),
@@ -288,7 +289,7 @@ export function readWire(description: string): Result<Wire, string> {
 	if (isTooDeep(parsed, MOST_LEVELS)) return fail('The description is nested too deeply.');
 	const read = v.safeParse(WIRE_SCHEMA, parsed);
 	if (read.success) return ok(read.output);
-	// Misspelt names come first: what is missing may be one of them.
+	// Misspelt names are reported first: a missing entry may be one of them.
 	const issue = read.issues.find(({ expected }) => expected === 'never') ?? read.issues[0];
 	const place = (issue.path ?? []).map(({ key }) =>
 		typeof key === 'number' ? `[${key}]` : `.${excerpt(String(key), 40)}`,
@@ -301,7 +302,7 @@ export function patternOf(name: string): string[] {
 	return name.toLowerCase().split('*');
 }
 
-/** Whether a name begins with the first part of a pattern, ends with the last and holds the others between, in order. */
+/** Whether a name begins with the first part of a pattern, ends with the last, and has the others between, in order. */
 export function fitsName(name: string, [first = '', ...others]: readonly string[]): boolean {
 	const word = name.toLowerCase();
 	const last = others.pop();

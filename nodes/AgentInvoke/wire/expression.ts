@@ -50,8 +50,8 @@ function namesIn(text: string): string[] {
 }
 
 /**
- * The library parses an expression at each use, which is too slow for tens of thousands of events. Most consist of names
- * with dots and `||` between them; these are evaluated here, with the same result.
+ * The library parses an expression at each use, which is too slow for tens of thousands of events. Most expressions are
+ * names with dots and `||` between them; these are evaluated here, with the same result.
  */
 function pathsIn(text: string): string[][] | undefined {
 	if (!/^\s*\w+(?:\s*(?:\.|\|\|)\s*\w+)*\s*$/.test(text)) return undefined;
@@ -74,7 +74,7 @@ function evaluate(from: Json, text: string): Result<Json | undefined, string> {
 	try {
 		const found: unknown = search(from, text);
 		if (found === null || found === undefined) return ok(undefined);
-		if (hasExpression(found)) return fail('it gives an expression');
+		if (hasExpression(found)) return fail('it returns an expression');
 		return ok(parseJson(jsonText(found) ?? ''));
 	} catch (error) {
 		// Without the prefix, as in "TypeError: join() expected argument 2 to be …".
@@ -82,7 +82,7 @@ function evaluate(from: Json, text: string): Result<Json | undefined, string> {
 	}
 }
 
-/** For a bare reference to an expression, the library returns a part of its own tree. */
+/** For a bare reference to an expression, the library returns a part of its syntax tree. */
 function hasExpression(found: unknown): boolean {
 	return typeof found === 'object' && found !== null && Reflect.get(found, 'jmespathType') !== undefined;
 }

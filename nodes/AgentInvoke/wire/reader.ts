@@ -32,7 +32,7 @@ export interface WireFault {
 /** Everything known of an answer so far. */
 export interface WireState {
 	readonly text: string;
-	/** Whether the text came whole before the end: a draft, which pieces would replace. */
+	/** Whether the text is a whole one that came before the end: a draft, which later pieces replace. */
 	readonly isDraft: boolean;
 	/** Whether several whole texts came before the end, and none contains the others. */
 	readonly isScattered: boolean;
@@ -54,7 +54,7 @@ export interface WireState {
 	readonly endedBy: string;
 	/** Whether only the name of an event ended it: if the connection broke then, the event's data may be missing. */
 	readonly endedBare: boolean;
-	/** Whether everything after it is ignored. */
+	/** Whether all further events are ignored. */
 	readonly isClosed: boolean;
 	/** The first thing that makes the answer a failure. */
 	readonly fault: WireFault | undefined;
@@ -65,8 +65,9 @@ export interface WireState {
 	/** Whether a running agent said something. */
 	readonly hasBegun: boolean;
 	readonly isWholeBody: boolean;
-	/** The names of the events, and the paths to what they contained. */
+	/** The names of the events. */
 	readonly names: readonly string[];
+	/** The paths to the values that came. */
 	readonly keys: readonly string[];
 	/** The entry that gave each value. */
 	readonly readFrom: Readonly<Record<string, string>>;
@@ -112,16 +113,16 @@ export interface ReadingOf {
 
 const MOST_NAMES = 20;
 const MOST_NAME_CHARS = 60;
-/** The longest path to a value that is shown. */
+/** The longest path that is shown, in levels. */
 const MOST_LEVELS = 6;
 /** An agent that works for hours reports many steps; these are enough to see what it does. */
 const MOST_STEPS = 1_000;
 const MOST_STEP_CHARS = 1_000_000;
-/** Also the most that one event may contain. */
+/** The longest text of an answer; a single event is limited to as much. */
 const MOST_CHARS = 32 * 1024 * 1024;
-/** What the standard for event streams calls an event without a name. */
+/** The name that the standard for event streams gives to an event without one. */
 const UNNAMED = 'message';
-/** What many servers end a stream with. It only looks like the beginning of JSON. */
+/** The data with which many servers end a stream. It only looks like the beginning of JSON. */
 const DONE = '[DONE]';
 
 /** Reads one more event. After an end or a fault, events change nothing. */
@@ -170,7 +171,7 @@ function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent)
 	}
 	const known = readShared(wire, named, json);
 	if (rule?.fail) {
-		const fault = faultOf(wire, json, `${rule.place}.fail`, 'no such event', rule.fail);
+		const fault = faultOf(wire, json, `${rule.entry}.fail`, 'no such event', rule.fail);
 		return withText(wire, { ...known, fault, hasBegun: named.hasBegun }, json);
 	}
 	if (known.fault) return withText(wire, known, json);
@@ -179,7 +180,7 @@ function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent)
 	return applied.endedBy === known.endedBy ? applied : { ...applied, endedBare: event.data === '' };
 }
 
-/** Adds what a failure has in place of an answer. */
+/** Adds the text that a failure contains in place of an answer. */
 function withText(wire: Wire, state: WireState, json: Json): WireState {
 	return state.text === '' ? { ...state, text: textAt(wire.answer.text, dataOf(wire, json)) } : state;
 }
@@ -202,10 +203,10 @@ function applyRule(
 	const whole = textAt(rule.whole, data);
 	if (whole !== '') return takeWhole(state, whole, rule);
 	const replaced = textAt(rule.replace, data);
-	if (replaced !== '') return endIf(rule, replaceText(state, replaced, `${rule.place}.replace`));
+	if (replaced !== '') return endIf(rule, replaceText(state, replaced, `${rule.entry}.replace`));
 	const delta = textAt(rule.delta, data);
 	if (delta === '') {
-		const noted = state.text === '' ? noteMisfit(state, `${rule.place}.delta`, rule.delta, data) : state;
+		const noted = state.text === '' ? noteMisfit(state, `${rule.entry}.delta`, rule.delta, data) : state;
 		return endIf(rule, isUnread(rule, json) ? { ...noted, ...unreadAt(name) } : noted);
 	}
 	const before = state.isDraft ? '' : state.text;
@@ -220,16 +221,16 @@ function applyRule(
 		text: before + delta,
 		isDraft: false,
 		hasBegun: true,
-		readFrom: note(state.readFrom, 'text', `${rule.place}.delta`),
+		readFrom: note(state.readFrom, 'text', `${rule.entry}.delta`),
 	});
 }
 
 function takeWhole(state: WireState, whole: string, rule: StreamRule): WireState {
-	const entry = `${rule.place}.whole`;
+	const entry = `${rule.entry}.whole`;
 	const isLast = rule.end === true || (rule.end === 'unlessMore' && state.endedBy === '');
 	// An end with the whole text proves that nothing is missing, whatever came before.
 	if (isLast) return endIf(rule, { ...replaceText(state, whole, entry), gap: '', isDraft: false });
-	// If the text comes in pieces, the pieces are used.
+	// If the text has come in pieces, those are kept.
 	if (state.text !== '' && !state.isDraft && state.endedBy === '') return { ...state, hasBegun: true };
 	const isScattered = state.isScattered || !whole.startsWith(state.text);
 	return endIf(rule, { ...replaceText(state, whole, entry), isScattered, isDraft: true });
@@ -247,7 +248,7 @@ function unreadAt(name: string): Pick<WireState, 'gap' | 'unread'> {
 }
 
 function endIf(rule: StreamRule, state: WireState): WireState {
-	return rule.end ? { ...state, endedBy: rule.place, isClosed: rule.end === true } : state;
+	return rule.end ? { ...state, endedBy: rule.entry, isClosed: rule.end === true } : state;
 }
 
 /** Replaces the text; what it adds to the old one becomes the delta. */
@@ -281,7 +282,7 @@ function readShared(wire: Wire, state: WireState, json: Json): WireState {
 		waits: state.waits || isThere(answer.interrupt.waits?.read(data)),
 		incomplete: incomplete ? 'answer.incomplete' : state.incomplete,
 		fault,
-		// Whatever an event says, something that sends events is running.
+		// Whatever an event says, an agent that sends events is running.
 		hasBegun: state.hasBegun || interrupts.length > 0 || (!state.isWholeBody && !fault && isJsonObject(json)),
 		keys: addKeys(state.keys, isThere(data) ? data : json),
 		readFrom: Object.keys(found).length > 0 ? { ...state.readFrom, ...found } : state.readFrom,
@@ -302,7 +303,7 @@ function whatFails(wire: Wire, json: Json): WireFault | undefined {
 		return faultOf(wire, json, 'answer.envelope', 'an "http_status_code" from 200 to 299');
 	}
 	if (isThere(wire.answer.error?.read(json)))
-		return faultOf(wire, json, 'answer.error', 'nothing there', wire.answer.error);
+		return faultOf(wire, json, 'answer.error', 'no value there', wire.answer.error);
 	return undefined;
 }
 

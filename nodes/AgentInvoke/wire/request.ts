@@ -136,7 +136,7 @@ export function openRequest(turn: WireTurn, form: CallForm, wire: Wire): Result<
 	});
 }
 
-/** Where a call goes. */
+/** The address of a call. */
 export function addressOf(
 	{ baseUrl, invokePath }: AgentAccount,
 	{ path }: Pick<WireRequest, 'path'>,
@@ -144,8 +144,8 @@ export function addressOf(
 	return `${baseUrl}${path || invokePath}`;
 }
 
-/** Why a request has no placeholder for what an item needs, which would be lost without a word. */
-export function whyNoPlace(
+/** Why an item cannot be sent: the request has no placeholder for something that would then be dropped silently. */
+export function whyNoPlaceholder(
 	{ request }: Wire,
 	{
 		isResume,
@@ -155,7 +155,7 @@ export function whyNoPlace(
 ): Failure | undefined {
 	const { path, headers, message, resume } = request;
 	const entry = isResume ? 'request.resume' : 'request.message';
-	const places = placeholdersOf([path, headers, isResume ? (resume ?? {}) : message]);
+	const placeholders = placeholdersOf([path, headers, isResume ? (resume ?? {}) : message]);
 	const advice = (placeholder: string, instead: string): string =>
 		`Put "$${placeholder}" into "${entry}" of the description in the FlowAgent credential, or ${instead}. Nothing was sent.`;
 	if (isResume && !resume) {
@@ -165,13 +165,13 @@ export function whyNoPlace(
 		);
 	}
 	// An interrupt may be known by its ID alone.
-	if (hasSession && !isResume && !places.has('session') && !places.has('sessionNumber')) {
+	if (hasSession && !isResume && !placeholders.has('session') && !placeholders.has('sessionNumber')) {
 		return badInput(
 			'The description has no placeholder for the session, so each message would begin a new one',
 			advice('session', 'set "Session" to "New Each Time"'),
 		);
 	}
-	if (!hasFiles || places.has('files')) return undefined;
+	if (!hasFiles || placeholders.has('files')) return undefined;
 	return badInput(
 		'The description has no placeholder for the files of this item',
 		advice('files', 'remove the files'),

@@ -217,7 +217,7 @@ describe.each([false, true])('a client error without an envelope (upload: %j)', 
 		const { kind, message, advice } = explain(status, 'no such route');
 		expect(kind).toBe('credential');
 		expect(message).toMatch(new RegExp(`under this path \\(HTTP ${status}\\)$`));
-		expect(advice).toMatch(/ The address said: no such route$/);
+		expect(advice).toMatch(/ The server said: no such route$/);
 	});
 });
 

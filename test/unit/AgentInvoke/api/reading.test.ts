@@ -204,7 +204,7 @@ describe('without an envelope', () => {
 		const wire = describedBy({ answer: { envelope: false } });
 		const { result } = await invoke({ pieces: [bytes('[1]')] }, {}, wire);
 		expect(result).toMatchObject({
-			failure: { message: expect.stringContaining('Expected: a JSON object, by "answer.text"') },
+			failure: { message: expect.stringContaining('Expected: a JSON object, according to "answer.text"') },
 		});
 	});
 

@@ -36,7 +36,7 @@ test.each([
 	['langgraph', '"request.message" still contains "YOUR-ASSISTANT"'],
 ])('"%s" is refused until it is filled in', (name, complaint) => {
 	const read = readWire(wireAsShipped(name));
-	expect(read.ok ? '' : read.failure).toBe(`${complaint}. Put your own there.`);
+	expect(read.ok ? '' : read.failure).toBe(`${complaint}. Replace it with your own.`);
 });
 
 function entriesOf(text: string): Map<string, string> {
@@ -87,7 +87,10 @@ test.each([
 		{ ...MINIMAL, stream: { rules: [{ delta: 'x' }] } },
 		'"stream.rules" must contain a rule with "end": true',
 	],
-	[{ ...MINIMAL, stream: { rules: [{ end: true }, { delta: 4 }] } }, '"stream.rules[1].delta" must be text'],
+	[
+		{ ...MINIMAL, stream: { rules: [{ end: true }, { delta: 4 }] } },
+		'"stream.rules[1].delta" must be a string',
+	],
 	[{ ...MINIMAL, stream: { rules: [{ end: true, dleta: '' }] } }, '"stream.rules[0].dleta" is not known'],
 ])('%j is refused with its place', (description, sentence) => {
 	const text = typeof description === 'string' ? description : JSON.stringify(description);
@@ -106,7 +109,7 @@ test('a bare reference to an expression and a type error give nothing', () => {
 });
 
 test.each([
-	['&a', 'it gives an expression'],
+	['&a', 'it returns an expression'],
 	["join('', b)", 'join() expected argument 2'],
 	['a[0]', ''],
 	['b', ''],

@@ -1,5 +1,5 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
-import { openRequest, whyNoPlace, type WireTurn } from '../../../../nodes/AgentInvoke/wire/request';
+import { openRequest, whyNoPlaceholder, type WireTurn } from '../../../../nodes/AgentInvoke/wire/request';
 import type { Result } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { describedBy, wireWith } from './wire.fixture';
@@ -67,13 +67,15 @@ describe('body', () => {
 	test('what there is no place for is told', () => {
 		const needs = { isResume: false, hasSession: true, hasFiles: false };
 		const none = wireWith({ request: { message: { q: '$message' }, path: '' } });
-		expect(whyNoPlace(none, needs)?.message).toContain('no placeholder for the session');
-		expect(whyNoPlace(none, { ...needs, hasSession: false, hasFiles: true })?.message).toContain('the files');
-		expect(whyNoPlace(none, { ...needs, isResume: true })).toBeUndefined();
+		expect(whyNoPlaceholder(none, needs)?.message).toContain('no placeholder for the session');
+		expect(whyNoPlaceholder(none, { ...needs, hasSession: false, hasFiles: true })?.message).toContain(
+			'the files',
+		);
+		expect(whyNoPlaceholder(none, { ...needs, isResume: true })).toBeUndefined();
 		const inPath = wireWith({ request: { message: { q: '$message' }, path: '/threads/$session/runs' } });
-		expect(whyNoPlace(inPath, needs)).toBeUndefined();
+		expect(whyNoPlaceholder(inPath, needs)).toBeUndefined();
 		const mute = wireWith({ request: { resume: undefined } });
-		expect(whyNoPlace(mute, { ...needs, isResume: true })?.advice).toContain('"request.resume"');
+		expect(whyNoPlaceholder(mute, { ...needs, isResume: true })?.advice).toContain('"request.resume"');
 	});
 
 	test.each(['[]', '1', 'x', '{"a":', true, 7, []])('%j is no extra body', (extra) => {
