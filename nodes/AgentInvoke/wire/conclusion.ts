@@ -211,7 +211,7 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 		: 'a status from 200 to 299';
 	const beyond =
 		more &&
-		` Its "${excerpt(more, 40)}" is not listed in "refusal.only" of the description, so the agent may have run.`;
+		` Its "${excerpt(more, 40)}" is not in "refusal.only" of the description, so the agent may have run.`;
 	return {
 		kind: mayHaveRun ? 'failed' : 'refused',
 		why: [...new Set([code, detail])].filter(Boolean).join(': '),

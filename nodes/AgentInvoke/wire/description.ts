@@ -120,8 +120,7 @@ function whyNotHeaders(headers: JsonObject): string | undefined {
 			return 'must not contain "Authorization", which is set by the node from the token of the credential';
 		}
 		const isHeader = HEADER_NAME.test(name) && typeof value === 'string' && !/[\r\n\0]/.test(value);
-		if (!isHeader)
-			return `contains "${excerpt(name, 40)}", which is not a valid header with a value on one line`;
+		if (!isHeader) return `contains "${excerpt(name, 40)}", which is not a header with a value on one line`;
 	}
 	return undefined;
 }
