@@ -12,7 +12,7 @@ import { operationProperties, runOperation } from '../shared/form/operation';
 import { request } from './actions/request.operation';
 import { send } from './actions/send.operation';
 
-/** All that the node can do; its form and its routing are both read from here. */
+/** All operations; both the form and the routing are built from this list. */
 const OPERATIONS = [request, send];
 const [operationMenu, ...operationFields] = operationProperties(OPERATIONS, request);
 

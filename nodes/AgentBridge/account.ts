@@ -9,7 +9,7 @@ import { textOf } from '../shared/text/textOf';
 export interface BridgeAccount {
 	/** With the scheme ws or wss; contains no secret. */
 	readonly url: string;
-	/** The only part of the address that log lines and errors show. */
+	/** The only part of the address that logs and errors show. */
 	readonly host: string;
 	readonly token: string;
 	/** The version of the bridge protocol that the server must choose (§9); undefined to offer no sub-protocol. */
@@ -22,7 +22,7 @@ export interface BridgeAccount {
 export const DEFAULT_PATH = '/ws/v1';
 export const DEFAULT_PROTOCOL = 'neutral.bridge.v1';
 
-/** The value of the credential's field that means "offer no sub-protocol". */
+/** In the credential, this value means "offer no sub-protocol". */
 const NO_PROTOCOL = '-';
 /** A sub-protocol must be a token of RFC 2616 (RFC 6455). */
 const PROTOCOL_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -61,8 +61,8 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 }
 
 /**
- * The frame for in-frame authentication. Its shape is not specified (§5.4), so the operator enters a template. The result
- * contains the token: it may only be sent over the socket.
+ * The frame for in-frame authentication. Its shape is not specified (§5.4), so the operator enters a template. The
+ * result contains the token: it may only be sent over the socket.
  */
 export function fillAuthFrame(template: unknown, token: string): Result<string> {
 	const frame = typeof template === 'string' ? parseJson(template) : template;

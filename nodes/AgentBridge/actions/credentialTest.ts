@@ -55,7 +55,7 @@ export async function testBridgeConnection(
 	return testFailed(`${message}. ${advice}${more}`);
 }
 
-/** @returns why the connection ended; `undefined` if the bridge accepted it and we closed it */
+/** @returns why the connection ended; `undefined` if the bridge accepted it and this side closed it */
 async function tryConnection({ url, protocol, bearer }: BridgeAccount): Promise<SocketEnd | undefined> {
 	const ended = new AbortController();
 	const { promise, resolve } = Promise.withResolvers<SocketEnd | undefined>();

@@ -19,7 +19,7 @@ export interface BridgeSetup extends Bridge {
 	readonly redact: Redact;
 }
 
-/** The form's fields about the connection. */
+/** The form's connection fields. */
 interface ConnectionFields {
 	readonly authMode: unknown;
 	readonly authFrame: unknown;
@@ -28,7 +28,7 @@ interface ConnectionFields {
 
 type BridgeContext = Pick<IExecuteFunctions | ITriggerFunctions, 'getCredentials' | 'helpers'>;
 
-/** Reads the credential and the fields about the connection, before anything is opened. */
+/** Reads the credential and the connection fields, before anything is opened. */
 export async function openBridge(
 	context: BridgeContext,
 	form: ConnectionFields,
@@ -119,7 +119,7 @@ export function parseFrame(value: unknown): { readonly frame: unknown; readonly 
 
 function egressRefused(host: string): Failure {
 	return badInput(
-		`This n8n does not allow connections to ${host}`,
-		"n8n's protection against server-side request forgery (SSRF) blocks this address. Ask the administrator of this n8n to allow it.",
+		`This n8n instance does not allow connections to ${host}`,
+		"n8n's protection against server-side request forgery (SSRF) blocks this address. Ask its administrator to allow it.",
 	);
 }

@@ -36,7 +36,7 @@ const CONNECTIONS_AT_ONCE = 32;
 type WorkOnItem = (session: RequestSession, itemIndex: number) => Promise<ItemOutcome>;
 /**
  * Why an item that succeeded has failed after all, asked once its connection is closed.
- * @param lost why the connections that we did not close ended, keyed by their number
+ * @param lost why connections ended that the node did not close, by their number
  */
 type WhyLost = (itemIndex: number, lost: ReadonlyMap<number, Failure>) => Failure | undefined;
 
@@ -138,7 +138,7 @@ function connectItems(
 	);
 }
 
-/** The first item on a connection decides which heartbeat it has. */
+/** The first item of a connection sets its heartbeat. */
 async function setUp(
 	context: IExecuteFunctions,
 	{ account, authFrame, itemIndexes: [first = 0] }: Connection,

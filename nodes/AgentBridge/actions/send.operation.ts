@@ -38,7 +38,7 @@ export const send: Operation = {
 				connectionOf.set(itemIndex, sent.value);
 				return ok({ sent: true, frame });
 			},
-			// The other side answers our close only after it has received everything before it, so each frame has left.
+			// The other side confirms a close only after it has received everything before it, so each frame has arrived.
 			(itemIndex, lost) => {
 				const failure = lost.get(connectionOf.get(itemIndex) ?? 0);
 				if (!failure || failure.kind === 'credential') return failure;

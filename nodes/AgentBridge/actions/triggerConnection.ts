@@ -20,8 +20,8 @@ export function canReachTrigger(context: IExecuteFunctions): Result<boolean> {
 }
 
 /**
- * Hands a frame to the trigger that started the execution, even from a queue-mode worker. Resolves once n8n has taken it.
- * Whether the trigger could send it appears only in n8n's log.
+ * Hands a frame to the trigger that started the execution, even from a queue-mode worker. Resolves once n8n has
+ * accepted it. Whether the trigger could send it appears only in n8n's log.
  */
 export async function handOver(context: IExecuteFunctions, text: string): Promise<Result<undefined>> {
 	if (text.length > MAX_FRAME_CHARS) return fail(TOO_LARGE);
@@ -29,7 +29,7 @@ export async function handOver(context: IExecuteFunctions, text: string): Promis
 		await context.sendResponse({ [FIELD]: text });
 		return ok(undefined);
 	} catch (error) {
-		return fail(notTaken(wordsOfError(error)));
+		return fail(notConfirmed(wordsOfError(error)));
 	}
 }
 
@@ -49,7 +49,7 @@ const TOO_LARGE = badInput(
 	'Send less in one frame. Nothing was sent for this item.',
 );
 
-function notTaken(why: string): Failure {
+function notConfirmed(why: string): Failure {
 	return {
 		kind: 'unclear',
 		message: `n8n did not confirm that it passed the frame on to the trigger: ${why}`,

@@ -11,7 +11,7 @@ import type { Probe } from './probe';
 export interface Whom {
 	readonly host: string;
 	readonly protocol: string | undefined;
-	/** Where the token goes: into the handshake, into the first frame, or nowhere. */
+	/** Whether the token is sent in the first frame, in the handshake, or not at all. */
 	readonly tokenIn: 'frame' | 'handshake' | 'nothing';
 	readonly redact: Redact;
 }
@@ -29,8 +29,8 @@ export interface Bridge {
 }
 
 /**
- * Close codes by which a server refuses the account. The bridge's own are not specified (§7.7); these are the usual
- * ones: 1008 of RFC 6455, and HTTP's 401 and 403 in the range for applications.
+ * Close codes by which a server refuses the account. The bridge's own codes are not specified (§7.7); these are the
+ * usual ones: 1008 of RFC 6455, and HTTP's 401 and 403 in the range for applications.
  */
 const REFUSAL_CODES: ReadonlySet<number> = new Set([1008, 4401, 4403]);
 const REFUSAL_STATUSES: ReadonlySet<number> = new Set([401, 403]);
@@ -85,7 +85,7 @@ export function explainEnd(end: SocketEnd, whom: Whom, probe: Probe = { kind: 'n
 				`${host} did not answer the WebSocket handshake within ${HANDSHAKE_DEADLINE_MS / 1000} seconds`,
 				'Check the WebSocket Base URL and Bridge Path in the credential, and that no proxy or firewall blocks WebSockets: n8n connects directly.',
 			);
-		// A refusal may also arrive while we are already closing.
+		// A refusal may also arrive while this side is already closing.
 		case 'closed':
 		case 'ours':
 			return explainClose(end, whom);

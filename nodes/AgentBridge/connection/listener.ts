@@ -14,7 +14,7 @@ const STABLE_AFTER_MS = 60_000;
 const FULL_CLOSE = 4013;
 
 export interface ListenerEvents {
-	/** @returns false if there is no room; the connection then stays closed until there is */
+	/** @returns false if the queue is full; the connection then stays closed until there is room */
 	onText(text: string): boolean;
 	onBinary(): void;
 	/** @param failures failed tries before the connection opened */
@@ -23,7 +23,7 @@ export interface ListenerEvents {
 	onDown(failure: Failure, pauseMs: number, failures: number): void;
 	/** The platform refuses the account, so the listener stops. */
 	onRefused(failure: Failure): void;
-	/** The connection was closed because there is no room. Resolves as soon as there is. */
+	/** The connection was closed because the queue is full. Resolves as soon as there is room. */
 	onFull(): Promise<void>;
 }
 

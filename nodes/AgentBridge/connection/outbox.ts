@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/run/clock';
 
 /** How long a frame waits for the connection: twice the longest pause between two tries. */
 export const KEPT_MS = 120_000;
-/** Limits the total length of all waiting frames. */
+/** Limits the total length of all queued frames. */
 const MAX_QUEUED_CHARS = 50_000_000;
 const NOT_ACTIVE = 'the workflow is no longer active';
 
@@ -21,7 +21,7 @@ export class Outbox {
 
 	/**
 	 * @param transmit returns false if the connection is not open
-	 * @param isHeldOff whether we keep the connection closed ourselves; no frame is then given up
+	 * @param isHeldOff whether the trigger itself keeps the connection closed; queued frames then do not expire
 	 * @param onLost called with frames that will not be sent; `why` is a clause
 	 */
 	constructor(
@@ -49,7 +49,7 @@ export class Outbox {
 		void this.watchTime(this.watch.signal);
 	}
 
-	/** Sends the waiting frames in order, once the connection is open again. */
+	/** Sends the queued frames in order, once the connection is open again. */
 	flush(): void {
 		for (let [first] = this.queued; first && this.transmit(first.text); [first] = this.queued) {
 			this.queued.shift();
@@ -65,7 +65,7 @@ export class Outbox {
 		this.lose(this.queued.length, NOT_ACTIVE);
 	}
 
-	/** Gives up frames that have waited too long, until none is left. */
+	/** Drops frames that were queued for too long, until the queue is empty. */
 	private async watchTime(signal: AbortSignal): Promise<void> {
 		const { clock, queued } = this;
 		for (let [first] = queued; first; [first] = queued) {

@@ -15,7 +15,7 @@ export interface FrameExchange {
 
 /** Frames kept per request, so that a chatty platform cannot fill the memory. */
 const MAX_COLLECTED = 200;
-/** Limits the text of all frames collected in a run, because all items are kept until the run ends. */
+/** Limits the total length of the frames collected in a run, because all items are kept until the run ends. */
 const MAX_COLLECTED_CHARS = 32_000_000;
 /** Connections per run: a platform that closes each one at once would otherwise keep the run going forever. */
 const MAX_CONNECTIONS = 1_000;
@@ -29,7 +29,7 @@ export const SENT_BUT =
 /** Frames that came while a request waited for its reply. */
 class CollectedFrames {
 	readonly collected: Frame[] = [];
-	/** Frames that belong to the request, but for which there was no room. */
+	/** Frames that belong to the request, but exceeded a limit. */
 	notCollected = 0;
 	/** Frames that belong to something else. */
 	others = 0;
@@ -45,7 +45,7 @@ interface Collector {
 
 /** The connection that all items of an account share in a run. The first item that needs it opens it. */
 export class RequestSession {
-	/** Why the connections that we did not close ended, keyed by their number: frames sent over them may be lost. */
+	/** Why connections ended that the node did not close, by their number: frames sent over them may be lost. */
 	readonly lost = new Map<number, Failure>();
 	private connection: Socket | undefined;
 	private connections = 0;
@@ -59,7 +59,7 @@ export class RequestSession {
 		private readonly signal: AbortSignal,
 	) {}
 
-	/** Sends a frame. @returns the number of the connection that took it */
+	/** Sends a frame. @returns the number of the connection that sent it */
 	async send(text: string): Promise<Result<number>> {
 		return await this.transmit(text, () => undefined);
 	}
@@ -98,7 +98,7 @@ export class RequestSession {
 	async close(): Promise<void> {
 		const number = this.connections;
 		const end = await this.connection?.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
-		// Codes 1000 and 1005 answer our own close.
+		// Codes 1000 and 1005 are the answers to this side's close.
 		if (end && end.code !== 1000 && end.code !== 1005) {
 			this.lost.set(number, explainEnd(end, this.bridge.whom));
 		}

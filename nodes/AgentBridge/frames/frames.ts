@@ -43,15 +43,15 @@ function put(frame: Frame, [step, ...rest]: readonly string[], value: Json): Fra
 	return changed && { ...frame, [step]: changed };
 }
 
-/** Picks frames by the event that they name. */
+/** Selects frames by the event that they name. */
 export interface EventFilter {
 	eventOf(frame: Frame): string | undefined;
-	takes(frame: Frame): boolean;
-	/** Whether it takes every frame, because no events are listed. */
+	accepts(frame: Frame): boolean;
+	/** Whether it accepts every frame, because no events are listed. */
 	readonly isOpen: boolean;
 }
 
-/** @param list event names separated by commas or line breaks; empty to take every frame */
+/** @param list event names separated by commas or line breaks; empty to accept every frame */
 export function createEventFilter(eventPath: string, list: string): Result<EventFilter> {
 	const names = new Set(
 		list
@@ -68,7 +68,7 @@ export function createEventFilter(eventPath: string, list: string): Result<Event
 	const eventOf = (frame: Frame): string | undefined => readName(frame, eventPath);
 	return ok({
 		eventOf,
-		takes: (frame) => names.size === 0 || names.has(eventOf(frame) ?? ''),
+		accepts: (frame) => names.size === 0 || names.has(eventOf(frame) ?? ''),
 		isOpen: names.size === 0,
 	});
 }
@@ -96,7 +96,7 @@ export class RecentIds {
 	}
 
 	add(id: string): void {
-		// An ID that comes again counts as new again.
+		// An ID that comes again becomes the newest one.
 		this.remove(id);
 		this.ids.add(shortId(id));
 		const [oldest] = this.ids;
@@ -116,7 +116,7 @@ export interface ReplyRule {
 	readonly filter: EventFilter;
 }
 
-/** Whether frames do not tell which request they belong to. */
+/** Whether frames do not say which request they belong to. */
 export function isUncorrelated({ replyPath }: ReplyRule): boolean {
 	return pathSteps(replyPath).length === 0;
 }
@@ -127,5 +127,5 @@ export function belongs(frame: Frame, rule: ReplyRule): boolean {
 }
 
 export function isReply(frame: Frame, rule: ReplyRule): boolean {
-	return belongs(frame, rule) && rule.filter.takes(frame);
+	return belongs(frame, rule) && rule.filter.accepts(frame);
 }

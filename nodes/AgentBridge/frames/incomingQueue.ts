@@ -2,13 +2,13 @@ export interface QueueLimits {
 	/** Frames per execution. */
 	readonly maxBatch: number;
 	readonly maxQueued: number;
-	/** Limits the text of all queued frames, so that a few large ones do not fill the memory. */
+	/** Limits the total length of all queued frames, so that a few large ones do not fill the memory. */
 	readonly maxQueuedChars: number;
 }
 
 /**
  * Queues incoming frames for n8n. n8n's `emit` neither waits nor keeps the order, so frames that arrive during an
- * execution wait, and the next execution gets them all.
+ * execution stay in the queue until it ends, and go into the next execution together.
  */
 export class IncomingQueue<T> {
 	private readonly waiting: Array<{ readonly frame: T; readonly chars: number }> = [];
@@ -26,10 +26,10 @@ export class IncomingQueue<T> {
 		return this.waiting.length;
 	}
 
-	/** @returns false if the queue is full and the frame was not taken */
+	/** @returns false if the frame was rejected because the queue is full */
 	push(frame: T, chars: number): boolean {
 		const { maxQueued, maxQueuedChars } = this.limits;
-		// An oversized frame is taken if nothing else waits; otherwise it would be sent again forever.
+		// An oversized frame is accepted if the queue is empty; otherwise it would be sent again forever.
 		const isTooMuch = this.queued > 0 && this.queuedChars + chars > maxQueuedChars;
 		if (this.isClosed || isTooMuch || this.queued >= maxQueued) return false;
 		this.waiting.push({ frame, chars });
@@ -38,12 +38,12 @@ export class IncomingQueue<T> {
 		return true;
 	}
 
-	/** Resolves once nothing waits and nothing runs. */
+	/** Resolves once the queue is empty and no execution is running. */
 	async idle(): Promise<void> {
 		await this.pumping;
 	}
 
-	/** Stops handing out batches. @returns the frames that were still waiting */
+	/** Stops delivering batches. @returns the frames that were still queued */
 	close(): T[] {
 		this.isClosed = true;
 		this.queuedChars = 0;

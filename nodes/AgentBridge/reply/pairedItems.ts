@@ -28,9 +28,9 @@ export function lastItems(runData: IRunData, lastNode: string, trigger: string):
 }
 
 /**
- * Finds the frame that each item replies to: the only one, or the one that it is paired with. Where n8n does not know the
- * pair (after a Code node that sets none, or an aggregation), the position decides, but only if there is one item for each
- * frame and no pair contradicts.
+ * Finds the frame that each item replies to: the only one, or the one that it is paired with. Where n8n does not know
+ * the pair (after an aggregation, or a Code node that sets none), the position decides, but only if there is one item
+ * for each frame and no pair contradicts it.
  * @returns the position of the frame for each item; `undefined` if it is unknown
  */
 export function assignFrames(

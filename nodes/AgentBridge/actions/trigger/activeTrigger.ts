@@ -10,7 +10,7 @@ import { listNames, receive, type ListenSettings, type Log } from './incomingFra
 import { ReplySender } from './sendReplies';
 import { ExecutionStarter } from './startExecutions';
 
-/** How many IDs are remembered to detect repeated frames: twice the default number of waiting frames. */
+/** How many IDs are remembered to detect repeated frames: twice the default of "Max Waiting Frames". */
 const REMEMBERED_IDS = 20_000;
 
 /** The trigger of an active workflow: incoming frames start executions, whose replies it sends. */
@@ -25,7 +25,7 @@ export class ActiveTrigger implements ListenerEvents {
 	private isActive = false;
 	private refused: Failure | undefined;
 	private lastReason = '';
-	/** Unreadable frames of the connection: the first is logged, and how many there were once it ends. */
+	/** Unreadable frames of the connection: the first is logged at once, their number when the connection ends. */
 	private skipped = 0;
 
 	constructor(
@@ -52,7 +52,7 @@ export class ActiveTrigger implements ListenerEvents {
 		this.listener = new Listener(setup, this, Math.random);
 	}
 
-	/** A token that is refused at once makes the activation fail, so whoever activates the workflow sees it. */
+	/** A token that is refused on activation makes it fail, so that the operator sees why. */
 	async start(): Promise<void> {
 		await this.listener.start();
 		if (this.refused) throw toNodeError(this.context.getNode(), this.refused);
@@ -75,13 +75,13 @@ export class ActiveTrigger implements ListenerEvents {
 			return true;
 		}
 		const { id, frame } = received.value;
-		if (!this.settings.filter.takes(frame)) return true;
+		if (!this.settings.filter.accepts(frame)) return true;
 		if (id !== undefined && this.seen.has(id)) {
 			this.log('debug', 'skipped a frame that arrived twice');
 			return true;
 		}
 		if (!this.executions.queue.push(received.value, text.length)) return false;
-		// Remembered only once taken: a frame that found no room may come again.
+		// Remembered only once queued: a frame that was rejected may come again.
 		if (id !== undefined) this.seen.add(id);
 		return true;
 	}
@@ -140,7 +140,7 @@ function queueFull(waiting: number, maxQueued: number): Failure {
 			: 'Raise "Max Frames per Execution", make the workflow faster, or raise "Max Waiting Frames".';
 	return {
 		kind: 'stalled',
-		message: `${waiting} frames wait for the workflow, so the connection stays closed until they are processed`,
+		message: `${waiting} frames are waiting for the workflow, so the connection stays closed until they are processed`,
 		advice: `Frames arrive faster than the workflow can process them. ${remedy} Frames that the platform sends in the meantime may be lost.`,
 		details: { waiting },
 	};

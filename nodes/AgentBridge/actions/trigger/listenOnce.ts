@@ -61,7 +61,7 @@ function openForOne(
 		onOpen: () => undefined,
 		onText: (text) => {
 			const received = receive(text, setup, settings);
-			if (received.ok && settings.filter.takes(received.value.frame)) settle(received);
+			if (received.ok && settings.filter.accepts(received.value.frame)) settle(received);
 			else noteOther(received.ok ? eventSeen(received.value) : `a frame that is ${received.failure}`);
 		},
 		onBinary: () => noteOther('a binary frame'),

@@ -37,7 +37,7 @@ export class ReplySender {
 		}
 	}
 
-	/** A node of an execution sent a response, which may hold a frame. Must not throw. */
+	/** A node of an execution sent a response, which may contain a frame. Must not throw. */
 	responded(response: unknown): void {
 		const text = readHandedOver(response);
 		if (text !== undefined) this.outbox.send(text, '');

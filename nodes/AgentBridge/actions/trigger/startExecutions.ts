@@ -20,7 +20,7 @@ type Replies = Pick<ReplySender, 'ended' | 'responded'>;
 /** Tries for a batch whose execution does not start, e.g. while n8n's database is down. */
 const MAX_TRIES = 3;
 const PAUSES: PauseGrowth = { firstMs: 2_000, factor: 4, longestMs: 8_000 };
-/** Limits the text of all waiting frames together; parsed, they take several times as much memory. */
+/** Limits the total length of all queued frames; parsed, they take several times as much memory. */
 const MAX_QUEUED_CHARS = 50_000_000;
 
 /** Turns frames into executions: one execution per batch, one batch at a time. */
@@ -29,7 +29,7 @@ export class ExecutionStarter {
 	private readonly closing = new AbortController();
 	private readonly maxBatch: number;
 
-	/** @param seen frames that n8n did not take are removed from it, so that they are not skipped if they come again */
+	/** @param seen frames that n8n did not accept are removed from it, so that they are not skipped if they come again */
 	constructor(
 		private readonly context: ITriggerFunctions,
 		private readonly setup: Pick<BridgeSetup, 'redact' | 'clock'>,
@@ -43,7 +43,7 @@ export class ExecutionStarter {
 		this.queue = new IncomingQueue(limits, async (batch) => await this.deliver(batch));
 	}
 
-	/** Stops taking frames and hands all waiting ones to n8n at once, because later it would be too late. */
+	/** Stops accepting frames and hands all queued ones to n8n at once, because later it would be too late. */
 	close(): void {
 		this.closing.abort();
 		const left = this.queue.close();
@@ -95,7 +95,7 @@ export class ExecutionStarter {
 
 /**
  * Stands in for the promise of a response. n8n settles it with each response of the execution, from any worker, and
- * finally with one of its own, so every call counts, not only the first.
+ * finally with one of its own, so every call is used, not only the first.
  */
 function responsesTo(replies: Replies): Parameters<ITriggerFunctions['emit']>[1] {
 	return {
@@ -106,8 +106,9 @@ function responsesTo(replies: Replies): Parameters<ITriggerFunctions['emit']>[1]
 }
 
 /**
- * The key by which n8n runs a frame only once, even across restarts. One index per instance holds all keys, hence
- * workflow and node. A batch of several frames has none, because after a restart the same frames are batched differently.
+ * The key by which n8n runs a frame only once, even across restarts. It names workflow and node, because all keys of an
+ * n8n instance share one index. A batch of several frames has no key, because after a restart the same frames are
+ * batched differently.
  */
 export function deduplicationKey(
 	workflowId: string,
@@ -120,8 +121,8 @@ export function deduplicationKey(
 }
 
 /**
- * Whether an execution started and may have processed the frames. An execution that ends with an error does not reject:
- * only one that did not start, was stopped or is no longer known.
+ * Whether an execution started and may have processed the frames. n8n does not reject if an execution ends with an
+ * error, only if it did not start, was stopped or is no longer known.
  */
 function hasBegun(error: unknown): boolean {
 	if (error instanceof ExecutionCancelledError) return true;

@@ -29,7 +29,7 @@ test("n8n's guard against internal addresses is asked before a socket is opened"
 	const shut = await openBridge(context({ ok: false }).context, { ...SUBPROTOCOL, options: NO_OPTIONS });
 	expect(shut).toMatchObject({
 		ok: false,
-		failure: { message: 'This n8n does not allow connections to inner.example.com' },
+		failure: { message: 'This n8n instance does not allow connections to inner.example.com' },
 	});
 	// An n8n that is too old to have it.
 	expect(await openBridge(context().context, { ...SUBPROTOCOL, options: NO_OPTIONS })).toMatchObject({

@@ -104,13 +104,13 @@ describe('paths', () => {
 
 describe('event filter', () => {
 	test('without a list every frame is taken, with one those that name an event of it', () => {
-		expect(filterOf('type', '').takes({})).toBe(true);
+		expect(filterOf('type', '').accepts({})).toBe(true);
 		const filter = filterOf('data.event', ' message,interrupt\n tool ');
 		const taken = ['message', 'interrupt', 'tool', 'messages', ''].map((event) =>
-			filter.takes({ data: { event } }),
+			filter.accepts({ data: { event } }),
 		);
 		expect(taken).toEqual([true, true, true, false, false]);
-		expect(filter.takes({ type: 'message' })).toBe(false);
+		expect(filter.accepts({ type: 'message' })).toBe(false);
 		expect([filterOf('type', ',').isOpen, filter.isOpen]).toEqual([true, false]);
 	});
 
