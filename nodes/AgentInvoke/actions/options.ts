@@ -146,7 +146,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 	}),
 	...idempotencyFields(
 		{
-			key: 'Identifies this question, e.g. an order number. For the same key the agent is asked once, whichever execution asks: later ones get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
+			key: 'Identifies this question, e.g. an order number. For the same key the agent is asked once, whichever execution asks: other executions get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
 			thisNode: 'Other nodes with the same key ask separately',
 			project: 'Once for all Agent Invoke nodes of the n8n project',
 			lifetime: 'How long an answer is kept; after that the key asks again. 0 means forever.',
