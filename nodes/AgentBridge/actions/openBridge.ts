@@ -15,10 +15,6 @@ import { LISTEN_OPTIONS } from './trigger/fields.listen';
 
 export const CREDENTIAL = 'flowBridgeApi';
 
-export interface BridgeSetup extends Bridge {
-	readonly redact: Redact;
-}
-
 /** The form's connection fields. */
 interface ConnectionFields {
 	readonly authMode: unknown;
@@ -29,10 +25,7 @@ interface ConnectionFields {
 type BridgeContext = Pick<IExecuteFunctions | ITriggerFunctions, 'getCredentials' | 'helpers'>;
 
 /** Reads the credential and the connection fields, before anything is opened. */
-export async function openBridge(
-	context: BridgeContext,
-	form: ConnectionFields,
-): Promise<Result<BridgeSetup>> {
+export async function openBridge(context: BridgeContext, form: ConnectionFields): Promise<Result<Bridge>> {
 	const fields = await readCredential(context, CREDENTIAL);
 	if (!fields.ok) return fields;
 	const account = readBridgeAccount(fields.value);
@@ -46,7 +39,7 @@ export async function openBridgeOf(
 	account: BridgeAccount,
 	redact: Redact,
 	form: ConnectionFields,
-): Promise<Result<BridgeSetup>> {
+): Promise<Result<Bridge>> {
 	const settings = readSettings(account, form);
 	if (!settings.ok) return settings;
 	// Never throws, because the listener asks again before each connection.
@@ -66,7 +59,6 @@ export async function openBridgeOf(
 		await context.helpers.httpRequest(request);
 	return ok({
 		clock,
-		redact,
 		whom: { host: account.host, protocol, tokenIn, redact },
 		open: (events) => openConnection(settings.value, events, clock),
 		probe: async () => await probeHandshake(target, ask, clock),

@@ -12,7 +12,8 @@ import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import type { Frame } from '../frames/frames';
 import { readBridgeAccount, type BridgeAccount } from '../account';
 import { RequestSession } from '../connection/requestSession';
-import { CREDENTIAL, parseFrame, openBridgeOf, type BridgeSetup } from './openBridge';
+import type { Bridge } from '../connection/failures';
+import { CREDENTIAL, parseFrame, openBridgeOf } from './openBridge';
 import { openFrameMemory } from './frameMemory';
 
 type ItemOutcome = Result<IDataObject>;
@@ -26,8 +27,8 @@ interface Connection {
 }
 
 interface BridgeRun extends RunFrame {
-	readonly clients: { readonly of: (itemIndex: number) => Result<BridgeSetup> };
-	readonly setups: ReadonlyMap<Connection, Result<BridgeSetup>>;
+	readonly clients: { readonly of: (itemIndex: number) => Result<Bridge> };
+	readonly setups: ReadonlyMap<Connection, Result<Bridge>>;
 }
 
 /** Each item may have its own account, but neither n8n nor the platform could handle thousands of connections. */
@@ -65,7 +66,7 @@ async function workOnAll(
 	const memory = openFrameMemory(context);
 	const outcomeOf = new Map<number, ItemOutcome>();
 	let hasFailed = false;
-	const converse = async (setup: BridgeSetup, itemIndexes: readonly number[]): Promise<void> => {
+	const converse = async (setup: Bridge, itemIndexes: readonly number[]): Promise<void> => {
 		const session = new RequestSession(setup, signal);
 		const own = new Map<number, ItemOutcome>();
 		try {
@@ -143,7 +144,7 @@ async function setUp(
 	context: IExecuteFunctions,
 	{ account, authFrame, itemIndexes: [first = 0] }: Connection,
 	redact: Redact,
-): Promise<Result<BridgeSetup>> {
+): Promise<Result<Bridge>> {
 	const read = readItem(() => {
 		const options: unknown = context.getNodeParameter('options', first, {});
 		return ok({ ...(isJsonObject(options) && options), idleTimeoutSeconds: 0 });

@@ -2,10 +2,10 @@ import type { ITriggerFunctions } from 'n8n-workflow';
 
 import type { Failure } from '../../../shared/errors/failure';
 import { toNodeError } from '../../../shared/errors/nodeError';
+import type { Bridge } from '../../connection/failures';
 import { Listener, type ListenerEvents } from '../../connection/listener';
 import { Outbox } from '../../connection/outbox';
 import { RecentIds } from '../../frames/frames';
-import type { BridgeSetup } from '../openBridge';
 import { listNames, receive, type ListenSettings, type Log } from './incomingFrame';
 import { ReplySender } from './sendReplies';
 import { ExecutionStarter } from './startExecutions';
@@ -30,7 +30,7 @@ export class ActiveTrigger implements ListenerEvents {
 
 	constructor(
 		private readonly context: ITriggerFunctions,
-		private readonly setup: BridgeSetup,
+		private readonly setup: Bridge,
 		private readonly settings: ListenSettings,
 	) {
 		const { name } = context.getNode();
@@ -45,7 +45,7 @@ export class ActiveTrigger implements ListenerEvents {
 			(names, why) =>
 				log('error', `${names.length} frame(s) to ${host} were not sent: ${why}${listNames(names)}`),
 		);
-		const replies = new ReplySender(name, settings.reply, outbox, setup.redact, log);
+		const replies = new ReplySender(name, settings.reply, outbox, setup.whom.redact, log);
 		this.log = log;
 		this.outbox = outbox;
 		this.executions = new ExecutionStarter(context, setup, settings, log, this.seen, replies);

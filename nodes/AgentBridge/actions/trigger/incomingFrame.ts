@@ -11,7 +11,7 @@ import {
 	type Correlation,
 	type ReplySettings,
 } from '../../reply/replyTemplate';
-import type { BridgeSetup } from '../openBridge';
+import type { Bridge } from '../../connection/failures';
 import { LISTEN_OPTIONS, MAX_BATCH } from './fields.listen';
 
 export type Log = (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
@@ -72,10 +72,10 @@ function readReply(given: unknown, idPath: string): Result<ReplySettings | undef
 /** Reads an incoming frame with its event and ID. A failure completes "a frame that is". */
 export function receive(
 	text: string,
-	{ redact }: BridgeSetup,
+	{ whom }: Bridge,
 	{ filter, idPath, reply }: ListenSettings,
 ): Result<IncomingFrame, string> {
-	const incoming = readIncoming(text, redact);
+	const incoming = readIncoming(text, whom.redact);
 	if (!incoming.ok) return incoming;
 	const frame = incoming.value;
 	const receivedAt = new Date().toISOString();

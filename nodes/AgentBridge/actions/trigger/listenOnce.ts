@@ -4,8 +4,7 @@ import { toNodeError } from '../../../shared/errors/nodeError';
 import { badInput, fail, type Failure, type Result } from '../../../shared/errors/failure';
 import type { Socket } from '../../../shared/http/webSocket';
 import { excerpt } from '../../../shared/text/json';
-import { whyEnded } from '../../connection/failures';
-import type { BridgeSetup } from '../openBridge';
+import { whyEnded, type Bridge } from '../../connection/failures';
 import { receive, toItem, type ListenSettings, type IncomingFrame } from './incomingFrame';
 
 /** How many events the advice names. */
@@ -15,7 +14,7 @@ const EVENT_SHOWN_CHARS = 60;
 /** "Listen for test event": waits for the first matching frame, or fails with what to check. */
 export function listenOnce(
 	context: ITriggerFunctions,
-	setup: BridgeSetup,
+	setup: Bridge,
 	settings: ListenSettings,
 ): ITriggerResponse {
 	const over = new AbortController();
@@ -45,7 +44,7 @@ export function listenOnce(
 
 /** Opens a connection, and settles with the first matching frame, or with the reason why none came. */
 function openForOne(
-	setup: BridgeSetup,
+	setup: Bridge,
 	settings: ListenSettings,
 	over: AbortSignal,
 	settle: (outcome: Result<IncomingFrame>) => void,

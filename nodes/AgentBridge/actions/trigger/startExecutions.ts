@@ -2,9 +2,9 @@ import { ExecutionCancelledError, type IRun, type ITriggerFunctions } from 'n8n-
 
 import { wordsOfError } from '../../../shared/errors/expressionError';
 import { growingPauseMs, type PauseGrowth } from '../../../shared/run/growingPause';
+import type { Bridge, Whom } from '../../connection/failures';
 import { shortId, type RecentIds } from '../../frames/frames';
 import { IncomingQueue } from '../../frames/incomingQueue';
-import type { BridgeSetup } from '../openBridge';
 import {
 	listNames,
 	nameOf,
@@ -32,7 +32,7 @@ export class ExecutionStarter {
 	/** @param seen frames that n8n did not accept are removed from it, so that they are not skipped if they come again */
 	constructor(
 		private readonly context: ITriggerFunctions,
-		private readonly setup: Pick<BridgeSetup, 'redact' | 'clock'>,
+		private readonly setup: Pick<Bridge, 'clock'> & { readonly whom: Pick<Whom, 'redact'> },
 		{ maxBatch, maxQueued }: Pick<ListenSettings, 'maxBatch' | 'maxQueued'>,
 		private readonly log: Log,
 		private readonly seen: Pick<RecentIds, 'remove'>,
@@ -62,7 +62,7 @@ export class ExecutionStarter {
 				this.replies.ended(batch, await this.emit(batch));
 				return;
 			} catch (error) {
-				const why = this.setup.redact(wordsOfError(error));
+				const why = this.setup.whom.redact(wordsOfError(error));
 				if (hasBegun(error)) {
 					this.log('error', `${frames} did not finish: ${why}`);
 					return;
