@@ -4,7 +4,7 @@ import { throwFirst, toErrorItem } from '../../shared/errors/nodeError';
 import type { Failure } from '../../shared/errors/failure';
 import { hintFailed, listIds, logStopped, otherAnswers, showHint } from '../../shared/run/deliver';
 import type { Redact } from '../../shared/text/redact';
-import type { Interrupt } from '../api/agentReply';
+import type { WireInterrupt } from '../wire/reader';
 import type { TurnResult } from '../turns/savedAnswer';
 import type { TurnOutcome } from '../turns/runTurns';
 import type { AgentRun } from './run';
@@ -63,7 +63,7 @@ export function deliverTurns(
 }
 
 /** Adds a second name for `arguments`, which n8n's expressions refuse to read. */
-function shown(interrupt: Interrupt): IDataObject {
+function shown(interrupt: WireInterrupt): IDataObject {
 	return { ...interrupt, input: interrupt.arguments };
 }
 

@@ -2,16 +2,13 @@ import { isJsonObject, type Json, type JsonObject } from '../../shared/text/json
 import type { WireReply } from '../wire/conclusion';
 import type { WireInterrupt } from '../wire/reader';
 
-/** The agent waits for someone else to act. */
-export type Interrupt = WireInterrupt;
-
 /** What the agent said in one turn. */
 export interface AgentReply {
 	readonly answer: string;
 	readonly sessionId: string;
-	readonly interrupt: Interrupt | undefined;
+	readonly interrupt: WireInterrupt | undefined;
 	/** All open interrupts if there are several, including the one above; else empty. */
-	readonly interrupts: readonly Interrupt[];
+	readonly interrupts: readonly WireInterrupt[];
 	readonly reason: string;
 	readonly requestId: string;
 	/** Token counts and the like, as received. */
@@ -69,7 +66,7 @@ function readFromOf({ readFrom, misfits, keys, names, unread }: WireReply): Json
  * An agent may ask its question as plain text and then only signal that it waits. The text then becomes the question,
  * because the interrupt alone does not say what it is about.
  */
-function askedIn(text: string, interrupt: Interrupt): Interrupt {
+function askedIn(text: string, interrupt: WireInterrupt): WireInterrupt {
 	const asksNothing = interrupt.kind === 'question' && interrupt.question.trim() === '';
 	return asksNothing ? { ...interrupt, question: text } : interrupt;
 }

@@ -1,7 +1,8 @@
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
 import { textOf } from '../../shared/text/textOf';
-import type { AgentReply, Interrupt } from '../api/agentReply';
+import type { AgentReply } from '../api/agentReply';
+import type { WireInterrupt } from '../wire/reader';
 
 const SOURCES = ['mapped', 'new', 'explicit', 'renewed'] as const;
 
@@ -126,7 +127,7 @@ export function readSavedAnswer(saved: Json | undefined): TurnResult | undefined
 	};
 }
 
-function readInterrupts(saved: readonly Json[]): Interrupt[] {
+function readInterrupts(saved: readonly Json[]): WireInterrupt[] {
 	return saved.filter(isJsonObject).map((interrupt) => ({
 		id: textOf(interrupt.id),
 		kind: interrupt.kind === 'tool' ? 'tool' : 'question',

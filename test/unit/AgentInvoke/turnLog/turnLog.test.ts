@@ -1,5 +1,5 @@
 import { TurnLog, TURN_TABLE, type EndedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
-import type { Interrupt } from '../../../../nodes/AgentInvoke/api/agentReply';
+import type { WireInterrupt } from '../../../../nodes/AgentInvoke/wire/reader';
 import { TurnOwners } from '../../../../nodes/AgentInvoke/turnLog/owner';
 import { countTokens } from '../../../../nodes/shared/run/budgetMessages';
 import type { Json } from '../../../../nodes/shared/text/json';
@@ -54,7 +54,7 @@ test('a row holds all columns, and says what a person wants to know', async () =
 	]);
 });
 
-const QUESTION: Interrupt = { id: 'i', kind: 'question', tool: '', arguments: {}, question: '?' };
+const QUESTION: WireInterrupt = { id: 'i', kind: 'question', tool: '', arguments: {}, question: '?' };
 const INTERRUPTED = () => {
 	const result = answer();
 	return result.ok ? answer(null, { reply: { ...result.value.reply, interrupt: QUESTION } }) : result;
