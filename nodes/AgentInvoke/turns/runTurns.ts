@@ -49,10 +49,7 @@ export async function runTurns(
 			giveBack();
 		}
 	};
-	const sessions = turns.map((turn) => {
-		const session = new TurnSession(turn, clock, settings.turnOrder);
-		return { turn, session };
-	});
+	const sessions = turns.map((turn) => ({ turn, session: new TurnSession(turn, clock, settings.turnOrder) }));
 	const takeAll = async (conversation: typeof sessions): Promise<TurnOutcome[]> => {
 		const outcomes: TurnOutcome[] = [];
 		for (const { turn, session } of conversation) {

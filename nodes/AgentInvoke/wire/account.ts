@@ -55,6 +55,7 @@ function wireOf({ wire, description }: Credential): Result<Wire> {
 	});
 }
 
-function pathOf(text: string): string {
+/** A path with one slash in front; empty if there is none. */
+export function pathOf(text: string): string {
 	return text.replace(/^\/*(?=.)/, '/');
 }

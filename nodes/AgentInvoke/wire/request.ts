@@ -1,7 +1,7 @@
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { readExtraBody } from '../../shared/form/extraBody';
 import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
-import type { AgentAccount } from './account';
+import { pathOf, type AgentAccount } from './account';
 import type { Wire } from './description';
 import { clashWith, mergeDeep, placeholdersOf, TEMPLATES } from './templates';
 
@@ -56,13 +56,7 @@ export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues)
 		return typeof text === 'string' && text !== '' && !/[\r\n\0]/.test(text) ? [[name, text] as const] : [];
 	});
 	return {
-		path:
-			typeof path === 'string'
-				? path
-						.trim()
-						.replace(/\/+$/, '')
-						.replace(/^\/*(?=.)/, '/')
-				: '',
+		path: typeof path === 'string' ? pathOf(path.trim().replace(/\/+$/, '')) : '',
 		headers: Object.fromEntries(headers),
 		body: isJsonObject(body) ? body : {},
 	};
