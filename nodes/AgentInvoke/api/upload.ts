@@ -7,7 +7,7 @@ import type { SendHttp } from '../../shared/http/exchange';
 import { ofUnanswered, type Outcome } from '../../shared/http/outcome';
 import { classify } from '../../shared/platform/envelope';
 import type { AgentAccount } from '../wire/account';
-import { isOwnWord, notOfAnAgent } from '../wire/foreign';
+import { asFailed, isOwnWord } from '../wire/foreign';
 import { explainCall, explainRefusal, isPassing, NO_REASON } from './failures';
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
@@ -83,10 +83,7 @@ async function uploadOnce(
 	const state = readEvent(of, NOTHING_READ, { data: text, isWholeBody: true });
 	const failure = concludeRefusal(of, state, { status, headers, broken: '', sessionId: '' });
 	if (!failure) return { kind: 'answered', data: readMedia(state.raw, media, account) };
-	if (!isOwnWord(failure, state, of)) {
-		const outcome = classify(exchange);
-		return outcome.kind === 'answered' ? notOfAnAgent(status) : outcome;
-	}
+	if (!isOwnWord(failure, state, of)) return asFailed(classify(exchange), status);
 	if (isPassing(failure)) {
 		const said = failure.why || NO_REASON;
 		const httpStatus = failure.status >= 300 ? failure.status : undefined;

@@ -38,10 +38,10 @@ export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutc
 }
 
 /** An answer that is not in the form of an agent's does not say what became of the call (§7.5). */
-function asFailed(outcome: Outcome<unknown>, status: number): FailedOutcome {
+export function asFailed(outcome: Outcome<unknown>, status: number): FailedOutcome {
 	return outcome.kind === 'answered' ? notOfAnAgent(status) : outcome;
 }
 
-export function notOfAnAgent(status: number): FailedOutcome {
+function notOfAnAgent(status: number): FailedOutcome {
 	return { kind: 'unclear', status, text: 'an answer without the fields of an agent' };
 }
