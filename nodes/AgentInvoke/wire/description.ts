@@ -74,7 +74,8 @@ function section<const E extends v.ObjectEntries>(entries: E) {
 function template(names: readonly string[], needed: readonly string[] = []) {
 	return v.pipe(
 		v.nullish(v.unknown(), null),
-		v.custom<Json>(isAny),
+		// A parsed description contains only JSON.
+		v.custom<Json>(() => true),
 		v.rawCheck(({ dataset, addIssue }) => {
 			const message = dataset.typed ? whyNotTemplate(dataset.value, names, needed) : undefined;
 			if (message !== undefined) addIssue({ message });
@@ -90,9 +91,6 @@ function body(names: readonly string[], needed?: readonly string[]) {
 		v.custom<JsonObject>(isJsonObject, 'must be a JSON object'),
 	);
 }
-
-/** A parsed description contains only JSON. */
-const isAny = (): boolean => true;
 
 function whyNotTemplate(
 	template: Json,

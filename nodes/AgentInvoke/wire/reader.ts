@@ -207,7 +207,9 @@ function applyRule(
 	const delta = textAt(rule.delta, data);
 	if (delta === '') {
 		const noted = state.text === '' ? noteMisfit(state, `${rule.entry}.delta`, rule.delta, data) : state;
-		return endIf(rule, isUnread(rule, json) ? { ...noted, ...unreadAt(name) } : noted);
+		if (!isUnread(rule, json)) return endIf(rule, noted);
+		const gap = `the data of an event "${excerpt(name, 40)}" is not JSON`;
+		return endIf(rule, { ...noted, gap, unread: gap });
 	}
 	const before = state.isDraft ? '' : state.text;
 	if (before.length + delta.length > MOST_CHARS) {
@@ -240,11 +242,6 @@ function takeWhole(state: WireState, whole: string, rule: StreamRule): WireState
 function isUnread({ on, delta, whole, end }: StreamRule, json: Json): boolean {
 	const isNamed = !end && on?.every((parts) => parts.join('') !== '');
 	return isNamed === true && (delta ?? whole) !== undefined && typeof json === 'string';
-}
-
-function unreadAt(name: string): Pick<WireState, 'gap' | 'unread'> {
-	const gap = `the data of an event "${excerpt(name, 40)}" is not JSON`;
-	return { gap, unread: gap };
 }
 
 function endIf(rule: StreamRule, state: WireState): WireState {
