@@ -57,6 +57,15 @@ export const sessionFields: readonly INodeProperties[] = [
 	},
 ];
 
+export const inputField: INodeProperties = {
+	displayName: 'Input Field',
+	name: 'binaryPropertyName',
+	type: 'string',
+	default: 'data',
+	description: 'Name of the field that contains the file',
+	hint: 'You find the name in the Binary tab of the input',
+};
+
 export const filesField: INodeProperties = {
 	displayName: 'Files',
 	name: 'files',
@@ -80,15 +89,7 @@ export const filesField: INodeProperties = {
 					],
 					description: 'Where the file comes from',
 				},
-				{
-					displayName: 'Input Field',
-					name: 'binaryPropertyName',
-					type: 'string',
-					default: 'data',
-					displayOptions: { show: { source: ['binary'] } },
-					description: 'Name of the field that contains the file',
-					hint: 'You find the name in the Binary tab of the input',
-				},
+				{ ...inputField, displayOptions: { show: { source: ['binary'] } } },
 				{
 					displayName: 'URL',
 					name: 'url',

@@ -1,25 +1,16 @@
-import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import pLimit from 'p-limit';
 
 import { deliverResults } from '../../shared/run/deliver';
 import { ok } from '../../shared/errors/failure';
 import { workItem } from '../../shared/errors/expressionError';
+import { inputField } from './fields';
 import { uploadField } from './files';
 import { readText } from './inputs';
 import { optionsCollection } from '../../shared/form/options';
 import { AGENT_OPTIONS } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
-
-const field: INodeProperties = {
-	displayName: 'Input Field',
-	name: 'binaryPropertyName',
-	type: 'string',
-	required: true,
-	default: 'data',
-	description: 'Name of the field that contains the file',
-	hint: 'You find the name in the Binary tab of the input',
-};
 
 /** Uploads a file and returns the address where an agent can load it for a limited time (§4.8). */
 export const uploadMedia: Operation = {
@@ -28,7 +19,7 @@ export const uploadMedia: Operation = {
 	description: 'Upload a file and get an address for the agent',
 	action: 'Upload media',
 	fields: [
-		field,
+		{ ...inputField, required: true },
 		optionsCollection(AGENT_OPTIONS, ['concurrency', 'maxFileSizeMb', 'requestsPerSecond', 'timeoutSeconds']),
 	],
 	async execute(context) {
