@@ -1,6 +1,6 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
-import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { digestBinaryField } from '../../shared/files/inputFile';
 import { bytesToHold, openBinaryField } from '../../shared/files/uploadFile';
 import { excerpt } from '../../shared/text/json';
@@ -25,11 +25,9 @@ export function readFileRows(context: IExecuteFunctions, itemIndex: number): Res
 		}
 		const url = text('url').trim();
 		if (!isWebAddress(url)) {
-			return fail(
-				badInput(
-					url ? `"${excerpt(url, 80)}" is not a web address of a file` : 'A file has no URL',
-					'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
-				),
+			return failInput(
+				url ? `"${excerpt(url, 80)}" is not a web address of a file` : 'A file has no URL',
+				'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
 			);
 		}
 		files.push({ url, name: text('name'), mimeType: '' });

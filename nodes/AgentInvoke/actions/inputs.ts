@@ -1,6 +1,6 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
-import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { refuseRounded } from '../../shared/form/pastedJson';
 import { jsonText } from '../../shared/text/json';
 import type { SessionChoice } from '../turns/turnSession';
@@ -26,7 +26,7 @@ function textOrJson(value: unknown, label: string): Result<string> {
 	if (rounded) return fail(rounded);
 	const text = jsonText(value);
 	if (text !== undefined) return ok(text);
-	return fail(badInput(`"${label}" is nested too deeply`, 'Pass text. Nothing was sent for this item.'));
+	return failInput(`"${label}" is nested too deeply`, 'Pass text. Nothing was sent for this item.');
 }
 
 /** What was entered, or else what the chat put into the item. An expression that returns nothing stays empty. */
@@ -52,7 +52,7 @@ function readFilled(
 ): Result<string> {
 	const text = readText(context, itemIndex, name, label);
 	if (!text.ok || text.value.trim()) return text;
-	return fail(badInput(`"${label}" is empty for this item`, advice));
+	return failInput(`"${label}" is empty for this item`, advice);
 }
 
 /** Which session an item's message belongs to. Without a key, the message starts a new one. */

@@ -1,4 +1,4 @@
-import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
 import type { Retry } from '../../shared/retry/retry';
@@ -44,11 +44,9 @@ export async function uploadMedia(
 	const { account, redact } = connection;
 	const { mediaUploadPath, baseUrl } = account;
 	if (!mediaUploadPath) {
-		return fail(
-			badInput(
-				'Files cannot be uploaded, because the credential has no "Media Upload Path"',
-				'Enter it in the FlowAgent credential if your deployment offers uploads, or pass the file by its web address.',
-			),
+		return failInput(
+			'Files cannot be uploaded, because the credential has no "Media Upload Path"',
+			'Enter it in the FlowAgent credential if your deployment offers uploads, or pass the file by its web address.',
 		);
 	}
 	// Uploading a file twice does no harm, because only one of the addresses is used.
@@ -116,11 +114,9 @@ function readMedia(
 	}
 	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
 	if (!url && !id) {
-		return fail(
-			badInput(
-				'The file was uploaded, but the answer contains no address for it',
-				`Check "upload.url" of the description in the credential: the answer was ${excerpt(jsonText(data) ?? '')}`,
-			),
+		return failInput(
+			'The file was uploaded, but the answer contains no address for it',
+			`Check "upload.url" of the description in the credential: the answer was ${excerpt(jsonText(data) ?? '')}`,
 		);
 	}
 	return ok({

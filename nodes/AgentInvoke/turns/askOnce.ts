@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/run/clock';
-import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, parseJson, type JsonObject } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
@@ -63,12 +63,10 @@ function replay(
 	const saved = parseJson(known.reference);
 	// Neither the answer nor the session of another agent is of any use here.
 	if (isJsonObject(saved) && isOfAnother(saved, agent)) {
-		return fail(
-			badInput(
-				`The idempotency key "${key}" was used by ${who} to ask another agent`,
-				'This agent was not asked. Use separate keys for each agent, or set "Idempotency Scope" to "This Node". Two credentials are treated as two agents, even if they belong to the same one.',
-				details,
-			),
+		return failInput(
+			`The idempotency key "${key}" was used by ${who} to ask another agent`,
+			'This agent was not asked. Use separate keys for each agent, or set "Idempotency Scope" to "This Node". Two credentials are treated as two agents, even if they belong to the same one.',
+			details,
 		);
 	}
 	const result = readSavedAnswer(saved);

@@ -1,4 +1,4 @@
-import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { badInput, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { readExtraBody } from '../../shared/form/extraBody';
 import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 import { pathOf, type AgentAccount } from './account';
@@ -121,7 +121,7 @@ export function openRequest(turn: WireTurn, form: CallForm, wire: Wire): Result<
 	const clash = [message, resume ?? {}].map((template) => clashWith(template, extra.value)).find(Boolean);
 	if (clash !== undefined) {
 		const said = `"Extra Body" sets "${excerpt(clash, 60)}", which a field of this node sets`;
-		return fail(badInput(said, 'Remove it from "Extra Body".'));
+		return failInput(said, 'Remove it from "Extra Body".');
 	}
 	return ok((sessionId) => {
 		const request = wireRequest(wire, turn, { sessionId, stream, uuid });
