@@ -64,7 +64,7 @@ export class RequestSession {
 		return await this.transmit(text, () => undefined);
 	}
 
-	/** Sends a frame and collects others until the reply arrives or the time is up. */
+	/** Sends a frame and collects incoming ones until the reply arrives or the time is up. */
 	async request(text: string, rule: ReplyRule, timeoutMs: number): Promise<Result<FrameExchange>> {
 		const { clock, whom } = this.bridge;
 		const startedMs = clock.now();

@@ -30,7 +30,7 @@ export function withValueAt(frame: Frame, path: string, value: Json): Result<Fra
 	const changed = put(frame, pathSteps(path), value);
 	if (changed) return ok(changed);
 	return failInput(
-		`The frame has no place for an ID at "${path}"`,
+		`The frame cannot hold an ID at "${path}"`,
 		'Enter a path of field names such as "id" or "data.id", or put the ID into the frame yourself.',
 	);
 }

@@ -55,7 +55,7 @@ export function readReplySettings(
 		return ok({ template: template.value, correlationPath, replyPath });
 	}
 	return failInput(
-		`The Reply Frame has no place for a value at "${excerpt(replyPath, SHOWN_CHARS)}"`,
+		`The Reply Frame cannot hold a value at "${excerpt(replyPath, SHOWN_CHARS)}"`,
 		'Enter an "ID in Reply" of field names, such as "reply_to" or "data.reply_to".',
 	);
 }
@@ -138,7 +138,7 @@ function writeReply(
 	// JSON.stringify cannot write such a number, so a unique placeholder is replaced afterwards.
 	const holder = isLongNumber ? randomUUID() : value;
 	const correlated = withValueAt(filled, replyPath, holder);
-	if (!correlated.ok) return fail('it has no place at the ID in Reply');
+	if (!correlated.ok) return fail('it cannot hold a value at the ID in Reply');
 	const text = jsonText(correlated.value);
 	return checkText(isLongNumber ? text?.replace(`"${holder}"`, () => String(value)) : text);
 }

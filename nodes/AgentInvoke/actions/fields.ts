@@ -24,7 +24,7 @@ export const sessionFields: readonly INodeProperties[] = [
 			{
 				name: 'By ID',
 				value: 'explicit',
-				description: 'A session ID of the platform, from an earlier output',
+				description: "The platform's session ID, from an earlier output",
 			},
 			{
 				name: 'By Key',

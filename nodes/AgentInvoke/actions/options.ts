@@ -58,7 +58,7 @@ const MOST_FIELD = {
 	type: 'number',
 	default: 100,
 	typeOptions: { minValue: 1, maxValue: 1_000_000_000 },
-	description: 'How many per day, across all executions',
+	description: 'Maximum per day across all executions',
 } as const;
 
 /** @returns undefined if the option is not used */

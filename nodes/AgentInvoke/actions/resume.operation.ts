@@ -67,7 +67,7 @@ const fields: readonly INodeProperties[] = [
 		default: '',
 		displayOptions: { show: { decision: ['decline'] } },
 		placeholder: 'e.g. not approved',
-		description: 'Why it was not done',
+		description: 'Why the request was declined',
 	},
 ];
 

@@ -143,7 +143,7 @@ async function takeAll(
 	return ok(delivered);
 }
 
-/** If one item's failure ends the run anyway, the agent is not asked for the others either. */
+/** If one item's failure ends the run anyway, the agent is not asked for the other items either. */
 function allOrNone(read: ItemTurns): ItemTurns {
 	if ([...read.values()].every((item) => item.ok)) return read;
 	return new Map([...read].map(([itemIndex, item]) => [itemIndex, item.ok ? fail(NOT_ASKED) : item]));

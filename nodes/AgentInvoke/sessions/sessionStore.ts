@@ -10,7 +10,7 @@ import { ResumedSessions } from './resumedSessions';
 import { KeySession, sessionIn, sessionRow, type SessionSettings, type StoredSession } from './sessionRows';
 import { SessionWriter } from './sessionWriter';
 
-/** How long a turn waits for a key. */
+/** What limits a turn's wait for a key. */
 export type Waiting = Pick<Acquirer<never>, 'whyStop' | 'pause'>;
 
 /** How a process uses the table. Each option has a default. */

@@ -20,7 +20,7 @@ const WRITE_WITHIN_MS = 500;
 const REPEAT_MS = 5_000;
 export const LAST_PAUSES_MS = [500, 1_000, 2_000];
 
-/** How many times a row that others changed is read again before its turn count is no longer compared. */
+/** How many times a row that other runs changed is read again before its turn count is no longer compared. */
 export const COUNTING_TRIES = 5;
 
 /** A row to write for a key, built from everything known at that time. */
@@ -118,7 +118,7 @@ export class SessionWriter {
 
 	/**
 	 * Writes to rows without an owner. Nothing is written for a session that another execution has replaced; turns that
-	 * others have counted are added to the count.
+	 * other runs have counted are added to the count.
 	 */
 	private async change(changes: readonly Change[], tries = 1): Promise<Result<undefined>> {
 		if (changes.length === 0) return ok(undefined);
@@ -152,7 +152,7 @@ export class SessionWriter {
 		});
 	}
 
-	/** The change with the turns that others have counted added; nothing if the key has another session by now. */
+	/** The change, with the turns that other runs have counted; nothing if the key has another session by now. */
 	private recount(change: Change, rows: readonly TableRow[]): Change[] {
 		const { key, session, stored } = change;
 		const found = sessionIn(rows, this.clock.wallNow());

@@ -288,10 +288,10 @@ export function readWire(description: string): Result<Wire, string> {
 	if (read.success) return ok(read.output);
 	// Misspelt names are reported first: a missing entry may be one of them.
 	const issue = read.issues.find(({ expected }) => expected === 'never') ?? read.issues[0];
-	const place = (issue.path ?? []).map(({ key }) =>
+	const entry = (issue.path ?? []).map(({ key }) =>
 		typeof key === 'number' ? `[${key}]` : `.${excerpt(String(key), 40)}`,
 	);
-	return fail(`"${place.join('').slice(1)}" ${issue.message}.`);
+	return fail(`"${entry.join('').slice(1)}" ${issue.message}.`);
 }
 
 /** A pattern in lower case, as the parts between its stars. */

@@ -3,7 +3,7 @@ import { redactJson } from '../../shared/text/redact';
 import { fitsName, type StreamRule, type Wire } from './description';
 import { isThere, wordOf, type Expression } from './expression';
 
-/** The agent waits for someone else to act: a person to answer, or the flow to carry out a tool. */
+/** The agent waits for a person to answer, or for the flow to carry out a tool. */
 export interface WireInterrupt {
 	readonly id: string;
 	readonly kind: 'question' | 'tool';

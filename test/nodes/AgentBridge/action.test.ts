@@ -170,7 +170,7 @@ describe('request', () => {
 		[{ frame: '[1]' }, 'The frame is not a JSON object'],
 		[{ correlationPath: '', replyPath: '', eventFilter: '' }, 'cannot tell which frame is the reply'],
 		[{ correlationPath: '' }, '"ID to Repeat" is not'],
-		[{ correlationPath: 'type.id' }, 'no place for an ID'],
+		[{ correlationPath: 'type.id' }, 'cannot hold an ID'],
 		[{ authMode: 'inFrame', authFrame: '{}' }, 'no placeholder for the token'],
 		[{ frame: '={{ { user: 2 ** 60 } }}' }, '"Frame" contains 1152921504606847000'],
 		[{ frame: '{"user": 12345678901234567891}' }, 'when an ID is added'],

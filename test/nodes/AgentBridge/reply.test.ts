@@ -375,7 +375,7 @@ describe('refused before anything is opened', () => {
 		[{ frame: { template: 'text' } }, 'The Reply Frame is not a JSON object'],
 		[{ frame: { template: '{}' } }, 'The Reply Frame is not a JSON object'],
 		[{ frame: { template: '{"n": 12345678901234567890}' } }, 'would lose digits'],
-		[{ frame: { template: '{"a": 1}', replyPath: 'a.b' } }, 'no place for a value at "a.b"'],
+		[{ frame: { template: '{"a": 1}', replyPath: 'a.b' } }, 'cannot hold a value at "a.b"'],
 	])('%j', async (reply, said) => {
 		await expect(activate([work()], reply)).rejects.toThrow(said);
 		expect(stage.platform.books().requests.bridge).toBe(0);

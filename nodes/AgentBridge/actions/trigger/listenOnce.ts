@@ -42,7 +42,7 @@ export function listenOnce(
 	};
 }
 
-/** Opens a connection, and settles with the first matching frame, or with the reason why none came. */
+/** Opens a connection, and settles with the first matching frame, or with the reason why none arrived. */
 function openForOne(
 	setup: Bridge,
 	settings: ListenSettings,
@@ -85,6 +85,6 @@ function nothingCame({ testTimeoutMs }: ListenSettings, others: ReadonlySet<stri
 		kind: 'timedOut',
 		message: `The connection is open, but no frame arrived within ${seconds} seconds`,
 		advice:
-			"Send a message over this channel account while the test runs. Check in the platform's console that the account is bound to an agent, and that no other client, such as an active workflow, takes its frames. Some platforms expect a first frame or a heartbeat before they send.",
+			"Send a message over this channel account while the test runs. Check in the platform's console that the account is bound to an agent, and that no other client, such as an active workflow, receives its frames. Some platforms expect a first frame or a heartbeat before they send.",
 	};
 }
