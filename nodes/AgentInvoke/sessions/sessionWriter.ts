@@ -81,11 +81,7 @@ export class SessionWriter {
 	}
 
 	private async writeInTurn(): Promise<Result<undefined>> {
-		const before = this.last;
-		const written = (async () => {
-			await before;
-			return await this.writeAll();
-		})();
+		const written = this.last.then(async () => await this.writeAll());
 		this.last = written;
 		return await written;
 	}

@@ -56,8 +56,7 @@ export function concludeAnswer(
 	state: WireState,
 	ended: WireEnded,
 ): Result<WireReply, WireFailure> {
-	const ending = endOf(wire, state, ended);
-	const failure = whyNoSuccess(wire, state, ended, ending);
+	const failure = whyNoSuccess(wire, state, ended);
 	const header = wire.answer.sessionHeader ? (ended.headers[wire.answer.sessionHeader] ?? '') : '';
 	const sessionId = state.sessionId || hide(header);
 	// The token is hidden again in the whole text, because it may have arrived in two pieces.
@@ -96,10 +95,10 @@ function endOf(wire: Wire, state: WireState, { broken }: WireEnded): string {
 	return wire.stream.end === 'body' && isWhole ? 'stream.end' : '';
 }
 
-function whyNoSuccess(wire: Wire, state: WireState, ended: WireEnded, ending: string): Why | undefined {
+function whyNoSuccess(wire: Wire, state: WireState, ended: WireEnded): Why | undefined {
 	const known = whyRefused(wire, state, ended) ?? whyNotRead(wire, state, ended);
 	if (known) return known;
-	if (ending === '') {
+	if (endOf(wire, state, ended) === '') {
 		const wanted = wire.stream.end === 'body' ? 'stream.end' : endRules(wire);
 		const why = ended.broken || 'the connection ended before the answer was finished';
 		return because(wire, state, ended, {
