@@ -291,9 +291,9 @@ function whatFails(wire: Wire, json: Json): WireFault | undefined {
 	const said = saidSuccess(json);
 	// Checked even if the description has no envelope: a gateway may send one for an agent that has none.
 	if (said === false) return faultOf(wire, json, 'answer.envelope', '"success_response": true');
-	const told = isJsonObject(json) ? json.http_status_code : undefined;
+	const reported = isJsonObject(json) ? json.http_status_code : undefined;
 	const status = statusIn(json) ?? 200;
-	if (wire.answer.envelope && said === undefined && told !== undefined) {
+	if (wire.answer.envelope && said === undefined && reported !== undefined) {
 		return faultOf(wire, json, 'answer.envelope', '"success_response": true');
 	}
 	if (wire.answer.envelope && said !== undefined && !(status >= 200 && status < 300)) {
@@ -314,8 +314,8 @@ function faultOf(wire: Wire, body: Json, entry: string, expected: string, words?
 
 /** The status that an envelope reports, if any; `NaN` if it is not a number. */
 export function statusIn(json: Json): number | undefined {
-	const told = isJsonObject(json) ? json.http_status_code : undefined;
-	return told === undefined || told === null ? undefined : Number(wordOf(told) || NaN);
+	const reported = isJsonObject(json) ? json.http_status_code : undefined;
+	return reported === undefined || reported === null ? undefined : Number(wordOf(reported) || NaN);
 }
 
 /** @returns undefined if an answer is not an envelope */
