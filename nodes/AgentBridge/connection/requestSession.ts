@@ -48,6 +48,8 @@ export class RequestSession {
 	/** Why connections ended that the node did not close, by their number: frames sent over them may be lost. */
 	readonly lost = new Map<number, Failure>();
 	private connection: Socket | undefined;
+	/** Whether a frame arrived over the connection, so that the account must have been accepted. */
+	private isAccepted = false;
 	private connections = 0;
 	private collectedChars = 0;
 	private fatal: Failure | undefined;
@@ -100,7 +102,7 @@ export class RequestSession {
 		const end = await this.connection?.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
 		// Codes 1000 and 1005 are the answers to this side's close.
 		if (end && end.code !== 1000 && end.code !== 1005) {
-			this.lost.set(number, explainEnd(end, this.bridge.whom));
+			this.lost.set(number, this.whyLost(end));
 		}
 	}
 
@@ -153,6 +155,7 @@ export class RequestSession {
 
 	private async openNew(): Promise<Result<Socket>> {
 		const number = ++this.connections;
+		this.isAccepted = false;
 		let isOpen = false;
 		const { promise, resolve } = Promise.withResolvers<SocketEnd | Socket>();
 		const opening = this.bridge.open({
@@ -160,7 +163,10 @@ export class RequestSession {
 				isOpen = true;
 				resolve(opening);
 			},
-			onText: (text) => this.collector?.onText(text),
+			onText: (text) => {
+				this.isAccepted = true;
+				this.collector?.onText(text);
+			},
 			onBinary: () => undefined,
 			onEnd: (end) => {
 				if (isOpen) this.onEnd(number, end);
@@ -177,11 +183,17 @@ export class RequestSession {
 	}
 
 	private onEnd(number: number, end: SocketEnd): void {
-		const failure = explainEnd(end, this.bridge.whom);
+		const failure = this.whyLost(end);
 		this.connection = undefined;
 		this.lost.set(number, failure);
 		if (failure.kind === 'credential') this.fatal = failure;
 		this.collector?.onFailure(failure);
+	}
+
+	/** An account that is refused only after it was accepted may have had its frames processed. */
+	private whyLost(end: SocketEnd): Failure {
+		const failure = explainEnd(end, this.bridge.whom);
+		return this.isAccepted && failure.kind === 'credential' ? { ...failure, kind: 'unreachable' } : failure;
 	}
 
 	/** A late reply could be mistaken for the reply to the next frame, so its connection is closed. */

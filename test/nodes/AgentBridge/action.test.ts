@@ -157,6 +157,20 @@ describe('request', () => {
 		expect(bridge().received.map(({ frame }) => frame.text)).toEqual(['one [tool]', 'two']);
 	});
 
+	test('an account that is refused in mid request had its frame processed, so a retry does not send it again', async () => {
+		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4401, after: 2, times: 1 });
+		const retry = { ...CONTINUE, retryOnFail: true, maxTries: 2, waitBetweenTries: 1 };
+		const run = await stage.run(texts('one [tool]'), {}, retry);
+		expect(jsonOf(run, 1)).toMatchObject([
+			{
+				error: expect.stringContaining('refused the channel account (close code 4401'),
+				message: expect.stringContaining('was not sent again'),
+				details: { kind: 'unclear' },
+			},
+		]);
+		expect(bridge().received.map(({ frame }) => frame.text)).toEqual(['one [tool]']);
+	});
+
 	test('without Continue On Fail nothing is sent after the first failure', async () => {
 		const run = await stage.run(texts('one [silent]', 'two'), { timeoutSeconds: '={{ "1" }}' });
 		expect(run.error?.context.itemIndex).toBe(0);
