@@ -27,7 +27,7 @@ export class ChatCompletion implements INodeType {
 		usableAsTool: true,
 		builderHint: {
 			searchHint:
-				'Asks a model once for each item. All items go in together, so it needs no loop. For a conversation with memory, or tools that are called automatically, use the AI Agent with FlowPlatform Chat Model',
+				'Asks a model once for each item. Takes all items at once, so it needs no loop. For a conversation with memory, or tools that are called automatically, use the AI Agent with FlowPlatform Chat Model',
 		},
 		credentials: [{ name: 'flowPlatformApi', required: true, testedBy: 'testPlatformKey' }],
 		properties: [...chatFields],

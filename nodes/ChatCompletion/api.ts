@@ -13,7 +13,7 @@ import { AnswerReader, failed, timedOut, type AnswerTerms, type BilledAnswer } f
 /** One question to the model. */
 export interface ChatCall extends AnswerTerms {
 	readonly body: JsonObject;
-	/** In all, including the first. */
+	/** The most tries, including the first. */
 	readonly tries: number;
 }
 
@@ -26,15 +26,15 @@ export interface ChatConnection extends AnswerConnection {
 	readonly busyTerms?: BusyTerms | undefined;
 }
 
-/** Asks and reads the answer to its end; never throws. */
+/** Sends the question and reads the whole answer; never throws. */
 export type CompleteChat = (call: ChatCall) => Promise<Result<ChatAnswer>>;
 
-/** The path of §4.5 below the base URL. */
+/** Path of the chat endpoint (§4.5), below the base URL. */
 export const CHAT_PATH = '/maas/v1/chat/completions';
-/** As the samples of §4.5 send it. */
+/** The header that the samples of §4.5 send. */
 const ACCEPT = 'application/json, text/event-stream, */*';
 
-/** The chat interface (§4.5). A question is repeated only if nothing of an answer has arrived. */
+/** The chat interface (§4.5). A question is repeated only if no part of an answer has arrived. */
 export function createChatApi(connection: ChatConnection): CompleteChat {
 	const { baseUrl, redact } = connection;
 	return async (call) => {
@@ -65,7 +65,7 @@ async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outc
 }
 
 /**
- * Errors of this interface come without an envelope. One in the interface's own form shows that the address is right.
+ * Errors of this interface have no envelope (§7.1). One in the interface's own form shows that the base URL is right.
  */
 function classifyError(exchange: Exchange): Outcome<BilledAnswer> {
 	const outcome = classify(exchange);

@@ -4,10 +4,10 @@ import { isJsonObject, objectsIn, type Json, type JsonObject } from '../shared/t
 import type { FailedOutcome } from '../shared/http/outcome';
 import { explainCall, quote, type CallAdvice, type CallFacts } from '../shared/platform/failures';
 
-/** An error that the service reports in the body, under any HTTP status. */
+/** An error that the service reports in a body, with any HTTP status. */
 export interface ServiceError {
 	readonly text: string;
-	/** The HTTP status that it corresponds to, if it says so. */
+	/** The HTTP status that the error corresponds to, if it names one. */
 	readonly status: number | undefined;
 }
 
@@ -40,7 +40,7 @@ function errorOf(json: JsonObject): ServiceError | undefined {
 	return { text: messageIn(error), status: statusIn(error) ?? statusIn(json) };
 }
 
-/** NaN for objects, because `Number` throws for one with its own "toString". */
+/** NaN for an object: `Number` would throw for one with its own "toString". */
 function numberIn(value: Json | undefined): number {
 	return typeof value === 'number' || typeof value === 'string' ? Number(value) : NaN;
 }
@@ -70,7 +70,7 @@ function statusIn(error: JsonObject): number | undefined {
 	return STATUS_WORDS.find(([pattern]) => pattern.test(words))?.[1];
 }
 
-/** Codes of OpenAI-compatible servers, with HTTP 429, for an account that is out of credit: waiting does not help. */
+/** Codes that OpenAI-compatible servers send with HTTP 429 for an account without credit: waiting does not help. */
 const OUT_OF_CREDIT: ReadonlySet<Json | undefined> = new Set([
 	'insufficient_quota',
 	'billing_hard_limit_reached',
@@ -81,13 +81,13 @@ export function isOutOfCredit(body: Json | undefined): boolean {
 	return OUT_OF_CREDIT.has(error.code) || OUT_OF_CREDIT.has(error.type);
 }
 
-/** The outcome of an error that came instead of an answer. The HTTP status is used if the error has none. */
+/** The outcome of an error that came instead of an answer. `httpStatus` is used if the error names no status. */
 export function outcomeOfError({ text, status }: ServiceError, httpStatus: number): FailedOutcome {
 	if (status === 429) return { kind: 'busy', retryAfter: undefined, text };
 	if (status !== undefined && (status === 408 || status >= 500)) {
 		return { kind: 'unclear', status, text, inItsForm: true };
 	}
-	// The code keeps a missing model from being mistaken for a wrong address.
+	// Without a code, a missing model would be mistaken for a wrong address.
 	return { kind: 'refused', status: status ?? httpStatus, code: status ?? null, text };
 }
 
@@ -98,7 +98,7 @@ const OF_QUESTION: CallAdvice = {
 		"Compare the model's ID, the messages and the options of this node, and the Base URL in the credential, with what the platform says.",
 };
 
-/** The chat interface's own messages; those about key and address are shared with other interfaces. */
+/** Explains a failed call; messages about the key and the address are shared with the other interfaces. */
 export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 	const isOfQuestion =
 		outcome.kind === 'refused' &&
@@ -119,7 +119,7 @@ export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 function adviceFor(status: number, said: string, baseUrl: string): string {
 	if (status === 429)
 		return 'Check the credit and the limits of the account, or use a key of another account.';
-	// Checked before the others, because the property may have any name, such as "thinking".
+	// Checked first, because the property may have any name, such as "thinking".
 	if (/additionalProperties|\brequired\W+is required/i.test(said)) {
 		return 'Name every property under "required" and set "additionalProperties": false in each object of "JSON Schema". Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.';
 	}

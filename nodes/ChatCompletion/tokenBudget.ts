@@ -3,10 +3,10 @@ import { budgetSpent, countTokens, unreportedTokens } from '../shared/run/budget
 
 const OPTION = 'Token Budget';
 
-/** Limits the tokens of a run. They are known only once an answer has ended, so answers in progress may exceed it. */
+/** Limits the tokens of a run. An answer is counted only once it has ended, so answers in progress may exceed it. */
 export class TokenBudget {
 	private used = 0;
-	/** Answers that may be billed, but came without counts. */
+	/** Answers that may be billed, but reported no tokens. */
 	private unreported = 0;
 
 	/** @param most 0 = no limit */
@@ -16,7 +16,7 @@ export class TokenBudget {
 		return this.most > 0;
 	}
 
-	/** @param usage as the output has it, or of an answer that broke off */
+	/** @param usage in the form of the output; an answer that broke off may have one, too */
 	count(usage: unknown): void {
 		const tokens = countTokens(usage);
 		if (tokens === undefined) this.unreported++;
@@ -29,7 +29,7 @@ export class TokenBudget {
 		if (hasBegun || kind === 'timedOut') this.count(details?.usage);
 	}
 
-	/** Why nothing more may be asked, if so. Call it right before each question. */
+	/** Why no further question may be asked; `undefined` if one may. Call it right before each question. */
 	refusal(): Failure | undefined {
 		const { most, used } = this;
 		if (!this.isSet || used < most) return undefined;

@@ -7,16 +7,16 @@ import type { ChatAnswer } from '../answer/answerBuilder';
 /** Finish reasons of cut-off answers. */
 const CUTTING_REASONS: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
 
-/** How an answer leaves the node. */
+/** How an answer is output. */
 export interface ChatAnswerForm {
 	readonly format: AnswerFormat;
 	/** What to do with an answer that is not the requested JSON. */
 	readonly onInvalidJson: 'fail' | 'returnText';
-	/** If off, the output also has the answer in the interface's own shape. */
+	/** If false, the output also has the answer in the interface's own shape. */
 	readonly simplify: boolean;
 	/** Whether a chat shows the text, which it reads from `output`. */
 	readonly forChat: boolean;
-	/** Whether an AI agent reads it: it gets the answer and nothing else. */
+	/** Whether an AI agent reads the output: it then gets only the answer, and what is wrong with it. */
 	readonly asTool: boolean;
 }
 
@@ -71,7 +71,7 @@ function readContent(
 	const isCallOnly = toolCalls.length > 0 && text.trim() === '';
 	if (format.kind === 'text' || isCallOnly) return ok(text);
 	const parsed = parseAnswer(text, format, CUTTING_REASONS.has(finishReason));
-	// Redacted once more, because a key may have been written with JSON escapes, which are gone now.
+	// Redacted once more, because a key may have been written with JSON escapes, which parsing has removed.
 	return parsed.ok ? ok(redactJson(parsed.value, redact.known)) : parsed;
 }
 

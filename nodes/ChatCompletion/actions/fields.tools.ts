@@ -21,7 +21,7 @@ export const callIdField: INodeProperties = {
 	placeholder: 'e.g. call_8f1c',
 	displayOptions: { show: { role: ['tool'] } },
 	description:
-		'The ID of the tool call that the content answers. For a list of IDs, enter a list of results of the same length, such as the Aggregate node returns.',
+		'The ID of the tool call that the content answers. For a list of IDs, enter a list of results of the same length, such as one from the Aggregate node.',
 };
 
 export const toolsField: INodeProperties = {
@@ -66,10 +66,10 @@ export const toolsField: INodeProperties = {
 		},
 	],
 	description:
-		'Tools that the model may call. It only asks: the calls are in toolCalls of the output, and the workflow does the work.',
+		'Tools that the model may call. The model only asks: its calls are in toolCalls of the output, and the workflow carries them out.',
 };
 
-/** Shown among the options, because most tools need neither. */
+/** Among the options, because most nodes with tools need neither. */
 export const toolChoiceOptions = defineRequestOptions({
 	toolChoice: {
 		displayName: 'Tool Choice',
@@ -77,7 +77,7 @@ export const toolChoiceOptions = defineRequestOptions({
 		type: 'options',
 		default: 'auto',
 		options: [
-			{ name: 'Automatic', value: 'auto', description: 'The model decides; nothing is sent' },
+			{ name: 'Automatic', value: 'auto', description: 'The model decides; tool_choice is not sent' },
 			{ name: 'None', value: 'none', description: 'The model answers without calling a tool' },
 			{ name: 'One Tool', value: 'tool', description: 'The model must call the tool named in Tool to Call' },
 			{ name: 'Required', value: 'required', description: 'The model must call at least one tool' },

@@ -108,11 +108,11 @@ async function readMessages(
 }
 
 const TOOL_ADVICE =
-	'"Tool Calls" takes the field toolCalls of the answer that made them, "Call ID" the id of one of them, and the content its result. Check the expressions. Nothing was sent for this item.';
+	'Set "Tool Calls" to the field toolCalls of the answer that made them, "Call ID" to the ID of one of them, and the content to its result. Check the expressions. Nothing was sent for this item.';
 
 type ToolPart = Pick<MessageRow, 'toolCalls' | 'results'> & { readonly content?: '' };
 
-/** The tool fields of a row; those that its role does not show are ignored. */
+/** The tool fields of a row, except those that the form hides for its role. */
 function readToolPart(row: IDataObject, role: string): Result<ToolPart, string> {
 	if (role !== 'tool' && role !== 'assistant') return ok({});
 	const field = role === 'tool' ? 'toolCallId' : 'toolCalls';
@@ -125,11 +125,11 @@ function readToolPart(row: IDataObject, role: string): Result<ToolPart, string> 
 	}
 	const calls = readToolCalls(row.toolCalls);
 	if (!calls.ok) return fail(`has "Tool Calls" that cannot be sent: it ${calls.failure}`);
-	// Next to its calls, an answer often has no text.
+	// An answer that calls tools often has no text.
 	return ok({ toolCalls: calls.value, ...(calls.value.length > 0 && !row.content && { content: '' }) });
 }
 
-/** A missing field is the form's empty default; `null` is an expression that returned nothing. */
+/** A missing field has the form's empty default; `null` comes from an expression that returned nothing. */
 function contentOf(row: IDataObject): string | null {
 	return 'content' in row && (row.content ?? null) === null ? null : sentText(row.content);
 }

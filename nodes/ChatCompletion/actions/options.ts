@@ -78,7 +78,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		extraBody: 'e.g. { "top_k": 20 }. Fields that this form sets are refused.',
 		requestsPerSecond: 'Maximum number of questions per second',
 		retries:
-			'How many times to resend a question after an outage, as long as no answer has begun. A question that was refused for too many requests is resent until its timeout; with 0 nothing is resent.',
+			'How many times to resend a question after an outage, as long as no answer has begun. A question that the rate limit rejected is resent until its timeout; with 0, nothing is resent.',
 	}),
 	idleTimeoutSeconds: {
 		displayName: 'Idle Timeout (Seconds)',
@@ -152,7 +152,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: Number.MAX_SAFE_INTEGER },
 		description:
-			'How many tokens one run may use, as the platform counts them. Once they are used, no further item is asked; answers in progress, as many as Concurrency allows, are still read and paid for. 0 means no limit.',
+			'How many tokens one run may use, as the platform counts them. Once they are used up, no further item is asked; answers in progress, as many as Concurrency allows, are still read and paid for. 0 means no limit.',
 		isPartOfRequest: false,
 	},
 	...toolChoiceOptions,

@@ -9,7 +9,7 @@ import { redactJson, type Redact } from '../../shared/text/redact';
 import { CHAT_PATH } from '../api';
 import { prepareQuestion } from './inputs';
 
-/** Takes the place of an answer: what would be sent for the item, or why nothing would be. */
+/** The output instead of an answer: what would be sent for the item, or why nothing would be. */
 export async function previewQuestion(
 	context: IExecuteFunctions,
 	clients: Accounts<{ readonly baseUrl: string }>,
@@ -27,7 +27,7 @@ export async function previewQuestion(
 	return shownPreview(preview);
 }
 
-/** Shows a file by its type and size: as text, it would be megabytes. */
+/** Shows a file by its type and size: its base64 text may be megabytes long. */
 function withoutFile(text: string): string {
 	const [head] = /^data:[^,]{0,200};base64,/i.exec(text) ?? [];
 	return head ? `${head}<${Buffer.byteLength(text.slice(head.length), 'base64')} bytes>` : text;

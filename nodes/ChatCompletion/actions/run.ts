@@ -30,7 +30,7 @@ const IDLE_CHECK_MS = 500;
 
 /** What all items of a run share. */
 interface ChatRun extends RunFrame {
-	/** One for each account. */
+	/** One client for each account. */
 	readonly clients: Accounts<{ readonly baseUrl: string; readonly complete: CompleteChat }>;
 	readonly redact: Redact;
 	readonly concurrency: number;
@@ -39,7 +39,7 @@ interface ChatRun extends RunFrame {
 	readonly budget: TokenBudget;
 }
 
-/** Answers all input items at the same time and delivers them in order (§4.5). */
+/** Answers the input items concurrently and delivers them in order (§4.5). */
 export async function completeItems(context: IExecuteFunctions): Promise<INodeExecutionData[][]> {
 	return await inRunFrame(
 		context,
@@ -80,7 +80,7 @@ async function openChatRun(context: IExecuteFunctions, frame: RunFrame): Promise
 	});
 }
 
-/** Answers of earlier tries of this node run, which a retry does not ask and pay for again. */
+/** The answers that earlier tries of this node run received, so that a retry does not pay for them again. */
 function openAnswerMemory(context: IExecuteFunctions) {
 	const memory = openRetryMemory(context, 'flowChatRuns', 'answers');
 	const fingerprintOf = requestFingerprints(context, CHAT_OPTIONS);
@@ -110,7 +110,7 @@ async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INod
 				if (isPreview.ok && isPreview.value)
 					return ok(await previewQuestion(context, run.clients, run.redact, itemIndex));
 				const given = isPreview.ok ? await answerItem(context, run, itemIndex, chatStream) : isPreview;
-				// Nothing more is asked. Answers in progress are paid for, so they are read to their end for a retry.
+				// No further item is asked. Answers in progress are paid for, so they are read to their end for a retry.
 				if (!given.ok && !context.continueOnFail()) hasFailed = true;
 				return given;
 			});
@@ -145,7 +145,7 @@ async function answerItem(
 	itemIndex: number,
 	chatStream: ChatStream,
 ): Promise<Result<JsonObject>> {
-	// It was already streamed.
+	// The earlier try has already streamed it.
 	const known = run.memory.recall(itemIndex);
 	if (known) return ok(known);
 	const spent = run.budget.refusal();
@@ -176,7 +176,7 @@ async function answerItem(
 	});
 }
 
-/** Streams the answer and, if wanted, the reasoning before it, as a quotation to tell it from the answer. */
+/** Streams the answer and, if wanted, the reasoning before it, as a quotation to set it apart from the answer. */
 function pieceWriter(chatStream: ChatStream, streamReasoning: boolean): (piece: ChatPiece) => Promise<void> {
 	let isThinking = false;
 	return async ({ content, reasoning }) => {

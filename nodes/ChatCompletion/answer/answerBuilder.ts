@@ -29,10 +29,10 @@ export type ChatPiece = ContentParts;
 /** The finish reason of an answer that failed at the model. */
 const FAILED = 'error';
 
-/** Also the limit of one event. */
+/** The most characters of an answer; one event has the same limit. */
 const MOST_CHARS = 32 * 1024 * 1024;
 
-/** Repeated in each chunk; the first non-empty value is used. */
+/** Fields that every chunk repeats; the first non-empty value is used. */
 const NAMES = ['id', 'model', 'created', 'system_fingerprint'] as const;
 const READ_IN_CHUNK: ReadonlySet<string> = new Set([...NAMES, 'object', 'choices', 'usage']);
 const READ_IN_CHOICE: ReadonlySet<string> = new Set(['index', 'delta', 'message', 'text', 'finish_reason']);
@@ -141,7 +141,7 @@ export class AnswerBuilder {
 	}
 
 	private addChoice({ finish_reason: reason, delta, message, text }: JsonObject): ChatPiece {
-		// Some servers print the `null` of their language as text.
+		// Some servers send the string "null" instead of `null`.
 		if (typeof reason === 'string' && reason !== 'null') this.finishReason = reason || this.finishReason;
 		if (isJsonObject(delta)) {
 			this.sawDelta ||= Object.keys(delta).length > 0;

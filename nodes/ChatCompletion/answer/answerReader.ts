@@ -16,7 +16,7 @@ import type { Redact } from '../../shared/text/redact';
 import { errorIn, errorInChoice, outcomeOfError, type ServiceError } from '../failures';
 import { AnswerBuilder, type ChatAnswer, type ChatPiece } from './answerBuilder';
 
-/** How long an answer may take, and who gets its pieces. */
+/** How long an answer may take, and what receives its pieces. */
 export interface AnswerTerms {
 	/** Called and awaited for each piece of the answer, in order. Text that arrived together is one piece. */
 	readonly onPiece: (piece: ChatPiece) => Promise<void>;
@@ -44,9 +44,9 @@ export class AnswerReader {
 	/** Whether the server ended the answer. */
 	private closed = false;
 	private error: ServiceError | undefined;
-	/** Whether the answer contains an error. It then failed, however it ended. */
+	/** Whether the answer contains an error; it has then failed, however it ends. */
 	private failed = false;
-	/** The part of a cut-off chunk or body that arrived. */
+	/** A chunk or body that cannot be read, as far as it arrived. */
 	private gap: string | undefined;
 	/** Pieces that `onPiece` has not received yet. */
 	private waiting: ChatPiece[] = [];
@@ -100,7 +100,7 @@ export class AnswerReader {
 		return builder.size > size ? 'progress' : 'nothing';
 	}
 
-	/** A whole body of the largest size is within the limit, so `chars` may include more than the answer's text. */
+	/** `chars` may count JSON syntax, too: even a whole body of the largest size is within the limit. */
 	private refuseExcess(chars: number): void {
 		const excess = this.builder.excessWith(chars);
 		if (!excess) return;
@@ -142,7 +142,7 @@ export class AnswerReader {
 		return { kind: 'unclear', status, text };
 	}
 
-	/** Not repeated: the interface did answer, so another answer would be the same, and billed as well. */
+	/** The question is not repeated: the interface did answer, so the next answer would be the same, and billed, too. */
 	private noChoice(): Failure {
 		return {
 			kind: 'unclear',
@@ -179,7 +179,7 @@ export class AnswerReader {
 			: whyBroken(broken, redact);
 	}
 
-	/** What arrived of a broken answer; in the error, because it is paid for. */
+	/** What arrived of a broken answer; the error includes it, because it is billed. */
 	private partial(): JsonObject {
 		const { content, reasoning, finishReason, id, model, usage } = this.builder.answer();
 		const { known } = this.redact;

@@ -1,14 +1,12 @@
 import { isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 
-/** Joins two values that a field has had, neither of them an object or a list, into one. */
+/** Joins a field's value so far with its next one; neither is an object or a list. */
 type JoinScalars = (known: Json, more: Json) => Json;
 
-/**
- * The limit for each kind of field. The rest is dropped, because everything is kept in memory until the answer ends.
- */
+/** The most characters that a merger keeps, because they stay in memory until the answer ends. The rest is dropped. */
 const MOST_CHARS = 16 * 1024 * 1024;
 
-/** Text within a delta comes in pieces; text that is repeated unchanged is not doubled. */
+/** Text in a delta comes in pieces; a text that is repeated unchanged is not appended again. */
 export function joinTexts(known: Json, more: Json): Json {
 	const isText = typeof known === 'string' && typeof more === 'string';
 	return isText && known !== more ? known + more : more;
@@ -68,7 +66,7 @@ function merged(known: Json | undefined, more: Json, join: JoinScalars): Json {
 	return known === undefined || known === null ? more : join(known, more);
 }
 
-/** A list grows piece by piece, or is sent again with all its earlier elements. */
+/** A list comes in pieces, or is sent again with all its earlier elements. */
 function mergeLists(known: Json[], more: Json[]): Json[] {
 	const isRepeated = (): boolean => known.every((one, at) => jsonText(one) === jsonText(more[at]));
 	if (more.length >= known.length && isRepeated()) return [...more];

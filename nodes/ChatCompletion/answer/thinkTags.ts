@@ -1,6 +1,6 @@
 import type { ContentParts } from '../../shared/chat/contentParts';
 
-/** Some models put their reasoning into `content`, between these (§2.6, last line). */
+/** Some models put their reasoning into `content`, between such tags (§2.6, last line). */
 const TAG_PAIRS = [
 	['<think>', '</think>'],
 	['<thinking>', '</thinking>'],
@@ -27,7 +27,7 @@ export class ThinkSplitter {
 		let reasoning = '';
 		do {
 			if (this.closing !== undefined) reasoning += this.takeReasoning(this.closing, isEnd);
-			// The block goes on in the next piece.
+			// The block continues in the next piece.
 			if (this.closing !== undefined) return { content: '', reasoning };
 		} while (this.opensBlock());
 		return { content: this.takeAnswer(isEnd), reasoning };
@@ -66,7 +66,7 @@ export class ThinkSplitter {
 		if (!isEnd && TAG_PAIRS.some(([opening]) => opening.startsWith(lower))) return '';
 		this.isAnswer = true;
 		this.held = '';
-		// Blank lines come between reasoning and answer, even if the reasoning came in a field of its own.
+		// Models put blank lines before the answer, even if the reasoning came in a field of its own.
 		return this.sawBlock ? text : (this.blanks + text).replace(/^\s*\n/, '');
 	}
 }

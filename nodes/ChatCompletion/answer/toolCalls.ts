@@ -20,11 +20,11 @@ interface OpenCall {
 	id: string;
 	name: string;
 	text: string;
-	/** Updated with each piece, because reading the whole text each time would take quadratic time. */
+	/** Updated with each piece, because rereading the whole text would take quadratic time. */
 	brackets: BracketCount;
 }
 
-/** No real answer has so many; calls after the first one beyond them are dropped. */
+/** No real answer has more. One more is kept as a sign that there were too many; the rest are dropped. */
 export const MOST_TOOL_CALLS = 1_000;
 
 /**
@@ -39,7 +39,7 @@ export class ToolCallJoiner {
 	/** Characters of IDs, names and arguments. */
 	size = 0;
 
-	/** Whether there were more calls than are read. */
+	/** Whether the answer contains too many calls. */
 	get isTooMany(): boolean {
 		return this.open.length > MOST_TOOL_CALLS;
 	}
@@ -59,7 +59,7 @@ export class ToolCallJoiner {
 		});
 	}
 
-	/** In the shape of the interface, with arguments as text. */
+	/** In the shape of the interface, with arguments as a string. */
 	raw(): JsonObject[] {
 		return this.open.map(({ id, name, text }) => ({
 			id,

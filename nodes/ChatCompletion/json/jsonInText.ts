@@ -3,22 +3,22 @@ import { isTextTooDeep, parseJson, type Json } from '../../shared/text/json';
 
 export interface FoundValue {
 	readonly value: Json;
-	/** The text that it was read from. */
+	/** The part of the answer that it was read from. */
 	readonly source: string;
-	/** Whether the text holds nothing else. */
+	/** Whether the answer contains nothing else. */
 	readonly isWhole: boolean;
 }
 
 export const BROKEN = 'it is JSON that is cut off or malformed';
-/** Pieces in brackets that are parsed and checked; prose may contain many, such as references "[1]". */
+/** The most pieces in brackets that are parsed; prose may contain many, such as references "[1]". */
 const MOST_PIECES = 1_000;
 
-/** Looks like a JSON object, or a list of strings or other JSON: "{name}" and "[see below]" are prose. */
+/** Matches pieces that are meant as a JSON object or list: "{name}" and "[see below]" are prose. */
 const MEANT_AS_JSON = /^\{[^]*[":]|^\[\s*[{["]/;
 
 /**
- * Finds the JSON in an answer: the whole text, with or without a fence around it, otherwise all outermost brackets.
- * Brackets within those are skipped, because the inner parts of a cut-off answer would pass for the answer.
+ * Finds the JSON in an answer: the whole text, with or without a fence around it, otherwise each piece in outermost
+ * brackets. Inner brackets are skipped, because the inner parts of a cut-off answer would pass for the answer.
  *
  * @returns a clause ("it is …") if some of the JSON is incomplete or malformed: the rest may then not be the answer
  */
@@ -41,7 +41,7 @@ export function jsonInText(text: string): Result<FoundValue[], string> {
 	return ok(values);
 }
 
-/** The text without the fence around it, closed or not; nothing if it has none. */
+/** The text inside a code fence, closed or not; no element if there is no fence. */
 function fenced(text: string): string[] {
 	const trimmed = text.trim();
 	const opening = /^```[a-zA-Z]*/.exec(trimmed)?.[0];
@@ -63,21 +63,21 @@ function outermostBrackets(text: string): string[] | undefined {
 	return brackets.depth === 0 ? sources : undefined;
 }
 
-/** Follows the brackets of JSON within a text. Those in JSON strings, which begin only in brackets, do not count. */
+/** Counts the brackets of JSON within text, except those in JSON strings; a string begins only inside brackets. */
 export class BracketCount {
 	depth = 0;
 	/** How many outermost objects and lists are complete. */
 	closed = 0;
-	private isInText = false;
+	private isInString = false;
 	private isEscaped = false;
 
-	/** @returns what the character does to the outermost brackets: `strays` closes what was never opened */
+	/** @returns what the character does to the outermost brackets; `strays`: it closes one that was never opened */
 	take(char: string): 'opens' | 'closes' | 'strays' | undefined {
 		if (this.isEscaped) this.isEscaped = false;
-		else if (this.isInText) {
+		else if (this.isInString) {
 			this.isEscaped = char === '\\';
-			this.isInText = char !== '"';
-		} else if (char === '"') this.isInText = this.depth > 0;
+			this.isInString = char !== '"';
+		} else if (char === '"') this.isInString = this.depth > 0;
 		else if (char === '{' || char === '[') return ++this.depth === 1 ? 'opens' : undefined;
 		else if (char === '}' || char === ']') return this.close();
 		return undefined;

@@ -25,7 +25,7 @@ export type AnswerFormat =
 			readonly strict?: false;
 	  };
 
-/** Problems listed in one message; the rest are counted. */
+/** How many problems a message lists; the rest are counted. */
 const PROBLEMS_SHOWN = 3;
 
 /** The library needs a base address to follow a reference such as "#/$defs/title". Nothing is loaded from it. */
@@ -59,7 +59,8 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 }
 
 /**
- * Why a schema cannot be used, if so. An integer beyond 2^53, e.g. as a bound, would be sent as another number.
+ * Why a schema cannot be used; `undefined` if it can. An integer beyond 2^53, e.g. as a bound, would be sent as another
+ * number.
  * @param name for messages
  * @param entered the schema as it was entered
  */
@@ -82,7 +83,7 @@ export function refuseSchema(name: string, schema: JsonObject, entered: unknown)
 
 /**
  * Reads an answer as the requested JSON: models put fences around it, or a sentence before it. If several different
- * values fit, none is taken, because one of them may be an old record that the model quotes.
+ * values fit, none is used, because one of them may be an old record that the model quotes.
  *
  * @param isCut the answer reached the token limit. It must then be JSON as a whole, because JSON in a part of it may
  *   not be the answer.
@@ -107,7 +108,7 @@ export function parseAnswer(text: string, format: AnswerFormat, isCut = false): 
 	return fail(longest?.problem ?? describeText(text));
 }
 
-/** Whether nothing can be missing even if the text was cut off; a number may have had more digits. */
+/** Whether nothing can be missing even if the answer was cut off; a number may have had more digits. */
 function isSurelyWhole({ value, isWhole }: FoundValue): boolean {
 	return isWhole && typeof value !== 'number';
 }
@@ -118,7 +119,7 @@ function problemOf({ value, source }: FoundValue, format: AnswerFormat, text: st
 		if (isJsonObject(value)) return '';
 		return Array.isArray(value) ? 'it is a list instead of a JSON object' : describeText(text);
 	}
-	// Checked with rounded numbers: `value` holds the digits of a very long integer as text.
+	// Checked with rounded numbers, because `value` contains very long integers as strings.
 	const problems = violations(parseRounded(source) ?? value, format.schema);
 	if (problems.length === 0) return '';
 	const shown = problems.slice(0, PROBLEMS_SHOWN).join('; ');

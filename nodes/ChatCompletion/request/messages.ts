@@ -21,7 +21,7 @@ export interface ImagePart {
 /** A message of the form. */
 export interface MessageRow {
 	readonly role: string;
-	/** `null` if an expression returned nothing, which is a mistake; an empty text may be intended. */
+	/** `null` if an expression returned nothing, which is a mistake; empty text may be intended. */
 	readonly content: string | null;
 	readonly images: readonly ImagePart[];
 	/** Calls by the assistant, in the interface's shape. */
@@ -35,7 +35,7 @@ const ROLES: ReadonlySet<string> = new Set(['system', 'developer', 'user', 'assi
 /** Roles whose messages tell the model how to behave, but ask nothing. */
 const INSTRUCTING: ReadonlySet<string> = new Set(['system', 'developer']);
 
-/** Messages of the form (§4.5); rows whose text is empty for this item are left out. */
+/** Makes messages from the rows of the form (§4.5); rows that are empty for this item are left out. */
 export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 	const missing = rows.findIndex(({ content }) => content === null);
 	if (missing >= 0) return fail(noText(missing, rows[missing]?.role ?? ''));
@@ -48,7 +48,7 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 	}
 	const wrong = rows.findIndex(({ role }) => !ROLES.has(role));
 	if (wrong >= 0) return fail(noMessages(`Message ${wrong + 1} ${badRole(rows[wrong]?.role)}`));
-	// The model would invent an answer, which is paid for, and the item would look done.
+	// The model would invent an answer, which is billed, and the item would look successful.
 	if (filled.every(({ role }) => INSTRUCTING.has(role))) return fail(noQuestion(rows));
 	const messages = filled.flatMap(messagesOf);
 	const unpaired = whyUnpaired(messages);
@@ -56,7 +56,7 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 }
 
 const PAIRING =
-	'An assistant row with "Tool Calls" is followed by a Tool row for each of its calls, whose "Call ID" is the id of the call. Nothing was sent for this item.';
+	'After an assistant row with "Tool Calls", add a Tool row for each of its calls, with the ID of the call as "Call ID". Nothing was sent for this item.';
 
 function isFilled({ content, images, toolCalls = [], results = [] }: MessageRow): boolean {
 	return Boolean(content?.trim()) || images.length + toolCalls.length + results.length > 0;
@@ -97,7 +97,7 @@ function messageOf({ role, content, images }: MessageRow): JsonObject {
 	return { role, content: content?.trim() ? [{ type: 'text', text: content }, ...imageParts] : imageParts };
 }
 
-/** Messages entered as JSON: a list, a single one, or a request body with `messages`. All their fields are kept. */
+/** Reads messages entered as JSON: a list, a single one, or a request body with `messages`. All fields are kept. */
 export function messagesFromJson(value: unknown): Result<Json[]> {
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	if (parsed === undefined) {

@@ -11,7 +11,7 @@ export interface ToolResult {
 
 const ID_CHARS = 80;
 
-/** Reads tool calls in the shape of `toolCalls` or of the interface. @returns them in the latter, or what is wrong */
+/** Reads tool calls, in the output's shape or the interface's. @returns the latter, or what is wrong as a clause */
 export function readToolCalls(value: unknown): Result<JsonObject[], string> {
 	if ((value ?? '') === '') return ok([]);
 	const parsed = typeof value === 'string' ? parseJson(value) : value;

@@ -6,11 +6,11 @@ import { refuseSchema } from '../json/schema';
 export interface ToolRow {
 	readonly name: string;
 	readonly description: string;
-	/** A JSON schema: an object, or its text. */
+	/** A JSON schema: an object or a JSON string. */
 	readonly parameters: unknown;
 }
 
-/** `auto` leaves it to the model. */
+/** `auto`: the model decides. */
 export type ToolChoice = 'auto' | 'none' | 'required' | 'tool';
 
 const NAME_CHARS = 80;
@@ -58,7 +58,7 @@ function noSuchTool(wanted: string, names: readonly string[]): Failure {
 	return badInput(message, `Enter the name of one of the tools: ${excerpt(names.join(', '), 400)}.`);
 }
 
-/** Arguments are always an object, so any other schema is a mistake, and so is a whole tool pasted here. */
+/** Arguments are always an object, so any other schema is a mistake; so is a whole tool that was pasted here. */
 function readParameters(value: unknown, tool: string): Result<JsonObject> {
 	const given = typeof value === 'string' ? value.trim() : value;
 	const entered = (given ?? '') === '' ? {} : given;
@@ -83,7 +83,7 @@ function readParameters(value: unknown, tool: string): Result<JsonObject> {
 	return refusal ? fail(refusal) : ok({ ...parsed, type, properties: parsed.properties ?? {} });
 }
 
-/** Every schema that restricts an object has one of these. */
+/** Every schema that restricts an object has at least one of these. */
 const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
 	...['properties', 'additionalProperties', 'patternProperties', 'required'],
 	...['$ref', 'allOf', 'anyOf', 'oneOf'],
