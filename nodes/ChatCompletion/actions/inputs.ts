@@ -10,13 +10,11 @@ import { messagesFromJson, messagesFromRows, type ImagePart, type MessageRow } f
 import { chatBody } from '../request/body';
 import { readToolCalls, readToolResults } from '../request/toolMessages';
 import { toolFields } from '../request/tools';
+import type { ChatAnswerForm } from './deliver';
 import { readItemOptions, type ItemOptions } from './options';
 
-export interface PreparedQuestion {
+export interface PreparedQuestion extends Pick<ChatAnswerForm, 'format' | 'onInvalidJson' | 'simplify'> {
 	readonly body: JsonObject;
-	readonly format: AnswerFormat;
-	readonly onInvalidJson: 'fail' | 'returnText';
-	readonly simplify: boolean;
 	readonly options: ItemOptions;
 }
 

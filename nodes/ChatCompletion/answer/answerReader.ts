@@ -113,8 +113,7 @@ export class AnswerReader {
 		if (!piece.content && !piece.reasoning) return;
 		const last = this.waiting.at(-1);
 		// Within a piece, the reasoning comes before the content.
-		const isJoined = last && !(last.content && piece.reasoning);
-		if (!isJoined) this.waiting.push(piece);
+		if (!last || (last.content && piece.reasoning)) this.waiting.push(piece);
 		else {
 			const content = last.content + piece.content;
 			this.waiting.splice(-1, 1, { content, reasoning: last.reasoning + piece.reasoning });
