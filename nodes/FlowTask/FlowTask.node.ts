@@ -36,9 +36,9 @@ export class FlowTask implements INodeType {
 		},
 		hints: [
 			{
-				// n8n shows nothing of a node that was stopped, whatever it says then.
+				// n8n shows no message of a node that was stopped, so this is shown beforehand.
 				message:
-					'Tasks that were submitted keep running after a stop. "Wait for Completion" collects their images, for runs of more than 10 tasks from the Data Table flow_task_runs.',
+					'Submitted tasks keep running after a stop. "Wait for Completion" collects their images; the Data Table flow_task_runs has the task IDs of runs of more than 10 tasks.',
 				displayCondition: "={{ $parameter.resource === 'task' && $parameter.operation === 'run' }}",
 				whenToDisplay: 'beforeExecution',
 				location: 'outputPane',

@@ -32,7 +32,7 @@ export interface DeliveredTask {
 	readonly delivery: Delivery;
 }
 
-/** How many task IDs an error text shows; its context contains all. */
+/** How many task IDs the text of an error shows; its details contain all. */
 const IDS_SHOWN = 5;
 
 const COLLECT_BY_ID =
@@ -171,7 +171,7 @@ function logCancelled(
 }
 
 function collectBy(context: IExecuteFunctions): string {
-	return `The Data Table flow_task_runs has them: "Wait for Completion" with "Tasks" set to Of an Execution and the execution ID ${context.getExecutionId()} collects their images.`;
+	return `The Data Table flow_task_runs lists them: "Wait for Completion" with "Tasks" set to Of an Execution and the execution ID ${context.getExecutionId()} collects their images.`;
 }
 
 function throwFailed(

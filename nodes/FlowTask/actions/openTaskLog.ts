@@ -22,8 +22,8 @@ const LONGEST_PREPARATION_MS = 5_000;
 const DAY_ACCOUNTS = new DayAccounts();
 
 /**
- * Opens the table in which the tasks of this node run are recorded, if they are. It is created before the first submit,
- * so that a run that ends early finds it; the last rows are written when the run ends.
+ * Opens the table that records the tasks of this node run, if they are recorded. It is created before the first submit,
+ * so that a run that ends early can write to it; the last rows are written when the run ends.
  */
 export async function openTaskLog(
 	context: IExecuteFunctions,
@@ -68,7 +68,7 @@ function isRecorded(context: IExecuteFunctions, { options }: NodeRun, taskCount:
 	// Tasks per day are counted from what is recorded.
 	if (options.maxTasksPerDay > 0) return true;
 	if (options.recordTasks !== 'auto') return options.recordTasks === 'always';
-	// Tasks from the table have rows there, which would go stale.
+	// Tasks from the table have rows there, which would otherwise become outdated.
 	const areListed = context.getNodeParameter('taskSource', 0, 'ids') === 'execution';
 	return taskCount > MOST_UNRECORDED || areListed;
 }

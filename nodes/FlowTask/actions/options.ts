@@ -15,7 +15,7 @@ const BYTES_PER_MB = 1024 * 1024;
 /** Read once, because they apply to the whole run. 0 = no limit or forever. */
 export type TaskRunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
 
-/** Reads the options; expressions may have given wrong numbers. */
+/** Reads and checks the options: expressions may return wrong numbers. */
 export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOptions> {
 	return readItem(() => {
 		const { given, groupOf } = enteredOptions(context, 0, (name) => !PER_ITEM.has(name));
@@ -257,7 +257,7 @@ export const TASK_OPTIONS = defineOptions({
 			{ name: 'Never', value: 'never' },
 		],
 		description:
-			'Whether to keep a row for each task in the Data Table flow_task_runs: its ID, status, progress and error. It shows how far a run is, and has every ID after a stop or a crash. "Wait for Completion" can read the IDs from it.',
+			'Whether to keep a row for each task in the Data Table flow_task_runs: its ID, status, progress and error. It shows the progress of a run, and keeps every ID through a stop or a crash. "Wait for Completion" can read the IDs from it.',
 	},
 	requestsPerSecond: {
 		displayName: 'Requests per Second',

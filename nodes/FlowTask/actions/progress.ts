@@ -11,9 +11,9 @@ import { markdownOf, shownFiles } from '../tasks/describeTask';
 import { isFinal, type TaskInfo } from '../api/taskInfo';
 import type { NodeRun } from './run';
 
-/** When a run reports for the first time, and how often after that. */
-const FIRST_WORD_MS = 1_000;
-const BETWEEN_WORDS_MS = 5_000;
+/** When a run reports its progress for the first time, and the interval after that. */
+const FIRST_REPORT_MS = 1_000;
+const REPORT_INTERVAL_MS = 5_000;
 /** More images would flood the chat. */
 const MOST_IMAGES = 20;
 
@@ -68,10 +68,10 @@ export class ProgressTeller implements TaskObserver {
 
 	private async tell(): Promise<void> {
 		const { signal } = this.over;
-		await this.clock.sleep(FIRST_WORD_MS, signal);
+		await this.clock.sleep(FIRST_REPORT_MS, signal);
 		while (!signal.aborted) {
 			await this.say();
-			await this.clock.sleep(BETWEEN_WORDS_MS, signal);
+			await this.clock.sleep(REPORT_INTERVAL_MS, signal);
 		}
 	}
 
@@ -104,13 +104,13 @@ export function progressText(jobs: readonly JobProgress[], total: number): strin
 function ofOne({ info, failure, isOver }: JobProgress): string {
 	if (failure) return `Failed: ${escapeMarkdown(failure.message)}`;
 	if (isOver) return 'Done';
-	if (info?.state === 'queued') return `Queued${placeIn(info)}`;
+	if (info?.state === 'queued') return `Queued${positionIn(info)}`;
 	if (info?.state === 'generating')
 		return info.progress === null ? 'Generating' : `Generating: ${info.progress} %`;
 	return 'Submitted';
 }
 
-function placeIn({ position, queueSize }: TaskInfo): string {
+function positionIn({ position, queueSize }: TaskInfo): string {
 	if (position === null) return '';
 	return queueSize === null ? `, position ${position}` : `, position ${position} of ${queueSize}`;
 }

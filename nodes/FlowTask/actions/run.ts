@@ -52,11 +52,11 @@ export interface NodeRun extends RunFrame {
 
 /** Concurrent requests in each lane of each account. */
 const CONCURRENCY = 16;
-/** Each of these accounts may open a socket for each of its last few tasks; the tasks of other accounts are polled. */
+/** How many accounts may open a socket for each of their last few tasks; the tasks of other accounts are polled. */
 const ACCOUNTS_WITH_SOCKETS = 5;
 
 /**
- * Runs every operation.
+ * Opens a node run for an operation, and closes it afterwards.
  * @param leastMs the minimum time for the run, even if the timeout in the options is shorter
  */
 export async function inNodeRun(
@@ -133,7 +133,7 @@ async function openClients(
 	const { requestsPerSecond } = options;
 	const withSockets = platforms.all
 		.slice(0, ACCOUNTS_WITH_SOCKETS)
-		.map(async (one) => [one, await openProgress(context, one.account, options)] as const);
+		.map(async (one) => [one, await openSockets(context, one.account, options)] as const);
 	const socketsOf = new Map(await Promise.all(withSockets));
 	return mapAccounts(platforms, (platform): AccountClient => {
 		const { accountId, send } = platform;
@@ -161,7 +161,7 @@ function imagesOf(images: TaskMemory['images'], owner: string): TaskMemory['imag
 }
 
 /** If n8n does not allow a socket to the platform, its tasks are polled. */
-async function openProgress(
+async function openSockets(
 	context: IExecuteFunctions,
 	account: PlatformAccount,
 	{ progressChannel }: TaskRunOptions,
@@ -174,7 +174,7 @@ async function openProgress(
 	);
 }
 
-/** At most as many claims as can be submitted within 20 s, a third of a claim's lifetime. */
+/** As many claims as can be submitted within 20 s, a third of a claim's lifetime. */
 function claimsAtOnce(requestsPerSecond: number): number {
 	const perThird = requestsPerSecond > 0 ? Math.floor(requestsPerSecond * 20) : CONCURRENCY;
 	return Math.max(1, Math.min(CONCURRENCY, perThird));

@@ -13,7 +13,7 @@ import type { Prompt } from '../workflow/prompt';
 
 export interface SubmittedTask {
 	readonly taskId: string;
-	/** Opens the progress WebSocket for 24 hours (§5.2); never shown, and one sample answer has none. */
+	/** Opens the progress WebSocket for 24 hours (§5.2); never shown. One sample answer has none. */
 	readonly promptToken: string | undefined;
 }
 
@@ -82,7 +82,7 @@ export function createClient(
 	};
 }
 
-/** A success without the ID: the task may exist but cannot be found. */
+/** A successful answer without the ID: the task or image may exist but cannot be found. */
 function withoutId(purpose: string, field: string): CallFailure {
 	return {
 		kind: 'unclear',
@@ -142,7 +142,7 @@ export class ServiceApi {
 		return ok({ taskId: data.output.prompt_id, promptToken: data.output.prompt_token ?? undefined });
 	}
 
-	/** At most `IDS_PER_CALL` ids (`poll.ts`). Ids that the platform does not know are missing from the answer. */
+	/** Accepts at most `IDS_PER_CALL` IDs. IDs that the platform does not know are missing from the answer. */
 	async info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>> {
 		const answer = await this.call({
 			path: `${BASE_PATH}/get_task_info`,
@@ -164,7 +164,7 @@ export class ServiceApi {
 		});
 	}
 
-	/** @param file sent anew by each try, from its start */
+	/** @param file each try sends it from its start */
 	async upload(file: File): Promise<Result<string, CallFailure>> {
 		const form = new FormData();
 		form.append('source_file', file);

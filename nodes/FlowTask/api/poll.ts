@@ -17,7 +17,7 @@ export interface PolledPiece {
 }
 
 export interface PolledInfos {
-	/** Ids that the platform does not know are missing. */
+	/** IDs that the platform does not know are missing. */
 	readonly infos: ReadonlyMap<string, TaskInfo>;
 	/** IDs that the platform refuses to report although it reports others. */
 	readonly refused: ReadonlyMap<string, CallFailure>;
@@ -60,7 +60,7 @@ export async function askInPieces(
 
 /** How many calls the search for the ID that caused a failure may take; 0 if no ID can be the cause. */
 function mostCallsAfter({ kind, passing, details }: CallFailure): number {
-	// The service itself said no, and not because of the key or its rights.
+	// The service itself refused, and not because of the key or its permissions.
 	if (kind === 'refused' && !passing) return CALLS_WITHOUT_ANSWER;
 	const { httpStatus, networkCode } = details ?? {};
 	const answered = typeof httpStatus === 'number' && httpStatus >= 200 && httpStatus < 300;
@@ -120,7 +120,7 @@ export interface PollFacts {
 	readonly endsInMs: number;
 }
 
-/** The rate is measured over this many intervals: fewer vary too much, more react too slowly. */
+/** The rate is measured over this many intervals: with fewer it varies too much, with more it reacts too slowly. */
 const RATE_INTERVALS = 5;
 
 /** How fast tasks finish, measured from the first poll. */
@@ -147,7 +147,7 @@ export class FinishRate {
 const END_MARGIN_MS = 100;
 
 /**
- * How long to wait before the next poll: short while something moves, longer while a poll learns little.
+ * How long to wait before the next poll: short while tasks change, longer while polls bring little news.
  * @param previousMs the interval before the poll that `facts` describe
  */
 export function nextIntervalMs(previousMs: number, facts: PollFacts): number {

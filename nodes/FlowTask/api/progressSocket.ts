@@ -23,16 +23,14 @@ export class ProgressSockets {
 	private provenPath: string | undefined;
 	private refusedForGood = false;
 
-	/**
-	 * @param paths tried in this order, because deployments differ; one that works is kept for the run
-	 */
+	/** @param paths tried in this order, because deployments differ; one that works is kept for the run */
 	constructor(
 		private readonly wsBaseUrl: string,
 		private readonly paths: readonly string[],
 		private readonly openSocket: OpenSocket,
 	) {}
 
-	/** False once both paths were refused. */
+	/** False once all paths were refused. */
 	get available(): boolean {
 		return !this.refusedForGood;
 	}

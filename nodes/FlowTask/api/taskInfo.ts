@@ -24,7 +24,7 @@ export function waitsUnnumbered({ state, position }: Pick<TaskInfo, 'state' | 'p
 export interface TaskInfo {
 	readonly taskId: string;
 	readonly state: TaskState;
-	/** The original number; `null` if there was none. */
+	/** The `status` as sent; `null` if there was none. */
 	readonly statusCode: number | null;
 	readonly progress: number | null;
 	readonly queueSize: number | null;
@@ -33,7 +33,7 @@ export interface TaskInfo {
 	/** Output node id -> decoded links. */
 	readonly files: Readonly<Record<string, readonly string[]>>;
 	readonly finalFiles: readonly string[];
-	/** Links that were not read: beyond `MOST_FILES`, or too long. */
+	/** How many links were not read: those beyond `MOST_FILES`, or too long. */
 	readonly filesLeftOut: number;
 	/** The original element. */
 	readonly raw: JsonObject;
@@ -45,7 +45,7 @@ export const MOST_FILES = 1_000;
 const LONGEST_LINK_CHARS = 16_384;
 /** Some engines send their whole log. */
 const LONGEST_ERROR_CHARS = 10_000;
-/** Longer than any platform's ids. */
+/** Longer than the IDs of any platform. */
 export const LONGEST_ID_CHARS = 1_000;
 
 /** A number beyond 2^53 has already lost its last digits, so it is not an id. */
@@ -54,7 +54,7 @@ export const Id = v.union([
 	v.pipe(v.number(), v.safeInteger(), v.transform(String)),
 ]);
 
-/** Servers send numbers as text, and `null` or nothing if there is none yet. */
+/** Some servers send numbers as strings, and `null` or nothing if there is none yet. */
 const LooseNumber = v.fallback(
 	v.nullable(
 		v.union([
@@ -65,7 +65,7 @@ const LooseNumber = v.fallback(
 	null,
 );
 
-/** A task's id as it was submitted: not trimmed, because it is compared. */
+/** A task's ID in a report: not trimmed, because it is compared with the submitted one. */
 const TaskId = v.union([
 	v.pipe(v.string(), v.minLength(1), v.maxLength(LONGEST_ID_CHARS)),
 	v.pipe(v.number(), v.transform(String)),
@@ -103,7 +103,7 @@ export function readTaskInfo(value: unknown): TaskInfo | undefined {
 	if (!parsed.success) return undefined;
 	const { output } = parsed;
 	const state = STATES[output.status ?? 0] ?? 'unknown';
-	// Final files are read at 100 (§6.1); status 3 also means that all of them are there (§3.1).
+	// Final files are read at progress 100 (§6.1); status 3 also means that all of them exist (§3.1).
 	const hasFinalFiles = output.progress_num === 100 || state === 'succeeded';
 	const final = readLinks(hasFinalFiles ? output.final_files : [], MOST_FILES);
 	const files = readFiles(output.files);

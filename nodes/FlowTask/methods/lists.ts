@@ -2,7 +2,6 @@ import type { ILoadOptionsFunctions, INodeListSearchItems, INodeListSearchResult
 
 import { readDefinition, type WorkflowDefinition } from '../../shared/workflow/definition';
 import { SAVED_PREFIX } from '../../shared/workflow/savedWorkflows';
-
 import { graphOf, sourceOf } from '../workflow/graph';
 import { isFileInput } from '../workflow/inputRanking';
 import { keyOf, seedsIn } from '../workflow/seeds';
@@ -34,7 +33,7 @@ export const searchImageNodes = searchIn(imageNodesIn);
 export const searchSeeds = searchIn(seedChoicesIn);
 export const searchOutputNodes = searchIn(outputNodesIn);
 
-/** A list of something in the workflow; without its export it is empty, and an ID can be entered instead. */
+/** Makes a search in the workflow. Without its export, the list is empty; an ID can be entered instead. */
 function searchIn(choicesIn: (definition: WorkflowDefinition) => INodeListSearchItems[]) {
 	return async function (this: ILoadOptionsFunctions, filter = ''): Promise<INodeListSearchResult> {
 		const source = await shownWorkflow(this);
@@ -61,7 +60,7 @@ export function imageNodesIn({ nodes }: WorkflowDefinition): INodeListSearchItem
 		.map(({ name, value }) => ({ name, value }));
 }
 
-/** Names of nodes that make files; some of them also pass their files on. */
+/** Class types of nodes that make files; some of them also pass their files on. */
 const SAVES_FILES = /save|export|combine/i;
 
 /** An export does not say which nodes make files: those named like it come first, then the ends of the graph. */

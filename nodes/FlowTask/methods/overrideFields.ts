@@ -24,10 +24,10 @@ export async function getOverrideFields(this: ILoadOptionsFunctions): Promise<Re
 }
 
 /**
- * The rows that the form offers, from what is pasted in the node or saved in the account. It never throws, because n8n
- * shows a notice instead of the rows, but hides errors.
- * @param rows the rows as the editor stores them. n8n deletes the value of a row that is no longer offered, so they are
- *   kept as long as nothing can be read
+ * The rows that the form offers, from what is pasted in the node or saved in the account. It never throws: n8n hides
+ * errors, but shows a notice in place of the rows.
+ * @param rows the rows as the editor stores them. n8n deletes the value of a row that is no longer offered, so existing
+ *   rows are offered again as long as the workflow cannot be read
  */
 export function overrideFieldsOf(source: WorkflowSource, rows?: unknown): ResourceMapperFields {
 	const kept = keptRows(rows);
@@ -41,8 +41,8 @@ export function overrideFieldsOf(source: WorkflowSource, rows?: unknown): Resour
 	if (fields.length === 0) {
 		return notice('This workflow has no input that can be set: all of them come from other nodes.');
 	}
-	const more = leftOut > 0 ? [remark('more', moreInputs(leftOut))] : [];
-	return { fields: [shownAtOnce(remark('found', found)), ...fields.map(asRow), ...more] };
+	const more = leftOut > 0 ? [hintRow('more', moreInputs(leftOut))] : [];
+	return { fields: [shownAtOnce(hintRow('found', found)), ...fields.map(asRow), ...more] };
 }
 
 const NOTHING_PASTED =
@@ -57,7 +57,7 @@ function complaining(
 ): ResourceMapperFields {
 	const complaint = `${message}. ${advice}`;
 	if (kept.length === 0) return notice(complaint);
-	return { fields: [remark('complaint', complaint), ...kept] };
+	return { fields: [hintRow('complaint', complaint), ...kept] };
 }
 
 function moreInputs(count: number): string {
@@ -95,7 +95,7 @@ function asRow({ options, ...field }: FormField): ResourceMapperField {
 }
 
 /** A line of text among the rows: n8n shows no input field for this type, so nothing can be entered or sent. */
-function remark(id: string, displayName: string): ResourceMapperField {
+function hintRow(id: string, displayName: string): ResourceMapperField {
 	return { ...asRow({ id, displayName, type: 'string' }), type: 'jwt', readOnly: true };
 }
 

@@ -20,7 +20,7 @@ export interface DailyTaskSettings {
 
 const OPTION = 'Max Tasks per Day';
 
-/** Limits the tasks that a node makes in a day, and provides the cells that they are counted by. */
+/** Limits the tasks that a node makes in a day, and provides the cells that count them. */
 export class DailyTasks implements TaskObserver {
 	private readonly limit: DailyLimit;
 	private readonly owner: string;
@@ -55,7 +55,7 @@ export class DailyTasks implements TaskObserver {
 
 	/**
 	 * Reads how many tasks were made already, and reserves slots for the first jobs. A job with an idempotency key may
-	 * have its task, so it gets none yet.
+	 * already have a task, so it gets a slot only once it must submit one.
 	 * @param isAllOrNone whether to refuse all jobs if one of them gets no slot
 	 */
 	async open(jobs: readonly TaskJob[], isAllOrNone: boolean): Promise<Result<undefined>> {
@@ -63,7 +63,7 @@ export class DailyTasks implements TaskObserver {
 		if (this.settings.most === 0 || submits.length === 0) return ok(undefined);
 		if (!isTimeZone(this.settings.timeZone)) {
 			return failInput(
-				`The time zone "${this.settings.timeZone}" of the workflow is not known, so "${OPTION}" cannot be counted`,
+				`The time zone "${this.settings.timeZone}" of the workflow is unknown, so tasks cannot be counted for "${OPTION}"`,
 				'Choose another one in the workflow settings. Nothing was sent.',
 			);
 		}
@@ -75,7 +75,7 @@ export class DailyTasks implements TaskObserver {
 		);
 		if (!opened.ok || !isAllOrNone) return opened;
 		const left = due.filter((one) => this.limit.has(one)).length;
-		// If nothing is left at all, each item reports it.
+		// If no slot is left at all, each item fails on its own.
 		if (left === 0 || left === due.length) return opened;
 		for (const one of due) this.limit.giveBack(one);
 		return fail(this.notForAll(due.length, left));
@@ -88,7 +88,7 @@ export class DailyTasks implements TaskObserver {
 		return admitted;
 	}
 
-	/** The cells that a job is counted by; `undefined` if this run submitted nothing for it. */
+	/** The cells that count a job; `undefined` if this run submitted nothing for it. */
 	countOf(job: ObservedJob): CountCells | undefined {
 		if (!this.admitted.has(job)) return undefined;
 		const entry = this.countable(job);

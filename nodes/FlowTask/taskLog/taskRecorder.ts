@@ -19,23 +19,23 @@ export interface RecorderParts {
 	readonly daily: Pick<DailyTasks, 'countOf'>;
 }
 
-/** How long the first rows wait for more: a run that ends sooner needs a single write. */
+/** How long the first write is delayed to collect rows: a run that ends sooner needs a single write. */
 const FIRST_WRITE_MS = 1_000;
-/** From the start of a write to the next one; longer after each failure. */
+/** From the start of one write to the next; longer after each failure. */
 const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_000 };
-/** The most statements that change rows in one write of a run that goes on; the rest follow with the next one. */
+/** The most statements that change rows in one write, except the last; the rest follow with the next write. */
 const MOST_CHANGES = 10;
-/** The slower the table, the less often rows are changed: changes may take a 50th of the time. IDs never wait. */
+/** The slower the table, the rarer the changes, which may take a 50th of the time. New rows are not delayed. */
 const REST_PER_CHANGE_MS = 50;
-/** The longer the run, the less often rows are changed: they may be as old as a 20th of it. */
+/** The longer the run, the rarer the changes: rows may be as old as a 20th of it. */
 const REST_PER_RUN_MS = 1 / 20;
-/** Rows are replaced if more changes are due: each takes n8n 40 ms, and replacing hundreds of rows 200 ms. */
+/** With more changes than this, rows are replaced: a change takes n8n 40 ms, replacing hundreds of rows 200 ms. */
 const REPLACED_ABOVE = 5;
 
 interface LoggedTask extends RowFacts {
 	readonly source: TaskSource;
 	cells: TaskCells;
-	/** Cells from rows of earlier runs. */
+	/** Cells to keep from rows of earlier runs. */
 	kept: TaskCells;
 	/** The cells as written to the table, as JSON. */
 	written: string;
@@ -180,7 +180,7 @@ export class TaskRecorder implements TaskObserver {
 		const inserted = await this.parts.table.insert(rows);
 		if (!inserted.ok) return inserted;
 		for (const { entry, cells, rowKey } of added) {
-			// Rows of other executions still need these cells.
+			// The rows of other executions still lack these cells.
 			if (entry.rowKeys?.length === 0) this.noteWritten(entry, cells);
 			entry.rowKeys = [...(entry.rowKeys ?? []), rowKey];
 			entry.isListed = true;
@@ -193,7 +193,7 @@ export class TaskRecorder implements TaskObserver {
 	}
 
 	/**
-	 * Replaces the rows of this run if that takes fewer statements than changing them. The new ones are inserted first, so
+	 * Replaces the rows of this run if that takes fewer statements than changing them. New ones are inserted first, so
 	 * that no ID is ever missing. Rows that cannot be read are left to `change`: rows that a person has deleted stay
 	 * deleted, and rows that a slow database does not show yet are updated.
 	 */
@@ -269,7 +269,7 @@ function alikeIn(entries: readonly LoggedTask[]): LoggedTask[][] {
 	return [...Map.groupBy(entries, (entry) => JSON.stringify(cellsOf(entry))).values()];
 }
 
-/** Those written longest ago first, so that each gets its turn. */
+/** Puts the entries written longest ago first, so that each gets its turn. */
 function byLastWrite(one: LoggedTask, other: LoggedTask): number {
 	// Two that were never written differ by NaN.
 	return one.writtenAtMs - other.writtenAtMs || 0;

@@ -39,7 +39,7 @@ export const TASK_TABLE: TableSpec = {
 /** States of the platform, and two that the node adds: no report came yet, or the submit had no answer. */
 export type RowStatus = TaskInfo['state'] | 'submitted' | 'unclear';
 
-/** The known cells that change while a task runs. */
+/** The cells that change while a task runs, as far as they are known. */
 export type TaskCells = {
 	readonly [Column in 'error' | 'finishedAt' | 'progress' | 'queuePosition' | 'startedAt']?: CellValue;
 } & { readonly status?: RowStatus };
@@ -52,7 +52,7 @@ export interface RowOrigin {
 	readonly node: string;
 }
 
-/** The cells that a submit is counted by. */
+/** The cells that count a submit towards the daily limit. */
 export interface CountCells {
 	readonly nodeDay: string;
 	readonly submitId: string;
@@ -96,7 +96,7 @@ export function newRow(
 	};
 }
 
-/** Rounded to whole seconds, so that rows of tasks that progress together are equal and can be written together. */
+/** Rounds down to whole seconds, so that rows of tasks that progress together are equal and can be written together. */
 function secondOf(ms: number): string {
 	return new Date(Math.floor(ms / 1_000) * 1_000).toISOString();
 }
@@ -114,9 +114,9 @@ export function cellsAfter(last: TaskCells, info: TaskInfo, nowMs: number): Task
 	};
 }
 
-const NOBODY_FOLLOWS = 'The node no longer follows it: "Wait for Completion" for this execution collects it.';
+const NOT_FOLLOWED = 'The node no longer follows it: "Wait for Completion" for this execution collects it.';
 
-/** The cells after a task has ended or was left. */
+/** The cells after a task has ended or was left running. */
 export function cellsAtEnd(
 	last: TaskCells,
 	{ taskId, snapshot, failure }: EndedTask,
@@ -126,11 +126,11 @@ export function cellsAtEnd(
 	const seen = info ? cellsAfter(last, info, generatingAtMs ?? endedAtMs) : last;
 	const isOver = info !== undefined && isFinal(info.state);
 	const said = (isOver && redact(info.errorMessage)) || (failure ? redact(failure.message) : '');
-	// The ID has its own column; without it, such texts are equal.
+	// The ID has its own column; without it, the errors of similar tasks are equal and can be written together.
 	const bare = taskId ? said.replaceAll(` ${taskId}`, '') : said;
 	// A task that the platform does not know cannot be collected.
 	const isLeft = taskId !== undefined && !isOver && failure !== undefined && failure.kind !== 'taskUnknown';
-	const error = isLeft ? `${sentence(bare)} ${NOBODY_FOLLOWS}` : bare;
+	const error = isLeft ? `${sentence(bare)} ${NOT_FOLLOWED}` : bare;
 	return {
 		...seen,
 		...(taskId === undefined && { status: 'unclear' as const }),

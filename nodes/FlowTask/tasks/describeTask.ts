@@ -11,7 +11,7 @@ import type { TaskSnapshot } from './watchedTask';
 
 export type OutputForm = 'filePerItem' | 'allFiles' | 'urls';
 
-/** An output node to get files of, and the binary field for them. */
+/** An output node whose files are wanted, and the binary field for them. */
 export interface OutputNode {
 	readonly nodeId: string;
 	readonly field: string;
@@ -43,7 +43,7 @@ export function describeTask(info: TaskInfo, redact: Redact): JsonObject {
 	};
 }
 
-/** The times that this run has seen. */
+/** When a task was submitted and finished, how long it was queued and ran, as far as this run knows. */
 export function describeTiming({ info, sinceMs, generatingAtMs, endedAtMs }: TaskSnapshot): JsonObject {
 	const finishedMs = info && isFinal(info.state) ? endedAtMs : undefined;
 	return {
@@ -102,7 +102,7 @@ export function rawTaskInfo({ raw }: TaskInfo, redact: Redact): JsonObject {
 	return isJsonObject(safe) ? safe : {};
 }
 
-/** Otherwise an agent describes the link, or copies it wrong. */
+/** Without this, an agent describes the link, or copies it incorrectly. */
 const SHOW_IMAGES =
 	'Put the text of "markdown" into your answer exactly as it is: it shows the files. Do not change or shorten the links.';
 

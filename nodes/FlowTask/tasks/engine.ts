@@ -25,7 +25,7 @@ export interface WatchStart {
 	readonly kind: 'watch';
 	readonly taskId: string;
 	readonly submittedAtMs?: number | undefined;
-	/** How watching ended, if a suspended wait did it: nothing more is polled. */
+	/** How watching ended, if a suspended wait has watched the task: it is then not polled again. */
 	readonly seen?: WatchEnd | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface TaskJob extends ObservedJob {
 	/** Whether the files of the finished task are downloaded. */
 	readonly wantsFiles: boolean;
 	readonly start: SubmitStart | WatchStart;
-	/** The output nodes whose files are wanted; left out for those that `EngineSettings` name. */
+	/** The output nodes whose files are wanted; left out for the `fileSelection` of `EngineSettings`. */
 	readonly outputNodes?: readonly string[] | undefined;
 	/** What its files are called; left out for the names in their links. */
 	readonly fileStem?: string | undefined;
@@ -52,12 +52,12 @@ export interface TaskClient extends SubmitClient, WatchClient {
 export interface TaskOutcome {
 	readonly itemIndex: number;
 	readonly taskId: string | undefined;
-	/** Whether the item's idempotency key already stood for the task. */
+	/** Whether the item's idempotency key already had the task. */
 	readonly reused: boolean;
 	readonly snapshot: TaskSnapshot | undefined;
 	readonly files: readonly ResultFile[];
 	readonly failure: Failure | undefined;
-	/** The inputs as this run has sent them; left out for a task that it has not made. */
+	/** The inputs that this run sent; left out for a task that it did not make. */
 	readonly sent?: Prompt | undefined;
 }
 
@@ -67,9 +67,9 @@ export function outcome(itemIndex: number, known: Partial<TaskOutcome>): TaskOut
 }
 
 export interface EngineSettings {
-	/** How far to go with each task. */
+	/** When a job is done: once its task is submitted, or once the task is finished. */
 	readonly goal: 'submitted' | 'finished';
-	/** The most tasks under way at once. */
+	/** The most jobs in progress at once. */
 	readonly maxInFlight: number;
 	/** No more tasks are submitted after this many failures; 0 = no limit. */
 	readonly maxFailures: number;
@@ -92,17 +92,17 @@ export interface EngineRun {
 	readonly ledger?: Ledger | undefined;
 	/** Why a job's task must not be made; asked right before it is. Left out if nothing limits them. */
 	readonly admit?: ((job: ObservedJob) => Promise<Result<undefined>>) | undefined;
-	/** Are notified of the tasks' progress. */
+	/** Notified of the tasks' progress. */
 	readonly observers?: readonly TaskObserver[];
-	/** Aborted by the engine when the run ends early; the parts that wait or transfer listen to it. */
+	/** Aborted by the engine when the run ends early; waits and transfers then end. */
 	readonly ending: AbortController;
 }
 
 /**
- * Ends after which a task is useless. A task that the platform does not show is not among them: its index may be
- * behind, or the credential may be another account's.
+ * Failures after which a task is useless. `taskUnknown` is not among them: the platform's index may be behind, or the
+ * credential may belong to another account.
  */
-const SPOILED: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
+const USELESS_AFTER: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
 
 /**
  * Runs all jobs of one node run at the same time: upload, submit, watch, download, each task at its own pace.
@@ -274,7 +274,7 @@ class TaskRun {
 		const known = { taskId, reused, snapshot: end.snapshot, sent };
 		const origin = originOf(start, reused, record !== undefined);
 		const failure = explainWatchEnd(taskId, end, this.run.redact, origin);
-		if (failure && SPOILED.has(failure.kind)) {
+		if (failure && USELESS_AFTER.has(failure.kind)) {
 			record?.failed();
 			task.ended?.('failed');
 		}
@@ -286,7 +286,7 @@ class TaskRun {
 		return outcome(itemIndex, { ...known, ...(await this.fetchFiles(account, wanted, promptToken)) });
 	}
 
-	/** Whether the platform certainly has the task, even if its index is behind with a new one. */
+	/** Whether the platform certainly has the task, even if its index does not show it yet. */
 	private isKnown({ submittedAtMs, reused, finished }: ItemTask): boolean {
 		if (submittedAtMs === undefined) return false;
 		return !reused || (!finished && this.run.clock.wallNow() - submittedAtMs < KNOWN_MISSING_MS);

@@ -46,7 +46,7 @@ export function stillUnclear(): Failure {
 	};
 }
 
-/** A bug in the node, after the task was made. */
+/** Explains an error that a bug in the node caused after the task was made. */
 export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	const taskId = excerpt(fullTaskId, 100);
 	return {
@@ -57,7 +57,7 @@ export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	};
 }
 
-/** How an item came to a task that this run did not make. */
+/** How an item got a task that this run did not make. */
 export type TaskOrigin = { readonly key: string } | { readonly key?: undefined; readonly earlierTry: true };
 
 /**
@@ -125,7 +125,7 @@ export function explainWatchEnd(
 	}
 }
 
-/** The item would find its lost task every time, so the advice says how to make a new one. */
+/** A retry would find the same lost task again, so the advice says how to make a new one. */
 function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin | undefined): Failure {
 	const message = `The platform does not know task ${taskId}`;
 	const credential =

@@ -38,7 +38,7 @@ export type Recollection =
 			readonly prompt: string | undefined;
 	  };
 
-/** The engine calls it at once, before anything else can fail. */
+/** Notes what became of a submit. The engine calls it immediately, before anything else can fail. */
 export interface SubmitRecord {
 	/** @param reused the task already existed, so the seeds of this run were not sent */
 	submitted(taskId: string, atMs: number, reused?: boolean): void;

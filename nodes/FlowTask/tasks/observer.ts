@@ -11,7 +11,7 @@ export interface TaskFacts {
 	readonly variant?: number | undefined;
 }
 
-/** The work of one item; the object itself is its identity. */
+/** The work of one item. Jobs are identified by the object itself. */
 export interface ObservedJob {
 	readonly itemIndex: number;
 	readonly facts?: TaskFacts;
@@ -38,7 +38,7 @@ export interface EndedTask {
 	readonly failure: Failure | undefined;
 }
 
-/** Is notified of the progress of a run's tasks; it must not throw, and nobody waits for it. */
+/** Notified of the progress of a run's tasks. Must not throw; the engine does not wait for it. */
 export interface TaskObserver {
 	/** Called as soon as a job's task is known. */
 	began(job: ObservedJob, task: BegunTask): void;

@@ -109,7 +109,7 @@ export class ResultFiles {
 		return info ? linksOf(info, selection) : [];
 	}
 
-	/** @param links of the task, as first reported */
+	/** @param links the task's links as first reported */
 	private renewals(taskId: string, selection: FileSelection, links: readonly FileLink[]): Renew {
 		const rounds: Array<Promise<readonly FileLink[]>> = [];
 		return async (link, round) => {
@@ -122,7 +122,7 @@ export class ResultFiles {
 		const { mayFetch } = this.account;
 		let { url } = link;
 		for (let round = 0; ; round++) {
-			// The slot is free while links are requested, so that others can download.
+			// The slot is free while links are requested, so that other files can be downloaded.
 			const result = await this.slots(async () => await this.run.download({ url, ...names, mayFetch }));
 			if (result.ok) return ok({ link, stored: result.value });
 			if (!result.failure.expired || round >= RENEWAL_PAUSES_MS.length) return result;

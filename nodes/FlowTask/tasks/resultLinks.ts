@@ -14,8 +14,8 @@ export interface FileLink {
 }
 
 /**
- * The links to download, without duplicates and in a stable order. If a platform reports files but no final ones (in the
- * samples both are optional), all are final. A file whose node is not reported belongs to none.
+ * The links to download, without duplicates and in a stable order. If a platform reports files but no final ones (the
+ * samples have both as optional), all files are final. A file whose node is not reported belongs to no node.
  */
 export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 	if (typeof selection !== 'string') {
@@ -126,12 +126,12 @@ export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel
 	}));
 }
 
-/** A name without an extension gets one, because a dot within the stem would pass for one. */
+/** The extension of a name, or else `.bin`: without one, a dot within the stem would begin the extension. */
 function endingIn(name: string): string {
 	return /\.[A-Za-z0-9]{1,8}$/.exec(name)?.[0] ?? '.bin';
 }
 
-/** A link and the names of its file: from the link, and in case the server sends one. */
+/** A link, with the name of its file according to the link, and a function for a name that the server sends. */
 export interface NamedLink extends Required<Pick<DownloadRequest, 'fileName' | 'nameBySaid'>> {
 	readonly link: FileLink;
 }
@@ -140,7 +140,7 @@ const LONG_NAME_BYTES = 160;
 const LONG_NAME_CHARS = 80;
 const SHORT_NAME_CHARS = 40;
 
-/** Storing cuts long names at the end, where the distinguishing marks are. */
+/** n8n cuts long names at the end when it stores a file, and there are the marks that tell names apart. */
 function shortened(name: string): string {
 	const dot = name.lastIndexOf('.');
 	const stem = dot > 0 ? name.slice(0, dot) : name;

@@ -17,7 +17,7 @@ export interface SubmitStart {
 	readonly workflowId: string;
 	readonly prompt: Prompt;
 	readonly images: readonly ImageInput[];
-	/** What is known about the inputs that the platform refused, according to its message. */
+	/** Turns the message of a refusal into advice on the refused inputs; empty if nothing is known about them. */
 	readonly acceptedFor?: ((said: string) => string) | undefined;
 	/** Left out if the item has no idempotency key. */
 	readonly idempotency?: IdempotencyKey | undefined;
@@ -25,7 +25,7 @@ export interface SubmitStart {
 
 export interface IdempotencyKey {
 	readonly key: string;
-	/** What will be sent, without what differs in each run. */
+	/** What will be sent, except what differs in each run. */
 	readonly payload: string;
 }
 
@@ -69,7 +69,7 @@ type Admit = () => Promise<Result<undefined>>;
 /** Uploads what an item needs and submits it, or finds the task of its idempotency key. */
 export class TaskSubmitter {
 	private readonly upload: UploadImage;
-	/** Digests of what each task was made for, by task ID. */
+	/** The digest of the request that made each task, by task ID. */
 	private readonly made = new Map<string, string>();
 
 	/**
@@ -263,7 +263,7 @@ function explainAnswer(
 	if (kind === 'conflict') {
 		return badInput(
 			`The idempotency key "${shown}" was used by ${who} for other inputs${owner ? ' or with another API key' : ''}`,
-			'Nothing was submitted. A key stands for one set of inputs: use another key for other inputs, or delete its rows in the Data Table flow_task_ledger.',
+			'Nothing was submitted. A key belongs to one set of inputs: use another key for other inputs, or delete its rows in the Data Table flow_task_ledger.',
 			details,
 		);
 	}

@@ -11,7 +11,7 @@ import type { WatchEnd } from './watchedTask';
 const Wait = v.object({
 	/** When the tasks were first polled, ms since the epoch. */
 	startedAtMs: v.number(),
-	/** When anything about them last changed, and how they were then. */
+	/** When a report of any of them last differed, and their reports at that time. */
 	changedAtMs: v.number(),
 	progressMark: v.string(),
 	/** Polls that got an answer. */
@@ -60,7 +60,7 @@ const POLLS_FOR_MISSING = 2;
 /** A gateway may occasionally refuse a poll; a deleted key is refused every time. */
 const REFUSALS_TOLERATED = 2;
 
-/** Polls that may fail after the timeout, because it may fall into an outage. */
+/** How many polls may fail after the timeout, which may pass during an outage. */
 const LATE_FAILURES_TOLERATED = 3;
 
 export function notePoll(
@@ -130,14 +130,14 @@ export function waitEnd(
 	if (done) return 'done';
 	if (isLate(state, settings, nowMs)) return 'timedOut';
 	const { noProgressMs } = settings;
-	const stands = noProgressMs > 0 && nowMs >= state.changedAtMs + noProgressMs;
-	return stands && ![...infos.values()].some(waitsUnnumbered) ? 'stalled' : undefined;
+	const isUnchanged = noProgressMs > 0 && nowMs >= state.changedAtMs + noProgressMs;
+	return isUnchanged && ![...infos.values()].some(waitsUnnumbered) ? 'stalled' : undefined;
 }
 
 /**
  * How long to sleep before the next poll: as long as the slowest task is likely to take, judging by its progress or its
  * position in the queue, and longer with each poll. The estimate can be far off, so no sleep is longer than the wait so
- * far: an end is noticed after twice its time at most.
+ * far: an end is noticed after at most twice the time that it took.
  */
 export function sleepMs(
 	state: WaitState,

@@ -8,7 +8,7 @@ import type { UploadedImages } from './memory';
 
 /**
  * Opens an image just before its upload, so that a batch does not hold all its images in memory.
- * @param mostBytes if its size is unknown: a larger one fails with `tooLarge`
+ * @param mostBytes the limit for an image of unknown size: a larger one fails with `tooLarge`
  */
 export type LoadImage = (mostBytes: number) => Promise<Result<UploadFile>>;
 
@@ -28,7 +28,7 @@ const UPLOADS_AT_ONCE = 4;
 
 /**
  * @param known images that an earlier try of the same run uploaded
- * @param memoryBudget limits the memory of all uploads of a run, of all accounts
+ * @param memoryBudget limits the memory of all uploads of a run, across all accounts
  */
 export function createImageUploads(
 	api: Pick<TaskApi, 'upload'>,

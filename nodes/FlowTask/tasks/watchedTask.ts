@@ -42,7 +42,7 @@ class Streak {
 	}
 }
 
-/** A task that is being watched. Times are the clock's `now()` unless they are output. */
+/** A task that is being watched. Times are by the clock's `now()`, except those that are output. */
 export class WatchedTask {
 	private readonly ending = Promise.withResolvers<WatchEnd>();
 	private generatingAtMs: number | undefined;
@@ -59,7 +59,7 @@ export class WatchedTask {
 	socketsOpened = 0;
 	/** Whether the socket has sent anything: only then can polls be less frequent. */
 	socketSpoke = false;
-	/** Whether the socket has said since the last poll that the task is done. */
+	/** Whether the socket has reported since the last poll that the task is done. */
 	isSaidDone = false;
 	/** When the socket last asked for a poll: a wrong "finished" must not cause a flood of polls. */
 	calledAtMs = -Infinity;

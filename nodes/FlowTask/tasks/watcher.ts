@@ -35,13 +35,13 @@ export interface WatchRun {
 	onNews?(info: TaskInfo): void;
 }
 
-/** Up to this many tasks are polled at once when a socket reports an end. */
+/** Up to this many tasks are polled immediately when a socket reports an end. */
 const TASKS_WITH_INSTANT_POLLS = 4;
 
 /** Tasks that run together end together, so a short wait lets one poll serve all of them. */
 const BATCH_SIGNALS_MS = 100;
 
-/** With more tasks still running, a poll that a socket asked for waits until this long after the last one. */
+/** With more tasks still running, a poll that a socket asked for comes at least this long after the last one. */
 const POLL_HELD_MS = 2_000;
 
 /** When to poll first, so that the other tasks of the run can join. */
@@ -65,9 +65,9 @@ const SOCKETS_PER_TASK = 3;
 const DEADLINE_GRACE_MS = 5_000;
 
 /**
- * Watches all unfinished tasks of a node run together: one poll asks for all of them, up to `IDS_PER_CALL` a
- * call. While few are left, progress sockets show when to poll. Only task info decides: a socket that is wrong, lost or
- * silent delays a task by one polling interval at most.
+ * Watches all unfinished tasks of a node run together: one poll asks for all of them, up to `IDS_PER_CALL` per call.
+ * While few are left, progress sockets show when to poll. Only task info decides: a socket that is wrong, lost or silent
+ * delays a task by at most one polling interval.
  */
 export class TaskWatcher {
 	private readonly tasks = new Map<string, WatchedTask>();
@@ -79,7 +79,7 @@ export class TaskWatcher {
 	private finishRate = new FinishRate();
 	/** Whether any poll was answered: then the address and the key are right. */
 	private answered = false;
-	/** When a socket first asked for a poll. */
+	/** When a socket first asked for the next poll. */
 	private pollWantedMs: number | undefined;
 
 	constructor(
@@ -92,7 +92,7 @@ export class TaskWatcher {
 	}
 
 	/**
-	 * Watches a task to its end; rejects only if the node has a bug. The same id may be given more than once.
+	 * Watches a task to its end; rejects only if the node has a bug. The same ID may be watched more than once.
 	 * @param sinceMs when it was submitted, time of day
 	 * @param known whether the platform certainly has it
 	 */
@@ -230,7 +230,7 @@ export class TaskWatcher {
 		}
 	}
 
-	/** Takes an answer. @returns whether anything in it is news */
+	/** Processes an answer. @returns whether anything in it is news */
 	private takeAll(ids: readonly string[], answer: readonly TaskInfo[]): boolean {
 		const infos = new Map(answer.map((info) => [info.taskId, info]));
 		const tasks = this.tasksOf(ids);
@@ -353,7 +353,7 @@ export class TaskWatcher {
 		}
 	}
 
-	/** Takes a socket's message. A reported end is only a reason to poll. */
+	/** Processes a socket's message. A reported end is only a reason to poll. */
 	private receive(task: WatchedTask, info: TaskInfo): void {
 		if (!this.tasks.has(task.taskId)) return;
 		const nowMs = this.clock.now();

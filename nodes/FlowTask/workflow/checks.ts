@@ -8,7 +8,7 @@ import { inputName, inputsIn, withInput, type Prompt, type PromptInput } from '.
 import { promptInputOf, rankInputs } from './inputRanking';
 import { convertTo, kindOf, showValue, type Kind } from './values';
 
-/** Complaints listed in one error; the rest are counted. */
+/** How many complaints an error lists; the rest are counted. */
 const COMPLAINTS_SHOWN = 20;
 
 /**
@@ -160,11 +160,11 @@ export function refuseEmptyPrompts(prompt: Prompt, known: WorkflowKnowledge): Fa
 	if (names.length === 0) return undefined;
 	return badInput(
 		`The prompt is empty: ${names.join('; ')}`,
-		'Check the expression, or whether the cell behind it is blank. To keep the hosted text for all items, remove this input from the node. Nothing was submitted for this item.',
+		'Check the expression, or whether the cell that it reads is blank. To keep the hosted text for all items, remove this input from the node. Nothing was submitted for this item.',
 	);
 }
 
-/** Inputs listed in one piece of advice. */
+/** How many inputs the advice lists. */
 const ACCEPTED_SHOWN = 8;
 
 /**
@@ -190,7 +190,7 @@ function acceptedInputs(
 	return inputsIn(prompt).flatMap(({ nodeId, parameter, value }) => {
 		const accepted = describeSpec(known.view.get(nodeId)?.get(parameter));
 		const label = labelOf(nodeId, parameter, known);
-		const text = `${label} takes a value ${accepted} (sent: ${showValue(value)})`;
+		const text = `${label} accepts a value ${accepted} (sent: ${showValue(value)})`;
 		return accepted ? [{ parameter, text }] : [];
 	});
 }

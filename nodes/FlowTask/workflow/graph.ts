@@ -32,9 +32,9 @@ export function isSeedName(parameter: string): boolean {
 const NUMBER_NAMES: ReadonlySet<string> = new Set(['value', 'int', 'integer', 'number', 'float', 'a']);
 
 /**
- * Returns a function that follows a linked input, through reroutes and the like, to the value that can be set in its
- * place; `undefined` if the number is calculated, or there is no single value behind it. Each node is searched once,
- * however many inputs lead to it.
+ * Returns a function that follows a linked input, through reroutes and the like, to the value that can be set instead;
+ * `undefined` if the number is calculated, or has no single source. Each node is searched once, however many inputs
+ * lead to it.
  */
 export function holderFinder(graph: Graph): (linked: DefinitionInput) => GraphInput | undefined {
 	const known = new Map<DefinitionNode, GraphInput | undefined>();

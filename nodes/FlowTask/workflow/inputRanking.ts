@@ -8,7 +8,7 @@ import {
 import { valueIn, type Prompt } from './prompt';
 import { graphOf, holderFinder, isSeedName, sourceOf, type Graph, type GraphInput } from './graph';
 
-/** What a value is used for, as far as the links of the workflow show it. */
+/** What a value is used for, if the links of the workflow show it. */
 type InputRole = 'positive' | 'negative' | 'seed';
 
 /** An input that can be set. */
@@ -207,11 +207,11 @@ const SEARCHES: readonly Start[] = [
 	['text', ({ value }) => isProse(value)],
 ];
 
-/** The texts that reach a prompt's input, through whatever lies between; the nearest first. */
+/** The texts that reach a prompt's input, directly or through other nodes; the nearest first. */
 function findTexts(graph: Graph): ReadonlyMap<DefinitionInput, RankedText> {
 	const found = new Map<DefinitionInput, RankedText>();
 	for (const [search, [rank, isStart]] of SEARCHES.entries()) {
-		for (const { node, input } of textsBehind(graph, rank, isStart)) {
+		for (const { node, input } of textsUpstream(graph, rank, isStart)) {
 			if (found.has(input)) continue;
 			// If no link shows what a text is used for, its node's title may.
 			const polarity = rank === 'text' ? polarityIn(wordsOf(node.title)) : undefined;
@@ -239,13 +239,13 @@ function polarityIn(words: string): Polarity | undefined {
 	return POSITIVE.test(words) ? 'positive' : undefined;
 }
 
-/** A linked `negative` takes a conditioning, so it says nothing about the texts beside it. */
+/** A linked `negative` takes a conditioning, so it says nothing about the other texts of its node. */
 function isNegativeText({ name, value }: DefinitionInput): boolean {
 	return polarityIn(wordsOf(name)) === 'negative' && (isTextName(name) || typeof value === 'string');
 }
 
-/** Every text behind an input that `isStart`, in the order of the texts that lie between. */
-function textsBehind(graph: Graph, rank: RankedText['rank'], isStart: Start[1]): GraphInput[] {
+/** Every text upstream of an input that `isStart`; those with fewer texts in between come first. */
+function textsUpstream(graph: Graph, rank: RankedText['rank'], isStart: Start[1]): GraphInput[] {
 	const texts: GraphInput[] = [];
 	const seen = new Set<DefinitionNode>();
 	let level: GraphInput[] = [...graph.values()].flatMap((node) =>

@@ -69,7 +69,7 @@ export function promptFromFields(rows: readonly OverrideField[]): Result<Prompt>
 	);
 }
 
-/** @param before the rows that were read before */
+/** @param before the inputs that earlier rows set */
 function readRow(
 	{ nodeId, parameter, value, valueType }: OverrideField,
 	before: Prompt,
@@ -85,7 +85,7 @@ function readRow(
 		: converted;
 }
 
-/** For a check without the workflow, which takes a pair of numbers as a value. */
+/** For checks without the workflow: a pair of numbers then counts as a value, not as a link. */
 export const isNeverANode = (): boolean => false;
 
 /** Gives a row's value its type. */
@@ -125,7 +125,7 @@ export function toJson(value: unknown): Json | undefined {
 	return text === undefined ? undefined : parseJson(text);
 }
 
-/** Converts text such as `42` or `true`. A number that would not be written the same again stays text. */
+/** Converts text such as `42` or `true`. A number that would be written differently afterwards stays text. */
 function fromText(text: string): Json {
 	const word = text.trim();
 	if (word === 'true' || word === 'false') return word === 'true';

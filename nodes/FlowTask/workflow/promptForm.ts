@@ -19,7 +19,7 @@ export interface FormRows {
 
 /**
  * Builds `prompt` from the rows that were added to the form. Rows of inputs that the workflow no longer has are left to
- * the checks, which know the workflow.
+ * `checkOverrides`, which knows the workflow.
  * @param entered the rows with their expressions: one that was left empty keeps the hosted value
  */
 export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt> {
@@ -80,7 +80,7 @@ export function withPromptText(
 ): Result<Prompt> {
 	if (!definition) {
 		return failInput(
-			'"Prompt" cannot be sent: the node does not know which input of the workflow takes it',
+			'"Prompt" cannot be sent: the node does not know which input of the workflow is its prompt',
 			'Choose a saved workflow that has its definition, paste the API-format export into "Workflow Definition", or set "Change Inputs By" to Node ID and Parameter and enter the prompt there. Nothing was submitted for this item.',
 		);
 	}
@@ -101,7 +101,7 @@ export function withPromptText(
 	return ok(withInput(prompt, node.nodeId, input.name, text));
 }
 
-/** A message of n8n with the rows' titles in place of their ids, which the editor never shows. */
+/** A message of n8n with the rows' titles instead of their IDs, which the editor never shows. */
 export function withRowTitles(message: string, { entered, schema }: FormRows): string {
 	return membersOf(entered).reduce(
 		(text, [id]) => text.replaceAll(`'${id}'`, `"${rowTitle(schema, id)}"`),
@@ -125,7 +125,7 @@ function rowIn(schema: unknown, id: string, key: string): unknown {
 	);
 }
 
-/** JSON has no NaN, so it would not be sent. */
+/** NaN is no value either: JSON cannot contain it, so it would not be sent. */
 function isNothing(value: unknown): boolean {
 	return value === undefined || value === null || (typeof value === 'number' && !Number.isFinite(value));
 }

@@ -11,7 +11,7 @@ const NOT_SUBMITTED = 'Nothing was submitted for this item.';
 
 /**
  * Reads a pasted `prompt`, bare or as a whole request body (§4.1, rule 6). The full export, the editor's own file and
- * the parameter view (rules 2 to 4) are refused by name.
+ * the parameter view (rules 2 to 4) are each refused with a message of their own.
  * @param workflowId must match that of the body, if it has one
  */
 export function promptFromJson(value: unknown, workflowId?: string): Result<Prompt> {
@@ -99,7 +99,7 @@ function readNodes(nodes: JsonObject): Result<Prompt> {
 		if (other !== undefined) {
 			return refuse(
 				`contains "${excerpt(other, 60)}" at node "${id}"`,
-				'A node takes only "inputs"; remove the rest.',
+				'A node has only "inputs"; remove the rest.',
 			);
 		}
 		const link = Object.entries(inputs).find(([, input]) => isLink(input, isNeverANode));

@@ -45,7 +45,7 @@ export type RandomSeed = (least: number, most: number) => number;
 
 /**
  * Sets the seeds of one image's prompt. Seeds that are not drawn count up with the variants of an item.
- * @param before number of images of the items before, added to the base in mode `increment`
+ * @param before number of images of all earlier items, added to the base in mode `increment`
  * @param randomSeed called once per image, so that all its samplers share the seed
  */
 export function applySeed(
@@ -138,7 +138,7 @@ function countUp(
 	return ok(counted);
 }
 
-/** Without a seed that can be set, equal images would each be paid for. */
+/** Without a seed that can be set, each of several equal images would be paid for. */
 function noVariants(count: number, { definition }: SeedPlan): Result<never> {
 	const orPaste = definition ? '' : 'Paste the workflow\'s export into "Workflow Definition", or set ';
 	return failInput(
@@ -161,7 +161,7 @@ function limitsOf(chosen: readonly SeedTarget[], view: ParameterView | undefined
 	});
 	const ranges = specs.flatMap(({ target, min, max }) => {
 		const range = describeSpec({ min, max });
-		return range ? [`${keyOf(target)} takes a number ${range}`] : [];
+		return range ? [`${keyOf(target)} accepts a number ${range}`] : [];
 	});
 	return {
 		least: Math.max(0, ...specs.map(({ min = 0 }) => Math.ceil(min))),

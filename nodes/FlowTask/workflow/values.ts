@@ -8,7 +8,7 @@ export type Kind = 'number' | 'integer' | 'boolean' | 'text' | 'list' | 'object'
 
 /**
  * @param model the value in the export
- * @param isSeed whether text in the export stands for a number
+ * @param isSeed whether the input is a number even if the export has text for it
  */
 export function kindOf(model: Json | undefined, spec: ParameterSpec = {}, isSeed = false): Kind {
 	// The view may know the type where the export has only text or nothing.

@@ -91,7 +91,7 @@ describe('the field Prompt', () => {
 	test.each([
 		[{ promptText: '={{ $json.nothing }}' }, '"Prompt" is empty for this item'],
 		[{ promptText: '={{ [1] }}' }, '"Prompt" is a list or an object, not text'],
-		[{ workflowDefinition: '{}' }, 'the node does not know which input of the workflow takes it'],
+		[{ workflowDefinition: '{}' }, 'the node does not know which input of the workflow is its prompt'],
 		[
 			{ workflowDefinition: '{"1": {"class_type": "Upscale", "inputs": {"scale": 2}}}' },
 			'the workflow has no input that is clearly its prompt',
@@ -266,7 +266,7 @@ test('what the platform refuses is told with what the parameter view accepts', a
 	const run = await stage.run(prompts(1), form(rows, { '3/steps': 'number' }));
 	expect(run.error?.message).toContain('parameter steps is out of range');
 	expect(run.error?.description).toMatch(
-		/According to the parameter view: KSampler \(node 3\) · steps takes a value from 1 to \d+ \(sent: 25\)\./,
+		/According to the parameter view: KSampler \(node 3\) · steps accepts a value from 1 to \d+ \(sent: 25\)\./,
 	);
 });
 

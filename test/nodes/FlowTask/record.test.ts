@@ -261,6 +261,6 @@ test('a run that is stopped says where its tasks are, in the log and in their ro
 		tables.rows(TABLE).every(({ error }) => String(error).includes('The node no longer follows it')),
 	);
 	expect(logs.map(({ message }) => message).join()).toContain(
-		`The Data Table flow_task_runs has them: "Wait for Completion" with "Tasks" set to Of an Execution and the execution ID ${executionId}`,
+		`The Data Table flow_task_runs lists them: "Wait for Completion" with "Tasks" set to Of an Execution and the execution ID ${executionId}`,
 	);
 });

@@ -58,7 +58,7 @@ export const upload: Operation = {
 	},
 };
 
-/** The uploader limits its own work; this limits the queue before it. */
+/** The uploader limits how many files are sent at once; this limits how many items are queued for it. */
 const ITEMS_AT_ONCE = 8;
 
 async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {

@@ -37,7 +37,7 @@ const NOT_SAVED: INodeProperties['displayOptions'] = {
 	hide: { workflowId: [{ _cnd: { startsWith: SAVED_PREFIX } }] },
 };
 
-/** A field of its own, because a row of the form has a single line, and most users change nothing else. */
+/** Not a row of the form: those have a single line, and most users change only the prompt. */
 export const promptField: INodeProperties = {
 	displayName: 'Prompt',
 	name: 'promptText',
@@ -52,9 +52,9 @@ export const promptField: INodeProperties = {
 };
 
 /**
- * n8n reloads the rows of the form whenever this changes, and drops what was entered in rows that are gone. It
- * changes when a saved workflow is chosen. Pasted text may be incomplete, so it changes with that only while all rows
- * are empty; once a row has a value, the expression fails on purpose, and n8n leaves the rows alone.
+ * n8n reloads the rows of the form whenever this value changes, and drops what was entered in rows that are gone.
+ * Choosing a saved workflow changes it. Pasted text, which may be incomplete, changes it only while all rows are empty;
+ * once a row has a value, the expression fails on purpose, and n8n leaves the rows alone.
  */
 const FORM_SOURCE = `={{ [String($parameter.workflowId?.value ?? '').startsWith('${SAVED_PREFIX}') ? $parameter.workflowId.value : Object.keys($parameter.overrides?.value ?? {}).length > 0 ? $jmespath() : JSON.stringify([$parameter.workflowDefinition, $parameter.parameterSpec])] }}`;
 
@@ -195,7 +195,7 @@ const imageSlotValues: INodeProperties[] = [
 		name: 'parameter',
 		type: 'string',
 		default: 'image',
-		description: "The name of the node's input that takes the image",
+		description: "The name of the node's input for the image",
 	},
 	{
 		displayName: 'Source',
@@ -241,7 +241,7 @@ const imageSlotValues: INodeProperties[] = [
 ];
 
 /**
- * Always shown, although many workflows take no image: n8n drops the values of hidden fields before the node sees them,
+ * Always shown, although many workflows need no image: n8n drops the values of hidden fields before the node sees them,
  * so a task would be submitted, and paid for, without its image.
  */
 export const imageSlotFields: INodeProperties = {
@@ -264,7 +264,7 @@ export const imageSlotFields: INodeProperties = {
 
 export const MOST_VARIANTS = 16;
 
-/** Not in `SUBMITTED_FIELDS`: after a change, a retry keeps the tasks of the first variants. */
+/** Not in `SUBMITTED_FIELDS`: if it is changed, a retry keeps the tasks of the first variants. */
 const variantsField: INodeProperties = {
 	displayName: 'Variants',
 	name: 'variants',
@@ -310,7 +310,7 @@ export const outputFields: INodeProperties[] = [
 			{ name: 'Links Only', value: 'urls', description: 'One item for each task; nothing is downloaded' },
 			{ name: 'One Item per File', value: 'filePerItem', description: 'An item for each file' },
 		],
-		description: 'How the result files leave the node',
+		description: 'How the result files are output',
 	},
 	{
 		displayName: 'Put Output File in Field',

@@ -15,7 +15,7 @@ import type { PreparedTask } from './inputs/taskMaker';
 /** One entry for each task of an item. */
 type Previews = ReadonlyArray<readonly [itemIndex: number, preview: Result<JsonObject>]>;
 
-/** Reads one item after the other, because images are held in memory. */
+/** Previews one task after the other, because their images are held in memory. */
 export async function previewTasks(
 	context: IExecuteFunctions,
 	run: NodeRun,

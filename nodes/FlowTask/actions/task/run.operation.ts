@@ -13,7 +13,7 @@ import { taskReader, type PrepareItem } from './inputs/readTask';
 import { previewTasks } from './preview';
 import { runItems } from './runItems';
 
-/** Upload, submit, wait and download for all input items together (§1.2, §4.1 to §4.3). */
+/** Uploads, submits, waits and downloads for all input items together (§1.2, §4.1 to §4.3). */
 export const run: Operation = {
 	value: 'run',
 	name: 'Run',

@@ -14,7 +14,7 @@ import { openTaskLog } from '../openTaskLog';
 import type { NodeRun } from '../run';
 import type { PrepareItem } from './inputs/readTask';
 
-/** Runs the tasks of all items in one engine and delivers them. Nothing is sent before every item was read. */
+/** Runs the tasks of all items in one engine and delivers them. Nothing is sent before all items have been read. */
 export async function runItems(
 	context: IExecuteFunctions,
 	run: NodeRun,
@@ -87,5 +87,5 @@ function notStarted({ itemIndex, start }: TaskJob, { clock, redact }: NodeRun): 
 	return outcome(itemIndex, { failure, taskId, snapshot });
 }
 
-/** An item that failed has no files to deliver. */
+/** For an item that failed before it had a task; it delivers nothing. */
 const UNUSED: Delivery = { form: 'urls', binaryField: 'data', simplify: true };

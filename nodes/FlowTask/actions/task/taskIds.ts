@@ -6,7 +6,7 @@ import { parsePasted, refuseRounded } from '../../../shared/form/pastedJson';
 import { excerpt } from '../../../shared/text/json';
 import { LONGEST_ID_CHARS } from '../../api/taskInfo';
 
-/** Reads the "Task IDs" of an item: text with commas or line breaks, a JSON list, a list, or items with a taskId. */
+/** Reads the "Task IDs" of an item: text with commas or line breaks, a list, its JSON, or items with a taskId. */
 export function taskIdsOf(context: IExecuteFunctions, itemIndex: number): Result<string[]> {
 	return readItem(() => readTaskIds(context.getNodeParameter('taskIds', itemIndex, '')));
 }

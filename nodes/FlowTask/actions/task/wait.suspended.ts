@@ -29,7 +29,7 @@ export type SeenEnds = ReadonlyMap<number, ReadonlyMap<string, WatchEnd>>;
 
 /**
  * One poll of a suspended wait. While tasks are unfinished the execution is put to sleep in n8n's database:
- * no worker is held, and a restart loses nothing. When n8n wakes it, it does not run the node again but passes
+ * no worker is occupied, and a restart loses nothing. When n8n wakes it, it does not run the node again but passes
  * the node's input items to its first output, "Check Again", which leads back here.
  */
 export async function pollAndSleep(
@@ -67,7 +67,7 @@ function refuseUnwired(context: IExecuteFunctions): ReturnType<typeof badInput> 
 
 /**
  * Whether the first output leads back to the node. n8n's list of child nodes never contains the node itself, so the
- * connections are read from internals of the context.
+ * connections are read from undocumented parts of the context.
  * @returns `undefined` if those are missing; the wiring is then assumed to be right
  */
 function leadsBack(context: IExecuteFunctions): boolean | undefined {

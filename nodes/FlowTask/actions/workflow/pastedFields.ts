@@ -1,6 +1,6 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-/** Describe the workflow for the form and the checks. */
+/** Fields that describe the workflow for the form and the checks. */
 export const pastedFields: INodeProperties[] = [
 	{
 		displayName: 'Workflow Definition',

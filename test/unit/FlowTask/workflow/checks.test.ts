@@ -420,6 +420,6 @@ test('what an item keeps for a later refusal does not hold its workflow in memor
 	}
 	expect(held.filter((one) => one.deref() !== undefined)).toHaveLength(0);
 	expect(advise[0]?.('steps is too large')).toBe(
-		'According to the parameter view: Sampler (node 3) · steps takes a value from 1 to 9 (sent: 5).',
+		'According to the parameter view: Sampler (node 3) · steps accepts a value from 1 to 9 (sent: 5).',
 	);
 });

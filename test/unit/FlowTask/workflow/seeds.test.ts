@@ -101,7 +101,7 @@ describe('applySeed', () => {
 		expect(result).toMatchObject({
 			failure: {
 				message:
-					'"Seed Mode" finds no seed that fits all of its inputs: 3.seed takes a number from 0 to 2147483647, 8.seed takes a number 1099511627776 or more',
+					'"Seed Mode" finds no seed that fits all of its inputs: 3.seed accepts a number from 0 to 2147483647, 8.seed accepts a number 1099511627776 or more',
 				advice: expect.stringMatching(/^List under "Seed Targets" only/) as unknown,
 			},
 		});
@@ -120,11 +120,11 @@ describe('applySeed', () => {
 		expect(at('increment', 1)).toMatchObject({
 			failure: {
 				message:
-					'"Seed" is 2147483647, which with Increment by Item gives 2147483648 here, but 3.seed takes a number from 0 to 2147483647',
+					'"Seed" is 2147483647, which with Increment by Item gives 2147483648 here, but 3.seed accepts a number from 0 to 2147483647',
 			},
 		});
 		expect(at('fixed', 0)).toMatchObject({
-			failure: { message: '"Seed" is 2147483648, but 3.seed takes a number from 0 to 2147483647' },
+			failure: { message: '"Seed" is 2147483648, but 3.seed accepts a number from 0 to 2147483647' },
 		});
 	});
 
@@ -217,7 +217,7 @@ describe('applySeed for the variants of an item', () => {
 			),
 		);
 		expect(seedsOf(variantsOf(5, {}, few))[0]).toBe(
-			'"Variants" is 5, but there are fewer seeds: 3.seed takes a number from 5 to 8',
+			'"Variants" is 5, but there are fewer seeds: 3.seed accepts a number from 5 to 8',
 		);
 	});
 
@@ -276,10 +276,10 @@ describe('applySeed for the variants of an item', () => {
 	it('refuses to count past what an input takes', () => {
 		const view: ParameterView = new Map([['3', new Map([['seed', { min: 0, max: 7 }]])]]);
 		expect(seedsOf(variantsOf(2, { '3': { inputs: { seed: 7 } } }, plan('keep', { view })))[1]).toBe(
-			'"Variants" counts the seed of 3.seed up from 7 to 8, but 3.seed takes a number from 0 to 7',
+			'"Variants" counts the seed of 3.seed up from 7 to 8, but 3.seed accepts a number from 0 to 7',
 		);
 		expect(seedsOf(variantsOf(2, {}, plan('fixed', { base: 7, targets: '3.seed', view })))[1]).toBe(
-			'"Seed" is 7, which with Variants gives 8 here, but 3.seed takes a number from 0 to 7',
+			'"Seed" is 7, which with Variants gives 8 here, but 3.seed accepts a number from 0 to 7',
 		);
 	});
 });

@@ -56,7 +56,7 @@ function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<s
 	}
 	return failInput(
 		'"Prompt" is empty for this item',
-		'Check the expression, or whether the cell behind it is blank. To keep the hosted prompt for all items, clear the field. Nothing was submitted for this item.',
+		'Check the expression, or whether the cell that it reads is blank. To keep the hosted prompt for all items, clear the field. Nothing was submitted for this item.',
 	);
 }
 

@@ -81,7 +81,7 @@ function prepareTasks(
 		const submit = submits.ok ? submits.value[index] : undefined;
 		return submit ? [ok(taskOf(index, submit.start, submit))] : [];
 	});
-	// What is wrong with the item is reported once, not for each image.
+	// A failure of the item is reported once, not for each image.
 	return submits.ok ? tasks : [...tasks, submits];
 }
 

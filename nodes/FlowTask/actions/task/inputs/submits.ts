@@ -105,7 +105,7 @@ function readInputs(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 	});
 }
 
-/** Checks one request against the known workflow. */
+/** Makes one request of an item, checked against what is known about the workflow. */
 function submitOf(inputs: ItemInputs, seeded: SeededPrompt, index: number): Result<Submit> {
 	const { workflowId, images, imageIds, plan, key, known } = inputs;
 	const checked = checkSeeded(seeded, known);
@@ -120,7 +120,7 @@ function submitOf(inputs: ItemInputs, seeded: SeededPrompt, index: number): Resu
 			? undefined
 			: {
 					key: index > 0 ? `${key} (variant ${index + 1})` : key,
-					// Without random seeds and IDs of uploaded images, which differ each time.
+					// Excludes random seeds and the IDs of uploaded images, which differ in each run.
 					payload: JSON.stringify([inputs.prompt, plan, ...further]),
 				};
 	return ok({

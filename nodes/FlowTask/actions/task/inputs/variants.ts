@@ -4,7 +4,7 @@ import { readItem } from '../../../../shared/errors/expressionError';
 import { failInput, ok, type Failure, type Result } from '../../../../shared/errors/failure';
 import { MOST_VARIANTS } from '../fields';
 
-/** How many images an item makes, and how many all items before it. */
+/** How many images an item makes, and how many all earlier items make together. */
 export interface ItemVariants {
 	readonly count: number;
 	readonly before: number;
