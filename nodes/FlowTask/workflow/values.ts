@@ -1,5 +1,6 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
+import { numberOf } from '../../shared/text/textOf';
 import { isLongInteger } from '../../shared/workflow/definition';
 import type { ParameterSpec } from '../../shared/workflow/parameterView';
 
@@ -33,7 +34,7 @@ export function convertTo(kind: Kind, value: Json): Result<Json, string> {
 			return number.ok && !Number.isInteger(number.value) ? fail('a whole number') : number;
 		}
 		case 'loose':
-			return typeof value === 'string' && !readsAsNumber(value) ? ok(value) : convertToNumber(value);
+			return typeof value === 'string' && numberOf(value) === undefined ? ok(value) : convertToNumber(value);
 		case 'boolean': {
 			const word = typeof value === 'object' ? '' : String(value).trim().toLowerCase();
 			return word === 'true' || word === 'false' ? ok(word === 'true') : fail('true or false');
@@ -49,14 +50,10 @@ export function convertTo(kind: Kind, value: Json): Result<Json, string> {
 	}
 }
 
-function readsAsNumber(text: string): boolean {
-	return text.trim() !== '' && Number.isFinite(Number(text));
-}
-
 /** Another seed makes another image, so a number that would lose digits is refused. */
 function convertToNumber(value: Json): Result<Json, string> {
-	const number = typeof value === 'string' && readsAsNumber(value) ? Number(value) : value;
-	if (typeof number !== 'number' || !Number.isFinite(number)) return fail('a number');
+	const number = numberOf(value);
+	if (number === undefined) return fail('a number');
 	const isLong = typeof value === 'string' && /^[+-]?\d+$/.test(value.trim());
 	return isLong && !Number.isSafeInteger(number)
 		? fail(`a number up to ${Number.MAX_SAFE_INTEGER}, beyond which digits are lost`)

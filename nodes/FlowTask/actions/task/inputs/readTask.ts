@@ -11,7 +11,7 @@ import type { NodeRun } from '../../run';
 import { SUBMITTED_FIELDS } from '../fields';
 import { readSubmits, type SentFacts } from './submits';
 import { taskMaker, type PreparedTask } from './taskMaker';
-import { numberOf, ofVariant, readVariants, variantKey, type ItemVariants } from './variants';
+import { ofVariant, readVariants, variantKey, variantNumber, type ItemVariants } from './variants';
 import { chosenText } from '../../enteredText';
 
 /** Reads the tasks of one input item: one to submit, or several to wait for. */
@@ -66,7 +66,7 @@ function prepareTasks(
 	const workflow = run.workflows.workflowId(context, itemIndex);
 	const workflowId = workflow.ok ? workflow.value : '';
 	const taskOf = (index: number, start: TaskJob['start'], { seeds, prompt }: SentFacts): PreparedTask => {
-		const variant = numberOf(index, variants);
+		const variant = variantNumber(index, variants);
 		const [key, print] = [variantKey(itemIndex, index), variantKey(fingerprint, index)];
 		const record = run.memory.record(key, print, seeds, prompt);
 		return make.value(start, { workflowId, seeds, prompt, variant }, record);
@@ -76,7 +76,7 @@ function prepareTasks(
 			const { taskId, submittedAtMs } = past;
 			return [ok(taskOf(index, { kind: 'watch', taskId, submittedAtMs }, past))];
 		}
-		if (!isDue(past)) return [fail(ofVariant(stillUnclear(), numberOf(index, variants)))];
+		if (!isDue(past)) return [fail(ofVariant(stillUnclear(), variantNumber(index, variants)))];
 		if (past.kind === 'edited') run.hints.add(EDITED);
 		const submit = submits.ok ? submits.value[index] : undefined;
 		return submit ? [ok(taskOf(index, submit.start, submit))] : [];

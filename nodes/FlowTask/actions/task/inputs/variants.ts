@@ -2,6 +2,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { readItem } from '../../../../shared/errors/expressionError';
 import { failInput, ok, type Failure, type Result } from '../../../../shared/errors/failure';
+import { numberOf } from '../../../../shared/text/textOf';
 import { MOST_VARIANTS } from '../fields';
 
 /** How many images an item makes, and how many all earlier items make together. */
@@ -23,10 +24,8 @@ export function readVariants(context: IExecuteFunctions): (itemIndex: number) =>
 }
 
 function readCount(value: unknown): Result<number> {
-	const count = typeof value === 'string' && value.trim() ? Number(value) : value;
-	if (typeof count === 'number' && Number.isInteger(count) && count >= 1 && count <= MOST_VARIANTS) {
-		return ok(count);
-	}
+	const count = numberOf(value) ?? 0;
+	if (Number.isInteger(count) && count >= 1 && count <= MOST_VARIANTS) return ok(count);
 	return failInput(
 		`"Variants" must be a whole number from 1 to ${MOST_VARIANTS}`,
 		'Correct it in the node; for more images of a prompt, send its item several times. Nothing was submitted for this item.',
@@ -34,7 +33,7 @@ function readCount(value: unknown): Result<number> {
 }
 
 /** The number of an image among those of its item; `undefined` if it is the only one. */
-export function numberOf(index: number, { count }: ItemVariants): number | undefined {
+export function variantNumber(index: number, { count }: ItemVariants): number | undefined {
 	return count > 1 ? index + 1 : undefined;
 }
 
