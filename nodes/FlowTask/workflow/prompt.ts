@@ -49,7 +49,7 @@ export interface OverrideField {
 	readonly valueType: OverrideType;
 }
 
-export type OverrideType = 'auto' | 'string' | 'number' | 'boolean' | 'json';
+type OverrideType = 'auto' | 'string' | 'number' | 'boolean' | 'json';
 
 /** Builds `prompt` (§4.1) from rows. One error lists everything that is wrong. */
 export function promptFromFields(rows: readonly OverrideField[]): Result<Prompt> {

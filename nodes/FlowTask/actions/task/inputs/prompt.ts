@@ -1,16 +1,12 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
+import { oneOf } from '../../../../shared/form/options';
 import { excerpt, objectsIn } from '../../../../shared/text/json';
 import { textOrNumber } from '../../../../shared/text/textOf';
 import type { WorkflowKnowledge } from '../../../../shared/workflow/knowledge';
 import { enteredText } from '../../enteredText';
-import {
-	promptFromFields,
-	type OverrideField,
-	type OverrideType,
-	type Prompt,
-} from '../../../workflow/prompt';
+import { promptFromFields, type OverrideField, type Prompt } from '../../../workflow/prompt';
 import {
 	promptFromForm,
 	refuseMissingRows,
@@ -19,8 +15,6 @@ import {
 	type FormRows,
 } from '../../../workflow/promptForm';
 import { promptFromJson } from '../../../workflow/promptJson';
-
-const OVERRIDE_TYPES: readonly OverrideType[] = ['auto', 'string', 'number', 'boolean', 'json'];
 
 /** Reads the inputs that an item changes, however they were entered. */
 export function readPrompt(
@@ -106,6 +100,6 @@ function readRow(row: IDataObject): OverrideField {
 		nodeId: enteredText(row.nodeId),
 		parameter: enteredText(row.parameter),
 		value: 'value' in row ? row.value : '',
-		valueType: OVERRIDE_TYPES.find((type) => type === row.valueType) ?? 'auto',
+		valueType: oneOf(['auto', 'string', 'number', 'boolean', 'json'], row.valueType),
 	};
 }
