@@ -1,6 +1,6 @@
 import { badInput, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { ROUNDED, roundedNumber } from '../../shared/form/pastedJson';
-import { excerpt, isJsonObject, member } from '../../shared/text/json';
+import { excerpt, isJsonObject, member, objectsIn } from '../../shared/text/json';
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { membersOf } from '../../shared/workflow/pasted';
 import { readFieldId, shortTitle } from './formFields';
@@ -118,11 +118,7 @@ function rowTitle(schema: unknown, id: string): string {
 }
 
 function rowIn(schema: unknown, id: string, key: string): unknown {
-	const rows: unknown[] = Array.isArray(schema) ? schema : [];
-	return member(
-		rows.find((row) => member(row, 'id') === id),
-		key,
-	);
+	return objectsIn(schema).find((row) => row.id === id)?.[key];
 }
 
 /** NaN is no value either: JSON cannot contain it, so it would not be sent. */
