@@ -5,6 +5,7 @@ import { failItem } from '../../../shared/errors/nodeError';
 import { badInput, fail, ok, type Result } from '../../../shared/errors/failure';
 import { parseJson } from '../../../shared/text/json';
 import { decodeLink } from '../../api/taskInfo';
+import { DOWNLOADS_AT_ONCE } from '../../tasks/resultFiles';
 import { namesFor, type NamedLink } from '../../tasks/resultLinks';
 import { fileHostRule, type MayFetch } from '../../../shared/files/fileHosts';
 import { readItem } from '../../../shared/errors/expressionError';
@@ -43,8 +44,6 @@ export const download: Operation = {
 		return await inNodeRun(context, async (run) => await downloadItems(context, run));
 	},
 };
-
-const DOWNLOADS_AT_ONCE = 8;
 
 interface WantedFile extends NamedLink {
 	readonly field: string;
