@@ -73,17 +73,13 @@ export function deliver(
 		];
 	});
 	const empty = tasks.filter(({ outcome, delivery }) => hasNoFiles(outcome, delivery)).length;
-	if (empty > 0) {
-		showHint(
-			context,
-			`${empty} task(s) succeeded without any file. Check that the workflow saves its images.`,
-		);
-	}
-	const leftOut = leftOutHint(outcomes.map(({ snapshot }) => snapshot?.info));
-	if (leftOut !== undefined) showHint(context, leftOut);
-	const missing = missingOutputsHint(tasks.flatMap(withWantedNodes));
-	if (missing !== undefined) showHint(context, missing);
-	if (outcomes.some(({ failure }) => failure)) showHint(context, `${summarise(outcomes)}.`);
+	const hints = [
+		empty > 0 && `${empty} task(s) succeeded without any file. Check that the workflow saves its images.`,
+		leftOutHint(outcomes.map(({ snapshot }) => snapshot?.info)),
+		missingOutputsHint(tasks.flatMap(withWantedNodes)),
+		outcomes.some(({ failure }) => failure) && `${summarise(outcomes)}.`,
+	];
+	for (const hint of hints) if (hint) showHint(context, hint);
 	return [items];
 }
 
