@@ -237,9 +237,7 @@ function reuse(
 		submittedAtMs: by.atMs,
 		reused: true,
 		finished: known.finished,
-		ended: (end) => {
-			known.ended(end);
-		},
+		ended: (end) => known.ended(end),
 	});
 }
 

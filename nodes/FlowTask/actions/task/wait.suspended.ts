@@ -1,7 +1,7 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { itemsByAccount } from '../../../shared/platform/accounts';
-import { badInput } from '../../../shared/errors/failure';
+import { badInput, type Failure } from '../../../shared/errors/failure';
 import { isJsonObject, member } from '../../../shared/text/json';
 import { sha256 } from '../../../shared/text/sha256';
 import { failRun, isTool } from '../../../shared/errors/nodeError';
@@ -54,7 +54,7 @@ export async function pollAndSleep(
 	return outputs.length > 0 ? outputs : await endWait(ends);
 }
 
-function refuseUnwired(context: IExecuteFunctions): ReturnType<typeof badInput> | undefined {
+function refuseUnwired(context: IExecuteFunctions): Failure | undefined {
 	if (isTool(context.getNode())) {
 		return badInput('A tool of an AI agent cannot be suspended', 'Set "Wait Mode" to Hold for this tool.');
 	}
