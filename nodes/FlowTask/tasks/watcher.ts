@@ -290,9 +290,7 @@ export class TaskWatcher {
 	}
 
 	private settle(task: WatchedTask, kind: 'timedOut' | 'stalled' | 'unknown' | 'left'): void {
-		this.guard(task, () => {
-			this.resolve(task, { kind, snapshot: task.snapshot(this.clock.wallNow()) });
-		});
+		this.guard(task, () => this.resolve(task, { kind, snapshot: task.snapshot(this.clock.wallNow()) }));
 	}
 
 	private resolve(task: WatchedTask, end: WatchEnd): void {
@@ -336,11 +334,7 @@ export class TaskWatcher {
 			task.socketsOpened++;
 			try {
 				task.socket = sockets.open(taskId, promptToken, {
-					onInfo: (info) => {
-						this.guard(task, () => {
-							this.receive(task, info);
-						});
-					},
+					onInfo: (info) => this.guard(task, () => this.receive(task, info)),
 					onLost: () => {
 						task.socket = undefined;
 						task.socketSpoke = false;
