@@ -28,7 +28,7 @@ export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOption
 /** How long links in a chat stay valid by default. */
 const CHAT_LINK_SECONDS = 86_400;
 
-/** Options that may differ per item. An error in one for the first item must not fail the others. */
+/** Options that may differ per item. For the first item, an error in one must not fail the other items. */
 const PER_ITEM: ReadonlySet<string> = new Set([
 	'fileName',
 	'idempotencyKey',

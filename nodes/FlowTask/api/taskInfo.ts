@@ -16,7 +16,7 @@ export function isFinal(state: TaskState): boolean {
 }
 
 /** Whether a task is queued without a position: it may show no progress for a long time. */
-export function waitsUnnumbered({ state, position }: Pick<TaskInfo, 'state' | 'position'>): boolean {
+export function isQueuedUnnumbered({ state, position }: Pick<TaskInfo, 'state' | 'position'>): boolean {
 	return state === 'queued' && position === null;
 }
 
@@ -30,7 +30,7 @@ export interface TaskInfo {
 	readonly queueSize: number | null;
 	readonly position: number | null;
 	readonly errorMessage: string;
-	/** Output node id -> decoded links. */
+	/** Output node ID -> decoded links. */
 	readonly files: Readonly<Record<string, readonly string[]>>;
 	readonly finalFiles: readonly string[];
 	/** How many links were not read: those beyond `MOST_FILES`, or too long. */
@@ -48,7 +48,7 @@ const LONGEST_ERROR_CHARS = 10_000;
 /** Longer than the IDs of any platform. */
 export const LONGEST_ID_CHARS = 1_000;
 
-/** A number beyond 2^53 has already lost its last digits, so it is not an id. */
+/** A number beyond 2^53 has already lost its last digits, so it is not an ID. */
 export const Id = v.union([
 	v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(LONGEST_ID_CHARS)),
 	v.pipe(v.number(), v.safeInteger(), v.transform(String)),
@@ -155,7 +155,7 @@ export function readTaskInfos(data: Json | undefined): TaskInfo[] | undefined {
 	// The platform knows none of the IDs.
 	if (list === null) return [];
 	if (Array.isArray(list)) return list.map(readTaskInfo).filter((info) => info !== undefined);
-	// The WebSocket's messages hold a single object (§6.1), and some servers use that shape for both.
+	// The WebSocket's messages contain a single object (§6.1), and some servers use that shape for both.
 	const only = readTaskInfo(list);
 	return only && [only];
 }

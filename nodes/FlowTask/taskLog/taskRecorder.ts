@@ -271,7 +271,7 @@ function alikeIn(entries: readonly LoggedTask[]): LoggedTask[][] {
 
 /** Puts the entries written longest ago first, so that each gets its turn. */
 function byLastWrite(one: LoggedTask, other: LoggedTask): number {
-	// Two that were never written differ by NaN.
+	// The difference of two that were never written is NaN.
 	return one.writtenAtMs - other.writtenAtMs || 0;
 }
 

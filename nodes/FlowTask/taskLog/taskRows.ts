@@ -62,7 +62,7 @@ export interface RowFacts {
 	readonly job: ObservedJob;
 	readonly taskId: string;
 	readonly submittedAtMs: number | undefined;
-	/** Empty for tasks that this run did not submit. */
+	/** `undefined` for tasks that this run did not submit. */
 	readonly counted: CountCells | undefined;
 }
 

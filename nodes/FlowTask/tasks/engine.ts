@@ -107,7 +107,7 @@ const USELESS_AFTER: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDeni
 /**
  * Runs all jobs of one node run at the same time: upload, submit, watch, download, each task at its own pace.
  *
- * @returns the outcomes in the order of `jobs`; never throws, never drops a known task id
+ * @returns the outcomes in the order of `jobs`; never throws, never drops a known task ID
  */
 export async function runTasks(
 	jobs: readonly TaskJob[],
@@ -248,7 +248,7 @@ class TaskRun {
 		return await this.proceed(job, account.value, task.value);
 	}
 
-	/** A bug in the node must cost neither the task's id nor the other items' results. */
+	/** A bug in the node must cost neither the task's ID nor the other items' results. */
 	private async proceed(job: TaskJob, account: AccountWork, task: ItemTask): Promise<TaskOutcome> {
 		const { taskId, reused, submittedAtMs, sent } = task;
 		try {

@@ -61,7 +61,7 @@ export function explainMistake(fullTaskId: string, error: unknown): Failure {
 export type TaskOrigin = { readonly key: string } | { readonly key?: undefined; readonly earlierTry: true };
 
 /**
- * What the end of watching means for the item.
+ * Explains how watching ended, as a failure of the item.
  * @param origin left out if this run made the task, or the item names it
  * @returns `undefined` if the task succeeded
  */

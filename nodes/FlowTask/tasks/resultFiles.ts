@@ -85,7 +85,7 @@ export class ResultFiles {
 	async fetch({ info, outputNodes, label }: WantedFiles): Promise<FetchedFiles> {
 		const selection = outputNodes ?? this.settings.fileSelection;
 		const reported = linksOf(info, selection);
-		// If other nodes have files, a node without one will never have any.
+		// If other nodes have files, the report is complete: a node without files will not get any.
 		const isBehind = reported.length === 0 && linksOf(info, 'all').length === 0;
 		const links = isBehind ? await this.freshLinks(info.taskId, selection, LINKS_BEHIND_MS) : reported;
 		const renew = this.renewals(info.taskId, selection, links);

@@ -140,7 +140,7 @@ const LONG_NAME_BYTES = 160;
 const LONG_NAME_CHARS = 80;
 const SHORT_NAME_CHARS = 40;
 
-/** n8n cuts long names at the end when it stores a file, and there are the marks that tell names apart. */
+/** Storing cuts off the end of a long name, which contains the mark that distinguishes it. */
 function shortened(name: string): string {
 	const dot = name.lastIndexOf('.');
 	const stem = dot > 0 ? name.slice(0, dot) : name;

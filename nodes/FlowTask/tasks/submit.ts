@@ -59,7 +59,7 @@ export interface SubmitClient {
 	readonly api: Pick<TaskApi, 'submit' | 'upload'>;
 	/** Images that an earlier try of the same run uploaded to this account. */
 	readonly images?: UploadedImages | undefined;
-	/** Tells the account from others in idempotency keys; empty if all items share one. */
+	/** Distinguishes the account in idempotency keys; empty if all items share one account. */
 	readonly owner?: string | undefined;
 }
 

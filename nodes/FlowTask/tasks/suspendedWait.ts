@@ -4,7 +4,7 @@ import type { Result } from '../../shared/errors/failure';
 import type { CallFailure } from '../api/failures';
 import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
 import type { PolledInfos } from '../api/poll';
-import { isFinal, waitsUnnumbered, type TaskInfo } from '../api/taskInfo';
+import { isFinal, isQueuedUnnumbered, type TaskInfo } from '../api/taskInfo';
 import type { WatchEnd } from './watchedTask';
 
 /** The state of a suspended wait for one set of tasks; n8n stores it with the execution. */
@@ -115,7 +115,7 @@ export function toleratesFailedPoll({ polls, refusals = 0, lateFailures = 0 }: W
 	return refusals === 0 || (polls > 0 && refusals <= REFUSALS_TOLERATED);
 }
 
-/** @returns why the wait is over after a poll; `undefined` if it goes on */
+/** @returns why the wait is over after a poll; `undefined` if it continues */
 export function waitEnd(
 	state: WaitState,
 	infos: ReadonlyMap<string, TaskInfo>,
@@ -131,7 +131,7 @@ export function waitEnd(
 	if (isLate(state, settings, nowMs)) return 'timedOut';
 	const { noProgressMs } = settings;
 	const isUnchanged = noProgressMs > 0 && nowMs >= state.changedAtMs + noProgressMs;
-	return isUnchanged && ![...infos.values()].some(waitsUnnumbered) ? 'stalled' : undefined;
+	return isUnchanged && ![...infos.values()].some(isQueuedUnnumbered) ? 'stalled' : undefined;
 }
 
 /**

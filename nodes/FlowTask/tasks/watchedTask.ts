@@ -16,7 +16,7 @@ export interface TaskSnapshot {
 /**
  * - `final`: the platform is done with the task (succeeded, failed or denied)
  * - `timedOut`, `stalled`: the run's timeout, or no progress for too long
- * - `unknown`: the platform does not know the id
+ * - `unknown`: the platform does not know the ID
  * - `refused`: task info cannot be read at all
  * - `left`: the watcher was stopped
  */

@@ -11,7 +11,7 @@ import {
 	SHORTEST_POLL_INTERVAL_MS,
 } from '../api/poll';
 import type { ProgressSockets } from '../api/progressSocket';
-import { isFinal, waitsUnnumbered, type TaskInfo } from '../api/taskInfo';
+import { isFinal, isQueuedUnnumbered, type TaskInfo } from '../api/taskInfo';
 import { WatchedTask, type WatchEnd } from './watchedTask';
 
 export interface WatchSettings {
@@ -277,7 +277,7 @@ export class TaskWatcher {
 
 	private stallsAtMs({ info, changedAtMs }: WatchedTask): number {
 		const { noProgressMs } = this.settings;
-		return noProgressMs > 0 && !(info && waitsUnnumbered(info)) ? changedAtMs + noProgressMs : Infinity;
+		return noProgressMs > 0 && !(info && isQueuedUnnumbered(info)) ? changedAtMs + noProgressMs : Infinity;
 	}
 
 	private async endAtDeadline(): Promise<void> {

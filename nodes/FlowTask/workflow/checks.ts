@@ -140,7 +140,7 @@ export function checkImageInputs(
 	return ok(undefined);
 }
 
-/** The texts of a prompt that came out empty. */
+/** The text inputs of a prompt that are empty. */
 export function emptyTexts(prompt: Prompt): PromptInput[] {
 	return inputsIn(prompt).filter(({ value }) => typeof value === 'string' && value.trim() === '');
 }

@@ -5,7 +5,7 @@ import { rankInputs, type RankedInput } from './inputRanking';
 
 /** A row that the form offers for one value input of the workflow. */
 export interface FormField {
-	/** Encoded node id and parameter; survives a newer export, and n8n's own parsing of ids. */
+	/** Encoded node ID and parameter; survives a newer export, and n8n's own parsing of IDs. */
 	readonly id: string;
 	readonly displayName: string;
 	readonly type: (typeof FIELD_TYPES)[number];
@@ -38,7 +38,7 @@ export function fieldId(nodeId: string, parameter: string): string {
 	return `${encodeURIComponent(nodeId.toWellFormed())}/${encodeURIComponent(parameter.toWellFormed())}`;
 }
 
-/** @returns `undefined` if the id is not one of ours */
+/** @returns `undefined` if the ID is not one of ours */
 export function readFieldId(id: string): { readonly nodeId: string; readonly parameter: string } | undefined {
 	const [node, parameter, ...rest] = id.split('/');
 	if (!node || !parameter || rest.length > 0) return undefined;

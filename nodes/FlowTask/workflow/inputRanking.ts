@@ -156,7 +156,7 @@ function rankOf({ classType }: DefinitionNode, input: DefinitionInput): Rank {
 	return rankByName(name) ?? (isFileInput(input) ? 'file' : 'rest');
 }
 
-/** Whether an input takes an image or another file. */
+/** Whether an input accepts an image or another file. */
 export function isFileInput({ name, value, isLink }: DefinitionInput): boolean {
 	return !isLink && typeof value === 'string' && FILE.test(name);
 }
@@ -196,7 +196,7 @@ type Start = readonly [
 	isStart: (input: DefinitionInput, node: DefinitionNode) => boolean,
 ];
 
-/** The first search that reaches a text decides: a zeroed copy of the prompt often stands for the negative one. */
+/** The first search that reaches a text decides: a zeroed copy of the prompt often serves as the negative one. */
 const SEARCHES: readonly Start[] = [
 	['positive', ({ name }, node) => isSampler(node) && polarityOf(name, node) === 'positive'],
 	['positive', ({ name }, node) => polarityOf(name, node) === 'positive'],
@@ -239,7 +239,7 @@ function polarityIn(words: string): Polarity | undefined {
 	return POSITIVE.test(words) ? 'positive' : undefined;
 }
 
-/** A linked `negative` takes a conditioning, so it says nothing about the other texts of its node. */
+/** A linked `negative` receives a conditioning, so it says nothing about the other texts of its node. */
 function isNegativeText({ name, value }: DefinitionInput): boolean {
 	return polarityIn(wordsOf(name)) === 'negative' && (isTextName(name) || typeof value === 'string');
 }

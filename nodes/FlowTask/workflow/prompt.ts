@@ -4,7 +4,7 @@ import { lostDigits, ROUNDED, roundedNumber } from '../../shared/form/pastedJson
 import { isLink } from '../../shared/workflow/definition';
 import { convertTo, showValue } from './values';
 
-/** `prompt` of §4.1: node id -> the inputs changed in this request. */
+/** `prompt` of §4.1: node ID -> the inputs changed in this request. */
 export type Prompt = Record<string, { inputs: JsonObject }>;
 
 /** The prompt with one more input set. */

@@ -9,9 +9,9 @@ import { inputName, toJson, valueIn, withInput, type Prompt } from './prompt';
 
 /** The rows of the form as n8n stores them, and their values for one item. */
 export interface FormRows {
-	/** Row id -> the text that was entered, expressions included. */
+	/** Row ID -> the text that was entered, expressions included. */
 	readonly entered: unknown;
-	/** Row id -> the resolved value, before n8n converts it to the row's type. */
+	/** Row ID -> the resolved value, before n8n converts it to the row's type. */
 	readonly given: unknown;
 	/** Stored by the editor for each row: among others, its title and type. */
 	readonly schema: unknown;

@@ -19,7 +19,7 @@ export function promptFromJson(value: unknown, workflowId?: string): Result<Prom
 	const read = readPastedObject(
 		FIELD,
 		isText ? value.trim() || '{}' : toJson(value),
-		`Enter an object such as {"6": {"inputs": {"text": "a red fox"}}}: node id, then the inputs to change. ${NOT_SUBMITTED}`,
+		`Enter an object such as {"6": {"inputs": {"text": "a red fox"}}}: node ID, then the inputs to change. ${NOT_SUBMITTED}`,
 	);
 	if (!read.ok) return read;
 	let nodes = read.value;
@@ -140,7 +140,7 @@ function refuseWholeFile(object: JsonObject): Result<JsonObject> {
 	if (readDefinition(object).ok) {
 		return refuse(
 			'is a full workflow export',
-			`${ONLY_CHANGES} The platform knows the workflow itself by its id.`,
+			`${ONLY_CHANGES} The platform knows the workflow itself by its ID.`,
 		);
 	}
 	if (holdsEditorFile(object)) {

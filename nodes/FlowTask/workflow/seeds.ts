@@ -97,7 +97,7 @@ function withSeed({ prompt, seeds }: SeededPrompt, target: SeedTarget, seed: num
 	};
 }
 
-/** The inputs whose value is a number, or text of digits that a number can hold. */
+/** The inputs whose value is a number, or text of digits that a number can represent exactly. */
 function countable(inputs: readonly PromptInput[]): FirstSeed[] {
 	return inputs.flatMap(({ nodeId, parameter, value }) => {
 		const seed = Number(value);

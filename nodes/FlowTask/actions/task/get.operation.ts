@@ -17,7 +17,7 @@ import { simplifyField, taskIdsField } from './fields';
 import { readSimplify } from './inputs/taskMaker';
 import { taskIdsOf } from './taskIds';
 
-/** Reads the current state of tasks, many ids in one call (§4.2). */
+/** Reads the current state of tasks, many IDs in one call (§4.2). */
 export const get: Operation = {
 	value: 'get',
 	name: 'Get',

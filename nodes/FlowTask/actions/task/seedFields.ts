@@ -60,7 +60,7 @@ export const seedFields: INodeProperties[] = [
 	},
 ];
 
-/** Shown in the form, so that the operator learns it before the run fails. */
+/** Shown in the form, so that the operator knows this before a run fails. */
 export const seedNotice: INodeProperties = {
 	displayName:
 		'Without a "Workflow Definition" the node cannot tell which inputs are seeds. Paste the export, enter the names under "Seed Targets", or set a seed in the inputs above.',

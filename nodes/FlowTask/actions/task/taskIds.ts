@@ -31,7 +31,7 @@ function readTaskIds(value: unknown): Result<string[]> {
 
 function collectIds(value: unknown): string[] {
 	if (typeof value === 'number') return [String(value)];
-	// In a list, each text is one ID, even if it contains commas.
+	// In a list, each string is one ID, even if it contains commas.
 	if (Array.isArray(value)) {
 		return value.flatMap((one: unknown) => (typeof one === 'string' ? one.trim() || [] : collectIds(one)));
 	}

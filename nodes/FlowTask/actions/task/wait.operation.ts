@@ -13,7 +13,7 @@ import { readGivenTasks, taskSourceFields, type TasksOfItems } from './taskSourc
 import { runItems } from './runItems';
 import { pollAndSleep, type SeenEnds } from './wait.suspended';
 
-/** Time to download the files after a suspended wait, whose timeout may be over by then. */
+/** Time to download the files after a suspended wait, whose timeout may have passed by then. */
 const COLLECT_MS = 10 * 60_000;
 
 export const wait: Operation = {
