@@ -12,14 +12,14 @@ import type { MayFetch } from '../../shared/files/fileHosts';
 import type { TaskApi } from '../api/api';
 import { explainMistake, explainWatchEnd, type StopReason, type TaskOrigin } from './failures';
 import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
-import type { ObservedJob, TaskObserver, TaskSource } from './observer';
+import type { EndedTask, ObservedJob, TaskObserver, TaskSource } from './observer';
 import type { FileSelection, TaskLabel } from './resultLinks';
 import type { SubmitRecord } from './memory';
 import { tokenHider } from '../api/progressSocket';
 import { TaskSubmitter, type ItemTask, type SubmitClient, type SubmitStart } from './submit';
 import type { Prompt } from '../workflow/prompt';
-import { KNOWN_MISSING_MS, TaskWatcher, type WatchClient } from './watcher';
-import type { TaskSnapshot, WatchEnd } from './watchedTask';
+import { KNOWN_MISSING_MS, TaskWatcher, type WatchClient, type WatchSettings } from './watcher';
+import type { WatchEnd } from './watchedTask';
 
 export interface WatchStart {
 	readonly kind: 'watch';
@@ -49,14 +49,11 @@ export interface TaskClient extends SubmitClient, WatchClient {
 }
 
 /** What became of a job. With a `failure` the rest is what was known when it failed. */
-export interface TaskOutcome {
+export interface TaskOutcome extends EndedTask {
 	readonly itemIndex: number;
-	readonly taskId: string | undefined;
 	/** Whether the item's idempotency key already had the task. */
 	readonly reused: boolean;
-	readonly snapshot: TaskSnapshot | undefined;
 	readonly files: readonly ResultFile[];
-	readonly failure: Failure | undefined;
 	/** The inputs that this run sent; left out for a task that it did not make. */
 	readonly sent?: Prompt | undefined;
 }
@@ -66,7 +63,7 @@ export function outcome(itemIndex: number, known: Partial<TaskOutcome>): TaskOut
 	return { ...nothing, ...known, itemIndex };
 }
 
-export interface EngineSettings {
+export interface EngineSettings extends WatchSettings {
 	/** When a job is done: once its task is submitted, or once the task is finished. */
 	readonly goal: 'submitted' | 'finished';
 	/** The most jobs in progress at once. */
@@ -78,10 +75,6 @@ export interface EngineSettings {
 	/** Whether a task that is not done in time counts as failed. */
 	readonly lateIsFailure: boolean;
 	readonly fileSelection: FileSelection;
-	/** By the clock's `now()`. */
-	readonly deadlineMs: number;
-	readonly noProgressMs: number;
-	readonly urlExpireSeconds: number;
 }
 
 export interface EngineRun {

@@ -41,9 +41,7 @@ export interface ImageInput {
 }
 
 /** The item's task: made by this run, or found by its idempotency key. */
-export interface ItemTask {
-	readonly taskId: string;
-	readonly promptToken: string | undefined;
+export interface ItemTask extends SubmittedTask {
 	readonly submittedAtMs: number | undefined;
 	/** What this run sent; left out if another run submitted the task. */
 	readonly sent?: Prompt;
