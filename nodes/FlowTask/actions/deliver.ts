@@ -36,7 +36,7 @@ export interface DeliveredTask {
 const IDS_SHOWN = 5;
 
 const COLLECT_BY_ID =
-	'"Wait for Completion" with these IDs gets the images of the others. To get them at once next time, set "On Error" in the node\'s settings to continue.';
+	'"Wait for Completion" with these IDs gets the images of the other items. To get them at once next time, set "On Error" in the node\'s settings to continue.';
 
 /**
  * Turns the outcomes of a run into items, in order. Without Continue On Fail the first failure is thrown, with every

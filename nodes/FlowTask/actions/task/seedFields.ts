@@ -44,7 +44,7 @@ export const seedFields: INodeProperties[] = [
 				name: 'list',
 				type: 'list',
 				placeholder: 'Every seed',
-				hint: 'From the saved workflow or "Workflow Definition"; without it, enter the names',
+				hint: 'From the saved workflow or "Workflow Definition"; without either, enter the names',
 				typeOptions: { searchListMethod: 'searchSeeds', searchable: true },
 			},
 			{
