@@ -4,8 +4,10 @@ import { redactJson, type Redact } from '../../shared/text/redact';
 import { parseAnswer, type AnswerFormat } from '../json/schema';
 import type { ChatAnswer } from '../answer/answerBuilder';
 
+/** Finish reasons of answers that reached the maximum number of tokens. */
+const LENGTH_REASONS: ReadonlySet<string> = new Set(['length', 'max_tokens']);
 /** Finish reasons of cut-off answers. */
-const CUTTING_REASONS: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
+const CUTTING_REASONS: ReadonlySet<string> = new Set([...LENGTH_REASONS, 'content_filter']);
 
 /** How an answer is output. */
 export interface ChatAnswerForm {
@@ -83,7 +85,7 @@ function whatIsOdd(answer: ChatAnswer): string {
 
 function oddEnd({ content, reasoning, finishReason, toolCalls }: ChatAnswer): string {
 	const isEmpty = content.trim() === '' && toolCalls.length === 0;
-	if (finishReason === 'length') {
+	if (LENGTH_REASONS.has(finishReason)) {
 		return isEmpty && reasoning
 			? 'The model used all its tokens for reasoning and gave no answer. Raise "Max Tokens", or set "Reasoning" to Off.'
 			: 'The answer was cut off because it reached the maximum number of tokens. Raise "Max Tokens" in the node\'s options.';

@@ -1,4 +1,5 @@
 import { isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import { textOrNumber } from '../../shared/text/textOf';
 import { BracketCount } from '../json/jsonInText';
 
 /** A tool call that the model asks for. */
@@ -105,7 +106,7 @@ function pieceIn(delta: JsonObject): CallPiece {
 	const given = inner.arguments ?? '';
 	return {
 		index: typeof delta.index === 'number' ? delta.index : undefined,
-		id: typeof delta.id === 'string' ? delta.id : '',
+		id: textOrNumber(delta.id),
 		name: typeof inner.name === 'string' ? inner.name : '',
 		text: typeof given === 'string' ? given : (jsonText(given) ?? ''),
 	};

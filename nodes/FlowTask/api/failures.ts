@@ -21,7 +21,7 @@ const OF_SUBMIT: CallAdvice = {
 const OF_READ: CallAdvice = {
 	busy: BUSY,
 	rightful: 'Use the key of an account that has this permission.',
-	check: 'Compare what this item asks for, and the Base URL in the credential, with what the platform says.',
+	check: 'Compare the input of this item, and the Base URL in the credential, with what the platform says.',
 };
 
 /** Explains a failed call of the workflow service to the operator. */

@@ -19,13 +19,13 @@ test.each([
 	['an error event', `event: error\ndata: out of credit for ${KEY}\n\n`],
 	['an error in a choice', sse({ choices: [{ index: 0, error: `out of credit for ${KEY}` }] })],
 ])('%s after the finish reason is told beside the answer', async (_name, error) => {
-	for (const reason of ['length', 'stop']) {
+	for (const reason of ['length', 'max_tokens', 'stop']) {
 		const { result } = await askChat({ body: () => [sse(delta({ content: 'Hel' }), finish(reason)), error] });
 		const answer = answerOf(result);
 		expect(answer).toMatchObject({ content: 'Hel', laterError: 'out of credit for [hidden]' });
 		const item = describeAnswer(answer, FORM, redactor([]));
 		expect(item.ok && item.value.warning).toMatch(
-			reason === 'length'
+			reason !== 'stop'
 				? /^The answer was cut off .* options\. After it, the platform said: out of credit for \[hidden\]\.$/
 				: /^After it, the platform said: out of credit for \[hidden\]\.$/,
 		);

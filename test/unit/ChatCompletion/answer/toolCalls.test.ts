@@ -235,6 +235,16 @@ test.each<[string, Piece[], object[]]>([
 	expect(join(...pieces.map(delta))).toEqual(expected);
 });
 
+test('a number as ID is kept, so that the call can be answered', () => {
+	const call = {
+		index: 0,
+		id: 7,
+		type: 'function',
+		function: { name: 'weather', arguments: '{"city":"Oslo"}' },
+	};
+	expect(join([call])).toEqual([{ ...CALL, id: '7' }]);
+});
+
 test('several in one delta, and one that is not a list', () => {
 	expect(
 		join([

@@ -164,6 +164,14 @@ describe('applySeed', () => {
 		});
 	});
 
+	it('says so where an expression returns no number', () => {
+		expect(applySeed({}, plan('fixed', { base: NaN, targets: '3.seed' }), 0, noDice)).toMatchObject({
+			failure: {
+				message: '"Seed" is not a whole number, 0 or more: there is no number for this item',
+			},
+		});
+	});
+
 	it('takes 0 for a seed', () => {
 		expect(applySeed({}, plan('fixed', { base: 0, targets: '3.seed' }), 0, noDice)).toMatchObject({
 			value: { seeds: { '3.seed': 0 } },
