@@ -11,6 +11,7 @@ import { batch } from './rows/batch';
 import { chats, questions } from './rows/chats';
 import { cpu } from './rows/cpu';
 import { faults } from './rows/faults';
+import { fleet } from './rows/fleet';
 import { latency } from './rows/latency';
 import { load } from './rows/load';
 import { files, growth } from './rows/memory';
@@ -25,7 +26,7 @@ import { Stage, type Row } from './stage';
 import { pictureOf, summaryOf, type Results } from './summary';
 
 const ROWS: readonly Row[] = [
-	...[batch, latency, rivals, faults, pressure, files, upload, downloads, growth, record],
+	...[batch, latency, rivals, faults, pressure, files, upload, downloads, growth, record, fleet],
 	...[sse, chats, questions, sessions, agents, agentRivals, racing, load, cpu],
 ];
 
