@@ -52,7 +52,7 @@ export const REASONING_MODELS: readonly ModelRow[] = [
 /** Providers add their own name before a model, and a date or a variant after it. */
 const PROVIDER = '^(?:.*[/])?';
 const RELEASE = '(?:-[0-9]{4,8})?(?:[:@].*)?$';
-/** One word, and more without digits: "other-2-distill-x-32b" has a version, so it is another family. */
+/** One word, then more words without digits: "other-2-distill-x-32b" contains a version, so it is another family. */
 const FAMILY = '<?[^-/<>]+>?(?:-[a-zA-Z_]+)*';
 /** What may precede a bare size or number, which models of any family may have: only the family's name. */
 const FAMILY_ALONE = '(?:<?[^-/<>]+>?|[fF]amily-[a-zA-Z])';

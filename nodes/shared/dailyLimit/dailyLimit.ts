@@ -31,7 +31,7 @@ export interface CountedTable {
 /** A turn or task that counts towards a limit. */
 export interface Countable {
 	readonly id: string;
-	/** The digest of whoever the entry is counted for. */
+	/** The digest of what the entry is counted for, such as a node. */
 	readonly owner: string;
 	/** The name of the owner in messages. */
 	readonly ownerName: string;
@@ -63,8 +63,8 @@ export class DailyLimit {
 	) {}
 
 	/**
-	 * Reads what was already used, and reserves a share of the limit for each `due` entry in order, so that a later one that
-	 * is served first cannot use that of an earlier one. Tokens are known only afterwards, so none are reserved.
+	 * Reads what was already used, and reserves a share of the limit for each `due` entry in order, so that a later entry
+	 * that runs first cannot use up an earlier one's share. Tokens are known only afterwards, so none are reserved.
 	 */
 	async open(all: readonly Countable[], due: readonly Countable[]): Promise<Result<undefined>> {
 		const day = this.today();
@@ -95,8 +95,8 @@ export class DailyLimit {
 		if (before !== account) before?.giveBack(id);
 		const read = await this.readAgain();
 		if (!read.ok) return read;
-		// Nothing is awaited from here on, so nobody can come between counting and taking. A reservation is lost if others
-		// have used up the limit in the meantime.
+		// Nothing is awaited from here on, so no other entry can come between counting and taking. A reservation is lost if
+		// other processes have used up the limit in the meantime.
 		account.giveBack(id);
 		if (!this.isFree(account)) return fail(this.isUsedUp(entry, account, day));
 		if (this.settings.unit === 'tokens') this.admitted.set(id, account);

@@ -13,12 +13,12 @@ export interface CountedRow extends Used {
 interface OwnEntry {
 	/** 0 until it is over. */
 	readonly tokens: number;
-	/** When its row was in the table, by the clock's `now()`. */
+	/** When its row was written, by the clock's `now()`; until then, Infinity. */
 	writtenMs: number;
 }
 
 /**
- * What one owner has used of one day: the table's rows as last read, plus what this process did since. Entries in both
+ * What one owner has used on one day: the table's rows as last read, plus what this process did since. Entries in both
  * have the same ID, so they count once.
  */
 export class DayAccount {

@@ -30,7 +30,7 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	[
 		/unrecognized node type|module is disabled|proxy is not available|unknown (resource|operation)/i,
 		'cannot be used: this n8n has no Data Tables, or they are switched off',
-		'Update n8n, or take "data-table" out of N8N_DISABLED_MODULES.',
+		'Update n8n, or remove "data-table" from N8N_DISABLED_MODULES.',
 	],
 	[
 		/read-only|permission|forbidden|not (have|allowed)|denied|may not be called/i,

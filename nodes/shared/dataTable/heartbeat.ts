@@ -10,16 +10,16 @@ export const OWNER_COLUMNS: readonly TableColumn[] = [
 	{ name: 'beat', type: 'number' },
 ];
 
-/** An owner is presumed dead once somebody has watched its rows this long without a heartbeat. */
+/** An owner is presumed dead once a process has watched its rows this long without a heartbeat. */
 export const SILENT_MS = 60_000;
 /** Up to three beats may be lost. */
 const BEAT_MS = SILENT_MS / 4;
-/** After this long without a beat, others may soon presume the owner dead. */
+/** After this long without a beat, other runs may soon presume the owner dead. */
 const LATE_MS = (SILENT_MS * 3) / 4;
 /** How long unused sightings are kept. */
 const SIGHTING_LIFE_MS = 2 * 60 * 60_000;
 
-/** Keeps all owners of one run alive, in one write. */
+/** Keeps all owners of one run alive, with one write per beat. */
 export class Heartbeat {
 	/** When each owner's last accepted beat was sent, by the clock's `now()`. */
 	private readonly aliveMs = new Map<string, number>();
@@ -44,7 +44,7 @@ export class Heartbeat {
 		if (this.aliveMs.size === 0) this.idle.abort();
 	}
 
-	/** Whether others may have presumed the owner dead. Later beats do not undo that. */
+	/** Whether other runs may have presumed the owner dead. Later beats do not undo that. */
 	isLate(owner: string): boolean {
 		return this.clock.now() - (this.aliveMs.get(owner) ?? 0) > LATE_MS;
 	}
@@ -77,8 +77,8 @@ export class Heartbeat {
 }
 
 /**
- * When this process first saw each owner's latest beat. Silence is measured by its own steady clock, so that
- * nobody's time of day matters, and for all executions together, however briefly each one waits.
+ * When this process first saw each owner's latest beat. Silence is measured by its own steady clock, so that times of
+ * day do not matter, and for all executions together, however briefly each one waits.
  */
 export class Sightings {
 	/** Tells this process's owners from those of others. */

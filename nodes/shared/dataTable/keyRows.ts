@@ -51,7 +51,7 @@ export interface KeyReadsParts {
 /** Reads the rows of keys, in batches for the whole run. */
 export class KeyReads {
 	private readonly reads: KeyBatch<string>;
-	/** Reads of keys that are waited for, however long each wait has lasted. */
+	/** Reads of keys that other runs hold; those with short and with long pauses share batches. */
 	private readonly laterReads: KeyBatch<string>;
 	/** How long the last read took. */
 	private readMs = 0;
@@ -74,8 +74,8 @@ export class KeyReads {
 	}
 
 	/**
-	 * Reads after a random pause, so that two that collided do not collide again. Pauses grow with time and on a slow n8n,
-	 * because each read is a sub-execution, and those who wait must not slow down those who work.
+	 * Reads after a random pause, so that two runs that collided do not collide again. Pauses grow with time and on a
+	 * slow n8n, because each read is a sub-execution, and waiting runs must not slow down working ones.
 	 * @param reads of this key so far
 	 */
 	async readLater(entryKey: string, reads: number): Promise<Result<readonly TableRow[]>> {

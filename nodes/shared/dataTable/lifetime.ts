@@ -51,7 +51,7 @@ export async function removeLots(
 		const lot = await run(meeting(over, { operation: 'get', limit: ROWS_A_LOT }));
 		const lastId = lot.ok ? lot.value.at(-1)?.id : undefined;
 		if (!lot.ok || lastId === undefined) return;
-		// With all conditions again, so that a row that was taken in the meantime stays.
+		// With all conditions again, so that a row that was put to use in the meantime stays.
 		const upToLast: RowCondition = { column: 'id', condition: 'lte', value: lastId };
 		const removed = await run(meeting([...over, upToLast], { operation: 'deleteRows' }));
 		if (!removed.ok || lot.value.length < ROWS_A_LOT) return;

@@ -46,8 +46,8 @@ export function lockStateOf(
 }
 
 /**
- * How many rows of other processes wait before this process's first one; all of them if this process has none. Its queue
- * keeps the order within a process.
+ * How many rows of other processes wait before this process's first one; all of them if this process has none. Within a
+ * process, its queue keeps the order.
  * @param process see `waitsAs`
  */
 export function waitingBefore(
@@ -70,7 +70,7 @@ export interface Leaving {
 	readonly owner: string;
 	readonly hasTaken: boolean;
 	readonly hasAdded: boolean;
-	/** The write of its row, which must not arrive after the row's removal. */
+	/** The write of its row, which must not come after the row's removal. */
 	readonly adding?: Promise<unknown> | undefined;
 }
 

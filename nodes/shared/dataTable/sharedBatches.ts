@@ -1,21 +1,21 @@
 import { systemClock, within } from '../run/clock';
 import type { Result } from '../errors/failure';
 
-/** A batch that hangs holds up those behind it at most this long. */
+/** A batch that hangs holds up the next one at most this long. */
 const LONGEST_WAIT_MS = 2_000;
 /** How long to wait for another execution's work, which may have ended with its execution. */
 const OTHERS_WORK_WITHIN_MS = 15_000;
 
 /**
- * Batches work of one kind for many callers. Requests that come while a batch is under way go into the next one, so on an
- * idle n8n nobody waits, and a hundred simultaneous executions need a few sub-executions instead of hundreds.
+ * Batches work of one kind for many callers. Requests that come while a batch is under way go into the next one, so on
+ * an idle n8n no request waits, and a hundred simultaneous executions need a few sub-executions instead of hundreds.
  */
 export class SharedBatches<T, R extends Result<unknown>> {
 	private underWay: Promise<unknown> | undefined;
 	private next: { readonly items: T[]; readonly done: Promise<R> } | undefined;
 
 	/**
-	 * @param work may also be called with others' items, or others' work with these; may be repeated, and never rejects
+	 * @param work may also be called with other callers' items, and theirs with these; may be repeated, and never rejects
 	 * @returns the result for the whole batch
 	 */
 	async add(items: readonly T[], work: (items: readonly T[]) => Promise<R>): Promise<R> {
@@ -28,8 +28,8 @@ export class SharedBatches<T, R extends Result<unknown>> {
 	}
 
 	/**
-	 * Like `add`, for work that must not be repeated: a second try would find it done, as if by somebody else.
-	 * @param unclear the result if others had it under way and its outcome is unknown
+	 * Like `add`, for work that must not be repeated: a second try would find it done, as if by another execution.
+	 * @param unclear the result if the batch of another caller failed, so that the outcome is unknown
 	 */
 	async addOnce(items: readonly T[], work: (items: readonly T[]) => Promise<R>, unclear: R): Promise<R> {
 		const joined = this.join(items);
@@ -38,7 +38,7 @@ export class SharedBatches<T, R extends Result<unknown>> {
 		return result?.ok ? result : unclear;
 	}
 
-	/** Adds the items to the batch that others have opened, if any. */
+	/** Adds the items to the batch that another caller has opened, if any. */
 	private join(items: readonly T[]): Promise<R | undefined> | undefined {
 		const { next } = this;
 		if (!next) return undefined;

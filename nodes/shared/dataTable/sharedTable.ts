@@ -8,10 +8,10 @@ export type TableResult<T> = Promise<Result<T, TableFailure>>;
 type Batches<T, R> = SharedBatches<T, Result<R, TableFailure>>;
 export type IfMissing = 'create' | 'leave';
 
-/** How long new runs may still use a table after somebody has renamed it. */
+/** How long new runs may still use a table after a person has renamed it. */
 const FOUND_HOLDS_MS = 60_000;
 const BETWEEN_SWEEPS_MS = 10 * 60_000;
-/** Pairs of a workflow and a table. */
+/** The most pairs of a workflow and a table that are remembered. */
 const MOST_SHARED = 200;
 
 /** What the runs of a workflow in this process share about a table: its ID, and sub-executions on it. */
@@ -67,10 +67,10 @@ const SHARED = new Map<string, SharedTable>();
 /** @param workflowId identifies the project; undefined for a workflow that was never saved */
 export function sharedTable(workflowId: string | undefined, tableName: string): SharedTable {
 	if (!workflowId) return new SharedTable();
-	const place = JSON.stringify([workflowId, tableName]);
-	const shared = SHARED.get(place) ?? new SharedTable();
+	const pair = JSON.stringify([workflowId, tableName]);
+	const shared = SHARED.get(pair) ?? new SharedTable();
 	const [oldest] = SHARED.keys();
 	if (oldest !== undefined && SHARED.size >= MOST_SHARED) SHARED.delete(oldest);
-	SHARED.set(place, shared);
+	SHARED.set(pair, shared);
 	return shared;
 }

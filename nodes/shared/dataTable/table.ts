@@ -72,14 +72,14 @@ export interface DataTable {
 }
 
 export interface PreparableTable extends DataTable {
-	/** Makes the table if it is missing. */
+	/** Creates the table if it is missing. */
 	prepare(): Promise<Result<undefined>>;
 }
 
 export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
 	Partial<Pick<IExecuteFunctions, 'getWorkflow'>>;
 
-/** Rows or values in one statement; SQLite takes 1000 conditions at most. */
+/** Rows or values in one statement; SQLite accepts 1000 conditions at most. */
 const ROWS_AT_ONCE = 500;
 /** n8n reads larger answers page by page, and rows that come and go meanwhile shift the pages. */
 const PAGE_ROWS = 1000;
@@ -285,7 +285,7 @@ class OpenTable implements PreparableTable {
 		return ok(undefined);
 	}
 
-	/** Runs in the background. A full table needs it most, so it does not depend on whether rows could be added. */
+	/** Removes expired rows in the background, even if no rows could be added: a full table needs it most. */
 	private sweep(id: string): void {
 		const over = this.lifetime(systemClock.wallNow());
 		if (over && this.shared.takeSweep(id)) void removeLots(over, async (work) => await this.runOn(id, work));
@@ -355,8 +355,8 @@ class OpenTable implements PreparableTable {
 	}
 
 	/**
-	 * @param isUnwaited for a write after the execution's timeout: n8n passes the deadline on to what is waited for, and
-	 * cancels it before its first node. No rows are returned then.
+	 * @param isUnwaited for a write after the execution's timeout: n8n passes the deadline on to a sub-execution that is
+	 *   waited for, and cancels it before its first node. Without waiting, no rows are returned.
 	 */
 	private async runOn(tableId: string, work: RowWork, isUnwaited = false): TableResult<TableRow[]> {
 		const onTable = (parameters: Work): Work => {

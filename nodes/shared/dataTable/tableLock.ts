@@ -66,10 +66,10 @@ const RETRY_MS = 500;
 /**
  * A lock for each key, over a table without unique columns.
  *
- * Take: a compare-and-set writes the owner's name into a free row of the key; a key without rows gets a new one. Then, in
- * a later statement, read all rows of the key: it is held if nobody else owns one. Two can never hold it: each one's read
- * would have come before the other's take, although each take comes before its own read. For the same reason, duplicate
- * rows do no harm.
+ * Take: a compare-and-set writes the owner's name into a free row of the key; a key without rows gets a new one. Then,
+ * in a later statement, read all rows of the key: it is held if no other owner has one. Two can never hold it: each
+ * one's read would have come before the other's take, although each take comes before its own read. For the same
+ * reason, duplicate rows do no harm.
  *
  * Owners without a heartbeat are replaced, by a compare-and-set on their last beat. An owner that was replaced but is
  * alive learns so when it releases, and writes nothing. A run must not ask for the same key twice at once.
@@ -140,8 +140,8 @@ export class TableLock {
 	}
 
 	/**
-	 * Joins the line before `acquire` is called. Of this process's positions, whoever tries next uses the first.
-	 * @returns must be passed to `acquire` or `leaveLine`
+	 * Joins the line before `acquire` is called. The process's next acquirer to try uses the first of its positions.
+	 * @returns the position, which must be passed to `acquire` or `leaveLine`
 	 */
 	lineUp(acquirer: Pick<Acquirer<never>, 'entryKey' | 'row'>): LockAttempt {
 		const line = this.newLine();
@@ -155,7 +155,7 @@ export class TableLock {
 
 	/**
 	 * Writes `cells` into the row of the key, and frees it unless `keep`. May be repeated after a failure.
-	 * @param isContinued whether others may have continued with a row after it was written
+	 * @param isContinued whether another run may have continued with a row after it was written
 	 */
 	async release(
 		lease: Lease,
@@ -170,14 +170,14 @@ export class TableLock {
 		const written = await this.write(lease, { ...cells, ...(isLast && UNOWNED) });
 		if (!written.ok) return written;
 		if (!written.value) {
-			// A repeated write may find that the first one worked.
+			// This may be the repetition of a write that worked.
 			const mayBeWritten = this.unclear.delete(owner);
 			const seen = await this.readWithout(owner, entryKey);
 			if (!seen.ok) {
 				if (mayBeWritten) this.unclear.add(owner);
 				return seen;
 			}
-			// If nobody could have presumed it dead, others have moved on because of what it wrote.
+			// If no other run can have presumed the owner dead, one has continued because of what the owner wrote.
 			const isInTime = !this.heartbeat.isLate(owner);
 			this.heartbeat.stop(owner);
 			const isDone = (row: TableRow): boolean => hasCells(row, cells) || (isInTime && isContinued(row));
@@ -250,7 +250,7 @@ export class TableLock {
 			if (answer !== undefined) return ok({ kind: 'known', answer });
 			const state = this.look(attempt, line, rows);
 			if (state.kind === 'held' && rows) {
-				// After such a slow step, others may have taken over; another read shows most of them.
+				// After a step this slow, another run may have taken over; one more read shows most such cases.
 				if (isConfirmed || !this.heartbeat.isLate(attempt.owner)) {
 					this.removeDead(rows);
 					return ok({ kind: 'held', lease: leaseOf(attempt, acquirer.entryKey, rows) });
@@ -346,7 +346,7 @@ export class TableLock {
 		this.givingBack.delete(given);
 	}
 
-	/** Nobody else removes waiting rows of dead owners, and each new process would wait for them again. */
+	/** Removes the waiting rows of dead owners: nothing else does, and each new process would wait for them again. */
 	private removeDead(rows: readonly TableRow[]): void {
 		const dead = rows.filter((row) => isWaiting(row) && this.isDead(row));
 		const owners = new Set(dead.map(({ owner }) => textOrNumber(owner)));
@@ -359,7 +359,7 @@ export class TableLock {
 			this.stuck.set(one.owner, one);
 			this.heartbeat.stop(one.owner);
 		}
-		// The row taken over may belong to a session, so it stays, without an owner.
+		// A row that was taken over may belong to a session, so it stays, without an owner.
 		const added = all.flatMap(({ owner, hasAdded, hasTaken }) => (hasAdded && !hasTaken ? [owner] : []));
 		const removed = added.length > 0 ? await table.remove('owner', added) : ok(undefined);
 		if (!removed.ok) return removed;

@@ -38,7 +38,7 @@ export interface RowWork {
 
 /** One statement for many rows, instead of two per row. */
 const IN_BULK = { optimizeBulk: true };
-/** The cells to write are under `cells` of an item that holds something else as well. */
+/** The cells to write are in `cells` of the item, which contains other fields as well. */
 const CELLS_OF_ITEM = { mappingMode: 'defineBelow', value: '={{ $json.cells }}', schema: [] };
 
 export function insertion(rows: readonly TableRow[]): RowWork {
@@ -63,7 +63,7 @@ export interface RowChange {
 	readonly cells: TableRow;
 }
 
-/** One statement for each change, however many rows it is about. */
+/** One statement for each change, however many rows it affects. */
 export function updatingAlike(column: string, changes: readonly RowChange[]): RowWork {
 	// All items share one set of conditions, so a shorter list is padded with its last value.
 	const most = Math.max(...changes.map(({ values }) => values.length));
@@ -83,7 +83,7 @@ export interface RowSwap {
 	readonly cells: TableRow;
 }
 
-/** A compare-and-set for each swap; all of them compare the same columns. It gives the rows that it changed. */
+/** A compare-and-set for each swap; all of them compare the same columns. Its result is the rows that it changed. */
 export function swapping(swaps: readonly RowSwap[]): RowWork {
 	const compared = Object.keys(swaps[0]?.where ?? {});
 	const conditions = compared.map((column) => ({ column, condition: 'eq' as const }));
@@ -131,7 +131,7 @@ export function meeting(
 	};
 }
 
-/** Then reads the rows that have one of `values` in a column. */
+/** Adds a read, after the write, of the rows that have one of `values` in a column. */
 export function thenReading({ parameters, items }: RowWork, column: string, values: CellValue[]): RowWork {
 	return {
 		parameters,

@@ -3,7 +3,7 @@ import { excerpt, isJsonObject, type JsonObject } from '../text/json';
 
 /**
  * Reads parameters of one item. n8n throws if an expression cannot be evaluated (a node that has not run, a lost
- * pairing): then this item fails, and not the others.
+ * pairing): then only this item fails.
  */
 export function readItem<T>(read: () => Result<T>): Result<T> {
 	try {
@@ -22,7 +22,7 @@ export async function workItem<T>(work: () => Promise<Result<T>>): Promise<Resul
 	}
 }
 
-/** Errors with these names are bugs: those that n8n throws about parameters have other names. */
+/** Errors with these names are bugs of ours: the errors that n8n throws about parameters have other names. */
 const OWN_MISTAKES: ReadonlySet<string> = new Set(['TypeError', 'ReferenceError', 'RangeError']);
 
 /** What n8n threw, as a failure of the operator's input. */

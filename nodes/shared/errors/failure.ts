@@ -5,10 +5,10 @@ import type { JsonObject } from '../text/json';
  *
  * - `badInput`: the operator's input is at fault; nothing was sent
  * - `credential`: the key, its kind or its rights
- * - `refused`: the service answered and said no; it did nothing
+ * - `refused`: the service refused and did nothing
  * - `unreachable`: the request never reached the service
  * - `unclear`: no usable answer came; a write may or may not have been carried out
- * - `taskFailed` / `taskDenied` / `taskUnknown`: the task's own end (§3.1)
+ * - `taskFailed` / `taskDenied` / `taskUnknown`: how the task itself ended (§3.1)
  * - `agentFailed`: the agent ran and failed
  * - `timedOut` / `stalled`: we stopped waiting; the task may still be running
  * - `notSubmitted`: the batch stopped before this item's turn

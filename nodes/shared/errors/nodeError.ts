@@ -11,7 +11,7 @@ import {
 import { explainExpressionError } from './expressionError';
 import type { Failure, FailureKind, Result } from './failure';
 
-/** Reported by the service; the others come from the operator's input or are our own decision. */
+/** Kinds that the service reports; the others come from the operator's input or are our own decision. */
 const OF_THE_SERVICE: ReadonlySet<FailureKind> = new Set([
 	'credential',
 	'refused',
@@ -42,8 +42,8 @@ function forAgent({ message, advice }: Failure): string {
 }
 
 /**
- * The only place where a failure becomes an n8n error. n8n replaces messages that contain the name of an error code or
- * have no cause, so the message is set once more afterwards.
+ * The only function that turns a failure into an n8n error. n8n replaces messages that contain the name of an error
+ * code or have no cause, so the message is set again afterwards.
  * @param itemIndex undefined if the whole run failed
  */
 export function toNodeError(
@@ -78,7 +78,7 @@ export function toErrorItem(node: INode, failure: Failure, itemIndex: number): I
 	return { json: { error: failure.message, message, details }, pairedItem: { item: itemIndex } };
 }
 
-/** Turns what n8n threw into an error that says what to do. */
+/** Turns whatever was thrown into an error that says what to do. */
 export function asNodeError(node: INode, error: unknown): NodeApiError | NodeOperationError {
 	if (error instanceof NodeApiError || error instanceof NodeOperationError) return error;
 	return toNodeError(node, explainExpressionError(error));

@@ -25,7 +25,7 @@ export interface DownloadRequest {
 	readonly url: string;
 	/** The name from the link; its extension is corrected to the file's true type. */
 	readonly fileName: string;
-	/** Makes the name from the one that the server gives, if any. */
+	/** Makes the file's name from the one that the server gives, if any. */
 	readonly nameBySaid?: ((said: string) => string) | undefined;
 	readonly mayFetch: MayFetch;
 }
@@ -37,7 +37,7 @@ export interface DownloadContext {
 	readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest' | 'prepareBinaryData'>;
 }
 
-/** The run that downloads. */
+/** What the downloads of a run share. */
 export interface DownloadRun {
 	readonly context: DownloadContext;
 	readonly clock: Clock;

@@ -34,7 +34,7 @@ export interface FileFetch<T> {
 	 * with the first bytes.
 	 */
 	readonly foundInstead: (head: Uint8Array, contentType: string | undefined) => string | undefined;
-	/** Takes the file; if it throws, the file is fetched again. */
+	/** Receives the file; if it throws, the file is fetched again. */
 	readonly take: (file: OpenFile) => Promise<T>;
 }
 
@@ -54,8 +54,8 @@ export interface OpenFile {
 }
 
 /**
- * - `passing`: an outage, too many requests or a broken connection, even at the last try
- * - `expired`: the host refused or sent something else: the link may have expired, or need a login
+ * - `passing`: a temporary fault, even at the last try: an outage, too many requests or a broken connection
+ * - `expired`: the host refused or sent something else, so the link may have expired, or need a login
  * - `tooLarge`: it has more than `maxBytes`
  * - `forbidden`: the link, or a redirect, leads to a host that must not be reached
  * - `final`: anything else that another try would not change
@@ -90,14 +90,14 @@ export async function fetchFile<T>(fetch: FileFetch<T>): Promise<Result<T, Fetch
 }
 
 async function tryOnce<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>> {
-	const line = new AbortController();
-	const signal = AbortSignal.any([line.signal, ...(fetch.signal ? [fetch.signal] : [])]);
+	const connection = new AbortController();
+	const signal = AbortSignal.any([connection.signal, ...(fetch.signal ? [fetch.signal] : [])]);
 	const opened = await openLink(fetch, signal);
 	if (!opened.ok) return opened;
 	const reply = opened.value;
 	const refused = refuseReply(reply, fetch.maxBytes) ?? refuseContent(fetch, reply, NO_BYTES);
 	const body = cuttable(reply.body, () => {
-		line.abort();
+		connection.abort();
 	});
 	try {
 		return refused ? fail(refused) : await takeBody(fetch, reply, body, signal);

@@ -6,7 +6,7 @@ export type MayFetch = (url: string) => boolean;
 /**
  * - `public`: a name, or an internet address. Checking what a name resolves to is left to n8n's own protection
  * - `local`: loopback, private, unique-local and carrier-grade NAT addresses, and `localhost`
- * - `special`: link-local (where clouds serve their machines' keys), multicast, unspecified and reserved addresses
+ * - `special`: link-local (where clouds serve a machine's credentials), multicast, unspecified and reserved addresses
  */
 export type Network = 'public' | 'local' | 'special';
 

@@ -1,6 +1,6 @@
 import { ENDING, isFileEnding, safeFileName, shortened } from './fileType';
 
-/** Marks are added after a stem, and storing cuts longer names at the end. */
+/** Suffixes are added to a stem, and longer names are cut at the end when a file is stored. */
 const LONGEST_STEM_CHARS = 80;
 const LONGEST_STEM_BYTES = 150;
 const LONGEST_SLUG_CHARS = 48;
@@ -53,7 +53,7 @@ export function uniqueStems(wanted: ReadonlyArray<string | undefined>): Array<st
 	});
 }
 
-/** Equal for stems that could name the same file: some systems ignore case, and a task's files are marked `_f2`. */
+/** Equal for stems that could name the same file: some systems ignore case, and a task's files get suffixes (`_f2`). */
 function keyOf(stem: string): string {
 	return stem.toLowerCase().replace(/(_f\d+)+$/, '');
 }

@@ -135,7 +135,7 @@ export async function fetchInputFile(
 		idleMs: FETCH_TIMEOUT_MS,
 		endByMs: (nowMs) => nowMs + FETCH_TIMEOUT_MS,
 		lastTryMs: Infinity,
-		// A login page must not be uploaded: the task that cannot read it would be paid for.
+		// A login page must not be uploaded: the task that then fails would be billed.
 		foundInstead: (head, contentType) => anyTextIn(head, contentType, name),
 		take: async ({ bytes, contentType = '', saidName = name }) => {
 			const pieces: Uint8Array[] = [];

@@ -4,7 +4,7 @@ import type { UploadFile } from './uploadFile';
 /** How much memory the files of all uploads may take in total. */
 const BYTES_AT_ONCE = 32 * 1024 * 1024;
 
-/** What a file of unknown size gets at first; a larger one is loaded again with the whole budget. */
+/** What a file of unknown size may take at first; a larger one is loaded again with the whole budget. */
 const SHARE_BYTES = BYTES_AT_ONCE / 4;
 
 type Held = Pick<UploadFile, 'heldBytes' | 'close'>;

@@ -19,7 +19,7 @@ export interface UploadFile {
 	readonly file: File;
 	/** The SHA-256 of its bytes, in hex. */
 	readonly sha256: string;
-	/** The memory that it takes until it is closed. */
+	/** The memory that the file takes until it is closed. */
 	readonly heldBytes: number;
 	/** To be called when no request needs the file any more: a request that breaks leaves its stream open. */
 	close(): void;
@@ -32,7 +32,7 @@ export interface UploadFileContext extends InputFileContext {
 /** Smaller files are read once and held; larger ones are read twice, for their digest and while they are sent. */
 const MOST_HELD_BYTES = 8 * 1024 * 1024;
 
-/** A file that is in memory already. */
+/** An upload of a file that is in memory already. */
 export function heldFile({ bytes, fileName, mimeType }: InputFile): UploadFile {
 	const part = isBlobPart(bytes) ? bytes : Uint8Array.from(bytes);
 	const file = new File([part], fileName, { type: mimeType });
@@ -137,7 +137,7 @@ function streamedFile(
 	return { file, close };
 }
 
-/** Fails instead of ending early: the server would take the next request of the connection for the rest of the file. */
+/** Fails instead of ending early: the server would read the connection's next request as the rest of the file. */
 async function* whole(pieces: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
 	let bytes = 0;
 	for await (const piece of pieces) {

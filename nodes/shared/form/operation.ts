@@ -9,7 +9,7 @@ export interface Operation {
 	readonly value: string;
 	readonly name: string;
 	readonly description: string;
-	/** "Verb a thing", as n8n's node creator lists it. */
+	/** E.g. "Submit task", as n8n's node creator lists it. */
 	readonly action: string;
 	readonly fields: readonly INodeProperties[];
 	execute(context: IExecuteFunctions): Promise<INodeExecutionData[][]>;

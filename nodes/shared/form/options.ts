@@ -48,7 +48,7 @@ export function defineRequestOptions<F extends Named<F, RequestOption>>(fields: 
 /** The groups of options: parameter name and label. */
 const GROUPS = { options: 'Options', limits: 'Cost and Speed' } as const;
 
-/** The "Options" collection with the named fields, or all. */
+/** The "Options" collection with the named fields, or with all. */
 export function optionsCollection<F extends Named<F, OptionField>>(
 	fields: F,
 	names?: ReadonlyArray<keyof F>,
@@ -56,7 +56,7 @@ export function optionsCollection<F extends Named<F, OptionField>>(
 	return collectionOf('options', 'Add option', chosenFields(fields, names));
 }
 
-/** The named fields, or all, in their groups. */
+/** The collections of options and of limits, with the named fields or with all. */
 export function optionGroups<F extends Named<F, OptionField>>(
 	fields: F,
 	names?: ReadonlyArray<keyof F>,
@@ -85,7 +85,7 @@ function collectionOf(
 		type: 'collection',
 		placeholder,
 		default: {},
-		// Sorted by code units: a collator would take a tenth of the time in which n8n loads this package.
+		// Sorted by code units: a collator would take a tenth of this package's load time.
 		options: fields.map(withoutFacts).sort((left, right) => (left.displayName < right.displayName ? -1 : 1)),
 	};
 }
@@ -108,7 +108,7 @@ export interface EnteredOptions {
 /**
  * Reads the options of all groups.
  * @param isEvaluated false for options whose expressions differ per item, because an error in one must not fail the
- *   other items. `given` has their expressions.
+ *   other items. `given` then contains the expression.
  */
 export function enteredOptions(
 	context: Pick<IExecuteFunctions, 'getNodeParameter'>,

@@ -17,13 +17,13 @@ export function parsePasted(source: string): Result<Json, string> {
 	}
 }
 
-/** Removes the field's default `{}`, if the text was pasted before, into or after it. */
+/** Removes the field's default `{}`, if JSON was pasted before, into or after it. */
 function withoutDefault(text: string): string {
 	const beside = text.replace(/^\{\s*\}(?=\s*\{)|(?<=\}\s*)\{\s*\}$/, '');
 	return beside === text ? text.replace(/^\{(\s*\{[\s\S]*\}\s*)\}$/, '$1') : beside;
 }
 
-/** The only object of a list of one, because some tools wrap a single object in a list. */
+/** Unwraps the only object of a list, because some tools wrap a single object in one. */
 export function onlyOne(value: unknown): unknown {
 	const first: unknown = Array.isArray(value) && value.length === 1 ? value[0] : undefined;
 	return typeof first === 'object' && first !== null ? first : value;
@@ -67,7 +67,7 @@ export function refuseRounded(fieldLabel: string, value: unknown): Failure | und
 	);
 }
 
-/** The integers beyond 2^53 in a JSON text, such as `1e+21`. Strings are skipped without a pattern: they may be too long. */
+/** The integers beyond 2^53 in a JSON text, such as `1e+21`. Strings may be too long for a regular expression. */
 function longIntegers(text: string): string[] {
 	const found: string[] = [];
 	for (let at = 0; at < text.length;) {

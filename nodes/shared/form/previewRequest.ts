@@ -15,7 +15,7 @@ export function previewRequestField(more: string) {
 	} as const satisfies INodeProperties;
 }
 
-/** Which items are only shown, or why an item's switch cannot be read: such an item must not be sent. */
+/** For each item, whether it is only shown, or why its switch cannot be read: then it must not be sent. */
 export function readPreviewSwitches(
 	context: Pick<IExecuteFunctions, 'getInputData' | 'getNodeParameter'>,
 ): ReadonlyArray<Result<boolean>> {
@@ -26,10 +26,12 @@ export function readPreviewSwitches(
 		);
 }
 
-/** What expressions return for "no", including an empty cell or an unticked box, which an item may lack. */
+/**
+ * What expressions return for "no", including an empty cell, and an unticked box, for which an item may lack the field.
+ */
 const PLAINLY_OFF: ReadonlySet<unknown> = new Set([false, 0, undefined, null, 'false', '0', '']);
 
-/** Anything else shows the request, because sending it costs money. */
+/** Any other value counts as on, because sending costs money. */
 function isSwitchedOn(value: unknown): boolean {
 	return !PLAINLY_OFF.has(typeof value === 'string' ? value.trim().toLowerCase() : value);
 }

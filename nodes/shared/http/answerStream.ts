@@ -6,7 +6,7 @@ import type { IdleTimeouts } from './idleTimeout';
 import { exchangeOfError, readWhole, type OpenHttp, type OpenReply } from './request';
 import { readStream, type StreamEvent } from './sse';
 
-/** How answers are asked for and read. */
+/** How answers are requested and read. */
 export interface AnswerConnection {
 	readonly open: OpenHttp;
 	readonly idleTimeouts: IdleTimeouts;
@@ -23,9 +23,9 @@ export interface AnswerRequest extends Pick<
 	readonly idleMs: number;
 	/** When the answer must be complete, by the clock's `now()`. */
 	readonly endByMs: number;
-	/** Whether errors may come as events, so that those of any HTTP status are read. */
+	/** Whether errors may come as events, so that events are read whatever the HTTP status. */
 	readonly hasErrorEvents?: boolean;
-	/** Whether each line of a body of several lines of JSON is an event. */
+	/** Whether each line is an event if a body is several lines of JSON. */
 	readonly hasLines?: boolean;
 }
 
@@ -52,7 +52,7 @@ export interface ReadAnswer {
 	readonly broken: BrokenOff | undefined;
 }
 
-/** `timedOut`: no answer began in time. An exchange: there was no answer, or an error without events. */
+/** `timedOut`: no answer began in time. An exchange: there was no answer, or an error that is not read as events. */
 export type AnswerEnd = ReadAnswer | { readonly kind: 'timedOut' } | Exchange;
 
 /** How long a server may keep a stream open after the answer is finished: token counts may follow. */
@@ -63,7 +63,8 @@ type TakeEvent = (event: StreamEvent) => EventMeaning | Promise<EventMeaning>;
 
 /**
  * Requests an answer and reads it event by event; a body that is not a stream is one event. Never throws.
- * @param afterSome awaited after events that came together, and after the first event that is a part of the answer
+ * @param afterSome awaited after each group of events that came together, and after the first event that is a part of
+ *   the answer
  */
 export async function readAnswer(
 	connection: AnswerConnection,

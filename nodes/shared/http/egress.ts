@@ -4,7 +4,7 @@ type Helpers = (IExecuteFunctions | ITriggerFunctions)['helpers'];
 type Filter = ReturnType<Helpers['getSecureEgressFilter']>;
 
 /**
- * Whether n8n's protection against server-side request forgery allows a connection, which a WebSocket would bypass.
+ * Whether n8n's protection against server-side request forgery, which a WebSocket bypasses, would allow a connection.
  * @param url `ws:` or `wss:`
  */
 export async function allowsSocketTo(helpers: Helpers, url: string): Promise<boolean> {
@@ -12,7 +12,7 @@ export async function allowsSocketTo(helpers: Helpers, url: string): Promise<boo
 	return checked?.ok ?? true;
 }
 
-/** Before 2.36, n8n returns no filter if the protection is off; versions before that one lack the helper. */
+/** Up to 2.35, n8n returns no filter if the protection is off; older versions lack the helper. */
 function filterOf(helpers: Helpers): Filter | undefined {
 	return 'getSecureEgressFilter' in helpers ? helpers.getSecureEgressFilter() : undefined;
 }

@@ -9,9 +9,9 @@ export interface HttpRequest {
 	readonly headers?: Readonly<Record<string, string>>;
 	/** The limit for the response headers, and again for the body. */
 	readonly timeoutMs: number;
-	/** Whether the answer is awaited for some seconds after a stop, because it has the ID of what was paid for. */
+	/** Whether the answer is awaited for some seconds after a stop, because it contains the ID of paid work. */
 	readonly outlivesStop?: boolean | undefined;
-	/** Ends the request, as the end of the execution does. */
+	/** Ends the request, as a stop of the execution does. */
 	readonly signal?: AbortSignal | undefined;
 }
 

@@ -7,7 +7,7 @@ import type { Unanswered } from './exchange';
  *
  * - `answered`: it is settled, whatever the answer says, so it must not be sent again
  * - `busy`: it was not carried out; try again later
- * - `refused`: the service said no and did nothing
+ * - `refused`: the service refused it and did nothing
  * - `unclear`: no usable answer came, so it may have been carried out
  * - `notSent`: it never arrived
  * - `redirected`: the service has another address
@@ -22,7 +22,9 @@ export type FailedOutcome =
 			readonly retryAfter: string | undefined;
 			readonly text: string;
 			readonly status?: number | undefined;
-			/** Whether only the subject of this request is busy, so that others may go on; the caller then waits itself. */
+			/**
+			 * Whether only this request's subject is busy: requests about others may be sent, and the caller itself waits.
+			 */
 			readonly sparesOthers?: boolean;
 			/** For the error output. */
 			readonly details?: JsonObject;
@@ -33,7 +35,7 @@ export type FailedOutcome =
 			/** The service's own error code, if it gave one. */
 			readonly code: number | null;
 			readonly text: string;
-			/** Whether only the status says no, which may be a gateway's. */
+			/** Whether only the HTTP status refuses it, which may be a gateway's. */
 			readonly wordless?: boolean;
 	  }
 	| {
@@ -59,10 +61,10 @@ export function ofUnanswered(exchange: Unanswered): FailedOutcome {
 
 /** A redirect to the result of a write. */
 const SEE_OTHER = 303;
-/** With these statuses, servers refuse before they do any work: credentials, address, method and size. */
+/** With these statuses, servers refuse a request before any work: for its credentials, address, method or size. */
 const BEFORE_ANY_WORK: ReadonlySet<number> = new Set([401, 403, 404, 405, 413]);
 
-/** Whatever leaves open whether a write was carried out becomes `unclear`. */
+/** Makes every outcome `unclear` that leaves open whether a write was carried out. */
 export function ofWrite<T>(outcome: Outcome<T>): Outcome<T> {
 	if (outcome.kind === 'cancelled') {
 		return { kind: 'unclear', code: 'ERR_CANCELED', text: 'the execution was stopped meanwhile' };

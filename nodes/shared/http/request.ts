@@ -30,15 +30,15 @@ export type Opening = { readonly kind: 'open'; readonly reply: OpenReply } | Una
 
 export type OpenHttp = (request: HttpRequest) => Promise<Opening>;
 
-/** The service's answers are far smaller. */
+/** Far more than any answer of the service. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
  * Sends requests with the credential through n8n's own helper (proxy, SSRF guard and cancel included).
  *
  * - no redirects: they would carry the key to another origin
- * - n8n takes the abort signal only from the context, so each request gets a context with a signal of its own: nothing
- *   else closes a silent connection
+ * - n8n takes the abort signal only from the context, so each request gets a context with its own signal: nothing else
+ *   closes a silent connection
  * - the body is read as a stream, because `timeout` covers only the response headers
  * - the decrypted credential is passed in, or n8n would read it from its database for each request
  */
@@ -49,8 +49,8 @@ export function authenticatedOpen(
 ): OpenHttp {
 	const stopFor = stopSignals(context);
 	return async (request) => {
-		const line = new AbortController();
-		const ends = [line.signal, stopFor(request), request.signal];
+		const connection = new AbortController();
+		const ends = [connection.signal, stopFor(request), request.signal];
 		const signal = AbortSignal.any(ends.filter((end) => end !== undefined));
 		try {
 			const response: unknown = await context.helpers.httpRequestWithAuthentication.call(
@@ -62,7 +62,7 @@ export function authenticatedOpen(
 			const reply = openReply(response);
 			if (!reply) return lost('unknown', 'ERR_NO_BODY', 'the answer could not be read');
 			const body = cuttable(reply.body, () => {
-				line.abort();
+				connection.abort();
 			});
 			return { kind: 'open', reply: { ...reply, body } };
 		} catch (error) {
@@ -106,10 +106,10 @@ function stopSignals(context: IExecuteFunctions): (request: HttpRequest) => Abor
 	return ({ outlivesStop }) => (outlivesStop ? late : stop);
 }
 
-/** Keyed by the execution's signal, which all its runs share: in a loop, it would get thousands of listeners. */
+/** Keyed by the execution's signal, which all its runs share: in a loop, a listener for each run would be thousands. */
 const AFTER_STOP = new WeakMap<AbortSignal, AbortSignal>();
 
-/** Aborted some time after the execution was stopped, when no request may outlive it any more. */
+/** A signal that is aborted some time after a stop of the execution, when no request may outlive it any more. */
 export function afterStop(context: Pick<IExecuteFunctions, 'getExecutionCancelSignal'>): AbortSignal {
 	const stop = context.getExecutionCancelSignal();
 	const known = stop && AFTER_STOP.get(stop);
@@ -153,7 +153,7 @@ export function requestOptions(request: HttpRequest): IHttpRequestOptions {
 		returnFullResponse: true,
 		ignoreHttpStatusErrors: true,
 		disableFollowRedirect: true,
-		// There, 0 means no timeout: a request whose time is up would wait forever.
+		// To n8n's client, 0 means no timeout: a request whose time is up would wait forever.
 		timeout: Math.max(1, timerMs(timeoutMs)),
 	};
 }
@@ -217,10 +217,10 @@ export class BodyEnded extends Error {
 	}
 }
 
-/** The same codes can end an open connection, over which the request may have been sent. */
+/** With these reasons, the same codes end a connection that was open, over which the request may have been sent. */
 const WAS_OPEN = /^(read|write) (?!EPROTO)|bad record mac|decryption failed/i;
 
-/** Reads what an error of n8n's request helper says about the request. The error itself contains the key. */
+/** Extracts what an error of n8n's request helper says about the request; the error itself contains the key. */
 export function exchangeOfError(error: unknown, signal?: AbortSignal): Unanswered {
 	const { code, reason, fromNetwork } = describeError(error);
 	if (signal?.aborted || code === 'ERR_CANCELED') return { kind: 'cancelled' };

@@ -8,7 +8,7 @@ import type { ByteStream } from './abortableStream';
 export interface StreamEvent {
 	readonly name: string | undefined;
 	readonly data: string;
-	/** Whether the body was not an event stream, and this is all that came of it. */
+	/** Whether the body was not an event stream, and this is all of it that arrived. */
 	readonly isWholeBody: boolean;
 }
 
@@ -17,7 +17,7 @@ const MAX_STREAM_BYTES = 256 * 1024 * 1024;
 /** The limit for one event, or for a body that is not a stream. */
 const MAX_EVENT_CHARS = 32 * 1024 * 1024;
 
-/** The parser searches all of its input for line ends, for each line, so it gets small pieces. */
+/** For each line, the parser searches all of its input for line ends, so it gets small pieces. */
 const FEED_CHARS = 4_096;
 
 interface StreamReader {
@@ -81,7 +81,7 @@ function createStreamReader(hasLines: boolean): StreamReader {
 
 /**
  * Many servers leave out the empty line that ends the last event. An event without data, though, was cut off: its name
- * alone could say that the stream is over.
+ * alone could wrongly say that the stream is over.
  */
 function leftOpen(push: StreamReader['push']): readonly StreamEvent[] {
 	return push('\n\n').filter(({ data }) => data !== '');
@@ -96,7 +96,7 @@ function leftOpen(push: StreamReader['push']): readonly StreamEvent[] {
  * closes the connection. If the body breaks off, the rest is yielded before the error is thrown, even half an event,
  * because it was paid for.
  *
- * @param hasLines whether each line of a body of several lines of JSON is an event
+ * @param hasLines whether each line is an event if a body is several lines of JSON
  * @throws the error that ends the body early
  */
 export async function* readStream(

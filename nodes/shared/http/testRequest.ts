@@ -22,11 +22,11 @@ export interface TestRequest {
 	readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A person is waiting. */
+/** Short, because a person is waiting. */
 const DEADLINE_MS = 10_000;
 const TOO_LATE: Unanswered = { kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: '' };
 
-/** Errors are answers, too. Redirects are not followed, because they would get the key. */
+/** An error status is an answer, too. Redirects are not followed, because their targets would get the key. */
 const PLAIN = {
 	encoding: null,
 	simple: false,
@@ -64,7 +64,7 @@ export async function sendTest(
 	);
 }
 
-/** A GET request, with the options and the result that n8n's helper for nodes has. */
+/** Sends a GET request, with the options and the result of n8n's request helper for nodes. */
 export async function getByTestHelper(
 	helpers: TestHelpers,
 	{ url, headers, timeout }: Pick<IHttpRequestOptions, 'url' | 'headers' | 'timeout'>,

@@ -4,7 +4,7 @@ import type { Clock } from '../run/clock';
  * How a connection ended.
  *
  * - `handshake`: refused; the native WebSocket does not say why
- * - `silent`: nobody answered the handshake
+ * - `silent`: the handshake was not answered
  * - `protocol`: the server did not choose the first sub-protocol
  * - `idle`: nothing came for too long
  * - `closed`: the other side closed it, or it broke
@@ -96,7 +96,7 @@ export class Socket {
 		return true;
 	}
 
-	/** Waits up to `graceMs` for the other side's close, which follows all that was sent before. */
+	/** Closes, and waits up to `graceMs` for the other side's close, which follows everything that it sent before. */
 	async close(code = NORMAL_CLOSE, graceMs = CLOSE_GRACE_MS): Promise<SocketEnd> {
 		if (!this.over.aborted) {
 			this.isClosing = true;

@@ -15,8 +15,8 @@ export interface ClaimEffects {
 }
 
 /**
- * The right to do something once. Call `submitted`, `unanswered`, `ended` or `released`, or others will presume its owner
- * dead. All return at once and write in the background.
+ * The right to do something once. Call `submitted`, `unanswered`, `ended` or `released`, or other runs will presume its
+ * owner dead. All return at once and write in the background.
  */
 export type LedgerClaim = Pick<
 	HeldClaim,
@@ -74,7 +74,7 @@ export class HeldClaim {
 		if (this.state.kind === 'pending') this.effects.write('claim');
 	}
 
-	/** The run is over: nobody waits for the outcome any more. */
+	/** The run is over: the outcome is no longer awaited. */
 	letGo(): void {
 		this.settling.abort();
 	}

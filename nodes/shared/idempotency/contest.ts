@@ -30,15 +30,16 @@ export interface Contender {
 
 /** A claim that takes longer leaves too little of the time in which something may be sent. */
 const CLAIM_WITHIN_MS = 20_000;
-/** How many times the first of several contenders reads again before it retreats as the others do. */
+/** How many times the first of several contenders reads again before it, too, retreats. */
 const READS_IN_PLACE = 5;
 
 /**
- * Gives a key to one of many, with a table that can only add and read rows.
+ * Gives a key to one of many contenders, over a table whose rows are only added, read and removed.
  *
- * To claim a key, add a row, and then, in a later statement, read all rows of the key: whoever is alone has it. Of two
- * simultaneous claims at least one sees the other, so there are never two winners; whoever is not alone removes its row
- * and reads again after a random pause. (The lowest id cannot decide: PostgreSQL assigns ids before rows become visible.)
+ * To claim a key, add a row, and then, in a later statement, read all rows of the key: a claim that is alone has won.
+ * Of two simultaneous claims at least one sees the other, so there are never two winners; a claim that is not alone is
+ * removed, and the key is read again after a random pause. (The lowest id cannot decide: PostgreSQL assigns ids before
+ * rows become visible.)
  *
  * Why not `TableLock`, which needs updates: n8n adds 500 rows in 0.3 s, but takes 8 s (SQLite) to 13 s (PostgreSQL) to
  * update as many, and a batch of tasks has hundreds of keys.
@@ -79,8 +80,8 @@ export class Contest {
 	}
 
 	/**
-	 * Of those who see each other, the first stays for a moment and reads again, while the others retreat: it would be
-	 * just as safe for all to retreat, but then twenty at once would need seconds to sort themselves out.
+	 * Of claims that see each other, the first stays for a moment and reads again, while the others retreat: it would be
+	 * just as safe for all to retreat, but then twenty at once would need seconds until one of them wins.
 	 */
 	private async isAlone(
 		{ entryKey, claimRow, sightOf, whyStop }: Contender,
@@ -92,7 +93,7 @@ export class Contest {
 			if (elapsedMs() > CLAIM_WITHIN_MS || whyStop()) return ok(false);
 			const own = read.value.find((row) => row.owner === owner);
 			const others = sightOf(read.value);
-			// If its own row is not visible, another's may not be either.
+			// If its own row is not visible yet, another claim's may not be either.
 			if (!own || others.kind === 'known') return ok(false);
 			if (others.kind === 'free') return ok(true);
 			if (others.firstId === undefined || others.firstId < Number(own.id)) return ok(false);

@@ -72,7 +72,7 @@ export interface LedgerParts extends KeyReadsParts {
 
 /** How long after a claim something may be sent. */
 const SEND_WITHIN_MS = 60_000;
-/** How often those who wait in line check whether their run has ended. */
+/** How often queued claims check whether their run has ended. */
 const STOP_CHECK_MS = 1_000;
 /** Whatever lifetime was entered, entries outlive the claims of others. */
 const SHORTEST_LIFE_MS = 10 * 60_000;
@@ -97,8 +97,8 @@ type Answer = Exclude<LedgerAnswer, { kind: 'mine' }> | { readonly kind: 'mine';
 type Seen = Sight<Answer>;
 
 /**
- * Keeps what costs money from happening twice, across items, executions and workers: whoever wins the contest for a key
- * does it, and tells the others the outcome.
+ * Keeps what costs money from happening twice, across items, executions and workers: whichever wins the contest for a
+ * key does the work, and records the outcome for the others.
  */
 export class TableLedger {
 	private readonly writer: LedgerWriter;
@@ -123,15 +123,15 @@ export class TableLedger {
 	}
 
 	/**
-	 * Asks for the right to do what `entry` stands for. Waits while somebody else is doing it, who is presumed dead after a
-	 * long silence. A failure (of the table, or the end of the run) means that nothing may be sent.
+	 * Asks for the right to do what `entry` stands for. Waits while another run is doing it, which is presumed dead after
+	 * a long silence. A failure (of the table, or the end of the run) means that nothing may be sent.
 	 */
 	async claim(entry: LedgerEntry): Promise<Result<LedgerAnswer>> {
 		// JSON keeps scope and key apart.
 		const entryKey = sha256(JSON.stringify([this.settings.scope, entry.key]));
 		const wanted = { ...entry, entryKey };
-		// Each workflow has its own queue: another one may be in another project, where the same key stands for something
-		// else.
+		// Each workflow has its own queue: another workflow may be in another project, where the same key stands for
+		// something else.
 		const slot = this.queue.enter(`${this.settings.workflowId} ${entryKey}`);
 		let claim: HeldClaim | undefined;
 		try {
@@ -158,7 +158,7 @@ export class TableLedger {
 		return await this.writer.flush();
 	}
 
-	/** Leaves once the outcome of the claim is known, or once the table shows as much as this run knows. */
+	/** Leaves the queue once the outcome of the claim is known, or once the table shows as much as this run knows. */
 	private async leaveSettled(slot: Slot<HeldClaim>, claim: HeldClaim): Promise<void> {
 		const { clock, signal } = this.parts;
 		await clock.sleep(CLAIM_FRESH_MS, AbortSignal.any([claim.settled, signal]));
@@ -203,7 +203,7 @@ export class TableLedger {
 				whyStop: () => this.whyStop(wanted),
 			});
 			if (!won.ok) return fail(beforeAnything(won.failure));
-			// The others' claims may all have been removed, so it reads again.
+			// The other claims may all have been removed, so the key is read again.
 			if (won.value === undefined) return ok({ kind: 'pending' });
 			claim = this.hold(wanted, won.value, sinceMs);
 			return ok(known({ kind: 'mine', claim }));

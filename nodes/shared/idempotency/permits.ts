@@ -7,16 +7,16 @@ const LONGEST_WAIT_MS = 1_000;
  * Permits for claims without a known outcome. With as many permits as requests under way, a process that dies leaves no
  * more claims behind than requests.
  *
- * Half of them are given out at once: those claims share a write, while the requests of the other half go on. One by one,
- * as by p-limit, claims would need a sub-execution for each answer.
+ * They are given out by halves: the claims of one half share a write, while the requests of the other half are under
+ * way. Given out one by one, as by p-limit, each claim would need a sub-execution of its own.
  */
 export class ClaimPermits {
 	private taken = 0;
 	private readonly waiting: Array<() => void> = [];
-	private hurry = new AbortController();
+	private emptied = new AbortController();
 	private isWaitingForMore = false;
 
-	/** @param signal of the end of the run, when everybody is let in to notice it */
+	/** @param signal aborted at the end of the run, when all waiting claims are let in to notice it */
 	constructor(
 		private readonly most: number,
 		private readonly clock: Clock,
@@ -47,15 +47,15 @@ export class ClaimPermits {
 			this.taken++;
 			enter();
 		}
-		if (waiting.length === 0) this.hurry.abort();
+		if (waiting.length === 0) this.emptied.abort();
 	}
 
 	/** Requests that hang must not hold up claims for which there is a permit. */
 	private async letInLater(): Promise<void> {
 		if (this.isWaitingForMore) return;
 		this.isWaitingForMore = true;
-		this.hurry = new AbortController();
-		await this.clock.sleep(LONGEST_WAIT_MS, AbortSignal.any([this.hurry.signal, this.signal]));
+		this.emptied = new AbortController();
+		await this.clock.sleep(LONGEST_WAIT_MS, AbortSignal.any([this.emptied.signal, this.signal]));
 		this.isWaitingForMore = false;
 		this.letIn(1);
 	}

@@ -12,7 +12,7 @@ import { numberOf, textOrNumber } from '../text/textOf';
 /**
  * One n8n Data Table per project. All rows of one `owner` are one attempt at a side effect:
  *
- * - `claim`: nobody else may do it; removed if nothing was done, and written again while it is held
+ * - `claim`: no other attempt may do it; removed if nothing was done, and written again while it is held
  * - `submitted`: it was done, `reference` is the task's id
  * - `done`: it ended, `outcome` says how
  */
@@ -58,7 +58,7 @@ export interface Attempt {
 }
 
 /**
- * - `free`: anybody may claim it
+ * - `free`: any run may claim it
  * - `pending`: claimed, and its owner may be doing it right now
  * - `made`: `reference` exists; `finished` if it is known to have succeeded
  * - `unknown`: it may or may not have been made: its owner died before an answer came, or no answer came
@@ -84,7 +84,7 @@ export const CLAIM_FRESH_MS = 200_000;
 /** Whether a claim has had no new row for `CLAIM_FRESH_MS`. @param lastId of its last row */
 export type IsSilent = (owner: string, lastId: number) => boolean;
 
-/** Silence counts from when the run first saw the row, so that nobody's wall clock matters. */
+/** Silence counts from when the run first saw the row, so that wall clocks do not matter. */
 export function silenceSeenBy(clock: Pick<Clock, 'now'>): IsSilent {
 	const firstSeenMs = new Map<string, number>();
 	return (owner, lastId) => {

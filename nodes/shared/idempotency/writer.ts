@@ -16,7 +16,7 @@ export class LedgerWriter {
 	private rows: TableRow[] = [];
 	private leaving = new Set<string>();
 	private writing: Promise<unknown> | undefined;
-	/** Writes of claims, each with the rows that were waiting: until it is done, those may have to be written again. */
+	/** Writes of claims, each with the rows that were queued: until it is done, those may have to be written again. */
 	private readonly entering = new Set<Promise<unknown>>();
 	private readonly background: BackgroundWriter;
 
@@ -40,8 +40,9 @@ export class LedgerWriter {
 	}
 
 	/**
-	 * Writes rows at once, in one statement with those that wait, so that nothing new begins before the last outcome is in
-	 * the table. @returns all rows of their keys as they are then, or the failure if `rows` may not have been written
+	 * Writes rows at once, in one statement with those that are queued, so that nothing new begins before the last
+	 * outcome is in the table. @returns all rows of their keys as they are then, or the failure if `rows` may not have
+	 * been written
 	 */
 	async writeWith(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>> {
 		await this.writing;

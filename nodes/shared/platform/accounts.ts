@@ -34,8 +34,9 @@ type CredentialContext = Pick<
 const READS_AT_ONCE = 16;
 
 /**
- * Reads and checks the credential, with its expressions as each item sees them. A read takes n8n 0.8 ms (a database read,
- * a decryption and expressions), so it is read only once if its fields are known not to differ between items.
+ * Reads and checks the credential, with its expressions as each item sees them. A read takes n8n 0.8 ms (a database
+ * read, a decryption and expressions), so the credential is read only once if its fields are known not to differ
+ * between items.
  * @returns a failure if no item can have an account
  */
 export async function readAccounts<T>(

@@ -16,7 +16,7 @@ const NamedRefusal = v.object({
 	data: v.optional(v.null()),
 });
 
-/** Statuses, and codes that mirror them, of a server that stopped waiting: the work may still be done. */
+/** Statuses, and codes that mirror them, of a server that stopped waiting: the work may still get done. */
 const GAVE_UP: ReadonlySet<number | null> = new Set([408, 499, 504]);
 
 /** Codes of a server in trouble: like the HTTP statuses, they leave open what was done. */
@@ -64,14 +64,15 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 		const reason = isSilent ? 'no reason was given' : text;
 		return { kind: 'refused', status, code, text: reason, ...(wordless && { wordless }) };
 	}
-	// Only with a message and without data: any other answer may be a gateway's, and the work may be done.
+	// A code in words refuses only with a message and without data: any other such answer may be a gateway's, and the
+	// work may be done.
 	if (v.is(NamedRefusal, body)) return { kind: 'refused', status, code, text };
 	if (code === null) return unclear;
 	if (code !== 0) return { kind: 'refused', status, code, text };
 	return { kind: 'answered', data: isJsonObject(body) ? body.data : undefined };
 }
 
-/** Whether a body says "too many requests". Not if it has data: a request that returned some was carried out. */
+/** Whether a body says "too many requests". A body with data does not: its request was carried out. */
 export function saysBusy(body: Json | undefined, terms: BusyTerms): boolean {
 	if (!isJsonObject(body)) return false;
 	const { code, data } = body;

@@ -18,7 +18,7 @@ export interface CallFacts {
 /** What an operator can do; each node names its own options. */
 export interface CallAdvice {
 	readonly busy: string;
-	/** Which key may do this. */
+	/** Which key has the permission. */
 	readonly rightful: string;
 	/** What to compare with the platform's message. */
 	readonly check: string;
@@ -73,7 +73,7 @@ export function explainUnsent(
 	};
 }
 
-/** The address is missing, and not a workflow or task. */
+/** Says that the address does not exist, rather than a workflow or a task. */
 const NO_SUCH_PATH = /\b(path|route|url|endpoint|page|cannot (get|post))\b|^(404 )?not found\W*$/i;
 
 const TOO_LARGE =
@@ -121,7 +121,7 @@ export function explainUnclear(
 	facts: CallFacts,
 ): Failure {
 	const { purpose, repeatability, redact } = facts;
-	// The gateways of a platform send pages, too, but not with a success status.
+	// A platform's gateways send web pages, too, but not with a success status.
 	const isElsewhere = /^a web page\b/.test(text) && status !== undefined && status < 300;
 	const where = isElsewhere ? '. The Base URL in the credential may be wrong' : '';
 	const said = `${quote(redact, text)}${where}`;

@@ -33,7 +33,7 @@ export async function testPlatformKey(
 	const ofKey = await whyKeyFails(this.helpers, account.value, redact);
 	const ofList = whyListIsWrong(savedWorkflows);
 	if (ofKey === undefined && ofList === undefined) return { status: 'OK', message: KEY_ACCEPTED };
-	// Both, because the list can be corrected even while the platform cannot be reached.
+	// Both are reported, because the list can be corrected even while the platform cannot be reached.
 	return testFailed([ofKey ?? `${KEY_ACCEPTED}.`, redact(ofList ?? '')].join(' ').trim());
 }
 

@@ -3,14 +3,14 @@ import { LimitBelief } from './limitBelief';
 
 /**
  * Requests queue up in two lanes: a thousand submits must not delay the poll that finds finished tasks, and where the
- * rate is low polls must not take the turns of submits.
+ * rate is low, polls must not use up the turns of submits.
  */
 export type Lane = 'work' | 'watch';
 
 /** A started request, and what is known about its outcome. */
 export interface StartedRequest {
 	readonly atMs: number;
-	/** Whether the outcome is known, or taken for granted. */
+	/** Whether the outcome is known, or assumed. */
 	isSettled: boolean;
 	isRefused: boolean;
 }
@@ -18,14 +18,14 @@ export interface StartedRequest {
 /** A time at which a request may start. */
 export interface Reservation {
 	readonly startMs: number;
-	/** The version of the rate that gave it. */
+	/** The version of the rate that it is based on. */
 	readonly version: number;
 }
 
 export interface TurnWait {
 	readonly clock: Clock;
 	readonly signal: AbortSignal | undefined;
-	/** Nobody waits beyond this time, by the clock's `now()`; the caller then checks the time itself. */
+	/** When to stop waiting, by the clock's `now()`; the caller then checks the time itself. */
 	readonly deadlineMs: number;
 	/** Whether the request was never sent before. */
 	readonly isFirstTry: boolean;
@@ -33,30 +33,28 @@ export interface TurnWait {
 
 const SECOND_MS = 1_000;
 /**
- * The rate at which a request was sent is measured over the second before it or, if requests are rare, back to an
- * earlier one, at most this long ago.
+ * The rate at which a request was sent is measured back to the latest request at least a second before it, over at most
+ * this long; if none came within that second, over at most `LONGEST_SPACING_MS`.
  */
 const LONGEST_SPAN_MS = 2_000;
 /** The rate may rise to this many times the rate at which a request was last accepted. */
 const GROWTH = 3;
 /** The spacing of the first requests to an account; it then shrinks. */
 const FIRST_SPACING_MS = 50;
-/**
- * While nothing is accepted, requests follow each other ever more slowly: from this spacing up to `LONGEST_SPACING_MS`.
- */
+/** While nothing is accepted, the spacing grows from this to `LONGEST_SPACING_MS`. */
 const SHORTEST_BACKOFF_MS = 250;
 const LONGEST_SPACING_MS = 5_000;
-/** While submits wait at a low rate, a poll may take one turn in this many; otherwise every other one. */
+/** While submits are queued at a low rate, polls get one turn in this many; at a higher rate, every other one. */
 const WATCH_ONE_IN = 15;
-/** A rate is low if its turns are this far apart. At a higher one the calls of one poll belong together. */
+/** A rate is low if its turns are this far apart. At a higher rate, the calls of one poll are to stay together. */
 const LOW_RATE_SPACING_MS = 50;
 
 /**
- * How fast requests of an account may follow each other (§8.1), set by what became of those sent at other rates.
+ * How fast requests of an account may follow each other (§8.1), learned from the outcomes of those already sent.
  *
  * - Until something is refused there is no limit, except that the first requests are spaced out a little.
- * - From then on the rate is the one with the best prospect, given what is believed about the limit.
- * - While nothing at all is accepted, requests back off; then a pause that is asked for holds everything back.
+ * - From then on, the rate is the one with the best prospect, given what is believed about the limit.
+ * - While nothing at all is accepted, requests back off, and a pause that the service asks for applies to all of them.
  */
 export class AdaptiveRate {
 	private perSecond: number;
@@ -88,7 +86,7 @@ export class AdaptiveRate {
 		return Math.max(this.lastStartMs, this.pausedUntilMs);
 	}
 
-	/** Announces that a request wants a turn. @returns withdraws it */
+	/** Announces that a request is waiting for a turn. @returns a function that withdraws it */
 	expect(lane: Lane): () => void {
 		this.waiting[lane]++;
 		return () => {
@@ -96,7 +94,7 @@ export class AdaptiveRate {
 		};
 	}
 
-	/** Waits until a request may start, and starts it. If the wait was in vain, the request is returned unsent. */
+	/** Waits until a request may start, and starts it. At the deadline or when stopped, it is returned unsent. */
 	async turn(lane: Lane, { clock, signal, deadlineMs, isFirstTry }: TurnWait): Promise<StartedRequest> {
 		if (isFirstTry) this.tryAnew();
 		for (;;) {
@@ -106,7 +104,7 @@ export class AdaptiveRate {
 			const waitMs = Math.min(reservation.startMs, deadlineMs) - nowMs;
 			// Rounded up: a timer of half a millisecond would come back too early, again and again.
 			if (waitMs > 0) await clock.sleep(Math.ceil(waitMs), signal);
-			// A caller that gives up leaves its turn to those behind it.
+			// A caller that gives up leaves its turn to those queued after it.
 			if (clock.now() < reservation.startMs) this.reserveAnew();
 			else if (this.isValid(reservation)) return this.start(clock.now());
 		}
@@ -127,12 +125,12 @@ export class AdaptiveRate {
 		return { startMs, version };
 	}
 
-	/** Whether its time is still right: a pause or another rate may have come meanwhile. */
+	/** Whether its time is still valid: a pause or a new rate may have replaced it. */
 	isValid({ version }: Reservation): boolean {
 		return version === this.version;
 	}
 
-	/** A request whose time is up is not sent, so it takes no turn from others. */
+	/** A request whose time is up is not sent, so it uses up no turn. */
 	private unsent(atMs: number): StartedRequest {
 		return { atMs, isSettled: true, isRefused: false };
 	}
@@ -177,7 +175,7 @@ export class AdaptiveRate {
 	}
 
 	/**
-	 * A request that comes while no other waits is not slowed down by earlier refusals: a short timeout would end before
+	 * If no other request is waiting, a new one is not slowed down by earlier refusals: a short timeout would end before
 	 * its turn.
 	 */
 	private tryAnew(): void {
@@ -187,8 +185,9 @@ export class AdaptiveRate {
 	}
 
 	/**
-	 * Refusals of one moment count once: a request that was under way when one came says nothing new. One refusal holds
-	 * nobody else back, since it may be by chance: only if what was sent after it is refused too is the account blocked.
+	 * Simultaneous refusals count once: a request that was already under way at the first refusal says nothing new. A
+	 * single refusal delays no other request, since it may be chance: only if a request sent after it is refused, too, is
+	 * the account blocked.
 	 */
 	private backOff({ atMs }: StartedRequest, nowMs: number, askedMs: number): void {
 		if (atMs < this.refusedAtMs) return;
@@ -201,7 +200,7 @@ export class AdaptiveRate {
 		this.refusedAtMs = nowMs;
 	}
 
-	/** Takes for granted that requests started before this time and still under way were accepted. */
+	/** Assumes that requests that were started before this time and are still under way were accepted. */
 	private accept(beforeMs: number): void {
 		for (const request of this.requests) {
 			if (request.atMs >= beforeMs) return;

@@ -3,13 +3,13 @@ import { connectionWasRefused } from '../http/exchange';
 import type { Outcome } from '../http/outcome';
 
 /**
- * What may be repeated. A `read` changes nothing that counts (an upload makes no task). A `write` (a submit) is
- * repeated only if the service cannot have carried it out, because a second one would be paid for, too.
+ * Which requests may be repeated. A `read` changes nothing that counts (an upload makes no task). A `write` (a submit)
+ * is repeated only if the service cannot have carried it out, because a second one would be billed, too.
  */
 export type Repeatability = 'read' | 'write';
 
 const BACKOFF: PauseGrowth = { firstMs: 500, factor: 2, longestMs: 20_000 };
-/** A longer Retry-After is cut to this; the node's own timeout does the rest. */
+/** A longer Retry-After is cut to this; beyond it, the node's own timeout decides. */
 export const LONGEST_PAUSE_MS = 5 * 60_000;
 
 /** Whether the same request may be sent once more after this outcome. */
@@ -33,7 +33,7 @@ export function mayRepeat(outcome: Outcome<unknown>, repeatability: Repeatabilit
  * @param asked what the service asked for, if anything
  * @param tries the tries made so far, 1 or more
  * @param nowMs the time, for a Retry-After that is a date
- * @param random a number in [0, 1): full jitter, so that many workers do not come back as one
+ * @param random a number in [0, 1): full jitter, so that many workers do not retry at the same moment
  */
 export function repeatDelayMs(
 	asked: { readonly retryAfter?: string | undefined },
@@ -42,7 +42,7 @@ export function repeatDelayMs(
 	random: () => number,
 ): number {
 	const askedMs = retryAfterMs(asked.retryAfter, nowMs);
-	// If the two clocks differ, a date may be over already; our own steps then keep the tries from running out.
+	// If the two clocks differ, a date may already be past; our own back-off then keeps the tries from running out.
 	if (askedMs) return Math.min(askedMs, LONGEST_PAUSE_MS);
 	return Math.round(random() * growingPauseMs(BACKOFF, tries));
 }

@@ -1,6 +1,6 @@
 /**
- * The limits that are considered, in requests per second: from one in five seconds, each a twentieth higher than the
- * one before; the last stands for no limit.
+ * The limits that are considered, in requests per second: the lowest is one in five seconds, each is a twentieth higher
+ * than the one before, and the last stands for no limit.
  */
 const LEAST = 0.2;
 const STEP = 1.05;
@@ -28,7 +28,7 @@ const UNLIMITED_LATER = 0.2;
 const LEAST_PASSING = 0.05;
 /** Limits and chances change about once in this many seconds. */
 const CHANGES_EVERY_S = 20;
-/** The weight of the share that is refused, against the logarithm of what is accepted. */
+/** The weight of the share that is refused, relative to the logarithm of what is accepted. */
 const PRICE_OF_REFUSAL = 1.6;
 
 const AT_FIRST = oddsOfLimits(UNLIMITED_AT_FIRST);

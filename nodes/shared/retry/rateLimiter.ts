@@ -10,20 +10,20 @@ export interface RateLimits {
 	readonly concurrency: number;
 }
 
-/** A place in a lane, for one request and its retries. */
+/** A slot in a lane, for one request and its retries. */
 export interface LaneSlot {
-	/** Waits until the next request may start, at most until `untilMs`: a request that runs then checks the time itself. */
+	/** Waits until the next request may start, but at most until `untilMs`; the caller then checks the time itself. */
 	turn(untilMs: number): Promise<StartedRequest>;
 }
 
 /** The rate limiter that all requests of one node run share (§8.1). */
 export class RateLimiter {
 	private readonly lanes: Readonly<Record<Lane, LimitFunction>>;
-	/** One request of a lane waits for its turn at a time: a queue of submits must not take all turns before a poll. */
+	/** In each lane, one request at a time waits for its turn: queued submits must not take all turns before a poll. */
 	private readonly turns = { work: pLimit(1), watch: pLimit(1) };
 	private readonly ownRate: AdaptiveRate | undefined;
 
-	/** @param adaptiveRate what is known about the account's limit, shared with others who use it */
+	/** @param adaptiveRate what is known about the account's limit, shared with other runs that use it */
 	constructor(
 		{ requestsPerSecond, concurrency }: RateLimits,
 		private readonly clock: Clock,
@@ -55,7 +55,7 @@ export class RateLimiter {
 			return await this.turns[lane](async () => {
 				await ownRate?.turn(lane, wait);
 				const request = await adaptiveRate.turn(lane, wait);
-				// It may have waited for the shared rate, so the next one is spaced from the time when it really started.
+				// The request may have waited for the shared rate, so the next one is spaced from its actual start.
 				ownRate?.start(clock.now());
 				return request;
 			});

@@ -14,8 +14,8 @@ export interface RetryTerms {
 	/** Work is given up as `cancelled` rather than sent after this time. */
 	readonly sendByMs?: number | undefined;
 	/**
-	 * The request's deadline: nobody waits for a turn, no further try begins and no work is sent after it. The last
-	 * outcome is the result. An exchange that is under way then has a timeout of its own.
+	 * The request's deadline: after it, no turn is awaited, no further try begins and no work is sent. The last outcome
+	 * is the result. An exchange that is under way then has a timeout of its own.
 	 */
 	readonly endByMs: number;
 	/** Asked last, when everything else allows another try. */
@@ -30,7 +30,7 @@ export interface Settled<T> {
 
 const FIRST_CONTACT_TRIES = 3;
 
-/** `sendByMs` also as time of day: the steady clock stops while a machine sleeps, but claims grow old. */
+/** `sendByMs` also as time of day: the steady clock stops while a machine sleeps, but claims still age. */
 type TimedTerms = RetryTerms & { readonly sendByMs: number; readonly sendByWallMs: number };
 
 /** What becomes of a request after a try. */
@@ -40,7 +40,7 @@ type Next<T> =
 	| { readonly kind: 'inTurn'; readonly delayMs: number }
 	| { readonly kind: 'later'; readonly delayMs: number };
 
-/** What was tried of one request. */
+/** The tries of one request so far. */
 interface Tries {
 	count: number;
 	/** Tries that failed for another reason than too many requests. */
@@ -50,8 +50,8 @@ interface Tries {
 /**
  * Sends all requests of a node run through the rate limiter and repeats them.
  *
- * A request that was refused because there are too many takes another turn, at a lower rate, until it is taken or its
- * time is up: nothing was carried out, and the limit counts for all requests of the key.
+ * A request that was refused because there are too many takes another turn, at a lower rate, until it is accepted or
+ * its time is up: nothing was carried out, and the limit applies to all requests with the key.
  */
 export class Retry {
 	/**
@@ -84,7 +84,7 @@ export class Retry {
 		}
 	}
 
-	/** Tries until the request is settled or has to wait for its own sake. */
+	/** Tries until the request is settled or needs a pause of its own. */
 	private async tryInTurn<T>(
 		slot: LaneSlot,
 		terms: TimedTerms,
@@ -95,7 +95,7 @@ export class Retry {
 		let refusal: Outcome<T> | undefined;
 		for (;;) {
 			const request = await slot.turn(Math.min(endByMs, sendByMs));
-			// The wait was in vain; the refusal says why.
+			// The deadline passed during the wait; the refusal says why.
 			const isOver = this.clock.now() >= endByMs;
 			if (refusal && isOver && !this.isStopped()) return { kind: 'settled', outcome: refusal };
 			const outcome = await this.inTime(terms, exchange);
@@ -112,7 +112,8 @@ export class Retry {
 	private async inTime<T>(terms: TimedTerms, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
 		const { repeatability, lane, endByMs, sendByMs, sendByWallMs } = terms;
 		const isOver = this.clock.now() >= Math.min(endByMs, sendByMs) || this.clock.wallNow() >= sendByWallMs;
-		// Its turn may come too late, when nobody waits for the result any more. Polls still run: the last one tells the state.
+		// If its turn comes too late, the result of work is no longer awaited. Polls are still sent: the last one tells the
+		// state.
 		if (this.isStopped() || (lane === 'work' && isOver)) return { kind: 'cancelled' };
 		const outcome = await exchange();
 		return repeatability === 'write' ? ofWrite(outcome) : outcome;
@@ -154,7 +155,7 @@ export class Retry {
 	}
 }
 
-/** For the requests of a run to an account, whose rate it shares with the other runs of this n8n. */
+/** Opens the retries of one run's requests to an account, whose rate all runs in this process share. */
 export function openRetry(
 	account: string,
 	limits: RateLimits,
@@ -164,7 +165,7 @@ export function openRetry(
 	return new Retry(rateLimiter, clock, Math.random, signal);
 }
 
-/** Whether it was refused only because of too many requests, whatever they are about. */
+/** Whether it was refused because of too many requests in all, not because of one busy subject. */
 function isTooMany(outcome: Outcome<unknown>): boolean {
 	return outcome.kind === 'busy' && outcome.sparesOthers !== true;
 }

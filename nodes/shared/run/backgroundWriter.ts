@@ -6,7 +6,7 @@ export interface BackgroundWork {
 	isBehind(): boolean;
 	/** @param isLast whether nothing may be left for later */
 	write(isLast: boolean): Promise<Result<undefined>>;
-	/** How long to wait for more before a write. @param failures in a row before it */
+	/** How long to wait for more to write. @param failures in a row before this write */
 	pauseMs(failures: number): number;
 }
 
@@ -43,7 +43,7 @@ export class BackgroundWriter {
 			if (signal.aborted) break;
 			const written = await this.writeInTurn(false);
 			this.failures = written.ok ? 0 : this.failures + 1;
-			// After the flush a write is tried only once, because nobody waits for it.
+			// After the flush a write is tried only once, because no caller waits for it.
 			if (!written.ok && this.isFlushed) break;
 		} while (this.work.isBehind());
 		this.working = undefined;

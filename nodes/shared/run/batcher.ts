@@ -1,6 +1,6 @@
 import type { Clock } from './clock';
 
-/** Does the work for all items together that arrive within a short time. */
+/** Combines the work for all items that arrive within a short time. */
 export interface Batcher<T, R> {
 	/**
 	 * @param withinMs how long a batch that this item opens waits for others; an open batch does not wait longer

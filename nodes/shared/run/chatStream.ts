@@ -9,7 +9,7 @@ export type ChunkKind = 'begin' | 'item' | 'end' | 'error';
 
 export type SendChunk = (kind: ChunkKind, itemIndex: number, text?: string) => Promise<void>;
 
-/** Streams the text of one item. It must be ended or failed, or those behind it are never sent. */
+/** Streams the text of one item. It must be ended or failed, or the streams after it are never sent. */
 export interface ChatStream {
 	write(text: string): Promise<void>;
 	end(): Promise<void>;
@@ -56,7 +56,7 @@ export class ChatStreams {
 		return undefined;
 	}
 
-	/** An item is over: sends those behind it, up to the first that is not over. */
+	/** An item is over: sends what was kept of the next ones, up to and including the first that is not over. */
 	private async goOn(): Promise<void> {
 		const sends: Promise<void>[] = [];
 		// Queued without awaiting anything: what the next item writes in the meantime must follow what it wrote before.

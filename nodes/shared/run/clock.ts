@@ -3,8 +3,8 @@ import { sleep } from 'n8n-workflow';
 /** Time, as an interface, so that tests can run without waiting. */
 export interface Clock {
 	/**
-	 * Whole milliseconds of a clock that is never set: for intervals and deadlines. Close to the time of day when the process
-	 * starts, but not bound to it.
+	 * Whole milliseconds of a steady clock, which is never set: for intervals and deadlines. Close to the time of day
+	 * when the process starts, but not bound to it.
 	 */
 	now(): number;
 	/** The time of day in ms since the epoch, which may be set back: for what is stored or shown. */

@@ -10,7 +10,7 @@ export interface RunFrame {
 	/** Aborted when the run ends; aborting it ends the run. */
 	readonly ending: AbortController;
 	readonly signal: AbortSignal;
-	/** Aborted when all work is done: after a stop later than `signal`, because answers to what was sent are still read. */
+	/** Aborted when all work is done; after a stop, later than `signal`, because sent requests are still answered. */
 	readonly over: AbortSignal;
 	/** Whether the operator stopped the execution. */
 	readonly cancelled: () => boolean;
@@ -26,7 +26,7 @@ interface Opened {
 /** A stopped node has to end within a second. */
 const AFTER_CANCEL_MS = 700;
 
-/** The frame of every run: `open` checks options and accounts, `work` does the work, and nothing is left behind. */
+/** The frame of every run: `open` checks options and accounts, `work` does the work, and nothing is left running. */
 export async function inRunFrame<T extends Opened>(
 	context: IExecuteFunctions,
 	open: (frame: RunFrame) => Promise<Result<T>>,

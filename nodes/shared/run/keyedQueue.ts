@@ -1,14 +1,14 @@
 import type { Clock } from './clock';
 
-/** A position in the queue of a key. `Word` is what a slot may tell those behind it as it leaves. */
+/** A position in the queue of a key. `Word` is what a slot may tell the slots behind it as it leaves. */
 export interface Slot<Word = unknown> {
 	/** Whether it is its turn. */
 	readonly isFirst: boolean;
-	/** Whether others are waiting behind it. */
+	/** Whether the last slot of the queue is another owner's. */
 	readonly isWanted: boolean;
 	/** Whether another owner's slot was directly before it. */
 	readonly isBehindOthers: boolean;
-	/** The last word of those before it. */
+	/** The last word of the slots before it. */
 	readonly lastWord: Word | undefined;
 	/** Waits for its turn, for at most `ms` or until `signal` is aborted; then check `isFirst`. */
 	wait(ms: number, clock: Clock, signal: AbortSignal): Promise<void>;
@@ -21,7 +21,7 @@ interface Queue<Word> {
 	lastWord: Word | undefined;
 }
 
-/** The queues of one n8n process, one for each key. Nothing is kept of an empty one. */
+/** The queues of one n8n process, one for each key. An empty one is dropped. */
 export class KeyedQueue<Word = unknown> {
 	private readonly queues = new Map<string, Queue<Word>>();
 

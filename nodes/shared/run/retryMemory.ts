@@ -25,7 +25,7 @@ export interface RetryMemory {
 	clear(): void;
 }
 
-/** Where entries are in the node context; other versions of this package read them, too. */
+/** The path of entries in the node context; other versions of this package read them, too. */
 export interface MemoryScope {
 	readonly node: string;
 	/** The index of the run within the execution; a word if entries outlive the run. */
@@ -101,7 +101,7 @@ export function createToolMemory(
 	};
 }
 
-/** Entries at a place in n8n's node context, which is stored with the execution. */
+/** The entries at a path in n8n's node context, which is stored with the execution. */
 export function openEntries(nodeContext: Record<string, unknown>, { node, run, part }: MemoryScope) {
 	const path = [node, String(run), part];
 	const find = (): JsonObject => {

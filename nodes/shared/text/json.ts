@@ -30,12 +30,15 @@ const MOST_LEVELS = 500;
 /** A number with at least 16 digits, which a double cannot always represent exactly. */
 const LONG_INTEGER = /(?:^|[[:,\s-])\d{16}/;
 
-/** `undefined` if it is not JSON, or nested too deeply. Integers beyond 2^53 become text, to keep IDs whole. */
+/**
+ * Parses JSON; `undefined` if the text is not JSON or is nested too deeply. Integers beyond 2^53 become strings, so
+ * that IDs keep all their digits.
+ */
 export function parseJson(text: string): Json | undefined {
 	return parse(text, withAllDigits);
 }
 
-/** Parses JSON text and rounds such integers: for limits and checks, not for IDs. */
+/** The same, except that such integers are rounded: for limits and checks, not for IDs. */
 export function parseRounded(text: string): Json | undefined {
 	return parse(text);
 }
@@ -54,7 +57,7 @@ function parse(text: string, revive?: typeof withAllDigits): Json | undefined {
 	}
 }
 
-/** A clause that says why `parseJson` returned nothing for a text. */
+/** Why `parseJson` returned `undefined` for a text, as a clause. */
 export function whyNotJson(text: string): string {
 	return isTextTooDeep(text) ? 'it is nested too deeply' : 'it is cut off or not JSON';
 }
@@ -104,13 +107,13 @@ export function jsonText(value: unknown): string | undefined {
 	}
 }
 
-/** Whether a value is nested too deeply to be walked through, by n8n or here. */
+/** Whether a value is nested too deeply for recursive code, in n8n or here. */
 export function isTooDeep(value: Json, levels = MOST_LEVELS): boolean {
 	if (typeof value !== 'object' || value === null) return false;
 	return levels === 0 || Object.values(value).some((inner: Json) => isTooDeep(inner, levels - 1));
 }
 
-/** For results of JSON.parse, which are JSON at every level, so the top level is enough. */
+/** Checks only the top level: a result of JSON.parse is JSON at every level. */
 function isJson(value: unknown): value is Json {
 	return value === null || ['string', 'number', 'boolean', 'object'].includes(typeof value);
 }

@@ -3,7 +3,7 @@ import { jsonText, type Json } from './json';
 export interface Placeholder {
 	/** As written in the template, e.g. `$json.items[0].id`. */
 	readonly written: string;
-	/** `json` */
+	/** E.g. `json`. */
 	readonly name: string;
 	/** The path after the name, for `readPath`: `items[0].id`. May be empty. */
 	readonly path: string;
@@ -19,7 +19,7 @@ export interface TemplateRules {
 	readonly hasPaths?: boolean;
 	/** The name that may be followed by two words, e.g. `stream`. */
 	readonly choice?: string;
-	/** Whether objects and lists that contained only absent values are removed, too. */
+	/** Whether objects and lists whose values were all absent are removed, too. */
 	readonly dropsEmptied?: boolean;
 	/** Names of lists whose entries are inserted into the list that contains the placeholder. */
 	readonly joining?: readonly string[];

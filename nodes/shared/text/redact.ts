@@ -9,7 +9,7 @@ export interface Redact {
 	readonly inPieces: () => PieceRedactor;
 }
 
-/** Takes one text piece by piece. */
+/** Redacts one text piece by piece. */
 export interface PieceRedactor {
 	/** @returns what can be shown; text that may be the beginning of a secret is held back */
 	push(piece: string): string;
@@ -18,7 +18,7 @@ export interface PieceRedactor {
 }
 
 const HIDDEN = '[hidden]';
-/** A shorter one would hide parts of ordinary words. */
+/** Hiding a shorter secret would hide parts of ordinary words. */
 const SHORTEST_SECRET_CHARS = 4;
 /** Tokens have at least this many first characters in common, in plain text and in base64 (§2.7, §5.1). */
 const BEGINNING_CHARS = 3;
@@ -29,7 +29,7 @@ const TOKEN_CHARS = String.raw`(?:[A-Za-z0-9._~+/=%-]|\\{1,8}(?:/|u00[0-9a-fA-F]
 const WORD_START = String.raw`(?:\b|(?<=%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[bfnrt]))`;
 const PREFIX = String.raw`(?:sk(?:-|%2[dD]|\\{1,8}u002[dD])|(?:agt|dbg|wst)(?:_|%5[fF]|\\{1,8}u005[fF]))`;
 const TOKEN_LIKE = new RegExp(WORD_START + PREFIX + TOKEN_CHARS, 'g');
-/** In a header, in an address, or as a sub-protocol (§5.4). */
+/** A bearer token in a header, in an address or in a sub-protocol (§5.4). */
 const BEARER_LIKE = new RegExp(
 	String.raw`${WORD_START}bearer(?:\.|(?:\s|\+|%20|\\{1,8}u0020){1,64})${TOKEN_CHARS}`,
 	'gi',
@@ -114,17 +114,17 @@ function beginningsOf(secrets: readonly string[]): Beginnings {
 	const forms = [...new Set(written.flatMap((form) => [form, unescaped(form)]))].sort();
 	const longest = forms.reduce((most, { length }) => Math.max(most, length), 0);
 	const initials = new Set(forms.map((form) => form.charAt(0)));
-	const goesOn = (text: string): boolean => firstAfter(forms, text)?.startsWith(text) ?? false;
+	const mayContinue = (text: string): boolean => firstAfter(forms, text)?.startsWith(text) ?? false;
 	const openIn = (text: string): number => {
 		for (let at = Math.max(0, text.length - longest); at < text.length; at++) {
-			if (initials.has(text.charAt(at)) && goesOn(text.slice(at))) return at;
+			if (initials.has(text.charAt(at)) && mayContinue(text.slice(at))) return at;
 		}
 		return text.length;
 	};
 	return { longest, openIn };
 }
 
-/** The first of sorted texts that comes after `text`: one that begins with it, if there is any. */
+/** The first of the sorted texts after `text`: one that begins with it, if there is one. */
 function firstAfter(sorted: readonly string[], text: string): string | undefined {
 	let [low, high] = [0, sorted.length];
 	while (low < high) {
@@ -140,7 +140,7 @@ const KIND = /^(?:sk-|agt_|dbg_|wst_)/;
 /** A shorter part of an encoded secret, or a shorter secret without its prefix, could be ordinary text. */
 const SHORTEST_FORM_CHARS = 8;
 
-/** The forms of a secret: as it is, without its prefix, URL-encoded, in other case, in base64 and in hex. */
+/** The forms of a secret: as it is, without its prefix, URL-encoded, in upper and lower case, in base64 and in hex. */
 function formsOf(secret: string): string[] {
 	const bytes = Buffer.from(secret, 'utf8');
 	const hex = bytes.toString('hex');
@@ -163,7 +163,7 @@ function formsOf(secret: string): string[] {
 	];
 }
 
-/** The base64 characters that depend only on the bytes, if `before` (modulo 3) others precede them. */
+/** The base64 characters that depend only on these bytes, if `before` (modulo 3) other bytes precede them. */
 function base64Within(bytes: Uint8Array, before: number): string {
 	const bits = (before + bytes.length) * 8;
 	return Buffer.concat([Buffer.alloc(before), bytes])
@@ -177,12 +177,12 @@ interface Span {
 	readonly end: number;
 }
 
-/** Up to this many texts are searched for one by one. */
+/** Up to this many wanted texts, each is searched for separately. */
 const FEW = 32;
 
 /**
  * Finds any of the wanted texts in another. Each item may have its own key, and a search for each of 10,000 keys would
- * take milliseconds per text, so a single walk along the text looks up what begins like one of them.
+ * take milliseconds per text, so a single pass over the text looks up only what begins like one of them.
  */
 function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 	const all = new Set(wanted);
@@ -191,7 +191,7 @@ function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 		return (text) => few.filter((one) => text.includes(one)).flatMap((one) => spansOf(text, one));
 	}
 	const lengths = new Map<string, Set<number>>();
-	// Slicing a map key at every position would cost many times as much as the walk itself.
+	// Slicing a map key at every position would cost many times as much as the pass itself.
 	const mayBegin = new Uint8Array(BEGINNINGS);
 	for (const one of all) {
 		const beginning = one.slice(0, BEGINNING_CHARS);

@@ -1,4 +1,4 @@
-/** The text of a parameter or a credential's field; empty for any other type. */
+/** The value of a parameter or a credential's field if it is text; otherwise empty. */
 export function textOf(value: unknown): string {
 	return typeof value === 'string' ? value : '';
 }

@@ -109,7 +109,7 @@ function readLimits(spec: JsonObject, entry: JsonObject): ParameterSpec {
 
 const LISTED_VALUES_SHOWN = 8;
 
-/** A limit beyond 2^53, as seeds have, is as good as none, and would be shown with wrong digits. */
+/** A limit beyond 2^53, which seeds often have, is as good as none and would be shown with wrong digits. */
 const LARGEST_SHOWN = Number.MAX_SAFE_INTEGER;
 
 /** What a parameter accepts, in words; empty if nothing is known. */

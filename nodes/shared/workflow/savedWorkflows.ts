@@ -26,7 +26,7 @@ const FIELD = '"Saved Workflows" of the account';
 const LOOKS_LIKE =
 	'Correct it in the credential. It looks like {"Portrait": {"workflowId": "wf_8c1f0a", "definition": {…}}}.';
 
-/** Reads the list of a credential, which may be text, an object or nothing. */
+/** Reads the list of a credential, which may be JSON text, an object or nothing. */
 export function readSavedWorkflows(source: unknown): Result<SavedWorkflows> {
 	if (isEmptyDefinition(source)) return ok(new Map());
 	const parsed = typeof source === 'string' ? parsePasted(source) : ok(source);
@@ -81,7 +81,7 @@ export function savedWorkflowsText(saved: ReadonlyMap<string, WorkflowSource>): 
 	return JSON.stringify(Object.fromEntries(entries), null, 2);
 }
 
-/** Pasted text becomes JSON, so that people can read the list. */
+/** Parses pasted JSON text, so that people can read the list. */
 function asJson(source: unknown): unknown {
 	const parsed = typeof source === 'string' ? parsePasted(source) : undefined;
 	return parsed?.ok ? parsed.value : source;
