@@ -7,7 +7,7 @@ import type {
 import { STANDARD_WIRE } from './standardWire';
 import { withBearer, wrongSecretNotices } from './tokenKinds';
 
-/** The token of one agent instance (§5.3). AgentInvoke tests it, by an Invoke without a message. */
+/** The token of one agent instance (§5.3). AgentInvoke tests it, with an Invoke without a message. */
 export class FlowAgentApi implements ICredentialType {
 	name = 'flowAgentApi';
 
@@ -69,7 +69,7 @@ export class FlowAgentApi implements ICredentialType {
 				{
 					name: 'Described',
 					value: 'described',
-					description: 'As in the JSON below, for deployments that use other names',
+					description: 'As the JSON below describes, for deployments that use other names',
 				},
 			],
 			description: 'How requests are built and answers are interpreted',
@@ -82,8 +82,8 @@ export class FlowAgentApi implements ICredentialType {
 			default: STANDARD_WIRE,
 			displayOptions: { show: { wire: ['described'] } },
 			description:
-				'Templates for what is sent, and JMESPath expressions for what answers mean. Leave it empty for the standard.',
-			hint: 'It starts as the standard: change what differs, or paste a <a href="https://github.com/flowtask/n8n-nodes-flowtask/blob/main/docs/deployments.md#agents-from-the-api-call-page-to-a-description" target="_blank">ready-made one</a>. "Preview Request" in Agent Invoke shows what it sends.',
+				'Templates for requests, and JMESPath expressions that interpret answers. Leave empty for the standard wire.',
+			hint: 'It starts as the standard wire: change what differs, or paste a <a href="https://github.com/flowtask/n8n-nodes-flowtask/blob/main/docs/deployments.md#agents-from-the-api-call-page-to-a-description" target="_blank">ready-made one</a>. "Preview Request" in Agent Invoke shows what it sends.',
 		},
 	];
 

@@ -44,7 +44,7 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 		default: '',
 		placeholder: '10.0.0.5, minio.internal:9000',
 		description:
-			'Hosts in a private network whose files may be fetched. Links to private addresses are refused, unless the base URL is such an address itself.',
+			'Hosts in a private network whose files may be fetched. Links to private addresses are refused, unless the base URL itself is a private address.',
 	},
 	{
 		displayName: 'Models Path',
@@ -61,7 +61,7 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 		type: 'string',
 		default: DEFAULT_BUSY_CODES,
 		description:
-			'Codes, or words of messages, that mean "too many requests" in an answer with HTTP 200, separated by commas. Such a request was not carried out, so the node slows down and sends it again.',
+			'Codes, or words in messages, that mean "too many requests" in an answer with HTTP 200, separated by commas. Such a request was not carried out, so the node slows down and sends it again.',
 	},
 ];
 
@@ -80,7 +80,7 @@ const expertFields = EXPERT_FIELDS.flatMap((field): INodeProperties[] => [
 	},
 ]);
 
-/** The key of the HTTP interfaces (§5.1). A function tests it: n8n's declarative test shows bare network error codes. */
+/** The key of the HTTP interfaces (§5.1). A function tests it: a declarative test shows bare network error codes. */
 export class FlowPlatformApi implements ICredentialType {
 	name = 'flowPlatformApi';
 
@@ -118,9 +118,9 @@ export class FlowPlatformApi implements ICredentialType {
 			type: 'json',
 			typeOptions: { rows: 4 },
 			default: '{}',
-			hint: 'Optional. Flow Task\'s "Workflow" > "Save" makes the text to paste here.',
+			hint: 'Optional. Flow Task\'s "Workflow" > "Save" makes the JSON to paste here.',
 			description:
-				'Hosted workflows that everybody with this account chooses by name in Flow Task. For each name its <code>workflowId</code> and, from its API-format export, its <code>definition</code>.',
+				'Hosted workflows that everybody who uses this credential can choose by name in Flow Task. For each name, enter its <code>workflowId</code> and, as <code>definition</code>, its API-format export.',
 		},
 		{
 			displayName: 'Show Expert Fields',
@@ -128,7 +128,7 @@ export class FlowPlatformApi implements ICredentialType {
 			type: 'boolean',
 			default: false,
 			description:
-				'Whether to show the addresses and paths that few deployments need. What they contain applies either way.',
+				'Whether to show the fields that few deployments need. Their values apply even while they are hidden.',
 		},
 		...expertFields,
 	];

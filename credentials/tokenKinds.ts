@@ -1,8 +1,8 @@
 import type { IHttpRequestOptions, INodeProperties } from 'n8n-workflow';
 
 /**
- * The secrets of the platform are told apart by their first letters (§2.7, §5). They look alike in a
- * password field, so the most common mistake is to paste one into the wrong credential.
+ * The kinds of secrets of the platform, which differ in their first letters (§2.7, §5). In a password field they look
+ * alike, so the most common mistake is to paste one into the wrong credential.
  */
 export const TOKEN_KINDS = [
 	{ prefix: 'sk-', credential: 'FlowPlatform API', is: 'an API key of the platform' },
@@ -22,7 +22,7 @@ const NOTICE_NAMES = [
 /** A notice for every other credential, shown while the field `field` contains one of its secrets. */
 export function wrongSecretNotices(field: string, credential: TokenCredential): INodeProperties[] {
 	return NOTICE_NAMES.filter(([other]) => other !== credential).map(([other, name]) => ({
-		displayName: `This is ${TOKEN_KINDS.find((kind) => kind.credential === other)?.is} (${codesOf(other)}). Use it in a ${other} credential. This one takes a secret that starts with ${codesOf(credential)}.`,
+		displayName: `This is ${TOKEN_KINDS.find((kind) => kind.credential === other)?.is} (${codesOf(other)}). Use it in a ${other} credential. This one needs a secret that starts with ${codesOf(credential)}.`,
 		name,
 		type: 'notice',
 		default: '',
@@ -41,8 +41,8 @@ function prefixesOf(credential: TokenCredential): string[] {
 }
 
 /**
- * The display conditions of a notice. They are plain text because n8n evaluates those of a credential each time a
- * node reads it and gives a regular expression 250 ms of wall time, which fails requests on a busy machine.
+ * The display conditions of a notice. They use no regular expressions, because n8n evaluates them each time a node
+ * reads the credential and allows each expression 250 ms of wall time, which fails requests on a busy machine.
  */
 function whenPasted(credential: TokenCredential): Array<{ _cnd: { startsWith: string } }> {
 	return prefixesOf(credential).flatMap((prefix) =>
@@ -73,11 +73,11 @@ export function whyTokenDoesNotFit(token: string, credential: TokenCredential): 
 	if (actual) {
 		return (
 			`This secret starts with "${actual.prefix}": it is ${actual.is} and belongs in a ${actual.credential} ` +
-			`credential. ${credential} takes a secret that starts with ${wanted}.`
+			`credential. ${credential} needs a secret that starts with ${wanted}.`
 		);
 	}
 	return (
-		`${credential} takes a secret that starts with ${wanted}, and this one does not. ` +
+		`${credential} needs a secret that starts with ${wanted}, and this one does not. ` +
 		"Copy the whole secret again from the platform's console."
 	);
 }

@@ -1,7 +1,7 @@
-// npm run compat -- 2.35.7: the end-to-end tests without a browser, in another version of n8n on the oldest Node that it
-// supports. The default is the newest published version; test names after the version select tests. "like-3" is the n8n
-// of the lock file with what n8n 3 has announced switched on, as far as it can be. An address is that of an n8n that runs
-// elsewhere with the package installed: see test/e2e/README.md.
+// npm run compat -- 2.35.7: the end-to-end tests without a browser, in another version of n8n on the oldest Node that
+// it supports. The default is the newest published version; test names after the version select tests. "like-3" is the
+// n8n of the lock file with the changes announced for n8n 3 switched on, as far as it has them. An address selects an
+// n8n that runs elsewhere, with the package installed: see test/e2e/README.md.
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -16,7 +16,7 @@ const TESTS = ['flowtask', 'once', 'ledger', 'suspend', 'chat', 'sessions', 'wir
 /** Tests that need Redis and PostgreSQL, or a browser. */
 const OF_A_SERVER = ['queue', 'killed', 'chatForm'];
 
-/** What the tests left out of an n8n that runs elsewhere would do to it. */
+/** Tests that are left out for an n8n that runs elsewhere, and what each would do to it. */
 const NOT_ELSEWHERE = {
 	ledger: 'installs a package of its own',
 	suspend: 'kills n8n and starts it again',
@@ -80,7 +80,7 @@ async function findVersion(wanted) {
 }
 
 /**
- * The tests do not start containers: whoever has Docker does, and gives the address.
+ * The tests do not start containers: their user does, and passes the address.
  *
  * @param {string} image
  * @returns {string}
@@ -134,7 +134,7 @@ async function lookAt(url) {
 	if (!found) throw new Error(`${url} has no ${name}: install it there first.`);
 	if (found.installedVersion !== version) {
 		throw new Error(
-			`${url} has ${name} ${found.installedVersion}, and these are the tests of ${version}: install that, or check out the tag v${found.installedVersion}.`,
+			`${url} has ${name} ${found.installedVersion}, but these are the tests of ${version}: install that version, or check out the tag v${found.installedVersion}.`,
 		);
 	}
 	const { data: settings } = await call('settings', { headers });
@@ -155,7 +155,7 @@ async function install(version, node) {
 	writeFileSync(join(folder, 'package.json'), manifest);
 	writeFileSync(join(folder, '.npmrc'), readFileSync(join(e2eFolder, '.npmrc')));
 	if (!isInstalled(folder)) {
-		console.log('n8n: installing (3 to 5 minutes and 2.2 GB, once a version) …');
+		console.log('n8n: installing (3 to 5 minutes and 2.2 GB, once per version) …');
 		await npm(['install', '--no-audit', '--no-fund'], folder, withNode24());
 	}
 	const nodeFolder = await ensureNode(folder);
@@ -196,7 +196,8 @@ async function test(settings, title, tests) {
 		});
 	const names = process.argv.slice(3);
 	const unfit = names.filter((name) => 'FLOWTASK_N8N_URL' in settings && !tests.includes(name));
-	if (unfit.length > 0) throw new Error(`Not with an n8n that runs elsewhere: ${unfit.join(', ')}.`);
+	if (unfit.length > 0)
+		throw new Error(`These tests cannot use an n8n that runs elsewhere: ${unfit.join(', ')}.`);
 	const files = (names.length > 0 ? names : tests).map((name) => join('test', 'e2e', `${name}.e2e.test.ts`));
 	const { passed, failed } = await runJest(succeeds, [
 		...['--config', 'test/e2e/jest.config.js', '--runTestsByPath'],

@@ -31,7 +31,7 @@ try {
 	process.exit(1);
 }
 
-// `npm test` leaves them out, because their types are installed only now.
+// `npm test` leaves these types out, because what they import is installed only now.
 console.log('▶ types of test/e2e');
 const hasTypes = await succeeds('tsc', ['-p', 'test/e2e']);
 

@@ -42,10 +42,10 @@ function readPackages(file) {
 }
 
 /**
- * Brings `dir` to the state of its package-lock.json, and this package's own folder also to its Node 24.
+ * Installs what the package-lock.json in `dir` lists and, in this package's own folder, its Node 24.
  *
- * @param {{ dir: string, label?: string, onProgress?: (line: string) => void }} options
- *   `onProgress` gets whole sentences for a person (default: standard output).
+ * @param {{ dir: string, label?: string, onProgress?: (line: string) => void }} options `onProgress` gets whole
+ *   sentences for a person (default: standard output).
  * @returns {Promise<void>}
  */
 export async function ensureInstalled({ dir, label = dir, onProgress = console.log }) {
@@ -74,7 +74,7 @@ async function install(dir, label, onProgress) {
 
 /**
  * Fetches the binary of the package "node" in `dir`, unless it is there: npm installs the package without it, because
- * .npmrc lets no install script run.
+ * .npmrc allows no install scripts.
  *
  * @param {string} dir
  * @returns {Promise<string>} The package's folder.

@@ -1,6 +1,6 @@
-// Runs jest, and runs test files that failed once more, one at a time. The tests use real sockets, timers and
+// Runs jest, and then repeats the test files that failed, one at a time. The tests use real sockets, timers and
 // processes, so on a busy machine one of them misses a deadline now and then; what is broken fails twice. Tests that
-// pass only at the second try are listed: fix those that appear there again.
+// pass only on the second try are listed: fix those that appear repeatedly.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,8 +11,8 @@ const MOST_SECOND_TRIES = 4;
 /**
  * @param {(command: string, args: string[]) => Promise<boolean>} succeeds Runs a command to its end.
  * @param {string[]} args For jest.
- * @returns {Promise<{ passed: number, failed: number }>} Tests; a run that died, or a file that does not load, counts
- *   as one failure.
+ * @returns {Promise<{ passed: number, failed: number }>} Numbers of tests; a run that died, or a file that does not
+ *   load, counts as one failure.
  */
 export async function runJest(succeeds, args) {
 	const scratch = mkdtempSync(join(tmpdir(), 'flowtask-jest-'));
@@ -20,7 +20,7 @@ export async function runJest(succeeds, args) {
 		const first = await runOnce(succeeds, args, join(scratch, 'first.json'));
 		const files = first.failedFiles;
 		if (files.length === 0 || files.length > MOST_SECOND_TRIES) return first;
-		console.log(`\n▶ a second try, on a quieter machine, of ${files.length} file(s)`);
+		console.log(`\n▶ second try of ${files.length} file(s), one at a time`);
 		const config = args.filter(
 			(argument, index) => argument === '--config' || args[index - 1] === '--config',
 		);
@@ -28,7 +28,7 @@ export async function runJest(succeeds, args) {
 		const second = await runOnce(succeeds, again, join(scratch, 'second.json'));
 		const stillFailing = new Set(second.failedTests);
 		for (const name of first.failedTests) {
-			if (!stillFailing.has(name)) console.log(`passed at the second try only: ${name}`);
+			if (!stillFailing.has(name)) console.log(`passed only on the second try: ${name}`);
 		}
 		return { passed: first.passedElsewhere + second.passed, failed: second.failed };
 	} finally {

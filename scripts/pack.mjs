@@ -1,5 +1,6 @@
-// node scripts/pack.mjs [folder]: packs what dist/ holds into the file that a release publishes, and looks at it as npm
-// and n8n will: npm's dry run, n8n's scanner. The last line is the entry for N8N_COMMUNITY_PACKAGES. npm run build first.
+// node scripts/pack.mjs [folder]: packs the built package into the file that a release publishes, and checks it as npm
+// and n8n will: with npm's dry run and n8n's scanner. The last line is the entry for N8N_COMMUNITY_PACKAGES. Run npm
+// run build first.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -8,7 +9,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { packageRoot } from './install.mjs';
 
-/** What n8n's scanner reads of a published package. */
+/** The files of a published package that n8n's scanner reads. */
 const SCANNED = ['**/*.js', 'package.json'];
 
 const scratch = mkdtempSync(join(tmpdir(), 'flowtask-release-'));
@@ -48,7 +49,7 @@ function integrityOf(tarball) {
 }
 
 /**
- * The command of the release without its identity, which only the release has.
+ * Runs the publish command of a release, without the identity that only a release has.
  *
  * @param {string} tarball
  */
@@ -68,11 +69,11 @@ async function scan(tarball) {
 	const scanner = join(packageRoot, 'test', 'package', 'n8n', 'scan.mjs');
 	const { stdout } = await promisify(execFile)(process.execPath, [scanner, unpacked, ...SCANNED], {
 		cwd: packageRoot,
-		// Its rules are others where jest sets "test".
+		// Under jest, which sets "test", the scanner would apply other rules.
 		env: { ...process.env, NODE_ENV: 'production' },
 	});
 	const { passed, message, details } = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
-	if (!passed) throw new Error(`n8n's scanner refuses the package: ${message}\n${details}`);
+	if (!passed) throw new Error(`n8n's scanner rejects the package: ${message}\n${details}`);
 	return "n8n's scanner accepts it";
 }
 

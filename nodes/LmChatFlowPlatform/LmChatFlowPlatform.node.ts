@@ -23,8 +23,8 @@ import { MODEL_OPTIONS, modelSettings } from './model.settings';
 import { makeAnswersReadable } from './readableAnswers';
 
 /**
- * Says what an agent does not get. n8n's SDK also accepts a custom model instead of its OpenAI client, but that path
- * drops all reasoning from streams and joins parallel tool calls of a stream into one.
+ * Says which reasoning an agent does not get. n8n's SDK also accepts a custom model instead of its OpenAI client, but
+ * that path drops all reasoning from streams and joins parallel tool calls of a stream into one.
  */
 const reasoningKeptNotice: INodeProperties = {
 	displayName:

@@ -30,7 +30,7 @@ export const MODEL_OPTIONS = defineOptions({
 		default: 600,
 		typeOptions: { minValue: 1, maxValue: 86_400 },
 		description:
-			'How long to wait for an answer to begin, and then for each piece of it. Messages that only keep the connection open count as well.',
+			'How long to wait for an answer to begin, and then for each piece of it. Messages that only keep the connection open count as pieces.',
 	},
 	...samplingOptions({
 		maxTokens:

@@ -11,8 +11,8 @@ import {
 type Fetch = typeof fetch;
 
 /**
- * Makes n8n's OpenAI client read parts of answers that it would otherwise drop. The only way in is the `fetch` of its
- * settings: those of the model itself, and those of the copy that it makes for tools.
+ * Makes n8n's OpenAI client read parts of answers that it would otherwise drop. The only way to do so is the `fetch` in
+ * its settings: in those of the model itself, and in the copy that it makes for tools.
  */
 export function makeAnswersReadable(model: unknown, send: Fetch = fetch): void {
 	const settings = [
@@ -66,13 +66,13 @@ function readableLines(): TransformStream<Uint8Array, Uint8Array> {
 	});
 }
 
-/** Changes the lines of a stream that hold data or errors. */
+/** A line of a stream, changed if it contains data or an error. */
 function readableLine(line: string): string {
 	const [, field, value = ''] = /^(data|error):(.*)$/s.exec(line) ?? [];
 	if (field === undefined) return line;
 	if (field === 'data') return `data:${readableJson(value)}`;
 	const error = parseRounded(value) ?? value.trim();
-	// With blank lines, because the previous event may not have ended, and this may be the last one.
+	// Between blank lines, because the previous event may not have ended, and this may be the last one.
 	return `\ndata: ${jsonText({ error })}\n`;
 }
 

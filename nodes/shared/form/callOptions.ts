@@ -30,7 +30,7 @@ export function callOptions(
 			type: 'number',
 			default: 20,
 			typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
-			description: `${words.requestsPerSecond}. If the platform accepts fewer, the node slows down by itself. The number applies to one run of this node: two executions at once may send twice as many. 0 means no limit.`,
+			description: `${words.requestsPerSecond}. If the platform accepts fewer, the node slows down by itself. The number applies to one run of this node: two executions at once send twice as many. 0 means no limit.`,
 			isPartOfRequest: false,
 		},
 		retries: {
