@@ -8,11 +8,9 @@ type Filter = ReturnType<Helpers['getSecureEgressFilter']>;
  * @param url `ws:` or `wss:`
  */
 export async function allowsSocketTo(helpers: Helpers, url: string): Promise<boolean> {
-	const checked = await filterOf(helpers)?.validateUrl(url.replace(/^ws/, 'http'));
+	// Up to 2.35, n8n returns no filter if the protection is off; older versions lack the helper.
+	const filter: Filter | undefined =
+		'getSecureEgressFilter' in helpers ? helpers.getSecureEgressFilter() : undefined;
+	const checked = await filter?.validateUrl(url.replace(/^ws/, 'http'));
 	return checked?.ok ?? true;
-}
-
-/** Up to 2.35, n8n returns no filter if the protection is off; older versions lack the helper. */
-function filterOf(helpers: Helpers): Filter | undefined {
-	return 'getSecureEgressFilter' in helpers ? helpers.getSecureEgressFilter() : undefined;
 }
