@@ -2,7 +2,6 @@
 // it supports. The default is the newest published version; test names after the version select tests. "like-3" is the
 // n8n of the lock file with the changes announced for n8n 3 switched on, as far as it has them. An address selects an
 // n8n that runs elsewhere, with the package installed: see test/e2e/README.md.
-import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { ensureChromium } from '../test/e2e/browser/install.mjs';
@@ -179,30 +178,15 @@ function installedVersion(folder, name) {
  * @param {string[]} tests Unless the command line names others.
  */
 async function test(settings, title, tests) {
-	const env = { ...withNode24(), ...settings };
-	/**
-	 * @param {string} command
-	 * @param {string[]} args
-	 * @returns {Promise<boolean>}
-	 */
-	const succeeds = (command, args) =>
-		new Promise((resolve) => {
-			const child = spawn(command, args, {
-				...{ cwd: packageRoot, env, stdio: 'inherit' },
-				shell: process.platform === 'win32',
-			});
-			child.on('error', () => resolve(false));
-			child.on('close', (code) => resolve(code === 0));
-		});
 	const names = process.argv.slice(3);
 	const unfit = names.filter((name) => 'FLOWTASK_N8N_URL' in settings && !tests.includes(name));
 	if (unfit.length > 0)
 		throw new Error(`These tests cannot use an n8n that runs elsewhere: ${unfit.join(', ')}.`);
 	const files = (names.length > 0 ? names : tests).map((name) => join('test', 'e2e', `${name}.e2e.test.ts`));
-	const { passed, failed } = await runJest(succeeds, [
-		...['--config', 'test/e2e/jest.config.js', '--runTestsByPath'],
-		...files,
-	]);
+	const { passed, failed } = await runJest(
+		['--config', 'test/e2e/jest.config.js', '--runTestsByPath', ...files],
+		{ ...withNode24(), ...settings },
+	);
 	console.log(`\n${title}: ${passed} passed, ${failed} failed`);
 	process.exitCode = failed === 0 ? 0 : 1;
 }

@@ -1,25 +1,9 @@
 // npm run test:e2e: the tests in a real n8n; works in a fresh clone. Plain JavaScript for Node 20, because it runs
 // before anything is installed. Arguments go to jest: npm run test:e2e -- flowtask
-import { spawn } from 'node:child_process';
 import { ensureChromium } from '../test/e2e/browser/install.mjs';
 import { ensureN8nInstalled } from '../test/e2e/install.mjs';
-import { ensureInstalled, packageRoot, withNode24 } from './install.mjs';
-import { runJest } from './jest-run.mjs';
-
-/**
- * @param {string} command
- * @param {string[]} args
- * @returns {Promise<boolean>}
- */
-function succeeds(command, args) {
-	return new Promise((resolve) => {
-		// Only Windows needs a shell: its installed commands are .cmd files.
-		const shell = process.platform === 'win32';
-		const child = spawn(command, args, { cwd: packageRoot, env: withNode24(), stdio: 'inherit', shell });
-		child.on('error', () => resolve(false));
-		child.on('close', (code) => resolve(code === 0));
-	});
-}
+import { ensureInstalled, packageRoot } from './install.mjs';
+import { runJest, succeeds } from './jest-run.mjs';
 
 try {
 	await ensureInstalled({ dir: packageRoot, label: 'n8n-nodes-flowtask' });
@@ -36,7 +20,7 @@ console.log('▶ types of test/e2e');
 const hasTypes = await succeeds('tsc', ['-p', 'test/e2e']);
 
 console.log('▶ tests in a real n8n (each file starts its own, about 10 s)');
-const tests = await runJest(succeeds, ['--config', 'test/e2e/jest.config.js', ...process.argv.slice(2)]);
+const tests = await runJest(['--config', 'test/e2e/jest.config.js', ...process.argv.slice(2)]);
 
 const failed = (hasTypes ? 0 : 1) + tests.failed;
 console.log(`\n${tests.passed} passed, ${failed} failed`);

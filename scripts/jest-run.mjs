@@ -1,23 +1,25 @@
 // Runs jest, and then repeats the test files that failed, one at a time. The tests use real sockets, timers and
 // processes, so on a busy machine one of them misses a deadline now and then; what is broken fails twice. Tests that
 // pass only on the second try are listed: fix those that appear repeatedly.
+import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { packageRoot, withNode24 } from './install.mjs';
 
 /** If more files than this fail, it is not by chance. */
 const MOST_SECOND_TRIES = 4;
 
 /**
- * @param {(command: string, args: string[]) => Promise<boolean>} succeeds Runs a command to its end.
  * @param {string[]} args For jest.
+ * @param {NodeJS.ProcessEnv} [env]
  * @returns {Promise<{ passed: number, failed: number }>} Numbers of tests; a run that died, or a file that does not
  *   load, counts as one failure.
  */
-export async function runJest(succeeds, args) {
+export async function runJest(args, env) {
 	const scratch = mkdtempSync(join(tmpdir(), 'flowtask-jest-'));
 	try {
-		const first = await runOnce(succeeds, args, join(scratch, 'first.json'));
+		const first = await runOnce(args, env, join(scratch, 'first.json'));
 		const files = first.failedFiles;
 		if (files.length === 0 || files.length > MOST_SECOND_TRIES) return first;
 		console.log(`\n▶ second try of ${files.length} file(s), one at a time`);
@@ -25,7 +27,7 @@ export async function runJest(succeeds, args) {
 			(argument, index) => argument === '--config' || args[index - 1] === '--config',
 		);
 		const again = ['--runInBand', ...config, '--runTestsByPath', ...files];
-		const second = await runOnce(succeeds, again, join(scratch, 'second.json'));
+		const second = await runOnce(again, env, join(scratch, 'second.json'));
 		const stillFailing = new Set(second.failedTests);
 		for (const name of first.failedTests) {
 			if (!stillFailing.has(name)) console.log(`passed only on the second try: ${name}`);
@@ -37,15 +39,36 @@ export async function runJest(succeeds, args) {
 }
 
 /**
- * @param {(command: string, args: string[]) => Promise<boolean>} succeeds
  * @param {string[]} args
+ * @param {NodeJS.ProcessEnv | undefined} env
  * @param {string} resultFile
  */
-async function runOnce(succeeds, args, resultFile) {
-	const isGreen = await succeeds('jest', ['--json', `--outputFile=${resultFile}`, ...args]);
+async function runOnce(args, env, resultFile) {
+	const isGreen = await succeeds('jest', ['--json', `--outputFile=${resultFile}`, ...args], { env });
 	const result = readResult(resultFile);
 	// Jest can fail for other reasons than a test, e.g. a teardown that throws.
 	return { ...result, failed: Math.max(result.failed, isGreen ? 0 : 1) };
+}
+
+/**
+ * Runs a command in the package's folder to its end.
+ *
+ * @param {string} command
+ * @param {string[]} args
+ * @param {{ env?: NodeJS.ProcessEnv, write?: (text: string) => void }} [options] `write` receives what the command
+ *   prints; without it, the output goes to the terminal.
+ * @returns {Promise<boolean>}
+ */
+export function succeeds(command, args, { env = withNode24(), write } = {}) {
+	return new Promise((resolve) => {
+		// Only Windows needs a shell: its installed commands are .cmd files.
+		const shell = process.platform === 'win32';
+		const stdio = write ? 'pipe' : 'inherit';
+		const child = spawn(command, args, { cwd: packageRoot, env, stdio, shell });
+		for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', write);
+		child.on('error', () => resolve(false));
+		child.on('close', (code) => resolve(code === 0));
+	});
 }
 
 /** @param {string} resultFile What jest's --json wrote. */

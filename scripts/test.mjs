@@ -1,26 +1,7 @@
 // npm test: everything that needs no real n8n; works in a fresh clone. Plain JavaScript for Node 20, because
 // it runs before anything is installed; each step then runs under this package's own Node 24.
-import { spawn } from 'node:child_process';
-import { ensureInstalled, packageRoot, withNode24 } from './install.mjs';
-import { runJest } from './jest-run.mjs';
-
-/**
- * @param {string} command
- * @param {string[]} args
- * @param {(text: string) => void} [write] Takes what the command prints; without it, the output goes to the terminal.
- * @returns {Promise<boolean>}
- */
-function succeeds(command, args, write) {
-	return new Promise((resolve) => {
-		// Only Windows needs a shell: its installed commands are .cmd files.
-		const shell = process.platform === 'win32';
-		const stdio = write ? 'pipe' : 'inherit';
-		const child = spawn(command, args, { cwd: packageRoot, env: withNode24(), stdio, shell });
-		for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', write);
-		child.on('error', () => resolve(false));
-		child.on('close', (code) => resolve(code === 0));
-	});
-}
+import { ensureInstalled, packageRoot } from './install.mjs';
+import { runJest, succeeds } from './jest-run.mjs';
 
 /**
  * Gates run at the same time, so each prints when it is done.
@@ -31,9 +12,10 @@ async function gate(name, command) {
 	const started = Date.now();
 	const [program = '', ...args] = command.split(' ');
 	let printed = '';
-	const ok = await succeeds(program, args, (text) => {
+	const write = (/** @type {string} */ text) => {
 		printed += text;
-	});
+	};
+	const ok = await succeeds(program, args, { write });
 	const seconds = ((Date.now() - started) / 1000).toFixed(1);
 	console.log(`${ok ? '✔' : '✘'} ${name} (${command}) ${seconds} s`);
 	if (!ok || printed.trim()) console.log(printed.trimEnd());
@@ -60,7 +42,7 @@ const failedGates = [isBuilt, ...others].filter((ok) => !ok).length;
 
 // Half of the tests load dist/; after a failed build they would test an older one.
 console.log('\n▶ tests');
-const tests = await runJest(succeeds, isBuilt ? [] : ['test/unit']);
+const tests = await runJest(isBuilt ? [] : ['test/unit']);
 
 const failed = failedGates + tests.failed;
 console.log(`\n${tests.passed} passed, ${failed} failed`);
