@@ -1,7 +1,7 @@
 import { Validator } from 'jsonschema';
 
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
-import { lostDigitsIn } from '../../shared/form/pastedJson';
+import { lostDigits } from '../../shared/form/pastedJson';
 import {
 	excerpt,
 	isJsonObject,
@@ -73,7 +73,7 @@ export function refuseSchema(name: string, schema: JsonObject, entered: unknown)
 			'Correct the "$ref", or add what it refers to, e.g. under "$defs".',
 		);
 	}
-	const lost = lostDigitsIn(entered);
+	const lost = lostDigits(entered);
 	if (lost === undefined) return undefined;
 	return badInput(
 		`${name} contains the number ${excerpt(lost, 40)}, which would lose digits`,

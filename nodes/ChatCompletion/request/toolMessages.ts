@@ -1,5 +1,5 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import { lostDigitsIn } from '../../shared/form/pastedJson';
+import { lostDigits } from '../../shared/form/pastedJson';
 import { excerpt, isJsonObject, jsonText, parseJson, type JsonObject } from '../../shared/text/json';
 import { textOrNumber } from '../../shared/text/textOf';
 
@@ -17,7 +17,7 @@ export function readToolCalls(value: unknown): Result<JsonObject[], string> {
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	const list: unknown = isJsonObject(parsed) ? [parsed] : parsed;
 	if (!Array.isArray(list)) return fail('is not a list of tool calls');
-	const lost = lostDigitsIn(value);
+	const lost = lostDigits(value);
 	if (lost !== undefined)
 		return fail(`contains the number ${excerpt(lost, ID_CHARS)}, which would lose digits`);
 	const calls: JsonObject[] = [];

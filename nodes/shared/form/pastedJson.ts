@@ -29,19 +29,15 @@ export function onlyOne(value: unknown): unknown {
 	return typeof first === 'object' && first !== null ? first : value;
 }
 
-/** The first integer beyond 2^53 in a JSON text, which a number cannot always represent exactly. */
-export function lostDigits(text: string): string | undefined {
+/** The first integer beyond 2^53, which may lose digits as a number, in JSON text or a value from an expression. */
+export function lostDigits(value: unknown): string | undefined {
+	const text = typeof value === 'string' ? value : (jsonText(value) ?? '');
 	return longIntegers(text).find((token) => /^-?\d+$/.test(token));
-}
-
-/** The same for JSON text, or a value from an expression. */
-export function lostDigitsIn(value: unknown): string | undefined {
-	return lostDigits(typeof value === 'string' ? value : (jsonText(value) ?? ''));
 }
 
 /** Refuses JSON with such a number, because it would be sent as another number, or as text. */
 export function refuseLostDigits(fieldLabel: string, value: unknown): Failure | undefined {
-	const lost = lostDigitsIn(value);
+	const lost = lostDigits(value);
 	if (lost === undefined) return undefined;
 	return badInput(
 		`"${fieldLabel}" contains the number ${excerpt(lost, 40)}, which would lose digits`,
@@ -51,7 +47,7 @@ export function refuseLostDigits(fieldLabel: string, value: unknown): Failure | 
 
 /** The first integer beyond 2^53 from an expression, as rounded by n8n; {@link ROUNDED} completes the sentence. */
 export function roundedNumber(value: unknown): string | undefined {
-	return typeof value === 'string' ? undefined : lostDigits(jsonText(value) ?? '');
+	return typeof value === 'string' ? undefined : lostDigits(value);
 }
 
 /** Follows such a number in a message. */
