@@ -83,8 +83,7 @@ export async function fetchFile<T>(fetch: FileFetch<T>): Promise<Result<T, Fetch
 		const fetched = await tryOnce(fetch);
 		if (fetched.ok || fetched.failure.kind !== 'passing') return fetched;
 		if (tries === TRIES || clock.now() >= fetch.lastTryMs) return fetched;
-		const busy = { kind: 'busy', retryAfter: fetched.failure.retryAfter, text: '' } as const;
-		await clock.sleep(repeatDelayMs(busy, tries, clock.wallNow(), random), signal);
+		await clock.sleep(repeatDelayMs(fetched.failure, tries, clock.wallNow(), random), signal);
 		if (signal?.aborted) return fetched;
 	}
 }
