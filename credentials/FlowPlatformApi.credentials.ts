@@ -6,6 +6,7 @@ import type {
 } from 'n8n-workflow';
 import { DEFAULT_BUSY_CODES } from './busyCodes';
 import { BASE_URL, whyAddressDoesNotFit } from './baseUrl';
+import { PROGRESS_PATHS } from './progressPaths';
 import { withBearer, wrongSecretNotices } from './tokenKinds';
 
 /** Fields that few deployments need. */
@@ -23,17 +24,8 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 		displayName: 'Progress Path',
 		name: 'progressPath',
 		type: 'options',
-		default: '/mass/api/flow_task_api/get_task_progress',
-		options: [
-			{
-				name: '/mass/api/flow_task_api/get_task_progress',
-				value: '/mass/api/flow_task_api/get_task_progress',
-			},
-			{
-				name: '/api/mass/flow_task_api/get_task_progress',
-				value: '/api/mass/flow_task_api/get_task_progress',
-			},
-		],
+		default: PROGRESS_PATHS[0],
+		options: PROGRESS_PATHS.map((path) => ({ name: path, value: path })),
 		description:
 			'Path of the progress WebSocket. Deployments use one of two; if this one is refused, the other is tried, then polling.',
 	},

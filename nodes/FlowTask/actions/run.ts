@@ -2,6 +2,7 @@ import { randomInt } from 'crypto';
 
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
+import { PROGRESS_PATHS } from '../../../credentials/progressPaths';
 import { mapAccounts, type Accounts } from '../../shared/platform/accounts';
 import { systemClock } from '../../shared/run/clock';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
@@ -10,7 +11,7 @@ import { ok, type Result } from '../../shared/errors/failure';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import { openLedger } from '../../shared/idempotency/openLedger';
 import { openPlatforms, type Platforms } from '../../shared/platform/platform';
-import { PROGRESS_PATHS, type PlatformAccount } from '../../shared/platform/account';
+import type { PlatformAccount } from '../../shared/platform/account';
 import type { Redact } from '../../shared/text/redact';
 import { runIndexOf } from '../../shared/run/retryMemory';
 import { createDownload, type Download } from '../../shared/files/download';

@@ -1,5 +1,6 @@
 import { BASE_URL, WS_BASE_URL, type AddressField } from '../../../credentials/baseUrl';
 import { DEFAULT_BUSY_CODES } from '../../../credentials/busyCodes';
+import { PROGRESS_PATHS } from '../../../credentials/progressPaths';
 import { failInput, ok, type Result } from '../errors/failure';
 import { readAddress, readToken } from './credential';
 import { readFileHosts } from '../files/fileHosts';
@@ -25,12 +26,6 @@ export interface PlatformAccount {
 	readonly apiKey: string;
 	readonly secrets: readonly string[];
 }
-
-/** The paths of the progress WebSocket; §4.4 does not say which one a deployment uses. */
-export const PROGRESS_PATHS: readonly [string, string] = [
-	'/mass/api/flow_task_api/get_task_progress',
-	'/api/mass/flow_task_api/get_task_progress',
-];
 
 export function readPlatformAccount(credential: Readonly<Record<string, unknown>>): Result<PlatformAccount> {
 	const apiKey = readToken(credential.apiKey, 'flowPlatformApi');

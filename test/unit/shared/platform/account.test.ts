@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 
-import { PROGRESS_PATHS, readPlatformAccount } from '../../../../nodes/shared/platform/account';
+import { PROGRESS_PATHS } from '../../../../credentials/progressPaths';
+import { readPlatformAccount } from '../../../../nodes/shared/platform/account';
 
 const KEY = 'sk-Abcdef0123456789';
 
