@@ -8,7 +8,6 @@ import type {
 
 import { adviceOnPath } from '../../../credentials/baseUrl';
 import { cleanToken } from '../../../credentials/tokenKinds';
-import { systemClock } from '../../shared/run/clock';
 import { redactor } from '../../shared/text/redact';
 import { sendTest, testFailed, type Reply } from '../../shared/http/testRequest';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
@@ -40,7 +39,7 @@ export async function testAgentToken(
 	const call = { sessionId: '', stream: false, uuid: randomUUID() };
 	const { path, headers, body: json } = wireRequest(wire, { kind: 'nothing' }, call);
 	const request = { url: addressOf(account.value, { path }), token, headers, json };
-	const asked = await sendTest(this.helpers, request, redact, systemClock);
+	const asked = await sendTest(this.helpers, request, redact);
 	if (!asked.ok) return testFailed(asked.failure);
 	const refused = judge(asked.value, account.value);
 	return refused === undefined

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { ICredentialTestFunctions, IHttpRequestOptions, INodeCredentialTestResult } from 'n8n-workflow';
 
-import { within, type Clock } from '../run/clock';
+import { systemClock, within } from '../run/clock';
 import { excerpt, sentence } from '../text/json';
 import type { Redact } from '../text/redact';
 import { textOf } from '../text/textOf';
@@ -44,7 +44,6 @@ export async function sendTest(
 	helpers: TestHelpers,
 	{ url, token, json, headers: more }: TestRequest,
 	redact: Redact,
-	clock: Clock,
 ): Promise<Result<Reply, string>> {
 	const headers = {
 		Accept: 'application/json',
@@ -55,7 +54,7 @@ export async function sendTest(
 	const options = { ...PLAIN, method: 'POST', uri: url, headers, body: JSON.stringify(json) };
 	const answer = helpers.request(options).then(readResponse, (error: unknown) => exchangeOfError(error));
 	// The helper's own timeout starts again with each byte.
-	const exchange = await within(clock, DEADLINE_MS, answer, TOO_LATE);
+	const exchange = await within(systemClock, DEADLINE_MS, answer, TOO_LATE);
 	if (exchange.kind !== 'reply') return fail(whyNoAnswer(exchange, new URL(url).host, redact));
 	const { status, headers: received } = exchange;
 	if (status < 300 || status > 399 || !received.location) return ok(exchange);

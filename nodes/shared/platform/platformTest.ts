@@ -5,7 +5,6 @@ import type {
 } from 'n8n-workflow';
 
 import { adviceOnPath } from '../../../credentials/baseUrl';
-import { systemClock } from '../run/clock';
 import { excerpt, sentence } from '../text/json';
 import { readPlatformAccount, type PlatformAccount } from './account';
 import { redactor, type Redact } from '../text/redact';
@@ -47,7 +46,7 @@ async function whyKeyFails(
 	redact: Redact,
 ): Promise<string | undefined> {
 	const request = { url: `${baseUrl}${PATH}`, token: apiKey, json: { flow_task_ids: [] } };
-	const asked = await sendTest(helpers, request, redact, systemClock);
+	const asked = await sendTest(helpers, request, redact);
 	if (!asked.ok) return asked.failure;
 	const outcome = classify(asked.value);
 	// An empty list may be answered with any `data`.
