@@ -6,8 +6,8 @@ import { meeting, type RowCondition, type RowWork, type TableRow } from './workf
  * column `updatedAt` shows which rows are in use, because heartbeats update it.
  */
 
-/** The conditions that all expired rows meet; undefined if rows never expire. */
-export type Lifetime = (nowMs: number) => readonly RowCondition[] | undefined;
+/** The conditions that all expired rows meet. */
+export type Lifetime = (nowMs: number) => readonly RowCondition[];
 
 /** Two hours: a clock that was set wrongly may be an hour off. */
 export const CLOCKS_APART_MS = 2 * 60 * 60_000;
@@ -17,8 +17,6 @@ const SHORTEST_LIFE_MS = 8 * 24 * 60 * 60_000;
 /** Only a few rows at a time, because n8n reads and returns what it removes. */
 const ROWS_A_LOT = 500;
 const LOTS_A_SWEEP = 20;
-
-export const FOREVER: Lifetime = () => undefined;
 
 /** Rows state in `expiresAtMs` when they expire. */
 export const UNTIL_EXPIRY: Lifetime = (nowMs) => {
@@ -30,8 +28,8 @@ export const UNTIL_EXPIRY: Lifetime = (nowMs) => {
  * Only for the rows of this workflow, because another one may keep its rows longer.
  * @param lifeMs since a row was last written; 0 = forever
  */
-export function recordLifetime(workflowId: string, lifeMs: number): Lifetime {
-	if (lifeMs <= 0) return FOREVER;
+export function recordLifetime(workflowId: string, lifeMs: number): Lifetime | undefined {
+	if (lifeMs <= 0) return undefined;
 	return (nowMs) => [
 		{ column: 'workflowId', condition: 'eq', value: workflowId },
 		untouchedSince(nowMs - Math.max(lifeMs, SHORTEST_LIFE_MS)),

@@ -29,7 +29,7 @@ import {
 	type TableSpec,
 	type Work,
 } from './workflow';
-import { FOREVER, removeLots, type Lifetime } from './lifetime';
+import { removeLots, type Lifetime } from './lifetime';
 import { sharedTable, type IfMissing, type SharedTable, type TableResult } from './sharedTable';
 import { systemClock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
@@ -95,13 +95,9 @@ const CREATE_TRIES = 4;
 /**
  * Opens a table through n8n's own node; n8n is not asked before the first operation. Runs of the same workflow share
  * sub-executions, and what they know of the table.
- * @param lifetime of its rows: when rows are added, expired ones are removed
+ * @param lifetime of its rows: when rows are added, expired ones are removed; undefined = forever
  */
-export function openTable(
-	context: InlineWorkflows,
-	table: TableSpec,
-	lifetime: Lifetime = FOREVER,
-): PreparableTable {
+export function openTable(context: InlineWorkflows, table: TableSpec, lifetime?: Lifetime): PreparableTable {
 	return new OpenTable(context, table, lifetime, sharedTable(context.getWorkflow?.().id, table.name));
 }
 
@@ -112,7 +108,7 @@ class OpenTable implements PreparableTable {
 	constructor(
 		private readonly context: InlineWorkflows,
 		private readonly table: TableSpec,
-		private readonly lifetime: Lifetime,
+		private readonly lifetime: Lifetime | undefined,
 		private readonly shared: SharedTable,
 	) {}
 
@@ -287,7 +283,7 @@ class OpenTable implements PreparableTable {
 
 	/** Removes expired rows in the background, even if no rows could be added: a full table needs it most. */
 	private sweep(id: string): void {
-		const over = this.lifetime(systemClock.wallNow());
+		const over = this.lifetime?.(systemClock.wallNow());
 		if (over && this.shared.takeSweep(id)) void removeLots(over, async (work) => await this.runOn(id, work));
 	}
 

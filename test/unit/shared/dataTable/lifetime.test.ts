@@ -1,9 +1,4 @@
-import {
-	FOREVER,
-	recordLifetime,
-	UNTIL_EXPIRY,
-	type Lifetime,
-} from '../../../../nodes/shared/dataTable/lifetime';
+import { recordLifetime, UNTIL_EXPIRY, type Lifetime } from '../../../../nodes/shared/dataTable/lifetime';
 import { openTable, type InlineWorkflows, type TableRow } from '../../../../nodes/shared/dataTable/table';
 import { createDataTables, harnessWorkflowId, type DataTables } from '../../../nodes/harness/dataTables';
 import { until } from '../../../until';
@@ -29,7 +24,7 @@ const names = (): unknown[] => tables.rows(SPEC.name).map(({ name }) => name);
 const sweeps = (): string[] => tables.operations.filter((one) => !/^(list|insert) /.test(one));
 
 /** Of one workflow and n8n process. */
-function open(lifetime: Lifetime, workflowId = harnessWorkflowId()) {
+function open(lifetime: Lifetime | undefined, workflowId = harnessWorkflowId()) {
 	const context: InlineWorkflows = {
 		executeWorkflow: async (info, inputData = []) =>
 			await tables.executeWorkflow(info, {} as never, { inputData } as never),
@@ -39,7 +34,7 @@ function open(lifetime: Lifetime, workflowId = harnessWorkflowId()) {
 }
 
 /** Adds a row, and waits until the sweep that this begins is over. */
-async function add(lifetime: Lifetime, row: TableRow = { name: 'new' }): Promise<void> {
+async function add(lifetime: Lifetime | undefined, row: TableRow = { name: 'new' }): Promise<void> {
 	expect(await open(lifetime).insert([row])).toEqual({ ok: true, value: undefined });
 	let seen = -1;
 	await until(() => {
@@ -90,7 +85,7 @@ describe('records', () => {
 		expect(names()).toEqual(['7 days', 'new']);
 	});
 
-	test.each([FOREVER, recordLifetime('mine', 0)])('stay forever', async (lifetime) => {
+	test.each([undefined, recordLifetime('mine', 0)])('stay forever', async (lifetime) => {
 		tables.seed(SPEC, [own(9_000)]);
 		await add(lifetime);
 		expect(names()).toEqual(['9000 days', 'new']);
