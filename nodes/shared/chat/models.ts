@@ -13,7 +13,7 @@ import { exchangeOfError, openReply, readWhole, requestOptions } from '../http/r
 import { originOf } from '../http/unreached';
 
 const LIST_TIMEOUT_MS = 20_000;
-/** Nobody scrolls further than this; there is a filter. */
+/** No one scrolls further than this; there is a filter. */
 const MODELS_SHOWN = 1_000;
 
 const BY_ID = 'choose "By ID" and enter the model\'s ID';
@@ -39,7 +39,7 @@ export const modelField: INodeProperties = {
 		},
 	],
 	description:
-		'The model\'s ID as the platform\'s console shows it. The list needs "Models Path" in the credential, for deployments that offer one.',
+		'The model\'s ID as the platform\'s console shows it. The list needs a "Models Path" in the credential, which only some deployments have.',
 };
 
 /** The models of the deployment, if it lists them; nothing is requested unless a path is set (§1.10). */

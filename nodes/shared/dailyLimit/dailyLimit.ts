@@ -43,7 +43,7 @@ interface Reading {
 }
 
 /** How long a read of the table stays valid. */
-const READ_HOLDS_MS = 1_000;
+const READ_VALID_MS = 1_000;
 
 /**
  * Keeps a day's work within a limit that all executions share. Within a process the count is exact; the work of other
@@ -153,10 +153,10 @@ export class DailyLimit {
 	/** Reads all accounts of the run, unless that was just done. Callers share a read that is under way. */
 	private async readAgain(): Promise<Result<undefined>> {
 		const nowMs = this.clock.now();
-		const isFresh = [...this.entered.values()].every(({ readMs }) => nowMs - readMs < READ_HOLDS_MS);
+		const isFresh = [...this.entered.values()].every(({ readMs }) => nowMs - readMs < READ_VALID_MS);
 		if (isFresh) return ok(undefined);
 		const { reading } = this;
-		if (reading && nowMs - reading.sinceMs < READ_HOLDS_MS) return await reading.done;
+		if (reading && nowMs - reading.sinceMs < READ_VALID_MS) return await reading.done;
 		const done = this.read(nowMs);
 		this.reading = { sinceMs: nowMs, done };
 		return await done;

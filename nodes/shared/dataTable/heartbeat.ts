@@ -81,7 +81,7 @@ export class Heartbeat {
  * day do not matter, and for all executions together, however briefly each one waits.
  */
 export class Sightings {
-	/** Tells this process's owners from those of others. */
+	/** Tells this process's owners from those of other processes. */
 	readonly process = randomUUID();
 	private readonly firstSeenMs = new Map<string, number>();
 

@@ -15,8 +15,8 @@ export const CLOCKS_APART_MS = 2 * 60 * 60_000;
 const SHORTEST_LIFE_MS = 8 * 24 * 60 * 60_000;
 
 /** Only a few rows at a time, because n8n reads and returns what it removes. */
-const ROWS_A_LOT = 500;
-const LOTS_A_SWEEP = 20;
+const ROWS_PER_LOT = 500;
+const LOTS_PER_SWEEP = 20;
 
 /** Rows state in `expiresAtMs` when they expire. */
 export const UNTIL_EXPIRY: Lifetime = (nowMs) => {
@@ -45,13 +45,13 @@ export async function removeLots(
 	over: readonly RowCondition[],
 	run: (work: RowWork) => TableResult<readonly TableRow[]>,
 ): Promise<void> {
-	for (let lots = 1; lots <= LOTS_A_SWEEP; lots++) {
-		const lot = await run(meeting(over, { operation: 'get', limit: ROWS_A_LOT }));
+	for (let lots = 1; lots <= LOTS_PER_SWEEP; lots++) {
+		const lot = await run(meeting(over, { operation: 'get', limit: ROWS_PER_LOT }));
 		const lastId = lot.ok ? lot.value.at(-1)?.id : undefined;
 		if (!lot.ok || lastId === undefined) return;
 		// With all conditions again, so that a row that was put to use in the meantime stays.
 		const upToLast: RowCondition = { column: 'id', condition: 'lte', value: lastId };
 		const removed = await run(meeting([...over, upToLast], { operation: 'deleteRows' }));
-		if (!removed.ok || lot.value.length < ROWS_A_LOT) return;
+		if (!removed.ok || lot.value.length < ROWS_PER_LOT) return;
 	}
 }

@@ -1,7 +1,7 @@
 import { textOrNumber } from '../text/textOf';
 import type { CellValue, TableRow } from './table';
 
-/** The cells of a row that nobody holds, in `OWNER_COLUMNS`. */
+/** The cells of a row without an owner, in `OWNER_COLUMNS`. */
 export const UNOWNED = { owner: 'free', beat: 0 } as const;
 
 /** The prefix of an owner that only waits in line. */
@@ -9,7 +9,7 @@ const WAITS = 'waits ';
 /** After this many consecutive reads that did not show a new row, the row is added again. */
 export const UNSEEN_READS = 5;
 
-/** Whether nobody holds the row. A person may have emptied the cell. */
+/** Whether the row has no owner. A person may have emptied the cell. */
 export function isFree({ owner }: TableRow): boolean {
 	const text = textOrNumber(owner).trim();
 	return text === '' || text === UNOWNED.owner;

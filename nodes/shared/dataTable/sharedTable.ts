@@ -9,7 +9,7 @@ type Batches<T, R> = SharedBatches<T, Result<R, TableFailure>>;
 export type IfMissing = 'create' | 'leave';
 
 /** How long new runs may still use a table after a person has renamed it. */
-const FOUND_HOLDS_MS = 60_000;
+const FOUND_VALID_MS = 60_000;
 const BETWEEN_SWEEPS_MS = 10 * 60_000;
 /** The most pairs of a workflow and a table that are remembered. */
 const MOST_SHARED = 200;
@@ -31,7 +31,7 @@ export class SharedTable {
 	/** The table's ID, if it was found recently. */
 	get id(): string | undefined {
 		const { found } = this;
-		return found && systemClock.now() - found.atMs < FOUND_HOLDS_MS ? found.id : undefined;
+		return found && systemClock.now() - found.atMs < FOUND_VALID_MS ? found.id : undefined;
 	}
 
 	foundAs(id: string): void {

@@ -396,7 +396,7 @@ function partsOf<T>(list: readonly T[], size: number): T[][] {
 	return parts;
 }
 
-/** The rows that these swaps changed, out of all rows changed by a batch shared with others. */
+/** The rows that these swaps changed, out of all rows changed by a batch shared with other callers. */
 function resultsOf(swaps: readonly RowSwap[], rows: readonly TableRow[]): TableRow[] {
 	const [{ where } = { where: {} }] = swaps;
 	// Columns that are compared but never written still tell which swap a row belongs to.

@@ -24,15 +24,15 @@ export interface Acquirer<A> {
 	readonly entryKey: string;
 	/** The row to add if the key has none, without `owner` and `beat`. */
 	readonly row: () => TableRow;
-	/** The answer that the rows already give, whoever holds them. */
+	/** The answer that the rows already give, whichever run holds them. */
 	readonly answer: (rows: readonly TableRow[]) => A | undefined;
 	/** Why to stop waiting for the key. */
 	readonly whyStop: () => Failure | undefined;
-	/** Called before waiting for others. */
+	/** Called before waiting for other runs. */
 	readonly pause: () => void;
 	/** The rows of the key, if they were read before. */
 	readonly rows?: readonly TableRow[] | undefined;
-	/** Whether to wait in line, across all processes, behind those that came before. */
+	/** Whether to wait in line, across all processes, behind earlier acquirers. */
 	readonly isOrdered?: boolean;
 	/** Its position in line, if it already has one. */
 	readonly line?: LockAttempt | undefined;
@@ -236,7 +236,7 @@ export class TableLock {
 		return ok(isDone);
 	}
 
-	/** @returns undefined if others hold the key */
+	/** @returns undefined if others hold the key, or are before it in line */
 	private async attempt<A>(
 		attempt: LockAttempt,
 		line: LockAttempt | undefined,

@@ -4,7 +4,7 @@ const MS_PER_HOUR = 3_600_000;
 
 /** Where a key is unique, and for how long; 0 = forever. */
 export interface IdempotencyOptions {
-	readonly reach: 'node' | 'project';
+	readonly scope: 'node' | 'project';
 	readonly ttlMs: number;
 }
 
@@ -15,7 +15,7 @@ export function idempotencyOf(
 ): IdempotencyOptions | undefined {
 	if (!('idempotencyKey' in given)) return undefined;
 	return {
-		reach: oneOf(['node', 'project'], given.idempotencyScope),
+		scope: oneOf(['node', 'project'], given.idempotencyScope),
 		ttlMs: ttlHours * MS_PER_HOUR,
 	};
 }

@@ -31,7 +31,7 @@ export interface AnswerRequest extends Pick<
 
 /**
  * What an event meant:
- * - `nothing`: it only keeps the connection alive, so the idle time goes on
+ * - `nothing`: it only keeps the connection alive, so the idle time keeps running
  * - `progress`: it is a part of the answer
  * - `finished`: the answer is complete, and little more may follow
  * - `closed`: nothing after it is read

@@ -11,10 +11,10 @@ import type { LedgerWriter } from './writer';
  * What the rows of a key say.
  *
  * - `known`: there is nothing to claim
- * - `pending`: others are claiming it; `firstId` is the lowest id of their rows
+ * - `pending`: it has other claims; `firstId` is the lowest id of their rows
  * - `free`: it can be claimed
  */
-export type Sight<A> =
+export type ClaimStatus<A> =
 	| { readonly kind: 'known'; readonly answer: A }
 	| { readonly kind: 'pending'; readonly firstId?: number | undefined }
 	| { readonly kind: 'free' };
@@ -23,7 +23,7 @@ export interface Contender {
 	readonly entryKey: string;
 	readonly claimRow: (owner: string) => TableRow;
 	/** What the rows say, except those of abandoned attempts. */
-	readonly sightOf: (rows: readonly TableRow[]) => Sight<unknown>;
+	readonly statusOf: (rows: readonly TableRow[]) => ClaimStatus<unknown>;
 	/** Why to stop. */
 	readonly whyStop: () => Failure | undefined;
 }
@@ -31,7 +31,7 @@ export interface Contender {
 /** A claim that takes longer leaves too little of the time in which something may be sent. */
 const CLAIM_WITHIN_MS = 20_000;
 /** How many times the first of several contenders reads again before it, too, retreats. */
-const READS_IN_PLACE = 5;
+const READS_BEFORE_RETREAT = 5;
 
 /**
  * Gives a key to one of many contenders, over a table whose rows are only added, read and removed.
@@ -84,7 +84,7 @@ export class Contest {
 	 * just as safe for all to retreat, but then twenty at once would need seconds until one of them wins.
 	 */
 	private async isAlone(
-		{ entryKey, claimRow, sightOf, whyStop }: Contender,
+		{ entryKey, claimRow, statusOf, whyStop }: Contender,
 		owner: string,
 	): Promise<Result<boolean>> {
 		const elapsedMs = stopwatch(this.clock);
@@ -92,12 +92,12 @@ export class Contest {
 		for (let reads = 1; read.ok; reads++) {
 			if (elapsedMs() > CLAIM_WITHIN_MS || whyStop()) return ok(false);
 			const own = read.value.find((row) => row.owner === owner);
-			const others = sightOf(read.value);
+			const status = statusOf(read.value);
 			// If its own row is not visible yet, another claim's may not be either.
-			if (!own || others.kind === 'known') return ok(false);
-			if (others.kind === 'free') return ok(true);
-			if (others.firstId === undefined || others.firstId < Number(own.id)) return ok(false);
-			if (reads >= READS_IN_PLACE) return ok(false);
+			if (!own || status.kind === 'known') return ok(false);
+			if (status.kind === 'free') return ok(true);
+			if (status.firstId === undefined || status.firstId < Number(own.id)) return ok(false);
+			if (reads >= READS_BEFORE_RETREAT) return ok(false);
 			// Claims that were made together are read together; there is nothing else to wait for.
 			read = await this.reads.read(entryKey, STEPS_TOGETHER_MS);
 		}
@@ -105,9 +105,7 @@ export class Contest {
 	}
 }
 
-/**
- * Measures by both clocks: while a machine sleeps, the steady one may stand still, but to others a claim grows older.
- */
+/** Measures by both clocks: the steady one may stand still while a machine sleeps, but claims still age. */
 function stopwatch(clock: Clock): () => number {
 	const sinceMs = clock.now();
 	const sinceWallMs = clock.wallNow();

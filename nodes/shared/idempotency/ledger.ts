@@ -6,7 +6,7 @@ import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { sha256 } from '../text/sha256';
 import { HeldClaim, type ClaimCells, type LedgerClaim } from './claim';
-import { Contest, type Sight } from './contest';
+import { Contest, type ClaimStatus } from './contest';
 import { ClaimPermits } from './permits';
 import { CLAIM_FRESH_MS, silenceSeenBy, stateOf } from './rows';
 import type { Holder, IsSilent, KeyState, RowKind } from './rows';
@@ -74,7 +74,7 @@ export interface LedgerParts extends KeyReadsParts {
 const SEND_WITHIN_MS = 60_000;
 /** How often queued claims check whether their run has ended. */
 const STOP_CHECK_MS = 1_000;
-/** Whatever lifetime was entered, entries outlive the claims of others. */
+/** Whatever lifetime was entered, entries outlive the claims of other runs. */
 const SHORTEST_LIFE_MS = 10 * 60_000;
 
 /**
@@ -83,10 +83,10 @@ const SHORTEST_LIFE_MS = 10 * 60_000;
  */
 export function ledgerScope(
 	operation: string,
-	reach: 'node' | 'project',
-	place: { readonly workflowId: string; readonly nodeId: string },
+	uniqueIn: 'node' | 'project',
+	node: { readonly workflowId: string; readonly nodeId: string },
 ): string {
-	return reach === 'project' ? operation : `${operation} ${place.workflowId} ${place.nodeId}`;
+	return uniqueIn === 'project' ? operation : `${operation} ${node.workflowId} ${node.nodeId}`;
 }
 
 interface Wanted extends LedgerEntry {
@@ -94,7 +94,7 @@ interface Wanted extends LedgerEntry {
 }
 
 type Answer = Exclude<LedgerAnswer, { kind: 'mine' }> | { readonly kind: 'mine'; readonly claim: HeldClaim };
-type Seen = Sight<Answer>;
+type Seen = ClaimStatus<Answer>;
 
 /**
  * Keeps what costs money from happening twice, across items, executions and workers: whichever wins the contest for a
@@ -179,10 +179,10 @@ export class TableLedger {
 		if (stop) return fail(stop);
 		const { entryKey } = wanted;
 		const rows = await (reads === 0 ? this.reads.read(entryKey) : this.reads.readLater(entryKey, reads));
-		return rows.ok ? ok(this.sightOf(rows.value, wanted)) : fail(beforeAnything(rows.failure));
+		return rows.ok ? ok(this.statusOf(rows.value, wanted)) : fail(beforeAnything(rows.failure));
 	}
 
-	private sightOf(rows: readonly TableRow[], wanted: Wanted): Seen {
+	private statusOf(rows: readonly TableRow[], wanted: Wanted): Seen {
 		const isSilent = this.settings.onUnknown === 'again' ? this.isSilent : undefined;
 		const state = stateOf(rows, this.parts.clock.wallNow(), this.contest.abandoned, isSilent);
 		return this.seenAs(state, wanted);
@@ -199,7 +199,7 @@ export class TableLedger {
 			const won = await this.contest.claim({
 				entryKey: wanted.entryKey,
 				claimRow: (owner) => this.row('claim', wanted, owner),
-				sightOf: (rows) => this.sightOf(rows, wanted),
+				statusOf: (rows) => this.statusOf(rows, wanted),
 				whyStop: () => this.whyStop(wanted),
 			});
 			if (!won.ok) return fail(beforeAnything(won.failure));

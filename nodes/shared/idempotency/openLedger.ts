@@ -26,11 +26,10 @@ export function openLedger(
 	settings: Pick<LedgerSettings, 'onUnknown' | 'deadlineMs' | 'claimsAtOnce'>,
 ): TableLedger | undefined {
 	if (!idempotency) return undefined;
-	const { reach, ttlMs } = idempotency;
 	const workflowId = context.getWorkflow().id ?? '';
-	const scope = ledgerScope(operation, reach, { workflowId, nodeId: context.getNode().id });
+	const scope = ledgerScope(operation, idempotency.scope, { workflowId, nodeId: context.getNode().id });
 	const ledger = new TableLedger(
-		{ ...settings, scope, workflowId, executionId: context.getExecutionId(), ttlMs },
+		{ ...settings, scope, workflowId, executionId: context.getExecutionId(), ttlMs: idempotency.ttlMs },
 		{
 			table: openTable(context, LEDGER_TABLE, UNTIL_EXPIRY),
 			clock,

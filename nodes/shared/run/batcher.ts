@@ -3,14 +3,14 @@ import type { Clock } from './clock';
 /** Combines the work for all items that arrive within a short time. */
 export interface Batcher<T, R> {
 	/**
-	 * @param withinMs how long a batch that this item opens waits for others; an open batch does not wait longer
+	 * @param withinMs how long a batch that this item opens waits for more; an open batch does not wait longer
 	 * @returns the result of the whole batch
 	 */
 	add(item: T, withinMs?: number): Promise<R>;
 }
 
 /**
- * @param usualMs how long a batch waits for others unless `add` says otherwise
+ * @param usualMs how long a batch waits for more items unless `add` says otherwise
  * @param work never rejects
  * @param signal ends the waiting, not the work
  */

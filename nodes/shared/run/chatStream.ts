@@ -42,7 +42,7 @@ export class ChatStreams {
 		if (known) return known;
 		const stream = new ItemStream(
 			(chunk) => this.put(itemIndex, chunk),
-			() => this.goOn(),
+			() => this.advance(),
 			this.redact.inPieces(),
 		);
 		this.opened.set(itemIndex, stream);
@@ -57,7 +57,7 @@ export class ChatStreams {
 	}
 
 	/** An item is over: sends what was kept of the next ones, up to and including the first that is not over. */
-	private async goOn(): Promise<void> {
+	private async advance(): Promise<void> {
 		const sends: Promise<void>[] = [];
 		// Queued without awaiting anything: what the next item writes in the meantime must follow what it wrote before.
 		while (this.opened.get(this.live)?.isOver) {
@@ -117,7 +117,7 @@ class ItemStream implements ChatStream {
 	}
 }
 
-const NOBODY_LISTENS: ChatStream = {
+const NO_STREAM: ChatStream = {
 	write: async () => undefined,
 	end: async () => undefined,
 	fail: async () => undefined,
@@ -128,10 +128,10 @@ export function openChatStreams(
 	context: IExecuteFunctions,
 	redact: Pick<Redact, 'inPieces'>,
 ): (itemIndex: number) => ChatStream {
-	return (!isTool(context.getNode()) && streamsOf(context, redact)) || (() => NOBODY_LISTENS);
+	return (!isTool(context.getNode()) && streamsOf(context, redact)) || (() => NO_STREAM);
 }
 
-/** One stream for all items of a run, even of a tool; `undefined` if nobody listens. */
+/** One stream for all items of a run, even of a tool; `undefined` if n8n does not stream. */
 export function openRunStream(
 	context: IExecuteFunctions,
 	redact: Pick<Redact, 'inPieces'>,

@@ -29,7 +29,7 @@ export class KeyedQueue<Word = unknown> {
 		return this.queues.size;
 	}
 
-	/** @param owner slots of the same owner do not count as others to each other */
+	/** @param owner by default, each slot has an owner of its own */
 	enter(key: string, owner: unknown = Symbol(key)): Slot<Word> {
 		const { queues } = this;
 		const queue = queues.get(key) ?? { waiting: [], lastWord: undefined };
