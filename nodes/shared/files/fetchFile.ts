@@ -94,7 +94,7 @@ async function tryOnce<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>>
 	const opened = await openLink(fetch, signal);
 	if (!opened.ok) return opened;
 	const reply = opened.value;
-	const refused = refuseReply(reply, fetch.maxBytes) ?? refuseContent(fetch, reply, NO_BYTES);
+	const refused = refuseReply(reply, fetch.maxBytes) ?? refuseContent(fetch, reply, new Uint8Array());
 	const body = cuttable(reply.body, () => {
 		connection.abort();
 	});
@@ -178,8 +178,6 @@ function refuseReply({ status, headers }: OpenReply, maxBytes: number): FetchFai
 	if (status < 200 || status > 299) return { kind: 'final', reason };
 	return Number(headers['content-length']) > maxBytes ? TOO_LARGE : undefined;
 }
-
-const NO_BYTES = new Uint8Array();
 
 /** Some hosts say only in the body that a link has expired, or that they need a login. */
 function refuseContent<T>(

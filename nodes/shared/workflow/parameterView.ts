@@ -49,13 +49,11 @@ export function readParameterView(source: unknown): Result<ParameterView> {
 }
 
 function specsIn(nodes: JsonObject): ParameterView {
-	const specs = Object.entries(nodes).map(
-		([nodeId, node]) => [nodeId, isJsonObject(node) ? readParameters(node) : EMPTY_NODE] as const,
+	const specs = Object.entries(nodes).flatMap(([nodeId, node]) =>
+		isJsonObject(node) ? [[nodeId, readParameters(node)] as const] : [],
 	);
 	return new Map(specs.filter(([, parameters]) => parameters.size > 0));
 }
-
-const EMPTY_NODE: ReadonlyMap<string, ParameterSpec> = new Map();
 
 function readParameters(node: JsonObject): ReadonlyMap<string, ParameterSpec> {
 	const group = PARAMETER_GROUPS.map((key) => node[key]).find((candidate) => isJsonObject(candidate)) ?? node;
