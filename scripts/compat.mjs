@@ -180,8 +180,7 @@ function installedVersion(folder, name) {
 async function test(settings, title, tests) {
 	const names = process.argv.slice(3);
 	const unfit = names.filter((name) => 'FLOWTASK_N8N_URL' in settings && !tests.includes(name));
-	if (unfit.length > 0)
-		throw new Error(`These tests cannot use an n8n that runs elsewhere: ${unfit.join(', ')}.`);
+	if (unfit.length > 0) throw new Error(`Not possible in an n8n that runs elsewhere: ${unfit.join(', ')}.`);
 	const files = (names.length > 0 ? names : tests).map((name) => join('test', 'e2e', `${name}.e2e.test.ts`));
 	const { passed, failed } = await runJest(
 		['--config', 'test/e2e/jest.config.js', '--runTestsByPath', ...files],

@@ -1,6 +1,5 @@
-// node scripts/pack.mjs [folder]: packs the built package into the file that a release publishes, and checks it as npm
-// and n8n will: with npm's dry run and n8n's scanner. The last line is the entry for N8N_COMMUNITY_PACKAGES. Run npm
-// run build first.
+// node scripts/pack.mjs [folder]: packs dist/ into the file that a release publishes, and checks it with npm's dry run
+// and n8n's scanner. The last line is the entry for N8N_COMMUNITY_PACKAGES. Run npm run build first.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

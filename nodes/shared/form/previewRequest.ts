@@ -26,9 +26,7 @@ export function readPreviewSwitches(
 		);
 }
 
-/**
- * What expressions return for "no", including an empty cell, and an unticked box, for which an item may lack the field.
- */
+/** What expressions return for "no", including an empty cell, and undefined for an unticked box. */
 const PLAINLY_OFF: ReadonlySet<unknown> = new Set([false, 0, undefined, null, 'false', '0', '']);
 
 /** Any other value counts as on, because sending costs money. */

@@ -63,8 +63,7 @@ type TakeEvent = (event: StreamEvent) => EventMeaning | Promise<EventMeaning>;
 
 /**
  * Requests an answer and reads it event by event; a body that is not a stream is one event. Never throws.
- * @param afterSome awaited after each group of events that came together, and after the first event that is a part of
- *   the answer
+ * @param afterSome awaited after each group of events that came together, and after the first part of the answer
  */
 export async function readAnswer(
 	connection: AnswerConnection,

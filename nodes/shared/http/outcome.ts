@@ -22,9 +22,7 @@ export type FailedOutcome =
 			readonly retryAfter: string | undefined;
 			readonly text: string;
 			readonly status?: number | undefined;
-			/**
-			 * Whether only this request's subject is busy: requests about others may be sent, and the caller itself waits.
-			 */
+			/** Whether only this request's subject is busy: requests about others may go out, and the caller waits. */
 			readonly sparesOthers?: boolean;
 			/** For the error output. */
 			readonly details?: JsonObject;

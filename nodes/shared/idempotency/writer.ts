@@ -40,9 +40,8 @@ export class LedgerWriter {
 	}
 
 	/**
-	 * Writes rows at once, in one statement with those that are queued, so that nothing new begins before the last
-	 * outcome is in the table. @returns all rows of their keys as they are then, or the failure if `rows` may not have
-	 * been written
+	 * Writes rows at once, in one statement with the queued ones, so that nothing new begins before the last outcome is
+	 * in the table. @returns all rows of their keys as they are then, or the failure if `rows` may not have been written
 	 */
 	async writeWith(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>> {
 		await this.writing;

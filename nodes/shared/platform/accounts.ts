@@ -35,8 +35,7 @@ const READS_AT_ONCE = 16;
 
 /**
  * Reads and checks the credential, with its expressions as each item sees them. A read takes n8n 0.8 ms (a database
- * read, a decryption and expressions), so the credential is read only once if its fields are known not to differ
- * between items.
+ * read, a decryption and expressions), so there is only one if the fields are known not to differ between items.
  * @returns a failure if no item can have an account
  */
 export async function readAccounts<T>(

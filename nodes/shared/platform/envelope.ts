@@ -64,8 +64,7 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 		const reason = isSilent ? 'no reason was given' : text;
 		return { kind: 'refused', status, code, text: reason, ...(wordless && { wordless }) };
 	}
-	// A code in words refuses only with a message and without data: any other such answer may be a gateway's, and the
-	// work may be done.
+	// A code in words refuses only with a message and no data: else it may be a gateway's, and the work may be done.
 	if (v.is(NamedRefusal, body)) return { kind: 'refused', status, code, text };
 	if (code === null) return unclear;
 	if (code !== 0) return { kind: 'refused', status, code, text };

@@ -185,9 +185,8 @@ export class AdaptiveRate {
 	}
 
 	/**
-	 * Simultaneous refusals count once: a request that was already under way at the first refusal says nothing new. A
-	 * single refusal delays no other request, since it may be chance: only if a request sent after it is refused, too, is
-	 * the account blocked.
+	 * Simultaneous refusals count once: a request already under way at the first one says nothing new. A single refusal
+	 * delays no other request, since it may be chance: if one sent after it is refused, too, the account is blocked.
 	 */
 	private backOff({ atMs }: StartedRequest, nowMs: number, askedMs: number): void {
 		if (atMs < this.refusedAtMs) return;

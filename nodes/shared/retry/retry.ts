@@ -112,8 +112,7 @@ export class Retry {
 	private async inTime<T>(terms: TimedTerms, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
 		const { repeatability, lane, endByMs, sendByMs, sendByWallMs } = terms;
 		const isOver = this.clock.now() >= Math.min(endByMs, sendByMs) || this.clock.wallNow() >= sendByWallMs;
-		// If its turn comes too late, the result of work is no longer awaited. Polls are still sent: the last one tells the
-		// state.
+		// Work whose turn comes too late is not sent, as no one awaits it. Polls are: the last one tells the state.
 		if (this.isStopped() || (lane === 'work' && isOver)) return { kind: 'cancelled' };
 		const outcome = await exchange();
 		return repeatability === 'write' ? ofWrite(outcome) : outcome;

@@ -4,7 +4,7 @@ import type { Clock } from './clock';
 export interface Slot<Word = unknown> {
 	/** Whether it is its turn. */
 	readonly isFirst: boolean;
-	/** Whether the last slot of the queue is another owner's. */
+	/** Whether another owner waits behind it: an owner enters all its slots of a key before it awaits anything. */
 	readonly isWanted: boolean;
 	/** Whether another owner's slot was directly before it. */
 	readonly isBehindOthers: boolean;

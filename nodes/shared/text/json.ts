@@ -30,10 +30,7 @@ const MOST_LEVELS = 500;
 /** A number with at least 16 digits, which a double cannot always represent exactly. */
 const LONG_INTEGER = /(?:^|[[:,\s-])\d{16}/;
 
-/**
- * Parses JSON; `undefined` if the text is not JSON or is nested too deeply. Integers beyond 2^53 become strings, so
- * that IDs keep all their digits.
- */
+/** `undefined` if it is not JSON, or too deeply nested. Integers beyond 2^53 become strings, so that IDs stay whole. */
 export function parseJson(text: string): Json | undefined {
 	return parse(text, withAllDigits);
 }
