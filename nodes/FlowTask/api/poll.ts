@@ -116,6 +116,8 @@ export interface PollFacts {
 	readonly backlog: boolean;
 	/** Whether at least one call of the poll got no answer. */
 	readonly failed: boolean;
+	/** Whether sockets show when the last tasks end. */
+	readonly hasSockets: boolean;
 	/** When the last task will be done at the current rate; Infinity if the rate is unknown. */
 	readonly endsInMs: number;
 }
@@ -156,7 +158,11 @@ export function nextIntervalMs(previousMs: number, facts: PollFacts): number {
 	const untilFewMs =
 		finished === 0 || remaining <= FEW_TASKS ? Infinity : ((remaining - FEW_TASKS) * previousMs) / finished;
 	const wantedMs = inBounds(Math.min(stretch(previousMs, facts), untilFewMs));
-	return facts.backlog || facts.failed ? wantedMs : inBounds(endingWith(wantedMs, facts.endsInMs));
+	const socketsShowEnd =
+		facts.hasSockets && (facts.endsInMs * FEW_TASKS) / remaining > SHORTEST_POLL_INTERVAL_MS;
+	return facts.backlog || facts.failed || socketsShowEnd
+		? wantedMs
+		: inBounds(endingWith(wantedMs, facts.endsInMs));
 }
 
 function inBounds(intervalMs: number): number {

@@ -206,6 +206,7 @@ export class TaskWatcher {
 			remaining,
 			failed,
 			backlog: backlog > 0,
+			hasSockets: this.client.sockets?.available === true,
 			endsInMs: this.finishRate.endsInMs(remaining),
 		});
 		this.openSockets();

@@ -103,6 +103,7 @@ const MANY: PollFacts = {
 	remaining: 80,
 	backlog: false,
 	failed: false,
+	hasSockets: false,
 	endsInMs: Infinity,
 };
 
@@ -143,6 +144,12 @@ describe('nextIntervalMs', () => {
 		['ends just after the last task, if that comes before the second interval', { endsInMs: 5_000 }, 5_100],
 		['fits a whole number of times into what is left', { endsInMs: 13_900 }, 4_667],
 		['is cut to what is left', { endsInMs: 1_900 }, 2_000],
+		['is not stretched where sockets will show the end', { endsInMs: 5_000, hasSockets: true }, 4_000],
+		[
+			'is stretched where the last tasks end too fast for sockets',
+			{ endsInMs: 5_000, hasSockets: true, remaining: 150 },
+			5_100,
+		],
 		['is not stretched for items that wait', { endsInMs: 1_900, backlog: true }, 1_000],
 		['is not changed after a look that failed', { endsInMs: 1_900, failed: true }, 8_000],
 	])('%s', (_name, facts, expected) => {
@@ -157,6 +164,7 @@ describe('nextIntervalMs', () => {
 			remaining: fc.nat(10_000),
 			backlog: fc.boolean(),
 			failed: fc.boolean(),
+			hasSockets: fc.boolean(),
 			endsInMs: fc.oneof(fc.nat(100_000), fc.constant(Infinity)),
 		});
 		fc.assert(
