@@ -1,8 +1,9 @@
-// A hundred executions at once, each with a session key of its own.
+// A hundred executions at once, each with a session key of its own; then many messages of one key.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { askAgent } from '../../test/e2e/agentWorkflows';
-import type { RunningN8n } from '../../test/e2e/runner';
-import { atMost, none, type Figure } from '../figures';
+import type { RunningN8n, SavedCredential } from '../../test/e2e/runner';
+import { atMost, median, none, type Figure } from '../figures';
+import type { BenchPlatform } from '../platform';
 import type { Row } from '../stage';
 
 const CALLERS = 100;
@@ -17,6 +18,11 @@ const SQL_LOGGED: NodeJS.ProcessEnv = {
 	DB_LOGGING_OPTIONS: 'query',
 	N8N_LOG_LEVEL: 'debug',
 };
+
+/** So many messages of one key arrive at once. */
+const TURNS_OF_A_KEY = 30;
+const MOST_GAP_S = 0.5;
+const ORDERS = ['arrival', 'strict'] as const;
 
 interface Statements {
 	readonly reads: number;
@@ -52,7 +58,10 @@ export const sessions: Row = {
 					const known = new Map<string, string>();
 					const opening = await round(n8n, callers, 1, known);
 					const going = await round(n8n, callers, 2, known);
+					const gaps: Figure[] = [];
+					for (const order of ORDERS) gaps.push(await gapOf(n8n, platform, account, order));
 					return [
+						...gaps,
 						...figuresOf('new sessions', callers, opening, NEW_SESSION),
 						...figuresOf('known sessions', callers, going, KNOWN_SESSION),
 					];
@@ -60,6 +69,30 @@ export const sessions: Row = {
 		);
 	},
 };
+
+/** How long the agent waits between two turns of a key: n8n gives the answer out, and the next message is sent. */
+async function gapOf(
+	n8n: RunningN8n,
+	platform: BenchPlatform,
+	account: SavedCredential,
+	turnOrder: (typeof ORDERS)[number],
+): Promise<Figure> {
+	const path = `${SERVICE}-${turnOrder}`;
+	await n8n.client.activate(
+		await n8n.client.createWorkflow(askAgent(path, account, { options: { turnOrder } })),
+	);
+	const key = `one key, ${turnOrder}`;
+	const says = Array.from({ length: TURNS_OF_A_KEY }, (_, index) => `${key}: ${index} [takes: 200]`);
+	await Promise.all(
+		says.map(async (say) => await n8n.client.callWebhook(path, { key, say }, ROUND_DEADLINE_MS)),
+	);
+	const turns = (await platform.books()).invocations
+		.filter(({ message }) => message?.startsWith(key))
+		.sort((one, other) => one.startedAtMs - other.startedAtMs);
+	const gaps = turns.slice(1).map(({ startedAtMs }, index) => startedAtMs - (turns[index]?.endedAtMs ?? NaN));
+	const what = `${TURNS_OF_A_KEY} messages of a key at once, ${turnOrder}: median gap between two turns`;
+	return atMost(MOST_GAP_S, median(gaps) / 1_000, { what, kind: 'time', unit: ' s' });
+}
 
 interface Answer {
 	readonly session?: { readonly key: string; readonly id: string };
