@@ -85,7 +85,12 @@ test('without Continue the failure of one account ends the others, and a retry s
 
 test('no account reads the token of another one in an error, not even without what all tokens begin with', async () => {
 	const bare = Object.values(channels).map(({ token }) => token.slice('wst_'.length));
-	stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4401, msg: `known: ${bare.join(' ')}` });
+	stage.platform.faults.add({
+		on: 'bridge',
+		kind: 'socketClose',
+		code: 4401,
+		msg: `known: ${bare.join(' ')}`,
+	});
 	const outcome = await run(itemsOf('anna', 'ben'), {}, { onError: 'continueRegularOutput' });
 	const errors = outcome.output(NODE_NAME).map(({ json }) => JSON.stringify(json));
 	expect(errors).toHaveLength(2);

@@ -140,16 +140,19 @@ describe('a key', () => {
 		expect((await claim(second)).kind).toBe('mine');
 	});
 
-	it.each(['failed', 'was refused'])('of a task that %s is free at once for the next item of the run', async (end) => {
-		const ledger = open();
-		const held = await mine(ledger);
-		const sinceMs = clock.elapsedMs;
-		if (end === 'was refused') held.released();
-		else held.ended('failed');
-		expect((await claim(ledger)).kind).toBe('mine');
-		// Two statements of 30 ms and the write of the first one's end.
-		expect(clock.elapsedMs - sinceMs).toBeLessThan(100);
-	});
+	it.each(['failed', 'was refused'])(
+		'of a task that %s is free at once for the next item of the run',
+		async (end) => {
+			const ledger = open();
+			const held = await mine(ledger);
+			const sinceMs = clock.elapsedMs;
+			if (end === 'was refused') held.released();
+			else held.ended('failed');
+			expect((await claim(ledger)).kind).toBe('mine');
+			// Two statements of 30 ms and the write of the first one's end.
+			expect(clock.elapsedMs - sinceMs).toBeLessThan(100);
+		},
+	);
 
 	it('of a task that succeeded keeps it, and says that it is finished', async () => {
 		const ledger = open();
