@@ -48,8 +48,8 @@ export class RequestSession {
 	/** Why connections ended that the node did not close, by their number: frames sent over them may be lost. */
 	readonly lost = new Map<number, Failure>();
 	private connection: Socket | undefined;
-	/** Whether a frame arrived over the connection, so that the account must have been accepted. */
-	private isAccepted = false;
+	/** Whether the connection carried an answer to one of its frames, so that the platform accepted the account. */
+	private hasAnswered = false;
 	private connections = 0;
 	private collectedChars = 0;
 	private fatal: Failure | undefined;
@@ -102,7 +102,7 @@ export class RequestSession {
 		const end = await this.connection?.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
 		// Codes 1000 and 1005 are the answers to this side's close.
 		if (end && end.code !== 1000 && end.code !== 1005) {
-			this.lost.set(number, this.whyLost(end));
+			this.lost.set(number, explainEnd(end, this.bridge.whom));
 		}
 	}
 
@@ -114,9 +114,13 @@ export class RequestSession {
 			return undefined;
 		}
 		const frame = incoming.value;
-		if (isReply(frame, rule)) return frame;
+		const isForRequest = belongs(frame, rule);
+		const isFinal = isReply(frame, rule);
+		// A frame that repeats nothing of the request may be about anything, such as a refusal of the account.
+		this.hasAnswered ||= isFinal || (isForRequest && !isUncorrelated(rule));
+		if (isFinal) return frame;
 		const { collected } = received;
-		if (!belongs(frame, rule)) {
+		if (!isForRequest) {
 			received.others++;
 		} else if (collected.length >= MAX_COLLECTED || this.collectedChars + text.length > MAX_COLLECTED_CHARS) {
 			received.notCollected++;
@@ -155,7 +159,7 @@ export class RequestSession {
 
 	private async openNew(): Promise<Result<Socket>> {
 		const number = ++this.connections;
-		this.isAccepted = false;
+		this.hasAnswered = false;
 		let isOpen = false;
 		const { promise, resolve } = Promise.withResolvers<SocketEnd | Socket>();
 		const opening = this.bridge.open({
@@ -163,10 +167,7 @@ export class RequestSession {
 				isOpen = true;
 				resolve(opening);
 			},
-			onText: (text) => {
-				this.isAccepted = true;
-				this.collector?.onText(text);
-			},
+			onText: (text) => this.collector?.onText(text),
 			onBinary: () => undefined,
 			onEnd: (end) => {
 				if (isOpen) this.onEnd(number, end);
@@ -183,17 +184,13 @@ export class RequestSession {
 	}
 
 	private onEnd(number: number, end: SocketEnd): void {
-		const failure = this.whyLost(end);
+		const failure = explainEnd(end, this.bridge.whom);
 		this.connection = undefined;
 		this.lost.set(number, failure);
 		if (failure.kind === 'credential') this.fatal = failure;
-		this.collector?.onFailure(failure);
-	}
-
-	/** An account that is refused only after it was accepted may have had its frames processed. */
-	private whyLost(end: SocketEnd): Failure {
-		const failure = explainEnd(end, this.bridge.whom);
-		return this.isAccepted && failure.kind === 'credential' ? { ...failure, kind: 'unreachable' } : failure;
+		// An account that is refused only after an answer may have had the frame processed.
+		const isUnclear = failure.kind === 'credential' && this.hasAnswered;
+		this.collector?.onFailure(isUnclear ? { ...failure, kind: 'unreachable' } : failure);
 	}
 
 	/** A late reply could be mistaken for the reply to the next frame, so its connection is closed. */

@@ -215,6 +215,10 @@ export class SessionStore {
 		await Promise.all(keys.map(async ({ key, lease }) => lease && (await this.release(key))));
 		const resumed = this.resumed.flush();
 		const written = await this.writer.flush(keys);
+		// If a write failed, the key must not stay locked for as long as this process lives. Its row stays, because it may
+		// have been written after all.
+		const left = keys.flatMap(({ lease }) => (lease ? [{ ...lease, isNew: false }] : []));
+		await Promise.all(left.map(async (lease) => await this.lock.abandon(lease)));
 		const results = [written, await resumed, await this.lock.flush()];
 		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 	}

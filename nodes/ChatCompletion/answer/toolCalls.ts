@@ -1,5 +1,5 @@
 import { isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../../shared/text/json';
-import { textOrNumber } from '../../shared/text/textOf';
+import { textOf, textOrNumber } from '../../shared/text/textOf';
 import { BracketCount } from '../json/jsonInText';
 
 /** A tool call that the model asks for. */
@@ -104,10 +104,12 @@ export class ToolCallJoiner {
 function pieceIn(delta: JsonObject): CallPiece {
 	const inner = isJsonObject(delta.function) ? delta.function : delta;
 	const given = inner.arguments ?? '';
+	const name = textOf(inner.name);
 	return {
 		index: typeof delta.index === 'number' ? delta.index : undefined,
-		id: textOrNumber(delta.id),
-		name: typeof inner.name === 'string' ? inner.name : '',
+		// A number is an ID only where a call begins: further on, it may count pieces.
+		id: name ? textOrNumber(delta.id) : textOf(delta.id),
+		name,
 		text: typeof given === 'string' ? given : (jsonText(given) ?? ''),
 	};
 }

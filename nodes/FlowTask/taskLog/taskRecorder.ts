@@ -27,7 +27,7 @@ const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_0
 const MOST_CHANGES = 10;
 /** The slower the table, the rarer the changes, which may take a 50th of the time. New rows are not delayed. */
 const REST_PER_CHANGE_MS = 50;
-/** The longer the run, the rarer the changes: rows may be as old as a 20th of it. */
+/** The longer the run, the rarer the changes, once all rows are up to date: they may be as old as a 20th of it. */
 const REST_PER_RUN_MS = 1 / 20;
 /** With more changes than this, rows are replaced: a change takes n8n 40 ms, replacing hundreds of rows 200 ms. */
 const REPLACED_ABOVE = 5;
@@ -145,9 +145,14 @@ export class TaskRecorder implements TaskObserver {
 		if (!replaced.ok) return replaced;
 		const changed = await this.change(isLast ? Infinity : MOST_CHANGES);
 		const endedMs = clock.now();
-		const restMs = (endedMs - beganMs) * REST_PER_CHANGE_MS;
-		this.nextChangeMs = endedMs + Math.max(restMs, (endedMs - this.firstWriteMs) * REST_PER_RUN_MS);
-		return changed;
+		const isComplete = changed.ok && changed.value;
+		this.nextChangeMs =
+			endedMs +
+			Math.max(
+				(endedMs - beganMs) * REST_PER_CHANGE_MS,
+				isComplete ? (endedMs - this.firstWriteMs) * REST_PER_RUN_MS : 0,
+			);
+		return changed.ok ? ok(undefined) : changed;
 	}
 
 	/** Looks up the rows of tasks that existed before this run. */
@@ -227,21 +232,19 @@ export class TaskRecorder implements TaskObserver {
 		return removed;
 	}
 
-	/** @param most statements; equal changes share one */
-	private async change(most: number): Promise<Result<undefined>> {
-		const stale = [...this.entries.values()].filter(isStale).sort(byLastWrite);
-		const sent = alikeIn(stale)
-			.slice(0, most)
-			.map((entries) => {
-				const values = entries.flatMap(({ rowKeys = [] }) => rowKeys);
-				const cells = entries[0] ? cellsOf(entries[0]) : {};
-				return { entries, cells, change: { values, cells: { ...cells } } };
-			});
+	/** @param most statements; equal changes share one @returns whether these were enough */
+	private async change(most: number): Promise<Result<boolean>> {
+		const due = alikeIn([...this.entries.values()].filter(isStale).sort(byLastWrite));
+		const sent = due.slice(0, most).map((entries) => {
+			const values = entries.flatMap(({ rowKeys = [] }) => rowKeys);
+			const cells = entries[0] ? cellsOf(entries[0]) : {};
+			return { entries, cells, change: { values, cells: { ...cells } } };
+		});
 		const changes = sent.map(({ change }) => change).filter(({ values }) => values.length > 0);
 		const changed = await this.parts.table.updateAlike('rowKey', changes);
 		if (!changed.ok) return changed;
 		for (const { entries, cells } of sent) for (const entry of entries) this.noteWritten(entry, cells);
-		return changed;
+		return ok(sent.length === due.length);
 	}
 
 	private noteWritten(entry: LoggedTask, cells: TaskCells): void {

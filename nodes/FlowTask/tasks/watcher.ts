@@ -206,7 +206,8 @@ export class TaskWatcher {
 			remaining,
 			failed,
 			backlog: backlog > 0,
-			hasSockets: this.client.sockets?.available === true,
+			hasSockets:
+				this.client.sockets?.available === true && tasks.some(({ promptToken }) => promptToken !== undefined),
 			endsInMs: this.finishRate.endsInMs(remaining),
 		});
 		this.openSockets();

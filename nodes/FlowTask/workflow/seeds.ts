@@ -206,7 +206,7 @@ function drawSeed(
 function countSeed({ mode, base }: SeedPlan, steps: number, limits: SeedLimits): Result<number> {
 	const seed = base + steps;
 	if (!Number.isSafeInteger(seed) || seed < 0) {
-		const given = Number.isNaN(seed) ? 'there is no number for this item' : seed;
+		const given = Number.isNaN(seed) ? 'no number was given' : seed;
 		return failInput(`"Seed" is not a whole number, 0 or more: ${given}`, 'Enter a whole number such as 42.');
 	}
 	if (seed >= limits.least && seed <= limits.most) return ok(seed);

@@ -37,8 +37,10 @@ export interface Countable {
 	readonly ownerName: string;
 }
 
+/** A read of the table; `size` is the number of accounts that it covers. */
 interface Reading {
 	readonly sinceMs: number;
+	readonly size: number;
 	readonly done: Promise<Result<undefined>>;
 }
 
@@ -156,9 +158,11 @@ export class DailyLimit {
 		const isFresh = [...this.entered.values()].every(({ readMs }) => nowMs - readMs < READ_VALID_MS);
 		if (isFresh) return ok(undefined);
 		const { reading } = this;
-		if (reading && nowMs - reading.sinceMs < READ_VALID_MS) return await reading.done;
+		const { size } = this.entered;
+		// A read covers the accounts entered before it; an owner's account of a new day is entered at its first entry.
+		if (reading?.size === size && nowMs - reading.sinceMs < READ_VALID_MS) return await reading.done;
 		const done = this.read(nowMs);
-		this.reading = { sinceMs: nowMs, done };
+		this.reading = { sinceMs: nowMs, size, done };
 		return await done;
 	}
 

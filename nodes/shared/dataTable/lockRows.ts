@@ -20,10 +20,11 @@ export function isWaiting({ owner }: TableRow): boolean {
 	return textOrNumber(owner).startsWith(WAITS);
 }
 
-/** The state of a key for one acquirer. */
+/** The state of a key for one acquirer; `isFirst` if its row precedes those of the others. */
 export type LockState =
-	| { readonly kind: 'held' | 'others' | 'none' }
-	| { readonly kind: 'takeable'; readonly owner: CellValue; readonly beat: CellValue };
+	| { readonly kind: 'held' | 'none' }
+	| { readonly kind: 'takeable'; readonly owner: CellValue; readonly beat: CellValue }
+	| { readonly kind: 'others'; readonly isFirst: boolean };
 
 /**
  * @param rows of the key, without waiting ones; undefined if nothing was read yet
@@ -37,9 +38,11 @@ export function lockStateOf(
 	if (!rows) return { kind: 'takeable', ...UNOWNED };
 	const own = rows.filter((row) => row.owner === owner);
 	const others = rows.filter((row) => row.owner !== owner && !isFree(row));
-	// Each of them is looked at, because that is how its silence is measured.
 	const living = others.filter((row) => !isDead(row));
-	if (living.length > 0) return { kind: 'others' };
+	if (living.length > 0) {
+		const lowest = Math.min(...living.map(({ id }) => Number(id)));
+		return { kind: 'others', isFirst: own.some(({ id }) => Number(id) < lowest) };
+	}
 	if (others.length === 0 && own.length > 0) return { kind: 'held' };
 	const [row] = others.length > 0 ? others : rows;
 	return row ? { kind: 'takeable', owner: row.owner ?? null, beat: row.beat ?? null } : { kind: 'none' };

@@ -60,6 +60,8 @@ export interface LockParts extends KeyReadsParts {
 	readonly sightings: Sightings;
 }
 
+/** How many times the first of several contenders reads again before it retreats; the others retreat at once. */
+const STAYS = 5;
 const TRIES = 3;
 const RETRY_MS = 500;
 
@@ -245,7 +247,7 @@ export class TableLock {
 	): Promise<Result<Acquired<A> | undefined>> {
 		let rows = before;
 		let isConfirmed = false;
-		for (;;) {
+		for (let stays = 0; ;) {
 			const answer = rows && acquirer.answer(rows);
 			if (answer !== undefined) return ok({ kind: 'known', answer });
 			const state = this.look(attempt, line, rows);
@@ -257,7 +259,7 @@ export class TableLock {
 				}
 				isConfirmed = true;
 			}
-			if (state.kind === 'others') return ok(undefined);
+			if (state.kind === 'others' && (!state.isFirst || stays++ >= STAYS)) return ok(undefined);
 			const stop = acquirer.whyStop();
 			if (stop) return fail(attempt.isLost ? { ...SHOWS_LATE, kind: stop.kind } : stop);
 			const next = await this.step(attempt, acquirer, state);
@@ -274,7 +276,7 @@ export class TableLock {
 		attempt.sees(rows);
 		line?.sees(rows);
 		if (line && rows && waitingBefore(this.parts.sightings.process, rows, this.isDead) > 0) {
-			return { kind: 'others' };
+			return { kind: 'others', isFirst: false };
 		}
 		const holdable = rows?.filter((row) => !isWaiting(row));
 		return lockStateOf(attempt.owner, holdable, this.isDead);

@@ -171,6 +171,21 @@ describe('request', () => {
 		expect(bridge().received.map(({ frame }) => frame.text)).toEqual(['one [tool]']);
 	});
 
+	test.each([
+		['a refusal in words before the close', { on: 'bridge', kind: 'socketGarbage', times: 1 }],
+		['none', undefined],
+	] as const)('an account that is refused is not tried again for each item: %s', async (_name, words) => {
+		if (words) stage.platform.faults.add(words);
+		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4401 });
+		const run = await stage.run(texts('one', 'two', 'three'), {}, CONTINUE);
+		expect(jsonOf(run, 1).map(({ details }) => (details as { kind?: string }).kind)).toEqual([
+			'credential',
+			'credential',
+			'credential',
+		]);
+		expect(bridge().connections).toHaveLength(1);
+	});
+
 	test('without Continue On Fail nothing is sent after the first failure', async () => {
 		const run = await stage.run(texts('one [silent]', 'two'), { timeoutSeconds: '={{ "1" }}' });
 		expect(run.error?.context.itemIndex).toBe(0);

@@ -47,6 +47,22 @@ test('a run whose last writes fail stops all the same, and its key is free for o
 	expect(clock.elapsedMs).toBeLessThan(2 * SILENT_MS);
 });
 
+test('a key whose last write failed is free at once for others where the table takes writes again', async () => {
+	const opens = store('opens');
+	await clock.run(opens.obtain('k', waiting()));
+	opens.opened('k', 's1');
+	await clock.run(opens.flush());
+	const one = store('one');
+	expect(await clock.run(one.hold('k', waiting()))).toMatchObject({ ok: true, value: 's1' });
+	one.used('k');
+	table.mishap = (call) => (call === 'swap' ? 'before' : 'none');
+	await clock.run(one.flush());
+	table.mishap = () => 'none';
+	const sinceMs = clock.elapsedMs;
+	expect(await clock.run(store('other').hold('k', waiting()))).toMatchObject({ ok: true, value: 's1' });
+	expect(clock.elapsedMs - sinceMs).toBeLessThan(1_000);
+});
+
 test('a session that changed its ID twice goes on, although the first write was done in spite of a failure', async () => {
 	table.put({ ...(await rowOf('s1')) });
 	const one = store('one');

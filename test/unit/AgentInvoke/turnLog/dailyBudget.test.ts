@@ -237,6 +237,20 @@ describe('days', () => {
 	});
 });
 
+test('in a run that crosses midnight, the turns of other processes on the new day count for each key', async () => {
+	const keys = Array.from({ length: 20 }, (_, index) => key(`customer ${index}`));
+	const turns = keys.map((session, index) => due(index, session));
+	await clock.advance(12 * 3_600_000 - 60_000);
+	const run = await new Run({ most: 1 }).open(turns);
+	await clock.advance(120_000);
+	expect(await takes({ most: 1 }, turns)).toEqual(turns.map(() => true));
+	await clock.advance(60_000);
+	for (const turn of turns) {
+		expect(await run.admits(turn)).toBe(false);
+		await clock.advance(300);
+	}
+});
+
 describe('a table that people or accidents changed', () => {
 	test('rows that are deleted, or said not to have run, count no more; odd cells count nothing', async () => {
 		await takes({}, [due(0), due(1)]);

@@ -243,6 +243,11 @@ test('a number as ID is kept, so that the call can be answered', () => {
 		function: { name: 'weather', arguments: '{"city":"Oslo"}' },
 	};
 	expect(join([call])).toEqual([{ ...CALL, id: '7' }]);
+	const pieces: Json[] = [
+		{ index: 0, id: 'c1', function: { name: 'weather', arguments: '{"city":' } },
+		{ index: 0, id: 0, function: { arguments: '"Oslo"}' } },
+	];
+	expect(join(...pieces.map((piece) => [piece]))).toEqual([CALL]);
 });
 
 test('several in one delta, and one that is not a list', () => {

@@ -290,6 +290,25 @@ test('rows of many tasks that another run made are changed a few at a time, and 
 	await flush(later);
 });
 
+test('in a long run, rows are changed less often, but not while some of them are out of date', async () => {
+	const all = jobs(120);
+	for (const one of all) begin(one);
+	await flush();
+	const later = open('8');
+	for (const one of all) begin(one, 'given', later);
+	for (let minute = 1; minute <= 60; minute++) {
+		for (const one of all.slice(minute)) {
+			later.news(one, taskInfo(`t${one.itemIndex}`, { progress_num: minute + one.itemIndex / 2 }));
+		}
+		finish(all[minute - 1]!, later);
+		await clock.advance(60_000);
+	}
+	const late = table.all().filter(({ status, item }) => status !== 'succeeded' && Number(item) < 55);
+	expect(late).toEqual([]);
+	expect(table.calls.length).toBeLessThan(500);
+	await flush(later);
+});
+
 describe('a table that fails', () => {
 	test('costs no row if it comes back, and is asked less and less often', async () => {
 		table.mishap = () => (clock.elapsedMs < 20_000 ? 'before' : 'none');

@@ -167,7 +167,7 @@ describe('applySeed', () => {
 	it('says so where an expression returns no number', () => {
 		expect(applySeed({}, plan('fixed', { base: NaN, targets: '3.seed' }), 0, noDice)).toMatchObject({
 			failure: {
-				message: '"Seed" is not a whole number, 0 or more: there is no number for this item',
+				message: '"Seed" is not a whole number, 0 or more: no number was given',
 			},
 		});
 	});

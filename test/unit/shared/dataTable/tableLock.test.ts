@@ -49,6 +49,28 @@ it('an owner that beats after it was presumed dead, and before it was replaced, 
 	expect(clock.elapsedMs).toBeGreaterThan(2 * SILENT_MS);
 });
 
+it.each([2, 5, 20])(
+	'of %d processes that want a new key at once on a slow table, one has it soon',
+	async (count) => {
+		const slow = new MemoryTable(clock, () => 1, 500);
+		const locks = Array.from({ length: count }, () => open(slow.open()));
+		const held = await clock.run(Promise.race(locks.map(async (lock) => await lock.acquire(wants()))));
+		expect(held).toMatchObject({ ok: true, value: { kind: 'held' } });
+		// An insert, a read, the retreat of the others and another read.
+		expect(clock.elapsedMs).toBeLessThan(6_000);
+	},
+);
+
+it('the first of two, of which the other died before it could retreat, does not read all the time', async () => {
+	const opened = table.open();
+	const never = async (): Promise<never> => await new Promise<never>(() => undefined);
+	const acquired = open().acquire(wants());
+	void open({ ...opened, remove: never, updateAlike: never }).acquire(wants());
+	await clock.advance(SILENT_MS / 2);
+	expect(table.calls.length).toBeLessThan(60);
+	await clock.run(acquired);
+});
+
 it('a table that does not show what was written is named as the cause, not other messages', async () => {
 	table.hides = () => true;
 	const untilMs = clock.now() + 60_000;
