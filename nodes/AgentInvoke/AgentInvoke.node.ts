@@ -29,14 +29,15 @@ export class AgentInvoke implements INodeType {
 		group: ['transform'],
 		version: 1,
 		subtitle: '={{ $parameter["operation"] }}',
-		description: 'Talk to a hosted agent, with sessions that n8n remembers and interrupts as a branch',
+		description:
+			'Talk to a hosted agent: n8n remembers its sessions, and its interrupts have an output of their own',
 		defaults: { name: 'Agent Invoke' },
 		inputs: [NodeConnectionTypes.Main],
 		outputs: OUTPUTS,
 		usableAsTool: true,
 		builderHint: {
 			searchHint:
-				'For agents that are hosted on the platform, not for the AI Agent of n8n. Remembers the session of a key by itself. The second output is an interrupt: let a person or a workflow decide, then use the operation Resume',
+				'For agents that are hosted on the platform, not for the AI Agent of n8n. Remembers the session of each key automatically. The second output is an interrupt: let a person or a workflow decide, then use the operation Resume',
 		},
 		credentials: [{ name: 'flowAgentApi', required: true, testedBy: 'testAgentToken' }],
 		properties: operationProperties(OPERATIONS, invoke),

@@ -21,7 +21,7 @@ const IDS_SHOWN = 5;
 const SEVERAL_INTERRUPTS =
 	'Some agents wait for more than one answer. "interrupt" is the first, "interrupts" lists all of them: answer each with "Resume".';
 
-/** Turns the outcomes of a run into items: answers out of the first output, interrupts out of the second. */
+/** Turns the outcomes of a run into items: answers for the first output, interrupts for the second. */
 export function deliverTurns(
 	context: IExecuteFunctions,
 	outcomes: readonly DeliveredTurn[],

@@ -9,7 +9,7 @@ import type { WireFile } from '../wire/request';
 import type { UploadedMedia } from '../api/upload';
 import type { AgentRun } from './run';
 
-/** A row of the form: a web address, or a field of the item that contains the file. */
+/** A row of the form: a URL, or a field of the item that contains the file. */
 export type FileRow = WireFile | { readonly field: string };
 
 export function readFileRows(context: IExecuteFunctions, itemIndex: number): Result<FileRow[]> {
@@ -35,7 +35,10 @@ export function readFileRows(context: IExecuteFunctions, itemIndex: number): Res
 	return ok(files);
 }
 
-/** What identifies the files of an item: the address, or name, type and digest. No file is read into memory whole. */
+/**
+ * What identifies each file of an item: its URL and name, or its name, type and digest. No file is read into memory as
+ * a whole.
+ */
 export async function digestFiles(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -89,7 +92,7 @@ export async function uploadField(
 export function previewFiles(rows: readonly FileRow[]): WireFile[] {
 	return rows.map((row) =>
 		'field' in row
-			? { url: `<address of the file in "${row.field}", once it is uploaded>`, name: '', mimeType: '' }
+			? { url: `<URL of the file in "${row.field}", once it is uploaded>`, name: '', mimeType: '' }
 			: row,
 	);
 }

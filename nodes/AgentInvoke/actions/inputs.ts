@@ -29,7 +29,10 @@ function textOrJson(value: unknown, label: string): Result<string> {
 	return failInput(`"${label}" is nested too deeply`, 'Pass text. Nothing was sent for this item.');
 }
 
-/** What was entered, or else what the chat put into the item. An expression that returns nothing stays empty. */
+/**
+ * What was entered, or what the chat put into the item if the field is empty. A field with an expression never counts
+ * as empty.
+ */
 export function readOrChat(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -65,7 +68,7 @@ export function readSession(context: IExecuteFunctions, itemIndex: number): Resu
 			itemIndex,
 			'sessionId',
 			'Session ID',
-			'Enter the session.id of an earlier output, or set "Session" to "New Each Time" for items that begin one.',
+			'Enter the session.id of an earlier output, or set "Session" to "New Each Time" for items that begin a session.',
 		);
 		return id.ok ? ok({ kind: 'explicit', id: id.value.trim() }) : id;
 	}

@@ -160,11 +160,11 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		type: 'options',
 		default: 'keep',
 		options: [
-			{ name: 'Keep', value: 'keep', description: 'Repeating the key returns the answer' },
+			{ name: 'Keep', value: 'keep', description: 'A key that is used again returns the answer' },
 			{
 				name: 'Digest Only',
 				value: 'digest',
-				description: 'Repeating the key only reports that the agent has answered, without the text',
+				description: 'A key that is used again only reports that the agent has answered, without the text',
 			},
 		],
 		description:
@@ -199,7 +199,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
-			'Maximum calls to the agent per run, including repeats. A run with more items is refused before anything is sent, and a repeat beyond the limit is not sent. 0 means no limit.',
+			'Maximum calls to the agent per run, including retries. A run with more items is refused before anything is sent, and a retry beyond the limit is not sent. 0 means no limit.',
 		isPartOfRequest: false,
 	},
 	previewRequest: {

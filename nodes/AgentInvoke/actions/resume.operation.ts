@@ -22,7 +22,7 @@ const fields: readonly INodeProperties[] = [
 		default: '={{ $json.session.id }}',
 		hint: "After a Wait node: {{ $('Agent Invoke').item.json.session.id }}",
 		description:
-			'The session of the "Interrupt" output. If other nodes come between, refer to that node by its name.',
+			'The session of the "Interrupt" output. If other nodes come between, refer to the Agent Invoke node by its name.',
 	},
 	{
 		displayName: 'Interrupt ID',

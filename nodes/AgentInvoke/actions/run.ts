@@ -33,7 +33,7 @@ import { TurnOwners } from '../turnLog/owner';
 import type { SessionChoice } from '../turns/turnSession';
 import { readAgentOptions, type AgentOptions } from './options';
 
-/** One account in a run. Limits belong to a token, so each has a rate limiter of its own. */
+/** One account in a run. Rate limits belong to a token, so each account has a rate limiter of its own. */
 export interface AgentClient {
 	/** Identifies the agent that sessions and saved answers belong to. */
 	readonly agent: string;
@@ -97,7 +97,9 @@ export async function inAgentRun(
 	}
 }
 
-/** Shared by this n8n process: messages of a key are sent in the order in which their executions began. */
+/**
+ * Shared by all executions of this n8n process: messages of a key are sent in the order in which their node runs began.
+ */
 const QUEUE = new KeyedQueue();
 
 /**

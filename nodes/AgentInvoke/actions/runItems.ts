@@ -131,7 +131,8 @@ async function takeAll(
 	};
 	if (run.signal.aborted) endStreams();
 	else run.signal.addEventListener('abort', endStreams, { once: true });
-	// The process has one queue per credential and key; a credential with expressions may lead to several agents.
+	// The process has one queue per credential and key; a credential with expressions may lead to several agents, which
+	// that queue would mix.
 	const linesUpAhead = run.clients.varying.size === 0;
 	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure, linesUpAhead }, run, received);
 	if (run.budget?.hint) showHint(context, run.budget.hint);

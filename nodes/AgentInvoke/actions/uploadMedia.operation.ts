@@ -12,11 +12,11 @@ import { AGENT_OPTIONS } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
 
-/** Uploads a file and returns the address where an agent can load it for a limited time (§4.8). */
+/** Uploads a file and returns the URL from which an agent can load it for a limited time (§4.8). */
 export const uploadMedia: Operation = {
 	value: 'uploadMedia',
 	name: 'Upload Media',
-	description: 'Upload a file and get an address for the agent',
+	description: 'Upload a file and get a URL for the agent',
 	action: 'Upload media',
 	fields: [
 		{ ...inputField, required: true },

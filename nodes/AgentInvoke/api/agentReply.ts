@@ -22,7 +22,7 @@ export interface AgentReply {
 	readonly readFrom?: JsonObject;
 }
 
-/** An answer as items show it. */
+/** Turns a complete answer into the reply that items show. */
 export function replyOf(read: WireReply): AgentReply {
 	const { interrupts, steps, stepsOmitted, raw, sessionId, reason, requestId, usage } = read;
 	const answer = read.text;
@@ -39,7 +39,7 @@ export function replyOf(read: WireReply): AgentReply {
 		requestId,
 		usage,
 		hint: '',
-		// With several interrupts, the text does not say which one it is about.
+		// With several interrupts, it is unknown which one the text is about.
 		interrupt: first && (isAlone ? askedIn(answer, first) : first),
 		interrupts: isAlone ? [] : interrupts,
 		raw: isJsonObject(raw) ? raw : {},

@@ -30,7 +30,7 @@ export interface InvokeCall {
 	/** The session in the request; empty if the call opens one. */
 	readonly sessionId: string;
 	readonly timeoutMs: number;
-	/** How many times the call may be sent, including the first, while the agent cannot have run. */
+	/** How many times the call may be sent in all, as long as the agent cannot have run. */
 	readonly tries: number;
 	/** Whether to ask again even if the agent may have run. */
 	readonly retryAmbiguous: boolean;
@@ -38,7 +38,7 @@ export interface InvokeCall {
 	readonly onDelta: (text: string) => Promise<void>;
 	/** Called as soon as the session is known. */
 	readonly onSession: (sessionId: string) => void;
-	/** Counts the requests of a turn, and is asked before each repeat. */
+	/** Counts the requests of a turn, and decides before each retry whether it is allowed. */
 	readonly calls: TurnCalls;
 }
 
@@ -101,7 +101,7 @@ async function invokeWithTries(
 			return answer;
 		},
 	);
-	// Cancelling a repeat changes nothing about the calls before it: the agent may have run.
+	// Cancelling a retry does not undo the calls before it: the agent may have run.
 	const outcome = last.kind === 'cancelled' ? (unclear ?? last) : last;
 	if (outcome.kind === 'cancelled' && clock.now() >= endByMs) return fail(notAskedInTime(call));
 	if (outcome.kind !== 'answered') {
@@ -128,7 +128,7 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 		endByMs: clock.now() + call.timeoutMs,
 		hasErrorEvents: true,
 		hasLines: of.wire.stream.format === 'jsonLines',
-		// The agent keeps running after a stop, and its answer names the session.
+		// The agent keeps running after the execution is stopped, and its answer names the session.
 		outlivesStop: true,
 	};
 	let reported = '';

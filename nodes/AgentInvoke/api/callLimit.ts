@@ -2,7 +2,7 @@ import type { Failure } from '../../shared/errors/failure';
 import type { Clock } from '../../shared/run/clock';
 
 /**
- * Limits the calls of a run. The first call of each turn is reserved from the start, so that repeats never use up what
+ * Limits the calls of a run. The first call of each turn is reserved from the start, so that retries never use up what
  * other items need.
  */
 export class CallLimit {
@@ -35,13 +35,13 @@ export class CallLimit {
 	}
 
 	get sentence(): string {
-		return `It was not sent again, because "Max Invocations" allows ${this.most} call(s) in one run, repeats included. Raise "Max Invocations" under "Cost and Speed" if that is too few.`;
+		return `It was not sent again, because "Max Invocations" allows ${this.most} call(s) in one run, retries included. Raise "Max Invocations" under "Cost and Speed" if that is too few.`;
 	}
 }
 
 /** The requests of one item's turn. */
 export class TurnCalls {
-	/** Calls sent so far, including repeats. */
+	/** Calls sent so far, including retries. */
 	made = 0;
 	/** When the first call was sent, by both clocks; undefined before that. */
 	started: { readonly nowMs: number; readonly wallMs: number } | undefined;
@@ -65,7 +65,7 @@ export class TurnCalls {
 		return this.explained({ kind, message, advice, ...(details && { details }) });
 	}
 
-	/** Reserves a repeat. @returns false if none is left */
+	/** Reserves a retry. @returns false if none is left */
 	mayRepeat(): boolean {
 		this.isHeldBack = !this.limit.take();
 		return !this.isHeldBack;
@@ -80,13 +80,13 @@ export class TurnCalls {
 		this.wasUnclear = true;
 	}
 
-	/** @returns the failure, with a note if the run's call limit prevented a repeat */
+	/** @returns the failure, with a note if the run's call limit prevented a retry */
 	failed<F extends Failure>(failure: F): F {
 		this.last = failure;
 		return this.isHeldBack ? this.explained(failure) : failure;
 	}
 
-	/** Ends the turn: a reserved call that it did not need is free for other turns. */
+	/** Ends the turn. If it sent nothing, the call reserved for it becomes free for retries of other turns. */
 	ended(): void {
 		if (this.made === 0) this.limit.giveBack();
 	}

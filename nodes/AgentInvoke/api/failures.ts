@@ -12,7 +12,10 @@ import { wordOf } from '../wire/expression';
 export interface AgentFailure extends Failure {
 	/** The platform does not know the session, so a new one may be opened. */
 	readonly isSessionUnknown?: boolean;
-	/** The session is busy with another message, so the call may be repeated: its `Retry-After`, and the tries so far. */
+	/**
+	 * Set if the session is busy with another message, so the call may be retried: `Retry-After` of the response, and the
+	 * tries so far.
+	 */
 	readonly busySession?: { readonly retryAfter: string | undefined; readonly tries: number };
 }
 
@@ -21,7 +24,7 @@ export interface RefusalFacts {
 	/** The session of the call; empty if the call opened one. */
 	readonly sessionId: string;
 	readonly redact: Redact;
-	/** Whether an upload was refused, so no agent has run. */
+	/** Whether the call was an upload, for which no agent runs. */
 	readonly isUpload?: boolean;
 }
 
@@ -44,7 +47,10 @@ export function isPassing({ status, meaning }: Pick<WireFailure, 'status' | 'mea
 	return [408, 429, 499, 503].includes(status) || meaning === 'busy' || meaning === 'notRun';
 }
 
-/** A plain "not found" refers to the one thing that the call named: the session. */
+/**
+ * Whether the failure is about the session. A plain "not found" is, because the session is the only thing that the call
+ * named.
+ */
 function isAboutSession({ status, meaning, code, detail }: WireFailure): boolean {
 	if (meaning !== undefined) return meaning === 'sessionUnknown';
 	return (status === 404 || status === 410) && /^\s*$|^(http.?)?(404.?)?not.?found$/i.test(code || detail);
@@ -105,7 +111,7 @@ function saysNothing({ entry, status, body }: WireFailure): boolean {
 	return !/^(false|0)$/i.test(wordOf(body.success_response).trim());
 }
 
-/** The agent has run, or may have; shows what arrived of the answer. */
+/** Explains a failure after which the agent has run or may have run; includes what arrived of the answer. */
 export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: boolean): AgentFailure {
 	const { redact } = facts;
 	const { kind, code, why, text } = failure;
@@ -156,7 +162,7 @@ function sentencesFor(status: number, reason: string): Sentences | undefined {
 	if (!/file|media|attachment/i.test(reason)) return undefined;
 	if (/expire/i.test(reason)) {
 		return [
-			'The address of a file has expired',
+			'The URL of a file has expired',
 			'An uploaded file is valid for a limited time only. Upload it right before the call: choose "Input File" as its source. Nothing was run.',
 		];
 	}
@@ -169,7 +175,7 @@ function sentencesFor(status: number, reason: string): Sentences | undefined {
 	}
 	return [
 		'The platform could not use a file',
-		'Check that its address can be opened without signing in, and that it is not empty. Nothing was run.',
+		'Check that its URL can be opened without signing in, and that the file is not empty. Nothing was run.',
 	];
 }
 
@@ -187,7 +193,7 @@ function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: 
 		return isDebugToken
 			? [
 					'The debugging token (dbg_) has expired',
-					'Such a token works only until the time that the console shows. Create a new one, or use the formal token (agt_) of the instance.',
+					'It worked only until the time that the console shows. Create a new one, or use the formal token (agt_) of the instance.',
 				]
 			: ['The agent token has expired', 'Copy the token again from the API-call page of the instance.'];
 	}
@@ -265,7 +271,7 @@ function explainBusy({ text, status, sparesOthers, details }: Of<'busy'>, call: 
 	};
 }
 
-/** A client error without an envelope comes from a gateway and is about the token, the address or the request. */
+/** A client error without an envelope comes from a gateway and is about the token, the path or the request. */
 function explainPlainRefusal(
 	{ status, text }: Of<'refused'>,
 	{ account: { baseUrl, isDebugToken }, redact, isUpload }: RefusalFacts,
@@ -284,7 +290,7 @@ function explainPlainRefusal(
 		? 'Check "Media Upload Path" in the FlowAgent credential.'
 		: `Check Invoke Path in the FlowAgent credential against the instance's API-call page. ${adviceOnPath(baseUrl)}`;
 	if (!SAY_NOT_HERE.has(status)) {
-		// Servers of other kinds answer 400 to anything they do not know.
+		// Some servers answer 400 to a path that they do not know.
 		const mayBeElsewhere = status === 400;
 		return {
 			...failure,
@@ -302,7 +308,7 @@ function explainPlainRefusal(
 	};
 }
 
-/** HTTP statuses that mean the server does not have the address or the method. */
+/** HTTP statuses that mean the server does not know the path or does not allow the method. */
 const SAY_NOT_HERE: ReadonlySet<number> = new Set([404, 405, 410]);
 
 const TOO_LARGE =

@@ -32,7 +32,7 @@ const UPLOAD_TIMEOUT_MS = 120_000;
 const UPLOAD_TRIES = 4;
 
 /**
- * Uploads a file that an Invoke call names by its address (§4.8).
+ * Uploads a file, so that an Invoke call can refer to it by URL or ID (§4.8).
  * @param media read from the start by each try
  * @param endByMs when to give up, by the clock's `now()`
  */
@@ -46,10 +46,10 @@ export async function uploadMedia(
 	if (!mediaUploadPath) {
 		return failInput(
 			'Files cannot be uploaded, because the credential has no "Media Upload Path"',
-			'Enter it in the FlowAgent credential if your deployment offers uploads, or pass the file by its web address.',
+			'Enter it in the FlowAgent credential if your deployment offers uploads, or pass the file by URL.',
 		);
 	}
-	// Uploading a file twice does no harm, because only one of the addresses is used.
+	// Uploading a file twice does no harm, because only one of the URLs is used.
 	const repeatability = 'read';
 	const { outcome, tries } = await connection.retry.run(
 		{ repeatability, lane: 'work', tries: UPLOAD_TRIES, endByMs },
@@ -115,7 +115,7 @@ function readMedia(
 	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
 	if (!url && !id) {
 		return failInput(
-			'The file was uploaded, but the answer contains no address for it',
+			'The file was uploaded, but the answer contains no URL for it',
 			`Check "upload.url" of the description in the credential: the answer was ${excerpt(jsonText(data) ?? '')}`,
 		);
 	}

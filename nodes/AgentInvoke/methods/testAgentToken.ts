@@ -53,7 +53,8 @@ function judge({ status, headers, text }: Reply, { baseUrl, wire }: AgentAccount
 	const state = readEvent(of, NOTHING_READ, { data: text, isWholeBody: true });
 	const failure = concludeRefusal(of, state, { status, headers, broken: '', sessionId: '' });
 	if (!failure) return undefined;
-	// With an envelope, the outer HTTP status says nothing (§4.6); anything that answers without one is not an agent.
+	// If the description has an envelope, the outer HTTP status says nothing (§4.6), and an answer without an envelope
+	// does not come from an agent.
 	const hasForm = !wire.answer.envelope || saidSuccess(state.raw) !== undefined;
 	if (!hasForm || !isOwnWord(failure, state, of)) return withoutEnvelope(status, baseUrl);
 	const { meaning, status: counts } = failure;
@@ -66,7 +67,7 @@ function judge({ status, headers, text }: Reply, { baseUrl, wire }: AgentAccount
 		: undefined;
 }
 
-/** A gateway in front of the platform refuses or fails without an envelope. */
+/** Explains an answer without an envelope, which comes from a gateway in front of the platform. */
 function withoutEnvelope(status: number, baseUrl: string): string {
 	if (status === 401) return TOKEN_REFUSED;
 	if (status === 403) return NO_RIGHT;

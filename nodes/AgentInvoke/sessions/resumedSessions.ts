@@ -17,7 +17,7 @@ interface Resumed {
 /** Sessions that a run used by ID, which may belong to keys. */
 export class ResumedSessions {
 	private readonly resumed = new Map<string, Resumed>();
-	/** Keyed by the ID under which each session continues. */
+	/** The ID by which each session was first used, keyed by the ID under which it continues. */
 	private readonly resumedFrom = new Map<string, string>();
 
 	constructor(
@@ -34,8 +34,8 @@ export class ResumedSessions {
 	}
 
 	/**
-	 * Keeps their mappings alive and updates IDs that changed. Without Data Tables there are no mappings, so that is not
-	 * a failure.
+	 * Extends the lifetime of their mappings, counts their turns and updates IDs that changed. It is not a failure if n8n
+	 * has no Data Tables, because then there are no mappings.
 	 */
 	async flush(): Promise<Result<undefined>> {
 		if (this.resumed.size === 0) return ok(undefined);
@@ -54,18 +54,18 @@ export class ResumedSessions {
 			});
 			if (!touched.ok) return touched;
 			for (const { entryKey } of touched.value) written.add(entryKey);
-			// A row is missed if another run counted a turn in it. After a repeated write, it may be this run's own turn.
+			// A row is missed if another run counted a turn in it. After a retried write, that may be this run's own turn.
 			const isMissed = rows.some(({ entryKey }) => !written.has(entryKey));
 			if (!isMissed || !isCounting || writes > 1) return ok(undefined);
 		}
 	}
 
-	/** Two agents may use the same session IDs. */
+	/** Whether a row belongs to this agent and has not expired; two agents may use the same session IDs. */
 	private isOwn({ agent, expiresAtMs }: TableRow): boolean {
 		return agent === this.settings.agent && Number(expiresAtMs) > this.clock.wallNow();
 	}
 
-	/** Repeats the work until it succeeds, for a few seconds. */
+	/** Retries the work for a few seconds until it succeeds. */
 	private async repeated<T>(work: () => Promise<Result<T>>): Promise<Result<T>> {
 		let done = await work();
 		for (const pauseMs of LAST_PAUSES_MS) {
@@ -94,7 +94,9 @@ export class ResumedSessions {
 	}
 }
 
-/** The run that opened the session chose its lifetime, which starts again with each use. */
+/**
+ * When a mapping that was just used expires. The run that opened the session chose the lifetime; each use restarts it.
+ */
 function expiryAfter({ expiresAtMs, lastUsedAt }: TableRow, nowMs: number): number {
 	const expiryMs = Number(expiresAtMs);
 	const lifeMs = expiryMs - Date.parse(textOrNumber(lastUsedAt));

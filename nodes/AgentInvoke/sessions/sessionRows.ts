@@ -9,8 +9,8 @@ import { textOrNumber } from '../../shared/text/textOf';
  * Which session of an agent belongs to which key (§1.8: keeping that mapping is up to the flow). One n8n Data Table per
  * project, which people can read and edit. If a key has several rows, the one with the lowest id is used.
  *
- * A run that opens a key's session, or takes a turn in strict order, then holds the key's row (see `tableLock.ts`).
- * A row without a session ID belongs to a session that is being opened, or to a queued turn.
+ * While a run opens a key's session, or takes a turn in strict order, it holds the key's row (see `tableLock.ts`). A
+ * row without a session ID belongs to a session that is being opened, or to a queued turn.
  */
 export const SESSION_TABLE: TableSpec = {
 	name: 'flow_agent_sessions',
@@ -75,7 +75,7 @@ export interface StoredSession {
 }
 
 /**
- * The session that the rows of a key name; nothing here trusts a cell, since people can edit them.
+ * The session that the rows of a key name. Cells are not trusted, since people can edit them.
  * @param rows in the order of their ids
  * @param nowMs time of day
  * @param voidId a session to ignore

@@ -40,7 +40,7 @@ export class SessionStore {
 		this.resumed = new ResumedSessions(settings, table, clock);
 	}
 
-	/** Reads the sessions of these keys; none is known before. */
+	/** Reads the sessions of these keys, none of which is known yet. */
 	async load(names: readonly string[]): Promise<Result<undefined>> {
 		if (names.length === 0) return ok(undefined);
 		const keys = names.map((name) => this.keyOf(name));
@@ -65,8 +65,8 @@ export class SessionStore {
 	}
 
 	/**
-	 * Reserves a position in the table's queue for a message that is still queued in this process. Pass it to `hold` or
-	 * `leaveLine`.
+	 * Reserves a position in the table's queue for a message that is still queued in this process. Pass the position to
+	 * `hold` or `leaveLine`.
 	 */
 	lineUp(name: string): LockAttempt {
 		return this.lock.lineUp(this.wanted(this.keyOf(name)));
@@ -105,7 +105,8 @@ export class SessionStore {
 	}
 
 	/**
-	 * Gets the session of a key, or the right to open one; then call `opened` or `release`. Waits while another run does.
+	 * Gets the session of a key, or the right to open one; then call `opened` or `release`. Waits while another run opens
+	 * it.
 	 * @param over.isOld what was read before may have changed
 	 * @param over.voidId a session that the platform no longer knows
 	 * @returns the session; empty if a new one should be opened
@@ -131,7 +132,7 @@ export class SessionStore {
 		if (!acquired.ok) return explainTable(acquired);
 		key.unopened = undefined;
 		if (acquired.value.kind === 'known') return ok(key.continueIn(acquired.value.answer));
-		// The session that this run knew may have been forgotten.
+		// The mapping that this run knew may have been removed from the table.
 		if (!voidId) key.forget();
 		key.lease = acquired.value.lease;
 		key.isStrict = false;
@@ -140,7 +141,7 @@ export class SessionStore {
 
 	/**
 	 * Gives a key a session, and writes it within a second.
-	 * @param isContinued the ID is another one for the key's existing session
+	 * @param isContinued the key's existing session continues under this ID
 	 */
 	opened(name: string, sessionId: string, isContinued = false): void {
 		const key = this.keyOf(name);
@@ -150,7 +151,7 @@ export class SessionStore {
 		this.writer.later(key);
 	}
 
-	/** Whether a key that this run has lost continues in another session. */
+	/** Whether this run has lost the row of the key, which now has another session. */
 	isReplaced(name: string, sessionId: string): boolean {
 		const { isLost, lease, sessionId: now } = this.keyOf(name);
 		return isLost && !lease && now !== '' && now !== sessionId;
@@ -187,12 +188,12 @@ export class SessionStore {
 	}
 
 	/**
-	 * Writes what is unwritten once all turns are over. @returns the keys that other runs took over; `find` returns their
-	 * sessions
+	 * Writes what is unwritten once all turns are over.
+	 * @returns the keys whose rows other runs took over or people deleted; `find` returns their current sessions
 	 */
 	async lostKeys(): Promise<ReadonlySet<string>> {
 		const keys = [...this.keys.values()];
-		// Repeats failed writes as the last flush does, because a later loss could no longer be reported.
+		// Retries failed writes, as the final flush does: a key lost later could no longer be reported.
 		if (keys.some(({ isHeld }) => isHeld)) await this.writer.flush(keys);
 		return new Set(keys.filter(({ isLost }) => isLost).map(({ key }) => key));
 	}
@@ -223,7 +224,10 @@ export class SessionStore {
 		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 	}
 
-	/** A release that seemed to fail may have succeeded in the table; then the key's data is written first. */
+	/**
+	 * Whether this run still holds the key's row. A release that seemed to fail may have succeeded in the table; the
+	 * key's data is then written first.
+	 */
 	private async isHeldStill(key: KeySession): Promise<Result<boolean>> {
 		if (!key.lease) return ok(false);
 		const holds = await this.lock.holds(key.lease);

@@ -16,11 +16,11 @@ import {
 /** A new session ID is written within a second. */
 const WRITE_WITHIN_MS = 500;
 
-/** The pauses before a failed write is repeated: during the run, and at its end. */
+/** The pauses before a failed write is retried: during the run, and at its end. */
 const REPEAT_MS = 5_000;
 export const LAST_PAUSES_MS = [500, 1_000, 2_000];
 
-/** How many times a row that other runs changed is read again before its turn count is no longer compared. */
+/** From this try on, a row that other runs keep changing is written without comparing its turn count. */
 export const COUNTING_TRIES = 5;
 
 /** A row to write for a key, built from everything known at that time. */
@@ -66,7 +66,7 @@ export class SessionWriter {
 		return await written;
 	}
 
-	/** Stops waiting for more, and repeats what failed. @returns the last failure if something is still unwritten */
+	/** Writes everything at once, and retries failed writes. @returns the last failure if something is still unwritten */
 	async flush(keys: Iterable<KeySession>): Promise<Result<undefined>> {
 		this.ending.abort();
 		await this.now(keys);
@@ -168,7 +168,8 @@ export class SessionWriter {
 		const { key, row } = change;
 		const { lease, isStrict } = key;
 		if (!lease) return ok(undefined);
-		// The key is compared, not written: n8n evaluates each cell of a write.
+		// The key is in the condition and need not be written: n8n evaluates each cell of a write as an expression, which
+		// takes time.
 		const cells = { ...row };
 		delete cells.entryKey;
 		const isContinued = ({ sessionId }: TableRow): boolean => sessionId === row.sessionId;
@@ -181,7 +182,7 @@ export class SessionWriter {
 			await this.learnLoss(key);
 			return ok(undefined);
 		}
-		// Before this write, abandoning the lease would have removed its new row.
+		// The row now holds a session, so abandoning the lease must no longer remove it.
 		key.lease = isStrict ? { ...lease, isNew: false } : undefined;
 		markStored(change);
 		return ok(undefined);
@@ -195,7 +196,7 @@ export class SessionWriter {
 		key.learn(read.ok ? read.value : [], this.clock.wallNow());
 	}
 
-	/** Changes that could not be written go into the next batch, with whatever is known by then. */
+	/** Marks changes as written. If the write failed, they go into the next batch, with whatever is known by then. */
 	private settle(changes: readonly Change[], done: Result<unknown>): Result<undefined> {
 		for (const change of changes) {
 			const { key, row } = change;

@@ -19,7 +19,7 @@ export interface BudgetSettings {
 	readonly limit: BudgetLimit;
 	/** Days begin at midnight in this time zone. */
 	readonly timeZone: string;
-	/** Identifies this run of the node, to tell its turns from others. */
+	/** Identifies this run of the node, to tell its turns from those of other runs. */
 	readonly runId: string;
 }
 
@@ -72,7 +72,7 @@ export class DailyBudget {
 		return await this.limit.admit(this.countable(turn));
 	}
 
-	/** Counts a finished turn, or returns one that was not taken. */
+	/** Counts a finished turn, or gives back one that never ran. */
 	ended(turn: EndedTurn): void {
 		if (!mayHaveRun(turn)) {
 			this.limit.giveBack(this.countable(turn));

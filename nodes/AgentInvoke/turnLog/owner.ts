@@ -4,7 +4,7 @@ import { ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turnSession';
 
-/** What a turn is counted for. */
+/** What decides whom a turn is counted for. */
 export interface OwnedTurn {
 	readonly agent: string;
 	readonly session: SessionChoice;
@@ -17,9 +17,10 @@ interface KeyOfSession {
 }
 
 /**
- * Assigns turns to owners if they are counted per key. A session key at an agent is an owner. A session given by ID (as
- * when an interrupt is answered) counts for the key that opened it, if the table of sessions has it, otherwise
- * for itself. Turns that start a session without a key count for the node.
+ * Assigns each turn to the owner that it counts for, if turns are counted per key. An owner is a session key with one
+ * agent. A turn in a session given by ID (as when an interrupt is answered) counts for the key that opened the session,
+ * if the table of sessions contains it, otherwise for the session itself. Turns that start a session without a key
+ * count for the node.
  */
 export class TurnOwners {
 	/** Keyed by agent and session. */
@@ -64,7 +65,7 @@ export class TurnOwners {
 		return this.keys.get(nameOf(agent, session.id))?.entryKey ?? digestOf('session', agent, session.id);
 	}
 
-	/** The key of a turn if known; in full length if the item gave it. */
+	/** The session key of a turn, if known: in full if the item gave it, otherwise as stored in the table. */
 	keyOf({ agent, session }: OwnedTurn): string {
 		if (session.kind === 'mapped') return session.key;
 		return session.kind === 'new' ? '' : (this.keys.get(nameOf(agent, session.id))?.sessionKey ?? '');

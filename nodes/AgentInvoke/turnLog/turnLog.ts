@@ -79,7 +79,10 @@ export class TurnLog {
 		private readonly owners: TurnOwners,
 	) {}
 
-	/** Records a turn, unless nothing was sent for it. An answer recalled from an earlier try has its row already. */
+	/**
+	 * Records a turn for which a call was sent or a saved answer was replayed. An answer recalled from an earlier try
+	 * already has its row.
+	 */
 	add(turn: EndedTurn): void {
 		const isReplayed = turn.result.ok && turn.result.value.replayed && !turn.result.value.recalled;
 		if (turn.calls.made > 0 || isReplayed) this.turns.push(turn);

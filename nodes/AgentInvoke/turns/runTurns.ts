@@ -13,11 +13,11 @@ export interface TurnOutcome {
 
 export interface TurnSettings extends CallSettings {
 	readonly concurrency: number;
-	/** After a failure, no further turn begins. */
+	/** Whether no further turn begins after a failure. */
 	readonly stopAtFailure: boolean;
 	/**
-	 * Whether, in strict order, a message takes its position in the table while it is still in the queue of the process.
-	 * False if that queue mixes several agents, because two processes could then wait for each other.
+	 * Whether, in strict order, a message reserves its position in the table's queue while it is still in the queue of
+	 * the process. False if that queue mixes several agents, because two processes could then wait for each other.
 	 */
 	readonly linesUpAhead: boolean;
 }
@@ -42,7 +42,7 @@ export async function runTurns(
 		try {
 			const waitLimit = new WaitLimit(clock, settings.timeoutMs, signal, ending.signal, giveBack);
 			const result = await new ItemTurn(turn, session, settings, run, waitLimit).take();
-			// Set while this turn still holds its permit; otherwise the next turn in the queue would slip through.
+			// Aborted while this turn still holds its permit; otherwise the next turn in the queue would start.
 			if (!result.ok && settings.stopAtFailure) ending.abort();
 			return result;
 		} finally {
@@ -60,7 +60,7 @@ export async function runTurns(
 		return outcomes;
 	};
 	const conversations = [...Map.groupBy(sessions, ({ turn }) => conversationOf(turn)).values()];
-	// One position is enough for a conversation, because a process uses its first one.
+	// One position is enough for a conversation, because whichever of its turns comes first uses it.
 	if (settings.linesUpAhead) for (const conversation of conversations) conversation.at(-1)?.session.lineUp();
 	const outcomes = await Promise.all(conversations.map(takeAll));
 	return outcomes.flat().sort((a, b) => a.itemIndex - b.itemIndex);
@@ -68,7 +68,8 @@ export async function runTurns(
 
 /**
  * Waits for one of the run's permits. A turn that must wait for another gives its permit up for good, and only the rate
- * limiter bounds its call. So no turn waits for a permit while it holds something that another turn waits for.
+ * limiter bounds its call. So no turn waits for a permit while it holds a session that another turn waits for.
+ * @returns gives the permit back
  */
 async function takePermit(limit: LimitFunction): Promise<() => void> {
 	const entered = Promise.withResolvers<undefined>();
@@ -81,7 +82,7 @@ async function takePermit(limit: LimitFunction): Promise<() => void> {
 	return () => left.resolve(undefined);
 }
 
-/** Identifies a conversation; a turn in a new session is one of its own. */
+/** Identifies a conversation; a turn in a new session is a conversation of its own. */
 function conversationOf(turn: AgentTurn): unknown {
 	const { session, client } = turn;
 	if (session.kind === 'new') return turn;

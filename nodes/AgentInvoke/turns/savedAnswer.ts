@@ -6,9 +6,9 @@ import type { WireInterrupt } from '../wire/reader';
 
 const SOURCES = ['mapped', 'new', 'explicit', 'renewed'] as const;
 
-/** The session of an answer, and where the answer came from. */
+/** The session of an answer, and where the session came from. */
 export interface UsedSession {
-	/** Empty if the item has none. */
+	/** Empty if the item has no session key. */
 	readonly key: string;
 	readonly id: string;
 	readonly source: (typeof SOURCES)[number];
@@ -30,7 +30,7 @@ export interface TurnResult {
 /** How much of an answer the ledger keeps. */
 export type AnswerKeeping = 'keep' | 'digest';
 
-/** The ledger stores answers in plain text; a longer one is not kept. */
+/** The ledger stores answers in plain text; an answer longer than this is not kept. */
 const LONGEST_SAVED_CHARS = 32_000;
 
 /**
@@ -56,7 +56,10 @@ export function savedAnswerOf(result: TurnResult, agent: string, keepRaw: boolea
 	};
 }
 
-/** An answer for the ledger. One that is too long first loses its raw form, which only repeats it. */
+/**
+ * The text that the ledger keeps of an answer. If it is too long, the raw answer is dropped first, because it only
+ * repeats the rest.
+ */
 export function savedAnswerText(result: TurnResult, agent: string, keeping: AnswerKeeping): string {
 	if (keeping === 'digest') {
 		const answerDigest = sha256(result.reply.answer);
@@ -70,8 +73,8 @@ export function savedAnswerText(result: TurnResult, agent: string, keeping: Answ
 }
 
 /**
- * Keeps only that it was answered, where, and at what cost. An interrupt is left out, because without its arguments it
- * must not be acted on.
+ * Removes what the agent said, so that only the session, the reason and the cost remain. An interrupt is left out,
+ * because without its arguments it must not be acted on.
  */
 function withoutWords(result: TurnResult): TurnResult {
 	const { sessionId, reason, requestId, usage } = result.reply;

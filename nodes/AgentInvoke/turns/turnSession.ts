@@ -14,7 +14,7 @@ export type SessionChoice =
 
 /**
  * - `arrival`: the turns of a key in one n8n process run in the order they arrived
- * - `strict`: those of all processes do, in the order of the table
+ * - `strict`: the turns of a key in all processes run in the order of the table's queue
  */
 export type TurnOrder = 'arrival' | 'strict';
 
@@ -22,9 +22,9 @@ export type TurnOrder = 'arrival' | 'strict';
 export interface SessionUse {
 	readonly session: SessionChoice;
 	readonly client: { readonly sessions: SessionStore };
-	/** The turn's slot in the process's queue for this session; without one it does not wait. */
+	/** The turn's slot in the process's queue for this session; without a slot, the turn does not wait. */
 	readonly slot?: Slot | undefined;
-	/** Whether it answers an interrupt, in a session that may belong to a key. */
+	/** Whether the turn answers an interrupt, in a session that may belong to a key. */
 	readonly isResume: boolean;
 }
 
@@ -59,8 +59,8 @@ export class TurnSession {
 	}
 
 	/**
-	 * Called when the message arrives: in strict order it takes its position before messages that reach other processes
-	 * later.
+	 * Called when the message arrives: in strict order it reserves a position in the table's queue, ahead of messages
+	 * that reach other processes later.
 	 */
 	lineUp(): void {
 		const { key, sessions } = this;

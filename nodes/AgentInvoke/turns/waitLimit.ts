@@ -5,7 +5,7 @@ import { retryAfterMs } from '../../shared/retry/backoff';
 import type { Clock } from '../../shared/run/clock';
 import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
 
-/** Limits how long a turn waits for other turns, counted from its creation. */
+/** Limits how long a turn waits for other turns, from the moment this object is created. */
 export class WaitLimit {
 	/** By the clock's `now()`. */
 	readonly untilMs: number;
@@ -34,7 +34,7 @@ export class WaitLimit {
 		return this.clock.now() < this.untilMs ? undefined : waitedTooLong(this.timeoutMs);
 	}
 
-	/** Restarts the limit, because the turn's own work does not count as waiting. */
+	/** A new limit that starts now, because the turn's own work does not count as waiting. */
 	again(): WaitLimit {
 		return new WaitLimit(this.clock, this.timeoutMs, this.stopped, this.ending, this.pause);
 	}
@@ -60,8 +60,8 @@ function waitedTooLong(timeoutMs: number): Failure {
 const PAUSES: PauseGrowth = { firstMs: 500, factor: 1.5, longestMs: 5_000 };
 
 /**
- * Repeats the call while the session is busy with another message; nothing has run then. Between calls, neither a
- * permit of the run nor one of the rate limiter is held.
+ * Retries the call while the session is busy with another message, which means that nothing has run. Between calls,
+ * neither a permit of the run nor one of the rate limiter is held.
  * @param random a number in [0, 1)
  */
 export async function retryBusySession(

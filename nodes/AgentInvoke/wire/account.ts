@@ -6,11 +6,11 @@ import { jsonText } from '../../shared/text/json';
 import { textOf } from '../../shared/text/textOf';
 import { readWire, type Wire } from './description';
 
-/** A decrypted `flowAgentApi` credential, checked. */
+/** The checked fields of a decrypted `flowAgentApi` credential. */
 export interface AgentAccount {
 	/** Without a trailing slash. */
 	readonly baseUrl: string;
-	/** Used if the wire names no path. */
+	/** The path of Invoke calls, unless the description names one. */
 	readonly invokePath: string;
 	/** Empty if the deployment offers no upload. */
 	readonly mediaUploadPath: string;
@@ -55,7 +55,7 @@ function wireOf({ wire, description }: Credential): Result<Wire> {
 	});
 }
 
-/** A path with one slash in front; empty if there is none. */
+/** Makes a path start with a slash; an empty path stays empty. */
 export function pathOf(text: string): string {
 	return text.replace(/^\/*(?=.)/, '/');
 }

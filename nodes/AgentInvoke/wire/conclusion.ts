@@ -15,7 +15,7 @@ export interface WireEnded {
 	readonly sessionId: string;
 }
 
-/** A whole answer. */
+/** A complete answer. */
 export interface WireReply extends WireState {
 	/** How the turn ended, if the last event says so. */
 	readonly reason: string;
@@ -25,17 +25,17 @@ export type RefusalMeaning = 'busy' | 'notRun' | 'sessionUnknown' | 'tokenRefuse
 
 export interface WireFailure {
 	/**
-	 * - `refused`: the deployment said no
-	 * - `failed`: the agent began, or says that it failed
-	 * - `brokeOff`: the end is missing
-	 * - `notAnAnswer`: the description finds no answer in what came
+	 * - `refused`: the deployment rejected the call, and nothing ran
+	 * - `failed`: the agent may have run, or reports that it failed or that its answer is incomplete
+	 * - `brokeOff`: the end or another part of the answer is missing
+	 * - `notAnAnswer`: what arrived contains no answer, according to the description
 	 */
 	readonly kind: 'refused' | 'failed' | 'brokeOff' | 'notAnAnswer';
-	/** Why it is not a success, as a clause: the deployment's own words, if there are any. */
+	/** Why the call failed, as a clause; in the deployment's own words, if there are any. */
 	readonly why: string;
-	/** What was expected, and what came instead. */
+	/** What was expected, and what arrived instead. */
 	readonly expected: string;
-	/** The entry of the description that decides it. */
+	/** The entry of the description that makes it a failure. */
 	readonly entry: string;
 	readonly status: number;
 	readonly code: string;
@@ -50,7 +50,7 @@ export interface WireFailure {
 	readonly body: Json;
 }
 
-/** The reply of an answer that has ended, or why it failed. */
+/** Evaluates an answer that has ended. @returns the reply, or why there is none */
 export function concludeAnswer(
 	{ wire, hide }: ReadingOf,
 	state: WireState,
@@ -88,7 +88,7 @@ export function concludeRefusal(
 
 type Why = Omit<WireFailure, 'text' | 'sessionId' | 'requestId'>;
 
-/** What marks the answer as complete, by the description; empty if nothing does. */
+/** What marks the answer as complete according to the description; empty if nothing does. */
 function endOf(wire: Wire, state: WireState, { broken }: WireEnded): string {
 	if (state.endedBy !== '' && !(state.endedBare && broken !== '')) return state.endedBy;
 	const isWhole = broken === '' && !state.isWholeBody && state.names.length > 0;
@@ -135,7 +135,7 @@ function whyRefused(wire: Wire, state: WireState, ended: WireEnded): Why | undef
 function whyNotRead(wire: Wire, state: WireState, ended: WireEnded): Why | undefined {
 	const isScattered = state.isScattered && state.isDraft;
 	const gap =
-		state.gap || (isScattered ? 'several events contain different texts, and none contains all of it' : '');
+		state.gap || (isScattered ? 'several events contain different texts, and none contains all of them' : '');
 	if (gap === '') return undefined;
 	const isNone = state.isWholeBody && !state.hasBegun;
 	const kind = isNone ? 'notAnAnswer' : 'brokeOff';
@@ -186,12 +186,13 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 	const { fault } = state;
 	const body = fault?.body ?? state.raw;
 	const said = statusIn(body) ?? NaN;
-	// The envelope's status comes first, because the HTTP status may be that of a gateway.
+	// The envelope's status takes precedence, because the HTTP status may come from a gateway.
 	const counts = !Number.isNaN(said) && !isGood(said) ? said : status;
 	const read = (at: Wire['refusal']['code']): string => wordOf(at?.read(body)).trim();
 	const code = fault?.code.trim() || read(wire.refusal.code);
 	const detail = fault?.detail || read(wire.refusal.detail);
-	// A code that is a sentence may quote a tool or a model that the agent had already called.
+	// With a 2xx status, a code that is a sentence may quote a tool or a model that the agent has already called, so it
+	// does not prove that nothing ran.
 	const isSentence = isGood(counts) && /\s/.test(code);
 	const meaning = isSentence ? undefined : meaningOf(wire, code);
 	const isProof = provesRefusal(counts, meaning, fault?.entry === 'answer.envelope');
@@ -226,7 +227,8 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 }
 
 /**
- * A client error, or a refusal because of load, proves that nothing ran; a server error may come from a running agent.
+ * Whether status and code prove that nothing ran, as a client error or a refusal because of load does. A server error
+ * may come from a running agent.
  */
 function provesRefusal(status: number, meaning: RefusalMeaning | undefined, isInEnvelope: boolean): boolean {
 	if (status === 503) return isInEnvelope || meaning === 'notRun' || meaning === 'busy';
@@ -234,7 +236,7 @@ function provesRefusal(status: number, meaning: RefusalMeaning | undefined, isIn
 	return status >= 400 && status < 500 && status !== 408 && status !== 499;
 }
 
-/** Whether an apparent refusal says that something has run. */
+/** Whether an apparent refusal shows that the agent has run. */
 function tellsOfRun(
 	wire: Wire,
 	body: Json,
@@ -258,10 +260,12 @@ function isWord(said: string, word: string): boolean {
 	return fitsName(spelt(said.slice(0, MOST_CODE_CHARS)), patternOf(spelt(word)));
 }
 
-/** How much of a code is compared. */
+/** Only this much of a code is compared. */
 const MOST_CODE_CHARS = 2_000;
 
-/** The first field that a refusal would not contain, other than the session of the call. */
+/**
+ * The first field with a value whose name is not in `only`. The call's own session ID is ignored wherever it occurs.
+ */
 function fieldBeyond(body: Json, only: readonly string[], sessionId: string): string | undefined {
 	const walk = (value: Json, beyond: string | undefined): string | undefined => {
 		if (typeof value !== 'object' || value === null)

@@ -38,8 +38,8 @@ const expression = v.pipe(
 	}),
 );
 
-/** One string, or a list of them. */
-const texts = v.union([v.string(), v.array(v.string())], 'must be a string or a list of strings');
+/** A string or an array of strings. */
+const texts = v.union([v.string(), v.array(v.string())], 'must be a string or an array of strings');
 
 function wordsOr(usual: string[]) {
 	return v.pipe(
@@ -56,7 +56,7 @@ function choice<const T extends readonly string[]>(values: T) {
 
 const flag = v.nullish(v.boolean('must be false or true'), false);
 
-/** An object with only these entries. Lists are rejected first, because valibot accepts them as objects. */
+/** An object with only these entries. Arrays are rejected first, because valibot accepts them as objects. */
 function section<const E extends v.ObjectEntries>(entries: E) {
 	const names = Object.keys(entries).join(', ');
 	return v.pipe(
@@ -150,7 +150,7 @@ const REQUEST = {
 	/** Absent if the deployment has no interrupts. */
 	resume: v.nullish(body(OF_A_RESUME, ['result', 'resultText', 'results'])),
 	file: template(OF_A_FILE),
-	/** One of several results. */
+	/** The template of one result in `$results`. */
 	result: template(OF_A_RESULT),
 };
 
@@ -160,7 +160,7 @@ const INTERRUPT = {
 	tool: expression,
 	arguments: expression,
 	question: expression,
-	/** Whether the text itself is the question. */
+	/** Finds a value if the text itself is the question. */
 	waits: expression,
 };
 
@@ -171,7 +171,7 @@ const ANSWER = {
 		v.check((at) => at !== undefined, 'must be a JMESPath expression'),
 	),
 	session: expression,
-	/** Lower case; empty if the session is in no header. */
+	/** In lower case; empty if no header contains the session ID. */
 	sessionHeader: v.pipe(text, v.trim(), v.toLowerCase()),
 	usage: expression,
 	requestId: expression,
@@ -180,16 +180,16 @@ const ANSWER = {
 	interrupt: v.nullish(section(INTERRUPT), {}),
 };
 
-/** What an event of a stream means. The first rule that fits an event decides. */
+/** What an event of a stream means. The first rule that matches an event is applied. */
 const RULE = {
-	/** Names of events; any name fits if undefined. `*` stands for any characters; each name is split at it. */
+	/** Names of events, each split at `*`, which stands for any characters; undefined matches every name. */
 	on: v.pipe(
 		v.nullish(texts),
 		v.transform((given) =>
 			given === undefined || given === null ? undefined : [given].flat().map(patternOf),
 		),
 	),
-	/** What the data must equal. */
+	/** What the data must equal; empty matches any data. */
 	data: text,
 	when: expression,
 	/** A piece of the text. */
@@ -208,7 +208,7 @@ const RULE = {
 	),
 };
 
-const MUST_BE_RULES = `must be a list of at most ${MOST_RULES} objects`;
+const MUST_BE_RULES = `must be an array of at most ${MOST_RULES} objects`;
 
 const STREAM = {
 	format: v.nullish(choice(['sse', 'jsonLines']), 'sse'),
@@ -221,7 +221,7 @@ const STREAM = {
 	),
 };
 
-/** Lists of words: spelling does not matter, and a `*` stands for any characters. */
+/** Codes are compared regardless of case, spaces, hyphens and underscores; a `*` stands for any characters. */
 const REFUSAL = {
 	code: expression,
 	detail: expression,
@@ -264,7 +264,7 @@ const DESCRIPTION = {
 
 const WIRE_SCHEMA = section(DESCRIPTION);
 
-/** A checked description of how a deployment is asked and what its answers mean. */
+/** A checked description of how a deployment is called and what its answers mean. */
 export type Wire = v.InferOutput<typeof WIRE_SCHEMA>;
 
 export type StreamRule = Wire['stream']['rules'][number];
@@ -299,7 +299,10 @@ export function patternOf(name: string): string[] {
 	return name.toLowerCase().split('*');
 }
 
-/** Whether a name begins with the first part of a pattern, ends with the last, and has the others between, in order. */
+/**
+ * Whether a name matches a pattern: it begins with the first part, ends with the last, and contains the others in
+ * between, in order.
+ */
 export function fitsName(name: string, [first = '', ...others]: readonly string[]): boolean {
 	const word = name.toLowerCase();
 	const last = others.pop();

@@ -5,9 +5,9 @@ import { excerpt, isJsonObject, jsonText, parseJson, type Json } from '../../sha
 
 /** A valid JMESPath expression. */
 export interface Expression {
-	/** @returns `undefined` if it finds nothing, or does not fit the data */
+	/** @returns `undefined` if the expression finds nothing, or cannot be applied to the data */
 	read(from: Json): Json | undefined;
-	/** Why it does not fit the data, as a clause; empty if it does, even if it finds nothing. */
+	/** Why the expression cannot be applied to the data, as a clause; empty if it can, even if it finds nothing. */
 	misfit(from: Json): string;
 }
 
@@ -50,8 +50,9 @@ function namesIn(text: string): string[] {
 }
 
 /**
- * The library parses an expression at each use, which is too slow for tens of thousands of events. Most expressions are
- * names with dots and `||` between them; these are evaluated here, with the same result.
+ * The alternative paths of a simple expression, which consists of names with dots and `||` between them; undefined for
+ * any other. The library parses an expression at each use, which is too slow for tens of thousands of events, so simple
+ * ones, which most are, are evaluated here, with the same result.
  */
 function pathsIn(text: string): string[][] | undefined {
 	if (!/^\s*\w+(?:\s*(?:\.|\|\|)\s*\w+)*\s*$/.test(text)) return undefined;
@@ -77,17 +78,17 @@ function evaluate(from: Json, text: string): Result<Json | undefined, string> {
 		if (hasExpression(found)) return fail('it returns an expression');
 		return ok(parseJson(jsonText(found) ?? ''));
 	} catch (error) {
-		// Without the prefix, as in "TypeError: join() expected argument 2 to be …".
+		// Without prefixes such as "TypeError: ".
 		return fail(excerpt(String(error).replace(/^(\w+: )+/, ''), 200));
 	}
 }
 
-/** For a bare reference to an expression, the library returns a part of its syntax tree. */
+/** Whether the library returned a part of its syntax tree, as it does for an expression such as `&name`. */
 function hasExpression(found: unknown): boolean {
 	return typeof found === 'object' && found !== null && Reflect.get(found, 'jmespathType') !== undefined;
 }
 
-/** Text, or a number or a boolean as text; empty for anything else. */
+/** A string, number or boolean as text; empty for anything else. */
 export function wordOf(value: Json | undefined): string {
 	if (typeof value === 'string') return value;
 	return typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';

@@ -13,14 +13,14 @@ export function isOwnWord(
 ): boolean {
 	if (fault && (!isWholeBody || fault.entry === 'answer.envelope')) return true;
 	if (!isJsonObject(body) || Object.keys(body).length === 0) return false;
-	// A code in words; "not found" is what any server says of an unknown path.
+	// A code that contains words, except "not found", which any server may answer to an unknown path.
 	const isCode = status >= 400 && status < 500 && /^(?!.*not.?found$).*[a-z]/i.test(code);
 	return !wire.answer.envelope || isCode || saidSuccess(body) !== undefined;
 }
 
 /** The outcome of a call that no agent answered. */
 export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutcome {
-	// An agent that was asked does not stop with the execution.
+	// A stopped execution does not stop an agent that was asked, so that call is unclear, not cancelled.
 	if (exchange.kind !== 'reply') return asFailed(ofWrite(ofUnanswered(exchange)), 0);
 	const { status } = exchange;
 	const outcome = asFailed(classify(exchange), status);
@@ -30,14 +30,14 @@ export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutc
 			? { ...outcome, text: `${failure.why}. ${failure.expected}` }
 			: outcome;
 	}
-	// An answer that says more than a refusal may come from an agent that has run.
+	// An answer that contains more than a refusal would may come from an agent that has run.
 	if (failure?.mayHaveRun !== false || status < 300) return notOfAnAgent(status);
 	return outcome.kind === 'busy'
 		? { ...outcome, status }
 		: { kind: 'refused', status, code: null, text: outcome.text };
 }
 
-/** An answer that is not in the form of an agent's does not say what became of the call (§7.5). */
+/** Makes a success without an agent's fields unclear: it does not say what became of the call (§7.5). */
 export function asFailed(outcome: Outcome<unknown>, status: number): FailedOutcome {
 	return outcome.kind === 'answered' ? notOfAnAgent(status) : outcome;
 }

@@ -3,7 +3,7 @@ import { redactJson } from '../../shared/text/redact';
 import { fitsName, type StreamRule, type Wire } from './description';
 import { isThere, wordOf, type Expression } from './expression';
 
-/** The agent waits for a person to answer, or for the flow to carry out a tool. */
+/** What the agent waits for: a person's answer, or the result of a tool that the flow runs. */
 export interface WireInterrupt {
 	readonly id: string;
 	readonly kind: 'question' | 'tool';
@@ -21,7 +21,7 @@ export interface WireEvent {
 
 /** Why an answer is not a success. */
 export interface WireFault {
-	/** The entry of the description that decides it. */
+	/** The entry of the description that makes it a failure. */
 	readonly entry: string;
 	readonly expected: string;
 	readonly code: string;
@@ -29,12 +29,12 @@ export interface WireFault {
 	readonly body: Json;
 }
 
-/** Everything known of an answer so far. */
+/** Everything known about an answer so far. */
 export interface WireState {
 	readonly text: string;
-	/** Whether the text is a whole one that came before the end: a draft, which later pieces replace. */
+	/** Whether the text came as a whole before the end: a draft, which later pieces replace. */
 	readonly isDraft: boolean;
-	/** Whether several whole texts came before the end, and none contains the others. */
+	/** Whether a whole text that came before the end did not continue the one before it. */
 	readonly isScattered: boolean;
 	/** What the last event added to the text. */
 	readonly delta: string;
@@ -46,32 +46,32 @@ export interface WireState {
 	readonly waits: boolean;
 	readonly steps: ReadonlyArray<{ readonly name: string; readonly data: Json }>;
 	readonly stepsOmitted: number;
-	/** The length of the kept steps. */
+	/** The total length of the kept steps, in characters. */
 	readonly stepChars: number;
 	/** The entry that shows the answer to be incomplete; empty if none does. */
 	readonly incomplete: string;
 	/** What ended the answer; empty until then. */
 	readonly endedBy: string;
-	/** Whether only the name of an event ended it: if the connection broke then, the event's data may be missing. */
+	/** Whether the event that ended it had no data: if the connection broke at that point, the data may be missing. */
 	readonly endedBare: boolean;
 	/** Whether all further events are ignored. */
 	readonly isClosed: boolean;
 	/** The first thing that makes the answer a failure. */
 	readonly fault: WireFault | undefined;
-	/** Why a part of the answer is missing; empty if none is, or if the end contained all of it. */
+	/** Why a part of the answer is missing; empty if none is, or if the final event contained the whole text. */
 	readonly gap: string;
 	/** What could not be read, even if nothing is missing in the end. */
 	readonly unread: string;
-	/** Whether a running agent said something. */
+	/** Whether anything arrived from a running agent. */
 	readonly hasBegun: boolean;
 	readonly isWholeBody: boolean;
 	/** The names of the events. */
 	readonly names: readonly string[];
-	/** The paths to the values that came. */
+	/** The paths to the values that arrived. */
 	readonly keys: readonly string[];
 	/** The entry that gave each value. */
 	readonly readFrom: Readonly<Record<string, string>>;
-	/** Why entries that found nothing do not fit the answer. */
+	/** Why an entry cannot be applied to the answer, by entry. */
 	readonly misfits: Readonly<Record<string, string>>;
 	readonly raw: Json;
 }
@@ -130,7 +130,7 @@ export function readEvent(of: ReadingOf, state: WireState, event: WireEvent): Wi
 	const before = state.delta === '' ? state : { ...state, delta: '' };
 	if (before.isClosed || before.fault) return before;
 	const { format } = of.wire.stream;
-	// A single line may be a whole answer; it is an event if a rule fits it.
+	// A single line may be a whole answer; it is an event if a rule matches it.
 	const isEvent = !event.isWholeBody || (format === 'jsonLines' && isOfRule(of.wire, event.data));
 	return isEvent ? readPart(of, before, event) : readBody(of, before, event.data);
 }
@@ -180,7 +180,7 @@ function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent)
 	return applied.endedBy === known.endedBy ? applied : { ...applied, endedBare: event.data === '' };
 }
 
-/** Adds the text that a failure contains in place of an answer. */
+/** Takes over the text that a failure contains, unless text has already arrived. */
 function withText(wire: Wire, state: WireState, json: Json): WireState {
 	return state.text === '' ? { ...state, text: textAt(wire.answer.text, dataOf(wire, json)) } : state;
 }
@@ -230,9 +230,9 @@ function applyRule(
 function takeWhole(state: WireState, whole: string, rule: StreamRule): WireState {
 	const entry = `${rule.entry}.whole`;
 	const isLast = rule.end === true || (rule.end === 'unlessMore' && state.endedBy === '');
-	// An end with the whole text proves that nothing is missing, whatever came before.
+	// A final event with the whole text proves that nothing is missing, whatever came before.
 	if (isLast) return endIf(rule, { ...replaceText(state, whole, entry), gap: '', isDraft: false });
-	// If the text has come in pieces, those are kept.
+	// If the text has already arrived in pieces, the pieces are kept.
 	if (state.text !== '' && !state.isDraft && state.endedBy === '') return { ...state, hasBegun: true };
 	const isScattered = state.isScattered || !whole.startsWith(state.text);
 	return endIf(rule, { ...replaceText(state, whole, entry), isScattered, isDraft: true });
@@ -248,7 +248,7 @@ function endIf(rule: StreamRule, state: WireState): WireState {
 	return rule.end ? { ...state, endedBy: rule.entry, isClosed: rule.end === true } : state;
 }
 
-/** Replaces the text; what it adds to the old one becomes the delta. */
+/** Replaces the text; what the new text adds to the old one becomes the delta. */
 function replaceText(state: WireState, text: string, entry: string): WireState {
 	const delta = text.startsWith(state.text) ? text.slice(state.text.length) : '';
 	return { ...state, text, delta, hasBegun: true, readFrom: note(state.readFrom, 'text', entry) };
@@ -318,7 +318,7 @@ export function statusIn(json: Json): number | undefined {
 	return reported === undefined || reported === null ? undefined : Number(wordOf(reported) || NaN);
 }
 
-/** @returns undefined if an answer is not an envelope */
+/** Whether an envelope reports success; undefined if the answer is not an envelope. */
 export function saidSuccess(json: Json): boolean | undefined {
 	const said = isJsonObject(json) ? json.success_response : undefined;
 	if (said === undefined) return undefined;
@@ -326,7 +326,7 @@ export function saidSuccess(json: Json): boolean | undefined {
 	return word === 'true' || word === '1';
 }
 
-/** Where the entries of an answer start: the data of an envelope, if there is one. */
+/** What the entries of `answer` are read from: the envelope's data if there is any, otherwise the whole answer. */
 function dataOf({ answer }: Wire, json: Json): Json {
 	return answer.envelope && isJsonObject(json) && isJsonObject(json.data) ? json.data : json;
 }
@@ -349,7 +349,7 @@ function interruptsIn({ answer: { interrupt } }: Wire, data: Json): WireInterrup
 	});
 }
 
-/** A question in plain words. */
+/** An interrupt that is a plain-text question. */
 export function asked(question: string): WireInterrupt {
 	return { id: '', kind: 'question', tool: '', arguments: {}, question };
 }
@@ -370,7 +370,7 @@ function textAt(at: Expression | undefined, from: Json): string {
 	return wordOf(at?.read(from));
 }
 
-/** A boolean or blanks mean "no session"; as an ID, they would be kept and sent back. */
+/** Reads a session ID. A boolean or a blank text means "no session", and must not be kept and sent back as an ID. */
 function idAt(at: Expression | undefined, from: Json): string {
 	const id = at?.read(from);
 	const word = typeof id === 'boolean' ? '' : wordOf(id);
@@ -382,7 +382,7 @@ function addName(state: WireState, name: string): WireState {
 	return isKnown ? state : { ...state, names: [...state.names, excerpt(name, MOST_NAME_CHARS)] };
 }
 
-/** The paths to the values of an object, as in expressions. Of a list, only the first entry is included. */
+/** The paths to the values of an object, as written in expressions. Of an array, only the first element is included. */
 function* pathsIn(json: Json, path = '', level = 0): Generator<string> {
 	const inner = typeof json === 'object' && json !== null && level < MOST_LEVELS ? Object.entries(json) : [];
 	if (inner.length === 0 && path !== '') yield path;
@@ -402,7 +402,10 @@ function addKeys(known: readonly string[], json: Json): readonly string[] {
 	return all.size > known.length ? [...all] : known;
 }
 
-/** Called only for whole bodies, which every entry should fit: an event of a stream fits few. */
+/**
+ * Notes the entries that cannot be applied to a whole body. Not called for the events of a stream, to which most
+ * entries do not apply.
+ */
 function noteMisfits(wire: Wire, state: WireState, json: Json): WireState {
 	const { text, session, usage, incomplete, error } = wire.answer;
 	const data = dataOf(wire, json);

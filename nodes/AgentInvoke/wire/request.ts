@@ -5,7 +5,7 @@ import { pathOf, type AgentAccount } from './account';
 import type { Wire } from './description';
 import { clashWith, mergeDeep, placeholdersOf, TEMPLATES } from './templates';
 
-/** A file that the agent can load: by its address, or by the ID that an upload gave it. */
+/** A file that the agent can load: by its URL, or by the ID that an upload gave it. */
 export interface WireFile {
 	readonly url: string;
 	readonly id?: string;
@@ -47,7 +47,7 @@ type Values = ReadonlyMap<string, Json>;
 export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues): WireRequest {
 	const values: Values = new Map([...callValues(call), ...turnValues(request, turn)]);
 	const body = fill(turn.kind === 'results' ? (request.resume ?? {}) : request.message, values);
-	// Encoded, so that a session ID cannot lead to another path. Without an ID, a path that contains it is dropped.
+	// Encoded, so that a session ID cannot lead to another path. Without an ID, a path with that placeholder is dropped.
 	const { sessionId } = call;
 	const inPath: Values = new Map(sessionId === '' ? [] : [['session', encodeURIComponent(sessionId)]]);
 	const path = fill(request.path, inPath);
@@ -104,7 +104,7 @@ function* resultValues({ interruptId, result }: WireResult): Generator<readonly 
 	yield ['resultText', typeof result === 'string' ? result : (jsonText(result) ?? '')];
 }
 
-/** Makes the request of a call once its session is known; the ID is empty for a new one. */
+/** Makes the request of a call once its session is known; the ID is empty for a new session. */
 export type OpenRequest = (sessionId: string) => WireRequest;
 
 /** How an item's call is made. */
@@ -112,7 +112,7 @@ interface CallForm extends Omit<CallValues, 'sessionId'> {
 	readonly extraBody: unknown;
 }
 
-/** An Invoke call (§4.6), as the wire describes it, with the extra body merged in last. */
+/** Prepares an Invoke call (§4.6) as the wire describes it; the extra body is merged in last. */
 export function openRequest(turn: WireTurn, form: CallForm, wire: Wire): Result<OpenRequest> {
 	const { stream, extraBody, uuid } = form;
 	const extra = readExtraBody(extraBody, '{ "language": "en" }', () => undefined);
@@ -130,7 +130,7 @@ export function openRequest(turn: WireTurn, form: CallForm, wire: Wire): Result<
 	});
 }
 
-/** The address of a call. */
+/** The URL of a call. */
 export function addressOf(
 	{ baseUrl, invokePath }: AgentAccount,
 	{ path }: Pick<WireRequest, 'path'>,
@@ -138,7 +138,7 @@ export function addressOf(
 	return `${baseUrl}${path || invokePath}`;
 }
 
-/** Why an item cannot be sent: the request has no placeholder for something that would then be dropped silently. */
+/** Why an item cannot be sent: the description lacks a placeholder, so a part of the item would be dropped silently. */
 export function whyNoPlaceholder(
 	{ request }: Wire,
 	{
@@ -158,7 +158,7 @@ export function whyNoPlaceholder(
 			'Add "request.resume" to it in the FlowAgent credential. Nothing was sent.',
 		);
 	}
-	// An interrupt may be known by its ID alone.
+	// A resume may do without the session, because the ID of the interrupt may be enough.
 	if (hasSession && !isResume && !placeholders.has('session') && !placeholders.has('sessionNumber')) {
 		return badInput(
 			'The description has no placeholder for the session, so each message would begin a new one',

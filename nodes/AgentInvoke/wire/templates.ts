@@ -13,7 +13,7 @@ export function placeholdersOf(template: Json): Set<string> {
 	return new Set(TEMPLATES.placeholdersIn(template).map(({ name }) => name));
 }
 
-/** A choice without two words. Two dollars before it stand for a plain dollar sign. */
+/** A choice without two words. A `$$` before it stands for a plain dollar sign. */
 const BROKEN_CHOICE = /(?<!\$)(?:\$\$)*\$stream\((?![^(),]*,[^(),]*\))/;
 
 /** Whether a template contains an incomplete choice of words, such as "$stream(a)". */

@@ -333,7 +333,7 @@ describe('a deployment with names of its own', () => {
 				headers: { Authorization: 'Bearer <agent token>', 'Content-Type': 'application/json' },
 				body: {
 					prompt: 'hi',
-					docs: [{ url: '<address of the file in "data", once it is uploaded>' }],
+					docs: [{ url: '<URL of the file in "data", once it is uploaded>' }],
 					sse: true,
 					conversation: '41',
 				},

@@ -180,7 +180,7 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 	test('a file whose address has expired, and one that cannot be opened', async () => {
 		stage.platform.faults.add({ on: 'media', kind: 'expiredLink' });
 		const expired = await toldFor([holding(9, 'a.txt', 'text/plain')], sending);
-		expect(expired.error).toBe('The address of a file has expired');
+		expect(expired.error).toBe('The URL of a file has expired');
 		const gone = await toldFor(sayings('read it'), reading(`${stage.platform.fileUrl}/media/nobody`));
 		expect(gone.error).toBe('The platform could not use a file');
 		expect(invocations()).toBe(0);

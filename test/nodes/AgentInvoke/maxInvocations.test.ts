@@ -26,7 +26,7 @@ describe('Max Invocations', () => {
 		const run = await stage.run([said('hi')], limited(3), CONTINUE);
 		const { error, message } = run.output(NODE_NAME)[0]!.json;
 		expect(error).toContain('The agent is still not accepting calls after 3 tries');
-		expect(message).toContain('"Max Invocations" allows 3 call(s) in one run, repeats included');
+		expect(message).toContain('"Max Invocations" allows 3 call(s) in one run, retries included');
 		expect(stage.platform.books().requests.invoke).toBe(3);
 		expect(rows()).toMatchObject([{ outcome: 'refused', attempts: 3, mayHaveRun: false }]);
 	});

@@ -179,7 +179,7 @@ describe('uploads', () => {
 	test('an answer that holds no address: said, and the agent is not asked', async () => {
 		media = (response) => response.end(envelope({ id: 7 }));
 		const json = item(await send());
-		expect(json.error).toBe('The file was uploaded, but the answer contains no address for it');
+		expect(json.error).toBe('The file was uploaded, but the answer contains no URL for it');
 		expect(json.message).toContain('"upload.url" of the description');
 		expect(calls).toEqual([]);
 	});

@@ -28,7 +28,7 @@ test('what is known stays, and the sentence names the option', () => {
 		details: { httpStatus: 429 },
 	} as const;
 	const advice =
-		'It was not sent again, because "Max Invocations" allows 1 call(s) in one run, repeats included. Raise "Max Invocations" under "Cost and Speed" if that is too few. Wait.';
+		'It was not sent again, because "Max Invocations" allows 1 call(s) in one run, retries included. Raise "Max Invocations" under "Cost and Speed" if that is too few. Wait.';
 	const calls = new CallLimit(1, 1, clock).forTurn();
 	expect(calls.begin()).toBeUndefined();
 	calls.sent();
