@@ -5,16 +5,16 @@ import { openCredential, readAddress, readToken } from '../shared/platform/crede
 import { isJsonObject, jsonText, parseJson, type Json } from '../shared/text/json';
 import { textOf } from '../shared/text/textOf';
 
-/** A decrypted and checked `flowBridgeApi` credential. */
+/** The checked fields of a decrypted `flowBridgeApi` credential. */
 export interface BridgeAccount {
 	/** With the scheme ws or wss; contains no secret. */
 	readonly url: string;
-	/** The only part of the address that logs and errors show. */
+	/** The only part of the URL that logs and errors show. */
 	readonly host: string;
 	readonly token: string;
 	/** The version of the bridge protocol that the server must choose (§9); undefined to offer no sub-protocol. */
 	readonly protocol: string | undefined;
-	/** The second sub-protocol of §5.4; undefined without the first. */
+	/** The sub-protocol that carries the token (§4.7); undefined if `protocol` is. */
 	readonly bearer: string | undefined;
 	readonly secrets: readonly string[];
 }
@@ -24,7 +24,7 @@ export const DEFAULT_PROTOCOL = 'neutral.bridge.v1';
 
 /** In the credential, this value means "offer no sub-protocol". */
 const NO_PROTOCOL = '-';
-/** A sub-protocol must be a token of RFC 2616 (RFC 6455). */
+/** RFC 6455 requires the name of a sub-protocol to be a `token` as defined in RFC 2616. */
 const PROTOCOL_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Placeholder for the token in a frame template. It has no braces, because n8n would read them as an expression. */
 const TOKEN_PLACEHOLDER = '$token';
@@ -36,7 +36,7 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 	if (!PROTOCOL_NAME.test(name)) {
 		return failInput(
 			'The Sub-Protocol in the credential is not a valid WebSocket sub-protocol name',
-			`${openCredential('flowBridgeApi')} and enter a name without spaces and commas, such as ${DEFAULT_PROTOCOL}, or "-" for none.`,
+			`${openCredential('flowBridgeApi')} and enter a name without spaces or commas, such as ${DEFAULT_PROTOCOL}, or "-" for none.`,
 		);
 	}
 	// An address copied from the browser begins with http.

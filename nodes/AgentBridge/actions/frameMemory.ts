@@ -6,7 +6,7 @@ import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemo
 import { SENT_BUT } from '../connection/requestSession';
 import { REQUEST_OPTIONS } from './fields.message';
 
-/** The outcomes of frames that earlier tries of this node run sent. A retry sends only the others. */
+/** The outcomes of frames that earlier tries of this node run sent. A retry sends only the other frames. */
 export function openFrameMemory(context: IExecuteFunctions) {
 	const memory = openRetryMemory(context, 'flowBridgeRuns', 'frames');
 	const fingerprintOf = requestFingerprints(context, REQUEST_OPTIONS, ['timeoutSeconds']);

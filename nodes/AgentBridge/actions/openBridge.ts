@@ -42,7 +42,7 @@ export async function openBridgeOf(
 ): Promise<Result<Bridge>> {
 	const settings = readSettings(account, form);
 	if (!settings.ok) return settings;
-	// Never throws, because the listener asks again before each connection.
+	// Never throws: the listener calls it again before each reconnection, and an exception would end its loop.
 	const refusal = async (): Promise<Failure | undefined> => {
 		const isAllowed = await allowsSocketTo(context.helpers, account.url).catch(() => false);
 		return isAllowed ? undefined : egressRefused(account.host);

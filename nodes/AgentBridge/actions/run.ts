@@ -36,8 +36,8 @@ const CONNECTIONS_AT_ONCE = 32;
 
 type WorkOnItem = (session: RequestSession, itemIndex: number) => Promise<ItemOutcome>;
 /**
- * Why an item that succeeded has failed after all, asked once its connection is closed.
- * @param lost why connections ended that the node did not close, by their number
+ * Why an item that seemed to succeed has failed after all; called once its connection is closed.
+ * @param lost why connections that the node did not close ended, by connection number
  */
 type WhyLost = (itemIndex: number, lost: ReadonlyMap<number, Failure>) => Failure | undefined;
 
@@ -139,7 +139,7 @@ function connectItems(
 	);
 }
 
-/** The first item of a connection sets its heartbeat. */
+/** Prepares a connection; its first item decides its heartbeat. */
 async function setUp(
 	context: IExecuteFunctions,
 	{ account, authFrame, itemIndexes: [first = 0] }: Connection,

@@ -10,7 +10,7 @@ import { inSession, readFrame } from './run';
 import { canReachTrigger, handOver } from './triggerConnection';
 
 const MAY_HAVE_ARRIVED =
-	'The connection ended before the platform confirmed it, so the frame may or may not have arrived. Your workflow decides whether to send it again.';
+	'The connection ended before the platform confirmed the frame, so it may or may not have arrived. Your workflow decides whether to send it again.';
 
 /** Sends a frame for each item without waiting for replies. */
 export const send: Operation = {
@@ -38,7 +38,8 @@ export const send: Operation = {
 				connectionOf.set(itemIndex, sent.value);
 				return ok({ sent: true, frame });
 			},
-			// The other side confirms a close only after it has received everything before it, so each frame has arrived.
+			// The other side confirms a close only after it has received everything sent before, so a frame has arrived
+			// unless its connection was lost.
 			(itemIndex, lost) => {
 				const failure = lost.get(connectionOf.get(itemIndex) ?? 0);
 				if (!failure || failure.kind === 'credential') return failure;

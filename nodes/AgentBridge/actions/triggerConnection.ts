@@ -12,8 +12,8 @@ const TRIGGER = /(^|\.)agentBridgeTrigger$/;
 const FIELD = 'flowBridgeFrame';
 
 /**
- * Whether the trigger that started the execution listens. It does not in editor tests and for n8n's "Retry" of an
- * execution.
+ * Whether the trigger that started the execution is listening for frames to send. It is not in editor tests and in
+ * n8n's "Retry" of an execution.
  */
 export function canReachTrigger(context: IExecuteFunctions): Result<boolean> {
 	return isStartedBy(context, TRIGGER) ? ok(context.getMode() === 'trigger') : fail(NOT_STARTED);
@@ -54,6 +54,6 @@ function notConfirmed(why: string): Failure {
 		kind: 'unclear',
 		message: `n8n did not confirm that it passed the frame on to the trigger: ${why}`,
 		advice:
-			'In queue mode, frames reach the trigger through Redis. Your workflow decides whether to send it again.',
+			'In queue mode, frames reach the trigger through Redis. Your workflow decides whether to send the frame again.',
 	};
 }

@@ -14,7 +14,7 @@ export interface BridgeSettings {
 	readonly idleMs: number;
 }
 
-/** `onOpen` is called after the frame with the token was sent. */
+/** `onOpen` is called once the frame with the token, if there is one, has been sent. */
 export type BridgeEvents = Required<SocketEvents>;
 
 /** Opens one connection to the bridge (§4.7, §5.4). */

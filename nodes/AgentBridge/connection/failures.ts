@@ -21,8 +21,8 @@ export interface Bridge {
 	readonly whom: Whom;
 	readonly open: (events: BridgeEvents) => Socket;
 	/**
-	 * Why n8n's SSRF guard forbids a connection now; undefined if it allows it. Asked before each connection, because the
-	 * host may resolve differently.
+	 * Why n8n's SSRF guard forbids a connection now; undefined if it allows one. Called before each connection, because
+	 * the host may resolve to another IP address.
 	 */
 	readonly refusal: () => Promise<Failure | undefined>;
 	readonly probe: () => Promise<Probe>;
@@ -71,7 +71,7 @@ export function explainEnd(end: SocketEnd, whom: Whom, probe: Probe = { kind: 'n
 			return ended(
 				'refused',
 				`${host} did not choose the sub-protocol ${protocol}`,
-				'The platform may use another version of the bridge protocol. Ask the platform provider which, and enter it as "Sub-Protocol" in the credential.',
+				'The platform may use another version of the bridge protocol. Ask the platform provider which one, and enter it as "Sub-Protocol" in the credential.',
 			);
 		case 'idle':
 			return ended(
@@ -117,7 +117,7 @@ function explainHandshake({ host, protocol, tokenIn }: Whom, probe: Probe): Fail
 	if (probe.kind === 'nothing') {
 		return {
 			kind: 'unreachable',
-			message: `${host} did not accept the WebSocket connection and does not say why`,
+			message: `${host} did not accept the WebSocket connection and did not say why`,
 			advice: `Either the connection was lost, or the platform ${protocol === undefined ? 'expects a sub-protocol' : `does not choose the sub-protocol ${protocol}`}. Check the address and the "Sub-Protocol" in the credential.`,
 		};
 	}

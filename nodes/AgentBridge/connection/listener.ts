@@ -3,7 +3,7 @@ import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause'
 import type { Socket, SocketEnd } from '../../shared/http/webSocket';
 import { whyEnded, type Bridge } from './failures';
 
-/** Retries never stop while the trigger lives. */
+/** The pauses between retries, which never stop while the trigger is active. */
 const PAUSES: PauseGrowth = { firstMs: 1_000, factor: 2, longestMs: 60_000 };
 /** Once a connection has lived this long, the next failure counts as the first again. */
 const STABLE_AFTER_MS = 60_000;
@@ -86,7 +86,7 @@ export class Listener {
 
 	/** @returns why the connection ended */
 	private async connect(isFirst: boolean): Promise<Failure | 'full' | 'stopped'> {
-		// The guard has already been asked about the first connection.
+		// The SSRF guard has already allowed the first connection.
 		const refusal = isFirst ? undefined : await this.bridge.refusal();
 		if (refusal) return refusal;
 		if (this.isStopped()) return 'stopped';
@@ -115,7 +115,7 @@ export class Listener {
 		});
 		this.connection = current;
 		const end = await promise;
-		// A trigger may reconnect for months, so listeners must not pile up.
+		// A trigger may reconnect for months, so abort listeners must not accumulate.
 		this.stopping.signal.removeEventListener('abort', stop);
 		return end;
 	}

@@ -5,9 +5,9 @@ import { belongs, isReply, isUncorrelated, readIncoming, type Frame, type ReplyR
 
 export interface FrameExchange {
 	readonly reply: Frame;
-	/** The frames that came before the reply and belong to the request. */
+	/** The frames that arrived before the reply and belong to the request. */
 	readonly collected: readonly Frame[];
-	/** How many more such frames came but were not kept. */
+	/** How many more frames of the request arrived but were not kept. */
 	readonly notCollected: number;
 	/** Time until the reply, in ms, including the opening of a connection. */
 	readonly elapsedMs: number;
@@ -19,19 +19,21 @@ const MAX_COLLECTED = 200;
 const MAX_COLLECTED_CHARS = 32_000_000;
 /** Connections per run: a platform that closes each one at once would otherwise keep the run going forever. */
 const MAX_CONNECTIONS = 1_000;
-/** How long the other side may take to answer a close, which it does once it has received everything sent before it. */
+/**
+ * How long the other side may take to answer a close; it answers once it has received everything that was sent before.
+ */
 const CLOSE_CONFIRM_MS = 15_000;
 
 const CANCELLED: Failure = { kind: 'cancelled', message: 'The execution was stopped', advice: '' };
 export const SENT_BUT =
 	'The frame was sent and may have been processed, so it was not sent again. Your workflow decides whether to send it again.';
 
-/** Frames that came while a request waited for its reply. */
+/** Frames that arrived while a request waited for its reply. */
 class CollectedFrames {
 	readonly collected: Frame[] = [];
 	/** Frames that belong to the request, but exceeded a limit. */
 	notCollected = 0;
-	/** Frames that belong to something else. */
+	/** Frames that do not belong to the request. */
 	others = 0;
 	unreadable = 0;
 	/** What is wrong with the first unreadable frame; completes "a frame that is". */
@@ -45,7 +47,7 @@ interface Collector {
 
 /** The connection that all items of an account share in a run. The first item that needs it opens it. */
 export class RequestSession {
-	/** Why connections ended that the node did not close, by their number: frames sent over them may be lost. */
+	/** Why connections that the node did not close ended, by connection number: frames sent over them may be lost. */
 	readonly lost = new Map<number, Failure>();
 	private connection: Socket | undefined;
 	/** Whether the connection carried an answer to one of its frames, so that the platform accepted the account. */
@@ -151,7 +153,7 @@ export class RequestSession {
 	}
 
 	private async connect(): Promise<Result<Socket>> {
-		// The guard was asked before the first connection.
+		// The SSRF guard has already allowed the first connection.
 		const refused = this.connections > 0 ? await this.bridge.refusal() : undefined;
 		if (refused) return fail((this.fatal = refused));
 		return this.signal.aborted ? fail(CANCELLED) : await this.openNew();
@@ -193,7 +195,7 @@ export class RequestSession {
 		this.collector?.onFailure(isUnclear ? { ...failure, kind: 'unreachable' } : failure);
 	}
 
-	/** A late reply could be mistaken for the reply to the next frame, so its connection is closed. */
+	/** Closes the connection, because a late reply could be mistaken for the reply to the next frame. */
 	private async leave(): Promise<void> {
 		const left = this.connection;
 		this.connection = undefined;

@@ -7,10 +7,10 @@ import { redactJson, type Redact } from '../../shared/text/redact';
 /** An opaque JSON object. Its field names are not documented (§6.2), so the operator sets the paths. */
 export type Frame = JsonObject;
 
-/** No real message is this large, and a few of them at once would fill the memory. */
+/** No real message is this large, and a few frames of this size at once would fill the memory. */
 export const MAX_FRAME_CHARS = 16_000_000;
 
-/** Hides the token, which a platform may echo. A failure completes "a frame that is". */
+/** Parses an incoming frame and hides the token, which a platform may echo. A failure completes "a frame that is". */
 export function readIncoming(text: string, { known }: Redact): Result<Frame, string> {
 	if (text.length > MAX_FRAME_CHARS) return fail('larger than 16 million characters');
 	const frame = parseJson(text);
@@ -73,7 +73,7 @@ export function createEventFilter(eventPath: string, list: string): Result<Event
 	});
 }
 
-/** n8n's column for deduplication keys holds 255 characters, and the ID is only a part of one. */
+/** n8n's column for deduplication keys holds 255 characters, and the ID is only a part of such a key. */
 const LONGEST_ID_CHARS = 100;
 
 /** @returns the ID, or its SHA-256 if it is too long to be stored */
@@ -121,7 +121,7 @@ export function isUncorrelated({ replyPath }: ReplyRule): boolean {
 	return pathSteps(replyPath).length === 0;
 }
 
-/** Whether a frame belongs to the request: it repeats its value, or frames are not correlated. */
+/** Whether a frame belongs to the request: it repeats the request's correlation value, or frames are not correlated. */
 export function belongs(frame: Frame, rule: ReplyRule): boolean {
 	return isUncorrelated(rule) || readName(frame, rule.replyPath) === rule.correlation;
 }

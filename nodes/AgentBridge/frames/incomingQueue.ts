@@ -29,7 +29,7 @@ export class IncomingQueue<T> {
 	/** @returns false if the frame was rejected because the queue is full */
 	push(frame: T, chars: number): boolean {
 		const { maxQueued, maxQueuedChars } = this.limits;
-		// An oversized frame is accepted if the queue is empty; otherwise it would be sent again forever.
+		// An oversized frame is accepted if the queue is empty; otherwise the platform might send it again forever.
 		const isTooMuch = this.queued > 0 && this.queuedChars + chars > maxQueuedChars;
 		if (this.isClosed || isTooMuch || this.queued >= maxQueued) return false;
 		this.waiting.push({ frame, chars });
@@ -51,7 +51,7 @@ export class IncomingQueue<T> {
 	}
 
 	private async pump(): Promise<void> {
-		// Frames that arrived together go into one batch, instead of the first one alone.
+		// Waits until frames that arrived together are queued, so that they go into one batch.
 		await Promise.resolve();
 		while (this.queued > 0) {
 			const batch = this.waiting.splice(0, this.limits.maxBatch);

@@ -28,9 +28,9 @@ export function lastItems(runData: IRunData, lastNode: string, trigger: string):
 }
 
 /**
- * Finds the frame that each item replies to: the only one, or the one that it is paired with. Where n8n does not know
- * the pair (after an aggregation, or a Code node that sets none), the position decides, but only if there is one item
- * for each frame and no pair contradicts it.
+ * Finds the frame that each item replies to: the only frame, or the frame that the item is paired with. Where n8n does
+ * not know the pair (after an aggregation, or a Code node that sets none), the position decides, but only if there is
+ * one item for each frame and no known pair contradicts that.
  * @returns the position of the frame for each item; `undefined` if it is unknown
  */
 export function assignFrames(
@@ -44,7 +44,7 @@ export function assignFrames(
 	return origins.map((origin, position) => origin ?? (isByPosition ? position : undefined));
 }
 
-/** Follows the pairs back to the trigger. Iterative, because a workflow with a loop has thousands of runs. */
+/** Follows the pairs back to the trigger. Iterative, because a node in a loop may have thousands of runs. */
 function originOf(runData: IRunData, from: ItemPosition, trigger: string): number | undefined {
 	const open: ItemPosition[] = [from];
 	const seen = new Set<string>();
@@ -59,7 +59,7 @@ function originOf(runData: IRunData, from: ItemPosition, trigger: string): numbe
 		if (seen.has(name)) continue;
 		seen.add(name);
 		const before = positionsBefore(runData, position);
-		// A single dead end is enough: it might have led to another item.
+		// A single dead end makes the origin unknown: it might have led to another item.
 		if (before.length === 0 || before.includes(undefined)) return undefined;
 		open.push(...before.filter((one) => one !== undefined));
 	}

@@ -13,14 +13,14 @@ export interface ReplySettings {
 	readonly template: Json;
 	/** Where an incoming frame has the value that its reply repeats; empty if replies are not correlated. */
 	readonly correlationPath: string;
-	/** Where the reply repeats it. */
+	/** Where the reply repeats that value. */
 	readonly replyPath: string;
 }
 
 /** The value that tells the platform which frame a reply answers. */
 export interface Correlation {
 	readonly value: string | number | boolean;
-	/** Whether `value` is the text of a number beyond 2^53, which is sent as a number again. */
+	/** Whether `value` is the text of a number beyond 2^53, which the reply contains as a number again. */
 	readonly isLongNumber: boolean;
 }
 
@@ -76,16 +76,19 @@ function readTemplate(entered: unknown): Result<Json> {
 	if (!unknown) return ok(template);
 	return failInput(
 		`The Reply Frame has an unknown placeholder: ${excerpt(unknown.written, SHOWN_CHARS)}`,
-		"Use $json for the last node's item, $json.path for a value in it, or $frame.path for a value in the received frame. Write $$ where you mean a dollar.",
+		"Use $json for the last node's item, $json.path for a value in it, or $frame.path for a value in the received frame. Write $$ for a dollar sign.",
 	);
 }
 
-/** A template such as "$json" makes the whole item the frame. */
+/** Whether the template is a string with a placeholder, such as "$json", which makes the whole item the frame. */
 function isPlaceholder(template: Json | undefined): boolean {
 	return typeof template === 'string' && TEMPLATES.placeholdersIn(template).length > 0;
 }
 
-/** @param text the frame as it came: in `frame`, a number beyond 2^53 is already text */
+/**
+ * The value at `path`, which the reply repeats.
+ * @param text the frame as received: in `frame`, a number beyond 2^53 is already text
+ */
 export function readCorrelation(text: string, frame: Frame, path: string): Correlation | undefined {
 	if (readName(frame, path) === undefined) return undefined;
 	const value = readPath(frame, path);
@@ -97,8 +100,8 @@ export function readCorrelation(text: string, frame: Frame, path: string): Corre
 }
 
 /**
- * @param item of the last node
- * @param received the frame that it replies to
+ * @param item an item of the last node's output
+ * @param received the frame that the item replies to
  * @returns the text of the reply, or a clause that says why there is none
  */
 export function composeReply(
@@ -122,7 +125,7 @@ export function composeReply(
 	if (!isJsonObject(filled)) return fail('the Reply Frame, filled in for the item, is not a JSON object');
 	const rounded = roundedIn(filled);
 	if (rounded !== undefined) {
-		return fail(`it contains the number ${rounded}, which n8n rounds; pass it on as text`);
+		return fail(`the reply contains the number ${rounded}, which n8n rounds; pass it on as text`);
 	}
 	return writeReply(redactJson(filled, known), replyPath, correlation);
 }
@@ -135,17 +138,17 @@ function writeReply(
 	if (replyPath === '') return checkText(jsonText(filled));
 	if (!correlation) return fail('the received frame has nothing at the ID to Repeat');
 	const { value, isLongNumber } = correlation;
-	// JSON.stringify cannot write such a number, so a unique placeholder is replaced afterwards.
+	// JSON.stringify cannot write a number beyond 2^53, so a unique placeholder is replaced afterwards.
 	const holder = isLongNumber ? randomUUID() : value;
 	const correlated = withValueAt(filled, replyPath, holder);
-	if (!correlated.ok) return fail('it cannot hold a value at the ID in Reply');
+	if (!correlated.ok) return fail('the reply cannot hold a value at the ID in Reply');
 	const text = jsonText(correlated.value);
 	return checkText(isLongNumber ? text?.replace(`"${holder}"`, () => String(value)) : text);
 }
 
 function checkText(text: string | undefined): Result<string, string> {
-	if (text === undefined) return fail('it cannot be written as JSON');
-	return text.length > MAX_FRAME_CHARS ? fail('it is larger than 16 million characters') : ok(text);
+	if (text === undefined) return fail('the reply cannot be written as JSON');
+	return text.length > MAX_FRAME_CHARS ? fail('the reply is larger than 16 million characters') : ok(text);
 }
 
 /** The first number whose last digits may have been rounded away. */

@@ -38,7 +38,7 @@ test('other events come: which', async () => {
 	stage.channel.push({ type: 17 });
 	stage.channel.pushRaw('<html>');
 	const run = await testing;
-	expect(run.error?.message).toContain('none of the listed events');
+	expect(run.error?.message).toContain('none names a listed event');
 	expect(run.error?.description).toContain('tool_event, 17, a frame that is not a JSON object');
 });
 

@@ -208,7 +208,7 @@ describe('a connection that does not last', () => {
 			() => `bearer.${Buffer.from(stage.channel.token).toString('base64url')}`,
 			'did not choose the sub-protocol',
 		],
-		['no sub-protocol', () => undefined, 'does not say why'],
+		['no sub-protocol', () => undefined, 'did not say why'],
 	])('a server that chooses %s is not listened to', async (_what, msg, said) => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'wrongProtocol', msg: msg(), times: 2 });
 		const trigger = await stage.activate();

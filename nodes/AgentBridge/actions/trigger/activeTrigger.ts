@@ -52,7 +52,7 @@ export class ActiveTrigger implements ListenerEvents {
 		this.listener = new Listener(setup, this, Math.random);
 	}
 
-	/** A token that is refused on activation makes it fail, so that the operator sees why. */
+	/** A token that is refused makes the activation fail, so that the operator sees why. */
 	async start(): Promise<void> {
 		await this.listener.start();
 		if (this.refused) throw toNodeError(this.context.getNode(), this.refused);
@@ -101,7 +101,7 @@ export class ActiveTrigger implements ListenerEvents {
 
 	onDown({ message }: Failure, pauseMs: number): void {
 		this.isFull = false;
-		// During an outage, each try would log the same warning.
+		// During an outage, each try would log the same warning, so only the first is logged at this level.
 		const level = message === this.lastReason ? 'debug' : 'warn';
 		this.log(level, `${message}. Next try in ${(pauseMs / 1000).toFixed(1)} s`);
 		this.lastReason = message;

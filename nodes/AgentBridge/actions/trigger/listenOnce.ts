@@ -77,7 +77,7 @@ function nothingCame({ testTimeoutMs }: ListenSettings, others: ReadonlySet<stri
 	if (others.size > 0) {
 		const shown = [...others].join(', ');
 		return badInput(
-			`Frames arrived within ${seconds} seconds, but none of the listed events`,
+			`Frames arrived within ${seconds} seconds, but none names a listed event`,
 			`Received: ${shown}. Compare this with "Event Path" and "Events".`,
 		);
 	}

@@ -23,7 +23,7 @@ export class ReplySender {
 
 	/**
 	 * An execution ended. Must not throw.
-	 * @param run undefined if n8n skipped it because it had already run the frame
+	 * @param run undefined if n8n skipped the execution because it had already processed the frame
 	 */
 	ended(batch: readonly IncomingFrame[], run: IRun | undefined): void {
 		if (!this.settings || !run) return;
@@ -32,8 +32,8 @@ export class ReplySender {
 			if (why !== undefined) this.refuse(batch, why);
 			else this.reply(batch, run, this.settings);
 		} catch (error) {
-			// The execution has run: an error here must not look as if it had not started.
-			this.refuse(batch, `it could not be built: ${wordsOfError(error)}`);
+			// The execution has run: an error here must not look as if the execution had not started.
+			this.refuse(batch, `the reply could not be built: ${wordsOfError(error)}`);
 		}
 	}
 
@@ -86,7 +86,7 @@ export class ReplySender {
 const NO_OUTPUT =
 	'n8n did not hand over the output of the workflow, as is usual in queue mode. Send the reply with an "Agent Bridge" node and its option "Use the Trigger\'s Connection"';
 const NOT_PAIRED =
-	'n8n cannot tell to which frames they belong. Keep the pairs of items in the workflow, or set "Max Frames per Execution" to 1';
+	'n8n cannot tell to which frames they belong. Keep the items paired in the workflow, or set "Max Frames per Execution" to 1';
 
 /** Why an execution has no reply, as a clause. */
 function whyNoReply({ status, waitTill, data }: IRun): string | undefined {

@@ -43,7 +43,10 @@ export class ExecutionStarter {
 		this.queue = new IncomingQueue(limits, async (batch) => await this.deliver(batch));
 	}
 
-	/** Stops accepting frames and hands all queued ones to n8n at once, because later it would be too late. */
+	/**
+	 * Stops accepting frames and hands all queued ones to n8n at once, because a closed trigger cannot start executions
+	 * later.
+	 */
 	close(): void {
 		this.closing.abort();
 		const left = this.queue.close();
@@ -73,7 +76,7 @@ export class ExecutionStarter {
 				}
 				const pauseMs = growingPauseMs(PAUSES, tries);
 				this.log('warn', `${frames} did not start: ${why}. Next try in ${pauseMs / 1000} s`);
-				// Closing cuts the pause short, so the next try is the last.
+				// Closing ends the pause early, and the next try is then the last.
 				await this.setup.clock.sleep(pauseMs, this.closing.signal);
 			}
 		}
@@ -95,7 +98,7 @@ export class ExecutionStarter {
 
 /**
  * Stands in for the promise of a response. n8n settles it with each response of the execution, from any worker, and
- * finally with one of its own, so every call is used, not only the first.
+ * finally with one of its own, so every call of `resolve` is used, not only the first.
  */
 function responsesTo(replies: Replies): Parameters<ITriggerFunctions['emit']>[1] {
 	return {

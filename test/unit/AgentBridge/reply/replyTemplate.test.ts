@@ -55,7 +55,7 @@ test.each(['{}', '{"id":""}', '{"id":null}', '{"id":{"a":1}}'])('%s has nothing 
 test('a place in what a placeholder gave, and none there', () => {
 	const given = { template: '{"data":"$json.data"}', replyPath: 'data.to' };
 	expect(reply(given, { data: { a: 1 } })).toBe('{"data":{"a":1,"to":"f-1"}}');
-	expect(reply(given, { data: [1] })).toBe('it cannot hold a value at the ID in Reply');
+	expect(reply(given, { data: [1] })).toBe('the reply cannot hold a value at the ID in Reply');
 });
 
 test('an item of objects that are no JSON', () => {

@@ -62,7 +62,7 @@ test('no run, and a run that cannot be read, throw nothing', () => {
 		FRAMES,
 		run({}, { lastNodeExecuted: 'Last', runData: { Last: [{ data: { main: [[null]] } }] } }),
 	);
-	expect(lines[0]).toContain('it could not be built');
+	expect(lines[0]).toContain('the reply could not be built');
 	replies.ended(FRAMES, run({}, WHOLE));
 	expect(sent).toEqual(['{"text":"hi"}']);
 });
