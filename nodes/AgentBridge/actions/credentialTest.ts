@@ -13,7 +13,10 @@ import { openConnection, subprotocols } from '../connection/connection';
 import { whyEnded } from '../connection/failures';
 import { probeHandshake } from '../connection/probe';
 
-/** A server that accepts every connection and then closes the unwanted ones has done so by this time. */
+/**
+ * How long a connection has to stay open: a server that accepts every connection and then closes the unwanted ones does
+ * so within this time.
+ */
 const SECOND_THOUGHTS_MS = 700;
 const ACCEPTED = 'The bridge accepted the channel account';
 const TOKEN_UNTESTED =

@@ -55,7 +55,7 @@ function readStatus(response: unknown): Probe {
 	return status === 101 ? { kind: 'nothing' } : { kind: 'status', status };
 }
 
-/** Codes that begin with ERR_ come from the HTTP client or from Node, not from the network. */
+/** Whether a code is that of a network error. Codes that begin with ERR_ come from the HTTP client or from Node. */
 function isOfNetwork(code: string): boolean {
 	return certificateWasRejected(code) || /^E(?!RR_)[A-Z_]+$/.test(code);
 }

@@ -85,7 +85,7 @@ export const filesField: INodeProperties = {
 					default: 'binary',
 					options: [
 						{ name: 'Input File', value: 'binary', description: 'A file of the input item, uploaded first' },
-						{ name: 'URL', value: 'url', description: 'A web address that the platform can open' },
+						{ name: 'URL', value: 'url', description: 'A URL that the platform can fetch' },
 					],
 					description: 'Where the file comes from',
 				},
@@ -97,7 +97,7 @@ export const filesField: INodeProperties = {
 					default: '',
 					placeholder: 'https://example.com/report.pdf',
 					displayOptions: { show: { source: ['url'] } },
-					description: 'Address of the file, e.g. from the "Upload Media" operation',
+					description: 'URL of the file, e.g. from the "Upload Media" operation',
 				},
 				{
 					displayName: 'Name',

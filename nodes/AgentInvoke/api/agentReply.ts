@@ -7,7 +7,7 @@ export interface AgentReply {
 	readonly answer: string;
 	readonly sessionId: string;
 	readonly interrupt: WireInterrupt | undefined;
-	/** All open interrupts if there are several, including the one above; else empty. */
+	/** All open interrupts if there are several, including `interrupt`; otherwise empty. */
 	readonly interrupts: readonly WireInterrupt[];
 	readonly reason: string;
 	readonly requestId: string;

@@ -23,7 +23,7 @@ export const LAST_PAUSES_MS = [500, 1_000, 2_000];
 /** From this try on, a row that other runs keep changing is written without comparing its turn count. */
 export const COUNTING_TRIES = 5;
 
-/** A row to write for a key, built from everything known at that time. */
+/** A row to write for a key, built from everything known when the write starts. */
 interface Change {
 	readonly key: KeySession;
 	readonly session: KnownSession;
@@ -157,7 +157,7 @@ export class SessionWriter {
 			this.settle([change], ok(undefined));
 			return [];
 		}
-		// A session that was started anew has none of the turns of the previous one.
+		// A session that replaced the stored one counts from zero, without the turns of that one.
 		if (session.turns === (Number(key.stored?.turns) || 0)) session.turns = found.turns;
 		key.stored = found.stored;
 		return [this.changeOf(key, session)];

@@ -177,13 +177,13 @@ export function tokensOf(turn: EndedTurn): number | undefined {
 	return countTokens(reportedOf(turn).usage);
 }
 
-/** @returns null if there is no usage, or if it is too long to store and useless when cut */
+/** The usage as JSON; null if there is none, or if it is too long to store, because cut JSON is useless. */
 function usageText(usage: Json): string | null {
 	const text = usage === null ? undefined : jsonText(usage);
 	return text === undefined || text.length > USAGE_CHARS ? null : cellText(text, USAGE_CHARS);
 }
 
-/** What a row counts towards a budget. People can edit the table. */
+/** What a row counts towards a budget. Cells are not trusted, since people can edit the table. */
 export function countedIn({ mayHaveRun: isCounted, tokens }: TableRow): Used {
 	if (isCounted === false) return { count: 0, tokens: 0 };
 	return { count: 1, tokens: countTokens(tokens ?? null) ?? 0 };

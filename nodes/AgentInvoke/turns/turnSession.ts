@@ -95,14 +95,18 @@ export class TurnSession {
 	}
 
 	/**
-	 * The platform no longer knows the session. @returns the session to continue in; empty if a new one should be opened
+	 * Replaces a session that the platform no longer knows.
+	 * @returns the session to continue in; empty if a new one should be opened
 	 */
 	async renew(waitLimit: WaitLimit): Promise<Result<string>> {
 		if (!this.key) return ok('');
 		return await this.sessions.obtain(this.key, waitLimit, { voidId: this.id });
 	}
 
-	/** The call opened a session, or learned its ID. @param askedIn the session in which the agent was asked, if any */
+	/**
+	 * Called when a call has opened a session, or learned its ID.
+	 * @param askedIn the session in which the agent was asked, if any
+	 */
 	opened(id: string, askedIn = ''): void {
 		const { key, sessions } = this;
 		if (key && !sessions.isReplaced(key, askedIn)) sessions.opened(key, id, askedIn !== '');

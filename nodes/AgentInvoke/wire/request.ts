@@ -107,7 +107,7 @@ function* resultValues({ interruptId, result }: WireResult): Generator<readonly 
 /** Makes the request of a call once its session is known; the ID is empty for a new session. */
 export type OpenRequest = (sessionId: string) => WireRequest;
 
-/** How an item's call is made. */
+/** The settings of an item's call. */
 interface CallForm extends Omit<CallValues, 'sessionId'> {
 	readonly extraBody: unknown;
 }
