@@ -86,20 +86,20 @@ test('what a model is going to be sent is said while the form is filled in', asy
 	await enterModel('family_d-k2');
 	await expectNotice('Sends thinking: { "type": "enabled" } to this model.');
 	await enterModel('acme/large-1');
-	await expectNotice('The node does not know how to switch the reasoning of this model.');
+	await expectNotice('The node does not know how to switch the reasoning of this model on or off.');
 	await choose('reasoningControl', 'Enable_thinking');
 	await expectNotice('Sends enable_thinking: true to this model.');
 	await choose('reasoningControl', 'Automatic');
-	await expectNotice('The node does not know how to switch the reasoning of this model.');
+	await expectNotice('The node does not know how to switch the reasoning of this model on or off.');
 	await enterModel('family_b-14b');
 	await expectNotice('Nothing is sent: this model always reasons.');
 	await choose('reasoning', 'Off');
-	await expectNotice('This model always reasons: it cannot be switched off.');
+	await expectNotice('This model always reasons; its reasoning cannot be switched off.');
 
 	await editor.executeStep();
 	await editor.dismissMessages();
 	const title = await editor.output.getByTestId('node-error-message').innerText();
-	expect(title).toContain('"family_b-14b" always reasons: it cannot be switched off');
+	expect(title).toContain('"family_b-14b" always reasons; its reasoning cannot be switched off');
 	await docsPicture(editor.page, 'chat-error');
 	expect(platform.books().requests).toMatchObject({ chat: 0 });
 

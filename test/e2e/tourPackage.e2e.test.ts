@@ -136,7 +136,8 @@ describe('the form of a credential', () => {
 			displayName: 'FlowPlatform API',
 			secretField: 'apiKey',
 			wrong: 'sk-of-nobody',
-			refusal: 'The platform refused this API key. It may be mistyped, revoked or belong to another account',
+			refusal:
+				'The platform refused this API key. It may be mistyped or revoked, or belong to another account',
 			right: () => platform.apiKey,
 			address: () => ({ baseUrl: platform.apiUrl }),
 			foreign: () => platform.agentToken,

@@ -5,11 +5,11 @@ export interface ContentParts {
 	readonly reasoning: string;
 }
 
-/** Where text can be in an object of unknown shape, the likeliest first. */
+/** Keys that may hold the text of an object of unknown shape, the likeliest first. */
 const TEXT_KEYS = ['text', 'thinking', 'reasoning', 'reasoning_content', 'content', 'summary', 'value'];
 const DEEPEST = 6;
 
-/** All text in a value of unknown shape, such as a string or a list of `{ text }`. */
+/** The text in a value of unknown shape, such as a string or an array of `{ text }`. */
 export function textIn(value: Json | undefined, depth = 0): string {
 	if (typeof value === 'string') return value;
 	if (depth > DEEPEST || value === undefined) return '';
@@ -22,7 +22,7 @@ export function textIn(value: Json | undefined, depth = 0): string {
 	return '';
 }
 
-/** The `content` of a message (§4.5): text, or a list of parts, some of which may be reasoning. */
+/** Splits a message's `content` (§4.5), which is text or an array of parts, into content and reasoning. */
 export function partsOf(value: Json | undefined): ContentParts {
 	const parts = isJsonObject(value) ? [value] : value;
 	if (!Array.isArray(parts)) return { content: textIn(value), reasoning: '' };

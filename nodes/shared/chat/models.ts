@@ -13,7 +13,7 @@ import { exchangeOfError, openReply, readWhole, requestOptions } from '../http/r
 import { originOf } from '../http/unreached';
 
 const LIST_TIMEOUT_MS = 20_000;
-/** No one scrolls further than this; there is a filter. */
+/** The most models shown; the list's filter finds the others. */
 const MODELS_SHOWN = 1_000;
 
 const BY_ID = 'choose "By ID" and enter the model\'s ID';
@@ -81,8 +81,8 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 	if (ids.length > 0) return ok(ids);
 	if (status === 404) {
 		return failInput(
-			'The platform has no list of models under the "Models Path" of the credential',
-			`Correct the path in the credential, or ${BY_ID}. The address was ${originOf(url)}${new URL(url).pathname}.`,
+			'The platform has no list of models at the "Models Path" of the credential',
+			`Correct the path in the credential, or ${BY_ID}. The URL was ${originOf(url)}${new URL(url).pathname}.`,
 		);
 	}
 	const outcome = classify(exchange);
@@ -108,7 +108,7 @@ async function getText(context: ILoadOptionsFunctions, url: string): Promise<Exc
 	}
 }
 
-/** The model IDs in a list of models: `{ data: [{ id }] }`, `{ models: […] }` or a bare list. */
+/** The model IDs in a list of models: `{ data: [{ id }] }`, `{ models: […] }` or a bare array. */
 function modelIds(json: Json): string[] {
 	if (isJsonObject(json)) return modelIds(json.data ?? json.models ?? json.list ?? null);
 	if (!Array.isArray(json)) return [];

@@ -17,12 +17,12 @@ export type ReasoningControl = 'enable_thinking' | 'thinking' | 'always' | 'none
 export type ReasoningChoice = 'default' | 'on' | 'off';
 
 interface ModelRow {
-	/** As in the spec, with a placeholder for the family name. */
+	/** The model's ID as in the spec, with a placeholder for the family name. */
 	readonly model: `<${string}>-${string}`;
-	/** Its default, if documented. */
+	/** Whether the model reasons by default, if documented. */
 	readonly byDefault: 'on' | 'off' | null;
 	readonly control: ReasoningControl;
-	/** Whether it supports `reasoning_split`. */
+	/** Whether the model supports `reasoning_split`. */
 	readonly split?: true;
 }
 
@@ -49,20 +49,20 @@ export const REASONING_MODELS: readonly ModelRow[] = [
 	{ model: '<family_e>-m2.1', byDefault: 'on', control: 'always', split: true },
 ];
 
-/** Providers add their own name before a model, and a date or a variant after it. */
+/** Providers put their own name before a model's ID, and a date or a variant after it. */
 const PROVIDER = '^(?:.*[/])?';
 const RELEASE = '(?:-[0-9]{4,8})?(?:[:@].*)?$';
 /** One word, then more words without digits: "other-2-distill-x-32b" contains a version, so it is another family. */
 const FAMILY = '<?[^-/<>]+>?(?:-[a-zA-Z_]+)*';
-/** What may precede a bare size or number, which models of any family may have: only the family's name. */
+/** Only a family's name, for suffixes that begin with a size or version number, which any family may use. */
 const FAMILY_ALONE = '(?:<?[^-/<>]+>?|[fF]amily-[a-zA-Z])';
 
-/** The part that is the same for all vendors: `-v3.2-thinking`. */
+/** The part of an ID that is the same for all vendors, such as `-v3.2-thinking`. */
 function suffixOf({ model }: ModelRow): string {
 	return model.slice(model.indexOf('>') + 1);
 }
 
-/** A case-insensitive regular expression for the identifiers of these rows; as text, which n8n's forms need. */
+/** A case-insensitive regular expression for the IDs of these rows, as text, because n8n's forms need text. */
 export function patternOf(rows: readonly ModelRow[]): string {
 	const byFamily = Map.groupBy(rows, (row) => (/^-[0-9]/.test(suffixOf(row)) ? FAMILY_ALONE : FAMILY));
 	const models = [...byFamily].map(
@@ -79,7 +79,7 @@ function suffixPattern(row: ModelRow): string {
 
 const PATTERNS = REASONING_MODELS.map((row) => ({ row, pattern: new RegExp(patternOf([row])) }));
 
-/** No identifier is longer, and matching a very long text would take long. */
+/** No ID is longer, and matching a very long text would be slow. */
 const LONGEST_ID_CHARS = 300;
 
 /** The row of a model identifier; if several match, the one with the longest suffix. */
@@ -95,7 +95,7 @@ export interface ReasoningWish {
 	/** The model's ID, trimmed. */
 	readonly model: string;
 	readonly choice: ReasoningChoice;
-	/** `auto`: by the table. */
+	/** `auto`: looked up in the table. */
 	readonly control: 'auto' | ReasoningControl;
 	/** Whether to request the reasoning in a separate field (§2.6). */
 	readonly split: boolean;
@@ -103,7 +103,7 @@ export interface ReasoningWish {
 
 export const CONTROLS: readonly ReasoningControl[] = ['enable_thinking', 'thinking', 'always', 'none'];
 
-/** Reads a wish from the form; `parameter` returns a field, or the fallback if the form does not show it. */
+/** Reads the reasoning settings; `parameter` returns a field, or the fallback if the form does not show the field. */
 export function readWish(
 	parameter: (name: string, fallback: string) => unknown,
 	split: boolean,
@@ -121,7 +121,7 @@ function modelId(field: unknown): string {
 	return textOf(typeof field === 'object' ? member(field, 'value') : field).trim();
 }
 
-/** Why a choice is not possible, by the switch of the model. */
+/** Why a choice is not possible, by the model's switch. */
 const REFUSALS = {
 	thinking: (name: string) =>
 		badInput(
@@ -130,7 +130,7 @@ const REFUSALS = {
 		),
 	always: (name: string) =>
 		badInput(
-			`${name} always reasons: it cannot be switched off`,
+			`${name} always reasons; its reasoning cannot be switched off`,
 			'Set "Reasoning" to Default or On, or choose another model.',
 		),
 	none: (name: string) =>
@@ -140,14 +140,14 @@ const REFUSALS = {
 		),
 	unknown: (name: string) =>
 		badInput(
-			`The node does not know how to switch the reasoning of ${name}`,
+			`The node does not know how to switch the reasoning of ${name} on or off`,
 			'Choose the switch of the model under "Reasoning Control", or set "Reasoning" to Default.',
 		),
 };
 
 /**
- * The fields of a chat request for a wish (§2.6, §3.2). A wish that is not possible fails before anything is sent,
- * because a model that ignores a switch bills its reasoning anyway.
+ * The reasoning fields of a chat request (§2.6, §3.2). An impossible choice fails before anything is sent, because a
+ * model that ignores a switch bills its reasoning anyway.
  */
 export function reasoningFields(wish: ReasoningWish): Result<JsonObject> {
 	if (!wish.model) {

@@ -5,9 +5,9 @@ import { CONTROLS, patternOf, REASONING_MODELS, type ReasoningControl } from './
 const CHOICES = ['on', 'off'] as const;
 
 const UNKNOWN =
-	'The node does not know how to switch the reasoning of this model. Choose its switch under "Reasoning Control".';
+	'The node does not know how to switch the reasoning of this model on or off. Choose its switch under "Reasoning Control".';
 
-/** What is sent, by choice and control. */
+/** The notice about what is sent, by choice and control. */
 const NOTICES: Readonly<
 	Record<(typeof CHOICES)[number], Readonly<Record<ReasoningControl | 'unknown', string>>>
 > = {
@@ -21,7 +21,8 @@ const NOTICES: Readonly<
 	off: {
 		enable_thinking: 'Sends <code>enable_thinking: false</code> to this model.',
 		thinking: "This model's reasoning can be switched on, but not off. Choose Default or another model.",
-		always: 'This model always reasons: it cannot be switched off. Choose Default or another model.',
+		always:
+			'This model always reasons; its reasoning cannot be switched off. Choose Default or another model.',
 		none: 'This model has no reasoning switch. Choose Default.',
 		unknown: UNKNOWN,
 	},
@@ -30,7 +31,7 @@ const NOTICES: Readonly<
 /** Computed by the editor, e.g. `on:enable_thinking`; selects one of the notices below. */
 const SENT = 'reasoningSent';
 
-/** JavaScript that finds a model's control by its ID; empty for an expression, whose value is known only at run time. */
+/** JavaScript that returns a model's control by its ID; '' for an expression, whose value is known only at run time. */
 function controlOfModel(model: string): string {
 	const known = CONTROLS.flatMap((control) => {
 		const rows = REASONING_MODELS.filter((row) => row.control === control);
@@ -40,10 +41,10 @@ function controlOfModel(model: string): string {
 }
 
 /**
- * The editor evaluates this hidden field; an execution does not. n8n would evaluate display conditions with regular
- * expressions in each execution too, with a time limit that fails it on a busy machine, and would show every notice if
- * the model is an expression. It must be the first field of a node: the editor resolves the fields before it together
- * with it, and if one of them lacks input data (`{{ $json.name }}`), this one fails, too.
+ * Only the editor evaluates this hidden field. n8n would evaluate display conditions with regular expressions in each
+ * execution too, with a time limit that fails the execution on a busy machine, and would show every notice if the model
+ * is an expression. This must be a node's first field: the editor resolves it together with the fields before it, and
+ * it fails if one of them lacks input data (`{{ $json.name }}`).
  */
 export const reasoningSentField: INodeProperties = {
 	displayName: 'Reasoning Sent',
@@ -53,7 +54,7 @@ export const reasoningSentField: INodeProperties = {
 	default: `={{ [${CHOICES.map((choice) => `'${choice}'`).join(', ')}].includes($rawParameter.reasoning) ? $rawParameter.reasoning + ':' + (($rawParameter.reasoningControl ?? 'auto') === 'auto' ? (${controlOfModel('$rawParameter.model')}) : $rawParameter.reasoningControl) : '' }}`,
 };
 
-/** One of these is shown: it says what will be sent to the chosen model. */
+/** Notices, of which one at a time is shown, that say what will be sent to the chosen model. */
 const sentNotices = CHOICES.flatMap((choice) =>
 	Object.entries(NOTICES[choice]).map(([control, text]): INodeProperties => {
 		return {
@@ -99,7 +100,7 @@ export const reasoningFormFields: readonly INodeProperties[] = [
 			{
 				name: 'Thinking',
 				value: 'thinking',
-				description: 'An object with type enabled; cannot be switched off',
+				description: 'An object with type enabled; reasoning cannot be switched off',
 			},
 		],
 		description: 'Which switch the model has. Automatic recognizes the models of the platform.',

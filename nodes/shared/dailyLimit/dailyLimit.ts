@@ -88,7 +88,7 @@ export class DailyLimit {
 		return this.admitted.has(id);
 	}
 
-	/** To be called right before the work. @returns why it must not be done */
+	/** Counts the entry if the limit allows; to be called right before the work. @returns why it must not be done */
 	async admit(entry: Countable): Promise<Result<undefined>> {
 		const { id } = entry;
 		const day = this.today();
@@ -111,7 +111,7 @@ export class DailyLimit {
 		this.countedAt(entry).ended(entry.id, tokens);
 	}
 
-	/** The work was not done after all. */
+	/** Uncounts work that was not done after all. */
 	giveBack(entry: Countable): void {
 		this.countedAt(entry).giveBack(entry.id);
 	}
@@ -120,7 +120,7 @@ export class DailyLimit {
 		return this.admitted.get(entry.id) ?? this.accountOf(entry, this.today());
 	}
 
-	/** The run is over. @param isWritten whether the table has the run's entries */
+	/** To be called at the end of the run. @param isWritten whether the table has the run's entries */
 	close(isWritten: boolean): void {
 		for (const account of this.entered.values()) {
 			if (isWritten) account.written(this.admitted.keys(), this.clock.now());
@@ -200,7 +200,7 @@ export class DailyLimit {
 		return {
 			kind: 'notSubmitted',
 			message: budgetSpent({ option, most, unit, scope, taken, ofThem }),
-			advice: `Nothing was sent for this item. Raise "${option}" under "Cost and Speed", or run the item again from ${freeFrom} on: the count begins anew at midnight (${timeZone}).`,
+			advice: `Nothing was sent for this item. Raise "${option}" under "Cost and Speed", or run the item again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`,
 			details: { budget: { per, unit, most, used: taken, day }, freeFrom },
 		};
 	}
@@ -210,6 +210,6 @@ export class DailyLimit {
 export function notCounted(failure: Failure, { option }: Pick<DailyLimitSettings, 'option'>): Failure {
 	return {
 		...failure,
-		advice: `Nothing was sent, because "${option}" is counted from Data Tables. ${failure.advice} Without Data Tables, remove "${option}" from the options.`,
+		advice: `Nothing was sent, because "${option}" is counted in Data Tables. ${failure.advice} Without Data Tables, remove "${option}" from the options.`,
 	};
 }

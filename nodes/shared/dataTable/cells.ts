@@ -1,7 +1,7 @@
 /** When a row that never expires "expires"; a year of four digits, for people who read the table. */
 export const NEVER_MS = Date.UTC(9999, 0);
 
-/** PostgreSQL rejects this character, and all other rows of the statement with it. */
+/** Replaces NUL characters, because PostgreSQL rejects the whole statement if one of its rows contains one. */
 export function storable(text: string): string {
 	return text.replaceAll('\0', '\uFFFD');
 }

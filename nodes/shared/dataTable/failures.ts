@@ -4,7 +4,7 @@ import { excerpt } from '../text/json';
 import { redactor } from '../text/redact';
 import { textOf } from '../text/textOf';
 
-/** n8n's own words are the only sign of what kind of failure it is. */
+/** A failure with n8n's own words, which alone show what kind of failure it is. */
 export interface TableFailure extends Failure {
 	readonly said: string;
 }
@@ -13,9 +13,9 @@ export interface TableFailure extends Failure {
 export const NEVER_MADE =
 	/unrecognized|disabled|not (?:found|available|installed)|read-only|permission|forbidden|denied|no project|limit/i;
 
-/** The table was deleted since it was found. */
+/** The table has been deleted since it was found. */
 export const TABLE_GONE = /could not be found in this project|could not find the data table/i;
-/** Rows came or went between two pages of one answer. */
+/** Rows were added or removed between two pages of one answer. */
 export const PAGES_SHIFTED = /synchronization error/i;
 /** n8n cancelled the sub-execution, because the execution's timeout has passed. */
 export const TIMED_OUT = /cancell?ed because it timed out/i;

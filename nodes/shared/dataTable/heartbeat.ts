@@ -49,7 +49,7 @@ export class Heartbeat {
 		return this.clock.now() - (this.aliveMs.get(owner) ?? 0) > LATE_MS;
 	}
 
-	/** The run is over: nothing is written any more, and owners that have not stopped will be presumed dead. */
+	/** Ends the run's heartbeats: nothing more is written, and owners that have not stopped will be presumed dead. */
 	async end(): Promise<void> {
 		this.aliveMs.clear();
 		this.idle.abort();
@@ -77,11 +77,11 @@ export class Heartbeat {
 }
 
 /**
- * When this process first saw each owner's latest beat. Silence is measured by its own steady clock, so that times of
- * day do not matter, and for all executions together, however briefly each one waits.
+ * When this process first saw each owner's latest beat. Silence is measured with this process's monotonic clock,
+ * because the wall clocks of machines differ, and across all of its executions, because each may wait only briefly.
  */
 export class Sightings {
-	/** Tells this process's owners from those of other processes. */
+	/** Distinguishes this process's owners from those of other processes. */
 	readonly process = randomUUID();
 	private readonly firstSeenMs = new Map<string, number>();
 

@@ -7,7 +7,7 @@ import type { CellValue, DataTable, TableRow } from './table';
 /** Steps within this time share a statement. */
 export const STEPS_TOGETHER_MS = 10;
 const READS_TOGETHER_MS = 50;
-/** The range of pauses, which grows from the sixth read on. */
+/** The range of pauses, which grows once a key has been read six times. */
 const SPREAD: PauseGrowth = { firstMs: 450, factor: 1.25, longestMs: 3_000 };
 const READS_TO_REST = 6;
 
@@ -74,9 +74,10 @@ export class KeyReads {
 	}
 
 	/**
-	 * Reads after a random pause, so that two runs that collided do not collide again. Pauses grow with time and on a
-	 * slow n8n, because each read is a sub-execution, and waiting runs must not slow down working ones.
-	 * @param reads of this key so far
+	 * Reads after a random pause, so that two runs that collided do not collide again. Pauses grow with the number of
+	 * reads and with their duration, because each read is a sub-execution, and waiting runs must not slow down working
+	 * ones.
+	 * @param reads how many times this key was read again so far
 	 */
 	async readLater(entryKey: string, reads: number): Promise<Result<readonly TableRow[]>> {
 		const usualMs = growingPauseMs(SPREAD, Math.max(1, reads - 4));

@@ -2,14 +2,14 @@ import type { TableResult } from './sharedTable';
 import { meeting, type RowCondition, type RowWork, type TableRow } from './workflow';
 
 /*
- * All Data Tables of an n8n share one size limit, and a full table stops agents, so rows of every table expire. n8n's own
- * column `updatedAt` shows which rows are in use, because heartbeats update it.
+ * All Data Tables of an n8n instance share one size limit, and a full table stops agents, so rows of every table
+ * expire. n8n's own column `updatedAt` shows which rows are in use, because heartbeats update it.
  */
 
-/** The conditions that all expired rows meet. */
+/** The conditions that make a row count as expired if it meets all of them. */
 export type Lifetime = (nowMs: number) => readonly RowCondition[];
 
-/** Two hours: a clock that was set wrongly may be an hour off. */
+/** How far two clocks may differ: each may be set wrongly by an hour. */
 export const CLOCKS_APART_MS = 2 * 60 * 60_000;
 /** Longer than any wait for a task or an agent, so that work under way is kept, whatever lifetime was entered. */
 const SHORTEST_LIFE_MS = 8 * 24 * 60 * 60_000;
@@ -18,14 +18,14 @@ const SHORTEST_LIFE_MS = 8 * 24 * 60 * 60_000;
 const ROWS_PER_LOT = 500;
 const LOTS_PER_SWEEP = 20;
 
-/** Rows state in `expiresAtMs` when they expire. */
+/** For rows whose `expiresAtMs` says when they expire. */
 export const UNTIL_EXPIRY: Lifetime = (nowMs) => {
 	const beforeMs = nowMs - CLOCKS_APART_MS;
 	return [{ column: 'expiresAtMs', condition: 'lt', value: beforeMs }, untouchedSince(beforeMs)];
 };
 
 /**
- * Only for the rows of this workflow, because another one may keep its rows longer.
+ * The lifetime of this workflow's rows only, because another workflow may keep its rows longer.
  * @param lifeMs since a row was last written; 0 = forever
  */
 export function recordLifetime(workflowId: string, lifeMs: number): Lifetime | undefined {
@@ -49,7 +49,7 @@ export async function removeLots(
 		const lot = await run(meeting(over, { operation: 'get', limit: ROWS_PER_LOT }));
 		const lastId = lot.ok ? lot.value.at(-1)?.id : undefined;
 		if (!lot.ok || lastId === undefined) return;
-		// With all conditions again, so that a row that was put to use in the meantime stays.
+		// All conditions are repeated, so that a row that was put to use in the meantime stays.
 		const upToLast: RowCondition = { column: 'id', condition: 'lte', value: lastId };
 		const removed = await run(meeting([...over, upToLast], { operation: 'deleteRows' }));
 		if (!removed.ok || lot.value.length < ROWS_PER_LOT) return;

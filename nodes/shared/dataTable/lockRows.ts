@@ -1,10 +1,10 @@
 import { textOrNumber } from '../text/textOf';
 import type { CellValue, TableRow } from './table';
 
-/** The cells of a row without an owner, in `OWNER_COLUMNS`. */
+/** The `OWNER_COLUMNS` cells of a row without an owner. */
 export const UNOWNED = { owner: 'free', beat: 0 } as const;
 
-/** The prefix of an owner that only waits in line. */
+/** The prefix of the owner of a row that only waits in line. */
 const WAITS = 'waits ';
 /** After this many consecutive reads that did not show a new row, the row is added again. */
 export const UNSEEN_READS = 5;
@@ -73,7 +73,7 @@ export interface Leaving {
 	readonly owner: string;
 	readonly hasTaken: boolean;
 	readonly hasAdded: boolean;
-	/** The write of its row, which must not come after the row's removal. */
+	/** The write of its row, which must be done before the row is removed. */
 	readonly adding?: Promise<unknown> | undefined;
 }
 
@@ -82,7 +82,7 @@ export class LockAttempt implements Leaving {
 	hasTaken = false;
 	hasAdded = false;
 	adding: Promise<unknown> | undefined;
-	/** Reads in a row that did not show the attempt's own row. */
+	/** Consecutive reads that did not show the attempt's own row. */
 	private unseen = 0;
 
 	constructor(readonly owner: string) {}
@@ -91,7 +91,7 @@ export class LockAttempt implements Leaving {
 		return this.unseen > 0;
 	}
 
-	/** Whether the row was missing for so long that it must be lost. */
+	/** Whether the row has been missing for so long that it must be lost. */
 	get isLost(): boolean {
 		return this.unseen >= UNSEEN_READS;
 	}

@@ -15,7 +15,7 @@ export class SharedBatches<T, R extends Result<unknown>> {
 	private next: { readonly items: T[]; readonly done: Promise<R> } | undefined;
 
 	/**
-	 * @param work may also be called with other callers' items, and theirs with these; may be repeated, and never rejects
+	 * @param work may also get other callers' items, and their work may get these; may be repeated, and never rejects
 	 * @returns the result for the whole batch
 	 */
 	async add(items: readonly T[], work: (items: readonly T[]) => Promise<R>): Promise<R> {
@@ -23,12 +23,13 @@ export class SharedBatches<T, R extends Result<unknown>> {
 		const joined = this.join(items);
 		const result = await (joined ?? this.begin(batch, work));
 		const isAlone = !joined && batch.length === items.length;
-		// The failure may be another caller's: its execution's timeout, or an item it added.
+		// The failure may be due to another caller: to the timeout of its execution, or to an item that it added.
 		return result && (result.ok || isAlone) ? result : await work(items);
 	}
 
 	/**
-	 * Like `add`, for work that must not be repeated: a second try would find it done, as if by another execution.
+	 * Like `add`, for work that must not be repeated, because a second try would find it done, as if by another
+	 * execution.
 	 * @param unclear the result if the batch of another caller failed, so that the outcome is unknown
 	 */
 	async addOnce(items: readonly T[], work: (items: readonly T[]) => Promise<R>, unclear: R): Promise<R> {

@@ -59,12 +59,12 @@ export interface DataTable {
 	swap(swaps: readonly RowSwap[]): Promise<Result<readonly TableRow[]>>;
 	/**
 	 * Makes the swaps and then, in a later statement of the same sub-execution, reads all rows whose value in `column` is
-	 * one that the swaps compare. A swap may be made twice, or even though this fails.
+	 * one that the swaps compare. A swap may be made twice, and may have been made even if this fails.
 	 */
 	swapThenRead(swaps: readonly RowSwap[], column: string): Promise<Result<readonly TableRow[]>>;
 	/**
 	 * Adds rows, and the table if it is missing, and then reads all rows that share their values in `column`. Rows may be
-	 * added twice, or even though this fails.
+	 * added twice, and may have been added even if this fails.
 	 */
 	insertThenRead(rows: readonly TableRow[], column: string): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */
@@ -81,7 +81,7 @@ export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
 
 /** Rows or values in one statement; SQLite accepts 1000 conditions at most. */
 const ROWS_AT_ONCE = 500;
-/** n8n reads larger answers page by page, and rows that come and go meanwhile shift the pages. */
+/** n8n reads larger answers page by page, and rows that are added or removed meanwhile shift the pages. */
 const PAGE_ROWS = 1000;
 /** With a few rows per value, the answer usually fits on a page. */
 const VALUES_PER_READ = 300;
@@ -93,7 +93,7 @@ const READ_TRIES = 5;
 const CREATE_TRIES = 4;
 
 /**
- * Opens a table through n8n's own node; n8n is not asked before the first operation. Runs of the same workflow share
+ * Opens a table through n8n's own node; n8n is not called before the first operation. Runs of the same workflow share
  * sub-executions, and what they know of the table.
  * @param lifetime of its rows: when rows are added, expired ones are removed; undefined = forever
  */
@@ -134,7 +134,7 @@ class OpenTable implements PreparableTable {
 		return ok([...rows.values()].sort((a, b) => Number(a.id) - Number(b.id)));
 	}
 
-	/** An answer of several pages may lack rows, so the read is split. */
+	/** Splits a read whose answer takes several pages, because such an answer may lack rows. */
 	private async readPart(
 		id: string,
 		column: string,
@@ -187,7 +187,10 @@ class OpenTable implements PreparableTable {
 		});
 	}
 
-	/** After the execution's timeout n8n no longer reports which swaps found their rows, so all are assumed to have. */
+	/**
+	 * After the execution's timeout n8n no longer reports which swaps found their rows, so all are assumed to have found
+	 * them.
+	 */
 	private async beginSwaps(id: string, swaps: readonly RowSwap[]): TableResult<readonly TableRow[]> {
 		const begun = await this.swapAll(id, swaps, true);
 		return begun.ok ? ok(swaps.map(({ where, cells }) => ({ ...where, ...cells }))) : begun;

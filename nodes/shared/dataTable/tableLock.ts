@@ -66,15 +66,15 @@ const TRIES = 3;
 const RETRY_MS = 500;
 
 /**
- * A lock for each key, over a table without unique columns.
+ * A lock for each key, on a table without unique constraints.
  *
- * Take: a compare-and-set writes the owner's name into a free row of the key; a key without rows gets a new one. Then,
- * in a later statement, read all rows of the key: it is held if no other owner has one. Two can never hold it: each
- * one's read would have come before the other's take, although each take comes before its own read. For the same
- * reason, duplicate rows do no harm.
+ * To take a key, a compare-and-set writes the owner's name into one of its free rows, or a new row is added if it has
+ * none. A later statement then reads all rows of the key, which is held if no other owner has one. Two owners can never
+ * hold it: each one's read would have to precede the other's take, although each take precedes its own read. For the
+ * same reason, duplicate rows do no harm.
  *
  * Owners without a heartbeat are replaced, by a compare-and-set on their last beat. An owner that was replaced but is
- * alive learns so when it releases, and writes nothing. A run must not ask for the same key twice at once.
+ * alive learns of it when it releases, and writes nothing. A run must not ask for the same key twice at once.
  *
  * An ordered acquirer that cannot have the key at once adds a waiting row: ids show who came first, and only the first
  * tries to take the key. Within a process, a queue keeps the order.
@@ -90,7 +90,7 @@ export class TableLock {
 	private readonly leaves: Batcher<Leaving, Result<undefined>>;
 	/** Owners whose last write failed, but may have been carried out. */
 	private readonly unclear = new Set<string>();
-	/** Rows that are still to be given back, because an earlier try failed. */
+	/** Rows that are still to be given back, because an earlier try to do so failed. */
 	private readonly stuck = new Map<string, Leaving>();
 	private readonly givingBack = new Set<Promise<unknown>>();
 
@@ -142,7 +142,8 @@ export class TableLock {
 	}
 
 	/**
-	 * Joins the line before `acquire` is called. The process's next acquirer to try uses the first of its positions.
+	 * Joins the line before `acquire` is called. The next acquirer of the process that tries uses the first of the
+	 * process's positions.
 	 * @returns the position, which must be passed to `acquire` or `leaveLine`
 	 */
 	lineUp(acquirer: Pick<Acquirer<never>, 'entryKey' | 'row'>): LockAttempt {
@@ -172,14 +173,14 @@ export class TableLock {
 		const written = await this.write(lease, { ...cells, ...(isLast && UNOWNED) });
 		if (!written.ok) return written;
 		if (!written.value) {
-			// This may be the repetition of a write that worked.
+			// This may be the retry of a write that worked.
 			const mayBeWritten = this.unclear.delete(owner);
 			const seen = await this.readWithout(owner, entryKey);
 			if (!seen.ok) {
 				if (mayBeWritten) this.unclear.add(owner);
 				return seen;
 			}
-			// If no other run can have presumed the owner dead, one has continued because of what the owner wrote.
+			// If no other run can have presumed the owner dead, a run that continued did so because of what the owner wrote.
 			const isInTime = !this.heartbeat.isLate(owner);
 			this.heartbeat.stop(owner);
 			const isDone = (row: TableRow): boolean => hasCells(row, cells) || (isInTime && isContinued(row));
@@ -214,7 +215,7 @@ export class TableLock {
 		await this.giveBack({ owner, hasTaken: !isNew, hasAdded: isNew });
 	}
 
-	/** Gives back what could not be given back before. */
+	/** Gives back the rows that could not be given back before. */
 	async flush(): Promise<Result<undefined>> {
 		await Promise.all(this.givingBack);
 		let done: Result<undefined> = ok(undefined);
@@ -238,7 +239,7 @@ export class TableLock {
 		return ok(isDone);
 	}
 
-	/** @returns undefined if others hold the key, or are before it in line */
+	/** @returns undefined if others hold the key, or are ahead in line */
 	private async attempt<A>(
 		attempt: LockAttempt,
 		line: LockAttempt | undefined,
@@ -292,7 +293,7 @@ export class TableLock {
 		return new LockAttempt(waitsAs(this.parts.sightings.process, this.nextOwner()));
 	}
 
-	/** @returns the rows of the key, with the waiting one */
+	/** @returns the rows of the key, including the waiting one */
 	private async enterLine(
 		line: LockAttempt,
 		{ entryKey, row }: Pick<Acquirer<never>, 'entryKey' | 'row'>,

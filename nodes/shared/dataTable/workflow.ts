@@ -43,7 +43,7 @@ const CELLS_OF_ITEM = { mappingMode: 'defineBelow', value: '={{ $json.cells }}',
 
 export function insertion(rows: readonly TableRow[]): RowWork {
 	const columns = { mappingMode: 'autoMapInputData', value: {}, schema: [] };
-	// Copies, because n8n changes the items that it is given.
+	// Copies, because n8n modifies the items that it is given.
 	return {
 		parameters: { operation: 'insert', columns, options: IN_BULK },
 		items: rows.map((row) => ({ ...row })),
@@ -96,7 +96,7 @@ export function swapping(swaps: readonly RowSwap[]): RowWork {
 	};
 }
 
-/** Rows that have one of `values` in a column. */
+/** Reads or deletes the rows that have one of `values` in a column. */
 export function selection(
 	operation: 'get' | 'deleteRows',
 	column: string,
@@ -120,7 +120,7 @@ export interface RowCondition {
 	readonly value: CellValue;
 }
 
-/** Rows that meet all conditions: the first of them by their IDs, or all. */
+/** Reads the first rows, by ID, that meet all conditions, or deletes all such rows. */
 export function meeting(
 	conditions: readonly RowCondition[],
 	work: { readonly operation: 'get'; readonly limit: number } | { readonly operation: 'deleteRows' },
@@ -143,8 +143,8 @@ export function thenReading({ parameters, items }: RowWork, column: string, valu
 
 /**
  * The condition that a column has one of some values.
- * @param values those of all items; null where they differ
- * @param list the list of an item that contains its values
+ * @param values the values that all items share; null where they differ
+ * @param list the field of an item that lists its values
  */
 function oneOf(column: string, values: readonly CellValue[], list: 'v' | 'keys' = 'v') {
 	const conditions = values.map((value) => ({ column, condition: 'eq' as const, value }));
@@ -153,7 +153,7 @@ function oneOf(column: string, values: readonly CellValue[], list: 'v' | 'keys' 
 
 type Compared = Omit<RowCondition, 'value'> & Partial<RowCondition>;
 
-/** Conditions on the values in a list of the item, in its order. */
+/** Requires all conditions, whose values are in a list of the item, in the same order. */
 function allOf(conditions: readonly Compared[], list: 'v' | 'keys' = 'v') {
 	const named = conditions.map(({ column, condition, value = null }, index) => ({
 		keyName: column,
@@ -163,7 +163,9 @@ function allOf(conditions: readonly Compared[], list: 'v' | 'keys' = 'v') {
 	return { matchType: 'allConditions', filters: { conditions: named } };
 }
 
-/** A number, or text such as an ID or a digest. */
+/**
+ * Whether a value may be a parameter, because n8n does not evaluate it: a number, or text such as an ID or a digest.
+ */
 function isPlain(value: CellValue): value is string | number {
 	return typeof value === 'number' || (typeof value === 'string' && /^\w[\w .:-]*$/.test(value));
 }
@@ -183,12 +185,12 @@ export function creation({ name, columns }: TableSpec): Work {
 }
 
 /**
- * Made for each run, because n8n changes what it is given. It runs in the project of the caller.
- * @param reading of a second node, which runs once after the first and whose rows are the result
+ * A new workflow for each run, because n8n modifies what it is given. It runs in the project of the caller.
+ * @param reading the parameters of a second node, which runs once after the first and whose rows are the result
  */
 export function inlineWorkflow(name: string, parameters: Work, reading?: Work): IWorkflowBase {
 	const now = new Date();
-	// Both are fed by the trigger, because a write that changes nothing passes nothing on; n8n runs the upper one first.
+	// The trigger feeds both nodes, because a write that changes nothing outputs nothing; n8n runs the upper one first.
 	const targets = [tableNode('Table', 0, parameters)];
 	if (reading) targets.push({ ...tableNode('Read', 200, reading), executeOnce: true });
 	const input: INode = {

@@ -2,8 +2,8 @@ import { badInput, fail, type Failure, type Result } from './failure';
 import { excerpt, isJsonObject, type JsonObject } from '../text/json';
 
 /**
- * Reads parameters of one item. n8n throws if an expression cannot be evaluated (a node that has not run, a lost
- * pairing): then only this item fails.
+ * Reads parameters of one item. If an expression cannot be evaluated (a node that has not run, a lost pairing), n8n
+ * throws, and only this item fails.
  */
 export function readItem<T>(read: () => Result<T>): Result<T> {
 	try {
@@ -13,7 +13,7 @@ export function readItem<T>(read: () => Result<T>): Result<T> {
 	}
 }
 
-/** The same for asynchronous work. */
+/** Does asynchronous work on one item; what n8n throws fails only this item, as in `readItem`. */
 export async function workItem<T>(work: () => Promise<Result<T>>): Promise<Result<T>> {
 	try {
 		return await work();
@@ -22,7 +22,7 @@ export async function workItem<T>(work: () => Promise<Result<T>>): Promise<Resul
 	}
 }
 
-/** Errors with these names are bugs of ours: the errors that n8n throws about parameters have other names. */
+/** Errors with these names are our own bugs, because the errors that n8n throws about parameters have other names. */
 const OWN_MISTAKES: ReadonlySet<string> = new Set(['TypeError', 'ReferenceError', 'RangeError']);
 
 /** What n8n threw, as a failure of the operator's input. */
@@ -48,7 +48,7 @@ export function explainExpressionError(error: unknown): Failure {
 	);
 }
 
-/** The message of an error, for a sentence. */
+/** The message of an error, shortened to fit in a sentence. */
 export function wordsOfError(error: unknown): string {
 	return error instanceof Error && error.message ? excerpt(error.message, 300) : 'no reason was given';
 }

@@ -4,15 +4,15 @@ import type { JsonObject } from '../text/json';
  * Why an item, a request or a file failed.
  *
  * - `badInput`: the operator's input is at fault; nothing was sent
- * - `credential`: the key, its kind or its rights
+ * - `credential`: the key, its kind or its permissions are at fault
  * - `refused`: the service refused and did nothing
  * - `unreachable`: the request never reached the service
  * - `unclear`: no usable answer came; a write may or may not have been carried out
  * - `taskFailed` / `taskDenied` / `taskUnknown`: how the task itself ended (§3.1)
  * - `agentFailed`: the agent ran and failed
  * - `timedOut` / `stalled`: we stopped waiting; the task may still be running
- * - `notSubmitted`: the batch stopped before this item's turn
- * - `file`: a result or input file could not be moved
+ * - `notSubmitted`: the batch stopped, or a limit was reached, before this item was sent
+ * - `file`: a result or input file could not be transferred
  * - `cancelled`: the execution was stopped by the operator
  */
 export type FailureKind =

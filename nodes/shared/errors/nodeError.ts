@@ -11,7 +11,7 @@ import {
 import { explainExpressionError } from './expressionError';
 import type { Failure, FailureKind, Result } from './failure';
 
-/** Kinds that the service reports; the others come from the operator's input or are our own decision. */
+/** Kinds that come from calling a service; the others come from the operator's input or are our own decision. */
 const OF_THE_SERVICE: ReadonlySet<FailureKind> = new Set([
 	'credential',
 	'refused',
@@ -69,8 +69,8 @@ export function toNodeError(
 }
 
 /**
- * An item for the error output, with exactly these three keys: any other sends the item to the success output, and
- * `item.error` would make n8n drop the details.
+ * An item for the error output, with exactly these three keys: any other key would send the item to the success output,
+ * and `item.error` would make n8n drop the details.
  */
 export function toErrorItem(node: INode, failure: Failure, itemIndex: number): INodeExecutionData {
 	const details: IDataObject = { kind: failure.kind, ...failure.details };

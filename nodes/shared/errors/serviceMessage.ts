@@ -1,12 +1,12 @@
 import { isJsonObject, type Json } from '../text/json';
 
-/** Where services put the message of an error, the likeliest first. */
+/** Keys under which services put the message of an error, the likeliest first. */
 const KEYS = ['msg', 'message', 'error', 'detail', 'errors', 'exception_message'] as const;
 /** A hostile error may be nested more deeply than the stack allows. */
 const MOST_LEVELS = 1_000;
 const MOST_MISTAKES = 5;
 
-/** The message in an error that a service sent as JSON, neither cut nor redacted; empty if there is none. */
+/** The message in an error that a service sent as JSON, neither truncated nor redacted; empty if there is none. */
 export function errorWords(error: Json | undefined, levels = MOST_LEVELS): string {
 	if (!isJsonObject(error) || levels === 0) return '';
 	for (const key of KEYS) {
@@ -27,7 +27,7 @@ function wordsIn(value: Json | undefined, levels: number): string {
 	return mistakes.filter(Boolean).join('; ');
 }
 
-/** Where in the request a mistake is, as Python validators say it: `["body", "workflow_id"]`. */
+/** Where in the request a mistake is, as Python validators report it: `["body", "workflow_id"]`. */
 function locationIn(loc: Json | undefined): string {
 	const list = Array.isArray(loc) ? loc : [];
 	const steps = list.filter((step) => typeof step === 'string' || typeof step === 'number');

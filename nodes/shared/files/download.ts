@@ -25,7 +25,7 @@ export interface DownloadRequest {
 	readonly url: string;
 	/** The name from the link; its extension is corrected to the file's true type. */
 	readonly fileName: string;
-	/** Makes the file's name from the one that the server gives, if any. */
+	/** Makes the file's name from the server's name for it, if the server gives one. */
 	readonly nameBySaid?: ((said: string) => string) | undefined;
 	readonly mayFetch: MayFetch;
 }
@@ -83,7 +83,7 @@ export function createDownload(run: DownloadRun): Download {
 }
 
 const NOT_A_LINK = badInput(
-	'The file link is not a web address, so it was not followed',
+	'The file link is not an HTTP URL, so it was not followed',
 	'Only links that start with http:// or https:// are followed.',
 );
 
@@ -108,14 +108,14 @@ const ADVICE: Readonly<Partial<Record<FetchFailure['kind'], string>>> = {
 	forbidden: ALLOW_HOST,
 };
 
-/** Text is accepted, unless an image, a video or a sound is expected. */
+/** What was sent instead of the file, if so. Text is accepted, unless an image, video or audio is expected. */
 function pageOrError(head: Uint8Array, contentType: string | undefined, name: string): string | undefined {
 	if (saysText(name)) return /\.html?$/i.test(name) ? undefined : pageIn(head);
 	if (/^text\/html\b/i.test(contentType ?? '')) return 'a web page';
 	return saysMedia(contentType, name) ? anyTextIn(head, contentType, name) : undefined;
 }
 
-/** A name without an extension gets that of the link. */
+/** A name without an extension gets the link's extension. */
 function nameOf({ saidName }: OpenFile, fileName: string, nameBySaid: DownloadRequest['nameBySaid']): string {
 	if (!saidName || !nameBySaid) return fileName;
 	return nameBySaid(ENDING.test(saidName) ? saidName : saidName + (ENDING.exec(fileName)?.[0] ?? ''));
@@ -136,7 +136,9 @@ async function store(
 
 type Readable = Exclude<Parameters<IExecuteFunctions['helpers']['prepareBinaryData']>[0], Buffer>;
 
-/** n8n accepts only a Readable. "stream" must not be imported, so the class is that of n8n's own stream. */
+/**
+ * n8n accepts only a Readable. The module "stream" must not be imported, so the class is taken from n8n's own stream.
+ */
 function readableFrom({ constructor }: ByteStream, source: AsyncGenerator<Uint8Array>): Readable {
 	const from: unknown = Reflect.get(constructor, 'from');
 	const made: unknown =

@@ -20,14 +20,14 @@ export interface FileFetch<T> {
 	/** Ends the fetch; the caller checks the signal itself. */
 	readonly signal?: AbortSignal | undefined;
 	readonly url: string;
-	/** Asked about the link and about the target of each redirect. */
+	/** Called for the link and for the target of each redirect. */
 	readonly mayFetch: MayFetch;
 	readonly maxBytes: number;
 	/** The limit for the response headers, and for the time between two pieces of the body. */
 	readonly idleMs: number;
 	/** When a body that begins at `nowMs` must have ended. */
 	readonly endByMs: (nowMs: number) => number;
-	/** When to stop trying again. */
+	/** When to stop retrying. */
 	readonly lastTryMs: number;
 	/**
 	 * Names what came instead of a file, in words that follow "answered with". Called before a byte is read, and again
@@ -54,9 +54,9 @@ export interface OpenFile {
 }
 
 /**
- * - `passing`: a temporary fault, even at the last try: an outage, too many requests or a broken connection
+ * - `passing`: a temporary fault, such as an outage, too many requests or a broken connection, even at the last try
  * - `expired`: the host refused or sent something else, so the link may have expired, or need a login
- * - `tooLarge`: it has more than `maxBytes`
+ * - `tooLarge`: the file has more than `maxBytes`
  * - `forbidden`: the link, or a redirect, leads to a host that must not be reached
  * - `final`: anything else that another try would not change
  */
@@ -72,7 +72,7 @@ const TRIES = 4;
 const MOST_REDIRECTS = 20;
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const IDLE_CHECK_MS = 5_000;
-/** Statuses of file hosts for signed links that have expired, and for files that were deleted. */
+/** Statuses with which file hosts answer for signed links that have expired, and for files that were deleted. */
 const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410]);
 const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
@@ -101,12 +101,12 @@ async function tryOnce<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>>
 	try {
 		return refused ? fail(refused) : await takeBody(fetch, reply, body, signal);
 	} finally {
-		// A body that was refused or not taken is still unread.
+		// A body that was refused or not read to its end is still open.
 		body.destroy();
 	}
 }
 
-/** Follows redirects itself, because each may lead to another host. */
+/** Requests a link and follows redirects itself, because each may lead to another host. */
 async function openLink<T>(
 	fetch: FileFetch<T>,
 	signal: AbortSignal,
@@ -149,14 +149,14 @@ async function requestFile<T>(
 	}
 }
 
-/** The absolute address that an answer redirects to. */
+/** The absolute URL that an answer redirects to. */
 function redirectIn({ status, headers }: OpenReply, from: string): string | undefined {
 	const { location } = headers;
 	return location && REDIRECT_STATUSES.has(status) ? URL.parse(location, from)?.href : undefined;
 }
 
 function forbidden(url: string, isRedirect: boolean): FetchFailure {
-	const host = isWebAddress(url) ? new URL(url).hostname : 'an address that is not a web address';
+	const host = isWebAddress(url) ? new URL(url).hostname : 'something other than an HTTP URL';
 	const what = isRedirect ? `it redirects to ${host}` : `${host} is the address`;
 	return {
 		kind: 'forbidden',
@@ -234,7 +234,7 @@ async function takeBody<T>(
 	}
 }
 
-/** Reads enough to recognise the type of the file. */
+/** Reads enough to recognize the type of the file. */
 async function readHead(pieces: AsyncIterator<Uint8Array>): Promise<Buffer> {
 	const head: Uint8Array[] = [];
 	for (let bytes = 0; bytes < HEAD_BYTES;) {

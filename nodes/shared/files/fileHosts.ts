@@ -4,7 +4,7 @@ import { isWebAddress } from '../text/webAddress';
 export type MayFetch = (url: string) => boolean;
 
 /**
- * - `public`: a name, or an internet address. Checking what a name resolves to is left to n8n's own protection
+ * - `public`: a name, or a public IP address. Checking what a name resolves to is left to n8n's SSRF guard
  * - `local`: loopback, private, unique-local and carrier-grade NAT addresses, and `localhost`
  * - `special`: link-local (where clouds serve a machine's credentials), multicast, unspecified and reserved addresses
  */
@@ -25,7 +25,7 @@ const IPV4_RANGES: readonly Range[] = [
 	['special', '224.0.0.0', 3],
 ];
 
-/** Advice if a link is refused. */
+/** Advice for a link that is refused. */
 export const ALLOW_HOST =
 	'If your files are there, add the host to "File Hosts" in the FlowPlatform API credential, under "Show Expert Fields".';
 
@@ -82,7 +82,7 @@ function networkOfIpv6(groups: readonly number[]): Network {
 }
 
 /**
- * Decides which links may be fetched. They come from a platform, an agent or data from outside, so they must not reach
+ * Decides which links may be fetched. Links come from a platform, an agent or data from outside, so they must not reach
  * into n8n's own network, unless the platform itself is there.
  *
  * @param baseUrl of the credential
@@ -102,7 +102,7 @@ export function fileHostRule(baseUrl: string, listed: readonly string[]): MayFet
 }
 
 /**
- * Reads the list of *File Hosts*: names or addresses, with or without a port.
+ * Reads the list of *File Hosts*: names or IP addresses, with or without a port.
  * @returns them as the URL parser writes them, or the first entry that is not a host
  */
 export function readFileHosts(entered: string): { readonly hosts: string[] } | { readonly wrong: string } {

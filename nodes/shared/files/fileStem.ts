@@ -1,11 +1,11 @@
 import { ENDING, isFileEnding, safeFileName, shortened } from './fileType';
 
-/** Suffixes are added to a stem, and longer names are cut at the end when a file is stored. */
+/** Leaves room for the suffixes of a stem, because longer names are cut at the end when a file is stored. */
 const LONGEST_STEM_CHARS = 80;
 const LONGEST_STEM_BYTES = 150;
 const LONGEST_SLUG_CHARS = 48;
 
-/** An entered file name without its extension, as every file system accepts it; may be empty. */
+/** An entered file name without its extension, in a form that every file system accepts; may be empty. */
 export function enteredStem(entered: string): string {
 	const ending = ENDING.exec(entered.trim());
 	const named = ending && isFileEnding(ending[1] ?? '') ? entered.trim().slice(0, ending.index) : entered;
@@ -35,7 +35,7 @@ export function slugOf(text: string): string {
 }
 
 /**
- * Makes the stems of a run's files unique: the second of two equal ones gets a 2.
+ * Makes the stems of a run's files unique: the second of two equal ones gets the suffix `_2`.
  * @param wanted in the order of the tasks; `undefined` for files that keep the names of their links
  */
 export function uniqueStems(wanted: ReadonlyArray<string | undefined>): Array<string | undefined> {

@@ -1,4 +1,4 @@
-/** MIME type, extension, and the first bytes: one character each, `?` for any. The first match is used. */
+/** MIME type, extension, and the first bytes, one character per byte, `?` for any byte. The first match is used. */
 const FORMATS: ReadonlyArray<readonly [mimeType: string, extension: string, beginning: string]> = [
 	['image/png', 'png', '\x89PNG'],
 	['image/jpeg', 'jpg', '\xff\xd8\xff'],
@@ -21,7 +21,7 @@ const FORMATS: ReadonlyArray<readonly [mimeType: string, extension: string, begi
 	['application/zip', 'zip', 'PK\x03\x04'],
 ];
 
-/** Formats whose first bytes other types share, and the types that such a file may have. */
+/** Formats whose first bytes other types share, and the MIME types that such a file may have. */
 const CONTAINERS: ReadonlyMap<string, RegExp> = new Map([
 	['video/mp4', /^(?:audio|video)\//],
 	['video/webm', /^(?:audio|video)\//],
@@ -29,7 +29,7 @@ const CONTAINERS: ReadonlyMap<string, RegExp> = new Map([
 	['application/zip', /^(?:application|model)\//],
 ]);
 
-/** Further types, with their extensions and whether such a file is text. */
+/** Further MIME types, with their extensions and whether such a file is text. */
 const MORE_TYPES: ReadonlyArray<readonly [mimeType: string, extension: string, isText?: 'text']> = [
 	['image/svg+xml', 'svg', 'text'],
 	['image/jpeg', 'jpeg'],
@@ -84,7 +84,7 @@ const TEXT_ENDINGS: ReadonlySet<string> = new Set(
 	MORE_TYPES.filter(([, , isText]) => isText).map(([, extension]) => extension),
 );
 
-/** Types that servers send for files that they do not know. */
+/** MIME types that servers send when they do not know a file's type. */
 const UNKNOWN_TYPE = 'application/octet-stream';
 const UNKNOWN_TYPES =
 	/^(?:(?:application|binary)\/(?:octet-stream|binary|x-download|(?:x-)?force-download|x-zip-compressed)|application\/zip|)$/;
@@ -109,7 +109,7 @@ const START_BYTES = 4_096;
 /** The extension of a name, after its dot. */
 export const ENDING = /\.([A-Za-z0-9]{1,8})$/;
 
-/** The type of a file: by its bytes, then by what the server said, then by the name's extension. */
+/** The type of a file, by its bytes, then by what the server said, then by the name's extension. */
 export function fileTypeOf(head: Uint8Array, contentType: string | undefined, name: string): FileType {
 	const said = saidType(contentType);
 	const ending = endingOf(name);
@@ -125,7 +125,7 @@ export function fileTypeOf(head: Uint8Array, contentType: string | undefined, na
 			? { mimeType: named, extension: ending }
 			: { mimeType, extension };
 	}
-	// Servers send "plain" for every text that they do not know.
+	// Servers send `text/plain` for every kind of text that they do not know.
 	const isVague = isUnknown || (said === 'text/plain' && TEXT_ENDINGS.has(ending));
 	if (!isVague || (said === 'application/zip' && !named)) return typed(said, ending, ending);
 	// Text is not an image, whatever its name says.
@@ -154,7 +154,7 @@ function endingOf(name: string): string {
 }
 
 const MEDIA_TYPE = /^(image|video|audio)\//;
-/** Whether the server or the name says that a file is an image, a video or a sound. */
+/** Whether the server or the name says that a file is an image, video or audio. */
 export function saysMedia(contentType: string | undefined, name: string): boolean {
 	return MEDIA_TYPE.test(saidType(contentType)) || MEDIA_TYPE.test(TYPE_OF.get(endingOf(name)) ?? '');
 }
@@ -170,8 +170,8 @@ export function pageIn(head: Uint8Array): string | undefined {
 }
 
 /**
- * Recognizes text where only an image, a video or a sound is acceptable; SVG passes. Some hosts send errors with
- * HTTP 200 and any content type.
+ * Recognizes text where only an image, video or audio is acceptable; SVG passes. Some hosts send errors with HTTP 200
+ * and any content type.
  * @returns words that follow "answered with"; `undefined` if it is not text
  */
 export function anyTextIn(
@@ -191,9 +191,9 @@ export function anyTextIn(
 	return isDrawing && !/^(<\?xml[^>]*>\s*)?<error\b/i.test(text) ? undefined : 'XML';
 }
 
-/** The beginning of a text, without byte order mark and leading blanks. */
+/** The beginning of a text, without byte order mark and leading white space. */
 function startOf(head: Uint8Array): string {
-	// A first piece may be 64 KB; reading all of it as text cost a tenth of a batch's CPU time.
+	// The first chunk may be 64 KB; reading all of it as text cost a tenth of a batch's CPU time.
 	return Buffer.from(head.subarray(0, START_BYTES))
 		.toString('utf8')
 		.replace(/^\uFEFF?\s*/, '');
@@ -234,7 +234,7 @@ export function safeFileName(rawName: string, extension: string): string {
 	return finalEnding ? `${safeStem}.${finalEnding}` : safeStem;
 }
 
-/** Cuts a text to a number of characters and bytes, and removes dots and blanks at its end. */
+/** Truncates a text to a number of characters and bytes, and removes dots and spaces at its end. */
 export function shortened(text: string, mostChars: number, mostBytes: number): string {
 	let short = '';
 	let bytes = 0;

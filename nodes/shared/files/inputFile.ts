@@ -11,7 +11,7 @@ import { excerpt } from '../text/json';
 import { isWebAddress } from '../text/webAddress';
 import { originOf } from '../http/unreached';
 
-/** A file of an input item or a URL, as it is sent to the service. */
+/** A file from an input item or a URL, as it is sent to the service. */
 export interface InputFile {
 	readonly bytes: Uint8Array;
 	readonly fileName: string;
@@ -64,10 +64,10 @@ export function refuseMissingFile(
 	);
 }
 
-/** Characters of base64 per piece, in whole groups of four. */
+/** Characters of base64 per chunk, in whole groups of four. */
 const PIECE_CHARS = 4 * 64 * 1024;
 
-/** A file's name and type in n8n, and the SHA-256 of its bytes (base64url), read piece by piece. */
+/** A file's name and type in n8n, and the SHA-256 of its bytes (base64url), read in chunks. */
 export async function digestBinaryField(
 	{ helpers }: { helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData' | 'getBinaryStream'> },
 	itemIndex: number,
@@ -107,7 +107,7 @@ const PATIENCE: Patience = { clock: systemClock, random: Math.random };
 /** The limit for the response headers, and again for the body. */
 const FETCH_TIMEOUT_MS = 120_000;
 
-/** Reads an image, a video or a sound from a URL into memory. */
+/** Reads an image, video or audio file from a URL into memory. */
 export async function fetchInputFile(
 	context: InputFileContext,
 	rawUrl: string,
@@ -119,7 +119,7 @@ export async function fetchInputFile(
 	const url = rawUrl.trim();
 	if (!isWebAddress(url)) {
 		return failInput(
-			`"${excerpt(url, 80)}" is not a web address of a file`,
+			`"${excerpt(url, 80)}" is not the URL of a file`,
 			'Enter a URL that starts with http:// or https://.',
 		);
 	}
@@ -135,7 +135,7 @@ export async function fetchInputFile(
 		idleMs: FETCH_TIMEOUT_MS,
 		endByMs: (nowMs) => nowMs + FETCH_TIMEOUT_MS,
 		lastTryMs: Infinity,
-		// A login page must not be uploaded: the task that then fails would be billed.
+		// A login page must not be uploaded, because the task would fail and still be billed.
 		foundInstead: (head, contentType) => anyTextIn(head, contentType, name),
 		take: async ({ bytes, contentType = '', saidName = name }) => {
 			const pieces: Uint8Array[] = [];
@@ -151,11 +151,11 @@ export async function fetchInputFile(
 		advice:
 			fetched.failure.kind === 'forbidden'
 				? ALLOW_HOST
-				: 'Check that the URL opens without a login and from where n8n runs.',
+				: 'Check that the URL opens without a login, and from the machine that n8n runs on.',
 	});
 }
 
-/** The last part of an address's path; may be empty. */
+/** The last segment of a URL's path; may be empty. */
 function nameIn(url: string): string {
 	const last = new URL(url).pathname.split('/').at(-1) ?? '';
 	try {
@@ -179,7 +179,7 @@ export function tooLarge(what: string, maxBytes: number, sizeOption = 'Max File 
 	);
 }
 
-/** A size for a sentence: limits below one megabyte are not "0 MB". */
+/** A size in megabytes, to three significant digits, so that limits below one megabyte do not become "0 MB". */
 export function megabytes(bytes: number): string {
 	return String(Number((bytes / 1024 / 1024).toPrecision(3)));
 }

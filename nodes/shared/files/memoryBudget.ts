@@ -4,7 +4,7 @@ import type { UploadFile } from './uploadFile';
 /** How much memory the files of all uploads may take in total. */
 const BYTES_AT_ONCE = 32 * 1024 * 1024;
 
-/** What a file of unknown size may take at first; a larger one is loaded again with the whole budget. */
+/** The memory that a file of unknown size may take at first; a larger file is loaded again with the whole budget. */
 const SHARE_BYTES = BYTES_AT_ONCE / 4;
 
 type Held = Pick<UploadFile, 'heldBytes' | 'close'>;
@@ -66,7 +66,7 @@ export class MemoryBudget {
 		}
 	}
 
-	/** First in, first out, so that a large file does not wait forever. */
+	/** Admits queued files first in, first out, so that a large file does not wait forever. */
 	private admit(): void {
 		for (let next = this.queued[0]; next; next = this.queued[0]) {
 			if (this.usedBytes > 0 && this.usedBytes + next.bytes > BYTES_AT_ONCE) return;

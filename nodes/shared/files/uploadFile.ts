@@ -21,7 +21,7 @@ export interface UploadFile {
 	readonly sha256: string;
 	/** The memory that the file takes until it is closed. */
 	readonly heldBytes: number;
-	/** To be called when no request needs the file any more: a request that breaks leaves its stream open. */
+	/** To be called when no request needs the file any more, because a request that breaks leaves its stream open. */
 	close(): void;
 }
 
@@ -29,7 +29,9 @@ export interface UploadFileContext extends InputFileContext {
 	readonly helpers: InputFileContext['helpers'] & Pick<IExecuteFunctions['helpers'], 'getBinaryStream'>;
 }
 
-/** Smaller files are read once and held; larger ones are read twice, for their digest and while they are sent. */
+/**
+ * Files up to this size are read once and held; larger ones are read twice, for their digest and while they are sent.
+ */
 const MOST_HELD_BYTES = 8 * 1024 * 1024;
 
 /** An upload of a file that is in memory already. */
@@ -113,7 +115,7 @@ async function scan(
 	return { head, bytes, digest: hash.digest('hex') };
 }
 
-/** A file without bytes of its own: clients use only its size, for the Content-Length, and its stream. */
+/** A file without bytes of its own, because HTTP clients use only its size, for the Content-Length, and its stream. */
 function streamedFile(
 	read: () => AsyncGenerator<Uint8Array>,
 	size: number,
@@ -137,7 +139,10 @@ function streamedFile(
 	return { file, close };
 }
 
-/** Fails instead of ending early: the server would read the connection's next request as the rest of the file. */
+/**
+ * Passes chunks on, and fails instead of ending early, because the server would otherwise read the connection's next
+ * request as the rest of the file.
+ */
 async function* whole(pieces: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
 	let bytes = 0;
 	for await (const piece of pieces) {

@@ -1,8 +1,8 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 /**
- * An expression that gets a value from an earlier node, for an item that has lost it, as after a Wait node. Nearer nodes
- * come first.
+ * An expression that gets a value from an earlier node, for an item that has lost the value, as after a Wait node.
+ * Nearer nodes are preferred.
  * @param path in the earlier item, e.g. `session.id`
  * @returns undefined if no earlier node has such a value
  */

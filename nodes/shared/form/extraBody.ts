@@ -27,7 +27,7 @@ export function readExtraBody(
 	for (const name of Object.keys(parsed)) {
 		const owner = setBy(name);
 		if (owner === undefined) continue;
-		const message = `"Extra Body" sets "${excerpt(name, 60)}", which ${owner} sets`;
+		const message = `"Extra Body" sets "${excerpt(name, 60)}", which ${owner} already sets`;
 		return failInput(message, 'Remove it from "Extra Body".');
 	}
 	return ok(parsed);

@@ -127,7 +127,7 @@ export function enteredOptions(
 	return { given, groupOf: (name) => labels.get(name) ?? GROUPS.options };
 }
 
-/** The given choice, or the first one if it is none of them. */
+/** The given choice, or the first choice if the given value is not one of them. */
 export function oneOf<Choice extends string>(
 	choices: readonly [Choice, ...Choice[]],
 	given: unknown,

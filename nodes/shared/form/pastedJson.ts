@@ -1,10 +1,13 @@
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { endOfText, excerpt, isTextTooDeep, jsonText, parseJson, type Json } from '../text/json';
 
-/** A string in JSON, possibly cut off. */
+/** A JSON string, possibly cut off. */
 const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
 
-/** Parses JSON, also with Python's NaN and Infinity or with code fences. @returns it, or what is wrong, if known */
+/**
+ * Parses JSON, also with Python's NaN and Infinity or with code fences. @returns the value, or what is wrong with the
+ * text, if known
+ */
 export function parsePasted(source: string): Result<Json, string> {
 	const text = withoutFence(source.trim());
 	try {
@@ -23,7 +26,7 @@ function withoutDefault(text: string): string {
 	return beside === text ? text.replace(/^\{(\s*\{[\s\S]*\}\s*)\}$/, '$1') : beside;
 }
 
-/** Unwraps the only object of a list, because some tools wrap a single object in one. */
+/** Unwraps the only object of an array, because some tools wrap a single object in an array. */
 export function onlyOne(value: unknown): unknown {
 	const first: unknown = Array.isArray(value) && value.length === 1 ? value[0] : undefined;
 	return typeof first === 'object' && first !== null ? first : value;
@@ -35,7 +38,7 @@ export function lostDigits(value: unknown): string | undefined {
 	return longIntegers(text).find((token) => /^-?\d+$/.test(token));
 }
 
-/** Refuses JSON with such a number, because it would be sent as another number, or as text. */
+/** Refuses JSON with an integer beyond 2^53, because it would be sent as another number, or as text. */
 export function refuseLostDigits(fieldLabel: string, value: unknown): Failure | undefined {
 	const lost = lostDigits(value);
 	if (lost === undefined) return undefined;
@@ -50,10 +53,10 @@ export function roundedNumber(value: unknown): string | undefined {
 	return typeof value === 'string' ? undefined : lostDigits(value);
 }
 
-/** Follows such a number in a message. */
+/** Follows an integer beyond 2^53 in a message. */
 export const ROUNDED = `is a number beyond ${Number.MAX_SAFE_INTEGER}, so n8n rounds its last digits`;
 
-/** Refuses such a number as an ID or a key: a rounded one would be different. */
+/** Refuses an ID or key that n8n has rounded, because it would identify something else. */
 export function refuseRounded(fieldLabel: string, value: unknown): Failure | undefined {
 	const [rounded] = typeof value === 'string' ? [] : longIntegers(jsonText(value) ?? '');
 	if (rounded === undefined) return undefined;
@@ -63,7 +66,10 @@ export function refuseRounded(fieldLabel: string, value: unknown): Failure | und
 	);
 }
 
-/** The integers beyond 2^53 in a JSON text, such as `1e+21`. Strings may be too long for a regular expression. */
+/**
+ * The integers beyond 2^53 in a JSON text, such as `1e+21`. Strings are skipped without a regular expression, because
+ * they may be too long for one.
+ */
 function longIntegers(text: string): string[] {
 	const found: string[] = [];
 	for (let at = 0; at < text.length;) {

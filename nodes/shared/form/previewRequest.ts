@@ -15,7 +15,7 @@ export function previewRequestField(more: string) {
 	} as const satisfies INodeProperties;
 }
 
-/** For each item, whether it is only shown, or why its switch cannot be read: then it must not be sent. */
+/** For each item, whether it is only previewed, or why its switch cannot be read, in which case it must not be sent. */
 export function readPreviewSwitches(
 	context: Pick<IExecuteFunctions, 'getInputData' | 'getNodeParameter'>,
 ): ReadonlyArray<Result<boolean>> {
@@ -26,7 +26,7 @@ export function readPreviewSwitches(
 		);
 }
 
-/** What expressions return for "no", including an empty cell, and undefined for an unticked box. */
+/** What expressions return for "no", including an empty cell, and undefined for an unchecked box. */
 const PLAINLY_OFF: ReadonlySet<unknown> = new Set([false, 0, undefined, null, 'false', '0', '']);
 
 /** Any other value counts as on, because sending costs money. */
@@ -36,8 +36,8 @@ function isSwitchedOn(value: unknown): boolean {
 
 /**
  * A request as a preview shows it.
- * @param secret shown in the Authorization header, e.g. `agent token`
- * @param more headers
+ * @param secret what the Authorization header shows instead of the secret, e.g. `agent token`
+ * @param more further headers
  */
 export function shownRequest(
 	url: string,
@@ -56,7 +56,7 @@ export function shownPreview(preview: Result<JsonObject>): JsonObject {
 	return { problem: message, advice };
 }
 
-/** The items that were sent and those that were shown, in the order of the input. */
+/** The items that were sent and those that were previewed, in the order of the input. */
 export function withPreviews(
 	sent: readonly INodeExecutionData[],
 	previews: Iterable<readonly [item: number, preview: Result<JsonObject>]>,

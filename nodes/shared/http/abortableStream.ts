@@ -4,9 +4,9 @@ export interface ByteStream extends AsyncIterable<Uint8Array> {
 }
 
 /**
- * A body that ends as soon as it is destroyed. n8n's bodies do not: its client wraps them in a generator to count their
- * bytes, and a generator that waits for the next piece cannot be ended before one comes, so that a reader of a silent
- * connection would wait forever.
+ * A body that ends as soon as it is destroyed. n8n's bodies do not, because its client wraps them in a generator to
+ * count their bytes, and a generator that waits for the next chunk cannot be ended before it comes, so a reader of a
+ * silent connection would wait forever.
  * @param close closes the connection
  */
 export function cuttable(body: ByteStream, close: () => void): ByteStream {
@@ -28,7 +28,7 @@ export function cuttable(body: ByteStream, close: () => void): ByteStream {
 			};
 		});
 		const piece = await Promise.race([iterator.next(), cut]);
-		// A piece that arrives at the same moment still counts.
+		// A chunk that arrives at the same moment still counts.
 		if (piece === 'cut') return end();
 		return piece.done ? { done: true, value: undefined } : piece;
 	};

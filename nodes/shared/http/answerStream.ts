@@ -23,7 +23,7 @@ export interface AnswerRequest extends Pick<
 	readonly idleMs: number;
 	/** When the answer must be complete, by the clock's `now()`. */
 	readonly endByMs: number;
-	/** Whether errors may come as events, so that events are read whatever the HTTP status. */
+	/** Whether errors may come as events, so that events are read regardless of the HTTP status. */
 	readonly hasErrorEvents?: boolean;
 	/** Whether each line is an event if a body is several lines of JSON. */
 	readonly hasLines?: boolean;
@@ -52,10 +52,13 @@ export interface ReadAnswer {
 	readonly broken: BrokenOff | undefined;
 }
 
-/** `timedOut`: no answer began in time. An exchange: there was no answer, or an error that is not read as events. */
+/**
+ * `timedOut`: no answer began in time. An `Exchange`: there was no answer, or it was an error that is not read as
+ * events.
+ */
 export type AnswerEnd = ReadAnswer | { readonly kind: 'timedOut' } | Exchange;
 
-/** How long a server may keep a stream open after the answer is finished: token counts may follow. */
+/** How long a server may keep a stream open after the answer is finished, because token counts may follow. */
 const AFTER_FINISH_MS = 3_000;
 
 /** Interprets an event; if it throws, the answer breaks off. */

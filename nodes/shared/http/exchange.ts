@@ -4,7 +4,7 @@ export interface HttpRequest {
 	readonly json?: object;
 	/** A multipart body, instead of JSON. */
 	readonly form?: FormData;
-	/** Media types of the answer; JSON by default. */
+	/** The accepted MIME types; JSON by default. */
 	readonly accept?: string;
 	readonly headers?: Readonly<Record<string, string>>;
 	/** The limit for the response headers, and again for the body. */
@@ -17,8 +17,8 @@ export interface HttpRequest {
 
 /**
  * - `reply`: a complete answer came, whatever it says
- * - `lost`: none came; `sent` is `no` if the request cannot have reached the service, `unknown` if it may have been
- *   carried out
+ * - `lost`: no answer came; `sent` is `no` if the request cannot have reached the service, `unknown` if it may have
+ *   been carried out
  * - `cancelled`: the execution was stopped
  */
 export type Exchange =

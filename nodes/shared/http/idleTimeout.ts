@@ -13,7 +13,7 @@ export interface PatienceLimits {
 export type IdleTimeouts = ReturnType<typeof createIdleTimeouts>;
 
 /**
- * One loop watches all bodies of a run: a timer for each piece of each stream would cost more than reading it.
+ * One loop watches all bodies of a run, because a timer for each chunk of each stream would cost more than reading it.
  *
  * @param checkMs how often to check, and how late a body may be ended
  * @param signal ends all bodies that are still being read; must be aborted when the run is over
@@ -41,13 +41,13 @@ export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortS
 		watch: (body: ByteStream, first: PatienceLimits) => {
 			const entry = { limits: first, receivedAtMs: clock.now() };
 			entries.set(body, entry);
-			/** Something meaningful arrived: the idle time starts again. */
+			/** Restarts the idle time, because something meaningful arrived. */
 			const received = (): void => {
 				entry.receivedAtMs = clock.now();
 			};
 			return {
 				received,
-				/** Sets new limits; the idle time starts again. */
+				/** Sets new limits and restarts the idle time. */
 				expect: (limits: PatienceLimits): void => {
 					entry.limits = limits;
 					received();

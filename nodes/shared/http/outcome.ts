@@ -10,7 +10,7 @@ import type { Unanswered } from './exchange';
  * - `refused`: the service refused it and did nothing
  * - `unclear`: no usable answer came, so it may have been carried out
  * - `notSent`: it never arrived
- * - `redirected`: the service has another address
+ * - `redirected`: the service is at another URL
  * - `cancelled`: the execution was stopped
  */
 export type Outcome<T> = { readonly kind: 'answered'; readonly data: T } | FailedOutcome;
@@ -22,7 +22,9 @@ export type FailedOutcome =
 			readonly retryAfter: string | undefined;
 			readonly text: string;
 			readonly status?: number | undefined;
-			/** Whether only this request's subject is busy: requests about others may go out, and the caller waits. */
+			/**
+			 * Whether only the subject of this request is busy, so that its caller waits while other requests may be sent.
+			 */
 			readonly sparesOthers?: boolean;
 			/** For the error output. */
 			readonly details?: JsonObject;
@@ -33,7 +35,7 @@ export type FailedOutcome =
 			/** The service's own error code, if it gave one. */
 			readonly code: number | null;
 			readonly text: string;
-			/** Whether only the HTTP status refuses it, which may be a gateway's. */
+			/** Whether only the HTTP status, which may come from a gateway, says that it was refused. */
 			readonly wordless?: boolean;
 	  }
 	| {
@@ -59,10 +61,10 @@ export function ofUnanswered(exchange: Unanswered): FailedOutcome {
 
 /** A redirect to the result of a write. */
 const SEE_OTHER = 303;
-/** With these statuses, servers refuse a request before any work: for its credentials, address, method or size. */
+/** With these statuses, servers refuse a request before any work: for its credentials, path, method or size. */
 const BEFORE_ANY_WORK: ReadonlySet<number> = new Set([401, 403, 404, 405, 413]);
 
-/** Makes every outcome `unclear` that leaves open whether a write was carried out. */
+/** Changes every outcome that leaves open whether a write was carried out to `unclear`. */
 export function ofWrite<T>(outcome: Outcome<T>): Outcome<T> {
 	if (outcome.kind === 'cancelled') {
 		return { kind: 'unclear', code: 'ERR_CANCELED', text: 'the execution was stopped meanwhile' };

@@ -36,11 +36,11 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /**
  * Sends requests with the credential through n8n's own helper (proxy, SSRF guard and cancel included).
  *
- * - no redirects: they would carry the key to another origin
- * - n8n takes the abort signal only from the context, so each request gets a context with its own signal: nothing else
- *   closes a silent connection
+ * - no redirects, because they would carry the key to another origin
+ * - n8n takes the abort signal only from the context, so each request gets a context with its own signal, because
+ *   nothing else closes a silent connection
  * - the body is read as a stream, because `timeout` covers only the response headers
- * - the decrypted credential is passed in, or n8n would read it from its database for each request
+ * - the decrypted credential is passed in, because n8n would otherwise read it from its database for each request
  */
 export function authenticatedOpen(
 	context: IExecuteFunctions,
@@ -106,10 +106,13 @@ function stopSignals(context: IExecuteFunctions): (request: HttpRequest) => Abor
 	return ({ outlivesStop }) => (outlivesStop ? late : stop);
 }
 
-/** Keyed by the execution's signal, which all its runs share: in a loop, a listener for each run would be thousands. */
+/**
+ * Keyed by the execution's signal, which all its runs share, because a listener for each run of a loop would add up to
+ * thousands.
+ */
 const AFTER_STOP = new WeakMap<AbortSignal, AbortSignal>();
 
-/** A signal that is aborted some time after a stop of the execution, when no request may outlive it any more. */
+/** A signal aborted 10 s after the execution is stopped: by then, even requests that may outlive the stop must end. */
 export function afterStop(context: Pick<IExecuteFunctions, 'getExecutionCancelSignal'>): AbortSignal {
 	const stop = context.getExecutionCancelSignal();
 	const known = stop && AFTER_STOP.get(stop);
@@ -140,7 +143,7 @@ export async function readWhole(
 	}
 }
 
-/** A request in the terms of n8n's helper. */
+/** The options for n8n's request helper. */
 export function requestOptions(request: HttpRequest): IHttpRequestOptions {
 	const { method, url, json, form, headers, timeoutMs, accept = 'application/json' } = request;
 	return {
@@ -153,7 +156,7 @@ export function requestOptions(request: HttpRequest): IHttpRequestOptions {
 		returnFullResponse: true,
 		ignoreHttpStatusErrors: true,
 		disableFollowRedirect: true,
-		// To n8n's client, 0 means no timeout: a request whose time is up would wait forever.
+		// To n8n's client, 0 means no timeout, so a request whose time is up would wait forever.
 		timeout: Math.max(1, timerMs(timeoutMs)),
 	};
 }
@@ -217,7 +220,7 @@ export class BodyEnded extends Error {
 	}
 }
 
-/** With these reasons, the same codes end a connection that was open, over which the request may have been sent. */
+/** Reasons that show that the connection was open despite such a code, so that the request may have been sent. */
 const WAS_OPEN = /^(read|write) (?!EPROTO)|bad record mac|decryption failed/i;
 
 /** Extracts what an error of n8n's request helper says about the request; the error itself contains the key. */
@@ -234,8 +237,8 @@ function lost(sent: 'no' | 'unknown', code: string, reason: string): Unanswered 
 }
 
 /**
- * n8n wraps the client's error, so the innermost code is used. `fromNetwork` is false if n8n itself did not send, e.g.
- * because of its SSRF guard or an error in the credential.
+ * Reads the innermost code and reason of an error, because n8n wraps the client's error. `fromNetwork` is false if n8n
+ * itself did not send, e.g. because of its SSRF guard or an error in the credential.
  */
 export function describeError(error: unknown): {
 	readonly code: string;

@@ -8,16 +8,16 @@ import type { ByteStream } from './abortableStream';
 export interface StreamEvent {
 	readonly name: string | undefined;
 	readonly data: string;
-	/** Whether the body was not an event stream, and this is all of it that arrived. */
+	/** Whether this is all that arrived of a body that was not an event stream. */
 	readonly isWholeBody: boolean;
 }
 
-/** No real answer is this long: such a stream never ends. */
+/** No real answer is this long; such a stream would never end. */
 const MAX_STREAM_BYTES = 256 * 1024 * 1024;
 /** The limit for one event, or for a body that is not a stream. */
 const MAX_EVENT_CHARS = 32 * 1024 * 1024;
 
-/** For each line, the parser searches all of its input for line ends, so it gets small pieces. */
+/** The parser searches all of its input for line ends at each line, so its input is fed in small chunks. */
 const FEED_CHARS = 4_096;
 
 interface StreamReader {
@@ -43,7 +43,7 @@ function createStreamReader(hasLines: boolean): StreamReader {
 	let mayBeLines = hasLines;
 	let text = '';
 	const push = (more: string): readonly StreamEvent[] => {
-		// Leading blanks mean nothing: kept, they would be scanned again with every piece.
+		// Leading white space means nothing; if kept, it would be scanned again with every chunk.
 		text += form === 'unknown' ? more.trimStart() : more;
 		if (form === 'unknown') form = formOf(text);
 		if (mayBeLines && form === 'document' && more.includes('\n')) {
@@ -52,7 +52,7 @@ function createStreamReader(hasLines: boolean): StreamReader {
 			if (text.slice(end).trim() === '') text = text.slice(0, end + 1);
 			else {
 				mayBeLines = false;
-				// JSON over several lines is a document.
+				// JSON whose first line is incomplete is one document.
 				if (parseJson(text.slice(0, end)) !== undefined) form = 'lines';
 			}
 		}
@@ -80,21 +80,21 @@ function createStreamReader(hasLines: boolean): StreamReader {
 }
 
 /**
- * Many servers leave out the empty line that ends the last event. An event without data, though, was cut off: its name
- * alone could wrongly say that the stream is over.
+ * Many servers leave out the empty line that ends the last event. An event without data, though, is dropped: it was cut
+ * off, and its name alone could wrongly say that the stream is over.
  */
 function leftOpen(push: StreamReader['push']): readonly StreamEvent[] {
 	return push('\n\n').filter(({ data }) => data !== '');
 }
 
 /**
- * Reads a body as server-sent events, however it is cut into pieces. A server may answer with one JSON document where a
- * stream was requested, or the other way round: the first character decides, because no line of an event stream begins
- * with a bracket.
+ * Reads a body as server-sent events, however it is split into chunks. A server may answer with one JSON document where
+ * a stream was requested, or the other way round: the first character decides, because no line of an event stream
+ * begins with a bracket or a quotation mark.
  *
- * Yields all events of a piece together, so that a piece costs one turn of the event loop. Ending the iteration early
+ * Yields all events of a chunk together, so that a chunk costs one turn of the event loop. Ending the iteration early
  * closes the connection. If the body breaks off, the rest is yielded before the error is thrown, even half an event,
- * because it was paid for.
+ * because the answer was paid for.
  *
  * @param hasLines whether each line is an event if a body is several lines of JSON
  * @throws the error that ends the body early
@@ -139,7 +139,7 @@ function leftIn(reader: StreamReader): readonly StreamEvent[] {
 
 type Form = 'unknown' | 'events' | 'lines' | 'document';
 
-/** @param text without leading blanks */
+/** @param text without leading white space */
 function formOf(text: string): Form {
 	if (text === '') return 'unknown';
 	return '{[<"'.includes(text.charAt(0)) ? 'document' : 'events';

@@ -53,7 +53,7 @@ export async function sendTest(
 	};
 	const options = { ...PLAIN, method: 'POST', uri: url, headers, body: JSON.stringify(json) };
 	const answer = helpers.request(options).then(readResponse, (error: unknown) => exchangeOfError(error));
-	// The helper's own timeout starts again with each byte.
+	// The helper's own timeout restarts with each byte.
 	const exchange = await within(systemClock, DEADLINE_MS, answer, TOO_LATE);
 	if (exchange.kind !== 'reply') return fail(whyNoAnswer(exchange, new URL(url).host, redact));
 	const { status, headers: received } = exchange;

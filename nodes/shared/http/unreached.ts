@@ -1,7 +1,7 @@
 import { excerpt } from '../text/json';
 import { certificateWasRejected } from './exchange';
 
-/** What the codes of network errors mean: operators need not know them. */
+/** What the codes of network errors mean, because operators need not know the codes. */
 const REASONS: Readonly<Record<string, string>> = {
 	ECONNREFUSED: 'nothing answers there',
 	ENOTFOUND: 'there is no host with this name',
@@ -18,7 +18,7 @@ const REASONS: Readonly<Record<string, string>> = {
  * Why no connection could be made; neither text ends with a full stop.
  * @param code of a network error; empty if n8n refused to send
  * @param host as the sentence names it
- * @param scheme of an address without TLS
+ * @param scheme the scheme of URLs without TLS
  */
 export function explainUnreached(
 	code: string,
@@ -37,7 +37,7 @@ export function explainUnreached(
 	return { message, advice };
 }
 
-/** The origin of an address, for error texts: its query may contain secrets. */
+/** The origin of a URL, for error texts, because the rest of the URL may contain secrets. */
 export function originOf(url: string): string {
 	try {
 		return new URL(url).origin;

@@ -3,7 +3,7 @@ import type { Clock } from '../run/clock';
 /**
  * How a connection ended.
  *
- * - `handshake`: refused; the native WebSocket does not say why
+ * - `handshake`: the handshake was refused; the native WebSocket does not say why
  * - `silent`: the handshake was not answered
  * - `protocol`: the server did not choose the first sub-protocol
  * - `idle`: nothing came for too long
@@ -47,7 +47,7 @@ const NORMAL_CLOSE = 1000;
 
 const nativeConnect: Connect = (url, protocols) => new WebSocket(url, protocols);
 
-/** Never throws. */
+/** Opens a WebSocket; never throws. */
 export function openSocket(
 	settings: SocketSettings,
 	events: SocketEvents,
@@ -78,7 +78,7 @@ export class Socket {
 			this.socket = connect(settings.url, [...(settings.protocols ?? [])]);
 			this.listenTo(this.socket);
 		} catch {
-			// The runtime throws for some addresses. Its message may contain a token, so it is dropped.
+			// The runtime throws for some URLs. Its message may contain a token, so it is dropped.
 			queueMicrotask(() => this.finish('handshake'));
 		}
 		void this.watchHandshake();
@@ -96,7 +96,10 @@ export class Socket {
 		return true;
 	}
 
-	/** Closes, and waits up to `graceMs` for the other side's close, which follows everything that it sent before. */
+	/**
+	 * Closes the connection, and waits up to `graceMs` for the other side to close, which it does after all that it had
+	 * sent.
+	 */
 	async close(code = NORMAL_CLOSE, graceMs = CLOSE_GRACE_MS): Promise<SocketEnd> {
 		if (!this.over.aborted) {
 			this.isClosing = true;

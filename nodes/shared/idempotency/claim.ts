@@ -8,7 +8,7 @@ export interface ClaimCells {
 /** What a claim does to the ledger. */
 export interface ClaimEffects {
 	write(kind: RowKind, cells?: ClaimCells): void;
-	/** Removes what was written. */
+	/** Removes the rows that were written. */
 	takeBack(): void;
 	/** Gives up the attempt: its rows no longer count. */
 	abandon(): void;
@@ -16,7 +16,7 @@ export interface ClaimEffects {
 
 /**
  * The right to do something once. Call `submitted`, `unanswered`, `ended` or `released`, or other runs will presume its
- * owner dead. All return at once and write in the background.
+ * owner dead. All of these return at once and write in the background.
  */
 export type LedgerClaim = Pick<
 	HeldClaim,
@@ -30,7 +30,7 @@ export class HeldClaim {
 	readonly settled = this.settling.signal;
 	state: KeyState;
 
-	/** @param sendByMs send nothing after this time, by the clock's `now()`: release the claim and claim again */
+	/** @param sendByMs after this time, by the clock's `now()`, nothing may be sent: release the claim and claim again */
 	constructor(
 		private readonly attempt: Attempt,
 		readonly sendByMs: number,
@@ -39,21 +39,21 @@ export class HeldClaim {
 		this.state = { kind: 'pending', attempt };
 	}
 
-	/** The work is done; `reference` names the result. */
+	/** Records that the request was carried out; `reference` names the result. */
 	submitted(reference: string): void {
 		if (this.state.kind !== 'pending' && this.state.kind !== 'unknown') return;
 		this.settle({ kind: 'made', attempt: this.attempt, reference, finished: false });
 		this.effects.write('submitted', { reference });
 	}
 
-	/** The request was sent, but no answer said whether it was carried out. */
+	/** Records that the request was sent, but no answer said whether it was carried out. */
 	unanswered(): void {
 		if (this.state.kind !== 'pending') return;
 		this.settle({ kind: 'unknown', attempt: this.attempt });
 		this.effects.write('done', { outcome: 'unanswered' });
 	}
 
-	/** How the work ended; `failed` frees the key. */
+	/** Records how the work ended; `failed` frees the key. */
 	ended(outcome: 'succeeded' | 'failed', answer?: string): void {
 		const { state, attempt } = this;
 		if (state.kind === 'free' || (state.kind === 'made' && state.finished)) return;
@@ -62,7 +62,7 @@ export class HeldClaim {
 		this.effects.write('done', { outcome, reference });
 	}
 
-	/** Nothing was sent, or it was refused: the key is free again. */
+	/** Frees the key, because nothing was sent or the request was refused. */
 	released(): void {
 		if (this.state.kind !== 'pending') return;
 		this.settle(FREE);
@@ -74,7 +74,7 @@ export class HeldClaim {
 		if (this.state.kind === 'pending') this.effects.write('claim');
 	}
 
-	/** The run is over: the outcome is no longer awaited. */
+	/** Ends the wait for the outcome, because the run is over. */
 	letGo(): void {
 		this.settling.abort();
 	}

@@ -11,8 +11,8 @@ import type { LedgerWriter } from './writer';
  * What the rows of a key say.
  *
  * - `known`: there is nothing to claim
- * - `pending`: it has other claims; `firstId` is the lowest id of their rows
- * - `free`: it can be claimed
+ * - `pending`: the key has other claims; `firstId` is the lowest id of their rows
+ * - `free`: the key can be claimed
  */
 export type ClaimStatus<A> =
 	| { readonly kind: 'known'; readonly answer: A }
@@ -64,7 +64,7 @@ export class Contest {
 		this.retreats = createBatcher(clock, STEPS_TOGETHER_MS, remove);
 	}
 
-	/** Adds a claim, and removes it unless it is the only one. @returns its owner, if it is */
+	/** Adds a claim, and removes it unless it is the only one. @returns the claim's owner, if it is the only one */
 	async claim(contender: Contender): Promise<Result<string | undefined>> {
 		const owner = `${this.run} ${++this.attempts}`;
 		// Until the claim is won, its rows do not count.
@@ -80,8 +80,8 @@ export class Contest {
 	}
 
 	/**
-	 * Of claims that see each other, the first stays for a moment and reads again, while the others retreat: it would be
-	 * just as safe for all to retreat, but then twenty at once would need seconds until one of them wins.
+	 * Of claims that see each other, the first stays for a moment and reads again, while the others retreat. It would be
+	 * just as safe for all to retreat, but twenty simultaneous claims would then take seconds until one of them wins.
 	 */
 	private async isAlone(
 		{ entryKey, claimRow, statusOf, whyStop }: Contender,
@@ -98,14 +98,16 @@ export class Contest {
 			if (status.kind === 'free') return ok(true);
 			if (status.firstId === undefined || status.firstId < Number(own.id)) return ok(false);
 			if (reads >= READS_BEFORE_RETREAT) return ok(false);
-			// Claims that were made together are read together; there is nothing else to wait for.
+			// A short wait suffices, because claims that were made together are also read together.
 			read = await this.reads.read(entryKey, STEPS_TOGETHER_MS);
 		}
 		return read;
 	}
 }
 
-/** Measures by both clocks: the steady one may stand still while a machine sleeps, but claims still age. */
+/**
+ * Measures with both clocks, because the monotonic one may stand still while a machine sleeps, but claims still age.
+ */
 function stopwatch(clock: Clock): () => number {
 	const sinceMs = clock.now();
 	const sinceWallMs = clock.wallNow();

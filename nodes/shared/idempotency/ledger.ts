@@ -16,7 +16,7 @@ import { LedgerWriter } from './writer';
 export interface LedgerEntry {
 	/** As the operator entered it. */
 	readonly key: string;
-	/** The hash of what will be sent: the same key with another one is a mistake. */
+	/** The hash of what will be sent: the same key with another hash is a mistake. */
 	readonly payloadHash: string;
 	/** Why to stop before anything is claimed. */
 	readonly whyStop?: () => Failure | undefined;
@@ -24,9 +24,9 @@ export interface LedgerEntry {
 
 /**
  * - `mine`: claimed; send, then report the outcome to the claim
- * - `exists`: it was done; `reference` is the task's id, or the recorded answer
+ * - `exists`: the work was done; `reference` is the task's id, or the recorded answer
  * - `conflict`: the key was used for another payload
- * - `unknown`: it was begun, and its outcome is unknown
+ * - `unknown`: the work was begun, and its outcome is unknown
  */
 export type LedgerAnswer =
 	| { readonly kind: 'mine'; readonly claim: LedgerClaim }
@@ -74,12 +74,12 @@ export interface LedgerParts extends KeyReadsParts {
 const SEND_WITHIN_MS = 60_000;
 /** How often queued claims check whether their run has ended. */
 const STOP_CHECK_MS = 1_000;
-/** Whatever lifetime was entered, entries outlive the claims of other runs. */
+/** The shortest lifetime of entries, so that they outlive the claims of other runs, whatever lifetime was entered. */
 const SHORTEST_LIFE_MS = 10 * 60_000;
 
 /**
- * Where a key is unique. Two nodes with the same key each do their own work, unless the operator chose the whole project
- * (to which a Data Table belongs).
+ * The scope in which a key is unique. Two nodes with the same key each do their own work, unless the operator chose the
+ * whole project (to which a Data Table belongs).
  */
 export function ledgerScope(
 	operation: string,
@@ -97,8 +97,8 @@ type Answer = Exclude<LedgerAnswer, { kind: 'mine' }> | { readonly kind: 'mine';
 type Seen = ClaimStatus<Answer>;
 
 /**
- * Keeps what costs money from happening twice, across items, executions and workers: whichever wins the contest for a
- * key does the work, and records the outcome for the others.
+ * Ensures that paid work is done only once across items, executions and workers: whichever claims a key does the work
+ * and records the outcome for the others.
  */
 export class TableLedger {
 	private readonly writer: LedgerWriter;
@@ -123,8 +123,8 @@ export class TableLedger {
 	}
 
 	/**
-	 * Asks for the right to do what `entry` stands for. Waits while another run is doing it, which is presumed dead after
-	 * a long silence. A failure (of the table, or the end of the run) means that nothing may be sent.
+	 * Asks for the right to do what `entry` stands for. Waits while another run is doing it, until that run is presumed
+	 * dead after a long silence. A failure (of the table, or the end of the run) means that nothing may be sent.
 	 */
 	async claim(entry: LedgerEntry): Promise<Result<LedgerAnswer>> {
 		// JSON keeps scope and key apart.

@@ -1,14 +1,14 @@
 import type { Clock } from '../run/clock';
 
-/** How long a free permit may wait to be given out together with others. */
+/** How long a free permit may wait to be granted together with others. */
 const LONGEST_WAIT_MS = 1_000;
 
 /**
  * Permits for claims without a known outcome. With as many permits as requests under way, a process that dies leaves no
  * more claims behind than requests.
  *
- * They are given out by halves: the claims of one half share a write, while the requests of the other half are under
- * way. Given out one by one, as by p-limit, each claim would need a sub-execution of its own.
+ * Half of the permits are granted at a time: the claims of one half share a write, while the requests of the other half
+ * are under way. If permits were granted one by one, as by p-limit, each claim would need a sub-execution of its own.
  */
 export class ClaimPermits {
 	private taken = 0;
@@ -50,7 +50,7 @@ export class ClaimPermits {
 		if (waiting.length === 0) this.emptied.abort();
 	}
 
-	/** Requests that hang must not hold up claims for which there is a permit. */
+	/** Lets claims in after a while, because requests that hang must not hold up claims for which there is a permit. */
 	private async letInLater(): Promise<void> {
 		if (this.isWaitingForMore) return;
 		this.isWaitingForMore = true;

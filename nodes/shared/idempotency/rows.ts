@@ -12,9 +12,9 @@ import { numberOf, textOrNumber } from '../text/textOf';
 /**
  * One n8n Data Table per project. All rows of one `owner` are one attempt at a side effect:
  *
- * - `claim`: no other attempt may do it; removed if nothing was done, and written again while it is held
- * - `submitted`: it was done, `reference` is the task's id
- * - `done`: it ended, `outcome` says how
+ * - `claim`: no other attempt may be made; removed if nothing was done, and written again while it is held
+ * - `submitted`: the side effect happened; `reference` is the task's id
+ * - `done`: the attempt ended; `outcome` says how
  */
 export const LEDGER_TABLE: TableSpec = {
 	name: 'flow_task_ledger',
@@ -47,7 +47,7 @@ export type RowOutcome = 'succeeded' | 'failed' | 'unanswered';
 export interface Holder {
 	readonly executionId: string;
 	readonly workflowId: string;
-	/** When it was claimed or submitted, in ms since the epoch; `undefined` if the table does not say. */
+	/** When the key was claimed or the work submitted, in ms since the epoch; `undefined` if the table does not say. */
 	readonly atMs: number | undefined;
 }
 
@@ -59,7 +59,7 @@ export interface Attempt {
 
 /**
  * - `free`: any run may claim it
- * - `pending`: claimed, and its owner may be doing it right now
+ * - `pending`: claimed, and its owner may be doing the work right now
  * - `made`: `reference` exists; `finished` if it is known to have succeeded
  * - `unknown`: it may or may not have been made: its owner died before an answer came, or no answer came
  */
@@ -84,7 +84,7 @@ export const CLAIM_FRESH_MS = 200_000;
 /** Whether a claim has had no new row for `CLAIM_FRESH_MS`. @param lastId of its last row */
 export type IsSilent = (owner: string, lastId: number) => boolean;
 
-/** Silence counts from when the run first saw the row, so that wall clocks do not matter. */
+/** Measures silence from when the run first saw the row, so that wall clocks do not matter. */
 export function silenceSeenBy(clock: Pick<Clock, 'now'>): IsSilent {
 	const firstSeenMs = new Map<string, number>();
 	return (owner, lastId) => {
@@ -126,7 +126,7 @@ export function stateOf(
 	return { kind: 'free' };
 }
 
-/** A row whose expiry cannot be read never expires: it may stand for something paid for. */
+/** A row whose expiry cannot be read never expires, because it may stand for paid work. */
 function isExpired({ expiresAtMs }: TableRow, nowMs: number): boolean {
 	const atMs = numberOf(expiresAtMs);
 	return atMs !== undefined && atMs <= nowMs;

@@ -9,14 +9,17 @@ const BATCH_MS = 100;
 const PAUSES: PauseGrowth = { firstMs: 500, factor: 2, longestMs: 20_000 };
 
 /**
- * Writes in the background, in batches, and tries again if the database does not answer, so adding a row never waits. A
- * row may be written twice, which means the same as once.
+ * Writes in the background, in batches, and retries if the database does not answer, so adding a row never waits. A row
+ * may be written twice, which means the same as once.
  */
 export class LedgerWriter {
 	private rows: TableRow[] = [];
 	private leaving = new Set<string>();
 	private writing: Promise<unknown> | undefined;
-	/** Writes of claims, each with the rows that were queued: until it is done, those may have to be written again. */
+	/**
+	 * Writes of claims, each with the rows that were queued: until such a write is done, those rows may have to be
+	 * written again.
+	 */
 	private readonly entering = new Set<Promise<unknown>>();
 	private readonly background: BackgroundWriter;
 
@@ -64,13 +67,13 @@ export class LedgerWriter {
 		this.background.start();
 	}
 
-	/** Writes now what is left, twice if need be: without it, a later run would not know the outcome of paid work. */
+	/** Writes the remaining rows now, with one retry, because a later run must know the outcome of paid work. */
 	async flush(): Promise<Result<undefined>> {
 		const written = await this.background.flush();
 		return written.ok ? written : await this.background.flush();
 	}
 
-	/** Rows that cannot be written go into the next batch. */
+	/** Writes and removes what is queued; rows that cannot be written or removed go into the next batch. */
 	private async writeAll(): Promise<Result<undefined>> {
 		const rows = this.rows;
 		this.rows = [];

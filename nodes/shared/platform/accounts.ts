@@ -30,12 +30,13 @@ type CredentialContext = Pick<
 	'getCredentials' | 'getExecuteData' | 'getInputData' | 'getMode' | 'getNode'
 >;
 
-/** Keeps n8n's database queue short: the database answers one read at a time anyway. */
+/** The most concurrent reads: n8n's database queue stays short, and the database answers one read at a time anyway. */
 const READS_AT_ONCE = 16;
 
 /**
  * Reads and checks the credential, with its expressions as each item sees them. A read takes n8n 0.8 ms (a database
- * read, a decryption and expressions), so there is only one if the fields are known not to differ between items.
+ * read, a decryption and expressions), so the credential is read only once if its fields are known not to differ
+ * between items.
  * @returns a failure if no item can have an account
  */
 export async function readAccounts<T>(
@@ -43,7 +44,7 @@ export async function readAccounts<T>(
 	type: CredentialType,
 	check: (fields: Fields) => Result<T>,
 ): Promise<Result<Accounts<ReadAccount<T>>>> {
-	// Equal fields are kept once: with saved workflows they can be a megabyte, and each read returns a new copy.
+	// Equal fields are kept once, because saved workflows can take a megabyte, and each read returns a new copy.
 	const known = new Map<string, { readonly fields: Fields; readonly account: Result<ReadAccount<T>> }>();
 	const readItem = async (itemIndex: number): Promise<Result<ReadAccount<T>>> => {
 		const fields = await readCredential(context, type, itemIndex);
@@ -156,7 +157,7 @@ function mayVary(value: unknown): boolean {
 	return value.replace(OF_THE_INSTANCE, '').includes('$');
 }
 
-/** The fields whose values differ, if their expressions cannot be read. */
+/** The fields whose values differ between items; used if the credential's expressions cannot be read. */
 function differingFields(values: readonly Fields[]): ReadonlySet<string> {
 	const names = new Set(values.flatMap((fields) => Object.keys(fields)));
 	const differs = (name: string): boolean =>

@@ -14,8 +14,8 @@ const NAMES = {
 export type CredentialType = keyof typeof NAMES;
 
 /**
- * Reads a node's credential, with its expressions as `itemIndex` sees them. If none is selected, or it was deleted or is
- * not shared, n8n throws, which would otherwise look like a faulty expression in the node.
+ * Reads a node's credential, with its expressions as `itemIndex` sees them. If none is selected, or the credential was
+ * deleted or is not shared, n8n throws, which would otherwise look like a faulty expression in the node.
  */
 export async function readCredential(
 	context: Pick<IExecuteFunctions, 'getCredentials'>,
@@ -47,7 +47,7 @@ export function readAddress(entered: unknown, field: AddressField, type: Credent
 	return ok(new URL(String(entered)));
 }
 
-/** The beginning of a piece of advice. */
+/** Advice without a full stop, so that the caller can continue it. */
 export function openCredential(type: CredentialType): string {
 	return `Open the ${NAMES[type]} credential that this node uses`;
 }

@@ -9,7 +9,7 @@ const Envelope = v.object({
 	code: v.union([v.number(), v.pipe(v.string(), v.regex(/^-?\d+$/), v.transform(Number))]),
 });
 
-/** A code in words, such as "INVALID_PARAM": only the code 0 is specified. */
+/** A refusal whose code is a word, such as "INVALID_PARAM", because only the code 0 is specified. */
 const NamedRefusal = v.object({
 	code: v.pipe(v.string(), v.regex(/\p{L}/u), v.regex(/^(?!\s*(ok|success\w*)\s*$)/i)),
 	msg: v.pipe(v.string(), v.regex(/\S/)),
@@ -64,7 +64,7 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 		const reason = isSilent ? 'no reason was given' : text;
 		return { kind: 'refused', status, code, text: reason, ...(wordless && { wordless }) };
 	}
-	// A code in words refuses only with a message and no data: else it may be a gateway's, and the work may be done.
+	// A code in words refuses only with a message and no data: otherwise it may be a gateway's, and the work may be done.
 	if (v.is(NamedRefusal, body)) return { kind: 'refused', status, code, text };
 	if (code === null) return unclear;
 	if (code !== 0) return { kind: 'refused', status, code, text };

@@ -73,7 +73,7 @@ export function explainUnsent(
 	};
 }
 
-/** Says that the address does not exist, rather than a workflow or a task. */
+/** Matches messages that say that the path does not exist, rather than a workflow or a task. */
 const NO_SUCH_PATH = /\b(path|route|url|endpoint|page|cannot (get|post))\b|^(404 )?not found\W*$/i;
 
 const TOO_LARGE =
@@ -149,9 +149,9 @@ function afterTries({ tries }: CallFacts): string {
 	return tries > 1 ? ` after ${tries} tries` : '';
 }
 
-/** What a service said, for a sentence. */
+/** What a service said, redacted and shortened to fit in a sentence. */
 export function quote(redact: Redact, text: string): string {
-	// Redacted first: a truncated key would not be recognised any more.
+	// Redacted first: a truncated key would not be recognized any more.
 	return excerpt(redact(text), 500);
 }
 

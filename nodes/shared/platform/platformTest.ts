@@ -16,9 +16,9 @@ import { classify } from './envelope';
 const PATH = '/api/maas/flow_task_api/get_task_info';
 const KEY_ACCEPTED = 'The platform accepted the key';
 const KEY_REFUSED =
-	'The platform refused this API key. It may be mistyped, revoked or belong to another account: copy it again from the console.';
+	'The platform refused this API key. It may be mistyped or revoked, or belong to another account: copy it again from the console.';
 const NOT_THE_PLATFORM =
-	"Something answered at this base URL, but not the image workflow service: the address may be the console's.";
+	"Something answered at this base URL, but not the image workflow service: the URL may be the console's.";
 
 /** Tests the key of a FlowPlatform credential, and its list of saved workflows. */
 export async function testPlatformKey(
@@ -37,8 +37,8 @@ export async function testPlatformKey(
 }
 
 /**
- * Requests the state of an empty list of tasks: the only request of §4 that needs the key, creates nothing, costs nothing
- * and works for any account.
+ * Requests the state of an empty list of tasks, because no other request of §4 needs the key, creates nothing, costs
+ * nothing and works for any account.
  */
 async function whyKeyFails(
 	helpers: TestHelpers,

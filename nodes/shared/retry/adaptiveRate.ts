@@ -2,8 +2,8 @@ import type { Clock } from '../run/clock';
 import { LimitBelief } from './limitBelief';
 
 /**
- * Requests queue up in two lanes: a thousand submits must not delay the poll that finds finished tasks, and where the
- * rate is low, polls must not use up the turns of submits.
+ * Requests queue up in two lanes, because a thousand submits must not delay the poll that finds finished tasks, and
+ * where the rate is low, polls must not use up the turns of submits.
  */
 export type Lane = 'work' | 'watch';
 
@@ -46,7 +46,7 @@ const SHORTEST_BACKOFF_MS = 250;
 const LONGEST_SPACING_MS = 5_000;
 /** While submits are queued at a low rate, polls get one turn in this many; at a higher rate, every other one. */
 const WATCH_ONE_IN = 15;
-/** A rate is low if its turns are this far apart. At a higher rate, the calls of one poll are to stay together. */
+/** A rate is low if its turns are this far apart. At a higher rate, the calls of one poll stay together. */
 const LOW_RATE_SPACING_MS = 50;
 
 /**
@@ -67,7 +67,7 @@ export class AdaptiveRate {
 	private startedCount = 0;
 	private lastStartMs = -Infinity;
 	private nextStartMs = -Infinity;
-	/** Increased when existing reservations become wrong. */
+	/** Increased when existing reservations become invalid. */
 	private version = 0;
 	private lastWatchMs = -Infinity;
 	private pausedUntilMs = 0;
@@ -81,12 +81,12 @@ export class AdaptiveRate {
 		this.perSecond = mostPerSecond;
 	}
 
-	/** When it was last used, by the clock's `now()`. */
+	/** When the rate was last used, by the clock's `now()`. */
 	get lastUsedMs(): number {
 		return Math.max(this.lastStartMs, this.pausedUntilMs);
 	}
 
-	/** Announces that a request is waiting for a turn. @returns a function that withdraws it */
+	/** Announces that a request is waiting for a turn. @returns a function that withdraws the announcement */
 	expect(lane: Lane): () => void {
 		this.waiting[lane]++;
 		return () => {
@@ -102,7 +102,7 @@ export class AdaptiveRate {
 			if (nowMs >= deadlineMs || signal?.aborted) return this.unsent(nowMs);
 			const reservation = this.reserve(lane, nowMs);
 			const waitMs = Math.min(reservation.startMs, deadlineMs) - nowMs;
-			// Rounded up: a timer of half a millisecond would come back too early, again and again.
+			// Rounded up, because a timer of half a millisecond would fire too early, again and again.
 			if (waitMs > 0) await clock.sleep(Math.ceil(waitMs), signal);
 			// A caller that gives up leaves its turn to those queued after it.
 			if (clock.now() < reservation.startMs) this.reserveAnew();
@@ -115,7 +115,7 @@ export class AdaptiveRate {
 		const { version } = this;
 		const spacingMs = this.spacingMs();
 		if (lane === 'watch' && this.waiting.work > 0 && spacingMs >= LOW_RATE_SPACING_MS) {
-			// The submits may be finished before the poll's share of the turns comes up.
+			// Waits at most one turn at a time, because the submits may be finished before the poll's share comes up.
 			const shareMs = Math.min(this.lastWatchMs + WATCH_ONE_IN * spacingMs - nowMs, spacingMs);
 			if (shareMs > 0) return { startMs: nowMs + shareMs, version: -1 };
 		}
@@ -125,7 +125,7 @@ export class AdaptiveRate {
 		return { startMs, version };
 	}
 
-	/** Whether its time is still valid: a pause or a new rate may have replaced it. */
+	/** Whether a reservation is still valid: a pause or a new rate may have replaced it. */
 	isValid({ version }: Reservation): boolean {
 		return version === this.version;
 	}
@@ -140,16 +140,16 @@ export class AdaptiveRate {
 		this.nextStartMs = Math.max(this.nextStartMs, nowMs + this.spacingMs());
 		this.startedCount++;
 		const request = { ...this.unsent(nowMs), isSettled: false };
-		// A refusal comes sooner than an answer: what is not refused within a second counts as accepted.
+		// A refusal comes sooner than an answer, so a request that is not refused within a second counts as accepted.
 		this.accept(nowMs - SECOND_MS);
-		// Keeps one request more than is measured: the first interval begins with it.
+		// Keeps one request more than is measured, because the first interval begins with it.
 		const keptMs = nowMs - LONGEST_SPAN_MS - SECOND_MS;
 		while ((this.requests[1]?.atMs ?? nowMs) < keptMs) this.requests.shift();
 		this.requests.push(request);
 		return request;
 	}
 
-	/** A request got an answer other than a refusal for too many requests. */
+	/** Records that a request got an answer other than a refusal for too many requests. */
 	answered(request: StartedRequest): void {
 		this.isRefusing = false;
 		this.backoffMs = 0;
@@ -157,8 +157,8 @@ export class AdaptiveRate {
 	}
 
 	/**
-	 * A request was refused because there were too many, or told to wait.
-	 * @param askedMs for how long, if the service said
+	 * Records that a request was refused because there were too many, or was told to wait.
+	 * @param askedMs how long to wait, if the service said
 	 */
 	refused(request: StartedRequest, nowMs: number, askedMs = 0): void {
 		this.backOff(request, nowMs, askedMs);
@@ -175,8 +175,8 @@ export class AdaptiveRate {
 	}
 
 	/**
-	 * If no other request is waiting, a new one is not slowed down by earlier refusals: a short timeout would end before
-	 * its turn.
+	 * If no other request is waiting, a new one is not slowed down by earlier refusals, because a short timeout would end
+	 * before its turn.
 	 */
 	private tryAnew(): void {
 		if (this.backoffMs === 0 || this.waiting.work + this.waiting.watch > 1) return;
@@ -185,8 +185,9 @@ export class AdaptiveRate {
 	}
 
 	/**
-	 * Simultaneous refusals count once: a request already under way at the first one says nothing new. A single refusal
-	 * delays no other request, since it may be chance: if one sent after it is refused, too, the account is blocked.
+	 * Simultaneous refusals count once, because a request already under way at the first one tells nothing new. A single
+	 * refusal delays no other request, since it may be chance; only if a request sent after it is refused, too, do all
+	 * requests back off.
 	 */
 	private backOff({ atMs }: StartedRequest, nowMs: number, askedMs: number): void {
 		if (atMs < this.refusedAtMs) return;
@@ -249,7 +250,8 @@ const FORGOTTEN_AFTER_MS = 60_000;
 const RATES = new Map<string, { readonly rate: AdaptiveRate; readonly askedForMs: number }>();
 
 /**
- * The rate of an account. Limits belong to a key, so all executions in this process that use it share one.
+ * The rate of an account. Limits belong to a key, so all executions in this process that use the account share one
+ * rate.
  * @param nowMs the clock's `now()`
  */
 export function adaptiveRateOf(accountId: string, nowMs: number): AdaptiveRate {

@@ -10,7 +10,8 @@ const LIMITS = Float64Array.from({ length: FINITE + 1 }, (_, step) =>
 );
 const LOGARITHMS = LIMITS.map((limit) => Math.log(limit));
 /**
- * Shares of requests that may be refused whatever the rate, and the prior probability of each; the last is an outage.
+ * Shares of requests that may be refused regardless of the rate, and the prior probability of each; the last is an
+ * outage.
  */
 const CHANCES = [
 	{ share: 0.01, odds: 0.77 },
@@ -24,7 +25,7 @@ const CHANCES = [
  */
 const UNLIMITED_AT_FIRST = 0.95;
 const UNLIMITED_LATER = 0.2;
-/** Even far above a limit, some requests pass: limits let a burst through. */
+/** Even far above a limit, some requests pass, because limits let bursts through. */
 const LEAST_PASSING = 0.05;
 /** Limits and chances change about once in this many seconds. */
 const CHANGES_EVERY_S = 20;
@@ -48,10 +49,10 @@ interface Hypothesis {
 
 /**
  * What is believed about an account's limit, by Bayes' rule: the joint probability of each limit and each share of
- * requests that is refused whatever the rate. Above a limit the surplus is refused, so refusals due to a limit vary
- * with the rate; those by chance do not.
+ * requests that is refused regardless of the rate. Above a limit the surplus is refused, so refusals due to a limit
+ * vary with the rate; those by chance do not.
  *
- * Each request of an account is judged, so this has to cost microseconds: hence the loops over numbers.
+ * Each request of an account is judged, so this must take only microseconds: hence the loops over numbers.
  */
 export class LimitBelief {
 	private readonly hypotheses = CHANCES.map(({ share, odds }): Hypothesis => ({

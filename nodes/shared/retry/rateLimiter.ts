@@ -19,11 +19,14 @@ export interface LaneSlot {
 /** The rate limiter that all requests of one node run share (§8.1). */
 export class RateLimiter {
 	private readonly lanes: Readonly<Record<Lane, LimitFunction>>;
-	/** In each lane, one request at a time waits for its turn: queued submits must not take all turns before a poll. */
+	/**
+	 * In each lane, one request at a time waits for its turn, because queued submits must not take all turns before a
+	 * poll.
+	 */
 	private readonly turns = { work: pLimit(1), watch: pLimit(1) };
 	private readonly ownRate: AdaptiveRate | undefined;
 
-	/** @param adaptiveRate what is known about the account's limit, shared with other runs that use it */
+	/** @param adaptiveRate what is known about the account's limit, shared with other runs that use the account */
 	constructor(
 		{ requestsPerSecond, concurrency }: RateLimits,
 		private readonly clock: Clock,

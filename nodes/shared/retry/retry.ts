@@ -9,7 +9,7 @@ import { RateLimiter, type LaneSlot, type RateLimits } from './rateLimiter';
 export interface RetryTerms {
 	readonly repeatability: Repeatability;
 	readonly lane: Lane;
-	/** In all, including the first; refusals for too many requests do not count, unless there is only one try. */
+	/** All tries, including the first; refusals for too many requests do not count, unless there is only one try. */
 	readonly tries: number;
 	/** Work is given up as `cancelled` rather than sent after this time. */
 	readonly sendByMs?: number | undefined;
@@ -18,7 +18,7 @@ export interface RetryTerms {
 	 * is the result. An exchange that is under way then has a timeout of its own.
 	 */
 	readonly endByMs: number;
-	/** Asked last, when everything else allows another try. */
+	/** Called last, when everything else allows another try. */
 	readonly mayRepeat?: (() => boolean) | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface Settled<T> {
 
 const FIRST_CONTACT_TRIES = 3;
 
-/** `sendByMs` also as time of day: the steady clock stops while a machine sleeps, but claims still age. */
+/** `sendByMs` also as time of day, because the monotonic clock stops while a machine sleeps, but claims still age. */
 type TimedTerms = RetryTerms & { readonly sendByMs: number; readonly sendByWallMs: number };
 
 /** What becomes of a request after a try. */
@@ -48,15 +48,15 @@ interface Tries {
 }
 
 /**
- * Sends all requests of a node run through the rate limiter and repeats them.
+ * Sends all requests of a node run through the rate limiter and retries them.
  *
  * A request that was refused because there are too many takes another turn, at a lower rate, until it is accepted or
  * its time is up: nothing was carried out, and the limit applies to all requests with the key.
  */
 export class Retry {
 	/**
-	 * An address that never answered in this run is most likely wrong, and an operator should not wait a minute to
-	 * learn that; a service that went away may well come back.
+	 * Whether a request was answered in this run. A URL that never answered is most likely wrong, and an operator should
+	 * not wait a minute to learn that; a service that went away may well come back.
 	 */
 	private hasAnswered = false;
 
@@ -112,13 +112,14 @@ export class Retry {
 	private async inTime<T>(terms: TimedTerms, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
 		const { repeatability, lane, endByMs, sendByMs, sendByWallMs } = terms;
 		const isOver = this.clock.now() >= Math.min(endByMs, sendByMs) || this.clock.wallNow() >= sendByWallMs;
-		// Work whose turn comes too late is not sent, as no one awaits it. Polls are: the last one tells the state.
+		// Work whose turn comes too late is not sent, because no one awaits it; polls are, because the last one shows the
+		// state.
 		if (this.isStopped() || (lane === 'work' && isOver)) return { kind: 'cancelled' };
 		const outcome = await exchange();
 		return repeatability === 'write' ? ofWrite(outcome) : outcome;
 	}
 
-	/** The account's rate learns from an outcome. */
+	/** Lets the account's rate learn from an outcome. */
 	private learn(request: StartedRequest, outcome: Outcome<unknown>): void {
 		if (isUnanswered(outcome)) return;
 		this.hasAnswered = true;
@@ -164,7 +165,7 @@ export function openRetry(
 	return new Retry(rateLimiter, clock, Math.random, signal);
 }
 
-/** Whether it was refused because of too many requests in all, not because of one busy subject. */
+/** Whether a request was refused because of too many requests in all, not because of one busy subject. */
 function isTooMany(outcome: Outcome<unknown>): boolean {
 	return outcome.kind === 'busy' && outcome.sparesOthers !== true;
 }

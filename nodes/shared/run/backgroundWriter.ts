@@ -6,11 +6,11 @@ export interface BackgroundWork {
 	isBehind(): boolean;
 	/** @param isLast whether nothing may be left for later */
 	write(isLast: boolean): Promise<Result<undefined>>;
-	/** How long to wait for more to write. @param failures in a row before this write */
+	/** How long to wait for more to write. @param failures the number of consecutive failures before this write */
 	pauseMs(failures: number): number;
 }
 
-/** Writes in the background, one write after the other, and repeats one that failed until the flush. */
+/** Writes in the background, one write after the other, and retries a failed one until the flush. */
 export class BackgroundWriter {
 	private working: Promise<void> | undefined;
 	private lastWrite: Promise<unknown> | undefined;
@@ -28,7 +28,7 @@ export class BackgroundWriter {
 		this.working ??= this.run();
 	}
 
-	/** Writes now what is left. @returns the failure if something could not be written */
+	/** Writes what is left without further delay. @returns the failure if something could not be written */
 	async flush(): Promise<Result<undefined>> {
 		this.isFlushed = true;
 		this.flushNow.abort();
@@ -49,7 +49,7 @@ export class BackgroundWriter {
 		this.working = undefined;
 	}
 
-	/** Writes that arrive during the flush must not overtake it. */
+	/** Waits for the previous write, because writes that arrive during the flush must not overtake it. */
 	private async writeInTurn(isLast: boolean): Promise<Result<undefined>> {
 		const before = this.lastWrite;
 		const written = (async () => {

@@ -20,7 +20,7 @@ export function budgetSpent(budget: SpentBudget): string {
 	return `"${option}" allows ${allowed} ${scope}; ${ofThem}: ${taken}`;
 }
 
-/** Says that the budget counts no tokens where none were reported; empty if all were. */
+/** Says that the budget counts no tokens where none were reported; empty if all were reported. */
 export function unreportedTokens(count: number, what: string, option: string, remedy: string): string {
 	if (count === 0) return '';
 	return `${count} ${what} reported no tokens, so "${option}" counts none for them. ${remedy}`;
@@ -53,7 +53,7 @@ interface TokenParts {
 	readonly output: number;
 }
 
-/** The input and output tokens of a usage. One that has only their sum has it as `input`. */
+/** The input and output tokens of a usage. If a usage has only their sum, the sum is its `input`. */
 export function tokenParts(usage: unknown): TokenParts | undefined {
 	const parts = isJsonObject(usage) ? partsOf(usage) : undefined;
 	if (parts) return parts;

@@ -4,7 +4,7 @@ import { isTool } from '../errors/nodeError';
 import { escapeMarkdown } from '../text/markdown';
 import type { PieceRedactor, Redact } from '../text/redact';
 
-/** A piece of output as n8n streams it to a chat or a webhook. */
+/** The kind of a chunk of output that n8n streams to a chat or a webhook. */
 export type ChunkKind = 'begin' | 'item' | 'end' | 'error';
 
 export type SendChunk = (kind: ChunkKind, itemIndex: number, text?: string) => Promise<void>;
@@ -49,17 +49,17 @@ export class ChatStreams {
 		return stream;
 	}
 
-	/** @returns settles when the chunk is sent; `undefined` if it is kept */
+	/** @returns a promise that settles when the chunk is sent; `undefined` if the chunk is kept */
 	private put(itemIndex: number, chunk: QueuedChunk): Promise<void> | undefined {
 		if (itemIndex === this.live) return this.sendInTurn(itemIndex, chunk);
 		this.opened.get(itemIndex)?.kept.push(chunk);
 		return undefined;
 	}
 
-	/** An item is over: sends what was kept of the next ones, up to and including the first that is not over. */
+	/** To be called when an item is over: sends the kept chunks of the next items, up to the first that is not over. */
 	private async advance(): Promise<void> {
 		const sends: Promise<void>[] = [];
-		// Queued without awaiting anything: what the next item writes in the meantime must follow what it wrote before.
+		// Queued without awaiting anything, because what the next item writes meanwhile must follow what it wrote before.
 		while (this.opened.get(this.live)?.isOver) {
 			const next = ++this.live;
 			for (const chunk of this.opened.get(next)?.kept.splice(0) ?? [])
@@ -82,7 +82,7 @@ class ItemStream implements ChatStream {
 	isOver = false;
 	private hasBegun = false;
 
-	/** @param over called when the last chunk was put */
+	/** @param over called when the last chunk has been queued */
 	constructor(
 		private readonly emit: (chunk: QueuedChunk) => Promise<void> | undefined,
 		private readonly over: () => Promise<void>,
@@ -102,7 +102,7 @@ class ItemStream implements ChatStream {
 	}
 
 	private async writeRedacted(text: string): Promise<void> {
-		// Chunks are sent in the order in which they were put.
+		// Chunks are sent in the order in which they were queued, so awaiting the last one suffices.
 		const begun = this.hasBegun ? undefined : this.emit({ kind: 'begin', text: undefined });
 		this.hasBegun = true;
 		await (text ? this.emit({ kind: 'item', text }) : begun);
@@ -110,7 +110,8 @@ class ItemStream implements ChatStream {
 
 	private async finish(last: QueuedChunk): Promise<void> {
 		if (this.isOver) return;
-		// Put without a pause, because a stop may end it, too, while its last chunks are being sent.
+		// Both are queued before anything is awaited, because a stop may also finish this stream while its last chunks are
+		// being sent.
 		const left = [this.writeRedacted(this.redacted.end()), this.emit(last)];
 		this.isOver = true;
 		await Promise.all([...left, this.over()]);

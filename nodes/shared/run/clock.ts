@@ -3,11 +3,11 @@ import { sleep } from 'n8n-workflow';
 /** Time, as an interface, so that tests can run without waiting. */
 export interface Clock {
 	/**
-	 * Whole milliseconds of a steady clock, which is never set: for intervals and deadlines. Close to the time of day
-	 * when the process starts, but not bound to it.
+	 * Whole milliseconds of a monotonic clock, for intervals and deadlines. It starts at the time of day, but then runs
+	 * independently of it.
 	 */
 	now(): number;
-	/** The time of day in ms since the epoch, which may be set back: for what is stored or shown. */
+	/** The time of day in ms since the epoch, for what is stored or shown; it may be set back. */
 	wallNow(): number;
 	/** Waits for `ms` milliseconds, or less if `signal` is aborted. Never rejects. */
 	sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -16,7 +16,7 @@ export interface Clock {
 /** Longer Node timers fire at once. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
-/** A time that Node's timers accept: an option in seconds need not be a whole number of milliseconds. */
+/** A time that Node's timers accept, because an option in seconds need not be a whole number of milliseconds. */
 export function timerMs(ms: number): number {
 	return Math.min(Math.max(0, Math.ceil(ms)), LONGEST_TIMER_MS);
 }

@@ -26,7 +26,7 @@ export function deliverResults(
 	);
 }
 
-/** For the error of a run: the other items' answers are remembered for a retry. */
+/** Says, in the error of a run, that the other items' answers are remembered for a retry. */
 export function otherAnswers(results: ReadonlyArray<Result<unknown>>): string {
 	const answered = results.filter(({ ok }) => ok).length;
 	if (answered === 0) return '';
@@ -46,7 +46,7 @@ export function logStopped(context: IExecuteFunctions, node: string, facts: stri
 /** Real IDs are never longer. */
 const ID_CHARS = 100;
 
-/** IDs for a sentence. */
+/** Lists IDs for a sentence, each shortened if it is too long. */
 export function listIds(ids: readonly string[], most = Infinity): string {
 	return ids
 		.slice(0, most)

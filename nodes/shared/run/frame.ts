@@ -75,7 +75,7 @@ async function finish(written: Promise<Result<unknown>>, isCancelled: boolean): 
 }
 
 /**
- * A batch larger than its budget is refused as a whole, before anything is sent.
+ * Refuses a batch that is larger than its budget, as a whole and before anything is sent.
  * @param most 0 = no limit
  * @param what e.g. "submit 7 tasks"
  * @param option the label of the option

@@ -2,15 +2,18 @@ import type { Clock } from './clock';
 
 /** A position in the queue of a key. `Word` is what a slot may tell the slots behind it as it leaves. */
 export interface Slot<Word = unknown> {
-	/** Whether it is its turn. */
+	/** Whether it is this slot's turn. */
 	readonly isFirst: boolean;
-	/** Whether another owner waits behind it: an owner enters all its slots of a key before it awaits anything. */
+	/**
+	 * Whether the last slot behind it is another owner's: an owner enters all its slots of a key before it awaits
+	 * anything.
+	 */
 	readonly isWanted: boolean;
 	/** Whether another owner's slot was directly before it. */
 	readonly isBehindOthers: boolean;
 	/** The last word of the slots before it. */
 	readonly lastWord: Word | undefined;
-	/** Waits for its turn, for at most `ms` or until `signal` is aborted; then check `isFirst`. */
+	/** Waits for the slot's turn, for at most `ms` or until `signal` is aborted; then check `isFirst`. */
 	wait(ms: number, clock: Clock, signal: AbortSignal): Promise<void>;
 	/** Must be called, however the wait or the turn ended; may be called twice. */
 	leave(word?: Word): void;

@@ -8,8 +8,8 @@ import { isTool } from '../errors/nodeError';
 export type ItemKey = number | string;
 
 /**
- * What earlier tries of a node run have done for its items, kept in n8n's node context, which survives Retry On Fail and
- * Retry Execution, so that neither does it twice.
+ * What earlier tries of a node run have done for its items, kept in n8n's node context, which survives Retry On Fail
+ * and Retry Execution, so that neither repeats it.
  *
  * Entries belong to one run index, because a loop passes the same items through the node again and expects new results.
  * They are kept after delivery, because n8n also retries a node that returned normally if its first item is an error.
@@ -17,9 +17,9 @@ export type ItemKey = number | string;
 export interface RetryMemory {
 	/** What was kept for the item, unless the item or the node has been edited since. */
 	recall(item: ItemKey, fingerprint: string): JsonObject | undefined;
-	/** Whether something was kept for the item, but it or the node has been edited since. */
+	/** Whether something was kept for the item, but the item or the node has been edited since. */
 	isEdited(item: ItemKey, fingerprint: string): boolean;
-	/** @param entry JSON: it is stored with the execution */
+	/** @param entry JSON, because it is stored with the execution */
 	keep(item: ItemKey, fingerprint: string, entry: object): void;
 	forget(item: ItemKey, fingerprint: string): void;
 	clear(): void;
@@ -34,8 +34,8 @@ export interface MemoryScope {
 }
 
 export function openRetryMemory(context: IExecuteFunctions, node: string, part: string): RetryMemory {
-	// A tool has none: n8n counts each try as a run, and simultaneous calls as one, so that an entry could be another
-	// person's answer.
+	// A tool has no such memory: n8n counts each try as a run, and simultaneous calls as one run, so an entry could be
+	// another person's answer.
 	const nodeContext = isTool(context.getNode()) ? {} : context.getContext('node');
 	return createRetryMemory(nodeContext, { node, run: runIndexOf(context), part });
 }
@@ -66,8 +66,8 @@ export function createRetryMemory(nodeContext: Record<string, unknown>, scope: M
 const underWay = new WeakSet<object>();
 
 /**
- * The memory of an agent's tool. n8n counts each try of a call as a run, so only what the agent asked for tells entries
- * apart. The same request made twice at the same time counts as two.
+ * The memory of an agent's tool. n8n counts each try of a call as a run, so entries are distinguished only by what the
+ * agent asked for. The same request made twice at the same time counts as two.
  */
 export function createToolMemory(
 	nodeContext: Record<string, unknown>,
@@ -142,15 +142,15 @@ export function runIndexOf(context: Pick<IExecuteFunctions, 'getWorkflowDataProx
 
 type RequestFlags = Readonly<Record<string, { readonly isPartOfRequest: boolean }>>;
 
-/** The entered options that are part of the request: changing them makes another one. */
+/** The entered options that are part of the request: changing one of them makes another request. */
 export function requestOptions(entered: unknown, options: RequestFlags): Array<[string, unknown]> {
 	if (!isJsonObject(entered)) return [];
 	return Object.entries(entered).filter(([name]) => options[name]?.isPartOfRequest !== false);
 }
 
 /**
- * Fingerprints of the input items and of the parameters that are part of the request: a retry with, say, a longer timeout
- * does not request again, one with another body does.
+ * Fingerprints of the input items and of the parameters that are part of the request: a retry with a longer timeout,
+ * for example, does not send the request again, but one with another body does.
  * @param notPart fields that are not part of the request
  */
 export function requestFingerprints(
@@ -167,8 +167,8 @@ export function requestFingerprints(
 }
 
 /**
- * Makes fingerprints of items from what is the same for two tries: the node's parameters as entered, and the item's json.
- * Resolved values are not: `{{ $now }}` differs at each try. Never throws.
+ * Makes fingerprints of items from what is the same for two tries: the node's parameters as entered, and the item's
+ * json. Resolved values are not the same: `{{ $now }}` differs at each try. Never throws.
  */
 export function fingerprinter(rawParameters: unknown): (itemJson: unknown) => string {
 	const ofNode = shortSha256(fingerprintedText(rawParameters));
@@ -182,7 +182,7 @@ function fingerprintedText(value: unknown): string {
 /** More than enough to tell two items apart; an object that contains itself has no end. */
 const MOST_PIECES = 100_000;
 
-/** For values that JSON.stringify cannot write, such as deeply nested ones. */
+/** A text for a value that JSON.stringify cannot write, such as a deeply nested one. */
 function piecesOf(value: unknown): string {
 	const pieces: string[] = [];
 	const open: unknown[] = [value];

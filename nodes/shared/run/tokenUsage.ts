@@ -4,7 +4,7 @@ import { tokenParts } from './budgetMessages';
 
 /**
  * Reports the tokens of an answer to n8n, which adds them up for the node's run; versions before 2.40 do not accept
- * them. Must not be called for a remembered answer: its tokens were reported when it came.
+ * them. Must not be called for a remembered answer, because its tokens were reported when it came.
  */
 export function reportTokens(context: n8n.IExecuteFunctions, usage: unknown): void {
 	const tokens = tokenParts(usage);

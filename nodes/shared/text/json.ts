@@ -8,7 +8,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
 	return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The objects of a list; none if it is not a list. */
+/** The objects in an array; none if the value is not an array. */
 export function objectsIn(value: unknown): JsonObject[] {
 	return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
@@ -30,12 +30,15 @@ const MOST_LEVELS = 500;
 /** A number with at least 16 digits, which a double cannot always represent exactly. */
 const LONG_INTEGER = /(?:^|[[:,\s-])\d{16}/;
 
-/** `undefined` if it is not JSON, or too deeply nested. Integers beyond 2^53 become strings, so that IDs stay whole. */
+/**
+ * Parses JSON; `undefined` if it is not JSON or too deeply nested. Integers beyond 2^53 become strings, to keep IDs
+ * exact.
+ */
 export function parseJson(text: string): Json | undefined {
 	return parse(text, withAllDigits);
 }
 
-/** The same, except that such integers are rounded: for limits and checks, not for IDs. */
+/** Like `parseJson`, except that integers beyond 2^53 are rounded: for limits and checks, not for IDs. */
 export function parseRounded(text: string): Json | undefined {
 	return parse(text);
 }
@@ -115,7 +118,7 @@ function isJson(value: unknown): value is Json {
 	return value === null || ['string', 'number', 'boolean', 'object'].includes(typeof value);
 }
 
-/** Shortens a text from outside to fit into a sentence. */
+/** Collapses whitespace in external text and truncates it to fit in a sentence. */
 export function excerpt(text: string, maxChars = 200): string {
 	const line = text.replace(/\s+/g, ' ').trim();
 	if (line.length <= maxChars) return line;
@@ -123,7 +126,7 @@ export function excerpt(text: string, maxChars = 200): string {
 	return `${line.slice(0, maxChars - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-/** Quoted text, ended by a full stop so that another sentence can follow. */
+/** Ends quoted text with a full stop, so that another sentence can follow. */
 export function sentence(said: string): string {
 	return /[.!?…]$/.test(said) ? said : `${said}.`;
 }

@@ -19,9 +19,9 @@ export interface TemplateRules {
 	readonly hasPaths?: boolean;
 	/** The name that may be followed by two words, e.g. `stream`. */
 	readonly choice?: string;
-	/** Whether objects and lists whose values were all absent are removed, too. */
+	/** Whether objects and arrays whose values were all absent are removed, too. */
 	readonly dropsEmptied?: boolean;
-	/** Names of lists whose entries are inserted into the list that contains the placeholder. */
+	/** Names of arrays whose elements are inserted into the array that contains the placeholder. */
 	readonly joining?: readonly string[];
 }
 
@@ -53,7 +53,7 @@ export class JsonTemplates {
 
 	/**
 	 * Fills in a template. A string that consists of a placeholder becomes its value, of any type; in a longer string the
-	 * value is inserted as text. A string with an absent value is removed, with its key or list entry.
+	 * value is inserted as text. A string with an absent value is removed, with its key or array element.
 	 * @returns `undefined` if nothing is left
 	 */
 	fill(template: Json, lookup: Lookup): Json | undefined {

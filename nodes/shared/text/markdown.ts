@@ -2,7 +2,7 @@ import { isWebAddress } from './webAddress';
 
 /** Characters that can start a link, an image, HTML, code, an entity, emphasis, a table or a heading. */
 const SPECIAL_CHARS = /[\\`*_[\]<>~|&#!]/g;
-/** Characters that make a chat turn text into a link: in addresses, and in names that begin with "www." */
+/** Characters that make a chat turn text into a link: in URLs, and in names that begin with "www." */
 const AUTOLINKS = /(?::(?=\/\/)|(?<=\bwww)\.|@)/gi;
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\s]+/gu;
 
@@ -11,7 +11,7 @@ export function escapeMarkdown(text: string): string {
 	return text.replace(CONTROLS, ' ').replace(SPECIAL_CHARS, '\\$&').replace(AUTOLINKS, '\\$&');
 }
 
-/** A link, or an embedded image; only the escaped name if it is not a web address. */
+/** A link, or an embedded image; only the escaped name if the URL is not an HTTP URL. */
 export function markdownLink(name: string, url: string, isImage: boolean): string {
 	const label = escapeMarkdown(name);
 	if (!isWebAddress(url)) return label;
@@ -21,8 +21,8 @@ export function markdownLink(name: string, url: string, isImage: boolean): strin
 function targetOf(url: string): string {
 	const target = url
 		.replace(/[<>\\`"\s\p{Cc}]/gu, encodeURIComponent)
-		// Markdown reads entities in addresses too.
+		// Markdown reads entities in URLs, too.
 		.replace(/&(?=#?[a-z0-9]+;)/gi, '&amp;');
-	// Angle brackets allow characters that would otherwise end the address.
+	// Angle brackets allow characters that would otherwise end the URL.
 	return /[()]/.test(target) || target !== url ? `<${target}>` : target;
 }

@@ -20,16 +20,16 @@ export interface PieceRedactor {
 const HIDDEN = '[hidden]';
 /** Hiding a shorter secret would hide parts of ordinary words. */
 const SHORTEST_SECRET_CHARS = 4;
-/** Tokens have at least this many first characters in common, in plain text and in base64 (§2.7, §5.1). */
+/** Tokens of a kind share at least this many first characters, in plain text and in base64 (§2.7, §5.1). */
 const BEGINNING_CHARS = 3;
 // Bounded, because a match of millions of characters overflows the stack. Escapes are part of the pattern, because
-// services often quote JSON or addresses.
+// services often quote JSON or URLs.
 const TOKEN_CHARS = String.raw`(?:[A-Za-z0-9._~+/=%-]|\\{1,8}(?:/|u00[0-9a-fA-F]{2})){8,16384}`;
 /** An escape may precede a token; its last letter is not part of the token. */
 const WORD_START = String.raw`(?:\b|(?<=%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[bfnrt]))`;
 const PREFIX = String.raw`(?:sk(?:-|%2[dD]|\\{1,8}u002[dD])|(?:agt|dbg|wst)(?:_|%5[fF]|\\{1,8}u005[fF]))`;
 const TOKEN_LIKE = new RegExp(WORD_START + PREFIX + TOKEN_CHARS, 'g');
-/** A bearer token in a header, in an address or in a sub-protocol (§5.4). */
+/** A bearer token in a header, in a URL or in a sub-protocol (§5.4). */
 const BEARER_LIKE = new RegExp(
 	String.raw`${WORD_START}bearer(?:\.|(?:\s|\+|%20|\\{1,8}u0020){1,64})${TOKEN_CHARS}`,
 	'gi',
@@ -124,7 +124,7 @@ function beginningsOf(secrets: readonly string[]): Beginnings {
 	return { longest, openIn };
 }
 
-/** The first of the sorted texts after `text`: one that begins with it, if there is one. */
+/** The first of the sorted texts that is greater than `text`, and begins with it if any of them does. */
 function firstAfter(sorted: readonly string[], text: string): string | undefined {
 	let [low, high] = [0, sorted.length];
 	while (low < high) {
@@ -226,7 +226,7 @@ function spansOf(text: string, wanted: string): Span[] {
 	return spans;
 }
 
-/** Sorts spans, and joins those that overlap. */
+/** Sorts spans, and merges those that overlap. */
 function joined(spans: readonly Span[]): Span[] {
 	const apart: Span[] = [];
 	for (const span of spans.toSorted((one, other) => one.start - other.start)) {
@@ -249,7 +249,7 @@ function hideSpans(text: string, spans: readonly Span[]): string {
 	return safe + text.slice(done);
 }
 
-/** Escapes of JSON, addresses, HTML and Markdown; JSON in JSON, and an address in an address, is escaped several times. */
+/** Escapes of JSON, URLs, HTML and Markdown; JSON in JSON, or a URL in a URL, is escaped several times. */
 const ESCAPES =
 	/\\{1,8}(?:u([0-9a-f]{4}))?|%(?:25){0,3}([0-9a-f]{2})|&(?:amp;){0,3}(?:#x0{0,4}([0-9a-f]{1,4})|#0{0,4}(\d{1,5})|(amp|lt|gt|quot|apos));/gi;
 /** A quick check: most texts contain none of these. */
@@ -299,8 +299,8 @@ function positionsIn(text: string): number[] {
 const MOST_LEVELS = 1_000;
 
 /**
- * Hides secrets in every text and every key of a parsed value. In JSON text, a secret may contain escapes, and hiding it
- * could remove a quotation mark.
+ * Hides secrets in every text and every key of a parsed value. The text before parsing does not suit: a secret in it
+ * may contain escapes, and hiding one could remove a quotation mark.
  * @param hide e.g. `redact` or `redact.known`
  * @returns the value itself if nothing was hidden; what is nested deeper than 1,000 levels becomes `null`
  */

@@ -5,7 +5,7 @@ export function sha256(data: string | Uint8Array, encoding: 'base64url' | 'hex' 
 	return createHash('sha256').update(data).digest(encoding);
 }
 
-/** The first 132 bits: unique within one n8n, and short for a key in memory. */
+/** The first 132 bits: unique within one n8n instance, and short for a key in memory. */
 export function shortSha256(text: string): string {
 	return sha256(text).slice(0, 22);
 }

@@ -1,4 +1,4 @@
-/** Whether a text is a complete address that starts with http:// or https://. */
+/** Whether a text is an absolute URL that starts with http:// or https://. */
 export function isWebAddress(text: string): boolean {
 	return /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
 }

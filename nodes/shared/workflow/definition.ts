@@ -83,7 +83,7 @@ function inputsOf({ inputs }: JsonObject, isNode: (nodeId: string) => boolean): 
 	}));
 }
 
-/** No node has more outputs: a pair with a larger number is a size, not a link. */
+/** No node has more outputs, so a pair with a larger number is a size, not a link. */
 const MOST_OUTPUTS = 64;
 
 /**
@@ -105,7 +105,10 @@ export function isLongInteger(value: Json | undefined): boolean {
 	return isInteger && !Number.isSafeInteger(Number(value));
 }
 
-/** Whether an object is, bare or wrapped, a file that the engine's editor saves (UI format), which only it can run. */
+/**
+ * Whether an object is, bare or wrapped, a file that the engine's editor saves (UI format), which only the editor can
+ * run.
+ */
 export function holdsEditorFile(object: JsonObject): boolean {
 	return unwrap(object, WRAPPERS).some(
 		({ nodes, links, ...others }) =>

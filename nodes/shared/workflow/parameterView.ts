@@ -27,7 +27,7 @@ const LIST_KEYS = ['list', 'options', 'values', 'enum', 'choices'];
 const WRAPPERS = ['data', 'parameters', 'parameter_view', 'nodes', 'workflow'];
 const PARAMETER_GROUPS = ['inputs', 'parameters', 'params'];
 
-/** For these, the view lists old files, but newer uploads are accepted, too. */
+/** Parameters for which the view lists old files, although newer uploads are accepted, too. */
 const FILE_PARAMETERS: ReadonlySet<string> = new Set(['image', 'video', 'audio', 'file']);
 
 /** Reads the parameter view as pasted from the console; an empty field is an empty view. */

@@ -89,8 +89,8 @@ function asJson(source: unknown): unknown {
 
 /**
  * @param chosen an ID, or the name of a saved workflow after {@link SAVED_PREFIX}
- * @param pasted in the node
- * @param saved in the account
+ * @param pasted what was pasted into the node
+ * @param saved reads the workflows that are saved in the account
  */
 export function findWorkflow(
 	chosen: string,
@@ -124,7 +124,7 @@ export function namingEntry<T>({ savedAs }: WorkflowSource, read: Result<T>): Re
 
 const inEntry = (name: string) => `In the saved workflow "${excerpt(name, 60)}" of the account`;
 
-/** The first wrong entry of a list in full, and the names of the others. */
+/** Explains the first wrong entry of a list and names the others; `undefined` if none is wrong. */
 export function whyListIsWrong(source: unknown): string | undefined {
 	const list = readSavedWorkflows(source);
 	if (!list.ok) return inSentences(list.failure);

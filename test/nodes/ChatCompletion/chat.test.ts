@@ -68,6 +68,8 @@ test('a streaming execution hears the first words before the last are sent', asy
 
 test('what cannot be switched is said before the call', async () => {
 	const run = await stage.run(sayings('hello'), { ...model('vendor/family_b-14b'), reasoning: 'off' });
-	expect(run.error?.message).toBe('"vendor/family_b-14b" always reasons: it cannot be switched off');
+	expect(run.error?.message).toBe(
+		'"vendor/family_b-14b" always reasons; its reasoning cannot be switched off',
+	);
 	expect(stage.platform.books().requests.chat).toBe(0);
 });

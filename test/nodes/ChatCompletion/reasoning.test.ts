@@ -87,7 +87,7 @@ test.each([
 });
 
 test.each([
-	['plain-1', {}, 'The node does not know how to switch the reasoning of "plain-1"'],
+	['plain-1', {}, 'The node does not know how to switch the reasoning of "plain-1" on or off'],
 	['family_a-v3.2', { reasoningControl: 'none' }, '"family_a-v3.2" has no reasoning switch'],
 	['family_a-v3.2', { reasoningControl: 'thinking', reasoning: 'off' }, 'can be switched on, but not off'],
 	[

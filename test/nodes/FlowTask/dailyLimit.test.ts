@@ -56,7 +56,7 @@ describe.each(['run', 'submit'])('with "%s"', (operation) => {
 			'"Max Tasks per Day" allows 20 tasks a day for this node; used so far: 20',
 		);
 		expect(late.error?.description).toMatch(
-			/^Nothing was sent for this item\. Raise "Max Tasks per Day" under "Cost and Speed", or run the item again from \d{4}-\d\d-\d\d on: the count begins anew at midnight \(/,
+			/^Nothing was sent for this item\. Raise "Max Tasks per Day" under "Cost and Speed", or run the item again from \d{4}-\d\d-\d\d on: the count restarts at midnight \(/,
 		);
 	});
 });
@@ -163,7 +163,7 @@ test.each([
 	const done = await run(prompts(1), limit(5), { executeWorkflow: executeWorkflow() });
 	expect(done.error?.message).toContain('The Data Table "flow_task_runs"');
 	expect(done.error?.description).toContain(
-		'Nothing was sent, because "Max Tasks per Day" is counted from Data Tables.',
+		'Nothing was sent, because "Max Tasks per Day" is counted in Data Tables.',
 	);
 	expect(made()).toBe(before);
 });
@@ -174,7 +174,7 @@ test('what could not be counted afterwards is not sent either: there is no table
 	};
 	const done = await run(prompts(1), limit(5));
 	expect(done.error?.description).toContain(
-		'Nothing was sent, because "Max Tasks per Day" is counted from Data Tables.',
+		'Nothing was sent, because "Max Tasks per Day" is counted in Data Tables.',
 	);
 	expect(made()).toBe(0);
 });

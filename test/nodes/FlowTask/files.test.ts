@@ -160,7 +160,7 @@ test('upload and download work by themselves, with one failing item among good o
 		CONTINUE,
 	);
 	expect(files.output(NODE_NAME, 0)).toHaveLength(2);
-	expect(files.output(NODE_NAME, 1)[0]?.json.error).toContain('The file link is not a web address');
+	expect(files.output(NODE_NAME, 1)[0]?.json.error).toContain('The file link is not an HTTP URL');
 });
 
 describe('hosts of our own', () => {

@@ -46,7 +46,7 @@ it('refuses a key of another kind and a switch that the model lacks before that'
 		message: expect.stringContaining('FlowAgent API'),
 	});
 	expect(await supply({ ...MODEL, reasoning: 'off', model: 'family_b-14b' }, ACCOUNT)).toMatchObject({
-		message: '"family_b-14b" always reasons: it cannot be switched off',
+		message: '"family_b-14b" always reasons; its reasoning cannot be switched off',
 	});
 });
 

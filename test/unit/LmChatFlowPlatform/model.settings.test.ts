@@ -38,7 +38,11 @@ it('takes options, and more fields of the operator beside the switch', () => {
 
 it.each([
 	[{ model: '' }, {}, 'No model is chosen'],
-	[{ model: 'family_b-14b', choice: 'off' }, {}, '"family_b-14b" always reasons: it cannot be switched off'],
+	[
+		{ model: 'family_b-14b', choice: 'off' },
+		{},
+		'"family_b-14b" always reasons; its reasoning cannot be switched off',
+	],
 	[{}, { extraBody: '{"a":[{"id":9007199254740993}]}' }, '"Extra Body" contains the number 9007199254740993'],
 	[
 		{},
@@ -46,7 +50,11 @@ it.each([
 		'"Extra Body" contains the number 12345678901234567890',
 	],
 	[{}, { extraBody: '[1]' }, '"Extra Body" is not a JSON object'],
-	[{}, { extraBody: { messages: [] } }, '"Extra Body" sets "messages", which this node or the agent sets'],
+	[
+		{},
+		{ extraBody: { messages: [] } },
+		'"Extra Body" sets "messages", which this node or the agent already sets',
+	],
 	[{ choice: 'on' }, { extraBody: { enable_thinking: false } }, '"Extra Body" sets "enable_thinking"'],
 	[{}, { temperature: 3 }, '"Temperature" must be a number from 0 to 2'],
 ] as const)('refuses %j with %j', (wish, options, message) => {

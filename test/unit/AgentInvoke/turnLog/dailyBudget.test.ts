@@ -115,7 +115,7 @@ test('the refusal says how much, how much is used, where to raise it and when it
 		kind: 'notSubmitted',
 		message: '"Limit per Day" allows 2 turns a day for the key "anna"; used so far: 2',
 		advice:
-			'Nothing was sent for this item. Raise "Limit per Day" under "Cost and Speed", or run the item again from 2030-01-02 on: the count begins anew at midnight (UTC).',
+			'Nothing was sent for this item. Raise "Limit per Day" under "Cost and Speed", or run the item again from 2030-01-02 on: the count restarts at midnight (UTC).',
 		details: {
 			budget: { per: 'key', unit: 'turns', most: 2, used: 2, day: '2030-01-01' },
 			freeFrom: '2030-01-02',
@@ -271,7 +271,7 @@ describe('a table that people or accidents changed', () => {
 			failure: {
 				message: 'The Data Table could not be used',
 				advice: expect.stringMatching(
-					/^Nothing was sent, because "Limit per Day" is counted from Data Tables\. /,
+					/^Nothing was sent, because "Limit per Day" is counted in Data Tables\. /,
 				) as string,
 			},
 		});

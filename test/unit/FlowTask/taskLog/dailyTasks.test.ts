@@ -145,9 +145,7 @@ describe('a run whose first failure ends it', () => {
 			failure: {
 				message:
 					'This run would submit 30 tasks, more than the 12 that are left today of the 20 that "Max Tasks per Day" allows',
-				advice: expect.stringContaining(
-					'from 2030-01-02 on: the count begins anew at midnight (UTC)',
-				) as string,
+				advice: expect.stringContaining('from 2030-01-02 on: the count restarts at midnight (UTC)') as string,
 			},
 		});
 		expect(await new Run(20, {}, accounts).make(submits(30))).toBe(12);

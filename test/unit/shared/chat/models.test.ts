@@ -69,7 +69,7 @@ test.each([
 	[{ body: '['.repeat(1_000_000) }, 'The platform lists no models'],
 	[{ statusCode: 400, body: '' }, 'refused to list the models: no reason was given (HTTP 400)'],
 	[{ body: undefined }, 'the answer could not be read'],
-	[{ statusCode: 404, body: 'Not found' }, 'The platform has no list of models under the "Models Path"'],
+	[{ statusCode: 404, body: 'Not found' }, 'The platform has no list of models at the "Models Path"'],
 	[
 		{ statusCode: 401, body: '{"error":{"message":"bad key sk-0123456789abcdef"}}' },
 		'does not accept the API key',

@@ -129,7 +129,7 @@ describe('createDownload', () => {
 	])('follows no link to %s', async (_name, url) => {
 		const { clock, download, requests } = scene(() => found([PNG]));
 		await expect(clock.run(download({ url, fileName: 'x' }))).resolves.toMatchObject({
-			failure: { kind: 'badInput', expired: false, message: expect.stringContaining('is not a web address') },
+			failure: { kind: 'badInput', expired: false, message: expect.stringContaining('is not an HTTP URL') },
 		});
 		expect(requests).toEqual([]);
 	});
