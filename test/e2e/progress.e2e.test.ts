@@ -219,7 +219,9 @@ test(
 		const rows = await until(async () => {
 			const all = await dataTableRows(n8n.client, 'flow_task_runs');
 			const found = all.filter(({ taskId }) => ids.includes(String(taskId)));
-			const areLeft = found.some(({ error }) => String(error).includes('The node no longer follows it'));
+			const areLeft = found.some(({ error }) =>
+				String(error).includes('The node no longer follows this task'),
+			);
 			return found.length === ids.length && areLeft && found;
 		}, 'the rows');
 		const asked = platform.books().requests;

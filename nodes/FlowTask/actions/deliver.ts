@@ -22,7 +22,7 @@ import type { NodeRun } from './run';
 export interface Delivery extends OutcomeFacts {
 	readonly form: OutputForm;
 	readonly binaryField: string;
-	/** Output only the files of these nodes, each in its own field. */
+	/** If set, only the files of these nodes are output, those of each node in its own field. */
 	readonly outputs?: readonly OutputNode[] | undefined;
 	readonly simplify: boolean;
 }
@@ -32,7 +32,7 @@ export interface DeliveredTask {
 	readonly delivery: Delivery;
 }
 
-/** How many task IDs the text of an error shows; its details contain all. */
+/** The most task IDs that the text of an error shows; the error's details contain all. */
 const IDS_SHOWN = 5;
 
 const COLLECT_BY_ID =

@@ -8,7 +8,7 @@ export function enteredText(value: unknown): string {
 	return textOrNumber(value).trim();
 }
 
-/** The value of a resource locator. Nodes that were saved before the field became one contain plain text. */
+/** The value of a resource locator. Nodes saved before the field became a resource locator contain plain text. */
 export function chosenText(value: unknown): string {
 	return enteredText(member(value, '__rl') === true ? member(value, 'value') : value);
 }

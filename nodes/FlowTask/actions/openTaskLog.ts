@@ -18,12 +18,12 @@ const MOST_UNRECORDED = 10;
 /** Submits do not wait longer than this for the table to be created. */
 const LONGEST_PREPARATION_MS = 5_000;
 
-/** Shared by this n8n process. */
+/** Shared by all runs of this n8n process. */
 const DAY_ACCOUNTS = new DayAccounts();
 
 /**
- * Opens the table that records the tasks of this node run, if they are recorded. It is created before the first submit,
- * so that a run that ends early can write to it; the last rows are written when the run ends.
+ * Opens the table that records the tasks of this node run, if they are recorded. The table is created before the first
+ * submit, so that a run that ends early can write to it; the last rows are written when the run ends.
  */
 export async function openTaskLog(
 	context: IExecuteFunctions,
@@ -68,7 +68,7 @@ function isRecorded(context: IExecuteFunctions, { options }: NodeRun, taskCount:
 	// Tasks per day are counted from what is recorded.
 	if (options.maxTasksPerDay > 0) return true;
 	if (options.recordTasks !== 'auto') return options.recordTasks === 'always';
-	// Tasks from the table have rows there, which would otherwise become outdated.
+	// Tasks that were read from the table have rows there, which would otherwise become outdated.
 	const areListed = context.getNodeParameter('taskSource', 0, 'ids') === 'execution';
 	return taskCount > MOST_UNRECORDED || areListed;
 }

@@ -15,7 +15,7 @@ const BYTES_PER_MB = 1024 * 1024;
 /** Read once, because they apply to the whole run. 0 = no limit or forever. */
 export type TaskRunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
 
-/** Reads and checks the options: expressions may return wrong numbers. */
+/** Reads and checks the options, because expressions may return invalid numbers. */
 export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOptions> {
 	return readItem(() => {
 		const { given, groupOf } = enteredOptions(context, 0, (name) => !PER_ITEM.has(name));
@@ -28,7 +28,7 @@ export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOption
 /** How long links in a chat stay valid by default. */
 const CHAT_LINK_SECONDS = 86_400;
 
-/** Options that may differ per item. For the first item, an error in one must not fail the other items. */
+/** Options that may differ per item, so an error in one of the first item's must not fail the other items. */
 const PER_ITEM: ReadonlySet<string> = new Set([
 	'fileName',
 	'idempotencyKey',
@@ -64,11 +64,11 @@ function checkOptions(given: Readonly<Record<string, unknown>>, groupOf: (name: 
 	});
 }
 
-/** None of them changes the request: after a change, a retry continues with the tasks of earlier tries. */
+/** No option is part of the request, so after a change, a retry continues with the tasks of earlier tries. */
 export const TASK_OPTIONS = defineOptions({
 	...idempotencyFields(
 		{
-			key: 'Identifies this image, e.g. an order number. The same key never makes a second task, whichever execution asks: it gets the existing one. Keys are kept in the Data Table flow_task_ledger.',
+			key: 'Identifies this image, e.g. an order number. The same key never makes a second task, whichever execution asks: the existing one is returned. Keys are kept in the Data Table flow_task_ledger.',
 			thisNode: 'Other nodes with the same key create their own tasks',
 			project: 'One task for all Flow Task nodes of the n8n project',
 			lifetime: 'How long a key returns its task; after that it makes a new one. 0 means forever.',
@@ -149,7 +149,7 @@ export const TASK_OPTIONS = defineOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
-			'How many tasks this node may make in a day, across all executions; further items fail before anything is sent for them. Counted from the Data Table flow_task_runs, so every task is recorded there, whatever "Record Tasks" says. A day begins at midnight in the time zone of the workflow. 0 means no limit.',
+			'How many tasks this node may make in a day, across all executions; further items fail before anything is sent for them. Counted in the Data Table flow_task_runs, so every task is recorded there, regardless of "Record Tasks". A day begins at midnight in the time zone of the workflow. 0 means no limit.',
 	},
 	noProgressMinutes: {
 		displayName: 'No Progress for (Minutes)',

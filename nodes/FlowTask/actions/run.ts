@@ -27,7 +27,7 @@ import type { RandomSeed } from '../workflow/seeds';
 import { readRunOptions, type TaskRunOptions } from './options';
 import { knownWorkflows, type KnownWorkflows } from './workflow/knownWorkflows';
 
-/** One account of a run. Limits apply to a key, so each has its own rate limiter, watcher and uploads. */
+/** One account of a run. Limits apply to a key, so each account has its own rate limiter, watcher and uploads. */
 export interface AccountClient extends TaskClient {
 	readonly baseUrl: string;
 	readonly images: TaskMemory['images'];
@@ -38,7 +38,7 @@ export interface NodeRun extends RunFrame {
 	readonly clients: Accounts<AccountClient>;
 	readonly redact: Redact;
 	readonly download: Download;
-	/** Left out if no idempotency key is set. */
+	/** `undefined` if no idempotency key is set. */
 	readonly ledger: Ledger | undefined;
 	readonly options: TaskRunOptions;
 	/** When the run stops waiting, by the clock's `now()`. */
@@ -153,7 +153,7 @@ async function openClients(
 	});
 }
 
-/** An uploaded image exists only in the account that it was uploaded to. */
+/** The images of one account, because an uploaded image exists only in the account that it was uploaded to. */
 function imagesOf(images: TaskMemory['images'], owner: string): TaskMemory['images'] {
 	return {
 		get: (digest) => images.get(`${owner} ${digest}`),
@@ -161,7 +161,7 @@ function imagesOf(images: TaskMemory['images'], owner: string): TaskMemory['imag
 	};
 }
 
-/** If n8n does not allow a socket to the platform, its tasks are polled. */
+/** Opens the account's sockets; `undefined` if tasks are only polled, because the operator or n8n allows no socket. */
 async function openSockets(
 	context: IExecuteFunctions,
 	account: PlatformAccount,
@@ -175,7 +175,7 @@ async function openSockets(
 	);
 }
 
-/** As many claims as can be submitted within 20 s, a third of a claim's lifetime. */
+/** As many claims as can be submitted within 20 s, a third of the time in which a claim allows sending. */
 function claimsAtOnce(requestsPerSecond: number): number {
 	const perThird = requestsPerSecond > 0 ? Math.floor(requestsPerSecond * 20) : CONCURRENCY;
 	return Math.max(1, Math.min(CONCURRENCY, perThird));

@@ -13,7 +13,7 @@ import type { Prompt } from '../workflow/prompt';
 
 export interface SubmittedTask {
 	readonly taskId: string;
-	/** Opens the progress WebSocket for 24 hours (§5.2); never shown. One sample answer has none. */
+	/** Opens the progress WebSocket for 24 hours (§5.2); never shown. One of the spec's sample answers has none. */
 	readonly promptToken: string | undefined;
 }
 
@@ -25,11 +25,11 @@ const INFO_TIMEOUT_MS = 30_000;
 const UPLOAD_TIMEOUT_MS = 5 * 60_000;
 
 const READ_TRIES = 4;
-/** Only 429 and refused connections are repeated, so many tries cost only time. */
+/** Only 429 and refused connections are retried, so many tries cost only time. */
 const WRITE_TRIES = 10;
 const UPLOAD_TRIES = 6;
 
-/** A longer token makes an address that no server accepts; such a task is polled. */
+/** A longer token makes a URL that no server accepts; such a task is polled. */
 const LONGEST_TOKEN_CHARS = 8_192;
 
 const PromptToken = v.optional(
@@ -56,12 +56,12 @@ export interface ServiceAccount {
 }
 
 /**
- * How long a call that is under way at the run's deadline may still take: if it were cut off, a task that it made would
- * be lost.
+ * How long a call that is under way at the run's deadline may still take, because if it were cut off, a task that it
+ * made would be lost.
  */
 const DEADLINE_GRACE_MS = 10_000;
 
-/** @param deadlineMs when the run stops waiting, by the clock's `now()`: no call begins or is repeated after it */
+/** @param deadlineMs when the run stops waiting, by the clock's `now()`: no call begins or is retried after it */
 export function createClient(
 	{ baseUrl, busyTerms, send, redact }: ServiceAccount,
 	retry: Pick<Retry, 'run'>,
@@ -120,7 +120,10 @@ export class ServiceApi {
 		this.UploadData = v.object({ image_id: SafeId });
 	}
 
-	/** @param sendByMs after this time (by the clock's `now()`) it is not sent and ends as `cancelled` */
+	/**
+	 * @param sendByMs after this time (by the clock's `now()`) the task is not submitted, and the call ends as
+	 *   `cancelled`
+	 */
 	async submit(
 		workflowId: string,
 		prompt: Prompt,
@@ -142,7 +145,9 @@ export class ServiceApi {
 		return ok({ taskId: data.output.prompt_id, promptToken: data.output.prompt_token ?? undefined });
 	}
 
-	/** Accepts at most `IDS_PER_CALL` IDs. IDs that the platform does not know are missing from the answer. */
+	/**
+	 * Reads the state of at most `IDS_PER_CALL` tasks. Tasks that the platform does not know are missing from the answer.
+	 */
 	async info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>> {
 		const answer = await this.call({
 			path: `${BASE_PATH}/get_task_info`,

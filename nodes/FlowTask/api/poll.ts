@@ -6,9 +6,9 @@ import type { TaskInfo } from './taskInfo';
 /** Task IDs per get_task_info call; the interface states no limit (§4.2). */
 export const IDS_PER_CALL = 100;
 
-/** After this many refused calls without an answer, the call itself is wrong rather than an ID in it. */
+/** After this many refused calls without an answer, the call itself is presumed wrong rather than an ID in it. */
 const CALLS_WITHOUT_ANSWER = 20;
-/** The same for unreadable answers: just enough calls to find one task among `IDS_PER_CALL`. */
+/** The same limit for unreadable answers: just enough calls to find one task among `IDS_PER_CALL`. */
 const UNREADABLE_WITHOUT_ANSWER = 9;
 
 export interface PolledPiece {
@@ -178,7 +178,7 @@ function endingWith(intervalMs: number, endsInMs: number): number {
 function stretch(previousMs: number, facts: PollFacts): number {
 	if (facts.failed) return previousMs * 2;
 	if (facts.remaining <= FEW_TASKS) return facts.changed ? previousMs / 2 : previousMs * 1.25;
-	// A free slot is worth more than a call: until it is noticed, no task is submitted.
+	// A free slot is worth more than a call, because no task is submitted until the slot is noticed.
 	if (facts.backlog && facts.finished > 0) return SHORTEST_POLL_INTERVAL_MS;
 	if (facts.finished < FINISHED_PER_CALL * facts.calls) return previousMs * 1.5;
 	if (facts.finished > 2 * FINISHED_PER_CALL * facts.calls) return previousMs / 1.5;

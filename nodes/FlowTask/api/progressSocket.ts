@@ -11,13 +11,13 @@ export interface ProgressEvents {
 }
 
 export interface ProgressSocket {
-	/** `onLost` is not called after it. */
+	/** Closes the socket; `onLost` is not called afterwards. */
 	close(): void;
 }
 
 export type OpenSocket = (url: string, events: SocketEvents) => { close(): unknown };
 
-/** The progress WebSockets of one node run (§4.4, §5.2, §6.1). A lost one never fails a task. */
+/** The progress WebSockets of one node run (§4.4, §5.2, §6.1). A lost socket never fails a task. */
 export class ProgressSockets {
 	/** The path on which a message has arrived. */
 	private provenPath: string | undefined;
@@ -47,7 +47,7 @@ export class ProgressSockets {
 				return;
 			}
 			current = this.openSocket(`${this.wsBaseUrl}${path}${query}`, {
-				// An open socket proves nothing: proxies accept any path.
+				// An open socket proves nothing, because proxies accept any path.
 				onOpen: () => undefined,
 				onText: (text) => {
 					const info = readMessage(text);

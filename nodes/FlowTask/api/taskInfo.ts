@@ -5,7 +5,7 @@ import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../
 
 /**
  * The states of a task by `status` (§2.4, §3.1), under the names that the node's output uses. `unknown` is any number
- * that the interface does not define: such a task is not finished.
+ * that the interface does not define: such a task does not count as finished.
  */
 const STATES = ['unknown', 'queued', 'generating', 'succeeded', 'failed', 'denied'] as const;
 export type TaskState = (typeof STATES)[number];
@@ -15,7 +15,7 @@ export function isFinal(state: TaskState): boolean {
 	return state === 'succeeded' || state === 'failed' || state === 'denied';
 }
 
-/** Whether a task is queued without a position: it may show no progress for a long time. */
+/** Whether a task is queued without a position, so that it may show no progress for a long time. */
 export function isQueuedUnnumbered({ state, position }: Pick<TaskInfo, 'state' | 'position'>): boolean {
 	return state === 'queued' && position === null;
 }
@@ -39,7 +39,7 @@ export interface TaskInfo {
 	readonly raw: JsonObject;
 }
 
-/** No real workflow saves more. */
+/** The most files that are read per task; no real workflow saves more. */
 export const MOST_FILES = 1_000;
 /** Signed links are long, but no server accepts more. */
 const LONGEST_LINK_CHARS = 16_384;
@@ -48,7 +48,7 @@ const LONGEST_ERROR_CHARS = 10_000;
 /** Longer than the IDs of any platform. */
 export const LONGEST_ID_CHARS = 1_000;
 
-/** A number beyond 2^53 has already lost its last digits, so it is not an ID. */
+/** A number beyond 2^53 has already lost its last digits, so it is not accepted as an ID. */
 export const Id = v.union([
 	v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(LONGEST_ID_CHARS)),
 	v.pipe(v.number(), v.safeInteger(), v.transform(String)),
@@ -79,7 +79,7 @@ const Texts = v.fallback(
 	[],
 );
 
-/** Some engines send the exception as an object: its message, or the whole object if it has none. */
+/** Reads an exception that some engines send as an object: its message, or the whole object if it has none. */
 const ErrorObject = v.pipe(
 	v.custom<JsonObject>((error) => isJsonObject(error) && Object.keys(error).length > 0),
 	v.transform((error) => errorWords(error) || excerpt(jsonText(error) ?? '', 500)),
@@ -162,7 +162,7 @@ export function readTaskInfos(data: Json | undefined): TaskInfo[] | undefined {
 
 /**
  * Decodes a link (§2.4): literal six-character escapes such as backslash-u-0-0-2-6, and percent-encoding if the whole
- * link is encoded. A signed link that is only partly encoded is kept: decoding it would break its signature.
+ * link is encoded. A signed link that is only partly encoded is kept, because decoding it would break its signature.
  */
 export function decodeLink(link: string): string {
 	const plain = unescapeText(link.trim().replace(/%5Cu0026/gi, '&'));

@@ -7,7 +7,7 @@ import { isFileInput } from '../workflow/inputRanking';
 import { keyOf, seedsIn } from '../workflow/seeds';
 import { savedInAccount, shownWorkflow } from './shownWorkflow';
 
-/** The workflows that are saved in the account. The search text may also be the ID of any other one. */
+/** The workflows that are saved in the account. The search text may also be the ID of any other workflow. */
 export async function searchWorkflows(
 	this: ILoadOptionsFunctions,
 	filter = '',
@@ -63,7 +63,10 @@ export function imageNodesIn({ nodes }: WorkflowDefinition): INodeListSearchItem
 /** Class types of nodes that make files; some of them also pass their files on. */
 const SAVES_FILES = /save|export|combine/i;
 
-/** An export does not say which nodes make files: those named like it come first, then the ends of the graph. */
+/**
+ * An export does not say which nodes make files: nodes whose class names suggest it come first, then the ends of the
+ * graph.
+ */
 export function outputNodesIn(definition: WorkflowDefinition): INodeListSearchItems[] {
 	const graph = graphOf(definition);
 	const used = new Set(

@@ -12,7 +12,7 @@ export interface DailyTaskSettings {
 	readonly node: NodeIds;
 	/** Days begin at midnight in this time zone. */
 	readonly timeZone: string;
-	/** Identifies this run of the node, to tell its submits from others. */
+	/** Identifies this run of the node, to distinguish its submits from those of other runs. */
 	readonly runId: string;
 	/** 0 = no limit; submits are still counted. */
 	readonly most: number;
@@ -108,7 +108,7 @@ export class DailyTasks implements TaskObserver {
 		else this.limit.giveBack(this.countable(job));
 	}
 
-	/** Called when the run is over. @param isWritten whether the table contains its submits */
+	/** Called when the run is over. @param isWritten whether the table contains the run's submits */
 	close(isWritten: boolean): void {
 		this.limit.close(isWritten);
 	}
@@ -130,13 +130,13 @@ export class DailyTasks implements TaskObserver {
 		const freeFrom = dayAfter(dayOf(this.clock.wallNow(), timeZone));
 		return badInput(
 			`This run would submit ${count} tasks, more than the ${left} that are left today of the ${most} that "${OPTION}" allows`,
-			`Nothing was sent, because "On Error" is set to stop. Send fewer items, raise "${OPTION}" under "Cost and Speed", or run them again from ${freeFrom} on: the count begins anew at midnight (${timeZone}).`,
+			`Nothing was sent, because "On Error" is set to stop. Send fewer items, raise "${OPTION}" under "Cost and Speed", or run them again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`,
 			{ freeFrom },
 		);
 	}
 }
 
-/** Only rows of submits that made a task, or may have, contain a day. */
+/** Each row with a day counts as one task, because only submits that made a task, or may have, have such a row. */
 function countedIn(): Used {
 	return { count: 1, tokens: 0 };
 }

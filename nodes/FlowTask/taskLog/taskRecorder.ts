@@ -29,7 +29,10 @@ const MOST_CHANGES = 10;
 const REST_PER_CHANGE_MS = 50;
 /** The longer the run, the rarer the changes, once all rows are up to date: they may be as old as a 20th of it. */
 const REST_PER_RUN_MS = 1 / 20;
-/** With more changes than this, rows are replaced: a change takes n8n 40 ms, replacing hundreds of rows 200 ms. */
+/**
+ * With more changes than this, rows are replaced, because a change takes n8n 40 ms, and replacing hundreds of rows 200
+ * ms.
+ */
 const REPLACED_ABOVE = 5;
 
 interface LoggedTask extends RowFacts {
@@ -43,7 +46,7 @@ interface LoggedTask extends RowFacts {
 	rowKeys: readonly string[] | undefined;
 	/** Whether the table has the row that it should have for the task. */
 	isListed: boolean;
-	/** When it was last written, by the clock's `now()`. */
+	/** When the task's cells were last written, by the clock's `now()`. */
 	writtenAtMs: number;
 }
 
@@ -93,7 +96,7 @@ export class TaskRecorder implements TaskObserver {
 		this.start();
 	}
 
-	/** Writes the rest now. @returns a failure if something could not be written */
+	/** Writes what is left without further delay. @returns a failure if something could not be written */
 	async flush(): Promise<Result<undefined>> {
 		this.isOver = true;
 		return await this.writer.flush();
@@ -198,7 +201,7 @@ export class TaskRecorder implements TaskObserver {
 	}
 
 	/**
-	 * Replaces the rows of this run if that takes fewer statements than changing them. New ones are inserted first, so
+	 * Replaces the rows of this run if that takes fewer statements than changing them. New rows are inserted first, so
 	 * that no ID is ever missing. Rows that cannot be read are left to `change`: rows that a person has deleted stay
 	 * deleted, and rows that a slow database does not show yet are updated.
 	 */
@@ -212,7 +215,7 @@ export class TaskRecorder implements TaskObserver {
 			const { rowKeys: oldKeys = [] } = entry;
 			if (!oldKeys.some((key) => present.has(key))) return [];
 			const rowKey = this.nextRowKey();
-			// A failed write may have been carried out, so the next one removes both.
+			// A failed write may have been carried out, so the next one removes both rows.
 			entry.rowKeys = [...oldKeys, rowKey];
 			return [{ entry, cells: cellsOf(entry), oldKeys, rowKey }];
 		});
@@ -274,7 +277,7 @@ function alikeIn(entries: readonly LoggedTask[]): LoggedTask[][] {
 
 /** Puts the entries written longest ago first, so that each gets its turn. */
 function byLastWrite(one: LoggedTask, other: LoggedTask): number {
-	// The difference of two that were never written is NaN.
+	// The difference of two entries that were never written is NaN.
 	return one.writtenAtMs - other.writtenAtMs || 0;
 }
 

@@ -114,7 +114,8 @@ export function cellsAfter(last: TaskCells, info: TaskInfo, nowMs: number): Task
 	};
 }
 
-const NOT_FOLLOWED = 'The node no longer follows it: "Wait for Completion" for this execution collects it.';
+const NOT_FOLLOWED =
+	'The node no longer follows this task; "Wait for Completion" for this execution collects it.';
 
 /** The cells after a task has ended or was left running. */
 export function cellsAtEnd(
@@ -156,7 +157,7 @@ export interface RecordedTask {
 
 /**
  * Reads the rows of an execution; people can edit them.
- * @param node the name of the node; empty for all of the execution
+ * @param node the name of the node; empty for all nodes of the execution
  */
 export function recordedTasks(rows: readonly TableRow[], node: string): RecordedTasks {
 	const ofNode = rows

@@ -43,7 +43,7 @@ export function describeTask(info: TaskInfo, redact: Redact): JsonObject {
 	};
 }
 
-/** When a task was submitted and finished, how long it was queued and ran, as far as this run knows. */
+/** When a task was submitted and finished, how long it was queued and how long it ran, as far as this run knows. */
 export function describeTiming({ info, sinceMs, generatingAtMs, endedAtMs }: TaskSnapshot): JsonObject {
 	const finishedMs = info && isFinal(info.state) ? endedAtMs : undefined;
 	return {

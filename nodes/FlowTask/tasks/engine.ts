@@ -25,7 +25,7 @@ export interface WatchStart {
 	readonly kind: 'watch';
 	readonly taskId: string;
 	readonly submittedAtMs?: number | undefined;
-	/** How watching ended, if a suspended wait has watched the task: it is then not polled again. */
+	/** How watching ended, if a suspended wait has watched the task, which is then not polled again. */
 	readonly seen?: WatchEnd | undefined;
 }
 
@@ -36,19 +36,19 @@ export interface TaskJob extends ObservedJob {
 	readonly start: SubmitStart | WatchStart;
 	/** The output nodes whose files are wanted; left out for the `fileSelection` of `EngineSettings`. */
 	readonly outputNodes?: readonly string[] | undefined;
-	/** What its files are called; left out for the names in their links. */
+	/** The name of its files, without extension; left out if they keep the names in their links. */
 	readonly fileStem?: string | undefined;
-	/** Notes what becomes of the submit; left out for tasks that this run does not own. */
+	/** Records what becomes of the submit; left out for tasks that this run does not own. */
 	readonly record?: SubmitRecord | undefined;
 }
 
-/** How the tasks of one account are reached: a task is visible only to its own key. */
+/** How the tasks of one account are reached, because a task is visible only to its own key. */
 export interface TaskClient extends SubmitClient, WatchClient {
 	readonly api: TaskApi;
 	readonly mayFetch: MayFetch;
 }
 
-/** What became of a job. With a `failure` the rest is what was known when it failed. */
+/** What became of a job. With a `failure`, the other fields are what was known when the job failed. */
 export interface TaskOutcome extends EndedTask {
 	readonly itemIndex: number;
 	/** Whether the item's idempotency key already had the task. */
@@ -83,7 +83,7 @@ export interface EngineRun {
 	readonly redact: Redact;
 	readonly download: Download;
 	readonly ledger?: Ledger | undefined;
-	/** Why a job's task must not be made; asked right before it is. Left out if nothing limits them. */
+	/** Returns why a job's task must not be made; called right before it is made. Left out if nothing limits tasks. */
 	readonly admit?: ((job: ObservedJob) => Promise<Result<undefined>>) | undefined;
 	/** Notified of the tasks' progress. */
 	readonly observers?: readonly TaskObserver[];
@@ -121,7 +121,7 @@ interface AccountWork {
 	readonly watcher: TaskWatcher;
 	readonly submitter: TaskSubmitter;
 	readonly files: ResultFiles;
-	/** The jobs of each task: several items may name the same one. */
+	/** The jobs of each task, because several items may name the same task. */
 	readonly jobsOf: Map<string, TaskJob[]>;
 }
 
@@ -129,7 +129,7 @@ class TaskRun {
 	private readonly accounts = new Map<TaskClient, AccountWork>();
 	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
 	private readonly memoryBudget = new MemoryBudget();
-	/** What tells the files of each job's task from those of others. */
+	/** What distinguishes the files of each job's task from those of others. */
 	private readonly labels: ReadonlyMap<TaskJob, TaskLabel>;
 	private unsubmitted: number;
 	private failures = 0;
@@ -241,7 +241,7 @@ class TaskRun {
 		return await this.proceed(job, account.value, task.value);
 	}
 
-	/** A bug in the node must cost neither the task's ID nor the other items' results. */
+	/** Goes on with a known task; a bug in the node must cost neither the task's ID nor the other items' results. */
 	private async proceed(job: TaskJob, account: AccountWork, task: ItemTask): Promise<TaskOutcome> {
 		const { taskId, reused, submittedAtMs, sent } = task;
 		try {

@@ -34,11 +34,11 @@ export type Recollection =
 			readonly taskId: string;
 			readonly submittedAtMs: number | undefined;
 			readonly seeds: SentSeeds;
-			/** What the image shows, for the names of its files. */
+			/** The start of the prompt, for file names and the item's `prompt`. */
 			readonly prompt: string | undefined;
 	  };
 
-/** Notes what became of a submit. The engine calls it immediately, before anything else can fail. */
+/** Records what became of a submit. The engine calls it immediately, before anything else can fail. */
 export interface SubmitRecord {
 	/** @param reused the task already existed, so the seeds of this run were not sent */
 	submitted(taskId: string, atMs: number, reused?: boolean): void;
@@ -71,7 +71,9 @@ export function createTaskMemory(nodeContext: Record<string, unknown>, runIndex:
 	};
 }
 
-/** The memory of an agent's tool. Success removes the entry: the same words are then a request for a new task. */
+/**
+ * The memory of an agent's tool. Success removes the entry, because the same words are then a request for a new task.
+ */
 export function createToolMemory(nodeContext: Record<string, unknown>): TaskMemory & { release(): void } {
 	const memory = createToolCallMemory(nodeContext, { node: NODE, part: 'tasks' });
 	return {

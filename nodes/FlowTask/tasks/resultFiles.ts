@@ -50,7 +50,7 @@ const LINKS_BEHIND_MS = 1_000;
 /** Pauses before each request for fresh links, because a platform may repeat old ones. */
 const RENEWAL_PAUSES_MS = [0, 2_000, 5_000];
 
-/** Links of tasks that ended together expire together. */
+/** How long a renewal waits for others, because links of tasks that ended together expire together. */
 const BATCH_RENEWALS_MS = 250;
 
 /** Requests a fresh link to a file; the files of a task share one request per round. */
@@ -60,7 +60,7 @@ type Renew = (link: FileLink, round: number) => Promise<FileLink | undefined>;
 export class ResultFiles {
 	private readonly requestInfos: Batcher<string, Result<PolledInfos, CallFailure>>;
 
-	/** @param slots shared by all accounts of the run */
+	/** @param slots limits the downloads of all accounts of the run together */
 	constructor(
 		private readonly account: { readonly api: Pick<TaskApi, 'info'>; readonly mayFetch: MayFetch },
 		private readonly run: {
@@ -85,7 +85,7 @@ export class ResultFiles {
 	async fetch({ info, outputNodes, label }: WantedFiles): Promise<FetchedFiles> {
 		const selection = outputNodes ?? this.settings.fileSelection;
 		const reported = linksOf(info, selection);
-		// If other nodes have files, the report is complete: a node without files will not get any.
+		// If other nodes have files, the report is complete, so a node without files will not get any.
 		const isBehind = reported.length === 0 && linksOf(info, 'all').length === 0;
 		const links = isBehind ? await this.freshLinks(info.taskId, selection, LINKS_BEHIND_MS) : reported;
 		const renew = this.renewals(info.taskId, selection, links);

@@ -14,8 +14,8 @@ export interface FileLink {
 }
 
 /**
- * The links to download, without duplicates and in a stable order. If a platform reports files but no final ones (the
- * samples have both as optional), all files are final. A file whose node is not reported belongs to no node.
+ * The links to download, without duplicates and in a stable order. If a platform reports files but no final ones (in
+ * the samples, both are optional), all files are final. A file whose node is not reported belongs to no node.
  */
 export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 	if (typeof selection !== 'string') {
@@ -58,25 +58,25 @@ export function sameFile(
 	const own = alikeIn(before, link);
 	const alike = alikeIn(fresh, link);
 	if (own.length === 1 && alike.length > 0) return alike[0];
-	// If nothing else tells files apart, their order does.
+	// If nothing else distinguishes files, their order does.
 	if (alike.length > 0) return alike.length === own.length ? alike[own.indexOf(link)] : undefined;
 	const inPlace = fresh.length === before.length ? fresh[link.index] : undefined;
 	return inPlace && alikeIn(before, inPlace).length === 0 ? inPlace : undefined;
 }
 
-/** Whether it is the output of a text node, which some platforms list among the files. */
+/** Whether an entry is the output of a text node, which some platforms list among the files. */
 export function isPlainText(entry: string): boolean {
 	return !isWebAddress(entry) && (/\s/.test(entry.trim()) || !/[:/]/.test(entry));
 }
 
-/** What a new signature does not change in a link: its path and the parameters that name the file. */
+/** The parts of a link that a new signature does not change: its path and the parameters that name the file. */
 function fileIn(url: string): string {
 	const [path = '', query = ''] = url.split('?');
 	const parameters = new URLSearchParams(query);
 	return JSON.stringify([path, ...['filename', 'subfolder', 'type'].map((name) => parameters.get(name))]);
 }
 
-/** The file's name: the `filename` parameter of the link, or the last part of its path. */
+/** The file's name: the `filename` parameter of the link, or the last segment of its path. */
 export function nameInLink(url: string): string {
 	try {
 		const { pathname, searchParams } = new URL(url);
@@ -95,17 +95,17 @@ export function markName(name: string, mark: string): string {
 	return dot > 0 ? `${name.slice(0, dot)}_${mark}${name.slice(dot)}` : `${name}_${mark}`;
 }
 
-/** What tells the files of a run's tasks apart. */
+/** What distinguishes the files of a run's tasks. */
 export interface TaskLabel {
 	/** The task's or item's number, from 1; `undefined` if the run has only one. */
 	readonly number?: number | undefined;
-	/** The name of the task's files, unique within the run; left out for the names in their links. */
+	/** The name of the task's files, unique within the run; left out if they keep the names in their links. */
 	readonly stem?: string | undefined;
 }
 
 /**
- * Names for a task's files that collide neither with each other nor with those of other items: platforms often use the
- * same names.
+ * Names for a task's files that collide neither with each other nor with those of other items, because platforms often
+ * use the same names.
  */
 export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel): NamedLink[] {
 	const owners = new Map<string, number>();
@@ -126,7 +126,10 @@ export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel
 	}));
 }
 
-/** The extension of a name, or else `.bin`: without one, a dot within the stem would begin the extension. */
+/**
+ * The extension of a name, or else `.bin`, because without an extension, a dot within the stem would count as the start
+ * of one.
+ */
 function endingIn(name: string): string {
 	return /\.[A-Za-z0-9]{1,8}$/.exec(name)?.[0] ?? '.bin';
 }
@@ -140,7 +143,7 @@ const LONG_NAME_BYTES = 160;
 const LONG_NAME_CHARS = 80;
 const SHORT_NAME_CHARS = 40;
 
-/** Storing cuts off the end of a long name, which contains the mark that distinguishes it. */
+/** Shortens a long name, because storing would cut off its end, which contains the mark that distinguishes it. */
 function shortened(name: string): string {
 	const dot = name.lastIndexOf('.');
 	const stem = dot > 0 ? name.slice(0, dot) : name;

@@ -36,7 +36,7 @@ export interface ImageInput {
 	readonly load: LoadImage;
 	/** Its maximum size; left out if unknown before it is read. */
 	readonly bytes?: number | undefined;
-	/** Its web address, if it is fetched from there. */
+	/** Its URL, if it is fetched from one. */
 	readonly url?: string | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface ItemTask extends SubmittedTask {
 	readonly reused: boolean;
 	/** Whether another execution saw its end. */
 	readonly finished?: boolean;
-	/** Notes in the ledger how the task ended; left out for tasks without a key. */
+	/** Records in the ledger how the task ended; left out for tasks without a key. */
 	readonly ended?: (outcome: 'succeeded' | 'failed') => void;
 }
 
@@ -84,7 +84,7 @@ export class TaskSubmitter {
 		this.upload = createImageUploads(client.api, client.images, memoryBudget);
 	}
 
-	/** @param admit asked before anything is sent; with a key, only once it is known to have no task */
+	/** @param admit called before anything is sent; with a key, only once the key is known to have no task */
 	async submit(
 		start: SubmitStart,
 		record: SubmitRecord | undefined,
@@ -106,7 +106,7 @@ export class TaskSubmitter {
 		return await this.sendOnce(ledger, { ...start, idempotency }, prompt, payloadHash, record, admit);
 	}
 
-	/** @returns also the digest of each image by its input: unlike its `image_id`, it is the same in each run */
+	/** @returns in `placed`, each image's input and digest, which, unlike the `image_id`, is the same in each run */
 	private async uploadImages(
 		start: SubmitStart,
 	): Promise<Result<{ readonly prompt: Prompt; readonly placed: string[][] }>> {
@@ -207,7 +207,7 @@ export class TaskSubmitter {
 		});
 	}
 
-	/** If a request was not sent because the run stopped, the reason is the stop. */
+	/** The failure, or why the run stopped if the request was not sent for that reason. */
 	private heldBack(failure: Failure): Failure {
 		return (failure.kind === 'cancelled' ? this.whyStop() : undefined) ?? failure;
 	}

@@ -35,7 +35,7 @@ export function readWait(stored: unknown): WaitState | undefined {
 /**
  * Why a wait is over:
  * - `done`: each task is done, or has been missing for too long
- * - `timedOut`: the timeout is over
+ * - `timedOut`: the timeout was reached
  * - `stalled`: no task has changed for too long
  */
 export type WaitEnd = 'done' | 'timedOut' | 'stalled';
@@ -51,7 +51,7 @@ export const SHORTEST_SLEEP_MS = 60_000;
 const LONGEST_SLEEP_MS = 15 * 60_000;
 const SLEEPS: PauseGrowth = { firstMs: SHORTEST_SLEEP_MS, factor: 1.25, longestMs: LONGEST_SLEEP_MS };
 
-/** A rough estimate per position in the queue: an extra poll costs little. */
+/** A rough estimate per position in the queue, because an extra poll costs little. */
 const QUEUE_POSITION_MS = 1_000;
 
 /** How many consecutive polls may lack an ID before its task counts as missing. */
@@ -89,7 +89,7 @@ export function notePoll(
 	};
 }
 
-/** A failed poll says nothing about the tasks. */
+/** The state after a failed poll, which says nothing about the tasks. */
 export function noteFailedPoll(
 	last: WaitState | undefined,
 	passing: boolean,
@@ -111,7 +111,7 @@ function isLate({ startedAtMs }: WaitState, { timeoutMs }: SuspendSettings, nowM
 /** Whether to poll again after a failed poll. */
 export function toleratesFailedPoll({ polls, refusals = 0, lateFailures = 0 }: WaitState): boolean {
 	if (lateFailures >= LATE_FAILURES_TOLERATED) return false;
-	// If even the first poll was refused, the address or the key is wrong.
+	// If even the first poll was refused, the base URL or the key is wrong.
 	return refusals === 0 || (polls > 0 && refusals <= REFUSALS_TOLERATED);
 }
 
@@ -136,8 +136,8 @@ export function waitEnd(
 
 /**
  * How long to sleep before the next poll: as long as the slowest task is likely to take, judging by its progress or its
- * position in the queue, and longer with each poll. The estimate can be far off, so no sleep is longer than the wait so
- * far: an end is noticed after at most twice the time that it took.
+ * position in the queue, and longer with each poll. The estimate can be far off, so it is capped at the time waited so
+ * far: the end is noticed after about twice the time that it took at most.
  */
 export function sleepMs(
 	state: WaitState,

@@ -7,7 +7,7 @@ export interface TaskSnapshot {
 	readonly info?: TaskInfo | undefined;
 	/** Why the last poll got no answer. */
 	readonly trouble?: string | undefined;
-	/** When the task was submitted; left out if another run did that. */
+	/** When the task was submitted; left out if another run submitted it. */
 	readonly sinceMs?: number | undefined;
 	readonly generatingAtMs?: number | undefined;
 	readonly endedAtMs: number;
@@ -15,7 +15,7 @@ export interface TaskSnapshot {
 
 /**
  * - `final`: the platform is done with the task (succeeded, failed or denied)
- * - `timedOut`, `stalled`: the run's timeout, or no progress for too long
+ * - `timedOut`, `stalled`: the run's timeout was reached, or the task showed no progress for too long
  * - `unknown`: the platform does not know the ID
  * - `refused`: task info cannot be read at all
  * - `left`: the watcher was stopped
@@ -57,11 +57,11 @@ export class WatchedTask {
 	askedAlone = false;
 	socket: ProgressSocket | undefined;
 	socketsOpened = 0;
-	/** Whether the socket has sent anything: only then can polls be less frequent. */
+	/** Whether the socket has sent anything, because only then can polls be less frequent. */
 	socketSpoke = false;
 	/** Whether the socket has reported since the last poll that the task is done. */
 	isSaidDone = false;
-	/** When the socket last asked for a poll: a wrong "finished" must not cause a flood of polls. */
+	/** When the socket last asked for a poll, because a wrong "finished" must not cause a flood of polls. */
 	calledAtMs = -Infinity;
 
 	/**
@@ -76,7 +76,7 @@ export class WatchedTask {
 		public changedAtMs: number,
 	) {}
 
-	/** Takes a report. @returns whether it differs from the last one */
+	/** Records a report. @returns whether it differs from the last one */
 	note(info: TaskInfo, nowMs: number, wallMs: number): boolean {
 		const last = this.info;
 		this.info = info;

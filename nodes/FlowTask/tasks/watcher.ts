@@ -48,13 +48,17 @@ const POLL_HELD_MS = 2_000;
 const FIRST_POLL_AT_OLD_MS = 50;
 const FIRST_POLL_AT_NEW_MS = 500;
 
-/** In how many polls, and for how long, an ID must be missing before it is unknown: the platform's index may lag. */
+/**
+ * In how many polls, and for how long, an ID must be missing to count as unknown, because the platform's index may lag.
+ */
 const MISSING_POLLS = 5;
 const MISSING_MS = 10_000;
-/** The same for a task that the platform certainly has. */
+/** How long it must be missing if the platform certainly has the task. */
 export const KNOWN_MISSING_MS = 5 * 60_000;
 
-/** Once the platform has answered, this many refusals over this long are final: gateways occasionally send a 404. */
+/**
+ * Once the platform has answered, only this many refusals over this long are final, because gateways may send a 404.
+ */
 const REFUSED_POLLS = 3;
 const REFUSED_MS = 10_000;
 
@@ -77,7 +81,7 @@ export class TaskWatcher {
 	private intervalMs = SHORTEST_POLL_INTERVAL_MS;
 	private lastPollMs = 0;
 	private finishRate = new FinishRate();
-	/** Whether any poll was answered: then the address and the key are right. */
+	/** Whether any poll was answered, which shows that the base URL and the key are right. */
 	private answered = false;
 	/** When a socket first asked for the next poll. */
 	private pollWantedMs: number | undefined;
@@ -94,7 +98,7 @@ export class TaskWatcher {
 	/**
 	 * Watches a task to its end; rejects only if the node has a bug. The same ID may be watched more than once.
 	 * @param sinceMs when it was submitted, time of day
-	 * @param known whether the platform certainly has it
+	 * @param known whether the platform certainly has the task
 	 */
 	async watch(
 		taskId: string,
@@ -226,7 +230,7 @@ export class TaskWatcher {
 			if (failure.passing) continue;
 			const longMs = task.known ? KNOWN_MISSING_MS : REFUSED_MS;
 			const isFinalRefusal = task.refused.lasts(nowMs, REFUSED_POLLS, longMs);
-			// If a task was made, the address and the key were right, even if the first poll is refused.
+			// If a task was made, the base URL and the key were right, even if the first poll is refused.
 			if ((this.answered || task.known) && !isFinalRefusal) continue;
 			this.resolve(task, { kind: 'refused', failure, snapshot: task.snapshot(this.clock.wallNow()) });
 		}
@@ -252,7 +256,7 @@ export class TaskWatcher {
 		return changed;
 	}
 
-	/** @returns whether it is news */
+	/** @returns whether the info is news */
 	private take(task: WatchedTask, info: TaskInfo): boolean {
 		const { clock } = this;
 		task.trouble = undefined;

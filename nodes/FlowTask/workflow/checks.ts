@@ -50,7 +50,7 @@ function checkOne(
 	const found = findInput(nodeId, parameter, known);
 	if (!found.ok) return found;
 	const { label, input, spec } = found.value;
-	// A pair of numbers is a value if the export has a list there too, or if no node has the first number as its ID.
+	// A pair of numbers is a value if the export has an array there too, or if no node has the first number as its ID.
 	const isNode = (id: string): boolean =>
 		!Array.isArray(input?.value) && (known.definition === undefined || nodeOf(known, id) !== undefined);
 	if (isLink(value, isNode)) return fail(`${label} is set to a link; only values can be set`);
@@ -145,7 +145,7 @@ export function emptyTexts(prompt: Prompt): PromptInput[] {
 	return inputsIn(prompt).filter(({ value }) => typeof value === 'string' && value.trim() === '');
 }
 
-/** Refuses an empty prompt: the image would be paid for and could show anything. */
+/** Refuses an empty prompt, because the image would be paid for and could show anything. */
 export function refuseEmptyPrompts(prompt: Prompt, known: WorkflowKnowledge): Failure | undefined {
 	const empty = emptyTexts(prompt);
 	if (empty.length === 0 || !known.definition) return undefined;
@@ -168,10 +168,10 @@ export function refuseEmptyPrompts(prompt: Prompt, known: WorkflowKnowledge): Fa
 const ACCEPTED_SHOWN = 8;
 
 /**
- * What the parameter view says about the inputs that the platform may have refused (§7.3): those named in its
- * message, otherwise all that were sent.
- * @returns a function from the platform's message to a sentence, empty if the view says nothing. It must not keep the
- *   workflow in memory, because each of many items may have its own
+ * What the parameter view says about the inputs that the platform may have refused (§7.3): those named in its message,
+ * otherwise all that were sent.
+ * @returns a function from the platform's message to a sentence, empty if the view says nothing. The function must not
+ *   keep the workflow in memory, because each of many items may have its own
  */
 export function acceptedFor(prompt: Prompt, known: WorkflowKnowledge): (message: string) => string {
 	const sent = acceptedInputs(prompt, known);

@@ -70,7 +70,7 @@ export function formFields(definition: WorkflowDefinition, view: ParameterView):
 const ROLE_NAMES = { positive: 'Prompt', negative: 'Negative prompt', seed: 'Seed' };
 
 /**
- * The panel cuts off long titles, so what tells rows apart comes first.
+ * The panel cuts off long titles, so what distinguishes rows comes first.
  * @param isAlone whether no other input of the node has this role
  */
 function fieldOf({ node, input, role }: RankedInput, view: ParameterView, isAlone: boolean): FormField {
@@ -92,13 +92,13 @@ function fieldOf({ node, input, role }: RankedInput, view: ParameterView, isAlon
 	};
 }
 
-/** Nodes of subgraphs and other tools have long IDs that differ mostly at their ends. */
+/** Shortens long IDs, which nodes of subgraphs and other tools have, and which differ mostly at their ends. */
 function shownId(nodeId: string): string {
 	const letters = [...nodeId];
 	return letters.length > 8 ? `${letters.slice(0, 2).join('')}…${letters.slice(-4).join('')}` : nodeId;
 }
 
-/** n8n shows nothing but the title of a row that has no default. */
+/** The hosted value, as a row's title shows it, because n8n shows nothing but the title of a row without a default. */
 function hostedNote(value: Json): string {
 	if (value === null) return '';
 	if (typeof value === 'string' && !value.trim()) return `${HOSTED}empty`;
@@ -111,13 +111,15 @@ export function shortTitle(displayName: string): string {
 	return displayName.split(HOSTED, 1)[0] ?? displayName;
 }
 
-/** The export's own value is always an option, or n8n would refuse to publish a workflow that uses it. */
+/**
+ * The export's own value is always an option, because n8n would otherwise refuse to publish a workflow that uses it.
+ */
 function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormField['options']> {
 	const values = [...list, current].filter((value) => value !== null && typeof value !== 'object');
 	return [...new Set(values)].map((value) => ({ name: String(value), value }));
 }
 
-/** Empty for text, to which n8n appends a dragged field, for numbers that n8n rounds, and for long values. */
+/** Undefined for text (n8n would append a dragged field to it), numbers that n8n rounds, `null`, and long values. */
 function defaultOf(type: FormField['type'], value: Json): Scalar | undefined {
 	if (type === 'string' || isLongInteger(value) || value === null) return undefined;
 	if (typeof value !== 'object') return value;

@@ -52,7 +52,7 @@ const ASIDE = 'system question query';
 const SIDE_TEXT = anyOf(ASIDE);
 const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
 
-/** Last words of links that do not lead to a text of this image. */
+/** Last words of the names of links that do not lead to a text of this image. */
 const OTHER_LINK = anyOf('images? pixels latents? model clip');
 
 const FILE =
@@ -64,7 +64,7 @@ const SETTINGS: ReadonlySet<string> = new Set(
 		'steps cfg guidance denoise sampler_name scheduler',
 	].flatMap((some) => some.split(' ')),
 );
-/** What a node shows or stores for the editor; it has no effect on the image. */
+/** Inputs that a node shows or stores for the editor, with no effect on the image. */
 const EDITOR_STATE =
 	/^(upload|choose .*upload|➕.*|select to add .*|control_(after|before)_generate|rgthree_.*|.*header ?widget|.*preview.*|audioui|speak_and_recog.*|is_changed|last_seed|.*divider.*)$/i;
 const DISPLAY_NODE = anyOf('show display preview');
@@ -74,7 +74,7 @@ const RANKS = ['positive', 'negative', 'text', 'file', 'seed', 'setting', 'rest'
 type Rank = (typeof RANKS)[number];
 const ROLES: readonly InputRole[] = ['positive', 'negative', 'seed'];
 
-/** An export can be a megabyte, and usually all items of a run have the same one. */
+/** Earlier rankings, because an export can be a megabyte, and usually all items of a run have the same one. */
 const rankedBefore = new WeakMap<WorkflowDefinition, readonly RankedInput[]>();
 
 /** The inputs that can be set, in the order of RANKS. */
@@ -94,7 +94,7 @@ function rankAnew(definition: WorkflowDefinition): RankedInput[] {
 			.map((input) => {
 				const text = texts.get(input);
 				const rank = held.get(input) ?? text?.rank ?? rankOf(node, input);
-				// A seed under its own name needs no role: its name says it.
+				// A seed under its own name needs no role, because its name says what it is.
 				const role = rank === 'seed' && !held.has(input) ? undefined : ROLES.find((one) => one === rank);
 				return {
 					order: [RANKS.indexOf(rank), ...(text?.order ?? [])],
@@ -244,7 +244,7 @@ function isNegativeText({ name, value }: DefinitionInput): boolean {
 	return polarityIn(wordsOf(name)) === 'negative' && (isTextName(name) || typeof value === 'string');
 }
 
-/** Every text upstream of an input that `isStart`; those with fewer texts in between come first. */
+/** Every text upstream of an input for which `isStart` holds; those with fewer texts in between come first. */
 function textsUpstream(graph: Graph, rank: RankedText['rank'], isStart: Start[1]): GraphInput[] {
 	const texts: GraphInput[] = [];
 	const seen = new Set<DefinitionNode>();

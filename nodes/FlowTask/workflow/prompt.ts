@@ -18,7 +18,7 @@ export function valueIn(prompt: Prompt, nodeId: string, parameter: string): Json
 	return Object.hasOwn(inputs, parameter) ? inputs[parameter] : undefined;
 }
 
-/** Own properties only: node IDs come from outside and may be "__proto__" or "constructor". */
+/** Own properties only, because node IDs come from outside and may be "__proto__" or "constructor". */
 function inputsOf(prompt: Prompt, nodeId: string): JsonObject {
 	return (Object.hasOwn(prompt, nodeId) && prompt[nodeId]?.inputs) || {};
 }
@@ -85,7 +85,7 @@ function readRow(
 		: converted;
 }
 
-/** For checks without the workflow: a pair of numbers then counts as a value, not as a link. */
+/** For checks without the workflow, in which a pair of numbers counts as a value, not as a link. */
 export const isNeverANode = (): boolean => false;
 
 /** Gives a row's value its type. */
@@ -113,7 +113,7 @@ function convert(value: unknown, type: OverrideType): Result<Json, string> {
 			const lost = typeof json === 'string' ? lostDigits(json) : undefined;
 			if (lost === undefined) return ok(parsed);
 			return fail(
-				`contains ${excerpt(lost, 60)}, which would lose digits; the largest number is ${Number.MAX_SAFE_INTEGER}`,
+				`contains ${excerpt(lost, 60)}, which would lose digits; the largest exact integer is ${Number.MAX_SAFE_INTEGER}`,
 			);
 		}
 	}

@@ -20,14 +20,14 @@ export interface FormRows {
 /**
  * Builds `prompt` from the rows that were added to the form. Rows of inputs that the workflow no longer has are left to
  * `checkOverrides`, which knows the workflow.
- * @param entered the rows with their expressions: one that was left empty keeps the hosted value
+ * @param entered the rows with their expressions: a row that was left empty keeps the hosted value
  */
 export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt> {
 	const rows = toJson(value);
 	if (rows === undefined && value !== undefined) {
 		return failInput(
 			'"Inputs to Change" contains a value that cannot be sent as JSON',
-			'Check the expressions in its rows: a value is text, a number, true or false, a list or an object.',
+			'Check the expressions in its rows: a value is text, a number, true or false, an array or an object.',
 		);
 	}
 	const untouched = new Set(membersOf(entered).flatMap(([id, text]) => (text === '' ? [id] : [])));
@@ -54,7 +54,9 @@ export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt
 	return ok(prompt);
 }
 
-/** Refuses rows without a value: n8n drops a missing one and reads empty text as 0, and both would be paid for. */
+/**
+ * Refuses rows without a value, because n8n drops a missing one and reads empty text as 0, and either task is paid for.
+ */
 export function refuseMissingRows({ entered, given, schema }: FormRows): Failure | undefined {
 	const complaints = membersOf(entered).flatMap(([id, text]) => {
 		const value = member(given, id);

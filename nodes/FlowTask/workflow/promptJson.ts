@@ -11,8 +11,8 @@ const NOT_SUBMITTED = 'Nothing was submitted for this item.';
 
 /**
  * Reads a pasted `prompt`, bare or as a whole request body (§4.1, rule 6). The full export, the editor's own file and
- * the parameter view (rules 2 to 4) are each refused with a message of their own.
- * @param workflowId must match that of the body, if it has one
+ * the parameter view (rules 2 to 4) are refused, each with a message of its own.
+ * @param workflowId must match the ID in the body, if the body has one
  */
 export function promptFromJson(value: unknown, workflowId?: string): Result<Prompt> {
 	const isText = typeof value === 'string';
@@ -38,7 +38,7 @@ export function promptFromJson(value: unknown, workflowId?: string): Result<Prom
 	return whole.ok ? readNodes(nodes) : whole;
 }
 
-/** Nodes may be called "prompt" or "workflow_id", but unlike the parts of a body they have inputs. */
+/** Whether an object is a request body: nodes may have the IDs "prompt" or "workflow_id", too, but have inputs. */
 function isRequestBody({ prompt, workflow_id: workflowId }: JsonObject): boolean {
 	if (prompt === undefined) return false;
 	if (workflowId !== undefined) return !isJsonObject(workflowId);
@@ -114,7 +114,7 @@ function readNodes(nodes: JsonObject): Result<Prompt> {
 	return ok(Object.fromEntries(prompt));
 }
 
-/** A node or input whose expression returned nothing: the hosted value would be used, and paid for, instead. */
+/** The first node or input whose expression returned nothing, so that the hosted value would be used and paid for. */
 function missingIn(nodes: unknown): string | undefined {
 	for (const [nodeId, node] of membersOf(nodes)) {
 		const id = excerpt(nodeId, 60);

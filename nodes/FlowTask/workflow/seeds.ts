@@ -5,7 +5,7 @@ import { describeSpec, type ParameterView } from '../../shared/workflow/paramete
 import { graphOf, holderFinder, isSeedName, sourceOf } from './graph';
 import { inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
 
-/** How seeds are set. With the one in the export, every run would make the same image. */
+/** How seeds are set. With the seed in the export, every run would make the same image. */
 export type SeedMode = 'keep' | 'random' | 'fixed' | 'increment';
 
 export interface SeedPlan {
@@ -31,7 +31,7 @@ export interface Variant {
 	/** Counted from 0. */
 	readonly index: number;
 	readonly count: number;
-	/** `node.parameter` -> seed of the item's other images, including earlier tries: none is drawn twice. */
+	/** `node.parameter` -> seed of the item's other images, including those of earlier tries; none is drawn again. */
 	readonly others: ReadonlyArray<Readonly<Record<string, number>>>;
 }
 
@@ -106,7 +106,7 @@ function countable(inputs: readonly PromptInput[]): FirstSeed[] {
 	});
 }
 
-/** Whether it reads as a seed: a number, also in quotation marks, which JSON needs around an expression. */
+/** Whether a value reads as a seed: a number, also in quotation marks, which JSON needs around an expression. */
 function readsAsSeed(value: Json): boolean {
 	return typeof value === 'number' || (typeof value === 'string' && /^\s*\d+\s*$/.test(value));
 }
@@ -138,7 +138,7 @@ function countUp(
 	return ok(counted);
 }
 
-/** Without a seed that can be set, each of several equal images would be paid for. */
+/** Refuses variants, because without a seed that can be set, each of several equal images would be paid for. */
 function noVariants(count: number, { definition }: SeedPlan): Result<never> {
 	const orPaste = definition ? '' : 'Paste the workflow\'s export into "Workflow Definition", or set ';
 	return failInput(

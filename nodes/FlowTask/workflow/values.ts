@@ -42,7 +42,7 @@ export function convertTo(kind: Kind, value: Json): Result<Json, string> {
 		case 'text':
 			return value === null || typeof value === 'object' ? fail('text') : ok(String(value));
 		case 'list':
-			return Array.isArray(value) ? ok(value) : fail('a list');
+			return Array.isArray(value) ? ok(value) : fail('an array');
 		case 'object':
 			return isJsonObject(value) ? ok(value) : fail('an object');
 		case 'any':
@@ -60,7 +60,7 @@ function convertToNumber(value: Json): Result<Json, string> {
 		: ok(number);
 }
 
-/** A value for a sentence. */
+/** A value, shortened to fit in a sentence. */
 export function showValue(value: Json): string {
 	const text = typeof value === 'string' ? `"${value}"` : jsonText(value);
 	return excerpt(text ?? 'nested too deeply', 80);

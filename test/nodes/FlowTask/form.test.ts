@@ -90,7 +90,7 @@ describe('the field Prompt', () => {
 
 	test.each([
 		[{ promptText: '={{ $json.nothing }}' }, '"Prompt" is empty for this item'],
-		[{ promptText: '={{ [1] }}' }, '"Prompt" is a list or an object, not text'],
+		[{ promptText: '={{ [1] }}' }, '"Prompt" is an array or an object, not text'],
 		[{ workflowDefinition: '{}' }, 'the node does not know which input of the workflow is its prompt'],
 		[
 			{ workflowDefinition: '{"1": {"class_type": "Upscale", "inputs": {"scale": 2}}}' },

@@ -156,9 +156,9 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		/no file at all/,
 	],
 	[
-		'a URL that is not a web address',
+		'a URL that is not an HTTP URL',
 		{ imageSlots: { slot: [{ nodeId: '10', parameter: 'image', source: 'url', url: 'ftp://x/y.png' }] } },
-		/which is not a web address/,
+		/which is not an HTTP URL/,
 		/http/,
 	],
 	['a seed mode without a target', { seedMode: 'fixed' }, /cannot tell which input is the seed/, /3\.seed/],

@@ -258,7 +258,7 @@ test('a run that is stopped says where its tasks are, in the log and in their ro
 	live.cancel();
 	const { executionId, logs } = await live.done;
 	await until(() =>
-		tables.rows(TABLE).every(({ error }) => String(error).includes('The node no longer follows it')),
+		tables.rows(TABLE).every(({ error }) => String(error).includes('The node no longer follows this task')),
 	);
 	expect(logs.map(({ message }) => message).join()).toContain(
 		`The Data Table flow_task_runs lists them: "Wait for Completion" with "Tasks" set to Of an Execution and the execution ID ${executionId}`,

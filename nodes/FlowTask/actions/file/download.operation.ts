@@ -29,7 +29,7 @@ export const download: Operation = {
 			required: true,
 			default: '={{ $json.finalFiles }}',
 			placeholder: 'e.g. https://files.example.com/a.png',
-			description: 'One link, several separated by line breaks, or an expression that returns a list',
+			description: 'One link, several separated by line breaks, or an expression that returns an array',
 		},
 		{
 			displayName: 'Put Output File in Field',
@@ -85,7 +85,7 @@ async function downloadItem(
 	});
 }
 
-/** A link needs no key: an item whose account is unusable may fetch whatever all other accounts may. */
+/** Links need no key, so an item whose account is unusable may fetch whatever all other accounts may fetch. */
 function hostRuleOf({ clients }: NodeRun, itemIndex: number): MayFetch {
 	const client = clients.of(itemIndex);
 	if (client.ok) return client.value.mayFetch;
@@ -95,7 +95,7 @@ function hostRuleOf({ clients }: NodeRun, itemIndex: number): MayFetch {
 
 const NO_LINKS = badInput(
 	'"File Links" is empty',
-	'Enter a link, or an expression that returns one or a list, e.g. {{ $json.finalFiles }}.',
+	'Enter a link, or an expression that returns one or an array, e.g. {{ $json.finalFiles }}.',
 );
 
 function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: number): WantedOfItem[] {
@@ -113,7 +113,7 @@ function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: nu
 	return named.map((one) => ({ itemIndex, wanted: ok({ ...one, field }) }));
 }
 
-/** Collects links from text with line breaks, JSON, a list, or the map of output nodes to links (§2.4). */
+/** Collects links from text (separated by whitespace), JSON, an array, or the map of output nodes to links (§2.4). */
 function collectLinks(value: unknown): string[] {
 	if (Array.isArray(value)) return value.flatMap(collectLinks);
 	if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(collectLinks);

@@ -49,7 +49,7 @@ export const upload: Operation = {
 			default: '',
 			placeholder: 'e.g. https://example.com/photo.png',
 			displayOptions: { show: { imageSource: ['url'] } },
-			description: 'A web address that opens without a login',
+			description: 'A URL that opens without a login',
 		},
 		optionsCollection(TASK_OPTIONS, ['maxFileSizeMb', 'requestsPerSecond']),
 	],

@@ -37,7 +37,7 @@ const NOT_SAVED: INodeProperties['displayOptions'] = {
 	hide: { workflowId: [{ _cnd: { startsWith: SAVED_PREFIX } }] },
 };
 
-/** Not a row of the form: those have a single line, and most users change only the prompt. */
+/** A field of its own, because the form's rows have a single line, and most users change only the prompt. */
 export const promptField: INodeProperties = {
 	displayName: 'Prompt',
 	name: 'promptText',
@@ -48,7 +48,7 @@ export const promptField: INodeProperties = {
 	displayOptions: { show: { overridesMode: ['form'] } },
 	hint: 'Empty keeps the prompt of the hosted workflow',
 	description:
-		'What the image shows. It is sent to the first prompt of the workflow: the row "Prompt" of "Inputs to Change" below. It needs a saved workflow or a "Workflow Definition".',
+		'What the image shows. It fills the workflow\'s first prompt, the row "Prompt" of "Inputs to Change" below. It needs a saved workflow or a "Workflow Definition".',
 };
 
 /**
@@ -180,7 +180,7 @@ export const overrideFields: INodeProperties[] = [
 		placeholder: 'e.g. {"6": {"inputs": {"text": "a red fox"}}}',
 		displayOptions: { show: { overridesMode: ['json'] } },
 		description:
-			'Node ID, then "inputs", then the inputs to change; or the request body of the trial-run page. Only changes: neither the full export nor the parameter view of the console.',
+			'Node ID, then "inputs", then the inputs to change; or the request body of the trial-run page. Enter only changes, neither the full export nor the parameter view of the console.',
 	},
 ];
 
@@ -228,7 +228,7 @@ const imageSlotValues: INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. https://example.com/photo.png',
 		displayOptions: { show: { source: ['url'] } },
-		description: 'A web address that opens without a login',
+		description: 'A URL that opens without a login',
 	},
 	{
 		displayName: 'Image ID',
@@ -264,7 +264,7 @@ export const imageSlotFields: INodeProperties = {
 
 export const MOST_VARIANTS = 16;
 
-/** Not in `SUBMITTED_FIELDS`: if it is changed, a retry keeps the tasks of the first variants. */
+/** Not in `SUBMITTED_FIELDS`, so that a retry after a change keeps the tasks of the first variants. */
 const variantsField: INodeProperties = {
 	displayName: 'Variants',
 	name: 'variants',
@@ -330,5 +330,5 @@ export const taskIdsField: INodeProperties = {
 	required: true,
 	default: '={{ $json.taskId }}',
 	placeholder: 'e.g. 3f1c9e2a',
-	description: 'One task ID, several separated by commas, or an expression that returns a list',
+	description: 'One task ID, several separated by commas, or an expression that returns an array',
 };

@@ -18,7 +18,7 @@ export const seedFields: INodeProperties[] = [
 			{
 				name: 'Random',
 				value: 'random',
-				description: 'A new seed for each item, unless one is set above; it is in the output',
+				description: 'A new seed for each item, unless one is set above; the output contains it',
 			},
 		],
 		description: 'The same seed and inputs give the same image',

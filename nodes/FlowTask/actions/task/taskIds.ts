@@ -6,7 +6,10 @@ import { parsePasted, refuseRounded } from '../../../shared/form/pastedJson';
 import { excerpt } from '../../../shared/text/json';
 import { LONGEST_ID_CHARS } from '../../api/taskInfo';
 
-/** Reads the "Task IDs" of an item: text with commas or line breaks, a list, its JSON, or items with a taskId. */
+/**
+ * Reads the "Task IDs" of an item: text delimited by whitespace, commas or semicolons, an array, objects with a
+ * `taskId`, or JSON of these.
+ */
 export function taskIdsOf(context: IExecuteFunctions, itemIndex: number): Result<string[]> {
 	return readItem(() => readTaskIds(context.getNodeParameter('taskIds', itemIndex, '')));
 }
@@ -31,7 +34,7 @@ function readTaskIds(value: unknown): Result<string[]> {
 
 function collectIds(value: unknown): string[] {
 	if (typeof value === 'number') return [String(value)];
-	// In a list, each string is one ID, even if it contains commas.
+	// In an array, each string is one ID, even if it contains commas.
 	if (Array.isArray(value)) {
 		return value.flatMap((one: unknown) => (typeof one === 'string' ? one.trim() || [] : collectIds(one)));
 	}
@@ -40,6 +43,6 @@ function collectIds(value: unknown): string[] {
 	const text = value.trim();
 	if (!/^[[{`]/.test(text)) return text.split(/[\s,;]+/).filter(Boolean);
 	const pasted = parsePasted(text);
-	// A list without quotation marks is accepted.
+	// An array without quotation marks is accepted.
 	return pasted.ok ? collectIds(pasted.value) : text.split(/[\s,;[\]"]+/).filter(Boolean);
 }

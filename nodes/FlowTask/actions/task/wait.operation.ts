@@ -13,7 +13,7 @@ import { readGivenTasks, taskSourceFields, type TasksOfItems } from './taskSourc
 import { runItems } from './runItems';
 import { pollAndSleep, type SeenEnds } from './wait.suspended';
 
-/** Time to download the files after a suspended wait, whose timeout may have passed by then. */
+/** The time for downloads after a suspended wait, because the wait's timeout may have passed by then. */
 const COLLECT_MS = 10 * 60_000;
 
 export const wait: Operation = {
@@ -35,7 +35,7 @@ export const wait: Operation = {
 					name: 'Suspend',
 					value: 'suspend',
 					description:
-						'The execution sleeps between polls, a minute or longer; a restart of n8n loses nothing',
+						'The execution sleeps for at least a minute between polls; nothing is lost if n8n restarts',
 				},
 			],
 			description: 'What the execution does while it waits',

@@ -24,13 +24,13 @@ import type { TasksOfItems } from './taskSource';
 
 const CONTEXT_KEY = 'flowTaskWaits';
 
-/** How watching ended for each item's tasks, by ID: two accounts may have tasks with the same ID. */
+/** How watching ended, by item and then by task ID, because two accounts may have tasks with the same ID. */
 export type SeenEnds = ReadonlyMap<number, ReadonlyMap<string, WatchEnd>>;
 
 /**
- * One poll of a suspended wait. While tasks are unfinished the execution is put to sleep in n8n's database:
- * no worker is occupied, and a restart loses nothing. When n8n wakes it, it does not run the node again but passes
- * the node's input items to its first output, "Check Again", which leads back here.
+ * One poll of a suspended wait. While tasks are unfinished the execution is put to sleep in n8n's database: no worker
+ * is occupied, and a restart loses nothing. When n8n wakes the execution, it does not run the node again but passes the
+ * node's input items to the first output, "Check Again", which leads back here.
  */
 export async function pollAndSleep(
 	context: IExecuteFunctions,
@@ -47,8 +47,8 @@ export async function pollAndSleep(
 			return [];
 		}
 		await context.putExecutionToWait(new Date(poll.wakeAtMs));
-		// n8n discards this output. It must not be the input items: with an error output n8n empties the array, and the
-		// sleeping execution would wake without them.
+		// n8n discards this output. It must not be the input items, because with an error output n8n empties the array, and
+		// the sleeping execution would wake without them.
 		return [[]];
 	});
 	return outputs.length > 0 ? outputs : await endWait(ends);

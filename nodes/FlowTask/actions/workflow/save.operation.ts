@@ -39,7 +39,8 @@ export const save: Operation = {
 			required: true,
 			default: '',
 			placeholder: 'e.g. Portrait',
-			description: 'The name to choose it by. A workflow that was saved under this name is replaced.',
+			description:
+				'The name by which to choose the workflow. A workflow that was saved under this name is replaced.',
 		},
 		{
 			displayName: 'Workflow ID',
@@ -58,7 +59,7 @@ export const save: Operation = {
 	},
 };
 
-/** Reads the account's list. One with a wrong entry is refused, because a new list would lose that entry. */
+/** Reads the account's list. A list with a wrong entry is refused, because the new list would lose that entry. */
 async function readSaved(context: IExecuteFunctions): Promise<Result<Map<string, WorkflowSource>>> {
 	const platforms = await openPlatforms(context);
 	if (!platforms.ok) return platforms;

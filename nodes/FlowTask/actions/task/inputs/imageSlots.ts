@@ -67,14 +67,14 @@ function readUrl(
 	const url = enteredText(row.url);
 	if (!isWebAddress(url)) {
 		return failInput(
-			`${name} has ${url ? `"${excerpt(url, 60)}" as its URL, which is not a web address` : 'no URL'}`,
+			`${name} has ${url ? `"${excerpt(url, 60)}" as its URL, which is not an HTTP URL` : 'no URL'}`,
 			'Enter a URL that starts with http:// or https://.',
 		);
 	}
 	return ok(imageAtUrl(context, itemIndex, url, run));
 }
 
-/** A missing file is reported before anything is sent for any item. */
+/** Checks the file, so that a missing one is reported before anything is sent for any item. */
 function readField(
 	context: IExecuteFunctions,
 	row: IDataObject,

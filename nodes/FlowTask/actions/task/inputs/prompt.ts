@@ -44,7 +44,7 @@ function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<s
 	if (text.trim() || entered === '' || entered === undefined) return ok(text.trim() && text);
 	if (typeof value === 'object' && value !== null) {
 		return failInput(
-			'"Prompt" is a list or an object, not text',
+			'"Prompt" is an array or an object, not text',
 			'Correct the expression so that it returns the text itself. Nothing was submitted for this item.',
 		);
 	}

@@ -14,7 +14,7 @@ import { taskMaker, type PreparedTask } from './taskMaker';
 import { ofVariant, readVariants, variantKey, variantNumber, type ItemVariants } from './variants';
 import { chosenText } from '../../enteredText';
 
-/** Reads the tasks of one input item: one to submit, or several to wait for. */
+/** Reads the tasks of one input item: those to submit, or those to wait for. */
 export type PrepareItem = (itemIndex: number, run: NodeRun) => Array<Result<PreparedTask>>;
 
 /** Reads items for the operations that submit, with a task for each image of an item. */
@@ -31,8 +31,8 @@ export function taskReader(context: IExecuteFunctions): PrepareItem {
 }
 
 /**
- * The parameters that determine what is submitted, as entered, with the defaults of the visible ones.
- * Options are left out, so that a retry with, say, a longer timeout continues with the existing tasks.
+ * The parameters that determine what is submitted, as entered, with the defaults of the visible ones. Options are left
+ * out, so that a retry with a longer timeout, for example, continues with the existing tasks.
  */
 function submittedParameters(context: IExecuteFunctions): unknown {
 	const node = context.getNode();
@@ -44,8 +44,8 @@ function submittedParameters(context: IExecuteFunctions): unknown {
 }
 
 /**
- * Reads and checks the tasks of one item. If an earlier try made a task, it continues with that one, even if the
- * expressions now return something else.
+ * Reads and checks the tasks of one item. A task made by an earlier try is continued, even if the expressions now
+ * return something else.
  */
 function prepareTasks(
 	context: IExecuteFunctions,

@@ -40,7 +40,7 @@ interface ItemInputs extends ImageSlots {
 
 /**
  * Reads what will be sent for an item, one request per image.
- * @param made the seeds of each image that an earlier try made and that is not sent again
+ * @param made the seeds of each image whose task was made by an earlier try, so that it is not submitted again
  */
 export function readSubmits(
 	context: IExecuteFunctions,
@@ -177,13 +177,13 @@ function readWorkflowId(context: IExecuteFunctions, itemIndex: number, run: Node
 	if (!canBeId(workflowId.value)) {
 		return failInput(
 			`"Workflow" contains "${excerpt(workflowId.value, 40)}", which is not an ID`,
-			"Choose a saved workflow, or enter only the ID that the platform's console shows for the hosted one, not the workflow itself or its address.",
+			"Choose a saved workflow, or enter only the ID that the platform's console shows for the hosted one, not the workflow itself or its URL.",
 		);
 	}
 	return workflowId;
 }
 
-/** `Number` would turn an empty expression into the seed 0. */
+/** NaN for an empty expression, which `Number` would turn into the seed 0. */
 function seedOf(value: unknown): number {
 	return typeof value === 'number' || (typeof value === 'string' && value.trim()) ? Number(value) : NaN;
 }

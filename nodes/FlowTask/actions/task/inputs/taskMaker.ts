@@ -63,7 +63,7 @@ export function readSimplify(context: IExecuteFunctions, itemIndex: number): boo
 /**
  * The name of a task's files without extension: as entered, or made of the first words of the prompt and the item's
  * number; then the number of the variant.
- * @returns `undefined` if the names in the links are used
+ * @returns `undefined` if the files keep the names in their links
  */
 function fileStem(
 	entered: string,

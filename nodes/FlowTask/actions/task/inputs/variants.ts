@@ -11,7 +11,7 @@ export interface ItemVariants {
 	readonly before: number;
 }
 
-/** Reads "Variants" of all items at once, because incremented seeds run through all images. */
+/** Reads "Variants" of all items at once, because incremented seeds count up across the images of all items. */
 export function readVariants(context: IExecuteFunctions): (itemIndex: number) => Result<ItemVariants> {
 	let before = 0;
 	const items = context.getInputData().map((_, itemIndex): Result<ItemVariants> => {
