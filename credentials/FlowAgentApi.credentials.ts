@@ -53,7 +53,7 @@ export class FlowAgentApi implements ICredentialType {
 			default: '',
 			placeholder: '/api/agents/media',
 			description:
-				'Path for file uploads, appended to the base URL. Leave empty if your deployment offers no upload: the agent then gets the web addresses of files.',
+				'Path for file uploads, appended to the base URL. Leave empty if your deployment offers no upload: the agent then gets the URLs of files.',
 		},
 		{
 			displayName: 'Wire',

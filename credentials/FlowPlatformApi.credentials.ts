@@ -18,7 +18,7 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 		default: '',
 		placeholder: 'wss://platform.example.com',
 		description:
-			'Address of the progress WebSocket, if it differs from the base URL. Leave empty to use the base URL with <code>wss://</code>.',
+			'URL of the progress WebSocket, if it differs from the base URL. Leave empty to use the base URL with <code>wss://</code>.',
 	},
 	{
 		displayName: 'Progress Path',
@@ -72,7 +72,10 @@ const expertFields = EXPERT_FIELDS.flatMap((field): INodeProperties[] => [
 	},
 ]);
 
-/** The key of the HTTP interfaces (§5.1). A function tests it: a declarative test shows bare network error codes. */
+/**
+ * The key of the HTTP interfaces (§5.1). A function tests it, because a declarative test shows bare network error
+ * codes.
+ */
 export class FlowPlatformApi implements ICredentialType {
 	name = 'flowPlatformApi';
 
@@ -125,7 +128,7 @@ export class FlowPlatformApi implements ICredentialType {
 		...expertFields,
 	];
 
-	// A function, because n8n's declarative form cannot check key and address before they are used.
+	// A function, because n8n's declarative form cannot check key and base URL before they are used.
 	async authenticate(
 		{ apiKey, baseUrl }: ICredentialDataDecryptedObject,
 		requestOptions: IHttpRequestOptions,

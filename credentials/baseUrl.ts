@@ -2,13 +2,11 @@ export interface AddressField {
 	/** The field's label, as in the form. */
 	readonly label: string;
 	readonly scheme: 'http' | 'ws';
-	/**
-	 * The path that the node adds. The entered address may already end with it, or with the path of another WebSocket.
-	 */
+	/** The path that the node adds. The entered URL may already end with it, or with the path of another WebSocket. */
 	readonly mayEndWith?: string;
 }
 
-/** What is wrong with an address and what to do, both without a full stop. */
+/** What is wrong with a URL and what to do, both without a full stop. */
 export interface AddressMisfit {
 	readonly message: string;
 	readonly advice: string;
@@ -23,18 +21,18 @@ const INTERFACE_PATH = /\/(?:api\/(?:maas|mass|agents)|maas\/v1|mass\/api|ws\/v1
 /** Path endings that people often copy by mistake, although a proxy may really serve the platform under one of them. */
 const USUAL_END = /(?:\/(?:api|maas|mass|agents|ws|v\d+))+(?=\/*$)/i;
 
-/** What to do about an address under which nothing was found, as a sentence. */
+/** What to do about a base URL at which nothing was found, as a sentence. */
 export function adviceOnPath(baseUrl: string): string {
 	const path = URL.canParse(baseUrl) ? USUAL_END.exec(new URL(baseUrl).pathname)?.[0] : undefined;
-	const isAddress = "it is the address of the platform's API without a path such as";
+	const isAddress = "it is the URL of the platform's API without a path such as";
 	return path === undefined
 		? `Check the Base URL in the credential: ${isAddress} "/api" at its end.`
 		: `Remove "${path}" from the end of the Base URL in the credential: ${isAddress} "${path}".`;
 }
 
 /**
- * Why an address is not usable, or `undefined` if it is. The sentences quote nothing that was entered except an API
- * path, because an address may contain a password.
+ * Why a URL is not usable, or `undefined` if it is. The sentences quote nothing that was entered except an API path,
+ * because a URL may contain a password.
  */
 export function whyAddressDoesNotFit(entered: unknown, field: AddressField): AddressMisfit | undefined {
 	const { label, scheme, mayEndWith } = field;
@@ -47,14 +45,14 @@ export function whyAddressDoesNotFit(entered: unknown, field: AddressField): Add
 	});
 	if (!text) return { message: `The credential has no ${label}`, advice };
 	const url = URL.canParse(text) ? new URL(text) : undefined;
-	if (!url) return because('is not a complete address');
+	if (!url) return because('is not a complete URL');
 	if (url.protocol !== `${scheme}:` && url.protocol !== `${scheme}s:`) {
 		return because(`must start with ${scheme}s:// or ${scheme}://`);
 	}
 	if (url.username || url.password) {
 		return {
 			...because('contains a user name or password'),
-			advice: `${advice}, without an @: only the key or token authenticates, and addresses end up in logs and tables`,
+			advice: `${advice}, without an @: only the key or token authenticates, and URLs end up in logs and tables`,
 		};
 	}
 	if (url.search || url.hash) return because(`contains a "${url.search ? '?' : '#'}"`);

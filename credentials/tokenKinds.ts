@@ -50,7 +50,7 @@ function whenPasted(credential: TokenCredential): Array<{ _cnd: { startsWith: st
 	);
 }
 
-/** Strips what consoles, mails and curl examples add to a token: line breaks, quotation marks and "Bearer". */
+/** Strips what consoles, emails and curl examples add to a token: line breaks, quotation marks and "Bearer". */
 export function cleanToken(pasted: unknown): string {
 	if (typeof pasted !== 'string') return '';
 	const unquoted = pasted.trim().replace(/^["'`]+|["'`]+$/g, '');
@@ -59,7 +59,7 @@ export function cleanToken(pasted: unknown): string {
 
 /**
  * Why a cleaned token does not fit a credential, or undefined if it does. The sentences name kinds and credentials,
- * never the token or a part of it: they end up in errors and logs.
+ * never the token or a part of it, because they end up in errors and logs.
  */
 export function whyTokenDoesNotFit(token: string, credential: TokenCredential): string | undefined {
 	const prefixes = prefixesOf(credential);
@@ -83,7 +83,7 @@ export function whyTokenDoesNotFit(token: string, credential: TokenCredential): 
 }
 
 /**
- * A request with the token in its header. It runs before each request that carries the token, so a token of another
+ * Adds the token to a request's header. This runs before each request that carries the token, so a token of another
  * kind is refused before it is sent, even if it comes from an expression.
  */
 export function withBearer(

@@ -34,7 +34,7 @@ export const CHAT_PATH = '/maas/v1/chat/completions';
 /** The header that the samples of §4.5 send. */
 const ACCEPT = 'application/json, text/event-stream, */*';
 
-/** The chat interface (§4.5). A question is repeated only if no part of an answer has arrived. */
+/** The chat interface (§4.5). A question is sent again only if no part of an answer has arrived. */
 export function createChatApi(connection: ChatConnection): CompleteChat {
 	const { baseUrl, redact } = connection;
 	return async (call) => {
@@ -65,7 +65,8 @@ async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outc
 }
 
 /**
- * Errors of this interface have no envelope (§7.1). One in the interface's own form shows that the base URL is right.
+ * Errors of this interface have no envelope (§7.1). An error in the interface's own form shows that the base URL is
+ * right.
  */
 function classifyError(exchange: Exchange): Outcome<BilledAnswer> {
 	const outcome = classify(exchange);

@@ -27,7 +27,7 @@ export function errorIn(json: Json): ServiceError | undefined {
 	return isEnvelope && !hasAnswer ? { text: messageIn(json), status: statusIn(json) } : undefined;
 }
 
-/** An error within the first choice: gateways report a failed model this way. */
+/** An error within the first choice, which is how gateways report a failed model. */
 export function errorInChoice({ choices }: JsonObject): ServiceError | undefined {
 	const [first] = objectsIn(choices);
 	return first && errorOf(first);
@@ -40,7 +40,7 @@ function errorOf(json: JsonObject): ServiceError | undefined {
 	return { text: messageIn(error), status: statusIn(error) ?? statusIn(json) };
 }
 
-/** NaN for an object: `Number` would throw for one with its own "toString". */
+/** NaN for an object, because `Number` would throw for one with its own "toString". */
 function numberIn(value: Json | undefined): number {
 	return typeof value === 'number' || typeof value === 'string' ? Number(value) : NaN;
 }
@@ -87,7 +87,7 @@ export function outcomeOfError({ text, status }: ServiceError, httpStatus: numbe
 	if (status !== undefined && (status === 408 || status >= 500)) {
 		return { kind: 'unclear', status, text, inItsForm: true };
 	}
-	// Without a code, a missing model would be mistaken for a wrong address.
+	// Without a code, a missing model would be mistaken for a wrong base URL.
 	return { kind: 'refused', status: status ?? httpStatus, code: status ?? null, text };
 }
 
@@ -98,7 +98,7 @@ const OF_QUESTION: CallAdvice = {
 		"Compare the model's ID, the messages and the options of this node, and the Base URL in the credential, with what the platform says.",
 };
 
-/** Explains a failed call; messages about the key and the address are shared with the other interfaces. */
+/** Explains a failed call; messages about the key and the base URL are shared with the other interfaces. */
 export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 	const isOfQuestion =
 		outcome.kind === 'refused' &&

@@ -93,7 +93,7 @@ export class LmChatFlowPlatform implements INodeType {
 	}
 }
 
-/** Imported only when a model is needed, so that the other nodes load in an n8n without an SDK for AI nodes. */
+/** Imported only when a model is needed, so that the other nodes load in an n8n version without an SDK for AI nodes. */
 async function loadSdk(): Promise<Result<typeof AiNodeSdk>> {
 	try {
 		return ok(await import('@n8n/ai-node-sdk'));

@@ -43,7 +43,7 @@ export const MODEL_OPTIONS = defineOptions({
 /** Fields that this node or the agent sets. */
 const RESERVED: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice']);
 
-/** The settings of the model except its address, or what is wrong in the form. */
+/** The settings of the model except its base URL and key, or what is wrong in the form. */
 export function modelSettings(wish: ReasoningWish, options: Readonly<Record<string, unknown>>) {
 	const reasoning = reasoningFields(wish);
 	if (!reasoning.ok) return reasoning;

@@ -26,9 +26,9 @@ export function makeAnswersReadable(model: unknown, send: Fetch = fetch): void {
 
 /**
  * A `fetch` whose chat answers (§4.5) are in the form that the client reads:
- * - each message and delta has a role: without one in the first delta, the client drops reasoning, token counts and
- *   tool calls
- * - content that is a list of parts becomes text and `reasoning_content`
+ * - each message and delta has a role, because without one in the first delta, the client drops reasoning, token counts
+ *   and tool calls
+ * - content that is an array of parts becomes text and `reasoning_content`
  * - a line `error: …` of a stream becomes an event, because the client skips fields that it does not know
  */
 export function readableFetch(send: Fetch): Fetch {

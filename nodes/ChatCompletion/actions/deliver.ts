@@ -18,7 +18,7 @@ export interface ChatAnswerForm {
 	readonly simplify: boolean;
 	/** Whether a chat shows the text, which it reads from `output`. */
 	readonly forChat: boolean;
-	/** Whether an AI agent reads the output: it then gets only the answer, and what is wrong with it. */
+	/** Whether an AI agent reads the output, which then contains only the answer and what is wrong with it. */
 	readonly asTool: boolean;
 }
 

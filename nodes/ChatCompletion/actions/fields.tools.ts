@@ -21,7 +21,7 @@ export const callIdField: INodeProperties = {
 	placeholder: 'e.g. call_8f1c',
 	displayOptions: { show: { role: ['tool'] } },
 	description:
-		'The ID of the tool call that the content answers. For a list of IDs, enter a list of results of the same length, such as one from the Aggregate node.',
+		'The ID of the tool call that the content answers. For an array of IDs, enter an array of results of the same length, such as one from the Aggregate node.',
 };
 
 export const toolsField: INodeProperties = {
@@ -69,7 +69,7 @@ export const toolsField: INodeProperties = {
 		'Tools that the model may call. The model only asks: its calls are in toolCalls of the output, and the workflow carries them out.',
 };
 
-/** Among the options, because most nodes with tools need neither. */
+/** Options instead of fields, because most nodes with tools need neither. */
 export const toolChoiceOptions = defineRequestOptions({
 	toolChoice: {
 		displayName: 'Tool Choice',

@@ -26,7 +26,7 @@ const imageFields: INodeProperties = {
 					default: 'binary',
 					options: [
 						{ name: 'Input File', value: 'binary', description: 'A file of the input item' },
-						{ name: 'URL', value: 'url', description: 'A web address that the platform can open' },
+						{ name: 'URL', value: 'url', description: 'A URL that the platform can open' },
 					],
 					description: 'Where the image comes from',
 				},
@@ -46,7 +46,7 @@ const imageFields: INodeProperties = {
 					default: '',
 					placeholder: 'https://example.com/picture.png',
 					displayOptions: { show: { source: ['url'] } },
-					description: 'Address of the image. The platform loads it, so it must be public.',
+					description: 'URL of the image. The platform loads the image, so the URL must be public.',
 				},
 				{
 					displayName: 'Detail',
@@ -120,7 +120,7 @@ const messageFields: readonly INodeProperties[] = [
 		default: 'rows',
 		options: [
 			{ name: 'Form', value: 'rows', description: 'One row per message' },
-			{ name: 'JSON', value: 'json', description: 'A list of messages, e.g. from another node' },
+			{ name: 'JSON', value: 'json', description: 'An array of messages, e.g. from another node' },
 		],
 		description: 'How to enter the conversation',
 	},
@@ -134,7 +134,7 @@ const messageFields: readonly INodeProperties[] = [
 		typeOptions: { rows: 6 },
 		displayOptions: { show: { messagesMode: ['json'] } },
 		description:
-			'A list of messages with role and content, oldest first. Content is text, or a list of text and image parts.',
+			'An array of messages with role and content, oldest first. Content is text, or an array of text and image parts.',
 	},
 ];
 

@@ -127,7 +127,7 @@ function readToolPart(row: IDataObject, role: string): Result<ToolPart, string> 
 	return ok({ toolCalls: calls.value, ...(calls.value.length > 0 && !row.content && { content: '' }) });
 }
 
-/** A missing field has the form's empty default; `null` comes from an expression that returned nothing. */
+/** The text of a message, empty if the field is missing; `null` if an expression returned nothing. */
 function contentOf(row: IDataObject): string | null {
 	return 'content' in row && (row.content ?? null) === null ? null : sentText(row.content);
 }
@@ -181,7 +181,7 @@ function checkImageUrl(url: string, maxBytes: number): Result<string[]> {
 	const inline = /^data:([^;,]+);base64,/i.exec(url);
 	if (!inline) {
 		return failInput(
-			url ? `"${excerpt(url, 80)}" is not a web address of an image` : 'An image has no URL',
+			url ? `"${excerpt(url, 80)}" is not the URL of an image` : 'An image has no URL',
 			'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
 		);
 	}

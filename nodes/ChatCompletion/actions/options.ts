@@ -63,7 +63,7 @@ function floor(value: number | undefined): number | undefined {
 	return value === undefined ? undefined : Math.floor(value);
 }
 
-/** One text per row, or a list from an expression. Empty rows are left out. */
+/** One text per row, or an array from an expression. Empty rows are left out. */
 function stopTexts(value: unknown): string[] {
 	const list = Array.isArray(value) ? value : [value];
 	return list

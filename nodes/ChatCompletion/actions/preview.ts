@@ -27,7 +27,7 @@ export async function previewQuestion(
 	return shownPreview(preview);
 }
 
-/** Shows a file by its type and size: its base64 text may be megabytes long. */
+/** Shows a file by its type and size, because its base64 text may be megabytes long. */
 function withoutFile(text: string): string {
 	const [head] = /^data:[^,]{0,200};base64,/i.exec(text) ?? [];
 	return head ? `${head}<${Buffer.byteLength(text.slice(head.length), 'base64')} bytes>` : text;

@@ -130,7 +130,7 @@ async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INod
 	return items;
 }
 
-/** Answers of earlier tries count towards the budget of this run. */
+/** Counts the answers of earlier tries towards the budget of this run. */
 function countRemembered(context: IExecuteFunctions, { budget, memory }: ChatRun): void {
 	if (!budget.isSet) return;
 	for (const itemIndex of context.getInputData().keys()) {
@@ -145,7 +145,7 @@ async function answerItem(
 	itemIndex: number,
 	chatStream: ChatStream,
 ): Promise<Result<JsonObject>> {
-	// The earlier try has already streamed it.
+	// The earlier try has already streamed this answer.
 	const known = run.memory.recall(itemIndex);
 	if (known) return ok(known);
 	const spent = run.budget.refusal();

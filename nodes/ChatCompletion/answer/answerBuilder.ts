@@ -57,11 +57,11 @@ export class AnswerBuilder {
 	private refusal = '';
 	private finishReason = '';
 	private sawDelta = false;
-	/** The index of the choice that is the answer; undefined before the first one. */
+	/** The index of the choice that is the answer; undefined before the first choice. */
 	private answering: Json | undefined;
 	private whole: JsonObject | undefined;
 
-	/** A chunk without choices or delta may still add other fields, such as usage. */
+	/** Adds a chunk, which may have other fields, such as usage, even if it has no choices or no delta. */
 	add(chunk: JsonObject): ChatPiece {
 		for (const key of NAMES) {
 			const value = chunk[key] ?? '';
@@ -93,7 +93,7 @@ export class AnswerBuilder {
 		return this.finishReason.toLowerCase() === FAILED;
 	}
 
-	/** Characters of text, reasoning and tool calls: grows with each meaningful piece. */
+	/** The number of characters of text, reasoning and tool calls, which grows with each meaningful chunk. */
 	get size(): number {
 		return this.textSize + this.reasoning.size + this.toolCalls.size;
 	}
@@ -174,7 +174,7 @@ export class AnswerBuilder {
 	}
 }
 
-/** An ID, which some servers send as a number. */
+/** An ID or a model's name; some servers send IDs as numbers. */
 function nameIn(value: Json | undefined): string {
 	return typeof value === 'number' ? String(value) : textIn(value);
 }

@@ -37,14 +37,14 @@ const CUT_OFF_SHOWN = 2_000;
 /** Reads the events of one answer and decides its outcome. */
 export class AnswerReader {
 	private readonly builder = new AnswerBuilder();
-	/** Whether any chunk of an answer arrived, even a broken one. */
+	/** Whether any chunk with a choice arrived, even a broken chunk. */
 	private started = false;
-	/** Whether any chunk arrived, even one without a choice. */
+	/** Whether any chunk had `choices`, even an empty array or `null`. */
 	private spoke = false;
 	/** Whether the server ended the answer. */
 	private closed = false;
 	private error: ServiceError | undefined;
-	/** Whether the answer contains an error; it has then failed, however it ends. */
+	/** Whether the answer contains an error or is too large, so that it has failed, however it ends. */
 	private failed = false;
 	/** A chunk or body that cannot be read, as far as it arrived. */
 	private gap: string | undefined;
@@ -96,11 +96,11 @@ export class AnswerReader {
 		if (isWholeBody) this.closed = this.spoke;
 		if (this.closed || this.error) return 'closed';
 		if (builder.isFinished || builder.hasFailed) return 'finished';
-		// Comments, empty chunks and blanks only keep the connection alive.
+		// Chunks that add no characters only keep the connection alive.
 		return builder.size > size ? 'progress' : 'nothing';
 	}
 
-	/** `chars` may count JSON syntax, too: even a whole body of the largest size is within the limit. */
+	/** `chars` may count JSON syntax, too, because even a whole body of the largest size is within the limit. */
 	private refuseExcess(chars: number): void {
 		const excess = this.builder.excessWith(chars);
 		if (!excess) return;
@@ -108,7 +108,7 @@ export class AnswerReader {
 		throw new BodyEnded('ERR_TOO_LARGE', excess);
 	}
 
-	/** Joins pieces that arrived together: passing one on through n8n costs more than reading it. */
+	/** Joins pieces that arrived together, because passing a piece on through n8n costs more than reading it. */
 	private keep(piece: ChatPiece): void {
 		if (!piece.content && !piece.reasoning) return;
 		const last = this.waiting.at(-1);
@@ -141,11 +141,14 @@ export class AnswerReader {
 		return { kind: 'unclear', status, text };
 	}
 
-	/** The question is not repeated: the interface did answer, so the next answer would be the same, and billed, too. */
+	/**
+	 * The question is not sent again, because the platform did answer, so the next answer would be the same, and billed,
+	 * too.
+	 */
 	private noChoice(): Failure {
 		return {
 			kind: 'unclear',
-			message: 'The platform ended its answer without giving one: "choices" is empty',
+			message: 'The platform ended its response without an answer: "choices" is empty',
 			advice:
 				'The question was not sent again, because it may be billed. A content filter may be the reason: check the messages, or choose another model.',
 			details: this.partial(),
@@ -198,12 +201,12 @@ function errorEvent(json: Json | undefined, text: string): ServiceError {
 	return errorIn({ error: json ?? text }) ?? { text, status: undefined };
 }
 
-/** Some gateways put the answer into the envelope of the other interfaces (§7.1). */
+/** The answer itself, which some gateways put into the envelope of the other interfaces (§7.1). */
 function unwrapped(json: JsonObject): JsonObject {
 	return !('choices' in json) && isJsonObject(json.data) && 'choices' in json.data ? json.data : json;
 }
 
-/** A failure after which the question is not repeated. */
+/** A failure after which the question is not sent again. */
 export function failed(failure: Failure): Outcome<BilledAnswer> {
 	return { kind: 'answered', data: fail(failure) };
 }

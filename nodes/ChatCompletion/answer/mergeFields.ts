@@ -1,6 +1,6 @@
 import { isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 
-/** Joins a field's value so far with its next one; neither is an object or a list. */
+/** Joins a field's value so far with its next one; neither is an object or an array. */
 type JoinScalars = (known: Json, more: Json) => Json;
 
 /** The most characters that a merger keeps, because they stay in memory until the answer ends. The rest is dropped. */
@@ -66,7 +66,7 @@ function merged(known: Json | undefined, more: Json, join: JoinScalars): Json {
 	return known === undefined || known === null ? more : join(known, more);
 }
 
-/** A list comes in pieces, or is sent again with all its earlier elements. */
+/** An array comes in parts, or is sent again with all its earlier elements. */
 function mergeLists(known: Json[], more: Json[]): Json[] {
 	const isRepeated = (): boolean => known.every((one, at) => jsonText(one) === jsonText(more[at]));
 	if (more.length >= known.length && isRepeated()) return [...more];

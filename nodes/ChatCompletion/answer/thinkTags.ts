@@ -14,7 +14,7 @@ const LONGEST_TAG = Math.max(...TAG_PAIRS.flat().map((tag) => tag.length));
 export class ThinkSplitter {
 	/** Text within a block or before the answer; it may end with part of a tag. */
 	private held = '';
-	/** The blanks before `held`, kept apart because they may come in any number of pieces. */
+	/** The white space before `held`, kept apart because it may come in any number of pieces. */
 	private blanks = '';
 	/** The closing tag of the open block. */
 	private closing: string | undefined;
@@ -80,7 +80,7 @@ function partialTail(text: string, tag: string): number {
 	return 0;
 }
 
-/** Splits text with only a closing tag, on its own line: some models have the opening one in their template. */
+/** Splits text with only a closing tag, on its own line, because some models have the opening tag in their template. */
 export function splitAtLoneClosing(text: string): ContentParts | undefined {
 	const match = /(?:^|\n)[ \t]*<\/think(?:ing)?>[ \t]*(?:\r?\n|$)/i.exec(text);
 	// With an opening tag before it, the answer is about think tags.

@@ -60,7 +60,7 @@ export class ToolCallJoiner {
 		});
 	}
 
-	/** In the shape of the interface, with arguments as a string. */
+	/** The calls in the interface's shape, with arguments as a string. */
 	raw(): JsonObject[] {
 		return this.open.map(({ id, name, text }) => ({
 			id,

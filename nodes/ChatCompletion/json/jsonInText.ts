@@ -13,7 +13,7 @@ export const BROKEN = 'it is JSON that is cut off or malformed';
 /** The most pieces in brackets that are parsed; prose may contain many, such as references "[1]". */
 const MOST_PIECES = 1_000;
 
-/** Matches pieces that are meant as a JSON object or list: "{name}" and "[see below]" are prose. */
+/** Matches pieces that look like a JSON object or array: "{name}" and "[see below]" are prose. */
 const MEANT_AS_JSON = /^\{[^]*[":]|^\[\s*[{["]/;
 
 /**
@@ -66,7 +66,7 @@ function outermostBrackets(text: string): string[] | undefined {
 /** Counts the brackets of JSON within text, except those in JSON strings; a string begins only inside brackets. */
 export class BracketCount {
 	depth = 0;
-	/** How many outermost objects and lists are complete. */
+	/** How many outermost objects and arrays are complete. */
 	closed = 0;
 	private isInString = false;
 	private isEscaped = false;

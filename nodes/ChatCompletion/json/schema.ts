@@ -28,7 +28,7 @@ export type AnswerFormat =
 /** How many problems a message lists; the rest are counted. */
 const PROBLEMS_SHOWN = 3;
 
-/** The library needs a base address to follow a reference such as "#/$defs/title". Nothing is loaded from it. */
+/** The library needs a base URL to follow a reference such as "#/$defs/title". Nothing is loaded from it. */
 const SCHEMA_BASE = 'https://schema.invalid/answer';
 
 /** The `response_format` of a request; nothing for plain text. */
@@ -59,8 +59,8 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 }
 
 /**
- * Why a schema cannot be used; `undefined` if it can. An integer beyond 2^53, e.g. as a bound, would be sent as another
- * number.
+ * Why a schema cannot be used; `undefined` if it can. An integer beyond 2^53, e.g. as a bound, is refused, because it
+ * would be sent as another number.
  * @param name for messages
  * @param entered the schema as it was entered
  */
@@ -82,8 +82,8 @@ export function refuseSchema(name: string, schema: JsonObject, entered: unknown)
 }
 
 /**
- * Reads an answer as the requested JSON: models put fences around it, or a sentence before it. If several different
- * values fit, none is used, because one of them may be an old record that the model quotes.
+ * Reads the requested JSON in an answer, because models put fences around it, or a sentence before it. If several
+ * different values fit, none is used, because one of them may be an old record that the model quotes.
  *
  * @param isCut the answer reached the token limit. It must then be JSON as a whole, because JSON in a part of it may
  *   not be the answer.
@@ -117,7 +117,7 @@ function isSurelyWhole({ value, isWhole }: FoundValue): boolean {
 function problemOf({ value, source }: FoundValue, format: AnswerFormat, text: string): string {
 	if (format.kind !== 'jsonSchema') {
 		if (isJsonObject(value)) return '';
-		return Array.isArray(value) ? 'it is a list instead of a JSON object' : describeText(text);
+		return Array.isArray(value) ? 'it is an array instead of a JSON object' : describeText(text);
 	}
 	// Checked with rounded numbers, because `value` contains very long integers as strings.
 	const problems = violations(parseRounded(source) ?? value, format.schema);
@@ -127,7 +127,7 @@ function problemOf({ value, source }: FoundValue, format: AnswerFormat, text: st
 	return `it does not fit the schema: ${shown}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** Keywords whose values are data: a "$ref" in them is not a reference. */
+/** Keywords whose values are data, so a "$ref" in them is not a reference. */
 const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples']);
 
 /** Broken references within the schema. The library would notice them only once an answer is paid for. */

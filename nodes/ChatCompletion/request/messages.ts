@@ -12,7 +12,7 @@ import {
 import { whyUnpaired, type ToolResult } from './toolMessages';
 
 export interface ImagePart {
-	/** A web address, or a `data:` URL with the image. */
+	/** An HTTP URL, or a `data:` URL with the image. */
 	readonly url: string;
 	/** How closely the model looks; if empty, the model decides. */
 	readonly detail: string;
@@ -97,7 +97,9 @@ function messageOf({ role, content, images }: MessageRow): JsonObject {
 	return { role, content: content?.trim() ? [{ type: 'text', text: content }, ...imageParts] : imageParts };
 }
 
-/** Reads messages entered as JSON: a list, a single one, or a request body with `messages`. All fields are kept. */
+/**
+ * Reads messages entered as JSON: an array, a single message, or a request body with `messages`. All fields are kept.
+ */
 export function messagesFromJson(value: unknown): Result<Json[]> {
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	if (parsed === undefined) {
@@ -106,8 +108,8 @@ export function messagesFromJson(value: unknown): Result<Json[]> {
 	}
 	const unwrapped = isJsonObject(parsed) && 'messages' in parsed ? parsed.messages : parsed;
 	const list: unknown = isJsonObject(unwrapped) ? [unwrapped] : unwrapped;
-	if (!Array.isArray(list)) return fail(noMessages('"Messages" is not a list of messages'));
-	if (list.length === 0) return fail(noMessages('"Messages" is an empty list'));
+	if (!Array.isArray(list)) return fail(noMessages('"Messages" is not an array of messages'));
+	if (list.length === 0) return fail(noMessages('"Messages" is an empty array'));
 	for (const [index, message] of list.entries()) {
 		const problem = whyNoMessage(message);
 		if (problem) return fail(noMessages(`Message ${index + 1} ${problem}`));
@@ -123,7 +125,7 @@ export function messagesFromJson(value: unknown): Result<Json[]> {
 function noMessages(message: string): Failure {
 	return badInput(
 		message,
-		'Messages are a list such as [{ "role": "system", "content": "Be brief." }, { "role": "user", "content": "Hello" }].',
+		'Messages are an array such as [{ "role": "system", "content": "Be brief." }, { "role": "user", "content": "Hello" }].',
 	);
 }
 
@@ -134,7 +136,7 @@ function whyNoMessage(message: unknown): string {
 	if (typeof content === 'string' || Array.isArray(content)) return '';
 	const speaksByTools = Array.isArray(message.tool_calls) || isJsonObject(message.function_call);
 	if ((content === undefined || content === null) && speaksByTools) return '';
-	return 'has no "content": it must be text, or a list of parts';
+	return 'has no "content": it must be text, or an array of parts';
 }
 
 function badRole(role: unknown): string {

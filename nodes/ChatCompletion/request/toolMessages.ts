@@ -11,12 +11,15 @@ export interface ToolResult {
 
 const ID_CHARS = 80;
 
-/** Reads tool calls, in the output's shape or the interface's. @returns the latter, or what is wrong as a clause */
+/**
+ * Reads tool calls, in the output's shape or the interface's. @returns calls in the interface's shape, or what is wrong
+ * as a clause
+ */
 export function readToolCalls(value: unknown): Result<JsonObject[], string> {
 	if ((value ?? '') === '') return ok([]);
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	const list: unknown = isJsonObject(parsed) ? [parsed] : parsed;
-	if (!Array.isArray(list)) return fail('is not a list of tool calls');
+	if (!Array.isArray(list)) return fail('is not an array of tool calls');
 	const lost = lostDigits(value);
 	if (lost !== undefined)
 		return fail(`contains the number ${excerpt(lost, ID_CHARS)}, which would lose digits`);
@@ -35,7 +38,7 @@ export function readToolCalls(value: unknown): Result<JsonObject[], string> {
 	return ok(calls);
 }
 
-/** The results of a row: one, or a list for a list of IDs; none if the row has neither ID nor result. */
+/** The results of a row: one, or several for an array of IDs; none if the row has neither ID nor result. */
 export function readToolResults(callId: unknown, content: unknown): Result<ToolResult[], string> {
 	const isList = Array.isArray(callId);
 	const ids: unknown[] = isList ? callId : [callId];

@@ -58,7 +58,10 @@ function noSuchTool(wanted: string, names: readonly string[]): Failure {
 	return badInput(message, `Enter the name of one of the tools: ${excerpt(names.join(', '), 400)}.`);
 }
 
-/** Arguments are always an object, so any other schema is a mistake; so is a whole tool that was pasted here. */
+/**
+ * Reads the schema of a tool's arguments. They are always an object, so any other schema is a mistake, as is a whole
+ * tool that was pasted here.
+ */
 function readParameters(value: unknown, tool: string): Result<JsonObject> {
 	const given = typeof value === 'string' ? value.trim() : value;
 	const entered = (given ?? '') === '' ? {} : given;

@@ -187,7 +187,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 
 test.each([
 	['', /no Base URL/],
-	['platform.example.com', /not a complete address/],
+	['platform.example.com', /not a complete URL/],
 	['ftp://platform.example.com', /must start with/],
 ])('the base URL "%s" is refused before anything is sent', async (baseUrl, message) => {
 	const run = await stage.harness.run({

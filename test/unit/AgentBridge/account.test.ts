@@ -44,7 +44,7 @@ test.each([
 	[{ channelToken: 'agt_0123456789' }, 'FlowAgent API'],
 	[{ channelToken: 'something' }, 'this one does not'],
 	[{ wsBaseUrl: '' }, 'no WebSocket Base URL'],
-	[{ wsBaseUrl: 'platform' }, 'complete address'],
+	[{ wsBaseUrl: 'platform' }, 'complete URL'],
 	[{ wsBaseUrl: 'ftp://platform' }, 'must start with wss://'],
 	[{ wsBaseUrl: 'wss://user:0123456789@h' }, 'a user name or password'],
 	[{ wsBaseUrl: 'https://0123456789@h' }, 'a user name or password'],

@@ -49,9 +49,9 @@ describe('authenticate', () => {
 	});
 
 	it.each([
-		['platform.example.com', 'is not a complete address. Enter only scheme and host'],
+		['platform.example.com', 'is not a complete URL. Enter only scheme and host'],
 		['ftp://platform.example.com', 'must start with https://'],
-		['https://', 'is not a complete address'],
+		['https://', 'is not a complete URL'],
 		['https://me:pass@platform.example.com', 'contains a user name or password'],
 		['https://platform.example.com/maas/v1', 'contains an API path, "/maas/v1". Enter only'],
 		['', 'no Base URL'],

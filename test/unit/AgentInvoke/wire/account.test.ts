@@ -4,7 +4,7 @@ const CREDENTIAL = { agentToken: 'agt_0123456789', baseUrl: 'https://p.example' 
 
 test.each([
 	['', 'no Base URL'],
-	['p.example', 'not a complete address'],
+	['p.example', 'not a complete URL'],
 	['ftp://p.example', 'must start with https://'],
 	['https://me:0123456789@p.example', 'a user name or password'],
 	['https://0123456789@p.example', 'a user name or password'],

@@ -43,8 +43,8 @@ test.each([
 	['```json\n{"a":1,', 'it is JSON that is cut off or malformed'],
 	['I cannot do that.', 'it is text: "I cannot do that."'],
 	['5', 'it is text: "5"'],
-	['[{"a":1}]', 'it is a list instead of a JSON object'],
-	['The list: [{"a":1},{"a":2}].', 'it is a list instead of a JSON object'],
+	['[{"a":1}]', 'it is an array instead of a JSON object'],
+	['The list: [{"a":1},{"a":2}].', 'it is an array instead of a JSON object'],
 	[deeplyNested('object'), 'it is nested too deeply'],
 ])('%# is none, and it is said why', (text, problem) => {
 	expect(parseAnswer(text, OBJECT)).toEqual({ ok: false, failure: problem });

@@ -67,7 +67,7 @@ describe('readPlatformAccount', () => {
 	it.each([
 		['no base URL', { baseUrl: '' }, 'no Base URL'],
 		['a missing base URL', { baseUrl: undefined }, 'no Base URL'],
-		['a host alone', { baseUrl: 'platform.example' }, 'not a complete address'],
+		['a host alone', { baseUrl: 'platform.example' }, 'not a complete URL'],
 		['a host with port', { baseUrl: 'platform.example:8080' }, 'must start with https:// or http://'],
 		['a foreign scheme', { baseUrl: 'ftp://platform.example' }, 'must start with https:// or http://'],
 		['a query', { baseUrl: 'https://host.example/a?b=c#d' }, 'contains a "?"'],
