@@ -3,7 +3,7 @@ import { wrongSecretNotices } from './tokenKinds';
 
 /**
  * A WebSocket channel account (§5.4). It has no `authenticate`, which would offer the token to the HTTP Request node,
- * and no `test` request because there is no HTTP endpoint: both nodes test it by opening a connection.
+ * and no `test` request, because there is no HTTP endpoint; both nodes test the account by opening a connection.
  */
 export class FlowBridgeApi implements ICredentialType {
 	name = 'flowBridgeApi';

@@ -70,7 +70,10 @@ function statusIn(error: JsonObject): number | undefined {
 	return STATUS_WORDS.find(([pattern]) => pattern.test(words))?.[1];
 }
 
-/** Codes that OpenAI-compatible servers send with HTTP 429 for an account without credit: waiting does not help. */
+/**
+ * Codes that OpenAI-compatible servers send with HTTP 429 for an account without credit, for which waiting does not
+ * help.
+ */
 const OUT_OF_CREDIT: ReadonlySet<Json | undefined> = new Set([
 	'insufficient_quota',
 	'billing_hard_limit_reached',

@@ -20,7 +20,8 @@ const MEANT_AS_JSON = /^\{[^]*[":]|^\[\s*[{["]/;
  * Finds the JSON in an answer: the whole text, with or without a fence around it, otherwise each piece in outermost
  * brackets. Inner brackets are skipped, because the inner parts of a cut-off answer would pass for the answer.
  *
- * @returns a clause ("it is …") if some of the JSON is incomplete or malformed: the rest may then not be the answer
+ * @returns a clause ("it is …") if some of the JSON is incomplete or malformed, because the rest may then not be the
+ *   answer
  */
 export function jsonInText(text: string): Result<FoundValue[], string> {
 	for (const source of [text, ...fenced(text)]) {

@@ -24,8 +24,8 @@ export async function getOverrideFields(this: ILoadOptionsFunctions): Promise<Re
 }
 
 /**
- * The rows that the form offers, from what is pasted in the node or saved in the account. It never throws: n8n hides
- * errors, but shows a notice in place of the rows.
+ * The rows that the form offers, from what is pasted in the node or saved in the account. It never throws, because n8n
+ * hides errors, but shows a notice in place of the rows.
  * @param rows the rows as the editor stores them. n8n deletes the value of a row that is no longer offered, so existing
  *   rows are offered again as long as the workflow cannot be read
  */

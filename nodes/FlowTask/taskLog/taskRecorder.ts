@@ -19,7 +19,7 @@ export interface RecorderParts {
 	readonly daily: Pick<DailyTasks, 'countOf'>;
 }
 
-/** How long the first write is delayed to collect rows: a run that ends sooner needs a single write. */
+/** How long the first write is delayed to collect rows, so that a run that ends sooner needs a single write. */
 const FIRST_WRITE_MS = 1_000;
 /** From the start of one write to the next; longer after each failure. */
 const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_000 };

@@ -13,7 +13,7 @@ import { isFinal, LONGEST_ID_CHARS, type TaskInfo } from '../api/taskInfo';
 export const TASK_TABLE: TableSpec = {
 	name: 'flow_task_runs',
 	columns: [
-		// The most useful columns come first: n8n's page shows five or six at once.
+		// The most useful columns come first, because n8n's page shows five or six at once.
 		{ name: 'executionId', type: 'string' },
 		{ name: 'item', type: 'number' },
 		{ name: 'status', type: 'string' }, // see RowStatus

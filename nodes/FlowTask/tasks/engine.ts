@@ -92,8 +92,8 @@ export interface EngineRun {
 }
 
 /**
- * Failures after which a task is useless. `taskUnknown` is not among them: the platform's index may be behind, or the
- * credential may belong to another account.
+ * Failures after which a task is useless. `taskUnknown` is not among them, because the platform's index may be behind,
+ * or the credential may belong to another account.
  */
 const USELESS_AFTER: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
 

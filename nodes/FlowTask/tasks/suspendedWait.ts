@@ -137,7 +137,7 @@ export function waitEnd(
 /**
  * How long to sleep before the next poll: as long as the slowest task is likely to take, judging by its progress or its
  * position in the queue, and longer with each poll. The estimate can be far off, so it is capped at the time waited so
- * far: the end is noticed after about twice the time that it took at most.
+ * far; an end is then noticed after at most about twice the time that it took.
  */
 export function sleepMs(
 	state: WaitState,

@@ -31,7 +31,7 @@ function anyOf(...words: string[]): RegExp {
 const NEGATIVE = anyOf('negative neg uncond exclude', '负 負 反向 否定 ネガ');
 const POSITIVE = anyOf('positive pos', '正面 正向 正提示 肯定 ポジ');
 
-/** Looked for in the last word of a name: a "negative prompt" is a prompt, a "prompt enhancer" is not. */
+/** Matched against the last word of a name: a "negative prompt" is a prompt, a "prompt enhancer" is not. */
 const TEXT = anyOf(
 	'prompts? text strings? captions? tags lyrics wildcards? description instructions? question query system',
 	'clip xxl llama', // the encoders' texts: clip_l, t5xxl
@@ -196,7 +196,10 @@ type Start = readonly [
 	isStart: (input: DefinitionInput, node: DefinitionNode) => boolean,
 ];
 
-/** The first search that reaches a text decides: a zeroed copy of the prompt often serves as the negative one. */
+/**
+ * The first search that reaches a text decides, because a zeroed copy of the prompt often serves as the negative
+ * prompt.
+ */
 const SEARCHES: readonly Start[] = [
 	['positive', ({ name }, node) => isSampler(node) && polarityOf(name, node) === 'positive'],
 	['positive', ({ name }, node) => polarityOf(name, node) === 'positive'],

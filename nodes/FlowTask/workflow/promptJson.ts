@@ -38,7 +38,9 @@ export function promptFromJson(value: unknown, workflowId?: string): Result<Prom
 	return whole.ok ? readNodes(nodes) : whole;
 }
 
-/** Whether an object is a request body: nodes may have the IDs "prompt" or "workflow_id", too, but have inputs. */
+/**
+ * Whether an object is a request body and not nodes, whose IDs may be "prompt" or "workflow_id", but which have inputs.
+ */
 function isRequestBody({ prompt, workflow_id: workflowId }: JsonObject): boolean {
 	if (prompt === undefined) return false;
 	if (workflowId !== undefined) return !isJsonObject(workflowId);

@@ -88,7 +88,7 @@ export class DailyLimit {
 		return this.admitted.has(id);
 	}
 
-	/** Counts the entry if the limit allows; to be called right before the work. @returns why it must not be done */
+	/** Admits the entry if the limit allows; to be called right before the work. @returns why it must not be done */
 	async admit(entry: Countable): Promise<Result<undefined>> {
 		const { id } = entry;
 		const day = this.today();

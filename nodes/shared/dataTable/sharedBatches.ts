@@ -15,7 +15,7 @@ export class SharedBatches<T, R extends Result<unknown>> {
 	private next: { readonly items: T[]; readonly done: Promise<R> } | undefined;
 
 	/**
-	 * @param work may also get other callers' items, and their work may get these; may be repeated, and never rejects
+	 * @param work may also get other callers' items, and their work may get these; may be called again, and never rejects
 	 * @returns the result for the whole batch
 	 */
 	async add(items: readonly T[], work: (items: readonly T[]) => Promise<R>): Promise<R> {

@@ -284,7 +284,7 @@ class OpenTable implements PreparableTable {
 		return ok(undefined);
 	}
 
-	/** Removes expired rows in the background, even if no rows could be added: a full table needs it most. */
+	/** Removes expired rows in the background, even if no rows could be added, because a full table needs this most. */
 	private sweep(id: string): void {
 		const over = this.lifetime?.(systemClock.wallNow());
 		if (over && this.shared.takeSweep(id)) void removeLots(over, async (work) => await this.runOn(id, work));
@@ -342,7 +342,7 @@ class OpenTable implements PreparableTable {
 		}
 	}
 
-	/** Finds the table by its exact name: n8n also lists tables whose names merely contain it. */
+	/** Finds the table by its exact name, because n8n also lists tables whose names merely contain that name. */
 	private async lookUp(): TableResult<string | undefined> {
 		const tables = await this.run({ parameters: listing(this.table.name), items: [{}] });
 		if (!tables.ok) return tables;

@@ -196,7 +196,7 @@ export class TableLock {
 		return ok('written');
 	}
 
-	/** Whether the key is still held: a release that failed may have been carried out. */
+	/** Whether the key is still held, because a release that failed may have been carried out. */
 	async holds(lease: Lease): Promise<Result<boolean>> {
 		const { owner } = lease;
 		for (let tries = 1; this.unclear.has(owner); tries++) {
@@ -349,7 +349,9 @@ export class TableLock {
 		this.givingBack.delete(given);
 	}
 
-	/** Removes the waiting rows of dead owners: nothing else does, and each new process would wait for them again. */
+	/**
+	 * Removes the waiting rows of dead owners, because nothing else does, and each new process would wait for them again.
+	 */
 	private removeDead(rows: readonly TableRow[]): void {
 		const dead = rows.filter((row) => isWaiting(row) && this.isDead(row));
 		const owners = new Set(dead.map(({ owner }) => textOrNumber(owner)));
@@ -373,7 +375,7 @@ export class TableLock {
 		return freed;
 	}
 
-	/** Reads until the rows of `owner` are gone: writes no longer find them, but reads may lag behind. */
+	/** Reads until the rows of `owner` are gone, because reads may lag behind the write that no longer found them. */
 	private async readWithout(owner: string, entryKey: string): Promise<Result<readonly TableRow[]>> {
 		for (let reads = 1; ; reads++) {
 			const read = await this.parts.table.read('entryKey', [entryKey]);

@@ -13,7 +13,7 @@ export type CellValue = string | number | boolean | null;
 export type TableRow = Readonly<Record<string, CellValue>>;
 
 export interface TableColumn {
-	/** Never `id`, `createdAt` or `updatedAt`: these are n8n's own. */
+	/** Never `id`, `createdAt` or `updatedAt`, which are n8n's own. */
 	readonly name: string;
 	readonly type: 'string' | 'number' | 'boolean';
 }

@@ -85,8 +85,8 @@ export function asNodeError(node: INode, error: unknown): NodeApiError | NodeOpe
 }
 
 /**
- * Fails the whole run. With Continue On Fail every item gets the failure: if it were thrown, n8n would pass on the input
- * items as if all were well.
+ * Fails the whole run. With Continue On Fail every item gets the failure, because if it were thrown, n8n would pass on
+ * the input items as if all were well.
  */
 export function failRun(context: FailingContext, failure: Failure): INodeExecutionData[][] {
 	const node = context.getNode();

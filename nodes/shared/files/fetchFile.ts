@@ -76,7 +76,9 @@ const IDLE_CHECK_MS = 5_000;
 const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410]);
 const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
-/** Fetches a file without any credential: its host is another origin, and a link has its own signature (§2.4). */
+/**
+ * Fetches a file without any credential, because its host is another origin, and a link has its own signature (§2.4).
+ */
 export async function fetchFile<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>> {
 	const { clock, random, signal } = fetch;
 	for (let tries = 1; ; tries++) {

@@ -24,7 +24,7 @@ export class MemoryBudget {
 	 * larger than the whole budget is held alone, and one that is streamed takes no room.
 	 * @param load fails for a file that is larger than `mostBytes`, with that number as `maxBytes` in its failure's
 	 *   details; `Infinity` if the size is known
-	 * @param bytes the most memory that it may take, if that is known before it is loaded
+	 * @param bytes the most memory that the file may take, if that is known before it is loaded
 	 */
 	async hold<F extends Held, T>(
 		load: (mostBytes: number) => Promise<Result<F>>,

@@ -130,8 +130,8 @@ export class TableLedger {
 		// JSON keeps scope and key apart.
 		const entryKey = sha256(JSON.stringify([this.settings.scope, entry.key]));
 		const wanted = { ...entry, entryKey };
-		// Each workflow has its own queue: another workflow may be in another project, where the same key stands for
-		// something else.
+		// Each workflow has its own queue, because another workflow may be in another project, where the same key stands
+		// for something else.
 		const slot = this.queue.enter(`${this.settings.workflowId} ${entryKey}`);
 		let claim: HeldClaim | undefined;
 		try {

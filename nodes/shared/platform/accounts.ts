@@ -30,7 +30,7 @@ type CredentialContext = Pick<
 	'getCredentials' | 'getExecuteData' | 'getInputData' | 'getMode' | 'getNode'
 >;
 
-/** The most concurrent reads: n8n's database queue stays short, and the database answers one read at a time anyway. */
+/** The most concurrent reads, to keep n8n's database queue short; the database answers one read at a time anyway. */
 const READS_AT_ONCE = 16;
 
 /**

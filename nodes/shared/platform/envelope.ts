@@ -19,7 +19,7 @@ const NamedRefusal = v.object({
 /** Statuses, and codes that mirror them, of a server that stopped waiting: the work may still get done. */
 const GAVE_UP: ReadonlySet<number | null> = new Set([408, 499, 504]);
 
-/** Codes of a server in trouble: like the HTTP statuses, they leave open what was done. */
+/** Codes of a server in trouble, which, like the HTTP statuses, leave open what was done. */
 const IN_TROUBLE: ReadonlySet<number | null> = new Set([500, 502, 503]);
 
 /** Codes, and words in lower case, by which a deployment says that there are too many requests. */
@@ -71,7 +71,7 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 	return { kind: 'answered', data: isJsonObject(body) ? body.data : undefined };
 }
 
-/** Whether a body says "too many requests". A body with data does not: its request was carried out. */
+/** Whether a body says "too many requests". A body with data does not, because its request was carried out. */
 export function saysBusy(body: Json | undefined, terms: BusyTerms): boolean {
 	if (!isJsonObject(body)) return false;
 	const { code, data } = body;

@@ -151,7 +151,7 @@ function afterTries({ tries }: CallFacts): string {
 
 /** What a service said, redacted and shortened to fit in a sentence. */
 export function quote(redact: Redact, text: string): string {
-	// Redacted first: a truncated key would not be recognized any more.
+	// Redacted first, because a truncated key would no longer be recognized.
 	return excerpt(redact(text), 500);
 }
 

@@ -37,8 +37,8 @@ export async function testPlatformKey(
 }
 
 /**
- * Requests the state of an empty list of tasks, because no other request of §4 needs the key, creates nothing, costs
- * nothing and works for any account.
+ * Requests the state of an empty list of tasks, which is the only request of §4 that needs the key, creates nothing,
+ * costs nothing and works for any account.
  */
 async function whyKeyFails(
 	helpers: TestHelpers,

@@ -3,8 +3,8 @@ import { connectionWasRefused } from '../http/exchange';
 import type { Outcome } from '../http/outcome';
 
 /**
- * Which requests may be repeated. A `read` changes nothing that counts (an upload makes no task). A `write` (a submit)
- * is repeated only if the service cannot have carried it out, because a second one would be billed, too.
+ * Which requests may be retried. A `read` changes nothing that counts (an upload makes no task). A `write` (a submit)
+ * is retried only if the service cannot have carried it out, because a second write would be billed, too.
  */
 export type Repeatability = 'read' | 'write';
 

@@ -51,7 +51,7 @@ interface Tries {
  * Sends all requests of a node run through the rate limiter and retries them.
  *
  * A request that was refused because there are too many takes another turn, at a lower rate, until it is accepted or
- * its time is up: nothing was carried out, and the limit applies to all requests with the key.
+ * its time is up, because nothing was carried out, and the limit applies to all requests with the key.
  */
 export class Retry {
 	/**
@@ -68,7 +68,7 @@ export class Retry {
 		private readonly signal?: AbortSignal,
 	) {}
 
-	/** Runs an exchange and repeats it if the outcome allows; never throws. */
+	/** Runs an exchange and retries it if the outcome allows; never throws. */
 	async run<T>(asked: RetryTerms, exchange: () => Promise<Outcome<T>>): Promise<Settled<T>> {
 		const { clock } = this;
 		const { sendByMs = Infinity } = asked;

@@ -23,8 +23,9 @@ interface QueuedChunk {
 }
 
 /**
- * Streams texts that are written at the same time one after the other, in the order of their items: the first unfinished
- * one is sent live, the others are kept until their turn. Secrets are redacted, even if they are split between pieces.
+ * Streams texts that are written simultaneously, but one after the other, in the order of their items: the first
+ * unfinished one is sent live, the others are kept until their turn. Secrets are redacted, even if they are split
+ * between pieces.
  */
 export class ChatStreams {
 	private readonly opened = new Map<number, ItemStream>();

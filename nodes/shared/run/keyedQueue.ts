@@ -5,8 +5,8 @@ export interface Slot<Word = unknown> {
 	/** Whether it is this slot's turn. */
 	readonly isFirst: boolean;
 	/**
-	 * Whether the last slot behind it is another owner's: an owner enters all its slots of a key before it awaits
-	 * anything.
+	 * Whether another owner waits behind this slot. The last slot tells, because an owner enters all its slots of a key
+	 * before it awaits anything.
 	 */
 	readonly isWanted: boolean;
 	/** Whether another owner's slot was directly before it. */

@@ -4,7 +4,7 @@ type TriggerContext = Pick<IExecuteFunctions, 'getNode' | 'getParentNodes' | 'ge
 
 const CHAT_TRIGGER = /(^|\.)chatTrigger$/;
 
-/** Whether a Chat Trigger started the execution: the chat then shows the `output` field of the last node. */
+/** Whether a Chat Trigger started the execution, in which case the chat shows the `output` field of the last node. */
 export function isStartedByChat(context: TriggerContext): boolean {
 	return isStartedBy(context, CHAT_TRIGGER);
 }

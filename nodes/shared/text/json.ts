@@ -113,7 +113,7 @@ export function isTooDeep(value: Json, levels = MOST_LEVELS): boolean {
 	return levels === 0 || Object.values(value).some((inner: Json) => isTooDeep(inner, levels - 1));
 }
 
-/** Checks only the top level: a result of JSON.parse is JSON at every level. */
+/** Checks only the top level, because a result of JSON.parse is JSON at every level. */
 function isJson(value: unknown): value is Json {
 	return value === null || ['string', 'number', 'boolean', 'object'].includes(typeof value);
 }

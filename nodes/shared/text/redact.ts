@@ -9,7 +9,7 @@ export interface Redact {
 	readonly inPieces: () => PieceRedactor;
 }
 
-/** Redacts one text piece by piece. */
+/** Redacts one text that comes in pieces. */
 export interface PieceRedactor {
 	/** @returns what can be shown; text that may be the beginning of a secret is held back */
 	push(piece: string): string;
@@ -252,7 +252,7 @@ function hideSpans(text: string, spans: readonly Span[]): string {
 /** Escapes of JSON, URLs, HTML and Markdown; JSON in JSON, or a URL in a URL, is escaped several times. */
 const ESCAPES =
 	/\\{1,8}(?:u([0-9a-f]{4}))?|%(?:25){0,3}([0-9a-f]{2})|&(?:amp;){0,3}(?:#x0{0,4}([0-9a-f]{1,4})|#0{0,4}(\d{1,5})|(amp|lt|gt|quot|apos));/gi;
-/** A quick check: most texts contain none of these. */
+/** Characters that begin an escape: a quick check, because most texts contain none of them. */
 const ESCAPE_START = /[\\%&]/;
 /** `&amp;amp;amp;#x00000000;` */
 const LONGEST_ESCAPE_CHARS = 24;
@@ -299,8 +299,8 @@ function positionsIn(text: string): number[] {
 const MOST_LEVELS = 1_000;
 
 /**
- * Hides secrets in every text and every key of a parsed value. The text before parsing does not suit: a secret in it
- * may contain escapes, and hiding one could remove a quotation mark.
+ * Hides secrets in every text and every key of a parsed value. JSON text must be parsed first, because a secret in it
+ * may contain escapes, and hiding it could remove a quotation mark.
  * @param hide e.g. `redact` or `redact.known`
  * @returns the value itself if nothing was hidden; what is nested deeper than 1,000 levels becomes `null`
  */

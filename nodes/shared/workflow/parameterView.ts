@@ -22,7 +22,10 @@ export type ParameterView = ReadonlyMap<string, ReadonlyMap<string, ParameterSpe
 
 export const EMPTY_VIEW: ParameterView = new Map();
 
-/** Only `spec`, `default`, `min` and `max` are specified, so lists are searched for under these keys. */
+/**
+ * Only `spec`, `default`, `min` and `max` are specified, so the list of accepted values is searched for under these
+ * keys.
+ */
 const LIST_KEYS = ['list', 'options', 'values', 'enum', 'choices'];
 const WRAPPERS = ['data', 'parameters', 'parameter_view', 'nodes', 'workflow'];
 const PARAMETER_GROUPS = ['inputs', 'parameters', 'params'];
@@ -82,7 +85,7 @@ function readListSpec(spec: Json[], entry: JsonObject): ParameterSpec {
 		: { ...read, type: ENGINE_TYPES.find((name) => name === type) };
 }
 
-/** `*` is the engine's name for any type, and a comma separates alternative types: neither is a value. */
+/** `*` is the engine's name for any type, and a comma separates alternative types, so neither is a value. */
 function isTypeName(text: string): boolean {
 	const names: ReadonlySet<string> = new Set([...ENGINE_TYPES, 'COMBO', '*']);
 	return text.split(',').every((name) => names.has(name.trim()));

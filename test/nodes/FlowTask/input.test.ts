@@ -111,8 +111,8 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		/12345678901234567000, which is a number beyond 9007199254740991, so n8n rounds/,
 		/Correct this row/,
 	],
-	['a list as prompt', json('[1, 2]'), /is not a JSON object/, /node id/],
-	['text as prompt', json('a red fox'), /is not valid JSON/, /node id/],
+	['a list as prompt', json('[1, 2]'), /is not a JSON object/, /node ID/],
+	['text as prompt', json('a red fox'), /is not valid JSON/, /node ID/],
 	[
 		'a prompt with a link',
 		json({ '6': { inputs: { clip: ['4', 1] } } }),
