@@ -28,7 +28,7 @@ export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOption
 /** How long links in a chat stay valid by default. */
 const CHAT_LINK_SECONDS = 86_400;
 
-/** Options that may differ per item, so an error in one of the first item's must not fail the other items. */
+/** Options that may differ per item, so an error in the first item's value must not fail the other items. */
 const PER_ITEM: ReadonlySet<string> = new Set([
 	'fileName',
 	'idempotencyKey',

@@ -153,7 +153,7 @@ async function openClients(
 	});
 }
 
-/** The images of one account, because an uploaded image exists only in the account that it was uploaded to. */
+/** The images of one account; an uploaded image exists only in the account that it was uploaded to. */
 function imagesOf(images: TaskMemory['images'], owner: string): TaskMemory['images'] {
 	return {
 		get: (digest) => images.get(`${owner} ${digest}`),

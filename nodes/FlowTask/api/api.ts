@@ -56,8 +56,8 @@ export interface ServiceAccount {
 }
 
 /**
- * How long a call that is under way at the run's deadline may still take, because if it were cut off, a task that it
- * made would be lost.
+ * How long a call that is under way at the run's deadline may still take; if it were cut off, a task that it made would
+ * be lost.
  */
 const DEADLINE_GRACE_MS = 10_000;
 

@@ -36,13 +36,13 @@ export interface TaskJob extends ObservedJob {
 	readonly start: SubmitStart | WatchStart;
 	/** The output nodes whose files are wanted; left out for the `fileSelection` of `EngineSettings`. */
 	readonly outputNodes?: readonly string[] | undefined;
-	/** The name of its files, without extension; left out if they keep the names in their links. */
+	/** The name of the task's files, without extension; left out if they keep the names in their links. */
 	readonly fileStem?: string | undefined;
 	/** Records what becomes of the submit; left out for tasks that this run does not own. */
 	readonly record?: SubmitRecord | undefined;
 }
 
-/** How the tasks of one account are reached, because a task is visible only to its own key. */
+/** How the tasks of one account are reached; a task is visible only to its own key. */
 export interface TaskClient extends SubmitClient, WatchClient {
 	readonly api: TaskApi;
 	readonly mayFetch: MayFetch;
@@ -121,7 +121,7 @@ interface AccountWork {
 	readonly watcher: TaskWatcher;
 	readonly submitter: TaskSubmitter;
 	readonly files: ResultFiles;
-	/** The jobs of each task, because several items may name the same task. */
+	/** The jobs of each task; several items may name the same task. */
 	readonly jobsOf: Map<string, TaskJob[]>;
 }
 

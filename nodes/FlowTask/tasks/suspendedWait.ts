@@ -51,7 +51,7 @@ export const SHORTEST_SLEEP_MS = 60_000;
 const LONGEST_SLEEP_MS = 15 * 60_000;
 const SLEEPS: PauseGrowth = { firstMs: SHORTEST_SLEEP_MS, factor: 1.25, longestMs: LONGEST_SLEEP_MS };
 
-/** A rough estimate per position in the queue, because an extra poll costs little. */
+/** A rough estimate per position in the queue; an extra poll costs little. */
 const QUEUE_POSITION_MS = 1_000;
 
 /** How many consecutive polls may lack an ID before its task counts as missing. */

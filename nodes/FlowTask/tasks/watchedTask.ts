@@ -57,11 +57,11 @@ export class WatchedTask {
 	askedAlone = false;
 	socket: ProgressSocket | undefined;
 	socketsOpened = 0;
-	/** Whether the socket has sent anything, because only then can polls be less frequent. */
+	/** Whether the socket has sent anything; only then can polls be less frequent. */
 	socketSpoke = false;
 	/** Whether the socket has reported since the last poll that the task is done. */
 	isSaidDone = false;
-	/** When the socket last asked for a poll, because a wrong "finished" must not cause a flood of polls. */
+	/** When the socket last asked for a poll, so that a wrong "finished" cannot cause a flood of polls. */
 	calledAtMs = -Infinity;
 
 	/**

@@ -53,7 +53,7 @@ const FIRST_POLL_AT_NEW_MS = 500;
  */
 const MISSING_POLLS = 5;
 const MISSING_MS = 10_000;
-/** How long it must be missing if the platform certainly has the task. */
+/** How long an ID must be missing to count as unknown if the platform certainly has the task. */
 export const KNOWN_MISSING_MS = 5 * 60_000;
 
 /**

@@ -74,7 +74,7 @@ const RANKS = ['positive', 'negative', 'text', 'file', 'seed', 'setting', 'rest'
 type Rank = (typeof RANKS)[number];
 const ROLES: readonly InputRole[] = ['positive', 'negative', 'seed'];
 
-/** Earlier rankings, because an export can be a megabyte, and usually all items of a run have the same one. */
+/** Earlier rankings, kept because an export can be a megabyte, and usually all items of a run have the same one. */
 const rankedBefore = new WeakMap<WorkflowDefinition, readonly RankedInput[]>();
 
 /** The inputs that can be set, in the order of RANKS. */

@@ -196,7 +196,7 @@ export class TableLock {
 		return ok('written');
 	}
 
-	/** Whether the key is still held, because a release that failed may have been carried out. */
+	/** Whether the key is still held; a release that failed may have been carried out. */
 	async holds(lease: Lease): Promise<Result<boolean>> {
 		const { owner } = lease;
 		for (let tries = 1; this.unclear.has(owner); tries++) {

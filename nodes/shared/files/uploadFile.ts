@@ -115,7 +115,7 @@ async function scan(
 	return { head, bytes, digest: hash.digest('hex') };
 }
 
-/** A file without bytes of its own, because HTTP clients use only its size, for the Content-Length, and its stream. */
+/** A file without bytes of its own; HTTP clients use only its size, for the Content-Length, and its stream. */
 function streamedFile(
 	read: () => AsyncGenerator<Uint8Array>,
 	size: number,

@@ -58,7 +58,7 @@ export interface ReadAnswer {
  */
 export type AnswerEnd = ReadAnswer | { readonly kind: 'timedOut' } | Exchange;
 
-/** How long a server may keep a stream open after the answer is finished, because token counts may follow. */
+/** How long a server may keep a stream open after the answer is finished; token counts may follow. */
 const AFTER_FINISH_MS = 3_000;
 
 /** Interprets an event; if it throws, the answer breaks off. */

@@ -35,7 +35,7 @@ export type FailedOutcome =
 			/** The service's own error code, if it gave one. */
 			readonly code: number | null;
 			readonly text: string;
-			/** Whether only the HTTP status, which may come from a gateway, says that it was refused. */
+			/** Whether only the HTTP status, which may come from a gateway, says that the request was refused. */
 			readonly wordless?: boolean;
 	  }
 	| {

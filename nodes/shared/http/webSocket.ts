@@ -97,8 +97,7 @@ export class Socket {
 	}
 
 	/**
-	 * Closes the connection, and waits up to `graceMs` for the other side to close, which it does after all that it had
-	 * sent.
+	 * Closes, and waits up to `graceMs` for the other side's close frame, which follows everything that it sent before.
 	 */
 	async close(code = NORMAL_CLOSE, graceMs = CLOSE_GRACE_MS): Promise<SocketEnd> {
 		if (!this.over.aborted) {

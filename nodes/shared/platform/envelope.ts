@@ -9,7 +9,7 @@ const Envelope = v.object({
 	code: v.union([v.number(), v.pipe(v.string(), v.regex(/^-?\d+$/), v.transform(Number))]),
 });
 
-/** A refusal whose code is a word, such as "INVALID_PARAM", because only the code 0 is specified. */
+/** A refusal whose code is a word, such as "INVALID_PARAM"; of all codes, only 0 is specified. */
 const NamedRefusal = v.object({
 	code: v.pipe(v.string(), v.regex(/\p{L}/u), v.regex(/^(?!\s*(ok|success\w*)\s*$)/i)),
 	msg: v.pipe(v.string(), v.regex(/\S/)),

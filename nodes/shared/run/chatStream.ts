@@ -23,9 +23,8 @@ interface QueuedChunk {
 }
 
 /**
- * Streams texts that are written simultaneously, but one after the other, in the order of their items: the first
- * unfinished one is sent live, the others are kept until their turn. Secrets are redacted, even if they are split
- * between pieces.
+ * Streams simultaneous texts one after the other, in the order of their items: the first unfinished one is sent live,
+ * the others are kept until their turn. Secrets are redacted, even if they are split between pieces.
  */
 export class ChatStreams {
 	private readonly opened = new Map<number, ItemStream>();
@@ -57,7 +56,10 @@ export class ChatStreams {
 		return undefined;
 	}
 
-	/** To be called when an item is over: sends the kept chunks of the next items, up to the first that is not over. */
+	/**
+	 * To be called when an item is over: sends the kept chunks of the next items, up to and including the first that is
+	 * not over.
+	 */
 	private async advance(): Promise<void> {
 		const sends: Promise<void>[] = [];
 		// Queued without awaiting anything, because what the next item writes meanwhile must follow what it wrote before.

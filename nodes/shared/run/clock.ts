@@ -16,7 +16,7 @@ export interface Clock {
 /** Longer Node timers fire at once. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
-/** A time that Node's timers accept, because an option in seconds need not be a whole number of milliseconds. */
+/** A time that Node's timers accept; an option in seconds need not be a whole number of milliseconds. */
 export function timerMs(ms: number): number {
 	return Math.min(Math.max(0, Math.ceil(ms)), LONGEST_TIMER_MS);
 }

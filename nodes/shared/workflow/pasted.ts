@@ -12,8 +12,7 @@ export function readPastedObject(fieldLabel: string, source: unknown, advice: st
 }
 
 /**
- * An object and those wrapped in it, because some tools save an export within the request that sends it, or as a JSON
- * string.
+ * An object and those wrapped in it; some tools save an export within the request that sends it, or as a JSON string.
  * @param wrappers keys under which the content may be
  */
 export function unwrap(value: Json | undefined, wrappers: readonly string[], levels = 3): JsonObject[] {

@@ -43,6 +43,6 @@ function collectIds(value: unknown): string[] {
 	const text = value.trim();
 	if (!/^[[{`]/.test(text)) return text.split(/[\s,;]+/).filter(Boolean);
 	const pasted = parsePasted(text);
-	// An array without quotation marks is accepted.
+	// An array whose IDs lack quotation marks is accepted.
 	return pasted.ok ? collectIds(pasted.value) : text.split(/[\s,;[\]"]+/).filter(Boolean);
 }

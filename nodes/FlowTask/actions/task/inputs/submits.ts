@@ -40,7 +40,7 @@ interface ItemInputs extends ImageSlots {
 
 /**
  * Reads what will be sent for an item, one request per image.
- * @param made the seeds of each image whose task was made by an earlier try, so that it is not submitted again
+ * @param made the seeds of each image whose task an earlier try made, and which is not submitted again
  */
 export function readSubmits(
 	context: IExecuteFunctions,
