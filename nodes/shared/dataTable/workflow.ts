@@ -1,10 +1,10 @@
 import type { IDataObject, INode, INodeParameters, IWorkflowBase } from 'n8n-workflow';
 
 /*
- * Only n8n's own nodes can reach Data Tables, so its Data Table node runs in a workflow made for the purpose. Values come
- * from outside, and n8n evaluates every parameter that starts with "=", so they are passed as input items, which are
- * never evaluated. Only plain values that all items share are parameters themselves, because n8n takes half a millisecond
- * for each expression.
+ * Only n8n's own nodes can reach Data Tables, so its Data Table node runs in a workflow made for this purpose. Values
+ * come from outside, and n8n evaluates every parameter that starts with "=", so they are passed as input items, which
+ * are never evaluated. Only plain values that all items share are parameters themselves, because n8n takes half a
+ * millisecond for each expression.
  */
 
 export type CellValue = string | number | boolean | null;

@@ -32,7 +32,7 @@ export type FailureKind =
 	| 'cancelled';
 
 /**
- * A failure as data: protocol code returns it, and only `nodeError.ts` turns it into what n8n shows. `message` says what
+ * A failure as data: protocol code returns it, and only `nodeError.ts` turns it into an n8n error. `message` says what
  * happened, `advice` what to do about it; `details` go to the error output.
  */
 export interface Failure {

@@ -53,7 +53,7 @@ export interface DownloadRun {
 const IDLE_TIMEOUT_MS = 60_000;
 /** How long a download may continue after the run has timed out. */
 const DEADLINE_GRACE_MS = 2 * 60_000;
-/** How long after the timeout a download may still start, so that a host that hangs does not delay the run for hours. */
+/** How long after the timeout a download may still start, so that a hanging host does not delay the run for hours. */
 const BEGIN_GRACE_MS = 10 * 60_000;
 
 export function createDownload(run: DownloadRun): Download {

@@ -75,9 +75,9 @@ export type KeyState =
 	  };
 
 /**
- * How long a claim counts as alive without a new row. Its owner sends within 60 s of claiming, and gets an answer or gives
- * up within another 120 s (60 s for the response headers, 60 s for the body); the rest is for slow databases and clocks
- * that differ.
+ * How long a claim counts as alive without a new row. Its owner sends within 60 s of claiming, and gets an answer or
+ * gives up within another 120 s (60 s for the response headers, 60 s for the body); the rest allows for slow databases
+ * and clocks that differ.
  */
 export const CLAIM_FRESH_MS = 200_000;
 
@@ -96,13 +96,13 @@ export function silenceSeenBy(clock: Pick<Clock, 'now'>): IsSilent {
 }
 
 /**
- * Reads the state of a key from its rows, in any order. If attempts differ, `made` wins over `pending`, and `pending` over
- * `unknown`, because waiting costs nothing.
+ * Reads the state of a key from its rows, in any order. If attempts differ, `made` takes precedence over `pending`, and
+ * `pending` over `unknown`, because waiting costs nothing.
  *
  * @param nowMs time of day
  * @param own owners to ignore, because they are the caller's own attempts
- * @param isSilent asked before a claim counts as dead, because a wrong wall clock can make it look old; unnecessary if a
- *   dead claim frees nothing
+ * @param isSilent asked before a claim counts as dead, because a wrong wall clock can make it look old; unnecessary if
+ *   a dead claim frees nothing
  */
 export function stateOf(
 	rows: readonly TableRow[],

@@ -96,7 +96,9 @@ export function endOfText(source: string, start: number): number {
 	}
 }
 
-/** @returns `undefined` if a value cannot be written as JSON: it contains itself, is nested too deeply or is not data */
+/**
+ * @returns `undefined` if a value cannot be written as JSON: if it contains itself, is nested too deeply or is not data
+ */
 export function jsonText(value: unknown): string | undefined {
 	try {
 		// Contrary to the type of JSON.stringify, it returns undefined for a function or undefined.
