@@ -19,6 +19,10 @@ const MOST_REFUSED = 0.1;
 /** A short run is still learning the limit for most of its time. */
 const MOST_REFUSED_AT_FIRST = 0.15;
 const LONGEST = 1.25;
+/** So many requests are refused at random, and so much longer a batch may take then. */
+const CHANCE = 0.1;
+const MOST_BY_CHANCE = 1.4;
+const PAIRS = 5;
 
 const EXECUTIONS = 20;
 const SHARED_RATE = 5;
@@ -40,11 +44,6 @@ interface Style {
 	readonly name: string;
 	readonly options: PlatformOptions;
 	readonly rate: number;
-	readonly randomlyRefused?: number;
-	/** Wall time ÷ what the limit needs; above all others only where refusals say nothing of a limit. */
-	readonly longest?: number;
-	/** Whether refusals follow from a limit, so that few show that the node keeps to it. */
-	readonly tellsOfLimit?: boolean;
 }
 
 const buckets = RATES.flatMap((rate) =>
@@ -52,7 +51,6 @@ const buckets = RATES.flatMap((rate) =>
 		name: `at ${rate} a second, ${tellsRetryAfter ? 'with' : 'without'} Retry-After`,
 		options: { requestsPerSecond: rate, tellsRetryAfter },
 		rate,
-		tellsOfLimit: true,
 	})),
 );
 
@@ -61,26 +59,16 @@ const others: readonly Style[] = [
 		name: 'at 2 a second in fixed windows of 1 s',
 		options: { requestsPerSecond: 2, limitCounts: 'fixedWindow' },
 		rate: 2,
-		tellsOfLimit: true,
 	},
 	{
 		name: 'at 2 a second in sliding windows of 1 s',
 		options: { requestsPerSecond: 2, limitCounts: 'slidingWindow' },
 		rate: 2,
-		tellsOfLimit: true,
 	},
 	{
 		name: 'at 2 a second, with a Retry-After of 5 s',
 		options: { requestsPerSecond: 2, retryAfterSeconds: 5 },
 		rate: 2,
-		tellsOfLimit: true,
-	},
-	{
-		name: 'with 10 % of requests refused at random',
-		options: { tellsRetryAfter: false },
-		rate: (RUNNERS / STEP_MS) * 1_000,
-		randomlyRefused: 0.1,
-		longest: 1.4,
 	},
 ];
 
@@ -100,6 +88,7 @@ export const pressure: Row = {
 		}
 		return [
 			...measured,
+			...(await measureChance(stage, n8n, count)),
 			...(await measurePair(stage, n8n, count / 2)),
 			...(await measureStrangers(stage, n8n, count / STRANGERS)),
 			...(await measureExecutions(stage, n8n)),
@@ -110,11 +99,8 @@ export const pressure: Row = {
 async function measureStyle(stage: Stage, n8n: RunningN8n, style: Style, count: number): Promise<Figure[]> {
 	const options = { runners: RUNNERS, taskMs: STEP_MS, ...style.options };
 	const { books, wallMs, failed } = await stage.withPlatform(options, async (platform) => {
-		if (style.randomlyRefused) await platform.refuseSomeRequests(style.randomlyRefused);
-		// Two accounts beside each other share the runners: where these are the limit, one at a time.
-		const manners = style.randomlyRefused ? ON_ERROR.slice(0, 1) : ON_ERROR;
 		const runs = await Promise.all(
-			manners.map(async (onError) => {
+			ON_ERROR.map(async (onError) => {
 				const label = `pressure ${style.name} ${onError}`;
 				const customer = await platform.newCustomer(onError);
 				return await pressed(n8n, { platform, customer, count, label, onError });
@@ -132,12 +118,39 @@ async function measureStyle(stage: Stage, n8n: RunningN8n, style: Style, count: 
 	const most = stage.isQuick ? MOST_REFUSED_AT_FIRST : MOST_REFUSED;
 	return [
 		none(failed + Math.abs(books.tasksMade - wallMs.length * count), `${name}: failed, or made twice`),
-		...(style.tellsOfLimit
-			? [atMost(most, refused, { what: `${name}: share of refused requests`, kind: 'count' })]
-			: []),
-		atMost(style.longest ?? LONGEST, Math.max(...wallMs) / longestMs, {
+		atMost(most, refused, { what: `${name}: share of refused requests`, kind: 'count' }),
+		atMost(LONGEST, Math.max(...wallMs) / longestMs, {
 			...{ what: `${name}: wall time ÷ what the limit needs`, kind: 'time', unit: ' ×' },
 			runs: wallMs.map((ms) => ms / longestMs),
+		}),
+	];
+}
+
+/** Refusals that say nothing of a limit, against the same batch without any; the two take turns. */
+async function measureChance(stage: Stage, n8n: RunningN8n, count: number): Promise<Figure[]> {
+	const walls = { without: [] as number[], with: [] as number[] };
+	const options = { runners: RUNNERS, taskMs: STEP_MS, tellsRetryAfter: false };
+	const failed = await stage.withPlatform(options, async (platform) => {
+		const customer = await platform.customer();
+		let failures = 0;
+		for (let pair = 1; pair <= stage.times(PAIRS); pair++) {
+			for (const chance of ['without', 'with'] as const) {
+				await (chance === 'with' ? platform.refuseSomeRequests(CHANCE) : platform.failNone());
+				const label = `pressure ${chance} chance ${pair}`;
+				const run = await pressed(n8n, { platform, customer, count, label, onError: 'stopWorkflow' });
+				walls[chance].push(run.wallMs);
+				failures += run.failed;
+			}
+		}
+		return failures;
+	});
+	const name = `${count} tasks with ${CHANCE * 100} % of requests refused at random`;
+	const ratio = median(walls.with) / median(walls.without);
+	return [
+		none(failed, `${name}: failed`),
+		atMost(MOST_BY_CHANCE, ratio, {
+			...{ what: `${name}: wall time ÷ without refusals`, kind: 'time', unit: ' ×' },
+			runs: walls.with.map((ms) => ms / median(walls.without)),
 		}),
 	];
 }

@@ -36,7 +36,7 @@ const REFUSAL_CODES: ReadonlySet<number> = new Set([1008, 4401, 4403]);
 const REFUSAL_STATUSES: ReadonlySet<number> = new Set([401, 403]);
 
 const TOKEN_ADVICE =
-	'The channel token may be mistyped, revoked or from another deployment. Copy it again from the channel account in the platform\'s console, and check "Authentication" in the node.';
+	'The channel token may be mistyped or revoked, or belong to another deployment. Copy it again from the channel account in the platform\'s console, and check "Authentication" in the node.';
 
 const NO_TOKEN_ADVICE =
 	'No token was sent: the Sub-Protocol in the credential is "-", and "Authentication" in the node puts no token into a frame. Enter the sub-protocol that the platform expects, or choose "In a Frame".';

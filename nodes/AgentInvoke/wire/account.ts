@@ -1,7 +1,7 @@
 import { BASE_URL } from '../../../credentials/baseUrl';
 import { STANDARD_WIRE } from '../../../credentials/standardWire';
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import { openCredential, readAddress, readToken } from '../../shared/platform/credential';
+import { openCredential, pathOf, readAddress, readToken } from '../../shared/platform/credential';
 import { jsonText } from '../../shared/text/json';
 import { textOf } from '../../shared/text/textOf';
 import { readWire, type Wire } from './description';
@@ -53,9 +53,4 @@ function wireOf({ wire, description }: Credential): Result<Wire> {
 		message: `"Description" in the credential cannot be used: ${read.failure.replace(/\.$/, '')}`,
 		advice: `${openCredential('flowAgentApi')} and correct it. Nothing was sent.`,
 	});
-}
-
-/** Makes a path start with a slash; an empty path stays empty. */
-export function pathOf(text: string): string {
-	return text.replace(/^\/*(?=.)/, '/');
 }

@@ -1,7 +1,8 @@
 import { badInput, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { readExtraBody } from '../../shared/form/extraBody';
 import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
-import { pathOf, type AgentAccount } from './account';
+import { pathOf } from '../../shared/platform/credential';
+import type { AgentAccount } from './account';
 import type { Wire } from './description';
 import { clashWith, mergeDeep, placeholdersOf, TEMPLATES } from './templates';
 

@@ -2,7 +2,7 @@ import { BASE_URL, WS_BASE_URL, type AddressField } from '../../../credentials/b
 import { DEFAULT_BUSY_CODES } from '../../../credentials/busyCodes';
 import { PROGRESS_PATHS } from '../../../credentials/progressPaths';
 import { failInput, ok, type Result } from '../errors/failure';
-import { readAddress, readToken } from './credential';
+import { pathOf, readAddress, readToken } from './credential';
 import { readFileHosts } from '../files/fileHosts';
 import { excerpt } from '../text/json';
 import { textOf } from '../text/textOf';
@@ -46,9 +46,7 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 		baseUrl: baseUrl.value,
 		wsBaseUrl: wsBaseUrl.value,
 		progressPath: textOf(credential.progressPath).trim() || PROGRESS_PATHS[0],
-		modelsPath: textOf(credential.modelsPath)
-			.trim()
-			.replace(/^\/*(?=.)/, '/'),
+		modelsPath: pathOf(textOf(credential.modelsPath).trim()),
 		fileHosts: files.hosts,
 		savedWorkflows: credential.savedWorkflows,
 		busyTerms: readTerms(credential.busyCodes),

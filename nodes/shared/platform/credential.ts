@@ -51,3 +51,8 @@ export function readAddress(entered: unknown, field: AddressField, type: Credent
 export function openCredential(type: CredentialType): string {
 	return `Open the ${NAMES[type]} credential that this node uses`;
 }
+
+/** Makes a path start with one slash; an empty path stays empty. */
+export function pathOf(text: string): string {
+	return text && `/${text.replace(/^\/+/, '')}`;
+}

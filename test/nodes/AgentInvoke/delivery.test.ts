@@ -170,7 +170,7 @@ describe('files', () => {
 	});
 
 	test.each([
-		['ftp://x/a', 'is not a web address of a file'],
+		['ftp://x/a', 'is not the URL of a file'],
 		['', 'A file has no URL'],
 	])('the address %j', async (url, said) => {
 		const run = await stage.run(sayings('x'), { files: { file: [{ source: 'url', url }] } });

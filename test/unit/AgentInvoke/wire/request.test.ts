@@ -125,6 +125,7 @@ describe('account', () => {
 		).toMatchObject({
 			value: { baseUrl: 'https://p.example', invokePath: '/a/b', mediaUploadPath: '/m', isDebugToken: false },
 		});
+		expect(read({ invokePath: '/' })).toMatchObject({ value: { invokePath: '/' } });
 		expect(read({ agentToken: 'dbg_x' })).toMatchObject({
 			value: { isDebugToken: true, invokePath: '/api/agents/Invoke' },
 		});
