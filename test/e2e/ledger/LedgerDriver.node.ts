@@ -52,7 +52,7 @@ export class LedgerDriver implements INodeType {
 		const inline = this as unknown as InlineWorkflows;
 		const spec = { ...LEDGER_TABLE, name: order.tableName ?? LEDGER_TABLE.name };
 		const over = order.does === 'insert' ? order.over : undefined;
-		const table = openTable(inline, spec, () => over);
+		const table = openTable(inline, spec, over && (() => over));
 		const startedMs = Date.now();
 		const result = await obey(order, table, this);
 		return [[{ json: { result, ms: Date.now() - startedMs } as unknown as IDataObject }]];
