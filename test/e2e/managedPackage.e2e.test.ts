@@ -69,7 +69,7 @@ it(
 		expect(stdout).toContain(`at ${n8n.url}, ${name} ${version}: 1 passed, 0 failed`);
 		for (const path of ['workflows', 'credentials'])
 			expect(await n8n.client.call('GET', `/rest/${path}`)).toEqual([]);
-		await expect(compat('suspend')).rejects.toThrow('Not with an n8n that runs elsewhere: suspend.');
+		await expect(compat('suspend')).rejects.toThrow('Not possible in an n8n that runs elsewhere: suspend.');
 		await n8n.stop();
 	},
 	COMPAT_DEADLINE_MS,

@@ -159,7 +159,7 @@ describe('the form of a credential', () => {
 			secretField: 'channelToken',
 			wrong: 'wst_of_nobody',
 			refusal:
-				'refused the channel token (HTTP 401). The channel token may be mistyped, revoked or from another',
+				'refused the channel token (HTTP 401). The channel token may be mistyped or revoked, or belong to another',
 			right: () => platform.createChannel().token,
 			address: () => ({ wsBaseUrl: platform.wsUrl }),
 			foreign: () => platform.agentToken,
