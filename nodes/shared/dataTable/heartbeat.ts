@@ -87,18 +87,18 @@ export class Sightings {
 
 	isDead({ id, owner, beat }: TableRow, clock: Pick<Clock, 'now'>): boolean {
 		const nowMs = clock.now();
-		const beatSeen = `${textOrNumber(id)} ${textOrNumber(owner)} ${textOrNumber(beat)}`;
-		const sinceMs = this.firstSeenMs.get(beatSeen);
+		const sighting = `${textOrNumber(id)} ${textOrNumber(owner)} ${textOrNumber(beat)}`;
+		const sinceMs = this.firstSeenMs.get(sighting);
 		if (sinceMs !== undefined) return nowMs - sinceMs >= SILENT_MS;
 		this.forgetBefore(nowMs - SIGHTING_LIFE_MS);
-		this.firstSeenMs.set(beatSeen, nowMs);
+		this.firstSeenMs.set(sighting, nowMs);
 		return false;
 	}
 
 	private forgetBefore(ms: number): void {
-		for (const [beatSeen, seenMs] of this.firstSeenMs) {
+		for (const [sighting, seenMs] of this.firstSeenMs) {
 			if (seenMs >= ms) return;
-			this.firstSeenMs.delete(beatSeen);
+			this.firstSeenMs.delete(sighting);
 		}
 	}
 }

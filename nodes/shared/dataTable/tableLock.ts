@@ -61,7 +61,7 @@ export interface LockParts extends KeyReadsParts {
 }
 
 /** How many times the first of several contenders reads again before it retreats; the others retreat at once. */
-const STAYS = 5;
+const READS_BEFORE_RETREAT = 5;
 const TRIES = 3;
 const RETRY_MS = 500;
 
@@ -248,7 +248,7 @@ export class TableLock {
 	): Promise<Result<Acquired<A> | undefined>> {
 		let rows = before;
 		let isConfirmed = false;
-		for (let stays = 0; ;) {
+		for (let reads = 0; ;) {
 			const answer = rows && acquirer.answer(rows);
 			if (answer !== undefined) return ok({ kind: 'known', answer });
 			const state = this.look(attempt, line, rows);
@@ -260,7 +260,8 @@ export class TableLock {
 				}
 				isConfirmed = true;
 			}
-			if (state.kind === 'others' && (!state.isFirst || stays++ >= STAYS)) return ok(undefined);
+			if (state.kind === 'others' && (!state.isFirst || reads++ >= READS_BEFORE_RETREAT))
+				return ok(undefined);
 			const stop = acquirer.whyStop();
 			if (stop) return fail(attempt.isLost ? { ...SHOWS_LATE, kind: stop.kind } : stop);
 			const next = await this.step(attempt, acquirer, state);
