@@ -34,9 +34,10 @@ export interface TurnWait {
 const SECOND_MS = 1_000;
 /**
  * The rate at which a request was sent is measured back to the latest request at least a second before it, over at most
- * this long; if none came within that second, over at most `LONGEST_SPACING_MS`.
+ * this long, because the pause before a burst must not make the burst look slow. If none came within that second, it is
+ * measured over at most `LONGEST_SPACING_MS`.
  */
-const LONGEST_SPAN_MS = 2_000;
+const LONGEST_SPAN_MS = 1_250;
 /** The rate may rise to this many times the rate at which a request was last accepted. */
 const GROWTH = 3;
 /** The spacing of the first requests to an account; it then shrinks. */

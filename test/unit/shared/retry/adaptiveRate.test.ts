@@ -121,6 +121,17 @@ test.each([
 	expect(tried(world, items / rate).time.median).toBeLessThan(most);
 });
 
+/** Behind quick answers, a pause ends in a burst: it must count as one, although little was sent in the pause. */
+test.each<readonly [string, () => World['limit'], RetryAfter]>([
+	['2 a second, Retry-After 5 s', () => () => bucket(2), () => 5_000],
+	['2 in any second', () => () => slidingWindow(2, 1_000), IN_SECONDS],
+])('%s, quick answers', (_, limit, retryAfter) => {
+	const world: World = { items: 120, limit: limit(), retryAfter, latencyMs: [6, 14], jitterMs: 4 };
+	const { time, refused } = tried(world, 60);
+	expect(time.median).toBeLessThan(1.2);
+	expect(refused.median).toBeLessThan(0.11);
+});
+
 test('a tenth refused at random, each told to wait a second, holds nobody else back', () => {
 	const world: World = {
 		items: 300,
