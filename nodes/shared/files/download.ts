@@ -111,8 +111,8 @@ const ADVICE: Readonly<Partial<Record<FetchFailure['kind'], string>>> = {
 /** What was sent instead of the file, if so. Text is accepted, unless an image, video or audio is expected. */
 function pageOrError(head: Uint8Array, contentType: string | undefined, name: string): string | undefined {
 	if (saysText(name)) return /\.html?$/i.test(name) ? undefined : pageIn(head);
-	if (/^text\/html\b/i.test(contentType ?? '')) return 'a web page';
-	return saysMedia(contentType, name) ? anyTextIn(head, contentType, name) : undefined;
+	const mustNotBeText = /^text\/html\b/i.test(contentType ?? '') || saysMedia(contentType, name);
+	return mustNotBeText ? anyTextIn(head, contentType, name) : undefined;
 }
 
 /** A name without an extension gets the link's extension. */

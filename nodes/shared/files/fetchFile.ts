@@ -29,10 +29,7 @@ export interface FileFetch<T> {
 	readonly endByMs: (nowMs: number) => number;
 	/** When to stop retrying. */
 	readonly lastTryMs: number;
-	/**
-	 * Names what came instead of a file, in words that follow "answered with". Called before a byte is read, and again
-	 * with the first bytes.
-	 */
+	/** Names what came instead of a file, in words that follow "answered with". */
 	readonly foundInstead: (head: Uint8Array, contentType: string | undefined) => string | undefined;
 	/** Receives the file; if it throws, the file is fetched again. */
 	readonly take: (file: OpenFile) => Promise<T>;
@@ -74,6 +71,7 @@ const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]
 const IDLE_CHECK_MS = 5_000;
 /** Statuses with which file hosts answer for signed links that have expired, and for files that were deleted. */
 const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410]);
+const PARTIAL_CONTENT = 206;
 const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
 /**
@@ -96,7 +94,7 @@ async function tryOnce<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>>
 	const opened = await openLink(fetch, signal);
 	if (!opened.ok) return opened;
 	const reply = opened.value;
-	const refused = refuseReply(reply, fetch.maxBytes) ?? refuseContent(fetch, reply, new Uint8Array());
+	const refused = refuseReply(reply, fetch.maxBytes);
 	const body = cuttable(reply.body, () => {
 		connection.abort();
 	});
@@ -136,7 +134,8 @@ async function requestFile<T>(
 		const response: unknown = await context.helpers.httpRequest({
 			method: 'GET',
 			url,
-			headers: { Accept: '*/*' },
+			// A compressed body that was cut off would pass for a whole file: n8n's client unpacks what there is of it.
+			headers: { Accept: '*/*', 'Accept-Encoding': 'identity' },
 			encoding: 'stream',
 			returnFullResponse: true,
 			ignoreHttpStatusErrors: true,
@@ -177,6 +176,8 @@ function refuseReply({ status, headers }: OpenReply, maxBytes: number): FetchFai
 	if (status === 429 || status === 408 || status >= 500) {
 		return { kind: 'passing', reason, retryAfter: headers['retry-after'] };
 	}
+	// No part of a file was asked for.
+	if (status === PARTIAL_CONTENT) return { kind: 'passing', reason: `${reason}, only a part of the file` };
 	if (status < 200 || status > 299) return { kind: 'final', reason };
 	return Number(headers['content-length']) > maxBytes ? TOO_LARGE : undefined;
 }

@@ -120,6 +120,31 @@ describe('createDownload', () => {
 		expect(JSON.stringify(requests)).not.toMatch(/authorization|bearer/i);
 	});
 
+	it('tells an image by its bytes, although the host calls it a web page', async () => {
+		const { clock, download, stored, requests } = scene(() => found([PNG], { 'content-type': 'text/html' }));
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({ ok: true });
+		expect(stored).toEqual([{ bytes: PNG, fileName: 'cat_2.png', mimeType: 'image/png' }]);
+		expect(requests).toHaveLength(1);
+	});
+
+	it('takes a part of a file for no file, and asks again', async () => {
+		const { clock, download, stored } = scene((attempt) =>
+			attempt === 1 ? found([PNG.subarray(0, 100)], { 'content-range': 'bytes 0-99/5008' }, 206) : found([PNG]),
+		);
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({ ok: true });
+		expect(stored.map(({ bytes }) => bytes)).toEqual([PNG]);
+		const always = scene(() => found([PNG.subarray(0, 100)], {}, 206));
+		await expect(always.clock.run(always.download(WANTED))).resolves.toMatchObject({
+			failure: { message: expect.stringContaining('HTTP 206, only a part of the file') },
+		});
+	});
+
+	it('asks for files as they are, because a compressed one that is cut off would pass for a whole one', async () => {
+		const { clock, download, requests } = scene(() => found([PNG]));
+		await clock.run(download(WANTED));
+		expect(requests).toMatchObject([{ headers: { 'Accept-Encoding': 'identity' } }]);
+	});
+
 	it.each([
 		['a script', 'javascript:alert(1)'],
 		['a local file', 'file:///etc/passwd'],
