@@ -71,18 +71,10 @@ const TaskId = v.union([
 	v.pipe(v.number(), v.transform(String)),
 ]);
 
-const Texts = v.fallback(
-	v.pipe(
-		v.array(v.unknown()),
-		v.transform((links) => links.filter((link) => typeof link === 'string')),
-	),
-	[],
-);
-
-/** Reads an exception that some engines send as an object: its message, or the whole object if it has none. */
-const ErrorObject = v.pipe(
-	v.custom<JsonObject>((error) => isJsonObject(error) && Object.keys(error).length > 0),
-	v.transform((error) => errorWords(error) || excerpt(jsonText(error) ?? '', 500)),
+/** Some servers send a single link without a list. */
+const Texts = v.pipe(
+	v.unknown(),
+	v.transform((links) => (Array.isArray(links) ? links : [links]).filter((link) => typeof link === 'string')),
 );
 
 const InfoItem = v.object({
@@ -90,7 +82,6 @@ const InfoItem = v.object({
 	status: v.optional(LooseNumber, null),
 	queue_size: v.optional(LooseNumber, null),
 	current_position: v.optional(LooseNumber, null),
-	errMsg: v.optional(v.fallback(v.union([v.string(), ErrorObject]), ''), ''),
 	files: v.optional(v.fallback(v.record(v.string(), Texts), {}), {}),
 	final_files: v.optional(Texts, []),
 	progress_num: v.optional(LooseNumber, null),
@@ -114,12 +105,19 @@ export function readTaskInfo(value: unknown): TaskInfo | undefined {
 		progress: output.progress_num,
 		queueSize: output.queue_size,
 		position: output.current_position,
-		errorMessage: output.errMsg.slice(0, LONGEST_ERROR_CHARS),
+		errorMessage: errorTextOf(value.errMsg).slice(0, LONGEST_ERROR_CHARS),
 		files: files.byNode,
 		finalFiles: final.links,
 		filesLeftOut: Math.max(files.leftOut, final.leftOut),
 		raw: value,
 	};
+}
+
+/** Some engines send an error as an object or a list: its words, or all of it if it has none. */
+function errorTextOf(error: Json | undefined): string {
+	if (typeof error === 'string') return error;
+	if (typeof error !== 'object' || error === null || Object.keys(error).length === 0) return '';
+	return errorWords({ error }) || excerpt(jsonText(error) ?? '', 500);
 }
 
 function readLinks(

@@ -86,7 +86,8 @@ export function explainWatchEnd(
 	const trouble = snapshot.trouble
 		? `. At the last attempt its state could not be read: ${snapshot.trouble}`
 		: '';
-	const lastSeen = `it was last seen as ${describeState(details)}${trouble}`;
+	const words = said ? `, with the message "${said}"` : '';
+	const lastSeen = `it was last seen as ${describeState(details)}${words}${trouble}`;
 	const goOn = `To continue, use the "Wait for Completion" operation with task ID ${taskId}.`;
 	switch (end.kind) {
 		case 'final':
@@ -172,7 +173,9 @@ function explainFinal(taskId: string, state: string, said: string, details: Json
 }
 
 function describeState(details: JsonObject): string {
-	const state = typeof details.status === 'string' ? details.status : 'unknown';
+	const { status, statusCode } = details;
+	const code = status === 'unknown' && typeof statusCode === 'number' ? ` (status ${statusCode})` : '';
+	const state = `${typeof status === 'string' ? status : 'unknown'}${code}`;
 	const progress = typeof details.progress === 'number' ? ` at ${details.progress} %` : '';
 	const elapsed =
 		typeof details.elapsedMs === 'number' ? ` after ${Math.round(details.elapsedMs / 1000)} seconds` : '';

@@ -41,7 +41,7 @@ describe('readTaskInfo', () => {
 		['missing', undefined, {}],
 		['text', 'none', {}],
 		['a node without files', { '9': null }, { '9': [] }],
-		['a node with one link instead of a list', { '9': 'https://h/a.png' }, { '9': [] }],
+		['a node with one link instead of a list', { '9': 'https://h/a.png' }, { '9': ['https://h/a.png'] }],
 		['links among other things', { '9': [1, 'https://h/a.png', null, {}] }, { '9': ['https://h/a.png'] }],
 		['empty links', { '9': ['', ' ', 'https://h/a.png'] }, { '9': ['https://h/a.png'] }],
 	])('reads files that are %s', (_name, files, expected) => {
@@ -69,6 +69,9 @@ describe('readTaskInfo', () => {
 		['an empty object', {}, ''],
 		['an object', { code: 1 }, '{"code":1}'],
 		['an exception', { exception_message: 'CUDA out of memory', node_id: '3' }, 'CUDA out of memory'],
+		['a list', ['no such model', { message: 'steps: too many' }], 'no such model; steps: too many'],
+		['an empty list', [], ''],
+		['a list without words', [7], '[7]'],
 		['text', 'out of memory', 'out of memory'],
 	])('reads an error text that is %s', (_name, errMsg, expected) => {
 		expect(readTaskInfo({ flow_task_id: 't', errMsg })?.errorMessage).toBe(expected);

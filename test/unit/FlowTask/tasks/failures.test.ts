@@ -102,6 +102,13 @@ describe('explainWatchEnd', () => {
 			'last seen as unknown after 90 seconds',
 			'unknown',
 		],
+		[
+			'not done in time, in a state that the interface does not have',
+			{ kind: 'timedOut', snapshot: snapshotOf({ status: 6, progress_num: null, errMsg: 'cancelled by the owner' }) },
+			'timedOut',
+			'last seen as unknown (status 6) after 90 seconds, with the message "cancelled by the owner"',
+			'unknown',
+		],
 		['stalled', { kind: 'stalled', snapshot: snapshotOf({ status: 1 }) }, 'stalled', 'no progress', 'queued'],
 		['unknown', { kind: 'unknown', snapshot: snapshotOf() }, 'taskUnknown', 'does not know', 'unknown'],
 		[
