@@ -389,6 +389,19 @@ test('an input image without a node is refused before anything is sent', async (
 	expect(sentPrompts()).toEqual([]);
 });
 
+test.each([
+	['another file', { source: 'binary', binaryField: 'other' }],
+	['an image ID', { source: 'imageId', imageId: 'in/b.png' }],
+])('%s for an input that has an image is refused before anything is sent', async (_name, second) => {
+	const slot = [
+		{ nodeId: '10', parameter: 'image', source: 'imageId', imageId: 'in/a.png' },
+		{ nodeId: ' 10', parameter: '', ...second },
+	];
+	const run = await stage.run(prompts(1), { imageSlots: { slot } });
+	expect(run.error?.message).toContain('Image 2 of "Input Images" sets "image" of node 10 a second time');
+	expect(sentPrompts()).toEqual([]);
+});
+
 test('an item without a value or with an empty prompt fails alone, before anything is sent for it', async () => {
 	const items = [{ json: {} }, { json: { prompt: ' ' } }, { json: { prompt: 'fox' } }];
 	const rows = { '6/text': '={{ $json.prompt }}', '3/steps': null };

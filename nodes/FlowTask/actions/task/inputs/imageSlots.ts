@@ -6,6 +6,7 @@ import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { excerpt, objectsIn } from '../../../../shared/text/json';
 import { isWebAddress } from '../../../../shared/text/webAddress';
 import type { ImageInput } from '../../../tasks/submit';
+import { inputName } from '../../../workflow/prompt';
 import { imageAtUrl, imageInField, type ImageSource } from '../../imageSource';
 import type { NodeRun } from '../../run';
 import { chosenText, enteredText } from '../../enteredText';
@@ -26,6 +27,7 @@ export function readImageSlots(
 ): Result<ImageSlots> {
 	const images: ImageInput[] = [];
 	const imageIds: ImageIdInput[] = [];
+	const named = new Set<string>();
 	const rows = objectsIn(context.getNodeParameter('imageSlots.slot', itemIndex, []));
 	for (const [index, row] of rows.entries()) {
 		const name = `Image ${index + 1} of "Input Images"`;
@@ -33,6 +35,9 @@ export function readImageSlots(
 		const input = { nodeId, parameter: enteredText(row.parameter) || 'image' };
 		if (!nodeId)
 			return failInput(`${name} has no node`, 'Choose the node that loads the image, or enter its ID.');
+		const target = inputName(nodeId, input.parameter);
+		if (named.has(target)) return refuseSecond(name, target);
+		named.add(target);
 		if (row.source === 'imageId') {
 			const imageId = readImageId(row, name);
 			if (!imageId.ok) return imageId;
@@ -47,6 +52,14 @@ export function readImageSlots(
 		images.push({ ...input, ...source.value });
 	}
 	return ok({ images, imageIds });
+}
+
+/** Refuses a second image for an input, because one of the two would silently not be used. */
+function refuseSecond(name: string, target: string): Result<never> {
+	return failInput(
+		`${name} sets ${target} a second time`,
+		'An input takes one image: remove one of the two, or choose another node or parameter. Nothing was submitted for this item.',
+	);
 }
 
 function readImageId(row: IDataObject, name: string): Result<string> {
