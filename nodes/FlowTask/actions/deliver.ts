@@ -4,6 +4,7 @@ import { isTool, throwFirst, toErrorItem } from '../../shared/errors/nodeError';
 import { listIds, logStopped, showHint } from '../../shared/run/deliver';
 import type { Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from '../tasks/engine';
+import { namedTask } from '../tasks/failures';
 import {
 	describeForAgent,
 	describeOutcome,
@@ -185,11 +186,11 @@ function throwFailed(
 		ids.length > IDS_SHOWN ? ` and ${ids.length - IDS_SHOWN} more (all are in the error's details)` : '';
 	const tasksOfRun = `Tasks of this run: ${listIds(ids, IDS_SHOWN)}${more}.`;
 	const tasks = outcomes
-		.filter(({ taskId }) => taskId !== undefined)
-		.map(({ itemIndex, taskId = '', snapshot, failure }) => ({
-			item: itemIndex,
-			taskId,
-			status: snapshot?.info?.state ?? (failure ? 'unknown' : 'submitted'),
+		.filter((outcome) => knownId(outcome) !== undefined)
+		.map((outcome) => ({
+			item: outcome.itemIndex,
+			taskId: knownId(outcome) ?? '',
+			status: outcome.snapshot?.info?.state ?? (outcome.failure ? 'unknown' : 'submitted'),
 		}));
 	throwFirst(context, failed, {
 		advice:
@@ -201,5 +202,10 @@ function throwFailed(
 }
 
 function knownIds(outcomes: readonly TaskOutcome[]): string[] {
-	return [...new Set(outcomes.flatMap(({ taskId }) => taskId ?? []))];
+	return [...new Set(outcomes.flatMap((outcome) => knownId(outcome) ?? []))];
+}
+
+/** The ID of the item's task, even of one that may not exist. */
+function knownId({ taskId, failure }: TaskOutcome): string | undefined {
+	return taskId ?? (failure && namedTask(failure));
 }

@@ -1,11 +1,12 @@
 import * as v from 'valibot';
 
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import type { HttpRequest, SendHttp } from '../../shared/http/exchange';
+import type { Exchange, HttpRequest, SendHttp } from '../../shared/http/exchange';
+import type { Outcome } from '../../shared/http/outcome';
 import type { Retry, RetryTerms } from '../../shared/retry/retry';
 import type { Clock } from '../../shared/run/clock';
 import { classify, type BusyTerms } from '../../shared/platform/envelope';
-import type { Json, JsonObject } from '../../shared/text/json';
+import { isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
 import { explainTaskCall, type CallFailure } from './failures';
 import { Id, readTaskInfos, type TaskInfo } from './taskInfo';
@@ -43,6 +44,8 @@ export interface ApiCall
 	readonly path: string;
 	/** What the call does, as it reads after "could not": `submit the task`. */
 	readonly purpose: string;
+	/** Finds the ID of the task that the call made in the data of an answer. */
+	readonly taskIn?: (data: Json | undefined) => string | undefined;
 }
 
 /** Calls the service and unwraps its envelope (§7.1); never throws. */
@@ -69,17 +72,34 @@ export function createClient(
 	deadlineMs: number,
 ): CallApi {
 	return async (call) => {
-		const { path, purpose, repeatability, json, form, outlivesStop } = call;
+		const { path, purpose, repeatability, json, form, outlivesStop, taskIn } = call;
 		const { outcome, tries } = await retry.run({ ...call, endByMs: deadlineMs }, async () => {
 			const leftMs = Math.max(0, deadlineMs - clock.now()) + DEADLINE_GRACE_MS;
 			const timeoutMs = Math.min(call.timeoutMs, leftMs);
 			const url = `${baseUrl}${path}`;
 			const exchange = await send({ method: 'POST', url, json, form, timeoutMs, outlivesStop });
-			return classify(exchange, busyTerms);
+			const classified = classify(exchange, busyTerms);
+			return taskIn ? unlessMade(classified, exchange, taskIn) : classified;
 		});
 		if (outcome.kind === 'answered') return ok(outcome.data);
 		return fail(explainTaskCall(outcome, { purpose, repeatability, baseUrl, tries, redact }));
 	};
+}
+
+/**
+ * An answer that is no success but names a task may have made it, so the call is neither refused nor repeated, and the
+ * ID is kept.
+ */
+function unlessMade(
+	outcome: Outcome<Json | undefined>,
+	exchange: Exchange,
+	taskIn: (data: Json | undefined) => string | undefined,
+): Outcome<Json | undefined> {
+	if (exchange.kind !== 'reply' || !('text' in outcome)) return outcome;
+	const body = parseJson(exchange.text);
+	const taskId = isJsonObject(body) ? (taskIn(body.data) ?? taskIn(body)) : undefined;
+	if (taskId === undefined) return outcome;
+	return { kind: 'unclear', status: exchange.status, text: outcome.text, details: { taskId } };
 }
 
 /** A successful answer without the ID: the task or image may exist but cannot be found. */
@@ -138,6 +158,10 @@ export class ServiceApi {
 			timeoutMs: SUBMIT_TIMEOUT_MS,
 			outlivesStop: true,
 			tries: WRITE_TRIES,
+			taskIn: (data) => {
+				const read = v.safeParse(this.SubmitData, data);
+				return read.success ? read.output.prompt_id : undefined;
+			},
 		});
 		if (!answer.ok) return answer;
 		const data = v.safeParse(this.SubmitData, answer.value);

@@ -26,24 +26,40 @@ export function notSubmitted(reason: StopReason): Failure {
 /** Adds to a failed submit whether a task may exist (§4.1 offers no way to find out). */
 export function explainSubmit(failure: Failure): Failure {
 	if (failure.kind !== 'unclear') return failure;
+	const taskId = namedTask(failure);
 	return {
 		...failure,
-		message: `A task may have been created, but its ID is unknown. ${failure.message}`,
-		advice:
-			"The submit was not repeated, so that nothing is paid for twice. Look for the task in the platform's console before you run this item again.",
+		message: `${mayExist(taskId)}. ${failure.message}`,
+		advice: `The submit was not repeated, so that nothing is paid for twice. ${lookFor(taskId)} before you run this item again.`,
 		details: { ...failure.details, status: 'unknown', mayExist: true },
 	};
 }
 
-/** An earlier try submitted this item but got no answer. */
-export function stillUnclear(): Failure {
+/** An earlier try submitted this item but got no clear answer. @param taskId the ID in that answer, if any */
+export function stillUnclear(taskId?: string): Failure {
 	return {
 		kind: 'unclear',
-		message: 'A task may have been created for this item in an earlier try, but its ID is unknown',
-		advice:
-			'It was not submitted again, so that nothing is paid for twice. Look for the task in the platform\'s console. To submit it anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again, or start a new execution.',
-		details: { status: 'unknown', mayExist: true },
+		message: mayExist(taskId, ' for this item in an earlier try'),
+		advice: `It was not submitted again, so that nothing is paid for twice. ${lookFor(taskId)}. To submit it anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again, or start a new execution.`,
+		details: { ...(taskId !== undefined && { taskId }), status: 'unknown', mayExist: true },
 	};
+}
+
+/** The ID of a task that may exist, if the answer to its submit names it although it is no success. */
+export function namedTask({ details }: Failure): string | undefined {
+	return typeof details?.taskId === 'string' ? details.taskId : undefined;
+}
+
+function mayExist(taskId: string | undefined, when = ''): string {
+	return taskId === undefined
+		? `A task may have been created${when}, but its ID is unknown`
+		: `Task ${excerpt(taskId, 100)} may have been created${when}`;
+}
+
+function lookFor(taskId: string | undefined): string {
+	return taskId === undefined
+		? "Look for the task in the platform's console"
+		: `Use the "Get" operation with task ID ${excerpt(taskId, 100)} to see whether the task exists`;
 }
 
 /** Explains an error that a bug in the node caused after the task was made. */

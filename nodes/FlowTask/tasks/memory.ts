@@ -22,12 +22,12 @@ export type SentSeeds = Readonly<Record<string, number>>;
 /**
  * - `new`: nothing was submitted for the item
  * - `task`: its task exists
- * - `unclear`: a submit was sent but never answered, so a task may exist
+ * - `unclear`: a submit was sent but got no clear answer, so a task may exist; `taskId` if the answer named one
  * - `edited`: a task exists, but the node or the item has changed since
  */
 export type Recollection =
 	| { readonly kind: 'new' }
-	| { readonly kind: 'unclear' }
+	| { readonly kind: 'unclear'; readonly taskId?: string }
 	| { readonly kind: 'edited' }
 	| {
 			readonly kind: 'task';
@@ -42,8 +42,8 @@ export type Recollection =
 export interface SubmitRecord {
 	/** @param reused the task already existed, so the seeds of this run were not sent */
 	submitted(taskId: string, atMs: number, reused?: boolean): void;
-	/** The submit was sent but not answered. */
-	unclear(): void;
+	/** The submit was sent but got no clear answer. @param taskId the ID in that answer, if any */
+	unclear(taskId?: string): void;
 	/** The task failed, so a retry must make a new one. */
 	failed(): void;
 	/** The task succeeded; left out if the item keeps its task anyway. */
@@ -104,7 +104,8 @@ function recorder(
 				seeds: reused ? {} : { ...seeds },
 				...(prompt && { prompt: excerpt(prompt, PROMPT_CHARS) }),
 			}),
-		unclear: () => memory.keep(item, fingerprint, { unclear: true }),
+		unclear: (named) =>
+			memory.keep(item, fingerprint, { unclear: true, ...(named !== undefined && { named }) }),
 		failed: () => memory.forget(item, fingerprint),
 	};
 }
@@ -112,8 +113,11 @@ function recorder(
 function recollect(memory: TaskEntries, item: ItemKey, fingerprint: string): Recollection {
 	const entry = memory.recall(item, fingerprint);
 	if (!entry) return { kind: memory.isEdited(item, fingerprint) ? 'edited' : 'new' };
-	const { taskId, atMs, seeds, prompt, unclear } = entry;
-	if (typeof taskId !== 'string') return { kind: unclear === true ? 'unclear' : 'new' };
+	const { taskId, atMs, seeds, prompt, unclear, named } = entry;
+	if (typeof taskId !== 'string') {
+		if (unclear !== true) return { kind: 'new' };
+		return { kind: 'unclear', ...(typeof named === 'string' && { taskId: named }) };
+	}
 	return {
 		kind: 'task',
 		taskId,

@@ -7,7 +7,7 @@ import type { Ledger, LedgerAnswer } from '../../shared/idempotency/ledger';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
 import type { SubmittedTask, TaskApi } from '../api/api';
 import { LONGEST_ID_CHARS } from '../api/taskInfo';
-import { explainSubmit, notSubmitted, type StopReason } from './failures';
+import { explainSubmit, namedTask, notSubmitted, type StopReason } from './failures';
 import type { SubmitRecord, UploadedImages } from './memory';
 import { withInput, type Prompt } from '../workflow/prompt';
 import { createImageUploads, type LoadImage, type UploadImage } from './uploads';
@@ -180,7 +180,7 @@ export class TaskSubmitter {
 			});
 		}
 		if (submitted.failure.kind === 'unclear') {
-			record?.unclear();
+			record?.unclear(namedTask(submitted.failure));
 			claim?.unanswered();
 		} else {
 			claim?.released();

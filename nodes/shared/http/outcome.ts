@@ -48,6 +48,8 @@ export type FailedOutcome =
 			readonly retryAfter?: string | undefined;
 			/** Whether the answer has the service's own form. Gateways that gave up waiting may use it, too. */
 			readonly inItsForm?: boolean;
+			/** For the error output. */
+			readonly details?: JsonObject;
 	  }
 	| { readonly kind: 'notSent'; readonly code: string; readonly text: string }
 	| { readonly kind: 'redirected'; readonly status: number; readonly location: string }

@@ -117,7 +117,7 @@ function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice:
 }
 
 export function explainUnclear(
-	{ text, status, code, inItsForm }: OutcomeOf<'unclear'>,
+	{ text, status, code, inItsForm, details: known }: OutcomeOf<'unclear'>,
 	facts: CallFacts,
 ): Failure {
 	const { purpose, repeatability, redact } = facts;
@@ -126,7 +126,10 @@ export function explainUnclear(
 	const where = isElsewhere ? '. The Base URL in the credential may be wrong' : '';
 	const said = `${quote(redact, text)}${where}`;
 	const http = status === undefined ? '' : ` (HTTP ${status})`;
-	const details: JsonObject = status === undefined ? { networkCode: code ?? '' } : { httpStatus: status };
+	const details: JsonObject = {
+		...(status === undefined ? { networkCode: code ?? '' } : { httpStatus: status }),
+		...known,
+	};
 	if (repeatability === 'write') {
 		return {
 			kind: 'unclear',

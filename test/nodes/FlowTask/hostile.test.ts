@@ -134,6 +134,36 @@ test('a suspended wait that fails leaves by "Done", and does not go round', asyn
 	expect(text(result.output('Finished')[0]?.json.error)).toContain('Timeout (Minutes)');
 });
 
+test.each<[string, number, object]>([
+	['an error code', 200, { code: 1003, msg: 'queue is long', data: { prompt_id: 'odd-1' } }],
+	['a code for success of its own', 200, { code: 200, msg: 'Success', data: { prompt_id: 'odd-1' } }],
+	['no code', 200, { prompt_id: 'odd-1' }],
+	['an HTTP status of too many requests', 429, { code: 0, msg: 'Success', data: { prompt_id: 'odd-1' } }],
+	['an HTTP status of an outage', 502, { code: 0, msg: 'Success', data: { prompt_id: 'odd-1' } }],
+])('a submit answered by an ID and %s is sent once, and keeps the ID through retries', async (_n, status, body) => {
+	script.submit = (_count, response) => {
+		response.statusCode = status;
+		return response.end(JSON.stringify(body));
+	};
+	const retry = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+	const result = await run(1, POLLING, { ...CONTINUE, ...retry });
+	expect(submits).toBe(1);
+	expect(result.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+		error: expect.stringMatching(/^Task odd-1 may have been created/),
+		details: { taskId: 'odd-1', mayExist: true },
+	});
+});
+
+test.each([[''], ['  '], [null]])('a refusal whose ID is %j is a refusal', async (id) => {
+	script.submit = (_count, response) =>
+		response.end(JSON.stringify({ code: 1003, msg: 'no such workflow', data: { prompt_id: id } }));
+	const result = await run(1, POLLING, CONTINUE);
+	expect(result.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+		error: expect.stringContaining('no such workflow'),
+		message: expect.stringContaining('No task was created'),
+	});
+});
+
 test('an index that is late makes no retry pay again', async () => {
 	const startedAt = Date.now();
 	script.info = (_ids, response) => Date.now() - startedAt < 13_000 && send(response, { flow_task_info: [] });

@@ -67,6 +67,19 @@ describe('explainSubmit', () => {
 	);
 });
 
+describe('a task that an unclear answer names', () => {
+	it.each([
+		['in this try', explainSubmit({ kind: 'unclear', message: 'x', advice: '', details: { taskId: 't-9' } })],
+		['in an earlier try', stillUnclear('t-9')],
+	])('is in the message, the advice and the details: %s', (_name, failure) => {
+		expect(failure).toMatchObject({
+			message: expect.stringMatching(/^Task t-9 may have been created/),
+			advice: expect.stringContaining('"Get" operation with task ID t-9'),
+			details: { taskId: 't-9', mayExist: true, status: 'unknown' },
+		});
+	});
+});
+
 describe('stillUnclear', () => {
 	it('counts as a submit that may have created a task', () => {
 		expect(stillUnclear()).toMatchObject({ kind: 'unclear', details: { mayExist: true } });

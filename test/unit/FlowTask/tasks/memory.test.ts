@@ -48,6 +48,12 @@ describe('a memory', () => {
 		expect(next.recall(0, 'f')).toMatchObject({ kind: 'task', taskId: 't-1' });
 	});
 
+	it('keeps the ID that an unclear answer named, and does not take it for a task', () => {
+		const context: Context = {};
+		createTaskMemory(context, 0).record(0, 'f', {}).unclear('t-9');
+		expect(createTaskMemory(stored(context), 0).recall(0, 'f')).toEqual({ kind: 'unclear', taskId: 't-9' });
+	});
+
 	it('forgets a failed task, and no other', () => {
 		const context: Context = {};
 		const memory = createTaskMemory(context, 0);

@@ -76,7 +76,9 @@ function prepareTasks(
 			const { taskId, submittedAtMs } = past;
 			return [ok(taskOf(index, { kind: 'watch', taskId, submittedAtMs }, past))];
 		}
-		if (!isDue(past)) return [fail(ofVariant(stillUnclear(), variantNumber(index, variants)))];
+		if (past.kind === 'unclear' && !isDue(past)) {
+			return [fail(ofVariant(stillUnclear(past.taskId), variantNumber(index, variants)))];
+		}
 		if (past.kind === 'edited') run.hints.add(EDITED);
 		const submit = submits.ok ? submits.value[index] : undefined;
 		return submit ? [ok(taskOf(index, submit.start, submit))] : [];
