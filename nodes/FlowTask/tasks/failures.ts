@@ -92,7 +92,7 @@ export function explainWatchEnd(
 	const said = excerpt(redact(snapshot.info?.errorMessage ?? ''), 500);
 	const details: JsonObject = {
 		taskId: fullTaskId,
-		status: snapshot.info?.state ?? 'unknown',
+		status: snapshot.info?.state ?? snapshot.lastState ?? 'unknown',
 		statusCode: snapshot.info?.statusCode ?? null,
 		progress: snapshot.info?.progress ?? null,
 		...(snapshot.sinceMs !== undefined && {
@@ -144,10 +144,19 @@ export function explainWatchEnd(
 
 /** A retry would find the same lost task again, so the advice says how to make a new one. */
 function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin | undefined): Failure {
-	const message = `The platform does not know task ${taskId}`;
+	const isGone = details.status !== 'unknown';
+	const message = `The platform ${isGone ? 'no longer knows' : 'does not know'} task ${taskId}`;
 	const credential =
 		'the credential belongs to the account and the platform that the task was submitted with';
 	const failure = { kind: 'taskUnknown', details } as const;
+	if (isGone && !origin) {
+		return {
+			...failure,
+			message: `${message}, which was last seen as ${describeState(details)}`,
+			advice:
+				"The platform may have deleted it. Look for its images in the platform's console before you run the item again. If the platform keeps tasks only for a while, wait for fewer of them at a time.",
+		};
+	}
 	if (!origin) {
 		return { ...failure, message, advice: `Check that the ID is complete and that ${credential}.` };
 	}

@@ -11,7 +11,7 @@ import type { WatchEnd } from './watchedTask';
 const Wait = v.object({
 	/** When the tasks were first polled, ms since the epoch. */
 	startedAtMs: v.number(),
-	/** When a report of any of them last differed, and their reports at that time. */
+	/** When a report of any of them last differed, and their last reports: after a hyphen if the task is missing now. */
 	changedAtMs: v.number(),
 	progressMark: v.string(),
 	/** Polls that got an answer. */
@@ -63,6 +63,13 @@ const REFUSALS_TOLERATED = 2;
 /** How many polls may fail after the timeout, which may pass during an outage. */
 const LATE_FAILURES_TOLERATED = 3;
 
+const MISSING = '-';
+
+/** The state that a task's mark shows; `undefined` if the task was never reported. */
+function stateIn(mark = ''): string | undefined {
+	return mark.replace(MISSING, '').split('/')[0] || undefined;
+}
+
 export function notePoll(
 	last: WaitState | undefined,
 	infos: ReadonlyMap<string, TaskInfo>,
@@ -70,12 +77,15 @@ export function notePoll(
 	nowMs: number,
 ): WaitState {
 	// Tasks do not all vanish at once, so the platform's index must be empty.
-	if (last && infos.size === 0 && taskIds.length > 1 && /[^- ]/.test(last.progressMark)) {
+	const lastMarks = last?.progressMark.split(' ') ?? [];
+	const wereReported = lastMarks.some((mark) => mark && !mark.startsWith(MISSING));
+	if (last && infos.size === 0 && taskIds.length > 1 && wereReported) {
 		return { ...last, polls: last.polls + 1, refusals: 0 };
 	}
-	const marks = taskIds.map((id) => {
+	const marks = taskIds.map((id, index) => {
 		const info = infos.get(id);
-		return info ? `${info.state}/${info.progress ?? ''}/${info.position ?? ''}` : '-';
+		if (info) return `${info.state}/${info.progress ?? ''}/${info.position ?? ''}`;
+		return MISSING + (lastMarks[index] ?? '').replace(MISSING, '');
 	});
 	const progressMark = marks.join(' ');
 	const changed = last?.progressMark !== progressMark;
@@ -171,10 +181,12 @@ export function endsOf(
 	wallMs: number,
 ): Map<string, WatchEnd> {
 	const late = end === 'stalled' ? 'stalled' : 'timedOut';
+	const marks = state.progressMark.split(' ');
 	const endOf = (taskId: string, index: number): WatchEnd => {
 		const info = poll.ok ? poll.value.infos.get(taskId) : undefined;
 		const failure = poll.ok ? poll.value.refused.get(taskId) : poll.failure;
-		const snapshot = { info, endedAtMs: wallMs, trouble: failure?.message };
+		const lastState = stateIn(marks[index]);
+		const snapshot = { info, lastState, endedAtMs: wallMs, trouble: failure?.message };
 		if (info) return isFinal(info.state) ? { kind: 'final', info, snapshot } : { kind: late, snapshot };
 		if (failure && !failure.passing) return { kind: 'refused', failure, snapshot };
 		const gone = poll.ok && !failure && (state.missing?.[index] ?? 0) > POLLS_FOR_MISSING;

@@ -5,6 +5,8 @@ import type { TaskInfo } from '../api/taskInfo';
 /** A task's last report, and when things happened (time of day, ms since the epoch). */
 export interface TaskSnapshot {
 	readonly info?: TaskInfo | undefined;
+	/** Its state in that report, if the report itself is not known any more. */
+	readonly lastState?: string | undefined;
 	/** Why the last poll got no answer. */
 	readonly trouble?: string | undefined;
 	/** When the task was submitted; left out if another run submitted it. */

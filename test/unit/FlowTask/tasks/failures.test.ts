@@ -125,6 +125,20 @@ describe('explainWatchEnd', () => {
 		['stalled', { kind: 'stalled', snapshot: snapshotOf({ status: 1 }) }, 'stalled', 'no progress', 'queued'],
 		['unknown', { kind: 'unknown', snapshot: snapshotOf() }, 'taskUnknown', 'does not know', 'unknown'],
 		[
+			'unknown after it was reported',
+			{ kind: 'unknown', snapshot: snapshotOf({ status: 2, progress_num: 40 }) },
+			'taskUnknown',
+			'no longer knows task t-1, which was last seen as generating at 40 % after 90 seconds',
+			'generating',
+		],
+		[
+			'unknown after it was reported in an earlier poll',
+			{ kind: 'unknown', snapshot: { ...snapshotOf(), lastState: 'succeeded' } },
+			'taskUnknown',
+			'no longer knows task t-1, which was last seen as succeeded',
+			'succeeded',
+		],
+		[
 			'left running',
 			{ kind: 'left', snapshot: snapshotOf({ status: 2 }) },
 			'cancelled',

@@ -161,6 +161,19 @@ describe('endsOf', () => {
 	});
 });
 
+it('says of a task that was forgotten while others ran how it was last seen', () => {
+	const ids = ['never', 'a', 'b'];
+	const running = taskInfo('b', { progress_num: 40 });
+	let wait = notePoll(undefined, infosOf(succeeded('a'), running), ids, 1);
+	// The platform's index is empty for a moment, which says nothing of the tasks.
+	wait = notePoll(wait, infosOf(), ids, 2);
+	for (const nowMs of [3, 4, 5]) wait = notePoll(wait, infosOf(running), ids, nowMs);
+	expect(wait).toMatchObject({ changedAtMs: 3, missing: [4, 3, 0] });
+	const ends = endsOf(ids, ok({ infos: infosOf(running), refused: new Map() }), wait, 'timedOut', 6);
+	expect(ends.get('never')).toMatchObject({ kind: 'unknown', snapshot: { lastState: undefined } });
+	expect(ends.get('a')).toMatchObject({ kind: 'unknown', snapshot: { lastState: 'succeeded' } });
+});
+
 describe('waitEnd', () => {
 	const end = (
 		of: Partial<WaitState>,
