@@ -140,19 +140,22 @@ test.each<[string, number, object]>([
 	['no code', 200, { prompt_id: 'odd-1' }],
 	['an HTTP status of too many requests', 429, { code: 0, msg: 'Success', data: { prompt_id: 'odd-1' } }],
 	['an HTTP status of an outage', 502, { code: 0, msg: 'Success', data: { prompt_id: 'odd-1' } }],
-])('a submit answered by an ID and %s is sent once, and keeps the ID through retries', async (_n, status, body) => {
-	script.submit = (_count, response) => {
-		response.statusCode = status;
-		return response.end(JSON.stringify(body));
-	};
-	const retry = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
-	const result = await run(1, POLLING, { ...CONTINUE, ...retry });
-	expect(submits).toBe(1);
-	expect(result.output(NODE_NAME, 1)[0]?.json).toMatchObject({
-		error: expect.stringMatching(/^Task odd-1 may have been created/),
-		details: { taskId: 'odd-1', mayExist: true },
-	});
-});
+])(
+	'a submit answered by an ID and %s is sent once, and keeps the ID through retries',
+	async (_n, status, body) => {
+		script.submit = (_count, response) => {
+			response.statusCode = status;
+			return response.end(JSON.stringify(body));
+		};
+		const retry = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+		const result = await run(1, POLLING, { ...CONTINUE, ...retry });
+		expect(submits).toBe(1);
+		expect(result.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+			error: expect.stringMatching(/^Task odd-1 may have been created/),
+			details: { taskId: 'odd-1', mayExist: true },
+		});
+	},
+);
 
 test.each([[''], ['  '], [null]])('a refusal whose ID is %j is a refusal', async (id) => {
 	script.submit = (_count, response) =>

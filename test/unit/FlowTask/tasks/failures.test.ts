@@ -117,7 +117,10 @@ describe('explainWatchEnd', () => {
 		],
 		[
 			'not done in time, in a state that the interface does not have',
-			{ kind: 'timedOut', snapshot: snapshotOf({ status: 6, progress_num: null, errMsg: 'cancelled by the owner' }) },
+			{
+				kind: 'timedOut',
+				snapshot: snapshotOf({ status: 6, progress_num: null, errMsg: 'cancelled by the owner' }),
+			},
 			'timedOut',
 			'last seen as unknown (status 6) after 90 seconds, with the message "cancelled by the owner"',
 			'unknown',

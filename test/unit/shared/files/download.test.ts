@@ -129,7 +129,9 @@ describe('createDownload', () => {
 
 	it('takes a part of a file for no file, and asks again', async () => {
 		const { clock, download, stored } = scene((attempt) =>
-			attempt === 1 ? found([PNG.subarray(0, 100)], { 'content-range': 'bytes 0-99/5008' }, 206) : found([PNG]),
+			attempt === 1
+				? found([PNG.subarray(0, 100)], { 'content-range': 'bytes 0-99/5008' }, 206)
+				: found([PNG]),
 		);
 		await expect(clock.run(download(WANTED))).resolves.toMatchObject({ ok: true });
 		expect(stored.map(({ bytes }) => bytes)).toEqual([PNG]);
