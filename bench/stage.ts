@@ -7,7 +7,7 @@ import { BenchPlatform } from './platform';
 
 const packageRoot = join(__dirname, '..');
 
-/** Files belong on the disk, as n8n has it in production. */
+/** Stores files on disk, as n8n does in production. */
 const BENCH_ENV = {
 	N8N_DEFAULT_BINARY_DATA_MODE: 'filesystem',
 	N8N_AVAILABLE_BINARY_DATA_MODES: 'filesystem',

@@ -1,4 +1,4 @@
-/** The wire of §4.6, with the field names that deployments use by default. */
+/** The standard wire: the envelope of §4.6, with default names for the fields that the documentation does not show. */
 export const WIRE = {
 	request: {
 		path: '',

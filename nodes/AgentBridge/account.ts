@@ -61,7 +61,7 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 }
 
 /**
- * The frame for in-frame authentication. Its shape is not specified (§5.4), so the operator enters a template. The
+ * The frame for in-frame authentication. Its shape is not specified (§4.7), so the operator enters a template. The
  * result contains the token: it may only be sent over the socket.
  */
 export function fillAuthFrame(template: unknown, token: string): Result<string> {

@@ -172,7 +172,7 @@ test(
 		await hands.act(async () => await editor.chooseCredential(account.name));
 		await hands.act(async () => await editor.search('workflowId', workflowId, 'Workflow with the ID'));
 		await hands.act(async () => await editor.paste('workflowDefinition', exported));
-		// No closing and opening again: the rows are there, so the node knows the prompt.
+		// The panel need not be reopened: the rows are there, so the node knows the prompt.
 		await page.getByTestId('add-fields-select').waitFor();
 		await hands.act(async () => await editor.type('promptText', PROMPTS[0] ?? ''));
 		await hands.act(async () => await editor.executeStep());

@@ -2,7 +2,7 @@
 export interface TimeSource {
 	/** Milliseconds since 1970, never going back. */
 	now(): number;
-	/** Calls once, so much later; the answer takes it back. */
+	/** Calls `run` once, after `delayMs`. The returned function cancels the call. */
 	wake(delayMs: number, run: () => void): () => void;
 }
 

@@ -47,7 +47,7 @@ interface Collector {
 
 /** The connection that all items of an account share in a run. The first item that needs it opens it. */
 export class RequestSession {
-	/** Why connections that the node did not close ended, by connection number: frames sent over them may be lost. */
+	/** By connection number, why a connection ended that the node did not close: frames sent over it may be lost. */
 	readonly lost = new Map<number, Failure>();
 	private connection: Socket | undefined;
 	/** Whether the connection carried an answer to one of its frames, so that the platform accepted the account. */
@@ -98,7 +98,7 @@ export class RequestSession {
 		return fail(withReceived(outcome.failure, received));
 	}
 
-	/** Closes the connection once everything sent has arrived, or after some time. */
+	/** Closes the connection and waits for the other side to confirm, which proves that everything sent has arrived. */
 	async close(): Promise<void> {
 		const number = this.connections;
 		const end = await this.connection?.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);

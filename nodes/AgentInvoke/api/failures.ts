@@ -209,7 +209,7 @@ function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: 
 	];
 }
 
-/** Explains a call that ended without an envelope. */
+/** Explains a call that found the agent busy, was refused by a gateway, is unclear or was never sent. */
 export function explainCall(
 	outcome: FailedOutcome,
 	{ repeatability, tries }: Pick<CallFacts, 'repeatability' | 'tries'>,
@@ -271,7 +271,7 @@ function explainBusy({ text, status, sparesOthers, details }: Of<'busy'>, call: 
 	};
 }
 
-/** A client error without an envelope comes from a gateway and is about the token, the path or the request. */
+/** Explains a client error that comes from a gateway and is therefore about the token, the path or the request. */
 function explainPlainRefusal(
 	{ status, text }: Of<'refused'>,
 	{ account: { baseUrl, isDebugToken }, redact, isUpload }: RefusalFacts,

@@ -32,7 +32,7 @@ const UPLOAD_TIMEOUT_MS = 120_000;
 const UPLOAD_TRIES = 4;
 
 /**
- * Uploads a file, so that an Invoke call can refer to it by URL or ID (§4.8).
+ * Uploads a file (§4.8), so that an Invoke call can refer to it by its URL, or by its ID if the deployment uses IDs.
  * @param media read from the start by each try
  * @param endByMs when to give up, by the clock's `now()`
  */

@@ -67,7 +67,7 @@ function judge({ status, headers, text }: Reply, { baseUrl, wire }: AgentAccount
 		: undefined;
 }
 
-/** Explains an answer without an envelope, which comes from a gateway in front of the platform. */
+/** Explains an answer that is not an agent's, because it comes from a gateway or another server. */
 function withoutEnvelope(status: number, baseUrl: string): string {
 	if (status === 401) return TOKEN_REFUSED;
 	if (status === 403) return NO_RIGHT;

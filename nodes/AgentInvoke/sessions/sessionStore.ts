@@ -77,7 +77,7 @@ export class SessionStore {
 	}
 
 	/**
-	 * Waits for the key's turn in strict order, across all processes; call `release` afterwards.
+	 * Waits until it is this run's turn with the key, in strict order across all processes; call `release` afterwards.
 	 * @returns the session; empty if a new one should be opened
 	 */
 	async hold(name: string, waiting: Waiting, line?: LockAttempt): Promise<Result<string>> {

@@ -69,8 +69,8 @@ export class TurnSession {
 	}
 
 	/**
-	 * Waits for the key's turn, and for its session or the right to open one. A turn always takes its slot in the queue
-	 * first, then the key's row, so no two turns wait for each other. Always call `end` afterwards.
+	 * Waits until the turn may use its key, and for the key's session or the right to open one. A turn always takes its
+	 * slot in the queue first, then the key's row, so no two turns wait for each other. Always call `end` afterwards.
 	 */
 	async begin(waitLimit: WaitLimit): Promise<Result<undefined>> {
 		const { key, sessions, clock } = this;

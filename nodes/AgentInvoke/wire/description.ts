@@ -54,7 +54,7 @@ function choice<const T extends readonly string[]>(values: T) {
 	return v.picklist(values, `must be ${values.map((one) => JSON.stringify(one)).join(' or ')}`);
 }
 
-const flag = v.nullish(v.boolean('must be false or true'), false);
+const flag = v.nullish(v.boolean('must be true or false'), false);
 
 /** An object with only these entries. Arrays are rejected first, because valibot accepts them as objects. */
 function section<const E extends v.ObjectEntries>(entries: E) {

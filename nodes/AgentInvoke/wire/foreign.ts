@@ -13,7 +13,7 @@ export function isOwnWord(
 ): boolean {
 	if (fault && (!isWholeBody || fault.entry === 'answer.envelope')) return true;
 	if (!isJsonObject(body) || Object.keys(body).length === 0) return false;
-	// A code that contains words, except "not found", which any server may answer to an unknown path.
+	// A code that contains words, except "not found", which any server may return for an unknown path.
 	const isCode = status >= 400 && status < 500 && /^(?!.*not.?found$).*[a-z]/i.test(code);
 	return !wire.answer.envelope || isCode || saidSuccess(body) !== undefined;
 }
@@ -30,7 +30,7 @@ export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutc
 			? { ...outcome, text: `${failure.why}. ${failure.expected}` }
 			: outcome;
 	}
-	// An answer that contains more than a refusal would may come from an agent that has run.
+	// If the answer contains more than a refusal's fields, it may come from an agent that has run.
 	if (failure?.mayHaveRun !== false || status < 300) return notOfAnAgent(status);
 	return outcome.kind === 'busy'
 		? { ...outcome, status }

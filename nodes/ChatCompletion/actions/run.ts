@@ -39,7 +39,7 @@ interface ChatRun extends RunFrame {
 	readonly budget: TokenBudget;
 }
 
-/** Answers the input items concurrently and delivers them in order (§4.5). */
+/** Answers the input items concurrently and outputs the answers in the order of the items. */
 export async function completeItems(context: IExecuteFunctions): Promise<INodeExecutionData[][]> {
 	return await inRunFrame(
 		context,

@@ -21,7 +21,7 @@ export type AnswerFormat =
 			readonly kind: 'jsonSchema';
 			readonly name: string;
 			readonly schema: JsonObject;
-			/** Strict if absent; strict schemas allow less (§4.5). */
+			/** Strict if absent: every property must then be required, and no others are allowed. */
 			readonly strict?: false;
 	  };
 

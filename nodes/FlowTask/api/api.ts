@@ -14,7 +14,7 @@ import type { Prompt } from '../workflow/prompt';
 
 export interface SubmittedTask {
 	readonly taskId: string;
-	/** Opens the progress WebSocket for 24 hours (§5.2); never shown. One of the spec's sample answers has none. */
+	/** Opens the progress WebSocket for 24 hours (§5.2); never shown. One sample answer has none (§4.1). */
 	readonly promptToken: string | undefined;
 }
 

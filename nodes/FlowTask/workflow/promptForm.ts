@@ -74,7 +74,7 @@ export function refuseMissingRows({ entered, given, schema }: FormRows): Failure
 	);
 }
 
-/** Puts the text of the field *Prompt* into the input that describes the image (§4.1). */
+/** Puts the text of the field *Prompt* into the input that describes the image. */
 export function withPromptText(
 	prompt: Prompt,
 	text: string,

@@ -22,7 +22,7 @@ export function textIn(value: Json | undefined, depth = 0): string {
 	return '';
 }
 
-/** Splits a message's `content` (§4.5), which is text or an array of parts, into content and reasoning. */
+/** Splits a message's `content`, text (§4.5) or on some servers an array of parts, into content and reasoning. */
 export function partsOf(value: Json | undefined): ContentParts {
 	const parts = isJsonObject(value) ? [value] : value;
 	if (!Array.isArray(parts)) return { content: textIn(value), reasoning: '' };

@@ -75,7 +75,7 @@ const PARTIAL_CONTENT = 206;
 const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
 /**
- * Fetches a file without any credential, because its host is another origin, and a link has its own signature (§2.4).
+ * Fetches a file without any credential, because its host is another origin, and a link has its own signature.
  */
 export async function fetchFile<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>> {
 	const { clock, random, signal } = fetch;

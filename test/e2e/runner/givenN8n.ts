@@ -3,7 +3,7 @@ import { N8nClient } from './n8nClient';
 import { ProcessLog } from './processLog';
 import type { N8nOptions, RunningN8n } from './startN8n';
 
-/** The n8n that runs elsewhere and that `npm run compat` was given, if any. */
+/** The URL of an n8n that is already running, if `npm run compat` was given one. */
 export const GIVEN_N8N = process.env.FLOWTASK_N8N_URL;
 
 /** Its owner. */

@@ -10,7 +10,7 @@ const TAIL_BYTES = 12; // the IEND chunk
 const CHUNK_BYTES = 12; // length, type and checksum of any chunk
 const CHUNK_TYPE = Buffer.from('paDd'); // private and ancillary: decoders pass over it
 
-/** The checksum of a padding of this length; there are few lengths in one run. */
+/** Checksums of padding chunks by length; a run uses only a few lengths. */
 const checksums = new Map<number, number>();
 
 function* slabs(bytes: number): Generator<Buffer> {

@@ -52,7 +52,7 @@ export function agentEndpoint(
 ): RouteHandlerMethod {
 	return async (request, reply) => {
 		const requestId = newRequestId();
-		// Whose token is unknown is answered as the platform's first agent would.
+		// A call with an unknown token is answered in the first agent's dialect.
 		let { dialect } = parts.defaultAgent;
 		try {
 			const agent = agentOf(parts, request, reply);
