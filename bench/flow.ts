@@ -26,7 +26,7 @@ function prompts(count: number, label: string): Step[] {
 			parameters: { mode: 'raw', jsonOutput: `={{ { "prompts": ${keys} } }}`, options: {} },
 		},
 		{
-			name: 'One item a prompt',
+			name: 'One item per prompt',
 			type: 'n8n-nodes-base.splitOut',
 			typeVersion: 1,
 			parameters: { fieldToSplitOut: 'prompts', options: { destinationFieldName: 'prompt' } },

@@ -101,7 +101,7 @@ async function main(): Promise<void> {
 	const everything = await startEverything();
 	const { workflow, execution } = await runBatch(everything);
 
-	const wanted = outputItems(execution, 'One item a prompt').length;
+	const wanted = outputItems(execution, 'One item per prompt').length;
 	const failed = outputItems(execution, 'Make the pictures', 1);
 	const pictures = await savePictures(
 		everything.n8n.client,

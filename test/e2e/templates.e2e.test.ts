@@ -46,7 +46,7 @@ describe('Image batch', () => {
 	test('every prompt of the list becomes a picture of its own', async () => {
 		const execution = await runOnce(await ready());
 
-		const prompts = outputItems(execution, 'One item a prompt').map(({ json }) => String(json.prompt));
+		const prompts = outputItems(execution, 'One item per prompt').map(({ json }) => String(json.prompt));
 		expect(prompts.length).toBeGreaterThanOrEqual(8);
 		expect(outputItems(execution, 'Make the pictures', 1)).toEqual([]);
 		const items = outputItems(execution, 'Pictures');
