@@ -1,5 +1,5 @@
 // gulp build: types checked by tsc, then all nodes and credentials bundled by esbuild into one file of dist/, with a
-// file for each that n8n loads, and icons, codex files and output schemas beside them.
+// file for each class that n8n loads, and icons, codex files and output schemas next to them.
 // gulp bundle: the same without the type check.
 const { execFile } = require('node:child_process');
 const { glob, mkdir, readFile, rm, writeFile } = require('node:fs/promises');
@@ -20,11 +20,11 @@ const ASSETS = [
 	'nodes/**/__schema__/**/*.json',
 ];
 const BANNER = `// Bundled by esbuild from ${repository.url.replace(/^git\+|\.git$/g, '')}, version ${version}.
-// Above each part stands the file that it comes from. Licences of the libraries: THIRD-PARTY-LICENSES.txt.`;
-// n8n brings these; all else is bundled, because an installed community node may have no dependencies.
+// A comment above each part names its source file. Licences of the libraries: THIRD-PARTY-LICENSES.txt.`;
+// Packages of n8n; all others are bundled, because an installed community node may have no dependencies.
 const PROVIDED_BY_N8N = ['n8n-workflow', '@n8n/ai-node-sdk'];
 
-/** Paths relative to the package, with forward slashes on every platform. */
+/** Finds paths relative to the package, with forward slashes on every platform. */
 async function find(patterns) {
 	const found = [];
 	for (const pattern of patterns) {
@@ -62,10 +62,10 @@ async function bundle() {
 		format: 'cjs',
 		platform: 'node',
 		target: 'node22',
-		// What n8n brings is found by require alone: it stands on NODE_PATH, which import() does not know.
+		// The packages of n8n are found by require alone, because they are on NODE_PATH, which import() ignores.
 		supported: { 'dynamic-import': false },
 		charset: 'utf8',
-		// Who verifies the package reads what is published. Minified, it would load no sooner by more than a few ms.
+		// People who verify the package read the published code. Minified, it would load only a few ms sooner.
 		minify: false,
 		banner: { js: BANNER },
 		legalComments: 'inline',
@@ -84,7 +84,7 @@ async function bundle() {
 	await replaceDist(files);
 }
 
-/** The bundled libraries' licences ask that their text goes with every copy. */
+/** Collects the licences of the bundled libraries, which require their text in every copy. */
 async function thirdPartyLicences(bundledPaths) {
 	const packages = new Set();
 	for (const path of bundledPaths) {
@@ -102,7 +102,7 @@ async function thirdPartyLicences(bundledPaths) {
 	return texts.join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-/** Written over what is there, leftovers removed last: whoever loads dist/ meanwhile never finds it empty. */
+/** Overwrites dist/ and removes leftovers last, so that a process that loads dist/ meanwhile never finds it empty. */
 async function replaceDist(files) {
 	for (const [path, contents] of files) {
 		await mkdir(dirname(path), { recursive: true });

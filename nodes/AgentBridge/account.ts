@@ -22,7 +22,7 @@ export interface BridgeAccount {
 export const DEFAULT_PATH = '/ws/v1';
 export const DEFAULT_PROTOCOL = 'neutral.bridge.v1';
 
-/** In the credential, this value means "offer no sub-protocol". */
+/** The value in the credential that means "offer no sub-protocol". */
 const NO_PROTOCOL = '-';
 /** RFC 6455 requires the name of a sub-protocol to be a `token` as defined in RFC 2616. */
 const PROTOCOL_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;

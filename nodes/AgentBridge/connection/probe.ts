@@ -13,7 +13,7 @@ export type Probe =
 
 export interface ProbeTarget {
 	readonly url: string;
-	/** As the handshake offered them. */
+	/** The sub-protocols that the handshake offered. */
 	readonly protocols: readonly string[];
 }
 

@@ -28,7 +28,7 @@ export function lastItems(runData: IRunData, lastNode: string, trigger: string):
 }
 
 /**
- * Finds the frame that each item replies to: the only frame, or the frame that the item is paired with. Where n8n does
+ * Finds the frame that each item replies to: the only frame, or the frame that the item is paired with. If n8n does
  * not know the pair (after an aggregation, or a Code node that sets none), the position decides, but only if there is
  * one item for each frame and no known pair contradicts that.
  * @returns the position of the frame for each item; `undefined` if it is unknown

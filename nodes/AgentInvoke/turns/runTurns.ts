@@ -26,7 +26,7 @@ export interface TurnSettings extends CallSettings {
  * Takes the turns of all items. A session is one conversation, so its turns follow each other in order; different
  * sessions run at the same time. When a failure ends the run, calls under way are still awaited, so that their answers
  * are not lost.
- * @param received called with each outcome as it comes
+ * @param received called with each outcome as soon as it is known
  */
 export async function runTurns(
 	turns: readonly AgentTurn[],

@@ -7,7 +7,7 @@ import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause'
 
 /** Limits how long a turn waits for other turns, from the moment this object is created. */
 export class WaitLimit {
-	/** By the clock's `now()`. */
+	/** When the waiting ends, by the clock's `now()`. */
 	readonly untilMs: number;
 	/** Ends the waiting early. */
 	readonly signal: AbortSignal;

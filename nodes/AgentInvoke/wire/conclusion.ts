@@ -260,7 +260,7 @@ function isWord(said: string, word: string): boolean {
 	return fitsName(spelt(said.slice(0, MOST_CODE_CHARS)), patternOf(spelt(word)));
 }
 
-/** Only this much of a code is compared. */
+/** How much of a code is compared. */
 const MOST_CODE_CHARS = 2_000;
 
 /**

@@ -200,7 +200,7 @@ export class ServiceApi {
 		const answer = await this.call({
 			path: `${BASE_PATH}/upload/image`,
 			purpose: 'upload the image',
-			// An upload makes no task, so a second copy costs nothing.
+			// An upload creates no task, so a second copy costs nothing.
 			repeatability: 'read',
 			lane: 'work',
 			form,

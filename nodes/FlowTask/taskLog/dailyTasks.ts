@@ -54,7 +54,7 @@ export class DailyTasks implements TaskObserver {
 	}
 
 	/**
-	 * Reads how many tasks were made already, and reserves slots for the first jobs. A job with an idempotency key may
+	 * Reads how many tasks were already created, and reserves slots for the first jobs. A job with an idempotency key may
 	 * already have a task, so it gets a slot only once it must submit one.
 	 * @param isAllOrNone whether to refuse all jobs if one of them gets no slot
 	 */
@@ -81,7 +81,7 @@ export class DailyTasks implements TaskObserver {
 		return fail(this.notForAll(due.length, left));
 	}
 
-	/** Called right before a job's task is made. @returns a failure if the limit is reached */
+	/** Called right before a job's task is submitted. @returns a failure if the limit is reached */
 	async admit(job: ObservedJob): Promise<Result<undefined>> {
 		const admitted = this.settings.most === 0 ? ok(undefined) : await this.limit.admit(this.countable(job));
 		if (admitted.ok) this.admitted.add(job);

@@ -62,7 +62,7 @@ function lookFor(taskId: string | undefined): string {
 		: `Use the "Get" operation with task ID ${excerpt(taskId, 100)} to see whether the task exists`;
 }
 
-/** Explains an error that a bug in the node caused after the task was made. */
+/** Explains an error that a bug in the node caused after the task was created. */
 export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	const taskId = excerpt(fullTaskId, 100);
 	return {
@@ -164,14 +164,14 @@ function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin 
 		return {
 			...failure,
 			message: `${message}, which an earlier try made for this item`,
-			advice: `Check that ${credential}. To make a new task, start a new execution; if the item has an idempotency key, delete its rows in the Data Table flow_task_ledger first.`,
+			advice: `Check that ${credential}. To create a new task, start a new execution; if the item has an idempotency key, delete its rows in the Data Table flow_task_ledger first.`,
 		};
 	}
 	const key = excerpt(origin.key, 80);
 	return {
 		...failure,
 		message: `${message}, which was made for the idempotency key "${key}"`,
-		advice: `Check that ${credential}. To make a new task for the key, delete its rows in the Data Table flow_task_ledger. If the platform forgets tasks before their keys expire, shorten "Idempotency Lifetime (Hours)" under "Cost and Speed".`,
+		advice: `Check that ${credential}. To create a new task for the key, delete its rows in the Data Table flow_task_ledger. If the platform forgets tasks before their keys expire, shorten "Idempotency Lifetime (Hours)" under "Cost and Speed".`,
 		details: { ...details, idempotencyKey: key },
 	};
 }
@@ -186,7 +186,7 @@ function explainFinal(taskId: string, state: string, said: string, details: Json
 				kind: 'taskFailed',
 				message: `Task ${taskId} failed on the platform${reason}`,
 				advice:
-					'Check the values of this item against what the workflow accepts. Running the item again makes a new task.',
+					'Check the values of this item against what the workflow accepts. Running the item again creates a new task.',
 			}
 		: {
 				...failure,

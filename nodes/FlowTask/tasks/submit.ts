@@ -34,13 +34,13 @@ export interface ImageInput {
 	readonly nodeId: string;
 	readonly parameter: string;
 	readonly load: LoadImage;
-	/** Its maximum size; left out if unknown before it is read. */
+	/** The image's maximum size; left out if unknown before it is read. */
 	readonly bytes?: number | undefined;
-	/** Its URL, if it is fetched from one. */
+	/** The URL, if the image is fetched from one. */
 	readonly url?: string | undefined;
 }
 
-/** The item's task: made by this run, or found by its idempotency key. */
+/** The item's task, which this run created or found by its idempotency key. */
 export interface ItemTask extends SubmittedTask {
 	readonly submittedAtMs: number | undefined;
 	/** What this run sent; left out if another run submitted the task. */
@@ -243,7 +243,7 @@ function refuseReference(key: string): Result<never> {
 	const shown = excerpt(key, 80);
 	return failInput(
 		`The Data Table flow_task_ledger contains no task ID for the idempotency key "${shown}"`,
-		`Nothing was submitted. The value under "reference" is longer than ${LONGEST_ID_CHARS} characters: enter the task's ID there, or delete the key's rows to make a new task.`,
+		`Nothing was submitted. The value under "reference" is longer than ${LONGEST_ID_CHARS} characters: enter the task's ID there, or delete the key's rows to create a new task.`,
 		{ idempotencyKey: shown },
 	);
 }

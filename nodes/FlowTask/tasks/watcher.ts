@@ -230,7 +230,7 @@ export class TaskWatcher {
 			if (failure.passing) continue;
 			const longMs = task.known ? KNOWN_MISSING_MS : REFUSED_MS;
 			const isFinalRefusal = task.refused.lasts(nowMs, REFUSED_POLLS, longMs);
-			// If a task was made, the base URL and the key were right, even if the first poll is refused.
+			// If a task was created, the base URL and the key were right, even if the first poll is refused.
 			if ((this.answered || task.known) && !isFinalRefusal) continue;
 			this.resolve(task, { kind: 'refused', failure, snapshot: task.snapshot(this.clock.wallNow()) });
 		}

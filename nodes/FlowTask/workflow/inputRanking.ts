@@ -69,7 +69,7 @@ const EDITOR_STATE =
 	/^(upload|choose .*upload|➕.*|select to add .*|control_(after|before)_generate|rgthree_.*|.*header ?widget|.*preview.*|audioui|speak_and_recog.*|is_changed|last_seed|.*divider.*)$/i;
 const DISPLAY_NODE = anyOf('show display preview');
 
-/** In the order in which people need them. */
+/** The ranks of inputs, in the order in which people need them. */
 const RANKS = ['positive', 'negative', 'text', 'file', 'seed', 'setting', 'rest', 'editorState'] as const;
 type Rank = (typeof RANKS)[number];
 const ROLES: readonly InputRole[] = ['positive', 'negative', 'seed'];
@@ -134,7 +134,7 @@ export function promptTextOf(prompt: Prompt, definition: WorkflowDefinition | un
 	return values.filter((value) => typeof value === 'string').find((text) => text.trim() !== '') ?? '';
 }
 
-/** As much of a workflow as its changed inputs show. */
+/** Derives as much of a workflow as its changed inputs show. */
 function definitionOf(prompt: Prompt): WorkflowDefinition {
 	const nodes = Object.entries(prompt).map(([nodeId, { inputs }]) => ({
 		nodeId,

@@ -123,7 +123,7 @@ function rowIn(schema: unknown, id: string, key: string): unknown {
 	return objectsIn(schema).find((row) => row.id === id)?.[key];
 }
 
-/** NaN is no value either: JSON cannot contain it, so it would not be sent. */
+/** Whether the value would not be sent. JSON cannot contain NaN, so NaN counts as nothing, too. */
 function isNothing(value: unknown): boolean {
 	return value === undefined || value === null || (typeof value === 'number' && !Number.isFinite(value));
 }

@@ -79,7 +79,7 @@ function suffixPattern(row: ModelRow): string {
 
 const PATTERNS = REASONING_MODELS.map((row) => ({ row, pattern: new RegExp(patternOf([row])) }));
 
-/** No ID is longer, and matching a very long text would be slow. */
+/** The length above which a text cannot be a model's ID; matching a very long one would be slow. */
 const LONGEST_ID_CHARS = 300;
 
 /** The row of a model identifier; if several match, the one with the longest suffix. */

@@ -14,11 +14,11 @@ export const CLOCKS_APART_MS = 2 * 60 * 60_000;
 /** Longer than any wait for a task or an agent, so that work under way is kept, whatever lifetime was entered. */
 const SHORTEST_LIFE_MS = 8 * 24 * 60 * 60_000;
 
-/** Only a few rows at a time, because n8n reads and returns what it removes. */
+/** Few rows are removed at a time, because n8n reads and returns what it removes. */
 const ROWS_PER_LOT = 500;
 const LOTS_PER_SWEEP = 20;
 
-/** For rows whose `expiresAtMs` says when they expire. */
+/** The lifetime of rows whose `expiresAtMs` says when they expire. */
 export const UNTIL_EXPIRY: Lifetime = (nowMs) => {
 	const beforeMs = nowMs - CLOCKS_APART_MS;
 	return [{ column: 'expiresAtMs', condition: 'lt', value: beforeMs }, untouchedSince(beforeMs)];

@@ -83,7 +83,7 @@ export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
 const ROWS_AT_ONCE = 500;
 /** n8n reads larger answers page by page, and rows that are added or removed meanwhile shift the pages. */
 const PAGE_ROWS = 1000;
-/** With a few rows per value, the answer usually fits on a page. */
+/** How many values one read asks for: with a few rows per value, the answer usually fits on a page. */
 const VALUES_PER_READ = 300;
 /** n8n evaluates each value as an expression, which costs about as much as a statement. */
 const VALUES_PER_CHANGE = 20;

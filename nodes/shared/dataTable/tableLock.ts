@@ -34,7 +34,7 @@ export interface Acquirer<A> {
 	readonly rows?: readonly TableRow[] | undefined;
 	/** Whether to wait in line, across all processes, behind earlier acquirers. */
 	readonly isOrdered?: boolean;
-	/** Its position in line, if it already has one. */
+	/** The acquirer's position in line, if it already has one. */
 	readonly line?: LockAttempt | undefined;
 }
 
@@ -90,7 +90,7 @@ export class TableLock {
 	private readonly leaves: Batcher<Leaving, Result<undefined>>;
 	/** Owners whose last write failed, but may have been carried out. */
 	private readonly unclear = new Set<string>();
-	/** Rows that are still to be given back, because an earlier try to do so failed. */
+	/** Rows that must still be released, because an earlier try failed. */
 	private readonly stuck = new Map<string, Leaving>();
 	private readonly givingBack = new Set<Promise<unknown>>();
 
@@ -215,7 +215,7 @@ export class TableLock {
 		await this.giveBack({ owner, hasTaken: !isNew, hasAdded: isNew });
 	}
 
-	/** Gives back the rows that could not be given back before. */
+	/** Releases the rows that could not be released before. */
 	async flush(): Promise<Result<undefined>> {
 		await Promise.all(this.givingBack);
 		let done: Result<undefined> = ok(undefined);

@@ -29,7 +29,7 @@ export interface FileFetch<T> {
 	readonly endByMs: (nowMs: number) => number;
 	/** When to stop retrying. */
 	readonly lastTryMs: number;
-	/** Names what came instead of a file, in words that follow "answered with". */
+	/** Names what arrived instead of a file, in words that follow "answered with". */
 	readonly foundInstead: (head: Uint8Array, contentType: string | undefined) => string | undefined;
 	/** Receives the file; if it throws, the file is fetched again. */
 	readonly take: (file: OpenFile) => Promise<T>;

@@ -34,7 +34,7 @@ export type Headers = Readonly<Record<string, string>>;
 
 export type SendHttp = (request: HttpRequest) => Promise<Exchange>;
 
-/** These errors occur before the first byte of the request is sent. */
+/** Codes of errors that occur before the first byte of the request is sent. */
 const CONNECTION_REFUSED_CODES: ReadonlySet<string> = new Set([
 	'ECONNREFUSED',
 	'ENOTFOUND',

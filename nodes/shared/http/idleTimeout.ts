@@ -5,7 +5,7 @@ import type { ByteStream } from './abortableStream';
 export interface PatienceLimits {
 	/** How long a body may be silent. */
 	readonly idleMs: number;
-	/** By the clock's `now()`. */
+	/** When a body must have ended, by the clock's `now()`. */
 	readonly endByMs: number;
 }
 

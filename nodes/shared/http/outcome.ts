@@ -26,7 +26,7 @@ export type FailedOutcome =
 			 * Whether only the subject of this request is busy, so that its caller waits while other requests may be sent.
 			 */
 			readonly sparesOthers?: boolean;
-			/** For the error output. */
+			/** What the error output shows besides the message. */
 			readonly details?: JsonObject;
 	  }
 	| {
@@ -41,7 +41,7 @@ export type FailedOutcome =
 	| {
 			readonly kind: 'unclear';
 			readonly text: string;
-			/** If an answer came. */
+			/** The HTTP status, if an answer arrived. */
 			readonly status?: number | undefined;
 			/** The code of the network error, if no answer came. */
 			readonly code?: string;

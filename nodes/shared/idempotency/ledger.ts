@@ -14,7 +14,7 @@ import { LedgerWriter } from './writer';
 
 /** Work that must not happen twice. */
 export interface LedgerEntry {
-	/** As the operator entered it. */
+	/** The key as the operator entered it. */
 	readonly key: string;
 	/** The hash of what will be sent: the same key with another hash is a mistake. */
 	readonly payloadHash: string;
@@ -130,8 +130,8 @@ export class TableLedger {
 		// JSON keeps scope and key apart.
 		const entryKey = sha256(JSON.stringify([this.settings.scope, entry.key]));
 		const wanted = { ...entry, entryKey };
-		// Each workflow has its own queue, because another workflow may be in another project, where the same key stands
-		// for something else.
+		// Each workflow has its own queue, because another workflow may be in another project, in which the same key
+		// means something else.
 		const slot = this.queue.enter(`${this.settings.workflowId} ${entryKey}`);
 		let claim: HeldClaim | undefined;
 		try {
@@ -188,7 +188,7 @@ export class TableLedger {
 		return this.seenAs(state, wanted);
 	}
 
-	/** Claims once there is a permit, which is given back when the outcome of the claim is known. */
+	/** Claims once there is a permit, which is released when the outcome of the claim is known. */
 	private async claimWithPermit(wanted: Wanted): Promise<Result<Seen>> {
 		await this.permits.take();
 		let claim: HeldClaim | undefined;

@@ -23,7 +23,7 @@ export class ClaimPermits {
 		private readonly signal: AbortSignal,
 	) {}
 
-	/** Waits for a permit, which must be given back. */
+	/** Waits for a permit, which must be released by `giveBack`. */
 	async take(): Promise<void> {
 		await new Promise<void>((enter) => {
 			this.waiting.push(enter);

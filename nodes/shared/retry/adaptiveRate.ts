@@ -3,7 +3,7 @@ import { LimitBelief } from './limitBelief';
 
 /**
  * Requests queue up in two lanes, because a thousand submits must not delay the poll that finds finished tasks, and
- * where the rate is low, polls must not use up the turns of submits.
+ * if the rate is low, polls must not use up the turns of submits.
  */
 export type Lane = 'work' | 'watch';
 

@@ -3,7 +3,7 @@ import { connectionWasRefused } from '../http/exchange';
 import type { Outcome } from '../http/outcome';
 
 /**
- * Which requests may be retried. A `read` changes nothing that counts (an upload makes no task). A `write` (a submit)
+ * Which requests may be retried. A `read` changes nothing that counts (an upload creates no task). A `write` (a submit)
  * is retried only if the service cannot have carried it out, because a second write would be billed, too.
  */
 export type Repeatability = 'read' | 'write';
