@@ -1,4 +1,4 @@
-// npm run bench: how far the nodes are from what is possible, and from what people build today.
+// npm run bench: measures how far the nodes are from what is possible, and from what people build today.
 // --only=<row> measures one row, --quick the counts alone. See README.md.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -45,7 +45,7 @@ function readResults(): Results['rows'] {
 	}
 }
 
-/** Rows that were not measured now keep their last figures. */
+/** Saves the figures of a row; rows that were not measured this time keep their last ones. */
 function save(name: string, figures: readonly Figure[]): void {
 	const rows = { ...readResults(), [name]: { date: new Date().toISOString().slice(0, 10), figures } };
 	const results: Results = {

@@ -1,17 +1,17 @@
-// What the platform's books say of the calls of a batch.
+// Evaluates what the platform's books say about the calls of a batch.
 import type { Books, PollEntry, TaskEntry } from '../test/platform/books';
 
-/** The calls of one look arrive within this. */
+/** The calls of one poll arrive within this time. */
 const ONE_LOOK_MS = 300;
-/** A task counts as known to the caller so long after its submit arrived. */
+/** How long after its submit arrived a task counts as known to the caller. */
 const KNOWN_AFTER_MS = 500;
-/** Looks are a second apart at the caller; on their way they may gain on each other a little. */
+/** The caller polls a second apart, but two polls may arrive a little closer to each other. */
 const CLOSE_MS = 950;
-/** Up to this many running tasks a socket's word is followed by a look at once. */
+/** With up to this many running tasks, a socket's message is followed by a poll at once. */
 const TASKS_WITH_INSTANT_LOOKS = 4;
 export const IDS_PER_CALL = 100;
 
-/** All polls that ask at one moment. */
+/** All calls that poll at one moment. */
 interface Look {
 	readonly atMs: number;
 	readonly calls: number;
@@ -19,12 +19,12 @@ interface Look {
 	readonly unfinished: number;
 }
 
-/** Calls to the platform, downloads and sockets aside. */
+/** The number of calls to the platform, without downloads and sockets. */
 export function callsIn({ requests }: Books): number {
 	return requests.submit + requests.info + requests.upload + requests.other;
 }
 
-/** Calls of one customer where several go beside each other. */
+/** The number of one customer's calls, if several customers call in parallel. */
 export function callsOf(owner: string, { tasks, polls }: Books): number {
 	return (
 		tasks.filter((task) => task.owner === owner).length + polls.filter((poll) => poll.owner === owner).length
@@ -47,11 +47,11 @@ export function looksIn(polls: readonly PollEntry[]): Look[] {
 }
 
 export interface PollingFaults {
-	/** Looks that took more calls than ⌈n/100⌉. */
+	/** Polls that took more calls than ⌈n/100⌉. */
 	readonly wasteful: number;
-	/** Tasks that a look left out although they ran and were known. */
+	/** Tasks that a poll left out although they were running and known. */
 	readonly leftOut: number;
-	/** Looks that came sooner than a second after the last one while more than four tasks ran. */
+	/** Polls that came less than a second after the last one while more than four tasks were running. */
 	readonly hasty: number;
 }
 
@@ -71,6 +71,6 @@ export function pollingFaults({ polls, tasks }: Books): PollingFaults {
 
 function runsAt({ answer, submittedAtMs, finishedAtMs }: TaskEntry, atMs: number): boolean {
 	const isKnown = answer === 'whole' && submittedAtMs < atMs - KNOWN_AFTER_MS;
-	// Links and downloads of a task that is done are no part of a look.
+	// Requests for links and files of a finished task do not belong to a poll.
 	return isKnown && (finishedAtMs === null || finishedAtMs > atMs);
 }

@@ -1,7 +1,9 @@
 /**
+ * How a figure counts:
+ *
  * - `count`: a whole number or a share that is the same on every machine; a missed one fails the bench
  * - `time`: seconds, bytes or CPU, or a ratio of them; machines are shared and noisy, so it never fails the bench
- * - `told`: beside the figures, without a target
+ * - `told`: additional information without a target
  */
 export type FigureKind = 'count' | 'time' | 'told';
 
@@ -10,7 +12,7 @@ export interface Figure {
 	readonly kind: FigureKind;
 	readonly measured: number;
 	readonly unit: string;
-	/** In words, with the number. */
+	/** The target in words, with the number. */
 	readonly target: string;
 	readonly isMet: boolean;
 	/** All runs of which `measured` is the median. */
@@ -51,7 +53,7 @@ export function median(values: readonly number[]): number {
 
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-/** Three digits that say something. */
+/** Rounds to three significant digits, but no further than to a whole number. */
 export function rounded(value: number): number {
 	if (!Number.isFinite(value)) return value;
 	return Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3));

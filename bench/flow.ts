@@ -14,7 +14,7 @@ const SOURCE = 'Prompts';
 const LOOK_EVERY_MS = 250;
 const RUN_DEADLINE_MS = 600_000;
 
-/** One item for each prompt, made of n8n's own nodes without any code. */
+/** Steps that make one item per prompt, with n8n's own nodes and no code. */
 function prompts(count: number, label: string): Step[] {
 	const keys = `Array.from({ length: ${count} }, (_, index) => ${JSON.stringify(label)} + ' ' + index)`;
 	return [
@@ -34,7 +34,7 @@ function prompts(count: number, label: string): Step[] {
 	];
 }
 
-/** Steps in a row behind so many prompts; no two prompts of the bench are equal unless their labels are. */
+/** Puts steps in a row after `count` prompts; no two prompts of the bench are equal unless their labels are. */
 export function promptFlow(count: number, label: string, steps: readonly Step[]): WorkflowDocument {
 	const nodes = [...prompts(count, label), ...steps].map((step, index): Node => ({
 		id: step.name,
@@ -50,7 +50,7 @@ export function promptFlow(count: number, label: string, steps: readonly Step[])
 	return { name: `Bench ${label}`, nodes, connections, settings: { executionOrder: 'v1' } };
 }
 
-/** An importable workflow of bench/rivals, with this customer's account and so many prompts. */
+/** An importable workflow of bench/rivals, with this customer's account and as many prompts as the run has. */
 export async function rivalFlow(
 	file: string,
 	{ n8n, platform, customer, count, label }: Omit<FlowTaskRun, 'parameters'>,
@@ -66,12 +66,12 @@ export async function rivalFlow(
 	return withPrompts(flow, count, label);
 }
 
-/** An importable workflow of bench/rivals, as it stands there. */
+/** An importable workflow of bench/rivals, unchanged. */
 export function readRival(file: string): WorkflowDocument {
 	return JSON.parse(readFileSync(join(__dirname, 'rivals', file), 'utf8')) as WorkflowDocument;
 }
 
-/** The same workflow for so many prompts. */
+/** The same workflow for `count` prompts. */
 export function withPrompts(flow: WorkflowDocument, count: number, label: string): WorkflowDocument {
 	const parameters = prompts(count, label).find(({ name }) => name === SOURCE)?.parameters;
 	if (!parameters || flow.nodes.every(({ name }) => name !== SOURCE)) {
@@ -87,7 +87,7 @@ export interface FlowTaskRun {
 	readonly customer: Customer;
 	readonly count: number;
 	readonly label: string;
-	/** Over and above those of a batch with downloads, as an operator leaves them. */
+	/** Parameters in addition to those of a batch with downloads, which otherwise keeps its defaults. */
 	readonly parameters?: Record<string, unknown>;
 }
 
@@ -118,15 +118,15 @@ export async function flowTaskFlow(run: FlowTaskRun): Promise<WorkflowDocument> 
 export interface FlowRun {
 	readonly executionId: string;
 	readonly status: Execution['status'];
-	/** From the first node to the last, by n8n's own clock. */
+	/** The time from the first node to the last, by n8n's own clock. */
 	readonly wallMs: number;
 	/** When the first node began, in ms since the epoch. */
 	readonly startedAtMs: number;
 }
 
 /**
- * Runs a workflow as its "Execute workflow" button does; stops it when it takes too long. The run's data stay in n8n, or
- * reading them would count.
+ * Runs a workflow as its "Execute workflow" button does, and stops it if it takes too long. The run's data stay in n8n,
+ * because reading them would count.
  */
 export async function runFlow(
 	n8n: RunningN8n,
@@ -139,7 +139,7 @@ export async function runFlow(
 	const deadlineMs = Date.now() + patienceMs;
 	for (;;) {
 		await sleep(LOOK_EVERY_MS);
-		// While n8n's thread is busy for seconds it lets lines go on which the next question is under way.
+		// While n8n's thread is busy for seconds, it may drop connections that already carry the next request.
 		const [execution] = await client.listExecutions(saved).catch(() => []);
 		if (n8n.hasEnded()) throw new Error(`n8n ended while "${flow.name}" ran:\n${n8n.log.tail()}`);
 		if (execution?.startedAt && execution.stoppedAt) {
@@ -154,7 +154,7 @@ export async function runFlow(
 	}
 }
 
-/** The same, for a workflow that has to succeed. */
+/** Runs a workflow that must succeed. */
 export async function runWell(n8n: RunningN8n, flow: WorkflowDocument): Promise<FlowRun> {
 	const run = await runFlow(n8n, flow);
 	if (run.status === 'success') return run;

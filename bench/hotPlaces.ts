@@ -1,16 +1,16 @@
-// Where a CPU profile says that time went.
+// Reads from a CPU profile where the time went.
 import { basename } from 'node:path';
 import type { CallFrame, CpuProfile } from './inspector';
 
 export interface HotPlace {
 	readonly place: string;
-	/** Of all time in which the process worked. */
+	/** The share of all time in which the process was busy. */
 	readonly share: number;
 }
 
 const IDLE = new Set(['(idle)', '(root)']);
 
-/** By self time: functions, and the packages that they belong to. */
+/** The functions with the most self time, and the packages that they belong to. */
 export function hotPlaces(profile: CpuProfile, count: number): { functions: HotPlace[]; owners: HotPlace[] } {
 	const frames = new Map(profile.nodes.map(({ id, callFrame }) => [id, callFrame]));
 	const byFunction = new Map<string, number>();

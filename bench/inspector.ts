@@ -1,7 +1,7 @@
-// The inside of a running n8n, by the protocol of Node's inspector.
+// Looks inside a running n8n through the protocol of Node's inspector.
 import type { ProcessLog } from '../test/e2e/runner/processLog';
 
-/** For n8n's environment. Any free port: its task runner inherits it too. */
+/** The environment of an n8n that can be inspected. It uses any free port, because its task runner inherits it too. */
 export const INSPECTED: NodeJS.ProcessEnv = { NODE_OPTIONS: '--inspect=127.0.0.1:0' };
 
 interface Reply {
@@ -15,7 +15,7 @@ export interface CallFrame {
 	readonly url: string;
 }
 
-/** What `node --cpu-prof` writes. */
+/** A profile as `node --cpu-prof` writes it. */
 export interface CpuProfile {
 	readonly nodes: ReadonlyArray<{
 		readonly id: number;
@@ -23,7 +23,7 @@ export interface CpuProfile {
 		readonly children?: readonly number[];
 	}>;
 	readonly samples: readonly number[];
-	/** µs since the sample before. */
+	/** Microseconds since the previous sample. */
 	readonly timeDeltas: readonly number[];
 }
 
@@ -40,7 +40,7 @@ export class Inspector {
 		});
 	}
 
-	/** Of an n8n that was started with INSPECTED; n8n's own process is the first that says where it listens. */
+	/** Connects to an n8n that was started with INSPECTED; n8n's own process is the first to log its port. */
 	static async of({ log }: { readonly log: ProcessLog }): Promise<Inspector> {
 		const url = /Debugger listening on (ws:\S+)/.exec(log.text())?.[1];
 		if (url === undefined) throw new Error('n8n was not started with an inspector.');

@@ -7,14 +7,14 @@ import type { PlatformAddress } from './platformChild';
 
 const START_DEADLINE_MS = 30_000;
 
-/** A customer of the platform with a workflow of his own: flows that run beside each other are told apart by him. */
+/** A customer of the platform with a workflow of his own, by whom flows that run in parallel are told apart. */
 export interface Customer {
 	readonly name: string;
 	readonly apiKey: string;
 	readonly workflowId: string;
 }
 
-/** The local platform in its own process, reached as an operator of it would: by its admin endpoints. */
+/** The local platform in its own process, controlled through its admin endpoints as an operator would. */
 export class BenchPlatform implements PlatformAddress {
 	readonly apiUrl: string;
 	readonly wsUrl: string;
@@ -70,7 +70,7 @@ export class BenchPlatform implements PlatformAddress {
 		await this.admin('POST', 'faults/campaign', { rate, seed });
 	}
 
-	/** So many of all requests are refused for load, whatever their number. */
+	/** Refuses this share of all requests because of load, however many there are. */
 	async refuseSomeRequests(probability: number): Promise<void> {
 		await this.admin('POST', 'faults', { on: 'any', kind: '429', probability });
 	}
@@ -97,7 +97,7 @@ export class BenchPlatform implements PlatformAddress {
 	private async admin<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
 		const response = await fetch(`${this.apiUrl}/admin/${path}`, {
 			method,
-			// An idle line may be closed by the platform at the moment in which it is used again.
+			// The platform may close an idle connection at the moment in which it is used again.
 			headers: { connection: 'close', ...(body !== undefined && { 'content-type': 'application/json' }) },
 			body: body === undefined ? undefined : JSON.stringify(body),
 		});

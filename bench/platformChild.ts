@@ -1,8 +1,8 @@
-// The local platform as a process of its own, so that its work is in no figure of n8n's and does not hold up the bench.
+// Runs the local platform as a process of its own, so that its work neither counts as n8n's nor delays the bench.
 // node --import tsx platformChild.ts <options as JSON>
 import { startPlatform, type PlatformOptions } from '../test/platform';
 
-/** What the parent is told once the platform listens. */
+/** The message to the parent once the platform is listening. */
 export interface PlatformAddress {
 	readonly apiUrl: string;
 	readonly wsUrl: string;
@@ -16,7 +16,7 @@ async function main(): Promise<void> {
 	const { apiUrl, wsUrl, fileUrl, apiKey, agentToken } = await startPlatform(options);
 	const address: PlatformAddress = { apiUrl, wsUrl, fileUrl, apiKey, agentToken };
 	process.send?.(address);
-	// The parent is gone, however it ended.
+	// The parent has ended, in whatever way.
 	process.once('disconnect', () => process.exit(0));
 }
 

@@ -15,14 +15,14 @@ const BENCH_ENV = {
 
 /** A line of the "Performance" table, or several that are measured together. */
 export interface Row {
-	/** For `--only`. */
+	/** The name for `--only`. */
 	readonly name: string;
-	/** Whether it has counts worth a look at each push. */
+	/** Whether the row has counts worth checking at each push. */
 	readonly isQuick?: boolean;
 	measure(stage: Stage): Promise<Figure[]>;
 }
 
-/** What the rows are measured on: a real n8n with the packed package, and local platforms. */
+/** The stage on which rows are measured: a real n8n with the packed package, and local platforms. */
 export class Stage {
 	private readonly platforms: BenchPlatform[] = [];
 	private shared: RunningN8n | undefined;
@@ -46,7 +46,7 @@ export class Stage {
 		return (this.shared ??= await this.freshN8n());
 	}
 
-	/** One of its own for figures that what went before would spoil, such as memory. */
+	/** Starts an n8n for figures that earlier work would distort, such as memory. */
 	async freshN8n(env: NodeJS.ProcessEnv = {}): Promise<RunningN8n> {
 		const userFolder = join(this.folder, `n8n-${++this.started}`);
 		return await startN8n({ userFolder, tarball: this.tarball, env: { ...BENCH_ENV, ...env } });

@@ -1,15 +1,15 @@
-// The bench on one page, and the picture of the README: both are made from results.json.
+// Writes the bench on one page and the picture of the README, both from results.json.
 import { rounded, type Figure } from './figures';
 
 export interface Results {
-	/** Of the last measuring of each row. */
+	/** The figures of each row's last measurement. */
 	rows: Record<string, { date: string; figures: readonly Figure[] }>;
 	n8n: string;
 	node: string;
 	cores: number;
 }
 
-/** What depends on the machine, one line each, with its spread; of the counts only those that are missed. */
+/** The page: figures that depend on the machine, one per line with the spread, and counts only if they are missed. */
 export function summaryOf({ rows, n8n, node, cores }: Results): string {
 	const all = Object.entries(rows).flatMap(([row, { figures }]) =>
 		figures.map((figure) => ({ row, ...figure })),
@@ -45,7 +45,7 @@ function spread(figure: Figure): string {
 	return `${rounded(Math.min(...runs))} to ${shown(Math.max(...runs), figure)}`;
 }
 
-/** What a user asks first: is it fast, is it sparing, is anything lost. */
+/** Answers to what users ask first: is it fast, does it make few calls, is anything lost? */
 const TILES = [
 	{
 		what: 'wall time, 50 images',
@@ -69,7 +69,7 @@ const TILES = [
 
 const TILE_PX = 300;
 
-/** Three tiles, readable on a light and a dark page. */
+/** The picture: three tiles, readable on a light and a dark page. */
 export function pictureOf({ rows }: Results): string {
 	const figures = Object.values(rows).flatMap((row) => row.figures);
 	const valueOf = (what: string): string => {

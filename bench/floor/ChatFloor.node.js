@@ -1,4 +1,4 @@
-// The least that n8n lets a node do to stream an answer: what Chat Completion costs above it is the package's own.
+// Does the least that n8n lets a node do to stream an answer: what Chat Completion costs above it is the package's own.
 // n8n loads this folder by N8N_CUSTOM_EXTENSIONS.
 const { setTimeout: sleep } = require('node:timers/promises');
 
@@ -17,7 +17,7 @@ class ChatFloor {
 		properties: [
 			{ displayName: 'Words', name: 'words', type: 'number', default: 600 },
 			{ displayName: 'Pause (ms)', name: 'pauseMs', type: 'number', default: 10 },
-			// Empty: nothing is asked. Else each piece of the answer's bytes becomes a word, whatever it says.
+			// If this is empty, no model is asked. Otherwise each piece of the answer's bytes becomes a word, whatever it says.
 			{ displayName: 'URL', name: 'url', type: 'string', default: '' },
 			{ displayName: 'API Key', name: 'apiKey', type: 'string', default: '' },
 			{ displayName: 'Body', name: 'body', type: 'string', default: '' },

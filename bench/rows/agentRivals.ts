@@ -1,4 +1,4 @@
-// Sessions of an agent, kept by what n8n itself has for it and by AgentInvoke.
+// Sessions of an agent, stored by what n8n itself offers for it and by AgentInvoke.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { askAgent, splitSessions, type Ask } from '../../test/e2e/agentWorkflows';
 import { fillTemplate, type RunningN8n } from '../../test/e2e/runner';
@@ -8,7 +8,7 @@ import type { BenchPlatform } from '../platform';
 import type { Row } from '../stage';
 
 const CUSTOMERS = 20;
-/** Each customer says as many things, one after another; all customers talk beside each other. */
+/** How many messages each customer sends, one after another; all customers talk in parallel. */
 const TURNS = 2;
 const RUNS = 5;
 const CALL_DEADLINE_MS = 120_000;
@@ -18,7 +18,7 @@ const SETTLE_MS = 1_000;
 interface Way {
 	readonly name: string;
 	readonly path: string;
-	/** Of each run: sessions above one for each customer, wall time of a round. */
+	/** For each run, the sessions beyond one per customer. */
 	readonly strays: number[];
 	readonly roundMs: number[];
 	split: number;
@@ -62,7 +62,7 @@ async function publishOwn({ client }: RunningN8n, platform: BenchPlatform): Prom
 	return way;
 }
 
-/** All customers talk beside each other; what each said and in which session, the platform's books say. */
+/** Lets all customers talk in parallel; the platform's books record what each said, and in which session. */
 async function talk(n8n: RunningN8n, platform: BenchPlatform, way: Way, run: number): Promise<void> {
 	await platform.resetBooks();
 	const calls: Ask[] = [];

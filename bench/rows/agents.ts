@@ -1,4 +1,4 @@
-// A hundred executions at once that ask an agent which answers at once: what is n8n's own, and what is ours.
+// A hundred executions at once that ask an agent which answers at once: the cost of n8n itself, and of this package.
 import { askAgent } from '../../test/e2e/agentWorkflows';
 import type { RunningN8n, SavedCredential, WorkflowDocument } from '../../test/e2e/runner';
 import { atMost, median, none, told, type Figure } from '../figures';
@@ -9,7 +9,7 @@ import type { Row } from '../stage';
 const CALLERS = 100;
 const RUNS = 5;
 const ROUND_DEADLINE_MS = 290_000;
-/** CPU of an execution over and above one with an HTTP Request node; half of what it was. */
+/** The CPU time of an execution above one with an HTTP Request node; half of what it was. */
 const NEW_LIMIT_MS = 60;
 const KNOWN_LIMIT_MS = 40;
 const TIMES_HTTP_REQUEST = 1.3;
@@ -26,7 +26,7 @@ const NAMES: Readonly<Record<Kind, string>> = {
 
 interface Round {
 	readonly wallMs: number;
-	/** Of an execution. */
+	/** The CPU time of one execution. */
 	readonly cpuMs: number;
 }
 
@@ -41,7 +41,7 @@ export const agents: Row = {
 					const rounds = new Map<Kind, Round[]>();
 					let lost = 0;
 					const kinds = Object.keys(NAMES) as Kind[];
-					// The first of each is for loading, compiling and making the table.
+					// The first run of each kind loads and compiles code, and creates the table.
 					for (let run = 0; run <= stage.times(RUNS); run++) {
 						for (const kind of kinds) {
 							const { round, failed } = await askAll(n8n, kind, run);

@@ -1,4 +1,4 @@
-// Batch wall time, calls, polling rules: FlowTask alone, in three sizes.
+// Wall time, calls and polling rules of batches in three sizes, by FlowTask alone.
 import { callsIn, looksIn, pollingFaults } from '../books';
 import { atMost, median, none, sum, told, type Figure } from '../figures';
 import { flowTaskFlow, runWell, type FlowRun } from '../flow';
@@ -113,7 +113,7 @@ async function measureSize(stage: Stage, { tasks, runners, taskMs, limit }: Size
 		),
 		none(
 			all((books) => pollingFaults(books).leftOut),
-			`${name}: running tasks left out by a look`,
+			`${name}: running tasks left out by a poll`,
 		),
 		none(
 			all((books) => pollingFaults(books).wasteful),

@@ -1,4 +1,4 @@
-// Chats by what n8n itself brings and by our nodes: streamed answers, and a batch of questions.
+// Chats by n8n's own nodes and by ours: streamed answers, and a batch of questions.
 import { join } from 'node:path';
 import { asks, chatCompletion, chunksOf, inARow, modelById, webhook } from '../../test/e2e/chatWorkflows';
 import { fillTemplate, type RunningN8n, type WorkflowDocument } from '../../test/e2e/runner';
@@ -13,9 +13,9 @@ const FIRST_CHUNK_RUNS = 15;
 
 const STREAMS = 10;
 const TOKENS = 600;
-/** A stream counts as begun from here on. */
+/** The number of pieces after which a stream counts as begun. */
 const BEGUN_PIECES = 10;
-/** Tokens that come sooner share a piece on a busy machine, and are cheaper then. */
+/** The time between tokens: on a busy machine, faster ones would share a piece and so cost less. */
 const TOKEN_MS = 10;
 const QUESTION = `[words: ${TOKENS}] [chunks: ${TOKENS}] [pause: ${TOKEN_MS}]`;
 
@@ -83,9 +83,9 @@ export const chats: Row = {
 };
 
 interface Ways {
-	/** n8n alone: a node that sends words and asks nobody. */
+	/** n8n alone: a node that sends words without asking a model. */
 	readonly silent: Way;
-	/** n8n and its HTTP client: a node that asks the platform, reads bytes and understands none. */
+	/** n8n and its HTTP client: a node that asks the platform and reads the bytes without parsing them. */
 	readonly reading: Way;
 	readonly core: Way;
 	readonly model: Way;
@@ -142,7 +142,7 @@ async function publishWays(n8n: RunningN8n, platform: BenchPlatform): Promise<Wa
 	};
 }
 
-/** A node of bench/floor, which streams as many words at the same pace. */
+/** A workflow with a node of bench/floor, which streams as many words at the same pace. */
 function floor(path: string, parameters: Record<string, unknown>): WorkflowDocument {
 	const node = {
 		name: 'Chat Floor',
@@ -182,7 +182,7 @@ async function readAnswer(
 	}
 }
 
-/** Counted while all streams run: what executions cost at their start and end is left out. */
+/** Measures CPU time only while all streams are running, so the start and end of executions do not count. */
 async function microsPerToken(
 	n8n: RunningN8n,
 	platform: BenchPlatform,
@@ -201,7 +201,7 @@ async function microsPerToken(
 			characters += text.length;
 			if (++pieces === BEGUN_PIECES && ++begun === STREAMS) mark();
 		});
-		// The first that ends.
+		// The first stream has ended.
 		if (begun === STREAMS && marks.length === 1) mark();
 	};
 	await Promise.all(Array.from({ length: STREAMS }, listen));
@@ -210,7 +210,7 @@ async function microsPerToken(
 	const sent = asksPlatform ? sum(entries.map(({ chunksSent }) => chunksSent)) : STREAMS * TOKENS;
 	const asked = asksPlatform ? STREAMS : 0;
 	if (!from || !to || entries.length !== asked || entries.some(({ ended }) => ended !== 'done')) {
-		throw new Error(`${path}: the streams did not run beside each other to their end`);
+		throw new Error(`${path}: the streams did not run in parallel to their end`);
 	}
 	const tokens = ((to.characters - from.characters) / characters) * sent;
 	return ((to.seconds - from.seconds) / tokens) * 1e6;
@@ -241,15 +241,20 @@ function figuresOf({ silent, reading, core, model, own }: Ways): Figure[] {
 			told(median(tokenMicros), `${name}: CPU of n8n a streamed token`, ' µs', tokenMicros),
 			told(median(firstChunkMs), `${name}: first chunk`, ' ms', firstChunkMs),
 		]),
-		told(median(cheaper), 'AI Agent ÷ ChatCompletion: CPU a streamed token', ' ×', cheaper),
+		told(median(cheaper), 'AI Agent ÷ ChatCompletion: CPU per streamed token', ' ×', cheaper),
 		atMost(ABOVE_FLOOR_MICROS, median(above), {
-			...{ what: 'ChatCompletion less the floor that reads bytes: CPU a streamed token', kind: 'time' },
+			...{ what: 'ChatCompletion less the floor that reads bytes: CPU per streamed token', kind: 'time' },
 			...{ unit: ' µs', runs: above },
 		}),
 		atMost(LATER_THAN_CORE_MS, later, {
 			...{ what: 'ChatCompletion less AI Agent: first chunk', kind: 'time', unit: ' ms' },
 		}),
-		told(median(modelCheaper), 'OpenAI ÷ FlowPlatform Chat Model: CPU a streamed token', ' ×', modelCheaper),
+		told(
+			median(modelCheaper),
+			'OpenAI ÷ FlowPlatform Chat Model: CPU per streamed token',
+			' ×',
+			modelCheaper,
+		),
 	];
 }
 

@@ -1,5 +1,5 @@
-// Where the time of a large batch goes: a CPU profile of n8n's process, for people to read. The profile itself is kept
-// beside, for the inspector of any Chromium.
+// Shows where the time of a large batch goes: a CPU profile of n8n's process, for people to read. The profile itself is
+// saved too, for the inspector of any Chromium.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { told } from '../figures';

@@ -10,16 +10,16 @@ import type { BenchPlatform } from '../platform';
 const ITEMS = 100;
 const FAULT_RATE = 0.1;
 const RUNS = 1;
-/** A tenth of it is enough; a rival may wait for the rest of an answer that was cut off, forever. */
+/** A run needs a tenth of this time, but a rival may wait forever for the rest of an answer that was cut off. */
 const PATIENCE_MS = 40_000;
-/** Until n8n has saved what it stopped. */
+/** How long n8n takes to save an execution that it stopped. */
 const STOPPING_MS = 1_000;
 
-/** The rival's nodes that cost money, and that fetch the pictures. */
+/** The names of the rival's nodes that cost money and that fetch the pictures. */
 const SUBMIT = 'Submit';
 const DOWNLOAD = 'Download';
 const HTTP_REQUEST = 'n8n-nodes-base.httpRequest';
-/** n8n allows no more tries. */
+/** The most tries that n8n allows. */
 const MOST_TRIES = 5;
 
 type Build = (run: FlowTaskRun) => Promise<WorkflowDocument>;
@@ -27,7 +27,7 @@ type Build = (run: FlowTaskRun) => Promise<WorkflowDocument>;
 interface Way {
 	readonly name: string;
 	readonly build: Build;
-	/** Where its pictures come out. */
+	/** The node that outputs the pictures. */
 	readonly lastNode: string;
 }
 
@@ -37,7 +37,7 @@ interface Toll {
 	readonly pictures: number;
 	readonly paid: number;
 	readonly paidTwice: number;
-	/** Paid, answered whole, and the id is nowhere. */
+	/** Tasks that were paid for and fully answered, but whose ID cannot be found. */
 	readonly lost: number;
 }
 
@@ -59,15 +59,15 @@ async function expertWithRetries(run: FlowTaskRun): Promise<WorkflowDocument> {
 }
 
 /**
- * As careful as it goes: only submits that failed are sent again, by the error output that leads back to the node. Reads
- * keep Retry On Fail. (With an error output *Download* waits for the rest of a file that was cut off, forever.)
+ * The most careful version: only failed submits are sent again, through an error output that leads back to the node.
+ * Reads keep Retry On Fail. (With an error output, *Download* waits forever for the rest of a file that was cut off.)
  */
 async function carefulExpert(run: FlowTaskRun): Promise<WorkflowDocument> {
 	const flow = await expertWithRetries(run);
 	for (const node of flow.nodes.filter(({ name }) => name === SUBMIT)) {
 		node.retryOnFail = false;
 		node.onError = 'continueErrorOutput';
-		// Else it waits like that, too.
+		// Otherwise this node waits forever, too.
 		node.parameters.options = { response: { response: { responseFormat: 'json' } } };
 	}
 	const { main } = flow.connections[SUBMIT] as { main: unknown[] };
@@ -121,10 +121,10 @@ async function play(stage: Stage, platform: BenchPlatform, way: Way, seed: numbe
 	const execution = await n8n.client.getExecution(executionId);
 	const { tasks, duplicates } = await platform.books();
 	const items = outputItems(execution, way.lastNode);
-	// Of the rivals anything counts that a person could find in the execution.
+	// For the rivals, anything counts that a person could find in the execution.
 	const traces =
 		way.lastNode === FLOW_TASK ? [items, execution.data?.resultData.error ?? ''] : execution.data;
-	// n8n's own errors hold the socket, which leads back to them.
+	// n8n's own errors contain the socket, which refers back to them.
 	const said = stringify(traces);
 	const lost = tasks.filter(({ answer, taskId }) => answer === 'whole' && !said.includes(taskId)).length;
 	return {

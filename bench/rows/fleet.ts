@@ -1,4 +1,4 @@
-// What many workers ask of the platform and of the tables: 100 executions with 1,000 tasks each, in virtual time.
+// Counts what many workers ask of the platform and of the tables: 100 executions with 1,000 tasks each, in virtual time.
 import { DailyTasks } from '../../nodes/FlowTask/taskLog/dailyTasks';
 import { TaskRecorder } from '../../nodes/FlowTask/taskLog/taskRecorder';
 import {
@@ -21,13 +21,13 @@ import type { Row } from '../stage';
 const EXECUTIONS = 100;
 const TASKS = 1_000;
 const TASK_MS = 20_000;
-/** Enough to be done with all tasks after 1,000 s. */
+/** With this many, all tasks are done after 1,000 s. */
 const RUNNERS = 2_000;
 const IDEAL_MS = (EXECUTIONS * TASKS * TASK_MS) / RUNNERS;
 const CALL_MS = 200;
-/** Executions begin one after the other. */
+/** The executions begin one after the other within this time. */
 const BEGIN_WITHIN_MS = 60_000;
-/** Of each execution; 0 = no limit. */
+/** The setting of each execution; 0 = no limit. */
 const REQUESTS_PER_SECOND = [0, 1] as const;
 /** The node's default. */
 const CONCURRENCY = 10;
@@ -45,7 +45,7 @@ const ENGINE: Omit<EngineSettings, 'deadlineMs'> = {
 };
 const TIMEOUT_MS = 3_600_000;
 
-/** A platform whose runners take the tasks of all executions as they come. */
+/** A platform whose runners take the tasks of all executions in the order of their arrival. */
 class SharedPlatform {
 	/** When each call was sent. */
 	readonly submitsMs: number[] = [];

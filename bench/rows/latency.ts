@@ -1,4 +1,4 @@
-// How long a finished task waits to be noticed: the platform's clock against the item's `timing.finishedAt`.
+// Measures how long a finished task waits to be noticed: the platform's clock against the item's `timing.finishedAt`.
 import { looksIn } from '../books';
 import { atMost, median, told, type Figure } from '../figures';
 import { FLOW_TASK, flowTaskFlow, runWell } from '../flow';
@@ -6,9 +6,9 @@ import type { Row, Stage } from '../stage';
 import { outputItems } from '../../test/e2e/runner';
 import type { BenchPlatform, Customer } from '../platform';
 
-/** Up to so many tasks a socket's word is followed at once. */
+/** With up to this many tasks, a socket's message is followed by a poll at once. */
 const MOST_TASKS = 4;
-/** Neither at the moment of a look nor of the other tasks' ends. */
+/** A duration that makes a task end neither at a poll nor together with another task. */
 const TASK_MS = 1_730;
 const RUNS = 5;
 
@@ -32,7 +32,7 @@ export const latency: Row = {
 	},
 };
 
-/** Runs of 1, 2, 3 and 4 tasks. */
+/** Measures runs of 1, 2, 3 and 4 tasks. */
 async function waitsOf(
 	stage: Stage,
 	platform: BenchPlatform,

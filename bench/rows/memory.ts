@@ -18,7 +18,7 @@ const TASKS_MB_LIMIT = 300;
 const GROWTH_LIMIT = 11;
 
 const RUNS = 5;
-/** Memory is told by a fresh n8n each time, so it varies little. */
+/** Three runs are enough: each measures a fresh n8n, so memory varies little. */
 const MEMORY_RUNS = 3;
 const SETTLE_MS = 1_000;
 
@@ -26,13 +26,13 @@ interface GrowthCase {
 	readonly name: string;
 	readonly parameters: Record<string, unknown>;
 	readonly runs: number;
-	/** Above the same items through Edit Fields. */
+	/** The limit above what the same items through Edit Fields take. */
 	readonly limitMb?: number;
 }
 
 const GROWTH_CASES: readonly GrowthCase[] = [
 	{ name: 'default options', parameters: { output: 'urls' }, runs: MEMORY_RUNS, limitMb: TASKS_MB_LIMIT },
-	// As fast as the node can, which is harder than any real use.
+	// The node runs as fast as it can, which is harder than any real use.
 	{
 		name: 'no limit of requests',
 		parameters: { output: 'urls', limits: { requestsPerSecond: 0 } },
@@ -40,7 +40,7 @@ const GROWTH_CASES: readonly GrowthCase[] = [
 	},
 ];
 
-/** A fresh n8n in which every part has worked once, so that what it loads and compiles is no figure. */
+/** Starts a fresh n8n and uses every part once, so that loading and compiling do not count. */
 export async function inWarmN8n<T>(
 	stage: Stage,
 	platform: BenchPlatform,
@@ -57,7 +57,7 @@ export async function inWarmN8n<T>(
 	}, INSPECTED);
 }
 
-/** @returns by how much the peak stands above the idle level, in MB, and the run's time */
+/** @returns by how many MB the peak exceeds the idle level, and the run's time */
 export async function growthOf(
 	n8n: RunningN8n,
 	flow: WorkflowDocument,
@@ -72,7 +72,7 @@ export async function growthOf(
 	return { megabytes: (memoryOf(n8n.pid).peakBytes - idle) / MB, wallMs, executionId };
 }
 
-/** Puts out items as large as FlowTask's own: what the same items cost n8n itself. */
+/** A step that outputs items as large as FlowTask's own, to measure what they cost n8n itself. */
 function editFields(sample: object): Step {
 	return {
 		name: 'Edit Fields',
@@ -80,7 +80,7 @@ function editFields(sample: object): Step {
 		typeVersion: 3.4,
 		parameters: {
 			mode: 'raw',
-			// As text, in which no brace ends the expression.
+			// The sample is a text in which no brace ends the expression.
 			jsonOutput: `={{ Object.assign(JSON.parse(${JSON.stringify(JSON.stringify(sample)).replaceAll('}}', '} }')}), { "prompt": $json.prompt }) }}`,
 			options: {},
 		},

@@ -1,4 +1,4 @@
-// An account with a narrow limit: nothing fails, little is refused, and the limit is used.
+// An account with a low rate limit: nothing may fail, little be refused, and the limit must be used.
 import { callsIn } from '../books';
 import { atMost, median, none, sum, told, type Figure } from '../figures';
 import { FLOW_TASK, flowTaskFlow, runWell } from '../flow';
@@ -10,36 +10,36 @@ import type { RunningN8n, WorkflowDocument } from '../../test/e2e/runner';
 
 const RATES = [1, 2, 5];
 const ON_ERROR = ['stopWorkflow', 'continueRegularOutput'] as const;
-/** At one a second a style takes more than two minutes. */
+/** At one task per second, a batch takes more than two minutes. */
 const TASKS = 120;
 const QUICK_TASKS = 40;
 const STEP_MS = 300;
 const RUNNERS = 8;
 const MOST_REFUSED = 0.1;
-/** A short run is still learning the limit for most of its time. */
+/** The limit for a short run, which spends most of its time learning the rate. */
 const MOST_REFUSED_AT_FIRST = 0.15;
 const LONGEST = 1.25;
-/** So many requests are refused at random, and so much longer a batch may take then. */
+/** The share of requests refused at random; a batch may then take `MOST_BY_CHANCE` times as long. */
 const CHANCE = 0.1;
 const MOST_BY_CHANCE = 1.4;
 const PAIRS = 5;
 
 const EXECUTIONS = 20;
 const SHARED_RATE = 5;
-/** Each learns the limit by itself, as n8n processes do that share an account. */
+/** How many keys learn the limit independently, as n8n processes that share an account do. */
 const STRANGERS = 5;
 const MOST_REFUSED_OF_STRANGERS = 0.3;
-/** The slower of two executions on one key, above the faster one. */
+/** How much longer the slower of two executions on one key may take than the faster one. */
 const MOST_UNEVEN = 1.2;
 
 interface Pressed {
 	readonly books: Books;
 	readonly wallMs: readonly number[];
-	/** Results that are no success. */
+	/** The number of results that are not a success. */
 	readonly failed: number;
 }
 
-/** A platform, and how many tasks a second it can take from an account. */
+/** A platform, and how many tasks per second it accepts from an account. */
 interface Style {
 	readonly name: string;
 	readonly options: PlatformOptions;
@@ -78,8 +78,8 @@ export const pressure: Row = {
 		const n8n = await stage.n8n();
 		const count = stage.isQuick ? QUICK_TASKS : TASKS;
 		const measured: Figure[] = [];
-		// Beside each other, because each account has its own limit; in two rounds, because platforms that start take all
-		// the time of two cores.
+		// The styles run in parallel, because each account has its own limit, and in two rounds, because starting
+		// platforms keep both cores busy.
 		for (const styles of [buckets, others]) {
 			const some = await Promise.all(
 				styles.map(async (style) => await measureStyle(stage, n8n, style, count)),
@@ -126,7 +126,7 @@ async function measureStyle(stage: Stage, n8n: RunningN8n, style: Style, count: 
 	];
 }
 
-/** Refusals that say nothing of a limit, against the same batch without any; the two take turns. */
+/** Compares a batch with refusals that say nothing about a limit with the same batch without any; the two take turns. */
 async function measureChance(stage: Stage, n8n: RunningN8n, count: number): Promise<Figure[]> {
 	const walls = { without: [] as number[], with: [] as number[] };
 	const options = { runners: RUNNERS, taskMs: STEP_MS, tellsRetryAfter: false };
@@ -155,14 +155,14 @@ async function measureChance(stage: Stage, n8n: RunningN8n, count: number): Prom
 	];
 }
 
-/** Two executions of one account at the same time. */
+/** Measures two executions of one account at the same time. */
 async function measurePair(stage: Stage, n8n: RunningN8n, count: number): Promise<Figure[]> {
 	const { wallMs } = await pressedTogether(stage, n8n, { name: 'pair', options: {}, runs: 2, count });
 	const what = `2 executions at once on one account, ${SHARED_RATE} a second: the slower ÷ the faster`;
 	return [atMost(MOST_UNEVEN, Math.max(...wallMs) / Math.min(...wallMs), { what, kind: 'time', unit: ' ×' })];
 }
 
-/** Keys of one account, none of which knows what the others are refused. */
+/** Measures keys of one account, none of which learns what the others were refused. */
 async function measureStrangers(stage: Stage, n8n: RunningN8n, count: number): Promise<Figure[]> {
 	const { books, failed } = await pressedTogether(stage, n8n, {
 		...{ name: 'strangers', options: { limitIsShared: true }, runs: STRANGERS, count },
@@ -181,7 +181,7 @@ interface Together {
 	readonly name: string;
 	readonly options: PlatformOptions;
 	readonly runs: number;
-	/** Tasks of each run. */
+	/** The number of tasks of each run. */
 	readonly count: number;
 	readonly ownKeys?: boolean;
 }

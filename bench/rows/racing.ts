@@ -1,4 +1,4 @@
-// Fifty idempotency keys in four executions at once, against the same in one execution alone.
+// Fifty idempotency keys in four executions at once, compared with fifty in one execution alone.
 import { batchService, flowTask } from '../../test/e2e/batchService';
 import type { RunningN8n } from '../../test/e2e/runner';
 import { atMost, median, none, told, type Figure } from '../figures';
@@ -10,11 +10,11 @@ const EXECUTIONS = 4;
 const RUNS = 5;
 const SERVICE = 'bench-racing';
 const ANSWER_DEADLINE_MS = 170_000;
-/** Of the execution that is done first, against one that is alone. */
+/** How much longer the first execution to finish may take than one that runs alone. */
 const WINNER_LIMIT = 1.5;
 
 interface Race {
-	/** Of the executions, from the first to the last that was done. */
+	/** The times of the executions, from the first to finish to the last. */
 	readonly timesMs: readonly number[];
 	readonly cpuMs: number;
 }
@@ -40,7 +40,7 @@ export const racing: Row = {
 					});
 					const service = batchService({ path: SERVICE, answers: 'lastNode', steps: [step] });
 					await n8n.client.activate(await n8n.client.createWorkflow(service));
-					// Makes the table, and lets n8n load and compile what it needs.
+					// This creates the table, and lets n8n load and compile what it needs.
 					for (const name of ['first', 'second']) await race(n8n, 1, name);
 					await platform.resetBooks();
 					const alone: Race[] = [];

@@ -1,5 +1,5 @@
-// What the Data Tables cost: the same batch with Record Tasks Never and Always, and the operations that n8n carries out
-// for a batch.
+// Measures what the Data Tables cost: the same batch with Record Tasks Never and Always, and the operations that n8n
+// carries out for a batch.
 import { atMost, median, none, told, type Figure } from '../figures';
 import { flowTaskFlow, promptFlow, runWell } from '../flow';
 import type { BenchPlatform } from '../platform';
@@ -14,7 +14,7 @@ const PAIRS = 5;
 const MOST_RATIO = 1.03;
 const TABLE = 'flow_task_runs';
 
-/** A batch whose table operations are counted, and the most that docs/scaling.md allows. */
+/** The size of a batch whose table operations are counted; docs/scaling.md states the most that it may need. */
 const COUNTED_TASKS = 1_000;
 const COUNTED = [
 	{ name: 'recorded by default', limits: {}, most: 40 },
@@ -29,7 +29,7 @@ export const record: Row = {
 		const rows = await stage.withFreshN8n(async (n8n) => {
 			await stage.withPlatform({ runners: RUNNERS, taskMs: TASK_MS }, async (platform) => {
 				const customer = await platform.customer();
-				// They take turns, and the one that is first changes: whatever else the machine does hits both.
+				// The two take turns, and the order alternates, so that any other load on the machine affects both.
 				for (let pair = 1; pair <= stage.times(PAIRS); pair++) {
 					const turns = ['never', 'always'] as const;
 					for (const recordTasks of pair % 2 === 0 ? [...turns].reverse() : turns) {
@@ -50,7 +50,7 @@ export const record: Row = {
 
 async function countOperations(stage: Stage, n8n: RunningN8n): Promise<Figure[]> {
 	return await stage.withPlatform({ runners: RUNNERS, taskMs: 100 }, async (platform) => {
-		// Creates the tables.
+		// These runs create the tables.
 		for (const { name, limits } of COUNTED) await operationsOf(n8n, platform, 11, `new ${name}`, limits);
 		const figures: Figure[] = [];
 		for (const { name, limits, most } of COUNTED) {
@@ -62,7 +62,7 @@ async function countOperations(stage: Stage, n8n: RunningN8n): Promise<Figure[]>
 	});
 }
 
-/** Each table operation is an n8n sub-execution, which takes an execution ID: the distance to the next one counts them. */
+/** Counts table operations by execution IDs, because each operation is an n8n sub-execution, which uses up an ID. */
 async function operationsOf(
 	n8n: RunningN8n,
 	platform: BenchPlatform,

@@ -1,4 +1,4 @@
-// The same pictures, made as most people build it, as an expert builds it, and by FlowTask.
+// The same pictures, made by the workflow that most people build, by the one an expert builds, and by FlowTask.
 import { callsOf, looksIn } from '../books';
 import { atLeast, atMost, median, none, sum, told, type Figure } from '../figures';
 import { flowTaskFlow, rivalFlow, runWell, type FlowTaskRun } from '../flow';
@@ -8,7 +8,7 @@ import type { BenchPlatform } from '../platform';
 
 const ITEMS = 50;
 const RUNNERS = 16;
-/** Short for a picture. The longer it takes, the more calls and time the loop costs. */
+/** A short time for a picture; the longer a picture takes, the more calls and time the loop costs. */
 const TASK_MS = 3_000;
 const RUNS = 5;
 
@@ -39,12 +39,12 @@ export const rivals: Row = {
 			const numbers = Array.from({ length: times }, (_, index) => index + 1);
 			const expert: Score[] = [];
 			const flowTask: Score[] = [];
-			// In turns, so that whatever else the machine does befalls both.
+			// The two take turns, so that any other load on the machine affects both.
 			for (const number of numbers) {
 				expert.push(await play(stage, platform, FLOWS.expert, `expert ${number}`));
 				flowTask.push(await play(stage, platform, FLOWS.flowTask, `flowTask ${number}`));
 			}
-			// A run takes minutes in which it mostly waits and has one task: five of them do not disturb each other.
+			// A run takes minutes, in which it mostly waits for one task, so five runs do not disturb each other.
 			const loop = await Promise.all(
 				numbers.map((number) => play(stage, platform, FLOWS.loop, `loop ${number}`)),
 			);
@@ -59,7 +59,7 @@ export const rivals: Row = {
 	},
 };
 
-/** Each run has a customer of its own, which tells its calls apart. */
+/** Measures one run, whose own customer distinguishes its calls from those of other runs. */
 async function play(stage: Stage, platform: BenchPlatform, build: Build, label: string): Promise<Score> {
 	const n8n = await stage.n8n();
 	const customer = await platform.newCustomer(label);
@@ -108,7 +108,7 @@ function againstExpert(expert: readonly Score[], flowTask: readonly Score[]): Fi
 			...{ what: 'FlowTask ÷ all at once: wall time', kind: 'time', unit: ' ×', runs: ratios },
 		}),
 		atMost(allowed, callsIn(flowTask), {
-			what: `FlowTask: HTTP calls, against all at once and ⌈n/100⌉ a look`,
+			what: `FlowTask: HTTP calls, against all at once and ⌈n/100⌉ per poll`,
 			kind: 'count',
 		}),
 	];

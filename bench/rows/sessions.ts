@@ -12,14 +12,14 @@ const SERVICE = 'bench-sessions';
 /** n8n writes its log a moment after the answer. */
 const LOG_BEHIND_MS = 2_000;
 
-/** n8n says each SQL statement that it sends. */
+/** With these settings, n8n logs each SQL statement that it sends. */
 const SQL_LOGGED: NodeJS.ProcessEnv = {
 	DB_LOGGING_ENABLED: 'true',
 	DB_LOGGING_OPTIONS: 'query',
 	N8N_LOG_LEVEL: 'debug',
 };
 
-/** So many messages of one key arrive at once. */
+/** How many messages of one key arrive at once. */
 const TURNS_OF_A_KEY = 30;
 const MOST_GAP_S = 0.5;
 const ORDERS = ['arrival', 'strict'] as const;
@@ -27,13 +27,13 @@ const ORDERS = ['arrival', 'strict'] as const;
 interface Statements {
 	readonly reads: number;
 	readonly writes: number;
-	/** Removals of expired rows, of which there are none. */
+	/** Statements that would remove expired rows, although there are none. */
 	readonly sweeps: number;
 }
 
-/** What a node run may cost. A turn takes less than a second, so that it is counted in the same write. */
+/** What a run of the node may cost. A turn takes less than a second, so the same write counts it. */
 const KNOWN_SESSION = { reads: 1, writes: 1 };
-/** It is claimed, and made sure that nobody else has. */
+/** A new session costs one write more to claim it, and one read more to check that no other run has claimed it. */
 const NEW_SESSION = { reads: 2, writes: 2 };
 
 interface Round extends Statements {
@@ -53,7 +53,7 @@ export const sessions: Row = {
 						baseUrl: platform.apiUrl,
 					});
 					await n8n.client.activate(await n8n.client.createWorkflow(askAgent(SERVICE, account)));
-					// Makes the table.
+					// This creates the table.
 					await ask(n8n, 'nobody', 'hello');
 					const known = new Map<string, string>();
 					const opening = await round(n8n, callers, 1, known);
@@ -70,7 +70,7 @@ export const sessions: Row = {
 	},
 };
 
-/** How long the agent waits between two turns of a key: n8n gives the answer out, and the next message is sent. */
+/** Measures how long the agent waits between two turns of a key, until n8n has sent the next message. */
 async function gapOf(
 	n8n: RunningN8n,
 	platform: BenchPlatform,
@@ -134,8 +134,8 @@ async function round(
 }
 
 /**
- * Statements on the rows of Data Tables so far; n8n gives each table one of its own in its database. By itself it asks
- * for the number of rows beside each read and for the rows before each change, without a limit: those are left out.
+ * Counts the statements on rows of Data Tables so far; each has a table of its own in n8n's database. Statements that n8n
+ * adds by itself are left out: the row count with each read, and the rows before each change, without a limit.
  */
 function statementsIn({ log }: RunningN8n): Statements {
 	const ofTables = log.lines

@@ -1,4 +1,4 @@
-// Large files and slow lines: what an upload takes of memory, and whether downloads keep a line full.
+// Large files and slow lines: how much memory an upload takes, and whether downloads use the line fully.
 import { createHash } from 'node:crypto';
 import { atLeast, atMost, median, none, told } from '../figures';
 import { FLOW_TASK, flowTaskFlow, runWell } from '../flow';
@@ -9,7 +9,7 @@ import type { BenchPlatform } from '../platform';
 import { growthOf, inWarmN8n } from './memory';
 
 const RUNS = 5;
-/** Memory is told by a fresh n8n each time, so it varies little. */
+/** Three runs are enough: each measures a fresh n8n, so memory varies little. */
 const MEMORY_RUNS = 3;
 
 const UPLOADS = 4;
@@ -22,7 +22,7 @@ const LINE_SHARE = 0.9;
 
 const UPLOAD = 'Upload';
 
-/** Makes files and uploads them again, all of them beside each other. */
+/** A workflow that makes files and uploads them again, all in parallel. */
 async function uploadFlow(
 	n8n: RunningN8n,
 	platform: BenchPlatform,
@@ -43,7 +43,7 @@ async function uploadFlow(
 	};
 }
 
-/** Files that did not arrive as they left: the bench fetches each again and compares. */
+/** Counts files that were changed on the way: the bench fetches each again and compares. */
 async function spoiltFiles(n8n: RunningN8n, platform: BenchPlatform, executionId: string): Promise<number> {
 	const { uploads } = await platform.books();
 	const arrived = new Set(uploads.map(({ bytes, sha256 }) => `${bytes} ${sha256}`));
@@ -65,7 +65,7 @@ async function spoiltFiles(n8n: RunningN8n, platform: BenchPlatform, executionId
 export const upload: Row = {
 	name: 'upload',
 	async measure(stage) {
-		// Images that differ, or one would be uploaded for all.
+		// The images must differ, because equal ones are uploaded only once.
 		const options = { runners: UPLOADS, taskMs: 0, fileBytes: UPLOAD_MB * MB, pictures: 'render' } as const;
 		return await stage.withPlatform(options, async (platform) => {
 			const own = await inWarmN8n(stage, platform, async (n8n) => {

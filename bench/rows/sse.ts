@@ -1,4 +1,4 @@
-// Event streams: whether time grows with their length alone, what a stream costs, and how soon it is passed on.
+// Event streams: whether time grows only linearly with their length, what a stream costs, and how soon it is passed on.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createChatApi, type CompleteChat } from '../../nodes/ChatCompletion/api';
 import { redactor } from '../../nodes/shared/text/redact';
@@ -16,7 +16,7 @@ const FIRST_CHUNK_RUNS = 15;
 
 const LARGE_MB = 10;
 const GROWTH_LIMIT = 12;
-/** As a socket hands them out. */
+/** The size of the pieces that a socket delivers. */
 const PIECE_BYTES = 64 * 1024;
 
 const TOKENS_PER_SECOND = 100;
@@ -47,7 +47,7 @@ export const sse: Row = {
 	},
 };
 
-// The protocol's whole way from bytes to an answer, less n8n's client: in this process, which does nothing else.
+// The whole path from bytes to an answer without n8n's client, measured in this process, which does nothing else.
 
 function event(content: string): string {
 	const choices = [{ index: 0, delta: { content }, finish_reason: null }];
@@ -57,7 +57,7 @@ function event(content: string): string {
 
 const LAST = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`;
 
-/** Reads bodies that are handed to it in place of a server's. */
+/** A chat client that reads the given bodies instead of a server's. */
 function reader(piecesOf: () => AsyncIterable<Uint8Array>): CompleteChat {
 	const retry: Pick<Retry, 'run'> = {
 		run: async (_terms, exchange) => ({ outcome: await exchange(), tries: 1 }),
@@ -98,7 +98,7 @@ async function timeToRead(megabytes: number): Promise<number> {
 	const complete = reader(async function* () {
 		for (let at = 0; at < text.length; at += PIECE_BYTES) yield text.subarray(at, at + PIECE_BYTES);
 	});
-	// CPU time: what else the machine does befalls a long reading more often than a short one.
+	// CPU time is measured, because other load on the machine disturbs a long reading more often than a short one.
 	const before = process.cpuUsage();
 	await readOne(complete);
 	const { user, system } = process.cpuUsage(before);
@@ -116,14 +116,14 @@ async function lengthFigures(): Promise<Figure[]> {
 	return [atMost(GROWTH_LIMIT, median(ratios), { what, kind: 'time', unit: ' ×', runs: ratios })];
 }
 
-/** All streams beside each other, each token a piece of its own, as it is where tokens come one by one. */
+/** Reads all streams in parallel, with each token as a piece of its own, as if tokens arrived one by one. */
 async function costFigures(): Promise<Figure[]> {
 	const pieces = [...Array.from({ length: TOKENS_PER_SECOND }, () => event('word ')), LAST].map((text) =>
 		Buffer.from(text),
 	);
 	const complete = reader(async function* () {
 		for (const piece of pieces) {
-			// The other streams' turn.
+			// This lets the other streams continue.
 			await new Promise((resolve) => setImmediate(resolve));
 			yield piece;
 		}
@@ -140,7 +140,7 @@ async function costFigures(): Promise<Figure[]> {
 	return [atLeast(STREAMS_LIMIT, median(served), { what, kind: 'time', runs: served })];
 }
 
-/** The same with all that n8n does around it: its HTTP client, sockets, the execution. */
+/** Measures the same with all that n8n does around it: its HTTP client, sockets, the execution. */
 async function liveCostFigures(n8n: RunningN8n, account: SavedCredential): Promise<Figure[]> {
 	const words = TOKENS_PER_SECOND * LIVE_SECONDS;
 	const ask = chatCompletion(account, {

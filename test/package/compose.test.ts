@@ -1,4 +1,4 @@
-// docs/docker-compose.queue.yml is copied by people, so it must be one that docker and n8n understand.
+// People copy docs/docker-compose.queue.yml, so Docker and n8n must understand it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDocument } from 'yaml';
@@ -22,10 +22,10 @@ const read = (path: string) => readFileSync(join(packageRoot, path), 'utf8');
 const document = parseDocument(read('docs/docker-compose.queue.yml'), { merge: true, uniqueKeys: true });
 const { services, volumes }: ComposeFile = document.toJS();
 
-/** Read by n8n's other packages; the rest has a class in @n8n/config. */
+/** Variables that other packages of n8n read; all others have a class in @n8n/config. */
 const READ_ELSEWHERE = ['OFFLOAD_MANUAL_EXECUTIONS_TO_WORKERS'];
 
-it('is YAML without a mistake', () => {
+it('is valid YAML', () => {
 	expect([...document.errors, ...document.warnings]).toEqual([]);
 	expect(Object.keys(services).sort()).toEqual(['main', 'postgres', 'redis', 'worker']);
 });
@@ -47,14 +47,14 @@ it('gives main and workers the same n8n and the same settings', () => {
 	expect(worker?.environment).toEqual(shared);
 	expect(worker?.image).toBe(main?.image);
 	expect(worker?.command).toMatch(/^worker\b/);
-	// Workers load the packages that main has installed.
+	// Workers load the packages that the main instance has installed.
 	expect(worker?.volumes).toEqual(main?.volumes);
 	expect(worker?.depends_on).toHaveProperty('main');
 	expect(shared).toMatchObject({ EXECUTIONS_MODE: 'queue', DB_TYPE: 'postgresdb' });
 	expect(services.postgres?.environment?.POSTGRES_PASSWORD).toBe(shared.DB_POSTGRESDB_PASSWORD);
 });
 
-it('takes the n8n that the tests run on', () => {
+it('uses the version of n8n that the tests run on', () => {
 	const { dependencies } = JSON.parse(read('test/e2e/package.json')) as {
 		dependencies: Record<string, string>;
 	};
@@ -67,7 +67,7 @@ it('sets only what n8n reads', () => {
 	expect(names.filter((name) => !known.includes(`'${name}'`) && !READ_ELSEWHERE.includes(name))).toEqual([]);
 });
 
-it('holds no secret of its own', () => {
+it('contains no secrets', () => {
 	const secrets = Object.values(services).flatMap(({ environment = {} }) =>
 		Object.entries(environment).filter(([name]) => /KEY|PASSWORD/.test(name)),
 	);

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findFiles, packageRoot } from './packageFiles';
 
-/** docs/interface.md numbers its sections as the source code refers to them. */
+/** The text of docs/interface.md, to whose section numbers the source code refers. */
 const page = readFileSync(join(packageRoot, 'docs/interface.md'), 'utf8');
 const sections = page.split(/^(?=#{2,3} \d)/m).slice(1);
 const numberOf = (section: string): string => /\d+(?:\.\d+)?/.exec(section)?.[0] ?? '';
@@ -43,8 +43,8 @@ it('names files that exist', () => {
 	expect(files.filter((file) => !existsSync(join(packageRoot, file)))).toEqual([]);
 });
 
-it('names a file in each section that somebody implements', () => {
+it('names a file in each section that the package implements', () => {
 	const without = sections.filter((section) => filesIn(section).length === 0).map(numberOf);
-	// Headings above others, and what the platform does not offer.
+	// These are headings above others, and what the platform does not offer.
 	expect(without).toEqual(['1', '2', '3', '5', '6', '6.3', '7', '8']);
 });

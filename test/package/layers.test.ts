@@ -3,7 +3,7 @@ import { dirname } from 'node:path/posix';
 import { breaches, circles, importsOf, ROOMS } from './layers';
 import { findFiles } from './packageFiles';
 
-/** What one can look through at a glance. */
+/** How many files a reader can survey at a glance. */
 const MOST_FILES = 12;
 
 it('imports run downwards only', () => {
@@ -12,12 +12,12 @@ it('imports run downwards only', () => {
 	expect(files.flatMap((path) => breaches(path, readFileSync(path, 'utf8')))).toEqual([]);
 });
 
-it('imports run in no circle, types included', () => {
+it('imports form no cycle, types included', () => {
 	const files = findFiles(['{nodes,credentials}/**/*.ts']);
 	expect(circles(new Map(files.map((path) => [path, readFileSync(path, 'utf8')])))).toEqual([]);
 });
 
-it('no folder is crowded', () => {
+it('no folder contains too many files', () => {
 	const byFolder = Map.groupBy(findFiles(['{nodes,credentials}/**/*.ts']), (path) => dirname(path));
 	const crowded = [...byFolder].filter(([, files]) => files.length > MOST_FILES);
 	expect(crowded.map(([folder]) => folder)).toEqual([]);
@@ -111,7 +111,7 @@ describe('the check itself', () => {
 		expect(breaches(path, source)).toEqual([expect.stringContaining(reason)]);
 	});
 
-	it('finds circles', () => {
+	it('finds cycles', () => {
 		const sources = new Map([
 			['nodes/A/a.ts', "import type { B } from './b'"],
 			['nodes/A/b.ts', "import { c } from './c'"],

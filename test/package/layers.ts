@@ -2,8 +2,8 @@ import { posix } from 'node:path';
 import ts from 'typescript';
 
 /**
- * Who may import whom. A file's place decides its layer; imports run downwards in this table, never up and never
- * from one node's folder into another's.
+ * Which layers may import which. The path of a file decides its layer; imports run downwards in this table, never up
+ * and never from one node's folder into another's.
  */
 const LAYERS = {
 	node: { imports: ['action', 'protocol', 'shared', 'credential'] },
@@ -15,7 +15,7 @@ const LAYERS = {
 
 type Layer = keyof typeof LAYERS;
 
-/** Rooms look down only: into those before them. A file that lies in the node's folder itself is a room of its own. */
+/** A room may import only from the rooms before it. A file directly in the node's folder is a room of its own. */
 export const ROOMS: Record<string, readonly string[]> = {
 	'nodes/shared': [
 		'text',
@@ -46,7 +46,7 @@ function layerOf(path: string): Layer | undefined {
 	return path.startsWith('nodes/') && roomOf(path) ? 'protocol' : undefined;
 }
 
-/** The room that a file lies in; a node without rooms is a single one. */
+/** The room that a file belongs to; a node without rooms is a single room. */
 function roomOf(path: string): string | undefined {
 	const [, , inFolder = '', inRoom, ...deeper] = path.split('/');
 	const rooms = ROOMS[folderOf(path)];
@@ -55,15 +55,15 @@ function roomOf(path: string): string | undefined {
 }
 
 /**
- * Packages that may be imported as code (types may come from n8n-workflow anywhere). Protocol and shared modules
- * are pure, so that they are tested without n8n; the shared modules named here are where n8n is touched on their behalf.
+ * Packages that may be imported as code (types may come from n8n-workflow anywhere). Protocol and shared modules are
+ * pure, so that they can be tested without n8n; only the shared modules named here use n8n on their behalf.
  */
 const PACKAGES: Record<string, { layers: readonly Layer[]; alsoIn?: readonly string[] }> = {
 	'n8n-workflow': {
 		layers: ['node', 'action', 'credential'],
 		alsoIn: [
-			'nodes/shared/errors/nodeError.ts', // alone makes node errors
-			'nodes/shared/run/clock.ts', // n8n's sleep, since timers are refused by the scanner
+			'nodes/shared/errors/nodeError.ts', // the only one that creates node errors
+			'nodes/shared/run/clock.ts', // n8n's sleep, because the scanner rejects timers
 			'nodes/shared/run/tokenUsage.ts', // n8n's sum of tokens, which older versions lack
 		],
 	},
@@ -116,7 +116,7 @@ export function breaches(path: string, source: string): string[] {
 
 function whyNotFile(path: string, layer: Layer, target: string): string | undefined {
 	const file = target.endsWith('.json') ? undefined : `${target}.ts`;
-	// A folder stands for its index file, which lies in the same layer.
+	// A folder means its index file, which belongs to the same layer.
 	const targetLayer = file === undefined ? undefined : (layerOf(file) ?? layerOf(`${target}/index.ts`));
 	if (!targetLayer) return 'not a module of a layer';
 	const allowed: readonly Layer[] = LAYERS[layer].imports;
@@ -135,7 +135,7 @@ function whyNotRoom(path: string, file: string): string | undefined {
 	return `"${to}" stands above "${from}"`;
 }
 
-/** Files that import each other in a circle, types included, each circle once. */
+/** Finds files that import each other in a cycle, types included, and lists each cycle once. */
 export function circles(sources: ReadonlyMap<string, string>): string[][] {
 	const targetsOf = (path: string): string[] =>
 		importsOf(sources.get(path) ?? '')
@@ -155,7 +155,7 @@ export function circles(sources: ReadonlyMap<string, string>): string[][] {
 	return found;
 }
 
-/** nodes/<Node> */
+/** The folder `nodes/<Node>` of a path. */
 const folderOf = (path: string) => path.split('/').slice(0, 2).join('/');
 
 function whyNotPackage(path: string, layer: Layer, { from, isTypeOnly }: Import): string | undefined {

@@ -10,7 +10,7 @@ const dist = findFiles(['dist/**/*.js']);
 const read = (path: string) => readFileSync(join(packageRoot, path), 'utf8');
 
 describe('package.json', () => {
-	it('lists the nodes and credentials that are built, and these are all there are', () => {
+	it('lists all nodes and credentials that are built, and no others', () => {
 		const built = (suffix: string) => dist.filter((path) => path.endsWith(suffix));
 		expect([...manifest.n8n.nodes].sort()).toEqual(built('.node.js'));
 		expect([...manifest.n8n.credentials].sort()).toEqual(built('.credentials.js'));
@@ -19,14 +19,14 @@ describe('package.json', () => {
 		expect(dist).toEqual([...loaded, BUNDLE].sort());
 	});
 
-	it('asks for nothing at runtime but what n8n brings', () => {
+	it('requires nothing at runtime except the packages of n8n', () => {
 		for (const field of ['dependencies', 'optionalDependencies', 'bundledDependencies', 'overrides']) {
 			expect(manifest).not.toHaveProperty(field);
 		}
 		expect(manifest.peerDependencies).toEqual({ '@n8n/ai-node-sdk': '*', 'n8n-workflow': '*' });
 	});
 
-	it('pins what it is built and tested with', () => {
+	it('pins the packages that it is built and tested with', () => {
 		const loose = Object.entries(manifest.devDependencies).filter(([, version]) => !/^\d/.test(version));
 		expect(loose).toEqual([]);
 	});
@@ -38,7 +38,7 @@ describe('package.json', () => {
 		expect(files.filter((file) => findFiles([file]).length === 0)).toEqual([]);
 	});
 
-	it('has its version in the changelog', () => {
+	it('has a version that the changelog lists', () => {
 		expect(read('CHANGELOG.md')).toMatch(
 			new RegExp(`^## \\[${manifest.version.replaceAll('.', '\\.')}\\]`, 'm'),
 		);
@@ -46,7 +46,7 @@ describe('package.json', () => {
 });
 
 describe('package-lock.json', () => {
-	it('names no registry of one machine', () => {
+	it('names no registry that only one machine can reach', () => {
 		const hosts = [...read('package-lock.json').matchAll(/"resolved": "https?:\/\/([^/"]+)/g)].map(
 			([, host]) => host,
 		);
@@ -64,9 +64,9 @@ function requiredIn(paths: readonly string[]): { path: string; name: string }[] 
 }
 
 describe('dist', () => {
-	// n8n reads all of it at each start, and may take 60 ms for that. Not minified, so that reviewers can read it.
+	// n8n reads the whole package at each start, which may take 60 ms. The code is not minified, so reviewers can read it.
 	const BUDGET_BYTES = 1024 * 1024;
-	// Wide enough for a sentence of a form.
+	// A line may be as long as a sentence of a form.
 	const LONGEST_LINE_CHARS = 2000;
 
 	it('stays within its size budget', () => {
@@ -75,7 +75,7 @@ describe('dist', () => {
 		expect(bytes).toBeLessThanOrEqual(BUDGET_BYTES);
 	});
 
-	it('can be read: names as in the source, short lines, and above each part the file that it comes from', () => {
+	it('is readable: names as in the source, short lines, and the source file above each part', () => {
 		const bundle = read(BUNDLE);
 		const sources = findFiles(['{nodes,credentials}/**/*.node.ts', 'credentials/*.credentials.ts']);
 		expect(sources.filter((path) => !bundle.includes(`\n// ${path}\n`))).toEqual([]);
@@ -83,7 +83,7 @@ describe('dist', () => {
 		expect(bundle.split('\n').filter((line) => line.length > LONGEST_LINE_CHARS)).toEqual([]);
 	});
 
-	it('requires only what n8n brings', () => {
+	it('requires only the packages of n8n', () => {
 		const others = requiredIn(dist).filter(({ name }) => !name.startsWith('.') && !BROUGHT.has(name));
 		expect(others).toEqual([]);
 	});
@@ -95,7 +95,7 @@ describe('dist', () => {
 		expect(wanted).toEqual(Array.from({ length: dist.length - 1 }, () => BUNDLE));
 	});
 
-	it('holds no path of the machine that built it and no source map', () => {
+	it('contains no path of the machine that built it and no source map', () => {
 		const files = findFiles(['dist/**/*.{js,json,svg,txt}']);
 		const suspicious = new RegExp(
 			`${packageRoot.replaceAll(/[\\.]/g, '\\$&')}|/(home|root|Users|tmp|work)/|sourceMappingURL`,
@@ -103,7 +103,7 @@ describe('dist', () => {
 		expect(files.filter((path) => suspicious.test(read(path)))).toEqual([]);
 	});
 
-	it('carries the licences of the libraries that are bundled', () => {
+	it('contains the licences of the bundled libraries', () => {
 		const imported = findFiles(['{nodes,credentials}/**/*.ts']).flatMap((path) =>
 			[...read(path).matchAll(/^(?:import(?! type)|\} from) .*?'([^'./][^']*)';$/gm)].map(
 				([, name = '']) => name,
@@ -124,7 +124,7 @@ it('no form shows more than twelve options in one list', () => {
 			.filter(({ type }) => type === 'collection')
 			.map(({ displayName: list, options = [] }) => ({
 				list: `${displayName}: ${list}`,
-				// Others appear once the option that they belong to has been added.
+				// The others appear once the option that they belong to has been added.
 				count: options.filter((option) => !('displayOptions' in option)).length,
 			}));
 	});
@@ -143,7 +143,7 @@ describe('the search of the editor', () => {
 		},
 	}));
 
-	// By the search that the editor uses: it looks for a phrase within one name or one alias, never across two.
+	// The editor's search looks for a phrase within one name or one alias, never across two.
 	it.each([
 		['generate image', 'Flow Task'],
 		['text to image', 'Flow Task'],
@@ -158,8 +158,8 @@ describe('the search of the editor', () => {
 		expect(found).toContain(name);
 	});
 
-	// n8n lists both as one entry, by whichever of them it finds.
-	it("finds the bridge's action by its trigger's words, and the other way round", () => {
+	// n8n lists both as one entry, whichever of them it finds.
+	it("finds the bridge's action by its trigger's words, and vice versa", () => {
 		const [words, wordsOfTrigger] = ['AgentBridge', 'AgentBridgeTrigger'].map((name) => {
 			const codex = JSON.parse(read(`nodes/AgentBridge/${name}.node.json`)) as { alias: string[] };
 			return codex.alias.sort();

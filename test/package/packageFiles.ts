@@ -6,7 +6,7 @@ import type { INodeTypeDescription } from 'n8n-workflow';
 
 export const packageRoot = join(__dirname, '../..');
 
-/** Relative to the package, with forward slashes, sorted. */
+/** Finds files and returns their paths: relative to the package, with forward slashes, sorted. */
 export function findFiles(patterns: string[], cwd = packageRoot): string[] {
 	return globSync(patterns, { cwd })
 		.map((path) => path.replaceAll('\\', '/'))
@@ -32,7 +32,7 @@ export function readManifest(): Manifest {
 	return JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8'));
 }
 
-/** An instance of the class in a built node's or credential's file. */
+/** Creates an instance of the class in a built node's or credential's file. */
 export function builtInstance(path: string): object {
 	const className = path.split('/').at(-1)!.split('.')[0]!;
 	// eslint-disable-next-line @typescript-eslint/no-require-imports -- as n8n loads it
@@ -47,16 +47,16 @@ export function describedNode(path: string): INodeTypeDescription {
 export interface Installed {
 	/** A folder like the one that n8n installs community packages into. */
 	readonly home: string;
-	/** The unpacked package in it. */
+	/** The unpacked package in that folder. */
 	readonly dir: string;
-	/** What the tarball holds, relative to the package. */
+	/** The files in the tarball, relative to the package. */
 	readonly files: string[];
 	readonly tarball: string;
-	/** By the script that packs. */
+	/** The output of the script that packs. */
 	readonly printed: string;
 }
 
-/** Packs the package as a release does and unpacks it the way it lies in n8n's own folder. */
+/** Packs the package as a release does, and unpacks it as n8n does in its own folder. */
 export function packAndUnpack(): Installed {
 	const home = mkdtempSync(join(tmpdir(), 'flowtask-pack-'));
 	const printed = execFileSync(process.execPath, [join(packageRoot, 'scripts/pack.mjs'), home], {
@@ -70,17 +70,17 @@ export function packAndUnpack(): Installed {
 	mkdirSync(modules);
 	const dir = join(modules, 'n8n-nodes-flowtask');
 	renameSync(join(home, 'package'), dir);
-	// n8n strips peer dependencies when it installs a package and lets its own copy be found instead.
+	// When n8n installs a package, it strips the peer dependencies, so that the package finds n8n's own copy.
 	symlinkSync(join(packageRoot, 'node_modules/n8n-workflow'), join(modules, 'n8n-workflow'), 'junction');
 	const files = listed.map((path) => path.replace(/^package\//, '')).sort();
 	return { home, dir, files, tarball: join(home, filename), printed };
 }
 
-/** Runs a script of the folder n8n/ in a process of its own and reads the JSON that it prints last. */
+/** Runs a script of the folder n8n/ in a separate process and reads the JSON that it prints last. */
 export function runScript(script: string, args: string[]): unknown {
 	const output = execFileSync(process.execPath, [join(__dirname, 'n8n', script), ...args], {
 		cwd: packageRoot,
-		// Both n8n's lint rules and its loader behave otherwise where NODE_ENV is "test", as jest sets it.
+		// n8n's lint rules and its loader behave differently if NODE_ENV is "test", which jest sets.
 		env: { ...process.env, NODE_ENV: 'production' },
 		encoding: 'utf8',
 		stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,4 +1,4 @@
-// The release workflow runs where nobody looks: its steps are run here as they stand in the file, and its rights are read.
+// The release workflow runs unobserved, so these tests run its steps as they are in the file, and check its rights.
 import { execFileSync } from 'node:child_process';
 import {
 	appendFileSync,
@@ -48,23 +48,23 @@ describe('all workflows', () => {
 		},
 	);
 
-	it('run what .ci/run runs', () => {
+	it('run the same commands as .ci/run', () => {
 		expect(read('.github/workflows/ci.yml')).toContain('run: .ci/run\n');
 	});
 
-	it('install without the scripts of packages', () => {
+	it("install without running packages' scripts", () => {
 		for (const path of ['.npmrc', 'test/e2e/.npmrc']) expect(read(path)).toContain('\nignore-scripts=true\n');
 	});
 });
 
 describe('the rights of a release', () => {
-	it('are none where the code of others runs, and an identity alone where the file is published', () => {
+	it('let the job that runs third-party code only read, and give the one that publishes only an identity', () => {
 		expect(release.permissions).toEqual({});
 		expect(pack?.permissions).toEqual({ contents: 'read' });
 		expect(publish?.permissions).toEqual({ 'id-token': 'write' });
 	});
 
-	it('come with nothing to run but npm', () => {
+	it('are given only to a job that runs nothing but npm', () => {
 		const actions = publish?.steps.flatMap(({ uses }) => uses?.split('@')[0] ?? []);
 		expect(actions).toEqual(['actions/setup-node', 'actions/download-artifact']);
 		const commands = publish?.steps.flatMap(({ run }) => /^\w+(?= |$)/.exec(run ?? '')?.[0] ?? []);
@@ -100,13 +100,13 @@ describe('the steps of a release', () => {
 	}, 120_000);
 	afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-	it('begin with the tag that is the version', () => {
+	it('check first that the tag is the version', () => {
 		runStep(pack?.steps, 'The tag is the version', { GITHUB_REF_NAME: `v${version}` });
 		const mistaken = { GITHUB_REF_NAME: 'v0.0.0' };
 		expect(() => runStep(pack?.steps, 'The tag is the version', mistaken)).toThrow();
 	});
 
-	it('hand on one file, and the entry for N8N_COMMUNITY_PACKAGES with its checksum', () => {
+	it('pass on one file, and the entry for N8N_COMMUNITY_PACKAGES with its checksum', () => {
 		const upload = pack?.steps.find(({ uses }) => uses?.startsWith('actions/upload-artifact@'));
 		const download = publish?.steps.find(({ uses }) => uses?.startsWith('actions/download-artifact@'));
 		expect(findFiles([String(upload?.with?.path)], folder)).toHaveLength(1);

@@ -1,4 +1,4 @@
-// What the editor shows of a node's output before its first run must be what the node outputs.
+// The fields that the editor shows before a node's first run must be those that the node outputs.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { validate, type Schema } from 'jsonschema';
@@ -15,7 +15,7 @@ type JsonSchema = Schema & { properties: Record<string, Schema> };
 const schemaOf = (path: string): JsonSchema => JSON.parse(readFileSync(join(packageRoot, path), 'utf8'));
 const schemas = findFiles(['nodes/**/__schema__/**/*.json']);
 
-/** Where n8n looks: `resolveOutputSchemaPath` of n8n-core, for the version 1 that all nodes have. */
+/** The paths at which n8n looks (`resolveOutputSchemaPath` of n8n-core) for version 1, which all nodes have. */
 function placesOf({ properties, group }: INodeTypeDescription, folder: string): string[] {
 	const valuesOf = (parameter: string, resource?: string): string[] =>
 		properties
@@ -33,7 +33,7 @@ function placesOf({ properties, group }: INodeTypeDescription, folder: string): 
 	}
 	const operations = valuesOf('operation');
 	if (operations.length > 0) return operations.map((operation) => at('v1.0.0', operation));
-	// The editor asks for the first one, n8n's workflow builder for the second; the editor never asks for triggers.
+	// The editor requests the first one and n8n's workflow builder the second; the editor never requests a trigger's.
 	const output = at('v1.0.0', 'output');
 	return group.includes('trigger') ? [output] : [at('v1.0.0'), output];
 }
@@ -45,17 +45,17 @@ function describedNodes(): Array<{ description: INodeTypeDescription; folder: st
 	});
 }
 
-it('stands beside each node, one for each operation, and nowhere else', () => {
+it('exists next to each node, one for each operation, and nowhere else', () => {
 	// A model for n8n's AI Agent outputs no items.
 	const nodes = describedNodes().filter(({ description }) => !description.name.startsWith('lm'));
 	expect(schemas).toEqual(nodes.flatMap(({ description, folder }) => placesOf(description, folder)).sort());
 });
 
-it('is taken along into dist', () => {
+it('is copied into dist', () => {
 	expect(schemas.filter((path) => !existsSync(join(packageRoot, 'dist', path)))).toEqual([]);
 });
 
-it.each(schemas)('%s is one that the editor takes', (path) => {
+it.each(schemas)('%s is accepted by the editor', (path) => {
 	const schema = schemaOf(path);
 	expect({ type: schema.type, isEmpty: Object.keys(schema.properties).length === 0 }).toEqual({
 		type: 'object',
@@ -63,12 +63,12 @@ it.each(schemas)('%s is one that the editor takes', (path) => {
 	});
 });
 
-it('says the same of ChatCompletion in both places', () => {
+it('is the same for ChatCompletion in both files', () => {
 	const folder = 'nodes/ChatCompletion/__schema__';
 	expect(schemaOf(`${folder}/v1.0.0.json`)).toEqual(schemaOf(`${folder}/v1.0.0/output.json`));
 });
 
-/** Fields that a schema with named properties names, as `a.b`. */
+/** The fields of a schema with named properties, as `a.b`. */
 function fieldsOf(schema: Schema, prefix = ''): string[] {
 	const own = Object.entries(schema.properties ?? {});
 	return own.flatMap(([name, inner]) => [`${prefix}${name}`, ...fieldsOf(inner, `${prefix}${name}.`)]);
@@ -82,7 +82,7 @@ function has(json: unknown, path: string): boolean {
 	});
 }
 
-/** Every item suits the schema, and each field of the schema is in some item; `beyond` are fields it leaves out. */
+/** Expects every item to match the schema and each field to be in some item; the schema leaves out the `beyond` fields. */
 function expectDescribed(path: string, runs: readonly HarnessRun[], beyond: readonly string[] = []): void {
 	const schema = schemaOf(`nodes/${path}.json`);
 	const items = runs.flatMap((run) => {
@@ -98,7 +98,7 @@ function expectDescribed(path: string, runs: readonly HarnessRun[], beyond: read
 	expect(fieldsOf(schema).filter((field) => !items.some((json) => has(json, field)))).toEqual([]);
 }
 
-describe('what the nodes put out', () => {
+describe('what the nodes output', () => {
 	const FlowTask = 'FlowTask/__schema__/v1.0.0';
 
 	it('FlowTask', async () => {

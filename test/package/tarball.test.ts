@@ -18,7 +18,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(installed.home, { recursive: true, force: true }));
 
-it('holds dist and the five files beside it, nothing else', () => {
+it('contains dist and five other files, nothing else', () => {
 	const outside = installed.files.filter((path) => !path.startsWith('dist/'));
 	expect(outside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'index.js', 'package.json']);
 	const kinds = new Set(installed.files.filter((path) => path.startsWith('dist/')).map(kindOf));
@@ -105,7 +105,7 @@ describe("n8n's own loader", () => {
 		}
 	});
 
-	it('offers every node but triggers as a tool', () => {
+	it('offers every node except triggers as a tool', () => {
 		const notTools = loaded.nodes.filter(({ usableAsTool }) => !usableAsTool).map(({ name }) => name);
 		expect(notTools.filter((name) => !name.endsWith('Trigger') && !name.startsWith('lm'))).toEqual([]);
 	});

@@ -1,4 +1,4 @@
-// What can be said of a template without running it; test/e2e runs each of them.
+// Checks what can be checked in a template without running it; test/e2e runs each of them.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -29,13 +29,13 @@ interface Template {
 
 const OWN = 'n8n-nodes-flowtask.';
 const STICKY = 'n8n-nodes-base.stickyNote';
-/** What n8n brings itself. */
+/** The type prefixes of n8n's own nodes. */
 const CORE = ['n8n-nodes-base.', '@n8n/n8n-nodes-langchain.'];
 
-/** What n8n adds to a node that an agent uses as a tool. */
+/** The fields that n8n adds to a node that an agent uses as a tool. */
 const TOOL_FIELDS = ['descriptionType', 'toolDescription'];
 
-/** Beside the account, which each of the package's nodes asks for. */
+/** The fields to fill in besides the account, which each of the package's nodes needs. */
 const TO_FILL_IN: Readonly<Record<string, readonly string[]>> = {
 	'agent-approval.json': [],
 	'agent-long-render.json': ['Model: Model', 'Submit: Workflow'],
@@ -82,7 +82,7 @@ describe.each(findFiles(['templates/*.json']))('%s', (path) => {
 	const nodes = template.nodes.filter(({ type }) => type !== STICKY);
 	const own = nodes.filter(({ type }) => type.startsWith(OWN));
 
-	it('leaves empty what is to be filled in, so that n8n marks it in red', () => {
+	it('leaves empty what must be filled in, so that n8n marks it in red', () => {
 		const marked = own.flatMap((node) => emptyFields(node).map((field) => `${node.name}: ${field}`));
 		expect(marked.sort()).toEqual(TO_FILL_IN[path.split('/').at(-1)!]);
 	});
@@ -91,13 +91,13 @@ describe.each(findFiles(['templates/*.json']))('%s', (path) => {
 		expect(readme).toContain(`| \`${path.split('/').at(-1)!}\` |`);
 	});
 
-	it('needs nothing but n8n and this package', () => {
+	it('needs only n8n and this package', () => {
 		const foreign = nodes.filter(({ type }) => ![OWN, ...CORE].some((prefix) => type.startsWith(prefix)));
 		expect(foreign.map(({ type }) => type)).toEqual([]);
 		expect(own).not.toEqual([]);
 	});
 
-	it('tells in notes what it is for and what to fill in', () => {
+	it('has notes that say what it is for and what to fill in', () => {
 		const said = notes.map(({ parameters: { content } }) => (typeof content === 'string' ? content : ''));
 		expect(notes.length).toBeGreaterThanOrEqual(2);
 		expect(said.join('\n')).toMatch(/^## /m);
@@ -105,7 +105,7 @@ describe.each(findFiles(['templates/*.json']))('%s', (path) => {
 		expect(toOpen.filter((name) => !said.join('\n').includes(`**${name}**`))).toEqual([]);
 	});
 
-	it('covers no node with a note', () => {
+	it('has no note that covers a node', () => {
 		const covered = notes.flatMap(({ name, position: [left, top], parameters: { width, height } }) =>
 			nodes
 				.filter(
@@ -117,8 +117,8 @@ describe.each(findFiles(['templates/*.json']))('%s', (path) => {
 		expect(covered).toEqual([]);
 	});
 
-	// Not even the name of one: n8n would show an account that is not there.
-	it('holds no credentials', () => {
+	// Not even a credential's name is allowed: n8n would show an account that does not exist.
+	it('contains no credentials', () => {
 		expect(template.nodes.filter(({ credentials }) => credentials)).toEqual([]);
 		expect(JSON.stringify(template)).not.toMatch(/\b(sk-|agt_|dbg_|wst_)[A-Za-z0-9]{6}/);
 	});

@@ -1,9 +1,9 @@
-// The lint capitalises "ID", "URL" and "JSON" wherever they stand, also in names that are to be typed as they are.
+// The lint capitalises "ID", "URL" and "JSON" everywhere, even in names that must be typed exactly.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { builtInstance, findFiles, packageRoot, readManifest } from './packageFiles';
 
-/** What a person reads in a form. */
+/** The keys of texts that a person reads in a form. */
 const SHOWN = new Set([
 	'displayName',
 	'name',
@@ -15,12 +15,12 @@ const SHOWN = new Set([
 	'action',
 ]);
 
-/** Of the templates of an agent's deployment. */
+/** Placeholders in the templates of an agent's deployment. */
 const PLACEHOLDERS = [
 	...['message', 'session', 'files', 'interruptId', 'result', 'stream', 'url', 'name', 'mimeType'],
 ];
 
-/** Of n8n's variables, those that our forms name; `$token` and `$frame` are the bridge's own. */
+/** The variables of n8n that our forms name; `$token` and `$frame` are the bridge's own. */
 const VARIABLES = new Set([
 	'jmespath',
 	'json',
@@ -33,7 +33,7 @@ const VARIABLES = new Set([
 	...PLACEHOLDERS,
 ]);
 
-/** Names with a capital inside, as items have them. */
+/** Names with a capital inside, spelled as in items. */
 const FIELDS = new Map(
 	findFiles(['nodes/**/__schema__/**/*.json', 'nodes/**/*.ts'])
 		.flatMap(
@@ -42,7 +42,7 @@ const FIELDS = new Map(
 		.map((name) => [name.toLowerCase(), name]),
 );
 
-/** What is wrong with the names and expressions in a text, one sentence each. */
+/** Finds mistakes in the names and expressions of a text; each is described in one sentence. */
 function mistakesIn(text: string): string[] {
 	const variables = [...text.matchAll(/\$(\w+)/g)].filter(([, name = '']) => !VARIABLES.has(name));
 	const paths = text.match(/\w\.(?:IDs?|URLs?|JSON|API|HTTP)\b/g) ?? [];
@@ -51,13 +51,13 @@ function mistakesIn(text: string): string[] {
 		return name === undefined ? /(?:ID|URL|JSON)s?$/.test(word) : name !== word;
 	});
 	return [
-		...variables.map(([variable]) => `${variable} is no variable of n8n`),
-		...paths.map((path) => `"…${path}" is no name in an item`),
-		...names.map((name) => `${name} is written otherwise`),
+		...variables.map(([variable]) => `${variable} is not a variable of n8n`),
+		...paths.map((path) => `"…${path}" is not a name in an item`),
+		...names.map((name) => `${name} is spelled differently`),
 	];
 }
 
-/** The texts below these keys. */
+/** Collects the texts under these keys. */
 function textsIn(value: unknown, keys: ReadonlySet<string>, key = ''): string[] {
 	if (typeof value === 'string') return keys.has(key) ? [value] : [];
 	if (typeof value !== 'object' || value === null) return [];
@@ -68,28 +68,28 @@ function textsIn(value: unknown, keys: ReadonlySet<string>, key = ''): string[] 
 
 const { nodes, credentials } = readManifest().n8n;
 
-test.each([...nodes, ...credentials])('%s names fields and variables as they are written', (path) => {
+test.each([...nodes, ...credentials])('%s spells fields and variables correctly', (path) => {
 	const texts = textsIn(builtInstance(path), SHOWN);
 	expect(texts.length).toBeGreaterThan(3);
 	expect(texts.flatMap((text) => mistakesIn(text).map((mistake) => `${mistake}: ${text}`))).toEqual([]);
 });
 
-test.each(nodes)("%s names its actions as n8n's own nodes do: without articles", (path) => {
+test.each(nodes)("%s names its actions without articles, as n8n's own nodes do", (path) => {
 	const actions = textsIn(builtInstance(path), new Set(['action']));
 	expect(actions.filter((action) => /\b(an?|the)\b/i.test(action))).toEqual([]);
 });
 
 test.each([
-	['In a chat this is {{ $JSON.chatInput }}', '$JSON is no variable of n8n'],
-	['The session.ID of an earlier output', '"…n.ID" is no name in an item'],
-	['The taskID of the item', 'taskID is written otherwise'],
-	['Of an imageURL', 'imageURL is written otherwise'],
-])('"%s" is told', (text, mistake) => {
+	['In a chat this is {{ $JSON.chatInput }}', '$JSON is not a variable of n8n'],
+	['The session.ID of an earlier output', '"…n.ID" is not a name in an item'],
+	['The taskID of the item', 'taskID is spelled differently'],
+	['Of an imageURL', 'imageURL is spelled differently'],
+])('"%s" is reported', (text, mistake) => {
 	expect(mistakesIn(text)).toEqual([mistake]);
 });
 
 test.each(['={{ $json.session.id }}', 'The ID. JSON or a URL', 'the sessionId of a chat', 'e.g. data_1'])(
-	'"%s" is right',
+	'"%s" is accepted',
 	(text) => {
 		expect(mistakesIn(text)).toEqual([]);
 	},

@@ -1,5 +1,5 @@
-// node load.mjs <folder>: what n8n finds in an installed package, by n8n-core's own loader. A process of its own
-// because the loader evaluates each file in a context apart, as n8n runs it, and steps aside under jest.
+// node load.mjs <folder>: prints what n8n-core's own loader finds in an installed package. It is a separate process,
+// because the loader evaluates each file in a context of its own, as in n8n, but not under jest.
 import 'reflect-metadata';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,7 +10,7 @@ const loader = new PackageDirectoryLoader(dir);
 await loader.loadAll();
 
 const packageName = loader.packageJson.name;
-/** n8n serves icons under icons/<package>/<path>; an icon without its file has no such address. */
+/** n8n serves icons under icons/<package>/<path>; an icon whose file is missing has no such address. */
 const iconFiles = ({ iconUrl }) =>
 	Object.values(typeof iconUrl === 'string' ? { light: iconUrl } : (iconUrl ?? {})).map((url) =>
 		join(dir, url.replace(`icons/${packageName}/`, '')),
