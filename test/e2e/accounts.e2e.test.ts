@@ -18,12 +18,12 @@ type Node = WorkflowDocument['nodes'][number];
 type Output = Record<string, unknown>;
 
 interface Account {
-	/** What follows `sk-` in its API key. */
+	/** The part of the account's API key after `sk-`. */
 	key: string;
-	/** What follows `agt_` in the token of its agent. */
+	/** The part of its agent's token after `agt_`. */
 	token: string;
 	agentId: string;
-	/** The workflow, which is its owner's alone. */
+	/** The workflow, which only its owner can use. */
 	flow: string;
 }
 
@@ -42,7 +42,7 @@ beforeAll(async () => {
 		const { token, agentId } = platform.createAgent({ name });
 		const { workflowId: flow } = await platform.hostWorkflow(textToImage, { apiKey });
 		accounts.set(name, { key: apiKey.slice('sk-'.length), token: token.slice('agt_'.length), agentId, flow });
-		// An item holds less than the key, so that the whole one may stand nowhere.
+		// Items contain only a part of the key, so the whole key must not appear anywhere.
 		noteSecrets(userFolder, { apiKey, token });
 	}
 	n8n = await startN8n({
@@ -75,12 +75,12 @@ afterAll(async () => {
 	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
 }, 120_000);
 
-/** An item each: what it says, and what its account is known by. */
+/** Makes an item per name, with its message and the fields that identify its account. */
 function itemsOf(names: readonly string[]): object[] {
 	return names.map((name, index) => ({ say: `${name} ${index}`, ...accounts.get(name) }));
 }
 
-/** Publishes a step as a service. @returns what calls it: an execution, and its output items */
+/** Publishes a step as a service. @returns a function that runs it in an execution and returns the output items */
 async function serviceOf(path: string, step: Node): Promise<(items: object[]) => Promise<Output[]>> {
 	const workflow = await n8n.client.createWorkflow(
 		batchService({ path, answers: 'lastNode', steps: [step] }),
@@ -122,7 +122,7 @@ const expected = (names: readonly string[]): string[][] => names.map((name, i) =
 const byItem = (pairs: string[][]): string[][] =>
 	pairs.sort(([a = ''], [b = '']) => Number(a.split(' ')[1]) - Number(b.split(' ')[1]));
 
-test('FlowTask makes and watches each task with the key of its item, and puts them out in order', async () => {
+test('FlowTask creates and watches each task with the key of its item, and outputs them in order', async () => {
 	const call = await serviceOf('tasks', pictures('Pictures', perItem, '={{ $json.key.flow }}'));
 
 	const output = await call(itemsOf(TURNS));
@@ -153,7 +153,7 @@ test('ChatCompletion asks each question with the key of its item', async () => {
 	);
 });
 
-test('AgentInvoke calls the agent of each item, and one session key stands for a session of each', async () => {
+test('AgentInvoke calls the agent of each item, and one session key has a separate session with each agent', async () => {
 	const token = await n8n.client.createCredential('flowAgentApi', 'Agent of the item', {
 		agentToken: '=agt_{{ $json.key.token }}',
 		baseUrl: platform.apiUrl,
@@ -172,8 +172,8 @@ test('AgentInvoke calls the agent of each item, and one session key stands for a
 	expect(told).toEqual(TURNS);
 });
 
-describe('a plain credential is read at most twice in a run, whatever the number of items', () => {
-	/** By id and type: as n8n reads a credential to decrypt it, not as it checks who may use it. */
+describe('a plain credential is read at most twice in a run, however many items there are', () => {
+	/** Matches the read by ID and type that precedes decryption, not the check of who may use the credential. */
 	const READ = /FROM "credentials_entity".*WHERE.*"id" = \?.*"type" = \?/;
 
 	async function readsOf(work: () => Promise<unknown>): Promise<number> {
@@ -197,7 +197,7 @@ describe('a plain credential is read at most twice in a run, whatever the number
 		expect(reads).toBeLessThanOrEqual(2);
 	});
 
-	test('which the log would show: a credential of each item is read for each', async () => {
+	test('reads of a credential appear in the log: one that depends on the item is read for each item', async () => {
 		const call = await serviceOf('reads-each', chats(perItem));
 		expect(await readsOf(async () => await call(itemsOf(TURNS)))).toBeGreaterThanOrEqual(TURNS.length);
 	});

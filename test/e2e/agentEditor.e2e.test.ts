@@ -1,4 +1,4 @@
-// AgentInvoke in n8n's own editor, in a real browser: what a person sees who connects an agent for the first time.
+// AgentInvoke in n8n's own editor, in a real browser, as a person sees it who connects an agent for the first time.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import type { LocalPlatform } from '../platform';
@@ -33,7 +33,7 @@ async function createAccount(name: string, agentToken: string): Promise<SavedCre
 	return await n8n.client.createCredential('flowAgentApi', name, { agentToken, baseUrl: platform.apiUrl });
 }
 
-/** Two people write; the agent interrupts for one of them. */
+/** A workflow in which two people write, and the agent interrupts for one of them. */
 function refundDesk({ id, name }: SavedCredential) {
 	const people = [
 		{ sessionId: 'ada@example.com', chatInput: 'Where is my order A-1042?' },
@@ -97,7 +97,7 @@ function refundDesk({ id, name }: SavedCredential) {
 }
 
 test(
-	'an interrupt is a branch on the canvas: it leaves by an output of its own and is resumed',
+	'an interrupt is a branch on the canvas: it has an output of its own and is resumed',
 	async () => {
 		await editor.openWorkflow(workflow);
 		expect(await editor.outputLabels('Agent Invoke')).toEqual(['Response', 'Interrupt']);
@@ -121,7 +121,7 @@ test(
 );
 
 test(
-	'the form of resume shows what belongs to the decision',
+	'the form of Resume shows only the fields that belong to the decision',
 	async () => {
 		await editor.openNode('Resume');
 		expect(await editor.shown('decision')).toBe('Answer');
@@ -142,7 +142,7 @@ describe('the credential form', () => {
 	}
 
 	test(
-		'a good token is confirmed, and the description is shown where it is asked for',
+		'a valid token is confirmed, and the description is shown once it is needed',
 		async () => {
 			await open(account.id);
 			await page.getByText('Connection tested successfully').waitFor();
@@ -151,7 +151,7 @@ describe('the credential form', () => {
 			await page.getByTestId('parameter-input-wire').click();
 			await page.getByRole('option', { name: 'Described' }).click();
 			await description.waitFor();
-			// From the label down: what was chosen, and what it opens.
+			// The picture shows the choice from its label down, and the field that it opens.
 			await page.getByTestId('wire').evaluate((field) => field.scrollIntoView({ block: 'start' }));
 			await docsPicture(page, 'agent-credential');
 		},
@@ -159,7 +159,7 @@ describe('the credential form', () => {
 	);
 
 	test(
-		'an expired debugging token and one of somebody else are refused with a sentence',
+		'an expired debugging token and an unknown one are refused with a clear message',
 		async () => {
 			const expired = platform.agent.debugToken(1);
 			await sleep(50);

@@ -1,4 +1,4 @@
-// The templates around an agent, imported into a real n8n and run to their end.
+// Runs the templates with an agent, imported into a real n8n, to their end.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,7 +50,7 @@ function succeeded(execution: Execution): void {
 	expect(JSON.stringify(execution)).not.toContain(platform.agentToken);
 }
 
-/** The template with a sentence of it that makes the local platform's agent do something. */
+/** Fills in the template and extends one of its sentences with orders for the local platform's agent. */
 function filled(template: WorkflowDocument, sentence = '', orders = ''): WorkflowDocument {
 	const values = sentence ? { [sentence]: `${sentence} ${orders}` } : {};
 	return fillTemplate(template, { values, credentials });
@@ -68,7 +68,7 @@ describe('Agent step with approval', () => {
 	const untilAsleep = async (id: string): Promise<Execution> =>
 		await n8n.client.waitForExecution(id, { until: ['waiting'], timeoutMs: DEADLINE_MS });
 
-	/** Opens the form, as a preview of the link does, and sends it, as a person does. */
+	/** Opens the form, as a link preview does, and submits it, as a person does. */
 	async function decide(execution: Execution, decision: 'Yes' | 'No'): Promise<void> {
 		const url = String(field(execution, 'What the agent asks', 'form'));
 		const page = await (await fetch(url)).text();
@@ -82,7 +82,7 @@ describe('Agent step with approval', () => {
 		expect(sent.status).toBe(200);
 	}
 
-	test('a person agrees: the agent goes on in its session and acts once', async () => {
+	test('if a person agrees, the agent goes on in its session and acts once', async () => {
 		const id = await start('[question: May I refund 20 EUR?] [side effect: refunded]');
 		const asleep = await untilAsleep(id);
 		expect(field(asleep, 'What the agent asks', 'question')).toBe('May I refund 20 EUR?');
@@ -94,7 +94,7 @@ describe('Agent step with approval', () => {
 		expect([invocations.length, sessions.length, effects]).toEqual([2, 1, { refunded: 1 }]);
 	}, 300_000);
 
-	test('a person agrees to the first question and not to the tool after it', async () => {
+	test('a person can agree to the first question and decline the tool after it', async () => {
 		const id = await start('[question: May I refund?] [tool: refund {"order":"A-1042"}]');
 		await decide(await untilAsleep(id), 'Yes');
 		await until(() => platform.books().invocations.length === 2, 'the agent asks again', PATIENCE);
@@ -184,7 +184,7 @@ describe('Support inbox over the bridge', () => {
 		]);
 		expect(odd.get('c-1')).toContain('"declined":true');
 		expect(odd.get('c-2')).toBe('Sorry, that did not work. A colleague will write to you.');
-		// Neither blocks its conversation.
+		// Neither message blocks its conversation.
 		expect(
 			new Set(
 				(

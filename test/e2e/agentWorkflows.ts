@@ -9,7 +9,7 @@ export interface Ask {
 	say: string;
 }
 
-/** A webhook that hands what it is told to an agent, in the session of a key, and answers with the agent's item. */
+/** A webhook that passes its message to an agent, in the session of a key, and answers with the agent's item. */
 export function askAgent(
 	path: string,
 	{ id, name }: SavedCredential,
@@ -46,14 +46,14 @@ export function askAgent(
 	};
 }
 
-/** What `askAgent` answers. */
+/** The answer of `askAgent`. */
 export interface AgentItem {
 	readonly answer: string;
 	readonly session: { readonly key: string; readonly id: string; readonly source: string };
 	readonly replayed?: boolean;
 }
 
-/** So many calls with so few keys, all different. */
+/** Makes `calls` different calls that share `keys` keys. */
 export function callsOfFewKeys(calls: number, keys: number, name: string): Ask[] {
 	return Array.from({ length: calls }, (_, index) => {
 		const key = `${name} ${index % keys}`;
@@ -61,7 +61,7 @@ export function callsOfFewKeys(calls: number, keys: number, name: string): Ask[]
 	});
 }
 
-/** Says what is wrong where the calls of a key are not turns of one session, each once. */
+/** Lists what is wrong if the calls of a key are not turns of one session, each once. */
 export function splitSessions(
 	calls: readonly Ask[],
 	sessions: ReadonlyArray<{ readonly sessionId: string; readonly messages: readonly string[] }>,

@@ -3,17 +3,17 @@ import type { SavedCredential, WorkflowDocument } from './runner';
 type Node = WorkflowDocument['nodes'][number];
 
 export interface BatchService {
-	/** Of the webhook: POST `{ keys: […] }`, one item a key. */
+	/** The path of the webhook, which takes POST `{ keys: […] }` and makes one item per key. */
 	path: string;
 	/** Whether the call waits for the end, or returns at once. */
 	answers: 'lastNode' | 'onReceived';
-	/** One after the other, from the split keys on. */
+	/** The steps that follow the split keys, one after the other. */
 	steps: Node[];
-	/** A step whose first output leads back to itself and whose second one goes on. */
+	/** The name of a step whose first output leads back to itself and whose second one goes on. */
 	loopsOn?: string;
 }
 
-/** Webhook, one item a key, then the steps of the test. */
+/** A workflow with a webhook, one item per key, and the steps of the test. */
 export function batchService({ path, answers, steps, loopsOn }: BatchService): WorkflowDocument {
 	const webhook: Node = {
 		id: 'hook',

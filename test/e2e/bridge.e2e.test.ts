@@ -1,4 +1,4 @@
-// AgentBridge in a real n8n: a trigger that stays connected, and an action that answers.
+// Tests AgentBridge in a real n8n: a trigger that stays connected, and an action that answers.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { outputItems, startN8n } from './runner';
 import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
 
 const START_DEADLINE_MS = 200_000;
-/** For what takes seconds: two slow cores, n8n's own start and the tests share them. */
+/** Generous, although the work takes seconds: n8n's own start and the tests may share two slow cores. */
 const DEADLINE_MS = 150_000;
 const PATIENCE = { withinMs: DEADLINE_MS, everyMs: 50 };
 const BURST = 10_000;
@@ -46,7 +46,7 @@ function credential(channelToken: string): Record<string, string> {
 	return { channelToken, wsBaseUrl: platform.wsUrl };
 }
 
-/** Every message that comes over the bridge is answered over it. */
+/** A workflow that answers every message from the bridge over the bridge. */
 function answering(saved: SavedCredential): WorkflowDocument {
 	return bridgeInbox('Inbox', saved, {}, [answerNode(saved)]);
 }
@@ -54,7 +54,7 @@ function answering(saved: SavedCredential): WorkflowDocument {
 const answers = (): Array<Record<string, unknown>> =>
 	platform.books().bridge.received.map(({ frame }) => frame);
 
-test('the credential is tested by a connection', async () => {
+test('the test of the credential opens a connection', async () => {
 	const { id, name, type } = account;
 	const tested = async (token: string): Promise<{ status: string; message: string }> =>
 		await n8n.client.call('POST', '/rest/credentials/test', {
@@ -79,7 +79,7 @@ test('10,000 frames in a burst: in order, none lost, each answered through the a
 	expect(answers().at(-1)?.text).toBe(`Re: Message ${BURST - 1}`);
 	await until(() => channel.open === 1, 'only the trigger is connected', PATIENCE);
 	const { bridge, leaks } = platform.books();
-	// The trigger and one execution at a time.
+	// The trigger and one execution at a time are connected.
 	expect([bridge.maxOpen, leaks]).toEqual([2, []]);
 	expect(bridge.connections.length).toBeLessThan(300);
 
@@ -92,7 +92,7 @@ test('10,000 frames in a burst: in order, none lost, each answered through the a
 	expect(n8n.log.errors()).toEqual([]);
 });
 
-test('the platform is stopped and started again: the trigger is back and goes on', async () => {
+test('the trigger reconnects and goes on after the platform is stopped and started again', async () => {
 	const { port } = new URL(platform.apiUrl);
 	const { token } = channel;
 	await platform.close();
@@ -107,7 +107,7 @@ test('the platform is stopped and started again: the trigger is back and goes on
 	expect(n8n.log.errors()).toEqual([]);
 });
 
-test('deactivating closes the connection, and nothing comes back', async () => {
+test('deactivating closes the connection, and it is not opened again', async () => {
 	await n8n.client.deactivate(inbox);
 	await until(() => channel.open === 0, 'the trigger is gone', PATIENCE);
 	const { connections } = platform.books().bridge;
@@ -118,7 +118,7 @@ test('deactivating closes the connection, and nothing comes back', async () => {
 	expect(platform.books().requests.bridge).toBe(handshakes);
 });
 
-describe('an account that may have one connection', () => {
+describe('an account that may have only one connection', () => {
 	test.each([
 		['Reply of the trigger', { reply: REPLY }, () => thinks()],
 		[
@@ -150,12 +150,12 @@ describe('an account that may have one connection', () => {
 	);
 });
 
-test('a refused token fails the activation with a sentence', async () => {
+test('a refused token fails the activation with a clear message', async () => {
 	channel.refuse(403);
 	await expect(n8n.client.activate(await n8n.client.createWorkflow(answering(account)))).rejects.toThrow(
 		'refused the channel token (HTTP 403)',
 	);
-	// What was logged over all of this, refusals included.
+	// This covers everything that was logged, refusals included.
 	expect(n8n.log.text()).not.toContain(channel.token);
 	expect(n8n.log.text()).not.toContain(Buffer.from(channel.token).toString('base64url'));
 });

@@ -1,4 +1,4 @@
-// AgentBridge in n8n's own editor, in a real browser: what a person sees who tries it for the first time.
+// AgentBridge in n8n's own editor, in a real browser, as a person sees it who tries it for the first time.
 import type { BridgeChannel, LocalPlatform } from '../platform';
 import { until } from '../until';
 import type { Editor } from './browser';
@@ -56,7 +56,7 @@ beforeAll(async () => {
 	await editor.openWorkflow(workflow);
 });
 
-test('the trigger shows the first frame that comes, and lets go of the connection', async () => {
+test('the trigger shows the first frame that arrives, and closes the connection', async () => {
 	await editor.openNode('Agent Bridge Trigger');
 	const executed = editor.executeStep();
 	await until(() => channel.open === 1, 'the test listens');
@@ -69,7 +69,7 @@ test('the trigger shows the first frame that comes, and lets go of the connectio
 	await editor.closeNode();
 });
 
-test('the action asks and gets the reply; what is missing is said before anything is sent', async () => {
+test('the action sends a request and gets the reply; missing values are reported before anything is sent', async () => {
 	await editor.openNode('Agent Bridge');
 	await editor.paste('frame', '{"type": "message", "text": "Where is my order? [tool]"}');
 	const before = platform.books().bridge.received.length;

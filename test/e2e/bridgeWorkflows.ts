@@ -2,7 +2,7 @@ import type { SavedCredential, WorkflowDocument } from './runner';
 
 type Node = WorkflowDocument['nodes'][number];
 
-/** The trigger of a channel account, and what follows it, in a row. */
+/** A workflow with the trigger of a channel account and the steps that follow it, in a row. */
 export function bridgeInbox(
 	name: string,
 	account: SavedCredential,
@@ -25,7 +25,7 @@ export function bridgeInbox(
 	return { name, nodes, connections, settings: { executionOrder: 'v1' } };
 }
 
-/** Gives each item a text that answers its frame. */
+/** A step that gives each item a text as the answer to its frame. */
 export function thinks(): Node {
 	const value = '={{ "Re: " + $json.frame.text }}';
 	return {
@@ -34,7 +34,7 @@ export function thinks(): Node {
 	};
 }
 
-/** Answers each frame by the action. */
+/** A step that answers each frame through the action. */
 export function answers({ id, name }: SavedCredential, options: Record<string, unknown> = {}): Node {
 	return {
 		...{ id: 'answer', name: 'Answer', type: 'n8n-nodes-flowtask.agentBridge', typeVersion: 1 },

@@ -1,5 +1,5 @@
-// npm run chaos: tasks, agent turns and chats on a real n8n while a tenth of all requests fails, and what the local
-// platform's books say of it. Exit code 0 only if nothing was done twice, nothing was lost, and no secret leaked.
+// npm run chaos: runs tasks, agent turns and chats on a real n8n while a tenth of all requests fails, and reads the
+// result from the local platform's books. The exit code is 0 only if nothing was done twice or lost, and no secret leaked.
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startPlatform, type LocalPlatform } from '../platform';
@@ -17,7 +17,7 @@ const SEED = Number(process.argv.find((word) => word.startsWith('--seed='))?.sli
 const LOT = 100;
 const LOTS_AT_ONCE = 2;
 const LOT_DEADLINE_MS = 600_000;
-/** Of the turns, every other one belongs to a session that many executions share; the rest begin one each. */
+/** The number of sessions that executions share. Every other turn belongs to one of them; the others begin their own. */
 const SHARED_SESSIONS = 10;
 
 const packageRoot = join(__dirname, '..', '..');
@@ -26,7 +26,7 @@ interface Campaign {
 	readonly name: string;
 	readonly items: number;
 	readonly step: Node;
-	/** Stands behind the item's name, from "of" on: what it belongs to. */
+	/** What an item belongs to; its name ends with "of" and this text. */
 	readonly ownerOf?: (item: number) => string;
 }
 
@@ -91,7 +91,7 @@ async function campaigns(n8n: RunningN8n, platform: LocalPlatform): Promise<Camp
 	];
 }
 
-/** Sends a campaign's items in lots, some at a time. @returns what came out for each item, in order */
+/** Sends a campaign's items in lots, some at a time. @returns the output of each item, in order */
 async function play(n8n: RunningN8n, { name, items, step: node, ownerOf }: Campaign): Promise<Item[]> {
 	const path = `chaos-${name}`;
 	const service = batchService({ path, answers: 'lastNode', steps: [node] });
@@ -120,10 +120,10 @@ const isError = (item: Item): boolean => typeof item.error === 'string';
 const count = (items: readonly Item[], said: RegExp): number =>
 	items.filter((item) => isError(item) && said.test(String(item.error))).length;
 
-/** Sessions by key: of the turns whose answers came out, none may stand outside the one session of its key. */
+/** Counts the turns with an answer that are outside the one session of their key; there must be none. */
 function outsideTheirSession(ran: ReadonlyArray<LocalInvocation>, answered: ReadonlySet<string>): number {
 	const sessions = new Map<string, Map<string, number>>();
-	// A first answer that was lost leaves a session that nobody knows; the key's next turn rightly begins another.
+	// If the first answer is lost, its session remains unknown, and the key's next turn rightly begins another one.
 	for (const { message, sessionId } of ran.filter((turn) => answered.has(turn.answer))) {
 		const key = message?.split(' of ')[1] ?? '';
 		const turns = sessions.get(key) ?? new Map<string, number>();
@@ -133,7 +133,7 @@ function outsideTheirSession(ran: ReadonlyArray<LocalInvocation>, answered: Read
 	return counts.reduce((sum, turns) => sum + turns.reduce((a, b) => a + b, 0) - Math.max(...turns), 0);
 }
 
-/** Sessions in which more than one key spoke. */
+/** Counts the sessions that more than one key used. */
 function sharedByKeys(ran: ReadonlyArray<LocalInvocation>): number {
 	const keys = new Map<string, Set<string>>();
 	for (const { message, sessionId } of ran) {
@@ -142,7 +142,7 @@ function sharedByKeys(ran: ReadonlyArray<LocalInvocation>): number {
 	return [...keys.values()].filter(({ size }) => size > 1).length;
 }
 
-/** An error that is no sentence of ours would be a raw one. */
+/** Matches raw errors, which do not come from this package. */
 const RAW = /TypeError|undefined is not|Cannot read|is not a function|\[object/;
 
 function judge(platform: LocalPlatform, results: Record<string, Item[]>): Figure[] {
@@ -218,7 +218,7 @@ async function main(): Promise<boolean> {
 			console.log(`${plan.items} ${plan.name}: ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
 		}
 		platform.faults.clear();
-		// Fails where a secret stands in its folder.
+		// This fails if a secret is found in n8n's folder.
 		await n8n.stop();
 		const figures = judge(platform, results);
 		console.table(

@@ -47,7 +47,7 @@ afterAll(async () => {
 	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
 });
 
-/** What n8n itself complained about in this test. */
+/** Returns what n8n itself complained about in this test. */
 function complaints(): string[] {
 	return n8n.log.errors().slice(errorsBefore);
 }
@@ -85,14 +85,14 @@ describe('a webhook that streams', () => {
 		workflow = await publish(inARow('Talks while it thinks', [webhook('talk', 'streaming'), ask]));
 	});
 
-	test('passes the answer on while the model still talks', async () => {
+	test('passes the answer on while the model is still talking', async () => {
 		const response = await n8n.client.callWebhook('talk', { question: '[words: 12] [hold after: 4]' });
 		const heard: Chunk[] = [];
 		let wasReleased = false;
 		for await (const chunk of chunksOf(response)) {
 			heard.push(chunk);
-			// The model says nothing more before it is released: what was heard by now was heard live.
-			// A last digit with which a secret may begin is held back.
+			// The model says nothing more before it is released, so everything heard by now was streamed live.
+			// A last digit is held back, because a secret may begin with it.
 			if (wasReleased || !/word3 word4?$/.test(textOf(heard))) continue;
 			expect(platform.books().chats).toEqual([expect.objectContaining({ endedAt: null })]);
 			expect(platform.chat.release()).toBe(1);
@@ -108,13 +108,13 @@ describe('a webhook that streams', () => {
 		expect(complaints()).toEqual([]);
 	});
 
-	test('says where an answer breaks off', async () => {
+	test('says where an answer broke off', async () => {
 		const response = await n8n.client.callWebhook('talk', { question: '[words: 9] [cut after: 3]' });
 		const heard: Chunk[] = [];
 		for await (const chunk of chunksOf(response)) heard.push(chunk);
 
 		expect(textOf(heard)).toBe('word1 word2 word3');
-		// n8n adds its own, with the advice.
+		// n8n adds its own error, with the advice.
 		const failure = heard.find(({ type }) => type === 'error');
 		expect(failure?.content).toMatch(/^The answer broke off after 17 characters: /);
 		expect(platform.books().chats).toHaveLength(1);
@@ -172,7 +172,7 @@ describe('an AI Agent', () => {
 	});
 });
 
-test('a chat gets the answer by the field that it shows, without the thinking', async () => {
+test('a chat gets the answer, without the thinking, in the field that it shows', async () => {
 	const ask = chatCompletion(account, {
 		model: modelById('family_c-4.6'),
 		messages: asks('={{ $json.chatInput }}'),
@@ -196,7 +196,7 @@ test('a chat gets the answer by the field that it shows, without the thinking', 
 });
 
 describe('the list of models', () => {
-	/** What the editor asks for when somebody opens the list. */
+	/** Requests what the editor requests when a person opens the list. */
 	async function listModels({ id, name }: SavedCredential, filter = ''): Promise<unknown> {
 		const { results } = await n8n.client.call<{ results: unknown }>(
 			'POST',
@@ -213,7 +213,7 @@ describe('the list of models', () => {
 		return results;
 	}
 
-	test('is the one that the deployment offers, narrowed by what is typed', async () => {
+	test('is the one that the deployment offers, narrowed by the typed text', async () => {
 		const listing = await createAccount('With a list', '/maas/v1/models');
 		expect(await listModels(listing)).toEqual(
 			expect.arrayContaining([{ name: 'plain-1', value: 'plain-1' }]),
@@ -221,13 +221,13 @@ describe('the list of models', () => {
 		expect(await listModels(listing, 'PLAIN')).toEqual([{ name: 'plain-1', value: 'plain-1' }]);
 	});
 
-	test('is not asked for where the credential names none, and that is said', async () => {
+	test('is not requested if the credential names none, and the message says so', async () => {
 		await expect(listModels(account)).rejects.toThrow(/The credential has no .*Models Path.*Choose .*By ID/);
 		expect(platform.books().requests).toMatchObject({ models: 0, other: 0 });
 	});
 });
 
-// Nobody of this project wrote it: what it answers is somebody else's idea of the interface.
+// This server was written outside this project, so its answers are an independent reading of the interface.
 describe('another OpenAI-compatible server', () => {
 	const KEY = 'sk-of-another-server';
 	const others = new LLMock({ host: TEST_HOST, port: 0, auth: { apiKeys: [KEY] } });
@@ -272,7 +272,7 @@ describe('another OpenAI-compatible server', () => {
 		{ form: 'streamed', stream: true },
 		{ form: 'in one piece', stream: false },
 	])('$form', ({ stream }) => {
-		test('a plain answer, with what it cost', async () => {
+		test('returns a plain answer with its usage', async () => {
 			const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 };
 			others.onMessage('Say hello', { content: 'Hello from afar, söre.', usage }, { chunkSize: 4 });
 
@@ -288,14 +288,14 @@ describe('another OpenAI-compatible server', () => {
 			expect(request?.body).toMatchObject({ stream, messages: [{ role: 'user', content: 'Say hello' }] });
 		});
 
-		test('reasoning, in a field of its own', async () => {
+		test('returns reasoning in a field of its own', async () => {
 			const answer = { content: 'It is 4.', reasoning: 'Two and two, counted twice.' };
 			others.onMessage('Two and two', answer, { chunkSize: 5 });
 
 			expect(await ask('Two and two', stream)).toMatchObject(answer);
 		});
 
-		test('tool calls, with their arguments whole', async () => {
+		test('returns tool calls with complete arguments', async () => {
 			const calls = [
 				{ name: 'weather', arguments: '{"city":"Tromsø","days":3}', id: 'call_a' },
 				{ name: 'clock', arguments: '{}', id: 'call_b' },
@@ -313,7 +313,7 @@ describe('another OpenAI-compatible server', () => {
 			expect(others.getLastRequest()?.body).toMatchObject({ tools });
 		});
 
-		test('a refusal for load, followed by an answer as soon as it allows', async () => {
+		test('after a refusal because of load, gets an answer as soon as the server allows it', async () => {
 			const error = { message: 'Slow down', type: 'rate_limit_error' };
 			const times: number[] = [];
 			others.onMessage('Again', () => {
@@ -328,9 +328,9 @@ describe('another OpenAI-compatible server', () => {
 		});
 	});
 
-	test('a stream that is cut: what came is in the error, and nobody is asked twice', async () => {
+	test('the error of a cut stream contains the text received so far, and the model is not asked again', async () => {
 		const content = 'A long story that nobody hears the end of.';
-		// Without pauses it drops the connection before anything has left.
+		// Without pauses, the server drops the connection before it has sent anything.
 		others.onMessage('Tell me', { content }, { chunkSize: 6, truncateAfterChunks: 4, latency: 50 });
 
 		const item = (await ask('Tell me', true)) as { error: string; details: { content: string } };
@@ -340,7 +340,7 @@ describe('another OpenAI-compatible server', () => {
 		expect(others.getRequests()).toHaveLength(1);
 	});
 
-	test('a key that it does not know', async () => {
+	test('an unknown key is refused', async () => {
 		const refused = new LLMock({ host: TEST_HOST, port: 0, auth: { apiKeys: ['sk-of-somebody-else'] } });
 		await refused.start();
 		try {

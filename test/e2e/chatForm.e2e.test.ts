@@ -47,12 +47,12 @@ async function openChatNode(
 	return workflow;
 }
 
-/** The boxes between the fields of the node that is open. */
+/** The notices between the fields of the open node. */
 function notices(): Locator {
 	return editor.page.getByTestId('node-parameters').getByRole('alert');
 }
 
-/** Waits until just this is said. */
+/** Waits until exactly this text is shown. */
 async function expectNotice(text: string): Promise<void> {
 	await notices().filter({ hasText: text }).waitFor();
 	expect(await notices().allInnerTexts()).toEqual([expect.stringContaining(text)]);
@@ -63,14 +63,14 @@ async function choose(parameter: string, option: string): Promise<void> {
 	await editor.choose(option);
 }
 
-/** The first box of this field says whether the model is given by its ID. */
+/** Enters a model by its ID; the first box of the field selects that mode. */
 async function enterModel(id: string): Promise<void> {
 	const input = editor.field('model').locator('input').last();
 	await input.fill(id);
 	await input.blur();
 }
 
-test('what a model is going to be sent is said while the form is filled in', async () => {
+test('the form shows what will be sent to a model while it is filled in', async () => {
 	const question = 'Write a title for this product: {{ $json.name }}';
 	const workflow = await openChatNode({
 		model: modelById('vendor/family_c-4.6'),
@@ -103,14 +103,14 @@ test('what a model is going to be sent is said while the form is filled in', asy
 	await docsPicture(editor.page, 'chat-error');
 	expect(platform.books().requests).toMatchObject({ chat: 0 });
 
-	// What the editor works out for the notices stays in the editor.
+	// The values that the editor computes for the notices are not saved.
 	const saved = await n8n.client.call<WorkflowDocument>('GET', `/rest/workflows/${workflow.id}`);
 	const parameters = saved.nodes.find(({ name }) => name === 'Chat Completion')?.parameters;
 	expect(parameters).toMatchObject({ reasoning: 'off' });
 	expect(parameters).not.toHaveProperty('reasoningSent');
 });
 
-test('a tool is a row, and the call that comes back stands in the output', async () => {
+test('a tool is a row, and the resulting call is in the output', async () => {
 	const orderStatus = {
 		name: 'order_status',
 		description: 'Where an order is',
@@ -130,7 +130,7 @@ test('a tool is a row, and the call that comes back stands in the output', async
 	expect(asked?.body.tools).toMatchObject([{ type: 'function', function: { name: 'order_status' } }]);
 });
 
-test('a model that is an expression is known to nobody beforehand, so nothing is said about it', async () => {
+test('nothing is said about a model that is an expression, because it is not known beforehand', async () => {
 	await openChatNode({
 		model: modelById('={{ "family_c-4.6" }}'),
 		reasoning: 'on',
@@ -153,14 +153,14 @@ describe('the list of models', () => {
 		await editor.page.getByTestId('rlc-input').click();
 	}
 
-	test('says what to do where the credential names none', async () => {
+	test('says what to do if the credential names none', async () => {
 		await openModels(account);
 		const problem = editor.page.getByText('Choose "By ID" and enter the model\'s ID');
 		await problem.waitFor();
 		expect(await problem.innerText()).toContain('The credential has no "Models Path"');
 	});
 
-	test('offers what the deployment has, and what is chosen answers', async () => {
+	test('offers the models of the deployment, and the chosen one answers', async () => {
 		await openModels(await createAccount('FlowPlatform with a list', '/maas/v1/models'));
 		const entries = editor.page.getByTestId('rlc-item');
 		await entries.first().waitFor();
@@ -209,7 +209,7 @@ test('tools, their results and the tool choice are entered in the form', async (
 	expect(await editor.shown('toolToCall')).toBe('get_order');
 });
 
-/** Older editors have a drop-down for it, newer ones a menu. */
+/** Adds an option, for which older editors have a drop-down and newer ones a menu. */
 async function addOption(name: string): Promise<void> {
 	const { page } = editor;
 	const button = page.getByRole('button', { name: 'Add option', exact: true });
@@ -218,7 +218,7 @@ async function addOption(name: string): Promise<void> {
 	await page.getByRole('menuitem', { name, exact: true }).or(entry).filter({ visible: true }).click();
 }
 
-test('an agent with the model and a tool, as the template draws it', async () => {
+test('an agent with the model and a tool looks as in the template', async () => {
 	await editor.openWorkflow(await n8n.client.createWorkflow(readTemplate('agent-pictures.json')));
 	await docsPicture(editor.page, 'chat-agent');
 });

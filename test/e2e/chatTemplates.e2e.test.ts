@@ -1,4 +1,4 @@
-// The templates of the chat nodes, imported into a real n8n and used as a visitor uses them.
+// Imports the templates of the chat nodes into a real n8n and uses them as a visitor does.
 import { startPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
 import { chunksOf, modelById, textOf, type Chunk } from './chatWorkflows';
@@ -8,7 +8,7 @@ import { templateStage } from './stage';
 
 const stage = templateStage('chat-templates-');
 
-/** Published as a widget on another page uses it; the templates themselves are for their owner alone. */
+/** Publishes a template for widgets on other pages; unchanged, the templates are for their owner alone. */
 async function publish(document: WorkflowDocument): Promise<string> {
 	const trigger = document.nodes.find(({ type }) => type.endsWith('.chatTrigger'));
 	if (trigger === undefined) throw new Error(`"${document.name}" has no Chat Trigger.`);
@@ -59,7 +59,7 @@ describe('Chat with a tool', () => {
 		return await client.waitForExecution(id);
 	}
 
-	test('the results of all calls are handed back', async () => {
+	test('the results of all calls are passed back', async () => {
 		const calls = '[tool: get_order {"order":"A-1042"}] [tool: get_order {"order":"B-7"}]';
 		const execution = await ask(`${calls} [answer: I read {result}]`);
 		expect(failureOf(execution)).toBeUndefined();
@@ -72,7 +72,7 @@ describe('Chat with a tool', () => {
 		expect(stage.n8n.log.errors()).toEqual([]);
 	});
 
-	test('an answer without a call is the answer', async () => {
+	test('an answer without a call is output directly', async () => {
 		const execution = await ask('[answer: On its way.]');
 		expect(outputItems(execution, 'Answered at once').map(({ json }) => json.content)).toEqual([
 			'On its way.',
@@ -81,7 +81,7 @@ describe('Chat with a tool', () => {
 	});
 });
 
-test('"Agent that makes pictures" makes the one it is asked for, and remembers the talk', async () => {
+test('"Agent that makes pictures" makes the requested picture and remembers the conversation', async () => {
 	const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 	const path = await publish(
 		fillTemplate(readTemplate('agent-pictures.json'), {
@@ -101,7 +101,7 @@ test('"Agent that makes pictures" makes the one it is asked for, and remembers t
 	expect(tasksMade).toBe(1);
 	const inputs = tasks[0]?.prompt as Record<string, { inputs: Record<string, unknown> }>;
 	expect(inputs['6']?.inputs.text).toBe('a red fox in snow');
-	// The second time the model is asked it knows the picture's link.
+	// When the model is asked the second time, it knows the picture's link.
 	expect(chats).toHaveLength(2);
 	expect(JSON.stringify(chats[1]?.body.messages)).toContain('/files/');
 
@@ -110,7 +110,7 @@ test('"Agent that makes pictures" makes the one it is asked for, and remembers t
 	expect(stage.n8n.log.errors()).toEqual([]);
 });
 
-test('"Long render as a tool": agent and picture sleep, and the agent goes on with the links', async () => {
+test('"Long render as a tool": the agent and the picture sleep, and the agent goes on with the links', async () => {
 	const slow = await startPlatform({ runners: 1, taskMs: 20_000, pictures: 'prepared' });
 	try {
 		const { client } = stage.n8n;
@@ -158,7 +158,7 @@ describe('MCP server for pictures', () => {
 		};
 	}
 
-	/** Speaks Streamable HTTP, as a program does that knows nothing of n8n. */
+	/** Connects by Streamable HTTP, as a program does that knows nothing about n8n. */
 	async function connect(url: string, token: string) {
 		let session = {};
 		let id = 0;
@@ -195,7 +195,7 @@ describe('MCP server for pictures', () => {
 		return { status: greeted.status, ask, call };
 	}
 
-	test('a program submits a picture, asks how far it is and gets its link; without the token it gets nothing', async () => {
+	test('a program submits a picture, asks for its progress and gets its link; without the token it gets nothing', async () => {
 		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 		const httpBearerAuth = await stage.n8n.client.createCredential('httpBearerAuth', 'MCP', { token: TOKEN });
 		const document = fillTemplate(readTemplate('mcp-server.json'), {

@@ -4,12 +4,12 @@ import type { SavedCredential, WorkflowDocument } from './runner';
 type Node = WorkflowDocument['nodes'][number];
 type Parameters = Record<string, unknown>;
 
-/** The list and a box for an ID are one field in n8n. */
+/** A model that is entered by its ID; in n8n, the list and the box for the ID are one field. */
 export function modelById(value: string): Parameters {
 	return { __rl: true, mode: 'id', value };
 }
 
-/** One message of the user. */
+/** The parameters of one user message. */
 export function asks(content: string): Parameters {
 	return { message: [{ role: 'user', content }] };
 }
@@ -53,7 +53,7 @@ export function chatCompletion(
 	};
 }
 
-/** Nodes in a row, and those that hang below the last one by connections of their own kind. */
+/** A workflow of nodes in a row, and of nodes below the last one with connections of their own kind. */
 export function inARow(
 	name: string,
 	nodes: ReadonlyArray<Pick<Node, 'name'> & Partial<Node>>,
@@ -81,7 +81,7 @@ export function inARow(
 			),
 			...Object.fromEntries(below.map(({ node, by }) => [node.name, to(last, by)])),
 		},
-		// What the editor gives new workflows. In the older order an agent goes on before its tools have run.
+		// The editor gives new workflows this setting. In the older order, an agent goes on before its tools have run.
 		settings: { executionOrder: 'v1' },
 	};
 }
@@ -92,7 +92,7 @@ export interface Chunk {
 	content?: string;
 }
 
-/** The pieces of a streamed answer, each as soon as it is there. */
+/** Yields the pieces of a streamed answer, each as soon as it arrives. */
 export async function* chunksOf(response: Response): AsyncGenerator<Chunk> {
 	if (response.body === null) return;
 	const decoder = new TextDecoder();
@@ -105,7 +105,7 @@ export async function* chunksOf(response: Response): AsyncGenerator<Chunk> {
 	if (rest.trim() !== '') yield JSON.parse(rest) as Chunk;
 }
 
-/** Only the text of an answer. */
+/** The text of an answer alone. */
 export function textOf(chunks: readonly Chunk[]): string {
 	return chunks
 		.filter(({ type }) => type === 'item')

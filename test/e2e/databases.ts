@@ -1,15 +1,15 @@
-// What n8n keeps: its Data Tables as a person sees them, and its database to the last byte.
+// Reads what n8n stores: its Data Tables as a person sees them, and its whole database.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ownDatabase } from './ledger/postgres';
 import type { N8nClient } from './runner';
 
-/** Of a Data Table. */
+/** A row of a Data Table. */
 export type Row = Record<string, unknown>;
 
 const PAGE_ROWS = 100;
 
-/** All rows of a Data Table of the owner's personal project, as n8n's own screen reads them; none without a table. */
+/** Reads all rows of a Data Table of the owner's personal project as n8n's own screen does; none without a table. */
 export async function dataTableRows(client: N8nClient, tableName: string): Promise<Row[]> {
 	const project = await client.call<{ id: string }>('GET', '/rest/projects/personal');
 	const tables = `/rest/projects/${project.id}/data-tables`;
@@ -27,7 +27,7 @@ export async function dataTableRows(client: N8nClient, tableName: string): Promi
 	}
 }
 
-/** Which of `texts` stand in n8n's database in plain text: of PostgreSQL where there is one, else in SQLite's files. */
+/** Finds those of `texts` that n8n's database contains in plain text: PostgreSQL, or SQLite's files without it. */
 export async function foundInDatabase(
 	postgres: Awaited<ReturnType<typeof ownDatabase>> | undefined,
 	userFolder: string,

@@ -1,5 +1,5 @@
-// npm run demo: a real n8n with this package makes a batch of pictures on the local platform. `--once` ends after
-// the run, with exit code 0 only if every picture is there, can be read and differs from the others.
+// npm run demo: a real n8n with this package makes a batch of pictures on the local platform. With `--once`, it ends
+// after the run, with exit code 0 only if every picture exists, can be read and differs from the others.
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { startPlatform } from '../platform';
@@ -25,7 +25,7 @@ const BATCH_DEADLINE_MS = 300_000;
 
 type Closer = () => Promise<unknown>;
 
-/** What was started, to be closed in reverse. */
+/** What closes each thing that was started; called in reverse order. */
 const closers: Closer[] = [];
 let closing: Promise<void> | undefined;
 
@@ -55,8 +55,8 @@ async function startEverything() {
 	await mkdir(demoFolder, { recursive: true });
 	const scratch = await mkdtemp(join(demoFolder, 'run-'));
 	closers.push(() => rm(scratch, { recursive: true, force: true, maxRetries: 3 }));
-	// Not asked to stop: it would first wait for a batch that runs, and its database is thrown away anyway. It may also
-	// be still on its way up.
+	// n8n is killed instead of stopped, because it would first wait for a running batch, its database is thrown away
+	// anyway, and it may still be starting.
 	closers.push(killEveryN8n);
 
 	const tarball = await step('Building and packing n8n-nodes-flowtask', () => packTarball(scratch));
@@ -70,7 +70,7 @@ async function startEverything() {
 	return { platform, n8n };
 }
 
-/** Imports account and template as a person would, and runs the batch by hand. */
+/** Adds the account and imports the template as a person would, and runs the batch manually. */
 async function runBatch({ platform, n8n }: Awaited<ReturnType<typeof startEverything>>) {
 	const workflow = await step('Importing the account and the template "Image batch"', async () => {
 		const account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
@@ -124,7 +124,7 @@ async function main(): Promise<void> {
 	if (!process.argv.includes('--once')) await keepOpen(everything.n8n, workflow.id);
 }
 
-/** Until Ctrl-C, or n8n itself ends. */
+/** Keeps everything running until Ctrl-C is pressed or n8n itself ends. */
 async function keepOpen(n8n: RunningN8n, workflowId: string): Promise<void> {
 	console.log(`
 n8n is open at ${n8n.url}/workflow/${workflowId}
@@ -139,7 +139,7 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 	process.on(signal, () => {
-		// Pressed again: no more patience. What was started is killed as this process exits.
+		// Ctrl-C was pressed again, so this process exits at once, which kills everything that was started.
 		if (closing !== undefined) process.exit(1);
 		console.log('\nStopping …');
 		void closeAll().then(() => process.exit());
@@ -148,7 +148,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 main()
 	.catch((error: unknown) => {
-		// What breaks while everything is being stopped is not news.
+		// Errors while everything is being stopped are of no interest.
 		if (closing !== undefined) return;
 		console.error(`\nThe demo failed: ${messageOf(error)}`);
 		process.exitCode = 1;

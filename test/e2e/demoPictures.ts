@@ -12,11 +12,11 @@ export interface SavedPicture {
 	width: number;
 	height: number;
 	kilobytes: number;
-	/** Of what a person sees: two files with equal pixels have the same. */
+	/** The hash of what a person sees: two files with equal pixels have the same hash. */
 	pixelHash: string;
 }
 
-/** Downloads the pictures of the items from n8n and decodes every one; a file that is none is an error. */
+/** Downloads the pictures of the items from n8n and decodes each one; a file that is not a picture is an error. */
 export async function savePictures(
 	client: N8nClient,
 	items: Item[],

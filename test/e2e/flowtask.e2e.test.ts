@@ -1,4 +1,4 @@
-// FlowTask in a real n8n, installed as a user has it, against the local platform over real sockets.
+// Tests FlowTask in a real n8n, installed as a user does, against the local platform over real sockets.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ afterAll(async () => {
 	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
 });
 
-/** Webhook in, picture out: the prompt and the seed come with the call. */
+/** A webhook that answers with a picture; the call contains the prompt and the seed. */
 function pictureService(path: string, workflowId: string): WorkflowDocument {
 	return {
 		name: `Picture service ${path}`,
@@ -100,7 +100,7 @@ test('a webhook call becomes one task, and its picture is the answer', async () 
 	expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/png']);
 	const { format, width, height } = await sharp(body).metadata();
 	expect({ format, width, height }).toEqual({ format: 'png', width: 320, height: 192 });
-	// Decoding to the last line: metadata alone would be content with a cut-off file.
+	// The file is decoded to its last line, because reading the metadata would accept a cut-off file.
 	await sharp(body).raw().toBuffer();
 	const { tasks, leaks } = platform.books();
 	expect(tasks.map(({ prompt }) => prompt)).toEqual([

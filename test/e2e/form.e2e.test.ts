@@ -1,4 +1,4 @@
-// The form in n8n's own editor, in a real browser, as an operator fills it in.
+// Tests the form in n8n's own editor, in a real browser, as an operator fills it in.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -39,7 +39,7 @@ beforeEach(() => {
 	platform.resetBooks();
 });
 
-/** In the order of the list, not of their choice. */
+/** The titles of two rows, in the order of the list, not in the order in which they are added. */
 const TWO_ROWS = ['steps (3), from 1 to 150 · KSampler', 'sampler_name (3) · KSampler'];
 const PROMPT_ROW = 'Prompt (6) · Positive Prompt · text – hosted: a red fox in a snow forest at sunrise';
 
@@ -48,7 +48,7 @@ const CHANGES = { '3': { inputs: { sampler_name: 'heun', steps: 12, seed: SEED }
 
 type Parameters = Record<string, unknown>;
 
-/** A trigger and FlowTask nodes in a row. */
+/** Saves a workflow of a trigger and FlowTask nodes in a row. */
 async function saveWorkflow(name: string, nodes: Record<string, Parameters>): Promise<SavedWorkflow> {
 	const names = Object.keys(nodes);
 	const document: WorkflowDocument = {
@@ -82,7 +82,7 @@ async function saveWorkflow(name: string, nodes: Record<string, Parameters>): Pr
 	return await n8n.client.createWorkflow(document);
 }
 
-/** The editor saves by itself, a moment after each change. */
+/** Waits until the editor, which saves by itself a moment after each change, has saved what `check` expects. */
 async function untilSaved({ id }: SavedWorkflow, check: (saved: WorkflowDocument) => void): Promise<void> {
 	const deadline = Date.now() + SAVE_DEADLINE_MS;
 	for (;;) {
@@ -97,7 +97,7 @@ async function untilSaved({ id }: SavedWorkflow, check: (saved: WorkflowDocument
 	}
 }
 
-test('an export that is pasted becomes rows, and what is changed in them reaches the platform', async () => {
+test('a pasted export becomes rows, and changes in them reach the platform', async () => {
 	const view = platform.parameterView(workflowId);
 	await editor.openWorkflow(await saveWorkflow('Picture of the day', { 'Flow Task': {} }));
 	await editor.openNode('Flow Task');
@@ -105,7 +105,7 @@ test('an export that is pasted becomes rows, and what is changed in them reaches
 	expect(await editor.rowsNotice.innerText()).toContain('"Workflow Definition" above');
 	await editor.paste('workflowDefinition', exported);
 	await editor.untilRow('Found: 7 nodes, 13 inputs, 1 prompt; "Prompt" fills text (6)');
-	// The rows are there now; the view gives them their lists and ranges.
+	// The rows exist now; the parameter view adds their lists and ranges.
 	await editor.page.getByTestId('add-fields-select').waitFor();
 	await editor.paste('parameterSpec', JSON.stringify(view, null, 2));
 
@@ -146,11 +146,11 @@ test('an export that is pasted becomes rows, and what is changed in them reaches
 	expect(n8n.log.errors()).toEqual([]);
 });
 
-// Goes on in the node that is still open.
-test('a newer export keeps what was filled in, and what it adds is not sent', async () => {
+// This test goes on in the node that is still open.
+test('a newer export keeps what was filled in, and its new inputs are not sent', async () => {
 	const newer = JSON.parse(exported) as typeof textToImage;
 	newer['3'].inputs.steps = 30;
-	// In a text field n8n would take this for an expression.
+	// In a text field, n8n would take this for an expression.
 	newer['7'].inputs.text = 'text, {{watermark|logo}}';
 	const added = {
 		inputs: { width: 640, image: ['8', 0] },
@@ -161,7 +161,7 @@ test('a newer export keeps what was filled in, and what it adds is not sent', as
 	await editor.closeNode();
 	await editor.openNode('Flow Task');
 
-	// What is new stands there without a value.
+	// The new input has a row without a value.
 	await editor.untilRow('width (12) · Enlarge');
 	expect(await editor.rows()).toEqual([...TWO_ROWS, 'width (12) · Enlarge']);
 	expect(await editor.shown('12/width')).toBe('');
@@ -171,14 +171,14 @@ test('a newer export keeps what was filled in, and what it adds is not sent', as
 	expect(platform.books().tasks.map(({ prompt }) => prompt)).toEqual([CHANGES]);
 });
 
-describe('an export that is pasted into a node', () => {
+describe('an export pasted into a node', () => {
 	const editorFile = JSON.stringify({ last_node_id: 9, nodes: [], links: [], version: 0.4 }, null, 2);
 
 	async function untilAddable(): Promise<void> {
 		await editor.page.getByTestId('add-fields-select').waitFor();
 	}
 
-	test('shows its complaint at once, and its rows once it is the right one', async () => {
+	test('shows what is wrong at once, and rows once it is the right one', async () => {
 		await editor.openWorkflow(await saveWorkflow('The wrong file first', { 'Flow Task': { workflowId } }));
 		await editor.openNode('Flow Task');
 		await editor.paste('workflowDefinition', editorFile);
@@ -192,21 +192,21 @@ describe('an export that is pasted into a node', () => {
 		expect(await editor.rows()).toEqual([PROMPT_ROW]);
 	});
 
-	// Goes on in the node that is still open.
+	// These tests go on in the node that is still open.
 	test.each<[string, () => Promise<void>]>([
 		['is emptied first', async () => await editor.clear('workflowDefinition')],
-		['is indented otherwise', async () => await paste(JSON.stringify(JSON.parse(exported)))],
+		['is indented differently', async () => await paste(JSON.stringify(JSON.parse(exported)))],
 		['is another workflow', async () => await paste(exported.replace('"steps": 20', '"steps": 25'))],
 		['is the wrong file', async () => await paste(editorFile)],
 	])('keeps what was entered when it %s', async (_case, change) => {
 		await editor.type('6/text', 'an owl at night');
 		await change();
-		// As long as n8n takes to ask for rows anew.
+		// n8n takes this long to request the rows again.
 		await sleep(2_000);
 		expect([await editor.rows(), await editor.shown('6/text')]).toEqual([[PROMPT_ROW], 'an owl at night']);
 	});
 
-	test('keeps it when the node is opened again, below the complaint', async () => {
+	test('keeps what was entered when the node is opened again, below the message', async () => {
 		await editor.closeNode();
 		await editor.openNode('Flow Task');
 		const complaint = editor.page.getByTestId('mapping-fields-container').getByText('(UI format)');
@@ -224,7 +224,7 @@ describe('an export that is pasted into a node', () => {
 	}
 });
 
-test('a field that is dragged onto a text row stands there alone', async () => {
+test('a field that is dragged onto a text row is its only content', async () => {
 	const parameters = { workflowId, workflowDefinition: exported };
 	await editor.openWorkflow(
 		await saveWorkflow('Drag', { Before: { operation: 'submit', workflowId }, 'Flow Task': parameters }),
@@ -244,7 +244,7 @@ test('a field that is dragged onto a text row stands there alone', async () => {
 	});
 });
 
-describe('lists made of the export', () => {
+describe('lists made from the export', () => {
 	const imageToImage = readFileSync(
 		join(__dirname, '..', 'platform', 'workflows', 'image-to-image.json'),
 		'utf8',
@@ -266,7 +266,7 @@ describe('lists made of the export', () => {
 		await editor.page.getByTestId('rlc-item').click();
 		expect(await editor.openSearch('seedTargets')).toEqual(['KSampler (3) · seed']);
 		await editor.page.getByTestId('rlc-item').click();
-		// Two fields are called "nodeId"; that of the option stands below.
+		// Two fields are called "nodeId"; the one of the option is the lower one.
 		expect(await editor.openSearch('nodeId', 'last')).toEqual(['Save Image (9)']);
 		await editor.page.getByTestId('rlc-item').click();
 		await untilSaved(saved, ({ nodes }) => {
@@ -278,7 +278,7 @@ describe('lists made of the export', () => {
 		});
 	});
 
-	test('show IDs that were entered before there were lists', async () => {
+	test('show IDs that were entered before the lists existed', async () => {
 		const slot = [{ nodeId: '10', source: 'url', url: 'https://example.com/a.png' }];
 		const parameters = { workflowId, seedMode: 'random', seedTargets: '3.seed', imageSlots: { slot } };
 		await editor.openWorkflow(await saveWorkflow('Entered IDs', { 'Flow Task': parameters }));
@@ -288,7 +288,7 @@ describe('lists made of the export', () => {
 		expect([await shown('nodeId'), await shown('seedTargets')]).toEqual(['10', '3.seed']);
 	});
 
-	test('without an export Seed Mode says what it needs', async () => {
+	test('without an export, Seed Mode says what it needs', async () => {
 		await editor.openWorkflow(await saveWorkflow('No export', { 'Flow Task': { workflowId } }));
 		await editor.openNode('Flow Task');
 		await editor.openList('seedMode');
@@ -297,7 +297,7 @@ describe('lists made of the export', () => {
 	});
 });
 
-test('what does not fit is said in the panel, with advice, before anything is spent', async () => {
+test('the panel reports values that do not fit, with advice, before anything is paid for', async () => {
 	const override = [
 		{ nodeId: '3', parameter: 'steps', value: '900', valueType: 'auto' },
 		{ nodeId: '3', parameter: 'sampler_name', value: 'eular', valueType: 'auto' },
@@ -324,7 +324,7 @@ test('what does not fit is said in the panel, with advice, before anything is sp
 	expect(platform.books().requests).toMatchObject({ submit: 0, info: 0 });
 });
 
-test('a suspended wait draws two outputs, and "Check Again" can be led back to its own input', async () => {
+test('a suspended wait has two outputs, and "Check Again" can be connected to its own input', async () => {
 	const saved = await saveWorkflow('Wait without holding a worker', {
 		Submit: { operation: 'submit', workflowId },
 		'Wait for Pictures': { operation: 'wait' },
@@ -347,7 +347,7 @@ test('a suspended wait draws two outputs, and "Check Again" can be led back to i
 	});
 });
 
-test('a node of another service with two prompts: the one to change comes first, and no switch before the other', async () => {
+test('in a node of another service with two prompts, the one to change comes first, and no switch comes before the other', async () => {
 	const service = {
 		'2': {
 			class_type: 'KlingTextToVideoNode',
@@ -380,7 +380,7 @@ test('a node of another service with two prompts: the one to change comes first,
 });
 
 describe('the titles of the rows', () => {
-	/** What nodes of exports have; a workflow uses most of them twice, with the title that its editor gave both. */
+	/** Nodes as exports contain them; a workflow uses most of them twice, and its editor gives both the same title. */
 	const KINDS: ReadonlyArray<[string, object]> = [
 		['KSampler', { seed: 5, steps: 20, cfg: 8, sampler_name: 'euler', scheduler: 'normal', denoise: 1 }],
 		['CLIPTextEncode', { text: 'a red fox' }],
@@ -417,7 +417,7 @@ describe('the titles of the rows', () => {
 		}),
 	);
 
-	/** What the editor would keep once every input had been added. */
+	/** The parameters that the editor would save once every input had been added. */
 	async function allRows(definition: object): Promise<Parameters> {
 		const { fields } = await n8n.client.call<{ fields: Array<{ id: string; type: string }> }>(
 			'POST',
@@ -436,7 +436,7 @@ describe('the titles of the rows', () => {
 		};
 	}
 
-	test('of 20 exports differ in what is drawn of them', async () => {
+	test('of 20 exports can be told apart by their visible part', async () => {
 		const nodes: Record<string, Parameters> = {};
 		for (const [index, definition] of EXPORTS.entries()) nodes[`Export ${index}`] = await allRows(definition);
 		await editor.openWorkflow(await saveWorkflow('Titles', nodes));
@@ -446,7 +446,7 @@ describe('the titles of the rows', () => {
 			const boxes = await editor.rowBoxes();
 			const { schema } = overrides as { schema: unknown[] };
 			expect(boxes).toHaveLength(schema.length - 1);
-			// The rows alone: the whole window would take seconds to draw.
+			// Only the rows are captured, because drawing the whole window would take seconds.
 			const [x, y] = [Math.min(...boxes.map((box) => box.x)), Math.min(...boxes.map((box) => box.y))];
 			const width = Math.max(...boxes.map((box) => box.x + box.width)) - x;
 			const height = Math.max(...boxes.map((box) => box.y + box.height)) - y;

@@ -1,5 +1,5 @@
-// Installs the real n8n that the end-to-end tests, the demo and the bench run in. Plain JavaScript for Node 20,
-// like the launchers that call it. Needs the package's own dependencies: they bring Node 24.
+// Installs the real n8n in which the end-to-end tests, the demo and the bench run. It is plain JavaScript for Node 20,
+// like the launchers that call it, and needs the package's own dependencies, which include Node 24.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { ensureInstalled, packageRoot, withNode24 } from '../../scripts/install.
 
 const e2eFolder = dirname(fileURLToPath(import.meta.url));
 
-// n8n's database and its expression sandbox. Of the others that have install scripts n8n needs none here.
+// n8n's database and its expression sandbox; n8n needs no other module with an install script here.
 const NATIVE_MODULES = ['sqlite3', 'isolated-vm'];
 
 const HEARTBEAT_MS = 15_000;
@@ -18,7 +18,7 @@ const TAIL_LINES = 40;
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Brings n8n to the state of the lock file, and its native modules to this Node; does nothing if that is so already.
+ * Installs the n8n of the lock file and builds its native modules for this Node, unless both are up to date.
  *
  * @param {{ onProgress?: (line: string) => void }} [options]
  * @returns {Promise<void>}
@@ -37,7 +37,7 @@ const ownNode = join(packageRoot, 'node_modules', 'node');
 const markerOf = (folder) => join(folder, 'node_modules', '.native-modules-built');
 
 /**
- * Builds the native modules of an installed n8n for the Node that is to run it, unless they are built for it.
+ * Builds the native modules of an installed n8n for the Node that will run it, unless that has been done.
  *
  * @param {{ folder: string, env: NodeJS.ProcessEnv, nodeFolder: string, onProgress?: (line: string) => void }} options
  *   `nodeFolder` is that of the package "node" whose binary comes first in the PATH of `env`.
@@ -49,12 +49,12 @@ export async function ensureNativeModules({ folder, env, nodeFolder, onProgress 
 	if (existsSync(marker) && readFileSync(marker, 'utf8') === wanted) return;
 	const headers = nodeHeaders(nodeFolder);
 	await buildNativeModules(folder, headers ? { ...env, npm_config_nodedir: headers } : env, onProgress);
-	// Written last: an interrupted build is made again.
+	// The marker is written last, so an interrupted build is repeated.
 	writeFileSync(marker, wanted);
 }
 
 /**
- * What a build of the native modules is good for: other versions, another Node or machine ask for another.
+ * Describes what a build of the native modules is valid for: other versions, another Node or machine need a new build.
  *
  * @param {string} folder
  * @param {string} nodeFolder
@@ -86,12 +86,12 @@ async function buildNativeModules(folder, env, onProgress) {
 }
 
 /**
- * The C headers that the package "node" brings with its binary; without them node-gyp would download them.
+ * Finds the C headers of the package "node", without which node-gyp would download them.
  *
  * @param {string} nodeFolder
  */
 function nodeHeaders(nodeFolder) {
-	// Beside it where npm flattens the tree, within it where the install script fetched it.
+	// They are next to the package if npm flattens the tree, and inside it if the install script fetched them.
 	const places = [join(nodeFolder, 'node_modules'), dirname(nodeFolder)];
 	return places
 		.filter((place) => existsSync(place))
@@ -100,14 +100,14 @@ function nodeHeaders(nodeFolder) {
 }
 
 /**
- * Runs npm; an error shows the end of what it said.
+ * Runs npm; an error contains the end of its output.
  *
  * @param {string[]} args
  * @param {string} cwd
  * @param {NodeJS.ProcessEnv} env
  */
 export async function npm(args, cwd, env) {
-	// A shell is needed on Windows only, where npm is a .cmd file.
+	// Only Windows needs a shell: its npm is a .cmd file.
 	const shell = process.platform === 'win32';
 	try {
 		return await promisify(execFile)('npm', args, { cwd, env, shell, maxBuffer: MAX_OUTPUT_BYTES });

@@ -5,7 +5,7 @@ import type { N8nClient } from './runner';
 
 const BUSY_MS = 10_000;
 
-/** What n8n serves to its editor about a node type. */
+/** The description of a node type that n8n serves to its editor. */
 export interface NodeType {
 	name: string;
 	displayName: string;
@@ -20,7 +20,7 @@ interface InstalledManifest {
 	n8n: { nodes: string[] };
 }
 
-/** Where the package lies in n8n's home. */
+/** The folder of the package in n8n's home. */
 const installedIn = (userFolder: string, packageName: string) =>
 	join(userFolder, '.n8n', 'nodes', 'node_modules', packageName);
 
@@ -32,7 +32,7 @@ export function installedManifest(userFolder: string, packageName: string): Inst
 	return readJson(join(installedIn(userFolder, packageName), 'package.json'));
 }
 
-/** The words by which each node is to be found, out of the codex file beside it: by node type. */
+/** Reads from the codex files by which words each node should be found, by node type. */
 export function installedAliases(userFolder: string, packageName: string): Map<string, string[]> {
 	const { n8n } = installedManifest(userFolder, packageName);
 	const codexFiles = n8n.nodes.map((file) => file.replace(/\.js$/, '.json'));
@@ -42,17 +42,17 @@ export function installedAliases(userFolder: string, packageName: string): Map<s
 	return new Map(codexes.map(({ node, alias }) => [node, alias]));
 }
 
-/** The package's nodes as n8n has loaded them, without the tools that n8n derives from them. */
+/** Lists the package's nodes as n8n has loaded them, without the tools that n8n derives from them. */
 export async function loadedNodes(client: N8nClient, packageName: string): Promise<NodeType[]> {
 	const types = await client.call<NodeType[]>('GET', '/types/nodes.json');
 	return types.filter(({ name }) => name.startsWith(`${packageName}.`) && !name.endsWith('Tool'));
 }
 
 /**
- * The last step of n8n's own installer, after the files are there and the nodes are loaded: what it writes into its
- * database (persistPackageWithNodes in its installed-packages.repository.js). n8n loads what lies in its folder without
- * it, but the screen of the community nodes lists nothing else. n8n writes it only for packages that come from its
- * registry; one of our own needs a licence.
+ * Carries out the last step of n8n's own installer, after the files exist and the nodes are loaded: it writes the
+ * package into n8n's database (persistPackageWithNodes in its installed-packages.repository.js). n8n loads the packages
+ * in its folder without this, but the screen of the community nodes lists only those in the database. n8n writes it only
+ * for packages from its own registry; another registry needs a licence.
  */
 export async function recordInstalledPackage(
 	client: N8nClient,

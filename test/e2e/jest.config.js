@@ -1,4 +1,4 @@
-// The end-to-end tests: a real n8n each, so one file at a time. `npm run test:e2e` installs what they need.
+// Each end-to-end test file starts a real n8n, so they run one at a time. `npm run test:e2e` installs what they need.
 const root = `${__dirname}/../..`;
 
 module.exports = {

@@ -1,5 +1,5 @@
-// n8n is killed while it submits: the next execution with the same idempotency keys makes what was never sent, finds
-// what was, and asks about no more keys than requests were under way. Without keys every ID is in the table.
+// n8n is killed while it submits: the next execution with the same idempotency keys submits what was never sent, finds
+// what was, and asks about no more keys than requests were under way. Without keys, every ID is in the table.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { packedTarball } from './packOnce';
 import { startN8n, type RunningN8n, type SavedCredential, type SavedWorkflow } from './runner';
 
 const START_DEADLINE_MS = 300_000;
-/** A claim whose owner died is waited for 200 s; fetch gives an answer 300 s. */
+/** A claim of a dead owner is waited for up to 200 s; fetch waits 300 s for an answer. */
 const ASK_DEADLINE_MS = 290_000;
 const TEST_DEADLINE_MS = 12 * 60_000;
 const PATIENCE = { withinMs: 120_000 };
@@ -68,19 +68,19 @@ async function ask(keys: string[]): Promise<Told[]> {
 	return answer as Told[];
 }
 
-/** An execution that does not live to answer. */
+/** Starts an execution that will be killed before it answers. */
 function askInVain(keys: string[]): void {
 	void ask(keys).catch(() => undefined);
 }
 
-/** The tasks that the platform has made for a key. */
+/** The tasks that the platform has created for a key. */
 function madeFor(key: string): string[] {
 	const { tasks } = platform.books();
 	const text = JSON.stringify(key);
 	return tasks.flatMap(({ taskId, prompt }) => (JSON.stringify(prompt).includes(text) ? taskId : []));
 }
 
-/** @returns how many keys the second execution asks about; all others have one task each, and were told of it */
+/** @returns how many keys the second execution asks about; each of the others has one task, which was reported */
 function unclearOf(keys: string[], told: Told[]): number {
 	expect(told).toHaveLength(keys.length);
 	const unclear = keys.filter((_, index) => told[index]?.error !== undefined);
@@ -97,9 +97,9 @@ function unclearOf(keys: string[], told: Told[]): number {
 }
 
 test(
-	`of ${KEYS} keys at most ${UNDER_WAY} are unclear, and every other one has its one task`,
+	`of ${KEYS} keys, at most ${UNDER_WAY} are unclear, and each of the others has exactly one task`,
 	async () => {
-		// Of one batch some requests stay without an answer, though their tasks are made; the other is cut in full flow.
+		// In one batch, some requests get no answer although their tasks are created; the other is killed while submitting.
 		const [held, flowing] = [keysOf('held'), keysOf('flowing')];
 		platform.faults.add({ on: 'submit', kind: 'hang', afterWork: true, match: '"held ', skip: ANSWERED });
 		askInVain(held);
@@ -129,13 +129,13 @@ test(
 );
 
 const TASKS = 40;
-/** A row is written two seconds after its ID is known, at most. */
+/** A row is written at most two seconds after its ID is known. */
 const WRITTEN_MS = 2_500;
 const N8N_TIMEOUT_S = 5;
 
 describe('without idempotency keys', () => {
 	const time = new HandWoundTime();
-	/** Where nothing ends before the test says so. */
+	/** A platform on which no task ends before the test says so. */
 	let slow: LocalPlatform;
 	let account: SavedCredential;
 	let batch: SavedWorkflow;
@@ -196,7 +196,7 @@ describe('without idempotency keys', () => {
 		await until(() => made().length === count, 'all tasks', PATIENCE);
 	}
 
-	/** Waits for the tasks of an execution, by another one; they end as it waits. */
+	/** Waits in another execution for the tasks of `executionId`, which end meanwhile. */
 	async function collected(executionId: string): Promise<Told[]> {
 		const response = n8n.client.callWebhook('collect', { keys: [executionId] }, ASK_DEADLINE_MS);
 		const seen = slow.books().polls.length;
@@ -236,7 +236,7 @@ describe('without idempotency keys', () => {
 	);
 
 	test(
-		'an execution that is stopped as the last answer arrives leaves every ID there',
+		'an execution that is stopped as the last answer arrives leaves every ID in the table',
 		async () => {
 			await startBatch(TASKS);
 			const [running] = (await n8n.client.listExecutions(batch)).filter(({ status }) => status === 'running');
@@ -250,7 +250,7 @@ describe('without idempotency keys', () => {
 	);
 
 	test(
-		'submits that are under way as an execution is stopped are read to their end, and no more are sent',
+		'when an execution is stopped, the answers to submits under way are still read, and no more are sent',
 		async () => {
 			slow.faults.add({ on: 'submit', kind: 'slowBody', ms: 1_500 });
 			const keys = Array.from({ length: TASKS }, (_, index) => `stopped ${index}`);
@@ -270,9 +270,9 @@ describe('without idempotency keys', () => {
 	);
 
 	test(
-		"an execution that n8n's timeout ends while it submits leaves every ID in the table",
+		"an execution that n8n's timeout ends while it is submitting leaves every ID in the table",
 		async () => {
-			// More answers than fit into the time, so that some come after its end.
+			// More answers are sent than fit into the time, so that some arrive after its end.
 			slow.faults.add({ on: 'submit', kind: 'slowBody', ms: 1_500 });
 			const keys = Array.from({ length: 2 * TASKS }, (_, index) => `timed ${index}`);
 			await n8n.client.callWebhook('timed', { keys });

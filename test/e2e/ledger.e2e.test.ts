@@ -1,4 +1,4 @@
-// The ledger and its Data Table in a real n8n, on both databases that n8n knows.
+// Tests the ledger and its Data Table in a real n8n, on both databases that n8n supports.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -63,7 +63,7 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 		rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
 	});
 
-	/** An execution of its own. */
+	/** Carries out an order in an execution of its own. */
 	async function order<T>(what: Order): Promise<Answer<T>> {
 		const response = await n8n.client.callWebhook('ledger', what, ANSWER_DEADLINE_MS);
 		return (await response.json()) as Answer<T>;
@@ -77,7 +77,7 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 		return answers.map(({ result }) => result.value);
 	}
 
-	test('executions that find no table at once all go on, with one table', async () => {
+	test('executions that all find no table at the same time continue with one table', async () => {
 		const rows = [{ entryKey: 'first', owner: 'A' }];
 		const done = await Promise.all(
 			Array.from({ length: 5 }, async () => await order({ does: 'insert', rows })),
@@ -85,11 +85,11 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 		expect(done.filter(({ result }) => !result.ok)).toEqual([]);
 		const read = await order<unknown[]>({ does: 'read', column: 'entryKey', values: ['first'] });
 		expect(read.result.value).toHaveLength(5);
-		// Who comes second in making the table is refused by n8n, which notes that.
+		// n8n refuses and logs all but the first attempt to create the table.
 		complaintsAtStart = n8n.log.errors().length;
 	});
 
-	test('values are kept as they are, whatever they look like', async () => {
+	test('values are stored unchanged, whatever they look like', async () => {
 		const rows = HOSTILE.map((text) => ({ entryKey: text, keyText: text, owner: text }));
 		expect((await order({ does: 'insert', rows })).result.ok).toBe(true);
 		const read = await order<Array<{ keyText: string }>>({
@@ -103,7 +103,7 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 		expect(left.result.value).toEqual([]);
 	});
 
-	test('hundreds of keys are read and removed together, and what is over goes in lots', async () => {
+	test('hundreds of keys are read and removed together, and expired rows are removed in lots', async () => {
 		const tableName = 'swept_table';
 		const keys = Array.from({ length: 1_100 }, (_, index) => `k${index}`);
 		const rows = keys.map((entryKey, index) => ({ entryKey, owner: entryKey, expiresAtMs: index }));
@@ -124,7 +124,7 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 		expect(await read()).toBe(0);
 	});
 
-	test('what was written lately stays, whatever it says of its end', async () => {
+	test('a recently written row stays, whatever expiry it states', async () => {
 		const tableName = 'kept_table';
 		const over = [
 			{ column: 'expiresAtMs', condition: 'lt', value: 700 },
@@ -138,7 +138,7 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 		}
 	});
 
-	test('of twenty executions that swap the same row exactly one gets it, and all read what it wrote', async () => {
+	test('of twenty executions that swap the same row, exactly one gets it, and all read what it wrote', async () => {
 		for (let round = 0; round < 5; round++) {
 			const entryKey = `swapped ${round}`;
 			const rows = [{ entryKey, owner: 'free' }];
@@ -161,7 +161,7 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 		}
 	});
 
-	test('what nobody wrote is compared too, hostile values as they are', async () => {
+	test('empty cells are compared too, and hostile values unchanged', async () => {
 		for (const entryKey of HOSTILE) {
 			const rows = [{ entryKey, expiresAtMs: 1 }];
 			const [added] = (await order<TableRow[]>({ does: 'insertThenRead', rows })).result.value;
@@ -178,7 +178,7 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 		expect(left.result.value).toEqual([]);
 	});
 
-	test('a table whose name contains its name is left alone', async () => {
+	test('another table whose name contains the name of this one is left alone', async () => {
 		const tableName = 'some_table';
 		const rows = [{ entryKey: 'x' }];
 		await order({ does: 'insert', rows, tableName: 'some_table_copy' });
@@ -189,7 +189,7 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 		expect(after.result.value).toHaveLength(1);
 	});
 
-	test('of twenty executions at once with the same ten keys one makes each, and the others get what it made', async () => {
+	test('of twenty parallel executions with the same ten keys, one makes the task of each key, and the others get it', async () => {
 		for (let round = 0; round < 3; round++) {
 			const keys = Array.from({ length: 10 }, (_, index) => `round ${round} key ${index}`);
 			const reports = (await claims(20, { keys, holdMs: 200 })).flat();
@@ -202,14 +202,14 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 		}
 	});
 
-	test('keys such as expressions are claimed as they are', async () => {
+	test('keys that look like expressions are claimed unchanged', async () => {
 		const [first = []] = await claims(1, { keys: HOSTILE, holdMs: 0 });
 		expect(first.map(({ kind }) => kind)).toEqual(HOSTILE.map(() => 'mine'));
 		const [second = []] = await claims(1, { keys: HOSTILE, holdMs: 0 });
 		expect(second.map(({ reference }) => reference)).toEqual(first.map(({ reference }) => reference));
 	});
 
-	test('no sub-execution is listed, and n8n has nothing to complain about', async () => {
+	test('no sub-execution is listed, and n8n logs no errors', async () => {
 		const executions = await n8n.client.call<{ results: Array<{ mode: string }> }>(
 			'GET',
 			'/rest/executions?limit=100',
@@ -218,7 +218,7 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 		expect(n8n.log.errors().slice(complaintsAtStart)).toEqual([]);
 	});
 
-	test('what became known in an execution that was stopped meanwhile is written all the same', async () => {
+	test('a result that becomes known after its execution was stopped is written all the same', async () => {
 		const keys = ['stopped'];
 		const stopped = order<ClaimReport[]>({ does: 'claim', keys, holdMs: 4_000 }).catch(() => undefined);
 		const holder = async () => {

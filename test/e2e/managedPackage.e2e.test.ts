@@ -1,5 +1,5 @@
-// The package as README and the compose file install it: with an environment variable, where n8n installs no unverified
-// package from its page.
+// Installs the package as README and the compose file do: with an environment variable, in an n8n whose page installs no
+// unverified packages.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import type { PackageRegistry } from './packageRegistry';
 import { killEveryN8n, startN8n } from './runner';
 
 const userFolder = mkdtempSync(join(tmpdir(), 'managed-package-'));
-/** An n8n's start, and a run of the tests within this one. */
+/** The deadline for a start of n8n and a nested run of the tests. */
 const COMPAT_DEADLINE_MS = 400_000;
 const packageRoot = join(__dirname, '..', '..');
 const CLOSED = 'Community packages are managed via environment variables';
@@ -47,7 +47,7 @@ it('does not let n8n start without the checksum', async () => {
 });
 
 it(
-	'is installed with the checksum, and the page installs nothing beside it',
+	'is installed with the checksum, and the page installs nothing else',
 	async () => {
 		const { name, version } = registry.entry;
 		const n8n = await startWith([registry.entry]);
@@ -58,7 +58,7 @@ it(
 		const another = n8n.client.call('POST', '/rest/community-packages', { name: 'n8n-nodes-another' });
 		await expect(another).rejects.toThrow(CLOSED);
 
-		// As with an n8n that runs elsewhere, which is left as it was.
+		// The tests treat this n8n as one that runs elsewhere, which they leave as it was.
 		const { email: FLOWTASK_N8N_EMAIL, password: FLOWTASK_N8N_PASSWORD } = n8n.login;
 		const compat = (...args: string[]) =>
 			promisify(execFile)(process.execPath, ['scripts/compat.mjs', n8n.url, ...args], {
@@ -75,7 +75,7 @@ it(
 	COMPAT_DEADLINE_MS,
 );
 
-it('is removed when it is not listed any more', async () => {
+it('is removed when it is no longer listed', async () => {
 	const n8n = await startWith([]);
 	expect(n8n.log.text()).toContain(`Removed community package '${registry.entry.name}'`);
 	expect(await loadedNodes(n8n.client, registry.entry.name)).toEqual([]);

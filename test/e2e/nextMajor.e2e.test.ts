@@ -1,4 +1,4 @@
-// What n8n 3 changes: n8n 2 knows the rules of its next version and judges workflows and settings by them.
+// Checks what n8n 3 changes: n8n 2 knows the rules of its next version and judges workflows and settings by them.
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,11 +15,11 @@ import type { RunningN8n } from './runner';
 const START_DEADLINE_MS = 300_000;
 const userFolder = mkdtempSync(join(tmpdir(), 'next-major-'));
 
-/** What n8n says of any n8n 2, or that nothing in this package depends on. */
+/** Findings that n8n reports for any n8n 2, or that do not concern this package. */
 const OF_EVERY_N8N_2 = [
 	'docker-only-deployment-v3',
 	'compression-node-limits-v3',
-	// Also where the blocked ranges of n8n 3 are listed beside the default ones.
+	// n8n reports this even if the ranges that n8n 3 blocks are listed in addition to the default ones.
 	'ssrf-default-blocked-ranges-v3',
 	'workflow-import-url-removed-v3',
 ];
@@ -72,7 +72,7 @@ it('changes nothing that a template uses', async () => {
 	expect(told.filter((ruleId) => !OF_EVERY_N8N_2.includes(ruleId))).toEqual([]);
 });
 
-it('makes pictures with its settings, as files of the execution', async () => {
+it('makes pictures with the settings of n8n 3, as files of the execution', async () => {
 	const { workflowId } = await platform.hostWorkflow(textToImage);
 	const account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
 		apiKey: platform.apiKey,

@@ -1,4 +1,4 @@
-// An idempotency key makes one task, however many executions ask at once: on SQLite, and on PostgreSQL with workers.
+// An idempotency key creates one task, however many executions use it at once: on SQLite, and on PostgreSQL with workers.
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,12 +11,12 @@ import { packedTarball } from './packOnce';
 import { GIVEN_N8N, startN8n, startWorker, type RunningN8n } from './runner';
 
 const START_DEADLINE_MS = 300_000;
-/** Unlike that of any other run on the same Redis and PostgreSQL. */
+/** A name that no other run on the same Redis and PostgreSQL uses. */
 const NAME = `flowtask_once_${process.pid}_${Date.now().toString(36)}`;
 const ROUNDS = 20;
 const KEYS = 50;
 
-/** What people, and attackers, type into a form that becomes a key. */
+/** Texts that people and attackers type into a form field that becomes a key. */
 const HOSTILE = [
 	'={{ 1+1 }}',
 	'{{ $json }}',
@@ -26,7 +26,7 @@ const HOSTILE = [
 	"'; DROP TABLE x; --",
 ];
 
-// A person may have neither PostgreSQL nor Redis at hand; CI has to.
+// A person may have neither PostgreSQL nor Redis; CI must have both.
 const HOSTS = [
 	'one process',
 	...(!GIVEN_N8N && (process.env.CI || postgresIsThere()) ? ['postgres and two workers'] : []),
@@ -82,7 +82,7 @@ describe.each(HOSTS)('on %s', (host) => {
 			EXECUTIONS_MODE: 'queue',
 			QUEUE_BULL_REDIS_HOST: '127.0.0.1',
 			QUEUE_BULL_PREFIX: NAME,
-			// n8n keeps its webhooks in Redis too, and would find those of an earlier run there.
+			// n8n stores its webhooks in Redis too, and would find those of an earlier run there.
 			N8N_REDIS_KEY_PREFIX: NAME,
 			N8N_ENCRYPTION_KEY: randomBytes(16).toString('hex'),
 		};
@@ -110,7 +110,7 @@ describe.each(HOSTS)('on %s', (host) => {
 			}
 			const { tasks, duplicates } = platform.books();
 			expect(duplicates).toBe(0);
-			// Each key arrived as it is, evaluated nowhere.
+			// Each key arrived unchanged and was not evaluated anywhere.
 			const texts = new Set(tasks.map(({ prompt }) => JSON.stringify(prompt)));
 			for (const key of keysOf(0)) {
 				expect(texts).toContain(JSON.stringify({ '6': { inputs: { text: `a picture of ${key}` } } }));

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { packTarball } from './runner';
 
-/** Where the tests find the package as it would be published. */
+/** The variable that contains the path of the package as it would be published. */
 export const TARBALL_VARIABLE = 'FLOWTASK_E2E_TARBALL';
 
-/** Built and packed once for all test files. */
+/** Builds and packs the package once for all test files. */
 export default async function packOnce(): Promise<void> {
 	process.env[TARBALL_VARIABLE] = await packTarball(join(__dirname, '..', '..', '.e2e'));
 }

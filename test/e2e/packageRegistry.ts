@@ -1,5 +1,5 @@
-// An npm registry with one package, for n8n's own installer. n8n gives npm the address of the public one, and takes
-// another only with a licence, so the npm that it finds appends ours.
+// An npm registry with one package, for n8n's own installer. n8n passes npm the address of the public registry, and
+// accepts another only with a licence, so the npm that it finds here appends ours.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -9,14 +9,14 @@ import { delimiter, dirname, join } from 'node:path';
 import { LOOPBACK } from './runner';
 
 export interface PackageRegistry {
-	/** What to paste into N8N_COMMUNITY_PACKAGES. */
+	/** The entry for N8N_COMMUNITY_PACKAGES. */
 	readonly entry: { readonly name: string; readonly version: string; readonly checksum: string };
-	/** With these n8n installs from here, and reaches nothing beyond this machine. */
+	/** Variables with which n8n installs from here and reaches nothing outside this machine. */
 	readonly env: Record<string, string>;
 	close(): Promise<void>;
 }
 
-/** Serves `tarball`; `folder` takes the npm that asks this registry, and its cache. */
+/** Serves `tarball`; `folder` receives the npm that uses this registry, and its cache. */
 export async function startRegistry(tarball: string, folder: string): Promise<PackageRegistry> {
 	const content = readFileSync(tarball);
 	const packed = execFileSync('tar', ['-xzOf', tarball, 'package/package.json'], { encoding: 'utf8' });
@@ -44,7 +44,7 @@ export async function startRegistry(tarball: string, folder: string): Promise<Pa
 	};
 }
 
-/** A proxy where nobody listens: what n8n asks for by itself fails at once. */
+/** A proxy that does not exist, so that requests of n8n itself fail at once. */
 const NOBODY_ELSE = {
 	HTTPS_PROXY: `http://${LOOPBACK}:9`,
 	NO_PROXY: LOOPBACK,

@@ -1,5 +1,5 @@
-// What a person sees in n8n of tasks under way and of their pictures: in the chat, an agent's tool included, whatever the
-// model makes of a link, and in the table.
+// Tests what a person sees in n8n of running tasks and their pictures: in the chat, also with an agent's tool and
+// whatever the model does to a link, and in the table.
 import type { Locator } from 'playwright-core';
 import textToImage from '../platform/workflows/text-to-image.json';
 import type { LocalPlatform } from '../platform';
@@ -81,7 +81,7 @@ function agent(name: string, responseMode: 'lastNode' | 'streaming', options = {
 async function say(document: WorkflowDocument, text: string): Promise<Locator> {
 	const { page } = editor;
 	await editor.openWorkflow(await n8n.client.createWorkflow(document));
-	// The panel stays as it was left.
+	// The panel is still open or closed, as the last test left it.
 	const button = page.getByTestId('workflow-chat-button');
 	if (/open/i.test(await button.innerText())) await button.click();
 	const chat = page.getByTestId('canvas-chat');
@@ -90,14 +90,14 @@ async function say(document: WorkflowDocument, text: string): Promise<Locator> {
 	return chat;
 }
 
-/** The picture in the chat, drawn from the platform's own bytes. */
+/** Expects the picture in the chat to be drawn from the platform's own bytes. */
 async function expectPicture(chat: Locator): Promise<void> {
 	const picture = chat.locator('img[src*="/files/"]').first();
 	await picture.waitFor({ timeout: SEEN_WITHIN_MS });
 	expect(await drawnWidth(picture)).toBe(512);
 }
 
-/** What the model reads when it is asked for the second time. */
+/** The text that the model reads when it is asked the second time. */
 function toldTheModel(): string {
 	const { chats } = platform.books();
 	expect(chats).toHaveLength(2);
@@ -107,7 +107,7 @@ function toldTheModel(): string {
 const ORDER = '[tool: Make_a_picture {"prompt": "a red fox in snow"}]';
 
 test(
-	'an agent that passes on what the tool says shows the picture',
+	"an agent that passes on the tool's answer shows the picture",
 	async () => {
 		const chat = await say(agent('pass', 'lastNode'), `${ORDER} [answer: {result}] A fox, please.`);
 		await expectPicture(chat);
@@ -140,7 +140,7 @@ test(
 );
 
 test(
-	'FlowTask in a streaming chat says how far it is, then shows its pictures',
+	'FlowTask in a streaming chat reports its progress, then shows its pictures',
 	async () => {
 		const document = inARow('progress', [
 			chatTrigger('progress', 'streaming'),
@@ -156,7 +156,7 @@ test(
 	TEST_DEADLINE_MS,
 );
 
-/** Flow Task behind a trigger, with a prompt an item. */
+/** A workflow with a trigger and Flow Task, with one prompt per item. */
 function batch(name: string, prompts: readonly string[]): WorkflowDocument {
 	const items = prompts.map((prompt) => ({ prompt }));
 	return inARow(name, [
@@ -172,7 +172,7 @@ function batch(name: string, prompts: readonly string[]): WorkflowDocument {
 }
 
 test(
-	'a batch under way can be followed in its table',
+	'a running batch can be followed in its table',
 	async () => {
 		const { page } = editor;
 		const prompts = Array.from({ length: 40 }, (_, index) => `Lighthouse ${index}`);
@@ -189,7 +189,7 @@ test(
 		const status = (word: string): Locator => page.getByText(word, { exact: true });
 		const any = status('submitted').or(status('queued')).or(status('generating'));
 		await any.first().waitFor();
-		// n8n's page shows what there was when it was opened, and rows that have changed last at the end.
+		// n8n's page shows the rows as they were when it was opened, with the most recently changed ones at the end.
 		while ((await status('generating').count()) === 0) {
 			await page.reload();
 			await any.first().waitFor();
@@ -204,7 +204,7 @@ test(
 );
 
 test(
-	'a batch that is stopped in the editor asks no more, and its pictures are collected as its notice says',
+	'a batch that is stopped in the editor sends no more requests, and its pictures can be collected as its notice says',
 	async () => {
 		const { page } = editor;
 		const prompts = Array.from({ length: 12 }, (_, index) => `[takes:5000] Lighthouse ${index}`);

@@ -1,4 +1,4 @@
-// Queue mode: n8n's main process and two workers that share Redis and PostgreSQL, and no folder.
+// Queue mode: n8n's main process and two workers that share Redis and PostgreSQL, but no folder.
 import { createHash, randomBytes } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,28 +28,28 @@ import type { Execution, RunningN8n, SavedCredential, SavedWorkflow, WorkflowDoc
 
 type Worker = Awaited<ReturnType<typeof startWorker>>;
 
-/** Everything is waited for by what it comes to; these only end a test that hangs. */
+/** The tests wait for results, not for times; these deadlines only end a test that hangs. */
 const START_DEADLINE_MS = 300_000;
 const DEADLINE_MS = 300_000;
 const PATIENCE = { withinMs: DEADLINE_MS / 2, everyMs: 300 };
-/** Unlike that of any other run on the same Redis and PostgreSQL. */
+/** A name that no other run on the same Redis and PostgreSQL uses. */
 const NAME = `flowtask_queue_${process.pid}_${Date.now().toString(36)}`;
 const LEDGER = 'flow_task_ledger';
 const TASKS = 40;
 const CALLERS = 20;
 const AT_ONCE = 200;
-/** Over the bridge. */
+/** How many frames are sent over the bridge. */
 const FRAMES = 300;
 
-/** What a worker says as it takes up an execution. */
+/** The log message of a worker that starts an execution. */
 const STARTED = /^Worker started execution (?<execution>\d+) /;
 
-// A person may have neither PostgreSQL nor Redis at hand; CI has to.
+// A person may have neither PostgreSQL nor Redis; CI must have both.
 const onQueue = process.env.CI || postgresIsThere() ? describe : describe.skip;
 
 onQueue('main and two workers', () => {
 	const folder = mkdtempSync(join(tmpdir(), 'flowtask-queue-'));
-	/** Also those that were killed. */
+	/** All workers, including those that were killed. */
 	const workers: Worker[] = [];
 	let database: Awaited<ReturnType<typeof ownDatabase>> | undefined;
 	let env: Record<string, string> = {};
@@ -58,7 +58,7 @@ onQueue('main and two workers', () => {
 	let account: SavedCredential;
 	let agent: SavedCredential;
 	let workflowId: string;
-	/** An execution that sleeps in the database while the first tests run: n8n wakes none within a minute. */
+	/** An execution that sleeps in the database while the first tests run, because n8n resumes none within a minute. */
 	let sleeper: string;
 
 	beforeAll(async () => {
@@ -70,7 +70,7 @@ onQueue('main and two workers', () => {
 			EXECUTIONS_MODE: 'queue',
 			QUEUE_BULL_REDIS_HOST: '127.0.0.1',
 			QUEUE_BULL_PREFIX: NAME,
-			// n8n keeps its webhooks in Redis too, and would find those of an earlier run there.
+			// n8n stores its webhooks in Redis too, and would find those of an earlier run there.
 			N8N_REDIS_KEY_PREFIX: NAME,
 			N8N_ENCRYPTION_KEY: randomBytes(16).toString('hex'),
 		};
@@ -89,14 +89,14 @@ onQueue('main and two workers', () => {
 
 	afterAll(async () => {
 		await Promise.all(workers.map((worker) => worker.kill()));
-		// A stop would wait half a minute for the executions of the killed workers, which n8n gives up only later.
+		// A stop would wait half a minute for the executions of the killed workers, on which n8n gives up only later.
 		await n8n?.kill();
 		await database?.drop();
 		await platform?.close();
 		rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 	}, 120_000);
 
-	/** As on a machine of its own: with its own folder, in which the package is installed. */
+	/** Adds a worker with its own folder, in which the package is installed, as if it ran on another machine. */
 	async function addWorker(): Promise<void> {
 		const userFolder = mkdtempSync(join(folder, 'worker-'));
 		const packages = join('.n8n', 'nodes');
@@ -110,7 +110,7 @@ onQueue('main and two workers', () => {
 		return workflow;
 	}
 
-	/** FlowTask as a step; the text of the picture is the item's key. */
+	/** A FlowTask step, whose prompt contains the item's key. */
 	function pictures(name: string, parameters: Record<string, unknown>) {
 		const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key }}', valueType: 'string' }];
 		return flowTask(name, account, {
@@ -137,14 +137,14 @@ onQueue('main and two workers', () => {
 		);
 	}
 
-	/** The executions that each worker, also a dead one, has taken up, as often as it has. */
+	/** The executions that each worker, dead or alive, has started, once for each start. */
 	function takenUp(): string[][] {
 		return workers.map(({ log }) =>
 			log.lines.flatMap(({ message }) => STARTED.exec(message)?.groups?.execution ?? []),
 		);
 	}
 
-	/** What a worker says can come in after what it did. */
+	/** Waits for the log message, which may arrive after the effect of what the worker did. */
 	async function untilTakenUp(execution: string | undefined, times: number): Promise<void> {
 		await until(
 			() => {
@@ -156,7 +156,7 @@ onQueue('main and two workers', () => {
 		);
 	}
 
-	/** The worker that has an execution in hand. */
+	/** Finds the worker that is running an execution. */
 	async function workerOf(execution: string): Promise<Worker> {
 		return await until(
 			() => {
@@ -174,7 +174,7 @@ onQueue('main and two workers', () => {
 	}
 
 	test(
-		'a suspended wait holds no worker',
+		'a suspended wait occupies no worker',
 		async () => {
 			const path = `${NAME}_sleep`;
 			const submit = pictures('Submit', { operation: 'submit' });
@@ -223,7 +223,7 @@ onQueue('main and two workers', () => {
 			const bytes = [await n8n.client.download(first), await n8n.client.download(last)];
 			expect(bytes.map((picture) => picture.toString('latin1', 1, 4))).toEqual(['PNG', 'PNG']);
 
-			// The webhook is read by the main process, the upload is made by a worker.
+			// The main process receives the webhook's file, and a worker uploads it.
 			const upload = { ...flowTask('Upload', account, { resource: 'image', operation: 'upload' }) };
 			const sent = `${NAME}_photo`;
 			await publish(inARow('Takes a photo', [webhook(sent, 'lastNode'), upload]));
@@ -240,7 +240,7 @@ onQueue('main and two workers', () => {
 	);
 
 	test(
-		'a chat that a worker carries out is heard while the model still talks',
+		'a chat that a worker runs is streamed while the model is still talking',
 		async () => {
 			const path = `${NAME}_talk`;
 			const talk = chatCompletion(account, {
@@ -255,8 +255,8 @@ onQueue('main and two workers', () => {
 			let wasReleased = false;
 			for await (const chunk of chunksOf(response)) {
 				heard.push(chunk);
-				// The model says nothing more before it is released: what was heard by now was heard live. A last digit with
-				// which a secret may begin is held back.
+				// The model says nothing more before it is released, so everything heard by now was streamed live. A last digit is
+				// held back, because a secret may begin with it.
 				if (wasReleased || !/word3 word4?$/.test(textOf(heard))) continue;
 				expect(platform.books().chats).toEqual([expect.objectContaining({ endedAt: null })]);
 				expect(platform.chat.release()).toBe(1);
@@ -297,7 +297,7 @@ onQueue('main and two workers', () => {
 	);
 
 	test.each([
-		['as they come', {}],
+		['in the order of their arrival', {}],
 		['strictly one after the other', { turnOrder: 'strict' }],
 	])(
 		'100 calls at once with 20 keys over both workers: 20 sessions, and every call is a turn in that of its key (%s)',
@@ -405,9 +405,9 @@ onQueue('main and two workers', () => {
 		DEADLINE_MS,
 	);
 
-	// Before any worker is killed: it could have the execution in hand.
+	// This test runs before any worker is killed, because that worker could be running the execution.
 	test(
-		'a suspended wait is woken and collects on a worker',
+		'a suspended wait is resumed and collects on a worker',
 		async () => {
 			const items = outputItems(await finished(sleeper), 'Collected');
 			expect(new Set(items.map(({ json }) => json.taskId)).size).toBe(3);
@@ -417,7 +417,7 @@ onQueue('main and two workers', () => {
 		DEADLINE_MS,
 	);
 
-	describe('a worker is killed and the workflow started again with the same items', () => {
+	describe('a worker is killed and the workflow is started again with the same items', () => {
 		const path = `${NAME}_orders`;
 		let workflow: SavedWorkflow;
 
@@ -430,7 +430,7 @@ onQueue('main and two workers', () => {
 			platform.resetBooks();
 		});
 
-		/** Starts a batch, and kills its worker as soon as the ledger knows so many of its tasks. */
+		/** Starts a batch, and kills its worker as soon as the ledger knows this many of its tasks. */
 		async function killAt(tasks: number, keys: string[]): Promise<Row[]> {
 			const broken = await startBatch(workflow, path, keys);
 			const rows = await until(
@@ -447,7 +447,7 @@ onQueue('main and two workers', () => {
 			return rows;
 		}
 
-		/** One task and one picture for each key. */
+		/** Starts the workflow again and expects one task and one picture for each key. */
 		async function startAgain(keys: string[]): Promise<unknown[]> {
 			const again = await startBatch(workflow, path, keys);
 			const items = outputItems(await finished(again), 'Flow Task');
@@ -460,10 +460,10 @@ onQueue('main and two workers', () => {
 		}
 
 		test(
-			'while its tasks run: no task is made twice, every item gets the one it had',
+			'while its tasks are running: no task is created twice, and every item gets the one it had',
 			async () => {
 				const keys = keysOf('order', TASKS);
-				// Nothing is seen to end before the worker has.
+				// No task is seen to end before the worker is killed.
 				const held = platform.faults.add({ on: 'info', kind: 'noProgress' });
 				await killAt(TASKS, keys);
 				held.remove();
@@ -476,14 +476,14 @@ onQueue('main and two workers', () => {
 		);
 
 		test(
-			'while it submits: what it had claimed is made once its claims are taken away',
+			'while it submits: the tasks it had claimed are created once its claims are removed',
 			async () => {
 				const keys = keysOf('late order', TASKS);
 				const submitted = TASKS / 2;
 				const held = platform.faults.add({ on: 'submit', kind: 'hang', skip: submitted });
 				const rows = await killAt(submitted, keys);
 				held.remove();
-				// What the docs advise: look which tasks the platform has, and free the keys of the others.
+				// The docs advise this: check which tasks exist on the platform, and free the keys of the others.
 				expect(platform.books().tasksMade).toBe(submitted);
 				const known = new Set(rows.filter(({ reference }) => reference).map(({ keyText }) => keyText));
 				const claimed = keys.filter((key) => !known.has(key));
@@ -497,7 +497,7 @@ onQueue('main and two workers', () => {
 			DEADLINE_MS,
 		);
 
-		/** As a person deletes their rows in n8n. */
+		/** Frees keys by deleting their rows, as a person does in n8n. */
 		async function freeKeys(keys: string[]): Promise<void> {
 			const project = await n8n.client.call<{ id: string }>('GET', '/rest/projects/personal');
 			const tables = `/rest/projects/${project.id}/data-tables`;
@@ -510,7 +510,7 @@ onQueue('main and two workers', () => {
 	});
 
 	test(
-		'key and token stand nowhere in plain text, neither in the database nor in what the processes leave behind',
+		'neither the database nor the files of the processes contain a key or token in plain text',
 		async () => {
 			await Promise.all([n8n, ...workers].map(async (process) => await process.kill()));
 			const { apiKey, agentToken } = platform;
@@ -522,12 +522,12 @@ onQueue('main and two workers', () => {
 	);
 });
 
-/** `word 0`, `word 1`, … */
+/** Makes the keys `word 0`, `word 1`, … */
 function keysOf(word: string, count: number): string[] {
 	return Array.from({ length: count }, (_, index) => `${word} ${index}`);
 }
 
-/** What the platform is sent for a key. */
+/** The prompt that is sent to the platform for a key. */
 function promptOf(key: string): string {
 	return JSON.stringify({ '6': { inputs: { text: key } } });
 }

@@ -1,4 +1,4 @@
-// The editor shows what a node will put out before it has run, if n8n serves it a schema.
+// The editor shows the output fields of a node before it has run, if n8n serves a schema.
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,8 +20,8 @@ afterAll(async () => {
 	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
 });
 
-// The editor asks for no schema of a trigger. Of a node without operations it asks for the version alone; the
-// `output.json` beside it is for n8n's workflow builder.
+// The editor requests no schema of a trigger. For a node without operations, it requests only the one of the version;
+// the `output.json` next to it is for n8n's workflow builder.
 const asked = globSync('nodes/*/__schema__/**/*.json', { cwd: packageRoot })
 	.map((path) => path.replaceAll('\\', '/'))
 	.filter((path) => !path.endsWith('/output.json'))

@@ -1,5 +1,5 @@
-// Sessions of an agent that n8n remembers: under a hundred calls at once, over a restart, and for keys that are odd.
-// With PostgreSQL and workers, see queue.e2e.test.ts.
+// Tests sessions of an agent that n8n remembers: with a hundred parallel calls, after a restart, and for odd keys.
+// For PostgreSQL and workers, see queue.e2e.test.ts.
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { packedTarball } from './packOnce';
 import { failureOf, startN8n, type RunningN8n, type SavedCredential, type SavedWorkflow } from './runner';
 
 const START_DEADLINE_MS = 300_000;
-/** A hundred executions at once on two slow cores take 10 s, and a minute where others use them as well. */
+/** A hundred executions at once take 10 s on two slow cores, or a minute if other programs use the cores as well. */
 const ROUND_DEADLINE_MS = 290_000;
 const SERVICE = 'sessions';
 const TABLE = 'flow_agent_sessions';
@@ -23,7 +23,7 @@ let platform: LocalPlatform;
 let n8n: RunningN8n;
 let account: SavedCredential;
 let service: SavedWorkflow;
-/** What n8n noted while many wanted to make the same table. */
+/** How many errors n8n logged while many executions tried to create the same table. */
 let complaintsAtStart = 0;
 
 beforeAll(async () => {
@@ -66,10 +66,10 @@ const rowsOf = async (): Promise<Row[]> => await dataTableRows(n8n.client, TABLE
 
 const callers = Array.from({ length: CALLERS }, (_, index) => `customer ${index}`);
 const first = new Map<string, string>();
-/** What a caller says in a round; nobody else ever says the same. */
+/** The message of a caller in a round, which no other caller ever sends. */
 const saying = (key: string, round: number): string => `${key} speaks in round ${round}`;
 
-/** All callers at once; everybody's own session answers, with all that they said before and nothing else. */
+/** Lets all callers call at once; each one's own session must answer, with all of that caller's messages and no others. */
 async function round(number: number): Promise<void> {
 	const answers = await Promise.all(
 		callers.map(async (key) => await ask({ key, say: `${saying(key, number)} [recall]` })),
@@ -94,10 +94,10 @@ async function round(number: number): Promise<void> {
 }
 
 test.each([1, 2, 3])(
-	`round %i: ${CALLERS} calls at once, each goes on in its own session`,
+	`round %i: each of ${CALLERS} parallel calls continues in its own session`,
 	async (number) => {
 		await round(number);
-		// Who comes second in making the table is refused by n8n, which notes that.
+		// n8n refuses and logs all but the first attempt to create the table.
 		if (number === 1) complaintsAtStart = n8n.log.errors().length;
 	},
 	ROUND_DEADLINE_MS,
@@ -120,7 +120,7 @@ test('the Data Table has a row for each session, with its workflow, its executio
 });
 
 test(
-	'n8n is stopped and started again: the fourth round goes on in the same sessions',
+	'after n8n is stopped and started again, the fourth round continues in the same sessions',
 	async () => {
 		await n8n.stop();
 		expect(n8n.log.errors().slice(complaintsAtStart)).toEqual([]);
@@ -133,7 +133,7 @@ test(
 );
 
 test(
-	`${CALLERS} calls at once with 20 keys: 20 sessions, and every call is a turn in that of its key`,
+	`${CALLERS} parallel calls with 20 keys use 20 sessions, and every call is a turn in the session of its key`,
 	async () => {
 		platform.resetBooks();
 		const calls = callsOfFewKeys(CALLERS, 20, 'opened at once');
@@ -152,7 +152,7 @@ test(
 );
 
 test(
-	'five messages a moment apart to an agent that takes longer: one session, five turns, in their order',
+	'five messages in quick succession to a slow agent are five turns of one session, in their order',
 	async () => {
 		platform.resetBooks();
 		const messages = [1, 2, 3, 4, 5].map((number) => `message ${number} [takes: 2000]`);
@@ -169,7 +169,7 @@ test(
 );
 
 test.each(['arrival', 'strict'])(
-	'twenty keys with five messages each, a second apart and all under load: order %s is that of the calls',
+	'twenty keys with five messages each, a second apart and under load, keep the order of the calls: %s',
 	async (turnOrder) => {
 		const path = `${SERVICE}_order_${turnOrder}`;
 		await n8n.client.activate(
@@ -196,7 +196,7 @@ test.each(['arrival', 'strict'])(
 );
 
 test(
-	'in strict order, too',
+	'in strict order, parallel calls with few keys are turns of one session per key',
 	async () => {
 		const path = `${SERVICE}_strict`;
 		const options = { turnOrder: 'strict' };
@@ -214,7 +214,7 @@ test(
 );
 
 test(
-	'keys that are code, odd or long stay what they are',
+	'keys that are code, odd or long are stored unchanged',
 	async () => {
 		const keys = [
 			'={{ 1+1 }}',
@@ -247,14 +247,14 @@ test(
 );
 
 test(
-	'an idempotency key asked for by two executions at once: the agent runs once, the second gets its answer',
+	'if two executions use the same idempotency key at once, the agent runs once and the second gets its answer',
 	async () => {
 		const path = `${SERVICE}_once`;
 		const once = await n8n.client.createWorkflow(
 			askAgent(path, account, { limits: { idempotencyKey: '={{ $json.body.key }}' } }),
 		);
 		await n8n.client.activate(once);
-		// Makes the ledger's table: two executions that make it at once are for the ledger's own test.
+		// This creates the ledger's table; the ledger's own test covers two executions that create it at once.
 		await ask({ key: 'order 0', say: 'open the books' }, path);
 		platform.resetBooks();
 		const order = { key: 'order 1', say: 'book it [side effect: booked] [takes: 1500]' };
@@ -270,7 +270,7 @@ test(
 	ROUND_DEADLINE_MS,
 );
 
-test("the token is nowhere in n8n's database and log, and n8n complains about nothing", async () => {
+test("n8n's database and log do not contain the token, and n8n logs no errors", async () => {
 	const { agentToken } = platform;
 	const found = await foundInDatabase(undefined, userFolder, [agentToken, 'customer 1 speaks']);
 	expect(found).toEqual(['customer 1 speaks']);
@@ -278,7 +278,7 @@ test("the token is nowhere in n8n's database and log, and n8n complains about no
 	expect(n8n.log.errors().slice(complaintsAtStart)).toEqual([]);
 });
 
-/** A word for a key that is too odd to be said. */
+/** A readable word for a key that is too odd to print. */
 function name(key: string): string {
 	return createHash('sha256').update(key).digest('hex').slice(0, 8);
 }

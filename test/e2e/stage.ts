@@ -18,16 +18,16 @@ interface Parts {
 
 interface StageOptions {
 	platform?: PlatformOptions;
-	/** Further environment variables of n8n. */
+	/** Additional environment variables of n8n. */
 	env?: Record<string, string>;
-	/** What is to be there before the first test, and before a browser is opened. */
+	/** Prepares what must exist before the first test, and before a browser is opened. */
 	prepare?: (parts: Parts) => Promise<void>;
 }
 
-/** All tests of a file share one; n8n and its user folder are gone after them. */
+/** The stage that all tests of a file share; n8n and its user folder are removed after them. */
 export interface EditorStage {
 	readonly userFolder: string;
-	/** Logged in. */
+	/** The editor, logged in. */
 	readonly editor: Editor;
 }
 
@@ -37,7 +37,7 @@ export interface TemplateStage extends Parts {
 	readonly account: SavedCredential;
 }
 
-/** Opened before the tests of the file that calls this, and closed after them. @returns n8n's user folder */
+/** Opens a stage before the tests of the calling file, and closes it after them. @returns n8n's user folder */
 function n8nStage(
 	folderPrefix: string,
 	options: StageOptions,
@@ -63,7 +63,7 @@ function n8nStage(
 	return userFolder;
 }
 
-/** With n8n's editor in a browser. */
+/** A stage with n8n's editor in a browser. */
 export function editorStage(folderPrefix: string, options: StageOptions): EditorStage {
 	let editor: Editor | undefined;
 	const userFolder = n8nStage(folderPrefix, options, async ({ n8n }, whenClosing) => {
@@ -79,7 +79,7 @@ export function editorStage(folderPrefix: string, options: StageOptions): Editor
 	};
 }
 
-/** With an account, and new books for each test. */
+/** A stage with an account, and new books for each test. */
 export function templateStage(folderPrefix: string): TemplateStage {
 	let stage: (Parts & Pick<TemplateStage, 'account'>) | undefined;
 	const userFolder = n8nStage(

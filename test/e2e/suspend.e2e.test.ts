@@ -1,4 +1,4 @@
-// A wait that sleeps in n8n's database outlives n8n itself.
+// A wait that sleeps in n8n's database survives the end of n8n itself.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ afterAll(async () => {
 	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
 }, 120_000);
 
-test('n8n is killed while a batch of 50 sleeps; started again, it collects all 50, and 50 were made', async () => {
+test('n8n is killed while a batch of 50 sleeps; after a new start, it collects all 50, and only 50 were created', async () => {
 	const account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
 		apiKey: platform.apiKey,
 		baseUrl: platform.apiUrl,

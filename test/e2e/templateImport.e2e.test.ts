@@ -1,4 +1,4 @@
-// Every template as a person sees it who has imported its file into an n8n without any account.
+// Checks each template as a person sees it who has imported its file into an n8n without any account.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { surveyCanvas } from './browser';
@@ -7,7 +7,7 @@ import { editorStage } from './stage';
 const folder = join(__dirname, '..', '..', 'templates');
 const stage = editorStage('template-import-', {});
 
-/** The nodes that n8n marks in red: all that have something to fill in, and no more. */
+/** The nodes that n8n marks in red: all that have fields to fill in, and no others. */
 const MARKED: Record<string, string[]> = {
 	'agent-approval.json': ['Ask the agent', 'Decline', 'Tell the agent'],
 	'agent-long-render.json': ['Model', 'Submit', 'Wait'],

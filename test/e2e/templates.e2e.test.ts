@@ -1,4 +1,4 @@
-// Every template, imported into a real n8n and run as it stands.
+// Imports each template into a real n8n and runs it unchanged.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -43,7 +43,7 @@ describe('Image batch', () => {
 		return execution;
 	}
 
-	test('every prompt of the list becomes a picture of its own', async () => {
+	test('each prompt of the list becomes a picture of its own', async () => {
 		const execution = await runOnce(await ready());
 
 		const prompts = outputItems(execution, 'One item per prompt').map(({ json }) => String(json.prompt));
@@ -51,7 +51,7 @@ describe('Image batch', () => {
 		expect(outputItems(execution, 'Make the pictures', 1)).toEqual([]);
 		const items = outputItems(execution, 'Pictures');
 		const pictures = await savePictures(stage.n8n.client, items, join(stage.userFolder, 'pictures'));
-		// In the order of the list: each picture stands beside the prompt that it was made of.
+		// The pictures are in the order of the list, each with the prompt from which it was made.
 		expect(pictures.map(({ prompt, width, height }) => ({ prompt, width, height }))).toEqual(
 			prompts.map((prompt) => ({ prompt, width: 512, height: 512 })),
 		);
@@ -73,7 +73,7 @@ describe('Image batch', () => {
 		expect(stage.n8n.log.errors()).toEqual([]);
 	});
 
-	test('a task that fails leaves by the lower output with its id, and the others go on', async () => {
+	test('a failed task goes to the lower output with its ID, and the others continue', async () => {
 		const document = await ready();
 		const fault = stage.platform.faults.add({
 			on: 'submit',
@@ -97,7 +97,7 @@ describe('Image batch', () => {
 		expect(stage.n8n.log.errors()).toEqual([]);
 	});
 
-	test('the weekly run can be published once it is filled in', async () => {
+	test('the weekly run can be published once the template is filled in', async () => {
 		const workflow = await stage.n8n.client.createWorkflow(await ready());
 		await stage.n8n.client.activate(workflow);
 		await stage.n8n.client.deactivate(workflow);
@@ -105,7 +105,7 @@ describe('Image batch', () => {
 });
 
 describe('Image to image from a form', () => {
-	/** Fills in the page as a visitor does, and looks at what it leads to. */
+	/** Fills in the page as a visitor does, and reads the page that follows. */
 	async function visit(document: WorkflowDocument, picture: Buffer, wish: string) {
 		const workflow = await stage.n8n.client.createWorkflow(document);
 		await stage.n8n.client.activate(workflow);
@@ -118,7 +118,7 @@ describe('Image to image from a form', () => {
 		const id = await newestExecution(workflow.id);
 		await stage.n8n.client.waitForExecution(id, { until: ['waiting'] });
 		const answer = await (await fetch(formWaitingUrl)).text();
-		// The page of the answer does this by itself.
+		// The script of the answer's page does this.
 		await fetch(formWaitingUrl, { method: 'POST' });
 		const execution = await stage.n8n.client.waitForExecution(id);
 		await stage.n8n.client.deactivate(workflow);
@@ -169,7 +169,7 @@ describe('Image to image from a form', () => {
 		expect(stage.n8n.log.errors()).toEqual([]);
 	});
 
-	test('a task that fails leads to the other page', async () => {
+	test('a failed task leads to the other page', async () => {
 		const fault = stage.platform.faults.add({ on: 'submit', kind: 'failTask', msg: 'out of memory' });
 		const { answer, execution } = await visit(await ready(), await upload(), 'a harbour in spring');
 		fault.remove();
@@ -185,7 +185,7 @@ describe('Image to image from a form', () => {
 });
 
 describe('Review of a batch', () => {
-	test('what is ticked is made again until nothing is, and each picture is kept once', async () => {
+	test('ticked pictures are made again until none is ticked, and each picture is kept once', async () => {
 		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 		const document = fillTemplate(readTemplate('image-review.json'), {
 			fields: { 'Make the pictures': hostedWorkflow(workflowId, textToImage) },
@@ -241,7 +241,7 @@ describe('Review of a batch', () => {
 });
 
 describe('Submit now, collect later', () => {
-	test('what one run submits another collects, and each picture once', async () => {
+	test('one run submits tasks and another collects them, each picture once', async () => {
 		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 		const workflow = await stage.n8n.client.createWorkflow(
 			fillTemplate(readTemplate('submit-now-collect-later.json'), {
@@ -288,7 +288,7 @@ describe('Submit now, collect later', () => {
 });
 
 describe('Long render', () => {
-	test('the execution sleeps until the pictures are there, and ends with all of them', async () => {
+	test('the execution sleeps until the pictures are ready, and ends with all of them', async () => {
 		const slow = await startPlatform({ runners: 1, taskMs: 8_000, pictures: 'prepared' });
 		try {
 			const slowAccount = await stage.n8n.client.createCredential('flowPlatformApi', 'Slow platform', {

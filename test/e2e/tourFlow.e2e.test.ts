@@ -1,4 +1,4 @@
-// A first flow in n8n's own editor, from an empty canvas on, and what a person looks at while it runs.
+// Builds a first flow in n8n's own editor from an empty canvas, and checks what a person sees while it runs.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -17,7 +17,7 @@ const PROMPTS = ['A red bicycle in the rain', 'A lighthouse at night', 'A tin ro
 const exported = readFileSync(join(__dirname, '..', 'platform', 'workflows', 'text-to-image.json'), 'utf8');
 
 let platform: LocalPlatform;
-/** What the account calls its workflow. */
+/** The name of the workflow in the account. */
 const SAVED = 'Red fox';
 
 let workflowId: string;
@@ -38,7 +38,7 @@ const stage = editorStage('tour-flow-', {
 			wsBaseUrl: '',
 		};
 		account = await client.createCredential('flowPlatformApi', 'FlowPlatform account', platformAccount);
-		// n8n proposes the newest one, which is not the one that is to be chosen.
+		// n8n proposes the newest account, which is not the one to choose.
 		const otherAccount = { ...platformAccount, apiKey: 'sk-of-nobody' };
 		await client.createCredential('flowPlatformApi', 'Another account', otherAccount);
 		agentAccount = await client.createCredential('flowAgentApi', 'FlowAgent account', {
@@ -55,7 +55,7 @@ beforeAll(() => {
 
 beforeEach(() => platform.resetBooks());
 
-/** Calls the webhook of the flow on the canvas, once the editor says that n8n listens. */
+/** Calls the webhook of the flow on the canvas, once the editor shows that n8n is listening. */
 async function callTestUrl(path: string, prompt: string): Promise<Response> {
 	return await fetch(`${n8n.url}/webhook-test/${path}`, {
 		method: 'POST',
@@ -64,14 +64,14 @@ async function callTestUrl(path: string, prompt: string): Promise<Response> {
 	});
 }
 
-/** With the seed that is drawn where nobody chose otherwise. */
+/** The prompt that is sent for a text, with the random seed that the default draws. */
 const promptOf = (text: string) => ({
 	'3': { inputs: { seed: expect.any(Number) } },
 	'6': { inputs: { text } },
 });
 
 test(
-	'webhook, FlowTask, picture: built on an empty canvas, tried step by step, called from outside',
+	'a flow of webhook, FlowTask and picture is built on an empty canvas, tried step by step and called from outside',
 	async () => {
 		await page.goto(`${n8n.url}/workflow/new`);
 		await page.getByTestId('canvas-add-button').getByRole('button').first().click();
@@ -81,7 +81,7 @@ test(
 		await editor.openList('httpMethod');
 		await editor.choose('POST');
 		await editor.type('path', 'picture');
-		// The editor takes over what is typed a moment later.
+		// The editor accepts typed input a moment later.
 		await page.getByText(`${n8n.url}/webhook-test/picture`).first().waitFor();
 		await page.getByTestId('trigger-execute-button').click();
 		await page.getByText('Listening for test event').waitFor();
@@ -104,7 +104,7 @@ test(
 		await page.getByTestId('add-fields-select').waitFor();
 		await editor.map('prompt', 'promptText');
 		await editor.field('promptText').getByText('{{ $json.body.prompt }}').waitFor();
-		// Out of the field: n8n then shows below it what the expression gives.
+		// Leaving the field makes n8n show the value of the expression below it.
 		await page.getByTestId('tab-params').click();
 		await page.getByTestId('node-parameters').getByText(firstPrompt, { exact: true }).waitFor();
 		await editor.executeStep();
@@ -138,7 +138,7 @@ test(
 	TEST_DEADLINE_MS,
 );
 
-/** What a person does, counted. */
+/** Counts what a person does. */
 class Hands {
 	actions = 0;
 
@@ -149,7 +149,7 @@ class Hands {
 }
 
 test(
-	"README's first flow takes at most 12 actions, from an empty canvas to the image",
+	"README's first flow takes at most 12 actions from an empty canvas to the image",
 	async () => {
 		const hands = new Hands();
 		await page.goto(`${n8n.url}/workflow/new`);
@@ -181,7 +181,7 @@ test(
 		await image.waitFor();
 		expect(await drawnWidth(image)).toBe(512);
 		expect(platform.books().tasks.map(({ prompt: sent }) => sent)).toEqual([promptOf(PROMPTS[0] ?? '')]);
-		// One of them chooses among several accounts; n8n fills in the only one by itself.
+		// One action chooses among several accounts; n8n would fill in the only one by itself.
 		expect(hands.actions).toBeLessThanOrEqual(12);
 		await editor.dismissMessages();
 		await editor.closeNode();
@@ -190,7 +190,7 @@ test(
 );
 
 test(
-	'what "Save" outputs is pasted into the account, and makes its first image in at most 8 actions after a trigger',
+	'the output of "Save", pasted into the account, makes its first image in at most 8 actions after a trigger',
 	async () => {
 		const save = { ...flowTask(), parameters: { resource: 'workflow', operation: 'save' } };
 		await editor.openWorkflow(await saveFlow('Save the red fox', [{}], [save]));
@@ -237,7 +237,7 @@ test(
 type Node = WorkflowDocument['nodes'][number];
 type Step = Pick<Node, 'name' | 'type' | 'parameters' | 'credentials'>;
 
-/** A trigger, a list of items and nodes in a row. */
+/** Saves a workflow of a trigger, a list of items and nodes in a row. */
 async function saveFlow(name: string, items: object[], steps: Step[]) {
 	const start = { name: 'Start', type: 'n8n-nodes-base.manualTrigger', parameters: {} };
 	const jsCode = `return ${JSON.stringify(items)};`;
@@ -260,7 +260,7 @@ async function saveFlow(name: string, items: object[], steps: Step[]) {
 	return await n8n.client.createWorkflow({ name, nodes, connections, settings: { executionOrder: 'v1' } });
 }
 
-/** FlowTask with a prompt and a number of steps for each item. */
+/** A FlowTask step with a prompt and a number of steps for each item. */
 const flowTask = (limits: Record<string, unknown> = {}): Step => ({
 	name: 'Flow Task',
 	type: FLOW_TASK,
@@ -280,11 +280,11 @@ const flowTask = (limits: Record<string, unknown> = {}): Step => ({
 	credentials: { flowPlatformApi: { id: account.id, name: account.name } },
 });
 
-describe('an item that fails', () => {
+describe('a failed item', () => {
 	const [first = '', second = '', third = ''] = PROMPTS;
 
 	test(
-		'leaves by the error output with its reason and advice, and the others are done',
+		'goes to the error output with its reason and advice, and the others are done',
 		async () => {
 			const items = [
 				{ prompt: first, steps: 20 },
@@ -311,7 +311,7 @@ describe('an item that fails', () => {
 	);
 
 	test(
-		'without an error output it stops the node, which says what and what to do',
+		'stops a node without an error output, which says what failed and what to do',
 		async () => {
 			const items = [
 				{ prompt: first, steps: 20 },
@@ -335,7 +335,7 @@ describe('an item that fails', () => {
 });
 
 test(
-	'what was done and who talks to whom can be read in n8n',
+	'the Data Tables show which orders are done and which customers have a session',
 	async () => {
 		const customers = ['ada@example.com', 'bob@example.com', 'eve@example.com'];
 		const items = PROMPTS.map((prompt, index) => ({
@@ -369,7 +369,7 @@ test(
 );
 
 test(
-	'a template that was imported runs once its account and workflow are chosen',
+	'an imported template runs once its account and workflow are chosen',
 	async () => {
 		await editor.openWorkflow(await n8n.client.createWorkflow(readTemplate('image-batch.json')));
 		await editor.openNode('Make the pictures');

@@ -1,4 +1,4 @@
-// The first things that a person does with the package in n8n: look at what is installed, find the nodes, add accounts.
+// Tests what a person does first with the package in n8n: view what is installed, find the nodes, add accounts.
 import type { Page } from 'playwright-core';
 import type { LocalPlatform } from '../platform';
 import type { Editor } from './browser';
@@ -24,7 +24,7 @@ let editor: Editor;
 let page: Page;
 let nodes: NodeType[];
 const stage = editorStage('tour-package-', {
-	// The screen of the community nodes lets npm look for newer versions.
+	// The screen of the community nodes lets npm check for newer versions.
 	env: { npm_config_offline: 'true' },
 	prepare: async (parts) => {
 		({ platform, n8n } = parts);
@@ -37,7 +37,7 @@ beforeAll(() => {
 	({ page } = editor);
 });
 
-/** Where n8n shows the form of a credential. */
+/** The part of the window in which n8n shows the form of a credential. */
 const DIALOG = { x: 192, y: 90, width: 896, height: 720 };
 
 /** n8n lists a trigger and the node of the same name as one. */
@@ -85,7 +85,7 @@ describe('the search panel', () => {
 	);
 
 	test(
-		'lists the bridge as one, with its trigger beside its actions',
+		'lists the bridge as one entry, with its trigger next to its actions',
 		async () => {
 			const panel = await openPanel('light');
 			await (await panel.find('inbox', `${PACKAGE}.agentBridge`)).click();
@@ -107,7 +107,7 @@ test(
 		for (const { displayName } of nodes) expect(text).toContain(displayName);
 		await docsPicture(page, 'community-nodes', { x: 0, y: 0, width: 1280, height: 480 });
 
-		// n8n says of each package whether its nodes could be loaded.
+		// n8n reports for each package whether its nodes could be loaded.
 		const installed = await n8n.client.call<unknown[]>('GET', '/rest/community-packages');
 		expect(installed).toEqual([
 			expect.objectContaining({ packageName: PACKAGE, failedLoading: false, authorName: expect.anything() }),
@@ -121,11 +121,11 @@ describe('the form of a credential', () => {
 		displayName: string;
 		secretField: string;
 		wrong: string;
-		/** What is said about the wrong one. */
+		/** The message about the wrong secret. */
 		refusal: string;
 		right: () => string;
 		address: () => Record<string, string>;
-		/** A secret that belongs in another form, and which. */
+		/** A secret that belongs in another form. */
 		foreign: () => string;
 		belongsTo: string;
 		picture?: string;
@@ -169,7 +169,7 @@ describe('the form of a credential', () => {
 	];
 
 	test.each(accounts)(
-		'$displayName: a wrong secret is refused with a sentence, the right one is confirmed',
+		'$displayName: a wrong secret is refused with a clear message, the right one is confirmed',
 		async ({ displayName, secretField, wrong, refusal, right, address, foreign, belongsTo, picture }) => {
 			const form = await CredentialForm.create(page, n8n.url, displayName);
 			await form.fill(address());
@@ -179,7 +179,7 @@ describe('the form of a credential', () => {
 			await notice.waitFor();
 
 			await form.fill({ [secretField]: wrong });
-			// n8n takes over what is entered a moment later, and tests what it has.
+			// n8n accepts input a moment later, and tests the values that it has by then.
 			await notice.waitFor({ state: 'detached' });
 			await form.save();
 			const said = await form.refusal();
@@ -197,7 +197,7 @@ describe('the form of a credential', () => {
 		TEST_DEADLINE_MS,
 	);
 
-	test('they are saved, and the platform has been asked for nothing that costs', async () => {
+	test('the credentials are saved, and the tests have called nothing that costs money', async () => {
 		const saved = await n8n.client.call<SavedCredential[]>('GET', '/rest/credentials');
 		expect(saved.map(({ type }) => type).sort()).toEqual([
 			'flowAgentApi',

@@ -1,4 +1,4 @@
-// Turns of an agent on record, and a budget counted from them, in n8n's own Data Tables.
+// Tests recorded turns of an agent, and a budget counted from them, in n8n's own Data Tables.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ async function serve(document: WorkflowDocument): Promise<void> {
 	await n8n.client.activate(await n8n.client.createWorkflow(document));
 }
 
-/** What the last node says to a call, in n8n's words where it failed. */
+/** Calls a webhook and returns the last node's answer, or n8n's message if it failed. */
 async function call(path: string, body: object): Promise<string> {
 	const response = await n8n.client.callWebhook(path, body, CALL_DEADLINE_MS);
 	return await response.text();
@@ -51,7 +51,7 @@ const budget = (per: string, most: number) => ({
 });
 
 test(
-	'a budget per key holds across executions, and each turn has its row',
+	'a budget per key applies across executions, and each turn has its row',
 	async () => {
 		const document = askAgent('per-key', account, { limits: budget('key', 3) });
 		for (const node of document.nodes)
@@ -78,7 +78,7 @@ test(
 );
 
 test(
-	'1,500 turns in one run are written, and counted over more than a page',
+	'1,500 turns in one run are written, and counted across several pages',
 	async () => {
 		const document = askAgent('per-node', account, {
 			sessionMode: 'new',
@@ -110,7 +110,7 @@ test(
 );
 
 test(
-	'sixty executions at once send what a budget has left, and no more',
+	'sixty parallel executions send what a budget still allows, and no more',
 	async () => {
 		const document = askAgent('at-once', account, { limits: budget('node', 20) });
 		for (const node of document.nodes)

@@ -1,5 +1,5 @@
-// Ready descriptions in a real n8n, as a person pastes them into the credential, against the strict stand-ins of their
-// products: sessions of a key over several executions, a stream, a refusal, an interrupt and its answer.
+// Tests ready-made descriptions in a real n8n, pasted into the credential as by a person, against strict simulations of
+// their products: sessions of a key over several executions, a stream, a refusal, an interrupt and its answer.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,9 +12,9 @@ import { startN8n, type RunningN8n, type SavedCredential, type WorkflowDocument 
 
 const START_DEADLINE_MS = 300_000;
 const CALL_DEADLINE_MS = 30_000;
-/** Long enough for calls of several executions to meet. */
+/** The length of a turn, long enough for calls of several executions to overlap. */
 const TURN_MS = 500;
-/** Text with everything that a cut between two pieces could spoil. */
+/** A text with all kinds of characters that a cut between two pieces could damage. */
 const TEXT = 'Grüße, “you”: 日本語 and 🙂';
 
 const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-wires-'));
@@ -31,11 +31,11 @@ afterAll(async () => {
 
 const WIRES = dialectCases.filter(({ description }) => ['dify', 'responses'].includes(description));
 
-test('there are two of them', () => {
+test('two of the descriptions are used', () => {
 	expect(WIRES).toHaveLength(2);
 });
 
-/** `askAgent`, whose interrupts a second node answers, and which answers with the error where the agent refuses. */
+/** `askAgent` with a second node that answers interrupts; it answers with the error if the agent refuses. */
 function service(path: string, account: SavedCredential): WorkflowDocument {
 	const asking = askAgent(path, account);
 	const resume = {
@@ -88,7 +88,7 @@ describe.each(WIRES)('$name', (dialect: DialectCase) => {
 		server.reset();
 	});
 
-	/** One execution. */
+	/** Calls the workflow, which starts one execution. */
 	async function ask(body: Ask): Promise<AgentItem & { readonly error?: string }> {
 		const response = await n8n.client.callWebhook(path, body, CALL_DEADLINE_MS);
 		return JSON.parse(await response.text()) as AgentItem;
@@ -104,7 +104,7 @@ describe.each(WIRES)('$name', (dialect: DialectCase) => {
 		expect(server.requests.filter(({ verdict }) => verdict === 'ran')).toEqual([]);
 	});
 
-	test('three executions one after another are turns of one conversation', async () => {
+	test('three consecutive executions are turns of one conversation', async () => {
 		const ids: string[] = [];
 		for (const [index, say] of ['one', 'two', 'three'].entries()) {
 			const { answer, session } = await ask({ key: 'anna', say });
@@ -117,7 +117,7 @@ describe.each(WIRES)('$name', (dialect: DialectCase) => {
 		expect(new Set(ids).size).toBe(dialect.renewsSession ? 3 : 1);
 	});
 
-	test('four keys at once keep their conversations', async () => {
+	test('four keys used in parallel keep their own conversations', async () => {
 		server.plan = () => ({ takesMs: TURN_MS });
 		const keys = ['ada', 'bob', 'cem', 'dan'];
 		for (const turn of [1, 2]) {
@@ -143,7 +143,7 @@ describe.each(WIRES)('$name', (dialect: DialectCase) => {
 		expect(server.requests.map(({ verdict }) => verdict)).toEqual(['ran']);
 	});
 
-	test("a refusal is told in the agent's words, and nothing is sent again", async () => {
+	test("a refusal is reported in the agent's words, and nothing is sent again", async () => {
 		server.plan = () => ({ refuses: 'forGood' });
 		const { error } = await ask({ key: 'refused', say: 'hello' });
 		const { code, detail } = dialect.refusals.forGood;
@@ -153,7 +153,7 @@ describe.each(WIRES)('$name', (dialect: DialectCase) => {
 		expect(server.conversations).toEqual([]);
 	});
 
-	test('an interrupt leaves by its own output, Resume answers it, and the key goes on behind it', async () => {
+	test('an interrupt goes to its own output, Resume answers it, and the key continues afterwards', async () => {
 		const refund = { kind: 'tool', tool: 'refund', arguments: { order: 'A-1043' } } as const;
 		server.plan = (said) => (said === 'refund it' ? { asks: [refund] } : {});
 		expect(await ask({ key: 'interrupted', say: 'refund it' })).toMatchObject({ answer: 'given paid' });
@@ -166,6 +166,6 @@ describe.each(WIRES)('$name', (dialect: DialectCase) => {
 	});
 });
 
-test('n8n complains about nothing', () => {
+test('n8n logs no errors', () => {
 	expect(n8n.log.errors()).toEqual([]);
 });

@@ -1,18 +1,18 @@
 import type { Page } from 'playwright-core';
 
-/** What disturbs a person who looks at a workflow. */
+/** Flaws in the drawing of a workflow. */
 export interface CanvasSurvey {
-	/** Notes that lie over or under a node or its name. */
+	/** Notes that overlap a node or its name. */
 	coveredByNotes: string[];
-	/** Names that a connection runs through. */
+	/** Names that are crossed by a connection. */
 	struckThrough: string[];
-	/** Notes that a connection runs through. */
+	/** Notes that are crossed by a connection. */
 	crossedNotes: string[];
 	/** Notes that are too small for their text. */
 	cutNotes: string[];
 }
 
-/** Runs in the page, where the drawn canvas is. */
+/** The script that runs in the page, where the canvas is drawn. */
 const SURVEY = `(() => {
 	const STICKY = '.vue-flow__node:has([data-test-id="sticky"])';
 	const boxOf = (element) => element.getBoundingClientRect();
@@ -31,7 +31,7 @@ const SURVEY = `(() => {
 				label: words.map(textBox)[0],
 			};
 		});
-	/** As wide as its words, which may be fewer than the box that holds them. */
+	/** The box of the words alone, which may be narrower than their element. */
 	function textBox(element) {
 		const range = document.createRange();
 		range.selectNodeContents(element);

@@ -4,7 +4,7 @@ import type { Locator, Page } from 'playwright-core';
 export class CredentialForm {
 	private constructor(private readonly page: Page) {}
 
-	/** A new one, by "Create credential" and the list of what n8n knows. */
+	/** Opens the form of a new credential through "Create credential" and the list of types. */
 	static async create(page: Page, n8nUrl: string, displayName: string): Promise<CredentialForm> {
 		await page.goto(`${n8nUrl}/home/credentials`);
 		await page.getByTestId('add-resource-credential').first().click();
@@ -20,7 +20,7 @@ export class CredentialForm {
 		return form;
 	}
 
-	/** One that is there already. */
+	/** Opens the form of an existing credential. */
 	static async open(page: Page, n8nUrl: string, { id }: { id: string }): Promise<CredentialForm> {
 		await page.goto(`${n8nUrl}/home/credentials/${id}`);
 		const form = new CredentialForm(page);
@@ -40,12 +40,12 @@ export class CredentialForm {
 		}
 	}
 
-	/** A box between the fields, by what it says. */
+	/** Finds a notice between the fields by its text. */
 	notice(text: string): Locator {
 		return this.dialog.getByRole('alert').filter({ hasText: text });
 	}
 
-	/** n8n saves and then tests. The button waits for a change that n8n has taken over. */
+	/** Saves, after which n8n tests. The button becomes active once n8n has accepted a change. */
 	async save(): Promise<void> {
 		await this.page.getByRole('button', { name: 'Save', exact: true }).click();
 	}
@@ -54,7 +54,7 @@ export class CredentialForm {
 		await this.dialog.getByText('Connection tested successfully').waitFor();
 	}
 
-	/** Waits until the test has failed, and reads all that is said about it. */
+	/** Waits until the test has failed, and reads the whole message. */
 	async refusal(): Promise<string> {
 		await this.dialog.getByText(/^Couldn.t connect with these settings/).waitFor();
 		await this.dialog.getByText('More details').click();

@@ -7,7 +7,7 @@ const folder = join(__dirname, '..', '..', '..', 'docs', 'images');
 
 const MOST_BYTES = 200 * 1024;
 
-/** The part of the window that is worth showing, in pixels. */
+/** The part of the window to show, in pixels. */
 export interface Clip {
 	x: number;
 	y: number;
@@ -16,14 +16,14 @@ export interface Clip {
 }
 
 /**
- * Takes the picture that the docs show of what a test has on the screen. The file is written with
- * UPDATE_SCREENSHOTS=1 only, so that a test run leaves the tree as it was.
+ * Takes the picture that the docs show from a test's screen. The file is written only with UPDATE_SCREENSHOTS=1, so that
+ * a test run leaves the tree unchanged.
  */
 export async function docsPicture(page: Page, name: string, clip?: Clip): Promise<void> {
-	// Away from all that shows buttons under the mouse.
+	// The mouse is moved away from everything that shows buttons under it.
 	await page.mouse.move(640, 4);
 	const shot = await page.screenshot({ animations: 'disabled', caret: 'hide', clip });
-	// 256 colours are plenty for an editor's surface, and a third of the bytes.
+	// 256 colours are enough for an editor's surface, and take a third of the bytes.
 	const picture = await sharp(shot).png({ palette: true, compressionLevel: 9 }).toBuffer();
 	if (picture.length > MOST_BYTES) throw new Error(`${name}.png would have ${picture.length} bytes.`);
 	if (process.env.UPDATE_SCREENSHOTS !== '1') return;

@@ -1,6 +1,6 @@
 import type { Locator } from 'playwright-core';
 
-/** The width of an image in its own pixels; rejects where the browser cannot draw it. */
+/** The width of an image in its own pixels; rejects if the browser cannot draw it. */
 export async function drawnWidth(image: Locator): Promise<number> {
 	return await image.evaluate(async (element) => {
 		const drawn = element as unknown as { decode(): Promise<void>; naturalWidth: number };

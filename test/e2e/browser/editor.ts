@@ -5,10 +5,10 @@ import { NodePanel } from './nodePanel';
 const DISMISS_WITHIN_MS = 30_000;
 const MENU_OPENS_WITHIN_MS = 3_000;
 const LIST_IS_READ_WITHIN_MS = 1_500;
-/** Until the editor takes over what was typed or dropped; what comes sooner, such as a click on "Execute", still acts on what was there before. */
+/** How long the editor takes to accept typed or dropped input; an earlier click, e.g. on "Execute", uses the old values. */
 const TAKEN_OVER_AFTER_MS = 700;
 
-/** In pixels of the window. */
+/** A box in pixels of the window. */
 interface Box {
 	x: number;
 	y: number;
@@ -16,12 +16,12 @@ interface Box {
 	height: number;
 }
 
-/** An element, whose types are those of a page. */
+/** An element of a page, whose own types are not available here. */
 interface Drawn {
 	getBoundingClientRect(): { toJSON(): Box };
 }
 
-/** n8n's editor as a person uses it: what is on the screen, and what hands do. Nothing here goes past the page. */
+/** n8n's editor as a person uses it: it reads the screen and acts with mouse and keyboard, never past the page. */
 export class Editor {
 	private constructor(
 		readonly page: Page,
@@ -44,17 +44,17 @@ export class Editor {
 		await this.page.getByTestId('canvas-node').first().waitFor();
 	}
 
-	/** A new workflow, by "Import from file" of its menu. */
+	/** Imports a workflow by "Import from file" in the menu of a new one. */
 	async importWorkflow(path: string): Promise<void> {
 		await this.page.goto(`${this.url}/workflow/new`);
 		await this.page.getByTestId('canvas-add-button').waitFor();
 		await this.page.getByTestId('workflow-import-input').setInputFiles(path);
 		await this.page.getByTestId('canvas-node').first().waitFor();
-		// All that was imported is selected, and the frame of a selection lies over its nodes.
+		// Everything imported is selected, and the frame of a selection covers its nodes.
 		await this.page.locator('.vue-flow__pane').click({ position: { x: 300, y: 24 } });
 	}
 
-	/** The nodes with a red mark, by name. */
+	/** The names of the nodes with a red mark. */
 	async marked(): Promise<string[]> {
 		const mark = this.page.getByTestId('node-issues');
 		const marked = await this.page.getByTestId('canvas-node').filter({ has: mark }).all();
@@ -62,7 +62,7 @@ export class Editor {
 		return names.map((name) => name ?? '').sort();
 	}
 
-	/** The panel behind the plus at the end of a node's output; what is chosen in it is connected. */
+	/** Opens the panel of the plus at the end of a node's output; the node chosen in it is connected. */
 	async addBehind(name: string): Promise<NodePanel> {
 		await this.canvasNode(name).getByTestId('canvas-handle-plus').click();
 		return await NodePanel.opened(this.page);
@@ -72,7 +72,7 @@ export class Editor {
 		return this.page.locator(`[data-test-id="canvas-node"][data-node-name="${name}"]`);
 	}
 
-	/** The labels at a node's outputs, top down; one without a label is "". */
+	/** The labels at a node's outputs from top to bottom; an output without a label is "". */
 	async outputLabels(name: string): Promise<string[]> {
 		const handles = this.canvasNode(name).getByTestId('canvas-node-output-handle');
 		return (await handles.allInnerTexts()).map((text) => text.trim());
@@ -100,7 +100,7 @@ export class Editor {
 		return this.page.getByTestId(`parameter-input-${parameter}`);
 	}
 
-	/** Types over what a text or number field holds. */
+	/** Replaces the content of a text or number field by typing. */
 	async type(parameter: string, text: string): Promise<void> {
 		const input = this.field(parameter).locator('input, textarea').first();
 		await input.click();
@@ -110,7 +110,7 @@ export class Editor {
 		await this.page.waitForTimeout(TAKEN_OVER_AFTER_MS);
 	}
 
-	/** Drags a field of the input, as the schema on the left shows it, onto a field of the form. */
+	/** Drags a field of the input from the schema on the left onto a field of the form. */
 	async map(inputField: string, parameter: string): Promise<void> {
 		const pill = this.page.locator(`[data-test-id="run-data-schema-node-name"][data-name="${inputField}"]`);
 		await this.drag(pill.first(), this.field(parameter));
@@ -123,7 +123,7 @@ export class Editor {
 		await this.choose(name);
 	}
 
-	/** Pastes over what a code field holds, by the clipboard. */
+	/** Replaces the content of a code field from the clipboard. */
 	async paste(parameter: string, text: string): Promise<void> {
 		await this.field(parameter).locator('.cm-content').click();
 		await this.page.keyboard.press('ControlOrMeta+A');
@@ -138,7 +138,7 @@ export class Editor {
 		await this.page.keyboard.press('Delete');
 	}
 
-	/** Opens the list of a field that can also be entered by ID, and tells what it offers. */
+	/** Opens the list of a field that can also be entered by ID. @returns the entries */
 	async openSearch(parameter: string, which: 'first' | 'last' = 'first'): Promise<string[]> {
 		const field = this.page.getByTestId(`resource-locator-${parameter}`)[which]();
 		await field.locator('input').last().click();
@@ -155,12 +155,12 @@ export class Editor {
 		await this.page.waitForTimeout(TAKEN_OVER_AFTER_MS);
 	}
 
-	/** What a text, number or drop-down field shows. */
+	/** Reads what a text, number or drop-down field shows. */
 	async shown(parameter: string): Promise<string> {
 		return await this.field(parameter).locator('input, textarea').first().inputValue();
 	}
 
-	/** Opens a drop-down and tells what can be chosen in it. */
+	/** Opens a drop-down. @returns its choices */
 	async openList(parameter: string): Promise<string[]> {
 		await this.field(parameter).click();
 		const options = this.visibleOptions();
@@ -168,26 +168,26 @@ export class Editor {
 		return (await options.allInnerTexts()).map((text) => text.trim());
 	}
 
-	/** Chooses in the drop-down that is open. */
+	/** Chooses an entry in the open drop-down. */
 	async choose(option: string): Promise<void> {
 		await this.visibleOptions()
 			.filter({ has: this.page.getByText(option, { exact: true }) })
 			.click();
 	}
 
-	/** The box that n8n shows in place of a list of inputs. */
+	/** The notice that n8n shows in place of a list of inputs. */
 	get rowsNotice(): Locator {
 		return this.page.getByTestId('empty-fields-notice');
 	}
 
-	/** The titles of the rows that stand in a list of inputs. */
+	/** The titles of the rows in a list of inputs. */
 	async rows(): Promise<string[]> {
 		const labels = await this.rowLabels();
-		// Beside the title stand the buttons of the row that the mouse is over.
+		// The buttons of the row under the mouse are next to its title.
 		return (await labels.allInnerTexts()).map((text) => text.trim().split('\n', 1)[0] ?? '');
 	}
 
-	/** Where each of them is drawn. */
+	/** The box in which each row is drawn. */
 	async rowBoxes(): Promise<Box[]> {
 		return await (
 			await this.rowLabels()
@@ -203,13 +203,13 @@ export class Editor {
 		return labels;
 	}
 
-	/** Rows are drawn at once, and anew when n8n has read the list again. */
+	/** Waits for a row; rows are drawn at once, and again when n8n has reloaded the list. */
 	async untilRow(title: string): Promise<void> {
 		const container = this.page.getByTestId('mapping-fields-container');
 		await container.getByTestId('input-label').filter({ hasText: title }).waitFor();
 	}
 
-	/** Opens the menu of inputs that can be added, and tells what it offers. */
+	/** Opens the menu of inputs that can be added. @returns the entries */
 	async openRowMenu(): Promise<string[]> {
 		await this.page.getByTestId('add-fields-select').getByRole('button').click();
 		const entries = this.page.getByRole('menuitem').filter({ hasText: '·', visible: true });
@@ -217,7 +217,7 @@ export class Editor {
 		return await entries.allInnerTexts();
 	}
 
-	/** The same, once it offers an input: n8n reads the list again a moment after a paste, and closes the menu then. */
+	/** Opens the menu until it offers an input: n8n reloads the list a moment after a paste, which closes the menu. */
 	async untilOffered(title: string): Promise<string[]> {
 		const deadline = Date.now() + DISMISS_WITHIN_MS;
 		const entries = this.page.getByRole('menuitem').filter({ hasText: '·', visible: true });
@@ -231,20 +231,20 @@ export class Editor {
 			const offered = await entries.allInnerTexts();
 			if (offered.includes(title)) return offered;
 			if (Date.now() > deadline) throw new Error(`The list has no "${title}": ${offered.join(', ')}`);
-			// With no menu open, Escape would close the node.
+			// If no menu is open, Escape would close the node.
 			if (offered.length === 0) continue;
 			await this.page.keyboard.press('Escape');
 			await this.page.getByRole('menu').waitFor({ state: 'detached' });
 		}
 	}
 
-	/** Adds a row from the menu that is open. */
+	/** Adds a row from the open menu. */
 	async addRow(title: string): Promise<void> {
 		await this.page.getByRole('menuitem', { name: title, exact: true }).click();
 		await this.page.getByRole('menu').waitFor({ state: 'detached' });
 	}
 
-	/** "Execute step", until the node has answered one way or the other. */
+	/** Presses "Execute step" and waits until the node has succeeded or failed. */
 	async executeStep(): Promise<void> {
 		await this.page.getByTestId('node-execute-button').click();
 		const ended = this.output.locator('[data-test-id^="node-run-status-"]');
@@ -255,7 +255,7 @@ export class Editor {
 		return this.page.getByTestId('output-panel');
 	}
 
-	/** All of it, by the button that n8n shows over its JSON. */
+	/** Copies the whole output with the button that n8n shows over its JSON. */
 	async copyOutput(): Promise<string> {
 		await this.output.getByText('JSON', { exact: true }).click();
 		await this.output.getByTestId('ndv-data-container').hover();
@@ -264,16 +264,15 @@ export class Editor {
 	}
 
 	/**
-	 * The messages in the corner, which would cover what is to be read or pictured. One may come
-	 * while others are closed, and a slow machine may miss a click on one that still slides in:
-	 * so it goes on until none is left.
+	 * Closes the messages in the corner, which would cover what the test reads or captures. One may appear while others are
+	 * being closed, and a slow machine may miss a click on one that is still sliding in, so this repeats until none is left.
 	 */
 	async dismissMessages(): Promise<void> {
 		const close = this.page.locator('.el-notification .el-notification__closeBtn');
 		const deadline = Date.now() + DISMISS_WITHIN_MS;
 		while ((await close.count()) > 0) {
 			if (Date.now() > deadline) throw new Error('a message in the corner does not close');
-			// Not by the mouse: a message that slides away under it leaves the click to the button that closes the node.
+			// The mouse is not used: if a message slides away under it, the click hits the button that closes the node.
 			await close
 				.first()
 				.dispatchEvent('click', {}, { timeout: 1_000 })
@@ -287,7 +286,7 @@ export class Editor {
 		const end = await middleOf(to);
 		await this.page.mouse.move(start.x, start.y);
 		await this.page.mouse.down();
-		// The editor notices a drag by its way, not by its ends.
+		// The editor notices a drag by its path, not by its ends.
 		await this.page.mouse.move((start.x + end.x) / 2, start.y + 60, { steps: 8 });
 		await this.page.mouse.move(end.x, end.y, { steps: 8 });
 		await this.page.mouse.up();

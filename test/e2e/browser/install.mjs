@@ -1,11 +1,11 @@
-// Finds the Chromium that the browser tests drive, and installs it where that can be done without asking. Plain
+// Finds the Chromium that the browser tests drive, and installs it if that can be done without asking. It is plain
 // JavaScript for Node 20, like the launcher that calls it.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** Where the tests read which browser to start; set by hand it names any other one. */
+/** The variable that names the browser for the tests; a person may set it to any other one. */
 const CHROMIUM_VARIABLE = 'FLOWTASK_E2E_CHROMIUM';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -20,7 +20,7 @@ const TAIL_LINES = 20;
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Sets the environment variable that names the browser; installs one first if there is none and this is root on a
+ * Sets the environment variable that names the browser; installs one first if there is none and the process is root on
  * Debian or Ubuntu.
  *
  * @param {{ onProgress?: (line: string) => void }} [options]
@@ -57,12 +57,12 @@ async function findChromium() {
 }
 
 /**
- * Being there is not enough: on Ubuntu the name may belong to a stub that only says where to get it.
+ * Checks that a browser starts. A file alone proves nothing: on Ubuntu it may be a stub that only says where to get it.
  *
  * @param {string} path
  */
 async function starts(path) {
-	// Chrome for Windows opens a window where it is asked for its version.
+	// Chrome for Windows opens a window if it is asked for its version.
 	if (process.platform === 'win32') return existsSync(path);
 	try {
 		await promisify(execFile)(path, ['--version'], { timeout: VERSION_DEADLINE_MS });

@@ -4,31 +4,31 @@ import type { Locator, Page } from 'playwright-core';
 export class NodePanel {
 	private constructor(private readonly page: Page) {}
 
-	/** On the canvas that is open, whatever it holds. */
+	/** Opens the panel on the current canvas, whatever it contains. */
 	static async open(page: Page): Promise<NodePanel> {
 		await page.getByTestId('node-creator-plus-button').click();
 		return await NodePanel.opened(page);
 	}
 
-	/** Opened by something else, such as the plus behind a node. */
+	/** The panel that something else has opened, such as the plus after a node. */
 	static async opened(page: Page): Promise<NodePanel> {
 		const panel = new NodePanel(page);
 		await panel.searchBar.waitFor();
 		return panel;
 	}
 
-	/** What it lists for a node type; n8n puts an id of its own behind the type. */
+	/** The entry for a node type; n8n appends an ID of its own to the type. */
 	entry(type: string): Locator {
 		return this.page.locator(`[data-test-id="item-iterator-item"][data-keyboard-nav-id^="${type}-"]`);
 	}
 
-	/** What stands under a name, such as an action of the node that was chosen. */
+	/** The entry with a name, such as an action of the chosen node. */
 	choice(name: string): Locator {
 		const label = this.page.getByText(name, { exact: true });
 		return this.page.getByTestId('item-iterator-item').filter({ has: label });
 	}
 
-	/** Searches until the node type is listed, and not because it was listed before. */
+	/** Searches until the node type is listed because of these words, not because of an earlier search. */
 	async find(words: string, type: string): Promise<Locator> {
 		const entry = this.entry(type);
 		await this.searchBar.fill('');

@@ -1,5 +1,5 @@
-// A node that does with the ledger and its Data Table what it is told to by its input: what FlowTask does with them
-// besides is none of this test's business. It is bundled and installed as a package of its own.
+// A node that carries out on the ledger and its Data Table what its input orders, independently of FlowTask's own use of
+// them. It is bundled and installed as a package of its own.
 import { NodeConnectionTypes } from 'n8n-workflow';
 import type { IDataObject, IExecuteFunctions, INodeExecutionData, INodeType } from 'n8n-workflow';
 import { systemClock } from '../../../nodes/shared/run/clock';
@@ -48,7 +48,7 @@ export class LedgerDriver implements INodeType {
 
 	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
 		const order = this.getInputData()[0]?.json.body as unknown as Order;
-		// n8n's types are here twice: those of test/e2e, and those of the package.
+		// n8n's types exist twice here: those of test/e2e, and those of the package.
 		const inline = this as unknown as InlineWorkflows;
 		const spec = { ...LEDGER_TABLE, name: order.tableName ?? LEDGER_TABLE.name };
 		const over = order.does === 'insert' ? order.over : undefined;
@@ -78,7 +78,7 @@ async function obey(order: Order, table: DataTable, context: IExecuteFunctions):
 	}
 }
 
-/** Claims all keys at once; what it gets it "makes" after a while. */
+/** Claims all keys at once and, after a while, "makes" the tasks of those that it gets. */
 async function claimAll(
 	{ keys, holdMs }: ClaimOrder,
 	table: DataTable,

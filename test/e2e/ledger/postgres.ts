@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { LOOPBACK } from '../runner';
 
-/** n8n's own driver, as far as it is used here; it brings no types. */
+/** The part of n8n's own driver that is used here; the driver has no types. */
 interface Connection {
 	connect(): Promise<void>;
 	query<Row>(statement: string, values?: unknown[]): Promise<{ rows: Row[] }>;
@@ -14,7 +14,7 @@ const { Client } = createRequire(__filename)('pg') as {
 
 const SERVER = { host: LOOPBACK, port: 5432, user: 'postgres', connectionTimeoutMillis: 2_000 };
 
-/** Whether a PostgreSQL on this machine lets us in without a password; asked before tests are declared. */
+/** Whether a PostgreSQL on this machine accepts us without a password; checked before tests are declared. */
 export function postgresIsThere(): boolean {
 	const probe = `const { Client } = require(${JSON.stringify(require.resolve('pg'))});
 		const client = new Client(${JSON.stringify({ ...SERVER, database: 'postgres' })});
@@ -27,7 +27,7 @@ export function postgresIsThere(): boolean {
 	}
 }
 
-/** A database of our own. */
+/** Creates a database of our own. */
 export async function ownDatabase(name: string) {
 	await onServer(`CREATE DATABASE "${name}"`);
 	return {
@@ -38,7 +38,7 @@ export async function ownDatabase(name: string) {
 			DB_POSTGRESDB_USER: SERVER.user,
 			DB_POSTGRESDB_DATABASE: name,
 		},
-		/** Which of `texts` stand in some cell of some table. */
+		/** Finds those of `texts` that any cell of any table contains. */
 		find: async (texts: readonly string[]) => await find(name, texts),
 		drop: async () => await onServer(`DROP DATABASE "${name}" WITH (FORCE)`),
 	};

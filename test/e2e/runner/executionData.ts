@@ -5,7 +5,7 @@ export interface BinaryFile {
 	fileName?: string;
 	fileExtension?: string;
 	fileSize?: string;
-	/** Where n8n keeps the bytes; without it they are in `data`, in base64. */
+	/** The ID under which n8n stores the bytes; without it they are in `data`, in base64. */
 	id?: string;
 	data: string;
 }
@@ -52,17 +52,17 @@ export interface Execution {
 	startedAt: string | null;
 	stoppedAt: string | null;
 	waitTill: string | null;
-	/** Missing in lists. */
+	/** The run data, which lists do not contain. */
 	data?: RunData;
 }
 
-/** n8n stores and sends run data in flatted form: one JSON list in which objects point to each other. */
+/** Reads run data, which n8n stores and sends in flatted form: one JSON list in which objects refer to each other. */
 export function readExecution(raw: Omit<Execution, 'data'> & { data?: string }): Execution {
 	const { data, ...execution } = raw;
 	return data === undefined ? execution : { ...execution, data: parse(data) as RunData };
 }
 
-/** What a node put out, all its runs together. */
+/** The output items of a node, of all its runs together. */
 export function outputItems(execution: Execution, nodeName: string, output = 0): Item[] {
 	const runs = execution.data?.resultData.runData[nodeName] ?? [];
 	return runs.flatMap((run) => run.data?.main?.[output] ?? []);

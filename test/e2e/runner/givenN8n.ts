@@ -6,13 +6,13 @@ import type { N8nOptions, RunningN8n } from './startN8n';
 /** The URL of an n8n that is already running, if `npm run compat` was given one. */
 export const GIVEN_N8N = process.env.FLOWTASK_N8N_URL;
 
-/** Its owner. */
+/** The login of that n8n's owner. */
 const login: Login = {
 	email: process.env.FLOWTASK_N8N_EMAIL ?? '',
 	password: process.env.FLOWTASK_N8N_PASSWORD ?? '',
 };
 
-/** Logs in to it. Nobody can start, stop or set it from here, nor read its log. */
+/** Logs in to that n8n. It cannot be started, stopped or configured from here, nor can its log be read. */
 export async function useGivenN8n(
 	url: string,
 	{ userFolder, tarball, env }: N8nOptions,

@@ -1,6 +1,6 @@
 /**
- * What n8n 3 has announced, as far as n8n 2 can be set to it. Loopback, where the local platform listens, is among the
- * addresses that n8n 3 blocks, so it is allowed here as an operator allows a host of theirs.
+ * The announced settings of n8n 3, as far as n8n 2 has them. n8n 3 blocks loopback, where the local platform listens, so
+ * it is allowed here as an operator would allow a host.
  */
 export const LIKE_N8N_3 = {
 	N8N_UNVERIFIED_PACKAGES_ENABLED: 'false',
@@ -10,6 +10,6 @@ export const LIKE_N8N_3 = {
 	N8N_RUNNERS_TASK_TIMEOUT: '60',
 	N8N_PRE_EXECUTE_ERROR_CREATES_EXECUTION: 'false',
 	N8N_CONCURRENCY_PRODUCTION_LIMIT: '20',
-	// Of queue mode.
+	// This setting is for queue mode.
 	OFFLOAD_MANUAL_EXECUTIONS_TO_WORKERS: 'true',
 };

@@ -1,10 +1,10 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 
-/** Everything that a test or the demo starts listens here and nowhere else. */
+/** The only address on which anything that a test or the demo starts listens. */
 export const LOOPBACK = '127.0.0.1';
 
-/** Ports that nobody listens on now. They are all held until the last one is known, so no two are equal. */
+/** Finds ports that are free now. All are held until the last one is known, so no two are equal. */
 export async function freePorts(count: number): Promise<number[]> {
 	const servers = await Promise.all(Array.from({ length: count }, listenAnywhere));
 	const ports = servers.map((server) => (server.address() as AddressInfo).port);

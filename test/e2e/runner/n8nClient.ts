@@ -9,7 +9,7 @@ export interface Login {
 	password: string;
 }
 
-/** n8n asks for eight characters, a digit and a capital letter. Nothing but loopback ever reaches this instance. */
+/** The owner of each instance; n8n requires eight characters, a digit and a capital. Only loopback reaches the instance. */
 export const OWNER: Login = { email: 'owner@example.com', password: 'FlowTask-demo-1' };
 
 export interface SavedWorkflow extends WorkflowDocument {
@@ -35,15 +35,15 @@ const PUBLISH_DEADLINE_MS = 30_000;
 const EXECUTION_DEADLINE_MS = 120_000;
 const WEBHOOK_DEADLINE_MS = 15_000;
 
-/** The calls that n8n's own editor makes, as its owner. */
+/** Makes the calls that n8n's own editor makes, as the owner. */
 export class N8nClient {
 	private cookie = '';
-	/** Paths of what was made here, the newest last. */
+	/** Paths of what this client created, the newest last. */
 	private readonly created: string[] = [];
 
 	constructor(
 		readonly url: string,
-		/** n8n's home, which is searched for the secrets of its credentials when it ends. */
+		/** n8n's home, which is searched for the secrets of its credentials when n8n ends. */
 		private readonly userFolder: string,
 	) {}
 
@@ -86,7 +86,7 @@ export class N8nClient {
 		return saved;
 	}
 
-	/** Removes the workflows, with their executions, and the credentials that were made here. */
+	/** Removes the workflows, with their executions, and the credentials that this client created. */
 	async removeCreated(): Promise<void> {
 		for (const path of this.created.splice(0).reverse()) {
 			if (path.startsWith('/rest/workflows/')) await this.call('POST', `${path}/archive`, {});
@@ -94,14 +94,14 @@ export class N8nClient {
 		}
 	}
 
-	/** Publishes the workflow and waits until its triggers are live: n8n does that in the background. */
+	/** Publishes the workflow and waits until its triggers are live, because n8n activates them in the background. */
 	async activate({ id, name, versionId }: SavedWorkflow): Promise<void> {
 		await this.call('POST', `/rest/workflows/${id}/activate`, { versionId });
 		const deadline = Date.now() + PUBLISH_DEADLINE_MS;
 		for (;;) {
 			const path = `/rest/workflows/${id}/publication-status`;
 			const response = await this.send('GET', path);
-			// An older n8n has done it all before it answers, and knows no such status.
+			// An older n8n activates them before it answers, and has no such status.
 			if (response.status === 404) return;
 			const { status, triggers } = (await this.read(response, path)) as Publication;
 			if (status === 'published') return;
@@ -118,7 +118,7 @@ export class N8nClient {
 		await this.call('POST', `/rest/workflows/${id}/deactivate`, {});
 	}
 
-	/** "Execute workflow" in the editor. Answers with the execution's id at once. */
+	/** Runs a workflow as "Execute workflow" in the editor does. Returns the execution's ID at once. */
 	async run({ id }: SavedWorkflow, triggerName: string): Promise<string> {
 		const body = { triggerToStartFrom: { name: triggerName } };
 		const answer = await this.call<{ executionId?: string }>('POST', `/rest/workflows/${id}/run`, body);
@@ -132,7 +132,7 @@ export class N8nClient {
 		return readExecution(await this.call('GET', `/rest/executions/${id}`));
 	}
 
-	/** The newest first. */
+	/** Lists the executions of a workflow, the newest first. */
 	async listExecutions({ id }: Pick<SavedWorkflow, 'id'>): Promise<Execution[]> {
 		const filter = encodeURIComponent(JSON.stringify({ workflowId: id }));
 		const page = await this.call<{ results: Execution[] }>('GET', `/rest/executions?filter=${filter}`);
@@ -161,7 +161,7 @@ export class N8nClient {
 		await this.call('POST', `/rest/executions/${id}/stop`, {});
 	}
 
-	/** "Retry" in the executions list, with the workflow as it was then. Returns the new execution's id. */
+	/** Retries as "Retry" in the executions list does, with the workflow as it was then. Returns the new execution's ID. */
 	async retryExecution(id: string): Promise<string> {
 		const retry = await this.call<{ id: string }>('POST', `/rest/executions/${id}/retry`, {});
 		return retry.id;
@@ -176,8 +176,8 @@ export class N8nClient {
 	}
 
 	/**
-	 * Calls a published webhook from outside, that is without the owner's session. Right after a start or in queue mode
-	 * n8n may not know it yet and answers 404.
+	 * Calls a published webhook from outside, without the owner's session. Right after a start, or in queue mode, n8n may not
+	 * know it yet and answers 404.
 	 */
 	async callWebhook(path: string, body: unknown, timeoutMs = WEBHOOK_DEADLINE_MS): Promise<Response> {
 		const deadline = Date.now() + timeoutMs;
@@ -193,7 +193,7 @@ export class N8nClient {
 		}
 	}
 
-	/** Any other call of the editor's interface; n8n wraps what it answers in `data`. */
+	/** Makes any other call of the editor's interface; n8n wraps its answers in `data`. */
 	async call<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
 		return (await this.read(await this.send(method, path, body), `${method} ${path}`)) as Answer;
 	}

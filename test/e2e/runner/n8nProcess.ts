@@ -17,19 +17,19 @@ const START_DEADLINE_MS = 180_000;
 const STOP_DEADLINE_MS = 45_000;
 const LOOK_EVERY_MS = 200;
 
-/** Taken over from our own environment. Not more: npm, jest or the person's own n8n set variables that n8n reads. */
+/** The only variables that n8n inherits, because npm, jest or a person's own n8n set others that n8n reads. */
 const INHERITED = [
 	...['PATH', 'Path', 'HOME', 'USERPROFILE', 'APPDATA', 'LOCALAPPDATA', 'SystemRoot', 'ComSpec'],
 	...['TMPDIR', 'TEMP', 'TMP', 'LANG', 'LC_ALL', 'TZ'],
 ];
 
-/** n8n as a person has it, less all that would leave this machine. */
+/** Settings of an n8n as a person uses it, without any requests to other machines. */
 const QUIET: NodeJS.ProcessEnv = {
 	NODE_ENV: 'production',
 	N8N_LOG_FORMAT: 'json',
 	N8N_LISTEN_ADDRESS: LOOPBACK,
 	N8N_HOST: LOOPBACK,
-	// A login over plain http from another name than "localhost".
+	// This allows a login over plain HTTP from a name other than "localhost".
 	N8N_SECURE_COOKIE: 'false',
 	N8N_DIAGNOSTICS_ENABLED: 'false',
 	N8N_VERSION_NOTIFICATIONS_ENABLED: 'false',
@@ -41,7 +41,7 @@ const QUIET: NodeJS.ProcessEnv = {
 	N8N_VERIFIED_PACKAGES_ENABLED: 'false',
 	N8N_UNVERIFIED_PACKAGES_ENABLED: 'true',
 	N8N_LICENSE_AUTO_RENEW_ENABLED: 'false',
-	// Asks api.n8n.io at every start.
+	// This module calls api.n8n.io at every start.
 	N8N_DISABLED_MODULES: 'mcp-registry',
 };
 
@@ -49,13 +49,13 @@ export function n8nEnvironment(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 	const env: NodeJS.ProcessEnv = {};
 	for (const name of INHERITED) if (process.env[name] !== undefined) env[name] = process.env[name];
 	const pathName = env.Path === undefined ? 'PATH' : 'Path';
-	// n8n starts its task runner by the name "node": it must be the Node that runs n8n itself.
+	// n8n starts its task runner by the name "node", which must be the Node that runs n8n itself.
 	env[pathName] = [dirname(nodeBinary), env[pathName]].filter(Boolean).join(delimiter);
 	const next = process.env.FLOWTASK_LIKE_N8N_3 ? LIKE_N8N_3 : {};
 	return { ...env, ...QUIET, ...next, ...own };
 }
 
-/** Those that have not ended yet. */
+/** The processes that have not ended yet. */
 const running = new Set<N8nProcess>();
 
 // An n8n must not outlive the program that started it, however that one ends.
@@ -63,7 +63,7 @@ process.once('exit', () => {
 	for (const { pid } of running) if (pid > 0) process.kill(pid, 'SIGKILL');
 });
 
-/** Ends every n8n that this program started, also one that is still on its way up. */
+/** Ends every n8n that this program started, even one that is still starting. */
 export async function killEveryN8n(): Promise<void> {
 	await Promise.all([...running].map((n8n) => n8n.kill()));
 }
@@ -74,13 +74,13 @@ export interface N8nProcess {
 	/** Settles when the process has ended, for whatever reason. */
 	readonly ended: Promise<void>;
 	readonly hasEnded: () => boolean;
-	/** As an operator stops it: running executions may finish. Also waits for one that is stopping already (Ctrl-C). */
+	/** Stops n8n as an operator does: running executions may finish. Also waits for an n8n that is already stopping (Ctrl-C). */
 	stop(): Promise<void>;
-	/** As a crash ends it: at once. Its task runner notices and goes within two seconds. */
+	/** Ends n8n at once, as a crash does. Its task runner notices and ends within two seconds. */
 	kill(): Promise<void>;
 }
 
-/** Starts `n8n <command>`; what it says is gathered and written to `<userFolder>/n8n-<command>.log` too. */
+/** Starts `n8n <command>`; its output is collected and also written to `<userFolder>/n8n-<command>.log`. */
 export function spawnN8n(
 	command: 'start' | 'worker' | 'webhook',
 	userFolder: string,
@@ -89,11 +89,11 @@ export function spawnN8n(
 	if (!existsSync(n8nBinary)) {
 		throw new Error('n8n is not installed in test/e2e: run "npm run test:e2e" or "npm run demo" first.');
 	}
-	// Everything that n8n leaves behind stays in its folder.
+	// All files that n8n writes stay in its folder.
 	const temporary = join(userFolder, 'tmp');
 	mkdirSync(temporary, { recursive: true });
 	const child = spawn(nodeBinary, [n8nBinary, command], {
-		// n8n reads a .env file where it is started.
+		// n8n reads a .env file in its working directory.
 		cwd: userFolder,
 		env: n8nEnvironment({
 			N8N_USER_FOLDER: userFolder,
@@ -146,7 +146,7 @@ export function spawnN8n(
 	return n8n;
 }
 
-/** Waits until `isReady` says so; the process's end or the deadline is an error that shows what n8n said last. */
+/** Waits until `isReady` returns true; if n8n ends or the deadline passes, the error shows the end of its log. */
 export async function untilReady(n8n: N8nProcess, isReady: () => Promise<boolean>): Promise<void> {
 	const deadline = Date.now() + START_DEADLINE_MS;
 	while (!(await isReady().catch(() => false))) {

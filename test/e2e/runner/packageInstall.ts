@@ -9,7 +9,7 @@ const packageRoot = join(__dirname, '..', '..', '..');
 
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 
-/** Builds this package and packs it as npm publishes it; the tarball is written into `folder`. */
+/** Builds this package and packs it as npm publishes it, into a tarball in `folder`. */
 export async function packTarball(folder: string): Promise<string> {
 	const gulp = join(packageRoot, 'node_modules', 'gulp', 'bin', 'gulp.js');
 	await run(process.execPath, [gulp, 'bundle'], packageRoot);
@@ -25,8 +25,8 @@ export async function packTarball(folder: string): Promise<string> {
 }
 
 /**
- * Installs a packed package into `<userFolder>/.n8n/nodes` by the steps of n8n's own installer (downloadPackage in
- * its community-packages.service.js), but for the download. npm is kept offline: a runtime dependency would fail here.
+ * Installs a packed package into `<userFolder>/.n8n/nodes` by the steps of n8n's own installer (downloadPackage in its
+ * community-packages.service.js), without the download. npm is kept offline, so a runtime dependency would fail here.
  */
 export async function installPackage(userFolder: string, tarball: string): Promise<string> {
 	const nodesFolder = join(userFolder, '.n8n', 'nodes');
@@ -39,7 +39,7 @@ export async function installPackage(userFolder: string, tarball: string): Promi
 	await rm(target, { recursive: true, force: true });
 	await mkdir(dirname(target), { recursive: true });
 	await rename(unpacked, target);
-	// n8n takes these out, for it brings the peers itself.
+	// n8n removes these, because it provides the peers itself.
 	const { devDependencies, peerDependencies, optionalDependencies, ...installed } = manifest;
 	await writeFile(join(target, 'package.json'), JSON.stringify(installed, null, 2));
 	await run('npm', ['install', '--offline', ...INSTALL_FLAGS], target);
@@ -63,7 +63,7 @@ async function readManifest(file: string): Promise<Manifest> {
 	return JSON.parse(await readFile(file, 'utf8')) as Manifest;
 }
 
-/** n8n's list of what is installed in that folder. */
+/** Adds the package to n8n's list of what is installed in that folder. */
 async function recordDependency(file: string, { name, version }: Manifest): Promise<void> {
 	interface Ledger {
 		name: string;
@@ -78,9 +78,9 @@ async function recordDependency(file: string, { name, version }: Manifest): Prom
 }
 
 async function run(command: string, args: string[], cwd: string): Promise<void> {
-	// Under `npm run` the environment holds the outer npm's settings, which an inner npm must not take over.
+	// Under `npm run`, the environment contains the outer npm's settings, which an inner npm must not inherit.
 	const env = n8nEnvironment({});
-	// On Windows npm is a .cmd file, which only a shell starts.
+	// Only Windows needs a shell: its npm is a .cmd file.
 	const shell = process.platform === 'win32' && command === 'npm';
 	try {
 		await promisify(execFile)(command, args, { cwd, env, shell, maxBuffer: MAX_OUTPUT_BYTES });

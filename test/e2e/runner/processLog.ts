@@ -1,14 +1,14 @@
-/** One line that n8n wrote. `level` is missing where n8n's logger did not write it, as in a crash. */
+/** One line that n8n wrote. `level` is missing if n8n's logger did not write it, as in a crash. */
 export interface LogLine {
 	stream: 'stdout' | 'stderr';
 	level?: string;
 	message: string;
 }
 
-// Said by Node or a library about itself; n8n's own releases print them too.
+// Node or a library prints these notices, in n8n's own releases too.
 const NOTICE = /DeprecationWarning|ExperimentalWarning|--trace-(deprecation|warnings)/;
 
-/** What an n8n process said, line by line. It runs with N8N_LOG_FORMAT=json, so a level is never guessed. */
+/** The log of an n8n process, line by line. It runs with N8N_LOG_FORMAT=json, so a level is never guessed. */
 export class ProcessLog {
 	readonly lines: LogLine[] = [];
 
@@ -20,7 +20,7 @@ export class ProcessLog {
 		for (const piece of pieces) this.addLine(stream, piece);
 	}
 
-	/** A process that died may leave a line without an end. */
+	/** Adds the last line of a process that died, which may be incomplete. */
 	end(): void {
 		for (const stream of ['stdout', 'stderr'] as const) {
 			this.addLine(stream, this.rest[stream]);
@@ -28,7 +28,7 @@ export class ProcessLog {
 		}
 	}
 
-	/** Lines of level "error", and whatever came by the error stream past n8n's logger. */
+	/** Lines of level "error", and lines of the error stream that bypassed n8n's logger. */
 	errors(): string[] {
 		return this.lines
 			.filter(({ stream, level, message }) =>
@@ -41,7 +41,7 @@ export class ProcessLog {
 		return this.lines.map(({ level, message }) => (level ? `${level}: ${message}` : message)).join('\n');
 	}
 
-	/** The end of it, for an error message; migrations are most of a first start and never what went wrong. */
+	/** The end of the log for an error message, without migrations, which fill a first start and are never the cause. */
 	tail(count = 30): string {
 		const told = this.lines.filter(({ message }) => !/^(Starting|Finished) migration /.test(message));
 		return told
@@ -63,7 +63,7 @@ function parseLine(line: string): Omit<LogLine, 'stream'> {
 			return { level: String(parsed.level), message: String(parsed.message) };
 		}
 	} catch {
-		// Not from n8n's logger.
+		// This line is not from n8n's logger.
 	}
 	return { message: line };
 }

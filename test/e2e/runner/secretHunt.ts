@@ -3,16 +3,16 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PROMPT_TOKEN_PREFIX } from '../../platform';
 
-/** The platform's secrets, told by how they begin. */
+/** Matches the platform's secrets by their prefixes. */
 const IS_SECRET = /^(sk-|agt_|dbg_|wst_)./;
 
-/** No token of a task may be kept at all, neither as it is nor as it stands in a URL. */
+/** The prefix of tasks' tokens, plain and as in a URL; no such token may be stored at all. */
 const PROMPT_TOKENS = [PROMPT_TOKEN_PREFIX, encodeURIComponent(PROMPT_TOKEN_PREFIX)];
 
-/** What credentials of an n8n hold that may stand nowhere in its folder but encrypted. By that folder: n8n is restarted. */
+/** Secrets that an n8n's folder may contain only encrypted, by folder, because n8n is restarted in it. */
 const known = new Map<string, Set<string>>();
 
-/** Notes the secrets of a credential that is given to the n8n of a folder. */
+/** Records the secrets of a credential that is given to the n8n of a folder. */
 export function noteSecrets(userFolder: string, credential: Readonly<Record<string, unknown>>): void {
 	const secrets = known.get(userFolder) ?? new Set<string>();
 	known.set(userFolder, secrets);
@@ -21,7 +21,7 @@ export function noteSecrets(userFolder: string, credential: Readonly<Record<stri
 	}
 }
 
-/** Fails where n8n's database, logs or binary store hold a secret in plain text. To be called once n8n has ended. */
+/** Fails if n8n's database, logs or binary store contain a secret in plain text. To be called once n8n has ended. */
 export async function refuseSecretsIn(userFolder: string): Promise<void> {
 	const leaks = await filesWith(userFolder, [...(known.get(userFolder) ?? []), ...PROMPT_TOKENS]);
 	if (leaks.length > 0) throw new Error(`A secret stands in plain text in ${leaks.join(', ')}`);

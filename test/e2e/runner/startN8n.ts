@@ -8,26 +8,26 @@ import { installPackage } from './packageInstall';
 import { refuseSecretsIn } from './secretHunt';
 
 export interface N8nOptions {
-	/** n8n's home: database, encryption key, binary data, installed packages. A second start finds it all again. */
+	/** n8n's home, with its database, encryption key, binary data and installed packages, which a second start finds again. */
 	userFolder: string;
 	/** A packed package to install first. */
 	tarball?: string;
-	/** Default: any free one. */
+	/** The port; any free one by default. */
 	port?: number;
-	/** Over and above our own settings, such as those for queue mode. */
+	/** Settings in addition to our own, such as those for queue mode. */
 	env?: NodeJS.ProcessEnv;
 }
 
 export interface RunningN8n extends N8nProcess {
 	readonly url: string;
 	readonly login: Login;
-	/** Logged in. */
+	/** A client that is logged in. */
 	readonly client: N8nClient;
 }
 
 const START_TRIES = 3;
 
-/** Starts n8n as a person has it, with the package installed and its owner logged in, or uses the one that is given. */
+/** Starts n8n as a person does, with the package installed and its owner logged in, or uses the given one. */
 export async function startN8n(options: N8nOptions): Promise<RunningN8n> {
 	if (GIVEN_N8N !== undefined) return await useGivenN8n(GIVEN_N8N, options);
 	const { userFolder, tarball, port, env = {} } = options;
@@ -46,7 +46,7 @@ export async function startN8n(options: N8nOptions): Promise<RunningN8n> {
 		try {
 			await untilReady(n8n, async () => await answersItsEditor(url));
 		} catch (error) {
-			// A free port may be taken by somebody else before n8n listens on it.
+			// Another process may take a free port before n8n listens on it.
 			const isTaken = /already in use|EADDRINUSE/.test(n8n.log.text());
 			if (isTaken && port === undefined && tries < START_TRIES) continue;
 			throw error;
@@ -66,7 +66,7 @@ export async function startN8n(options: N8nOptions): Promise<RunningN8n> {
 	}
 }
 
-/** n8n answers /healthz, and "n8n is starting up" to everything else, before its interface is there. */
+/** Whether the editor is ready: before, n8n answers /healthz, but "n8n is starting up" to everything else. */
 async function answersItsEditor(url: string): Promise<boolean> {
 	const readiness = await fetch(`${url}/healthz/readiness`);
 	await readiness.arrayBuffer();
@@ -77,7 +77,7 @@ async function answersItsEditor(url: string): Promise<boolean> {
 	return settings.ok && isJson;
 }
 
-/** A worker of queue mode. It shares the main instance's database and encryption key by `env` and reads packages from `userFolder`. */
+/** Starts a worker of queue mode, which shares the main instance's database and key by `env` and has its own packages. */
 export async function startWorker({
 	userFolder,
 	tarball,
@@ -101,7 +101,7 @@ export async function startWorker({
 			});
 			return n8n;
 		} catch (error) {
-			// Workers that start together may have been given the same free port.
+			// Workers that start at the same time may have got the same free port.
 			const isTaken = /already in use|EADDRINUSE/.test(n8n.log.text());
 			if (!isTaken || tries >= START_TRIES) throw error;
 		}

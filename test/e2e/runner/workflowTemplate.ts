@@ -22,7 +22,7 @@ export interface WorkflowDocument {
 
 const OWN = 'n8n-nodes-flowtask.';
 
-/** The account that each of the package's nodes asks for. */
+/** The type of account that each of the package's nodes needs. */
 const ACCOUNTS: ReadonlyArray<readonly [node: string, credential: string]> = [
 	['flowTask', 'flowPlatformApi'],
 	['chatCompletion', 'flowPlatformApi'],
@@ -40,15 +40,15 @@ export function readTemplate(file: string): WorkflowDocument {
 }
 
 interface Filling {
-	/** Name of a node to what is entered in its fields. */
+	/** The values of fields, by the name of the node. */
 	fields?: Record<string, Record<string, unknown>>;
-	/** Passage, as it stands in the template, to what takes its place. */
+	/** Replacements for passages of the template. */
 	values?: Record<string, string>;
-	/** Credential type to the credential that every node of that type of account shall use. */
+	/** The credential for all nodes that need it, by its type. */
 	credentials?: Record<string, { id: string; name: string }>;
 }
 
-/** What is entered where a node runs a hosted workflow. */
+/** The field values of a node that runs a hosted workflow. */
 export function hostedWorkflow(workflowId: string, exported: object): Record<string, unknown> {
 	return {
 		workflowId: { __rl: true, mode: 'id', value: workflowId },
@@ -57,8 +57,8 @@ export function hostedWorkflow(workflowId: string, exported: object): Record<str
 }
 
 /**
- * What a person does after importing a template: choose the account, enter what is marked. A passage or a node that the
- * template does not hold is an error, or a renamed one would stay behind unnoticed.
+ * Does what a person does after importing a template: chooses the account and fills in the marked fields. A passage or
+ * node that the template does not contain is an error, because a renamed one would otherwise stay unnoticed.
  */
 export function fillTemplate(
 	template: WorkflowDocument,
@@ -89,7 +89,7 @@ export function fillTemplate(
 	return workflow;
 }
 
-/** The types of account that a node asks for: its own, or those of its slots. */
+/** The types of account that a node needs: its own, or those of its slots. */
 function accountsOf({ type, credentials = {} }: WorkflowNode): string[] {
 	const own = ACCOUNTS.find(([node]) => type.startsWith(OWN + node))?.[1];
 	return own === undefined ? Object.keys(credentials) : [own];
