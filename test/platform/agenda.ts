@@ -8,8 +8,8 @@ interface Entry {
 }
 
 /**
- * The platform's one clock and its one timer. What is due runs at its planned time and not at the time at which the
- * timer happened to fire: a task that follows another starts in the very moment in which that one ended.
+ * The platform's one clock and its one timer. Due actions run at their planned time, not when the timer happens to fire:
+ * a task that follows another starts at the very moment at which that one ended.
  */
 export class Agenda {
 	readonly #heap: Entry[] = [];
@@ -21,18 +21,18 @@ export class Agenda {
 
 	constructor(private readonly time: TimeSource = systemTime()) {}
 
-	/** The clock of the books. */
+	/** The current time, by the clock that the books use. */
 	now(): number {
 		return this.time.now();
 	}
 
-	/** Plans `run` for a time; what is due already runs with the next `advance`. */
+	/** Plans `run` for a time; if that has passed, it runs with the next `advance`. */
 	at(atMs: number, run: (atMs: number) => void): void {
 		this.#push({ atMs, order: this.#order++, run });
 		if (!this.#advancing) this.#arm();
 	}
 
-	/** Runs everything that is due. Called by the timer, and before anybody looks at or changes the state. */
+	/** Runs everything that is due. Called by the timer, and before the state is read or changed. */
 	advance(): void {
 		if (this.#advancing) return;
 		this.#advancing = true;

@@ -32,14 +32,14 @@ export interface TaskEntry {
 	taskId: string;
 	owner: string;
 	workflowId: string;
-	/** The overrides as they came; integers beyond 2^53 keep their digits in JSON. */
+	/** The overrides as they were sent; integers above 2^53 keep their digits in JSON. */
 	prompt: Record<string, unknown>;
 	status: number;
 	errMsg: string;
 	submittedAtMs: number;
 	startedAtMs: number | null;
 	finishedAtMs: number | null;
-	/** Whether the answer to the submit left whole. */
+	/** Whether the whole answer to the submit was sent. */
 	answer: 'whole' | 'notDelivered';
 }
 
@@ -47,13 +47,13 @@ export interface PollEntry {
 	atMs: number;
 	owner: string;
 	ids: string[];
-	/** Ids that are no task of this owner. */
+	/** The number of IDs that do not belong to a task of this owner. */
 	unknown: number;
-	/** The owner's unfinished tasks at this moment. */
+	/** The number of the owner's unfinished tasks at this moment. */
 	unfinished: number;
-	/** Those of them whose submit answer left whole: all that the caller can know. */
+	/** The number of those whose submit answer was sent whole, which are all that the caller can know. */
 	unfinishedKnown: number;
-	/** Those of them that this poll asked for. */
+	/** The number of those that this poll asked for. */
 	unfinishedAsked: number;
 }
 
@@ -67,10 +67,10 @@ export interface UploadEntry {
 	atMs: number;
 }
 
-/** The result files that left whole, as the line sees them. */
+/** The result files that were sent whole, as the line sees them. */
 export interface DownloadLine {
 	bytes: number;
-	/** When the first of them was asked for, and the last of them had left; null where there was none. */
+	/** When the first one was requested and when the last one had been sent; null if there was none. */
 	fromMs: number | null;
 	untilMs: number | null;
 }
@@ -84,31 +84,31 @@ export interface SocketCounts {
 	maxOpen: number;
 }
 
-/** What really happened, for tests to assert on. */
+/** The record of what really happened, for tests to assert on. */
 export interface Books extends AgentRecords {
 	requests: Record<RequestKind, number>;
-	/** Every path that was called, once; the file host's as `/files/…`. */
+	/** Each path that was called, listed once; the file host's as `/files/…`. */
 	paths: string[];
 	tasks: TaskEntry[];
 	tasksMade: number;
-	/** Tasks with the owner, workflow and prompt of an earlier one that had not failed. */
+	/** The number of tasks with the owner, workflow and prompt of an earlier one that had not failed. */
 	duplicates: number;
-	/** Tasks whose submit answer did not leave whole. */
+	/** The number of tasks whose submit answer was not sent whole. */
 	undeliveredSubmits: number;
-	/** Submits after whose answer, or lack of one, a caller cannot tell whether a task was made. */
+	/** The number of submits after which the caller cannot tell whether a task was created. */
 	unclearSubmits: number;
 	polls: PollEntry[];
 	maxIdsInPoll: number;
 	sockets: SocketCounts;
 	uploads: UploadEntry[];
-	/** Chat requests that were carried out, in their order. */
+	/** The chat requests that were carried out, in their order. */
 	chats: ChatEntry[];
-	/** Result files that left whole. */
+	/** The number of result files that were sent whole. */
 	downloads: number;
 	downloadLine: DownloadLine;
-	/** Secrets that arrived where they must not. */
+	/** Secrets that arrived at a place where they must not. */
 	leaks: Array<{ where: string; header: string }>;
-	/** Injected faults by kind. */
+	/** The number of injected faults by kind. */
 	faults: Record<string, number>;
 	unauthorized: number;
 	rateLimited: number;
@@ -122,7 +122,7 @@ interface Unfinished {
 	known: number;
 }
 
-/** Keeps the books; every note costs the same, however many tasks there are. */
+/** Keeps the books; each entry costs the same, however many tasks there are. */
 export class BookKeeper {
 	#requests = new Map<RequestKind, number>();
 	#paths = new Set<string>();
@@ -140,7 +140,7 @@ export class BookKeeper {
 	#unauthorized = 0;
 	#unclearSubmits = 0;
 	#rateLimited = 0;
-	// Not cleared by a reset: the tasks go on.
+	// A reset does not clear this, because the tasks go on.
 	readonly #unfinished = new Map<Owner, Unfinished>();
 
 	readonly agents = new AgentBooks();
@@ -185,7 +185,7 @@ export class BookKeeper {
 		if (task.delivered) unfinished.known--;
 	}
 
-	/** `tasks`: those of the asked ids that are the owner's. */
+	/** Notes a poll. @param tasks the owner's tasks among the requested IDs */
 	poll(owner: Owner, ids: readonly string[], tasks: readonly Task[]): void {
 		const unfinished = this.#unfinishedOf(owner);
 		this.#maxIdsInPoll = Math.max(this.#maxIdsInPoll, ids.length);
@@ -268,7 +268,7 @@ export class BookKeeper {
 		};
 	}
 
-	/** Starts new books. Sockets that are open stay in them. */
+	/** Starts new books, which still contain open sockets. */
 	reset(): void {
 		this.#requests = new Map();
 		this.#paths = new Set();

@@ -1,6 +1,6 @@
 /**
- * The `code` values of the answers. The interface shows only that 0 is success, so all the others are invented; a
- * client must not build on them.
+ * The `code` values of the answers. The interface shows only that 0 is success, so all the others are invented; a client
+ * must not rely on them.
  */
 export const CODES = {
 	success: 0,

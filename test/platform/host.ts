@@ -1,2 +1,2 @@
-/** The address of this machine on which servers of tests listen: another one for an n8n that runs elsewhere. */
+/** The address on which servers of tests listen; for an n8n on another machine, it must be reachable from there. */
 export const TEST_HOST = process.env.FLOWTASK_TEST_HOST ?? '127.0.0.1';

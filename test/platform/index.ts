@@ -52,7 +52,7 @@ export type { TimeSource } from './time';
 
 const DAY_SECONDS = 24 * 60 * 60;
 
-/** What is told of the tasks; the progress channel listens once it is there. */
+/** Listeners to changes of tasks; the progress channel is added once it exists. */
 interface Ears {
 	changed: () => void;
 }
@@ -122,7 +122,7 @@ function assemble(options: PlatformOptions, ears: Ears): Parts {
 	};
 }
 
-/** Keeps hold of every connection, those too that a fault took out of Fastify's hands. */
+/** Tracks every connection, including those that a fault took out of Fastify's control. */
 function trackSockets(server: Server): Set<Socket> {
 	const sockets = new Set<Socket>();
 	server.on('connection', (socket: Socket) => {
@@ -138,7 +138,7 @@ async function closeServer(app: FastifyInstance, sockets: ReadonlySet<Socket>): 
 	await closing;
 }
 
-/** Starts a platform of its own on this machine; several can run beside each other. */
+/** Starts a platform on this machine; several can run in parallel. */
 export async function startPlatform(options: PlatformOptions = {}): Promise<LocalPlatform> {
 	const ears: Ears = { changed: () => undefined };
 	const parts = assemble(options, ears);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 export type AssetKind = 'checkpoint' | 'vae' | 'lora';
 
-/** Models that belong to one owner carry this prefix in their name; all other names are the platform's own. */
+/** The prefix of models that belong to one owner; all other models are the platform's own. */
 export const PRIVATE_PREFIX = 'private/';
 
 export interface Owner {
@@ -11,7 +11,7 @@ export interface Owner {
 	readonly assets: ReadonlyMap<AssetKind, Set<string>>;
 }
 
-/** Who may use the platform, and the private models that each of them uploaded. */
+/** The owners, who may use the platform, and the private models that each has uploaded. */
 export class Owners {
 	readonly #byKey = new Map<string, Owner>();
 	readonly #names = new Set<string>();
@@ -34,7 +34,7 @@ export class Owners {
 		return this.#byKey.get(apiKey);
 	}
 
-	/** The owner that an `Authorization` header names. */
+	/** Finds the owner that an `Authorization` header names. */
 	fromHeader(authorization: string | undefined): Owner | undefined {
 		const key = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
 		return key === undefined ? undefined : this.#byKey.get(key);
@@ -46,7 +46,7 @@ export class Owners {
 		return full;
 	}
 
-	/** Whether anybody at all uploaded this private model. */
+	/** Whether any owner has uploaded this private model. */
 	assetExists(kind: AssetKind, name: string): boolean {
 		return [...this.#byKey.values()].some((owner) => owner.assets.get(kind)?.has(name));
 	}

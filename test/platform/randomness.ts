@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** A number in [0, 1) at each call. */
+/** Returns a number in [0, 1) at each call. */
 export type Random = () => number;
 
-/** The same numbers for the same text, whatever machine and run (mulberry32). */
+/** Returns the same numbers for the same text, on any machine and in any run (mulberry32). */
 export function seededRandom(seed: string): Random {
 	let state = createHash('sha256').update(seed).digest().readUInt32LE(0);
 	return () => {

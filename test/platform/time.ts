@@ -1,6 +1,6 @@
-/** Where the platform's time comes from. */
+/** The source of the platform's time. */
 export interface TimeSource {
-	/** Milliseconds since 1970, never going back. */
+	/** Returns the milliseconds since 1970, which never go back. */
 	now(): number;
 	/** Calls `run` once, after `delayMs`. The returned function cancels the call. */
 	wake(delayMs: number, run: () => void): () => void;
@@ -8,7 +8,7 @@ export interface TimeSource {
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The system's time, but never going back. */
+/** The system's time, except that it never goes back. */
 export function systemTime(): TimeSource {
 	const epochMs = Date.now() - performance.now();
 	return {
@@ -20,12 +20,12 @@ export function systemTime(): TimeSource {
 	};
 }
 
-/** Waits by the timers of this realm, which a test may have sped up, and no longer once `signal` is aborted. */
+/** Waits by the timers of this realm, which a test may have sped up, or until `signal` is aborted. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
 	if (signal?.aborted) return;
 	await new Promise<void>((resolve) => {
 		const timer = setTimeout(end, Math.min(ms, LONGEST_TIMER_MS));
-		// A pause keeps no process alive.
+		// A pause must not keep the process alive.
 		timer.unref();
 		signal?.addEventListener('abort', end, { once: true });
 		function end(): void {
@@ -42,11 +42,11 @@ interface Alarm {
 }
 
 /**
- * Time that stands still until a test lets it pass, so that what a test sees does not hang on how busy the machine is.
- * It rules over everything that is planned on the platform; what crosses a socket still takes real time.
+ * Time that stands still until a test lets it pass, so that the results of a test do not depend on how busy the machine
+ * is. It controls everything that the platform plans; data over sockets still takes real time.
  */
 export class HandWoundTime implements TimeSource {
-	// Near the system's time, for what a caller compares with its own clock: the expiry of a link, say.
+	// It starts at the system's time, because callers compare some times with their own clock, e.g. the expiry of a link.
 	#nowMs = Date.now();
 	#alarms: Alarm[] = [];
 
@@ -60,7 +60,7 @@ export class HandWoundTime implements TimeSource {
 		return () => this.#drop(alarm);
 	}
 
-	/** Everything that falls due on the way runs at its own time and in its order. */
+	/** Lets time pass. Everything that becomes due meanwhile runs at its own time and in order. */
 	pass(ms: number): void {
 		const endMs = this.#nowMs + ms;
 		for (let next = this.#nextUntil(endMs); next !== undefined; next = this.#nextUntil(endMs)) {

@@ -1,6 +1,6 @@
 /**
- * JSON whose integers beyond 2^53 survive. A sampler's seed goes up to 2^64 - 1, which a JavaScript number cannot
- * hold, so such an integer is kept as its own literal: JSON.stringify writes it back digit by digit.
+ * An integer above 2^53 in JSON, such as a sampler's seed, which may be as large as 2^64 - 1. A JavaScript number cannot
+ * represent it, so it is kept as its own literal, which JSON.stringify writes back digit by digit.
  */
 export interface RawInteger {
 	readonly rawJSON: string;
@@ -27,25 +27,25 @@ function keepLongInteger(_key: string, value: unknown, context?: { source?: stri
 	return INTEGER_LITERAL.test(source) ? JSON.rawJSON(source) : value;
 }
 
-/** Throws a SyntaxError like JSON.parse. The reviver costs time, so only texts with a long number pay for it. */
+/** Throws a SyntaxError like JSON.parse. The reviver takes time, so it is only used for texts with a long number. */
 export function parseWireJson(text: string): unknown {
 	return /\d{16}/.test(text) ? JSON.parse(text, keepLongInteger) : JSON.parse(text);
 }
 
-/** An integer of any length, as the number where that is exact. */
+/** Returns an integer of any length, as a number if that is exact. */
 export function integerOf(value: bigint): number | RawInteger {
 	const number = Number(value);
 	return Number.isSafeInteger(number) ? number : JSON.rawJSON(value.toString());
 }
 
-/** The exact integer that a value holds, or undefined where it is not an integer. */
+/** Returns the exact integer of a value; undefined if it is not an integer. */
 export function exactInteger(value: unknown): bigint | undefined {
 	if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value);
 	if (typeof value === 'object' && value !== null && JSON.isRawJSON(value)) return BigInt(value.rawJSON);
 	return undefined;
 }
 
-/** The same text for the same content, in whatever order its keys came. */
+/** Returns the same text for the same content, whatever the order of its keys. */
 export function canonicalJson(value: unknown): string {
 	if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
 	if (!isRecord(value)) return value === undefined ? 'null' : JSON.stringify(value);

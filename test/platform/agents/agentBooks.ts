@@ -9,7 +9,7 @@ export interface SeenFile {
 	url: string;
 	name: string | null;
 	mimeType: string | null;
-	/** Null where the agent did not fetch it, since the URL is not the platform's own. */
+	/** Null if the agent did not fetch the file, because the URL is not the platform's own. */
 	bytes: number | null;
 }
 
@@ -22,7 +22,7 @@ export interface InvocationEntry {
 	message: string | null;
 	files: SeenFile[];
 	interruptAnswered: InterruptAnswer | null;
-	/** The side effects that were carried out. */
+	/** The side effects that the call carried out. */
 	effects: string[];
 	extraBody: JsonRecord;
 	body: JsonRecord;
@@ -31,7 +31,7 @@ export interface InvocationEntry {
 	endedAtMs: number | null;
 	outcome: 'running' | 'completed' | 'interrupted' | 'failed';
 	answer: string;
-	/** Whether the answer left whole; unknown as long as the line is open. */
+	/** Whether the whole answer was sent; unknown as long as the connection is open. */
 	answered: 'yes' | 'no' | 'unknown';
 }
 
@@ -40,7 +40,7 @@ export interface SessionEntry {
 	agentId: string;
 	turns: number;
 	messages: string[];
-	/** The id of the interrupt that waits for its result. */
+	/** The ID of the interrupt that is waiting for its result. */
 	pendingInterrupt: string | null;
 	expired: boolean;
 	createdAtMs: number;
@@ -55,24 +55,24 @@ export interface MediaEntry {
 	sha256: string;
 	uploadedAtMs: number;
 	expiresAtMs: number;
-	/** How often it was fetched whole. */
+	/** How often the whole file was fetched. */
 	reads: number;
 }
 
-/** What agents really did. */
+/** The record of what agents really did. */
 export interface AgentRecords {
-	/** One entry a call that an agent really ran, in the order of their starts. */
+	/** One entry per call that an agent really ran, in the order of their starts. */
 	invocations: InvocationEntry[];
-	/** Invocations whose agent, session asked for, message and interrupt answer an earlier one had. */
+	/** The number of invocations with the agent, requested session, message and interrupt answer of an earlier one. */
 	duplicateInvocations: number;
 	/** How often each side effect was carried out. */
 	effects: Record<string, number>;
-	/** The sessions that had a turn. */
+	/** The sessions that had at least one turn. */
 	sessions: SessionEntry[];
 	media: MediaEntry[];
-	/** Refused calls by reason. */
+	/** The number of refused calls by reason. */
 	agentRefusals: Record<string, number>;
-	/** Most calls of one session in flight at once, those included that were refused as busy. */
+	/** The most calls of one session in flight at once, including those that were refused as busy. */
 	concurrentPerSession: number;
 	mostInvocationsAtOnce: number;
 }
@@ -105,11 +105,11 @@ export class AgentBooks {
 	#refusals = new Map<string, number>();
 	#concurrentPerSession = 0;
 	#mostAtOnce = 0;
-	// Not cleared by a reset: these calls go on.
+	// A reset does not clear this, because these calls go on.
 	readonly #inFlight = new Map<Session, number>();
 	#running = 0;
 
-	/** A call reached a session. The answer is called when it leaves it. */
+	/** Notes that a call has reached a session. The returned function is called when it leaves the session. */
 	sessionEntered(session: Session): () => void {
 		const calls = (this.#inFlight.get(session) ?? 0) + 1;
 		this.#inFlight.set(session, calls);
@@ -121,9 +121,9 @@ export class AgentBooks {
 		};
 	}
 
-	/** The agent begins to run. */
+	/** Notes that the agent begins to run. */
 	invocationStarted(session: Session, call: InvokeCall, files: SeenFile[], nowMs: number): InvocationEntry {
-		// A call that asks for no session opens another one each time: told by what was asked, its repetition shows.
+		// A call without a session opens a new one each time, so its repetition only shows in what it requested.
 		const asked = call.sessionId ?? null;
 		const key = canonicalJson([session.agentId, asked, call.message ?? null, { ...call.interruptAnswer }]);
 		if (this.#keys.has(key)) this.#duplicates++;

@@ -2,20 +2,20 @@ import { isRecord } from '../wireJson';
 import type { JsonRecord } from '../wireJson';
 import { AgentRefusal, type AgentEnvelope } from './envelope';
 
-/** An event of a stream: the name of its `event:` line, where it has one, and its data. */
+/** An event of a stream: its data, and the name of its `event:` line, if it has one. */
 export interface WireEvent {
 	readonly name?: string;
 	readonly data: unknown;
 }
 
 /**
- * How a deployment words what all agents of the platform do. The interface shows the envelope alone (§4.6), so
- * deployments may differ in everything else; these three do.
+ * How a deployment words what all agents of the platform do. The interface shows only the envelope (§4.6), so deployments
+ * may differ in everything else, as these three do.
  */
 export interface Dialect {
-	/** A body in the names that `readCall` knows; what is not translated stays, and stands in the books as extra. */
+	/** Translates a body into the names that `readCall` knows; other fields stay, and the books list them as extra. */
 	read(body: JsonRecord): JsonRecord;
-	/** The body of an answer that is no stream. */
+	/** The body of an answer that is not a stream. */
 	body(envelope: AgentEnvelope): unknown;
 	/** Whether the outer HTTP status is always the one that counts. */
 	readonly statusIsOuter: boolean;
@@ -23,13 +23,13 @@ export interface Dialect {
 	/** A tool that the agent used while it worked. */
 	step(envelope: AgentEnvelope): WireEvent;
 	last(envelope: AgentEnvelope): WireEvent;
-	/** The part of an upload's form that holds the file. */
+	/** The part of an upload's form that contains the file. */
 	readonly mediaPart: string;
 	/** The body of an answer to an upload. */
 	media(envelope: AgentEnvelope): unknown;
 }
 
-/** What the node's credential has as defaults. */
+/** The dialect of the defaults in the node's credential. */
 const usual: Dialect = {
 	read: (body) => body,
 	body: (envelope) => envelope,
@@ -47,7 +47,7 @@ function recordAt(value: JsonRecord, key: string): JsonRecord {
 	return inner;
 }
 
-/** Without what is undefined: an absent key is not the same as one without a value. */
+/** Removes undefined values, because an absent key is not the same as one without a value. */
 function defined(record: JsonRecord): JsonRecord {
 	return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
 }
@@ -92,7 +92,7 @@ function nestedEnvelope(envelope: AgentEnvelope): JsonRecord {
 	return { ...envelope, data };
 }
 
-/** Nested bodies, words of its own for all reasons, named events. */
+/** A dialect with nested bodies, its own words for all reasons, and named events. */
 const nested: Dialect = {
 	read: (body) => {
 		const { input: _input, thread: _thread, mode, decision, ...rest } = body;
@@ -156,7 +156,7 @@ function bareBody({ success_response: succeeded, data }: AgentEnvelope): JsonRec
 	});
 }
 
-/** No envelope and no named events: HTTP's own status, a `type` in each event, and the body's end as the stream's. */
+/** A dialect without an envelope or named events: HTTP's own status, a `type` in each event, a stream ended by its body. */
 const bare: Dialect = {
 	read: (body) => {
 		const { text, conversation, links, live, reply_to: id, reply: result, ...rest } = body;
@@ -175,7 +175,7 @@ const bare: Dialect = {
 	step: (envelope) => ({ data: { type: 'tool_use', ...bareBody(envelope) } }),
 	last: (envelope) => {
 		const { say: _say, ...body } = bareBody(envelope);
-		// The pieces have said it all.
+		// The pieces already contain the whole answer.
 		return { data: { type: envelope.success_response ? 'receipt' : 'failure', ...body } };
 	},
 	mediaPart: 'upload',

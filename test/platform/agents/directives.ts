@@ -4,13 +4,13 @@ export type PlannedInterrupt =
 	| { readonly kind: 'question'; readonly question: string }
 	| { readonly kind: 'tool'; readonly toolName: string; readonly arguments: unknown };
 
-/** What a stream does in place of its last event, after so many pieces. */
+/** What a stream does instead of its last event, and after how many pieces. */
 export interface StreamEnd {
 	readonly how: 'cut' | 'silent' | 'end';
 	readonly after: number;
 }
 
-/** What a message orders the agent to do. */
+/** The orders of a message to the agent. */
 export interface Script {
 	answer?: string;
 	recall: boolean;
@@ -18,16 +18,16 @@ export interface Script {
 	takesMs: number;
 	hold: boolean;
 	effects: string[];
-	/** Tools that a streamed turn uses by itself before its first piece. */
+	/** Tools that a streamed turn uses on its own before its first piece. */
 	steps: string[];
 	interrupts: PlannedInterrupt[];
 	fail?: string;
 	refuse?: string;
-	/** Pieces of a streamed answer. */
+	/** The number of pieces of a streamed answer. */
 	chunks: number;
 	pauseMs: number;
 	deltas: boolean;
-	/** A stream halts after so many pieces until it is released. */
+	/** After how many pieces a stream halts until it is released. */
 	holdAfter?: number;
 	streamEnd?: StreamEnd;
 }
@@ -39,7 +39,7 @@ function numberIn(text: string, otherwise: number): number {
 	return Number.isFinite(number) && number >= 0 ? number : otherwise;
 }
 
-/** `name {json}`: arguments that are no JSON object go along as they are. */
+/** Reads `name {json}`; arguments that are not a JSON object are passed on unchanged. */
 function toolCall(text: string): PlannedInterrupt {
 	const [, toolName = '', rest = ''] = /^(\S*)\s*([\s\S]*)$/.exec(text) ?? [];
 	return { kind: 'tool', toolName: toolName || 'act', arguments: rest === '' ? {} : readArguments(rest) };
@@ -121,7 +121,7 @@ const ORDERS: Readonly<Record<string, Order>> = {
 
 const OPENING = new RegExp(`\\[(${Object.keys(ORDERS).join('|')})\\s*(?=[:\\]])`, 'gi');
 
-/** Where the bracket closes that is open at `start`: the arguments of a tool may hold brackets of their own. */
+/** The position at which the bracket open at `start` closes; a tool's arguments may contain brackets, too. */
 function closingBracket(text: string, start: number): number {
 	let depth = 1;
 	for (let index = start; index < text.length; index++) {
@@ -131,7 +131,7 @@ function closingBracket(text: string, start: number): number {
 	return text.length;
 }
 
-/** Reads what `[word: detail]` texts in a message order, one after the other. */
+/** Reads the orders in a message, which are `[word: detail]` texts, one after the other. */
 export function readScript(message: string): Script {
 	const script: Script = {
 		recall: false,

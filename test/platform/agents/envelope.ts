@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { JsonRecord } from '../wireJson';
 
 /**
- * Why a call was not carried out, or failed, with the status that the envelope tells. The interface shows that there
- * is a reason and none of its values, so all of these are invented; a client must not build on them.
+ * Why a call was not carried out or failed, with the status in the envelope. The interface shows that there is a reason,
+ * but none of its values, so all of these are invented; a client must not rely on them.
  */
 export const REASONS = {
 	token_invalid: 401,
@@ -50,7 +50,7 @@ export function agentFailure(requestId: string, status: number, data: JsonRecord
 	return { success_response: false, http_status_code: status, request_id: requestId, data };
 }
 
-/** A call that the service answers without carrying it out. */
+/** Thrown for a call that the service answers without carrying it out. */
 export class AgentRefusal extends Error {
 	readonly status: number;
 

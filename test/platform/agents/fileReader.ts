@@ -12,7 +12,7 @@ function isOwn(url: string, fileUrl: string): boolean {
 async function read(file: FileReference, fileUrl: string): Promise<SeenFile> {
 	const { url } = file;
 	const told = { url, name: file.name ?? null, mimeType: file.mimeType ?? null };
-	// A development server fetches nothing from elsewhere.
+	// A development server fetches nothing from other hosts.
 	if (!isOwn(url, fileUrl)) return { ...told, bytes: null };
 	const response = await fetch(url).catch(() => undefined);
 	if (response === undefined) throw new AgentRefusal('file_unreadable', 'A file could not be fetched.');
@@ -30,7 +30,7 @@ async function read(file: FileReference, fileUrl: string): Promise<SeenFile> {
 	};
 }
 
-/** The agent fetches its files itself. Throws AgentRefusal. */
+/** Fetches the files as the agent itself would. Throws AgentRefusal. */
 export async function readFiles(files: readonly FileReference[], fileUrl: string): Promise<SeenFile[]> {
 	return Promise.all(files.map(async (file) => read(file, fileUrl)));
 }

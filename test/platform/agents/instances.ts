@@ -9,28 +9,28 @@ export type AgentRight = (typeof AGENT_RIGHTS)[number];
 
 export interface AgentOptions {
 	name?: string;
-	/** Begins with `agt_`; default: a new one. */
+	/** The agent's token, which begins with `agt_`; default: a new one. */
 	token?: string;
-	/** What its tokens may do; default: everything. */
+	/** What the agent's tokens may do; default: everything. */
 	rights?: readonly AgentRight[];
-	/** A session that was not used for so long is expired; default: never. */
+	/** After how long without use a session expires; default: never. */
 	sessionMs?: number;
-	/** How the instance words its wire; default `usual`. */
+	/** The instance's dialect; default `usual`. */
 	dialect?: DialectName;
 }
 
-/** One agent instance, as a test holds it. */
+/** One agent instance, as tests control it. */
 export interface Agent {
 	readonly agentId: string;
 	readonly name: string;
 	readonly token: string;
-	/** A temporary token that stops working after this time; 0: it is expired at once. */
+	/** Creates a temporary token that stops working after this time; with 0, it is expired from the start. */
 	debugToken(validMs: number): string;
-	/** The instance forgets all its sessions, or this one. */
+	/** Makes the instance forget all its sessions, or this one. */
 	expireSessions(sessionId?: string): void;
-	/** Lets the runs that `[hold]` halted go on. */
+	/** Lets the runs that `[hold]` has halted go on. */
 	release(): void;
-	/** Runs that `[hold]` halts at this moment. */
+	/** The number of runs that `[hold]` is halting. */
 	readonly held: number;
 }
 
@@ -89,7 +89,7 @@ export class AgentInstance implements Agent {
 		}
 	}
 
-	/** The session that a call means; one that is new is kept only once it has had a turn. Throws AgentRefusal. */
+	/** Finds or opens the session of a call; a new one is kept only once it has had a turn. Throws AgentRefusal. */
 	sessionFor(call: InvokeCall): Session {
 		const { sessionId, interruptAnswer } = call;
 		if ((sessionId ?? '') === '' || sessionId === undefined) {
@@ -136,7 +136,7 @@ export class AgentInstances {
 		return agent;
 	}
 
-	/** The instance that an `Authorization` header names. Throws AgentRefusal. */
+	/** Finds the instance that an `Authorization` header names. Throws AgentRefusal. */
 	fromHeader(authorization: string | undefined): { agent: AgentInstance; token: string } {
 		const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
 		if (token === undefined)
@@ -159,7 +159,7 @@ export class AgentInstances {
 		return [...this.#byId.values()];
 	}
 
-	/** Nobody releases a run once the platform has closed. */
+	/** Releases all runs, because no test can once the platform has closed. */
 	releaseAll(): void {
 		for (const agent of this.#byId.values()) agent.release();
 	}

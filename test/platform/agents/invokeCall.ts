@@ -54,7 +54,7 @@ function readInterruptAnswer(value: unknown): InterruptAnswer | undefined {
 	return { id: value.id, result: value.result ?? null };
 }
 
-/** Throws AgentRefusal. No body at all is a call without a message: it costs nothing, so it can test a token. */
+/** Throws AgentRefusal. A missing body is a call without a message, which costs nothing, so it can test a token. */
 export function readCall(given: unknown): InvokeCall {
 	const body = given ?? {};
 	if (!isRecord(body)) throw new AgentRefusal('body_invalid', 'The body must be a JSON object.');

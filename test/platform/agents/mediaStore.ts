@@ -17,14 +17,14 @@ export interface MediaFile {
 }
 
 export interface MediaLimits {
-	/** How long the URL of an uploaded file is good. */
+	/** How long the URL of an uploaded file is valid. */
 	readonly seconds: number;
 	readonly maxBytes: number;
-	/** Allowed types, such as `image/png` or `image/*`; undefined: all. */
+	/** The allowed types, such as `image/png` or `image/*`; undefined: all. */
 	readonly types: readonly string[] | undefined;
 }
 
-/** Files for agents, each behind a signed URL for a time. */
+/** Stores files for agents, each behind a signed URL that is valid for some time. */
 export class MediaStore {
 	readonly #files = new Map<string, MediaFile>();
 
@@ -41,7 +41,7 @@ export class MediaStore {
 		}
 	}
 
-	/** Throws AgentRefusal. */
+	/** Saves a file. Throws AgentRefusal. */
 	save(agentId: string, name: string, mimeType: string, content: Buffer, nowMs: number): MediaFile {
 		if (content.length === 0) throw new AgentRefusal('file_empty', 'file is empty.');
 		const path = `${MEDIA_FOLDER}${randomBytes(8).toString('hex')}/${name}`;
@@ -66,7 +66,7 @@ export class MediaStore {
 		return this.#files.get(path);
 	}
 
-	/** A plain URL, unlike the links of result files: it is passed on to the agent as it is. */
+	/** The URL of a file; unlike the links of result files it is plain, because it is passed on to the agent unchanged. */
 	url({ path }: MediaFile, untilMs: number): string {
 		return this.links.link(path, Math.round(untilMs) / 1000).replaceAll('\\u0026', '&');
 	}

@@ -9,7 +9,7 @@ export interface PendingInterrupt {
 	readonly plan: PlannedInterrupt;
 }
 
-/** What the message that an interrupt halted still orders. */
+/** The remaining orders of a message that an interrupt has halted. */
 export interface HaltedWork {
 	readonly script: Script;
 	readonly further: readonly PlannedInterrupt[];
@@ -34,7 +34,7 @@ export class Session {
 		this.lastUsedAtMs = createdAtMs;
 	}
 
-	/** Throws AgentRefusal where the session cannot take this call now. */
+	/** Throws AgentRefusal if the session cannot accept this call now. */
 	check(call: InvokeCall): void {
 		if (this.busy)
 			throw new AgentRefusal('session_busy', `The session ${this.id} is busy with another call.`);

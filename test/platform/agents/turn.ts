@@ -9,16 +9,16 @@ import type { PendingInterrupt, Session } from './session';
 import { pause } from '../time';
 import type { JsonRecord } from '../wireJson';
 
-/** What came of a turn. */
+/** The result of a turn. */
 export interface TurnResult {
 	readonly outcome: 'completed' | 'interrupted' | 'failed';
 	readonly answer: string;
 	readonly interrupt: PendingInterrupt | undefined;
-	/** Why it failed. */
+	/** Why the turn failed. */
 	readonly detail: string;
 }
 
-/** The orders of this call itself: those of its message, or of a text that answers an interrupt. */
+/** The orders of this call: those in its message, or in a text that answers an interrupt. */
 export function scriptOf({ message, interruptAnswer }: InvokeCall): Script {
 	const result = interruptAnswer?.result;
 	return readScript([message ?? '', typeof result === 'string' ? result : ''].join(' '));
@@ -54,7 +54,7 @@ function answerTo(
 	return parts.length > 0 ? parts.join(' ') : `Turn ${entry.turn}: you said "${message ?? ''}"`;
 }
 
-/** What follows once nothing is left to ask: the failure or the answer that the message ordered. */
+/** Ends a turn that has nothing left to ask, with the failure or the answer that the message ordered. */
 function finish(
 	session: Session,
 	entry: InvocationEntry,
@@ -84,7 +84,7 @@ function decide(session: Session, entry: InvocationEntry, own: Script): TurnResu
 	return interruptWith(session, next);
 }
 
-/** Carries out a turn of which the books know already. */
+/** Carries out a turn that is already in the books. */
 export async function performTurn(
 	session: Session,
 	entry: InvocationEntry,
@@ -107,7 +107,7 @@ function interruptOnWire({ id, plan }: PendingInterrupt): JsonRecord {
 		: { id, kind: 'tool', tool_name: plan.toolName, arguments: plan.arguments };
 }
 
-/** One token for four characters: a number that a client can add up. */
+/** Counts one token per four characters, so that a client has a number to add up. */
 function tokensIn(...texts: readonly string[]): number {
 	return Math.ceil(texts.join('').length / 4);
 }

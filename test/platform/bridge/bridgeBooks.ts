@@ -2,16 +2,16 @@ import type { Agenda } from '../agenda';
 import type { BridgeFrame } from './bridgeFrames';
 
 export interface BridgeConnection {
-	/** 1 for the first one. */
+	/** The number of the connection; 1 is the first. */
 	connection: number;
-	/** Known once the connection is authenticated. */
+	/** The channel, which is known once the connection is authenticated. */
 	channel: string | null;
 	auth: 'subprotocol' | 'inFrame' | 'none';
 	openedAtMs: number;
 	closedAtMs: number | null;
-	/** 1005: closed without a code; 1006: the line broke. */
+	/** The close code; 1005: closed without a code; 1006: the connection broke. */
 	closeCode: number | null;
-	/** Who spoke of closing first; `null` while it is open, and where the line broke. */
+	/** Which side closed first; `null` while the connection is open, or if it broke. */
 	closedBy: 'client' | 'platform' | null;
 }
 
@@ -21,11 +21,11 @@ export interface BridgeExchange {
 }
 
 export interface ReceivedFrame extends BridgeExchange {
-	/** As it came, before parsing. */
+	/** The frame as it arrived, before parsing. */
 	text: string;
 }
 
-/** What happened at the bridge. */
+/** The record of what happened at the bridge. */
 export interface BridgeBooks {
 	/** Handshakes that were answered by an HTTP error. */
 	refused: Array<{ status: number; reason: string }>;
@@ -35,9 +35,9 @@ export interface BridgeBooks {
 	/** Frames of clients in the order in which they came, without authentication and heartbeats. */
 	received: ReceivedFrame[];
 	heartbeats: number;
-	/** Frames to clients in the order in which they were sent; garbage is not among them. */
+	/** Frames to clients in the order in which they were sent, without garbage. */
 	sent: BridgeExchange[];
-	/** Frames that were pushed while nobody was connected: nobody ever gets them. */
+	/** The number of frames that were pushed while no client was connected; no client ever gets them. */
 	unheard: number;
 }
 
@@ -113,7 +113,7 @@ export class BridgeBookKeeper {
 		};
 	}
 
-	/** Starts new books. Connections that are open stay in them. */
+	/** Starts new books, which still contain open connections. */
 	reset(): void {
 		const connections = this.#books.connections.filter(({ closedAtMs }) => closedAtMs === null);
 		const { open } = this.#books;

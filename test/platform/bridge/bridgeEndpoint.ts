@@ -11,12 +11,12 @@ import type { BridgeSocket, ChannelOptions } from './channel';
 import { BRIDGE_PATH, BRIDGE_PROTOCOL, readOffer } from './handshake';
 import type { Offer } from './handshake';
 
-/** Who opens a connection without a token has to send the frame that holds one. */
+/** How soon a connection without a token must send the frame that contains one. */
 const AUTH_DEADLINE_MS = 5_000;
 
 const GARBAGE = ['<html>proxy error</html>', '{"type":', '[]', 'null', '"text"', '17', ''];
 
-/** The close codes of the bridge; like all of §6.2 the interface does not show any. */
+/** The invented close codes of the bridge; the interface does not show any (§7.7). */
 export const BRIDGE_CLOSE = {
 	authenticatedTwice: 4400,
 	tokenRefused: 4401,
@@ -68,7 +68,7 @@ export class BridgeEndpoint {
 		if (before !== undefined) {
 			if (before.kind === 'socketRefuse') this.#refuse(upgrade, before.rule.status ?? 503, 'Refused');
 			else if (before.kind === 'resetBefore') resetLine(line);
-			// Else the handshake hangs: nothing is ever said.
+			// Otherwise the handshake hangs, because no answer is ever sent.
 			return;
 		}
 		this.#chosen.set(request, choose(drawn));
@@ -108,7 +108,7 @@ export class BridgeEndpoint {
 		endIfDue(bridge);
 	}
 
-	/** In-frame authentication: the first frame holds the token. */
+	/** Authenticates by the first frame, which contains the token. */
 	#authenticate(bridge: BridgeSocket, frame: BridgeFrame | undefined): Channel | undefined {
 		const { socket, entry } = bridge;
 		const channel = frame?.type === 'auth' ? this.#channels.get(String(frame.token)) : undefined;
@@ -144,7 +144,7 @@ export class BridgeEndpoint {
 		for (const answer of answersTo(frame, () => channel.nextId())) channel.send(bridge, answer);
 	}
 
-	/** A token belongs into the sub-protocol or into a frame; addresses and headers end up in logs. */
+	/** Notes tokens outside the sub-protocol and frames, because addresses and headers end up in logs. */
 	#noteLeaks({ request, path }: Upgrade): void {
 		const { books } = this.parts;
 		if (request.headers.authorization !== undefined) books.leak(path, 'authorization');

@@ -1,6 +1,6 @@
 /**
- * The frames of the bridge. The interface does not show them (§6.2), so these are invented: the README has the whole
- * list. A frame is a JSON object; nothing but the local platform and its tests knows these fields.
+ * The frames of the bridge. The interface does not show them (§6.2), so these are invented; the README lists all of them.
+ * A frame is a JSON object; only the local platform and its tests know these fields.
  */
 export type BridgeFrame = Record<string, unknown>;
 
@@ -19,7 +19,7 @@ function isFrame(value: unknown): value is BridgeFrame {
 
 const TOOL = { tool: 'lookup_order', arguments: { order: 'A-1042' } };
 
-/** What the agent behind the channel says to a frame, in order. `nextId` gives each frame an id of its own. */
+/** The answers of the channel's agent to a frame, in order. `nextId` gives each frame an ID of its own. */
 export function answersTo(frame: BridgeFrame, nextId: () => string): BridgeFrame[] {
 	const correlation = { correlation_id: frame.id ?? null, conversation_id: frame.conversation_id ?? null };
 	const say = (type: string, fields: BridgeFrame): BridgeFrame => ({
@@ -32,7 +32,7 @@ export function answersTo(frame: BridgeFrame, nextId: () => string): BridgeFrame
 		case 'echo':
 			return [{ ...frame, id: nextId(), correlation_id: frame.id ?? null }];
 		case 'message':
-			// An answer of the message system: the agent does not answer answers.
+			// This is an answer of the message system, and the agent does not answer answers.
 			if (frame.reply_to !== undefined) return [];
 			return agentSays(typeof frame.text === 'string' ? frame.text : '', say);
 		case 'interrupt_result':
@@ -42,7 +42,7 @@ export function answersTo(frame: BridgeFrame, nextId: () => string): BridgeFrame
 	}
 }
 
-/** Words in the text order what the agent does, as they order a task's outcome in a prompt. */
+/** Reads from the text what the agent should do, as a prompt orders a task's outcome. */
 function agentSays(text: string, say: (type: string, fields: BridgeFrame) => BridgeFrame): BridgeFrame[] {
 	if (text.includes('[silent]')) return [];
 	const tool = text.includes('[tool]')

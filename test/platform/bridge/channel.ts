@@ -9,40 +9,40 @@ import type { BridgeFrame } from './bridgeFrames';
 /** One connection to the bridge. */
 export interface BridgeSocket {
 	readonly socket: WebSocket;
-	/** What lies below the WebSocket, to be cut. */
+	/** The connection under the WebSocket, for faults that cut it. */
 	readonly line: Duplex;
 	readonly entry: BridgeConnection;
 	readonly faults: readonly Fault[];
 	sent: number;
 }
 
-/** A WebSocket channel account (§2.7), as tests see it. */
+/** A WebSocket channel account (§2.7), as tests control it. */
 export interface BridgeChannel {
 	readonly name: string;
-	/** Begins with `wst_`. */
+	/** The token, which begins with `wst_`. */
 	readonly token: string;
-	/** Connections that are open and authenticated. */
+	/** The number of connections that are open and authenticated. */
 	readonly open: number;
-	/** Sends a frame to every open connection; it gets an id and the type `message` unless it has them. */
+	/** Sends a frame to every open connection; an ID and the type `message` are added if it has none. */
 	push(frame: BridgeFrame): string;
-	/** Sends so many frames at once; the answer is their ids, in order. */
+	/** Sends this many frames at once. @returns their IDs, in order */
 	pushBurst(count: number, make?: (index: number) => BridgeFrame): string[];
-	/** Sends what is not a frame at all. */
+	/** Sends data that is not a frame. */
 	pushRaw(data: string | Buffer): void;
-	/** From now on the token is refused with this status (401, 403); `undefined`: it is good again. */
+	/** Refuses the token with this status (401, 403) from now on, or accepts it again with `undefined`. */
 	refuse(status: number | undefined): void;
-	/** Closes every connection; without a code by a TCP reset. */
+	/** Closes every connection; without a code, by a TCP reset. */
 	drop(code?: number, reason?: string): void;
 }
 
 export interface ChannelOptions {
-	/** For a platform that is started again; it begins with `wst_`. */
+	/** The token for a platform that is started again; it begins with `wst_`. */
 	token?: string;
-	/** A new connection closes the older one with 4409. */
+	/** Whether a new connection closes the older one with 4409. */
 	oneSocket?: boolean;
 }
 
-/** Cuts the line as a crashed peer does: no closing frame, no orderly end. */
+/** Cuts the connection as a crashed peer does: without a closing frame or an orderly end. */
 export function resetLine(line: Duplex): void {
 	if (line instanceof Socket) line.resetAndDestroy();
 	else line.destroy();
@@ -53,7 +53,7 @@ export class Channel implements BridgeChannel {
 	readonly token: string;
 	readonly oneSocket: boolean;
 	refusal: number | undefined;
-	// Ids go on being new ones when the platform is started again.
+	// IDs are still new ones after the platform is started again.
 	readonly #run = randomBytes(4).toString('hex');
 	#lastId = 0;
 
@@ -109,7 +109,7 @@ export class Channel implements BridgeChannel {
 		for (const bridge of [...this.sockets]) hangUp(bridge, code, reason);
 	}
 
-	/** Sends a frame and lets the connection's faults act on it. */
+	/** Sends a frame and applies the connection's faults to it. */
 	send(bridge: BridgeSocket, frame: BridgeFrame): void {
 		const { socket, faults, entry } = bridge;
 		if (socket.readyState !== socket.OPEN) return;
@@ -126,7 +126,7 @@ export class Channel implements BridgeChannel {
 	}
 }
 
-/** A connection that a fault ends: after so many frames. */
+/** Ends a connection if a fault ends it after this many frames. */
 export function endIfDue(bridge: BridgeSocket): void {
 	for (const { kind, rule } of bridge.faults) {
 		if (kind === 'socketDrop' && bridge.sent >= (rule.after ?? 1)) hangUp(bridge);
@@ -136,14 +136,14 @@ export function endIfDue(bridge: BridgeSocket): void {
 	}
 }
 
-/** Without a code the line is reset, once what was sent before has left. */
+/** Closes a connection; without a code, it is reset once everything written before has been sent. */
 export function hangUp(bridge: BridgeSocket, code?: number, reason = ''): void {
 	if (code === undefined) {
 		setImmediate(() => resetLine(bridge.line));
 		return;
 	}
 	bridge.entry.closedBy ??= 'platform';
-	// 1005 stands for a closing frame that names no code.
+	// 1005 means a closing frame without a code.
 	if (code === 1005) bridge.socket.close();
 	else bridge.socket.close(code, reason);
 }

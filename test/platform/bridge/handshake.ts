@@ -3,12 +3,12 @@ export const BRIDGE_PATH = '/ws/v1';
 export const BRIDGE_PROTOCOL = 'neutral.bridge.v1';
 
 const BEARER = 'bearer.';
-/** base64url has no padding, and `=` may not stand in a sub-protocol at all. */
+/** base64url without padding, because a sub-protocol must not contain `=`. */
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 
 export interface Offer {
 	readonly speaksBridge: boolean;
-	/** The tokens of all `bearer.` entries; `undefined` for one that is no base64url. */
+	/** The tokens of all `bearer.` entries; `undefined` for one that is not base64url. */
 	readonly tokens: ReadonlyArray<string | undefined>;
 }
 

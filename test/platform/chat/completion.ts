@@ -22,7 +22,7 @@ function reasoningFields(place: ReasoningPlace, text: string): Fields {
 	}
 }
 
-/** Content with the reasoning before it; a block that max_tokens cut stays open. */
+/** The content with the reasoning before it; a block that max_tokens cut stays open. */
 function taggedContent({ reasoning, reasoningWhole, answer }: ModelReply): string {
 	if (reasoning === '') return answer;
 	return reasoningWhole ? `<think>\n${reasoning}\n</think>\n\n${answer}` : `<think>\n${reasoning}`;
@@ -85,9 +85,9 @@ export function completionOf(request: ChatRequest, reply: ModelReply): Fields {
 }
 
 export interface Chunks {
-	/** With a choice each; the last has the reason why the answer ends. */
+	/** Chunks with one choice each; the last contains the reason for the end of the answer. */
 	readonly choices: readonly Fields[];
-	/** Where the request asks for it. */
+	/** The usage, if the request asks for it. */
 	readonly usage: Fields | undefined;
 }
 

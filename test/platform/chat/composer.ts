@@ -19,10 +19,10 @@ export interface Usage {
 	completion_tokens_details: { reasoning_tokens: number };
 }
 
-/** What the model says; how it is sent is another matter. */
+/** What the model says, independent of how it is sent. */
 export interface ModelReply {
 	readonly reasoning: string;
-	/** Whether the reasoning came to its end within max_tokens. */
+	/** Whether the reasoning ended within max_tokens. */
 	readonly reasoningWhole: boolean;
 	readonly answer: string;
 	readonly toolCalls: readonly ToolCall[];
@@ -37,15 +37,15 @@ interface Situation {
 	/** The last user message without its directives. */
 	readonly said: string;
 	readonly images: number;
-	/** The results since the last calls; undefined where the last message is none. */
+	/** The results since the last calls; undefined if the last message is not a result. */
 	readonly toolResult: string | undefined;
-	/** Rounds of tool calls since the last user message. */
+	/** The number of rounds of tool calls since the last user message. */
 	readonly rounds: number;
 }
 
 /**
- * Directives count in system messages and in the last user message. Those of earlier turns do not, or a conversation
- * with memory would repeat them forever; nor do those of answers and results, in which directives may be quoted.
+ * Reads the directives in system messages and in the last user message. Those of earlier turns do not count, because a
+ * conversation with memory would repeat them forever; nor do those in answers and results, which may quote directives.
  */
 function survey(messages: readonly ChatMessage[]): Situation {
 	const directives = noDirectives();
@@ -121,7 +121,7 @@ function upToStop(text: string, stops: readonly string[]): string {
 function compose(request: ChatRequest, situation: Situation): ModelReply {
 	const { directives } = situation;
 	const toolCalls = orderedCalls(request, situation).map(({ name, args }, index) => ({
-		// Unlike any other of the conversation, and the same again for the same conversation.
+		// The ID is unique in the conversation, and the same again for the same conversation.
 		id: `call_${request.messages.length}_${index}`,
 		name,
 		args,
@@ -153,7 +153,7 @@ function compose(request: ChatRequest, situation: Situation): ModelReply {
 	};
 }
 
-/** The model's reply to a request: always the same to the same messages. */
+/** The model's reply to a request, which is always the same for the same messages. */
 export function replyTo(request: ChatRequest): ModelReply | ChatError {
 	try {
 		const situation = survey(request.messages);

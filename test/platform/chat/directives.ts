@@ -1,6 +1,6 @@
 export type ReasoningPlace = 'content' | 'details' | 'reasoning' | 'tags';
 
-/** Where and how an answer breaks off: after so many chunks. */
+/** How an answer breaks off, and after how many chunks. */
 export interface Break {
 	readonly kind: 'silent' | 'comments' | 'cut' | 'end' | 'error';
 	readonly after: number;
@@ -8,11 +8,11 @@ export interface Break {
 
 export interface ToolOrder {
 	readonly name: string;
-	/** As it was written, so that broken JSON can be ordered too. */
+	/** The arguments as written, so that broken JSON can be ordered, too. */
 	readonly args: string;
 }
 
-/** What the text of a message orders of the answer. */
+/** The orders for the answer in the text of a message. */
 export interface Directives {
 	answer?: string;
 	think?: string;
@@ -28,7 +28,7 @@ export interface Directives {
 	finish?: string;
 	refuse?: { status: number; message: string };
 	tools: ToolOrder[];
-	/** Each for one more round of calls, after the results of the last. */
+	/** Orders for further rounds of calls, each after the results of the last round. */
 	thenTools: ToolOrder[];
 }
 
@@ -89,7 +89,7 @@ const SETTERS: ReadonlyMap<string, Setter> = new Map<string, Setter>([
 	['then tool', (orders, value) => orders.thenTools.push(toolIn(value))],
 ]);
 
-/** The place of the bracket that closes what was opened before `from`; values may hold pairs of brackets. */
+/** The position of the bracket that closes the one before `from`; values may contain pairs of brackets. */
 function closingBracket(text: string, from: number): number {
 	let depth = 1;
 	for (let at = from; at < text.length; at++) {
@@ -104,8 +104,8 @@ export function noDirectives(): Directives {
 }
 
 /**
- * Adds what a text orders, and gives the text without it. Brackets that are no directive stay. Throws BadDirective, so
- * that a test with a slip in its order fails loudly.
+ * Adds the orders of a text, and returns the text without them. Brackets that are not directives stay. Throws
+ * BadDirective, so that a test with a mistake in its order fails loudly.
  */
 export function readDirectives(text: string, orders: Directives): string {
 	let rest = '';

@@ -1,4 +1,4 @@
-/** A request that the chat service refuses, as it tells so: OpenAI's error object. */
+/** The refusal of a chat request: OpenAI's error object. */
 export interface ChatError {
 	readonly status: number;
 	readonly message: string;
@@ -23,7 +23,7 @@ export function errorBody(status: number, message: string, code: string | number
 
 const CODES: Readonly<Record<number, string>> = { 401: 'invalid_api_key', 429: 'rate_limit_exceeded' };
 
-/** In place of the workflow service's envelope; its codes begin with the HTTP status. */
+/** The refusal in place of the workflow service's envelope; its codes begin with the HTTP status. */
 export function chatRefusal(code: number, message: string): ChatErrorBody {
 	const status = Math.floor(code / 100);
 	return errorBody(status, message, CODES[status] ?? code);

@@ -1,10 +1,10 @@
-/** Lets held answers go on. */
+/** Controls answers that are held. */
 export interface ChatControl {
-	/** Answers that stand at a hold at this moment. */
+	/** The number of answers that are waiting at a hold. */
 	readonly held: number;
 	/**
-	 * Opens the next hold of every answer that is under way, whether it was reached already or not, so that no test
-	 * needs to know how far the answer has come. Tells how many were opened.
+	 * Opens the next hold of every answer under way, whether or not the answer has reached it, so that no test needs to know
+	 * its progress. Returns how many were opened.
 	 */
 	release(): number;
 }

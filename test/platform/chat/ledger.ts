@@ -1,9 +1,9 @@
 import type { Agenda } from '../agenda';
 
 /**
- * How a chat request ended. `done`: the answer left whole. `cut`: the service broke it off, cleanly or not. `hungUp`: the
- * client went before the end. `error`: an error object stood in its place or ended it. `silent`: the service said
- * nothing more and left the line open.
+ * How a chat request ended. `done`: the whole answer was sent. `cut`: the service broke it off, cleanly or not. `hungUp`:
+ * the client left before the end. `error`: an error object replaced or ended it. `silent`: the service sent nothing more
+ * and left the connection open.
  */
 export type ChatEnd = 'done' | 'cut' | 'hungUp' | 'error' | 'silent';
 
@@ -12,19 +12,19 @@ export interface ChatEntry {
 	owner: string;
 	/** The whole request body. */
 	body: Record<string, unknown>;
-	/** As it stood in the request, prefix included. */
+	/** The model as in the request, prefix included. */
 	model: string;
 	reasoned: boolean;
 	stream: boolean;
-	/** Chunks with a choice that left; the usage chunk and `[DONE]` do not count. */
+	/** The number of sent chunks with a choice; the usage chunk and `[DONE]` do not count. */
 	chunksSent: number;
 	atMs: number;
-	/** Of a stream; null where no chunk left. */
+	/** The time of a stream's first chunk; null if no chunk was sent. */
 	firstChunkAt: number | null;
-	/** Null while the answer is under way. */
+	/** The time of the end; null while the answer is under way. */
 	endedAt: number | null;
 	ended: ChatEnd | null;
-	/** When the client broke the line, also after the service fell silent; null where it did not. */
+	/** When the client broke the connection, even after the service fell silent; null if it did not. */
 	hungUpAt: number | null;
 }
 
@@ -47,14 +47,14 @@ export class ChatRecord {
 		this.entry.firstChunkAt ??= this.agenda.now();
 	}
 
-	/** The first end is the one that counts. */
+	/** Records the end of the answer; only the first end counts. */
 	ended(how: ChatEnd): void {
 		if (this.entry.ended !== null) return;
 		this.entry.ended = how;
 		this.entry.endedAt = this.agenda.now();
 	}
 
-	/** Not where the service itself broke the line. */
+	/** Records that the client left, unless the service has already ended the answer itself. */
 	hungUp(): void {
 		if (this.entry.ended !== null && this.entry.ended !== 'silent') return;
 		this.entry.hungUpAt ??= this.agenda.now();

@@ -1,8 +1,8 @@
 /** What decides whether a model reasons. */
 type Switch =
-	/** `enable_thinking`, with this default. */
+	/** The boolean `enable_thinking`, with this default. */
 	| { readonly kind: 'enable_thinking'; readonly byDefault: boolean }
-	/** `thinking: { type: 'enabled' }`; off without it. */
+	/** The object `thinking: { type: 'enabled' }`; reasoning is off without it. */
 	| { readonly kind: 'thinking' }
 	| { readonly kind: 'always' }
 	| { readonly kind: 'never' };
@@ -10,7 +10,7 @@ type Switch =
 export interface ChatModel {
 	readonly id: string;
 	readonly reasoning: Switch;
-	/** Takes `reasoning_split`; without it the reasoning stands inside the content. */
+	/** Whether the model accepts `reasoning_split`, without which the reasoning is inside the content. */
 	readonly splits: boolean;
 }
 
@@ -50,12 +50,12 @@ function modelOf(id: string, reasoning: Switch, splits = false): ChatModel {
 
 const BY_ID = new Map(CHAT_MODELS.map((model) => [model.id, model]));
 
-/** A name may carry a vendor's path before it. */
+/** Finds a model; its name may be preceded by a vendor's path. */
 export function findModel(name: string): ChatModel | undefined {
 	return BY_ID.get(name.slice(name.lastIndexOf('/') + 1));
 }
 
-/** Why the model does not take these switches, or undefined where it does. */
+/** Why the model does not accept these switches; undefined if it does. */
 export function switchProblem(model: ChatModel, switches: ReasoningSwitches): string | undefined {
 	const { reasoning, splits } = model;
 	if (switches.enableThinking !== undefined && reasoning.kind !== 'enable_thinking') {

@@ -46,7 +46,7 @@ const toolChoice = v.union([
 ]);
 const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
 
-/** The switches of reasoning are strict: null is not a boolean. Elsewhere null stands for absent, as with OpenAI. */
+/** The reasoning switches are strict: null is not a boolean. Elsewhere null means absent, as with OpenAI. */
 const requestSchema = v.looseObject({
 	model: v.pipe(v.string(), v.minLength(1)),
 	messages: v.pipe(v.array(message), v.minLength(1)),
@@ -79,7 +79,7 @@ export interface OfferedTool {
 export interface ChatRequest {
 	readonly body: JsonRecord;
 	readonly model: ChatModel;
-	/** As it was sent, prefix included. */
+	/** The model's name as it was sent, prefix included. */
 	readonly modelName: string;
 	readonly messages: readonly ChatMessage[];
 	readonly reasons: boolean;
@@ -88,15 +88,15 @@ export interface ChatRequest {
 	readonly includeUsage: boolean;
 	readonly maxTokens: number | undefined;
 	readonly stop: readonly string[];
-	/** The schema of a JSON answer; an empty one where any JSON object will do; undefined: plain text. */
+	/** The schema of a JSON answer, empty if any JSON object will do; undefined: plain text. */
 	readonly jsonSchema: JsonRecord | undefined;
-	/** None where the request forbids calls. */
+	/** The offered tools; none if the request forbids calls. */
 	readonly tools: readonly OfferedTool[];
 	/** The tool that must be called. */
 	readonly forcedTool: OfferedTool | undefined;
 }
 
-/** The text of a message; images count apart. */
+/** The text of a message, without images. */
 export function textOf({ content: parts }: ChatMessage): string {
 	if (typeof parts === 'string') return parts;
 	return (parts ?? []).map((entry) => (entry.type === 'text' ? entry.text : '')).join('');
@@ -108,7 +108,7 @@ export function imagesOf({ content: parts }: ChatMessage): number {
 
 const badRequest = (text: string): ChatError => ({ status: 400, message: text, code: 'invalid_value' });
 
-/** Results must answer calls that stand before them. */
+/** Finds a result that does not answer an earlier call. */
 function strayResult(messages: readonly ChatMessage[]): string | undefined {
 	const called = new Set<string>();
 	for (const entry of messages) {
@@ -135,7 +135,7 @@ function toolsOf(wire: Wire): Pick<ChatRequest, 'tools' | 'forcedTool'> {
 	return { tools, forcedTool: tools.find(({ name }) => name === wanted) };
 }
 
-/** The request as it is meant, or why it is refused. */
+/** The parsed request, or why it is refused. */
 export function readChatRequest(body: unknown): ChatRequest | ChatError {
 	if (!isRecord(body)) return badRequest('The body must be a JSON object.');
 	const parsed = v.safeParse(requestSchema, body);

@@ -44,7 +44,7 @@ function valueOf(schema: unknown, text: string, root: JsonRecord, depth: number)
 	}
 }
 
-/** A value that suits a JSON schema, with this text wherever a text may stand. */
+/** A value that matches a JSON schema, with this text wherever text is allowed. */
 export function sampleJson(schema: JsonRecord, text: string): unknown {
 	return valueOf(schema, text, schema, 0);
 }

@@ -4,10 +4,10 @@ import type { Directives } from './directives';
 import { errorBody } from './errors';
 import type { ChatEnd } from './ledger';
 
-/** How a stream stops: properly, with a TCP reset, by closing the line in mid-answer, or not at all. */
+/** How a stream stops: properly, with a TCP reset, by closing the connection in mid-answer, or not at all. */
 export type Exit = 'end' | 'reset' | 'close' | 'silence' | 'comments';
 
-/** A stream, step by step. */
+/** A step of a stream. */
 export type Step =
 	| { readonly kind: 'chunk'; readonly data: Fields }
 	| { readonly kind: 'event'; readonly data: unknown }
@@ -19,13 +19,13 @@ export type Step =
 	| { readonly kind: 'hold' }
 	| { readonly kind: 'exit'; readonly exit: Exit; readonly ended: ChatEnd };
 
-/** Breaks a stream off once so many chunks have left. */
+/** How a stream breaks off, and after how many chunks. */
 interface Ending {
 	readonly after: number;
 	readonly steps: (next: Fields) => Step[];
 }
 
-/** A comment stands at the beginning and after so many chunks, as services keep lines alive. */
+/** After how many chunks a comment is sent, besides the one at the start, to keep the connection alive as services do. */
 const CHUNKS_A_COMMENT = 8;
 
 function exit(how: Exit, ended: ChatEnd): Step {
@@ -52,7 +52,7 @@ function orderedEndings({ breaks }: Directives): Ending[] {
 	}));
 }
 
-/** The error object that ends an answer under HTTP 200. */
+/** The error object that ends an answer with HTTP 200. */
 export function brokenOff(): ReturnType<typeof errorBody> {
 	return errorBody(500, 'The model stopped unexpectedly', 'internal_error');
 }
@@ -66,7 +66,7 @@ function faultEndings(faults: readonly Fault[]): Ending[] {
 	return [{ after, steps: (data) => [{ kind: 'half', data }, exit(how, 'cut')] }];
 }
 
-/** All that is sent and done, in its order. Counts beyond the last chunk mean before `[DONE]`. */
+/** All steps of a stream, in order. A count above the number of chunks means before `[DONE]`. */
 export function scriptOf(
 	{ choices, usage }: Chunks,
 	directives: Directives,

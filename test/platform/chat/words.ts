@@ -1,9 +1,9 @@
-/** The words of a text with the space around them: put together again they are the text. */
+/** The words of a text with the space around them; joined, they are the text again. */
 export function words(text: string): string[] {
 	return text.match(/\s*\S+(?:\s+$)?|^\s+$/g) ?? [];
 }
 
-/** A text in so many pieces of about the same length, or fewer; no character is cut apart. */
+/** Cuts a text into `count` pieces of about the same length, or fewer, without splitting a character. */
 export function pieces(text: string, count: number): string[] {
 	const characters = [...text];
 	const total = Math.min(count, characters.length);

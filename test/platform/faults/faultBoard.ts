@@ -10,17 +10,17 @@ export interface FaultHandle {
 	remove(): void;
 }
 
-/** Orders faults. The same seed and the same requests in the same order give the same faults. */
+/** Orders faults. The same seed and the same requests in the same order cause the same faults. */
 export interface FaultControl {
-	/** Throws where the kind does not suit the target. */
+	/** Adds a rule. Throws if the kind does not suit the target. */
 	add(rule: FaultRule): FaultHandle;
-	/** Each request and each socket fails with this probability, in a way that suits it. One campaign at a time. */
+	/** Makes each request and socket fail with this probability, in a way that suits it. There is one campaign at a time. */
 	campaign(campaign: Campaign): void;
 	/** Ends all rules and the campaign. */
 	clear(): void;
 }
 
-/** A fault that befalls one request. */
+/** A fault of one request. */
 export interface Fault {
 	readonly kind: FaultKind;
 	readonly phase: FaultPhase;
@@ -38,7 +38,7 @@ interface Standing {
 interface RunningCampaign {
 	readonly rate: number;
 	readonly kinds: readonly FaultKind[];
-	/** One for each target, so that the uploads of a run do not depend on how many polls it made. */
+	/** A random generator for each target, so that the faults of uploads do not depend on the number of polls. */
 	readonly randoms: ReadonlyMap<FaultTarget, Random>;
 }
 
@@ -85,7 +85,7 @@ export class FaultBoard implements FaultControl {
 		return [...this.#rules.values()].map(({ id, rule, injected }) => ({ id, rule, injected }));
 	}
 
-	/** The faults that befall a request. `text` is what `match` looks into. */
+	/** Draws the faults of a request. @param text returns the text that `match` searches */
 	draw(target: FaultTarget, text: () => string): Fault[] {
 		const faults: Fault[] = [];
 		const taken = (phase: FaultPhase): boolean =>
@@ -126,13 +126,13 @@ export class FaultBoard implements FaultControl {
 	}
 }
 
-/** A rule that leaves the way of cutting open cuts once so and once so. */
+/** Alternates the way of cutting if the rule does not specify it. */
 function inTurn(rule: FaultRule, injected: number): FaultRule {
 	if (rule.kind !== 'truncatedJson' || rule.cut !== undefined) return rule;
 	return { ...rule, cut: injected % 2 === 1 ? 'length' : 'connection' };
 }
 
-/** One of the many forms in which a fault of this kind comes. */
+/** Draws one of the forms that a fault of this kind can take. */
 function variant(kind: FaultKind, on: FaultTarget, random: Random): FaultRule {
 	const body = pick(['envelope', 'html', 'empty'] as const, random);
 	switch (kind) {

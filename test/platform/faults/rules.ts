@@ -15,9 +15,9 @@ export const FAULT_TARGETS = [
 export type FaultTarget = (typeof FAULT_TARGETS)[number];
 
 /**
- * When a fault acts. `before`: in place of the work. `task`: on the task that is made. `answer`: on the content of the
- * answer. `delivery` and `pace`: on the way out. `socket`: on an open socket. One request has at most one fault of
- * `before` and one of `delivery`; all else adds up.
+ * When a fault acts. `before`: in place of the work. `task`: on the task that is created. `answer`: on the content of the
+ * answer. `delivery` and `pace`: while the answer is sent. `socket`: on an open socket. A request has at most one `before`
+ * and one `delivery` fault; the others are combined.
  */
 export type FaultPhase = 'before' | 'task' | 'answer' | 'delivery' | 'pace' | 'socket';
 
@@ -75,35 +75,37 @@ const share = v.pipe(v.number(), v.minValue(0), v.maxValue(1));
 export const faultRuleSchema = v.strictObject({
 	on: v.picklist([...FAULT_TARGETS, 'any']),
 	kind: kindSchema,
-	/** Of each matching request; default 1. */
+	/** The probability for each matching request; default 1. */
 	probability: v.optional(share),
-	/** So many faults, then no more; default: without end. */
+	/** How many faults occur in all; default: no limit. */
 	times: v.optional(whole),
-	/** So many matching requests pass first; default 0. */
+	/** How many matching requests pass first; default 0. */
 	skip: v.optional(whole),
-	/** Only requests that hold this text: submit, info, chat and invoke in the body, file in the path, socket in the task id. */
+	/** Affects only requests with this text: submit, info, chat, invoke in the body, file in the path, socket in the task ID. */
 	match: v.optional(v.string()),
-	/** 5xx: default 503; 408 and 499 are what gateways say as well. socketRefuse: default 503. redirect: default 302. unknownStatus: the task status, default 7. */
+	/**
+	 * 5xx: default 503; gateways also answer 408 and 499. socketRefuse: default 503. redirect: default 302.
+	 * unknownStatus: the task status, default 7.
+	 */
 	status: v.optional(whole),
-	/** 429 (and 5xx and code, where it is given): how `Retry-After` is written; default `seconds`. */
+	/** 429 (and 5xx and code, if it is set): how `Retry-After` is written; default `seconds`. */
 	retryAfter: v.optional(v.picklist(['seconds', 'date', 'none'])),
-	/** Default 1. */
+	/** The value of `Retry-After`; default 1. */
 	retryAfterSeconds: v.optional(whole),
-	/** Of 429 and 5xx; default `envelope`. */
+	/** The body of 429 and 5xx; default `envelope`. */
 	body: v.optional(v.picklist(['envelope', 'html', 'empty'])),
-	/** `code`: default 50000. socketClose: default 1011; 1005 names no code. */
+	/** `code`: default 50000. socketClose: default 1011; 1005 means no code. */
 	code: v.optional(v.pipe(v.number(), v.integer())),
-	/** Text of `code`, failTask, denyTask. socketClose: the reason. wrongProtocol: what the server chooses; default: none. */
+	/** The text of `code`, failTask, denyTask. socketClose: the reason. wrongProtocol: the server's choice; default: none. */
 	msg: v.optional(v.string()),
 	/** slowBody: how long the body takes; default 500. */
 	ms: v.optional(whole),
 	/**
-	 * socketDrop, socketSilent, socketClose: after so many messages; default 1, 0, 0. missingIds: how many; default half.
-	 * deepInfo: how many levels; default 5,000. resetAfter
-	 * and truncatedJson of a stream: after so many chunks; default 1.
+	 * socketDrop, socketSilent, socketClose: after how many messages; default 1, 0, 0. missingIds: how many; default half.
+	 * deepInfo: how many levels; default 5,000. resetAfter and truncatedJson of a stream: after how many chunks; default 1.
 	 */
 	after: v.optional(whole),
-	/** truncatedJson: with a content-length that fits, or by a cut connection; default: in turn. */
+	/** truncatedJson: with a content-length that fits, or by a cut connection; default: alternately. */
 	cut: v.optional(v.picklist(['length', 'connection'])),
 	/** 5xx, html200, hang: the work is done all the same (a gateway that gave up). */
 	afterWork: v.optional(v.boolean()),
@@ -112,10 +114,10 @@ export const faultRuleSchema = v.strictObject({
 export type FaultRule = v.InferOutput<typeof faultRuleSchema>;
 
 export const campaignSchema = v.strictObject({
-	/** Of all requests and sockets, 0 to 1. */
+	/** The share of all requests and sockets, 0 to 1. */
 	rate: share,
 	seed: v.optional(v.number()),
-	/** Default: 429, 5xx, resets, truncated bodies, cut files, dropped and refused sockets. */
+	/** The kinds of faults; default: 429, 5xx, resets, truncated bodies, cut files, dropped and refused sockets. */
 	kinds: v.optional(v.array(kindSchema)),
 });
 
@@ -131,14 +133,14 @@ export function suits(kind: FaultKind, target: FaultTarget): boolean {
 	return targets.includes(target);
 }
 
-/** Whether a caller cannot tell after this fault if the work was done: no answer, or one as gateways write it too. */
+/** Whether the caller cannot tell after this fault if the work was done: no answer, or one that a gateway may send. */
 export function leavesUnclear({ kind }: FaultRule): boolean {
 	return ['5xx', 'resetBefore', 'resetAfter', 'hang', 'truncatedJson', 'html200'].includes(kind);
 }
 
 export function phaseOf(rule: FaultRule, target: FaultTarget): FaultPhase {
 	if (rule.afterWork === true && FAULTS[rule.kind].phase === 'before') return 'delivery';
-	// What alters an answer changes the task itself where a task is being made.
+	// A fault that alters an answer changes the task itself if a task is being created.
 	if (target === 'submit' && (rule.kind === 'noProgress' || rule.kind === 'unknownStatus')) return 'task';
 	if (target === 'file' && rule.kind === 'expiredLink') return 'before';
 	return FAULTS[rule.kind].phase;

@@ -48,7 +48,7 @@ async function* slowly(chunks: Generator<Buffer>, length: number, ms: number): A
 	}
 }
 
-/** The first half of the file under the length of the whole, then a dead line. */
+/** Sends the first half of the file with the length of the whole, then cuts the connection. */
 async function* cutInHalf(content: FileContent, cut: () => void): AsyncGenerator<Buffer> {
 	let left = Math.floor(content.length / 2);
 	for (const chunk of content.chunks()) {
@@ -58,7 +58,7 @@ async function* cutInHalf(content: FileContent, cut: () => void): AsyncGenerator
 	}
 	await pause(5);
 	cut();
-	// Never ends by itself, or the half would look like the whole.
+	// The stream never ends by itself, because the half would then look like the whole file.
 	await new Promise(() => undefined);
 }
 
@@ -113,7 +113,7 @@ async function answerFile(parts: Parts, request: FastifyRequest, reply: FastifyR
 	});
 }
 
-/** The file host: result pictures behind signed links, and the trap that redirect faults lead to. */
+/** The file host, with result pictures behind signed links, and the trap to which redirect faults lead. */
 export async function fileHost(app: FastifyInstance, { parts }: { parts: Parts }): Promise<void> {
 	app.addHook('onRequest', async (request) => {
 		const path = request.url.split('?', 1)[0] ?? '';
@@ -125,7 +125,7 @@ export async function fileHost(app: FastifyInstance, { parts }: { parts: Parts }
 			if (request.headers[header] !== undefined) parts.books.leak(isTrap ? 'trap' : 'file host', header);
 		}
 	});
-	// Whatever a redirect drags along is taken: the trap wants to see it.
+	// The trap accepts any body that a redirect carries along, in order to record it.
 	app.removeAllContentTypeParsers();
 	app.addContentTypeParser('*', (_request, payload, done) => {
 		payload.resume();

@@ -1,15 +1,15 @@
 import { pause } from '../time';
 
-/** What a pause that ends late may be made up for: without it, a download alone would never reach the line's speed. */
+/** How much of a late pause may be made up for; without this, a single download would never reach the line's speed. */
 const CREDIT_MS = 25;
 
-/** A line of so many bytes a second, which all that crosses it shares; 0: no limit. */
+/** A line with a bandwidth that all transfers share; 0: no limit. */
 export class Line {
 	#freeAtMs = 0;
 
 	constructor(private readonly bytesPerSecond: number) {}
 
-	/** The same pieces, each once the line has carried it. */
+	/** Yields the same pieces, each once the line has carried it. */
 	async *carry(pieces: Iterable<Buffer> | AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 		for await (const piece of pieces) {
 			if (this.bytesPerSecond > 0) await this.#pass(piece.length);

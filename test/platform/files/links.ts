@@ -1,21 +1,21 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** The service writes this for `&` in its links: six characters, as in JSON text that was escaped twice. */
+/** What the service writes for `&` in its links: six characters, as in JSON text that was escaped twice. */
 const ESCAPED_AMPERSAND = '\\u0026';
 
 export type LinkProblem = 'badSignature' | 'expired';
 
-/** Signed links that are good until a time. Their signature is Base64, so decoding such a link once more breaks it. */
+/** Makes signed links that expire. Their signature is Base64, so decoding a link a second time breaks it. */
 export class FileLinks {
 	readonly #secret = randomBytes(32);
 	#origin = '';
 
-	/** Known once the file host listens. */
+	/** Sets the origin, which is known once the file host is listening. */
 	setOrigin(origin: string): void {
 		this.#origin = origin;
 	}
 
-	/** `path` may hold any characters; the answer is a link as the service writes it. */
+	/** Makes a link as the service writes it; `path` may contain any characters. */
 	link(path: string, untilSeconds: number): string {
 		const encoded = path.split('/').map(encodeURIComponent).join('/');
 		const query = [

@@ -3,7 +3,7 @@ import { MEDIA_FOLDER } from '../agents/mediaStore';
 import { onceWhole } from '../service/delivery';
 import type { Parts } from '../service/parts';
 
-/** Uploaded media on the file host, behind signed links. */
+/** Serves uploaded media on the file host, behind signed links. */
 export async function mediaHost(app: FastifyInstance, { parts }: { parts: Parts }): Promise<void> {
 	app.addHook('onRequest', async (request) => {
 		parts.books.request('mediaFile', `${MEDIA_FOLDER}…`);

@@ -8,7 +8,7 @@ for (let offset = 0; offset < SLAB.length; offset += 32) {
 
 const TAIL_BYTES = 12; // the IEND chunk
 const CHUNK_BYTES = 12; // length, type and checksum of any chunk
-const CHUNK_TYPE = Buffer.from('paDd'); // private and ancillary: decoders pass over it
+const CHUNK_TYPE = Buffer.from('paDd'); // private and ancillary, so decoders ignore it
 
 /** Checksums of padding chunks by length; a run uses only a few lengths. */
 const checksums = new Map<number, number>();
@@ -32,7 +32,7 @@ export interface FileContent {
 	chunks(): Generator<Buffer>;
 }
 
-/** A PNG file made as long as wanted by a chunk that decoders ignore. It is never whole in memory. */
+/** A PNG file of any length, reached by a chunk that decoders ignore. The whole file is never in memory. */
 export function paddedPng(png: Buffer, wantedBytes: number): FileContent {
 	const padding = wantedBytes - png.length - CHUNK_BYTES;
 	if (padding <= 0) {

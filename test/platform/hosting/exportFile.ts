@@ -5,7 +5,7 @@ import type { NodeClass } from './nodeClasses';
 import { WorkflowRefused } from './workflow';
 import type { NodeLink, WorkflowNode } from './workflow';
 
-/** The content of a parameter view: values that carry a `spec`. */
+/** Whether the file is the content of a parameter view, whose values have a `spec`. */
 export function looksLikeParameterView(file: JsonRecord): boolean {
 	return Object.values(file).some((node) => {
 		const inputs = isRecord(node) && isRecord(node['inputs']) ? node['inputs'] : {};
@@ -13,7 +13,7 @@ export function looksLikeParameterView(file: JsonRecord): boolean {
 	});
 }
 
-/** A link in an API export: the id of the feeding node and the number of its output. */
+/** Reads a link in an API export: the ID of the source node and the number of its output. */
 export function linkOf(value: unknown): NodeLink | undefined {
 	if (!Array.isArray(value) || value.length !== 2) return undefined;
 	const [nodeId, slot]: unknown[] = value;
@@ -73,7 +73,7 @@ function readNode(id: string, node: unknown): WorkflowNode {
 	return { id, title, classType, nodeClass, links, values };
 }
 
-/** The nodes of an API-format export; throws WorkflowRefused for every other file. */
+/** Reads the nodes of an API-format export; throws WorkflowRefused for every other file. */
 export function readExport(file: unknown): Map<string, WorkflowNode> {
 	const content = fileContent(file);
 	return new Map(Object.entries(content).map(([id, node]) => [id, readNode(id, node)]));

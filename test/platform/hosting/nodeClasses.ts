@@ -2,7 +2,7 @@ import type { AssetKind } from '../owners';
 
 export type SlotType = 'MODEL' | 'CLIP' | 'VAE' | 'CONDITIONING' | 'LATENT' | 'IMAGE' | 'MASK';
 
-/** What a value input accepts. `model` lists the platform's own models; the owner's private ones come on top. */
+/** What a value input accepts. `model` lists the platform's own models; the owner's private ones are added. */
 export type ValueInput =
 	| {
 			readonly type: 'integer';
@@ -25,11 +25,11 @@ export interface NodeClass {
 	readonly links: Readonly<Record<string, SlotType>>;
 	readonly values: Readonly<Record<string, ValueInput>>;
 	readonly outputs: readonly SlotType[];
-	/** The pictures of such a node are results. A preview's are not final ones. */
+	/** Whether the node's pictures are results; those of a preview are not final. */
 	readonly pictures?: 'final' | 'preview';
 }
 
-/** The picture that every account has from the start, so that an exported LoadImage node runs unchanged. */
+/** The picture that each account has from the start, so that an exported LoadImage node runs unchanged. */
 export const EXAMPLE_IMAGE = 'example.png';
 
 const CHECKPOINTS = [

@@ -6,7 +6,7 @@ import { EXAMPLE_IMAGE } from './nodeClasses';
 import { checkValue, modelStanding } from './valueRules';
 import type { HostedWorkflow, WorkflowNode } from './workflow';
 
-/** A task's own values: node id -> parameter -> value. */
+/** A task's own values: node ID -> parameter -> value. */
 export type Overrides = ReadonlyMap<string, ReadonlyMap<string, unknown>>;
 
 export interface OverrideProblem {
@@ -42,7 +42,7 @@ function checkParameter(
 	if (input.type === 'image' && value !== EXAMPLE_IMAGE && !imageExists(owner, value)) {
 		return { code: CODES.unknownImage, msg: `${where}: there is no uploaded image ${value}.` };
 	}
-	// Another owner's private model passes here: the task is made and ends for lack of permission.
+	// Another owner's private model is accepted here: the task is created and ends for lack of permission.
 	if (input.type === 'model' && !['usable', 'foreign'].includes(modelStanding(input, value, owner, owners))) {
 		return { code: CODES.notInList, msg: `${where}: the model ${value} is not in the accepted list.` };
 	}
@@ -74,7 +74,7 @@ function checkShape(prompt: unknown): OverrideProblem | undefined {
 	return undefined;
 }
 
-/** The overrides of a submit body, or every problem with them. */
+/** Reads the overrides of a submit body, or lists every problem with them. */
 export function readOverrides(
 	prompt: unknown,
 	workflow: HostedWorkflow,

@@ -3,7 +3,7 @@ import type { RawInteger } from '../wireJson';
 import type { ValueInput } from './nodeClasses';
 import type { HostedWorkflow } from './workflow';
 
-/** An integer beyond 2^53 is its own literal; JSON.stringify writes all its digits. */
+/** A number; an integer above 2^53 is its own literal, of which JSON.stringify writes all digits. */
 export type SpecNumber = number | RawInteger;
 
 export interface ParameterSpec {
@@ -38,7 +38,7 @@ function specOf(input: ValueInput, value: unknown, workflow: HostedWorkflow): Pa
 	}
 }
 
-/** Every parameter that a task of this workflow may set, with what it accepts. */
+/** Lists every parameter that a task of this workflow may set, with what it accepts. */
 export function parameterView(workflow: HostedWorkflow): ParameterView {
 	const view: ParameterView = {};
 	for (const node of workflow.nodes.values()) {

@@ -4,7 +4,7 @@ import type { Owner, Owners } from '../owners';
 import { exactInteger } from '../wireJson';
 import type { ValueInput } from './nodeClasses';
 
-/** Why a value is refused: `text` goes on after the name of the parameter. */
+/** Why a value is refused; `text` follows the name of the parameter. */
 export interface ValueProblem {
 	readonly code: number;
 	readonly text: string;
@@ -34,7 +34,7 @@ function checkNumber(input: ValueInput & { type: 'number' }, value: unknown): Va
 	return { code: CODES.outOfRange, text: `must be from ${input.min} to ${input.max}, got ${show(value)}` };
 }
 
-/** Whether a value fits its parameter's `spec`. Whether an image or a model is there is another question. */
+/** Checks whether a value fits its parameter's `spec`, but not whether its image or model exists. */
 export function checkValue(input: ValueInput, value: unknown): ValueProblem | undefined {
 	switch (input.type) {
 		case 'integer':
@@ -55,7 +55,7 @@ export function checkValue(input: ValueInput, value: unknown): ValueProblem | un
 	}
 }
 
-/** Where a model of this name stands for an owner. */
+/** Whether an owner may use a model of this name. */
 export type ModelStanding = 'usable' | 'foreign' | 'missing' | 'unsupported';
 
 export function modelStanding(

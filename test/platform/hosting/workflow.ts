@@ -12,7 +12,7 @@ export interface WorkflowNode {
 	readonly classType: string;
 	readonly nodeClass: NodeClass;
 	readonly links: ReadonlyMap<string, NodeLink>;
-	/** Every value input of the class that no link feeds, with the exported value or the class's default. */
+	/** Every unlinked value input of the class, with the exported value or the class's default. */
 	readonly values: ReadonlyMap<string, unknown>;
 }
 
@@ -20,14 +20,14 @@ export interface HostedWorkflow {
 	readonly workflowId: string;
 	readonly owner: Owner;
 	readonly nodes: ReadonlyMap<string, WorkflowNode>;
-	/** The nodes that results need, each after those that feed it. */
+	/** The nodes that results need, each after the nodes on which it depends. */
 	readonly order: readonly WorkflowNode[];
 }
 
 export type RefusalReason =
 	'notApiExport' | 'unsupportedNode' | 'unsupportedModel' | 'missingAsset' | 'invalidGraph' | 'idTaken';
 
-/** A file that was not hosted. `reason` tells the kind, the message the whole story. */
+/** Thrown for a file that is not hosted. `reason` is the kind of problem, and the message describes it. */
 export class WorkflowRefused extends Error {
 	override readonly name = 'WorkflowRefused';
 

@@ -54,7 +54,7 @@ function checkValues(node: WorkflowNode): void {
 	}
 }
 
-/** Depth first from every node that gives pictures: nodes that no result needs are left out, as in the engine. */
+/** Orders nodes depth first from those that output pictures; nodes that no result needs are left out, as in the engine. */
 function executionOrder(nodes: Nodes): WorkflowNode[] {
 	const order: WorkflowNode[] = [];
 	const done = new Map<WorkflowNode, boolean>();
@@ -75,13 +75,13 @@ function executionOrder(nodes: Nodes): WorkflowNode[] {
 	return order;
 }
 
-/** The management side of the service: it takes exported files, validates them and gives out workflow ids. */
+/** The management side of the service, which accepts exported files, validates them and issues workflow IDs. */
 export class WorkflowHost {
 	readonly #workflows = new Map<string, HostedWorkflow>();
 
 	constructor(private readonly owners: Owners) {}
 
-	/** Throws WorkflowRefused. An owner's own workflow id may be used again: the new file takes the old one's place. */
+	/** Hosts a file. Throws WorkflowRefused. If an owner's own workflow ID is used again, the new file replaces the old. */
 	host(file: unknown, owner: Owner, workflowId = `wf-${randomBytes(8).toString('hex')}`): HostedWorkflow {
 		const holder = this.#workflows.get(workflowId)?.owner;
 		if (holder !== undefined && holder !== owner) {

@@ -17,7 +17,7 @@ const assetBody = v.object({
 	apiKey: v.optional(v.string()),
 });
 
-/** The owner with this key; without one, the default owner. */
+/** Finds the owner with this key; without a key, it is the default owner. */
 export function ownerWithKey(parts: Parts, apiKey: string | undefined): Owner {
 	const owner = apiKey === undefined ? parts.defaultOwner : parts.owners.withKey(apiKey);
 	if (owner === undefined) throw new Error('There is no owner with this API key.');
@@ -46,7 +46,7 @@ function workflowRoutes(app: FastifyInstance, parts: Parts): void {
 		if (parts.workflows.find(id) === undefined) {
 			return reply.code(404).send({ message: `There is no workflow ${id}.` });
 		}
-		// Fastify's own serializer knows nothing of integers beyond 2^53.
+		// Fastify's own serializer does not support integers above 2^53.
 		const view = JSON.stringify(parts.workflows.parameterView(id));
 		return reply.type('application/json; charset=utf-8').send(view);
 	});
@@ -68,7 +68,7 @@ function faultRoutes(app: FastifyInstance, parts: Parts): void {
 	});
 }
 
-/** The platform's console, for people and tests; it is no part of the service and not in the books. */
+/** The platform's console, for people and tests. It does not belong to the service, and its calls are not in the books. */
 export async function adminConsole(app: FastifyInstance, { parts }: { parts: Parts }): Promise<void> {
 	app.setErrorHandler(async (error, _request, reply) => {
 		const message = error instanceof Error ? error.message : String(error);

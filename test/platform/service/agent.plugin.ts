@@ -24,13 +24,13 @@ import type { Parts } from './parts';
 
 const BASE = '/api/agents';
 
-/** A session that takes a call, from its arrival until the session is free again. */
+/** A call's use of a session, from its arrival until the session is free again. */
 interface Seat {
 	readonly session: Session;
 	leave(): void;
 }
 
-/** Throws AgentRefusal. */
+/** Takes the session for a call. Throws AgentRefusal. */
 function takeSeat(parts: Parts, agent: AgentInstance, call: InvokeCall): Seat {
 	const session = agent.sessionFor(call);
 	const left = parts.books.agents.sessionEntered(session);
@@ -165,7 +165,7 @@ async function invoke(parts: Parts, visit: AgentVisit): Promise<void> {
 	const seat = takeSeat(parts, agent, call);
 	try {
 		const turn = await runTurn(parts, visit, call, seat);
-		// What fails before its first piece is told in a plain envelope, as any refusal.
+		// A failure before the first piece is reported in a plain envelope, like any refusal.
 		const streams = call.stream && (turn.result.outcome !== 'failed' || turn.script.deltas);
 		await (streams ? answerInPieces(parts, visit, turn) : answerWhole(parts, visit, turn));
 	} finally {
@@ -182,7 +182,7 @@ async function receive(parts: Parts, visit: AgentVisit): Promise<MediaFile> {
 	let refusal: AgentRefusal | undefined;
 	for await (const part of request.parts()) {
 		if (part.type !== 'file') continue;
-		// What is not read to its end would hold up the parts that follow.
+		// A part that is not read to its end would block the parts that follow.
 		if (part.fieldname !== mediaPart || file !== undefined || refusal !== undefined) {
 			part.file.resume();
 			continue;
@@ -225,7 +225,7 @@ async function uploadMedia(parts: Parts, visit: AgentVisit): Promise<void> {
 	);
 }
 
-/** The body as the service reads it: one that is broken comes as its text, since a bad token is told first. */
+/** Reads the body; a broken one remains text, because an invalid token is reported first. */
 function readBody(text: string): unknown {
 	if (text.trim() === '') return undefined;
 	try {
@@ -235,7 +235,7 @@ function readBody(text: string): unknown {
 	}
 }
 
-/** The agent service: its envelope tells how a call went, whatever the outer HTTP status is. */
+/** The agent service, whose envelope reports the outcome of a call, whatever the outer HTTP status is. */
 export async function agentService(app: FastifyInstance, { parts }: { parts: Parts }): Promise<void> {
 	const { maxBytes } = parts.media.limits;
 	await app.register(multipart, { limits: { fileSize: maxBytes }, throwFileSizeLimit: false });

@@ -13,7 +13,7 @@ const agentBody = v.object({
 const debugTokenBody = v.object({ validMs: v.number() });
 const expireBody = v.optional(v.object({ sessionId: v.optional(v.string()) }));
 
-/** The console's part for agents: what a test in another process needs. */
+/** The console's calls for agents, which a test in another process needs. */
 export async function agentAdmin(app: FastifyInstance, { parts }: { parts: Parts }): Promise<void> {
 	const agentOf = ({ id }: { id: string }): AgentInstance => {
 		const agent = parts.agents.withId(id);

@@ -6,7 +6,7 @@ import type { Fault } from '../faults/faultBoard';
 import { deliver, faultAnswer, jsonAnswer } from './delivery';
 import type { HttpAnswer } from './delivery';
 
-/** What the outer HTTP status of a failure is: 200 always, or the one that the envelope tells. */
+/** The outer HTTP status of a failure: always 200, or the one in the envelope. */
 export type OuterStatus = 'always200' | 'same';
 
 export function envelopeAnswer(envelope: AgentEnvelope, outer: OuterStatus, dialect: Dialect): HttpAnswer {
@@ -24,22 +24,22 @@ const FAULT_REASONS: Readonly<Record<number, Reason>> = {
 	503: 'overloaded',
 };
 
-/** How the agent service words what a fault says; the code begins with the status. */
+/** Words a fault as the agent service does; the code begins with the status. */
 export function agentWording(code: number, detail: string): AgentEnvelope {
 	const status = Math.floor(code / 100);
 	return agentFailure(newRequestId(), status, { reason: FAULT_REASONS[status] ?? 'internal_error', detail });
 }
 
-/** What is sent in place of an answer whose work was done, if a fault wants that. */
+/** The answer that a fault sends in place of the real one after the work was done. */
 export function answerInstead(faults: readonly Fault[], trapUrl: string): HttpAnswer | undefined {
 	const delivery = faults.find(({ phase }) => phase === 'delivery');
 	if (delivery === undefined) return undefined;
-	// A gateway that gave up knows nothing of envelopes: a refusal in one would say that the agent did not run.
+	// A gateway that gave up does not send envelopes: a refusal in one would say that the agent did not run.
 	const rule = { ...delivery.rule, body: delivery.rule.body ?? ('html' as const) };
 	return faultAnswer({ ...delivery, rule }, trapUrl, agentWording);
 }
 
-/** Sends an answer, with what befalls it on the way. */
+/** Sends an answer and applies the faults of its delivery. */
 export async function deliverAnswer(
 	reply: FastifyReply,
 	answer: HttpAnswer,

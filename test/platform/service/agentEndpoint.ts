@@ -17,7 +17,7 @@ export interface AgentVisit {
 	readonly faults: readonly Fault[];
 }
 
-/** Throws AgentRefusal. */
+/** Finds the agent of a request. Throws AgentRefusal. */
 function agentOf(parts: Parts, { headers }: FastifyRequest, reply: FastifyReply): AgentInstance {
 	const { agent, token } = parts.agents.fromHeader(headers.authorization);
 	const seconds = parts.rateLimit.secondsToWait(token, reply.raw);
@@ -44,7 +44,7 @@ async function refuse(
 	await deliver(reply, { ...answer, headers: { ...answer.headers, ...pace } });
 }
 
-/** One call of the agent service: token, request-frequency limit and faults around the work itself. */
+/** Handles one call of the agent service: token, request-frequency limit and faults around the work itself. */
 export function agentEndpoint(
 	parts: Parts,
 	target: FaultTarget,

@@ -7,7 +7,7 @@ import { pause } from '../time';
 import { spoilData } from './answerFaults';
 import { onceWhole, resetConnection } from './delivery';
 
-/** The answer in so many pieces, none of which parts a character. */
+/** Cuts the answer into `count` pieces without splitting a character. */
 export function piecesOf(answer: string, count: number): string[] {
 	const characters = [...answer];
 	const size = Math.max(1, Math.ceil(characters.length / count));
@@ -23,13 +23,13 @@ export interface StreamPlan {
 	readonly pauseMs: number;
 	readonly end: StreamEnd | undefined;
 	readonly faults: readonly Fault[];
-	/** Called after each piece, with the number of those that have left. */
+	/** Called after each piece, with the number of pieces sent so far. */
 	readonly between: (sent: number) => Promise<void>;
-	/** Sent before the first piece. */
+	/** Events that are sent before the first piece. */
 	readonly steps: readonly WireEvent[];
 	readonly piece: (delta: string) => WireEvent;
 	readonly last: WireEvent;
-	/** Called before the last event leaves: who has read it may use the session. */
+	/** Called before the last event is sent, because a client that has read it may use the session. */
 	readonly settled: () => void;
 	readonly whenWhole: () => void;
 }
@@ -39,10 +39,10 @@ function event({ name, data: sent }: WireEvent, faults: readonly Fault[]): strin
 	return `${name === undefined ? '' : `event: ${name}\n`}data: ${data}\n\n`;
 }
 
-/** How the stream ends if not by its last event. */
+/** Ends the stream in another way than by its last event. */
 function breakOff(response: ServerResponse, how: StreamEnd['how']): void {
 	if (how === 'end') response.end();
-	// What was written shall arrive first.
+	// Everything written before must arrive first.
 	else if (how === 'cut') setImmediate(() => response.socket?.destroy());
 }
 

@@ -5,7 +5,7 @@ import { STATUS } from '../tasks/task';
 import type { TaskInfo } from '../tasks/taskInfo';
 import { isRecord } from '../wireJson';
 
-/** The outcome that a fault orders for the task that is being made. */
+/** The outcome that a fault orders for the task that is being created. */
 export function orderedOutcome(faults: readonly Fault[]): Outcome | undefined {
 	const fault = faults.find(({ phase }) => phase === 'task');
 	switch (fault?.kind) {
@@ -24,7 +24,7 @@ export function orderedOutcome(faults: readonly Fault[]): Outcome | undefined {
 	}
 }
 
-/** Links of such an answer were expired a minute ago. */
+/** How long the links of an answer are valid; with a fault, they expired a minute ago. */
 export function linkSeconds(wanted: number, faults: readonly Fault[]): number {
 	return faults.some(({ kind }) => kind === 'expiredLink') ? -60 : wanted;
 }
@@ -52,7 +52,7 @@ export function spoilInfo(info: TaskInfo, faults: readonly Fault[]): SpoiltInfo 
 	return spoilt;
 }
 
-/** Which of the items an answer leaves out. */
+/** The items without those that a fault leaves out of the answer. */
 export function withoutSome<T>(items: readonly T[], faults: readonly Fault[]): readonly T[] {
 	const fault = faults.find(({ kind }) => kind === 'missingIds');
 	return fault === undefined ? items : items.slice(fault.rule.after ?? Math.ceil(items.length / 2));
@@ -65,7 +65,7 @@ function numbersAsStrings(value: unknown): unknown {
 	return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, numbersAsStrings(inner)]));
 }
 
-/** The data of an answer or message, after the faults that concern its values. */
+/** Applies the faults that concern values to the data of an answer or message. */
 export function spoilData(data: unknown, faults: readonly Fault[]): unknown {
 	let spoilt = data;
 	for (const { kind } of faults) {

@@ -19,7 +19,7 @@ declare module 'fastify' {
 
 const BODY_LIMIT = 20 * 1024 * 1024;
 
-/** The API origin: every service is a plugin here, with the admin console beside them. */
+/** The server of the API origin, with every service and the admin console as plugins. */
 export async function apiServer(parts: Parts): Promise<FastifyInstance> {
 	const app = fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true });
 	app.removeContentTypeParser('application/json');

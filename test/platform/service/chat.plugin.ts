@@ -20,10 +20,10 @@ import type { Visit } from './endpoint';
 import type { Parts } from './parts';
 
 const BASE = '/maas/v1';
-/** Any moment will do, as long as it stays the same. */
+/** The creation time of all models; any constant will do. */
 const MODELS_MADE_AT = 1_760_000_000;
 
-/** How the client sees an answer end that these faults befall on its way. */
+/** How the client sees an answer with these faults end. */
 function endBy(faults: readonly Fault[]): ChatEnd {
 	switch (faults.find(({ phase }) => phase === 'delivery')?.kind) {
 		case undefined:
@@ -38,7 +38,7 @@ function endBy(faults: readonly Fault[]): ChatEnd {
 	}
 }
 
-/** Sends a fault's own answer where there is one, once the work is done; else tells that there is none. */
+/** Sends a fault's own answer, if there is one, once the work is done. @returns whether there was one */
 async function giveWay(reply: FastifyReply, line: ChatLine, trap: string): Promise<boolean> {
 	const fault = line.faults.find(({ phase }) => phase === 'delivery');
 	if (fault === undefined || fault.kind === 'resetAfter' || fault.kind === 'truncatedJson') return false;
@@ -49,7 +49,7 @@ async function giveWay(reply: FastifyReply, line: ChatLine, trap: string): Promi
 	return true;
 }
 
-/** Half an answer, then the end of it; without a length, so that only its content tells. */
+/** Sends half an answer and ends it, without a length, so that only its content shows that it is incomplete. */
 function sendHalf(reply: FastifyReply, text: string, isReset: boolean): void {
 	const response = reply.hijack().raw;
 	response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
@@ -159,7 +159,7 @@ function modelRoute(app: FastifyInstance, parts: Parts): void {
 	});
 }
 
-/** The chat service: OpenAI's interface, with its way of telling errors. */
+/** The chat service, with OpenAI's interface and error format. */
 export async function chatService(app: FastifyInstance, { parts }: { parts: Parts }): Promise<void> {
 	app.setErrorHandler(async (error, _request, reply) => {
 		const told = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;

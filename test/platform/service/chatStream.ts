@@ -10,7 +10,7 @@ import { onceWhole, resetConnection } from './delivery';
 
 const COMMENT = ': keep-alive\n\n';
 const COMMENT_MS = 50;
-/** A reset throws away what the other side has not read yet; what was sent shall arrive. */
+/** How long to wait before a reset, which discards what the other side has not read yet. */
 const ARRIVAL_MS = 20;
 
 export interface ChatLine {
@@ -18,7 +18,7 @@ export interface ChatLine {
 	readonly record: ChatRecord;
 	readonly holds: Holds;
 	readonly faults: readonly Fault[];
-	/** Aborted once the client is gone. */
+	/** Aborted once the client has left. */
 	readonly gone: AbortSignal;
 }
 
@@ -27,7 +27,7 @@ async function writeOut({ response, gone }: ChatLine, bytes: string | Buffer): P
 	await once(response, 'drain', { signal: gone }).catch(() => undefined);
 }
 
-/** Writes one event; on a slow line in two parts, with the cut wherever it falls, in mid-character too. */
+/** Writes one event; on a slow connection in two parts, cut anywhere, even within a character. */
 async function writeEvent(line: ChatLine, text: string, slowMs: number): Promise<void> {
 	if (slowMs === 0) return writeOut(line, text);
 	const bytes = Buffer.from(text);
@@ -93,7 +93,7 @@ async function take(line: ChatLine, step: Step, slowMs: number): Promise<void> {
 	}
 }
 
-/** Sends a stream as its script says; each event leaves as it is made. */
+/** Sends a stream according to its script, each event at once. */
 export async function playScript(line: ChatLine, steps: readonly Step[]): Promise<void> {
 	const { response, faults, gone } = line;
 	const slow = faults.find(({ kind }) => kind === 'slowBody');

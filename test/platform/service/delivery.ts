@@ -44,7 +44,7 @@ function failureAnswer(status: number, body: FaultRule['body'], wording: Wording
 function withRetryAfter(answer: HttpAnswer, rule: FaultRule, style: FaultRule['retryAfter']): HttpAnswer {
 	if (style === 'none' || style === undefined) return answer;
 	const seconds = rule.retryAfterSeconds ?? 1;
-	// A date has whole seconds: rounded up, so that nobody is asked back too early.
+	// A date has whole seconds, so it is rounded up, in order not to be too early.
 	const date = new Date(Math.ceil(Date.now() / 1000 + seconds) * 1000).toUTCString();
 	return {
 		...answer,
@@ -52,7 +52,7 @@ function withRetryAfter(answer: HttpAnswer, rule: FaultRule, style: FaultRule['r
 	};
 }
 
-/** What a fault answers in place of the service, or undefined where it answers nothing at all. */
+/** The answer of a fault in place of the service's; undefined if it does not answer at all. */
 export function faultAnswer(
 	{ kind, rule }: Fault,
 	trapUrl: string,
@@ -85,7 +85,7 @@ export function resetConnection(response: ServerResponse): void {
 	response.socket?.resetAndDestroy();
 }
 
-/** Calls back once all of an answer has left on a living line; a response ends by itself on a dead one too. */
+/** Calls back once a whole answer was sent on an open connection; a response also ends on a broken one. */
 export function onceWhole(response: ServerResponse, callback: () => void): void {
 	const { socket } = response;
 	response.once('finish', () => {
@@ -93,7 +93,7 @@ export function onceWhole(response: ServerResponse, callback: () => void): void 
 	});
 }
 
-/** Writes in ten parts over the time, as a slow line does. */
+/** Writes ten parts over the given time, as a slow connection does. */
 export async function writeSlowly(response: ServerResponse, body: Buffer, ms: number): Promise<void> {
 	const part = Math.max(1, Math.ceil(body.length / 10));
 	for (let offset = 0; offset < body.length; offset += part) {
@@ -117,7 +117,7 @@ async function writeRaw(
 	if (ms !== undefined) await writeSlowly(response, body, ms);
 	else response.write(body);
 	if (!cut) response.end();
-	// What was written shall arrive first.
+	// Everything written before must arrive first.
 	else setImmediate(() => response.socket?.destroy());
 }
 
@@ -125,14 +125,14 @@ function cutShort(answer: HttpAnswer): HttpAnswer {
 	return { ...answer, body: answer.body.slice(0, Math.floor(answer.body.length * 0.6)) };
 }
 
-/** Nests a field of the task that the rule matches, or of the first one, as text: what can be written out need not be read. */
+/** Nests a field of the matching or first task by editing the text, so that the body need not be parsed. */
 function nested(answer: HttpAnswer, { match, after: levels = 5_000 }: FaultRule): HttpAnswer {
 	const deep = `"previews":${'['.repeat(levels)}${']'.repeat(levels)},`;
 	const start = `"flow_task_id":${match === undefined ? '' : JSON.stringify(match)}`;
 	return { ...answer, body: answer.body.replace(start, `${deep}${start}`) };
 }
 
-/** Sends an answer, with what befalls it on the way. `whenWhole` is called once all of it has left. */
+/** Sends an answer and applies the faults of its delivery. `whenWhole` is called once all of it was sent. */
 export async function deliver(
 	reply: FastifyReply,
 	answer: HttpAnswer,

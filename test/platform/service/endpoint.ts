@@ -19,18 +19,18 @@ export interface Visit {
 
 export interface WorkDone {
 	readonly envelope: Envelope;
-	/** Called once the answer has left whole. */
+	/** Called once the whole answer was sent. */
 	readonly delivered?: () => void;
 }
 
-/** An answer before the request was read to its end would look like a broken connection. */
+/** Reads a request to its end, because an earlier answer would look like a broken connection. */
 export async function readToEnd(request: IncomingMessage): Promise<void> {
 	if (request.readableEnded || request.complete) return;
 	request.resume();
 	await finished(request, { writable: false }).catch(() => undefined);
 }
 
-/** Does what a fault wants in place of the work. */
+/** Carries out a fault in place of the work. */
 export async function standInTheWay(
 	fault: Fault,
 	visit: Pick<Visit, 'request' | 'faults'>,
@@ -61,7 +61,7 @@ function tooMany(seconds: number | undefined, wording: Wording): HttpAnswer {
 	return { ...answer, headers: { ...answer.headers, 'retry-after': String(seconds) } };
 }
 
-/** What stands before any work: key, request-frequency limit and the faults that act in its place. Undefined: answered. */
+/** Checks key and request-frequency limit, and applies faults, before any work. Undefined: the request was answered. */
 export async function admit(
 	parts: Parts,
 	target: FaultTarget,
@@ -97,12 +97,12 @@ export async function admit(
 	return undefined;
 }
 
-/** Where redirects lead: another origin, which notes the keys that come along. */
+/** The address to which redirects lead, at another origin, which records the keys that arrive there. */
 export function trapUrl(parts: Parts): string {
 	return `${parts.addresses.fileUrl}/trap`;
 }
 
-/** One call of the workflow service. */
+/** Handles one call of the workflow service. */
 export function endpoint(
 	parts: Parts,
 	target: FaultTarget,

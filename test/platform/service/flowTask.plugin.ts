@@ -85,7 +85,7 @@ async function upload(parts: Parts, { owner, request }: Visit): Promise<Envelope
 	let answer: Envelope | undefined;
 	for await (const part of request.parts()) {
 		if (part.type !== 'file') continue;
-		// What is not read to its end would hold up the parts that follow.
+		// A part that is not read to its end would block the parts that follow.
 		if (part.fieldname !== 'source_file' || answer !== undefined) {
 			part.file.resume();
 			continue;
@@ -104,7 +104,7 @@ async function upload(parts: Parts, { owner, request }: Visit): Promise<Envelope
 	return answer ?? missing;
 }
 
-/** The workflow service's HTTP calls. */
+/** The HTTP calls of the workflow service. */
 export async function flowTaskService(app: FastifyInstance, { parts }: { parts: Parts }): Promise<void> {
 	await app.register(multipart, { limits: { fileSize: MAX_UPLOAD_BYTES }, throwFileSizeLimit: false });
 	app.post(

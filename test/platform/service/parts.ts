@@ -14,7 +14,7 @@ import type { TaskDesk } from '../tasks/taskDesk';
 import type { OuterStatus } from './agentDelivery';
 import type { RateLimit } from './rateLimit';
 
-/** What the platform consists of. Each service is a Fastify plugin over these. */
+/** The parts of the platform. Each service is a Fastify plugin that uses them. */
 export interface Parts {
 	readonly agenda: Agenda;
 	readonly owners: Owners;
@@ -28,10 +28,10 @@ export interface Parts {
 	readonly faults: FaultBoard;
 	readonly rateLimit: RateLimit;
 	readonly tellsRetryAfter: boolean;
-	/** In place of the right one. */
+	/** The `Retry-After` to send instead of the right one. */
 	readonly retryAfterSeconds: number | undefined;
 	readonly fileBytes: number;
-	/** All downloads go over it. */
+	/** The line that all downloads share. */
 	readonly fileLine: Line;
 	readonly holds: HoldDesk;
 	/** Whether the chat service lists its models. */
@@ -40,6 +40,6 @@ export interface Parts {
 	readonly defaultAgent: AgentInstance;
 	readonly agentOuterStatus: OuterStatus;
 	readonly media: MediaStore;
-	/** Known once both servers listen. */
+	/** The addresses, which are known once both servers are listening. */
 	readonly addresses: { apiUrl: string; fileUrl: string };
 }

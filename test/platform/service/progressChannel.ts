@@ -12,7 +12,7 @@ import { refuseUpgrade } from './upgrades';
 import type { Upgrade, UpgradeRouter } from './upgrades';
 
 const LINK_SECONDS = 600;
-/** Steps may be as short as one likes; nobody needs more messages than this. */
+/** The shortest time between two messages, however short the steps are. */
 const MIN_MESSAGE_GAP_MS = 10;
 
 const PATHS = {
@@ -38,7 +38,7 @@ interface Watcher {
 	lastSent: string;
 }
 
-/** What makes a message worth sending: the size of the queue alone does not. */
+/** A text that changes if a message is worth sending; a change of the queue's size alone is not. */
 function signatureOf(info: TaskInfo): string {
 	const { status, progress_num: progress, current_position: position, files } = info;
 	return [status, progress, position, ...Object.keys(files)].join('/');
@@ -59,7 +59,7 @@ export class ProgressChannel {
 		for (const path of PATHS[paths]) router.register(path, 'socket', (upgrade) => this.#open(upgrade));
 	}
 
-	/** Something happened to some task: every watcher whose task changed is told, once for all that happened. */
+	/** Called when any task has changed. Sends each watcher of a changed task one message for all changes. */
 	changed(): void {
 		if (this.#lookPlanned || this.#watchers.size === 0) return;
 		this.#lookPlanned = true;
@@ -139,11 +139,11 @@ export class ProgressChannel {
 	}
 
 	#cut(socket: WebSocket): void {
-		// What was sent before shall arrive; then the line is dead without a closing frame.
+		// Everything sent before must arrive; then the connection breaks without a closing frame.
 		setImmediate(() => socket.terminate());
 	}
 
-	/** While somebody watches a running task, each of its steps is a change. */
+	/** Plans a change at each step of a running task while it is being watched. */
 	#planTick(task: Task): void {
 		if (this.#ticking.has(task)) return;
 		const now = this.parts.agenda.now();

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Agenda } from '../agenda';
 import type { PlatformOptions } from '../contract';
 
-/** What is known of a key: by `bucket` what is saved up, by a window when each of its requests came. */
+/** The use of a key: with `bucket`, what is saved up; with a window, the time of each request. */
 interface Usage {
 	tokens: number;
 	atMs: number;
@@ -15,7 +15,7 @@ type Limits = Pick<
 	'requestsPerSecond' | 'limitCounts' | 'limitWindowSeconds' | 'requestsAtOnce' | 'limitIsShared'
 >;
 
-/** The request-frequency limit of each API key, or of all together. */
+/** The request-frequency limit of each API key, or of all keys together. */
 export class RateLimit {
 	readonly #usages = new Map<string, Usage>();
 	readonly #perSecond: number;
@@ -27,7 +27,7 @@ export class RateLimit {
 		this.#perSecond = limits.requestsPerSecond ?? 0;
 	}
 
-	/** 0 where the request may pass, else the seconds until one may. */
+	/** Returns 0 if the request may pass, otherwise the seconds until one may. */
 	secondsToWait(apiKey: string, response: ServerResponse): number {
 		const { requestsAtOnce = Infinity, limitIsShared } = this.limits;
 		const key = limitIsShared ? '' : apiKey;

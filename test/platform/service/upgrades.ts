@@ -10,7 +10,7 @@ export interface Upgrade {
 	readonly socket: Duplex;
 	readonly head: Buffer;
 	readonly path: string;
-	/** The query as it was sent: a token may hold `+`, which is no space. */
+	/** The query as it was sent: a token may contain `+`, which does not mean a space. */
 	readonly query: ReadonlyMap<string, string>;
 }
 
@@ -21,13 +21,13 @@ function readQuery(text: string): Map<string, string> {
 		try {
 			query.set(decodeURIComponent(name), decodeURIComponent(value.join('=')));
 		} catch {
-			// A broken escape: as if it had not been sent.
+			// A parameter with a broken escape is ignored.
 		}
 	}
 	return query;
 }
 
-/** Answers an upgrade by an HTTP error. */
+/** Answers an upgrade with an HTTP error. */
 export function refuseUpgrade({ socket }: Upgrade, status: number, msg: string): void {
 	const body = JSON.stringify(refusal(status * 100, msg));
 	socket.end(
@@ -37,7 +37,7 @@ export function refuseUpgrade({ socket }: Upgrade, status: number, msg: string):
 	);
 }
 
-/** Hands WebSocket handshakes to the service of their path. */
+/** Passes WebSocket handshakes to the service of their path. */
 export class UpgradeRouter {
 	readonly #handlers = new Map<string, { kind: RequestKind; handle: (upgrade: Upgrade) => void }>();
 
@@ -49,7 +49,7 @@ export class UpgradeRouter {
 
 	attach(server: Server): void {
 		server.on('upgrade', (request, socket, head) => {
-			// A peer that resets in mid handshake is no reason to fall.
+			// A peer that resets during the handshake must not crash the platform.
 			socket.on('error', () => socket.destroy());
 			const [path = '', query = ''] = (request.url ?? '').split('?', 2);
 			const upgrade = { request, socket, head, path, query: readQuery(query) };

@@ -4,7 +4,7 @@ import { labelSvg, paintingSvg, unfinishedBlur } from './painting';
 import { sizeOf } from './recipe';
 import type { LatentRecipe, PictureRecipe, Sampling, Size } from './recipe';
 
-/** Where the artist finds the pictures that were uploaded. */
+/** The source of uploaded pictures for the artist. */
 export interface PictureSource {
 	path(imageId: string): string | undefined;
 	size(imageId: string): Size;
@@ -39,7 +39,7 @@ function kernelOf(method: string): (typeof KERNELS)[keyof typeof KERNELS] {
 const CACHE_BYTES = 128 * 1024 * 1024;
 const MAX_AHEAD = 3;
 
-/** Raw pixels between two steps of a recipe. */
+/** The raw pixels between two steps of a recipe. */
 interface Canvas extends Size {
 	readonly pixels: Buffer;
 }
@@ -62,7 +62,7 @@ function indexOf(latent: LatentRecipe): number {
 	return latent.kind === 'sampled' ? indexOf(latent.from) : latent.index;
 }
 
-/** Draws recipes. The same recipe gives the same bytes, so what the cache drops can be drawn again. */
+/** Draws recipes. The same recipe results in the same bytes, so a picture that the cache drops can be drawn again. */
 export class Artist {
 	readonly #cache = new Map<string, Buffer>();
 	readonly #underWay = new Map<string, Promise<Buffer>>();
@@ -73,7 +73,7 @@ export class Artist {
 		private readonly mode: 'render' | 'prepared',
 	) {}
 
-	/** The picture as a PNG file. */
+	/** Returns the picture as a PNG file. */
 	async picture(recipe: PictureRecipe): Promise<Buffer> {
 		const wanted = this.mode === 'prepared' ? this.#standIn(recipe) : recipe;
 		const key = JSON.stringify(wanted);
@@ -86,14 +86,14 @@ export class Artist {
 		return drawing;
 	}
 
-	/** Draws while the task runs, unless there is too much of it: then a picture is drawn when it is fetched. */
+	/** Draws while the task is running; if there are too many pictures, one is drawn when it is fetched. */
 	drawAhead(recipe: PictureRecipe): void {
 		if (this.mode === 'prepared' || this.#underWay.size >= MAX_AHEAD) return;
-		// A picture that cannot be drawn is told to whoever fetches it.
+		// If the picture cannot be drawn, the error is reported when it is fetched.
 		this.picture(recipe).catch(() => undefined);
 	}
 
-	/** For load tests: one picture for each size, whatever was asked for. */
+	/** For load tests, replaces the recipe by one picture for each size. */
 	#standIn(recipe: PictureRecipe): PictureRecipe {
 		const { width, height } = sizeOf(recipe, (imageId) => this.source.size(imageId));
 		const latent = { kind: 'blank', width, height, index: 0 } as const;
@@ -163,7 +163,7 @@ export class Artist {
 				const { sampling } = latent;
 				const painting = await this.#paint(sampling, indexOf(latent), from);
 				if (sampling.denoise >= 1) return painting;
-				// Below full strength the given picture shines through the painting.
+				// Below full strength, the given picture shows through the painting.
 				const veil = await open(painting)
 					.ensureAlpha(sampling.denoise)
 					.png({ compressionLevel: 1 })

@@ -7,19 +7,19 @@ import { exactInteger } from '../wireJson';
 import { samplingOf } from './recipe';
 import type { LatentRecipe, PictureRecipe } from './recipe';
 
-/** What one output node of a task delivers. */
+/** The output of one output node of a task. */
 export interface TaskOutput {
 	readonly nodeId: string;
 	readonly final: boolean;
 	readonly names: readonly string[];
 	readonly pictures: readonly PictureRecipe[];
-	/** The pictures are there once so many sampler steps are done. */
+	/** After how many sampler steps the pictures exist. */
 	readonly afterSteps: number;
 }
 
 export interface Execution {
 	readonly outputs: readonly TaskOutput[];
-	/** At least 1, so that a workflow without a sampler has progress too. */
+	/** The number of steps, at least 1, so that a workflow without a sampler has progress too. */
 	readonly steps: number;
 	/** Every text among the inputs of the nodes that ran. */
 	readonly texts: readonly string[];
@@ -31,7 +31,7 @@ export interface ExecutionSurroundings {
 	readonly imageExists: (owner: Owner, imageId: string) => boolean;
 }
 
-/** The value on one output of a node. */
+/** The value of one output of a node. */
 type Slot =
 	| { readonly type: 'models'; readonly names: readonly string[] }
 	| { readonly type: 'conditioning'; readonly text: string }
@@ -47,7 +47,7 @@ class TaskStop extends Error {
 	}
 }
 
-/** One run of a graph, node after node. */
+/** A run of a graph, node after node. */
 class Run {
 	readonly outputs: TaskOutput[] = [];
 	readonly texts: string[] = [];
@@ -231,7 +231,7 @@ class Run {
 	}
 }
 
-/** A saved picture tells at its foot what it was made from. */
+/** Adds to the foot of a saved picture what it was made from. */
 function signed(from: PictureRecipe): PictureRecipe {
 	const sampling = samplingOf(from);
 	if (sampling === undefined) return from;
@@ -241,7 +241,7 @@ function signed(from: PictureRecipe): PictureRecipe {
 	return { kind: 'signed', from, lines };
 }
 
-/** Runs a workflow's graph with a task's overrides: what it will deliver, and after how many steps. */
+/** Runs a workflow's graph with a task's overrides. @returns its outputs, and after how many steps each exists */
 export function executeGraph(
 	workflow: HostedWorkflow,
 	owner: Owner,

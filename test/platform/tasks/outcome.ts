@@ -1,13 +1,13 @@
-/** How a task ends, or does not. */
+/** How a task ends, if it does. */
 export type Outcome =
 	| { readonly kind: 'succeed' }
 	| { readonly kind: 'fail'; readonly errMsg: string }
 	| { readonly kind: 'deny'; readonly errMsg: string }
-	/** Generating forever, at 0. */
+	/** The task is generating forever, at 0. */
 	| { readonly kind: 'stall' }
-	/** Generating forever, at 99. */
+	/** The task is generating forever, at 99. */
 	| { readonly kind: 'stick' }
-	/** Forever in a state that the interface does not name. */
+	/** The task stays in a state that the interface does not name. */
 	| { readonly kind: 'unknown'; readonly status: number };
 
 export interface Wishes {
@@ -17,7 +17,7 @@ export interface Wishes {
 
 const WISH = /\[(fail|deny|stall|stuck|status|takes)(?::\s*([^\]]*))?\]/i;
 
-/** A prompt text can order its outcome: `[fail: why]`, `[deny]`, `[stall]`, `[stuck]`, `[status:7]`, `[takes:2000]`. */
+/** Reads the outcome that a prompt orders: `[fail: why]`, `[deny]`, `[stall]`, `[stuck]`, `[status:7]`, `[takes:2000]`. */
 export function wishesIn(texts: readonly string[]): Wishes {
 	const [, word, detail = ''] = WISH.exec(texts.join('\n')) ?? [];
 	switch (word?.toLowerCase()) {

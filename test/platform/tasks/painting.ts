@@ -10,7 +10,7 @@ interface Colour {
 
 const colour = (hue: number, saturation = 70, lightness = 50): Colour => ({ hue, saturation, lightness });
 
-/** Words that bring their own colour, so that a prompt about a red fox is a red picture. */
+/** Words with a colour of their own, so that a prompt about a red fox results in a red picture. */
 const WORD_COLOURS: Readonly<Record<string, Colour>> = {
 	red: colour(2, 80),
 	orange: colour(28, 90),
@@ -52,14 +52,14 @@ const WORD_COLOURS: Readonly<Record<string, Colour>> = {
 	fox: colour(18, 80, 48),
 };
 
-/** Colours by the words of a prompt; where words bring none, by the words' letters. */
+/** Chooses colours by the words of a prompt, or by their letters if the words have none. */
 function palette(sampling: Sampling): [Colour, Colour, Colour] {
 	const words = sampling.positive.toLowerCase().match(/\p{L}+/gu) ?? [];
 	const named = words.flatMap((word) => (Object.hasOwn(WORD_COLOURS, word) ? [WORD_COLOURS[word]] : []));
 	const random = seededRandom(`palette/${sampling.positive}`);
 	const invented = (): Colour => colour(random() * 360, 45 + random() * 40, 30 + random() * 40);
 	const [first = invented(), second = invented(), third = invented()] = named;
-	// Models and the negative prompt tint what the words ask for; they do not replace it.
+	// Models and the negative prompt tint the colours of the words, but do not replace them.
 	const tint = seededRandom(`tint/${sampling.negative}/${sampling.models.join()}`);
 	const tinted = ({ hue, saturation, lightness }: Colour): Colour =>
 		colour(hue + (tint() - 0.5) * 44, saturation, Math.min(95, Math.max(6, lightness + (tint() - 0.5) * 16)));
@@ -119,8 +119,8 @@ function styleOf({ positive, negative, models }: Sampling): string {
 }
 
 /**
- * The picture of a sampling: colours by the words, pattern by the seed, as many shapes as steps, contrast by cfg.
- * `index` is the place in a batch, whose pictures differ.
+ * The picture of a sampling: the words decide the colours, the seed the pattern, the steps the number of shapes and cfg
+ * the contrast. `index` is the position in a batch, whose pictures differ.
  */
 export function paintingSvg(sampling: Sampling, index: number, size: Size): string {
 	const { seed, sampler, scheduler, steps, cfg } = sampling;
@@ -149,7 +149,7 @@ export function paintingSvg(sampling: Sampling, index: number, size: Size): stri
 	);
 }
 
-/** Few steps leave a picture unfinished. */
+/** The blur of a picture that few steps leave unfinished. */
 export function unfinishedBlur(steps: number): number | undefined {
 	return steps < 15 ? 0.4 + (15 - steps) * 0.45 : undefined;
 }
@@ -158,13 +158,13 @@ function escapeXml(text: string): string {
 	return (
 		text
 			.toWellFormed()
-			// Characters that XML does not allow at all would make the whole picture fail.
+			// Characters that XML does not allow would make the whole picture fail.
 			.replace(/[\p{Cc}\ufffe\uffff]+/gu, ' ')
 			.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 	);
 }
 
-/** A dark band at the foot with the lines in small print; it is as wide as the picture. */
+/** A dark band at the foot, as wide as the picture, with the lines in small print. */
 export function labelSvg(lines: readonly string[], width: number): { svg: string; height: number } {
 	const font = Math.max(8, Math.min(18, Math.round(width / 40)));
 	const room = Math.max(4, Math.floor((width - font) / (font * 0.56)));

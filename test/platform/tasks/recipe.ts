@@ -1,4 +1,4 @@
-/** How a picture comes about: all that is needed to draw it, now or later, always with the same bytes. */
+/** How a picture is made: everything needed to draw it at any time, always with the same bytes. */
 export interface Sampling {
 	readonly seed: string;
 	readonly steps: number;

@@ -7,30 +7,30 @@ import type { Outcome } from './outcome';
 
 export const STATUS = { queued: 1, generating: 2, succeeded: 3, failed: 4, denied: 5 } as const;
 
-/** Every token of a task begins so: one that got somewhere is found without knowing it. It must be encoded in a URL. */
+/** The prefix of every task's token, by which leaked tokens are found. It must be encoded in a URL. */
 export const PROMPT_TOKEN_PREFIX = 'prompt+token/';
 
 export interface Task {
 	readonly id: string;
-	/** Begins with `PROMPT_TOKEN_PREFIX`. */
+	/** The token, which begins with `PROMPT_TOKEN_PREFIX`. */
 	readonly token: string;
 	readonly tokenUntilMs: number;
 	readonly owner: Owner;
 	readonly workflow: HostedWorkflow;
 	readonly overrides: Overrides;
-	/** The overrides as they came. */
+	/** The overrides as they were sent. */
 	readonly prompt: JsonRecord;
-	/** 1 for the first task of the platform. Tasks start in this order. */
+	/** The number of the task, 1 for the first one of the platform. Tasks start in this order. */
 	readonly number: number;
 	readonly submittedAtMs: number;
 	startedAtMs?: number;
-	/** When it ended; for a running task, when it will. */
+	/** When the task ended; for a running task, when it will. */
 	finishesAtMs?: number;
 	status: number;
 	errMsg: string;
 	outcome: Outcome;
 	execution?: Execution;
-	/** Whether the answer to the submit left whole, so that the caller can know the task's id. */
+	/** Whether the whole answer to the submit was sent, so that the caller can know the task's ID. */
 	delivered: boolean;
 }
 
@@ -38,7 +38,7 @@ export function isFinished(task: Task): boolean {
 	return task.status === STATUS.succeeded || task.status === STATUS.failed || task.status === STATUS.denied;
 }
 
-/** How much of a running task's work is done at a time, 0 to 1, in whole sampler steps. */
+/** The share of a running task's work that is done at a time, 0 to 1, in whole sampler steps. */
 function shareDone(task: Task, atMs: number): number {
 	const { execution, startedAtMs, finishesAtMs } = task;
 	if (execution === undefined || startedAtMs === undefined || finishesAtMs === undefined) return 0;
@@ -51,12 +51,12 @@ export function progressOf(task: Task, atMs: number): number {
 	if (task.status === STATUS.succeeded) return 100;
 	if (task.status === STATUS.queued || task.status === STATUS.denied) return 0;
 	if (task.outcome.kind === 'stall' || task.outcome.kind === 'unknown') return 0;
-	// A task that will fail breaks half way; the figure stays where it broke.
+	// A task that will fail breaks off halfway, where its progress stays.
 	const end = task.outcome.kind === 'fail' ? 50 : 99;
 	return Math.min(end, Math.floor(shareDone(task, atMs) * (end + 1)));
 }
 
-/** The outputs whose pictures are there. */
+/** The outputs whose pictures exist. */
 export function outputsReady(task: Task, atMs: number): readonly TaskOutput[] {
 	const { execution, status, outcome } = task;
 	if (execution === undefined) return [];
@@ -66,7 +66,7 @@ export function outputsReady(task: Task, atMs: number): readonly TaskOutput[] {
 	return execution.outputs.filter(({ afterSteps }) => afterSteps < execution.steps && afterSteps <= steps);
 }
 
-/** When the next step of a running task ends, or undefined where nothing more will happen. */
+/** When the next step of a running task ends; undefined if nothing more will happen. */
 export function nextStepAtMs(task: Task, atMs: number): number | undefined {
 	const { execution, startedAtMs, finishesAtMs } = task;
 	if (task.status !== STATUS.generating || execution === undefined) return undefined;

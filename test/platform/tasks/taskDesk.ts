@@ -24,21 +24,21 @@ export interface Submission {
 	readonly workflow: HostedWorkflow;
 	readonly overrides: Overrides;
 	readonly prompt: JsonRecord;
-	/** Rules over what the prompt and the graph would lead to. */
+	/** The outcome, which takes precedence over that of the prompt and the graph. */
 	readonly outcome?: Outcome;
 }
 
 export interface DeskEvents {
-	/** Comes before all else that happens to the task: it may end within its submit. */
+	/** Called before anything else happens to the task, which may end within its submit. */
 	made(task: Task): void;
-	/** The queue moved, or a task changed its state. */
+	/** Called when the queue has moved or a task has changed its state. */
 	changed(): void;
 	finished(task: Task): void;
 }
 
 /**
- * The queue and its runners. Start and end are planned times: a runner takes the next task at the very time at which
- * its last one ended, however late the timer or a busy process is.
+ * The queue and its runners. Start and end are planned times: a runner starts the next task at the very time at which its
+ * last one ended, however late the timer or a busy process is.
  */
 export class TaskDesk {
 	readonly #tasks = new Map<string, Task>();
@@ -59,7 +59,7 @@ export class TaskDesk {
 	}
 
 	submit(submission: Submission): Task {
-		// First all that ended before: whoever is idle now takes the new task now.
+		// Tasks that have ended are handled first, so that an idle runner starts the new task at once.
 		this.agenda.advance();
 		const now = this.agenda.now();
 		const task: Task = {
@@ -100,7 +100,7 @@ export class TaskDesk {
 		return this.#waiting.length - this.#head;
 	}
 
-	/** 1 for the next one to start, 0 for a task that no longer waits. */
+	/** The position of a task in the queue: 1 for the next one to start, 0 for a task that is no longer waiting. */
 	positionOf(task: Task): number {
 		const next = this.#waiting[this.#head];
 		return task.status === STATUS.queued && next !== undefined ? task.number - next.number + 1 : 0;
@@ -134,7 +134,7 @@ export class TaskDesk {
 			case 'deny':
 				this.#end(task, atMs, STATUS.denied, task.outcome.errMsg);
 				return;
-			// These two never end, so they hold no runner: the other tasks go on.
+			// These two never end, so they occupy no runner, and the other tasks go on.
 			case 'stall':
 				task.status = STATUS.generating;
 				this.events.changed();

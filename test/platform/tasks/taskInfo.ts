@@ -16,7 +16,7 @@ export interface TaskInfo {
 	progress_num: number;
 }
 
-/** Tells of a task as it is at this moment. The links are good for `linkSeconds`; below 0 they are expired. */
+/** Describes a task at this moment. The links are valid for `linkSeconds`; below 0, they have expired. */
 export function taskInfo(
 	task: Task,
 	desk: TaskDesk,
