@@ -4,7 +4,7 @@ import { defineConfig, globalIgnores } from 'eslint/config';
 import n8nNodesPlugin from 'eslint-plugin-n8n-nodes-base';
 import tseslint from 'typescript-eslint';
 
-// What n8n's own scanner reads as source: see SOURCE_FILE_PATTERNS in @n8n/scan-community-package.
+// The files that n8n's own scanner reads as source; see SOURCE_FILE_PATTERNS in @n8n/scan-community-package.
 const product = ['nodes/**/*.{js,ts,json}', 'credentials/**/*.{js,ts,json}'];
 
 const nodeGlobals = Object.fromEntries(
@@ -61,16 +61,16 @@ export default defineConfig(
 				{ allowNumber: true, allowBoolean: true },
 			],
 			'@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
-			// Spreading a string splits it by code points, which is what is wanted where it is done.
+			// Spreading a string splits it into code points, which is always intended here.
 			'@typescript-eslint/no-misused-spread': ['error', { allow: ['string'] }],
-			// n8n's interfaces ask for async methods also where there is nothing to wait for.
+			// n8n's interfaces require async methods even if there is nothing to await.
 			'@typescript-eslint/require-await': 'off',
-			// "while (true) with a way out" is how a watcher is written.
+			// Watchers are loops of "while (true)" with an exit.
 			'@typescript-eslint/no-unnecessary-condition': ['error', { allowConstantLoopConditions: true }],
 		},
 	},
 
-	// Tests look into JSON of any shape and hand methods around; no `any` is written there either.
+	// Tests read JSON of any shape and pass methods around, but do not use `any` either.
 	{
 		files: ['test/**/*.ts', 'bench/**/*.ts'],
 		rules: {
@@ -83,26 +83,26 @@ export default defineConfig(
 			'@typescript-eslint/unbound-method': 'off',
 		},
 	},
-	// The end-to-end tests have their own dependencies, so their types are there only once these are installed.
+	// The end-to-end tests have their own dependencies, so their types exist only once these are installed.
 	{
 		files: ['test/e2e/**/*.ts'],
 		extends: [tseslint.configs.disableTypeChecked],
 		languageOptions: { parserOptions: { projectService: false } },
 	},
 
-	// What n8n itself checks, composed as its scanner does; test/package runs the scanner on top of this.
+	// The checks of n8n itself, composed as in its scanner; test/package also runs the scanner.
 	{
 		files: ['package.json', ...product],
 		extends: [n8nCommunityNodesPlugin.configs.recommended],
 		plugins: { 'n8n-nodes-base': n8nNodesPlugin },
-		// The scanner ignores inline comments, so a rule is met or it fails there.
+		// The scanner ignores inline comments, so code that breaks a rule fails there.
 		linterOptions: { noInlineConfig: true, reportUnusedDisableDirectives: 'off' },
 		rules: { 'no-console': 'error' },
 	},
 	{
 		files: ['package.json', 'nodes/**/*.json', 'credentials/**/*.json'],
 		languageOptions: { parser: tseslint.parser },
-		// A JSON document is one bare object to the parser.
+		// To the parser, a JSON document is one bare object.
 		rules: { '@typescript-eslint/no-unused-expressions': 'off' },
 	},
 	{ files: ['package.json'], rules: { ...n8nNodesPlugin.configs.community.rules } },
@@ -110,7 +110,7 @@ export default defineConfig(
 		files: ['credentials/**/*.ts'],
 		rules: {
 			...n8nNodesPlugin.configs.credentials.rules,
-			// Not valid for community nodes, and superseded: both are off in n8n's scanner too.
+			// These are not valid for community nodes, or superseded; both are off in n8n's scanner, too.
 			'n8n-nodes-base/cred-class-field-documentation-url-miscased': 'off',
 			'n8n-nodes-base/cred-class-field-type-options-password-missing': 'off',
 		},
@@ -119,13 +119,13 @@ export default defineConfig(
 		files: ['nodes/**/*.ts'],
 		rules: {
 			...n8nNodesPlugin.configs.nodes.rules,
-			// Off in n8n's scanner too.
+			// This is off in n8n's scanner, too.
 			'n8n-nodes-base/node-class-description-inputs-wrong-regular-node': 'off',
 			'n8n-nodes-base/node-class-description-outputs-wrong': 'off',
 			'n8n-nodes-base/node-param-type-options-max-value-present': 'off',
 		},
 	},
-	// As strict as the lint of @n8n/node-cli, which takes no "_".
+	// This is as strict as the lint of @n8n/node-cli, which does not accept "_".
 	{
 		files: ['nodes/**/*.ts', 'credentials/**/*.ts'],
 		rules: { '@typescript-eslint/no-unused-vars': ['error', {}] },

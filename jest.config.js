@@ -1,4 +1,4 @@
-// Discovers every test/**/*.test.ts but the end-to-end ones, which have their own dependencies and config.
+// Finds every test/**/*.test.ts except the end-to-end tests, which have their own dependencies and config.
 module.exports = {
 	rootDir: __dirname,
 	roots: ['<rootDir>/test'],
@@ -7,10 +7,10 @@ module.exports = {
 	modulePathIgnorePatterns: ['<rootDir>/test/e2e/'],
 	testEnvironment: 'node',
 	transform: { '^.+\\.[cm]?[jt]s$': '<rootDir>/scripts/jest-transform.js' },
-	// These are published as ES modules, which jest does not load: they are transformed like our own code.
+	// These are published as ES modules, which jest does not load, so they are transformed like our own code.
 	transformIgnorePatterns: ['/node_modules/(?!(p-limit|yocto-queue|eventsource-parser|valibot)/)'],
 	maxWorkers: 2,
-	// Far above what any test takes: a machine that is busy with other work is no failure.
+	// Far longer than any test takes, so that a test does not fail because the machine is busy with other work.
 	testTimeout: 120_000,
 	restoreMocks: true,
 	coverageProvider: 'v8',

@@ -91,17 +91,17 @@ async function measureSize(stage: Stage, { tasks, runners, taskMs, limit }: Size
 			CALLS_A_TASK,
 			most((books) => callsIn(books) / tasks),
 			{
-				...{ what: `${name}: HTTP calls a task, most`, kind: 'count' },
+				...{ what: `${name}: HTTP calls per task, most`, kind: 'count' },
 			},
 		),
 		told(
 			most(({ polls }) => looksIn(polls).length),
-			`${name}: looks, most`,
+			`${name}: polls, most`,
 		),
 		atMost(
 			MOST_IDS,
 			most(({ maxIdsInPoll }) => maxIdsInPoll),
-			{ what: `${name}: ids a poll, most`, kind: 'count' },
+			{ what: `${name}: IDs per poll, most`, kind: 'count' },
 		),
 		none(
 			all(({ duplicates }) => duplicates),
@@ -117,11 +117,11 @@ async function measureSize(stage: Stage, { tasks, runners, taskMs, limit }: Size
 		),
 		none(
 			all((books) => pollingFaults(books).wasteful),
-			`${name}: looks of more than ⌈n/100⌉ calls`,
+			`${name}: polls of more than ⌈n/100⌉ calls`,
 		),
 		none(
 			all((books) => pollingFaults(books).hasty),
-			`${name}: looks within a second of the last`,
+			`${name}: polls within a second of the last`,
 		),
 		atMost(
 			MOST_SOCKETS,

@@ -235,10 +235,10 @@ function figuresOf({ silent, reading, core, model, own }: Ways): Figure[] {
 	const above = own.tokenMicros.map((micros, index) => micros - (reading.tokenMicros[index] ?? Number.NaN));
 	return [
 		...[silent, reading].map(({ name, tokenMicros }) =>
-			told(median(tokenMicros), `${name}: CPU of n8n a streamed token`, ' µs', tokenMicros),
+			told(median(tokenMicros), `${name}: CPU of n8n per streamed token`, ' µs', tokenMicros),
 		),
 		...[core, model, own].flatMap(({ name, tokenMicros, firstChunkMs }) => [
-			told(median(tokenMicros), `${name}: CPU of n8n a streamed token`, ' µs', tokenMicros),
+			told(median(tokenMicros), `${name}: CPU of n8n per streamed token`, ' µs', tokenMicros),
 			told(median(firstChunkMs), `${name}: first chunk`, ' ms', firstChunkMs),
 		]),
 		told(median(cheaper), 'AI Agent ÷ ChatCompletion: CPU per streamed token', ' ×', cheaper),

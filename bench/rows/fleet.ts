@@ -162,8 +162,11 @@ async function figuresOf(requestsPerSecond: number): Promise<Figure[]> {
 	return [
 		told(clock.elapsedMs / IDEAL_MS, `${name}: wall time ÷ ideal`),
 		told(mostInASecond([...submitsMs, ...pollsMs]), `${name}: most requests in a second`),
-		told(pollsMs.length / (clock.elapsedMs / 60_000), `${name}: polls a minute`),
-		told(sum(tables.map(({ calls }) => calls.length)) / EXECUTIONS, `${name}: table operations an execution`),
+		told(pollsMs.length / (clock.elapsedMs / 60_000), `${name}: polls per minute`),
+		told(
+			sum(tables.map(({ calls }) => calls.length)) / EXECUTIONS,
+			`${name}: table operations per execution`,
+		),
 		told(sum(tables.map((table) => table.all().length)), `${name}: rows of flow_task_runs`),
 		none(outcomes.filter(({ failure }) => failure).length, `${name}: failed tasks`),
 		none(outcomes.length - EXECUTIONS * TASKS, `${name}: tasks without an outcome`),

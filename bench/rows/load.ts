@@ -34,7 +34,7 @@ export const load: Row = {
 	isQuick: true,
 	async measure(): Promise<Figure[]> {
 		const nodeFiles = await pathsIn('dist/**/*.{node,credentials}.js');
-		if (nodeFiles.length === 0) throw new Error('dist/ holds no nodes.');
+		if (nodeFiles.length === 0) throw new Error('dist/ contains no nodes.');
 		const timesMs: number[] = [];
 		for (let run = 1; run <= RUNS; run++) {
 			const { stdout } = await promisify(execFile)(process.execPath, ['-e', PROGRAM, ...nodeFiles], {

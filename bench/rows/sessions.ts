@@ -157,8 +157,8 @@ function figuresOf(
 	const what = (thing: string): string => `${callers} executions at once, ${name}: ${thing}`;
 	return [
 		none(lost, what('mappings lost')),
-		atMost(most.reads, reads / callers, { what: what('reads a node run'), kind: 'count' }),
-		atMost(most.writes, writes / callers, { what: what('writes a node run'), kind: 'count' }),
+		atMost(most.reads, reads / callers, { what: what('reads per node run'), kind: 'count' }),
+		atMost(most.writes, writes / callers, { what: what('writes per node run'), kind: 'count' }),
 		none(sweeps, what('removals of expired rows')),
 	];
 }

@@ -26,7 +26,7 @@ export function batchService({ path, answers, steps, loopsOn }: BatchService): W
 	};
 	const split: Node = {
 		id: 'split',
-		name: 'One item a key',
+		name: 'One item per key',
 		type: 'n8n-nodes-base.splitOut',
 		typeVersion: 1,
 		position: [200, 0],

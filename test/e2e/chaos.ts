@@ -175,25 +175,22 @@ function judge(platform: LocalPlatform, results: Record<string, Item[]>): Figure
 	});
 	const faults = Object.values(books.faults).reduce((sum, injected) => sum + injected, 0);
 	return [
-		moreThan('faults that befell requests', faults, 100),
-		whole('tasks: items that came out', tasks.length, 1_000),
+		moreThan('faults of requests', faults, 100),
+		whole('tasks: items output', tasks.length, 1_000),
 		moreThan('tasks: done', tasks.filter((item) => !isError(item)).length, 850),
-		zero('tasks: made twice', books.duplicates),
-		zero('tasks: ids lost', lost),
-		whole('tasks: told as "may have been created"', unclear, books.unclearSubmits),
-		whole('turns: items that came out', turns.length, 300),
+		zero('tasks: created twice', books.duplicates),
+		zero('tasks: IDs lost', lost),
+		whole('tasks: reported as "may have been created"', unclear, books.unclearSubmits),
+		whole('turns: items output', turns.length, 300),
 		moreThan('turns: answered', turns.filter((item) => !isError(item)).length, 240),
 		zero('turns: run twice', ranTwice),
-		zero('turns: run, and neither answered nor told', Math.max(0, untold)),
+		zero('turns: run, but neither answered nor reported', Math.max(0, untold)),
 		zero('turns: answered outside the session of their key', outsideTheirSession(ran, answered)),
 		zero('turns: more than one key in a session', sharedByKeys(ran)),
-		moreThan('turns: most of one session', Math.max(...books.sessions.map(({ turns: many }) => many)), 10),
-		whole('chats: items that came out', chats.length, 300),
+		moreThan('turns: most in one session', Math.max(...books.sessions.map(({ turns: many }) => many)), 10),
+		whole('chats: items output', chats.length, 300),
 		moreThan('chats: answered', chats.filter((item) => !isError(item)).length, 260),
-		zero(
-			'errors that are no sentence',
-			all.filter((item) => isError(item) && RAW.test(String(item.error))).length,
-		),
+		zero('errors in raw form', all.filter((item) => isError(item) && RAW.test(String(item.error))).length),
 		zero('secrets sent to other hosts', books.leaks.length),
 	];
 }

@@ -300,7 +300,7 @@ onQueue('main and two workers', () => {
 		['in the order of their arrival', {}],
 		['strictly one after the other', { turnOrder: 'strict' }],
 	])(
-		'100 calls at once with 20 keys over both workers: 20 sessions, and every call is a turn in that of its key (%s)',
+		'100 parallel calls with 20 keys over both workers use 20 sessions, one per key, %s',
 		async (order, options) => {
 			platform.resetBooks();
 			const path = `${NAME}_keys_${Object.keys(options).length}`;
@@ -316,7 +316,7 @@ onQueue('main and two workers', () => {
 			expect(splitSessions(calls, sessions)).toEqual([]);
 			expect([sessions.length, invocations.length]).toEqual([20, 100]);
 			expect(new Set(answers.map(({ session }) => `${session.key} ${session.id}`)).size).toBe(20);
-			if (order !== 'as they come') expect(concurrentPerSession).toBe(1);
+			if (order !== 'in the order of their arrival') expect(concurrentPerSession).toBe(1);
 			const rows = await dataTableRows(n8n.client, 'flow_agent_sessions');
 			expect(rows.filter(({ sessionId }) => !sessionId)).toEqual([]);
 		},

@@ -80,8 +80,8 @@ describe('the check itself', () => {
 		['n8n in a protocol module', 'nodes/A/a.ts', "import { sleep } from 'n8n-workflow'", 'only types'],
 		['an unlisted package', 'nodes/A/a.ts', "import axios from 'axios'", 'not in the table'],
 		['a hidden require', 'nodes/A/a.ts', "const fs = require('fs')", 'not in the table'],
-		['a file in no layer', 'nodes/A/lib/x.ts', '', 'lies in no layer'],
-		['a shared file in no room', 'nodes/shared/x.ts', '', 'lies in no layer'],
+		['a file in no layer', 'nodes/A/lib/x.ts', '', 'belongs to no layer'],
+		['a shared file in no room', 'nodes/shared/x.ts', '', 'belongs to no layer'],
 		[
 			'up to a room',
 			'nodes/shared/text/json.ts',
@@ -106,7 +106,7 @@ describe('the check itself', () => {
 			"import { x } from './answer/reasoning'",
 			'stands above',
 		],
-		['a file beside the rooms', 'nodes/ChatCompletion/x.ts', '', 'lies in no layer'],
+		['a file next to the rooms', 'nodes/ChatCompletion/x.ts', '', 'belongs to no layer'],
 	])('catches %s', (_name, path, source, reason) => {
 		expect(breaches(path, source)).toEqual([expect.stringContaining(reason)]);
 	});

@@ -105,7 +105,7 @@ export function importsOf(source: string): Import[] {
 /** One sentence per breach of the tables above. `path` is relative to the package, with forward slashes. */
 export function breaches(path: string, source: string): string[] {
 	const layer = layerOf(path);
-	if (!layer) return [`${path} lies in no layer: put it where the tables in test/package/layers.ts say`];
+	if (!layer) return [`${path} belongs to no layer: put it where the tables in test/package/layers.ts say`];
 	return importsOf(source).flatMap((imported) => {
 		const reason = imported.from.startsWith('.')
 			? whyNotFile(path, layer, posix.join(posix.dirname(path), imported.from))

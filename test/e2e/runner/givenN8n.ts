@@ -18,7 +18,7 @@ export async function useGivenN8n(
 	{ userFolder, tarball, env }: N8nOptions,
 ): Promise<RunningN8n> {
 	if (tarball === undefined || Object.keys(env ?? {}).length > 0) {
-		throw new Error(`These tests start n8n again or set it, which the one at ${url} does not allow.`);
+		throw new Error(`These tests restart or configure n8n, which the one at ${url} does not allow.`);
 	}
 	const client = new N8nClient(url, userFolder);
 	await client.logIn(login);

@@ -24,7 +24,7 @@ export function noteSecrets(userFolder: string, credential: Readonly<Record<stri
 /** Fails if n8n's database, logs or binary store contain a secret in plain text. To be called once n8n has ended. */
 export async function refuseSecretsIn(userFolder: string): Promise<void> {
 	const leaks = await filesWith(userFolder, [...(known.get(userFolder) ?? []), ...PROMPT_TOKENS]);
-	if (leaks.length > 0) throw new Error(`A secret stands in plain text in ${leaks.join(', ')}`);
+	if (leaks.length > 0) throw new Error(`A secret is in plain text in ${leaks.join(', ')}`);
 }
 
 async function filesWith(folder: string, secrets: readonly string[]): Promise<string[]> {
