@@ -7,7 +7,7 @@ import { textOf } from '../shared/text/textOf';
 
 /** The checked fields of a decrypted `flowBridgeApi` credential. */
 export interface BridgeAccount {
-	/** With the scheme ws or wss; contains no secret. */
+	/** The address, with the scheme ws or wss and no secret. */
 	readonly url: string;
 	/** The only part of the URL that logs and errors show. */
 	readonly host: string;

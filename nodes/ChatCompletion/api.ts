@@ -19,7 +19,7 @@ export interface ChatCall extends AnswerTerms {
 
 /** Access to the models of an account. */
 export interface ChatConnection extends AnswerConnection {
-	/** Without a trailing slash. */
+	/** The base URL, without a trailing slash. */
 	readonly baseUrl: string;
 	readonly retry: Pick<Retry, 'run'>;
 	readonly redact: Redact;

@@ -35,7 +35,7 @@ const reasoningKeptNotice: INodeProperties = {
 	displayOptions: { hide: { reasoning: ['off'] } },
 };
 
-/** Below the base URL; n8n's client adds the rest of the path (§4.5). */
+/** The path below the base URL; n8n's client adds the rest (§4.5). */
 const CHAT_BASE = '/maas/v1';
 
 export class LmChatFlowPlatform implements INodeType {

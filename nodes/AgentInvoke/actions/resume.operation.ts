@@ -129,7 +129,7 @@ function readAnswer(context: IExecuteFunctions, itemIndex: number): Result<Said>
 	return ok({ kind: 'results', results: [{ interruptId: interrupt.value, result: result.value }] });
 }
 
-/** JSON if it parses, else text. */
+/** Reads the result as JSON if it parses, otherwise as text. */
 function readResult(context: IExecuteFunctions, itemIndex: number): Result<Json> {
 	const value: unknown = context.getNodeParameter('result', itemIndex, '');
 	if (typeof value === 'string') return ok(parseJson(value) ?? value);

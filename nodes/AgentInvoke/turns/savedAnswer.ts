@@ -23,7 +23,7 @@ export interface TurnResult {
 	readonly replayed: boolean;
 	/** Whether an earlier try of this node run got the answer. */
 	readonly recalled?: boolean;
-	/** Set for a saved answer whose text was not kept. */
+	/** The digest of a saved answer whose text was not kept. */
 	readonly answerDigest?: string;
 }
 

@@ -8,7 +8,7 @@ import { readWire, type Wire } from './description';
 
 /** The checked fields of a decrypted `flowAgentApi` credential. */
 export interface AgentAccount {
-	/** Without a trailing slash. */
+	/** The base URL, without a trailing slash. */
 	readonly baseUrl: string;
 	/** The path of Invoke calls, unless the description names one. */
 	readonly invokePath: string;

@@ -6,7 +6,7 @@ import { BracketCount } from '../json/jsonInText';
 export interface ToolCall {
 	readonly id: string;
 	readonly name: string;
-	/** Parsed if they are JSON, else text. */
+	/** The arguments, parsed if they are JSON, otherwise as text. */
 	readonly arguments: Json;
 }
 

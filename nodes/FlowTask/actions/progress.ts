@@ -14,7 +14,7 @@ import type { NodeRun } from './run';
 /** When a run reports its progress for the first time, and the interval after that. */
 const FIRST_REPORT_MS = 1_000;
 const REPORT_INTERVAL_MS = 5_000;
-/** More images would flood the chat. */
+/** How many images are shown; more would flood the chat. */
 const MOST_IMAGES = 20;
 
 /** Reports progress in the chat or the webhook response, if the option is set and n8n streams. */

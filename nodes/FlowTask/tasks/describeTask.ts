@@ -102,7 +102,7 @@ export function rawTaskInfo({ raw }: TaskInfo, redact: Redact): JsonObject {
 	return isJsonObject(safe) ? safe : {};
 }
 
-/** Without this, an agent describes the link, or copies it incorrectly. */
+/** The note for an agent, without which it describes the link or copies it incorrectly. */
 const SHOW_IMAGES =
 	'Put the text of "markdown" into your answer exactly as it is: it shows the files. Do not change or shorten the links.';
 

@@ -61,7 +61,7 @@ export interface SubmitClient {
 	readonly owner?: string | undefined;
 }
 
-/** May refuse a new task. */
+/** Admits or refuses a new task. */
 type Admit = () => Promise<Result<undefined>>;
 
 /** Uploads what an item needs and submits it, or finds the task of its idempotency key. */

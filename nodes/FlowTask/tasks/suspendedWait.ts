@@ -46,7 +46,7 @@ export interface SuspendSettings {
 	readonly noProgressMs: number;
 }
 
-/** n8n may take about a minute to wake an execution, so a shorter sleep is pointless. */
+/** A shorter sleep is pointless, because n8n may take about a minute to resume an execution. */
 export const SHORTEST_SLEEP_MS = 60_000;
 const LONGEST_SLEEP_MS = 15 * 60_000;
 const SLEEPS: PauseGrowth = { firstMs: SHORTEST_SLEEP_MS, factor: 1.25, longestMs: LONGEST_SLEEP_MS };

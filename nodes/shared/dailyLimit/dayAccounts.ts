@@ -11,7 +11,7 @@ export interface CountedRow extends Used {
 
 /** A turn or task that the table may not show yet. */
 interface OwnEntry {
-	/** 0 until the turn or task is over. */
+	/** The tokens used; 0 until the turn or task is over. */
 	readonly tokens: number;
 	/** When its row was written, by the clock's `now()`; until then, Infinity. */
 	writtenMs: number;

@@ -11,7 +11,7 @@ export type Lifetime = (nowMs: number) => readonly RowCondition[];
 
 /** How far two clocks may differ: each may be set wrongly by an hour. */
 export const CLOCKS_APART_MS = 2 * 60 * 60_000;
-/** Longer than any wait for a task or an agent, so that work under way is kept, whatever lifetime was entered. */
+/** The shortest lifetime, longer than any wait for a task or an agent, so that work under way is always kept. */
 const SHORTEST_LIFE_MS = 8 * 24 * 60 * 60_000;
 
 /** Few rows are removed at a time, because n8n reads and returns what it removes. */

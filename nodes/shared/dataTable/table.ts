@@ -81,11 +81,11 @@ export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
 
 /** Rows or values in one statement; SQLite accepts 1000 conditions at most. */
 const ROWS_AT_ONCE = 500;
-/** n8n reads larger answers page by page, and rows that are added or removed meanwhile shift the pages. */
+/** The size of a page. n8n reads larger answers page by page, and rows added or removed meanwhile shift the pages. */
 const PAGE_ROWS = 1000;
 /** How many values one read asks for: with a few rows per value, the answer usually fits on a page. */
 const VALUES_PER_READ = 300;
-/** n8n evaluates each value as an expression, which costs about as much as a statement. */
+/** Few values are changed at once, because n8n evaluates each as an expression, which costs as much as a statement. */
 const VALUES_PER_CHANGE = 20;
 /** How many times to try a read whose pages keep shifting. */
 const READ_TRIES = 5;

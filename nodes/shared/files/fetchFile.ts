@@ -59,7 +59,7 @@ export interface OpenFile {
  */
 export interface FetchFailure {
 	readonly kind: 'passing' | 'expired' | 'tooLarge' | 'forbidden' | 'final';
-	/** Text from outside; follows "could not be read:". */
+	/** The reason, a text from outside, which follows "could not be read:". */
 	readonly reason: string;
 	readonly retryAfter?: string | undefined;
 }

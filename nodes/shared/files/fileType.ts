@@ -97,13 +97,13 @@ function formatOf(head: Uint8Array): (typeof FORMATS)[number] | undefined {
 
 export interface FileType {
 	readonly mimeType: string;
-	/** Without a dot; empty if unknown. */
+	/** The extension without a dot; empty if unknown. */
 	readonly extension: string;
 }
 
-/** Enough bytes to recognize a format, or text that was sent instead of a file. */
+/** How many bytes suffice to recognize a format, or text that was sent instead of a file. */
 export const HEAD_BYTES = 256;
-/** Enough to reach the first element of an SVG. */
+/** How many bytes suffice to reach the first element of an SVG. */
 const START_BYTES = 4_096;
 
 /** The extension of a name, after its dot. */

@@ -30,7 +30,7 @@ export type Opening = { readonly kind: 'open'; readonly reply: OpenReply } | Una
 
 export type OpenHttp = (request: HttpRequest) => Promise<Opening>;
 
-/** Far more than any answer of the service. */
+/** The limit for answers, far above any that the service sends. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**

@@ -16,7 +16,7 @@ export interface SocketEnd {
 	readonly cause: EndCause;
 	/** 1006 if the connection broke, 1005 if no close code was given. */
 	readonly code: number;
-	/** Text from outside. */
+	/** The reason, a text from outside. */
 	readonly reason: string;
 }
 

@@ -9,7 +9,7 @@ import { textOf } from '../text/textOf';
 
 /** A decrypted and checked `flowPlatformApi` credential. */
 export interface PlatformAccount {
-	/** Without a trailing slash. */
+	/** The base URL, without a trailing slash. */
 	readonly baseUrl: string;
 	/** Scheme ws or wss, without a trailing slash. */
 	readonly wsBaseUrl: string;

@@ -13,7 +13,7 @@ export interface Clock {
 	sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Longer Node timers fire at once. */
+/** The longest timer of Node; a longer one fires at once. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
 /** A time that Node's timers accept; an option in seconds need not be a whole number of milliseconds. */

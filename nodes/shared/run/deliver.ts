@@ -38,7 +38,7 @@ export function hintFailed(context: IExecuteFunctions, results: ReadonlyArray<Re
 	if (failed > 0) showHint(context, `${results.length - failed} answered, ${failed} failed.`);
 }
 
-/** n8n discards the output of a cancelled node, so only its log can name what the node began. */
+/** Logs what a cancelled node began, because n8n discards the node's output. */
 export function logStopped(context: IExecuteFunctions, node: string, facts: string): void {
 	context.logger.info(`${node} "${context.getNode().name}" was stopped; ${facts}`);
 }

@@ -15,7 +15,7 @@ export interface Slot<Word = unknown> {
 	readonly lastWord: Word | undefined;
 	/** Waits for the slot's turn, for at most `ms` or until `signal` is aborted; then check `isFirst`. */
 	wait(ms: number, clock: Clock, signal: AbortSignal): Promise<void>;
-	/** Must be called, however the wait or the turn ended; may be called twice. */
+	/** Leaves the queue. Must be called, however the wait or the turn ended; may be called twice. */
 	leave(word?: Word): void;
 }
 

@@ -179,7 +179,7 @@ function fingerprintedText(value: unknown): string {
 	return jsonText([value]) ?? piecesOf(value);
 }
 
-/** More than enough to tell two items apart; an object that contains itself has no end. */
+/** How many pieces are compared, more than enough to tell two items apart; an object that contains itself has no end. */
 const MOST_PIECES = 100_000;
 
 /** A text for a value that JSON.stringify cannot write, such as a deeply nested one. */

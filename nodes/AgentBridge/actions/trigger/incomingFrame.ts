@@ -31,7 +31,7 @@ export interface ListenSettings {
 	readonly maxBatch: number;
 	readonly maxQueued: number;
 	readonly testTimeoutMs: number;
-	/** Absent: the trigger does not reply. */
+	/** How the trigger replies; absent if it does not. */
 	readonly reply?: ReplySettings;
 }
 

@@ -97,8 +97,8 @@ export class ExecutionStarter {
 }
 
 /**
- * Stands in for the promise of a response. n8n settles it with each response of the execution, from any worker, and
- * finally with one of its own, so every call of `resolve` is used, not only the first.
+ * Replaces the promise of a response. n8n settles it with each response of the execution, from any worker, and finally
+ * with one of its own, so every call of `resolve` is used, not only the first.
  */
 function responsesTo(replies: Replies): Parameters<ITriggerFunctions['emit']>[1] {
 	return {

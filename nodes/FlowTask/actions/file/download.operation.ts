@@ -85,7 +85,7 @@ async function downloadItem(
 	});
 }
 
-/** Links need no key, so an item whose account is unusable may fetch whatever all other accounts may fetch. */
+/** The hosts an item may fetch from. Links need no key; without a usable account, it may fetch what all others may. */
 function hostRuleOf({ clients }: NodeRun, itemIndex: number): MayFetch {
 	const client = clients.of(itemIndex);
 	if (client.ok) return client.value.mayFetch;

@@ -264,7 +264,7 @@ export const imageSlotFields: INodeProperties = {
 
 export const MOST_VARIANTS = 16;
 
-/** Not in `SUBMITTED_FIELDS`, so that a retry after a change keeps the tasks of the first variants. */
+/** This field is not in `SUBMITTED_FIELDS`, so that a retry after a change keeps the tasks of the first variants. */
 const variantsField: INodeProperties = {
 	displayName: 'Variants',
 	name: 'variants',

@@ -183,7 +183,7 @@ function readWorkflowId(context: IExecuteFunctions, itemIndex: number, run: Node
 	return workflowId;
 }
 
-/** NaN for an empty expression, which `Number` would turn into the seed 0. */
+/** Reads a seed; NaN for an empty expression, which `Number` would turn into the seed 0. */
 function seedOf(value: unknown): number {
 	return typeof value === 'number' || (typeof value === 'string' && value.trim()) ? Number(value) : NaN;
 }
