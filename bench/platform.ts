@@ -53,7 +53,7 @@ export class BenchPlatform implements PlatformAddress {
 		return { name, apiKey, workflowId: await this.host(apiKey) };
 	}
 
-	/** The owner of the first key. */
+	/** Returns the owner of the first key. */
 	async customer(): Promise<Customer> {
 		return { name: 'default', apiKey: this.apiKey, workflowId: await this.host(this.apiKey) };
 	}

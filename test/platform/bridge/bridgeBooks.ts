@@ -32,7 +32,7 @@ export interface BridgeBooks {
 	connections: BridgeConnection[];
 	open: number;
 	maxOpen: number;
-	/** Frames of clients in the order in which they came, without authentication and heartbeats. */
+	/** Frames from clients in the order of their arrival, without authentication and heartbeats. */
 	received: ReceivedFrame[];
 	heartbeats: number;
 	/** Frames to clients in the order in which they were sent, without garbage. */
