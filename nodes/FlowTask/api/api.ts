@@ -44,7 +44,7 @@ export interface ApiCall
 	readonly path: string;
 	/** What the call does, as it reads after "could not": `submit the task`. */
 	readonly purpose: string;
-	/** Finds the ID of the task that the call made in the data of an answer. */
+	/** Finds in the data of an answer the ID of the task that the call created. */
 	readonly taskIn?: (data: Json | undefined) => string | undefined;
 }
 
@@ -87,8 +87,8 @@ export function createClient(
 }
 
 /**
- * An answer that is no success but names a task may have made it, so the call is neither refused nor repeated, and the
- * ID is kept.
+ * Makes the outcome unclear if the answer is not a success but names a task, which the call may have created. The call is
+ * then neither refused nor repeated, and the ID is kept.
  */
 function unlessMade(
 	outcome: Outcome<Json | undefined>,

@@ -143,7 +143,7 @@ export function cellsAtEnd(
 /** The recorded tasks of an execution, in the order of their items. */
 export interface RecordedTasks {
 	readonly tasks: readonly RecordedTask[];
-	/** Submits without an answer, which may have made tasks. */
+	/** Submits without an answer, which may have created tasks. */
 	readonly unclear: number;
 }
 

@@ -134,7 +134,7 @@ async function requestFile<T>(
 		const response: unknown = await context.helpers.httpRequest({
 			method: 'GET',
 			url,
-			// A compressed body that was cut off would pass for a whole file: n8n's client unpacks what there is of it.
+			// A compressed body that was cut off would pass for a whole file: n8n's client unpacks as much as arrived.
 			headers: { Accept: '*/*', 'Accept-Encoding': 'identity' },
 			encoding: 'stream',
 			returnFullResponse: true,
@@ -176,7 +176,7 @@ function refuseReply({ status, headers }: OpenReply, maxBytes: number): FetchFai
 	if (status === 429 || status === 408 || status >= 500) {
 		return { kind: 'passing', reason, retryAfter: headers['retry-after'] };
 	}
-	// No part of a file was asked for.
+	// The request did not ask for a part of the file.
 	if (status === PARTIAL_CONTENT) return { kind: 'passing', reason: `${reason}, only a part of the file` };
 	if (status < 200 || status > 299) return { kind: 'final', reason };
 	return Number(headers['content-length']) > maxBytes ? TOO_LARGE : undefined;

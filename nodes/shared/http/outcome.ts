@@ -48,7 +48,7 @@ export type FailedOutcome =
 			readonly retryAfter?: string | undefined;
 			/** Whether the answer has the service's own form. Gateways that gave up waiting may use it, too. */
 			readonly inItsForm?: boolean;
-			/** For the error output. */
+			/** What the error output shows besides the message. */
 			readonly details?: JsonObject;
 	  }
 	| { readonly kind: 'notSent'; readonly code: string; readonly text: string }

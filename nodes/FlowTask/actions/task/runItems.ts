@@ -78,7 +78,7 @@ const NOT_STARTED: Failure = {
 	details: { status: 'notSubmitted' },
 };
 
-/** The outcome of a job that was not started; an earlier try may have made its task. */
+/** The outcome of a job that was not started; an earlier try may have created its task. */
 function notStarted({ itemIndex, start }: TaskJob, { clock, redact }: NodeRun): TaskOutcome {
 	if (start.kind === 'submit') return outcome(itemIndex, { failure: NOT_STARTED });
 	const { taskId, submittedAtMs: sinceMs } = start;
