@@ -50,12 +50,15 @@ function whenPasted(credential: TokenCredential): Array<{ _cnd: { startsWith: st
 	);
 }
 
-/** Strips what consoles, emails and curl examples add to a token: line breaks, quotation marks and "Bearer". */
+/** Strips what web pages, emails and curl examples add to a token: white space, invisible characters, quotation marks, "Bearer". */
 export function cleanToken(pasted: unknown): string {
 	if (typeof pasted !== 'string') return '';
-	const unquoted = pasted.trim().replace(/^["'`]+|["'`]+$/g, '');
-	return unquoted.replace(/^\s*(authorization:\s*)?bearer\s+/i, '').replace(/\s+/g, '');
+	const unquoted = pasted.replace(/^[\s\p{Cf}]+|[\s\p{Cf}]+$/gu, '').replace(/^["'`]+|["'`]+$/g, '');
+	return unquoted.replace(/^\s*(authorization:\s*)?bearer\s+/i, '').replace(/[\s\p{Cf}]+/gu, '');
 }
+
+/** Matches characters that no secret contains, and those by which consoles hide part of one: "sk-ab…yz", "sk-****". */
+const MASKED = /[^\x21-\x7e]|\*\*|\.\.\./;
 
 /**
  * Why a cleaned token does not fit a credential, or undefined if it does. The sentences name kinds and credentials,
@@ -65,8 +68,11 @@ export function whyTokenDoesNotFit(token: string, credential: TokenCredential): 
 	const prefixes = prefixesOf(credential);
 	// An expression such as sk-{{ $json.key }} leaves only the prefix if the item has no key.
 	const isEmpty = token === '' || TOKEN_KINDS.some(({ prefix }) => token === prefix);
-	if (!isEmpty && prefixes.some((prefix) => token.startsWith(prefix))) return undefined;
+	const isOfKind = !isEmpty && prefixes.some((prefix) => token.startsWith(prefix));
+	if (isOfKind && !MASKED.test(token)) return undefined;
 	const wanted = prefixes.map((prefix) => `"${prefix}"`).join(' or ');
+	if (isOfKind)
+		return `The secret in the ${credential} credential is not complete: some of its characters were hidden or left out where it was copied. Copy the whole secret again from the platform's console.`;
 	if (isEmpty)
 		return `The ${credential} credential contains no secret. Paste the one that starts with ${wanted}.`;
 	const actual = TOKEN_KINDS.find(({ prefix }) => token.startsWith(prefix));

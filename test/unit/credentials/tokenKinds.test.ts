@@ -13,6 +13,7 @@ describe('cleanToken', () => {
 		['quotation marks', '"sk-abc123"', 'sk-abc123'],
 		['a quoted header value', "'Bearer sk-abc123'", 'sk-abc123'],
 		['a space that is not a plain one', '\u00a0sk-abc123\u200a', 'sk-abc123'],
+		['invisible characters of a web page', '\ufeffsk-abc\u200b123\u2060', 'sk-abc123'],
 		['no text', undefined, ''],
 		['a number', 42, ''],
 		['nothing but white space', ' \n ', ''],
@@ -50,6 +51,13 @@ describe('whyTokenDoesNotFit', () => {
 		expect(whyTokenDoesNotFit('', 'FlowPlatform API')).toContain('contains no secret');
 		expect(whyTokenDoesNotFit('ghp_abc', 'FlowPlatform API')).toContain('this one does not');
 	});
+
+	it.each(['sk-abc…xyz', 'sk-••••', 'sk-ab****yz', 'sk-ab...yz', 'sk-аbc', 'sk-ab\u0000c'])(
+		'says that %j was hidden in part',
+		(token) => {
+			expect(whyTokenDoesNotFit(token, 'FlowPlatform API')).toMatch(/is not complete.*Copy the whole secret/);
+		},
+	);
 
 	it('never repeats the token', () => {
 		const credential = fc.constantFrom(...TOKEN_KINDS.map((kind) => kind.credential));
