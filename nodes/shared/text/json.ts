@@ -27,12 +27,12 @@ export function member(value: unknown, key: string): unknown {
 /** Deeper than any real answer, and safe for code that walks through a value recursively. */
 const MOST_LEVELS = 500;
 
-/** A number with at least 16 digits, which a double cannot always represent exactly. */
-const LONG_INTEGER = /(?:^|[[:,\s-])\d{16}/;
+/** A number that a double may not represent: at least 16 digits, or an exponent of at least three. */
+const LONG_NUMBER = /(?:^|[[:,\s-])\d{16}|\d[eE]\+?\d{3}/;
 
 /**
  * Parses JSON; `undefined` if it is not JSON or too deeply nested. Integers beyond 2^53 become strings, to keep IDs
- * exact.
+ * exact, as do numbers beyond the range of a double, which n8n would store as `null`.
  */
 export function parseJson(text: string): Json | undefined {
 	return parse(text, withAllDigits);
@@ -50,7 +50,7 @@ function parse(text: string, revive?: typeof withAllDigits): Json | undefined {
 		// Before parsing, because brackets nested millions deep take many times their size in memory.
 		if (isTextTooDeep(source)) return undefined;
 		// With a reviver, parsing takes several times as long.
-		const parsed: unknown = JSON.parse(source, LONG_INTEGER.test(source) ? revive : undefined);
+		const parsed: unknown = JSON.parse(source, LONG_NUMBER.test(source) ? revive : undefined);
 		return isJson(parsed) ? parsed : undefined;
 	} catch {
 		return undefined;
@@ -64,7 +64,8 @@ export function whyNotJson(text: string): string {
 
 function withAllDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
 	if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
-	return context?.source && /^-?\d+$/.test(context.source) ? context.source : value;
+	const isLossy = !Number.isFinite(value) || /^-?\d+$/.test(context?.source ?? '');
+	return isLossy ? (context?.source ?? value) : value;
 }
 
 export function isTextTooDeep(source: string): boolean {

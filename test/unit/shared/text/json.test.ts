@@ -29,6 +29,12 @@ describe('parseJson', () => {
 		);
 	});
 
+	it('keeps numbers beyond the range of a double, which would be stored as null', () => {
+		expect(parseJson('{"a":1e400,"b":[-1.5E+999],"c":1e300,"d":"1e400"}')).toEqual({
+			...{ a: '1e400', b: ['-1.5E+999'], c: 1e300, d: '1e400' },
+		});
+	});
+
 	it('leaves texts and fractions alone, however long they are', () => {
 		expect(
 			parseJson('{"a":"1234567890123456789", "b":": 1234567890123456789", "c": 1234567890123456.5}'),
