@@ -1,4 +1,4 @@
-import { Validator } from 'jsonschema';
+import { Validator, type Options } from 'jsonschema';
 
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { lostDigits } from '../../shared/form/pastedJson';
@@ -30,6 +30,21 @@ const PROBLEMS_SHOWN = 3;
 
 /** The library needs a base URL to follow a reference such as "#/$defs/title". Nothing is loaded from it. */
 const SCHEMA_BASE = 'https://schema.invalid/answer';
+const CHECKING: Options = { nestedErrors: true, base: SCHEMA_BASE };
+
+const TYPES: ReadonlySet<string> = new Set([
+	...['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'],
+]);
+/** Values for which the library reads all keywords that it refuses if they are wrong. */
+const SAMPLES: readonly Json[] = [{ sample: '' }, [''], ''];
+/** Keywords whose value is a schema or an array of schemas, and those whose value is an object of schemas. */
+const PARTS: ReadonlySet<string> = new Set([
+	...['items', 'prefixItems', 'additionalItems', 'contains', 'additionalProperties', 'propertyNames'],
+	...['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'],
+]);
+const NAMED_PARTS: ReadonlySet<string> = new Set([
+	...['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'],
+]);
 
 /** The `response_format` of a request; nothing for plain text. */
 export function responseFormat(format: AnswerFormat): JsonObject {
@@ -52,6 +67,13 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	const schema = isJsonObject(wrapping.schema) ? wrapping.schema : wrapping;
 	const refusal = refuseSchema('"JSON Schema"', schema, value);
 	if (refusal) return fail(refusal);
+	const fault = checkedFault(schema);
+	if (fault) {
+		return failInput(
+			`"JSON Schema" is not a valid schema: ${fault}`,
+			'Correct it in the node. Nothing was sent for this item, because no answer could be checked.',
+		);
+	}
 	const given = typeof wrapping.name === 'string' ? wrapping.name : '';
 	const name = given.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'answer';
 	const isLoose = wrapping !== schema && wrapping.strict === false;
@@ -166,14 +188,70 @@ function describeText(text: string): string {
 
 function violations(value: Json, schema: JsonObject): string[] {
 	try {
-		const options = { nestedErrors: true, base: SCHEMA_BASE };
-		const { errors } = new Validator().validate(value, { ...schema }, options);
+		const { errors } = new Validator().validate(value, { ...schema }, CHECKING);
 		return errors.map(({ property, message }) =>
 			excerpt(`${property.replace(/^instance\.?/, '') || 'the answer'} ${message}`, 160),
 		);
 	} catch (error) {
-		// The library throws if the schema itself is wrong.
-		const said = error instanceof Error ? error.message : 'it cannot be read';
-		return [`the schema itself is invalid: ${excerpt(said, 160)}`];
+		return [`the schema itself is invalid: ${faultIn(error)}`];
 	}
+}
+
+/** The schema that was tried last, because usually all items of a run have the same one. */
+let triedLast = { schema: '', fault: '' };
+
+function checkedFault(schema: JsonObject): string {
+	const text = jsonText(schema) ?? '';
+	if (text !== triedLast.schema) triedLast = { schema: text, fault: whyUnusable(schema) };
+	return triedLast.fault;
+}
+
+/**
+ * Why no answer could be checked with a schema, as a clause; empty if one can. The library notices a fault only where a
+ * value meets it, so each part is tried with values of all types, before an answer is paid for.
+ */
+function whyUnusable(schema: JsonObject): string {
+	try {
+		const validator = new Validator();
+		for (const end of ['', '#']) validator.schemas[`${SCHEMA_BASE}${end}`] = { ...schema };
+		for (const { part, pointer } of partsWithin(schema)) {
+			const types = [part.type].flat().filter((type) => typeof type === 'string');
+			const wrong = types.find((type) => !TYPES.has(type));
+			if (wrong !== undefined) return `"${excerpt(wrong, 40)}" is not a type`;
+			for (const sample of SAMPLES)
+				validator.validate(sample, pointer ? { $ref: `#${pointer}` } : { ...schema }, CHECKING);
+		}
+		return '';
+	} catch (error) {
+		return faultIn(error);
+	}
+}
+
+interface SchemaPart {
+	readonly part: JsonObject;
+	/** Where it is, as a JSON pointer in a URL. */
+	readonly pointer: string;
+}
+
+/** A schema and all schemas within it. */
+function partsWithin(part: unknown, pointer = ''): SchemaPart[] {
+	if (!isJsonObject(part)) return [];
+	const inner = [...PARTS, ...NAMED_PARTS].flatMap((key) => {
+		const held = part[key];
+		const at = `${pointer}/${key}`;
+		if (isJsonObject(held) && !NAMED_PARTS.has(key)) return partsWithin(held, at);
+		return Object.entries(held ?? {}).flatMap(([name, one]) => partsWithin(one, `${at}/${inPointer(name)}`));
+	});
+	return [{ part, pointer }, ...inner];
+}
+
+function inPointer(name: string): string {
+	return encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'));
+}
+
+/** What an error says that the library throws because of the schema itself. */
+function faultIn(error: unknown): string {
+	if (error instanceof RangeError) return 'it refers to itself without end';
+	const isExplained = error instanceof Error && !(error instanceof TypeError);
+	return isExplained ? excerpt(error.message, 160) : 'it cannot be read';
 }

@@ -126,18 +126,38 @@ test.each([
 	[{ anyOf: [{ type: 'object' }, { $ref: '#/anyOf/0' }] }, '{}'],
 	[{ properties: { $ref: { type: 'string' } } }, '{"$ref":"x"}'],
 	[{ enum: [{ $ref: '#/nowhere' }] }, '{"$ref":"#/nowhere"}'],
-	[{ $ref: '#/%E0%A4%A', '%E0%A4%A': {} }, undefined],
 ])('references that lead somewhere are taken: %j', (given, answer) => {
 	const format = schema(given);
 	if (answer) expect(parseAnswer(answer, format)).toMatchObject({ ok: true });
 });
 
-test("a schema that the library cannot read is the operator's, and said so", () => {
-	for (const broken of [{ $ref: '#' }, { $ref: 'http://nowhere.example/x' }, { enum: 5 }]) {
-		expect(parseAnswer('{}', schema(broken))).toMatchObject({
-			ok: false,
-			failure: expect.stringContaining('the schema itself is invalid'),
-		});
+const named = (part: object): object => ({ properties: { 'a/b~c ü': { items: part } } });
+
+test.each([
+	[{ $ref: '#' }, 'it refers to itself without end'],
+	[{ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } }, 'it refers to itself without end'],
+	[{ $ref: 'http://nowhere.example/x' }, 'no such schema <http://nowhere.example/x>'],
+	[{ type: 'objekt' }, '"objekt" is not a type'],
+	[{ patternProperties: { '(': {} } }, 'Invalid regular expression'],
+	[{ allOf: {} }, 'allOf must be an array'],
+	[named({ enum: 5 }), 'enum expects an array'],
+	[named({ type: ['string', 'none'] }), '"none" is not a type'],
+	[{ anyOf: [{ type: 'string' }, { pattern: '(' }] }, 'Invalid regular expression'],
+])('a schema by which no answer can be checked is refused before the call: %j', (broken, fault) => {
+	expect(readSchema(broken)).toMatchObject({
+		ok: false,
+		failure: { message: expect.stringContaining(`"JSON Schema" is not a valid schema: ${fault}`) },
+	});
+});
+
+test('fields may be named like keywords, and a schema may refer to itself', () => {
+	const fields = { enum: { type: 'string' }, type: { type: 'string' }, if: { type: 'number' } };
+	expect(readSchema({ properties: fields }).ok).toBe(true);
+	const kids = { type: 'array', items: { $ref: '#' } };
+	for (const $id of [undefined, 'https://schema.example/tree.json']) {
+		const tree = schema({ ...($id && { $id }), type: 'object', properties: { kids }, required: ['kids'] });
+		expect(parseAnswer('{"kids":[{"kids":[]}]}', tree).ok).toBe(true);
+		expect(parseAnswer('{"kids":[{}]}', tree).ok).toBe(false);
 	}
 });
 
