@@ -9,6 +9,7 @@ import {
 	type Json,
 	type JsonObject,
 } from '../../shared/text/json';
+import { textOf } from '../../shared/text/textOf';
 import { whyUnpaired, type ToolResult } from './toolMessages';
 
 export interface ImagePart {
@@ -114,6 +115,12 @@ export function messagesFromJson(value: unknown): Result<Json[]> {
 		const problem = whyNoMessage(message);
 		if (problem) return fail(noMessages(`Message ${index + 1} ${problem}`));
 	}
+	if (!list.some(asksSomething)) {
+		return failInput(
+			'There is no question: "Messages" has no text, image or tool call that is not a system message',
+			'Add a message with the role "user", or check the expressions in its content. Nothing was sent for this item.',
+		);
+	}
 	const rounded = refuseLostDigits('Messages', value);
 	if (rounded) return fail(rounded);
 	// An expression may return a value that cannot be sent, e.g. one that contains itself.
@@ -137,6 +144,13 @@ function whyNoMessage(message: unknown): string {
 	const speaksByTools = Array.isArray(message.tool_calls) || isJsonObject(message.function_call);
 	if ((content === undefined || content === null) && speaksByTools) return '';
 	return 'has no "content": it must be text, or an array of parts';
+}
+
+/** Whether a message that was checked says more than how the model should behave. */
+function asksSomething({ role, content, ...rest }: JsonObject): boolean {
+	if (INSTRUCTING.has(textOf(role))) return false;
+	if (typeof content === 'string') return content.trim() !== '' || Object.keys(rest).length > 0;
+	return !Array.isArray(content) || content.length > 0;
 }
 
 function badRole(role: unknown): string {

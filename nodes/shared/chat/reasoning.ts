@@ -13,8 +13,10 @@ import { textOf } from '../text/textOf';
  */
 export type ReasoningControl = 'enable_thinking' | 'thinking' | 'always' | 'none';
 
+const CHOICES = ['default', 'on', 'off'] as const;
+
 /** `default` sends nothing and leaves it to the model. */
-export type ReasoningChoice = 'default' | 'on' | 'off';
+export type ReasoningChoice = (typeof CHOICES)[number];
 
 interface ModelRow {
 	/** The model's ID as in the spec, with a placeholder for the family name. */
@@ -94,7 +96,8 @@ export function reasoningModel(model: string): ModelRow | undefined {
 export interface ReasoningWish {
 	/** The model's ID, trimmed. */
 	readonly model: string;
-	readonly choice: ReasoningChoice;
+	/** `unknown`: an expression returned none of the choices. */
+	readonly choice: ReasoningChoice | 'unknown';
 	/** `auto`: looked up in the table. */
 	readonly control: 'auto' | ReasoningControl;
 	/** Whether to request the reasoning in a separate field (§2.6). */
@@ -108,9 +111,10 @@ export function readWish(
 	parameter: (name: string, fallback: string) => unknown,
 	split: boolean,
 ): ReasoningWish {
+	const choice = parameter('reasoning', '') ?? '';
 	return {
 		model: modelId(parameter('model', '')),
-		choice: oneOf(['default', 'on', 'off'], parameter('reasoning', '')),
+		choice: choice === '' ? 'default' : (CHOICES.find((one) => one === choice) ?? 'unknown'),
 		control: oneOf(['auto', ...CONTROLS], parameter('reasoningControl', '')),
 		split,
 	};
@@ -166,6 +170,12 @@ export function reasoningFields(wish: ReasoningWish): Result<JsonObject> {
 	}
 	const split: JsonObject = wish.split ? { reasoning_split: true } : {};
 	if (wish.choice === 'default') return ok(split);
+	if (wish.choice === 'unknown') {
+		return failInput(
+			'"Reasoning" is none of default, on and off',
+			'Check its expression: it must return one of these words.',
+		);
+	}
 	const isOn = wish.choice === 'on';
 	const control = wish.control === 'auto' ? (row?.control ?? 'unknown') : wish.control;
 	if (control === 'enable_thinking') return ok({ enable_thinking: isOn, ...split });

@@ -98,6 +98,15 @@ test.each<[unknown, string]>([
 	[[{ role: 'user' }], 'Message 1 has no "content"'],
 	[[{ role: 'assistant', content: null }], 'Message 1 has no "content"'],
 	[[circular], '"Messages" cannot be written as JSON'],
+	[[{ role: 'system', content: 'Be brief.' }], 'There is no question'],
+	[
+		[
+			{ role: 'system', content: 'Be brief.' },
+			{ role: 'user', content: ' ' },
+		],
+		'There is no question',
+	],
+	[[{ role: 'user', content: [] }], 'There is no question'],
 	[
 		'[{"role":"user","content":"x","tool_calls":[{"n":9007199254740993}]}]',
 		'"Messages" contains the number 9007199254740993, which would lose digits',

@@ -48,12 +48,20 @@ test.each([
 	],
 	[
 		{ model: 'x', reasoning: 'maybe', reasoningControl: 'magic' },
-		{ model: 'x', choice: 'default', control: 'auto' },
+		{ model: 'x', choice: 'unknown', control: 'auto' },
 	],
 	[{ model: null }, { model: '', choice: 'default', control: 'auto' }],
 	[{ model: { value: 5 } }, { model: '', choice: 'default', control: 'auto' }],
 ])('a wish is read from %j', (fields: Record<string, unknown>, wish) => {
 	expect(readWish((name, fallback) => fields[name] ?? fallback, true)).toEqual({ ...wish, split: true });
+});
+
+test('a choice that is none is refused, because the reasoning would be billed', () => {
+	const wish = { model: 'family_c-4.6', choice: 'unknown', control: 'auto', split: false } as const;
+	expect(reasoningFields(wish)).toMatchObject({
+		ok: false,
+		failure: { message: '"Reasoning" is none of default, on and off' },
+	});
 });
 
 test('a control that is chosen decides over the table', () => {
