@@ -36,7 +36,8 @@ export function errorInChoice({ choices }: JsonObject): ServiceError | undefined
 function errorOf(json: JsonObject): ServiceError | undefined {
 	const { error } = json;
 	if (typeof error === 'string' && error) return { text: error, status: statusIn(json) };
-	if (!isJsonObject(error) || Object.keys(error).length === 0) return undefined;
+	// Some gateways send an empty error with every chunk.
+	if (!isJsonObject(error) || Object.values(error).every((value) => !value)) return undefined;
 	return { text: messageIn(error), status: statusIn(error) ?? statusIn(json) };
 }
 
@@ -70,6 +71,8 @@ function statusIn(error: JsonObject): number | undefined {
 	return STATUS_WORDS.find(([pattern]) => pattern.test(words))?.[1];
 }
 
+const PAYMENT_REQUIRED = 402;
+
 /**
  * Codes that OpenAI-compatible servers send with HTTP 429 for an account without credit, for which waiting does not
  * help.
@@ -77,6 +80,7 @@ function statusIn(error: JsonObject): number | undefined {
 const OUT_OF_CREDIT: ReadonlySet<Json | undefined> = new Set([
 	'insufficient_quota',
 	'billing_hard_limit_reached',
+	'exceeded_current_quota_error',
 ]);
 
 export function isOutOfCredit(body: Json | undefined): boolean {
@@ -107,7 +111,7 @@ export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 		outcome.kind === 'refused' &&
 		outcome.status !== 401 &&
 		outcome.status !== 403 &&
-		(outcome.code !== null || outcome.status < 400);
+		(outcome.code !== null || outcome.status < 400 || outcome.status === PAYMENT_REQUIRED);
 	if (!isOfQuestion) return explainCall(outcome, facts, OF_QUESTION);
 	const said = quote(facts.redact, outcome.text);
 	return {
@@ -120,7 +124,7 @@ export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 }
 
 function adviceFor(status: number, said: string, baseUrl: string): string {
-	if (status === 429)
+	if (status === 429 || status === PAYMENT_REQUIRED)
 		return 'Check the credit and the limits of the account, or use a key of another account.';
 	// Checked first, because the property may have any name, such as "thinking".
 	if (/additionalProperties|\brequired\W+is required/i.test(said)) {

@@ -1,13 +1,17 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
-import { sentence, type Json, type JsonObject } from '../../shared/text/json';
+import { excerpt, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import { parseAnswer, type AnswerFormat } from '../json/schema';
 import type { ChatAnswer } from '../answer/answerBuilder';
 
+/** Finish reasons of whole answers, in lower case, as OpenAI-compatible servers and those behind gateways send them. */
+const WHOLE_REASONS: ReadonlySet<string> = new Set([
+	...['', 'stop', 'tool_calls', 'function_call', 'end_turn', 'tool_use', 'stop_sequence', 'eos', 'normal'],
+]);
 /** Finish reasons of answers that reached the maximum number of tokens. */
-const LENGTH_REASONS: ReadonlySet<string> = new Set(['length', 'max_tokens']);
-/** Finish reasons of cut-off answers. */
-const CUTTING_REASONS: ReadonlySet<string> = new Set([...LENGTH_REASONS, 'content_filter']);
+const LENGTH_REASONS: ReadonlySet<string> = new Set([
+	...['length', 'max_tokens', 'model_length', 'model_context_window_exceeded'],
+]);
 
 /** How an answer is output. */
 export interface ChatAnswerForm {
@@ -25,7 +29,7 @@ export interface ChatAnswerForm {
 /** The fields of the item that an answer becomes. */
 export function describeAnswer(answer: ChatAnswer, form: ChatAnswerForm, redact: Redact): Result<JsonObject> {
 	const text = redact.known(answer.content);
-	const warning = whatIsOdd(answer);
+	const warning = redact.known(whatIsOdd(answer));
 	const content = readContent(text, form, answer, redact);
 	if (!content.ok && form.onInvalidJson === 'fail') {
 		return failInput(
@@ -72,7 +76,7 @@ function readContent(
 	// A model that calls tools answers only after it has their results.
 	const isCallOnly = toolCalls.length > 0 && text.trim() === '';
 	if (format.kind === 'text' || isCallOnly) return ok(text);
-	const parsed = parseAnswer(text, format, CUTTING_REASONS.has(finishReason));
+	const parsed = parseAnswer(text, format, !WHOLE_REASONS.has(finishReason.toLowerCase()));
 	// Redacted once more, because a key may have been written with JSON escapes, which parsing has removed.
 	return parsed.ok ? ok(redactJson(parsed.value, redact.known)) : parsed;
 }
@@ -83,14 +87,19 @@ function whatIsOdd(answer: ChatAnswer): string {
 	return [oddEnd(answer), said].filter(Boolean).join(' ');
 }
 
-function oddEnd({ content, reasoning, finishReason, toolCalls }: ChatAnswer): string {
+function oddEnd({ content, reasoning, finishReason, toolCalls, isRefusal }: ChatAnswer): string {
 	const isEmpty = content.trim() === '' && toolCalls.length === 0;
-	if (LENGTH_REASONS.has(finishReason)) {
+	const reason = finishReason.toLowerCase();
+	if (LENGTH_REASONS.has(reason)) {
 		return isEmpty && reasoning
 			? 'The model used all its tokens for reasoning and gave no answer. Raise "Max Tokens", or set "Reasoning" to Off.'
 			: 'The answer was cut off because it reached the maximum number of tokens. Raise "Max Tokens" in the node\'s options.';
 	}
-	if (finishReason === 'content_filter') return "The platform's content filter cut the answer off.";
+	if (reason === 'content_filter') return "The platform's content filter cut the answer off.";
+	if (!WHOLE_REASONS.has(reason)) {
+		return `The answer may be incomplete: the platform ended it with the finish reason "${excerpt(finishReason, 40)}".`;
+	}
+	if (isRefusal) return 'The model refused to answer, and the content is what it said instead.';
 	if (!isEmpty) return '';
 	return reasoning
 		? 'The model reasoned, but gave no answer. Ask again, or set "Reasoning" to Off.'

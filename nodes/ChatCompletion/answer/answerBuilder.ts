@@ -17,6 +17,8 @@ export interface ChatAnswer {
 	/** `promptTokens`, `totalTokens` …, as far as the platform sends them. */
 	readonly usage: Readonly<Record<string, number>>;
 	readonly toolCalls: readonly ToolCall[];
+	/** Whether the content is only the model's reason for not answering. */
+	readonly isRefusal: boolean;
 	/** An error that the platform sent after the answer was finished; usually empty. */
 	readonly laterError: string;
 	/** The answer in the interface's own shape (§4.5, non-streamed), with any fields that the platform adds. */
@@ -26,8 +28,8 @@ export interface ChatAnswer {
 /** What a chunk adds to the stream. */
 export type ChatPiece = ContentParts;
 
-/** The finish reason of an answer that failed at the model. */
-const FAILED = 'error';
+/** Matches finish reasons of answers that failed while they were written, such as "network_error". */
+const FAILED = /error|abort|cancel|time.?out|insufficient|unavailable/i;
 
 /** The most characters of an answer; one event has the same limit. */
 const MOST_CHARS = 32 * 1024 * 1024;
@@ -76,11 +78,14 @@ export class AnswerBuilder {
 		return this.addChoice(choice);
 	}
 
-	/** Returns what was held back because it might have been the beginning of a think tag. */
+	/** Returns what was held back: what might have been the beginning of a think tag, or a refusal. */
 	end(): ChatPiece {
 		const { content, reasoning } = this.splitter.end();
 		this.content += content;
-		return { content, reasoning: this.reasoning.add('tags', reasoning) };
+		return {
+			content: this.content ? content : this.refusal,
+			reasoning: this.reasoning.add('tags', reasoning),
+		};
 	}
 
 	/** Whether the platform said that the answer is finished. */
@@ -90,7 +95,7 @@ export class AnswerBuilder {
 
 	/** Whether the finish reason is an error. */
 	get hasFailed(): boolean {
-		return this.finishReason.toLowerCase() === FAILED;
+		return FAILED.test(this.finishReason);
 	}
 
 	/** The number of characters of text, reasoning and tool calls, which grows with each meaningful chunk. */
@@ -107,8 +112,11 @@ export class AnswerBuilder {
 	answer(): ChatAnswer {
 		const { names, usage, finishReason } = this;
 		const thought = this.reasoning.text();
-		const lone = thought ? undefined : splitAtLoneClosing(this.content);
-		const { content, reasoning } = lone ?? { content: this.content || this.refusal, reasoning: thought };
+		const lone = splitAtLoneClosing(this.content);
+		// If the reasoning came in a field of its own, only a tag that was left over from it is taken off.
+		const split = thought && lone?.reasoning ? undefined : lone;
+		const reasoning = thought || (split?.reasoning ?? '');
+		const content = split?.content ?? (this.content || this.refusal);
 		const calls = this.toolCalls.raw();
 		const message: JsonObject = {
 			...this.ofDelta.fields,
@@ -127,6 +135,7 @@ export class AnswerBuilder {
 			finishReason,
 			usage: readUsage(usage),
 			toolCalls: this.toolCalls.calls(),
+			isRefusal: this.content === '' && this.refusal !== '',
 			laterError: '',
 			raw: this.whole ?? joined,
 		};
@@ -160,7 +169,7 @@ export class AnswerBuilder {
 		const { reasoning } = this;
 		const news = [
 			reasoning.add('reasoning_content', textIn(message.reasoning_content)),
-			reasoning.add('reasoning', textIn(message.reasoning ?? message.thinking)),
+			reasoning.add('reasoning', textIn(message.reasoning) || textIn(message.thinking)),
 			reasoning.add('reasoning_details', textIn(message.reasoning_details)),
 			reasoning.add('parts', parts.reasoning),
 			reasoning.add('tags', split.reasoning),

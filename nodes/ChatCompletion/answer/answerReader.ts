@@ -43,6 +43,8 @@ export class AnswerReader {
 	private spoke = false;
 	/** Whether the server ended the answer. */
 	private closed = false;
+	/** Whether the answer went on after a finish reason, which some servers send with every chunk. */
+	private wentOn = false;
 	private error: ServiceError | undefined;
 	/** Whether the answer contains an error or is too large, so that it has failed, however it ends. */
 	private failed = false;
@@ -95,9 +97,14 @@ export class AnswerReader {
 		this.refuseExcess(0);
 		if (isWholeBody) this.closed = this.spoke;
 		if (this.closed || this.error) return 'closed';
-		if (builder.isFinished || builder.hasFailed) return 'finished';
 		// Chunks that add no characters only keep the connection alive.
-		return builder.size > size ? 'progress' : 'nothing';
+		const hasGrown = builder.size > size;
+		if (hasGrown && isFinished) {
+			this.wentOn = true;
+			return 'progress';
+		}
+		if (builder.isFinished || builder.hasFailed) return 'finished';
+		return hasGrown ? 'progress' : 'nothing';
 	}
 
 	/** `chars` may count JSON syntax, too, because even a whole body of the largest size is within the limit. */
@@ -125,7 +132,7 @@ export class AnswerReader {
 		const rest = builder.end();
 		if (!broken) this.keep(rest);
 		await this.tell();
-		const isEnded = (this.closed && !error) || builder.isFinished;
+		const isEnded = (this.closed && !error) || (builder.isFinished && !(this.wentOn && broken));
 		const isFailed = this.failed || builder.hasFailed;
 		if (this.started && isEnded && !isFailed && this.gap === undefined) {
 			const laterError = error ? quote(this.redact, error.text) : '';
@@ -174,7 +181,10 @@ export class AnswerReader {
 	private why(broken: BrokenOff | undefined): string {
 		const { builder, error, gap, redact } = this;
 		if (error) return `the platform said: ${quote(redact, error.text)}`;
-		if (builder.hasFailed) return 'the platform ended it with the finish reason "error", without saying why';
+		if (builder.hasFailed) {
+			const reason = excerpt(redact(builder.answer().finishReason), 40);
+			return `the platform ended it with the finish reason "${reason}", without saying why`;
+		}
 		const isGap = !broken && gap !== undefined;
 		return isGap
 			? 'a part of it is cut off, is not JSON, or is nested too deeply'

@@ -6,7 +6,9 @@ export interface ContentParts {
 }
 
 /** Keys that may hold the text of an object of unknown shape, the likeliest first. */
-const TEXT_KEYS = ['text', 'thinking', 'reasoning', 'reasoning_content', 'content', 'summary', 'value'];
+const TEXT_KEYS = [
+	...['text', 'thinking', 'reasoning', 'reasoning_content', 'content', 'summary', 'value', 'refusal'],
+];
 const DEEPEST = 6;
 
 /** The text in a value of unknown shape, such as a string or an array of `{ text }`. */

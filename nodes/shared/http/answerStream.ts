@@ -32,7 +32,7 @@ export interface AnswerRequest extends Pick<
 /**
  * What an event meant:
  * - `nothing`: it only keeps the connection alive, so the idle time keeps running
- * - `progress`: it is a part of the answer
+ * - `progress`: it is a part of the answer, which is not complete, whatever was said before
  * - `finished`: the answer is complete, and little more may follow
  * - `closed`: nothing after it is read
  */
@@ -114,6 +114,8 @@ async function follow(
 				const meaning = await take(event);
 				if (meaning === 'closed') return;
 				if (meaning === 'progress') {
+					if (isFinished) watched.expect({ idleMs, endByMs });
+					isFinished = false;
 					watched.received();
 					if (!hasBegun) await afterSome?.();
 					hasBegun = true;

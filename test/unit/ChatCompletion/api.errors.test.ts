@@ -32,6 +32,71 @@ test.each([
 	}
 });
 
+test.each([
+	['length', /^The answer was cut off/],
+	['MAX_TOKENS', /^The answer was cut off/],
+	['model_context_window_exceeded', /^The answer was cut off/],
+	['sensitive', /^The answer may be incomplete: .* the finish reason "sensitive"\.$/],
+	['STOP', undefined],
+	['end_turn', undefined],
+])(
+	'the finish reason %s says whether an answer is whole, and JSON within a part of it is none',
+	async (reason, warning) => {
+		const { result } = await askChat({
+			body: () => [sse(delta({ content: 'Before: {"id":1}. After:' }), finish(reason), '[DONE]')],
+		});
+		const item = describeAnswer(answerOf(result), FORM, redactor([]));
+		expect(item.ok && item.value.warning).toEqual(warning ? expect.stringMatching(warning) : undefined);
+		const json = describeAnswer(answerOf(result), { ...FORM, format: { kind: 'jsonObject' } }, redactor([]));
+		expect(json.ok).toBe(warning === undefined);
+	},
+);
+
+test('an answer that failed while it was written has broken off', async () => {
+	const { result } = await askChat({
+		body: () => [sse(delta({ content: 'Hel' }), finish('insufficient_system_resource'), '[DONE]')],
+	});
+	expect(failureOf(result)).toMatchObject({
+		message: expect.stringMatching(
+			/with the finish reason "insufficient_system_resource", without saying why$/,
+		),
+		details: { content: 'Hel' },
+	});
+});
+
+test('a refusal of the model is said to be one', async () => {
+	const { result, pieces } = await askChat({
+		body: () => [sse(delta({ refusal: 'I cannot' }), finish('stop'), '[DONE]')],
+	});
+	expect(pieces).toEqual([{ content: 'I cannot', reasoning: '' }]);
+	const item = describeAnswer(answerOf(result), FORM, redactor([]));
+	expect(item).toMatchObject({
+		value: { content: 'I cannot', warning: expect.stringMatching(/^The model refused/) },
+	});
+});
+
+test('an empty error beside the answer is none', async () => {
+	const error = { message: '', type: '', code: null };
+	const { result } = await askChat({
+		body: () => [sse(delta({ content: 'Hel' }, { error }), { ...finish('stop'), error }, '[DONE]')],
+	});
+	expect(answerOf(result)).toMatchObject({ content: 'Hel', laterError: '' });
+});
+
+test.each([
+	[402, { error: { message: 'Insufficient Balance', code: 'invalid_request_error' } }],
+	[402, { detail: 'Insufficient Balance' }],
+	[429, { error: { message: 'Insufficient Balance', type: 'exceeded_current_quota_error' } }],
+])('an account without credit is said, and nothing is repeated: HTTP %d with %j', async (status, body) => {
+	const { result, opened } = await askChat({ body: () => [JSON.stringify(body)], status });
+	expect(failureOf(result)).toMatchObject({
+		message: 'The platform refused the question: Insufficient Balance',
+		advice: expect.stringContaining('credit'),
+		details: { httpStatus: status },
+	});
+	expect(opened).toBe(1);
+});
+
 test('the words of the platform stand in the advice where a cut answer is not the JSON that was asked for', async () => {
 	const { result } = await askChat({
 		body: () => [sse(delta({ content: '{"a":' }), finish('length')), said('no more tokens')],

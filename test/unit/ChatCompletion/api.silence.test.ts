@@ -115,10 +115,38 @@ test('after the finish reason nothing is waited for long, whatever goes on', asy
 			yield sse(delta({ content: 'a' }), finish('stop'));
 			while (clock.elapsedMs < HOUR_MS) {
 				await clock.sleep(EVERY_MS);
-				yield sse(delta({ content: 'a' }));
+				yield sse(delta({}), finish('stop'));
 			}
 		},
 	});
 	expect(answerOf(result).finishReason).toBe('stop');
 	expect(tookMs).toBeLessThan(5_000);
+});
+
+const EACH_FINISHED = sse({ choices: [{ index: 0, delta: { content: 'a' }, finish_reason: 'stop' }] });
+
+test('an answer whose every chunk has a finish reason is read to its end', async () => {
+	const { result, tookMs } = await askChat({
+		body: async function* (clock) {
+			for (let count = 0; count < 20; count++) {
+				await clock.sleep(2_000);
+				yield EACH_FINISHED;
+			}
+			yield sse('[DONE]');
+		},
+		idleMs: 10_000,
+	});
+	expect(answerOf(result).content).toBe('a'.repeat(20));
+	expect(tookMs).toBe(40_000);
+});
+
+test('a finish reason after which the answer went on is no proof that it is whole', async () => {
+	const { result } = await askChat({
+		body: function* () {
+			yield EACH_FINISHED;
+			yield EACH_FINISHED;
+			throw new Error('the line was cut');
+		},
+	});
+	expect(failureOf(result)).toMatchObject({ kind: 'unclear', details: { content: 'aa' } });
 });

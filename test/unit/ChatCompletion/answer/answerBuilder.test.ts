@@ -43,6 +43,12 @@ test.each([
 	['length', true, false],
 	['error', false, true],
 	['ERROR', false, true],
+	['network_error', false, true],
+	['insufficient_system_resource', false, true],
+	['abort', false, true],
+	['cancelled', false, true],
+	['timeout', false, true],
+	['sensitive', true, false],
 	['null', false, false],
 	[null, false, false],
 ])('the finish reason %j', (finish_reason, isFinished, hasFailed) => {
@@ -54,6 +60,22 @@ test('thinking whose opening tag stands in the template of the model is told fro
 	expect(answer(delta({ content: text }))).toMatchObject({ content: 'Yes', reasoning: 'I think so.' });
 	const both = answer(delta({ content: text, reasoning_content: 'hm' }));
 	expect(both).toMatchObject({ content: text, reasoning: 'hm' });
+	const leftOver = answer(delta({ reasoning_content: 'hm' }), delta({ content: '</think>\n\nYes' }));
+	expect(leftOver).toMatchObject({ content: 'Yes', reasoning: 'hm' });
+});
+
+test('an empty field for reasoning does not hide another', () => {
+	expect(answer(delta({ reasoning: '', thinking: 'hm' }))).toMatchObject({ reasoning: 'hm' });
+});
+
+test('a refusal is the content where there is no other, and is said to be one', () => {
+	const builder = new AnswerBuilder();
+	for (const refusal of ['I can', 'not']) expect(builder.add(delta({ refusal })).content).toBe('');
+	expect(builder.end().content).toBe('I cannot');
+	expect(builder.answer()).toMatchObject({ content: 'I cannot', isRefusal: true });
+	const both = answer(delta({ content: 'Yes', refusal: 'no' }));
+	expect(both).toMatchObject({ content: 'Yes', isRefusal: false });
+	expect(answer(delta({ content: [{ type: 'refusal', refusal: 'No.' }] })).content).toBe('No.');
 });
 
 test('content in parts: thinking is told from text, and files are neither', () => {
