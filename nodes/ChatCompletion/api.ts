@@ -6,7 +6,8 @@ import type { Exchange } from '../shared/http/exchange';
 import type { Outcome } from '../shared/http/outcome';
 import type { Retry } from '../shared/retry/retry';
 import { classify, type BusyTerms } from '../shared/platform/envelope';
-import { errorIn, explainChat, isOutOfCredit } from './failures';
+import { errorIn } from '../shared/chat/answerBody';
+import { explainChat, isOutOfCredit } from './failures';
 import type { ChatAnswer } from './answer/answerBuilder';
 import { AnswerReader, failed, timedOut, type AnswerTerms, type BilledAnswer } from './answer/answerReader';
 

@@ -1,75 +1,9 @@
 import { adviceOnPath } from '../../credentials/baseUrl';
 import type { Failure } from '../shared/errors/failure';
-import { isJsonObject, objectsIn, type Json, type JsonObject } from '../shared/text/json';
+import type { ServiceError } from '../shared/chat/answerBody';
+import { isJsonObject, type Json } from '../shared/text/json';
 import type { FailedOutcome } from '../shared/http/outcome';
 import { explainCall, quote, type CallAdvice, type CallFacts } from '../shared/platform/failures';
-
-/** An error that the service reports in a body, with any HTTP status. */
-export interface ServiceError {
-	readonly text: string;
-	/** The HTTP status that the error corresponds to, if it names one. */
-	readonly status: number | undefined;
-}
-
-/**
- * An error in a body or a chunk: `{ error: { message, code } }`, `{ error: "…" }`, `{ object: "error", message }`
- * or the envelope of §7.1 with a `code` other than 0.
- */
-export function errorIn(json: Json): ServiceError | undefined {
-	if (!isJsonObject(json)) return undefined;
-	const error = errorOf(json);
-	if (error) return error;
-	if (json.object === 'error' || json.type === 'error')
-		return { text: messageIn(json), status: statusIn(json) };
-	const hasAnswer = 'choices' in json || (isJsonObject(json.data) && 'choices' in json.data);
-	const hasCode = 'code' in json && json.code !== null && numberIn(json.code) !== 0;
-	const isEnvelope = hasCode && ('msg' in json || 'message' in json);
-	return isEnvelope && !hasAnswer ? { text: messageIn(json), status: statusIn(json) } : undefined;
-}
-
-/** An error within the first choice, which is how gateways report a failed model. */
-export function errorInChoice({ choices }: JsonObject): ServiceError | undefined {
-	const [first] = objectsIn(choices);
-	return first && errorOf(first);
-}
-
-function errorOf(json: JsonObject): ServiceError | undefined {
-	const { error } = json;
-	if (typeof error === 'string' && error) return { text: error, status: statusIn(json) };
-	// Some gateways send an empty error with every chunk.
-	if (!isJsonObject(error) || Object.values(error).every((value) => !value)) return undefined;
-	return { text: messageIn(error), status: statusIn(error) ?? statusIn(json) };
-}
-
-/** NaN for an object, because `Number` would throw for one with its own "toString". */
-function numberIn(value: Json | undefined): number {
-	return typeof value === 'number' || typeof value === 'string' ? Number(value) : NaN;
-}
-
-function messageIn(error: JsonObject): string {
-	for (const key of ['message', 'msg', 'detail', 'reason', 'type', 'code']) {
-		const value = error[key];
-		if (typeof value === 'string' && value.trim()) return value;
-	}
-	return 'an error without a message';
-}
-
-/** Words that some servers use instead of a status number. */
-const STATUS_WORDS: readonly (readonly [RegExp, number])[] = [
-	[/rate.?limit|too.?many/i, 429],
-	[/overload|unavailable|capacity/i, 503],
-	[/server.?error|internal/i, 500],
-	[/timeout|timed.?out/i, 504],
-];
-
-function statusIn(error: JsonObject): number | undefined {
-	for (const key of ['status', 'status_code', 'http_status', 'code']) {
-		const status = numberIn(error[key]);
-		if (Number.isInteger(status) && status >= 400 && status <= 599) return status;
-	}
-	const words = [error.code, error.type].filter((value) => typeof value === 'string').join(' ');
-	return STATUS_WORDS.find(([pattern]) => pattern.test(words))?.[1];
-}
 
 const PAYMENT_REQUIRED = 402;
 

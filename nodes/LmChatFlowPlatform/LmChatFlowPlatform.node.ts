@@ -17,6 +17,7 @@ import { modelField, searchModels } from '../shared/chat/models';
 import { optionsCollection } from '../shared/form/options';
 import { readPlatformAccount } from '../shared/platform/account';
 import { testPlatformKey } from '../shared/platform/platformTest';
+import { redactor } from '../shared/text/redact';
 import { readWish } from '../shared/chat/reasoning';
 import { reasoningFormFields, reasoningSentField } from '../shared/chat/reasoningForm';
 import { MODEL_OPTIONS, modelSettings } from './model.settings';
@@ -79,7 +80,7 @@ export class LmChatFlowPlatform implements INodeType {
 		};
 		const settings = valueOf(modelSettings(wish, given));
 		const fields = valueOf(await readCredential(this, 'flowPlatformApi', itemIndex));
-		const { baseUrl, apiKey } = valueOf(readPlatformAccount(fields));
+		const { baseUrl, apiKey, secrets } = valueOf(readPlatformAccount(fields));
 		const sdk = valueOf(await loadSdk());
 		const supplied = sdk.supplyModel(this, {
 			type: 'openai',
@@ -88,7 +89,7 @@ export class LmChatFlowPlatform implements INodeType {
 			useResponsesApi: false,
 			...settings,
 		});
-		makeAnswersReadable(supplied.response);
+		makeAnswersReadable(supplied.response, baseUrl, redactor(secrets));
 		return supplied;
 	}
 }

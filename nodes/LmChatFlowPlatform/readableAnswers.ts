@@ -1,12 +1,13 @@
-import { partsOf } from '../shared/chat/contentParts';
-import {
-	isJsonObject,
-	jsonText,
-	member,
-	objectsIn,
-	parseRounded,
-	type JsonObject,
-} from '../shared/text/json';
+import { errorIn, errorInChoice } from '../shared/chat/answerBody';
+import type { ByteStream } from '../shared/http/abortableStream';
+import { ofUnanswered, type FailedOutcome } from '../shared/http/outcome';
+import { exchangeOfError } from '../shared/http/request';
+import { classify } from '../shared/platform/envelope';
+import { explainCall, type CallAdvice } from '../shared/platform/failures';
+import { excerpt, isJsonObject, jsonText, member, parseRounded, sentence } from '../shared/text/json';
+import type { Redact } from '../shared/text/redact';
+import { NO_CHOICE, readableAnswer, whatCame, whyNoAnswer, whyNotWhole } from './readableAnswer';
+import { readableEvents } from './readableEvents';
 
 type Fetch = typeof fetch;
 
@@ -14,87 +15,100 @@ type Fetch = typeof fetch;
  * Makes n8n's OpenAI client read parts of answers that it would otherwise drop. The only way to do so is the `fetch` in
  * its settings: in those of the model itself, and in the copy that it makes for tools.
  */
-export function makeAnswersReadable(model: unknown, send: Fetch = fetch): void {
+export function makeAnswersReadable(
+	model: unknown,
+	baseUrl: string,
+	redact: Redact,
+	send: Fetch = fetch,
+): void {
 	const settings = [
 		member(member(model, 'fields'), 'configuration'),
 		member(member(model, 'completions'), 'clientConfig'),
 	];
 	for (const one of settings) {
-		if (typeof one === 'object' && one !== null) Reflect.set(one, 'fetch', readableFetch(send));
+		if (typeof one === 'object' && one !== null) {
+			Reflect.set(one, 'fetch', readableFetch(baseUrl, redact, send));
+		}
 	}
 }
 
+/** n8n's client does not send a request again that was answered with this status. */
+const SETTLED = 409;
+/** The status for n8n's client if the platform was not reached: it sends the request again. */
+const UNREACHED = 503;
+
+const ADVICE: CallAdvice = {
+	busy: 'Run the workflow later.',
+	rightful: 'Use a key of an account that may use this model.',
+	check: "Compare the model's ID and the options of the chat model with what the platform says.",
+};
+
 /**
- * A `fetch` whose chat answers (§4.5) are in the form that the client reads:
- * - each message and delta has a role, because without one in the first delta, the client drops reasoning, token counts
- *   and tool calls
- * - content that is an array of parts becomes text and `reasoning_content`
- * - a line `error: …` of a stream becomes an event, because the client skips fields that it does not know
+ * A `fetch` whose chat answers (§4.5) n8n's OpenAI client reads as they are meant:
+ * - answers and streams are in its form
+ * - what is no whole answer is an error, because the client takes a part for the whole, or fails without a reason
+ * - errors are explained, and never contain the key
+ * - redirects are not followed, because the conversation would go to another address
  */
-export function readableFetch(send: Fetch): Fetch {
+export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fetch {
+	const refusal = (status: number, message: string): Response =>
+		Response.json({ error: { message } }, { status });
+	const explained = (outcome: FailedOutcome, status: number): Response => {
+		const facts = {
+			purpose: 'get an answer from the model',
+			repeatability: 'read',
+			baseUrl,
+			tries: 1,
+			redact,
+		} as const;
+		const { message, advice } = explainCall(outcome, facts, ADVICE);
+		return refusal(status, `${sentence(message)} ${advice}`.trim());
+	};
+	const noAnswer = (why: string, hasBegun = false, status = SETTLED): Response =>
+		refusal(status, whyNoAnswer(excerpt(redact(why), 500), hasBegun));
+
+	const readWhole = (text: string, { status, statusText, headers }: Response): Response => {
+		const body = parseRounded(text);
+		const answer = isJsonObject(body) ? readableAnswer(body, false) : undefined;
+		const error = errorIn(body ?? null) ?? (answer && errorInChoice(answer.json));
+		if (error) return noAnswer(error.text, false, error.status);
+		if (!answer?.hasChoice) return noAnswer(answer ? NO_CHOICE : whatCame(text.trim()));
+		const fault = whyNotWhole(answer, answer.callsTools);
+		if (fault) return noAnswer(fault, true);
+		const readable = answer.isChanged ? jsonText(answer.json) : undefined;
+		return new Response(readable ?? text, { status, statusText, headers });
+	};
+
 	return async (input, init) => {
-		const response = await send(input, init);
-		const { ok, body, status, statusText, headers } = response;
-		if (!ok || !body) return response;
-		const asked = typeof init?.body === 'string' ? parseRounded(init.body) : undefined;
-		const readable =
-			isJsonObject(asked) && asked.stream === true
-				? body.pipeThrough(readableLines())
-				: readableJson(await response.text());
-		return new Response(readable, { status, statusText, headers });
+		let hasBegun = false;
+		try {
+			const response = await send(input, { ...init, redirect: 'manual' });
+			hasBegun = response.ok;
+			const { ok, body, status, statusText, headers } = response;
+			const asked = typeof init?.body === 'string' ? parseRounded(init.body) : undefined;
+			if (ok && body && isJsonObject(asked) && asked.stream === true) {
+				const events = ReadableStream.from(readableEvents(bytesOf(body), redact));
+				return new Response(events.pipeThrough(new TextEncoderStream()), { status, statusText, headers });
+			}
+			const text = await response.text();
+			if (ok) return readWhole(text, response);
+			const plain = Object.fromEntries(headers);
+			const outcome = classify({ kind: 'reply', status, headers: plain, text });
+			const isRedirect = status < 400;
+			return outcome.kind === 'answered'
+				? noAnswer(`it answered HTTP ${status}`)
+				: explained(outcome, isRedirect ? SETTLED : status);
+		} catch (error) {
+			// If the client itself ended the request, there is nothing to explain.
+			init?.signal?.throwIfAborted();
+			const unanswered = ofUnanswered(exchangeOfError(error));
+			const reason = 'text' in unanswered ? unanswered.text : '';
+			return hasBegun ? noAnswer(reason, true) : explained(unanswered, UNREACHED);
+		}
 	};
 }
 
-function readableLines(): TransformStream<Uint8Array, Uint8Array> {
-	const decoder = new TextDecoder();
-	const encoder = new TextEncoder();
-	/** The beginning of a line that has not ended yet. */
-	let open = '';
-	return new TransformStream({
-		transform: (bytes, controller) => {
-			const lines = decoder.decode(bytes, { stream: true }).split('\n');
-			const last = lines.pop() ?? '';
-			for (const line of lines) {
-				controller.enqueue(encoder.encode(`${readableLine(open + line)}\n`));
-				open = '';
-			}
-			open += last;
-		},
-		flush: (controller) => {
-			controller.enqueue(encoder.encode(readableLine(open + decoder.decode())));
-		},
-	});
-}
-
-/** A line of a stream, changed if it contains data or an error. */
-function readableLine(line: string): string {
-	const [, field, value = ''] = /^(data|error):(.*)$/s.exec(line) ?? [];
-	if (field === undefined) return line;
-	if (field === 'data') return `data:${readableJson(value)}`;
-	const error = parseRounded(value) ?? value.trim();
-	// Between blank lines, because the previous event may not have ended, and this may be the last one.
-	return `\ndata: ${jsonText({ error })}\n`;
-}
-
-/** JSON text with readable messages; other text is returned unchanged. */
-function readableJson(text: string): string {
-	const answer = parseRounded(text);
-	if (!isJsonObject(answer)) return text;
-	let isChanged = false;
-	for (const { delta, message } of objectsIn(answer.choices)) {
-		for (const one of objectsIn([delta, message])) isChanged = makeReadable(one) || isChanged;
-	}
-	return isChanged ? (jsonText(answer) ?? text) : text;
-}
-
-/** @returns whether anything had to be changed */
-function makeReadable(message: JsonObject): boolean {
-	const hasRole = typeof message.role === 'string' && message.role !== '';
-	if (!hasRole) message.role = 'assistant';
-	const { content } = message;
-	if (typeof content !== 'object' || content === null) return !hasRole;
-	const parts = partsOf(content);
-	message.content = parts.content;
-	if (parts.reasoning) message.reasoning_content ??= parts.reasoning;
-	return true;
+/** Ending the iteration cancels the body. */
+function bytesOf(body: NonNullable<Response['body']>): ByteStream {
+	return { [Symbol.asyncIterator]: () => body[Symbol.asyncIterator](), destroy: () => undefined };
 }

@@ -1,3 +1,4 @@
+import { isCutByLength } from '../../shared/chat/answerBody';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { redactJson, type Redact } from '../../shared/text/redact';
@@ -7,10 +8,6 @@ import type { ChatAnswer } from '../answer/answerBuilder';
 /** Finish reasons of whole answers, in lower case, as OpenAI-compatible servers and those behind gateways send them. */
 const WHOLE_REASONS: ReadonlySet<string> = new Set([
 	...['', 'stop', 'tool_calls', 'function_call', 'end_turn', 'tool_use', 'stop_sequence', 'eos', 'normal'],
-]);
-/** Finish reasons of answers that reached the maximum number of tokens. */
-const LENGTH_REASONS: ReadonlySet<string> = new Set([
-	...['length', 'max_tokens', 'model_length', 'model_context_window_exceeded'],
 ]);
 
 /** How an answer is output. */
@@ -90,7 +87,7 @@ function whatIsOdd(answer: ChatAnswer): string {
 function oddEnd({ content, reasoning, finishReason, toolCalls, isRefusal }: ChatAnswer): string {
 	const isEmpty = content.trim() === '' && toolCalls.length === 0;
 	const reason = finishReason.toLowerCase();
-	if (LENGTH_REASONS.has(reason)) {
+	if (isCutByLength(reason)) {
 		return isEmpty && reasoning
 			? 'The model used all its tokens for reasoning and gave no answer. Raise "Max Tokens", or set "Reasoning" to Off.'
 			: 'The answer was cut off because it reached the maximum number of tokens. Raise "Max Tokens" in the node\'s options.';

@@ -1,3 +1,4 @@
+import { isFailedFinish } from '../../shared/chat/answerBody';
 import { partsOf, textIn, type ContentParts } from '../../shared/chat/contentParts';
 import { isJsonObject, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
 import { FieldMerger, joinTexts, mergeUsage, takeLatest } from './mergeFields';
@@ -27,9 +28,6 @@ export interface ChatAnswer {
 
 /** What a chunk adds to the stream. */
 export type ChatPiece = ContentParts;
-
-/** Matches finish reasons of answers that failed while they were written, such as "network_error". */
-const FAILED = /error|abort|cancel|time.?out|insufficient|unavailable/i;
 
 /** The most characters of an answer; one event has the same limit. */
 const MOST_CHARS = 32 * 1024 * 1024;
@@ -95,7 +93,7 @@ export class AnswerBuilder {
 
 	/** Whether the finish reason is an error. */
 	get hasFailed(): boolean {
-		return FAILED.test(this.finishReason);
+		return isFailedFinish(this.finishReason);
 	}
 
 	/** The number of characters of text, reasoning and tool calls, which grows with each meaningful chunk. */

@@ -9,11 +9,12 @@ import type { Clock } from '../../shared/run/clock';
 import type { Outcome } from '../../shared/http/outcome';
 import { BodyEnded } from '../../shared/http/request';
 import type { StreamEvent } from '../../shared/http/sse';
+import { answerIn, errorInChoice, errorInEvent, type ServiceError } from '../../shared/chat/answerBody';
 import { saysBusy, type BusyTerms } from '../../shared/platform/envelope';
 import { quote } from '../../shared/platform/failures';
-import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import { excerpt, isJsonObject, parseJson, type JsonObject } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
-import { errorIn, errorInChoice, outcomeOfError, type ServiceError } from '../failures';
+import { outcomeOfError } from '../failures';
 import { AnswerBuilder, type ChatAnswer, type ChatPiece } from './answerBuilder';
 
 /** How long an answer may take, and what receives its pieces. */
@@ -67,10 +68,10 @@ export class AnswerReader {
 			return 'closed';
 		}
 		const json = parseJson(text);
-		this.error = errorIn(json ?? null) ?? (name === 'error' ? errorEvent(json, text) : undefined);
+		this.error = errorInEvent(name, json, text);
 		if (this.error && saysBusy(json, this.busyTerms)) this.error = { ...this.error, status: TOO_MANY };
 		if (this.error) return 'closed';
-		if (isJsonObject(json)) return this.takeChunk(unwrapped(json), text.length, isWholeBody);
+		if (isJsonObject(json)) return this.takeChunk(answerIn(json), text.length, isWholeBody);
 		// Text between the chunks ("ping") is ignored; an unreadable chunk is a gap in an answer that is billed.
 		if (text.startsWith('{')) {
 			this.started = true;
@@ -204,16 +205,6 @@ export class AnswerReader {
 			...(Object.keys(usage).length > 0 && { usage: { ...usage } }),
 		};
 	}
-}
-
-/** The error in an event named "error": an object, or plain text. */
-function errorEvent(json: Json | undefined, text: string): ServiceError {
-	return errorIn({ error: json ?? text }) ?? { text, status: undefined };
-}
-
-/** The answer itself, which some gateways put into the envelope of the other interfaces (§7.1). */
-function unwrapped(json: JsonObject): JsonObject {
-	return !('choices' in json) && isJsonObject(json.data) && 'choices' in json.data ? json.data : json;
 }
 
 /** A failure after which the question is not sent again. */

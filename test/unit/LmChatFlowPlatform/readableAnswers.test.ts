@@ -2,37 +2,64 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import { makeAnswersReadable, readableFetch } from '../../../nodes/LmChatFlowPlatform/readableAnswers';
+import { redactor } from '../../../nodes/shared/text/redact';
+import { recogniseErrorsOfAllRealms } from '../../nodes/harness/realm';
+
+const KEY = 'sk-0123456789abcdef';
+const redact = redactor([KEY]);
 
 let server: Server;
 let url = '';
 /** What the server answers, in the pieces in which it writes them. */
 let pieces: readonly Uint8Array[] = [];
 let status = 200;
+let location = '';
+/** Whether the connection is cut instead of ended. */
+let isCut = false;
+const paths: string[] = [];
 
 beforeAll(async () => {
+	recogniseErrorsOfAllRealms();
 	const answer = async (response: ServerResponse): Promise<void> => {
-		response.writeHead(status, { 'content-type': 'text/event-stream', 'x-request-id': 'r1' });
+		response.writeHead(status, { 'x-request-id': 'r1', ...(location && { location }) });
 		for (const piece of pieces) await new Promise((written) => response.write(piece, written));
-		response.end();
+		if (!isCut) response.end();
+		else setTimeout(() => response.socket?.resetAndDestroy(), 50);
 	};
 	server = createServer((request, response) => {
+		paths.push(request.url ?? '');
 		request.resume().on('end', () => void answer(response));
 	});
 	await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-	url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+	url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
 
 afterAll(() => server.close());
 
-afterEach(() => {
+beforeEach(() => {
 	status = 200;
+	location = '';
+	isCut = false;
+	paths.length = 0;
 });
 
-async function ask(body: string | readonly Uint8Array[], stream = true): Promise<string> {
+async function request(body: string | readonly Uint8Array[], stream: boolean): Promise<Response> {
 	pieces = typeof body === 'string' ? [Buffer.from(body)] : body;
-	const response = await readableFetch(fetch)(url, { method: 'POST', body: JSON.stringify({ stream }) });
-	expect([response.status, response.headers.get('x-request-id')]).toEqual([status, 'r1']);
+	const init = { method: 'POST', body: JSON.stringify({ stream }) };
+	return await readableFetch(url, redact, fetch)(`${url}/chat`, init);
+}
+
+async function ask(body: string | readonly Uint8Array[], stream = true): Promise<string> {
+	const response = await request(body, stream);
+	expect([response.status, response.headers.get('x-request-id')]).toEqual([200, 'r1']);
 	return await response.text();
+}
+
+/** The status and the words of an error. */
+async function refused(body: string, stream: boolean): Promise<[number, string]> {
+	const response = await request(body, stream);
+	const { error } = (await response.json()) as { error: { message: string } };
+	return [response.status, error.message];
 }
 
 /** The chunks of a stream, as a client reads them. */
@@ -45,6 +72,11 @@ function chunksOf(text: string): unknown[] {
 
 const sse = (value: unknown) => `data: ${JSON.stringify(value)}\r\n\r\n`;
 const chunk = (delta: unknown) => ({ id: 'a', choices: [{ index: 0, delta }] });
+const finish = (reason: string) => ({
+	choices: [{ index: 0, delta: { role: 'assistant' }, finish_reason: reason }],
+});
+const STOP = sse(finish('stop'));
+const DONE = 'data: [DONE]\n\n';
 
 const CALL = { index: 0, id: 'c1', function: { name: 'weather', arguments: '{"city":"Zürich 🦊"}' } };
 
@@ -57,7 +89,7 @@ test('each delta without a role gets one, and the rest of it stays', async () =>
 			{ choices: [], usage: { total_tokens: 7 } },
 		]
 			.map(sse)
-			.join('') + 'data: [DONE]\n\n',
+			.join('') + DONE,
 	);
 	expect(chunksOf(text)).toEqual([
 		chunk({ role: 'assistant', reasoning_content: 'hm' }),
@@ -77,23 +109,17 @@ const PARTS = [
 
 test('content that is a list becomes text and reasoning, streamed and not', async () => {
 	const plain = { role: 'assistant', content: 'Zürich 🦊', reasoning_content: 'hm' };
-	expect(chunksOf(await ask(sse(chunk({ content: PARTS }))))).toEqual([chunk(plain)]);
+	expect(chunksOf(await ask(sse(chunk({ content: PARTS })) + DONE))).toEqual([chunk(plain)]);
 	const whole = JSON.stringify({ choices: [{ message: { content: PARTS } }] }, null, 1);
 	expect(JSON.parse(await ask(whole, false))).toEqual({ choices: [{ message: plain }] });
 });
 
-test('a line of the field "error" becomes an event', async () => {
-	expect(chunksOf(await ask('error: {"code":500,"message":"gone"}\n\n'))).toEqual([
-		{ error: { code: 500, message: 'gone' } },
-	]);
-	expect(chunksOf(await ask(`data: {"a":1}\nerror: gone`))).toEqual([{ a: 1 }, { error: 'gone' }]);
-});
-
 test('a stream means the same wherever it is cut', async () => {
 	const bytes = Buffer.from(
-		`: ping\n\n${sse(chunk({ content: PARTS }))}${sse(chunk({ tool_calls: [CALL] }))}data: [DONE]`,
+		`: ping\n\n${sse(chunk({ content: PARTS }))}ping\n\n${sse(chunk({ tool_calls: [CALL] }))}data: [DONE]`,
 	);
 	const whole = await ask([bytes]);
+	expect(chunksOf(whole)).toHaveLength(2);
 	for (let at = 1; at < bytes.length; at++) {
 		expect(await ask([bytes.subarray(0, at), bytes.subarray(at)])).toBe(whole);
 	}
@@ -101,23 +127,149 @@ test('a stream means the same wherever it is cut', async () => {
 });
 
 test.each([
-	['what needs no change', sse(chunk({ role: 'assistant', content: 'x', n: 1 })), true],
-	['digits', '{"id":12345678901234567890,"choices":[{"message":{"role":"assistant"}}]}', false],
-	['what is no JSON', 'data: {"choices":[{"delta":{}\n\nevent: x\nid: 7\n', true],
-	['hostile shapes', 'data: {"choices":[null,7,{"delta":null},{"delta":[]}]}\n\n', true],
-])('%s stays as it is', async (_name, body, stream) => {
-	expect(await ask(body, stream)).toBe(body);
+	['an answer', '{"choices":[{"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]}'],
+	['digits', '{"id":12345678901234567890,"choices":[{"message":{"role":"assistant"}}]}'],
+])('%s that needs no change stays as it is', async (_name, body) => {
+	expect(await ask(body, false)).toBe(body);
 });
 
-test('a refusal stays as it is', async () => {
-	status = 400;
-	const body = '{"choices":[{"message":{}}],"error":{"message":"no"}}';
-	expect(await ask(body, false)).toBe(body);
+test('a refusal of the model is its answer', async () => {
+	const message = { role: 'assistant', content: null, refusal: 'I cannot' };
+	expect(JSON.parse(await ask(JSON.stringify({ choices: [{ message }] }), false))).toMatchObject({
+		choices: [{ message: { content: 'I cannot' } }],
+	});
+});
+
+test('a whole answer where a stream was requested, and one in an envelope, are read', async () => {
+	const whole = { choices: [{ index: 0, message: { role: 'assistant', content: 'x' } }] };
+	const envelope = JSON.stringify({ code: 0, msg: 'Success', data: whole });
+	expect(chunksOf(await ask(envelope))).toMatchObject(
+		[chunk({ role: 'assistant', content: 'x' })].map(({ choices }) => ({ choices })),
+	);
+	expect(JSON.parse(await ask(envelope, false))).toEqual(whole);
+});
+
+const HELLO = sse(chunk({ role: 'assistant', content: 'Hel' }));
+const PAY = sse(
+	chunk({ tool_calls: [{ index: 0, id: 'c', function: { name: 'pay', arguments: '{"amount":10' } }] }),
+);
+
+test.each([
+	['ends', HELLO, 'the connection ended before the answer was finished'],
+	['ends within a tool call', PAY, 'the connection ended before the answer was finished'],
+	['ends within a chunk', `${HELLO}data: {"choices":[{"del`, 'a part of it is cut off or is not JSON'],
+	['has a gap', `${HELLO}data: {"choices":[{"del\n\n${STOP}`, 'a part of it is cut off or is not JSON'],
+	['has an error', HELLO + sse({ error: { message: `no ${KEY}` } }) + DONE, 'no [hidden]'],
+	['has an error in words', `${HELLO}event: error\ndata: {"message":"worker died"}\n\n`, 'worker died'],
+	['has an error object', HELLO + sse({ object: 'error', message: 'worker died', code: 400 }), 'worker died'],
+	['has an error in a choice', HELLO + sse({ choices: [{ error: 'worker died' }] }), 'worker died'],
+	['has a line "error"', `${HELLO}error: {"code":500,"message":"gone"}\n\n`, 'gone'],
+	[
+		'failed',
+		HELLO + sse(finish('network_error')) + DONE,
+		'the platform ended it with the finish reason "network_error"',
+	],
+	[
+		'is too long for its tool call',
+		PAY + sse(finish('length')) + DONE,
+		'it reached the maximum number of tokens within a tool call; raise "Max Tokens"',
+	],
+])(
+	'a stream that %s ends with an error, because the client would take it for whole',
+	async (_name, body, why) => {
+		const last = chunksOf(await ask(body)).at(-1);
+		const message = `The answer broke off: ${why}. It was not requested again, because what was generated is billed.`;
+		expect(last).toEqual({ error: { message } });
+	},
+);
+
+test('a connection that is cut is an error, unless the answer was finished', async () => {
+	isCut = true;
+	const last = async (body: string) => chunksOf(await ask(body)).at(-1);
+	expect(await last(HELLO)).toMatchObject({
+		error: { message: expect.stringMatching(/broke off: .*\(\w+\)\. /) },
+	});
+	expect(await last(HELLO + STOP)).toEqual(finish('stop'));
+	expect(await refused('{"choices":[', false)).toEqual([
+		409,
+		expect.stringMatching(/^The answer broke off: /),
+	]);
+});
+
+test('an error after the finish reason does not fail the answer', async () => {
+	expect(chunksOf(await ask(HELLO + STOP + sse({ error: 'late' }))).at(-1)).toEqual(finish('stop'));
+});
+
+test.each([
+	['an error', JSON.stringify({ error: { message: 'bad thing' } }), 409, 'bad thing'],
+	[
+		'an error with a status',
+		JSON.stringify({ error: { message: 'bad thing', code: 503 } }),
+		503,
+		'bad thing',
+	],
+	['an envelope', JSON.stringify({ code: 1234, msg: 'bad thing', data: null }), 409, 'bad thing'],
+	['no choices', '{"choices":[]}', 409, 'its "choices" are empty'],
+	['nothing', '', 409, 'its response is empty'],
+	['a web page', ' <html>', 409, 'it sent a web page. The Base URL in the credential may be wrong'],
+])('%s with HTTP 200 is said, streamed or not', async (_name, body, code, why) => {
+	const message = `The platform gave no answer: ${why}.`;
+	expect(await refused(body, false)).toEqual([code, message]);
+	expect(chunksOf(await ask(body === '{"choices":[]}' ? sse({ choices: [] }) + DONE : body)).at(-1)).toEqual({
+		error: { message },
+	});
+});
+
+test('a stream that was not requested is said', async () => {
+	expect(await refused(HELLO, false)).toEqual([
+		409,
+		expect.stringContaining('a stream, although none was requested'),
+	]);
+});
+
+test.each([true, false])(
+	'an error keeps its status, is explained and does not contain the key; stream %s',
+	async (stream) => {
+		status = 401;
+		const [code, message] = await refused(
+			JSON.stringify({ error: { message: `Incorrect API key: ${KEY}` } }),
+			stream,
+		);
+		expect(code).toBe(401);
+		expect(message).toMatch(
+			/^The platform does not accept the API key.*said: Incorrect API key: \[hidden\]\.$/,
+		);
+		status = 503;
+		expect(await refused('{"code":503,"msg":"down"}', stream)).toEqual([
+			503,
+			expect.stringContaining('(HTTP 503): down'),
+		]);
+	},
+);
+
+test.each([301, 302, 303, 307, 308])('a redirect (%d) is not followed', async (code) => {
+	status = code;
+	location = `${url}/elsewhere?token=secret`;
+	const [settled, message] = await refused('', code % 2 === 0);
+	expect([settled, paths]).toEqual([409, ['/chat']]);
+	expect(message).toContain(`redirect (HTTP ${code}) to ${url}. `);
+});
+
+test('a platform that cannot be reached is named, and a request that was ended is not', async () => {
+	const send = readableFetch('http://127.0.0.1:1', redact, async () => {
+		throw Object.assign(new TypeError('fetch failed'), {
+			cause: Object.assign(new Error('no'), { code: 'ECONNREFUSED' }),
+		});
+	});
+	const response = await send('http://127.0.0.1:1/chat', {});
+	expect(response.status).toBe(503);
+	expect(await response.text()).toContain('nothing answers there (ECONNREFUSED)');
+	await expect(send('http://127.0.0.1:1/chat', { signal: AbortSignal.abort() })).rejects.toThrow('aborted');
 });
 
 test('it is put into the settings of the model, and into those that its copies are made from', () => {
 	const model = { fields: { configuration: {} }, completions: { clientConfig: {} } };
-	makeAnswersReadable(model);
+	makeAnswersReadable(model, url, redact);
 	expect(model).toEqual({
 		fields: { configuration: { fetch: expect.any(Function) } },
 		completions: { clientConfig: { fetch: expect.any(Function) } },
@@ -125,5 +277,5 @@ test('it is put into the settings of the model, and into those that its copies a
 });
 
 test.each([undefined, {}, { fields: null, completions: 7 }])('another client is left alone: %j', (model) => {
-	expect(() => makeAnswersReadable(model)).not.toThrow();
+	expect(() => makeAnswersReadable(model, url, redact)).not.toThrow();
 });
