@@ -45,7 +45,7 @@ function createStreamReader(hasLines: boolean): StreamReader {
 	const push = (more: string): readonly StreamEvent[] => {
 		// Leading white space means nothing; if kept, it would be scanned again with every chunk.
 		text += form === 'unknown' ? more.trimStart() : more;
-		if (form === 'unknown') form = formOf(text);
+		if (form === 'unknown' || form === 'words') form = formOf(text);
 		if (mayBeLines && form === 'document' && more.includes('\n')) {
 			const end = text.indexOf('\n');
 			// A single line may be the whole answer, so it waits until the next begins.
@@ -90,7 +90,7 @@ function leftOpen(push: StreamReader['push']): readonly StreamEvent[] {
 /**
  * Reads a body as server-sent events, however it is split into chunks. A server may answer with one JSON document where
  * a stream was requested, or the other way round: the first character decides, because no line of an event stream
- * begins with a bracket or a quotation mark.
+ * begins with a bracket or a quotation mark. Text without a line of an event stream is a document, too.
  *
  * Yields all events of a chunk together, so that a chunk costs one turn of the event loop. Ending the iteration early
  * closes the connection. If the body breaks off, the rest is yielded before the error is thrown, even half an event,
@@ -137,12 +137,19 @@ function leftIn(reader: StreamReader): readonly StreamEvent[] {
 	}
 }
 
-type Form = 'unknown' | 'events' | 'lines' | 'document';
+/** `words`: nothing of an event stream has come yet, so this may be plain text, such as a gateway's error. */
+type Form = 'unknown' | 'words' | 'events' | 'lines' | 'document';
+
+/** The beginning of a line that only event streams have: a comment, or a field of the standard. */
+const EVENT_LINE = /^(?::|(?:data|event|id|retry)[:\r\n]|error:)/m;
+/** Fields that the standard does not define may come first, but plain text longer than this is no error message. */
+const MOST_WORDS = 8_192;
 
 /** @param text without leading white space */
 function formOf(text: string): Form {
 	if (text === '') return 'unknown';
-	return '{[<"'.includes(text.charAt(0)) ? 'document' : 'events';
+	if ('{[<"'.includes(text.charAt(0))) return 'document';
+	return EVENT_LINE.test(text) || text.length > MOST_WORDS ? 'events' : 'words';
 }
 
 function eventsOfLines(lines: string): StreamEvent[] {
