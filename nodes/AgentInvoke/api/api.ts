@@ -5,7 +5,8 @@ import {
 	type AnswerConnection,
 	type ReadAnswer,
 } from '../../shared/http/answerStream';
-import type { Outcome } from '../../shared/http/outcome';
+import type { FailedOutcome, Outcome } from '../../shared/http/outcome';
+import type { Redact } from '../../shared/text/redact';
 import { concludeAnswer, type WireFailure } from '../wire/conclusion';
 import { isOwnWord, ofForeign } from '../wire/foreign';
 import { NOTHING_READ, readEvent, type ReadingOf, type WireState } from '../wire/reader';
@@ -13,6 +14,7 @@ import { addressOf, type WireRequest } from '../wire/request';
 import { replyOf, type AgentReply } from './agentReply';
 import type { TurnCalls } from './callLimit';
 import {
+	arrivedOf,
 	detailsOf,
 	explainCall,
 	explainRefusal,
@@ -146,12 +148,26 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 		if ((state.isClosed && !state.endedBare) || state.fault) return 'closed';
 		return state.endedBy === '' ? 'progress' : 'finished';
 	});
-	if (ended.kind === 'timedOut') return failed(timedOut(call));
+	if (ended.kind === 'timedOut') return failed(timedOut(call, call.sessionId));
 	if (ended.kind !== 'read') return ofForeign(ended);
-	const facts = { account, redact, sessionId: call.sessionId };
-	const outcome = outcomeOf({ of, state, body, ended }, call, facts);
-	if (outcome.kind === 'answered' && outcome.data.ok) report(outcome.data.value.sessionId);
-	return outcome;
+	const { sessionId } = call;
+	const broken = brokenBy(state, ended, redact);
+	const concluded = concludeAnswer(of, state, { ...ended, broken, sessionId });
+	if (concluded.ok) {
+		report(concluded.value.sessionId);
+		return { kind: 'answered', data: ok(replyOf(concluded.value)) };
+	}
+	const { failure } = concluded;
+	// An agent that ran and failed keeps its session, which a header may name.
+	if (failure.mayHaveRun) report(failure.sessionId);
+	return outcomeOf(failure, { of, state, body, ended }, call, { account, redact, sessionId });
+}
+
+/** Why an answer broke off, as a clause; empty if it did not. */
+function brokenBy({ endedBy }: WireState, { broken }: ReadAnswer, redact: Redact): string {
+	// After a final event, it is not an error to time out while waiting for more.
+	const isOver = endedBy !== '' && broken?.isTimeout === true;
+	return broken && !isOver ? whyBroken(broken, redact) : '';
 }
 
 /** An answer whose events have all been read. */
@@ -163,25 +179,26 @@ interface WholeReading {
 	readonly ended: ReadAnswer;
 }
 
-/** The outcome of an answer, which decides whether the agent is asked again. */
-function outcomeOf(reading: WholeReading, call: InvokeCall, facts: RefusalFacts): InvokeOutcome {
+/** The outcome of an answer that is no success, which decides whether the agent is asked again. */
+function outcomeOf(
+	failure: WireFailure,
+	reading: WholeReading,
+	call: InvokeCall,
+	facts: RefusalFacts,
+): InvokeOutcome {
 	const { of, state, body, ended } = reading;
 	const { status, headers, broken } = ended;
-	// After a final event, it is not an error to time out while waiting for more.
-	const isOver = state.endedBy !== '' && broken?.isTimeout === true;
-	const why = broken && !isOver ? whyBroken(broken, facts.redact) : '';
-	const concluded = concludeAnswer(of, state, { status, headers, broken: why, sessionId: call.sessionId });
-	if (concluded.ok) return { kind: 'answered', data: ok(replyOf(concluded.value)) };
-	const { failure } = concluded;
 	const isOwn = isOwnWord(failure, state, of);
 	const isBegun = state.hasBegun || (state.gap !== '' && !state.isWholeBody);
-	if (isBegun || (isOwn && ['notAnAnswer', 'brokeOff'].includes(failure.kind)))
+	const isOfAgent = isOwn || state.names.length > 0;
+	if (isBegun || (isOfAgent && ['notAnAnswer', 'brokeOff'].includes(failure.kind)))
 		return failed(explainRun(failure, facts, !state.isWholeBody));
 	if (isOwn) return refused(failure, reading, call, facts);
-	if (!broken) return ofForeign({ kind: 'reply', status, headers, text: body }, failure);
-	return broken.isTimeout
-		? failed(timedOut(call))
-		: { kind: 'unclear', code: broken.code, text: broken.reason };
+	if (broken?.isTimeout) return failed(timedOut(call, failure.sessionId));
+	const outcome: FailedOutcome = broken
+		? { kind: 'unclear', code: broken.code, text: broken.reason }
+		: ofForeign({ kind: 'reply', status, headers, text: body }, failure);
+	return outcome.kind === 'unclear' ? { ...outcome, details: arrivedOf(failure, facts) } : outcome;
 }
 
 function refused(
@@ -217,7 +234,7 @@ function notAskedInTime({ timeoutMs }: InvokeCall): Failure {
 	};
 }
 
-function timedOut({ timeoutMs, sessionId }: InvokeCall): Failure {
+function timedOut({ timeoutMs }: InvokeCall, sessionId: string): Failure {
 	return {
 		kind: 'timedOut',
 		message: `The agent gave no answer within ${Math.round(timeoutMs / 1000)} seconds`,

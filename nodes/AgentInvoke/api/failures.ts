@@ -1,6 +1,6 @@
 import { adviceOnPath } from '../../../credentials/baseUrl';
 import type { Failure } from '../../shared/errors/failure';
-import { excerpt, isJsonObject, type JsonObject } from '../../shared/text/json';
+import { excerpt, isJsonObject, jsonText, type JsonObject } from '../../shared/text/json';
 import type { FailedOutcome } from '../../shared/http/outcome';
 import { originOf } from '../../shared/http/unreached';
 import { explainUnclear, explainUnsent, quote, type CallFacts } from '../../shared/platform/failures';
@@ -114,26 +114,46 @@ function saysNothing({ entry, status, body }: WireFailure): boolean {
 /** Explains a failure after which the agent has run or may have run; includes what arrived of the answer. */
 export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: boolean): AgentFailure {
 	const { redact } = facts;
-	const { kind, code, why, text } = failure;
+	const { kind, code, why } = failure;
 	const expected = quote(redact, failure.expected);
 	const isEmpty = kind === 'notAnAnswer';
-	const answer = redact.known(text);
+	const arrived = arrivedOf(failure, facts);
+	const isShown = arrived.answer !== undefined || arrived.received !== undefined;
 	return {
 		kind: kind === 'failed' && !saysNothing(failure) ? 'agentFailed' : 'unclear',
 		message: isEmpty
 			? `The agent's answer is empty${code && ` (${quote(redact, code)})`}. ${expected.replace(/\.$/, '')}`
 			: whatHappened(failure, quote(redact, why), isMidway),
-		advice: `It may have run, so it was not asked again. ${answer && "What arrived is in the error's details. "}Look at the agent in the console before you run the item again.${isEmpty ? '' : ` ${expected}`}`,
-		details: {
-			mayHaveRun: true,
-			...detailsOf(failure, { redact, sessionId: failure.sessionId || facts.sessionId }),
-			answer: answer.length <= CUT_OFF_SHOWN ? answer : `${answer.slice(0, CUT_OFF_SHOWN)}…`,
-		},
+		advice: `It may have run, so it was not asked again. ${isShown ? "What arrived is in the error's details. " : ''}Look at the agent in the console before you run the item again.${isEmpty ? '' : ` ${expected}`}`,
+		details: { mayHaveRun: true, answer: '', ...arrived },
 	};
 }
 
-/** How many characters of a broken-off answer go into the error. */
-const CUT_OFF_SHOWN = 100_000;
+/** How many characters of an answer that cannot be used go into the error. */
+const MOST_SHOWN_CHARS = 100_000;
+
+/**
+ * Everything that arrived of an answer that cannot be used, because the agent may have worked for it. If the description
+ * finds no text in it, `received` is the answer itself.
+ */
+export function arrivedOf(failure: WireFailure, { redact, sessionId }: RefusalFacts): JsonObject {
+	const answer = redact.known(failure.text);
+	const received = answer === '' ? receivedIn(failure) : '';
+	const shown = (text: string): string =>
+		text.length <= MOST_SHOWN_CHARS ? text : `${text.slice(0, MOST_SHOWN_CHARS)}…`;
+	return {
+		...detailsOf(failure, { redact, sessionId: failure.sessionId || sessionId }),
+		...(answer && { answer: shown(answer) }),
+		...(received && { received: shown(received) }),
+	};
+}
+
+/** Empty if nothing arrived, or only a web page. */
+function receivedIn({ kind, body }: WireFailure): string {
+	if (kind !== 'notAnAnswer' || body === null) return '';
+	const text = typeof body === 'string' ? body.trim() : (jsonText(body) ?? '');
+	return text.startsWith('<') ? '' : text;
+}
 
 function whatHappened(failure: WireFailure, said: string, isMidway: boolean): string {
 	if (failure.kind === 'brokeOff') {
@@ -231,14 +251,14 @@ export function explainCall(
 		}
 	};
 	const failure = explain();
-	return { ...failure, details: { ...failure.details, ...(sessionId && { sessionId }) } };
+	return { ...failure, details: { ...(sessionId && { sessionId }), ...failure.details } };
 }
 
 type Of<K extends FailedOutcome['kind']> = Extract<FailedOutcome, { kind: K }>;
 
 function explainUnclearCall(outcome: Of<'unclear'>, call: CallFacts): Failure {
 	const failure = explainUnclear(outcome, call);
-	const details = { ...failure.details, mayHaveRun: true };
+	const details = { ...failure.details, ...outcome.details, mayHaveRun: true };
 	if (call.repeatability === 'read') return { ...failure, details };
 	return {
 		kind: 'unclear',

@@ -5,9 +5,8 @@ import type { Retry } from '../../shared/retry/retry';
 import type { Clock } from '../../shared/run/clock';
 import type { SendHttp } from '../../shared/http/exchange';
 import { ofUnanswered, type Outcome } from '../../shared/http/outcome';
-import { classify } from '../../shared/platform/envelope';
 import type { AgentAccount } from '../wire/account';
-import { asFailed, isOwnWord } from '../wire/foreign';
+import { isOwnWord, ofForeignBody } from '../wire/foreign';
 import { explainCall, explainRefusal, isPassing, NO_REASON } from './failures';
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
@@ -81,7 +80,7 @@ async function uploadOnce(
 	const state = readEvent(of, NOTHING_READ, { data: text, isWholeBody: true });
 	const failure = concludeRefusal(of, state, { status, headers, broken: '', sessionId: '' });
 	if (!failure) return { kind: 'answered', data: readMedia(state.raw, media, account) };
-	if (!isOwnWord(failure, state, of)) return asFailed(classify(exchange), status);
+	if (!isOwnWord(failure, state, of)) return ofForeignBody(exchange, failure);
 	if (isPassing(failure)) {
 		const said = failure.why || NO_REASON;
 		const httpStatus = failure.status >= 300 ? failure.status : undefined;
@@ -105,15 +104,15 @@ function readMedia(
 	const read = (at: Expression | undefined): string => wordOf(at?.read(answer));
 	const [given, id, expiresAt] = [read(upload.url), read(upload.id), read(upload.expires)];
 	const data = envelope && isJsonObject(answer) ? answer.data : answer;
-	if (!isThere(data)) {
-		return fail({
-			kind: 'unclear',
-			message: 'The platform accepted the file, but its answer contains no data',
-			advice: 'The agent was not asked. Run the item again later.',
-		});
-	}
 	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
 	if (!url && !id) {
+		if (!isThere(data)) {
+			return fail({
+				kind: 'unclear',
+				message: 'The platform accepted the file, but its answer contains no data',
+				advice: 'The agent was not asked. Run the item again later.',
+			});
+		}
 		return failInput(
 			'The file was uploaded, but the answer contains no URL for it',
 			`Check "upload.url" of the description in the credential: the answer was ${excerpt(jsonText(data) ?? '')}`,

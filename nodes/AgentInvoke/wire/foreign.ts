@@ -23,13 +23,8 @@ export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutc
 	// A stopped execution does not stop an agent that was asked, so that call is unclear, not cancelled.
 	if (exchange.kind !== 'reply') return asFailed(ofWrite(ofUnanswered(exchange)), 0);
 	const { status } = exchange;
-	const outcome = asFailed(classify(exchange), status);
-	if (outcome.kind !== 'refused' && outcome.kind !== 'busy') {
-		const isJson = failure?.kind === 'notAnAnswer' && parseJson(exchange.text) !== undefined;
-		return isJson && outcome.kind === 'unclear'
-			? { ...outcome, text: `${failure.why}. ${failure.expected}` }
-			: outcome;
-	}
+	const outcome = ofForeignBody(exchange, failure);
+	if (outcome.kind !== 'refused' && outcome.kind !== 'busy') return outcome;
 	// If the answer contains more than a refusal's fields, it may come from an agent that has run.
 	if (failure?.mayHaveRun !== false || status < 300) return notOfAnAgent(status);
 	return outcome.kind === 'busy'
@@ -37,8 +32,20 @@ export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutc
 		: { kind: 'refused', status, code: null, text: outcome.text };
 }
 
+/** What a body says that no agent sent. */
+export function ofForeignBody(
+	exchange: Extract<Exchange, { kind: 'reply' }>,
+	failure: WireFailure | undefined,
+): FailedOutcome {
+	const outcome = asFailed(classify(exchange), exchange.status);
+	const isJson = failure?.kind === 'notAnAnswer' && parseJson(exchange.text) !== undefined;
+	return isJson && outcome.kind === 'unclear'
+		? { ...outcome, text: `${failure.why}. ${failure.expected}` }
+		: outcome;
+}
+
 /** Makes a success without an agent's fields unclear: it does not say what became of the call (§7.5). */
-export function asFailed(outcome: Outcome<unknown>, status: number): FailedOutcome {
+function asFailed(outcome: Outcome<unknown>, status: number): FailedOutcome {
 	return outcome.kind === 'answered' ? notOfAnAgent(status) : outcome;
 }
 

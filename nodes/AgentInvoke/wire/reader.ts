@@ -143,7 +143,7 @@ function readBody({ wire, hide }: ReadingOf, state: WireState, text: string): Wi
 			parsed !== undefined
 				? 'the body is JSON, but not an object'
 				: `the body is not JSON: ${whyNotJson(text)}`;
-		return { ...whole, gap: why, raw: hide(excerpt(text)) };
+		return { ...whole, gap: why, raw: hide(text) };
 	}
 	const json = redactJson(parsed, hide);
 	const known = noteMisfits(wire, readShared(wire, whole, json), json);

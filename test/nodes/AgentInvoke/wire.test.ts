@@ -148,6 +148,81 @@ describe('streams', () => {
 	});
 });
 
+describe('answers that the description does not find: what had come is told', () => {
+	const whole = { success_response: true, http_status_code: 200, request_id: 'req_1' };
+	const body = (more: object): string => JSON.stringify({ ...whole, ...more });
+
+	test.each([
+		['plain text', 'All is booked.', 'an answer that is not JSON: All is booked.', {}],
+		['a JSON text', '"All is booked."', 'the body is JSON, but not an object', {}],
+		[
+			'data that is text',
+			body({ data: 'All is booked.' }),
+			"The agent's answer is empty",
+			{ requestId: 'req_1' },
+		],
+		[
+			'text in a field that is not described',
+			body({ data: { answer: { text: 'All is booked.' }, session_id: 's' } }),
+			"The agent's answer is empty",
+			{ requestId: 'req_1', sessionId: 's' },
+		],
+		[
+			'no envelope',
+			'{"answer":"All is booked.","session_id":"s","request_id":"req_2"}',
+			'"success_response" is missing',
+			{ requestId: 'req_2', sessionId: 's' },
+		],
+		['JSON that is cut off', body({ data: { answer: 'All is booked.' } }).slice(0, -2), 'cut off', {}],
+	])('%s', async (_name, text, said, ids) => {
+		answer = (response) => response.end(text);
+		const json = item(await ask());
+		expect(json.error).toContain(said);
+		expect(json.details).toMatchObject({
+			mayHaveRun: true,
+			received: expect.stringContaining('All is booked.'),
+			...ids,
+		});
+		expect(calls).toHaveLength(1);
+	});
+
+	test('words in events where JSON is described: the events are named', async () => {
+		answer = (response) => stream(response, 'data: All is\n\ndata: booked.\n\ndata: [DONE]\n\n').end();
+		const json = item(await ask());
+		expect(json.error).toContain("The agent's answer is empty. Expected: text or an interrupt");
+		expect(json.error).toContain('The events were message.');
+		expect(calls).toHaveLength(1);
+	});
+
+	test('the words of a gateway are told', async () => {
+		answer = (response) => response.writeHead(404).end('404 page not found');
+		expect(item(await ask()).message).toContain('an answer that is not JSON: 404 page not found');
+	});
+
+	test('a page is none of it', async () => {
+		answer = (response) => response.end('<html>Sign in</html>');
+		expect(item(await ask()).details).not.toHaveProperty('received');
+	});
+
+	test.each([
+		['failed', (response: ServerResponse) => response.writeHead(500).end('{"error":"no fuel"}')],
+		[
+			'broke off',
+			(response: ServerResponse) => {
+				response.writeHead(200, { 'content-length': 500 }).write('{"success_response":tr');
+				setTimeout(() => response.socket?.resetAndDestroy(), 20);
+			},
+		],
+	])('the session that a header names is told and kept, though the turn %s', async (_name, how) => {
+		answer = (response) => how(response.setHeader('x-session', 's7'));
+		const account = { baseUrl, ...describedBy({ answer: { sessionHeader: 'x-session' } }) };
+		const parameters = { sessionMode: 'mapped', sessionKey: 'k' };
+		const run = await stage.run(sayings('hi'), parameters, { account, ...CONTINUE });
+		expect(item(run).details).toMatchObject({ mayHaveRun: true, sessionId: 's7' });
+		expect(stage.tables.rows('flow_agent_sessions')).toMatchObject([{ sessionId: 's7', owner: 'free' }]);
+	});
+});
+
 describe('uploads', () => {
 	const binary = { data: { data: Buffer.from('hello'), fileName: 'a.txt', mimeType: 'text/plain' } };
 	const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
@@ -174,6 +249,23 @@ describe('uploads', () => {
 		media = (response) => response.end(envelope({ url: '/files/a b.txt' }));
 		expect(item(await send()).answer).toBe('hello');
 		expect(JSON.parse(calls[0]!)).toMatchObject({ files: [{ url: `${baseUrl}/files/a%20b.txt` }] });
+	});
+
+	test('an address beside the envelope is used, where the description looks there, too', async () => {
+		media = (response) =>
+			response.end(
+				JSON.stringify({ success_response: true, http_status_code: 200, url: 'https://files.example/b' }),
+			);
+		expect(item(await send()).answer).toBe('hello');
+		expect(JSON.parse(calls[0]!)).toMatchObject({ files: [{ url: 'https://files.example/b' }] });
+	});
+
+	test('an answer without an envelope is told by what the description expects', async () => {
+		media = (response) => response.end('{"url":"https://files.example/b"}');
+		expect(item(await send()).error).toContain(
+			'"success_response" is missing. Expected: an envelope, according to "answer.envelope"',
+		);
+		expect(calls).toEqual([]);
 	});
 
 	test('an answer that holds no address: said, and the agent is not asked', async () => {
