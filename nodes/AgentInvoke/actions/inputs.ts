@@ -2,7 +2,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { refuseRounded } from '../../shared/form/pastedJson';
-import { jsonText } from '../../shared/text/json';
+import { textOrJson } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turnSession';
 import { whyNoPlaceholder, type WireResult } from '../wire/request';
 import type { FileRow } from './files';
@@ -15,16 +15,14 @@ export function readText(
 	name: string,
 	label: string,
 ): Result<string> {
-	return textOrJson(context.getNodeParameter(name, itemIndex, ''), label);
+	return readValue(context.getNodeParameter(name, itemIndex, ''), label);
 }
 
-function textOrJson(value: unknown, label: string): Result<string> {
-	if (typeof value === 'string') return ok(value);
-	if (value === undefined || value === null) return ok('');
+function readValue(value: unknown, label: string): Result<string> {
 	// A rounded number would be the ID or key of another conversation.
 	const rounded = refuseRounded(label, value);
 	if (rounded) return fail(rounded);
-	const text = jsonText(value);
+	const text = textOrJson(value);
 	if (text !== undefined) return ok(text);
 	return failInput(`"${label}" is nested too deeply`, 'Pass text. Nothing was sent for this item.');
 }
@@ -42,7 +40,7 @@ export function readOrChat(
 ): Result<string> {
 	const entered: unknown = context.getNodeParameter(name, itemIndex, '', { rawExpressions: true });
 	if (entered !== '') return readText(context, itemIndex, name, label);
-	return textOrJson(context.getInputData()[itemIndex]?.json[ofChat], label);
+	return readValue(context.getInputData()[itemIndex]?.json[ofChat], label);
 }
 
 /** Like `readText`, but the field must not be blank. */

@@ -133,9 +133,16 @@ function readAnswer(context: IExecuteFunctions, itemIndex: number): Result<Said>
 function readResult(context: IExecuteFunctions, itemIndex: number): Result<Json> {
 	const value: unknown = context.getNodeParameter('result', itemIndex, '');
 	if (typeof value === 'string') return ok(parseJson(value) ?? value);
+	// An interrupt is answered only once, so a field that is missing must not be the answer.
+	if (value === undefined || Number.isNaN(value)) {
+		return failInput(
+			'"Result" is empty for this item',
+			'Check that its expression returns a value for each item. If the tool returned nothing, enter null. Nothing was sent for this item.',
+		);
+	}
 	const rounded = refuseRounded('Result', value);
 	if (rounded) return fail(rounded);
-	const result = parseJson(jsonText(value ?? null) ?? '');
+	const result = parseJson(jsonText(value) ?? '');
 	if (result !== undefined) return ok(result);
 	return failInput('"Result" is nested too deeply', 'Pass on only what the agent needs.');
 }

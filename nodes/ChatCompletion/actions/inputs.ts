@@ -2,7 +2,8 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { megabytes, readBinaryField } from '../../shared/files/inputFile';
-import { excerpt, jsonText, member, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
+import { excerpt, member, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
+import { textOrJson } from '../../shared/text/textOf';
 import { isWebAddress } from '../../shared/text/webAddress';
 import { readWish } from '../../shared/chat/reasoning';
 import { readSchema, type AnswerFormat } from '../json/schema';
@@ -134,8 +135,7 @@ function contentOf(row: IDataObject): string | null {
 
 /** The text of a field. An object from an expression becomes JSON instead of "[object Object]". */
 function sentText(value: unknown): string {
-	if (typeof value === 'string') return value;
-	return value === undefined || value === null ? '' : (jsonText(value) ?? '');
+	return textOrJson(value) ?? '';
 }
 
 async function readImages(

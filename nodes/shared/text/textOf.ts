@@ -1,11 +1,28 @@
+import { jsonText } from './json';
+
 /** The value of a parameter or a credential's field if it is text; otherwise empty. */
 export function textOf(value: unknown): string {
 	return typeof value === 'string' ? value : '';
 }
 
-/** Like `textOf`, but numbers become text, because people edit table cells, and some IDs are numbers. */
+/**
+ * Like `textOf`, but numbers become text, because people edit table cells, and some IDs are numbers. What is not a number,
+ * as `Number()` makes of a missing field, is no ID either: all such items would share it.
+ */
 export function textOrNumber(value: unknown): string {
-	return typeof value === 'number' ? String(value) : textOf(value);
+	return typeof value === 'number' && Number.isFinite(value) ? String(value) : textOf(value);
+}
+
+/**
+ * The text that an expression returned, or JSON of anything else. Empty for nothing, which includes `NaN` and an invalid
+ * date: in JSON they are null.
+ * @returns `undefined` if the value cannot be written as JSON
+ */
+export function textOrJson(value: unknown): string | undefined {
+	if (typeof value === 'string') return value;
+	if (value === undefined || value === null) return '';
+	const text = jsonText(value);
+	return text === 'null' ? '' : text;
 }
 
 /** A number, also if given as text. Blank text, arrays and booleans, which `Number` would convert, are `undefined`. */

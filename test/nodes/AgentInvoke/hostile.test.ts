@@ -95,6 +95,41 @@ describe('ids that are long numbers', () => {
 	);
 });
 
+describe('what is not a number, as Number() makes of a field that is not there', () => {
+	const nothing = '={{ Number($json.missing) }}';
+	const noDate = "={{ new Date('no day') }}";
+
+	test.each([nothing, noDate])('is no session key: two items with it share no session (%s)', async (key) => {
+		agent.answer((response, call) => response.end(envelope({ answer: 'hello', session_id: `s${call}` })));
+		const items = [{ json: { say: 'hi' } }, { json: { say: 'ho' } }];
+		const run = await agent.ask({ sessionMode: 'mapped', sessionKey: key }, CONTINUE, items);
+		expect(run.output(NODE_NAME).map(({ json }) => json.session)).toEqual([
+			{ key: '', id: 's1', source: 'new' },
+			{ key: '', id: 's2', source: 'new' },
+		]);
+		expect(agent.stage.tables.rows('flow_agent_sessions')).toEqual([]);
+	});
+
+	test.each([
+		['message', { message: nothing }, '"Message" is empty'],
+		['idempotency key', { options: { ...OPTIONS, idempotencyKey: nothing } }, '"Idempotency Key" is empty'],
+		['session ID', { sessionMode: 'explicit', sessionId: nothing }, '"Session ID" is empty'],
+	])('is no %s', async (_name, parameters, said) => {
+		agent.says(envelope({ answer: 'hello', session_id: 's' }));
+		expect(item(await agent.ask(parameters)).error).toContain(said);
+		expect(agent.calls).toEqual([]);
+	});
+
+	test.each([nothing, '={{ $json.missing }}'])('answers no interrupt (%s)', async (result) => {
+		agent.says(envelope({ answer: 'hello', session_id: 's' }));
+		const resume = { operation: 'resume', resumeSessionId: 's', interruptId: 'i' };
+		expect(item(await agent.ask({ ...resume, result })).error).toBe('"Result" is empty for this item');
+		expect(agent.calls).toEqual([]);
+		expect(item(await agent.ask({ ...resume, result: '={{ null }}' })).answer).toBe('hello');
+		expect(agent.calls).toMatchObject([{ interrupt_result: { id: 'i', result: null } }]);
+	});
+});
+
 describe('a token that the platform writes with escapes', () => {
 	/** Each character as JSON may write it. */
 	const escaped = (text: string): string =>

@@ -1,0 +1,32 @@
+import { textOrJson, textOrNumber } from '../../../../nodes/shared/text/textOf';
+
+test.each([
+	['a', 'a'],
+	[42, '42'],
+	[-0.5, '-0.5'],
+	[NaN, ''],
+	[Infinity, ''],
+	[null, ''],
+	[{}, ''],
+])('%j as an ID is "%s"', (value, expected) => {
+	expect(textOrNumber(value)).toBe(expected);
+});
+
+test.each([
+	['null', 'null'],
+	[0, '0'],
+	[false, 'false'],
+	[{ a: [1] }, '{"a":[1]}'],
+	[undefined, ''],
+	[null, ''],
+	[NaN, ''],
+	[new Date('no day'), ''],
+])('%j from an expression is "%s"', (value, expected) => {
+	expect(textOrJson(value)).toBe(expected);
+});
+
+test('what contains itself has no text', () => {
+	const self: Record<string, unknown> = {};
+	self.self = self;
+	expect(textOrJson(self)).toBeUndefined();
+});
