@@ -4,6 +4,7 @@ import { Sightings } from '../../shared/dataTable/heartbeat';
 import type { LockAttempt } from '../../shared/dataTable/lockRows';
 import type { DataTable } from '../../shared/dataTable/table';
 import { TableLock, type Acquirer, type LockParts } from '../../shared/dataTable/tableLock';
+import { sentence } from '../../shared/text/json';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
 import { ResumedSessions } from './resumedSessions';
@@ -254,12 +255,12 @@ export class SessionStore {
 	}
 }
 
-/** Adds advice for n8n instances without Data Tables: the session modes that need no table. */
+/** Adds advice to failures of the table: the session modes that need none. A wait that was too long is none of them. */
 export function explainTable<T>(result: Result<T>): Result<T> {
-	if (result.ok) return result;
+	if (result.ok || result.failure.kind !== 'badInput') return result;
 	const { failure } = result;
 	return fail({
 		...failure,
-		advice: `Nothing was sent. ${failure.advice} Without Data Tables, set "Session" to "By ID" or "New Each Time".`,
+		advice: `Nothing was sent. ${sentence(failure.advice)} Without Data Tables, set "Session" to "By ID" or "New Each Time".`,
 	});
 }

@@ -2,6 +2,7 @@ import type { PreparableTable, TableRow } from '../dataTable/table';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { budgetSpent, type SpentBudget } from '../run/budgetMessages';
 import type { Clock } from '../run/clock';
+import { sentence } from '../text/json';
 import { textOrNumber } from '../text/textOf';
 import { dayAfter, dayOf, ownerDay } from './calendarDay';
 import type { CountedRow, DayAccount, DayAccounts, Used } from './dayAccounts';
@@ -210,6 +211,6 @@ export class DailyLimit {
 export function notCounted(failure: Failure, { option }: Pick<DailyLimitSettings, 'option'>): Failure {
 	return {
 		...failure,
-		advice: `Nothing was sent, because "${option}" is counted in Data Tables. ${failure.advice} Without Data Tables, remove "${option}" from the options.`,
+		advice: `Nothing was sent, because "${option}" is counted in Data Tables. ${sentence(failure.advice)} Without Data Tables, remove "${option}" from the options.`,
 	};
 }

@@ -365,6 +365,7 @@ test('where the table is full, nothing is sent for keys without a session', asyn
 	const run = await stage.run(items, MAPPED, CONTINUE);
 	expect(run.output(NODE_NAME)).toHaveLength(20);
 	for (const { json } of run.output(NODE_NAME)) expect(json.error).toContain('is full');
+	expect(run.output(NODE_NAME)[0]?.json.message).toContain('size limit exceeded. Without Data Tables, set');
 	expect(stage.platform.books().requests.invoke).toBe(0);
 });
 
