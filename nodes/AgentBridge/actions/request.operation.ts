@@ -107,6 +107,13 @@ function correlate(
 		);
 	}
 	if (!hasPath || readName(frame, correlationPath) !== undefined) return ok(frame);
+	const held = readPath(frame, correlationPath);
+	if (typeof held === 'object' && held !== null) {
+		return failInput(
+			`The frame contains an object or an array at "${excerpt(correlationPath, 60)}", which no reply can repeat`,
+			'Point "ID to Repeat" to a field with text or a number, or to one that is empty, which gets a new ID.',
+		);
+	}
 	const lost = lostDigits(text);
 	if (lost === undefined) return withValueAt(frame, correlationPath, randomUUID());
 	return failInput(

@@ -38,10 +38,15 @@ class CollectedFrames {
 	unreadable = 0;
 	/** What is wrong with the first unreadable frame; completes "a frame that is". */
 	firstUnreadable = '';
+
+	addUnreadable(what: string): void {
+		if (this.unreadable++ === 0) this.firstUnreadable = what;
+	}
 }
 
 interface Collector {
 	onText(text: string): void;
+	onBinary(): void;
 	onFailure(failure: Failure): void;
 }
 
@@ -55,6 +60,8 @@ export class RequestSession {
 	private connections = 0;
 	private collectedChars = 0;
 	private fatal: Failure | undefined;
+	/** What late replies on this connection may still repeat. */
+	private readonly unanswered = new Set<string | undefined>();
 	private collector: Collector | undefined;
 
 	/** @param signal aborted when the execution is stopped */
@@ -75,12 +82,15 @@ export class RequestSession {
 		const received = new CollectedFrames();
 		const over = new AbortController();
 		const { promise, resolve } = Promise.withResolvers<Result<Frame>>();
+		// A late reply to an earlier request would be mistaken for the reply to this one.
+		if (this.unanswered.has(rule.correlation)) await this.leave();
 		const sent = await this.transmit(text, () => {
 			this.collector = {
 				onText: (incoming) => {
 					const reply = this.collect(incoming, rule, received);
 					if (reply) resolve(ok(reply));
 				},
+				onBinary: () => received.addUnreadable('binary, not text'),
 				onFailure: (failure) => resolve(fail(failure)),
 			};
 			this.signal.addEventListener('abort', () => resolve(fail(CANCELLED)), { signal: over.signal });
@@ -94,7 +104,10 @@ export class RequestSession {
 		if (outcome.ok) {
 			return ok({ reply: outcome.value, collected, notCollected, elapsedMs: clock.now() - startedMs });
 		}
-		if (outcome.failure.kind === 'timedOut' && isUncorrelated(rule)) await this.leave();
+		if (outcome.failure.kind === 'timedOut') {
+			if (isUncorrelated(rule)) await this.leave();
+			else this.unanswered.add(rule.correlation);
+		}
 		return fail(withReceived(outcome.failure, received));
 	}
 
@@ -112,7 +125,7 @@ export class RequestSession {
 	private collect(text: string, rule: ReplyRule, received: CollectedFrames): Frame | undefined {
 		const incoming = readIncoming(text, this.bridge.whom.redact);
 		if (!incoming.ok) {
-			if (received.unreadable++ === 0) received.firstUnreadable = incoming.failure;
+			received.addUnreadable(incoming.failure);
 			return undefined;
 		}
 		const frame = incoming.value;
@@ -170,7 +183,7 @@ export class RequestSession {
 				resolve(opening);
 			},
 			onText: (text) => this.collector?.onText(text),
-			onBinary: () => undefined,
+			onBinary: () => this.collector?.onBinary(),
 			onEnd: (end) => {
 				if (isOpen) this.onEnd(number, end);
 				else resolve(end);
@@ -188,6 +201,7 @@ export class RequestSession {
 	private onEnd(number: number, end: SocketEnd): void {
 		const failure = explainEnd(end, this.bridge.whom);
 		this.connection = undefined;
+		this.unanswered.clear();
 		this.lost.set(number, failure);
 		if (failure.kind === 'credential') this.fatal = failure;
 		// An account that is refused only after an answer may have had the frame processed.
@@ -199,6 +213,7 @@ export class RequestSession {
 	private async leave(): Promise<void> {
 		const left = this.connection;
 		this.connection = undefined;
+		this.unanswered.clear();
 		await left?.close();
 	}
 }

@@ -200,6 +200,7 @@ describe('request', () => {
 		[{ correlationPath: '', replyPath: '', eventFilter: '' }, 'cannot tell which frame is the reply'],
 		[{ correlationPath: '' }, '"ID to Repeat" is not'],
 		[{ correlationPath: 'type.id' }, 'cannot hold an ID'],
+		[{ frame: '{"id": {"of": 7}}' }, 'contains an object or an array at "id", which no reply can repeat'],
 		[{ authMode: 'inFrame', authFrame: '{}' }, 'no placeholder for the token'],
 		[{ frame: '={{ { user: 2 ** 60 } }}' }, '"Frame" contains 1152921504606847000'],
 		[{ frame: '{"user": 12345678901234567891}' }, 'when an ID is added'],

@@ -136,6 +136,29 @@ test.each([
 	expect(clock.sleepers).toBe(0);
 });
 
+test('after a timeout, a request with the same value has a connection without the late reply', async () => {
+	const { session, socket, sockets, clock } = scene();
+	const first = session.request('{"id":1,"text":"a"}', rule(), 1_000);
+	const old = await socket();
+	old.open();
+	await turn();
+	expect(await clock.run(first)).toMatchObject({ ok: false, failure: { kind: 'timedOut' } });
+	const second = session.request('{"id":1,"text":"b"}', rule(), 1_000);
+	await turn();
+	old.end(1000);
+	const current = await socket(2);
+	current.open();
+	await turn();
+	old.say('{"type":"reply","re":1,"text":"a"}');
+	current.say('{"type":"reply","re":1,"text":"b"}');
+	expect(await clock.run(second)).toMatchObject({ ok: true, value: { reply: { text: 'b' } } });
+	const third = session.request('{"id":1,"text":"c"}', rule(), 1_000);
+	await turn();
+	current.say('{"type":"reply","re":1,"text":"c"}');
+	expect(await clock.run(third)).toMatchObject({ ok: true, value: { reply: { text: 'c' } } });
+	expect(sockets).toHaveLength(2);
+});
+
 test('a chatty platform does not fill the memory', async () => {
 	const { session, socket } = scene();
 	const asking = session.request('{}', rule(), 1_000);
@@ -177,11 +200,12 @@ test('a frame that cannot be read is told of where no reply came', async () => {
 	await turn();
 	open.say(`{"type":"reply","re":1,"text":"${'x'.repeat(16_000_000)}"}`);
 	open.say('no frame');
+	open.say(new ArrayBuffer(2));
 	expect(await clock.run(asking)).toMatchObject({
 		failure: {
 			kind: 'timedOut',
 			advice: expect.stringContaining('A frame arrived that is larger than 16 million characters.'),
-			details: { collected: [], otherFrames: 0, unreadableFrames: 2 },
+			details: { collected: [], otherFrames: 0, unreadableFrames: 3 },
 		},
 	});
 });
