@@ -258,7 +258,7 @@ type Of<K extends FailedOutcome['kind']> = Extract<FailedOutcome, { kind: K }>;
 
 function explainUnclearCall(outcome: Of<'unclear'>, call: CallFacts): Failure {
 	const failure = explainUnclear(outcome, call);
-	const details = { ...failure.details, ...outcome.details, mayHaveRun: true };
+	const details = { ...failure.details, mayHaveRun: true };
 	if (call.repeatability === 'read') return { ...failure, details };
 	return {
 		kind: 'unclear',
