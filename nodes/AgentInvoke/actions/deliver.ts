@@ -49,13 +49,13 @@ export function deliverTurns(
 		} else if (run.asTool) {
 			responses.push({ json: describeForAgent(result.value, run.redact), pairedItem });
 		} else {
-			const isInterrupt = result.value.reply.interrupt !== undefined;
+			const isInterrupt = result.value.reply.interrupts.length > 0;
 			(isInterrupt ? interrupts : responses).push({ json: describe(result.value, outcome, run), pairedItem });
 		}
 	}
 	const results = outcomes.map(({ result }) => result);
 	const replies = results.flatMap((result) => (result.ok ? [result.value.reply] : []));
-	if (replies.some((reply) => reply.interrupts.length > 0)) showHint(context, SEVERAL_INTERRUPTS, 'info');
+	if (replies.some((reply) => reply.interrupts.length > 1)) showHint(context, SEVERAL_INTERRUPTS, 'info');
 	const hint = replies.find((reply) => reply.hint)?.hint;
 	if (hint) showHint(context, hint);
 	hintFailed(context, results);
@@ -72,14 +72,15 @@ function describe(
 	{ simplify, previewResponse }: DeliveredTurn,
 	{ redact, forChat }: AgentRun,
 ): IDataObject {
-	const { interrupt, interrupts } = reply;
+	const { interrupts } = reply;
+	const [interrupt] = interrupts;
 	const answer = redact.known(reply.answer);
 	const text = interrupt?.question || answer;
 	return {
 		...(forChat && { output: text }),
 		answer,
 		...(interrupt && { interrupt: shown(interrupt) }),
-		...(interrupts.length > 0 && { interrupts: interrupts.map(shown) }),
+		...(interrupts.length > 1 && { interrupts: interrupts.map(shown) }),
 		session: { ...session },
 		reason: reply.reason,
 		...(reply.usage !== null && { usage: reply.usage }),
@@ -103,7 +104,8 @@ function describeProblem({ kind, message, advice, details }: Failure): IDataObje
 
 /** The text that an AI agent reads: the answer, or what is needed to go on. */
 function describeForAgent({ reply, session, replayed }: TurnResult, redact: Redact): IDataObject {
-	const { interrupt } = reply;
+	const { interrupts } = reply;
+	const [interrupt] = interrupts;
 	const answer = redact.known(reply.answer);
 	const sessionId = session.id;
 	if (!interrupt) {
@@ -117,7 +119,7 @@ function describeForAgent({ reply, session, replayed }: TurnResult, redact: Reda
 	const { id: interruptId, ...asked } = interrupt;
 	return {
 		needsInput: { ...asked, interruptId, sessionId },
-		...(reply.interrupts.length > 0 && { interrupts: reply.interrupts.map((one) => ({ ...one })) }),
+		...(interrupts.length > 1 && { interrupts: interrupts.map((one) => ({ ...one })) }),
 		...(answer && { answer }),
 	};
 }

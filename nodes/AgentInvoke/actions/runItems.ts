@@ -305,8 +305,9 @@ async function endStream(
 		return;
 	}
 	const { recalled, reply } = result.value;
-	const { answer, interrupt } = reply;
-	const question = interrupt?.question === answer ? '' : (interrupt?.question ?? '');
+	const { answer, interrupts } = reply;
+	const asked = interrupts[0]?.question ?? '';
+	const question = asked === answer ? '' : asked;
 	const rest = [isStreamed ? '' : answer, question].filter(Boolean).join('\n\n');
 	// A recalled answer was already streamed by the try that asked.
 	if (rest && !recalled) await chatStream.write(rest);

@@ -7,11 +7,10 @@ import {
 } from '../../shared/http/answerStream';
 import type { FailedOutcome, Outcome } from '../../shared/http/outcome';
 import type { Redact } from '../../shared/text/redact';
-import { concludeAnswer, type WireFailure } from '../wire/conclusion';
+import { concludeAnswer, type AgentReply, type WireFailure } from '../wire/conclusion';
 import { isOwnWord, ofForeign } from '../wire/foreign';
 import { NOTHING_READ, readEvent, type ReadingOf, type WireState } from '../wire/reader';
 import { addressOf, type WireRequest } from '../wire/request';
-import { replyOf, type AgentReply } from './agentReply';
 import type { TurnCalls } from './callLimit';
 import {
 	arrivedOf,
@@ -155,7 +154,7 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 	const concluded = concludeAnswer(of, state, { ...ended, broken, sessionId });
 	if (concluded.ok) {
 		report(concluded.value.sessionId);
-		return { kind: 'answered', data: ok(replyOf(concluded.value)) };
+		return { kind: 'answered', data: concluded };
 	}
 	const { failure } = concluded;
 	// An agent that ran and failed keeps its session, which a header may name.

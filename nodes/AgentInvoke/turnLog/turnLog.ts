@@ -157,7 +157,7 @@ function reportedOf({ result, session, calls }: EndedTurn): {
 function endOf({ result, isCancelled }: EndedTurn): TurnEnd {
 	if (result.ok) {
 		if (result.value.replayed) return 'replayed';
-		return result.value.reply.interrupt ? 'interrupted' : 'answered';
+		return result.value.reply.interrupts.length > 0 ? 'interrupted' : 'answered';
 	}
 	const { kind, details } = result.failure;
 	if (kind === 'agentFailed') return 'failed';

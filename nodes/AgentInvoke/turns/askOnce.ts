@@ -4,7 +4,7 @@ import { excerpt, isJsonObject, parseJson, type JsonObject } from '../../shared/
 import { sha256 } from '../../shared/text/sha256';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
 import type { Ledger, LedgerAnswer } from '../../shared/idempotency/ledger';
-import { isOfAnother, readSavedAnswer, type TurnResult } from './savedAnswer';
+import { readSavedAnswer, type TurnResult } from './savedAnswer';
 
 export interface Idempotency {
 	readonly key: string;
@@ -62,7 +62,7 @@ function replay(
 	if (known.kind !== 'exists') return fail(noAnswer(known.kind, key, who, details));
 	const saved = parseJson(known.reference);
 	// Neither the answer nor the session of another agent is of any use here.
-	if (isJsonObject(saved) && isOfAnother(saved, agent)) {
+	if (isJsonObject(saved) && saved.agent !== agent) {
 		return failInput(
 			`The idempotency key "${key}" was used by ${who} to ask another agent`,
 			'This agent was not asked. Use separate keys for each agent, or set "Idempotency Scope" to "This Node". Two credentials are treated as two agents, even if they belong to the same one.',

@@ -1,7 +1,7 @@
-import { isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import { isJsonObject, objectsIn, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
 import { textOf } from '../../shared/text/textOf';
-import type { AgentReply } from '../api/agentReply';
+import type { AgentReply } from '../wire/conclusion';
 import type { WireInterrupt } from '../wire/reader';
 
 const SOURCES = ['mapped', 'new', 'explicit', 'renewed'] as const;
@@ -39,14 +39,13 @@ const LONGEST_SAVED_CHARS = 32_000;
  */
 export function savedAnswerOf(result: TurnResult, agent: string, keepRaw: boolean): JsonObject {
 	const { session, attempts, elapsedMs } = result;
-	const { interrupt, interrupts, raw, events, readFrom, ...reply } = result.reply;
+	const { interrupts, raw, events, readFrom, ...reply } = result.reply;
 	return {
 		reply: {
 			...reply,
 			raw: keepRaw ? raw : {},
 			...(keepRaw && events && { events: [...events] }),
 			...(readFrom && { readFrom }),
-			interrupt: interrupt ? { ...interrupt } : null,
 			interrupts: interrupts.map((one) => ({ ...one })),
 		},
 		session: { ...session },
@@ -85,17 +84,10 @@ function withoutWords(result: TurnResult): TurnResult {
 		usage,
 		answer: '',
 		hint: '',
-		interrupt: undefined,
 		interrupts: [],
 		raw: {},
 	};
 	return { ...result, reply };
-}
-
-/** Whether the saved answer is another agent's. Older versions did not record the agent. */
-export function isOfAnother(saved: JsonObject, agent: string): boolean {
-	const answeredBy = textOf(saved.agent);
-	return answeredBy !== '' && answeredBy !== agent;
 }
 
 /** @returns `undefined` if it is not a saved answer: people can edit the ledger */
@@ -113,8 +105,7 @@ export function readSavedAnswer(saved: Json | undefined): TurnResult | undefined
 			usage: reply.usage ?? null,
 			hint: textOf(reply.hint),
 			raw: isJsonObject(raw) ? raw : {},
-			interrupt: readInterrupts([reply.interrupt ?? null])[0],
-			interrupts: Array.isArray(interrupts) ? readInterrupts(interrupts) : [],
+			interrupts: objectsIn(interrupts).map(readInterrupt),
 			...(Array.isArray(events) && { events: events.filter(isJsonObject) }),
 			...(isJsonObject(readFrom) && { readFrom }),
 		},
@@ -130,12 +121,12 @@ export function readSavedAnswer(saved: Json | undefined): TurnResult | undefined
 	};
 }
 
-function readInterrupts(saved: readonly Json[]): WireInterrupt[] {
-	return saved.filter(isJsonObject).map((interrupt) => ({
-		id: textOf(interrupt.id),
-		kind: interrupt.kind === 'tool' ? 'tool' : 'question',
-		tool: textOf(interrupt.tool),
-		arguments: interrupt.arguments ?? {},
-		question: textOf(interrupt.question),
-	}));
+function readInterrupt({ id, kind, tool, arguments: given = {}, question }: JsonObject): WireInterrupt {
+	return {
+		id: textOf(id),
+		kind: kind === 'tool' ? 'tool' : 'question',
+		tool: textOf(tool),
+		arguments: given,
+		question: textOf(question),
+	};
 }

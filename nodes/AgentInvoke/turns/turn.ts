@@ -8,7 +8,6 @@ import type { AgentApi } from '../api/api';
 import type { AgentFailure } from '../api/failures';
 import { askOnce, type Idempotency } from './askOnce';
 import {
-	isOfAnother,
 	readSavedAnswer,
 	savedAnswerOf,
 	savedAnswerText,
@@ -123,7 +122,7 @@ export class ItemTurn {
 		const result = readSavedAnswer(outcome);
 		if (!result) return undefined;
 		// The agent is not asked twice, even if the credential was changed in between.
-		if (!isOfAnother(outcome, this.agent)) await this.session.restore(result.session.id);
+		if (outcome.agent === this.agent) await this.session.restore(result.session.id);
 		return ok({ ...result, recalled: true });
 	}
 
@@ -192,7 +191,7 @@ export class ItemTurn {
 		this.session.used(answered.sessionId);
 		if (!isResume) interruptLimit.begin(answered);
 		const asked = isResume ? { agent, sessionId: this.session.id } : answered;
-		if (result.reply.interrupt) interruptLimit.interrupted(answered, asked);
+		if (result.reply.interrupts.length > 0) interruptLimit.interrupted(answered, asked);
 		memory.keep(itemIndex, fingerprint, { outcome: savedAnswerOf(result, agent, keepRaw) });
 		return result;
 	}

@@ -1,8 +1,8 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import { excerpt, isJsonObject, sentence, type Json } from '../../shared/text/json';
+import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, patternOf, type Wire } from './description';
-import { wordOf } from './expression';
-import { asked, saidSuccess, statusIn, type ReadingOf, type WireState } from './reader';
+import { isThere, wordOf } from './expression';
+import { asked, saidSuccess, statusIn, type ReadingOf, type WireInterrupt, type WireState } from './reader';
 
 /** How an answer ended. */
 export interface WireEnded {
@@ -15,10 +15,24 @@ export interface WireEnded {
 	readonly sessionId: string;
 }
 
-/** A complete answer. */
-export interface WireReply extends WireState {
+/** What the agent said in one turn. */
+export interface AgentReply {
+	readonly answer: string;
+	readonly sessionId: string;
+	/** All that the agent waits for; usually nothing. */
+	readonly interrupts: readonly WireInterrupt[];
 	/** How the turn ended, if the last event says so. */
 	readonly reason: string;
+	readonly requestId: string;
+	/** Token counts and the like, as received. */
+	readonly usage: Json;
+	/** What the operator should know about the answer; usually empty. */
+	readonly hint: string;
+	readonly raw: JsonObject;
+	/** The steps that a stream reported, in order. If there were too many, the last entry counts those left out. */
+	readonly events?: readonly JsonObject[];
+	/** Which entry of the description gave each value (`null` if none did), and what the answer contained. */
+	readonly readFrom?: JsonObject;
 }
 
 export type RefusalMeaning = 'busy' | 'notRun' | 'sessionUnknown' | 'tokenRefused';
@@ -55,25 +69,55 @@ export function concludeAnswer(
 	{ wire, hide }: ReadingOf,
 	state: WireState,
 	ended: WireEnded,
-): Result<WireReply, WireFailure> {
+): Result<AgentReply, WireFailure> {
 	const failure = whyNoSuccess(wire, state, ended);
 	const header = wire.answer.sessionHeader ? (ended.headers[wire.answer.sessionHeader] ?? '') : '';
 	const sessionId = state.sessionId || hide(header);
+	const { requestId, usage, raw, steps, stepsOmitted } = state;
 	// The token is hidden again in the whole text, because it may have arrived in two pieces.
 	const text = hide(state.text);
-	if (failure)
-		return fail({ ...failure, text, sessionId: sessionId || ended.sessionId, requestId: state.requestId });
+	if (failure) return fail({ ...failure, text, sessionId: sessionId || ended.sessionId, requestId });
+	const events = [...steps, ...(stepsOmitted > 0 ? [{ omitted: stepsOmitted }] : [])];
 	return ok({
-		...state,
-		text,
+		answer: text,
 		sessionId,
-		interrupts: state.interrupts.length === 0 && state.waits ? [asked(text)] : state.interrupts,
-		reason: wordOf(wire.refusal.code?.read(state.raw)),
-		readFrom:
-			state.sessionId === '' && header
-				? { ...state.readFrom, session: 'answer.sessionHeader' }
-				: state.readFrom,
+		interrupts: interruptsOf(state, text),
+		reason: wordOf(wire.refusal.code?.read(raw)),
+		requestId,
+		usage,
+		hint: '',
+		raw: isJsonObject(raw) ? raw : {},
+		...(events.length > 0 && { events }),
+		readFrom: readFromOf(state, header),
 	});
+}
+
+/**
+ * An agent may ask its question as plain text and then only signal that it waits. The text then becomes the question,
+ * because the interrupt alone does not say what it is about.
+ */
+function interruptsOf({ interrupts, waits }: WireState, text: string): readonly WireInterrupt[] {
+	const [first, ...more] = interrupts;
+	if (!first) return waits ? [asked(text)] : [];
+	// With several interrupts, it is unknown which one the text is about.
+	const asksNothing = first.kind === 'question' && first.question.trim() === '';
+	return asksNothing && more.length === 0 ? [{ ...first, question: text }] : interrupts;
+}
+
+function readFromOf(state: WireState, sessionHeader: string): JsonObject {
+	const { sessionId, requestId, usage, interrupts, misfits, names, keys, unread } = state;
+	const header = sessionHeader ? 'answer.sessionHeader' : null;
+	return {
+		answer: state.textFrom || null,
+		session: sessionId ? 'answer.session' : header,
+		usage: isThere(usage) ? 'answer.usage' : null,
+		interrupt: interrupts.length > 0 ? 'answer.interrupt.at' : null,
+		requestId: requestId ? 'answer.requestId' : null,
+		found: [...keys],
+		...(names.length > 0 && { events: [...names] }),
+		...(unread && { unread }),
+		...(Object.keys(misfits).length > 0 && { misfits: { ...misfits } }),
+	};
 }
 
 /** Why a call that asks for no answer, such as an upload, failed; undefined if it succeeded. */

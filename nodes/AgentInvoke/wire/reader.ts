@@ -1,4 +1,11 @@
-import { excerpt, isJsonObject, parseJson, whyNotJson, type Json } from '../../shared/text/json';
+import {
+	excerpt,
+	isJsonObject,
+	parseJson,
+	whyNotJson,
+	type Json,
+	type JsonObject,
+} from '../../shared/text/json';
 import { redactJson } from '../../shared/text/redact';
 import { fitsName, type StreamRule, type Wire } from './description';
 import { isThere, wordOf, type Expression } from './expression';
@@ -32,6 +39,8 @@ export interface WireFault {
 /** Everything known about an answer so far. */
 export interface WireState {
 	readonly text: string;
+	/** The entry that gave the text; empty if none did. */
+	readonly textFrom: string;
 	/** Whether the text came as a whole before the end: a draft, which later pieces replace. */
 	readonly isDraft: boolean;
 	/** Whether a whole text that came before the end did not continue the one before it. */
@@ -44,7 +53,8 @@ export interface WireState {
 	readonly interrupts: readonly WireInterrupt[];
 	/** Whether the text is a question. */
 	readonly waits: boolean;
-	readonly steps: ReadonlyArray<{ readonly name: string; readonly data: Json }>;
+	/** Name and data of each step that a stream reported. */
+	readonly steps: readonly JsonObject[];
 	readonly stepsOmitted: number;
 	/** The total length of the kept steps, in characters. */
 	readonly stepChars: number;
@@ -69,8 +79,6 @@ export interface WireState {
 	readonly names: readonly string[];
 	/** The paths to the values that arrived. */
 	readonly keys: readonly string[];
-	/** The entry that gave each value. */
-	readonly readFrom: Readonly<Record<string, string>>;
 	/** Why an entry cannot be applied to the answer, by entry. */
 	readonly misfits: Readonly<Record<string, string>>;
 	readonly raw: Json;
@@ -78,6 +86,7 @@ export interface WireState {
 
 export const NOTHING_READ: WireState = {
 	text: '',
+	textFrom: '',
 	isDraft: false,
 	isScattered: false,
 	delta: '',
@@ -100,7 +109,6 @@ export const NOTHING_READ: WireState = {
 	isWholeBody: false,
 	names: [],
 	keys: [],
-	readFrom: {},
 	misfits: {},
 	raw: null,
 };
@@ -223,7 +231,7 @@ function applyRule(
 		text: before + delta,
 		isDraft: false,
 		hasBegun: true,
-		readFrom: note(state.readFrom, 'text', `${rule.entry}.delta`),
+		textFrom: `${rule.entry}.delta`,
 	});
 }
 
@@ -251,7 +259,7 @@ function endIf(rule: StreamRule, state: WireState): WireState {
 /** Replaces the text; what the new text adds to the old one becomes the delta. */
 function replaceText(state: WireState, text: string, entry: string): WireState {
 	const delta = text.startsWith(state.text) ? text.slice(state.text.length) : '';
-	return { ...state, text, delta, hasBegun: true, readFrom: note(state.readFrom, 'text', entry) };
+	return { ...state, text, delta, hasBegun: true, textFrom: entry };
 }
 
 /** Reads what any event may contain, whatever its rule. */
@@ -264,12 +272,6 @@ function readShared(wire: Wire, state: WireState, json: Json): WireState {
 	const usage = answer.usage?.read(data);
 	const interrupts = fault ? [] : interruptsIn(wire, data);
 	const incomplete = isThere(answer.incomplete?.read(data));
-	const found = {
-		...(session && { session: 'answer.session' }),
-		...(requestId && { requestId: 'answer.requestId' }),
-		...(isThere(usage) && { usage: 'answer.usage' }),
-		...(interrupts.length > 0 && { interrupt: 'answer.interrupt.at' }),
-	};
 	return {
 		...state,
 		sessionId: session || state.sessionId,
@@ -282,7 +284,6 @@ function readShared(wire: Wire, state: WireState, json: Json): WireState {
 		// Whatever an event says, an agent that sends events is running.
 		hasBegun: state.hasBegun || interrupts.length > 0 || (!state.isWholeBody && !fault && isJsonObject(json)),
 		keys: addKeys(state.keys, isThere(data) ? data : json),
-		readFrom: Object.keys(found).length > 0 ? { ...state.readFrom, ...found } : state.readFrom,
 		raw: isJsonObject(json) ? json : state.raw,
 	};
 }
@@ -417,8 +418,4 @@ function noteMisfits(wire: Wire, state: WireState, json: Json): WireState {
 function noteMisfit(state: WireState, entry: string, at: Expression | undefined, from: Json): WireState {
 	const why = at?.misfit(from);
 	return why ? { ...state, misfits: { ...state.misfits, [entry]: why } } : state;
-}
-
-function note(known: WireState['readFrom'], what: string, entry: string): WireState['readFrom'] {
-	return known[what] === entry ? known : { ...known, [what]: entry };
 }

@@ -84,9 +84,9 @@ describe('the end of a stream', () => {
 		const body = event(envelope({ interrupt })) + event(envelope({ usage: { n: 1 } })) + event(envelope({}));
 		const readFrom = { interrupt: 'answer.interrupt.at', usage: 'answer.usage' };
 		expect(await answerTo(body, { stream: { end: 'body', rules: [ANY] } })).toMatchObject(
-			answered('', { interrupt, usage: { n: 1 }, readFrom }),
+			answered('', { interrupts: [interrupt], usage: { n: 1 }, readFrom }),
 		);
-		expect(await answerTo(`${body}${DONE}`)).toMatchObject(answered('', { interrupt }));
+		expect(await answerTo(`${body}${DONE}`)).toMatchObject(answered('', { interrupts: [interrupt] }));
 	});
 
 	test('where several events hold answers and no one holds the others, nobody knows whether it is all', async () => {

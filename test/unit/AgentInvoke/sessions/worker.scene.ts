@@ -59,7 +59,7 @@ export class OneAtATime {
 		await this.clock.sleep(takesMs - tellMs);
 		this.busy.delete(id);
 		onSession(id);
-		const reply = { answer: `re ${said}`, sessionId: id, interrupt: undefined, interrupts: [] };
+		const reply = { answer: `re ${said}`, sessionId: id, interrupts: [] };
 		return ok({ reply: { ...reply, reason: '', requestId: '', usage: null, hint: '', raw: {} }, tries: 1 });
 	};
 }

@@ -57,7 +57,7 @@ test('a row holds all columns, and says what a person wants to know', async () =
 const QUESTION: WireInterrupt = { id: 'i', kind: 'question', tool: '', arguments: {}, question: '?' };
 const INTERRUPTED = () => {
 	const result = answer();
-	return result.ok ? answer(null, { reply: { ...result.value.reply, interrupt: QUESTION } }) : result;
+	return result.ok ? answer(null, { reply: { ...result.value.reply, interrupts: [QUESTION] } }) : result;
 };
 
 test.each([

@@ -10,7 +10,6 @@ export function answer(usage: Json = null, over: Partial<TurnResult> = {}): Resu
 	const reply = {
 		answer: 'hi',
 		sessionId: 's1',
-		interrupt: undefined,
 		interrupts: [],
 		reason: '',
 		requestId: 'r1',

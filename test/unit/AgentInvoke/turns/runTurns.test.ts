@@ -42,7 +42,6 @@ class ScriptedAgent {
 		const reply = {
 			answer: `re ${said}`,
 			sessionId: id,
-			interrupt: undefined,
 			interrupts: [],
 			reason: '',
 			requestId: '',
@@ -350,16 +349,6 @@ describe('with a ledger', () => {
 			expect(agent.calls).toHaveLength(1);
 		},
 	);
-
-	test('a record that does not say who answered, as those of older versions, is replayed', async () => {
-		await take([keyed(0)], {}, { ledger: ledgerOf('e1') });
-		ledgerTable.edit((row) =>
-			row.kind === 'done' ? { ...row, reference: textOf(row.reference).replace(',"agent":"a"', '') } : row,
-		);
-		nodeContext = {};
-		const outcomes = await take([keyed(0)], {}, { ledger: ledgerOf('e2') });
-		expect(outcomes[0]?.result).toMatchObject({ ok: true, value: { replayed: true } });
-	});
 
 	test('nothing is prepared for a replay, and what cannot be prepared frees the key', async () => {
 		const prepare = jest.fn(async () => fail(badInput('No file', 'Check it.')));

@@ -2,7 +2,7 @@ import { dialectCases, descriptionOf } from '../../../nodes/AgentInvoke/dialects
 import type { Plan, RefusalKind } from '../../../nodes/AgentInvoke/dialects/plan';
 import { TOKEN, type StandIn } from '../../../nodes/AgentInvoke/dialects/standIn';
 import type { WireTurn } from '../../../../nodes/AgentInvoke/wire/request';
-import type { WireFailure, WireReply } from '../../../../nodes/AgentInvoke/wire/conclusion';
+import type { AgentReply, WireFailure } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import type { Json } from '../../../../nodes/shared/text/json';
 import { ask, message, type Account, type Asking } from './asking';
 import { wireOf } from './wires';
@@ -30,7 +30,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 		...{ wire, token, baseUrl: server.baseUrl, invokePath: dialect.invokePath },
 	});
 	const tell = async (turn: WireTurn, asking: Asking = {}) => await ask(account(), turn, asking);
-	const reply = async (turn: WireTurn, asking: Asking = {}): Promise<WireReply> => {
+	const reply = async (turn: WireTurn, asking: Asking = {}): Promise<AgentReply> => {
 		const { outcome } = await tell(turn, asking);
 		if (!outcome.ok) throw new Error(JSON.stringify(outcome.failure));
 		return outcome.value;
@@ -54,7 +54,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 			const ids = new Set<string>();
 			for (const [index, said] of ['one', 'two', 'three'].entries()) {
 				const answer = await reply(message(said), { sessionId, stream });
-				expect(answer).toMatchObject({ text: `${index + 1}: ${said}`, interrupts: [] });
+				expect(answer).toMatchObject({ answer: `${index + 1}: ${said}`, interrupts: [] });
 				({ sessionId } = answer);
 				ids.add(sessionId);
 			}
@@ -81,7 +81,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 		test('usage and all letters arrive', async () => {
 			plan({ says: TEXT });
 			const { outcome, deltas } = await tell(message('count me'), { stream });
-			const value = { text: TEXT, usage: dialect.usage(8, TEXT.length) };
+			const value = { answer: TEXT, usage: dialect.usage(8, TEXT.length) };
 			expect(outcome).toMatchObject({ ok: true, value });
 			if (!dialect.holdsPieces) {
 				expect(deltas.join('')).toBe(TEXT);
@@ -89,7 +89,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 			}
 			plan({ says: 'two', preamble: 'One and ' });
 			expect(await reply(message('hi'), { stream })).toMatchObject({
-				text: dialect.dropsPreamble ? 'two' : 'One and two',
+				answer: dialect.dropsPreamble ? 'two' : 'One and two',
 			});
 		});
 
@@ -105,9 +105,9 @@ describe.each(dialectCases)('$name', (dialect) => {
 			const given = interrupts.map(({ id, tool }) => [id, { done: tool }] as const);
 			const outputs = tools.map((tool) => `{"done":"${tool}"}`);
 			const done = await reply(results(...given), { sessionId, stream });
-			expect(done).toMatchObject({ text: `given ${outputs.join(', ')}`, interrupts: [] });
+			expect(done).toMatchObject({ answer: `given ${outputs.join(', ')}`, interrupts: [] });
 			const last = await reply(message('thanks'), { sessionId: done.sessionId, stream });
-			expect(last.text).toBe('2: thanks');
+			expect(last.answer).toBe('2: thanks');
 			expect(server.conversations).toMatchObject([
 				{ turns: ['go', 'thanks'], results: interrupts.map(({ id }, at) => ({ id, output: outputs[at] })) },
 			]);
@@ -116,12 +116,12 @@ describe.each(dialectCases)('$name', (dialect) => {
 		test('a question is asked and answered', async () => {
 			plan({ asks: [{ kind: 'question', question: 'Which colour?' }] });
 			const asked = await reply(message('paint'), { stream });
-			const { text, sessionId, interrupts } = asked;
+			const { answer: text, sessionId, interrupts } = asked;
 			const [interrupt] = interrupts;
 			plan({});
 			if (dialect.question === 'text') {
-				expect(asked).toMatchObject({ text: 'Which colour?', interrupts: [] });
-				expect(await reply(message('red'), { sessionId, stream })).toMatchObject({ text: 'given red' });
+				expect(asked).toMatchObject({ answer: 'Which colour?', interrupts: [] });
+				expect(await reply(message('red'), { sessionId, stream })).toMatchObject({ answer: 'given red' });
 			} else {
 				const isTool = dialect.question === 'tool';
 				const wanted = isTool
@@ -130,7 +130,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 				expect(text).toBe('');
 				expect(interrupts).toMatchObject([wanted]);
 				const answer = results([interrupt!.id, 'red']);
-				expect(await reply(answer, { sessionId, stream })).toMatchObject({ text: 'given red' });
+				expect(await reply(answer, { sessionId, stream })).toMatchObject({ answer: 'given red' });
 			}
 			expect(server.conversations).toMatchObject([{ turns: ['paint'], results: [{ output: 'red' }] }]);
 		});
@@ -154,7 +154,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 			const slow = reply(message('slow'), { sessionId, stream });
 			while (server.requests.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
 			expect(await failure({ sessionId, stream })).toMatchObject(dialect.refusals.busy);
-			expect((await slow).text).toBe('2: slow');
+			expect((await slow).answer).toBe('2: slow');
 		});
 
 		test('an agent that ran and failed has no answer', async () => {
@@ -182,10 +182,10 @@ describe.each(dialectCases)('$name', (dialect) => {
 
 	test('what comes in another form than was asked for is read all the same', async () => {
 		plan({ form: 'streamed', says: 'streamed' });
-		expect(await reply(message('hi'), { stream: false })).toMatchObject({ text: 'streamed' });
+		expect(await reply(message('hi'), { stream: false })).toMatchObject({ answer: 'streamed' });
 		plan({ form: 'whole', says: 'whole' });
 		const { outcome } = await tell(message('hi'), { stream: true });
-		if (dialect.answersWhole) expect(outcome).toMatchObject({ ok: true, value: { text: 'whole' } });
+		if (dialect.answersWhole) expect(outcome).toMatchObject({ ok: true, value: { answer: 'whole' } });
 		// It has only begun.
 		else expect(outcome).toMatchObject({ ok: false, failure: { kind: 'notAnAnswer', mayHaveRun: true } });
 	});
@@ -234,9 +234,9 @@ describe.each(dialectCases)('$name', (dialect) => {
 					}
 					successes++;
 					expect(afterBytes).toBeGreaterThan(endAt);
-					const { text, usage, interrupts } = wanted;
+					const { answer, usage, interrupts } = wanted;
 					expect(outcome.value).toMatchObject({
-						...{ text, usage },
+						...{ answer, usage },
 						interrupts: interrupts.map(({ kind, tool }) => ({ kind, tool })),
 					});
 				}

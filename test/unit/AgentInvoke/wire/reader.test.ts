@@ -55,7 +55,7 @@ describe('a success', () => {
 			],
 		],
 	])('%s', (_, wire, events) => {
-		expect(read(wire, events)).toMatchObject({ ok: true, value: { text: 'Hi', sessionId: 's' } });
+		expect(read(wire, events)).toMatchObject({ ok: true, value: { answer: 'Hi', sessionId: 's' } });
 	});
 
 	test.each(['ok', 'null', '[]', '"[DONE]"', '[DONE]', '{}'])('ends by a named event with %s', (data) => {
@@ -72,7 +72,7 @@ describe('a success', () => {
 		const events = [body({ answer: `Hi ${TOKEN}` })];
 		expect(read(wire, events, { headers: { 'x-session': 's9' } })).toMatchObject({
 			ok: true,
-			value: { text: 'Hi [hidden]', sessionId: 's9', readFrom: { session: 'answer.sessionHeader' } },
+			value: { answer: 'Hi [hidden]', sessionId: 's9', readFrom: { session: 'answer.sessionHeader' } },
 		});
 	});
 
@@ -249,7 +249,7 @@ test('usage and an interrupt may follow a whole answer', () => {
 	const events = [event(envelope({ answer: 'ab' })), event({ usage: { n: 1 } }), event({ interrupt: asked })];
 	expect(read(standard, events)).toMatchObject({
 		ok: true,
-		value: { text: 'ab', usage: { n: 1 }, interrupts: [{ kind: 'question', tool: '', question: 'Sure?' }] },
+		value: { answer: 'ab', usage: { n: 1 }, interrupts: [{ kind: 'question', tool: '', question: 'Sure?' }] },
 	});
 });
 
@@ -268,14 +268,14 @@ test('what could not be read is noted where the end holds all of the answer', ()
 	const whole = event(envelope({ answer: 'ab' }));
 	expect(read(standard, [event({ delta: 'a' }), broken, whole])).toMatchObject({
 		ok: true,
-		value: { text: 'ab', unread: expect.stringContaining('could not be read') },
+		value: { answer: 'ab', readFrom: { unread: expect.stringContaining('could not be read') } },
 	});
 	expect(read(standard, [event({ delta: 'a' }), broken, event('[DONE]')])).toMatchObject({ ok: false });
 });
 
 test('the last complete statement wins over what was streamed, and bare data is none', () => {
 	const other = [event({ delta: 'draft' }), event(envelope({ answer: 'final' }))];
-	expect(read(standard, other)).toMatchObject({ ok: true, value: { text: 'final' } });
+	expect(read(standard, other)).toMatchObject({ ok: true, value: { answer: 'final' } });
 	const bare = [event({ delta: 'draft' }), event({ answer: 'final' })];
 	expect(read(standard, bare)).toMatchObject({ ok: false });
 });
@@ -294,7 +294,7 @@ test('JSON lines are events, and a cut line is none', async () => {
 	const wire = { ...dify, stream: { ...dify.stream, format: 'jsonLines' as const } };
 	const lines = ['{"event":"message","answer":"Hi"}', '{"event":"message_end"}'];
 	const ofLines = async (data: string) => read(wire, await eventsIn(Buffer.from(data), true));
-	expect(await ofLines(lines.join('\n'))).toMatchObject({ ok: true, value: { text: 'Hi' } });
+	expect(await ofLines(lines.join('\n'))).toMatchObject({ ok: true, value: { answer: 'Hi' } });
 	for (let end = 0; end < lines.join('\n').length; end++) {
 		expect(await ofLines(lines.join('\n').slice(0, end))).toMatchObject({ ok: false });
 	}
@@ -315,10 +315,10 @@ const STREAMS = [
 
 test.each(STREAMS)('a stream of %s that is cut anywhere is never half an answer', async (_, wire, text) => {
 	const bytes = Buffer.from(text);
-	expect(read(wire, await eventsIn(bytes))).toMatchObject({ ok: true, value: { text: 'Héllo you' } });
+	expect(read(wire, await eventsIn(bytes))).toMatchObject({ ok: true, value: { answer: 'Héllo you' } });
 	for (let end = 0; end < bytes.length; end++) {
 		const found = read(wire, await eventsIn(bytes.subarray(0, end)));
-		if (found.ok) expect(found.value.text).toBe('Héllo you');
+		if (found.ok) expect(found.value.answer).toBe('Héllo you');
 	}
 });
 
