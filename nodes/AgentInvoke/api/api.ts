@@ -1,4 +1,4 @@
-import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { fail, type Failure, type Result } from '../../shared/errors/failure';
 import {
 	readAnswer,
 	whyBroken,
@@ -14,7 +14,7 @@ import { addressOf, type WireRequest } from '../wire/request';
 import type { TurnCalls } from './callLimit';
 import {
 	arrivedOf,
-	detailsOf,
+	explainBusySession,
 	explainCall,
 	explainRefusal,
 	explainRun,
@@ -43,11 +43,6 @@ export interface InvokeCall {
 	readonly calls: TurnCalls;
 }
 
-export interface Invoked {
-	readonly reply: AgentReply;
-	readonly tries: number;
-}
-
 /** The outcome of a call. A refusal is final, just as an answer is. */
 type InvokeOutcome = Outcome<Result<AgentReply, AgentFailure>>;
 
@@ -59,7 +54,7 @@ export class AgentApi {
 	constructor(private readonly connection: AgentConnection) {}
 
 	/** `POST …/Invoke` (§4.6), answered whole or as a stream. */
-	async invoke(call: InvokeCall): Promise<Result<Invoked, AgentFailure>> {
+	async invoke(call: InvokeCall): Promise<Result<AgentReply, AgentFailure>> {
 		const { calls } = call;
 		const heldBack = calls.begin();
 		if (heldBack) return fail(heldBack);
@@ -76,7 +71,7 @@ export class AgentApi {
 async function invokeWithTries(
 	connection: AgentConnection,
 	call: InvokeCall,
-): Promise<Result<Invoked, AgentFailure>> {
+): Promise<Result<AgentReply, AgentFailure>> {
 	const { account, clock, redact, retry } = connection;
 	const { calls } = call;
 	const repeatability = call.retryAmbiguous ? 'read' : 'write';
@@ -107,11 +102,9 @@ async function invokeWithTries(
 	if (outcome.kind === 'cancelled' && clock.now() >= endByMs) return fail(notAskedInTime(call));
 	if (outcome.kind !== 'answered') {
 		const facts = { account, redact, sessionId: call.sessionId };
-		const failure = explainCall(outcome, { repeatability, tries }, facts);
-		if (outcome.kind !== 'busy' || !outcome.sparesOthers) return fail(failure);
-		return fail({ ...failure, busySession: { retryAfter: outcome.retryAfter, tries } });
+		return fail(explainCall(outcome, { repeatability, tries }, facts));
 	}
-	return outcome.data.ok ? ok({ reply: outcome.data.value, tries }) : outcome.data;
+	return outcome.data;
 }
 
 async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promise<InvokeOutcome> {
@@ -207,12 +200,12 @@ function refused(
 	facts: RefusalFacts,
 ): InvokeOutcome {
 	if (isPassing(failure)) {
-		const { status, meaning } = failure;
+		const { status } = failure;
 		const text = failure.why || NO_REASON;
-		const httpStatus = status >= 300 ? status : undefined;
 		if (!failure.mayHaveRun) {
-			const busy = { kind: 'busy', retryAfter: headers['retry-after'], text, status: httpStatus } as const;
-			return meaning === 'busy' ? { ...busy, sparesOthers: true, details: detailsOf(failure, facts) } : busy;
+			const retryAfter = headers['retry-after'];
+			if (failure.meaning === 'busy') return failed(explainBusySession(failure, retryAfter, facts));
+			return { kind: 'busy', retryAfter, text, status: status >= 300 ? status : undefined };
 		}
 		if (retryAmbiguous) return { kind: 'unclear', status, text, inItsForm: true };
 	}

@@ -12,11 +12,8 @@ import { wordOf } from '../wire/expression';
 export interface AgentFailure extends Failure {
 	/** The platform does not know the session, so a new one may be opened. */
 	readonly isSessionUnknown?: boolean;
-	/**
-	 * Set if the session is busy with another message, so the call may be retried: `Retry-After` of the response, and the
-	 * tries so far.
-	 */
-	readonly busySession?: { readonly retryAfter: string | undefined; readonly tries: number };
+	/** Set if the session is busy with another message, so the call may be retried: `Retry-After` of the response. */
+	readonly busySession?: { readonly retryAfter: string | undefined };
 }
 
 export interface RefusalFacts {
@@ -29,7 +26,7 @@ export interface RefusalFacts {
 }
 
 /** @returns the `details` that all refusals share */
-export function detailsOf(
+function detailsOf(
 	{ status, code, detail, requestId }: WireFailure,
 	{ redact, sessionId }: Pick<RefusalFacts, 'redact' | 'sessionId'>,
 ): JsonObject {
@@ -95,6 +92,21 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 		details,
 		message: `The platform refused the call: ${said}`,
 		advice: WHAT_TO_COMPARE,
+	};
+}
+
+/** Not for the general back-off, which would hold back the calls of other sessions: the turn itself waits. */
+export function explainBusySession(
+	failure: WireFailure,
+	retryAfter: string | undefined,
+	facts: RefusalFacts,
+): AgentFailure {
+	return {
+		kind: 'refused',
+		message: 'This session is busy with another message',
+		advice: `A session handles one message at a time; this one was rejected. Run the item again once the other has its answer. The platform said: ${quote(facts.redact, failure.why || NO_REASON)}`,
+		details: detailsOf(failure, facts),
+		busySession: { retryAfter },
 	};
 }
 
@@ -269,16 +281,8 @@ function explainUnclearCall(outcome: Of<'unclear'>, call: CallFacts): Failure {
 	};
 }
 
-function explainBusy({ text, status, sparesOthers, details }: Of<'busy'>, call: CallFacts): Failure {
+function explainBusy({ text, status }: Of<'busy'>, call: CallFacts): Failure {
 	const said = quote(call.redact, text);
-	if (sparesOthers) {
-		return {
-			kind: 'refused',
-			message: 'This session is busy with another message',
-			advice: `A session handles one message at a time; this one was rejected. Run the item again once the other has its answer. The platform said: ${said}`,
-			details,
-		};
-	}
 	const state =
 		call.tries > 1
 			? `still not accepting calls after ${call.tries} tries`

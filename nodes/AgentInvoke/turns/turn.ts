@@ -141,7 +141,8 @@ export class ItemTurn {
 		}
 		if (called.ok) {
 			const elapsedMs = this.run.clock.now() - startedMs;
-			return ok(this.answered({ ...called.value, elapsedMs, replayed: false }, claim));
+			const { made: attempts } = this.turn.calls;
+			return ok(this.answered({ ...called.value, attempts, elapsedMs, replayed: false }, claim));
 		}
 		this.failed(called.failure, claim);
 		return called;
@@ -158,7 +159,7 @@ export class ItemTurn {
 		open: OpenRequest,
 		sessionId: string,
 		source: UsedSession['source'],
-	): Promise<Result<Pick<TurnResult, 'reply' | 'session' | 'attempts'>, AgentFailure>> {
+	): Promise<Result<Pick<TurnResult, 'reply' | 'session'>, AgentFailure>> {
 		const { client, onDelta } = this.turn;
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
 		const invoke = async (): ReturnType<AgentApi['invoke']> =>
@@ -175,9 +176,8 @@ export class ItemTurn {
 		const { clock, random } = this.run;
 		const invoked = await retryBusySession(invoke, this.waitLimit, clock, random);
 		if (!invoked.ok) return invoked;
-		const { reply } = invoked.value;
-		const session = { key: this.session.key, id: reply.sessionId || sessionId, source };
-		return ok({ reply, session, attempts: invoked.value.tries });
+		const { value: reply } = invoked;
+		return ok({ reply, session: { key: this.session.key, id: reply.sessionId || sessionId, source } });
 	}
 
 	/** The only place that reports a successful turn: to claim, session, interrupt limit and memory. */

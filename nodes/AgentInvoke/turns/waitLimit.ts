@@ -1,4 +1,4 @@
-import type { Invoked } from '../api/api';
+import type { AgentReply } from '../wire/conclusion';
 import type { AgentFailure } from '../api/failures';
 import type { Failure, Result } from '../../shared/errors/failure';
 import { retryAfterMs } from '../../shared/retry/backoff';
@@ -65,20 +65,18 @@ const PAUSES: PauseGrowth = { firstMs: 500, factor: 1.5, longestMs: 5_000 };
  * @param random a number in [0, 1)
  */
 export async function retryBusySession(
-	call: () => Promise<Result<Invoked, AgentFailure>>,
+	call: () => Promise<Result<AgentReply, AgentFailure>>,
 	waitLimit: WaitLimit,
 	clock: Clock,
 	random: () => number,
-): Promise<Result<Invoked, AgentFailure>> {
+): Promise<Result<AgentReply, AgentFailure>> {
 	const isStopped = (): boolean => waitLimit.signal.aborted;
-	let tries = 0;
 	for (let calls = 1; ; calls++) {
 		const invoked = await call();
-		if (invoked.ok) return { ok: true, value: { ...invoked.value, tries: tries + invoked.value.tries } };
+		if (invoked.ok) return invoked;
 		const { busySession } = invoked.failure;
 		const leftMs = waitLimit.untilMs - clock.now();
 		if (!busySession || leftMs <= 0 || isStopped()) return invoked;
-		tries += busySession.tries;
 		waitLimit.pause();
 		const askedMs = retryAfterMs(busySession.retryAfter, clock.wallNow()) ?? 0;
 		await clock.sleep(Math.min(leftMs, askedMs || pauseMs(calls, random)), waitLimit.signal);

@@ -22,12 +22,6 @@ export type FailedOutcome =
 			readonly retryAfter: string | undefined;
 			readonly text: string;
 			readonly status?: number | undefined;
-			/**
-			 * Whether only the subject of this request is busy, so that its caller waits while other requests may be sent.
-			 */
-			readonly sparesOthers?: boolean;
-			/** What the error output shows besides the message. */
-			readonly details?: JsonObject;
 	  }
 	| {
 			readonly kind: 'refused';

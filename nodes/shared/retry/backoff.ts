@@ -16,8 +16,7 @@ export const LONGEST_PAUSE_MS = 5 * 60_000;
 export function mayRepeat(outcome: Outcome<unknown>, repeatability: Repeatability): boolean {
 	switch (outcome.kind) {
 		case 'busy':
-			// The general back-off cannot tell how long one subject stays busy, so the caller waits for it.
-			return outcome.sparesOthers !== true;
+			return true;
 		case 'notSent':
 			return connectionWasRefused(outcome.code);
 		case 'unclear':

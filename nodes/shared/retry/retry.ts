@@ -165,13 +165,13 @@ export function openRetry(
 	return new Retry(rateLimiter, clock, Math.random, signal);
 }
 
-/** Whether a request was refused because of too many requests in all, not because of one busy subject. */
+/** Whether a request was refused because of too many requests. */
 function isTooMany(outcome: Outcome<unknown>): boolean {
-	return outcome.kind === 'busy' && outcome.sparesOthers !== true;
+	return outcome.kind === 'busy';
 }
 
 function askedToWaitMs(outcome: Outcome<unknown>, nowMs: number): number {
-	const isAsked = outcome.kind === 'unclear' || (outcome.kind === 'busy' && !outcome.sparesOthers);
+	const isAsked = outcome.kind === 'unclear' || outcome.kind === 'busy';
 	return isAsked ? Math.min(retryAfterMs(outcome.retryAfter, nowMs) ?? 0, LONGEST_PAUSE_MS) : 0;
 }
 

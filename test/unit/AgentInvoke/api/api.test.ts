@@ -107,7 +107,7 @@ const FORMS: ReadonlyArray<readonly [string, string, Expected]> = [
 
 function expectIt({ result }: Awaited<ReturnType<typeof invoke>>, expected: Expected): void {
 	if ('answer' in expected) {
-		expect(result).toMatchObject({ ok: true, value: { reply: { answer: expected.answer }, tries: 1 } });
+		expect(result).toMatchObject({ ok: true, value: { answer: expected.answer } });
 	} else {
 		expect(result).toMatchObject({
 			ok: false,
@@ -134,7 +134,7 @@ test('pieces are passed on once and in order, and the session is told once, as s
 
 test('pieces alone tell of the request they belong to', async () => {
 	const { result } = await invoke({ pieces: [bytes(`${pieces}data: [DONE]\n\n`)] });
-	expect(result).toMatchObject({ value: { reply: { requestId: 'r', hint: '' } } });
+	expect(result).toMatchObject({ value: { requestId: 'r', hint: '' } });
 });
 
 test('where pieces and answer have one path, what was heard piece by piece is not heard once more', async () => {
@@ -145,7 +145,7 @@ test('where pieces and answer have one path, what was heard piece by piece is no
 	];
 	const fields = describedBy({ stream: { rules: own } });
 	const { result, heard } = await invoke({ pieces: [bytes(body)] }, {}, fields);
-	expect(result).toMatchObject({ value: { reply: { answer: 'Füchse 🦊' } } });
+	expect(result).toMatchObject({ value: { answer: 'Füchse 🦊' } });
 	expect(heard).toBe('Füchse 🦊');
 });
 
@@ -263,7 +263,7 @@ test('a session that a header tells is told, too', async () => {
 	const fields = describedBy({ answer: { sessionHeader: 'X-Thread' } });
 	const { result, sessions } = await invoke(served, {}, fields);
 	expect(sessions).toEqual(['t1']);
-	expect(result).toMatchObject({ value: { reply: { sessionId: 't1' } } });
+	expect(result).toMatchObject({ value: { sessionId: 't1' } });
 });
 
 test('an end without data waits a little, and counts only where the line holds', async () => {
@@ -386,7 +386,7 @@ test('an answer that is nested too deeply is told', async () => {
 
 function expectSound(result: Awaited<ReturnType<typeof invoke>>['result']): void {
 	if (result.ok) {
-		expect(typeof result.value.reply.answer).toBe('string');
+		expect(typeof result.value.answer).toBe('string');
 		return;
 	}
 	expect(result.failure.message).toMatch(/\S/);
@@ -399,7 +399,7 @@ test('a session that is busy is told as what it is, so that the turn waits for i
 	expect(asked).toBe(1);
 	expect(result).toMatchObject({
 		failure: {
-			busySession: { tries: 1, retryAfter: '7' },
+			busySession: { retryAfter: '7' },
 			kind: 'refused',
 			message: 'This session is busy with another message',
 			details: { httpStatus: 409, reason: 'session_busy', sessionId: 's' },

@@ -27,7 +27,7 @@ async function answerTo(body: string, changes: Changes = {}, isCut = false) {
 	return (await invoke(served, {}, describedBy(changes))).result;
 }
 
-const answered = (answer: string, more: object = {}) => ({ ok: true, value: { reply: { answer, ...more } } });
+const answered = (answer: string, more: object = {}) => ({ ok: true, value: { answer, ...more } });
 const brokenOff = (answer: string) => ({
 	ok: false,
 	failure: { message: expect.stringContaining('broke off'), details: { mayHaveRun: true, answer } },
@@ -144,7 +144,7 @@ describe('the kinds of events', () => {
 		const body = `${event({ n: 1 }, 'step').repeat(1_200)}${pieces}${DONE}`;
 		const result = await answerTo(body);
 		if (!result.ok) throw new Error(result.failure.message);
-		const { events = [] } = result.value.reply;
+		const { events = [] } = result.value;
 		expect([events.length, events.at(-1)]).toEqual([1_001, { omitted: 200 }]);
 	});
 

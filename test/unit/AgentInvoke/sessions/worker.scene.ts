@@ -45,7 +45,7 @@ export class OneAtATime {
 		if (this.gone.has(sessionId)) return fail({ ...refused, isSessionUnknown: true });
 		if (this.busy.has(sessionId)) {
 			this.refusedAsBusy++;
-			return fail({ ...refused, busySession: { retryAfter: undefined, tries: 1 } });
+			return fail({ ...refused, busySession: { retryAfter: undefined } });
 		}
 		if (this.refuses(said)) return fail(refused);
 		const id = sessionId || `s${this.opened.length + 1}`;
@@ -60,7 +60,7 @@ export class OneAtATime {
 		this.busy.delete(id);
 		onSession(id);
 		const reply = { answer: `re ${said}`, sessionId: id, interrupts: [] };
-		return ok({ reply: { ...reply, reason: '', requestId: '', usage: null, hint: '', raw: {} }, tries: 1 });
+		return ok({ ...reply, reason: '', requestId: '', usage: null, hint: '', raw: {} });
 	};
 }
 

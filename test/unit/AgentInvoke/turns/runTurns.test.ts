@@ -49,7 +49,7 @@ class ScriptedAgent {
 			hint: '',
 			raw: { said },
 		};
-		return ok({ reply, tries: 1 });
+		return ok(reply);
 	};
 }
 

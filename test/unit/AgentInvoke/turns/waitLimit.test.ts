@@ -1,6 +1,6 @@
-import type { Invoked } from '../../../../nodes/AgentInvoke/api/api';
 import type { AgentFailure } from '../../../../nodes/AgentInvoke/api/failures';
 import { retryBusySession, WaitLimit } from '../../../../nodes/AgentInvoke/turns/waitLimit';
+import type { AgentReply } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import { fail, type Result } from '../../../../nodes/shared/errors/failure';
 import { TestClock } from '../../testClock';
 
@@ -10,13 +10,13 @@ async function askedAt(retryAfter: string | undefined, timeoutMs = 60_000): Prom
 	const { signal } = new AbortController();
 	const times: number[] = [];
 	const waitLimit = new WaitLimit(clock, timeoutMs, signal, signal, () => undefined);
-	const call = async (): Promise<Result<Invoked, AgentFailure>> => {
+	const call = async (): Promise<Result<AgentReply, AgentFailure>> => {
 		times.push(clock.elapsedMs);
 		const failure: AgentFailure = {
 			kind: 'refused',
 			message: 'busy',
 			advice: '',
-			busySession: { retryAfter, tries: 1 },
+			busySession: { retryAfter },
 		};
 		return await Promise.resolve(fail(failure));
 	};

@@ -6,8 +6,6 @@ import { TestClock } from '../../testClock';
 const BUSY: Outcome<string> = { kind: 'busy', retryAfter: '30', text: 'later' };
 const TERMS: RetryTerms = { repeatability: 'write', lane: 'work', tries: 3, endByMs: Infinity };
 
-const isOwn = (outcome: Outcome<string>): boolean => outcome.kind === 'busy' && outcome.sparesOthers === true;
-
 /** Two requests in one lane; the first is busy at its first try. @returns when each was sent */
 async function sentAfter(busy: Outcome<string>): Promise<number[][]> {
 	const clock = new TestClock();
@@ -22,7 +20,7 @@ async function sentAfter(busy: Outcome<string>): Promise<number[][]> {
 			return await Promise.resolve(isFirst ? busy : { kind: 'answered', data: 'yes' });
 		});
 		expect(settled.tries).toBe(sent[number]?.length);
-		expect(settled.outcome.kind).toBe(number === 0 && isOwn(busy) ? 'busy' : 'answered');
+		expect(settled.outcome.kind).toBe('answered');
 	};
 	await clock.run(Promise.all([ask(0), ask(1)]));
 	return sent;
@@ -30,10 +28,6 @@ async function sentAfter(busy: Outcome<string>): Promise<number[][]> {
 
 test('a service that is busy holds everything back', async () => {
 	expect(await sentAfter(BUSY)).toEqual([[0, 30_000], [30_334]]);
-});
-
-test('where only one thing is busy, all others go on, and who asked is told at once', async () => {
-	expect(await sentAfter({ ...BUSY, sparesOthers: true })).toEqual([[0], [50]]);
 });
 
 test('tells how many tries it took, whatever ended them', async () => {
