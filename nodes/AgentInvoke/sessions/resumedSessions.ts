@@ -1,11 +1,7 @@
-import { hasNoTables } from '../../shared/dataTable/failures';
-import type { CellValue, DataTable, RowSwap, TableRow } from '../../shared/dataTable/table';
-import type { Clock } from '../../shared/run/clock';
-import { NEVER_MS, storable } from '../../shared/dataTable/cells';
-import { ok, type Result } from '../../shared/errors/failure';
+import { NEVER_MS } from '../../shared/dataTable/cells';
+import type { TableRow } from '../../shared/dataTable/table';
 import { textOrNumber } from '../../shared/text/textOf';
-import type { SessionSettings } from './sessionRows';
-import { COUNTING_TRIES, LAST_PAUSES_MS } from './sessionWriter';
+import { KeySession, sessionIn } from './sessionRows';
 
 /** What happened in a session that was used by its ID. */
 interface Resumed {
@@ -14,17 +10,16 @@ interface Resumed {
 	readonly nextId: string;
 }
 
-/** Sessions that a run used by ID, which may belong to keys. */
+/** The turns of a run in sessions that it used by ID. */
 export class ResumedSessions {
 	private readonly resumed = new Map<string, Resumed>();
 	/** The ID by which each session was first used, keyed by the ID under which it continues. */
 	private readonly resumedFrom = new Map<string, string>();
 
-	constructor(
-		private readonly settings: SessionSettings,
-		private readonly table: DataTable,
-		private readonly clock: Clock,
-	) {}
+	/** The IDs by which the sessions were first used. */
+	get ids(): string[] {
+		return [...this.resumed.keys()];
+	}
 
 	used(sessionId: string, nextId: string): void {
 		const first = this.resumedFrom.get(sessionId) ?? sessionId;
@@ -33,73 +28,35 @@ export class ResumedSessions {
 		this.resumedFrom.set(nextId, first);
 	}
 
-	/**
-	 * Extends the lifetime of their mappings, counts their turns and updates IDs that changed. It is not a failure if n8n
-	 * has no Data Tables, because then there are no mappings.
-	 */
-	async flush(): Promise<Result<undefined>> {
-		if (this.resumed.size === 0) return ok(undefined);
-		const written = new Set<CellValue | undefined>();
-		for (let tries = 1; ; tries++) {
-			const read = await this.repeated(
-				async () => await this.table.read('sessionId', [...this.resumed.keys()]),
-			);
-			if (!read.ok) return hasNoTables(read.failure) ? ok(undefined) : read;
-			const rows = read.value.filter((row) => this.isOwn(row) && !written.has(row.entryKey));
-			const isCounting = tries < COUNTING_TRIES;
-			let writes = 0;
-			const touched = await this.repeated(async () => {
-				writes++;
-				return await this.table.swap(rows.map((row) => this.swapOf(row, isCounting)));
-			});
-			if (!touched.ok) return touched;
-			for (const { entryKey } of touched.value) written.add(entryKey);
-			// A row is missed if another run counted a turn in it. After a retried write, that may be this run's own turn.
-			const isMissed = rows.some(({ entryKey }) => !written.has(entryKey));
-			if (!isMissed || !isCounting || writes > 1) return ok(undefined);
+	/** The keys that these rows belong to, with their turns and where their sessions continue. @param nowMs time of day */
+	keysIn(rows: readonly TableRow[], nowMs: number): KeySession[] {
+		const keys = new Map<string, KeySession>();
+		for (const row of rows) {
+			const entryKey = textOrNumber(row.entryKey);
+			const found = sessionIn([row], nowMs);
+			const resumed = found && this.resumed.get(found.sessionId);
+			if (!resumed || keys.has(entryKey)) continue;
+			const key = new KeySession(textOrNumber(row.sessionKey), entryKey);
+			key.continueIn(found);
+			key.session = {
+				sessionId: resumed.nextId || found.sessionId,
+				turns: found.turns,
+				added: resumed.turns,
+			};
+			key.lifeMs = lifeOf(row, nowMs);
+			keys.set(entryKey, key);
 		}
-	}
-
-	/** Whether a row belongs to this agent and has not expired; two agents may use the same session IDs. */
-	private isOwn({ agent, expiresAtMs }: TableRow): boolean {
-		return agent === this.settings.agent && Number(expiresAtMs) > this.clock.wallNow();
-	}
-
-	/** Retries the work for a few seconds until it succeeds. */
-	private async repeated<T>(work: () => Promise<Result<T>>): Promise<Result<T>> {
-		let done = await work();
-		for (const pauseMs of LAST_PAUSES_MS) {
-			if (done.ok || hasNoTables(done.failure)) break;
-			await this.clock.sleep(pauseMs);
-			done = await work();
-		}
-		return done;
-	}
-
-	private swapOf(row: TableRow, isCounting: boolean): RowSwap {
-		const { sessionId = null, entryKey = null, turns: counted = null } = row;
-		const nowMs = this.clock.wallNow();
-		const { turns, nextId } = this.resumed.get(textOrNumber(sessionId)) ?? { turns: 0, nextId: '' };
-		return {
-			where: isCounting ? { entryKey, sessionId, turns: counted } : { entryKey, sessionId },
-			cells: {
-				sessionId: nextId ? storable(nextId) : sessionId,
-				workflowId: this.settings.workflowId,
-				lastExecutionId: this.settings.executionId,
-				lastUsedAt: new Date(nowMs).toISOString(),
-				turns: (Number(counted) || 0) + turns,
-				expiresAtMs: expiryAfter(row, nowMs),
-			},
-		};
+		return [...keys.values()];
 	}
 }
 
 /**
- * When a mapping that was just used expires. The run that opened the session chose the lifetime; each use restarts it.
+ * How long a mapping lasts after its last use, in ms; 0 = forever. The run that opened the session chose the lifetime;
+ * each use restarts it.
  */
-function expiryAfter({ expiresAtMs, lastUsedAt }: TableRow, nowMs: number): number {
+function lifeOf({ expiresAtMs, lastUsedAt }: TableRow, nowMs: number): number {
 	const expiryMs = Number(expiresAtMs);
-	const lifeMs = expiryMs - Date.parse(textOrNumber(lastUsedAt));
-	if (expiryMs >= NEVER_MS || !(lifeMs > 0)) return expiryMs;
-	return Math.max(expiryMs, nowMs + lifeMs);
+	if (expiryMs >= NEVER_MS) return 0;
+	const usedMs = Date.parse(textOrNumber(lastUsedAt)) || nowMs;
+	return Math.max(expiryMs - usedMs, expiryMs - nowMs);
 }

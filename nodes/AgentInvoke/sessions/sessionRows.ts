@@ -111,6 +111,8 @@ export class KeySession {
 	unopened: readonly TableRow[] | undefined;
 	/** Held while this run opens the session, or during a turn in strict order. */
 	lease: Lease | undefined;
+	/** How long the mapping lasts after its last use, in ms, if another run chose that; 0 = forever. */
+	lifeMs: number | undefined;
 	/** In strict order the lease is kept until the turn is over, even after a write. */
 	isStrict = false;
 	/** Whether another execution took over the row while it was held, or a person deleted it. */

@@ -1,5 +1,6 @@
 import { digestOf } from '../../shared/dailyLimit/calendarDay';
 import type { Clock } from '../../shared/run/clock';
+import { hasNoTables } from '../../shared/dataTable/failures';
 import { Sightings } from '../../shared/dataTable/heartbeat';
 import type { LockAttempt } from '../../shared/dataTable/lockRows';
 import type { DataTable } from '../../shared/dataTable/table';
@@ -9,7 +10,7 @@ import { fail, ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
 import { ResumedSessions } from './resumedSessions';
 import { KeySession, sessionIn, sessionRow, type SessionSettings, type StoredSession } from './sessionRows';
-import { SessionWriter } from './sessionWriter';
+import { LAST_PAUSES_MS, SessionWriter } from './sessionWriter';
 
 /** What limits a turn's wait for a key. */
 export type Waiting = Pick<Acquirer<never>, 'whyStop' | 'pause'>;
@@ -22,7 +23,8 @@ const UNOPENED = { sessionId: '', turns: 0 };
 /** The mapped sessions of one agent in one run of the node. */
 export class SessionStore {
 	private readonly keys = new Map<string, KeySession>();
-	private readonly resumed: ResumedSessions;
+	/** Sessions that were used by ID, which may belong to keys. */
+	private readonly resumed = new ResumedSessions();
 	private readonly writer: SessionWriter;
 	private readonly lock: TableLock;
 
@@ -38,7 +40,6 @@ export class SessionStore {
 	) {
 		this.lock = new TableLock({ table, clock, random, signal, sightings });
 		this.writer = new SessionWriter(settings, table, this.lock, clock);
-		this.resumed = new ResumedSessions(settings, table, clock);
 	}
 
 	/** Reads the sessions of these keys, none of which is known yet. */
@@ -212,17 +213,35 @@ export class SessionStore {
 	}
 
 	/** Writes what is still unwritten; must be called before the node ends. */
-	async flush(): Promise<Result<undefined>> {
+	async flush(): Promise<Result<unknown>> {
 		const keys = [...this.keys.values()];
 		await Promise.all(keys.map(async ({ key, lease }) => lease && (await this.release(key))));
-		const resumed = this.resumed.flush();
-		const written = await this.writer.flush(keys);
+		const resumed = await this.readResumed();
+		const written = await this.writer.flush(resumed.ok ? [...keys, ...resumed.value] : keys);
 		// If a write failed, the key must not stay locked for as long as this process lives. Its row stays, because it may
 		// have been written after all.
 		const left = keys.flatMap(({ lease }) => (lease ? [{ ...lease, isNew: false }] : []));
 		await Promise.all(left.map(async (lease) => await this.lock.abandon(lease)));
-		const results = [written, await resumed, await this.lock.flush()];
+		const results = [written, resumed, await this.lock.flush()];
 		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
+	}
+
+	/**
+	 * The keys of the sessions that were used by ID, with what is to be written for them. It is not a failure if n8n has
+	 * no Data Tables, because then there are no mappings.
+	 */
+	private async readResumed(): Promise<Result<KeySession[]>> {
+		const { ids } = this.resumed;
+		if (ids.length === 0) return ok([]);
+		let read = await this.table.read('sessionId', ids);
+		for (const pauseMs of LAST_PAUSES_MS) {
+			if (read.ok || hasNoTables(read.failure)) break;
+			await this.clock.sleep(pauseMs);
+			read = await this.table.read('sessionId', ids);
+		}
+		if (!read.ok) return hasNoTables(read.failure) ? ok([]) : read;
+		const own = read.value.filter(({ agent }) => agent === this.settings.agent);
+		return ok(this.resumed.keysIn(own, this.clock.wallNow()));
 	}
 
 	/**

@@ -21,7 +21,7 @@ const REPEAT_MS = 5_000;
 export const LAST_PAUSES_MS = [500, 1_000, 2_000];
 
 /** From this try on, a row that other runs keep changing is written without comparing its turn count. */
-export const COUNTING_TRIES = 5;
+const COUNTING_TRIES = 5;
 
 /** A row to write for a key, built from everything known when the write starts. */
 interface Change {
@@ -222,7 +222,9 @@ export class SessionWriter {
 	private changeOf(key: KeySession, session: KnownSession): Change {
 		const { sessionId, turns, added } = session;
 		const cells = { sessionId, turns: turns + added };
-		const row = sessionRow(this.settings, key.key, cells, this.clock.wallNow());
+		const { ttlMs } = this.settings;
+		const settings = { ...this.settings, ttlMs: key.lifeMs ?? ttlMs };
+		const row = sessionRow(settings, key.key, cells, this.clock.wallNow());
 		return { key, session, added, stored: key.stored, row: { entryKey: key.entryKey, ...row } };
 	}
 }

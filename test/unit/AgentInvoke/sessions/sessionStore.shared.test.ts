@@ -1,4 +1,3 @@
-import { ResumedSessions } from '../../../../nodes/AgentInvoke/sessions/resumedSessions';
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
 import { SESSION_TABLE } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
@@ -478,9 +477,9 @@ test('in strict order a key that several agents know makes no two workers wait f
 describe('a session that is used by its ID', () => {
 	const settings = { agent: 'a', workflowId: 'w2', executionId: 'e2', ttlMs: 720 * HOUR };
 	const keep = async (from = table.open()) => {
-		const resumed = new ResumedSessions(settings, from, clock);
-		for (let turns = 0; turns < 2; turns++) resumed.used('s1', 's1');
-		return await clock.run(resumed.flush());
+		const resuming = new SessionStore(settings, from, clock);
+		for (let turns = 0; turns < 2; turns++) resuming.resumedById('s1', 's1');
+		return await clock.run(resuming.flush());
 	};
 
 	async function remember(ttlMs: number, name = 'a'): Promise<void> {
