@@ -3,7 +3,7 @@ import { UNOWNED } from '../../shared/dataTable/lockRows';
 import type { DataTable, RowSwap, TableRow } from '../../shared/dataTable/table';
 import type { TableLock } from '../../shared/dataTable/tableLock';
 import { ok, type Result } from '../../shared/errors/failure';
-import { createBatcher, type Batcher } from '../../shared/run/batcher';
+import { BackgroundWriter } from '../../shared/run/backgroundWriter';
 import {
 	sessionIn,
 	sessionRow,
@@ -36,11 +36,7 @@ interface Change {
 /** Writes what a run learns about sessions: in batches, one at a time, so that the latest state wins. */
 export class SessionWriter {
 	private readonly pending = new Set<KeySession>();
-	private readonly ending = new AbortController();
-	private readonly batches: Batcher<KeySession, Result<undefined>>;
-	private readonly writes: Array<Promise<Result<undefined>>> = [];
-	private last: Promise<unknown> = Promise.resolve();
-	private isWaitingToRepeat = false;
+	private readonly background: BackgroundWriter;
 
 	constructor(
 		private readonly settings: SessionSettings,
@@ -48,42 +44,39 @@ export class SessionWriter {
 		private readonly lock: TableLock,
 		private readonly clock: Clock,
 	) {
-		const write = async () => await this.writeInTurn();
-		this.batches = createBatcher(clock, WRITE_WITHIN_MS, write, this.ending.signal);
+		this.background = new BackgroundWriter(clock, {
+			isBehind: () => this.pending.size > 0,
+			write: async () => await this.writeAll(),
+			pauseMs: (failures) => (failures === 0 ? WRITE_WITHIN_MS : REPEAT_MS),
+		});
 	}
 
 	/** Schedules a write of the key within a second. */
 	later(key: KeySession): void {
 		this.pending.add(key);
-		this.writes.push(this.batches.add(key));
+		this.background.start();
 	}
 
 	/** Writes these keys now, and everything that is waiting to be written. */
 	async now(keys: Iterable<KeySession>): Promise<Result<undefined>> {
-		for (const key of keys) if (key.session?.added || key.lease) this.pending.add(key);
-		const written = this.writeInTurn();
-		this.writes.push(written);
-		return await written;
+		this.add(keys);
+		return await this.background.now();
 	}
 
 	/** Writes everything at once, and retries failed writes. @returns the last failure if something is still unwritten */
 	async flush(keys: Iterable<KeySession>): Promise<Result<undefined>> {
-		this.ending.abort();
-		await this.now(keys);
-		await Promise.all(this.writes.splice(0));
-		let last: Result<undefined> = ok(undefined);
+		this.add(keys);
+		let last = await this.background.flush();
 		for (const pauseMs of LAST_PAUSES_MS) {
 			if (this.pending.size === 0) break;
 			await this.clock.sleep(pauseMs);
-			last = await this.writeInTurn();
+			last = await this.background.flush();
 		}
 		return last;
 	}
 
-	private async writeInTurn(): Promise<Result<undefined>> {
-		const written = this.last.then(async () => await this.writeAll());
-		this.last = written;
-		return await written;
+	private add(keys: Iterable<KeySession>): void {
+		for (const key of keys) if (key.session?.added || key.lease) this.pending.add(key);
 	}
 
 	private async writeAll(): Promise<Result<undefined>> {
@@ -106,10 +99,7 @@ export class SessionWriter {
 			),
 			await this.change(changed),
 		];
-		const failed = done.find(({ ok: isOk }) => !isOk);
-		if (!failed) return ok(undefined);
-		void this.writeAgain();
-		return failed;
+		return done.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 	}
 
 	/**
@@ -209,14 +199,6 @@ export class SessionWriter {
 			}
 		}
 		return done.ok ? ok(undefined) : done;
-	}
-
-	private async writeAgain(): Promise<void> {
-		if (this.isWaitingToRepeat || this.ending.signal.aborted) return;
-		this.isWaitingToRepeat = true;
-		await this.clock.sleep(REPEAT_MS, this.ending.signal);
-		this.isWaitingToRepeat = false;
-		if (this.pending.size > 0) this.writes.push(this.writeInTurn());
 	}
 
 	private changeOf(key: KeySession, session: KnownSession): Change {

@@ -28,11 +28,19 @@ export class BackgroundWriter {
 		this.working ??= this.run();
 	}
 
+	/** Writes at once what there is to write; if that fails, it is tried again in the background. */
+	async now(): Promise<Result<undefined>> {
+		const written = await this.writeInTurn(false);
+		if (!written.ok && !this.isFlushed) this.start();
+		return written;
+	}
+
 	/** Writes what is left without further delay. @returns the failure if something could not be written */
 	async flush(): Promise<Result<undefined>> {
 		this.isFlushed = true;
 		this.flushNow.abort();
 		await this.working;
+		await this.lastWrite;
 		return this.work.isBehind() ? await this.writeInTurn(true) : ok(undefined);
 	}
 
@@ -42,7 +50,6 @@ export class BackgroundWriter {
 			await this.clock.sleep(this.work.pauseMs(this.failures), signal);
 			if (signal.aborted) break;
 			const written = await this.writeInTurn(false);
-			this.failures = written.ok ? 0 : this.failures + 1;
 			// After the flush a write is tried only once, because no caller waits for it.
 			if (!written.ok && this.isFlushed) break;
 		} while (this.work.isBehind());
@@ -54,7 +61,9 @@ export class BackgroundWriter {
 		const before = this.lastWrite;
 		const written = (async () => {
 			await before;
-			return await this.work.write(isLast);
+			const done = await this.work.write(isLast);
+			this.failures = done.ok ? 0 : this.failures + 1;
+			return done;
 		})();
 		this.lastWrite = written;
 		return await written;
