@@ -14,7 +14,6 @@ import { requestFingerprints } from '../../shared/run/retryMemory';
 import { reportTokens } from '../../shared/run/tokenUsage';
 import { readItem, workItem } from '../../shared/errors/expressionError';
 import { addressOf, openRequest, type OpenRequest } from '../wire/request';
-import type { DueTurn } from '../turnLog/dailyBudget';
 import type { EndedTurn } from '../turnLog/turnLog';
 import { explainTable } from '../sessions/sessionStore';
 import { CallLimit } from '../api/callLimit';
@@ -214,11 +213,7 @@ async function openBudget(run: AgentRun, turns: readonly AgentTurn[]): Promise<R
 	const { budget, memory } = run;
 	if (!budget) return ok(undefined);
 	const due = turns.filter(({ itemIndex, fingerprint }) => !memory.recall(itemIndex, fingerprint));
-	return await budget.open(turns.map(dueTurn), due.map(dueTurn));
-}
-
-function dueTurn({ itemIndex, client, session }: AgentTurn): DueTurn {
-	return { itemIndex, agent: client.agent, session };
+	return await budget.open(turns, due);
 }
 
 /** The only place that reports the end of a turn: to turn log, budget, call limit and n8n's token count. */
@@ -230,9 +225,7 @@ function reportEnd(
 ): void {
 	const { clock, turnLog, budget } = run;
 	const ended: EndedTurn = {
-		...dueTurn(turn),
-		isResume: turn.isResume,
-		calls: turn.calls,
+		...turn,
 		result,
 		isCancelled: run.cancelled(),
 		ended: { nowMs: clock.now(), wallMs: clock.wallNow() },
@@ -269,7 +262,7 @@ function agentTurns(
 			keepRaw: !turn.simplify,
 			calls: limit.forTurn(),
 			prepare: async () => {
-				const admitted = await run.budget?.admit({ itemIndex, agent: client.agent, session });
+				const admitted = await run.budget?.admit(turn);
 				return admitted?.ok === false ? admitted : await requestOf(context, run, turn);
 			},
 			onDelta: async (text) => await onDelta(itemIndex, text),

@@ -55,11 +55,8 @@ export class AgentApi {
 
 	/** `POST …/Invoke` (§4.6), answered whole or as a stream. */
 	async invoke(call: InvokeCall): Promise<Result<AgentReply, AgentFailure>> {
-		const { calls } = call;
-		const heldBack = calls.begin();
-		if (heldBack) return fail(heldBack);
 		const invoked = await invokeWithTries(this.connection, call);
-		return invoked.ok ? invoked : fail(calls.failed(invoked.failure));
+		return invoked.ok ? invoked : fail(call.calls.failed(invoked.failure));
 	}
 
 	/** See `uploadMedia`. */

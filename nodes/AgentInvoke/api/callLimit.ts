@@ -47,25 +47,14 @@ export class TurnCalls {
 	started: { readonly nowMs: number; readonly wallMs: number } | undefined;
 	/** Whether any call got no clear answer: the agent may then have run, whatever the last answer says. */
 	wasUnclear = false;
-	private hasBegun = false;
 	private isHeldBack = false;
-	private last: Failure | undefined;
 
 	constructor(
 		private readonly limit: CallLimit,
 		private readonly clock: Clock,
 	) {}
 
-	/** Reserves a call; the first one of a turn is always available. @returns the last failure if none is left */
-	begin(): Failure | undefined {
-		const isFree = !this.hasBegun || this.mayRepeat();
-		this.hasBegun = true;
-		if (isFree || !this.last) return undefined;
-		const { kind, message, advice, details } = this.last;
-		return this.explained({ kind, message, advice, ...(details && { details }) });
-	}
-
-	/** Reserves a retry. @returns false if none is left */
+	/** Reserves another call; the first one of a turn is always available. @returns false if none is left */
 	mayRepeat(): boolean {
 		this.isHeldBack = !this.limit.take();
 		return !this.isHeldBack;
@@ -82,16 +71,12 @@ export class TurnCalls {
 
 	/** @returns the failure, with a note if the run's call limit prevented a retry */
 	failed<F extends Failure>(failure: F): F {
-		this.last = failure;
-		return this.isHeldBack ? this.explained(failure) : failure;
+		if (!this.isHeldBack) return failure;
+		return { ...failure, advice: `${this.limit.sentence} ${failure.advice}`.trim() };
 	}
 
 	/** Ends the turn. If it sent nothing, the call reserved for it becomes free for retries of other turns. */
 	ended(): void {
 		if (this.made === 0) this.limit.giveBack();
-	}
-
-	private explained<F extends Failure>(failure: F): F {
-		return { ...failure, advice: `${this.limit.sentence} ${failure.advice}`.trim() };
 	}
 }

@@ -6,7 +6,7 @@ import type { SessionChoice } from '../turns/turnSession';
 
 /** What decides whom a turn is counted for. */
 export interface OwnedTurn {
-	readonly agent: string;
+	readonly client: { readonly agent: string };
 	readonly session: SessionChoice;
 }
 
@@ -34,17 +34,14 @@ export class TurnOwners {
 
 	/** Looks up the keys of sessions that are given by ID. */
 	async load(turns: readonly OwnedTurn[]): Promise<Result<undefined>> {
-		const missing = new Map<string, OwnedTurn & { readonly id: string }>();
-		for (const { agent, session } of turns) {
+		const missing = new Map<string, string>();
+		for (const { client, session } of turns) {
 			if (session.kind !== 'explicit') continue;
-			const name = nameOf(agent, session.id);
-			if (!this.keys.has(name)) missing.set(name, { agent, session, id: session.id });
+			const name = nameOf(client.agent, session.id);
+			if (!this.keys.has(name)) missing.set(name, session.id);
 		}
 		if (missing.size === 0) return ok(undefined);
-		const read = await this.sessions.read(
-			'sessionId',
-			[...missing.values()].map(({ id }) => id),
-		);
+		const read = await this.sessions.read('sessionId', [...missing.values()]);
 		if (!read.ok) return read;
 		for (const name of missing.keys()) this.keys.set(name, undefined);
 		for (const row of read.value) {
@@ -58,7 +55,7 @@ export class TurnOwners {
 	}
 
 	/** The owner of a turn, as a digest. */
-	ownerOf({ agent, session }: OwnedTurn): string {
+	ownerOf({ client: { agent }, session }: OwnedTurn): string {
 		// Same as the column `entryKey` in the table of sessions.
 		if (session.kind === 'mapped') return digestOf(agent, session.key);
 		if (session.kind === 'new') return this.nodeOwner;
@@ -66,7 +63,7 @@ export class TurnOwners {
 	}
 
 	/** The session key of a turn, if known: in full if the item gave it, otherwise as stored in the table. */
-	keyOf({ agent, session }: OwnedTurn): string {
+	keyOf({ client: { agent }, session }: OwnedTurn): string {
 		if (session.kind === 'mapped') return session.key;
 		return session.kind === 'new' ? '' : (this.keys.get(nameOf(agent, session.id))?.sessionKey ?? '');
 	}

@@ -99,7 +99,7 @@ export class TurnLog {
 
 	private rowOf(turn: EndedTurn): TableRow {
 		const { executionId, workflowId, nodeId, node, timeZone, runId } = this.settings;
-		const { itemIndex, agent, isResume, calls, ended } = turn;
+		const { itemIndex, client, isResume, calls, ended } = turn;
 		const { nowMs, wallMs } = calls.started ?? ended;
 		const { sessionId, requestId, usage } = reportedOf(turn);
 		const day = dayOf(wallMs, timeZone);
@@ -112,7 +112,7 @@ export class TurnLog {
 			item: itemIndex,
 			sessionKey: keyText(this.owners.keyOf(turn)),
 			sessionId: cellText(sessionId, TEXT_CHARS),
-			agent: cellText(agent, TEXT_CHARS),
+			agent: cellText(client.agent, TEXT_CHARS),
 			kind: isResume ? 'result' : 'message',
 			outcome: endOf(turn),
 			mayHaveRun: mayHaveRun(turn),

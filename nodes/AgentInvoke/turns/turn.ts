@@ -135,9 +135,10 @@ export class ItemTurn {
 		}
 		const startedMs = this.run.clock.now();
 		let called = await this.call(open.value, this.session.id, this.session.source);
-		const isExpired = !called.ok && called.failure.isSessionUnknown && !this.run.signal.aborted;
-		if (isExpired && this.settings.renewExpired && !this.turn.isResume) {
-			called = await this.callRenewed(open.value);
+		if (!called.ok && this.mayRenew(called.failure)) {
+			const { calls } = this.turn;
+			const isFree = calls.mayRepeat();
+			called = isFree ? await this.callRenewed(open.value) : fail(calls.failed(called.failure));
 		}
 		if (called.ok) {
 			const elapsedMs = this.run.clock.now() - startedMs;
@@ -146,6 +147,11 @@ export class ItemTurn {
 		}
 		this.failed(called.failure, claim);
 		return called;
+	}
+
+	private mayRenew({ isSessionUnknown }: AgentFailure): boolean {
+		const isWanted = this.settings.renewExpired && !this.turn.isResume;
+		return isSessionUnknown === true && isWanted && !this.run.signal.aborted;
 	}
 
 	/** Continues in the session that another execution renewed, or else in a new one. */
@@ -174,7 +180,7 @@ export class ItemTurn {
 				calls: this.turn.calls,
 			});
 		const { clock, random } = this.run;
-		const invoked = await retryBusySession(invoke, this.waitLimit, clock, random);
+		const invoked = await retryBusySession(invoke, this.turn.calls, this.waitLimit, clock, random);
 		if (!invoked.ok) return invoked;
 		const { value: reply } = invoked;
 		return ok({ reply, session: { key: this.session.key, id: reply.sessionId || sessionId, source } });

@@ -1,6 +1,7 @@
 import type { AgentReply } from '../wire/conclusion';
+import type { TurnCalls } from '../api/callLimit';
 import type { AgentFailure } from '../api/failures';
-import type { Failure, Result } from '../../shared/errors/failure';
+import { fail, type Failure, type Result } from '../../shared/errors/failure';
 import { retryAfterMs } from '../../shared/retry/backoff';
 import type { Clock } from '../../shared/run/clock';
 import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
@@ -66,6 +67,7 @@ const PAUSES: PauseGrowth = { firstMs: 500, factor: 1.5, longestMs: 5_000 };
  */
 export async function retryBusySession(
 	call: () => Promise<Result<AgentReply, AgentFailure>>,
+	turnCalls: Pick<TurnCalls, 'failed' | 'mayRepeat'>,
 	waitLimit: WaitLimit,
 	clock: Clock,
 	random: () => number,
@@ -81,6 +83,7 @@ export async function retryBusySession(
 		const askedMs = retryAfterMs(busySession.retryAfter, clock.wallNow()) ?? 0;
 		await clock.sleep(Math.min(leftMs, askedMs || pauseMs(calls, random)), waitLimit.signal);
 		if (isStopped()) return invoked;
+		if (!turnCalls.mayRepeat()) return fail(turnCalls.failed(invoked.failure));
 	}
 }
 

@@ -24,7 +24,7 @@ beforeEach(() => {
 
 const key = (name: string): SessionChoice => ({ kind: 'mapped', key: name });
 const due = (itemIndex: number, session: SessionChoice = key('anna'), agent = 'a'): DueTurn => ({
-	...{ itemIndex, session, agent },
+	...{ itemIndex, session, client: { agent } },
 });
 
 let runs = 0;

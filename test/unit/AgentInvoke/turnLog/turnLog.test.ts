@@ -123,7 +123,7 @@ test('rows can be stored whatever they hold', async () => {
 	const calls = callsMade(clock);
 	const result = answer({ text: long }, { session });
 	const [row] = await rowsOf(
-		[endedTurn(clock, { session: { kind: 'mapped', key: long }, agent: long, calls, result })],
+		[endedTurn(clock, { session: { kind: 'mapped', key: long }, client: { agent: long }, calls, result })],
 		{
 			node: long,
 		},

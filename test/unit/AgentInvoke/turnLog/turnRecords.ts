@@ -36,7 +36,7 @@ export function callsMade(clock: TestClock, count = 1): TurnCalls {
 export function endedTurn(clock: TestClock, over: Partial<EndedTurn> = {}): EndedTurn {
 	return {
 		itemIndex: 0,
-		agent: 'a',
+		client: { agent: 'a' },
 		session: { kind: 'mapped', key: 'anna' },
 		isResume: false,
 		isCancelled: false,
