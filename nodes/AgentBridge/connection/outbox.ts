@@ -1,40 +1,37 @@
-import type { Clock } from '../../shared/run/clock';
-
-/** How long a frame waits for the connection: twice the longest pause between two tries. */
+/** How long a frame waits for a connection that is down: twice the longest pause between two tries. */
 export const KEPT_MS = 120_000;
 /** Limits the total length of all queued frames. */
 const MAX_QUEUED_CHARS = 50_000_000;
-const NOT_ACTIVE = 'the workflow is no longer active';
 
 interface OutgoingText {
 	readonly text: string;
 	readonly name: string;
-	giveUpAtMs: number;
+	readonly queuedAtMs: number;
 }
 
 /** Holds outgoing frames until the trigger's connection can send them. Each is sent at most once. */
 export class Outbox {
 	private readonly queued: OutgoingText[] = [];
 	private queuedChars = 0;
-	private watch: AbortController | undefined;
-	private isClosed = false;
+	/** When the connection was found to be down; undefined while it is up, or the trigger itself keeps it closed. */
+	private downSinceMs: number | undefined;
+	private whyClosed: string | undefined;
 
 	/**
+	 * @param now a monotonic clock, in ms
 	 * @param transmit returns false if the connection is not open
-	 * @param isHeldOff whether the trigger itself keeps the connection closed; queued frames then do not expire
 	 * @param onLost called with frames that will not be sent; `why` is a clause
 	 */
 	constructor(
-		private readonly clock: Pick<Clock, 'now' | 'sleep'>,
+		private readonly now: () => number,
 		private readonly transmit: (text: string) => boolean,
-		private readonly isHeldOff: () => boolean,
 		private readonly onLost: (names: readonly string[], why: string) => void,
 	) {}
 
 	/** Sends a frame now, or keeps it until the connection is back. @param name how the log names it */
 	send(text: string, name: string): void {
-		if (this.isClosed) {
-			this.onLost([name], NOT_ACTIVE);
+		if (this.whyClosed !== undefined) {
+			this.onLost([name], this.whyClosed);
 			return;
 		}
 		if (this.queued.length === 0 && this.transmit(text)) return;
@@ -42,47 +39,37 @@ export class Outbox {
 			this.onLost([name], 'the send queue is full');
 			return;
 		}
-		this.queued.push({ text, name, giveUpAtMs: this.clock.now() + KEPT_MS });
+		this.queued.push({ text, name, queuedAtMs: this.now() });
 		this.queuedChars += text.length;
-		if (this.watch) return;
-		this.watch = new AbortController();
-		void this.watchTime(this.watch.signal);
+	}
+
+	/** To be called whenever a try to connect has failed: frames that have waited for too long are dropped. */
+	down(): void {
+		this.downSinceMs ??= this.now();
+		this.dropLate(this.downSinceMs);
 	}
 
 	/** Sends the queued frames in order, once the connection is open again. */
-	flush(): void {
+	up(): void {
+		if (this.downSinceMs !== undefined) this.dropLate(this.downSinceMs);
+		this.downSinceMs = undefined;
 		for (let [first] = this.queued; first && this.transmit(first.text); [first] = this.queued) {
 			this.queued.shift();
 			this.queuedChars -= first.text.length;
 		}
-		if (this.queued.length === 0) this.stopWatch();
 	}
 
-	/** Nothing is sent from now on. */
-	close(): void {
-		this.isClosed = true;
-		this.stopWatch();
-		this.lose(this.queued.length, NOT_ACTIVE);
+	/** Nothing is sent from now on. @param why as a clause */
+	close(why: string): void {
+		this.whyClosed = why;
+		this.lose(this.queued.length, why);
 	}
 
-	/** Drops frames that were queued for too long, until the queue is empty. */
-	private async watchTime(signal: AbortSignal): Promise<void> {
-		const { clock, queued } = this;
-		for (let [first] = queued; first; [first] = queued) {
-			await clock.sleep(first.giveUpAtMs - clock.now(), signal);
-			if (signal.aborted) return;
-			const nowMs = clock.now();
-			if (this.isHeldOff()) for (const entry of queued) entry.giveUpAtMs = nowMs + KEPT_MS;
-			const inTime = queued.findIndex(({ giveUpAtMs }) => giveUpAtMs > nowMs);
-			const late = inTime < 0 ? queued.length : inTime;
-			this.lose(late, `the connection was not restored within ${KEPT_MS / 1000} seconds`);
-		}
-		this.watch = undefined;
-	}
-
-	private stopWatch(): void {
-		this.watch?.abort();
-		this.watch = undefined;
+	private dropLate(downSinceMs: number): void {
+		const lateMs = this.now() - KEPT_MS;
+		const inTime = this.queued.findIndex(({ queuedAtMs }) => Math.max(queuedAtMs, downSinceMs) > lateMs);
+		const late = inTime < 0 ? this.queued.length : inTime;
+		this.lose(late, `the connection was not restored within ${KEPT_MS / 1000} seconds`);
 	}
 
 	/** Drops the oldest frames. */

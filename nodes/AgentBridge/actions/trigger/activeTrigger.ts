@@ -20,8 +20,6 @@ export class ActiveTrigger implements ListenerEvents {
 	private readonly executions: ExecutionStarter;
 	private readonly outbox: Outbox;
 	private readonly listener: Listener;
-	/** Whether the connection stays closed until there is room for more frames. */
-	private isFull = false;
 	private isActive = false;
 	private refused: Failure | undefined;
 	private lastReason = '';
@@ -39,9 +37,8 @@ export class ActiveTrigger implements ListenerEvents {
 			context.logger[level](`Agent Bridge Trigger "${name}": ${text}`, { workflowId });
 		const { host } = setup.whom;
 		const outbox = new Outbox(
-			setup.clock,
+			() => setup.clock.now(),
 			(text) => this.listener.send(text),
-			() => this.isFull,
 			(names, why) =>
 				log('error', `${names.length} frame(s) to ${host} were not sent: ${why}${listNames(names)}`),
 		);
@@ -64,7 +61,7 @@ export class ActiveTrigger implements ListenerEvents {
 		await this.listener.stop();
 		this.summariseSkipped();
 		this.log('info', 'disconnected');
-		this.outbox.close();
+		this.outbox.close('the workflow is no longer active');
 		this.executions.close();
 	}
 
@@ -92,30 +89,29 @@ export class ActiveTrigger implements ListenerEvents {
 
 	onUp(failures: number): void {
 		this.summariseSkipped();
-		this.isFull = false;
 		this.lastReason = '';
 		const { host } = this.setup.whom;
 		this.log('info', failures === 0 ? `connected to ${host}` : `reconnected after ${failures} failure(s)`);
-		this.outbox.flush();
+		this.outbox.up();
 	}
 
 	onDown({ message }: Failure, pauseMs: number): void {
-		this.isFull = false;
 		// During an outage, each try would log the same warning, so only the first is logged at this level.
 		const level = message === this.lastReason ? 'debug' : 'warn';
 		this.log(level, `${message}. Next try in ${(pauseMs / 1000).toFixed(1)} s`);
 		this.lastReason = message;
+		this.outbox.down();
 	}
 
 	onRefused(failure: Failure): void {
 		this.refused = failure;
+		this.outbox.close('the platform refused the channel account');
 		this.log('error', failure.message);
 		if (this.isActive) this.context.emitError(toNodeError(this.context.getNode(), failure));
 	}
 
 	async onFull(): Promise<void> {
 		const { queue } = this.executions;
-		this.isFull = true;
 		const failure = queueFull(queue.queued, this.settings.maxQueued);
 		this.log('error', failure.message);
 		this.context.saveFailedExecution(toNodeError(this.context.getNode(), failure));
