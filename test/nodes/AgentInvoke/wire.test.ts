@@ -65,6 +65,44 @@ async function ask(say = 'hi', parameters = {}): Promise<HarnessRun> {
 
 const item = (run: HarnessRun) => run.output(NODE_NAME)[0]!.json;
 
+test('several interrupts are listed and answered one by one, in a session whose number keeps all its digits', async () => {
+	const asked = [
+		{ id: 'i1', tool_name: 'refund', arguments: { order: 7 } },
+		{ id: 'i2', question: 'Which colour?' },
+	];
+	const waiting = envelope({ interrupt: asked, session_id: 0 }).replace(
+		'"session_id":0',
+		'"session_id":7300000000000000017',
+	);
+	answer = (response) => response.end(waiting);
+	const run = await ask();
+	const json = run.output(NODE_NAME, 1)[0]!.json;
+	expect(json).toMatchObject({
+		interrupt: { id: 'i1', kind: 'tool', tool: 'refund', arguments: { order: 7 } },
+		interrupts: [{ id: 'i1' }, { id: 'i2', kind: 'question', question: 'Which colour?' }],
+		session: { id: '7300000000000000017' },
+	});
+	expect(run.hints(NODE_NAME).map(({ message }) => message)).toEqual([
+		expect.stringContaining('answer each with "Resume"'),
+	]);
+	answer = (response) => response.end(envelope({ interrupt: asked[1], session_id: 's' }));
+	const resume = {
+		operation: 'resume',
+		resumeSessionId: '7300000000000000017',
+		interruptId: 'i1',
+		result: '{}',
+	};
+	const still = (await ask('', resume)).output(NODE_NAME, 1)[0]!.json;
+	expect(still).toMatchObject({ interrupt: { id: 'i2' } });
+	expect(still).not.toHaveProperty('interrupts');
+	expect(calls[1]).toContain('7300000000000000017');
+});
+
+test('Preview Response lists what arrived', async () => {
+	const { readFrom } = item(await ask('hi', { options: { requestsPerSecond: 0, previewResponse: true } }));
+	expect(readFrom).toMatchObject({ answer: 'answer.text', found: ['answer', 'session_id'] });
+});
+
 describe('streams', () => {
 	test('[DONE] ends one that is held open, and its pieces are the answer', async () => {
 		answer = (response) =>
