@@ -5,7 +5,10 @@ import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 import { accountOf, dialectCases } from './dialects/dialectCases';
 import type { StandIn } from './dialects/standIn';
 
-/* The descriptions that docs/wires/ offers, in the node, each against a server that lets nothing else through. */
+/*
+ * The descriptions that docs/wires/ offers, in the node, each against a server that lets nothing else through. What each
+ * makes of an answer is tested in test/unit/AgentInvoke/wire/dialects.test.ts, against the same servers.
+ */
 
 const OPTIONS = { requestsPerSecond: 0, timeoutSeconds: 20, retries: 0 };
 const BY_KEY = { sessionMode: 'mapped', sessionKey: '={{ $json.key }}' };
@@ -81,71 +84,6 @@ describe.each(dialectCases)('$name', (dialect) => {
 			{ turns: ['go', 'thanks'], results: [{ output: '{"refunded":true}' }] },
 		]);
 		expect(stage.tables.rows('flow_agent_sessions')).toMatchObject([{ sessionKey: 'k', turns: 3 }]);
-	});
-
-	test('a stream that was cut off is no answer', async () => {
-		await ask([said('hi')], { stream: true });
-		const [beforeEnd = ''] = server.requests[0]?.answer.join('').split(dialect.endMark) ?? [];
-		const length = Buffer.byteLength(beforeEnd);
-		for (const afterBytes of [0, Math.round(length / 3), Math.round((length * 2) / 3), length]) {
-			for (const how of ['broken', 'ended'] as const) {
-				server.reset();
-				server.plan = () => ({ cut: { afterBytes, how } });
-				const [json] = out(await ask([said('hi')], { stream: true }));
-				expect(json).toMatchObject({ error: expect.stringMatching(/./), details: { mayHaveRun: true } });
-				expect(server.conversations).toHaveLength(1);
-			}
-		}
-	});
-
-	test.each(FORMS)('usage is told as it comes, and counts (%s)', async (_, stream) => {
-		const options = { ...OPTIONS, recordTurns: true };
-		const [json] = out(await ask([said('count me')], { stream, simplify: true, options }));
-		const usage = dialect.usage(8, 11);
-		expect(json).toMatchObject(usage ? { usage } : { answer: '1: count me' });
-		expect('usage' in (json ?? {})).toBe(usage !== null);
-	});
-
-	test.each(['busy', 'load', 'forGood', 'token'] as const)(
-		'a refusal (%s) is told with its words',
-		async (refuses) => {
-			server.plan = () => ({ refuses });
-			const { detail, mayHaveRun } = dialect.refusals[refuses];
-			const options = { ...OPTIONS, timeoutSeconds: 2 };
-			const [json] = out(await ask([said('hi')], { options }));
-			expect(JSON.stringify(json)).toContain(detail.replace(/"/g, '\\"'));
-			expect(json?.details).toEqual(
-				mayHaveRun
-					? expect.objectContaining({ mayHaveRun })
-					: expect.not.objectContaining({ mayHaveRun: true }),
-			);
-			expect(server.conversations).toEqual([]);
-		},
-	);
-
-	test('a session that is gone is an error, and renewed where that is wanted', async () => {
-		await ask([said('hi')], BY_KEY);
-		server.forgetSessions();
-		const [refused] = out(await ask([said('and now?')], BY_KEY));
-		expect(refused).toMatchObject({ error: expect.stringMatching(/session/i), details: { kind: 'refused' } });
-		const options = { ...OPTIONS, renewExpiredSession: true };
-		const [renewed] = out(await ask([said('and now?')], { ...BY_KEY, options }));
-		expect(renewed).toMatchObject({ answer: '1: and now?', session: { source: 'renewed' } });
-	});
-
-	test('an agent that ran and failed is no answer', async () => {
-		for (const fails of ['error', 'incomplete'] as const) {
-			server.plan = () => ({ fails });
-			const [json] = out(await ask([said('hi')], { stream: true }));
-			expect(json).toMatchObject({ error: expect.stringMatching(/./), details: { mayHaveRun: true } });
-		}
-	});
-
-	test('a preview shows what would be sent, and nothing is', async () => {
-		const [json] = out(await ask([said('hi')], { options: { ...OPTIONS, previewRequest: true } }));
-		expect(JSON.stringify(json)).toContain('"hi"');
-		expect(JSON.stringify(json)).not.toContain('agt_dialect');
-		expect(server.requests).toEqual([]);
 	});
 });
 
