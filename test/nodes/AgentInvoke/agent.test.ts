@@ -33,23 +33,3 @@ test.each([true, false])(
 		]);
 	},
 );
-
-test('an interrupt is answered under its session', async () => {
-	const first = await stage.run(sayings('[tool: refund {"order": 7}]'));
-	const [asked] = first.output(NODE_NAME, 1);
-	const second = await stage.run([{ json: asked!.json }], {
-		operation: 'resume',
-		result: '{"refunded": true}',
-	});
-	expect(second.error).toBeUndefined();
-	expect(second.output(NODE_NAME, 0)[0]?.json.answer).toContain('refunded');
-	expect(stage.platform.books().sessions).toHaveLength(1);
-});
-
-test('a failing envelope under HTTP 200 is an error that says what failed', async () => {
-	const run = await stage.run(sayings('hello', '[fail: no fuel]'), {}, { onError: 'continueRegularOutput' });
-	expect(run.output(NODE_NAME, 0).map(({ json }) => json)).toMatchObject([
-		{ answer: expect.any(String) },
-		{ error: expect.stringContaining('The agent failed'), details: { kind: 'agentFailed' } },
-	]);
-});

@@ -245,77 +245,12 @@ describe('an interrupt that asks in plain text', () => {
 });
 
 describe('a deployment with names of its own', () => {
-	const session = { conversation: '$session', sse: '$stream' };
 	const request = {
-		message: { prompt: '$message', docs: '$files', ...session },
-		resume: { tool_output: { id: '$interruptId', result: '$result' }, ...session },
+		message: { prompt: '$message', docs: '$files', conversation: '$session', sse: '$stream' },
 	};
-	const interrupt = { at: 'pending', id: 'id', tool: 'tool', question: 'question' };
-	const answer = { text: 'output.text || chunk', session: 'conv."the id"', interrupt };
-	const rules = [
-		{ on: ['done'], whole: 'output.text', end: true },
-		{ on: ['*'], delta: 'chunk' },
-	];
-	const described = describedBy({ request, answer, stream: { rules } });
-	const account = () => ({ baseUrl: server.baseUrl, ...described });
-	const data = { output: { text: 'hello' }, conv: { 'the id': 42 } };
+	const account = () => ({ baseUrl: server.baseUrl, ...describedBy({ request }) });
 
-	test('they are sent and read', async () => {
-		server.answer = (_body, response) => response.end(envelope(data));
-		const files = { file: [{ source: 'url', url: 'https://x.example/a', name: 'a' }] };
-		const run = await stage.run(
-			sayings('hi'),
-			{ files, sessionMode: 'explicit', sessionId: '41' },
-			{ account: account() },
-		);
-		expect(server.requests).toEqual([
-			{ prompt: 'hi', conversation: '41', docs: [{ url: 'https://x.example/a', name: 'a' }] },
-		]);
-		expect(run.output(NODE_NAME)[0]?.json).toMatchObject({ answer: 'hello', session: { id: '42' } });
-	});
-
-	test('they hold for interrupts and streams', async () => {
-		server.answer = (_body, response) => {
-			response.setHeader('content-type', 'text/event-stream');
-			response.write(`data: ${envelope({ chunk: 'Let me ', conv: { 'the id': 42 } })}\n\n`);
-			response.end(
-				`event: done\ndata: ${envelope({ ...data, output: {}, pending: [{ id: 'i', question: 'sure?' }] })}\n\n`,
-			);
-		};
-		const run = await stage.run(
-			[{ json: { session: { id: '42' }, interrupt: { id: 'i0' } } }],
-			{ operation: 'resume', result: 'yes', stream: true },
-			{ account: account() },
-		);
-		expect(server.requests).toEqual([
-			{ conversation: '42', sse: true, tool_output: { id: 'i0', result: 'yes' } },
-		]);
-		expect(run.output(NODE_NAME, 1)[0]?.json).toMatchObject({
-			answer: 'Let me ',
-			interrupt: { id: 'i', kind: 'question', question: 'sure?' },
-		});
-	});
-
-	test('one path for pieces and answer: nothing is said twice', async () => {
-		const piece = (text: string) => envelope({ text, session_id: 's' });
-		server.answer = (_body, response) => {
-			response.setHeader('content-type', 'text/event-stream');
-			response.end(
-				`data: ${piece('one ')}\n\ndata: ${piece('two')}\n\nevent: done\ndata: ${piece('one two')}\n\n`,
-			);
-		};
-		const stream = {
-			rules: [
-				{ on: ['done'], whole: 'text', end: true },
-				{ on: ['*'], delta: 'text' },
-			],
-		};
-		const own = { ...account(), ...describedBy({ answer: { text: 'text' }, stream }) };
-		const run = await stage.run(sayings('hi'), { stream: true }, { account: own });
-		expect(run.output(NODE_NAME)[0]?.json.answer).toBe('one two');
-	});
-
-	test('a preview shows them, and nothing is sent', async () => {
+	test('a preview shows its names, and nothing is sent', async () => {
 		const item = { json: { say: 'hi' }, binary: { data: { data: Buffer.from('x'), fileName: 'a' } } };
 		const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
 		const parameters = {
