@@ -255,6 +255,18 @@ test('a claim whose owner died is taken over after its life, also by those who c
 	expect(table.all().filter(({ sessionId }) => sessionId)).toMatchObject([{ sessionId: 's2' }]);
 });
 
+test('a session that takes minutes to open is waited for, and its claim outlives its life', async () => {
+	agent.takesMs = () => 5 * SILENT_MS;
+	agent.tellsAfterMs = undefined;
+	const runs = ['one', 'two'].map(async (said, at) => {
+		await clock.sleep(at * 100);
+		return await worker().run(ask(said));
+	});
+	await clock.run(Promise.all(runs));
+	expect(heard()).toEqual(['one in s1', 'two in s1']);
+	expect(clock.elapsedMs).toBeGreaterThan(10 * SILENT_MS);
+});
+
 test('who slept through the life of its claim does not take the key back', async () => {
 	const sleeper = store('sleeper');
 	const waiting = {
