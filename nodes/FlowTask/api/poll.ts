@@ -116,37 +116,7 @@ export interface PollFacts {
 	readonly backlog: boolean;
 	/** Whether at least one call of the poll got no answer. */
 	readonly failed: boolean;
-	/** Whether sockets show when the last tasks end. */
-	readonly hasSockets: boolean;
-	/** When the last task will be done at the current rate; Infinity if the rate is unknown. */
-	readonly endsInMs: number;
 }
-
-/** The rate is measured over this many intervals: with fewer it varies too much, with more it reacts too slowly. */
-const RATE_INTERVALS = 5;
-
-/** How fast tasks finish, measured from the first poll. */
-export class FinishRate {
-	private readonly polls: Array<{ readonly atMs: number; readonly finished: number }> = [];
-
-	/** @param finished how many more tasks the poll found finished */
-	note(atMs: number, finished: number): void {
-		this.polls.push({ atMs, finished });
-		if (this.polls.length > RATE_INTERVALS + 1) this.polls.shift();
-	}
-
-	/** How long after the last poll the last of the remaining tasks will be done. */
-	endsInMs(remaining: number): number {
-		const [first, ...others] = this.polls;
-		const last = others.at(-1);
-		const finished = others.reduce((sum, poll) => sum + poll.finished, 0);
-		if (!first || !last || finished === 0) return Infinity;
-		return (remaining * (last.atMs - first.atMs)) / finished;
-	}
-}
-
-/** Tasks often end a little later than the rate predicts, and a poll that comes too soon costs another one. */
-const END_MARGIN_MS = 100;
 
 /**
  * How long to wait before the next poll: short while tasks change, longer while polls bring little news.
@@ -157,22 +127,11 @@ export function nextIntervalMs(previousMs: number, facts: PollFacts): number {
 	// The time until few tasks are left, so that the node does not sleep through the end of a batch.
 	const untilFewMs =
 		finished === 0 || remaining <= FEW_TASKS ? Infinity : ((remaining - FEW_TASKS) * previousMs) / finished;
-	const wantedMs = inBounds(Math.min(stretch(previousMs, facts), untilFewMs));
-	const socketsShowEnd =
-		facts.hasSockets && (facts.endsInMs * FEW_TASKS) / remaining > SHORTEST_POLL_INTERVAL_MS;
-	return facts.backlog || facts.failed || socketsShowEnd
-		? wantedMs
-		: inBounds(endingWith(wantedMs, facts.endsInMs));
+	return inBounds(Math.min(stretch(previousMs, facts), untilFewMs));
 }
 
 function inBounds(intervalMs: number): number {
 	return Math.min(LONGEST_POLL_INTERVAL_MS, Math.max(SHORTEST_POLL_INTERVAL_MS, intervalMs));
-}
-
-/** Stretches the interval so that a poll comes just after the last task is done. */
-function endingWith(intervalMs: number, endsInMs: number): number {
-	const leftMs = endsInMs + END_MARGIN_MS;
-	return Number.isFinite(leftMs) ? leftMs / Math.max(1, Math.floor(leftMs / intervalMs)) : intervalMs;
 }
 
 function stretch(previousMs: number, facts: PollFacts): number {

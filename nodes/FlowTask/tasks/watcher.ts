@@ -6,7 +6,6 @@ import {
 	FEW_TASKS,
 	LONGEST_POLL_INTERVAL_MS,
 	nextIntervalMs,
-	FinishRate,
 	portionsOf,
 	SHORTEST_POLL_INTERVAL_MS,
 } from '../api/poll';
@@ -80,7 +79,6 @@ export class TaskWatcher {
 	private looping = false;
 	private intervalMs = SHORTEST_POLL_INTERVAL_MS;
 	private lastPollMs = 0;
-	private finishRate = new FinishRate();
 	/** Whether any poll was answered, which shows that the base URL and the key are right. */
 	private answered = false;
 	/** When a socket first asked for the next poll. */
@@ -118,7 +116,6 @@ export class TaskWatcher {
 			const firstPollMs = sinceMs === undefined ? FIRST_POLL_AT_OLD_MS : FIRST_POLL_AT_NEW_MS;
 			this.intervalMs = SHORTEST_POLL_INTERVAL_MS;
 			this.lastPollMs = Math.max(this.lastPollMs, nowMs + firstPollMs - this.intervalMs);
-			this.finishRate = new FinishRate();
 		}
 		this.tasks.set(taskId, task);
 		this.openSockets();
@@ -201,18 +198,13 @@ export class TaskWatcher {
 		this.endOverdue();
 		const finished = tasks.filter(({ taskId }) => !this.tasks.has(taskId)).length;
 		const backlog = this.run.backlog();
-		const remaining = this.tasks.size + backlog;
-		this.finishRate.note(this.lastPollMs, finished);
 		this.intervalMs = nextIntervalMs(this.intervalMs, {
 			calls: portions.length,
 			finished,
 			changed,
-			remaining,
+			remaining: this.tasks.size + backlog,
 			failed,
 			backlog: backlog > 0,
-			hasSockets:
-				this.client.sockets?.available === true && tasks.some(({ promptToken }) => promptToken !== undefined),
-			endsInMs: this.finishRate.endsInMs(remaining),
 		});
 		this.openSockets();
 	}

@@ -6,7 +6,6 @@ import {
 	infoOfMany,
 	LONGEST_POLL_INTERVAL_MS,
 	nextIntervalMs,
-	FinishRate,
 	SHORTEST_POLL_INTERVAL_MS,
 	type PollFacts,
 } from '../../../../nodes/FlowTask/api/poll';
@@ -103,26 +102,7 @@ const MANY: PollFacts = {
 	remaining: 80,
 	backlog: false,
 	failed: false,
-	hasSockets: false,
-	endsInMs: Infinity,
 };
-
-describe('Pace', () => {
-	it('tells nothing before two polls, or while nothing finishes', () => {
-		const pace = new FinishRate();
-		expect(pace.endsInMs(10)).toBe(Infinity);
-		pace.note(0, 40);
-		expect(pace.endsInMs(10)).toBe(Infinity);
-		pace.note(1_000, 0);
-		expect(pace.endsInMs(10)).toBe(Infinity);
-	});
-
-	it('is that of the last intervals: what is long over does not count', () => {
-		const pace = new FinishRate();
-		for (let second = 0; second < 20; second++) pace.note(second * 1_000, second < 10 ? 1_000 : 20);
-		expect(pace.endsInMs(30)).toBe(1_500);
-	});
-});
 
 describe('nextIntervalMs', () => {
 	it.each<[string, Partial<PollFacts>, number]>([
@@ -141,17 +121,6 @@ describe('nextIntervalMs', () => {
 		],
 		['doubles after a look that failed', { failed: true }, 8_000],
 		['doubles after one that failed for few tasks, too', { failed: true, remaining: 1 }, 8_000],
-		['ends just after the last task, if that comes before the second interval', { endsInMs: 5_000 }, 5_100],
-		['fits a whole number of times into what is left', { endsInMs: 13_900 }, 4_667],
-		['is cut to what is left', { endsInMs: 1_900 }, 2_000],
-		['is not stretched where sockets will show the end', { endsInMs: 5_000, hasSockets: true }, 4_000],
-		[
-			'is stretched where the last tasks end too fast for sockets',
-			{ endsInMs: 5_000, hasSockets: true, remaining: 150 },
-			5_100,
-		],
-		['is not stretched for items that wait', { endsInMs: 1_900, backlog: true }, 1_000],
-		['is not changed after a look that failed', { endsInMs: 1_900, failed: true }, 8_000],
 	])('%s', (_name, facts, expected) => {
 		expect(Math.round(nextIntervalMs(4_000, { ...MANY, ...facts }))).toBe(expected);
 	});
@@ -164,8 +133,6 @@ describe('nextIntervalMs', () => {
 			remaining: fc.nat(10_000),
 			backlog: fc.boolean(),
 			failed: fc.boolean(),
-			hasSockets: fc.boolean(),
-			endsInMs: fc.oneof(fc.nat(100_000), fc.constant(Infinity)),
 		});
 		fc.assert(
 			fc.property(fc.array(facts, { maxLength: 50 }), (course) => {
