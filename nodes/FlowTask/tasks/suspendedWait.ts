@@ -48,11 +48,7 @@ export interface SuspendSettings {
 
 /** A shorter sleep is pointless, because n8n may take about a minute to resume an execution. */
 export const SHORTEST_SLEEP_MS = 60_000;
-const LONGEST_SLEEP_MS = 15 * 60_000;
-const SLEEPS: PauseGrowth = { firstMs: SHORTEST_SLEEP_MS, factor: 1.25, longestMs: LONGEST_SLEEP_MS };
-
-/** A rough estimate per position in the queue; an extra poll costs little. */
-const QUEUE_POSITION_MS = 1_000;
+const SLEEPS: PauseGrowth = { firstMs: SHORTEST_SLEEP_MS, factor: 1.25, longestMs: 15 * 60_000 };
 
 /** How many consecutive polls may lack an ID before its task counts as missing. */
 const POLLS_FOR_MISSING = 2;
@@ -144,28 +140,10 @@ export function waitEnd(
 	return isUnchanged && ![...infos.values()].some(isQueuedUnnumbered) ? 'stalled' : undefined;
 }
 
-/**
- * How long to sleep before the next poll: as long as the slowest task is likely to take, judging by its progress or its
- * position in the queue, and longer with each poll. The estimate can be far off, so it is capped at the time waited so
- * far; an end is then noticed after at most about twice the time that it took.
- */
-export function sleepMs(
-	state: WaitState,
-	infos: ReadonlyMap<string, TaskInfo>,
-	settings: SuspendSettings,
-	nowMs: number,
-): number {
-	const elapsedMs = nowMs - state.startedAtMs;
-	const unfinished = [...infos.values()].filter((info) => !isFinal(info.state));
-	const estimates = unfinished.map((info) => {
-		if (info.progress !== null && info.progress > 0)
-			return (elapsedMs * (100 - info.progress)) / info.progress;
-		return info.position === null ? 0 : info.position * QUEUE_POSITION_MS;
-	});
-	const guessedMs = Math.min(elapsedMs, Math.max(0, ...estimates));
-	const wantedMs = Math.min(LONGEST_SLEEP_MS, Math.max(growingPauseMs(SLEEPS, state.polls), guessedMs));
-	const leftMs = state.startedAtMs + settings.timeoutMs - nowMs;
-	return Math.max(SHORTEST_SLEEP_MS, Math.min(wantedMs, leftMs));
+/** How long to sleep before the next poll: about a minute, plus a quarter of the time waited so far. */
+export function sleepMs(state: WaitState, { timeoutMs }: SuspendSettings, nowMs: number): number {
+	const leftMs = state.startedAtMs + timeoutMs - nowMs;
+	return Math.max(SHORTEST_SLEEP_MS, Math.min(growingPauseMs(SLEEPS, state.polls), leftMs));
 }
 
 /**

@@ -153,7 +153,7 @@ async function pollAccount(
 	const end = read.ok ? waitEnd(state, infos, taskIds, settings, nowMs) : endOfFailed;
 	return end
 		? { infos, ends: endsOf(taskIds, read, state, end, nowMs) }
-		: { infos, wakeAtMs: nowMs + sleepMs(state, infos, settings, nowMs) };
+		: { infos, wakeAtMs: nowMs + sleepMs(state, settings, nowMs) };
 }
 
 /** The waits that n8n stores with the execution. */
