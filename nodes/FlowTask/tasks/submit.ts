@@ -17,8 +17,6 @@ export interface SubmitStart {
 	readonly workflowId: string;
 	readonly prompt: Prompt;
 	readonly images: readonly ImageInput[];
-	/** Turns the message of a refusal into advice on the refused inputs; empty if nothing is known about them. */
-	readonly acceptedFor?: ((said: string) => string) | undefined;
 	/** Left out if the item has no idempotency key. */
 	readonly idempotency?: IdempotencyKey | undefined;
 }
@@ -185,9 +183,7 @@ export class TaskSubmitter {
 		} else {
 			claim?.released();
 		}
-		const failure = explainSubmit(this.heldBack(submitted.failure));
-		const accepted = failure.kind === 'refused' ? (start.acceptedFor?.(failure.message) ?? '') : '';
-		return fail(accepted ? { ...failure, advice: `${failure.advice} ${accepted}` } : failure);
+		return fail(explainSubmit(this.heldBack(submitted.failure)));
 	}
 
 	/** A platform may return the same task for an equal request. For other inputs, a known ID is another item's task. */

@@ -163,34 +163,3 @@ export function refuseEmptyPrompts(prompt: Prompt, known: WorkflowKnowledge): Fa
 		'Check the expression, or whether the cell that it reads is blank. To keep the hosted text for all items, remove this input from the node. Nothing was submitted for this item.',
 	);
 }
-
-/** How many inputs the advice lists. */
-const ACCEPTED_SHOWN = 8;
-
-/**
- * What the parameter view says about the inputs that the platform may have refused (§7.3): those named in its message,
- * otherwise all that were sent.
- * @returns a function from the platform's message to a sentence, empty if the view says nothing. The function must not
- *   keep the workflow in memory, because each of many items may have its own
- */
-export function acceptedFor(prompt: Prompt, known: WorkflowKnowledge): (message: string) => string {
-	const sent = acceptedInputs(prompt, known);
-	return (message) => {
-		const named = sent.filter(({ parameter }) => message.includes(parameter));
-		const texts = (named.length > 0 ? named : sent).slice(0, ACCEPTED_SHOWN).map(({ text }) => text);
-		return texts.length > 0 ? `According to the parameter view: ${texts.join('; ')}.` : '';
-	};
-}
-
-/** A function of its own, so that the one returned above does not close over `known`. */
-function acceptedInputs(
-	prompt: Prompt,
-	known: WorkflowKnowledge,
-): Array<{ readonly parameter: string; readonly text: string }> {
-	return inputsIn(prompt).flatMap(({ nodeId, parameter, value }) => {
-		const accepted = describeSpec(known.view.get(nodeId)?.get(parameter));
-		const label = labelOf(nodeId, parameter, known);
-		const text = `${label} accepts a value ${accepted} (sent: ${showValue(value)})`;
-		return accepted ? [{ parameter, text }] : [];
-	});
-}

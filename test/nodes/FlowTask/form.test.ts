@@ -255,21 +255,6 @@ test('checks hold for fields and JSON too, where the definition is given', async
 	expect(sentPrompts()).toEqual([{ '6': { inputs: { text: '42' } } }]);
 });
 
-test('what the platform refuses is told with what the parameter view accepts', async () => {
-	stage.platform.faults.add({
-		on: 'submit',
-		kind: 'code',
-		code: 40010,
-		msg: 'parameter steps is out of range',
-	});
-	const rows = { '3/steps': 25, '3/sampler_name': 'heun' };
-	const run = await stage.run(prompts(1), form(rows, { '3/steps': 'number' }));
-	expect(run.error?.message).toContain('parameter steps is out of range');
-	expect(run.error?.description).toMatch(
-		/According to the parameter view: KSampler \(node 3\) · steps accepts a value from 1 to \d+ \(sent: 25\)\./,
-	);
-});
-
 test.each([
 	['77', 'image', 'there is no node 77'],
 	['3', 'model', 'comes from another node'],

@@ -1,9 +1,6 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-
 import fc from 'fast-check';
 
-import { acceptedFor, checkOverrides, refuseEmptyPrompts } from '../../../../nodes/FlowTask/workflow/checks';
+import { checkOverrides, refuseEmptyPrompts } from '../../../../nodes/FlowTask/workflow/checks';
 import { type Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
 import { promptFromForm } from '../../../../nodes/FlowTask/workflow/promptForm';
 import { promptFromJson } from '../../../../nodes/FlowTask/workflow/promptJson';
@@ -404,22 +401,4 @@ test('an empty prompt is refused where it is the only text, though no link says 
 	const known = know({ '1': { class_type: 'ImageService', inputs: { prompt: 'a cat', seed: 1 } } });
 	expect(refuseEmptyPrompts(one('1', 'prompt', ' '), known)?.message).toContain('The prompt is empty');
 	expect(refuseEmptyPrompts(one('1', 'prompt', 'a dog'), known)).toBeUndefined();
-});
-
-test('what an item keeps for a later refusal does not hold its workflow in memory', async () => {
-	setFlagsFromString('--expose-gc');
-	const collect: unknown = runInNewContext('gc');
-	if (typeof collect !== 'function') throw new Error('The garbage cannot be collected here');
-	const view = limits({ min: 1, max: 9 });
-	const known = Array.from({ length: 3 }, () => know(JSON.stringify(DEFINITION), view));
-	const held = known.map((one) => new WeakRef(one));
-	const advise = known.splice(0).map((one) => acceptedFor({ '3': { inputs: { steps: 5 } } }, one));
-	for (let pass = 0; pass < 5; pass++) {
-		await new Promise((resolve) => setImmediate(resolve));
-		Reflect.apply(collect, undefined, []);
-	}
-	expect(held.filter((one) => one.deref() !== undefined)).toHaveLength(0);
-	expect(advise[0]?.('steps is too large')).toBe(
-		'According to the parameter view: Sampler (node 3) · steps accepts a value from 1 to 9 (sent: 5).',
-	);
 });

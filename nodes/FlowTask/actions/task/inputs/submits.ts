@@ -9,7 +9,7 @@ import type { WorkflowKnowledge } from '../../../../shared/workflow/knowledge';
 import { canBeId } from '../../../../shared/workflow/savedWorkflows';
 import type { Recollection, SentSeeds } from '../../../tasks/memory';
 import type { SubmitStart } from '../../../tasks/submit';
-import { acceptedFor, checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../workflow/checks';
+import { checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../workflow/checks';
 import { isSeedName } from '../../../workflow/graph';
 import { promptTextOf } from '../../../workflow/inputRanking';
 import { withInput, type Prompt } from '../../../workflow/prompt';
@@ -129,7 +129,6 @@ function submitOf(inputs: ItemInputs, seeded: SeededPrompt, index: number): Resu
 			workflowId,
 			prompt: sent,
 			images,
-			acceptedFor: acceptedFor(sent, known),
 			idempotency,
 		},
 		seeds: seeded.seeds,
