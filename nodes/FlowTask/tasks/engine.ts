@@ -10,7 +10,7 @@ import type { Redact } from '../../shared/text/redact';
 import type { Download } from '../../shared/files/download';
 import type { MayFetch } from '../../shared/files/fileHosts';
 import type { TaskApi } from '../api/api';
-import { explainMistake, explainWatchEnd, type StopReason, type TaskOrigin } from './failures';
+import { explainMistake, explainWatchEnd, type StopReason } from './failures';
 import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
 import type { EndedTask, ObservedJob, TaskObserver, TaskSource } from './observer';
 import type { FileSelection, TaskLabel } from './resultLinks';
@@ -265,8 +265,7 @@ class TaskRun {
 		const seen = start.kind === 'watch' ? start.seen : undefined;
 		const end = seen ?? (await account.watcher.watch(taskId, promptToken, submittedAtMs, this.isKnown(task)));
 		const known = { taskId, reused, snapshot: end.snapshot, sent };
-		const origin = originOf(start, reused, record !== undefined);
-		const failure = explainWatchEnd(taskId, end, this.run.redact, origin);
+		const failure = explainWatchEnd(taskId, end, this.run.redact);
 		if (failure && USELESS_AFTER.has(failure.kind)) {
 			record?.failed();
 			task.ended?.('failed');
@@ -305,10 +304,4 @@ class TaskRun {
 function sourceOf({ start, record }: TaskJob, reused: boolean): TaskSource {
 	if (start.kind === 'submit') return reused ? 'known' : 'made';
 	return record ? 'known' : 'given';
-}
-
-/** @param recorded whether this run recorded the task as its own */
-function originOf(start: TaskJob['start'], reused: boolean, recorded: boolean): TaskOrigin | undefined {
-	if (start.kind === 'watch') return recorded ? { earlierTry: true } : undefined;
-	return reused && start.idempotency ? { key: start.idempotency.key } : undefined;
 }

@@ -73,20 +73,11 @@ export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	};
 }
 
-/** How an item got a task that this run did not make. */
-export type TaskOrigin = { readonly key: string } | { readonly key?: undefined; readonly earlierTry: true };
-
 /**
  * Explains how watching ended, as a failure of the item.
- * @param origin left out if this run made the task, or the item names it
  * @returns `undefined` if the task succeeded
  */
-export function explainWatchEnd(
-	fullTaskId: string,
-	end: WatchEnd,
-	redact: Redact,
-	origin?: TaskOrigin,
-): Failure | undefined {
+export function explainWatchEnd(fullTaskId: string, end: WatchEnd, redact: Redact): Failure | undefined {
 	const { snapshot } = end;
 	const taskId = excerpt(fullTaskId, 100);
 	const said = excerpt(redact(snapshot.info?.errorMessage ?? ''), 500);
@@ -123,7 +114,7 @@ export function explainWatchEnd(
 				details,
 			};
 		case 'unknown':
-			return explainUnknown(taskId, details, origin);
+			return explainUnknown(taskId, details);
 		case 'left':
 			return {
 				kind: 'cancelled',
@@ -142,39 +133,26 @@ export function explainWatchEnd(
 	}
 }
 
-/** A retry would find the same lost task again, so the advice says how to make a new one. */
-function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin | undefined): Failure {
+/** A retry, or the same key, would find the same lost task again, so the advice says how to create a new one. */
+function explainUnknown(taskId: string, details: JsonObject): Failure {
 	const isGone = details.status !== 'unknown';
-	const message = `The platform ${isGone ? 'no longer knows' : 'does not know'} task ${taskId}`;
-	const credential =
-		'the credential belongs to the account and the platform that the task was submitted with';
-	const failure = { kind: 'taskUnknown', details } as const;
-	if (isGone && !origin) {
-		return {
-			...failure,
-			message: `${message}, which was last seen as ${describeState(details)}`,
-			advice:
-				"The platform may have deleted it. Look for its images in the platform's console before you run the item again. If the platform keeps tasks only for a while, wait for fewer of them at a time.",
-		};
-	}
-	if (!origin) {
-		return { ...failure, message, advice: `Check that the ID is complete and that ${credential}.` };
-	}
-	if (origin.key === undefined) {
-		return {
-			...failure,
-			message: `${message}, which an earlier try made for this item`,
-			advice: `Check that ${credential}. To create a new task, start a new execution; if the item has an idempotency key, delete its rows in the Data Table flow_task_ledger first.`,
-		};
-	}
-	const key = excerpt(origin.key, 80);
+	const seen = isGone ? `, which was last seen as ${describeState(details)}` : '';
 	return {
-		...failure,
-		message: `${message}, which was made for the idempotency key "${key}"`,
-		advice: `Check that ${credential}. To create a new task for the key, delete its rows in the Data Table flow_task_ledger. If the platform forgets tasks before their keys expire, shorten "Idempotency Lifetime (Hours)" under "Cost and Speed".`,
-		details: { ...details, idempotencyKey: key },
+		kind: 'taskUnknown',
+		message: `The platform ${isGone ? 'no longer knows' : 'does not know'} task ${taskId}${seen}`,
+		advice: `${isGone ? DELETED : CHECK_ID} ${NEW_TASK}`,
+		details,
 	};
 }
+
+const DELETED =
+	"The platform may have deleted it. Look for its images in the platform's console before you run the item again. If the platform keeps tasks only for a while, wait for fewer of them at a time.";
+
+const CHECK_ID =
+	'Check that the ID is complete, and that the credential belongs to the account and the platform that the task was submitted with.';
+
+const NEW_TASK =
+	'To create a new task for an item with an idempotency key, delete the key\'s rows in the Data Table flow_task_ledger, and shorten "Idempotency Lifetime (Hours)" if the platform forgets tasks sooner; for any other item, start a new execution.';
 
 function explainFinal(taskId: string, state: string, said: string, details: JsonObject): Failure | undefined {
 	if (state !== 'failed' && state !== 'denied') return undefined;
