@@ -23,11 +23,9 @@ export interface RecorderParts {
 const FIRST_WRITE_MS = 1_000;
 /** From the start of one write to the next; longer after each failure. */
 const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_000 };
-/** The most statements that change rows in one write, except the last; the rest follow with the next write. */
-const MOST_CHANGES = 10;
 /** The slower the table, the rarer the changes, which may take a 50th of the time. New rows are not delayed. */
 const REST_PER_CHANGE_MS = 50;
-/** The longer the run, the rarer the changes, once all rows are up to date: they may be as old as a 20th of it. */
+/** The longer the run, the rarer the changes: rows may be as old as a 20th of it. */
 const REST_PER_RUN_MS = 1 / 20;
 /**
  * With more changes than this, rows are replaced, because a change takes n8n 40 ms, and replacing hundreds of rows 200
@@ -46,8 +44,6 @@ interface LoggedTask extends RowFacts {
 	rowKeys: readonly string[] | undefined;
 	/** Whether the table has the row that it should have for the task. */
 	isListed: boolean;
-	/** When the task's cells were last written, by the clock's `now()`. */
-	writtenAtMs: number;
 }
 
 /**
@@ -119,7 +115,6 @@ export class TaskRecorder implements TaskObserver {
 			written: '{}',
 			rowKeys: source === 'made' ? [] : undefined,
 			isListed: false,
-			writtenAtMs: -Infinity,
 		};
 		this.entries.set(job, entry);
 		return entry;
@@ -146,16 +141,14 @@ export class TaskRecorder implements TaskObserver {
 		if (!isLast && beganMs < this.nextChangeMs) return inserted;
 		const replaced = await this.replace();
 		if (!replaced.ok) return replaced;
-		const changed = await this.change(isLast ? Infinity : MOST_CHANGES);
+		const changed = await this.change();
 		const endedMs = clock.now();
-		const isComplete = changed.ok && changed.value;
-		this.nextChangeMs =
-			endedMs +
-			Math.max(
-				(endedMs - beganMs) * REST_PER_CHANGE_MS,
-				isComplete ? (endedMs - this.firstWriteMs) * REST_PER_RUN_MS : 0,
-			);
-		return changed.ok ? ok(undefined) : changed;
+		const restMs = Math.max(
+			(endedMs - beganMs) * REST_PER_CHANGE_MS,
+			(endedMs - this.firstWriteMs) * REST_PER_RUN_MS,
+		);
+		this.nextChangeMs = endedMs + restMs;
+		return changed;
 	}
 
 	/** Looks up the rows of tasks that existed before this run. */
@@ -189,7 +182,7 @@ export class TaskRecorder implements TaskObserver {
 		if (!inserted.ok) return inserted;
 		for (const { entry, cells, rowKey } of added) {
 			// The rows of other executions still lack these cells.
-			if (entry.rowKeys?.length === 0) this.noteWritten(entry, cells);
+			if (entry.rowKeys?.length === 0) entry.written = JSON.stringify(cells);
 			entry.rowKeys = [...(entry.rowKeys ?? []), rowKey];
 			entry.isListed = true;
 		}
@@ -230,15 +223,14 @@ export class TaskRecorder implements TaskObserver {
 		if (!removed.ok) return removed;
 		for (const { entry, cells, rowKey } of replaced) {
 			entry.rowKeys = [rowKey];
-			this.noteWritten(entry, cells);
+			entry.written = JSON.stringify(cells);
 		}
 		return removed;
 	}
 
-	/** @param most statements; equal changes share one @returns whether these were enough */
-	private async change(most: number): Promise<Result<boolean>> {
-		const due = alikeIn([...this.entries.values()].filter(isStale).sort(byLastWrite));
-		const sent = due.slice(0, most).map((entries) => {
+	/** Writes what is stale into the rows that are there; equal changes share a statement. */
+	private async change(): Promise<Result<undefined>> {
+		const sent = alikeIn([...this.entries.values()].filter(isStale)).map((entries) => {
 			const values = entries.flatMap(({ rowKeys = [] }) => rowKeys);
 			const cells = entries[0] ? cellsOf(entries[0]) : {};
 			return { entries, cells, change: { values, cells: { ...cells } } };
@@ -246,13 +238,8 @@ export class TaskRecorder implements TaskObserver {
 		const changes = sent.map(({ change }) => change).filter(({ values }) => values.length > 0);
 		const changed = await this.parts.table.updateAlike('rowKey', changes);
 		if (!changed.ok) return changed;
-		for (const { entries, cells } of sent) for (const entry of entries) this.noteWritten(entry, cells);
-		return ok(sent.length === due.length);
-	}
-
-	private noteWritten(entry: LoggedTask, cells: TaskCells): void {
-		entry.written = JSON.stringify(cells);
-		entry.writtenAtMs = this.parts.clock.now();
+		for (const { entries, cells } of sent) for (const entry of entries) entry.written = JSON.stringify(cells);
+		return changed;
 	}
 }
 
@@ -273,12 +260,6 @@ function isOwn({ source, isListed }: LoggedTask): boolean {
 /** Groups entries whose rows get the same cells. */
 function alikeIn(entries: readonly LoggedTask[]): LoggedTask[][] {
 	return [...Map.groupBy(entries, (entry) => JSON.stringify(cellsOf(entry))).values()];
-}
-
-/** Puts the entries written longest ago first, so that each gets its turn. */
-function byLastWrite(one: LoggedTask, other: LoggedTask): number {
-	// The difference of two entries that were never written is NaN.
-	return one.writtenAtMs - other.writtenAtMs || 0;
 }
 
 function timeIn(column: 'finishedAt' | 'startedAt', rows: readonly TableRow[]): TaskCells {
