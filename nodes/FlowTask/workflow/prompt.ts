@@ -1,7 +1,6 @@
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, jsonText, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import { lostDigits, ROUNDED, roundedNumber } from '../../shared/form/pastedJson';
-import { isLink } from '../../shared/workflow/definition';
 import { convertTo, showValue } from './values';
 
 /** `prompt` of §4.1: node ID -> the inputs changed in this request. */
@@ -79,14 +78,8 @@ function readRow(
 	const name = inputName(nodeId, parameter);
 	if (valueIn(before, nodeId, parameter) !== undefined) return fail(`sets ${name} a second time`);
 	const converted = convert(value, valueType);
-	if (!converted.ok) return fail(`(${name}) ${converted.failure}`);
-	return isLink(converted.value, isNeverANode)
-		? fail(`(${name}) is a link to another node; only values can be changed`)
-		: converted;
+	return converted.ok ? converted : fail(`(${name}) ${converted.failure}`);
 }
-
-/** For checks without the workflow, in which a pair of numbers counts as a value, not as a link. */
-export const isNeverANode = (): boolean => false;
 
 /** Gives a row's value its type. */
 function convert(value: unknown, type: OverrideType): Result<Json, string> {

@@ -1,10 +1,10 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { lostDigits, onlyOne } from '../../shared/form/pastedJson';
 import { excerpt, isJsonObject, jsonText, type JsonObject } from '../../shared/text/json';
-import { holdsEditorFile, isLink, readDefinition } from '../../shared/workflow/definition';
+import { holdsEditorFile, readDefinition } from '../../shared/workflow/definition';
 import { readParameterView } from '../../shared/workflow/parameterView';
 import { membersOf, readPastedObject } from '../../shared/workflow/pasted';
-import { isNeverANode, toJson, type Prompt } from './prompt';
+import { toJson, type Prompt } from './prompt';
 
 const FIELD = 'Prompt (JSON)';
 const NOT_SUBMITTED = 'Nothing was submitted for this item.';
@@ -102,13 +102,6 @@ function readNodes(nodes: JsonObject): Result<Prompt> {
 			return refuse(
 				`contains "${excerpt(other, 60)}" at node "${id}"`,
 				'A node has only "inputs"; remove the rest.',
-			);
-		}
-		const link = Object.entries(inputs).find(([, input]) => isLink(input, isNeverANode));
-		if (link) {
-			return refuse(
-				`sets "${excerpt(link[0], 60)}" of node "${id}" to a link to another node`,
-				'Only values can be changed, not how nodes are linked; remove this input.',
 			);
 		}
 		prompt.push([nodeId, { inputs }]);

@@ -2,7 +2,7 @@ import { failInput, ok, type Result } from '../../shared/errors/failure';
 import type { Json } from '../../shared/text/json';
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView } from '../../shared/workflow/parameterView';
-import { graphOf, holderFinder, isSeedName, sourceOf } from './graph';
+import { graphOf, holderFinder, isSeedName } from './graph';
 import { inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
 
 /** How seeds are set. With the seed in the export, every run would make the same image. */
@@ -66,7 +66,7 @@ export function applySeed(
 		);
 		if (variant.count > 1 && own.length + held.length === 0) return noVariants(variant.count, plan);
 		// Hosted seeds are sent only if they are counted up.
-		return countUp(prompt, variant.index > 0 ? [...own, ...held] : own, plan, variant);
+		return countUp(prompt, variant.index > 0 ? [...own, ...held] : own, variant);
 	}
 	const targets = readTargets(plan.targets);
 	if (!targets.ok) return targets;
@@ -78,14 +78,13 @@ export function applySeed(
 	const chosen = all.filter((input) => !isByDefault || !isEntered.has(keyOf(input)));
 	if (chosen.length === 0 && !isByDefault) return noSeed(plan.definition);
 	if (chosen.length === 0 && variant.count > 1 && own.length === 0) return noVariants(variant.count, plan);
-	const counted = countUp(prompt, isByDefault ? own : [], plan, variant);
+	const counted = countUp(prompt, isByDefault ? own : [], variant);
 	if (!counted.ok) return counted;
 	if (chosen.length === 0) return ok({ ...counted.value, isUnknown: all.length === 0 && !plan.definition });
-	const limits = limitsOf(chosen, plan.view);
 	const seed =
 		plan.mode === 'random'
-			? drawSeed(limits, randomSeed, variant.count, seedsAt(chosen, variant))
-			: countSeed(plan, (plan.mode === 'increment' ? before : 0) + variant.index, limits);
+			? drawSeed(limitsOf(chosen, plan.view), randomSeed, variant.count, seedsAt(chosen, variant))
+			: wholeSeed('Seed', plan.base + (plan.mode === 'increment' ? before : 0) + variant.index);
 	if (!seed.ok) return seed;
 	return ok(chosen.reduce((seeded, target) => withSeed(seeded, target, seed.value), counted.value));
 }
@@ -116,24 +115,13 @@ interface FirstSeed extends SeedTarget {
 	readonly value: number;
 }
 
-/** The first variant keeps the seeds; each later one adds 1. */
-function countUp(
-	prompt: Prompt,
-	seeds: readonly FirstSeed[],
-	plan: SeedPlan,
-	{ index }: Variant,
-): Result<SeededPrompt> {
+/** The first variant keeps the seeds; each later one adds 1. What the workflow accepts is checked with all inputs. */
+function countUp(prompt: Prompt, seeds: readonly FirstSeed[], { index }: Variant): Result<SeededPrompt> {
 	let counted: SeededPrompt = { prompt, seeds: {} };
 	for (const target of seeds) {
-		const { least, most, words } = limitsOf([target], plan.view);
-		const seed = target.value + index;
-		if (index > 0 && (seed < least || seed > most)) {
-			return failInput(
-				`"Variants" counts the seed of ${keyOf(target)} up from ${target.value} to ${seed}, but ${words || `a seed is a number from ${least} to ${most}`}`,
-				'Enter a seed that leaves room for all variants, or remove it and set "Seed Mode" to Random. Nothing was submitted for this item.',
-			);
-		}
-		counted = withSeed(counted, target, seed);
+		const seed = index === 0 ? ok(target.value) : wholeSeed(keyOf(target), target.value + index);
+		if (!seed.ok) return seed;
+		counted = withSeed(counted, target, seed.value);
 	}
 	return ok(counted);
 }
@@ -191,30 +179,19 @@ function drawSeed(
 		for (const one of taken.sort((left, right) => left - right)) if (one <= seed) seed++;
 		return ok(seed);
 	}
-	if (least <= most) {
-		return failInput(
-			`"Variants" is ${count}, but there are fewer seeds: ${words}`,
-			'Make fewer variants. Nothing was submitted for this item.',
-		);
-	}
 	return failInput(
-		`"Seed Mode" finds no seed that fits all of its inputs: ${words}`,
-		'List under "Seed Targets" only inputs that accept the same seed. Nothing was submitted for this item.',
+		`"Seed Mode" finds too few seeds that fit all of its inputs: ${words}`,
+		'List under "Seed Targets" only inputs that accept the same seed, or make fewer variants. Nothing was submitted for this item.',
 	);
 }
 
-function countSeed({ mode, base }: SeedPlan, steps: number, limits: SeedLimits): Result<number> {
-	const seed = base + steps;
-	if (!Number.isSafeInteger(seed) || seed < 0) {
-		const given = Number.isNaN(seed) ? 'no number was given' : seed;
-		return failInput(`"Seed" is not a whole number, 0 or more: ${given}`, 'Enter a whole number such as 42.');
-	}
-	if (seed >= limits.least && seed <= limits.most) return ok(seed);
-	const by = mode === 'increment' ? 'Increment by Item' : 'Variants';
-	const counted = mode === 'increment' || steps > 0 ? `${base}, which with ${by} gives ${seed} here` : seed;
+/** @param name of the field or the input, for the message */
+function wholeSeed(name: string, seed: number): Result<number> {
+	if (Number.isSafeInteger(seed) && seed >= 0) return ok(seed);
+	const given = Number.isNaN(seed) ? 'no number was given' : seed;
 	return failInput(
-		`"Seed" is ${counted}, but ${limits.words}`,
-		'Enter another "Seed" that leaves room for all images. Nothing was submitted for this item.',
+		`"${name}" is not a whole number, 0 or more: ${given}`,
+		'Enter a whole number such as 42.',
 	);
 }
 
@@ -240,13 +217,10 @@ export function seedsIn(definition: WorkflowDefinition | undefined): PromptInput
 }
 
 function noSeed(definition: WorkflowDefinition | undefined): Result<never> {
-	const graph = definition && graphOf(definition);
-	const linked = definition?.nodes
-		.flatMap((node) => node.inputs.map((input) => ({ node, input })))
-		.find(({ input }) => input.isLink && isSeedName(input.name));
-	const source = graph && linked && sourceOf(graph, linked.input);
-	const from = source ? `${source.title} (node ${source.nodeId}), which calculates it` : 'another node';
-	const why = linked ? `: ${linked.node.title} (node ${linked.node.nodeId}) takes its seed from ${from}` : '';
+	const linked = definition?.nodes.find(({ inputs }) =>
+		inputs.some(({ name, isLink }) => isLink && isSeedName(name)),
+	);
+	const why = linked ? `: ${linked.title} (node ${linked.nodeId}) takes its seed from another node` : '';
 	const orPaste = definition ? '' : ', paste the workflow\'s export into "Workflow Definition"';
 	return failInput(
 		`"Seed Mode" cannot tell which input is the seed${why}`,

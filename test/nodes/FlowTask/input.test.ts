@@ -116,8 +116,8 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	[
 		'a prompt with a link',
 		json({ '6': { inputs: { clip: ['4', 1] } } }),
-		/to a link to another node/,
-		/Only values/,
+		/"clip" of node 6 is set to a link; only values can be set/,
+		/Correct this/,
 	],
 	[
 		'a prompt with class_type',

@@ -63,14 +63,14 @@ describe('a linked seed', () => {
 		expect(kept).toMatchObject({ value: { seeds: { '9.value': 7 } } });
 	});
 
-	it('that is calculated is named, with the node it comes from', () => {
+	it('that is calculated is named', () => {
 		const math = node('Math Expression', { a: ['3', 0], b: ['3', 0] });
 		const definition = define({ '3': SAMPLER, '9': math });
 		const plan = { mode: 'increment' as const, base: 1, targets: '', definition };
 		expect(applySeed({}, plan, 0, () => 0)).toMatchObject({
 			failure: {
 				message:
-					'"Seed Mode" cannot tell which input is the seed: KSampler (node 3) takes its seed from Math Expression (node 9), which calculates it',
+					'"Seed Mode" cannot tell which input is the seed: KSampler (node 3) takes its seed from another node',
 			},
 		});
 	});
