@@ -31,11 +31,9 @@ export interface Variant {
 	/** Counted from 0. */
 	readonly index: number;
 	readonly count: number;
-	/** `node.parameter` -> seed of the item's other images, including those of earlier tries; none is drawn again. */
-	readonly others: ReadonlyArray<Readonly<Record<string, number>>>;
 }
 
-const ONLY_VARIANT: Variant = { index: 0, count: 1, others: [] };
+const ONLY_VARIANT: Variant = { index: 0, count: 1 };
 
 /** Some samplers refuse seeds of more than 32 bits. */
 const LARGEST_RANDOM_SEED = 2 ** 32 - 1;
@@ -44,9 +42,9 @@ const LARGEST_RANDOM_SEED = 2 ** 32 - 1;
 export type RandomSeed = (least: number, most: number) => number;
 
 /**
- * Sets the seeds of one image's prompt. Seeds that are not drawn count up with the variants of an item.
+ * Sets the seeds of one image's prompt, which count up with the variants of an item.
  * @param before number of images of all earlier items, added to the base in mode `increment`
- * @param randomSeed called once per image, so that all its samplers share the seed
+ * @param randomSeed must return the same for all variants of an item
  */
 export function applySeed(
 	prompt: Prompt,
@@ -83,7 +81,7 @@ export function applySeed(
 	if (chosen.length === 0) return ok({ ...counted.value, isUnknown: all.length === 0 && !plan.definition });
 	const seed =
 		plan.mode === 'random'
-			? drawSeed(limitsOf(chosen, plan.view), randomSeed, variant.count, seedsAt(chosen, variant))
+			? drawSeed(limitsOf(chosen, plan.view), randomSeed, variant)
 			: wholeSeed('Seed', plan.base + (plan.mode === 'increment' ? before : 0) + variant.index);
 	if (!seed.ok) return seed;
 	return ok(chosen.reduce((seeded, target) => withSeed(seeded, target, seed.value), counted.value));
@@ -158,27 +156,14 @@ function limitsOf(chosen: readonly SeedTarget[], view: ParameterView | undefined
 	};
 }
 
-/** The seeds that the item's other images have in any of these inputs. */
-function seedsAt(chosen: readonly SeedTarget[], { others }: Variant): Set<number> {
-	return new Set(others.flatMap((seeds) => chosen.flatMap((target) => seeds[keyOf(target)] ?? [])));
-}
-
-/**
- * Draws a seed that no other variant has: from a range shortened by the number of taken seeds, then moved past those.
- */
+/** All inputs of an image share its seed. */
 function drawSeed(
 	{ least, most, words }: SeedLimits,
 	randomSeed: RandomSeed,
-	count: number,
-	ofOthers: ReadonlySet<number>,
+	{ index, count }: Variant,
 ): Result<number> {
-	const end = Math.min(most, Math.max(LARGEST_RANDOM_SEED, least + count - 1));
-	if (least + count - 1 <= end) {
-		const taken = [...ofOthers].filter((seed) => seed >= least && seed <= end);
-		let seed = randomSeed(least, end - taken.length);
-		for (const one of taken.sort((left, right) => left - right)) if (one <= seed) seed++;
-		return ok(seed);
-	}
+	const lastFirst = Math.min(most, Math.max(LARGEST_RANDOM_SEED, least + count - 1)) - (count - 1);
+	if (least <= lastFirst) return ok(randomSeed(least, lastFirst) + index);
 	return failInput(
 		`"Seed Mode" finds too few seeds that fit all of its inputs: ${words}`,
 		'List under "Seed Targets" only inputs that accept the same seed, or make fewer variants. Nothing was submitted for this item.',

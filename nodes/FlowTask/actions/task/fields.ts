@@ -272,7 +272,7 @@ const variantsField: INodeProperties = {
 	default: 1,
 	typeOptions: { minValue: 1, maxValue: MOST_VARIANTS, numberPrecision: 0 },
 	description:
-		'How many images each item makes, each a task of its own. With the seed mode Random, each has a new seed. Any other seed, including one that you enter above, counts up: seed, seed + 1, and so on.',
+		'How many images each item makes, each a task of its own. Their seeds count up: seed, seed + 1, and so on. With the seed mode Random, they begin with a new seed, unless you enter one above.',
 };
 
 /** The fields that determine what is submitted. */

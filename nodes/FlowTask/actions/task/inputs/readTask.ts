@@ -59,8 +59,8 @@ function prepareTasks(
 	);
 	const isDue = ({ kind }: Recollection): boolean =>
 		kind !== 'task' && (kind !== 'unclear' || run.options.onUnknownSubmit !== 'error');
-	const made = pasts.map((past) => (past.kind === 'task' ? past.seeds : undefined));
-	const submits = pasts.some(isDue) ? readSubmits(context, itemIndex, run, variants, made) : ok([]);
+	const isMade = pasts.map(({ kind }) => kind === 'task');
+	const submits = pasts.some(isDue) ? readSubmits(context, itemIndex, run, variants, isMade) : ok([]);
 	const make = taskMaker(context, itemIndex, run);
 	if (!make.ok) return [make];
 	const workflow = run.workflows.workflowId(context, itemIndex);

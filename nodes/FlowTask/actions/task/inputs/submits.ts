@@ -7,13 +7,13 @@ import { excerpt } from '../../../../shared/text/json';
 import { textOrNumber } from '../../../../shared/text/textOf';
 import type { WorkflowKnowledge } from '../../../../shared/workflow/knowledge';
 import { canBeId } from '../../../../shared/workflow/savedWorkflows';
-import type { Recollection, SentSeeds } from '../../../tasks/memory';
+import type { Recollection } from '../../../tasks/memory';
 import type { SubmitStart } from '../../../tasks/submit';
 import { checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../workflow/checks';
 import { isSeedName } from '../../../workflow/graph';
 import { promptTextOf } from '../../../workflow/inputRanking';
 import { withInput, type Prompt } from '../../../workflow/prompt';
-import { applySeed, type SeededPrompt, type SeedPlan } from '../../../workflow/seeds';
+import { applySeed, type RandomSeed, type SeededPrompt, type SeedPlan } from '../../../workflow/seeds';
 import type { NodeRun } from '../../run';
 import { readImageSlots, type ImageSlots } from './imageSlots';
 import { readPrompt } from './prompt';
@@ -40,30 +40,29 @@ interface ItemInputs extends ImageSlots {
 
 /**
  * Reads what will be sent for an item, one request per image.
- * @param made the seeds of each image whose task an earlier try made, and which is not submitted again
+ * @param isMade whether an earlier try made an image's task, which is not submitted again
  */
 export function readSubmits(
 	context: IExecuteFunctions,
 	itemIndex: number,
 	run: NodeRun,
 	{ count, before }: ItemVariants,
-	made: ReadonlyArray<SentSeeds | undefined>,
+	isMade: readonly boolean[],
 ): Result<Array<Submit | undefined>> {
 	const read = readInputs(context, itemIndex, run);
 	if (!read.ok) return read;
 	const inputs = read.value;
 	const plan = { ...inputs.plan, ...inputs.known };
-	const others = made.filter((seeds) => seeds !== undefined);
+	let drawn: number | undefined;
+	const drawOnce: RandomSeed = (least, most) => (drawn ??= run.randomSeed(least, most));
 	const submits: Array<Submit | undefined> = [];
 	for (let index = 0; index < count; index++) {
-		if (made[index]) {
+		if (isMade[index]) {
 			submits.push(undefined);
 			continue;
 		}
-		const variant = { index, count, others };
-		const seeded = applySeed(inputs.prompt, plan, before, run.randomSeed, variant);
+		const seeded = applySeed(inputs.prompt, plan, before, drawOnce, { index, count });
 		if (!seeded.ok) return seeded;
-		others.push(seeded.value.seeds);
 		if (seeded.value.isUnknown) run.hints.add(SEED_KEPT);
 		const submit = submitOf(inputs, seeded.value, index);
 		if (!submit.ok) return submit;
