@@ -5,7 +5,7 @@ import type { DayAccounts, Used } from '../../shared/dailyLimit/dayAccounts';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import type { Clock } from '../../shared/run/clock';
 import type { TaskJob } from '../tasks/engine';
-import type { BegunTask, EndedTask, ObservedJob, TaskObserver } from '../tasks/observer';
+import type { EndedTask, ObservedJob, TaskObserver } from '../tasks/observer';
 import type { CountCells } from './taskRows';
 
 export interface DailyTaskSettings {
@@ -27,8 +27,6 @@ export class DailyTasks implements TaskObserver {
 	private readonly submitIds = new Map<ObservedJob, string>();
 	/** Jobs that were submitted or are being submitted. */
 	private readonly admitted = new Set<ObservedJob>();
-	/** The jobs among `admitted` that made a task. */
-	private readonly made = new Set<ObservedJob>();
 
 	constructor(
 		private readonly settings: DailyTaskSettings,
@@ -95,27 +93,19 @@ export class DailyTasks implements TaskObserver {
 		return { nodeDay: this.limit.countedAt(entry).ownerDay, submitId: entry.id };
 	}
 
-	began(job: ObservedJob, { source }: BegunTask): void {
-		if (source === 'made') this.count(job);
-	}
+	began(): void {}
 
 	news(): void {}
 
-	ended(job: ObservedJob, { failure }: EndedTask): void {
-		if (this.made.has(job)) return;
-		const mayExist = this.admitted.has(job) && failure?.details?.mayExist === true;
-		if (mayExist) this.count(job);
+	ended(job: ObservedJob, { taskId, failure }: EndedTask): void {
+		const mayExist = taskId !== undefined || failure?.details?.mayExist === true;
+		if (this.admitted.has(job) && mayExist) this.limit.count(this.countable(job), 0);
 		else this.limit.giveBack(this.countable(job));
 	}
 
 	/** Called when the run is over. @param isWritten whether the table contains the run's submits */
 	close(isWritten: boolean): void {
 		this.limit.close(isWritten);
-	}
-
-	private count(job: ObservedJob): void {
-		this.made.add(job);
-		this.limit.count(this.countable(job), 0);
 	}
 
 	private countable(job: ObservedJob): Countable {
