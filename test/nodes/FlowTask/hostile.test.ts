@@ -175,21 +175,6 @@ test('an index that is late makes no retry pay again', async () => {
 	expect(submits).toBe(2);
 });
 
-test.each([
-	['null data', (response: ServerResponse) => send(response, null)],
-	['an empty index', (response: ServerResponse) => send(response, { flow_task_info: [] })],
-])(
-	'tasks of this run survive %s for longer than ten seconds',
-	async (_name, say) => {
-		const startedAt = Date.now();
-		script.info = (_ids, response) => Date.now() - startedAt < 14_000 && say(response);
-		const result = await run(1, POLLING);
-		expect(result.error).toBeUndefined();
-		expect(result.output(NODE_NAME)).toHaveLength(1);
-	},
-	40_000,
-);
-
 test('a task with links without measure gives a thousand of them, and a hint', async () => {
 	const final_files = Array.from({ length: 5_000 }, (_, index) => `${base}/f/${index}.png`);
 	script.info = (ids, response) =>
@@ -210,21 +195,6 @@ test.each([
 	const [failed] = result.output(NODE_NAME, 1);
 	expect(text(failed?.json.error)).toMatch(/no usable "prompt_id"|longer than 1000 characters/);
 	expect(everythingSaid(result).length).toBeLessThan(200_000);
-});
-
-test('final files are put out for a task at 100 % or done, and not before', async () => {
-	const links = { files: {}, final_files: [`${base}/f/early.png`] };
-	const reports: Record<string, object> = {
-		half: { status: 2, progress_num: 50, ...links },
-		full: { status: 2, progress_num: 100, ...links },
-		done: { status: 3, progress_num: null, ...links },
-		doneAt99: { status: 3, progress_num: 99, ...links },
-	};
-	script.info = (ids, response) =>
-		send(response, { flow_task_info: ids.map((id) => ({ flow_task_id: id, ...reports[id] })) });
-	const result = await run(1, { operation: 'get', taskIds: Object.keys(reports).join(',') });
-	const early = [`${base}/f/early.png`];
-	expect(result.output(NODE_NAME).map(({ json }) => json.finalFiles)).toEqual([[], early, early, early]);
 });
 
 test('the last error of a retry names the tasks of the tries before', async () => {
@@ -260,12 +230,6 @@ test('a refused look says that the task exists, and not to run the item again', 
 	expect(result.error?.message).toMatch(/^Task t1 was submitted, but its state cannot be read/);
 	expect(result.error?.description).toContain('"Wait for Completion" operation with task ID t1');
 	expect(result.error?.description).not.toContain('run the node again');
-});
-
-test('looks that get no answer are told with the timeout', async () => {
-	script.info = (_ids, response) => response.destroy();
-	const result = await run(1, { ...POLLING, options: { timeoutMinutes: 0.05 } });
-	expect(result.error?.message).toContain('At the last attempt its state could not be read');
 });
 
 test('neither a repeated prompt token nor a key in a link gets into an item', async () => {
