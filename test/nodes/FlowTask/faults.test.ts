@@ -244,8 +244,8 @@ describe('one fault at a time', () => {
 		expect((await stage.harness.run(run)).output(NODE_NAME)).toHaveLength(1);
 		stage.platform.faults.add({ on: 'info', kind: 'missingIds', after: 1 });
 		const again = await stage.harness.run(run);
-		expect(again.error?.message).toContain('was made for the idempotency key "order-1"');
-		expect(again.error?.description).toContain('delete its rows in the Data Table flow_task_ledger');
+		expect(again.error?.message).toContain('The platform does not know task');
+		expect(again.error?.description).toContain("delete the key's rows in the Data Table flow_task_ledger");
 		expect(stage.platform.books().tasksMade).toBe(1);
 	}, 60_000);
 });
