@@ -238,12 +238,10 @@ export class TaskWatcher {
 		for (const task of tasks) {
 			task.refused.end();
 			task.askedAlone = false;
-			this.guard(task, () => {
-				const info = infos.get(task.taskId);
-				if (info) changed = this.take(task, info) || changed;
-				else if (isBlank && task.known) task.trouble = 'The platform returned none of the tasks';
-				else this.miss(task);
-			});
+			const info = infos.get(task.taskId);
+			if (info) changed = this.take(task, info) || changed;
+			else if (isBlank && task.known) task.trouble = 'The platform returned none of the tasks';
+			else this.miss(task);
 		}
 		return changed;
 	}
@@ -288,7 +286,7 @@ export class TaskWatcher {
 	}
 
 	private settle(task: WatchedTask, kind: 'timedOut' | 'stalled' | 'unknown' | 'left'): void {
-		this.guard(task, () => this.resolve(task, { kind, snapshot: task.snapshot(this.clock.wallNow()) }));
+		this.resolve(task, { kind, snapshot: task.snapshot(this.clock.wallNow()) });
 	}
 
 	private resolve(task: WatchedTask, end: WatchEnd): void {
@@ -304,22 +302,8 @@ export class TaskWatcher {
 	private release(task: WatchedTask): void {
 		this.tasks.delete(task.taskId);
 		if (this.tasks.size === 0) this.wakeUp.abort();
-		const { socket } = task;
+		task.socket?.close();
 		task.socket = undefined;
-		try {
-			socket?.close();
-		} catch {
-			// The socket is gone already.
-		}
-	}
-
-	/** An error in `work` ends only this task, not the run or n8n. */
-	private guard(task: WatchedTask, work: () => void): void {
-		try {
-			work();
-		} catch (error) {
-			this.giveUp(task, error);
-		}
 	}
 
 	/** Opens missing sockets once only few tasks are left. */
@@ -330,23 +314,28 @@ export class TaskWatcher {
 			const { taskId, promptToken, socket, socketsOpened } = task;
 			if (socket || promptToken === undefined || socketsOpened >= SOCKETS_PER_TASK) continue;
 			task.socketsOpened++;
-			try {
-				task.socket = sockets.open(taskId, promptToken, {
-					onInfo: (info) => this.guard(task, () => this.receive(task, info)),
-					onLost: () => {
-						task.socket = undefined;
-						task.socketSpoke = false;
-						this.wakeUp.abort();
-					},
-				});
-			} catch {
-				// Without a socket, the task is polled.
-			}
+			task.socket = sockets.open(taskId, promptToken, {
+				onInfo: (info) => this.receive(task, info),
+				onLost: () => {
+					task.socket = undefined;
+					task.socketSpoke = false;
+					this.wakeUp.abort();
+				},
+			});
 		}
 	}
 
-	/** Processes a socket's message. A reported end is only a reason to poll. */
+	/** Processes a socket's message. An error ends only this task, because n8n would end with an event that throws. */
 	private receive(task: WatchedTask, info: TaskInfo): void {
+		try {
+			this.hear(task, info);
+		} catch (error) {
+			this.giveUp(task, error);
+		}
+	}
+
+	/** A reported end is only a reason to poll. */
+	private hear(task: WatchedTask, info: TaskInfo): void {
 		if (!this.tasks.has(task.taskId)) return;
 		const nowMs = this.clock.now();
 		// Task info may be a moment behind. After an end the socket sends nothing more, so polling takes over.

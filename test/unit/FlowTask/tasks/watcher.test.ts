@@ -1,10 +1,8 @@
 import fc from 'fast-check';
 
-import type { TaskInfo } from '../../../../nodes/FlowTask/api/taskInfo';
 import { ProgressSockets } from '../../../../nodes/FlowTask/api/progressSocket';
 import { TaskWatcher, type WatchSettings } from '../../../../nodes/FlowTask/tasks/watcher';
 import type { WatchEnd } from '../../../../nodes/FlowTask/tasks/watchedTask';
-import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { TestClock, turn } from '../../testClock';
 import { course, failing, gaps, ScriptedPlatform, SUCCEEDED } from '../platform.script';
 import { playedSockets, type PlayedSocket } from '../sockets.script';
@@ -426,44 +424,6 @@ describe('TaskWatcher: mistakes of ours', () => {
 		expect(await clock.run(watch('t'))).toMatchObject([{ kind: 'final' }]);
 	});
 
-	it.each([
-		['in progress', 30_000],
-		['done', 0],
-	])(
-		'end the one task whose report cannot be read while it is %s, and not the others',
-		async (_name, takesMs) => {
-			const { clock, platform, watch } = scene();
-			platform.add('bad', course(takesMs));
-			platform.add('good', course(2_000));
-			const info = platform.info.bind(platform);
-			jest.spyOn(platform, 'info').mockImplementation(async (ids, seconds) => {
-				const answer = await info(ids, seconds);
-				if (!answer.ok) return answer;
-				const spoil = (one: TaskInfo): TaskInfo =>
-					one.taskId === 'bad' ? Object.defineProperty({ ...one }, 'state', { get: mistake }) : one;
-				return { ok: true, value: answer.value.map(spoil) };
-			});
-			const ends = Promise.allSettled([watch('bad'), watch('good')]);
-			await expect(clock.run(ends, MINUTE)).resolves.toMatchObject([
-				REJECTED,
-				{ value: [{ kind: 'final' }] },
-			]);
-		},
-	);
-
-	it('end a task whose report cannot be shown when the timeout or the stop comes', async () => {
-		const made = scene({ timeoutMs: 20_000 });
-		const broken: JsonObject = Object.defineProperty({}, 'node', { get: mistake, enumerable: true });
-		made.platform.add('t', course(MINUTE));
-		const info = made.platform.info.bind(made.platform);
-		jest.spyOn(made.platform, 'info').mockImplementation(async (ids, seconds) => {
-			const answer = await info(ids, seconds);
-			return answer.ok ? { ok: true, value: answer.value.map((one) => ({ ...one, raw: broken })) } : answer;
-		});
-		const end = Promise.allSettled([made.watch('t')]);
-		await expect(made.clock.run(end, MINUTE)).resolves.toMatchObject([REJECTED]);
-	});
-
 	it('in what a socket brings end its task, and do not reach the socket', async () => {
 		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
 		platform.add('t', course(MINUTE));
@@ -473,25 +433,6 @@ describe('TaskWatcher: mistakes of ours', () => {
 		expect(() => socketOf('t').say(message('t', 2, 5))).not.toThrow();
 		wallNow.mockRestore();
 		await expect(clock.run(ends)).resolves.toMatchObject([REJECTED]);
-	});
-
-	it('in opening or closing a socket cost no task', async () => {
-		const clock = new TestClock();
-		const platform = new ScriptedPlatform(clock);
-		let opened = 0;
-		const sockets = {
-			available: true,
-			open: () => (++opened === 1 ? mistake() : { close: mistake }),
-		};
-		const settings = { deadlineMs: clock.now() + MINUTE, noProgressMs: 0, urlExpireSeconds: 60 };
-		const watcher = new TaskWatcher({ api: platform, sockets }, clock, settings, { backlog: () => 0 });
-		running.push(watcher);
-		for (const id of ['a', 'b']) platform.add(id, course(3_000));
-		const ends = Promise.all(
-			['a', 'b'].map(async (id) => await watcher.watch(id, `token-${id}`, clock.now())),
-		);
-		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
-		expect(opened).toBeGreaterThanOrEqual(2);
 	});
 });
 
