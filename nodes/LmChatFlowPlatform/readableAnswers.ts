@@ -43,6 +43,31 @@ const ADVICE: CallAdvice = {
 	check: "Compare the model's ID and the options of the chat model with what the platform says.",
 };
 
+/** The responses that n8n's client reports as errors. */
+class ErrorResponses {
+	constructor(
+		private readonly baseUrl: string,
+		private readonly redact: Redact,
+	) {}
+
+	explained(outcome: FailedOutcome, status: number): Response {
+		const { baseUrl, redact } = this;
+		const purpose = 'get an answer from the model';
+		const facts = { purpose, repeatability: 'read', baseUrl, tries: 1, redact } as const;
+		const { message, advice } = explainCall(outcome, facts, ADVICE);
+		return errorResponse(status, `${sentence(message)} ${advice}`.trim());
+	}
+
+	/** @param why as a clause @param hasBegun whether a part of the answer came */
+	noAnswer(why: string, hasBegun = false, status = SETTLED): Response {
+		return errorResponse(status, whyNoAnswer(excerpt(this.redact(why), 500), hasBegun));
+	}
+}
+
+function errorResponse(status: number, message: string): Response {
+	return Response.json({ error: { message } }, { status });
+}
+
 /**
  * A `fetch` whose chat answers (§4.5) n8n's OpenAI client reads as they are meant:
  * - answers and streams are in its form
@@ -51,34 +76,7 @@ const ADVICE: CallAdvice = {
  * - redirects are not followed, because the conversation would go to another address
  */
 export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fetch {
-	const refusal = (status: number, message: string): Response =>
-		Response.json({ error: { message } }, { status });
-	const explained = (outcome: FailedOutcome, status: number): Response => {
-		const facts = {
-			purpose: 'get an answer from the model',
-			repeatability: 'read',
-			baseUrl,
-			tries: 1,
-			redact,
-		} as const;
-		const { message, advice } = explainCall(outcome, facts, ADVICE);
-		return refusal(status, `${sentence(message)} ${advice}`.trim());
-	};
-	const noAnswer = (why: string, hasBegun = false, status = SETTLED): Response =>
-		refusal(status, whyNoAnswer(excerpt(redact(why), 500), hasBegun));
-
-	const readWhole = (text: string, { status, statusText, headers }: Response): Response => {
-		const body = parseRounded(text);
-		const answer = isJsonObject(body) ? readableAnswer(body, false) : undefined;
-		const error = errorIn(body ?? null) ?? (answer && errorInChoice(answer.json));
-		if (error) return noAnswer(error.text, false, error.status);
-		if (!answer?.hasChoice) return noAnswer(answer ? NO_CHOICE : whatCame(text.trim()));
-		const fault = whyNotWhole(answer, answer.callsTools);
-		if (fault) return noAnswer(fault, true);
-		const readable = answer.isChanged ? jsonText(answer.json) : undefined;
-		return new Response(readable ?? text, { status, statusText, headers });
-	};
-
+	const errors = new ErrorResponses(baseUrl, redact);
 	return async (input, init) => {
 		let hasBegun = false;
 		try {
@@ -91,21 +89,38 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 				return new Response(events.pipeThrough(new TextEncoderStream()), { status, statusText, headers });
 			}
 			const text = await response.text();
-			if (ok) return readWhole(text, response);
+			if (ok) return wholeResponse(text, response, errors);
 			const plain = Object.fromEntries(headers);
 			const outcome = classify({ kind: 'reply', status, headers: plain, text });
 			const isRedirect = status < 400;
 			return outcome.kind === 'answered'
-				? noAnswer(`it answered HTTP ${status}`)
-				: explained(outcome, isRedirect ? SETTLED : status);
+				? errors.noAnswer(`it answered HTTP ${status}`)
+				: errors.explained(outcome, isRedirect ? SETTLED : status);
 		} catch (error) {
 			// If the client itself ended the request, there is nothing to explain.
 			init?.signal?.throwIfAborted();
 			const unanswered = ofUnanswered(exchangeOfError(error));
 			const reason = 'text' in unanswered ? unanswered.text : '';
-			return hasBegun ? noAnswer(reason, true) : explained(unanswered, UNREACHED);
+			return hasBegun ? errors.noAnswer(reason, true) : errors.explained(unanswered, UNREACHED);
 		}
 	};
+}
+
+/** The response to a request that asked for no stream. */
+function wholeResponse(
+	text: string,
+	{ status, statusText, headers }: Response,
+	errors: ErrorResponses,
+): Response {
+	const body = parseRounded(text);
+	const answer = isJsonObject(body) ? readableAnswer(body, false) : undefined;
+	const error = errorIn(body ?? null) ?? (answer && errorInChoice(answer.json));
+	if (error) return errors.noAnswer(error.text, false, error.status);
+	if (!answer?.hasChoice) return errors.noAnswer(answer ? NO_CHOICE : whatCame(text.trim()));
+	const fault = whyNotWhole(answer, answer.callsTools);
+	if (fault) return errors.noAnswer(fault, true);
+	const readable = answer.isChanged ? jsonText(answer.json) : undefined;
+	return new Response(readable ?? text, { status, statusText, headers });
 }
 
 /** Ending the iteration cancels the body. */
