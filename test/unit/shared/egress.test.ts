@@ -11,15 +11,15 @@ function withFilter(answer: () => unknown): Helpers {
 }
 
 it.each([
-	['its filter allows', withFilter(() => ({ validateUrl: async () => ({ ok: true }) })), true],
-	['its filter refuses', withFilter(() => ({ validateUrl: async () => ({ ok: false }) })), false],
-	['knows no filter', {} as Helpers, true],
-	['has the filter off, and gives none (2.35)', withFilter(() => undefined), true],
-])('an n8n that %s', async (_name, helpers, expected) => {
+	['allows the address', withFilter(() => ({ validateUrl: async () => ({ ok: true }) })), true],
+	['refuses the address', withFilter(() => ({ validateUrl: async () => ({ ok: false }) })), false],
+	['has no filter', {} as Helpers, true],
+	['returns no filter because it is off (2.35)', withFilter(() => undefined), true],
+])('an n8n that %s allows the socket accordingly', async (_name, helpers, expected) => {
 	expect(await allowsSocketTo(helpers, URL_OF_SOCKET)).toBe(expected);
 });
 
-it('asks for the address in the way that n8n knows it', async () => {
+it("asks n8n's filter about the HTTP form of the address", async () => {
 	const asked: string[] = [];
 	const filter = {
 		validateUrl: async (url: string) => {

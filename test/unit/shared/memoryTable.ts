@@ -2,7 +2,7 @@ import type { Clock } from '../../../nodes/shared/run/clock';
 import type { CellValue, PreparableTable, RowSwap, TableRow } from '../../../nodes/shared/dataTable/table';
 import { badInput, fail, ok, type Result } from '../../../nodes/shared/errors/failure';
 
-/** What a row was before it was changed. */
+/** An earlier version of a row. */
 interface FormerRow {
 	readonly row: TableRow;
 	readonly atMs: number;
@@ -16,38 +16,38 @@ interface StoredRow {
 	readonly before?: FormerRow | undefined;
 }
 
-/** What happens to a call: it works, it fails before or after it did its work. */
+/** What happens to a call: it succeeds, or it fails before or after doing its work. */
 export type Mishap = 'none' | 'before' | 'after';
 
 /**
- * A table as PostgreSQL has it, in "read committed": each statement is atomic and sees what is committed when it
- * starts; a row draws its id when its statement starts and can be seen when it ends, so that a lower id may
- * come to light after a higher one.
+ * A table that behaves like PostgreSQL in "read committed": each statement is atomic and sees what is committed when it
+ * starts; a row gets its ID when its statement starts and becomes visible when it ends, so that a lower ID may
+ * appear after a higher one.
  */
 export class MemoryTable {
 	private rows: StoredRow[] = [];
 	private lastId = 0;
-	/** Calls, by what they did. */
+	/** The names of the calls, in order. */
 	readonly calls: string[] = [];
 	mishap: (call: string, column?: string) => Mishap = () => 'none';
-	/** Whether an insert that may be repeated is. */
+	/** Whether an insert that may be repeated is repeated. */
 	repeats: () => boolean = () => false;
-	/** Whether a row so long after it was written cannot be read yet, as on a replica that is behind. */
+	/** Whether a row of this age cannot be read yet, as on a replica that lags behind. */
 	hides: (ageMs: number, row: TableRow) => boolean = () => false;
 
 	constructor(
 		private readonly clock: Clock,
 		private readonly random: () => number = () => 0,
-		/** The longest that one way to the database takes, ms. */
+		/** The longest time that a trip to or from the database takes, ms. */
 		private readonly slowMs = 30,
 	) {}
 
-	/** What a person sees in n8n. */
+	/** The rows that a person sees in n8n. */
 	all(): TableRow[] {
 		return this.rows.filter(({ committed }) => committed).map(({ row }) => row);
 	}
 
-	/** What a person does in n8n. */
+	/** Edits or deletes rows, as a person does in n8n. */
 	edit(change: (row: TableRow) => TableRow | undefined): void {
 		this.rows = this.rows.flatMap((stored) => {
 			const row = change(stored.row);
@@ -59,7 +59,7 @@ export class MemoryTable {
 		this.rows.push({ row: { id: ++this.lastId, ...row }, committed: true, committedAtMs: this.clock.now() });
 	}
 
-	/** One execution's way to it. */
+	/** Opens the table for one execution. */
 	open(): PreparableTable {
 		return {
 			prepare: async () => await Promise.resolve(ok(undefined)),
@@ -113,7 +113,7 @@ export class MemoryTable {
 		};
 	}
 
-	/** Rows as a read shows them: late ones as they were before. */
+	/** The rows that a read returns: those whose latest version cannot be read yet are in an earlier one. */
 	private having(column: string, values: ReadonlyArray<CellValue | undefined>): TableRow[] {
 		const wanted = new Set<CellValue | undefined>(values);
 		return this.visible()
@@ -121,7 +121,7 @@ export class MemoryTable {
 			.sort((a, b) => Number(a.id) - Number(b.id));
 	}
 
-	/** One atomic statement each. */
+	/** Carries out each swap as one atomic statement. */
 	private swapped(swaps: readonly RowSwap[]): TableRow[] {
 		const changed: TableRow[] = [];
 		for (const { where, cells } of swaps) {

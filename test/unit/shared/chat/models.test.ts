@@ -6,7 +6,7 @@ import { searchModels } from '../../../../nodes/shared/chat/models';
 
 const NODE: INode = { id: '1', name: 'Chat', type: 't', typeVersion: 1, position: [0, 0], parameters: {} };
 
-/** A deployment that answers the list in one way. */
+/** Searches the models of a deployment that returns this answer. */
 async function search(answer: { body?: string | Readable }, filter?: string, modelsPath = '/maas/v1/models') {
 	const context = {
 		getNode: () => NODE,
@@ -23,7 +23,7 @@ async function search(answer: { body?: string | Readable }, filter?: string, mod
 	return await searchModels.call(context as unknown as ILoadOptionsFunctions, filter);
 }
 
-/** A list whose server never stops. */
+/** A list that never ends. */
 function endless(): Readable {
 	const piece = Buffer.from('"model",'.repeat(8_192));
 	return Readable.from(
@@ -40,16 +40,16 @@ test.each([
 	['["a"]', ['a']],
 	[String.raw`["model of \u0073k-0123456789abcdef"]`, ['model of [hidden]']],
 	['{"code":0,"msg":"Success","data":{"list":["a"]}}', ['a']],
-])('models in %s', async (body, ids) => {
+])('finds the models in %s', async (body, ids) => {
 	const { results } = await search({ body });
 	expect(results.map(({ value }) => value)).toEqual(ids);
 });
 
-test('a list without end is given up', async () => {
+test('gives up on an endless list', async () => {
 	await expect(search({ body: endless() })).rejects.toThrow('the answer is too large');
 });
 
-test('of a long list the first thousand are shown, and the filter finds the others', async () => {
+test('shows the first thousand of a long list, and the filter finds the others', async () => {
 	const body = JSON.stringify(
 		Array.from({ length: 5_000 }, (_, index) => `m${String(index).padStart(4, '0')}`),
 	);
@@ -57,7 +57,7 @@ test('of a long list the first thousand are shown, and the filter finds the othe
 	expect((await search({ body }, '4999')).results).toEqual([{ name: 'm4999', value: 'm4999' }]);
 });
 
-test('a filter finds parts of a name, upper or lower case', async () => {
+test('the filter matches any part of a name and ignores case', async () => {
 	const { results } = await search({ body: '["Vendor/Alpha","vendor/beta"]' }, 'ALPH');
 	expect(results).toEqual([{ name: 'Vendor/Alpha', value: 'Vendor/Alpha' }]);
 });
@@ -79,19 +79,19 @@ test.each([
 		{ statusCode: 302, headers: { Location: 'https://other.example/x?k=1' }, body: '' },
 		'The base URL redirects to another address',
 	],
-])('%j is said', async (answer, said) => {
+])('explains the answer %j', async (answer, said) => {
 	const error: unknown = await search(answer).catch((thrown: unknown) => thrown);
 	expect(error).toMatchObject({ message: expect.stringContaining(said) });
 	expect(JSON.stringify(error)).not.toContain('sk-0123456789abcdef');
 });
 
-test('a platform that takes no more requests is told without an option that a list does not have', async () => {
+test('reports a busy platform without advising an option that a list does not have', async () => {
 	await expect(search({ ...{ statusCode: 429 }, body: '{"msg":"slow down"}' })).rejects.toThrow(
 		'The platform is not accepting more requests, so the node could not list the models. Open the list again later, or choose "By ID" and enter the model\'s ID. The platform said: slow down.',
 	);
 });
 
-test('without a path nothing is asked', async () => {
+test('sends nothing without a path', async () => {
 	await expect(search({ body: '["a"]' }, '', '')).rejects.toThrow(
 		'The credential has no "Models Path", so there is no list of models',
 	);

@@ -27,11 +27,11 @@ test.each([
 	['-v3.2', undefined],
 	['v3.2', undefined],
 	['', undefined],
-])('%j is %j', (id, row) => {
+])('finds for the ID %j the model %j', (id, row) => {
 	expect(reasoningModel(id)?.model).toBe(row);
 });
 
-test('any text is an identifier, however long', () => {
+test('accepts any text as an ID, however long', () => {
 	for (const part of ['a-', '/', '-a', 'a/a-', '<', ':', '@', '-0'])
 		reasoningModel(`${part.repeat(5_000)}v3.2!`);
 	fc.assert(
@@ -52,11 +52,11 @@ test.each([
 	],
 	[{ model: null }, { model: '', choice: 'default', control: 'auto' }],
 	[{ model: { value: 5 } }, { model: '', choice: 'default', control: 'auto' }],
-])('a wish is read from %j', (fields: Record<string, unknown>, wish) => {
+])('reads the reasoning settings from %j', (fields: Record<string, unknown>, wish) => {
 	expect(readWish((name, fallback) => fields[name] ?? fallback, true)).toEqual({ ...wish, split: true });
 });
 
-test('a choice that is none is refused, because the reasoning would be billed', () => {
+test('refuses an unknown choice, because the reasoning would be billed', () => {
 	const wish = { model: 'family_c-4.6', choice: 'unknown', control: 'auto', split: false } as const;
 	expect(reasoningFields(wish)).toMatchObject({
 		ok: false,
@@ -64,7 +64,7 @@ test('a choice that is none is refused, because the reasoning would be billed', 
 	});
 });
 
-test('a control that is chosen decides over the table', () => {
+test('a chosen control takes precedence over the table', () => {
 	const wish = { model: 'beta3-14b', choice: 'off', control: 'enable_thinking', split: false } as const;
 	expect(reasoningFields(wish)).toEqual({ ok: true, value: { enable_thinking: false } });
 	expect(reasoningFields({ ...wish, control: 'auto' })).toMatchObject({ ok: false });

@@ -10,7 +10,7 @@ const nodeTypes: INodeTypes = {
 	getKnownTypes: () => ({}),
 };
 
-/** The notices that n8n's editor shows: it works out the hidden field and asks the conditions about the result. */
+/** The notices that n8n's editor shows: it evaluates the hidden field and then the display conditions. */
 function noticesFor(
 	type: string,
 	parameters: { model: string; reasoning: string; reasoningControl?: string },
@@ -51,7 +51,7 @@ describe.each(['chat', 'model'])('the notice of %s', (type) => {
 		'Vendor/Family-K2-0905',
 		'acme/unknown-1',
 		'x-2-distill-y-32b',
-	])('says for %s what the request will hold, or why there is none', (model) => {
+	])('says for %s what the request will contain, or why nothing is sent', (model) => {
 		for (const choice of ['on', 'off'] as const) {
 			const sent = reasoningFields({ model, choice, control: 'auto', split: false });
 			const [notice, ...others] = noticesFor(type, { model, reasoning: choice });
@@ -66,7 +66,7 @@ describe.each(['chat', 'model'])('the notice of %s', (type) => {
 		}
 	});
 
-	it('obeys the control that a person chose', () => {
+	it('follows the chosen control', () => {
 		const parameters = { model: 'acme/unknown-1', reasoning: 'off', reasoningControl: 'enable_thinking' };
 		expect(noticesFor(type, parameters)).toEqual([
 			'Sends <code>enable_thinking: false</code> to this model.',
@@ -79,16 +79,16 @@ describe.each(['chat', 'model'])('the notice of %s', (type) => {
 		{ model: '={{ $json.model }}', reasoning: 'on' },
 		{ model: '={{ "family_c-4.6" }}', reasoning: 'off' },
 		{ model: 'family_c-4.6', reasoning: '={{ "on" }}' },
-	])('is not there for %j', (parameters) => {
+	])('is not shown for %j', (parameters) => {
 		expect(noticesFor(type, parameters)).toEqual([]);
 	});
 
-	it('is worked out before any field that may lack its input data', () => {
+	it('is evaluated before any field that may lack its input data', () => {
 		expect(nodes[type]!.description.properties[0]?.name).toBe('reasoningSent');
 	});
 
-	// n8n gives them 250 ms of wall time and evaluates them for each execution.
-	it('asks n8n for no regular expression', () => {
+	// n8n allows regular expressions 250 ms of wall time and evaluates them for each execution.
+	it('has no condition with a regular expression', () => {
 		const conditions = nodes[type]!.description.properties.map(({ displayOptions }) => displayOptions);
 		expect(JSON.stringify(conditions)).not.toContain('regex');
 	});

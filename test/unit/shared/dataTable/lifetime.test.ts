@@ -23,7 +23,7 @@ const ago = (ms: number): string => new Date(Date.now() - ms).toISOString();
 const names = (): unknown[] => tables.rows(SPEC.name).map(({ name }) => name);
 const sweeps = (): string[] => tables.operations.filter((one) => !/^(list|insert) /.test(one));
 
-/** Of one workflow and n8n process. */
+/** Opens the table for a run of this workflow. */
 function open(lifetime: Lifetime | undefined, workflowId = harnessWorkflowId()) {
 	const context: InlineWorkflows = {
 		executeWorkflow: async (info, inputData = []) =>
@@ -33,7 +33,7 @@ function open(lifetime: Lifetime | undefined, workflowId = harnessWorkflowId()) 
 	return openTable(context, SPEC, lifetime);
 }
 
-/** Adds a row, and waits until the sweep that this begins is over. */
+/** Adds a row, and waits for the sweep that this starts. */
 async function add(lifetime: Lifetime | undefined, row: TableRow = { name: 'new' }): Promise<void> {
 	expect(await open(lifetime).insert([row])).toEqual({ ok: true, value: undefined });
 	let seen = -1;
@@ -44,8 +44,8 @@ async function add(lifetime: Lifetime | undefined, row: TableRow = { name: 'new'
 	});
 }
 
-describe('rows that say when they end', () => {
-	test('go two hours later: what counts, what is held and what never ends stays', async () => {
+describe('rows with an expiry time', () => {
+	test('are removed two hours after it, unless they are held; rows without one stay', async () => {
 		const expiresAtMs = Date.now() - 3 * HOUR_MS;
 		tables.seed(SPEC, [
 			{ name: 'over', expiresAtMs, updatedAt: ago(3 * HOUR_MS) },
@@ -73,19 +73,19 @@ describe('records', () => {
 		return { name, workflowId: 'mine', updatedAt: ago(days * DAY_MS) };
 	};
 
-	test('go after their time; those of other workflows stay', async () => {
+	test('are removed after their lifetime; those of other workflows stay', async () => {
 		tables.seed(SPEC, [own(91), own(89), { ...own(91, 'of another'), workflowId: 'other' }]);
 		await add(recordLifetime('mine', 90 * DAY_MS));
 		expect(names()).toEqual(['89 days', 'of another', 'new']);
 	});
 
-	test('of what may be under way stay, however short their time', async () => {
+	test('of work that may be under way stay, however short their lifetime', async () => {
 		tables.seed(SPEC, [own(7), own(9)]);
 		await add(recordLifetime('mine', 1));
 		expect(names()).toEqual(['7 days', 'new']);
 	});
 
-	test.each([undefined, recordLifetime('mine', 0)])('stay forever', async (lifetime) => {
+	test.each([undefined, recordLifetime('mine', 0)])('stay forever without a lifetime', async (lifetime) => {
 		tables.seed(SPEC, [own(9_000)]);
 		await add(lifetime);
 		expect(names()).toEqual(['9000 days', 'new']);
@@ -102,7 +102,7 @@ describe('a sweep', () => {
 		}));
 	const LIFETIME = recordLifetime('w', DAY_MS);
 
-	test('removes lots, one after the other', async () => {
+	test('removes batches, one after another', async () => {
 		tables.seed(SPEC, over(1_200));
 		await add(LIFETIME);
 		expect(names()).toEqual(['new']);
@@ -110,7 +110,7 @@ describe('a sweep', () => {
 		expect(sweeps()).toEqual([...lot, ...lot, ...lot]);
 	});
 
-	test('leaves a row that somebody took after it was found', async () => {
+	test('leaves a row that was updated after it was found', async () => {
 		tables.seed(SPEC, over(3));
 		tables.before = (operation) => {
 			if (!operation.startsWith('deleteRows')) return;
@@ -120,7 +120,7 @@ describe('a sweep', () => {
 		expect(names()).toEqual(['1', 'new']);
 	});
 
-	test('is not waited for', async () => {
+	test('does not delay the insert that starts it', async () => {
 		tables.seed(SPEC, over(3));
 		const found = Promise.withResolvers<undefined>();
 		tables.before = async (operation) => {
@@ -132,14 +132,14 @@ describe('a sweep', () => {
 		await until(() => names().length === 1);
 	});
 
-	test('comes once in a while for all runs of a workflow', async () => {
+	test('runs only once in a while for all runs of a workflow', async () => {
 		tables.seed(SPEC, over(1));
 		await add(LIFETIME);
 		await add(LIFETIME);
 		expect(sweeps()).toEqual(['sweep some_table', 'deleteRows some_table']);
 	});
 
-	test.each(['sweep', 'deleteRows'])('that fails at %s fails nothing', async (failing) => {
+	test.each(['sweep', 'deleteRows'])('that fails at %s does not fail the insert', async (failing) => {
 		tables.seed(SPEC, over(1));
 		tables.before = (operation) => {
 			if (operation.startsWith(failing)) throw new Error('SQLITE_BUSY');
@@ -148,7 +148,7 @@ describe('a sweep', () => {
 		expect(names()).toEqual(['0', 'new']);
 	});
 
-	test('makes room where the table is full', async () => {
+	test('makes room if the table is full', async () => {
 		tables.seed(SPEC, over(1));
 		tables.before = (operation) => {
 			if (operation.startsWith('insert')) throw new Error('Data table size limit exceeded');

@@ -3,7 +3,7 @@ import { badInput, fail, ok, type Result } from '../../../../nodes/shared/errors
 
 type Work = (items: readonly number[]) => Promise<Result<readonly number[]>>;
 
-/** Work that ends when the test says so. */
+/** Work that ends when the test ends it. */
 function heldWork() {
 	const under: Array<{ items: readonly number[]; end: (isGood?: boolean) => void }> = [];
 	const work: Work = async (items) =>
@@ -16,7 +16,7 @@ function heldWork() {
 
 const turn = async (): Promise<void> => await new Promise((resolve) => setImmediate(resolve));
 
-it('does the first at once, and all that come meanwhile together in the next', async () => {
+it('runs the first call at once, and all calls that arrive meanwhile together in the next batch', async () => {
 	const { under, work } = heldWork();
 	const batches = new SharedBatches<number, Result<readonly number[]>>();
 	const results = [[1], [2, 3], [4]].map(async (items) => await batches.add(items, work));
@@ -34,7 +34,7 @@ it('does the first at once, and all that come meanwhile together in the next', a
 	expect(under).toHaveLength(4);
 });
 
-it('repeats alone what failed together with what others asked for, whoever opened the batch', async () => {
+it('repeats each call of a failed batch alone, whichever call opened the batch', async () => {
 	const { under, work } = heldWork();
 	const batches = new SharedBatches<number, Result<readonly number[]>>();
 	const [alone, leader, joined] = [1, 2, 3].map(async (item) => await batches.add([item], work));
@@ -54,7 +54,7 @@ describe('a batch that hangs', () => {
 	beforeEach(() => void jest.useFakeTimers());
 	afterEach(() => void jest.useRealTimers());
 
-	it('does not keep those who joined it: they do their own', async () => {
+	it('does not block the calls that joined it: they run on their own', async () => {
 		const { under, work } = heldWork();
 		const batches = new SharedBatches<number, Result<readonly number[]>>();
 		const [first, , joined] = [1, 2, 3].map(async (item) => await batches.add([item], work));

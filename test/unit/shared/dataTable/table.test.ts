@@ -26,12 +26,12 @@ interface FakeTable {
 	rows: IDataObject[];
 }
 
-/** n8n with its Data Table node, as far as the inline workflows use it. */
+/** The parts of n8n and its Data Table node that the inline workflows use. */
 class FakeN8n {
 	readonly tables: FakeTable[] = [];
-	/** The inline workflows that were handed in, as JSON without the dates, and their items. */
+	/** The inline workflows that were run, as JSON without the dates, and their items. */
 	readonly runs: Array<{ operation: string; code: string; items: IDataObject[] }> = [];
-	/** Told of each operation before it is done; what it throws is what n8n throws. */
+	/** Called before each operation; n8n throws whatever this throws. */
 	before: (operation: string, items: IDataObject[]) => void = () => undefined;
 	private lastId = 0;
 
@@ -51,12 +51,12 @@ class FakeN8n {
 		const { operation } = parameters;
 		const { createdAt, updatedAt, ...constant } = code;
 		this.runs.push({ operation, code: JSON.stringify(constant), items });
-		// As n8n does.
+		// n8n also writes into the workflow that it is given.
 		Object.assign(code, { id: 'parent' });
 		await Promise.resolve();
 		this.before(operation, items);
 		const done = this.work(operation, parameters, items);
-		// A second node is fed by the trigger too, and runs once.
+		// The trigger also feeds a second node, which runs once.
 		const reading = code.nodes[2]?.parameters as NodeParameters | undefined;
 		const output = reading ? this.work(reading.operation, reading, items.slice(0, 1)) : done;
 		return { executionId: '1', data: [output.map((json) => ({ json: { ...json } }))] };
@@ -92,7 +92,7 @@ class FakeN8n {
 		return hits;
 	}
 
-	/** The same cells for all rows that an item is about. */
+	/** Writes the same cells to all rows that an item selects. */
 	private update(parameters: IDataObject, item: IDataObject, rows: IDataObject[]): IDataObject[] {
 		const { mappingMode, value } = parameters.columns as { mappingMode: string; value: unknown };
 		expect([mappingMode, value]).toEqual(['defineBelow', '={{ $json.cells }}']);
@@ -101,7 +101,7 @@ class FakeN8n {
 		}));
 	}
 
-	/** The values stand there, or are expressions over the item. */
+	/** Selects rows by conditions whose values are constants or expressions over the item. */
 	private select(parameters: IDataObject, item: IDataObject, rows: IDataObject[]): IDataObject[] {
 		const { conditions } = parameters.filters as { conditions: Array<Record<string, string>> };
 		if (conditions.length > 1000) throw new Error('Expression tree is too large');
@@ -164,7 +164,7 @@ describe('the inline workflow', () => {
 	};
 	const isPlain = (value: string): boolean => /^\w[\w .:-]*$/.test(value);
 
-	it('holds no value but plain ones: it is the same whatever else the values are', async () => {
+	it('contains only plain values: all others leave it unchanged', async () => {
 		const others = text.filter((value) => !isPlain(value));
 		await fc.assert(
 			fc.asyncProperty(fc.uniqueArray(others, { minLength: 1, maxLength: 8 }), async (values) => {
@@ -173,7 +173,7 @@ describe('the inline workflow', () => {
 		);
 	});
 
-	it('evaluates nothing for plain values, because n8n takes half a millisecond for each', async () => {
+	it('evaluates no expression for plain values, because n8n takes half a millisecond for each', async () => {
 		const plain = [randomUUID(), '7', 'R-1 2', 'free'];
 		for (const code of await codes(plain)) {
 			expect(code).not.toContain('$json.v');
@@ -181,7 +181,7 @@ describe('the inline workflow', () => {
 		}
 	});
 
-	it('hands on and gives back each value as it is', async () => {
+	it('writes and reads each value unchanged', async () => {
 		await fc.assert(
 			fc.asyncProperty(fc.uniqueArray(text, { minLength: 1, maxLength: 20 }), async (values) => {
 				n8n = new FakeN8n();
@@ -208,7 +208,7 @@ describe('the inline workflow', () => {
 		}
 	});
 
-	it('is made anew each time, because n8n writes into it', async () => {
+	it('is built anew each time, because n8n writes into it', async () => {
 		await open().insert([row('a')]);
 		await open().insert([row('a')]);
 		expect(n8n.runs.map(({ code }) => JSON.parse(code).id)).toEqual(n8n.runs.map(() => ''));
@@ -216,7 +216,7 @@ describe('the inline workflow', () => {
 });
 
 describe('the table', () => {
-	it('is made by the first insert, and by nothing else', async () => {
+	it('is created by the first insert, and by nothing else', async () => {
 		const table = open();
 		expect(await table.read('entryKey', ['a'])).toEqual({ ok: true, value: [] });
 		expect(await table.remove('entryKey', ['a'])).toEqual(DONE);
@@ -226,7 +226,7 @@ describe('the table', () => {
 		expect(n8n.operations).toEqual(['list', 'list', 'list', 'create', 'list', 'insert']);
 	});
 
-	it('is looked for once', async () => {
+	it('is looked up once', async () => {
 		n8n.add('some_table');
 		const table = open();
 		await Promise.all([table.read('entryKey', ['a']), table.insert([row('a')])]);
@@ -234,14 +234,14 @@ describe('the table', () => {
 		expect(n8n.operations.filter((operation) => operation === 'list')).toHaveLength(1);
 	});
 
-	it('is made once by calls that come together', async () => {
+	it('is created once by simultaneous calls', async () => {
 		const table = open();
 		const done = await Promise.all([table.insert([row('a')]), table.insert([row('b')])]);
 		expect(done).toEqual([DONE, DONE]);
 		expect(n8n.operations.filter((operation) => operation === 'create')).toHaveLength(1);
 	});
 
-	it('that another execution makes at the same moment is used', async () => {
+	it('is also used if another execution creates it at the same moment', async () => {
 		n8n.before = (operation) => {
 			if (operation === 'create') n8n.add('some_table');
 		};
@@ -250,14 +250,14 @@ describe('the table', () => {
 		expect(n8n.tables[0]?.rows).toHaveLength(1);
 	});
 
-	it('is not one whose name merely contains its name', async () => {
+	it('is not confused with one whose name merely contains its name', async () => {
 		n8n.add('some_table copy', SPEC.columns, [{ id: 1, entryKey: 'a' }]);
 		expect(await readKeys(['a'])).toEqual([]);
 		await open().insert([row('b')]);
 		expect(n8n.tables.map(({ rows }) => rows.length)).toEqual([1, 1]);
 	});
 
-	it('that was deleted and made again is found again', async () => {
+	it('is found again after it was deleted and recreated', async () => {
 		const table = open();
 		await table.insert([row('a')]);
 		n8n.tables[0]!.id = 'another';
@@ -267,14 +267,14 @@ describe('the table', () => {
 		expect(await table.insert([row('c')])).toEqual(DONE);
 	});
 
-	it('that lacks columns is refused with their names', async () => {
+	it('is refused if it lacks columns, which are named', async () => {
 		n8n.add('some_table', [{ name: 'entryKey', type: 'number' }]);
 		const read = await open().read('entryKey', ['a']);
 		expect(read).toMatchObject({ ok: false, failure: { kind: 'badInput' } });
 		if (!read.ok) expect(read.failure.advice).toContain('entryKey (string), atMs (number)');
 	});
 
-	it('may have more columns, and an older n8n may not tell them', async () => {
+	it('may have more columns, and an older n8n need not list them', async () => {
 		n8n.add('some_table', [...SPEC.columns, { name: 'note', type: 'string' }]);
 		expect(await readKeys(['a'])).toEqual([]);
 		n8n.tables[0]!.columns = undefined;
@@ -285,7 +285,7 @@ describe('the table', () => {
 describe('many values', () => {
 	const keys = Array.from({ length: 1_200 }, (_, index) => `k${index}`);
 
-	it('go in lots, and come back in the order of their ids', async () => {
+	it('are written in batches, and read in the order of their IDs', async () => {
 		const table = open();
 		expect(await table.insert(keys.map((key) => row(key)))).toEqual(DONE);
 		expect(await readKeys(keys.toReversed())).toEqual(keys);
@@ -294,12 +294,12 @@ describe('many values', () => {
 		for (const { code } of n8n.runs) expect(code.split('"keyName"').length - 1).toBeLessThanOrEqual(500);
 	});
 
-	it('are asked for once each', async () => {
+	it('are requested once each', async () => {
 		await open().insert([row('a')]);
 		expect(await readKeys(['a', 'a', 'a'])).toEqual(['a']);
 	});
 
-	it('with more rows than a page are asked for in halves, since pages shift', async () => {
+	it('are requested in halves if their rows exceed a page, because pages shift', async () => {
 		n8n.add(
 			'some_table',
 			SPEC.columns,
@@ -312,7 +312,7 @@ describe('many values', () => {
 		]);
 	});
 
-	it('are asked for again where n8n says that pages shifted', async () => {
+	it('are requested again if n8n reports that pages shifted', async () => {
 		await open().insert([row('a'), row('b')]);
 		let shifts = 3;
 		n8n.before = (operation) => {
@@ -325,7 +325,7 @@ describe('many values', () => {
 		expect(await open().read('entryKey', ['a'])).toMatchObject({ ok: false });
 	});
 
-	it('none of them is no work', async () => {
+	it('cause no operation if the list is empty', async () => {
 		n8n.add('some_table');
 		const table = open();
 		expect(await table.insert([])).toEqual(DONE);
@@ -334,10 +334,10 @@ describe('many values', () => {
 	});
 });
 
-describe('changes that are alike', () => {
+describe('changes to the same values', () => {
 	const keys = Array.from({ length: 45 }, (_, index) => `k${index}`);
 
-	it('are one statement for twenty rows, in one sub-execution, and touch no other row', async () => {
+	it('take one statement per twenty rows, in one sub-execution, and affect no other row', async () => {
 		const table = open();
 		await table.insert([...keys, 'other'].map((key) => row(key)));
 		const changes = [
@@ -350,7 +350,7 @@ describe('changes that are alike', () => {
 		expect(n8n.runs.at(-1)?.items).toHaveLength(4);
 	});
 
-	it('none of them is no work, and a table that is missing is not made', async () => {
+	it('cause no operation if the list is empty, and do not create a missing table', async () => {
 		expect(await open().updateAlike('entryKey', [])).toEqual(DONE);
 		expect(n8n.operations).toEqual([]);
 		expect(await open().updateAlike('entryKey', [{ values: ['a'], cells: { atMs: 1 } }])).toEqual(DONE);
@@ -363,7 +363,7 @@ describe('compare and set', () => {
 		return { where: { entryKey, atMs: from }, cells: { atMs: to } };
 	};
 
-	it('changes rows that hold all that is compared, and gives them back', async () => {
+	it('changes the rows that match all compared values, and returns them', async () => {
 		n8n.add(SPEC.name, SPEC.columns, [
 			{ id: 1, ...row('a', 1) },
 			{ id: 2, ...row('a', 2) },
@@ -375,7 +375,7 @@ describe('compare and set', () => {
 		expect(n8n.operations).toEqual(['list', 'update']);
 	});
 
-	it('reads in the same sub-execution all rows of the keys that it compared', async () => {
+	it('reads all rows of the compared keys in the same sub-execution', async () => {
 		n8n.add(SPEC.name, SPEC.columns, [
 			{ id: 1, ...row('a', 1) },
 			{ id: 2, ...row('b', 1) },
@@ -392,7 +392,7 @@ describe('compare and set', () => {
 		expect(n8n.operations).toEqual(['list', 'update']);
 	});
 
-	it('adds rows and reads all of their keys, and makes the table', async () => {
+	it('adds rows, reads all rows of their keys, and creates the table', async () => {
 		const read = await open().insertThenRead([row('a', 1), row('b', 2)], 'entryKey');
 		expect(read).toEqual({
 			ok: true,
@@ -405,7 +405,7 @@ describe('compare and set', () => {
 		expect(n8n.runs.at(-1)?.code).toContain('"optimizeBulk":true');
 	});
 
-	it('reads once more what rows that come and go kept from being read whole', async () => {
+	it('reads again if rows that came and went kept the read from being complete', async () => {
 		const shifting: InlineWorkflows = {
 			executeWorkflow: async (info, input) => {
 				const done = await n8n.executeWorkflow(info, input);
@@ -418,13 +418,13 @@ describe('compare and set', () => {
 		expect(n8n.operations.slice(3)).toEqual(['insert', 'get']);
 	});
 
-	it('none of them is no work, and a table that is missing is not made', async () => {
+	it('causes no operation if the list is empty, and does not create a missing table', async () => {
 		expect(await open().swap([])).toEqual({ ok: true, value: [] });
 		expect(await open().swap([swapTo('a', 1, 2)])).toEqual({ ok: true, value: [] });
 		expect(n8n.operations).toEqual(['list']);
 	});
 
-	it('of several runs together gives each what it changed, also where they want the same row', async () => {
+	it('when batched, returns to each run what it changed, even if several want the same row', async () => {
 		n8n.add(SPEC.name, SPEC.columns, [
 			{ id: 1, ...row('a', 1) },
 			{ id: 2, ...row('b', 1) },
@@ -443,7 +443,7 @@ describe('compare and set', () => {
 		expect(n8n.operations.filter((one) => one === 'update')).toHaveLength(2);
 	});
 
-	it('are begun where the timeout of the execution is over, and not waited for', async () => {
+	it('starts without being waited for if the execution has timed out', async () => {
 		n8n.add(SPEC.name, SPEC.columns, [{ id: 1, ...row('a', 1) }]);
 		const timedOut: InlineWorkflows = {
 			executeWorkflow: async (info, input, _parent, options) => {
@@ -459,23 +459,26 @@ describe('compare and set', () => {
 		expect(n8n.tables[0]?.rows).toMatchObject([{ entryKey: 'a', atMs: 2 }]);
 	});
 
-	it.each([0, 1])('that write different columns are told apart, whichever comes first', async (first) => {
-		n8n.add(SPEC.name, SPEC.columns, [
-			{ id: 1, ...row('a', 1), more: '' },
-			{ id: 2, ...row('b', 1), more: '' },
-		]);
-		const swaps: RowSwap[] = [
-			{ where: { entryKey: 'a', atMs: 1 }, cells: { more: 'kept' } },
-			{ where: { entryKey: 'b', atMs: 1 }, cells: { more: 'freed', atMs: 0 } },
-		];
-		const done = await open().swap(first === 0 ? swaps : swaps.toReversed());
-		expect(done.ok && done.value.map(({ entryKey, more }) => `${entryKey} ${more}`).toSorted()).toEqual([
-			'a kept',
-			'b freed',
-		]);
-	});
+	it.each([0, 1])(
+		'distinguishes swaps that write different columns, whichever comes first',
+		async (first) => {
+			n8n.add(SPEC.name, SPEC.columns, [
+				{ id: 1, ...row('a', 1), more: '' },
+				{ id: 2, ...row('b', 1), more: '' },
+			]);
+			const swaps: RowSwap[] = [
+				{ where: { entryKey: 'a', atMs: 1 }, cells: { more: 'kept' } },
+				{ where: { entryKey: 'b', atMs: 1 }, cells: { more: 'freed', atMs: 0 } },
+			];
+			const done = await open().swap(first === 0 ? swaps : swaps.toReversed());
+			expect(done.ok && done.value.map(({ entryKey, more }) => `${entryKey} ${more}`).toSorted()).toEqual([
+				'a kept',
+				'b freed',
+			]);
+		},
+	);
 
-	it('is not made twice where the write of another run fails although it was done', async () => {
+	it('is not repeated if a batch fails although it was carried out', async () => {
 		n8n.add(SPEC.name, SPEC.columns, [
 			{ id: 1, ...row('a', 1) },
 			{ id: 2, ...row('b', 1) },
@@ -496,7 +499,7 @@ describe('compare and set', () => {
 		const done = await Promise.all(
 			keys.map(async (key) => await openTable(failing, SPEC).swap([swapTo(key, 1, 2)])),
 		);
-		// The first goes alone; the others go together, and none of them is told that it found no row.
+		// The first runs alone, the others run together, and none of them is reported as having found no row.
 		expect(done.map(({ ok }) => ok)).toEqual([true, false, false]);
 		expect(n8n.tables[0]?.rows.map(({ atMs }) => atMs)).toEqual([2, 2, 2]);
 		expect(updates).toBe(2);
@@ -519,7 +522,7 @@ describe('failures', () => {
 		],
 		['Could not find any entity of type "SharedWorkflow"', /belongs to no project/],
 		['SQLITE_BUSY: database is locked', /could not be used/],
-	])('are a sentence: %s', async (said, sentence) => {
+	])('are reported in a sentence: %s', async (said, sentence) => {
 		n8n.before = () => {
 			throw new Error(said);
 		};
@@ -531,7 +534,7 @@ describe('failures', () => {
 		}
 	});
 
-	it('of any kind are no exceptions', async () => {
+	it('of any kind are returned and not thrown', async () => {
 		n8n.before = () => {
 			// eslint-disable-next-line @typescript-eslint/only-throw-error -- a host can throw anything
 			throw 'a text';
@@ -539,7 +542,7 @@ describe('failures', () => {
 		expect(await open().read('entryKey', ['a'])).toMatchObject({ ok: false });
 	});
 
-	it('are over when they are over', async () => {
+	it('are not remembered', async () => {
 		const table = open();
 		n8n.before = () => {
 			throw new Error('SQLITE_BUSY');
@@ -554,10 +557,10 @@ describe('runs of one workflow', () => {
 	let lastWorkflow = 0;
 	const run = (id: string) =>
 		openTable({ executeWorkflow: n8n.executeWorkflow, getWorkflow: () => ({ id, active: true }) }, SPEC);
-	/** One that no other test knows. */
+	/** The ID of a workflow that no other test uses. */
 	const newWorkflow = (): string => `w${++lastWorkflow}`;
 
-	it('look the table up once, together with those that come later', async () => {
+	it('look the table up once, also for later runs', async () => {
 		n8n.add('some_table');
 		const workflow = newWorkflow();
 		await Promise.all([1, 2, 3].map(async () => await run(workflow).read('entryKey', ['a'])));
@@ -569,7 +572,7 @@ describe('runs of one workflow', () => {
 		expect(n8n.operations.filter((operation) => operation === 'list')).toHaveLength(4);
 	});
 
-	it('make the table once', async () => {
+	it('create the table once', async () => {
 		const workflow = newWorkflow();
 		const done = await Promise.all(
 			[1, 2, 3].map(async (atMs) => await run(workflow).insert([row('a', atMs)])),
@@ -603,7 +606,7 @@ describe('runs of one workflow', () => {
 		expect(n8n.operations.filter((operation) => operation === 'insert')).toHaveLength(3);
 	});
 
-	it('do not suffer from what one of them adds', async () => {
+	it('do not fail because of a row that one of them adds', async () => {
 		n8n.add('some_table');
 		const workflow = newWorkflow();
 		n8n.before = (operation, items) => {
@@ -616,17 +619,17 @@ describe('runs of one workflow', () => {
 		expect(n8n.tables[0]?.rows.map(({ atMs }) => atMs)).toEqual([1, 3, 4]);
 	});
 
-	it('see a table that was made since another began to look for it', async () => {
+	it('see a table that was created after another run started looking for it', async () => {
 		const workflow = newWorkflow();
 		const first = run(workflow).read('entryKey', ['a']);
 		n8n.add('some_table', SPEC.columns, [{ id: 1, entryKey: 'a' }]);
-		// n8n answers the first with what it saw before.
+		// n8n answers the first lookup with the earlier state.
 		const second = await run(workflow).read('entryKey', ['a']);
 		expect(second).toMatchObject({ ok: true, value: [{ entryKey: 'a' }] });
 		await first;
 	});
 
-	it('find a table anew that was deleted and made again', async () => {
+	it('find a table again that was deleted and recreated', async () => {
 		const workflow = newWorkflow();
 		await run(workflow).insert([row('a')]);
 		n8n.tables[0]!.id = 'another';

@@ -17,7 +17,7 @@ function open(ownTable: DataTable = table.open()): TableLock {
 	return new TableLock({ table: ownTable, clock, random: () => 0.5, signal, sightings: new Sightings() });
 }
 
-/** @param untilMs by the clock's `now()` */
+/** Waits for the key until `untilMs` by the clock's `now()`. */
 function wants(untilMs = Infinity): Acquirer<never> {
 	return {
 		entryKey: 'k',
@@ -28,7 +28,7 @@ function wants(untilMs = Infinity): Acquirer<never> {
 	};
 }
 
-it('an owner that beats after it was presumed dead, and before it was replaced, keeps the key', async () => {
+it('an owner keeps the key if its heartbeat arrives after it was presumed dead and before it was replaced', async () => {
 	table.put({ entryKey: 'k', owner: 'slow', beat: 1 });
 	const opened = table.open();
 	let lateBeats = 0;
@@ -44,13 +44,13 @@ it('an owner that beats after it was presumed dead, and before it was replaced, 
 	await clock.advance(SILENT_MS + 10_000);
 	expect(lateBeats).toBe(1);
 	expect(table.all()).toMatchObject([{ owner: 'slow', beat: 2 }]);
-	// Silent again for as long as before, it is replaced.
+	// It is replaced once it has been silent again for the same time.
 	expect(await clock.run(acquired)).toMatchObject({ ok: true, value: { kind: 'held' } });
 	expect(clock.elapsedMs).toBeGreaterThan(2 * SILENT_MS);
 });
 
 it.each([2, 5, 20])(
-	'of %d processes that want a new key at once on a slow table, one has it soon',
+	'one of %d processes that want a new key at once on a slow table soon holds it',
 	async (count) => {
 		const slow = new MemoryTable(clock, () => 1, 500);
 		const locks = Array.from({ length: count }, () => open(slow.open()));
@@ -61,7 +61,7 @@ it.each([2, 5, 20])(
 	},
 );
 
-it('the first of two, of which the other died before it could retreat, does not read all the time', async () => {
+it('the first of two processes does not read all the time if the other died before it could retreat', async () => {
 	const opened = table.open();
 	const never = async (): Promise<never> => await new Promise<never>(() => undefined);
 	const acquired = open().acquire(wants());
@@ -71,7 +71,7 @@ it('the first of two, of which the other died before it could retreat, does not 
 	await clock.run(acquired);
 });
 
-it('a table that does not show what was written is named as the cause, not other messages', async () => {
+it('the failure names a table that does not show what was written, and not other messages', async () => {
 	table.hides = () => true;
 	const untilMs = clock.now() + 60_000;
 	expect(await clock.run(open().acquire(wants(untilMs)))).toMatchObject({

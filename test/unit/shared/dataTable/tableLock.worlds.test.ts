@@ -9,33 +9,33 @@ import { TestClock } from '../../testClock';
 import { MemoryTable } from '../memoryTable';
 
 /*
- * Processes lock a few keys of a table that behaves as PostgreSQL does, each with its own clock and its own luck with the
- * database: steps that take long, writes that fail although they were done, reads that show too little, sudden deaths.
+ * Processes lock a few keys of a table that behaves like PostgreSQL, each with its own clock and its own database mishaps:
+ * slow steps, writes that fail although they were carried out, incomplete reads, sudden deaths.
  */
 
 const WAITED_LONG_MS = 20 * 60_000;
 const ROUNDS = 2;
-/** So many ways to the database lie between two holders at most: a heartbeat, a read, a take, a look, a release. */
+/** An upper bound of the database trips between two holders: heartbeat, read, acquisition, check, release, there and back. */
 const WAYS_BETWEEN = 12;
 
 interface World {
 	readonly seed: number;
 	readonly processes: number;
 	readonly keys: number;
-	/** The longest that one way to the database takes. */
+	/** The longest time that a trip to or from the database takes. */
 	readonly slowMs: number;
 	/** How long the heartbeats of the first process hang. */
 	readonly signsHangMs: number;
 	readonly mishaps: number;
 	readonly repeats: number;
 	readonly behindMs: number;
-	/** The first process dies at so many table calls. */
+	/** The number of the table call at which the first process dies. */
 	readonly diesAt: number;
 	/** A person edits or deletes a row at this time. */
 	readonly editedAtMs: number;
 	readonly holdMs: number;
 	readonly isOrdered: boolean;
-	/** Each process begins so long after the one before it; at random where 0. */
+	/** The time between the starts of two processes; 0 if they start at random times. */
 	readonly apartMs: number;
 }
 
@@ -134,7 +134,7 @@ async function play(world: World): Promise<Played> {
 			holds.push(hold);
 			await clockOf.sleep(Math.round(random() * world.holdMs) + (process === 0 ? world.signsHangMs : 0));
 			hold.toMs = clock.elapsedMs;
-			// As a session: the first one stays.
+			// The note behaves like a session: the first one stays.
 			const note = lease.rows.map((row) => row.note).find(Boolean) ?? lease.owner;
 			for (let tries = 0; tries < 20; tries++) {
 				const released = await lock.release(lease, { note }, (row) => row.note === note);
@@ -158,7 +158,7 @@ async function play(world: World): Promise<Played> {
 	return { holds, failures, table, clock };
 }
 
-/** Its steady clock is as far off as it likes: nobody compares it with another's. */
+/** The clock of a process. Its steady time may be far off, because it is never compared with that of another. */
 function processClock(clock: TestClock, aheadMs: number): Clock {
 	return {
 		now: () => clock.now() + aheadMs,
@@ -177,7 +177,7 @@ function mortal(
 	const live = async <T>(work: () => Promise<T>): Promise<T> => {
 		calls++;
 		if (calls < diesAt) return await work();
-		// The last thing that leaves it.
+		// The last call still reaches the table.
 		if (calls === diesAt) void work();
 		die();
 		return await new Promise<never>(() => undefined);
@@ -197,7 +197,7 @@ function mortal(
 	};
 }
 
-/** Two at once, of which none has died. */
+/** The pairs of holds of the same key at the same time. */
 function overlaps(holds: readonly Hold[]): Array<readonly [Hold, Hold]> {
 	return holds.flatMap((one, index) =>
 		holds
@@ -218,7 +218,7 @@ it('the columns are those that the lock writes', () => {
 	expect(OWNER_COLUMNS.map(({ name }) => name)).toEqual(['owner', 'beat']);
 });
 
-it('never two hold a key, nobody who lives loses one, and every wait ends', async () => {
+it('a key never has two holders, a living process never loses one, and every wait ends', async () => {
 	let held = 0;
 	await fc.assert(
 		fc.asyncProperty(worlds({ mishaps: fc.constant(0) }), async (world) => {
@@ -235,7 +235,7 @@ it('never two hold a key, nobody who lives loses one, and every wait ends', asyn
 	expect(held).toBeGreaterThan(500);
 }, 240_000);
 
-it('in order, those of all processes hold a key as they came', async () => {
+it('in strict order, the processes hold a key in their order of arrival', async () => {
 	await fc.assert(
 		fc.asyncProperty(
 			worlds({
@@ -259,7 +259,7 @@ it('in order, those of all processes hold a key as they came', async () => {
 	);
 }, 240_000);
 
-it('the same where calls fail before or after they did their work', async () => {
+it('a key never has two holders, and none is lost, if calls fail before or after doing their work', async () => {
 	await fc.assert(
 		fc.asyncProperty(
 			worlds({ mishaps: fc.constant(0.05), slowMs: fc.constantFrom(0, 30, 500) }),
@@ -273,7 +273,7 @@ it('the same where calls fail before or after they did their work', async () => 
 	);
 }, 240_000);
 
-it('a key of the dead is free after a minute of silence, whatever they were doing', async () => {
+it('the key of a dead process is free after a minute of silence, whatever it was doing', async () => {
 	await fc.assert(
 		fc.asyncProperty(
 			worlds({
@@ -293,7 +293,7 @@ it('a key of the dead is free after a minute of silence, whatever they were doin
 	);
 }, 240_000);
 
-it('one whose heartbeats hang is replaced at most, and learns it', async () => {
+it('a process whose heartbeats hang may be replaced, and then learns of it', async () => {
 	let lost = 0;
 	await fc.assert(
 		fc.asyncProperty(
@@ -316,14 +316,14 @@ it('one whose heartbeats hang is replaced at most, and learns it', async () => {
 	expect(lost).toBeGreaterThan(0);
 }, 240_000);
 
-it('one that nobody contests keeps its key, however long its signs hang', async () => {
+it('a process without competitors keeps its key, however long its heartbeats hang', async () => {
 	await fc.assert(
 		fc.asyncProperty(
 			worlds({ processes: fc.constant(1), signsHangMs: fc.integer({ min: 45_000, max: 200_000 }) }),
 			async (world) => {
 				const { holds, failures } = await play(world);
 				expect(holds.filter(({ end }) => end !== 'written')).toEqual([]);
-				// A table that fails again and again gives nobody a key, and says so.
+				// If the table fails again and again, the key is not acquired and the failure says why.
 				expect(holds.length + failures.length).toBe(2);
 				expect(failures).toEqual(
 					failures.map(() => expect.objectContaining({ message: 'The Data Table could not be used' })),
@@ -335,7 +335,7 @@ it('one that nobody contests keeps its key, however long its signs hang', async 
 	);
 }, 240_000);
 
-it('rows that a person edits or deletes stop nobody, and who lost one learns it', async () => {
+it('rows that a person edits or deletes block no process, and one that lost its row learns of it', async () => {
 	await fc.assert(
 		fc.asyncProperty(
 			worlds({ editedAtMs: fc.integer({ min: 0, max: 20_000 }), mishaps: fc.constant(0) }),

@@ -17,13 +17,13 @@ function thrown(error: unknown): () => never {
 }
 
 describe('readItem', () => {
-	it('hands on what was read, a failure too', () => {
+	it('passes on the result, even a failure', () => {
 		expect(readItem(() => ok(7))).toEqual(ok(7));
 		const failure = badInput('No', 'Do');
 		expect(readItem(() => fail(failure))).toEqual(fail(failure));
 	});
 
-	it("makes of what n8n throws the item's failure", () => {
+	it("turns what n8n throws into the item's failure", () => {
 		expect(readItem(thrown(new ExpressionError('Node "A" has not run')))).toMatchObject({
 			ok: false,
 			failure: {
@@ -60,20 +60,20 @@ describe('explainThrown', () => {
 		['nothing', undefined],
 		['text', 'oops'],
 		['an object', { message: 'oops' }],
-		['an error that says nothing', new Error('')],
-	])('of %s says that no reason was given', (_name, error) => {
+		['an error without a message', new Error('')],
+	])('says that no reason was given for %s', (_name, error) => {
 		expect(explainExpressionError(error).message).toBe(
 			"n8n could not read the item's fields: no reason was given",
 		);
 	});
 
 	it.each<[string, object]>([
-		['null', { context: null }],
-		['text', { context: 'parameter' }],
-		['without a parameter', { context: {} }],
-		['with a parameter that is not text', { context: { parameter: 7 } }],
-		['beside a description that is not text', { context: {}, description: { a: 1 } }],
-	])('bears with a context that is %s', (_name, over) => {
+		['a context that is null', { context: null }],
+		['a context that is text', { context: 'parameter' }],
+		['a context without a parameter', { context: {} }],
+		['a parameter that is not text', { context: { parameter: 7 } }],
+		['a description that is not text', { context: {}, description: { a: 1 } }],
+	])('tolerates %s', (_name, over) => {
 		expect(explainExpressionError(Object.assign(new Error('x'), over))).toEqual({
 			kind: 'badInput',
 			message: "n8n could not read the item's fields: x",
@@ -81,14 +81,14 @@ describe('explainThrown', () => {
 		});
 	});
 
-	it('cuts what is said', () => {
+	it('shortens the message and the description', () => {
 		const error = Object.assign(new Error('m'.repeat(9_999)), { description: 'd'.repeat(9_999) });
 		expect(explainExpressionError(error).message.length).toBeLessThan(400);
 		expect(explainExpressionError(error).advice.length).toBeLessThan(500);
 	});
 
 	it.each([new TypeError('a is not a function'), new RangeError('stack'), new ReferenceError('b')])(
-		"does not blame the operator for the node's own mistake: %s",
+		"does not blame the workflow for the node's own error: %s",
 		(error) => {
 			const { message, advice } = explainExpressionError(error);
 			expect(message).toContain(error.message);
@@ -99,12 +99,12 @@ describe('explainThrown', () => {
 });
 
 describe('asNodeError', () => {
-	it('lets pass what the node made itself', () => {
+	it('passes on the errors of the node itself', () => {
 		for (const error of [new NodeOperationError(NODE, 'a'), new NodeApiError(NODE, { message: 'b' })])
 			expect(asNodeError(NODE, error)).toBe(error);
 	});
 
-	it('says what to do about anything else', () => {
+	it('says what to do about any other error', () => {
 		const error = asNodeError(NODE, new Error('Broken'));
 		expect(error).toBeInstanceOf(NodeOperationError);
 		expect(error.message).toContain('Broken');

@@ -35,7 +35,7 @@ const KINDS: FailureKind[] = [
 ];
 
 describe('toNodeError', () => {
-	// n8n puts a text of its own in place of a message that holds one of these.
+	// n8n replaces a message that contains one of these with a text of its own.
 	it.each([
 		'ECONNREFUSED',
 		'ECONNRESET',
@@ -53,7 +53,7 @@ describe('toNodeError', () => {
 		'EEXIST',
 		'EPERM',
 		'GETADDRINFO',
-	])('keeps a sentence that holds %s', (code) => {
+	])('keeps a message that contains %s', (code) => {
 		for (const kind of KINDS) {
 			const message = `Task t-1 failed on the platform: cannot write (${code})`;
 			const error = toNodeError(NODE, failure(message, kind), 3);
@@ -63,43 +63,40 @@ describe('toNodeError', () => {
 		}
 	});
 
-	it.each([400, 401, 403, 404, 429, 500, 502, 503])(
-		'keeps its sentence with HTTP status %d',
-		(httpStatus) => {
-			const error = toNodeError(NODE, failure('A sentence', 'refused', { httpStatus }), 0);
-			expect(error.message).toBe('A sentence');
-			expect(error).toMatchObject({ httpCode: String(httpStatus), context: { httpStatus, itemIndex: 0 } });
-		},
-	);
+	it.each([400, 401, 403, 404, 429, 500, 502, 503])('keeps its message with HTTP status %d', (httpStatus) => {
+		const error = toNodeError(NODE, failure('A sentence', 'refused', { httpStatus }), 0);
+		expect(error.message).toBe('A sentence');
+		expect(error).toMatchObject({ httpCode: String(httpStatus), context: { httpStatus, itemIndex: 0 } });
+	});
 
 	it.each(['bad gateway', 'UNKNOWN ERROR - check the detailed error for more information', '500'])(
-		'keeps the sentence "%s"',
+		'keeps the message "%s"',
 		(message) => {
 			expect(toNodeError(NODE, failure(message), 0).message).toBe(message);
 		},
 	);
 
-	it('keeps advice that says the same as the sentence', () => {
+	it('keeps advice that repeats the message', () => {
 		expect(toNodeError(NODE, { kind: 'file', message: 'Same', advice: 'Same' }, 0).description).toBe('Same');
 	});
 
-	it.each(KINDS)('makes of %s an error of the service or of the node', (kind) => {
+	it.each(KINDS)('turns %s into an error of the service or of the node', (kind) => {
 		const own = ['badInput', 'timedOut', 'stalled', 'notSubmitted', 'cancelled'].includes(kind);
 		const error = toNodeError(NODE, failure('A sentence', kind), 0);
 		expect(error).toBeInstanceOf(own ? NodeOperationError : NodeApiError);
 	});
 
-	it('names the item, also the first one', () => {
+	it('names the item, even the first one', () => {
 		expect(toNodeError(NODE, failure('A sentence'), 0).context.itemIndex).toBe(0);
 		expect(toNodeError(NODE, failure('A sentence', 'badInput'), 7).context.itemIndex).toBe(7);
 	});
 
-	it('names no item where the whole run failed', () => {
+	it('names no item if the whole run failed', () => {
 		expect(toNodeError(NODE, failure('A sentence')).context.itemIndex).toBeUndefined();
 		expect(toNodeError(NODE, failure('A sentence', 'badInput')).context.itemIndex).toBeUndefined();
 	});
 
-	it('carries the details and what the caller adds in its context', () => {
+	it('has the details and the additions of the caller in its context', () => {
 		const error = toNodeError(NODE, failure('A sentence', 'timedOut', { taskId: 't' }), 1, {
 			tasks: ['t', 'u'],
 		});
@@ -108,7 +105,7 @@ describe('toNodeError', () => {
 });
 
 describe('toErrorItem', () => {
-	it('has exactly the three keys that lead to the error output, and no error of its own', () => {
+	it('has exactly the three keys that n8n routes to the error output, and no error of its own', () => {
 		const item = toErrorItem(NODE, failure('A sentence', 'timedOut', { taskId: 't', status: 'queued' }), 4);
 		expect(item).toEqual({
 			json: {
@@ -121,12 +118,12 @@ describe('toErrorItem', () => {
 		expect(Object.keys(item)).toEqual(['json', 'pairedItem']);
 	});
 
-	it.each(KINDS)('has the three keys for %s without details too', (kind) => {
+	it.each(KINDS)('has the three keys for %s, even without details', (kind) => {
 		const item = toErrorItem(NODE, failure('A sentence', kind), 0);
 		expect(Object.keys(item.json).sort()).toEqual(['details', 'error', 'message']);
 	});
 
-	it('gives an agent sentence and advice in one text', () => {
+	it('gives an agent the message and the advice in one text', () => {
 		expect(toErrorItem(TOOL, failure('A sentence'), 0).json.message).toBe(
 			'A sentence. (For the operator of this workflow, not for the user: Do this.)',
 		);

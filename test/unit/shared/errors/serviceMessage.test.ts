@@ -23,16 +23,16 @@ test.each<[Json, string]>([
 	[{ code: 7 }, ''],
 	[['no'], ''],
 	['no', ''],
-])('the words in %j', (error, words) => {
+])('finds the message in %j', (error, words) => {
 	expect(errorWords(error)).toBe(words);
 });
 
-test('a list without end is read as far as a person does', () => {
+test('reads only the first entries of a long list', () => {
 	const detail = Array.from({ length: 1_000 }, () => ({ msg: 'no' }));
 	expect(errorWords({ detail })).toBe('no; no; no; no; no');
 });
 
-test('hostile errors never throw', () => {
+test('hostile errors never cause an exception', () => {
 	const deep = parseJson(`{"detail":${deeplyNested('list')}}`) ?? null;
 	expect(errorWords(deep)).toBe('');
 	fc.assert(

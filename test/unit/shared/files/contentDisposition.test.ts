@@ -21,7 +21,7 @@ it.each<[string | undefined, string | undefined]>([
 	['attachment; filename="caf\u00e9.png"', 'café.png'],
 	['filename="cat.png"', 'cat.png'],
 	['attachment; filename=""', undefined],
-])('%j names %j', (header, expected) => {
+])('reads from %j the name %j', (header, expected) => {
 	expect(nameInDisposition(header)).toBe(expected);
 });
 
@@ -29,7 +29,7 @@ it.each([
 	["attachment; filename*=UTF-8''..%2F..%2Fetc%2Fcron.d%2Fx.png", 'x.png'],
 	[String.raw`attachment; filename="..\\..\\CON .png"`, 'CON_.png'],
 	["attachment; filename*=UTF-8''a%00%0Ab%E2%80%AE.png", 'a__b_.png'],
-])('a hostile name in %j is made safe', (header, expected) => {
+])('makes the hostile name in %j safe', (header, expected) => {
 	expect(safeFileName(nameInDisposition(header) ?? '', 'png')).toBe(expected);
 });
 

@@ -27,7 +27,7 @@ interface Stored {
 	readonly mimeType: string | undefined;
 }
 
-/** Public hosts and those of the tests, unless said otherwise. */
+/** A request that may fetch from public hosts and those of the tests, unless it says otherwise. */
 type Wanted = Partial<DownloadRequest> & Omit<DownloadRequest, 'mayFetch'>;
 const OF_THE_TESTS = fileHostRule('http://127.0.0.1', []);
 
@@ -45,7 +45,7 @@ async function collect(stream: Readable): Promise<Buffer> {
 	return Buffer.concat(chunks);
 }
 
-/** n8n reduced to what a download needs: `answer` is the file host, `store` the binary store. */
+/** The parts of n8n that a download needs: `answer` is the file host, `store` the binary store. */
 function scene(
 	answer: (attempt: number, url: string) => unknown,
 	parts: Partial<DownloadRun> & { store?: (body: Readable) => Promise<Buffer> } = {},
@@ -120,14 +120,14 @@ describe('createDownload', () => {
 		expect(JSON.stringify(requests)).not.toMatch(/authorization|bearer/i);
 	});
 
-	it('tells an image by its bytes, although the host calls it a web page', async () => {
+	it('recognizes an image by its bytes, even if the host calls it a web page', async () => {
 		const { clock, download, stored, requests } = scene(() => found([PNG], { 'content-type': 'text/html' }));
 		await expect(clock.run(download(WANTED))).resolves.toMatchObject({ ok: true });
 		expect(stored).toEqual([{ bytes: PNG, fileName: 'cat_2.png', mimeType: 'image/png' }]);
 		expect(requests).toHaveLength(1);
 	});
 
-	it('takes a part of a file for no file, and asks again', async () => {
+	it('does not accept a part of a file, and asks again', async () => {
 		const { clock, download, stored } = scene((attempt) =>
 			attempt === 1
 				? found([PNG.subarray(0, 100)], { 'content-range': 'bytes 0-99/5008' }, 206)
@@ -141,7 +141,7 @@ describe('createDownload', () => {
 		});
 	});
 
-	it('asks for files as they are, because a compressed one that is cut off would pass for a whole one', async () => {
+	it('requests files uncompressed, because a compressed one that is cut off would look complete', async () => {
 		const { clock, download, requests } = scene(() => found([PNG]));
 		await clock.run(download(WANTED));
 		expect(requests).toMatchObject([{ headers: { 'Accept-Encoding': 'identity' } }]);
@@ -153,7 +153,7 @@ describe('createDownload', () => {
 		['data', 'data:text/plain,x'],
 		['a path', '/view?filename=a.png'],
 		['nothing', ''],
-	])('follows no link to %s', async (_name, url) => {
+	])('refuses a link to %s', async (_name, url) => {
 		const { clock, download, requests } = scene(() => found([PNG]));
 		await expect(clock.run(download({ url, fileName: 'x' }))).resolves.toMatchObject({
 			failure: { kind: 'badInput', expired: false, message: expect.stringContaining('is not an HTTP URL') },
@@ -162,7 +162,7 @@ describe('createDownload', () => {
 	});
 
 	it.each([400, 401, 403, 404, 410])(
-		'takes HTTP %d for a link that is too old, and asks no more',
+		'treats HTTP %d as an expired link, and does not ask again',
 		async (status) => {
 			const { clock, download, requests } = scene(() => found([Buffer.from('denied')], {}, status));
 			await expect(clock.run(download(WANTED))).resolves.toMatchObject({
@@ -173,9 +173,9 @@ describe('createDownload', () => {
 	);
 
 	it.each([
-		['a web page that says so', '<p>Login</p>', 'text/html; charset=utf-8', 'a web page'],
+		['a web page with its own type', '<p>Login</p>', 'text/html; charset=utf-8', 'a web page'],
 		['a web page without a type', '\uFEFF \n<!doctype html><p>Login</p>', undefined, 'a web page'],
-		['a web page under a type of pictures', '<HTML lang="en">', 'image/png', 'a web page'],
+		['a web page with an image type', '<HTML lang="en">', 'image/png', 'a web page'],
 		[
 			'XML',
 			'<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>',
@@ -183,10 +183,10 @@ describe('createDownload', () => {
 			'XML',
 		],
 		['an error object', '{"code":401}', 'application/json', 'JSON'],
-		['words under a type of pictures', 'AccessDenied: request has expired', 'image/png', 'text'],
-		['words without a type', 'Request has expired', undefined, 'text'],
-		['words for a drawing', 'Request has expired', 'image/svg+xml', 'text'],
-	])('takes %s for a link that is too old: it is no picture', async (_name, body, type, said) => {
+		['text with an image type', 'AccessDenied: request has expired', 'image/png', 'text'],
+		['text without a type', 'Request has expired', undefined, 'text'],
+		['text with the type of a drawing', 'Request has expired', 'image/svg+xml', 'text'],
+	])('treats %s in place of a picture as an expired link', async (_name, body, type, said) => {
 		const { clock, download, requests, stored } = scene(() =>
 			found([Buffer.from(body)], type === undefined ? {} : { 'content-type': type }),
 		);
@@ -203,8 +203,8 @@ describe('createDownload', () => {
 	it.each([
 		['a drawing', '<?xml version="1.0"?><svg xmlns="x"/>', 'image/svg+xml', 'a.svg'],
 		['a drawing by its name', '<svg/>', undefined, 'a.svg'],
-		['JSON that is called so', '{"a":1}', 'application/json', 'a.json'],
-	])('takes %s as it is', async (_name, body, type, fileName) => {
+		['JSON that is named as such', '{"a":1}', 'application/json', 'a.json'],
+	])('accepts %s', async (_name, body, type, fileName) => {
 		const { clock, download } = scene(() =>
 			found([Buffer.from(body)], type === undefined ? {} : { 'content-type': type }),
 		);
@@ -220,7 +220,7 @@ describe('createDownload', () => {
 		['a reset connection', () => Promise.reject(networkError('ECONNRESET'))],
 		['a timeout', () => Promise.reject(networkError('ECONNABORTED'))],
 		['an empty file', () => found([])],
-		['an answer of another shape', () => 'text'],
+		['an unexpected answer', () => 'text'],
 	])('asks again after %s', async (_name, first) => {
 		const { clock, download, requests, stored } = scene((attempt) => (attempt < 3 ? first() : found([PNG])));
 		await expect(clock.run(download(WANTED))).resolves.toMatchObject({ ok: true });
@@ -236,7 +236,7 @@ describe('createDownload', () => {
 		expect(requests).toHaveLength(4);
 	});
 
-	it('waits as long as the file host says', async () => {
+	it('waits as long as the file host asks', async () => {
 		const { clock, download } = scene((attempt) =>
 			attempt === 1 ? found([], { 'retry-after': '90' }, 429) : found([PNG]),
 		);
@@ -245,9 +245,9 @@ describe('createDownload', () => {
 	});
 
 	it.each([
-		['a redirect that leads nowhere', () => found([], {}, 304), 'HTTP 304'],
+		['a redirect without a location', () => found([], {}, 304), 'HTTP 304'],
 		[
-			'an address that n8n may not ask',
+			'an address that n8n may not access',
 			() => Promise.reject(new Error('blocked by policy')),
 			'blocked by policy',
 		],
@@ -267,7 +267,7 @@ describe('createDownload', () => {
 		'http://169.254.169.254/latest/meta-data',
 		'http://[::ffff:10.0.0.1]/a.png',
 		'http://n8n.localhost/a.png',
-	])('asks nothing of %s', async (url) => {
+	])('sends no request to %s', async (url) => {
 		const { clock, download, requests } = scene(() => found([PNG]));
 		await expect(clock.run(download({ ...WANTED, ...PUBLIC_ONLY, url }))).resolves.toMatchObject({
 			failure: {
@@ -282,11 +282,11 @@ describe('createDownload', () => {
 
 	it.each([
 		['a private address', 'http://10.0.0.6/a.png', 1],
-		['its own host name by a relative path', '/b.png', 2],
+		['a relative path on the same host', '/b.png', 2],
 		['a listed host', 'http://10.0.0.5:9000/a.png', 2],
 		['a public host', 'https://other.example/a.png', 2],
 		['a local file', 'file:///etc/passwd', 1],
-	])('judges a redirect to %s', async (_name, location, asked) => {
+	])('checks a redirect to %s', async (_name, location, asked) => {
 		const { clock, download, requests, stored } = scene((attempt) =>
 			attempt === 1 ? found([], { location }, 302) : found([PNG]),
 		);
@@ -298,7 +298,7 @@ describe('createDownload', () => {
 		);
 	});
 
-	it('names a file as the server does, with the ending of the link where it gives none', async () => {
+	it('uses the file name of the server, with the extension of the link if it has none', async () => {
 		const { clock, download, stored } = scene(() =>
 			found([Buffer.from('text')], { 'content-disposition': `attachment; filename="../our notes"` }),
 		);
@@ -312,12 +312,12 @@ describe('createDownload', () => {
 		['notes.txt', 'text/html', 'plain words'],
 		['page.html', 'text/html', '<!doctype html><p>Report</p>'],
 		['data.json', 'image/png', '{"a":1}'],
-	])('takes the text %s that is served as %s', async (fileName, type, body) => {
+	])('accepts the text file %s that is served as %s', async (fileName, type, body) => {
 		const { clock, download } = scene(() => found([Buffer.from(body)], { 'content-type': type }));
 		await expect(clock.run(download({ ...WANTED, fileName }))).resolves.toMatchObject({ ok: true });
 	});
 
-	it('follows no circle of redirects for ever', async () => {
+	it('gives up on a redirect loop', async () => {
 		const { clock, download, requests } = scene(() => found([], { location: URL_WITH_SIGNATURE }, 301));
 		await expect(clock.run(download(WANTED))).resolves.toMatchObject({
 			failure: { message: expect.stringContaining('redirected more than 20 times') },
@@ -326,10 +326,10 @@ describe('createDownload', () => {
 	});
 
 	it.each([
-		['that says so', found([PNG], { 'content-length': '5000000' })],
-		['that does not say so', found([PNG, Buffer.alloc(600_000), Buffer.alloc(600_000)])],
-		['that lies about it', found([PNG, Buffer.alloc(1_200_000)], { 'content-length': '10' })],
-	])('refuses a file over the limit %s, once and for all', async (_name, response) => {
+		['that announces its size', found([PNG], { 'content-length': '5000000' })],
+		['that does not announce its size', found([PNG, Buffer.alloc(600_000), Buffer.alloc(600_000)])],
+		['that announces a wrong size', found([PNG, Buffer.alloc(1_200_000)], { 'content-length': '10' })],
+	])('refuses a file over the limit %s, and does not ask again', async (_name, response) => {
 		const { clock, download, requests, stored } = scene(() => response);
 		await expect(clock.run(download(WANTED))).resolves.toMatchObject({
 			failure: { kind: 'file', message: expect.stringContaining('larger than') },
@@ -344,7 +344,7 @@ describe('createDownload', () => {
 		['moved', { statusCode: 304, headers: {} }],
 		['a web page', { statusCode: 200, headers: { 'content-type': 'text/html' } }],
 		['too large', { statusCode: 200, headers: { 'content-length': '5000000' } }],
-	])('lets go of the body of an answer that is not a file: %s', async (_name, answer) => {
+	])('closes the body of an answer that is not a file: %s', async (_name, answer) => {
 		const bodies: PassThrough[] = [];
 		const { clock, download } = scene(() => {
 			const body = new PassThrough();
@@ -356,7 +356,7 @@ describe('createDownload', () => {
 		expect(bodies.every(({ destroyed }) => destroyed)).toBe(true);
 	});
 
-	it('lets go of the body when the store fails, and tries again', async () => {
+	it('closes the body if the store fails, and tries again', async () => {
 		const bodies: Readable[] = [];
 		const { clock, download } = scene(
 			() => {
@@ -373,7 +373,7 @@ describe('createDownload', () => {
 		expect(bodies.map(({ destroyed }) => destroyed)).toEqual([true, true, true, true]);
 	});
 
-	it('cuts a body that has gone silent, and asks again', async () => {
+	it('aborts a body that has gone silent, and asks again', async () => {
 		const { clock, download } = scene((attempt) => {
 			if (attempt > 1) return found([PNG]);
 			const body = new PassThrough();
@@ -401,7 +401,7 @@ describe('createDownload', () => {
 		expect(requests).toHaveLength(1);
 	});
 
-	it('begins nothing when the timeout is long past, so that a host that hangs holds no run for hours', async () => {
+	it('starts nothing long after the timeout, so that a hanging host does not delay a run for hours', async () => {
 		const silent = (): unknown => ({ statusCode: 200, headers: {}, body: new PassThrough() });
 		const clock = new TestClock();
 		const deadlineMs = clock.now();
@@ -415,7 +415,7 @@ describe('createDownload', () => {
 		expect(made.requests).toHaveLength(1);
 	});
 
-	it('ends at the stop of the run, while it waits to ask again', async () => {
+	it('ends when the run is stopped, even while waiting to ask again', async () => {
 		const { clock, download, end } = scene(() => found([], { 'retry-after': '200' }, 503));
 		const result = download(WANTED);
 		await clock.advance(1_000);
@@ -466,7 +466,7 @@ describe('createDownload over a real connection', () => {
 		return { statusCode: response.statusCode, headers: response.headers, body: response };
 	}
 
-	it('asks again where the connection breaks in the middle of a file', async () => {
+	it('asks again if the connection breaks in the middle of a file', async () => {
 		const file = Buffer.concat([PNG, Buffer.alloc(300_000, 1)]);
 		let requests = 0;
 		const base = await listen((_request, response) => {
@@ -482,7 +482,7 @@ describe('createDownload over a real connection', () => {
 		expect(stored[0]?.bytes.equals(file)).toBe(true);
 	});
 
-	it('cuts a file over the limit short instead of loading it', async () => {
+	it('aborts a file over the limit instead of loading it', async () => {
 		let written = 0;
 		const base = await listen((_request, response) => {
 			response.writeHead(200, { 'content-type': 'image/png' });

@@ -91,7 +91,7 @@ describe('fileHostRule', () => {
 		['https://p.example', ['localhost'], 'http://127.0.0.1/a', false],
 		['https://p.example', [], 'javascript:alert(1)', false],
 		['https://p.example', [], 'https://user@127.0.0.1/', false],
-	])('%s with %j: %s is %s', (base, listed, link, expected) => {
+	])('with the base %s and the hosts %j, whether %s is allowed is %s', (base, listed, link, expected) => {
 		expect(fileHostRule(base, listed)(link)).toBe(expected);
 	});
 });
@@ -104,12 +104,12 @@ describe('readFileHosts', () => {
 			['files.internal', '10.0.0.5:9000', '[::1]', '[::1]', '[fd00::5]'],
 		],
 		['LocalHost 0x7f.1 [::1]:80', ['localhost', '127.0.0.1', '[::1]:80']],
-	])('%j', (entered, hosts) => {
+	])('reads %j', (entered, hosts) => {
 		expect(readFileHosts(entered)).toEqual({ hosts });
 	});
 
 	it.each(['http://10.0.0.5', '10.0.0.5/files', 'a b@c', '999.1.1.1', '10.0.0.0/8', '[::1'])(
-		'no host: %j',
+		'refuses %j',
 		(entered) => {
 			expect(readFileHosts(entered)).toEqual({ wrong: entered.split(' ').at(-1) });
 		},

@@ -18,7 +18,7 @@ describe('slugOf', () => {
 		expect(slugOf(text)).toBe(slug);
 	});
 
-	it('ends with a whole word, and cuts one that is too long', () => {
+	it('ends with a whole word, unless a single word is too long', () => {
 		const words = 'the quick brown fox jumps over the lazy dog beside the river';
 		expect(slugOf(words)).toBe('the-quick-brown-fox-jumps-over-the-lazy-dog');
 		expect(slugOf('狐'.repeat(100))).toBe('狐'.repeat(48));
@@ -51,7 +51,7 @@ describe('uniqueStems', () => {
 		]);
 	});
 
-	it('gives names that any file system keeps apart, whatever was entered', () => {
+	it('returns names that every file system keeps apart, whatever was entered', () => {
 		const entered = fc.oneof(
 			fc.string({ unit: 'grapheme', maxLength: 120 }),
 			fc.constantFrom(

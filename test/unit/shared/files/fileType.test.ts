@@ -34,7 +34,7 @@ const SIGNATURES: Array<[string, Uint8Array, string]> = [
 
 describe('fileTypeOf', () => {
 	it.each(SIGNATURES)(
-		'tells %s by its first bytes, whatever server and name say',
+		'recognizes %s by its first bytes, whatever the server and the name say',
 		(extension, head, mimeType) => {
 			const padded = Buffer.concat([head, Buffer.alloc(HEAD_BYTES)]).subarray(0, HEAD_BYTES);
 			expect(fileTypeOf(padded, 'text/plain', 'a.txt')).toEqual({ mimeType, extension });
@@ -52,32 +52,22 @@ describe('fileTypeOf', () => {
 			'x',
 			{ mimeType: 'image/jpeg', extension: 'jpg' },
 		],
+		['the server if the name disagrees', 'image/jpeg', 'a.png', { mimeType: 'image/jpeg', extension: 'jpg' }],
 		[
-			'the server where the name says otherwise',
-			'image/jpeg',
-			'a.png',
-			{ mimeType: 'image/jpeg', extension: 'jpg' },
-		],
-		[
-			'the server where the name says otherwise',
+			'the server if the name disagrees',
 			'image/webp',
 			'a.gif',
 			{ mimeType: 'image/webp', extension: 'webp' },
 		],
 		[
-			'the name where the server does not know',
+			'the name if the server does not know',
 			'application/octet-stream',
 			'a.PNG',
 			{ mimeType: 'image/png', extension: 'png' },
 		],
+		['the name if the server says nothing', undefined, 'a.mp4', { mimeType: 'video/mp4', extension: 'mp4' }],
 		[
-			'the name where the server says nothing',
-			undefined,
-			'a.mp4',
-			{ mimeType: 'video/mp4', extension: 'mp4' },
-		],
-		[
-			'the name where the server talks nonsense',
+			'the name if the server talks nonsense',
 			'nonsense',
 			'a.webp',
 			{ mimeType: 'image/webp', extension: 'webp' },
@@ -89,7 +79,7 @@ describe('fileTypeOf', () => {
 			{ mimeType: 'image/svg+xml', extension: 'svg' },
 		],
 		[
-			'an ending that is not in the list',
+			'an extension that is not in the list',
 			undefined,
 			'a.xyz',
 			{ mimeType: 'application/octet-stream', extension: 'xyz' },
@@ -134,13 +124,13 @@ describe('fileTypeOf', () => {
 		[TEXT, 'text/plain', 'a', 'text/plain', 'txt'],
 		[none, 'model/stl', 'a.bin', 'model/stl', 'stl'],
 	])(
-		'%#: the server over a guess, the ending over "no type": %s %s %s',
+		'%#: prefers the server to a guess, and the extension to a generic type: %s %s %s',
 		(head, said, name, mimeType, extension) => {
 			expect(fileTypeOf(head, said, name)).toEqual({ mimeType, extension });
 		},
 	);
 
-	it('does not take a text for a picture by its name alone', () => {
+	it('does not take text for a picture because of its name alone', () => {
 		const text = Buffer.from('Forbidden\r\n');
 		expect(fileTypeOf(text, undefined, 'a.png')).toEqual({ mimeType: 'text/plain', extension: 'txt' });
 		expect(fileTypeOf(text, undefined, 'a.mkv')).toEqual({ mimeType: 'text/plain', extension: 'txt' });
@@ -150,7 +140,7 @@ describe('fileTypeOf', () => {
 		});
 	});
 
-	it('does not look beyond the bytes that there are', () => {
+	it('does not read beyond the available bytes', () => {
 		for (const [, head] of SIGNATURES) {
 			for (let length = 0; length < 2; length++) {
 				expect(fileTypeOf(head.subarray(0, length), undefined, '').mimeType).toBe('application/octet-stream');
@@ -158,7 +148,7 @@ describe('fileTypeOf', () => {
 		}
 	});
 
-	it('never throws, and its extension can stand in a file name', () => {
+	it('never throws, and its extension can be used in a file name', () => {
 		const head = fc.uint8Array({ maxLength: 20 });
 		fc.assert(
 			fc.property(
@@ -177,47 +167,47 @@ describe('fileTypeOf', () => {
 
 describe('safeFileName', () => {
 	it.each([
-		['a good name', 'cat.png', 'png', 'cat.png'],
-		['a name without an ending', 'cat', 'png', 'cat.png'],
-		['a wrong ending', 'cat.txt', 'png', 'cat.png'],
-		['an ending in another case', 'CAT.PNG', 'png', 'CAT.PNG'],
-		['both endings of JPEG', 'cat.jpeg', 'jpg', 'cat.jpeg'],
-		['an unknown type, so that the ending stays', 'cat.exr', '', 'cat.exr'],
-		['nothing known at all', 'cat', '', 'cat'],
+		['a valid name', 'cat.png', 'png', 'cat.png'],
+		['a name without an extension', 'cat', 'png', 'cat.png'],
+		['a wrong extension', 'cat.txt', 'png', 'cat.png'],
+		['an extension in upper case', 'CAT.PNG', 'png', 'CAT.PNG'],
+		['the other extension of JPEG', 'cat.jpeg', 'jpg', 'cat.jpeg'],
+		['an unknown type, which keeps the extension', 'cat.exr', '', 'cat.exr'],
+		['neither a type nor an extension', 'cat', '', 'cat'],
 		['several dots', 'v1.cat.final.png', 'png', 'v1.cat.final.png'],
 		['a path', '/etc/passwd', '', 'passwd'],
-		['a path upwards', '../../../../etc/cron.d/x', 'png', 'x.png'],
-		['a path of Windows', 'C:\\Users\\me\\cat.png', 'png', 'cat.png'],
+		['a path to parent folders', '../../../../etc/cron.d/x', 'png', 'x.png'],
+		['a Windows path', 'C:\\Users\\me\\cat.png', 'png', 'cat.png'],
 		['mixed slashes', 'a/b\\..\\c/cat.png', 'png', 'cat.png'],
 		['a path that ends in a slash', 'a/b/', 'png', 'file.png'],
 		['two dots', '..', 'png', 'file.png'],
 		['dots only', '.....', '', 'file'],
 		['a hidden file', '.bashrc', '', 'file.bashrc'],
 		['nothing', '', '', 'file'],
-		['blanks', '  ', 'png', 'file.png'],
+		['spaces', '  ', 'png', 'file.png'],
 		['reserved characters', 'a<b>c:d"e|f?g*h.png', 'png', 'a_b_c_d_e_f_g_h.png'],
 		['line breaks and NUL', 'a\r\nb\0c.png', 'png', 'a__b_c.png'],
-		['text that turns its direction', 'cat\u202egnp.exe', 'png', 'cat_gnp.png'],
-		['marks of direction and a byte order mark', '\u200fa\ufeffb.png', 'png', '_a_b.png'],
+		['an override of the text direction', 'cat\u202egnp.exe', 'png', 'cat_gnp.png'],
+		['a direction mark and a byte order mark', '\u200fa\ufeffb.png', 'png', '_a_b.png'],
 		['letters of any script', 'Größe_猫_кот.png', 'png', 'Größe_猫_кот.png'],
-		['letters in two parts', 'u\u0308ber.png', 'png', 'über.png'],
-		['pictures', '🐈.png', 'png', '🐈.png'],
-		['blanks and dots at the end', 'cat . .png', 'png', 'cat.png'],
+		['decomposed letters', 'u\u0308ber.png', 'png', 'über.png'],
+		['an emoji', '🐈.png', 'png', '🐈.png'],
+		['spaces and dots at the end', 'cat . .png', 'png', 'cat.png'],
 		['a device name', 'CON.png', 'png', 'CON_.png'],
-		['a device name without an ending', 'nul', '', 'nul_'],
-		['a device name with two endings', 'aux.tar.zip', 'zip', 'aux_.tar.zip'],
-		['a device name and a blank', 'CON .png', 'png', 'CON_.png'],
-		['a device name in small letters', 'nul.txt', 'txt', 'nul_.txt'],
-		['a raised number', 'COM¹.png', 'png', 'COM¹_.png'],
-		['another raised number', 'lpt³', '', 'lpt³_'],
+		['a device name without an extension', 'nul', '', 'nul_'],
+		['a device name with two extensions', 'aux.tar.zip', 'zip', 'aux_.tar.zip'],
+		['a device name and a space', 'CON .png', 'png', 'CON_.png'],
+		['a device name in lower case', 'nul.txt', 'txt', 'nul_.txt'],
+		['a superscript number', 'COM¹.png', 'png', 'COM¹_.png'],
+		['another superscript number', 'lpt³', '', 'lpt³_'],
 		['the console by its other name', 'CONIN$.txt', 'txt', 'CONIN$_.txt'],
-		['dots and blanks after the ending', 'cat.png. . ', 'png', 'cat.png'],
-		['what only begins like a device', 'console.png', 'png', 'console.png'],
-	])('takes %s', (_name, rawName, extension, expected) => {
+		['dots and spaces after the extension', 'cat.png. . ', 'png', 'cat.png'],
+		['a name that only begins like a device', 'console.png', 'png', 'console.png'],
+	])('makes a safe name of %s', (_name, rawName, extension, expected) => {
 		expect(safeFileName(rawName, extension)).toBe(expected);
 	});
 
-	it('makes a name that any file system takes, whatever comes', () => {
+	it('makes a name that every file system accepts, whatever the input', () => {
 		const raw = fc.oneof(
 			fc.string({ unit: 'binary', maxLength: 400 }),
 			fc.string({ unit: 'grapheme', minLength: 90, maxLength: 200 }),
@@ -238,7 +228,7 @@ describe('safeFileName', () => {
 		);
 	});
 
-	it('changes nothing about a name that it made', () => {
+	it('leaves its own names unchanged', () => {
 		fc.assert(
 			fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (rawName) => {
 				const name = safeFileName(rawName, 'png');

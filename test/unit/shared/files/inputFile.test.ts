@@ -50,7 +50,7 @@ describe('readBinaryField', () => {
 		});
 	});
 
-	it('says which fields there are where the named one is missing', async () => {
+	it('lists the existing fields if the given one is missing', async () => {
 		const context = contextOf({
 			fields: { photo: { meta: {}, bytes: PNG }, mask: { meta: {}, bytes: PNG } },
 		});
@@ -62,7 +62,7 @@ describe('readBinaryField', () => {
 	it.each([
 		['no file at all', contextOf({}), 0, 'data', 'no file in field "data"'],
 		['an item that does not exist', contextOf({}), 9, 'data', 'no file in field'],
-		['no name of a field', contextOf({}), 0, '  ', 'the input field that holds the file is missing'],
+		['no field name', contextOf({}), 0, '  ', 'the input field that holds the file is missing'],
 		[
 			'an empty file',
 			contextOf({ fields: { data: { meta: {}, bytes: Buffer.alloc(0) } } }),
@@ -77,14 +77,14 @@ describe('readBinaryField', () => {
 			'data',
 			'larger than',
 		],
-	])('refuses %s with a sentence', async (_name, context, itemIndex, field, said) => {
+	])('refuses %s with a message', async (_name, context, itemIndex, field, said) => {
 		await expect(readBinaryField(context, itemIndex, field, 1_000)).resolves.toMatchObject({
 			ok: false,
 			failure: { kind: 'badInput', message: expect.stringContaining(said) },
 		});
 	});
 
-	it('does not load a file that says it is too large', async () => {
+	it('does not load a file whose recorded size is too large', async () => {
 		const context = contextOf({ fields: { data: { meta: { bytes: 5_000 }, bytes: PNG } } });
 		const load = jest.spyOn(context.helpers, 'getBinaryDataBuffer');
 		await expect(readBinaryField(context, 0, 'data', 1_000)).resolves.toMatchObject({ ok: false });
@@ -111,7 +111,7 @@ describe('fetchInputFile', () => {
 			body: Readable.from(chunks),
 		});
 
-	it('reads a file without any credential, and takes its name from the address', async () => {
+	it('reads a file without a credential, and takes its name from the URL', async () => {
 		const context = contextOf({ answer: found([PNG]) });
 		const url = ' https://files.example/a/K%C3%A4tzchen.jpg?sig=1 ';
 		await expect(fetchInputFile(context, url, 1_000)).resolves.toMatchObject({
@@ -130,7 +130,7 @@ describe('fetchInputFile', () => {
 		'data:image/png;base64,AA',
 		'https:///a',
 		'javascript:1',
-	])('asks nobody for "%s"', async (url) => {
+	])('sends no request for "%s"', async (url) => {
 		const context = contextOf({ answer: found([PNG]) });
 		await expect(fetchInputFile(context, url, 1_000)).resolves.toMatchObject({
 			failure: { kind: 'badInput' },
@@ -139,10 +139,10 @@ describe('fetchInputFile', () => {
 	});
 
 	it.each([
-		['another status', found([PNG], {}, 404), 'file', 'HTTP 404'],
+		['an error status', found([PNG], {}, 404), 'file', 'HTTP 404'],
 		['an empty file', found([]), 'badInput', 'is empty'],
 		['a file over the limit', found([Buffer.alloc(900), Buffer.alloc(900)]), 'badInput', 'larger than'],
-		['an answer of another shape', (): unknown => 'text', 'file', 'could not be read'],
+		['an unexpected answer', (): unknown => 'text', 'file', 'could not be read'],
 	])('refuses %s', async (_name, answer, kind, said) => {
 		const url = 'https://files.example/a?token=secret';
 		const result = await fetchInputFile(contextOf({ answer }), url, 1_000);
@@ -171,7 +171,7 @@ describe('fetchInputFile', () => {
 	});
 
 	it.each(['http://127.0.0.1:5678/a.png', 'http://0x7f.1/a.png', 'http://[fe80::1]/a.png'])(
-		'asks nothing of %s, which data from outside may have chosen',
+		'sends no request to %s, which may come from external data',
 		async (url) => {
 			const context = contextOf({ answer: found([PNG]) });
 			await expect(fetchInputFile(context, url, 1_000)).resolves.toMatchObject({
@@ -184,7 +184,7 @@ describe('fetchInputFile', () => {
 		},
 	);
 
-	it('asks no more once the run is over', async () => {
+	it('does not ask again once the run is over', async () => {
 		const clock = new TestClock();
 		const end = new AbortController();
 		const context = contextOf({ answer: found([], { 'retry-after': '100' }, 503) });
@@ -200,10 +200,10 @@ describe('fetchInputFile', () => {
 
 	it.each([
 		['a login page', '<!doctype html><p>Login</p>', 'text/html', 'a web page'],
-		['a page under a type of pictures', ' <html>', 'image/png', 'a web page'],
+		['a page with an image type', ' <html>', 'image/png', 'a web page'],
 		['an error object', '{"code":401}', 'application/json', 'JSON'],
-		['words', 'Forbidden\n', 'text/plain', 'text'],
-	])('refuses %s, which is not asked for again', async (_name, body, type, said) => {
+		['text', 'Forbidden\n', 'text/plain', 'text'],
+	])('refuses %s, and does not ask again', async (_name, body, type, said) => {
 		const context = contextOf({ answer: found([Buffer.from(body)], { 'content-type': type }) });
 		await expect(fetchInputFile(context, 'https://files.example/a.png', 1_000)).resolves.toMatchObject({
 			failure: {
@@ -215,7 +215,7 @@ describe('fetchInputFile', () => {
 		expect(context.asked).toHaveLength(1);
 	});
 
-	it('takes a drawing, which is a text, and a picture that is called a text', async () => {
+	it('accepts a drawing, which is text, and a picture that is served as text', async () => {
 		const svg = contextOf({ answer: found([Buffer.from('<svg/>')], { 'content-type': 'image/svg+xml' }) });
 		const png = contextOf({ answer: found([PNG], { 'content-type': 'text/html' }) });
 		for (const context of [svg, png]) {
@@ -226,7 +226,7 @@ describe('fetchInputFile', () => {
 	});
 
 	it.each(['https://%zz/', 'http://a b/', 'https://h.example:99999/'])(
-		'gives a sentence for the broken address "%s"',
+		'returns a failure for the invalid URL "%s"',
 		async (url) => {
 			await expect(fetchInputFile(contextOf({ answer: found([PNG]) }), url, 1_000)).resolves.toMatchObject({
 				ok: false,
@@ -240,7 +240,7 @@ describe('digestBinaryField', () => {
 	const sha256 = createHash('sha256').update(bytes).digest('base64url');
 	const meta = { fileName: 'a.bin', mimeType: 'application/x-a' };
 
-	it('bytes that n8n holds in the item, and bytes that it keeps elsewhere, have one digest', async () => {
+	it('gives the same digest for bytes in the item and bytes stored elsewhere', async () => {
 		const inItem = {
 			helpers: {
 				assertBinaryData: () => ({ ...meta, data: bytes.toString('base64') }),
@@ -267,7 +267,7 @@ describe('digestBinaryField', () => {
 		expect(pieces).toBe(16);
 	});
 
-	it('a file that breaks off while it is read is told as one that cannot be read', async () => {
+	it('reports a file that breaks off as one that cannot be read', async () => {
 		const broken = {
 			helpers: {
 				assertBinaryData: () => ({ ...meta, data: 'x', id: 'x' }),

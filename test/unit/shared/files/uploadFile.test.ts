@@ -25,11 +25,11 @@ const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 interface Scene {
 	readonly bytes: Buffer;
 	readonly meta?: Partial<IBinaryData>;
-	/** Where reading breaks off. */
+	/** The offset at which reading breaks off. */
 	readonly breaksAt?: number;
 }
 
-/** An item with one file, and what was read of it in which way. */
+/** An item with one file, and counts of how much of it was read and how. */
 function contextOf({ bytes, meta, breaksAt = Infinity }: Scene) {
 	const read = { whole: 0, streams: 0, bytes: 0, open: 0 };
 	const data: IBinaryData = { data: '', mimeType: 'text/plain', fileName: '../cat.txt', ...meta };
@@ -83,10 +83,10 @@ const ELSEWHERE = { id: 'filesystem-v2:x', data: 'filesystem-v2' };
 const LARGE = pngOf(9 * MB + 5);
 const SMALL = pngOf(1_000);
 
-describe('a large file that n8n keeps outside of the item', () => {
+describe('a large file that n8n stores outside the item', () => {
 	const meta = { ...ELSEWHERE, bytes: LARGE.length };
 
-	it('is read as it is sent, from its start each time, and never whole', async () => {
+	it('is streamed from its start for each request, and never loaded whole', async () => {
 		const { context, read } = contextOf({ bytes: LARGE, meta });
 		const result = await openBinaryField(context, 0, 'data', 100 * MB);
 		expect(result.ok).toBe(true);
@@ -100,7 +100,7 @@ describe('a large file that n8n keeps outside of the item', () => {
 		expect(read.whole).toBe(0);
 	});
 
-	it('goes into a form as it is', async () => {
+	it('can be added to a form', async () => {
 		const { file } = await opened({ bytes: LARGE, meta });
 		const form = new FormData();
 		form.append('source_file', file);
@@ -108,14 +108,14 @@ describe('a large file that n8n keeps outside of the item', () => {
 		expect(Buffer.from(await new Response(form).arrayBuffer()).includes(LARGE)).toBe(true);
 	});
 
-	it('has a safe name, its true type and the digest that it had when it was held', async () => {
+	it('has the same safe name, true type and digest as one held in memory', async () => {
 		const { file, sha256: digest } = await opened({ bytes: LARGE, meta });
 		expect([file.name, file.type, digest]).toEqual(['cat.png', 'image/png', sha256(LARGE)]);
 		const held = heldFile({ bytes: LARGE, fileName: 'cat.png', mimeType: 'image/png' });
 		expect([held.file.name, held.file.type, held.sha256]).toEqual([file.name, file.type, digest]);
 	});
 
-	it('is opened where n8n has not noted its size', async () => {
+	it('can be opened even if n8n has not recorded its size', async () => {
 		const file = await opened({ bytes: LARGE, meta: ELSEWHERE });
 		expect([file.file.size, file.heldBytes]).toEqual([LARGE.length, 0]);
 	});
@@ -123,7 +123,7 @@ describe('a large file that n8n keeps outside of the item', () => {
 	it.each<[string, (file: UploadFile) => unknown]>([
 		['it is closed', ({ close }) => close()],
 		['it is opened again', async ({ file }) => await bytesOf(file)],
-	])('is not left open by a request that broke, once %s', async (_name, then) => {
+	])('is not left open by a broken request once %s', async (_name, then) => {
 		const { context, read } = contextOf({ bytes: LARGE, meta });
 		const result = await openBinaryField(context, 0, 'data', 100 * MB);
 		if (!result.ok) throw new Error(result.failure.message);
@@ -131,7 +131,7 @@ describe('a large file that n8n keeps outside of the item', () => {
 		await broken.read();
 		expect(read.open).toBe(1);
 		await then(result.value);
-		// Whoever still reads must not take it for the end.
+		// A reader must not take this for the end of the file.
 		await expect(
 			(async () => {
 				while (!(await broken.read()).done);
@@ -141,7 +141,7 @@ describe('a large file that n8n keeps outside of the item', () => {
 		result.value.close();
 	});
 
-	it('is read no further once its reader has gone', async () => {
+	it('is read no further once its reader has stopped', async () => {
 		const { context, read } = contextOf({ bytes: LARGE, meta });
 		const result = await openBinaryField(context, 0, 'data', 100 * MB);
 		if (!result.ok) throw new Error(result.failure.message);
@@ -151,7 +151,7 @@ describe('a large file that n8n keeps outside of the item', () => {
 	});
 });
 
-describe('a file that is held', () => {
+describe('a file that is held in memory', () => {
 	it.each([
 		['small', SMALL, { ...ELSEWHERE, bytes: SMALL.length }],
 		['large, but part of the item', LARGE, { data: LARGE.toString('base64'), bytes: LARGE.length }],
@@ -168,7 +168,7 @@ describe('a file that is held', () => {
 		expect(read.whole).toBe(1);
 	});
 
-	it('may view a part of a larger memory', async () => {
+	it('may be a view of a larger buffer', async () => {
 		const { file } = heldFile({ bytes: LARGE.subarray(0, 8), fileName: 'a.png', mimeType: 'image/png' });
 		expect((await bytesOf(file)).equals(PNG_HEAD)).toBe(true);
 	});
@@ -176,21 +176,21 @@ describe('a file that is held', () => {
 
 describe('bytesToHold', () => {
 	it.each([
-		['a large file elsewhere', { ...ELSEWHERE, bytes: 9 * MB }, 0],
-		['one of unknown size elsewhere', ELSEWHERE, 0],
-		['a small file elsewhere', { ...ELSEWHERE, bytes: 1_000 }, 1_000],
+		['a large file stored elsewhere', { ...ELSEWHERE, bytes: 9 * MB }, 0],
+		['a file of unknown size stored elsewhere', ELSEWHERE, 0],
+		['a small file stored elsewhere', { ...ELSEWHERE, bytes: 1_000 }, 1_000],
 		['a file in the item', { data: 'AAAA', bytes: 9 * MB }, 9 * MB],
-		['one of unknown size in the item', { data: 'AAAAAAAA' }, 6],
-	])('of %s', (_name, meta, expected) => {
+		['a file of unknown size in the item', { data: 'AAAAAAAA' }, 6],
+	])('returns the size that is held in memory for %s', (_name, meta, expected) => {
 		expect(bytesToHold(contextOf({ bytes: SMALL, meta }).context, 0, 'data')).toBe(expected);
 	});
 
-	it('is none where there is no file', () => {
+	it('returns 0 if there is no file', () => {
 		expect(bytesToHold(contextOf({ bytes: SMALL }).context, 0, 'other')).toBe(0);
 	});
 });
 
-describe('what is not opened', () => {
+describe('openBinaryField', () => {
 	const refusal = async (scene: Scene, field = 'data', maxBytes = MB): Promise<string> => {
 		const result = await openBinaryField(contextOf(scene).context, 0, field, maxBytes);
 		return result.ok ? 'opened' : `${result.failure.kind}: ${result.failure.message}`;
@@ -202,11 +202,11 @@ describe('what is not opened', () => {
 		['an empty file of unknown size', { bytes: Buffer.alloc(0), meta: ELSEWHERE }, 'data', 'is empty'],
 		['a file that breaks off', { bytes: SMALL, meta: ELSEWHERE, breaksAt: 0 }, 'data', 'that can be read'],
 		['a file over the limit', { bytes: LARGE, meta: ELSEWHERE }, 'data', 'is larger than 1 MB'],
-	])('%s', async (_name, scene, field, said) => {
+	])('refuses %s', async (_name, scene, field, said) => {
 		expect(await refusal(scene, field)).toMatch(new RegExp(`^badInput: .*${said}`));
 	});
 
-	it('a file that is noted as too large is not read, and one that turns out to be is read no further', async () => {
+	it('does not read a file that is recorded as too large, and stops reading one that turns out to be', async () => {
 		const noted = contextOf({ bytes: LARGE, meta: { ...ELSEWHERE, bytes: LARGE.length } });
 		expect((await openBinaryField(noted.context, 0, 'data', MB)).ok).toBe(false);
 		expect(noted.read.streams).toBe(0);

@@ -47,7 +47,7 @@ test.each([
 	[{ retries: 0, temperature: '0.5' }, 0, 0.5],
 	[{ retries: ' 7 ' }, 7, undefined],
 	[{ model: true }, 3, undefined],
-])('%j', (given, retries, temperature) => {
+])('reads %j', (given, retries, temperature) => {
 	const read = readNumbers(given, OPTIONS);
 	expect(read.ok && [read.value.number('retries'), read.value.entered('temperature')]).toEqual([
 		retries,
@@ -55,14 +55,14 @@ test.each([
 	]);
 });
 
-test('a number without a value counts as its field says', () => {
+test('an absent number has the value that its field defines', () => {
 	const read = readNumbers({}, OPTIONS, FORM);
 	const names = ['temperature', 'deadline', 'timeout'] as const;
 	expect(read.ok && names.map((name) => read.value.number(name))).toEqual([1, 1_800, 5]);
 });
 
 test.each([11, -1, 'x', ' ', NaN, Infinity, true, [], [5], {}, new Date()])(
-	'%p is not a number of retries',
+	'refuses %p as a number of retries',
 	(retries) => {
 		expect(readNumbers({ retries }, OPTIONS)).toMatchObject({
 			ok: false,
@@ -71,7 +71,7 @@ test.each([11, -1, 'x', ' ', NaN, Infinity, true, [], [5], {}, new Date()])(
 	},
 );
 
-test('all that is wrong is said at once', () => {
+test('reports all wrong values at once', () => {
 	const read = readNumbers({ retries: 'x', temperature: 9 }, OPTIONS);
 	expect(read.ok ? '' : read.failure.message).toBe(
 		'"Retries" must be a number from 0 to 10; "Temperature" must be a number from 0 to 2',
@@ -85,11 +85,11 @@ test.each([
 		{ retries: 'x', temperature: 'x', timeout: 'x' },
 		'Correct it under "Options" and in the field "Timeout" in the node. Nothing was sent.',
 	],
-])('%j: the advice names where it stands', (given, advice) => {
+])('the advice for %j says where to correct it', (given, advice) => {
 	expect(readNumbers(given, OPTIONS, FORM)).toMatchObject({ ok: false, failure: { advice } });
 });
 
-test('the collection shows the fields in alphabetical order, without what is ours', () => {
+test('the collection shows the fields in alphabetical order, without internal properties', () => {
 	const shown = optionsCollection(OPTIONS, ['retries', 'model', 'deadline']).options;
 	expect(shown?.map(({ name }) => name)).toEqual(['deadline', 'model', 'retries']);
 	expect(shown?.[0]).toEqual({
@@ -102,18 +102,18 @@ test('the collection shows the fields in alphabetical order, without what is our
 	expect(optionsCollection(OPTIONS).options).toHaveLength(4);
 });
 
-test('the types ask for a range, for the name, and for what a retry makes of an option', () => {
+test('the types require a range, the name, and whether an option is part of the request', () => {
 	const field = { displayName: 'Seed', name: 'seed', default: 0, isPartOfRequest: true } as const;
 	const typeOptions = { minValue: 0, maxValue: 9 };
 	defineRequestOptions({ seed: { ...field, type: 'number', typeOptions } });
-	// @ts-expect-error -- no range
+	// @ts-expect-error -- the range is missing
 	defineRequestOptions({ seed: { ...field, type: 'number' } });
-	// @ts-expect-error -- another name
+	// @ts-expect-error -- the key and the name differ
 	defineRequestOptions({ seeds: { ...field, type: 'number', typeOptions } });
-	// @ts-expect-error -- nothing said about retries
+	// @ts-expect-error -- whether it is part of the request is missing
 	defineRequestOptions({ seed: { ...field, type: 'number', typeOptions, isPartOfRequest: undefined } });
 	const read = readNumbers({}, OPTIONS);
-	// @ts-expect-error -- not a number
+	// @ts-expect-error -- the option is not a number
 	if (read.ok) read.value.entered('model');
 	expect(read.ok).toBe(true);
 });

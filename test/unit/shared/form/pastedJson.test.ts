@@ -32,14 +32,14 @@ describe('parsePasted', () => {
 		['a red fox', ''],
 		['['.repeat(600), 'it is nested too deeply'],
 		['', ''],
-	])('says what is wrong with %j, where it knows', (text, failure) => {
+	])('says what is wrong with %j, if it knows', (text, failure) => {
 		expect(parsePasted(text)).toEqual({ ok: false, failure });
 	});
 
-	it('reads whatever JSON there is as it is', () => {
+	it('reads any valid JSON unchanged', () => {
 		fc.assert(
 			fc.property(fc.json(), (text) => {
-				// Of longer integers the digits are kept.
+				// Longer integers are read as text, to keep their digits.
 				fc.pre(lostDigits(text) === undefined);
 				expect(parsePasted(text)).toEqual({ ok: true, value: JSON.parse(text) as unknown });
 			}),
@@ -54,7 +54,7 @@ describe('parsePasted', () => {
 		);
 	});
 
-	it('answers soon where a file with text of any kind was cut off', () => {
+	it('answers soon even if a long text is cut off', () => {
 		const cut = `{"a": NaN, "b": "${'\\"x'.repeat(1_000_000)}`;
 		expect(parsePasted(cut)).toEqual({ ok: false, failure: '' });
 		expect(lostDigits(`${cut}"}`)).toBeUndefined();
@@ -67,7 +67,7 @@ test.each([
 	['9007199254740992', '9007199254740992'],
 	['{"seed": 9007199254740991, "b": 1e30, "c": 0.12345678901234567890}', undefined],
 	['{"12345678901234567890": "12345678901234567890 \\" 12345678901234567890"}', undefined],
-])('in %s the number %s loses digits', (text, lost) => {
+])('finds in %s the number that loses digits: %s', (text, lost) => {
 	expect(lostDigits(text)).toBe(lost);
 });
 
@@ -76,7 +76,7 @@ test.each<[unknown, string]>([
 	[['a', { taskId: 2 ** 53 }], '9007199254740992'],
 	[1e21, '1e+21'],
 	[[-3e25], '-3e+25'],
-])('an id may not be %j, which n8n has rounded', (value, rounded) => {
+])('refuses the ID %j, which n8n has rounded', (value, rounded) => {
 	expect(refuseRounded('Task IDs', value)).toMatchObject({
 		kind: 'badInput',
 		message: `"Task IDs" contains ${rounded}, which is a number beyond 9007199254740991, so n8n rounds its last digits`,
@@ -84,7 +84,7 @@ test.each<[unknown, string]>([
 });
 
 test.each(['1e21', '720000000000000000', 7, 0.5, ['7200000000000000001'], { taskId: 7 }, null, undefined])(
-	'an id may be %j',
+	'accepts the ID %j',
 	(value) => {
 		expect(refuseRounded('Task IDs', value)).toBeUndefined();
 	},
@@ -100,7 +100,7 @@ test.each<[unknown, string | undefined]>([
 	[0.1, undefined],
 	[10n, undefined],
 	[undefined, undefined],
-])('of %p, n8n has rounded %j', (value, rounded) => {
+])('finds in %p the number that n8n has rounded: %j', (value, rounded) => {
 	expect(roundedNumber(value)).toBe(rounded);
 });
 
@@ -113,6 +113,6 @@ test.each<[unknown, unknown]>([
 	[[7], [7]],
 	[{ a: 1 }, { a: 1 }],
 	[undefined, undefined],
-])('of %j what counts is %j', (value, one) => {
+])('reduces %j to %j', (value, one) => {
 	expect(onlyOne(value)).toEqual(one);
 });

@@ -6,7 +6,7 @@ import { BodyEnded, readBody } from '../../../../nodes/shared/http/request';
 import { readStream, type StreamEvent } from '../../../../nodes/shared/http/sse';
 import { TestClock } from '../../testClock';
 
-/** A body as the request client gives it: one piece, and then a generator that waits forever. */
+/** A body like that of the request client: one piece, and then a generator that waits forever. */
 function silent(first = 'data: a\n\ndata: b'): Readable {
 	return Readable.from(
 		(async function* () {
@@ -27,7 +27,7 @@ async function readAll(body: ByteStream) {
 	}
 }
 
-test('a body that says nothing ends at once with the reason why it was cut', async () => {
+test('a silent body ends at once with the reason for which it was destroyed', async () => {
 	let closed = 0;
 	const body = cuttable(silent(), () => closed++);
 	const reading = readAll(body);
@@ -40,7 +40,7 @@ test('a body that says nothing ends at once with the reason why it was cut', asy
 	expect(closed).toBe(1);
 });
 
-test('reading no further closes the line', async () => {
+test('stopping to read closes the connection', async () => {
 	let closed = 0;
 	for await (const piece of cuttable(silent(), () => closed++)) {
 		expect(piece.byteLength).toBeGreaterThan(0);
@@ -49,17 +49,17 @@ test('reading no further closes the line', async () => {
 	expect(closed).toBe(1);
 });
 
-test('a body that was cut before anybody read it ends', async () => {
+test('a body that was destroyed before it is read ends', async () => {
 	const body = cuttable(silent(), () => undefined);
 	body.destroy();
 	expect(await readAll(body)).toMatchObject({ error: undefined });
 });
 
-test('a whole body that does not end is given up', async () => {
+test('reading a whole body times out if it does not end', async () => {
 	await expect(readBody(silent(), 20, 1_000)).rejects.toMatchObject({ code: 'ETIMEDOUT' });
 });
 
-describe('the silence watch', () => {
+describe('the idle timeout', () => {
 	function watched(idleMs: number, endByMs = Infinity) {
 		const clock = new TestClock();
 		const ending = new AbortController();
@@ -78,7 +78,7 @@ describe('the silence watch', () => {
 		return { clock, cuts, entry, ending };
 	}
 
-	test('a body is cut when it has been quiet for too long, and not before', async () => {
+	test('aborts a body when it has been silent for too long, and not before', async () => {
 		const { clock, cuts, entry, ending } = watched(1_000);
 		await clock.advance(900);
 		entry.received();
@@ -89,7 +89,7 @@ describe('the silence watch', () => {
 		ending.abort();
 	});
 
-	test('the timeout of the whole answer cuts one that goes on', async () => {
+	test('aborts a body that continues beyond the timeout of the whole answer', async () => {
 		const { clock, cuts, entry, ending } = watched(1_000, 2_000);
 		for (let step = 0; step < 25; step++) {
 			entry.received();
@@ -99,7 +99,7 @@ describe('the silence watch', () => {
 		ending.abort();
 	});
 
-	test('what was released is left alone, and the end of the run cuts the rest', async () => {
+	test('leaves a released body alone, and aborts the rest at the end of the run', async () => {
 		const released = watched(1_000);
 		released.entry.release();
 		await released.clock.advance(5_000);
@@ -111,7 +111,7 @@ describe('the silence watch', () => {
 		expect(other.clock.sleepers).toBe(0);
 	});
 
-	test('other limits hold as soon as they are said', async () => {
+	test('applies new limits at once', async () => {
 		const { clock, cuts, entry, ending } = watched(60_000);
 		entry.expect({ idleMs: 300, endByMs: Infinity });
 		await clock.advance(600);

@@ -13,7 +13,7 @@ function open(limits: { idleMs: number; endByMs?: number }) {
 			cuts.push(error && 'code' in error ? error.code : error);
 		},
 		async *[Symbol.asyncIterator]() {
-			// Nobody reads it.
+			// The body is never read.
 		},
 	};
 	const endByMs = limits.endByMs === undefined ? Infinity : clock.now() + limits.endByMs;
@@ -21,7 +21,7 @@ function open(limits: { idleMs: number; endByMs?: number }) {
 	return { clock, run, cuts, watched: silence.watch(body, { idleMs: limits.idleMs, endByMs }) };
 }
 
-test('a body is cut once it has said nothing for longer than allowed, and not before', async () => {
+test('a body is aborted once it has been silent for longer than allowed, and not before', async () => {
 	const { clock, cuts } = open({ idleMs: 3_000 });
 	await clock.advance(3_000);
 	expect(cuts).toEqual([]);
@@ -29,7 +29,7 @@ test('a body is cut once it has said nothing for longer than allowed, and not be
 	expect(cuts[0]).toBe('ETIMEDOUT');
 });
 
-test('whatever counts as heard starts the silence anew', async () => {
+test('every reported activity restarts the idle timeout', async () => {
 	const { clock, cuts, watched } = open({ idleMs: 3_000 });
 	for (let second = 0; second < 20; second++) {
 		await clock.advance(1_000);
@@ -40,7 +40,7 @@ test('whatever counts as heard starts the silence anew', async () => {
 	expect(cuts[0]).toBe('ETIMEDOUT');
 });
 
-test('a body that never falls silent is cut at its end', async () => {
+test('a body that never falls silent is aborted at the end of its time', async () => {
 	const { clock, cuts, watched } = open({ idleMs: 3_000, endByMs: 10_000 });
 	for (let second = 0; second < 10; second++) {
 		await clock.advance(1_000);
@@ -51,7 +51,7 @@ test('a body that never falls silent is cut at its end', async () => {
 	expect(cuts[0]).toBe('ERR_TOO_LATE');
 });
 
-test('other limits hold from the moment they are set', async () => {
+test('new limits apply from the moment they are set', async () => {
 	const { clock, cuts, watched } = open({ idleMs: 60_000 });
 	await clock.advance(50_000);
 	watched.expect({ idleMs: 2_000, endByMs: Infinity });
@@ -61,7 +61,7 @@ test('other limits hold from the moment they are set', async () => {
 	expect(cuts[0]).toBe('ETIMEDOUT');
 });
 
-test('what is released is left alone, and nobody looks any more once the run is over', async () => {
+test('a released body is left alone, and the checks stop once the run is over', async () => {
 	const { clock, run, cuts, watched } = open({ idleMs: 1_000 });
 	watched.release();
 	await clock.advance(5_000);
@@ -71,7 +71,7 @@ test('what is released is left alone, and nobody looks any more once the run is 
 	expect(clock.sleepers).toBe(0);
 });
 
-test('the end of the run cuts what is still being read', async () => {
+test('the end of the run aborts a body that is still being read', async () => {
 	const { clock, run, cuts } = open({ idleMs: 60_000 });
 	run.abort();
 	await clock.advance(0);

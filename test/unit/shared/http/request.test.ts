@@ -20,7 +20,7 @@ const MEGABYTE = 1024 * 1024;
 describe('openReply', () => {
 	const body = Readable.from(['x']);
 
-	it('narrows an answer and writes header names small', () => {
+	it('narrows an answer and converts header names to lower case', () => {
 		const response = {
 			statusCode: 200,
 			headers: { 'Retry-After': '7', 'X-Count': 3, 'set-cookie': ['a'] },
@@ -43,21 +43,28 @@ describe('openReply', () => {
 		['a body that is text', { statusCode: 200, headers: {}, body: 'text' }],
 		['a body that is a buffer', { statusCode: 200, headers: {}, body: Buffer.from('x') }],
 		['a body that is null', { statusCode: 200, headers: {}, body: null }],
-	])('takes %s for no answer', (_name, response) => {
+	])('does not accept %s as an answer', (_name, response) => {
 		expect(openReply(response)).toBeUndefined();
 	});
 
-	it('bears with headers that are none', () => {
+	it('tolerates headers that are null', () => {
 		expect(openReply({ statusCode: 204, headers: null, body })?.headers).toEqual({});
 	});
 });
 
-describe('what ends requests that outlive a stop', () => {
-	it('leaves an execution one listener, however many runs and accounts it has', () => {
+describe('the signal for requests that outlive a stop', () => {
+	it('adds one listener per execution, however many runs and accounts it has', () => {
 		const execution = new AbortController();
 		const context = { getExecutionCancelSignal: () => execution.signal };
 		const signals = new Set(Array.from({ length: 100 }, () => afterStop(context)));
 		expect([signals.size, getEventListeners(execution.signal, 'abort').length]).toEqual([1, 1]);
+	});
+});
+
+describe('the options of a request', () => {
+	it('include a timeout even if no time is left', () => {
+		const { timeout } = requestOptions({ method: 'GET', url: 'http://127.0.0.1/', timeoutMs: 0 });
+		expect(timeout).toBe(1);
 	});
 });
 
@@ -67,7 +74,7 @@ describe('readBody', () => {
 		await expect(readBody(body, 1_000, 100)).resolves.toEqual(Buffer.from('abc'));
 	});
 
-	it('takes a body that is exactly as large as allowed', async () => {
+	it('accepts a body that is exactly as large as allowed', async () => {
 		await expect(readBody(Readable.from([Buffer.alloc(100)]), 1_000, 100)).resolves.toHaveLength(100);
 	});
 
@@ -75,7 +82,7 @@ describe('readBody', () => {
 		['in one piece', [101]],
 		['with its last piece', [60, 41]],
 		['with a piece in the middle', [60, 60, 60]],
-	])('refuses one that is too large %s', async (_name, sizes) => {
+	])('refuses a body that is too large %s', async (_name, sizes) => {
 		const body = Readable.from(sizes.map((size) => Buffer.alloc(size)));
 		await expect(readBody(body, 1_000, 100)).rejects.toMatchObject({ code: 'ERR_TOO_LARGE' });
 		expect(body.destroyed).toBe(true);
@@ -95,19 +102,14 @@ describe('readBody', () => {
 		expect(given).toBeLessThan(50);
 	});
 
-	it('gives up on one that does not end, and lets go of it', async () => {
+	it('gives up on a body that does not end, and closes it', async () => {
 		const silent = new PassThrough();
 		silent.write('{"code":');
 		await expect(readBody(silent, 20, 100)).rejects.toMatchObject({ code: 'ETIMEDOUT' });
 		expect(silent.destroyed).toBe(true);
 	});
 
-	it('whose time is up does not wait for ever', () => {
-		const { timeout } = requestOptions({ method: 'GET', url: 'http://127.0.0.1/', timeoutMs: 0 });
-		expect(timeout).toBe(1);
-	});
-
-	it.each([0.4, 1_100.000_000_000_2, Infinity])('bears with a timeout of %d ms', async (timeoutMs) => {
+	it.each([0.4, 1_100.000_000_000_2, Infinity])('accepts a timeout of %d ms', async (timeoutMs) => {
 		await expect(readBody(Readable.from([Buffer.from('ab')]), timeoutMs, 100)).resolves.toHaveLength(2);
 	});
 
@@ -126,7 +128,7 @@ describe('readBody', () => {
 });
 
 describe('describeError', () => {
-	it('finds the code below what n8n wraps around it', () => {
+	it("finds the code inside n8n's wrappers", () => {
 		const inner = errorWith('connect ECONNREFUSED 127.0.0.1:1', { code: 'ECONNREFUSED', isAxiosError: true });
 		const outer = new Error('The service refused the connection', {
 			cause: new Error('wrapped', { cause: inner }),
@@ -138,7 +140,7 @@ describe('describeError', () => {
 		});
 	});
 
-	it('takes the innermost of several codes', () => {
+	it('uses the innermost of several codes', () => {
 		const error = errorWith('outer', {
 			code: 'ERR_BAD_RESPONSE',
 			cause: errorWith('inner', { code: 'ECONNRESET' }),
@@ -146,25 +148,25 @@ describe('describeError', () => {
 		expect(describeError(error)).toMatchObject({ code: 'ECONNRESET', reason: 'inner' });
 	});
 
-	it('keeps the last words that were said where the innermost has none', () => {
+	it('uses the innermost message that is not empty', () => {
 		expect(describeError(new Error('words', { cause: new Error('') })).reason).toBe('words');
 	});
 
 	it.each([undefined, null, 'text', 7, {}, { message: 'x' }])(
-		'finds words for %j, which is no error',
+		'returns a reason for %j, which is not an error',
 		(thrown) => {
 			expect(describeError(thrown)).toEqual({ code: '', reason: 'no reason was given', fromNetwork: false });
 		},
 	);
 
-	it('comes to an end where errors cause each other', () => {
+	it('terminates even if errors cause each other', () => {
 		const first = new Error('first');
 		const second = new Error('second', { cause: first });
 		first.cause = second;
 		expect(describeError(first).reason).toMatch(/first|second/);
 	});
 
-	it('does not take a code that is a number for one', () => {
+	it('ignores a code that is a number', () => {
 		expect(describeError(errorWith('x', { code: 500 }))).toMatchObject({ code: '', fromNetwork: false });
 	});
 });
@@ -185,7 +187,7 @@ describe('exchangeOfError', () => {
 		'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 		'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 		'EPROTO',
-	])('knows that nothing was sent at %s', (code) => {
+	])('treats %s as a request that was not sent', (code) => {
 		expect(exchangeOfError(network(code))).toEqual({ kind: 'lost', sent: 'no', code, reason: code });
 	});
 
@@ -200,7 +202,7 @@ describe('exchangeOfError', () => {
 		'ERR_TOO_LARGE',
 		'EPROTOCOL',
 		'XCERT_',
-	])('does not know what became of the request at %s', (code) => {
+	])('treats %s as a request with an unknown outcome', (code) => {
 		expect(exchangeOfError(network(code))).toMatchObject({ kind: 'lost', sent: 'unknown', code });
 	});
 
@@ -212,7 +214,7 @@ describe('exchangeOfError', () => {
 			'EPROTO',
 			'write EPROTO 40:error:0A000119:SSL routines:ssl3_get_record:decryption failed or bad record mac',
 		],
-	])('does not know what became of the request where an open connection ended by %s', (code, message) => {
+	])('treats the end of an open connection by %s as an unknown outcome', (code, message) => {
 		const error = errorWith('wrapped', { cause: errorWith(message, { code, isAxiosError: true }) });
 		expect(exchangeOfError(error)).toMatchObject({ kind: 'lost', sent: 'unknown', code });
 	});
@@ -222,19 +224,19 @@ describe('exchangeOfError', () => {
 		['EHOSTUNREACH', 'connect EHOSTUNREACH 10.0.0.1:443'],
 		['ENOTFOUND', 'getaddrinfo ENOTFOUND platform.example'],
 		['EPROTO', 'write EPROTO 40:error:0A00010B:SSL routines:ssl3_get_record:wrong version number'],
-	])('knows that nothing was sent where no connection came about by %s', (code, message) => {
+	])('treats a connection that failed with %s as a request that was not sent', (code, message) => {
 		expect(exchangeOfError(errorWith(message, { code, isAxiosError: true }))).toMatchObject({ sent: 'no' });
 	});
 
-	it('takes an error of the client without a code for one after sending', () => {
+	it('treats a client error without a code as an unknown outcome', () => {
 		expect(exchangeOfError(errorWith('x', { isAxiosError: true }))).toMatchObject({ sent: 'unknown' });
 	});
 
-	it('knows that nothing was sent where n8n refused to', () => {
+	it('treats a refusal by n8n as a request that was not sent', () => {
 		expect(exchangeOfError(new Error('blocked'))).toMatchObject({ sent: 'no', code: '' });
 	});
 
-	it('takes any error after a stop for the stop', () => {
+	it('treats any error after a stop as the stop', () => {
 		expect(exchangeOfError(network('ECONNRESET'), AbortSignal.abort())).toEqual({ kind: 'cancelled' });
 		expect(exchangeOfError(network('ERR_CANCELED'))).toEqual({ kind: 'cancelled' });
 		expect(exchangeOfError(network('ECONNRESET'), new AbortController().signal)).toMatchObject({
@@ -242,7 +244,7 @@ describe('exchangeOfError', () => {
 		});
 	});
 
-	it('keeps nothing of the error but words and a code', () => {
+	it('keeps only the message and the code of the error', () => {
 		const error = errorWith('refused', {
 			code: 'ECONNRESET',
 			config: { headers: { Authorization: 'Bearer sk-Abcdef0123456789' } },

@@ -7,7 +7,7 @@ test.each([
 	['EPROTO', 'does not speak TLS'],
 	['ETIMEDOUT', 'did not answer in time'],
 	['CERT_HAS_EXPIRED', 'certificate was rejected'],
-])('%s is said in words, with what to do', (code, said) => {
+])('explains %s, with what to do', (code, said) => {
 	const { message, advice } = explainUnreached(code, 'h.example:81', 'ws');
 	expect(message).toContain(`h.example:81 could not be reached: `);
 	expect(message).toContain(said);
@@ -15,7 +15,7 @@ test.each([
 	expect(advice).toMatch(/base URL/);
 });
 
-test('a name that nobody knows is told with where it was', () => {
+test('an unknown code is reported with the host', () => {
 	expect(explainUnreached('EWEIRD', 'h.example', 'http').message).toBe(
 		'h.example could not be reached (EWEIRD)',
 	);

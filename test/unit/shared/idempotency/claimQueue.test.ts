@@ -9,8 +9,6 @@ import type { Result } from '../../../../nodes/shared/errors/failure';
 import { TestClock } from '../../testClock';
 import { MemoryTable } from '../memoryTable';
 
-/* Executions of one process that want the same key. */
-
 const ENTRY = { key: 'order 1', payloadHash: 'p' };
 
 let clock: TestClock;
@@ -44,7 +42,7 @@ async function mine(ledger: Ledger) {
 	return answer.value.claim;
 }
 
-it('learn its task from the one before them, without asking the table', async () => {
+it('executions in the queue of a key learn its task from the one ahead, without reading the table', async () => {
 	const claim = await mine(open());
 	const calls = table.calls.length;
 	const others = [1, 2, 3].map(async () => await open().claim(ENTRY));
@@ -57,7 +55,7 @@ it('learn its task from the one before them, without asking the table', async ()
 	expect(queue.size).toBe(0);
 });
 
-it('leave the queue when they are stopped or out of time, and those behind them stay', async () => {
+it('a stopped or timed-out execution leaves the queue, and those behind it stay', async () => {
 	const claim = await mine(open());
 	const stop = new AbortController();
 	const stopped = open(stop.signal).claim(ENTRY);
@@ -72,7 +70,7 @@ it('leave the queue when they are stopped or out of time, and those behind them 
 	expect(queue.size).toBe(0);
 });
 
-it('contend for it one after the other where nothing was sent', async () => {
+it('executions claim the key one after another if nothing was sent', async () => {
 	const first = open();
 	const claim = await mine(first);
 	const [second, third] = [1, 2].map(async () => await open().claim(ENTRY));
@@ -84,7 +82,7 @@ it('contend for it one after the other where nothing was sent', async () => {
 	expect(kindOf(await clock.run(third!))).toBe('exists');
 });
 
-it('ask the table about a run that ended without a word', async () => {
+it('an execution asks the table about a run that ended without reporting', async () => {
 	const first = open();
 	await mine(first);
 	const second = open().claim(ENTRY);
@@ -93,7 +91,7 @@ it('ask the table about a run that ended without a word', async () => {
 	expect(queue.size).toBe(0);
 });
 
-it('have no queue in common with other workflows, whose key may be that of another project', async () => {
+it('an execution does not share a queue with other workflows, whose key may be that of another project', async () => {
 	await mine(open());
 	const calls = table.calls.length;
 	void open(undefined, 'w2').claim(ENTRY);

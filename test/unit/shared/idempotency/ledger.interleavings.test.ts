@@ -13,18 +13,18 @@ import { TestClock } from '../../testClock';
 import { MemoryTable } from '../memoryTable';
 
 /*
- * Several executions go for one key at once, on a table that behaves as PostgreSQL does, each with its own clock
- * and its own luck with the database. Whatever happens, it is sent once.
+ * Several executions claim one key at once, on a table that behaves like PostgreSQL, each with its own clock
+ * and its own database mishaps. Whatever happens, its request is sent once.
  */
 
 type Fate =
-	/** Sends, and is told the task's id. */
+	/** The request is sent, and answered with the task's ID. */
 	| 'answered'
-	/** Sends, and never hears of it. */
+	/** The request is sent, and never answered. */
 	| 'unanswered'
-	/** Is refused: nothing was made. */
+	/** The request is refused, so that no task is created. */
 	| 'refused'
-	/** What it made comes to a bad end, which frees the key. */
+	/** The task is created and fails, which frees the key. */
 	| 'failed';
 
 interface Plan {
@@ -32,14 +32,14 @@ interface Plan {
 	readonly sendMs: number;
 	readonly fate: Fate;
 	readonly skewMs: number;
-	/** So far its wall clock is set ahead, or back, at `setAtMs`. */
+	/** How far its wall clock is set ahead, or back, at `setAtMs`. */
 	readonly setMs?: number;
 	readonly setAtMs?: number;
-	/** Runs of the same process share a queue; one of its own if left out. */
+	/** The process of the run, whose runs share a queue; if left out, the run has a process of its own. */
 	readonly process?: number;
-	/** Its execution is stopped then; what was sent is read to its end all the same. */
+	/** When the execution is stopped; the answer to a request already sent is still read to its end. */
 	readonly stopMs?: number;
-	/** The process is gone at its so many-th call of the table, its effect included or not. */
+	/** The number of the table call at which the process dies; the call itself is still carried out. */
 	readonly diesAt: number | undefined;
 }
 
@@ -50,7 +50,7 @@ interface Story {
 		readonly atMs: number;
 		readonly fate: Fate;
 	}>;
-	/** By owner; `undefined` where it died. */
+	/** The answers by owner; `undefined` if it died. */
 	readonly answers: Array<LedgerAnswer['kind'] | 'failure' | undefined>;
 	readonly elapsedMs: number;
 	readonly calls: number;
@@ -65,7 +65,7 @@ const planOf = (over: { fate?: fc.Arbitrary<Fate>; diesAt?: fc.Arbitrary<number 
 		fate: over.fate ?? fc.constant('answered'),
 		skewMs: fc.integer({ min: -20_000, max: 20_000 }),
 		diesAt: over.diesAt ?? fc.constant(undefined),
-		// Those that may die are each in a process of their own.
+		// Each run that may die has a process of its own.
 		...(!over.diesAt && { process: fc.integer({ min: 0, max: 2 }) }),
 	});
 
@@ -85,7 +85,7 @@ const skewed = (clock: TestClock, { skewMs, setMs = 0, setAtMs = 0 }: Plan): Clo
 	sleep: async (ms, signal) => await clock.sleep(ms, signal),
 });
 
-/** A process that dies: from its `diesAt`-th call on the table hears nothing of it, nor it of the table. */
+/** The table of a process that dies: its `diesAt`-th call is the last one to reach the table, and is never answered. */
 function mortal(table: DataTable, diesAt: number | undefined, die: () => void): DataTable {
 	if (diesAt === undefined) return table;
 	let calls = 0;
@@ -93,7 +93,7 @@ function mortal(table: DataTable, diesAt: number | undefined, die: () => void): 
 		calls++;
 		if (calls > diesAt) return await new Promise<never>(() => die());
 		if (calls < diesAt) return await work();
-		// The last thing that leaves it.
+		// The last call still reaches the table.
 		void work();
 		return await new Promise<never>(() => die());
 	};
@@ -190,7 +190,7 @@ async function play(
 			}),
 		),
 	);
-	// Nothing is kept of what is over.
+	// Finished runs leave nothing behind.
 	for (const queue of processes.values()) expect(queue.size).toBe(0);
 	return { sent, answers, elapsedMs: clock.elapsedMs, calls: table.calls.length };
 }
@@ -198,7 +198,7 @@ async function play(
 const RUNS = { numRuns: 1_000 };
 const seeds = fc.integer({ min: 1, max: 2 ** 31 - 1 });
 
-it('is won by one of two or three, and the others wait for what it makes', async () => {
+it('one of two or three executions wins the key, and the others wait for its task', async () => {
 	await fc.assert(
 		fc.asyncProperty(fc.array(planOf(), { minLength: 2, maxLength: 3 }), seeds, async (plans, seed) => {
 			const { sent, answers, elapsedMs } = await play(plans, seed, 'error');
@@ -210,7 +210,7 @@ it('is won by one of two or three, and the others wait for what it makes', async
 	);
 });
 
-it('is sent at most once by those who are stopped whenever, and by one of those who are not', async () => {
+it('a key is sent at most once if executions are stopped at any time, and once if one is not stopped', async () => {
 	const stopped = fc.record({ stopMs: fc.option(fc.integer({ min: 0, max: 8_000 }), { nil: undefined }) });
 	const plan = fc.tuple(planOf(), stopped).map(([usual, { stopMs }]): Plan => {
 		return stopMs === undefined ? usual : { ...usual, stopMs };
@@ -230,13 +230,13 @@ it('is sent at most once by those who are stopped whenever, and by one of those 
 	);
 });
 
-it('is sent once whatever becomes of it: refused and failed ones free the key, unanswered ones do not', async () => {
+it('a key is sent once: refused and failed requests free it, unanswered ones do not', async () => {
 	const fates = planOf({ fate: fc.constantFrom('answered', 'unanswered', 'refused', 'failed') });
 	await fc.assert(
 		fc.asyncProperty(fc.array(fates, { minLength: 2, maxLength: 3 }), seeds, async (plans, seed) => {
 			const { sent, answers } = await play(plans, seed, 'error');
 			expect(sent.filter(({ fate }) => fate !== 'failed').length).toBeLessThanOrEqual(1);
-			// One after the other: each was told of as failed before the next was sent.
+			// Each was reported as failed before the next was sent.
 			sent.slice(1).forEach(({ atMs }, index) => {
 				expect(sent[index]?.fate).toBe('failed');
 				expect(atMs).toBeGreaterThanOrEqual((sent[index]?.atMs ?? 0) + 3_000);
@@ -248,14 +248,14 @@ it('is sent once whatever becomes of it: refused and failed ones free the key, u
 	);
 });
 
-it('is never sent again where an execution dies at any point', async () => {
+it('a key is never sent again if an execution dies at any point', async () => {
 	const diesAt = fc.option(fc.integer({ min: 1, max: 8 }), { nil: undefined });
 	const mortals = planOf({ fate: fc.constantFrom('answered', 'unanswered'), diesAt });
 	await fc.assert(
 		fc.asyncProperty(fc.array(mortals, { minLength: 2, maxLength: 3 }), seeds, async (plans, seed) => {
 			const { sent, answers, elapsedMs } = await play(plans, seed, 'error');
 			expect(sent.length).toBeLessThanOrEqual(1);
-			// All who live come to an end, at the latest when the dead one's claim is stale.
+			// Every living execution ends, at the latest when the claim of the dead one is stale.
 			plans.forEach((plan, owner) => {
 				if (plan.diesAt === undefined) expect(answers[owner]).toMatch(/^(mine|exists|unknown)$/);
 			});
@@ -265,7 +265,7 @@ it('is never sent again where an execution dies at any point', async () => {
 	);
 });
 
-it('is sent again by one only, where the operator wants what is unknown sent again', async () => {
+it('only one execution sends a key again if the operator wants unknown ones sent again', async () => {
 	await fc.assert(
 		fc.asyncProperty(
 			fc.array(planOf(), { minLength: 2, maxLength: 3 }),
@@ -286,7 +286,7 @@ it('is sent again by one only, where the operator wants what is unknown sent aga
 });
 
 it.each(['again', 'error'] as const)(
-	'is sent by one while a claim is held, although wall clocks are set 55 minutes ahead or back (%s)',
+	'only one execution sends a key while a claim is held, even if wall clocks are set 55 minutes ahead or back (%s)',
 	async (onUnknown) => {
 		const HOUR_MS = 3_600_000;
 		// With their usual skew and the age of a claim, two clocks are then less than CLOCKS_APART_MS apart.
@@ -301,7 +301,7 @@ it.each(['again', 'error'] as const)(
 				seeds,
 				async (plans, ttlMs, seed) => {
 					const { sent } = await play(plans, seed, onUnknown, { ttlMs });
-					// A task is known for as long as was set, by the wall clock of who asks; a claim is nobody else's.
+					// By the wall clock of a later run, a task may have expired already; a held claim never does.
 					const [first] = sent;
 					const whileHeld = sent.filter(({ heldMs }) => heldMs <= (first?.atMs ?? 0));
 					expect(whileHeld).toHaveLength(1);
@@ -313,7 +313,7 @@ it.each(['again', 'error'] as const)(
 	60_000,
 );
 
-it('is won by one where the table shows what was written a moment later', async () => {
+it('one execution wins the key even if the table shows writes with a delay', async () => {
 	await fc.assert(
 		fc.asyncProperty(
 			fc.array(planOf(), { minLength: 2, maxLength: 3 }),
@@ -329,7 +329,7 @@ it('is won by one where the table shows what was written a moment later', async 
 	);
 });
 
-it('is won within seconds by one of twenty', async () => {
+it('one of twenty executions wins the key within seconds', async () => {
 	await fc.assert(
 		fc.asyncProperty(seeds, async (seed) => {
 			const plans = Array.from({ length: 20 }, () => ({ ...AFTER_MIDNIGHT, diesAt: undefined }));
@@ -341,14 +341,14 @@ it('is won within seconds by one of twenty', async () => {
 	);
 });
 
-it('costs those of one process no calls of the table but those of the first', async () => {
+it('executions of one process cost only the table calls of the first one', async () => {
 	await fc.assert(
 		fc.asyncProperty(seeds, async (seed) => {
 			const plans = Array.from({ length: 20 }, () => ({ ...AFTER_MIDNIGHT, diesAt: undefined, process: 0 }));
 			const { sent, answers, elapsedMs, calls } = await play(plans, seed, 'error');
 			expect(sent).toHaveLength(1);
 			expect(answers.filter((kind) => kind === 'exists')).toHaveLength(19);
-			// The look, the claim and its check, what became of it, and the removal of what has expired.
+			// A read, the claim and its check, the outcome, and the removal of expired rows.
 			expect(calls).toBeLessThanOrEqual(5);
 			expect(elapsedMs).toBeLessThan(2_500);
 		}),

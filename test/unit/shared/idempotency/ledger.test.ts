@@ -24,7 +24,7 @@ beforeEach(() => {
 	ending = new AbortController();
 });
 
-/** One run of a node. */
+/** The ledger of one run of a node. */
 function open(over: Partial<LedgerSettings> = {}): Ledger {
 	const settings = {
 		scope: 'task',
@@ -60,7 +60,7 @@ async function flush(ledger: Ledger): Promise<void> {
 
 const column = (name: string): unknown[] => table.all().map((row) => row[name]);
 
-it('a flush waits for a claim whose write takes waiting rows along, and writes them if it fails', async () => {
+it('a flush waits for a claim that also writes queued rows, and writes them itself if the claim fails', async () => {
 	table = new MemoryTable(clock, () => 1);
 	const ledger = open();
 	const first = await mine(ledger);
@@ -79,7 +79,7 @@ it('a flush waits for a claim whose write takes waiting rows along, and writes t
 });
 
 describe('a key', () => {
-	it('is claimed once, and its task is there for all later ones', async () => {
+	it('is claimed once, and all later claims find its task', async () => {
 		const first = open();
 		(await mine(first)).submitted('t1');
 		await flush(first);
@@ -92,7 +92,7 @@ describe('a key', () => {
 		expect(column('kind')).toEqual(['claim', 'submitted']);
 	});
 
-	it('that is being submitted is waited for', async () => {
+	it('makes others wait while it is being submitted', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
 		const waiting = open().claim(ENTRY);
@@ -102,7 +102,7 @@ describe('a key', () => {
 		expect(valueOf(await waiting)).toMatchObject({ kind: 'exists', reference: 't1' });
 	});
 
-	it('that was released goes to who waits for it', async () => {
+	it('goes to the next one waiting when it is released', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
 		const waiting = open().claim(ENTRY);
@@ -112,7 +112,7 @@ describe('a key', () => {
 		expect(column('kind')).toEqual(['claim']);
 	});
 
-	it('of a task that failed is free, whoever says so', async () => {
+	it('is free once its task has failed, whoever reports it', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
 		held.submitted('t1');
@@ -130,7 +130,7 @@ describe('a key', () => {
 		expect((await claim(open())).kind).toBe('mine');
 	});
 
-	it('of a reused task that failed is free at once for the run that saw it', async () => {
+	it('is free at once for the run that saw a reused task fail', async () => {
 		const first = open();
 		(await mine(first)).submitted('t1');
 		await flush(first);
@@ -141,7 +141,7 @@ describe('a key', () => {
 	});
 
 	it.each(['failed', 'was refused'])(
-		'of a task that %s is free at once for the next item of the run',
+		'whose task %s is free at once for the next item of the run',
 		async (end) => {
 			const ledger = open();
 			const held = await mine(ledger);
@@ -149,12 +149,12 @@ describe('a key', () => {
 			if (end === 'was refused') held.released();
 			else held.ended('failed');
 			expect((await claim(ledger)).kind).toBe('mine');
-			// Two statements of 30 ms and the write of the first one's end.
+			// Two statements of 30 ms and the write of the first claim's outcome.
 			expect(clock.elapsedMs - sinceMs).toBeLessThan(100);
 		},
 	);
 
-	it('of a task that succeeded keeps it, and says that it is finished', async () => {
+	it('keeps a task that succeeded, and says that it is finished', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
 		held.submitted('t1');
@@ -167,28 +167,28 @@ describe('a key', () => {
 		expect(column('outcome')).toEqual(['', '', 'succeeded']);
 	});
 
-	it('can keep an answer instead of an id', async () => {
+	it('can keep an answer instead of an ID', async () => {
 		const ledger = open();
 		(await mine(ledger)).ended('succeeded', '{"answer":" 42\\n"}');
 		await flush(ledger);
 		expect(await claim(open())).toMatchObject({ reference: '{"answer":" 42\\n"}', finished: true });
 	});
 
-	it('with another payload is a conflict', async () => {
+	it('is a conflict if the payload differs', async () => {
 		const ledger = open();
 		(await mine(ledger)).submitted('t1');
 		await flush(ledger);
 		expect(await claim(open(), { ...ENTRY, payloadHash: 'q' })).toMatchObject({ kind: 'conflict' });
 	});
 
-	it('is another one in another scope', async () => {
+	it('is a different one in another scope', async () => {
 		const ledger = open();
 		(await mine(ledger)).submitted('t1');
 		await flush(ledger);
 		expect((await claim(open({ scope: 'other' }))).kind).toBe('mine');
 	});
 
-	it('is hashed whole, however long it is', async () => {
+	it('is hashed as a whole, however long it is', async () => {
 		const long = 'x'.repeat(100_000);
 		const ledger = open();
 		(await mine(ledger, { ...ENTRY, key: `${long}1` })).submitted('t1');
@@ -209,14 +209,14 @@ describe('a key', () => {
 		},
 	);
 
-	it('is not cut in the middle of a character', async () => {
+	it('is never cut within a character', async () => {
 		await mine(open(), { ...ENTRY, key: `${'x'.repeat(199)}😀` });
 		expect(column('keyText')[0]).toBe('x'.repeat(199));
 	});
 });
 
-describe('what nobody knows', () => {
-	it('is told at once where a submit had no answer', async () => {
+describe('an unknown outcome', () => {
+	it('is reported at once if a submit had no answer', async () => {
 		const ledger = open();
 		(await mine(ledger)).unanswered();
 		await flush(ledger);
@@ -225,7 +225,7 @@ describe('what nobody knows', () => {
 		expect(clock.now() - askedMs).toBeLessThan(1_000);
 	});
 
-	it('is told when the claim of somebody who died is old enough', async () => {
+	it('is reported once the claim of a dead run is old enough', async () => {
 		await mine(open());
 		const claimedMs = clock.now();
 		expect((await claim(open())).kind).toBe('unknown');
@@ -233,11 +233,11 @@ describe('what nobody knows', () => {
 		expect(clock.now() - claimedMs).toBeLessThan(CLAIM_FRESH_MS + 3_000);
 	});
 
-	it('is not told as long as the answer of a request may come that left at the last moment', async () => {
+	it('is not reported while a request that was sent at the last moment may still be answered', async () => {
 		const ledger = open();
 		const askedMs = clock.now();
 		const held = await mine(ledger);
-		// A minute for the head of the answer, and one for its body.
+		// The answer has a minute for its head, and one for its body.
 		const lastWordMs = held.sendByMs + 2 * 60_000;
 		let told: string | undefined;
 		void open()
@@ -247,12 +247,12 @@ describe('what nobody knows', () => {
 			});
 		await clock.advance(lastWordMs + 10_000 - clock.now());
 		expect(told).toBeUndefined();
-		// And no later than the docs say: three and a half minutes.
+		// The documentation promises three and a half minutes.
 		await clock.advance(askedMs + 215_000 - clock.now());
 		expect(told).toBe('unknown');
 	});
 
-	it('is not told of a claim that is renewed', async () => {
+	it('is not reported while the claim is renewed', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
 		const waiting = open().claim(ENTRY);
@@ -264,7 +264,7 @@ describe('what nobody knows', () => {
 		expect(valueOf(await clock.run(waiting))).toMatchObject({ kind: 'exists' });
 	});
 
-	it('is done again where the operator wants that', async () => {
+	it('is submitted again if the operator wants that', async () => {
 		const ledger = open();
 		(await mine(ledger)).unanswered();
 		await flush(ledger);
@@ -274,7 +274,7 @@ describe('what nobody knows', () => {
 		expect(await claim(open())).toMatchObject({ kind: 'exists', reference: 't2' });
 	});
 
-	it('with another payload stays a conflict, even then', async () => {
+	it('with another payload stays a conflict, even if the operator wants it submitted again', async () => {
 		const ledger = open();
 		(await mine(ledger)).unanswered();
 		await flush(ledger);
@@ -283,10 +283,10 @@ describe('what nobody knows', () => {
 	});
 });
 
-describe('wall clocks that are set', () => {
+describe('adjusted wall clocks', () => {
 	const again = (): Ledger => open({ onUnknown: 'again', executionId: '8' });
 
-	it.each([1, -1])('free no claim that is held, to be done again: %d h', async (hours) => {
+	it.each([1, -1])('do not free a held claim: %d h', async (hours) => {
 		const held = await mine(open({ ttlMs: 1 }));
 		clock.wallAheadMs = hours * HOUR_MS;
 		const waiting = again().claim(ENTRY);
@@ -296,7 +296,7 @@ describe('wall clocks that are set', () => {
 		expect(answer).toMatchObject({ kind: 'exists', reference: 't1' });
 	});
 
-	it('let the claim of one who died be taken after it was silent for as long as a held one can be', async () => {
+	it('let the claim of a dead run be taken only after the longest silence that a held claim can have', async () => {
 		await mine(open());
 		await clock.advance(HOUR_MS);
 		const askedMs = clock.now();
@@ -305,7 +305,7 @@ describe('wall clocks that are set', () => {
 		expect(clock.now() - askedMs).toBeLessThan(CLAIM_FRESH_MS + 10_000);
 	});
 
-	it('hold up nobody where the claim is older than clocks can differ', async () => {
+	it('delay nothing if the claim is older than clocks can differ', async () => {
 		await mine(open({ ttlMs: 0 }));
 		await clock.advance(2 * HOUR_MS);
 		const askedMs = clock.now();
@@ -313,14 +313,14 @@ describe('wall clocks that are set', () => {
 		expect(clock.now() - askedMs).toBeLessThan(1_000);
 	});
 
-	it('let nothing be sent by a claim that was got while the machine slept', async () => {
+	it('never let a claim be used that was obtained while the machine slept', async () => {
 		const inner = table.open();
 		let sleptMs = HOUR_MS;
 		const sleepy = {
 			...inner,
 			insert: async (rows: Parameters<typeof inner.insert>[0]) => {
 				const added = await inner.insert(rows);
-				// The steady clock has not moved.
+				// Only the wall clock moves.
 				clock.wallAheadMs += sleptMs;
 				sleptMs = 0;
 				return added;
@@ -355,7 +355,7 @@ describe('the same key twice in a run', () => {
 		expect(await claim(ledger)).toMatchObject({ kind: 'exists', reference: 't1', by: { executionId: '7' } });
 	});
 
-	it('goes to the next where the first comes to nothing', async () => {
+	it('goes to the next item if the first is released or fails', async () => {
 		for (const nothing of ['released', 'failed'] as const) {
 			const ledger = open({ scope: nothing });
 			const first = await mine(ledger);
@@ -367,15 +367,15 @@ describe('the same key twice in a run', () => {
 		}
 	});
 
-	it('is unknown to the next where the first had no answer', async () => {
+	it('is unknown to the next item if the first had no answer', async () => {
 		const ledger = open();
 		(await mine(ledger)).unanswered();
 		expect((await claim(ledger)).kind).toBe('unknown');
 	});
 });
 
-describe('a table that does not show one’s own row for a moment', () => {
-	it('does not show that of another either: nothing is claimed until it does', async () => {
+describe('a table that does not show a new row at once', () => {
+	it('does not show that of another run either: nothing is claimed until it does', async () => {
 		const shownMs = clock.now() + 10_000;
 		table.hides = (ageMs) => clock.now() < shownMs && ageMs < 5_000;
 		const ledgers = [open(), open({ executionId: '8' })];
@@ -393,9 +393,9 @@ describe('a table that does not show one’s own row for a moment', () => {
 	});
 });
 
-describe('the life of entries', () => {
+describe('the lifetime of entries', () => {
 	it.each([1, 60_000])(
-		'is ten minutes at least, so that %d ms free no key that somebody is at',
+		'is at least ten minutes, so that %d ms do not free a key that is in use',
 		async (ttlMs) => {
 			const first = open({ ttlMs });
 			const held = await mine(first);
@@ -412,7 +412,7 @@ describe('the life of entries', () => {
 		},
 	);
 
-	it('ends after the time that was set', async () => {
+	it('ends after the configured time', async () => {
 		const ledger = open();
 		(await mine(ledger)).submitted('t1');
 		await flush(ledger);
@@ -421,7 +421,7 @@ describe('the life of entries', () => {
 		expect((await claim(next)).kind).toBe('mine');
 	});
 
-	it('does not end where 0 was set', async () => {
+	it('never ends if it is 0', async () => {
 		const ledger = open({ ttlMs: 0 });
 		(await mine(ledger)).submitted('t1');
 		await flush(ledger);
@@ -431,7 +431,7 @@ describe('the life of entries', () => {
 });
 
 describe('sub-executions', () => {
-	it('are one a step, however many keys come together', async () => {
+	it('are one per step, however many keys are claimed together', async () => {
 		const ledger = open();
 		const claims = await clock.run(
 			Promise.all(
@@ -448,7 +448,7 @@ describe('sub-executions', () => {
 		expect(table.all()).toHaveLength(1_000);
 	});
 
-	it('write what is known within a fifth of a second', async () => {
+	it('write a result within a fifth of a second', async () => {
 		const held = await mine(open());
 		held.submitted('t1');
 		await clock.advance(200);
@@ -456,10 +456,10 @@ describe('sub-executions', () => {
 	});
 });
 
-describe('places for claims', () => {
+describe('slots for claims', () => {
 	const keys = (count: number): string[] => Array.from({ length: count }, (_, index) => `k${index}`);
 
-	it('are as many as were set, and free when it is known what came of a claim', async () => {
+	it('are as many as configured, and free once the outcome of a claim is known', async () => {
 		const ledger = open({ claimsAtOnce: 4 });
 		const held: LedgerClaim[] = [];
 		for (const key of keys(9)) {
@@ -487,7 +487,7 @@ describe('places for claims', () => {
 		await flush(ledger);
 	});
 
-	it('are of no concern to keys that stand for a task, nor to those that another is at', async () => {
+	it('are not needed for keys that have a task, nor for those that another run holds', async () => {
 		const other = open();
 		(await mine(other)).submitted('t1');
 		await flush(other);
@@ -500,7 +500,7 @@ describe('places for claims', () => {
 		expect(valueOf(await waiting)).toMatchObject({ kind: 'unknown' });
 	});
 
-	it('are waited for no longer when the run ends, or when the item is not wanted any more', async () => {
+	it('are no longer waited for once the run ends or the item is no longer wanted', async () => {
 		const ledger = open({ claimsAtOnce: 1 });
 		const first = await mine(ledger, { ...ENTRY, key: 'first' });
 		const stop = { kind: 'notSubmitted', message: 'Enough', advice: '' } as const;
@@ -523,7 +523,7 @@ describe('places for claims', () => {
 		expect(column('keyText')).toEqual(['second']);
 	});
 
-	it('that were waited for long are given back where another has done it meanwhile', async () => {
+	it('that come late are released if another run has submitted the task meanwhile', async () => {
 		const ledger = open({ claimsAtOnce: 1 });
 		const first = await mine(ledger, { ...ENTRY, key: 'first' });
 		const waiting = ledger.claim(ENTRY);
@@ -534,13 +534,13 @@ describe('places for claims', () => {
 		first.released();
 		expect(valueOf(await clock.run(waiting))).toMatchObject({ kind: 'exists', reference: 't1' });
 		await flush(ledger);
-		// Those of the first key are taken back as well.
+		// The first key's claim row has been removed as well.
 		expect(column('kind')).toEqual(['claim', 'submitted']);
 		expect(column('executionId')).toEqual(['8', '8']);
 	});
 });
 
-it('writes what came of claims before, or with, the claims that follow', async () => {
+it('writes the outcomes of claims before, or with, the claims that follow', async () => {
 	const ledger = open({ claimsAtOnce: 1 });
 	const first = await mine(ledger, { ...ENTRY, key: 'first' });
 	const waiting = ledger.claim({ ...ENTRY, key: 'second' });
@@ -551,7 +551,7 @@ it('writes what came of claims before, or with, the claims that follow', async (
 	expect(table.calls).toEqual(['read', 'insertThenRead', 'read', 'insertThenRead']);
 });
 
-it('keeps what came of a claim where it could not be written with the claims that follow', async () => {
+it('keeps the outcome of a claim if it could not be written with the claims that follow', async () => {
 	const ledger = open({ claimsAtOnce: 1 });
 	const first = await mine(ledger, { ...ENTRY, key: 'first' });
 	const waiting = ledger.claim({ ...ENTRY, key: 'second' });
@@ -565,7 +565,7 @@ it('keeps what came of a claim where it could not be written with the claims tha
 });
 
 describe('a table that fails', () => {
-	it.each(['read', 'insertThenRead'])('before anything is submitted fails the item (%s)', async (call) => {
+	it.each(['read', 'insertThenRead'])('fails the item if nothing was submitted yet (%s)', async (call) => {
 		table.mishap = (name) => (name === call ? 'before' : 'none');
 		const ledger = open();
 		const failed = await clock.run(ledger.claim(ENTRY));
@@ -575,7 +575,7 @@ describe('a table that fails', () => {
 		expect(table.all()).toEqual([]);
 	});
 
-	it('leaves no claim behind where it was added all the same', async () => {
+	it('leaves no claim behind if the row was added in spite of the failure', async () => {
 		table.mishap = (name) => (name === 'insertThenRead' ? 'after' : 'none');
 		const ledger = open();
 		expect(await clock.run(ledger.claim(ENTRY))).toMatchObject({ ok: false });
@@ -583,7 +583,7 @@ describe('a table that fails', () => {
 		expect(table.all()).toEqual([]);
 	});
 
-	it('for a while gets what is to be written a little later', async () => {
+	it('for a while gets the pending rows a little later', async () => {
 		const held = await mine(open());
 		table.mishap = () => 'before';
 		held.submitted('t1');
@@ -593,7 +593,7 @@ describe('a table that fails', () => {
 		expect(column('kind')).toEqual(['claim', 'submitted']);
 	});
 
-	it('until the end is told by flush, which tries once more', async () => {
+	it('until the end is reported by flush, which tries once more', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
 		table.mishap = () => 'before';
@@ -605,7 +605,7 @@ describe('a table that fails', () => {
 		expect(column('kind')).toEqual(['claim', 'submitted']);
 	});
 
-	it.each(['insert', 'remove'])('once as the run ends loses nothing (%s)', async (call) => {
+	it.each(['insert', 'remove'])('once at the end of the run loses nothing (%s)', async (call) => {
 		const ledger = open();
 		const held = await mine(ledger);
 		let refusals = 0;
@@ -616,14 +616,14 @@ describe('a table that fails', () => {
 		expect(column('kind')).toEqual(call === 'insert' ? ['claim', 'submitted'] : []);
 	});
 
-	it('when a claim is taken back is asked again', async () => {
+	it('when a claim is withdrawn is tried again', async () => {
 		const other = open({ executionId: '8' });
 		(await mine(other)).released();
 		const seen = table.all()[0];
 		await flush(other);
 		let refusals = 0;
 		table.mishap = (name) => {
-			// Another claims at the same moment, and was first.
+			// Another run claims the key at the same moment, and is first.
 			if (name === 'insertThenRead' && refusals === 0) table.put({ ...seen, owner: 'another' });
 			return name === 'remove' && ++refusals <= 3 ? 'before' : 'none';
 		};
@@ -636,7 +636,7 @@ describe('a table that fails', () => {
 });
 
 describe('the end of a run', () => {
-	it('is not overtaken by what is said of a claim while the last rows are written', async () => {
+	it('does not miss a claim that is released while the last rows are written', async () => {
 		table = new MemoryTable(clock, () => 1, 1_000);
 		const ledger = open();
 		const held = await mine(ledger);
@@ -649,7 +649,7 @@ describe('the end of a run', () => {
 		expect(table.all()).toEqual([]);
 	});
 
-	it('ends all waiting, and nothing is claimed', async () => {
+	it('ends all waiting without a claim', async () => {
 		await mine(open());
 		const ledger = open();
 		const waiting = ledger.claim(ENTRY);
@@ -663,7 +663,7 @@ describe('the end of a run', () => {
 		expect(table.all()).toHaveLength(1);
 	});
 
-	it('by its timeout names the key that was waited for', async () => {
+	it('by a timeout names the key that was waited for', async () => {
 		await mine(open());
 		const failed = await clock.run(open({ deadlineMs: clock.now() + 20_000 }).claim(ENTRY));
 		expect(failed).toMatchObject({ ok: false, failure: { kind: 'notSubmitted' } });
@@ -671,7 +671,7 @@ describe('the end of a run', () => {
 		expect(table.all()).toHaveLength(1);
 	});
 
-	it('does not keep from being written what is to be written', async () => {
+	it('does not keep pending rows from being written', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
 		ending.abort();
@@ -682,14 +682,14 @@ describe('the end of a run', () => {
 });
 
 describe('a claim', () => {
-	it('says by when it must be used', async () => {
+	it('states by when it must be used', async () => {
 		const askedMs = clock.now();
 		const held = await mine(open());
 		expect(held.sendByMs).toBeGreaterThan(clock.now() + 30_000);
 		expect(held.sendByMs).toBeLessThanOrEqual(askedMs + 61_000);
 	});
 
-	it('that took too long to get is given up and asked for again', async () => {
+	it('that took too long is dropped and made anew', async () => {
 		let slow = true;
 		const inner = table.open();
 		const dataTable = {
@@ -710,7 +710,7 @@ describe('a claim', () => {
 		expect(table.all()).toHaveLength(1);
 	});
 
-	it('takes the first word that counts', async () => {
+	it('accepts only the first final outcome', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
 		held.submitted('t1');
@@ -723,7 +723,7 @@ describe('a claim', () => {
 	});
 });
 
-it('rows hold the columns of the table and nothing else', async () => {
+it('rows contain the columns of the table and nothing else', async () => {
 	const ledger = open();
 	const held = await mine(ledger);
 	held.submitted('t1');
@@ -733,7 +733,7 @@ it('rows hold the columns of the table and nothing else', async () => {
 	for (const { id, ...row } of table.all()) expect(Object.keys(row).sort()).toEqual(names);
 });
 
-it('scopes a key to the node, or to the project', () => {
+it('the scope of a key is the node or the project', () => {
 	const place = { workflowId: 'w', nodeId: 'n' };
 	expect(ledgerScope('task', 'node', place)).toBe('task w n');
 	expect(ledgerScope('task', 'project', place)).toBe('task');

@@ -11,7 +11,7 @@ const NOW = Date.UTC(2030, 0, 1);
 const NOBODY = new Set<string>();
 
 let lastId = 0;
-/** A row as the ledger writes it, with `over` laid over it. */
+/** A row as the ledger writes it, with the cells in `over` replaced. */
 function row(kind: string, over: TableRow = {}): TableRow {
 	return {
 		id: ++lastId,
@@ -31,7 +31,7 @@ function row(kind: string, over: TableRow = {}): TableRow {
 	};
 }
 
-/** The state in few words: its kind, and what it is about. */
+/** A short description of the state: its kind, its owner and its task. */
 function told(rows: readonly TableRow[], own: ReadonlySet<string> = NOBODY): string {
 	const state = stateOf(rows, NOW, own);
 	if (state.kind === 'free') return 'free';
@@ -50,8 +50,8 @@ it.each<[string, TableRow[], string]>([
 	['a claim almost too old', [row('claim', { atMs: NOW - CLAIM_FRESH_MS + 1 })], 'pending A'],
 	['a claim too old', [row('claim', stale)], 'unknown A'],
 	['an old claim, renewed', [row('claim', stale), row('claim')], 'pending A'],
-	['a claim of a clock a little ahead', [row('claim', { atMs: NOW + 5_000 })], 'pending A'],
-	['a claim of a clock far ahead', [row('claim', { atMs: NOW + CLAIM_FRESH_MS })], 'unknown A'],
+	['a claim by a clock slightly ahead', [row('claim', { atMs: NOW + 5_000 })], 'pending A'],
+	['a claim by a clock far ahead', [row('claim', { atMs: NOW + CLAIM_FRESH_MS })], 'unknown A'],
 	['a task', [row('claim', stale), row('submitted', task)], 'made A t1'],
 	['a task whose claim is gone', [row('submitted', task)], 'made A t1'],
 	[
@@ -64,37 +64,37 @@ it.each<[string, TableRow[], string]>([
 		[row('claim'), row('submitted', task), row('done', { ...task, outcome: 'failed' })],
 		'free',
 	],
-	['only the end is left', [row('done', { ...task, outcome: 'succeeded' })], 'made A t1 finished'],
+	['the outcome alone', [row('done', { ...task, outcome: 'succeeded' })], 'made A t1 finished'],
 	['no answer to a submit', [row('claim'), row('done', { outcome: 'unanswered' })], 'unknown A'],
 	[
 		'no answer at first',
 		[row('claim'), row('done', { outcome: 'unanswered' }), row('submitted', task)],
 		'made A t1',
 	],
-	['an end without a reference', [row('claim'), row('done', { outcome: 'succeeded' })], 'unknown A'],
+	['an outcome without a reference', [row('claim'), row('done', { outcome: 'succeeded' })], 'unknown A'],
 	['expired rows', [row('claim', { ...stale, ...gone }), row('submitted', { ...task, ...gone })], 'free'],
 	['an expired claim of a living task', [row('claim', gone), row('submitted', task)], 'made A t1'],
 	['a failure, then a new claim', [row('done', { outcome: 'failed' }), row('claim', B)], 'pending B'],
-	['a task beside a claim', [row('claim', B), row('submitted', task)], 'made A t1'],
-	['a fresh claim beside an old one', [row('claim', stale), row('claim', B)], 'pending B'],
+	['a task and a claim', [row('claim', B), row('submitted', task)], 'made A t1'],
+	['a fresh claim and an old one', [row('claim', stale), row('claim', B)], 'pending B'],
 	[
-		'two tasks: the first counts',
+		'two tasks, of which the first counts',
 		[row('submitted', task), row('submitted', { ...B, reference: 't2' })],
 		'made A t1',
 	],
 ])('%s', (_name, rows, state) => {
 	expect(told(rows)).toBe(state);
-	// n8n reads them by id, but nothing hangs on it.
+	// n8n reads rows in the order of their IDs, but the state does not depend on it.
 	expect(told(rows.toReversed())).toBe(state);
 });
 
-it('leaves own attempts out', () => {
+it('leaves out own attempts', () => {
 	const rows = [row('claim'), row('claim', B)];
 	expect(told(rows, new Set(['A']))).toBe('pending B');
 	expect(told(rows, new Set(['A', 'B']))).toBe('free');
 });
 
-it('tells which of several claims was there first', () => {
+it('finds the first of several claims', () => {
 	const [first, second] = [row('claim', B), row('claim')];
 	expect(stateOf([second, first], NOW, NOBODY)).toMatchObject({ kind: 'pending', firstId: first.id });
 });
@@ -104,15 +104,12 @@ it('says who holds the key and since when', () => {
 	expect(state).toMatchObject({ attempt: { by: { executionId: '7', workflowId: 'w', atMs: NOW - 9 } } });
 });
 
-it.each([1e17, -1e17, 8.64e15 + 1, -1, Infinity])(
-	'takes %d for no time at which anything was done',
-	(atMs) => {
-		const state = stateOf([row('submitted', { ...task, atMs })], NOW, NOBODY);
-		expect(state).toMatchObject({ kind: 'made', attempt: { by: { atMs: undefined } } });
-	},
-);
+it.each([1e17, -1e17, 8.64e15 + 1, -1, Infinity])('does not accept %d as a time', (atMs) => {
+	const state = stateOf([row('submitted', { ...task, atMs })], NOW, NOBODY);
+	expect(state).toMatchObject({ kind: 'made', attempt: { by: { atMs: undefined } } });
+});
 
-it('takes no more of a holder than fits into a sentence', () => {
+it('quotes no more of a holder than fits into a sentence', () => {
 	const long = 'x'.repeat(5_000_000);
 	const state = stateOf([row('claim', { executionId: long, workflowId: long })], NOW, NOBODY);
 	expect(JSON.stringify(state).length).toBeLessThan(1_000);
@@ -125,21 +122,21 @@ describe('rows that people edited', () => {
 			[row('claim', stale), row('submitted', { ...task, outcome: ' Failed ' })],
 			'free',
 		],
-		['the id entered by hand', [row('claim', { ...stale, ...task })], 'made A t1'],
-		['the id taken out', [row('claim'), row('submitted', { reference: '  ' })], 'unknown A'],
+		['the ID entered by hand', [row('claim', { ...stale, ...task })], 'made A t1'],
+		['the ID removed', [row('claim'), row('submitted', { reference: '  ' })], 'unknown A'],
 		['the kind changed', [row('klaim')], 'unknown A'],
 		['the kind in capitals', [row(' CLAIM ')], 'pending A'],
 		['the kind emptied', [row('', { kind: null })], 'unknown A'],
 		['the owner emptied', [row('submitted', { ...task, owner: null, id: 5 })], 'made row 5 t1'],
 		['the time emptied', [row('claim', { atMs: null })], 'unknown A'],
 		['the time as text', [row('claim', { atMs: String(NOW) })], 'pending A'],
-		['the time put far off', [row('claim', { atMs: 1e17 })], 'unknown A'],
-		['the time put before all time', [row('claim', { atMs: -1e17 })], 'unknown A'],
-		['the life time put far off', [row('submitted', { ...task, expiresAtMs: 1e300 })], 'made A t1'],
-		['the life time emptied', [row('submitted', { ...task, expiresAtMs: null })], 'made A t1'],
-		['the life time garbled', [row('submitted', { ...task, expiresAtMs: 'never' })], 'made A t1'],
+		['the time set to the far future', [row('claim', { atMs: 1e17 })], 'unknown A'],
+		['the time set to the far past', [row('claim', { atMs: -1e17 })], 'unknown A'],
+		['the expiry set to the far future', [row('submitted', { ...task, expiresAtMs: 1e300 })], 'made A t1'],
+		['the expiry emptied', [row('submitted', { ...task, expiresAtMs: null })], 'made A t1'],
+		['the expiry garbled', [row('submitted', { ...task, expiresAtMs: 'never' })], 'made A t1'],
 		['an outcome of their own', [row('claim', { outcome: 'see ticket 7' })], 'unknown A'],
-		['an id that is a number', [row('submitted', { reference: 42 })], 'made A 42'],
+		['an ID that is a number', [row('submitted', { reference: 42 })], 'made A 42'],
 	])('%s', (_name, rows, state) => {
 		expect(told(rows)).toBe(state);
 	});
@@ -157,7 +154,7 @@ describe('rows that people edited', () => {
 		cell,
 	);
 
-	it('never make it throw', () => {
+	it('never cause an exception', () => {
 		fc.assert(
 			fc.property(fc.array(anyRow), (rows) => {
 				const state: KeyState = stateOf(rows, NOW, NOBODY);
@@ -167,7 +164,7 @@ describe('rows that people edited', () => {
 		);
 	});
 
-	it('never hide a task of a row that was left as it was', () => {
+	it('never hide the task of an unedited row', () => {
 		fc.assert(
 			fc.property(fc.array(anyRow), fc.nat(), (rows, at) => {
 				const kept = row('submitted', { ...task, owner: 'kept' });
@@ -178,7 +175,7 @@ describe('rows that people edited', () => {
 	});
 });
 
-it('uses none of the columns that are reserved by n8n', () => {
+it('uses no column name that n8n reserves', () => {
 	for (const { name } of LEDGER_TABLE.columns) {
 		expect(name).toMatch(/^[a-zA-Z][a-zA-Z0-9]{0,40}$/);
 		expect(['id', 'createdat', 'updatedat']).not.toContain(name.toLowerCase());

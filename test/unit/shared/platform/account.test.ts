@@ -10,7 +10,7 @@ function read(fields: Record<string, unknown>): ReturnType<typeof readPlatformAc
 }
 
 describe('readPlatformAccount', () => {
-	it('fills in what is left empty', () => {
+	it('fills in empty fields', () => {
 		expect(read({ wsBaseUrl: '', progressPath: '' })).toEqual({
 			ok: true,
 			value: {
@@ -68,7 +68,7 @@ describe('readPlatformAccount', () => {
 		['no base URL', { baseUrl: '' }, 'no Base URL'],
 		['a missing base URL', { baseUrl: undefined }, 'no Base URL'],
 		['a host alone', { baseUrl: 'platform.example' }, 'not a complete URL'],
-		['a host with port', { baseUrl: 'platform.example:8080' }, 'must start with https:// or http://'],
+		['a host with a port', { baseUrl: 'platform.example:8080' }, 'must start with https:// or http://'],
 		['a foreign scheme', { baseUrl: 'ftp://platform.example' }, 'must start with https:// or http://'],
 		['a query', { baseUrl: 'https://host.example/a?b=c#d' }, 'contains a "?"'],
 		['a page of the console', { baseUrl: 'https://host.example/#/keys' }, 'contains a "#"'],
@@ -81,7 +81,7 @@ describe('readPlatformAccount', () => {
 		['a script', { baseUrl: 'javascript:alert(1)' }, 'must start with http'],
 		['a base URL as socket address', { wsBaseUrl: 'https://platform.example' }, 'must start with ws'],
 		['a broken socket address', { wsBaseUrl: 'wss//x' }, 'WebSocket Base URL'],
-	])('refuses %s with a sentence', (_name, fields, said) => {
+	])('refuses %s with a message', (_name, fields, said) => {
 		expect(read(fields)).toMatchObject({
 			ok: false,
 			failure: { kind: 'badInput', message: expect.stringContaining(said) },
@@ -94,15 +94,15 @@ describe('readPlatformAccount', () => {
 		['an agent token', 'agt_Abcdef0123456789'],
 		['a channel token', 'wst_Abcdef0123456789'],
 		['a foreign key', 'ghp_Abcdef0123456789'],
-	])('refuses %s as a matter of the credential', (_name, apiKey) => {
+	])('refuses %s as an error of the credential', (_name, apiKey) => {
 		expect(read({ apiKey })).toMatchObject({ ok: false, failure: { kind: 'credential' } });
 	});
 
-	it('takes a key as it was pasted, and knows it as the secret to hide', () => {
+	it('accepts a key as pasted, and treats it as the secret to hide', () => {
 		expect(read({ apiKey: ` "Bearer ${KEY}"\n` })).toMatchObject({ ok: true, value: { secrets: [KEY] } });
 	});
 
-	it('never throws and never repeats a key, whatever the credential holds', () => {
+	it('never throws and never repeats a key, whatever the credential contains', () => {
 		const field = fc.oneof(fc.string(), fc.webUrl(), fc.anything());
 		fc.assert(
 			fc.property(field, field, field, (baseUrl, wsBaseUrl, progressPath) => {

@@ -20,7 +20,7 @@ const NODE: INode = {
 	credentials: { flowPlatformApi: { id: 'c1', name: 'mine' } },
 };
 
-/** n8n as far as credentials go; `stored` is what its context shows of the unresolved one, where it does. */
+/** A context with the credential of each item; `stored` is the unresolved credential, if n8n shows it. */
 function contextOf(perItem: Fields[], stored?: Fields | Error): { context: Context; reads: number[] } {
 	const reads: number[] = [];
 	const getDecrypted = async (): Promise<Fields> => {
@@ -62,18 +62,21 @@ test.each([
 	['={{ $vars[$json.name] }}', ['key']],
 	["={{ $('Login').item.json.key }}", ['key']],
 	['={{ $input.item.json.key }}', ['key']],
-])('with %s in a field, %j may vary and decides how often n8n is asked', async (key, varying) => {
-	const { context, reads } = contextOf(SAME, { key });
-	const accounts = await read(context);
-	expect([...accounts.varying]).toEqual(varying);
-	expect(reads).toHaveLength(varying.length > 0 ? SAME.length : 1);
-	expect(accounts.all).toHaveLength(1);
-});
+])(
+	'with %s in a field, %j may vary, which decides how often the credential is read',
+	async (key, varying) => {
+		const { context, reads } = contextOf(SAME, { key });
+		const accounts = await read(context);
+		expect([...accounts.varying]).toEqual(varying);
+		expect(reads).toHaveLength(varying.length > 0 ? SAME.length : 1);
+		expect(accounts.all).toHaveLength(1);
+	},
+);
 
 test.each([
 	['hidden', undefined],
 	['refused', new Error('no')],
-])('where the stored fields are %s, every item is asked for, and the values tell', async (_how, stored) => {
+])('if the stored fields are %s, the credential of every item is read and compared', async (_how, stored) => {
 	const mixed = contextOf(MIXED, stored);
 	const accounts = await read(mixed.context);
 	expect(mixed.reads).toEqual([0, 1, 2]);
@@ -83,13 +86,13 @@ test.each([
 	expect([same.all.length, same.varying.size]).toEqual([1, 0]);
 });
 
-test('a credential that is wrong for the first item fails that item alone, where its fields are hidden', async () => {
+test('a credential that is wrong for the first item fails only that item if its fields are hidden', async () => {
 	const accounts = await read(contextOf([{ key: 'wrong' }, { key: 'b' }]).context);
 	expect(accounts.of(0)).toMatchObject({ ok: false, failure: { details: { item: 0 } } });
 	expect(accounts.of(1)).toMatchObject({ ok: true, value: { account: 'b' } });
 });
 
-test('a read that fails fails its item alone, though all others are equal', async () => {
+test('a read that fails fails only its item, even if all others are equal', async () => {
 	const { context } = contextOf(SAME);
 	const getCredentials = async (_type: string, itemIndex = 0): Promise<Fields> => {
 		if (itemIndex === 7) throw new Error('no such node');
@@ -100,7 +103,7 @@ test('a read that fails fails its item alone, though all others are equal', asyn
 	expect(accounts.all).toHaveLength(1);
 });
 
-test('a wrong expression fails each item, a wrong constant the run', async () => {
+test('a wrong expression fails each item, and a wrong constant the run', async () => {
 	const wrong = [{ key: 'wrong' }, { key: 'wrong' }];
 	const accounts = await read(contextOf(wrong, { key: '={{ $json.key }}' }).context);
 	expect(accounts.of(1)).toMatchObject({ ok: false, failure: { details: { item: 1 } } });
@@ -117,7 +120,7 @@ test('accounts are in the order of their items, whichever is read first', async 
 	expect(accounts.all.map(({ account }) => account)).toEqual(['a', 'b', 'c']);
 });
 
-test('of equal fields one is kept, because n8n makes them anew for each item', async () => {
+test('only one copy of equal fields is kept, because n8n creates them anew for each item', async () => {
 	setFlagsFromString('--expose-gc');
 	const collect = runInNewContext('gc') as () => void;
 	const { context } = contextOf(SAME);
@@ -134,6 +137,6 @@ test('of equal fields one is kept, because n8n makes them anew for each item', a
 		return fields;
 	};
 	await read({ ...context, getCredentials } as Context);
-	// The first, and those that are read at the same time.
+	// The first one and those of simultaneous reads are alive.
 	expect(alive).toBeLessThan(20);
 });

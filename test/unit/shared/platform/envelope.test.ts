@@ -9,7 +9,7 @@ function reply(status: number, body: unknown, headers: Record<string, string> = 
 }
 
 describe('classify', () => {
-	it('hands out the data of an envelope of success', () => {
+	it('returns the data of a success envelope', () => {
 		expect(classify(reply(200, { code: 0, msg: 'Success', data: { prompt_id: 'p' } }))).toEqual({
 			kind: 'answered',
 			data: { prompt_id: 'p' },
@@ -19,7 +19,7 @@ describe('classify', () => {
 	it.each([
 		['a number', 1003],
 		['a number written as text', '1003'],
-	])('takes a code other than 0 under HTTP 200 as a refusal: %s', (_name, code) => {
+	])('treats a code other than 0 with HTTP 200 as a refusal: %s', (_name, code) => {
 		expect(classify(reply(200, { code, msg: 'bad sampler', data: { prompt_id: 'p' } }))).toEqual({
 			kind: 'refused',
 			status: 200,
@@ -28,7 +28,7 @@ describe('classify', () => {
 		});
 	});
 
-	it.each([{}, { data: null }])('takes a code in words with a msg as a refusal: %j', (more) => {
+	it.each([{}, { data: null }])('treats a textual code with a msg as a refusal: %j', (more) => {
 		expect(classify(reply(200, { code: 'INVALID_PARAM', msg: 'cfg too big', ...more }))).toEqual({
 			kind: 'refused',
 			status: 200,
@@ -38,28 +38,28 @@ describe('classify', () => {
 	});
 
 	it.each([
-		['no msg', { code: 'INVALID_PARAM' }],
-		['an empty msg', { code: 'INVALID_PARAM', msg: ' ' }],
-		['data', { code: 'INVALID_PARAM', msg: 'cfg too big', data: { prompt_id: 'p' } }],
+		['a textual code without msg', { code: 'INVALID_PARAM' }],
+		['a textual code and an empty msg', { code: 'INVALID_PARAM', msg: ' ' }],
+		['a textual code and data', { code: 'INVALID_PARAM', msg: 'cfg too big', data: { prompt_id: 'p' } }],
 		['an empty code', { code: '', msg: 'cfg too big' }],
 		['no code', { msg: 'cfg too big' }],
-		['a word of success', { code: 'SUCCESS', msg: 'made' }],
-		['another one', { code: 'ok', msg: 'ok' }],
-	])('takes a code in words with %s for no answer', (_name, body) => {
+		['a success word as its code', { code: 'SUCCESS', msg: 'made' }],
+		['another success word as its code', { code: 'ok', msg: 'ok' }],
+	])('treats an envelope with %s as unclear', (_name, body) => {
 		expect(classify(reply(200, body))).toMatchObject({ kind: 'unclear', inItsForm: false });
 	});
 
 	it.each([
 		['HTTP 429', reply(429, { code: 1, msg: 'slow down' }, { 'retry-after': '7' }), '7'],
 		['HTTP 429 without an envelope', reply(429, 'slow down', { 'retry-after': '7' }), '7'],
-		['429 in the envelope under HTTP 200', reply(200, { code: 429, msg: 'slow down' }), undefined],
+		['429 in the envelope with HTTP 200', reply(200, { code: 429, msg: 'slow down' }), undefined],
 		['429 as text in the envelope', reply(200, { code: '429' }, { 'retry-after': '7' }), '7'],
-		['429 in the envelope under HTTP 503', reply(503, { code: 429 }, { 'retry-after': '7' }), '7'],
-	])('takes %s as busy and keeps Retry-After as it came', (_name, exchange, retryAfter) => {
+		['429 in the envelope with HTTP 503', reply(503, { code: 429 }, { 'retry-after': '7' }), '7'],
+	])('treats %s as busy and keeps Retry-After unchanged', (_name, exchange, retryAfter) => {
 		expect(classify(exchange)).toMatchObject({ kind: 'busy', retryAfter });
 	});
 
-	it.each([300, 301, 302, 303, 304, 307, 308])('takes HTTP %d as a redirect', (status) => {
+	it.each([300, 301, 302, 303, 304, 307, 308])('treats HTTP %d as a redirect', (status) => {
 		expect(classify(reply(status, '', { location: 'https://other.example/x' }))).toEqual({
 			kind: 'redirected',
 			status,
@@ -68,7 +68,7 @@ describe('classify', () => {
 	});
 
 	it.each([500, 502, 503, 504, 599, 408, 499])(
-		'tells HTTP %d of the service from one of a gateway',
+		'distinguishes HTTP %d of the service from that of a gateway',
 		(status) => {
 			expect(classify(reply(status, { code: 500, msg: 'out of memory' }))).toEqual({
 				kind: 'unclear',
@@ -85,7 +85,7 @@ describe('classify', () => {
 		},
 	);
 
-	it('takes HTTP 5xx with a code of success for nothing that was said', () => {
+	it('ignores a success code with HTTP 5xx', () => {
 		expect(classify(reply(500, { code: 0, msg: 'Success', data: {} }))).toMatchObject({
 			kind: 'unclear',
 			inItsForm: false,
@@ -98,36 +98,33 @@ describe('classify', () => {
 		[403, 'Forbidden', null],
 		[404, '<html>nginx</html>', null],
 		[422, { detail: 'bad' }, null],
-	])('takes HTTP %d as a refusal, with or without an envelope', (status, body, code) => {
+	])('treats HTTP %d as a refusal, with or without an envelope', (status, body, code) => {
 		expect(classify(reply(status, body))).toMatchObject({ kind: 'refused', status, code });
 	});
 
 	it.each([
 		['a page', 400, '<html>nginx</html>'],
 		['nothing', 409, ''],
-		['a code of success', 400, { code: 0, msg: 'Success', data: { prompt_id: 'p' } }],
-		['JSON without words', 422, { data: {} }],
-	])('marks a refusal that is nobody’s word: %s', (_name, status, body) => {
+		['a success code', 400, { code: 0, msg: 'Success', data: { prompt_id: 'p' } }],
+		['JSON without a message', 422, { data: {} }],
+	])('marks a refusal without words of the service: %s', (_name, status, body) => {
 		expect(classify(reply(status, body))).toMatchObject({ kind: 'refused', status, wordless: true });
 	});
 
 	it.each([
 		['an envelope', { code: 7, msg: 'steps: too large' }],
 		['an envelope without msg', { code: 7 }],
-		['other JSON with words', { detail: 'bad' }],
-	])('marks no refusal in the words of the service: %s', (_name, body) => {
+		['other JSON with a message', { detail: 'bad' }],
+	])('does not mark a refusal in the words of the service: %s', (_name, body) => {
 		expect(classify(reply(400, body))).not.toHaveProperty('wordless', true);
 	});
 
-	it.each([408, 499, 504])(
-		'takes a timeout that the envelope tells of under HTTP 200 for no refusal: %d',
-		(code) => {
-			expect(classify(reply(200, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'unclear' });
-			expect(classify(reply(400, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'unclear' });
-		},
-	);
+	it.each([408, 499, 504])('does not treat a timeout code in the envelope as a refusal: %d', (code) => {
+		expect(classify(reply(200, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'unclear' });
+		expect(classify(reply(400, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'unclear' });
+	});
 
-	it.each([0, 7])('takes an envelope with code %d under a redirect for a broken answer', (code) => {
+	it.each([0, 7])('treats an envelope with code %d in a redirect as a broken answer', (code) => {
 		const body = { code, msg: 'x', data: { prompt_id: 'p' } };
 		expect(classify(reply(302, body, { location: 'https://other.example/x' }))).toMatchObject({
 			kind: 'unclear',
@@ -135,7 +132,7 @@ describe('classify', () => {
 		});
 	});
 
-	it('passes on what a validator says, place and words', () => {
+	it('passes on the field and the message of a validator', () => {
 		const body = { detail: [{ loc: ['body', 'workflow_id'], msg: 'field required' }] };
 		expect(classify(reply(422, body))).toMatchObject({ text: 'body.workflow_id: field required' });
 	});
@@ -155,10 +152,10 @@ describe('classify', () => {
 		['a list', '[{"code":0}]', 'an answer without the expected "code" field'],
 		['a number', '0', 'an answer without the expected "code" field'],
 		['a code that is null', '{"code":null}', 'an answer without the expected "code" field'],
-		['a code that is a truth value', '{"code":false}', 'an answer without the expected "code" field'],
+		['a code that is a boolean', '{"code":false}', 'an answer without the expected "code" field'],
 		['a code that is empty text', '{"code":""}', 'an answer without the expected "code" field'],
-		['a code in words', '{"code":"ok"}', 'an answer without the expected "code" field'],
-	])('takes %s under HTTP 200 as broken and says what came', (_name, text, said) => {
+		['a textual code', '{"code":"ok"}', 'an answer without the expected "code" field'],
+	])('treats %s with HTTP 200 as broken and describes it', (_name, text, said) => {
 		expect(classify(reply(200, text))).toEqual({
 			kind: 'unclear',
 			status: 200,
@@ -167,7 +164,7 @@ describe('classify', () => {
 		});
 	});
 
-	it('tells a web page by its content type as well', () => {
+	it('also recognizes a web page by its content type', () => {
 		expect(
 			classify(reply(200, 'Please log in', { 'content-type': 'text/HTML; charset=utf-8' })),
 		).toMatchObject({
@@ -181,24 +178,24 @@ describe('classify', () => {
 		['error', { code: 1, error: 'words' }],
 		['error.message', { code: 1, error: { message: 'words' } }],
 		['detail', { code: 1, detail: 'words' }],
-		['message, where msg is blank', { code: 1, msg: ' ', message: 'words' }],
-	])('finds the words of the service in %s', (_name, body) => {
+		['message, if msg is blank', { code: 1, msg: ' ', message: 'words' }],
+	])('finds the message of the service in %s', (_name, body) => {
 		expect(classify(reply(200, body))).toMatchObject({ text: 'words' });
 	});
 
-	it('finds the words of the service below many levels of the same key', () => {
+	it('finds the message of the service below many levels of the same key', () => {
 		const deep = `${'{"error":'.repeat(400)}{"msg":"words"}${'}'.repeat(400)}`;
 		expect(classify(reply(400, deep))).toMatchObject({ kind: 'refused', text: 'words' });
 	});
 
-	it('tells what was never sent from what may have been carried out', () => {
+	it('distinguishes requests that were never sent from those that may have been carried out', () => {
 		const lost = { kind: 'lost', code: 'X', reason: 'why' } as const;
 		expect(classify({ ...lost, sent: 'no' })).toEqual({ kind: 'notSent', code: 'X', text: 'why' });
 		expect(classify({ ...lost, sent: 'unknown' })).toEqual({ kind: 'unclear', code: 'X', text: 'why' });
 		expect(classify({ kind: 'cancelled' })).toEqual({ kind: 'cancelled' });
 	});
 
-	it('comes to an outcome with a text whatever arrives, and success needs an envelope', () => {
+	it('returns an outcome with a text for any answer, and success only for an envelope', () => {
 		const body = fc.oneof(
 			fc.string(),
 			fc.json(),
@@ -213,7 +210,7 @@ describe('classify', () => {
 		);
 	});
 
-	it('never takes an answer that was cut off for success', () => {
+	it('never treats an answer that was cut off as success', () => {
 		const whole = JSON.stringify({ code: 0, msg: 'Success', data: { prompt_id: 'p-1', prompt_token: 't' } });
 		for (let length = 0; length < whole.length; length++) {
 			expect(classify(reply(200, whole.slice(0, length))).kind).toBe('unclear');
@@ -222,23 +219,26 @@ describe('classify', () => {
 });
 
 describe('ofWrite', () => {
-	it.each([400, 402, 409, 410, 422, 451, 460])('takes HTTP %d in nobody’s words for no refusal', (status) => {
-		for (const body of ['<html>nginx</html>', '', { code: 0, msg: 'Success', data: { prompt_id: 'p' } }]) {
-			expect(ofWrite(classify(reply(status, body)))).toMatchObject({ kind: 'unclear', status });
-		}
-		for (const body of [{ code: 7, msg: 'no' }, { detail: 'bad' }]) {
-			expect(ofWrite(classify(reply(status, body)))).toMatchObject({ kind: 'refused', status });
-		}
-	});
+	it.each([400, 402, 409, 410, 422, 451, 460])(
+		'does not treat HTTP %d without words of the service as a refusal',
+		(status) => {
+			for (const body of ['<html>nginx</html>', '', { code: 0, msg: 'Success', data: { prompt_id: 'p' } }]) {
+				expect(ofWrite(classify(reply(status, body)))).toMatchObject({ kind: 'unclear', status });
+			}
+			for (const body of [{ code: 7, msg: 'no' }, { detail: 'bad' }]) {
+				expect(ofWrite(classify(reply(status, body)))).toMatchObject({ kind: 'refused', status });
+			}
+		},
+	);
 
-	it.each([401, 403, 404, 405, 413])('takes HTTP %d for a refusal whoever says it', (status) => {
+	it.each([401, 403, 404, 405, 413])('treats HTTP %d as a refusal, whoever sent it', (status) => {
 		expect(ofWrite(classify(reply(status, '<html>nginx</html>')))).toMatchObject({
 			kind: 'refused',
 			status,
 		});
 	});
 
-	it('takes a redirect to a page of its own for what may be the work’s', () => {
+	it('treats HTTP 303 as unclear, because it may lead to the result', () => {
 		const location = { location: '/made/7' };
 		expect(ofWrite(classify(reply(303, '', location)))).toMatchObject({ kind: 'unclear', status: 303 });
 		for (const status of [301, 302, 307, 308]) {
@@ -249,11 +249,11 @@ describe('ofWrite', () => {
 		}
 	});
 
-	it('takes a stop for an answer that never came', () => {
+	it('treats a stop as an unclear outcome', () => {
 		expect(ofWrite({ kind: 'cancelled' })).toMatchObject({ kind: 'unclear', code: 'ERR_CANCELED' });
 	});
 
-	it('takes nothing that gateways say of themselves for a refusal, whatever the body', () => {
+	it('never treats a gateway status as a refusal, whatever the body', () => {
 		const body = fc.oneof(fc.string(), fc.json(), fc.constantFrom('{"code":7,"msg":"no"}', '{"code":0}'));
 		const status = fc.oneof(fc.integer({ min: 500, max: 599 }), fc.constantFrom(408, 499));
 		fc.assert(
@@ -264,16 +264,16 @@ describe('ofWrite', () => {
 	});
 });
 
-describe('codes under HTTP 200', () => {
+describe('codes with HTTP 200', () => {
 	const TERMS = ['7001', 'too frequent', '系统繁忙'];
 
 	it.each([
 		['the number', { code: 7001, msg: 'no' }],
 		['the number as text', { code: '7001', msg: 'no', data: null }],
 		['words of the message', { code: 12, msg: 'Requests are Too Frequent.' }],
-		['words beside data that are empty', { code: 12, msg: 'too frequent', data: {} }],
+		['words with empty data', { code: 12, msg: 'too frequent', data: {} }],
 		['words in another language', { code: 12, msg: '系统繁忙，请稍后再试' }],
-	])('%s of a busy platform is a refusal to repeat', (_name, body) => {
+	])('treats a busy code or message as busy: %s', (_name, body) => {
 		const outcome = classify(reply(200, body, { 'retry-after': '3' }), TERMS);
 		expect(outcome).toMatchObject({ kind: 'busy', retryAfter: '3' });
 		expect(ofWrite(outcome)).toBe(outcome);
@@ -281,13 +281,13 @@ describe('codes under HTTP 200', () => {
 
 	it.each([
 		['a part of another number', { code: 17_001, msg: 'no' }, 'refused'],
-		['words in a success', { code: 0, msg: 'too frequent', data: 1 }, 'answered'],
+		['busy words in a success', { code: 0, msg: 'too frequent', data: 1 }, 'answered'],
 		['an answer with data', { code: 12, msg: 'too frequent', data: { prompt_id: 'p' } }, 'refused'],
-	])('%s is none', (_name, body, kind) => {
+	])('does not treat as busy: %s', (_name, body, kind) => {
 		expect(classify(reply(200, body), TERMS)).toMatchObject({ kind });
 	});
 
-	it.each([500, 502, 503, 504])('%d leaves open what was done, as its HTTP twin does', (code) => {
+	it.each([500, 502, 503, 504])('treats %d as unclear, like the HTTP status', (code) => {
 		const outcome = classify(reply(200, { code, msg: 'trouble' }));
 		expect(outcome).toMatchObject({ kind: 'unclear', status: 200, inItsForm: true });
 		expect(ofWrite(outcome)).toBe(outcome);

@@ -29,7 +29,7 @@ function spreadOf(values: readonly number[]): Spread {
 	return { median: at(0.5), late: at(0.95), worst: at(1) };
 }
 
-/** Runs a world with many seeds. @returns how long it took in relation to the ideal, and what was refused */
+/** Runs a world with many seeds. @returns the time relative to the ideal, and the refused share */
 function tried(world: World, idealS: number): { readonly time: Spread; readonly refused: Spread } {
 	const runs = Array.from({ length: SEEDS }, (_, seed) => runWorld(world, seed + 1));
 	expect(runs.map(({ unfinished }) => unfinished)).toEqual(runs.map(() => 0));
@@ -41,27 +41,27 @@ function tried(world: World, idealS: number): { readonly time: Spread; readonly 
 	return result;
 }
 
-/** Refusals that do not depend on the rate: median and 95th percentile, × the time without them. */
+/** Shares refused at random, with limits for the median and the 95th percentile, × the time without refusals. */
 const RANDOM: ReadonlyArray<readonly [number, number, number]> = [
 	[0.05, 1.2, 1.35],
 	[0.1, 1.25, 1.6],
 	[0.2, 1.8, 3.8],
 ];
 const LINES: ReadonlyArray<readonly [string, Partial<World>]> = [
-	['60 a second', { requestsPerSecond: 60, latencyMs: [200, 300], jitterMs: 20 }],
-	['20 a second, slow', { requestsPerSecond: 20, latencyMs: [50, 1_500], jitterMs: 20 }],
+	['60 requests per second', { requestsPerSecond: 60, latencyMs: [200, 300], jitterMs: 20 }],
+	['20 slow requests per second', { requestsPerSecond: 20, latencyMs: [50, 1_500], jitterMs: 20 }],
 ];
 
-describe.each(LINES)('a line of %s', (_, line) => {
+describe.each(LINES)('a connection with %s', (_, line) => {
 	const free = runWorld({ ...line, items: 300, limit: () => randomly(0, Math.random) }, 1).seconds;
 
-	test.each(RANDOM)('%d refused at random hardly slow it down', (share, median, late) => {
+	test.each(RANDOM)('a random share of %d refused hardly slows it down', (share, median, late) => {
 		const { time } = tried({ ...line, items: 300, limit: (random) => randomly(share, random) }, free);
 		expect(time.median).toBeLessThan(median);
 		expect(time.late).toBeLessThan(late);
 	});
 
-	test('a fifth refused at random does not slow a long run down ever more', () => {
+	test('a fifth refused at random does not slow a long run down more and more', () => {
 		const world = { ...line, items: 2_000, limit: (random: () => number) => randomly(0.2, random) };
 		const { time } = tried(world, (free * 2_000) / 300);
 		expect(time.median).toBeLessThan(1.7);
@@ -75,7 +75,7 @@ const TOLD: ReadonlyArray<readonly [string, RetryAfter]> = [
 	['with a date', AS_DATE],
 ];
 
-/** A poll takes one turn in fifteen where submits wait. */
+/** While submits wait, a poll takes one turn in fifteen. */
 const WITH_POLLS = 16 / 15;
 
 describe.each(TOLD)('%s', (_, retryAfter) => {
@@ -86,7 +86,7 @@ describe.each(TOLD)('%s', (_, retryAfter) => {
 	] as const;
 
 	test.each(LATENCIES.flatMap((latencyMs) => [1, 2, 5].map((rate) => [rate, latencyMs] as const)))(
-		'%d a second, answers after %j ms',
+		'uses a limit of %d per second, with answers after %j ms',
 		(rate, latencyMs) => {
 			const world = { items: 200, limit: () => bucket(rate), retryAfter, latencyMs };
 			const { time, refused } = tried(world, (200 / rate) * WITH_POLLS);
@@ -96,14 +96,14 @@ describe.each(TOLD)('%s', (_, retryAfter) => {
 	);
 
 	test.each<readonly [string, number, () => World['limit']]>([
-		['1 a second, saved up to 10', 1, () => () => bucket(1, 10)],
+		['1 per second, saved up to 10', 1, () => () => bucket(1, 10)],
 		['2 in any second', 2, () => () => slidingWindow(2, 1_000)],
 		['5 in any second', 5, () => () => slidingWindow(5, 1_000)],
-		['5 in each second by the clock', 5, () => () => fixedWindow(5, 1_000)],
-		['20 in each ten seconds by the clock', 2, () => () => fixedWindow(20, 10_000)],
-		['60 a minute by the clock', 1, () => () => fixedWindow(60, 60_000)],
+		['5 in each second of the clock', 5, () => () => fixedWindow(5, 1_000)],
+		['20 in each ten seconds of the clock', 2, () => () => fixedWindow(20, 10_000)],
+		['60 in each minute of the clock', 1, () => () => fixedWindow(60, 60_000)],
 		['60 in any minute', 1, () => () => slidingWindow(60, 60_000)],
-	])('%s: the limit is used', (_name, rate, limit) => {
+	])('uses a limit of %s', (_name, rate, limit) => {
 		const { time, refused } = tried({ items: 200, limit: limit(), retryAfter }, (200 / rate) * WITH_POLLS);
 		expect(time.median).toBeLessThan(1.6);
 		expect(refused.median).toBeLessThan(0.3);
@@ -111,28 +111,28 @@ describe.each(TOLD)('%s', (_, retryAfter) => {
 });
 
 test.each([
-	['1 a second, Retry-After 5 s', 1, 200, 5_000, 1.3],
-	['2 a second, Retry-After 5 s', 2, 200, 5_000, 1.2],
-	['2 a second, Retry-After 5 s, few items', 2, 60, 5_000, 1.35],
-	['5 a second, Retry-After 5 s', 5, 200, 5_000, 1.3],
-	['2 a second, Retry-After too short', 2, 200, 200, 1.2],
-])('%s', (_, rate, items, askedMs, most) => {
+	['1 per second, Retry-After 5 s', 1, 200, 5_000, 1.3],
+	['2 per second, Retry-After 5 s', 2, 200, 5_000, 1.2],
+	['2 per second, Retry-After 5 s, few items', 2, 60, 5_000, 1.35],
+	['5 per second, Retry-After 5 s', 5, 200, 5_000, 1.3],
+	['2 per second, Retry-After too short', 2, 200, 200, 1.2],
+])('uses a limit of %s', (_, rate, items, askedMs, most) => {
 	const world = { items, limit: () => bucket(rate), retryAfter: () => askedMs };
 	expect(tried(world, items / rate).time.median).toBeLessThan(most);
 });
 
-/** Behind quick answers, a pause ends in a burst: it must count as one, although little was sent in the pause. */
+/** With fast answers, a pause ends in a burst, whose refusals must count once although little was sent in the pause. */
 test.each<readonly [string, () => World['limit'], RetryAfter]>([
-	['2 a second, Retry-After 5 s', () => () => bucket(2), () => 5_000],
+	['2 per second, Retry-After 5 s', () => () => bucket(2), () => 5_000],
 	['2 in any second', () => () => slidingWindow(2, 1_000), IN_SECONDS],
-])('%s, quick answers', (_, limit, retryAfter) => {
+])('uses a limit of %s, with fast answers', (_, limit, retryAfter) => {
 	const world: World = { items: 120, limit: limit(), retryAfter, latencyMs: [6, 14], jitterMs: 4 };
 	const { time, refused } = tried(world, 60);
 	expect(time.median).toBeLessThan(1.2);
 	expect(refused.median).toBeLessThan(0.11);
 });
 
-test('a tenth refused at random, each told to wait a second, holds nobody else back', () => {
+test('a tenth refused at random, each asked to wait a second, does not hold others back', () => {
 	const world: World = {
 		items: 300,
 		requestsPerSecond: 60,
@@ -143,25 +143,25 @@ test('a tenth refused at random, each told to wait a second, holds nobody else b
 	expect(tried(world, 5).time.median).toBeLessThan(2.5);
 });
 
-test.each([1_000, 3_000])('four at once, each for %d ms', (latencyMs) => {
+test.each([1_000, 3_000])('uses a limit of four at once, each for %d ms', (latencyMs) => {
 	const world: World = { items: 200, limit: () => concurrent(4), latencyMs: [latencyMs, latencyMs] };
 	expect(tried(world, ((200 / 4) * (latencyMs + 50)) / 1_000).time.median).toBeLessThan(1.3);
 });
 
-test('executions of a process share what is known of the account', () => {
+test('executions of a process share the rate of the account', () => {
 	const world = { items: 200, executions: 2, limit: () => bucket(5) };
 	const { time, refused } = tried(world, 400 / 5);
 	expect(time.median).toBeLessThan(1.1);
 	expect(refused.median).toBeLessThan(0.1);
 });
 
-/** Processes know nothing of each other: each finds its share of the limit by itself. */
+/** Processes know nothing of each other, so each must find its own share of the limit. */
 test.each([
 	[2, 2, UNTOLD, 1.25],
 	[2, 5, IN_SECONDS, 1.15],
 	[4, 5, UNTOLD, 1.3],
 	[4, 10, IN_SECONDS, 1.4],
-])('%d processes on one account, %d a second', (executions, rate, retryAfter, most) => {
+])('%d processes on one account use a limit of %d per second', (executions, rate, retryAfter, most) => {
 	const world: World = {
 		items: 400 / executions,
 		executions,
@@ -174,7 +174,7 @@ test.each([
 	expect(refused.median).toBeLessThan(0.2);
 });
 
-test('a platform that refuses everything for a minute is asked now and then, and fast again after it', () => {
+test('a platform that refuses everything for a minute is asked now and then, and fast again afterwards', () => {
 	const limit: World['limit'] = (_, startMs) =>
 		changing(changing(bucket(10), NOTHING, startMs + 10_000), bucket(10), startMs + 70_000);
 	const { time, refused } = tried({ items: 300, limit }, 60 + 30);
@@ -182,24 +182,24 @@ test('a platform that refuses everything for a minute is asked now and then, and
 	expect(refused.median).toBeLessThan(0.2);
 });
 
-test('a limit that falls to a tenth, and one that rises twentyfold', () => {
+test('adapts to a limit that falls to a tenth, and to one that rises twentyfold', () => {
 	const falling: World['limit'] = (_, startMs) => changing(bucket(10), bucket(1), startMs + 20_000);
 	expect(tried({ items: 300, limit: falling }, 20 + 100).time.median).toBeLessThan(1.35);
 	const rising: World['limit'] = (_, startMs) => changing(bucket(0.5), bucket(10), startMs + 60_000);
 	expect(tried({ items: 300, limit: rising }, 60 + 27).time.median).toBeLessThan(1.3);
 });
 
-test('refusals of one moment count once', () => {
+test('simultaneous refusals count once', () => {
 	const rate = new AdaptiveRate();
 	const requests = Array.from({ length: 16 }, (_, index) => rate.start(index));
 	for (const request of requests) rate.refused(request, 100);
-	// The first says that the platform refuses; those that were under way then say the same.
+	// The first refusal counts; those of requests that were already under way add nothing.
 	expect(rate.reserve('work', 1_000).startMs).toBe(1_000);
 	rate.refused(rate.start(1_100), 1_110);
 	expect(rate.reserve('work', 1_110).startMs).toBe(1_350);
 });
 
-test('all who use an account share its rate, until nobody has used it for a minute', () => {
+test('all clients of an account share its rate, until it has not been used for a minute', () => {
 	const rate = adaptiveRateOf('account', 1_000_000);
 	expect(adaptiveRateOf('account', 1_060_000)).toBe(rate);
 	expect(adaptiveRateOf('other', 1_060_000)).not.toBe(rate);

@@ -13,16 +13,16 @@ describe('mayRepeat', () => {
 	const table: Array<[string, Outcome<unknown>, boolean, boolean]> = [
 		['too many requests', busy(), true, true],
 		['a refused connection', notSent('ECONNREFUSED'), true, true],
-		['a name that is not found', notSent('ENOTFOUND'), true, true],
-		['a name server that is busy', notSent('EAI_AGAIN'), true, true],
+		['a host name that is not found', notSent('ENOTFOUND'), true, true],
+		['a busy name server', notSent('EAI_AGAIN'), true, true],
 		['a host without a route', notSent('EHOSTUNREACH'), true, true],
-		['a certificate that was not accepted', notSent('CERT_HAS_EXPIRED'), false, false],
+		['a rejected certificate', notSent('CERT_HAS_EXPIRED'), false, false],
 		['a request that n8n would not send', notSent(''), false, false],
 		['a reset connection', unclear({ code: 'ECONNRESET' }), true, false],
 		['a timeout', unclear({ code: 'ECONNABORTED' }), true, false],
 		['a timeout while connecting', unclear({ code: 'ETIMEDOUT' }), true, false],
 		['a body that was cut off', unclear({ status: 200 }), true, false],
-		['HTTP 500 of a gateway', unclear({ status: 502 }), true, false],
+		['HTTP 502 of a gateway', unclear({ status: 502 }), true, false],
 		['HTTP 500 of the service itself', unclear({ status: 500 }, true), true, false],
 		['HTTP 408', unclear({ status: 408 }), true, false],
 		['a refusal', { kind: 'refused', status: 400, code: 7, text: '' }, false, false],
@@ -32,12 +32,15 @@ describe('mayRepeat', () => {
 		['success', { kind: 'answered', data: null }, false, false],
 	];
 
-	it.each(table)('after %s', (_name, outcome, read, write) => {
-		expect(mayRepeat(outcome, 'read')).toBe(read);
-		expect(mayRepeat(outcome, 'write')).toBe(write);
-	});
+	it.each(table)(
+		'knows whether a read or a write may be repeated after %s',
+		(_name, outcome, read, write) => {
+			expect(mayRepeat(outcome, 'read')).toBe(read);
+			expect(mayRepeat(outcome, 'write')).toBe(write);
+		},
+	);
 
-	it('repeats no write that may not be repeated as a read', () => {
+	it('never repeats a write if a read may not be repeated', () => {
 		for (const [, outcome] of table) {
 			if (mayRepeat(outcome, 'write')) expect(mayRepeat(outcome, 'read')).toBe(true);
 		}
@@ -49,13 +52,13 @@ describe('retryAfterMs', () => {
 
 	it.each([
 		['seconds', '7', 7_000],
-		['seconds with blanks', ' 7 ', 7_000],
-		['part of a second', '0.25', 250],
+		['seconds with spaces', ' 7 ', 7_000],
+		['a fraction of a second', '0.25', 250],
 		['zero', '0', 0],
 		['less than zero', '-3', 0],
 		['a date', 'Tue, 01 Jan 2030 12:00:30 GMT', 30_000],
-		['a date in the old form', 'Tuesday, 01-Jan-30 12:00:30 GMT', 30_000],
-		['a date of now', 'Tue, 01 Jan 2030 12:00:00 GMT', 0],
+		['a date in the obsolete format', 'Tuesday, 01-Jan-30 12:00:30 GMT', 30_000],
+		['the current date', 'Tue, 01 Jan 2030 12:00:00 GMT', 0],
 		['a date that has passed', 'Wed, 21 Oct 2015 07:28:00 GMT', 0],
 	])('reads %s', (_name, header, expected) => {
 		expect(retryAfterMs(header, now)).toBe(expected);
@@ -64,18 +67,18 @@ describe('retryAfterMs', () => {
 	it.each([
 		['nothing', undefined],
 		['an empty header', ''],
-		['blanks', '  '],
+		['spaces', '  '],
 		['a word', 'soon'],
-		['a word with a number, which is no date', 'retry 3'],
+		['a word with a number, which is not a date', 'retry 3'],
 		['a number with a unit', '30s'],
 		['a decimal comma', '1,5'],
 		['infinity', 'Infinity'],
 		['two headers joined into one', '5, 7'],
-	])('makes nothing of %s', (_name, header) => {
+	])('ignores %s', (_name, header) => {
 		expect(retryAfterMs(header, now)).toBeUndefined();
 	});
 
-	it('gives a time to wait or nothing, whatever the header holds', () => {
+	it('returns a waiting time or nothing, whatever the header contains', () => {
 		fc.assert(
 			fc.property(fc.oneof(fc.string(), fc.date().map(String), fc.double().map(String)), (header) => {
 				const waitMs = retryAfterMs(header, now);
@@ -86,23 +89,23 @@ describe('retryAfterMs', () => {
 });
 
 describe('repeatDelayMs', () => {
-	it('waits as long as the service says, without dice', () => {
+	it('waits as long as the service asks, without jitter', () => {
 		const dice = jest.fn(() => 0.5);
 		expect(repeatDelayMs({ retryAfter: '7' }, 1, 0, dice)).toBe(7_000);
 		expect(dice).not.toHaveBeenCalled();
 	});
 
-	it('waits five minutes at most, whatever the service says', () => {
+	it('waits at most five minutes, whatever the service asks', () => {
 		expect(repeatDelayMs({ retryAfter: '86400' }, 1, 0, () => 0)).toBe(300_000);
 		expect(repeatDelayMs({ retryAfter: 'Fri, 01 Jan 2100 00:00:00 GMT' }, 1, 0, () => 0)).toBe(300_000);
 	});
 
-	it('falls back on its own steps where the header says nothing', () => {
+	it('falls back on its own steps if the header is missing or invalid', () => {
 		expect(repeatDelayMs({ retryAfter: 'soon' }, 1, 0, () => 0.5)).toBe(250);
 		expect(repeatDelayMs({}, 1, 0, () => 0.5)).toBe(250);
 	});
 
-	it('does not run hot where the header says "at once", as a date does when clocks differ', () => {
+	it('does not repeat in a tight loop if the header says "at once", as a date does if clocks differ', () => {
 		const past = 'Wed, 21 Oct 2015 07:28:00 GMT';
 		expect(repeatDelayMs({ retryAfter: past }, 3, Date.UTC(2030, 0, 1), () => 0.5)).toBe(1_000);
 		expect(repeatDelayMs({ retryAfter: '0' }, 3, 0, () => 0.5)).toBe(1_000);
@@ -113,7 +116,7 @@ describe('repeatDelayMs', () => {
 		expect(longest).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 20_000, 20_000, 20_000]);
 	});
 
-	it('stays between nothing and its step for every draw and after any tries', () => {
+	it('stays between 0 and its step for every random number and any number of tries', () => {
 		const draw = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 		fc.assert(
 			fc.property(fc.integer({ min: 1, max: 10_000 }), draw, (tries, random) => {

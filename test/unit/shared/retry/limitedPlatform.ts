@@ -1,18 +1,18 @@
 import { AdaptiveRate, type Lane } from '../../../../nodes/shared/retry/adaptiveRate';
 
 /*
- * Platforms with a limit in simulated time: a queue of events, so that hundreds of runs take a second.
+ * Simulates platforms with a rate limit: time is a queue of events, so that hundreds of runs take a second.
  */
 
-/** What a platform lets through. */
+/** The limit of a platform. */
 export interface Limit {
-	/** Whether a request that arrives now may pass. */
+	/** Whether a request that arrives now is admitted. */
 	admit(nowMs: number, underWay: number): boolean;
-	/** When the next one may, ms. */
+	/** The time until the next request is admitted, ms. */
 	nextMs(nowMs: number): number;
 }
 
-/** So many a second, saved up for a second, or for so many requests. */
+/** A token bucket: `perSecond` requests per second, of which at most `most` can be saved up. */
 export function bucket(perSecond: number, most = Math.max(1, perSecond)): Limit {
 	let tokens = most;
 	let atMs = 0;
@@ -34,7 +34,7 @@ export function bucket(perSecond: number, most = Math.max(1, perSecond)): Limit 
 	};
 }
 
-/** So many in each window by the clock. */
+/** At most `most` requests in each window, aligned to the clock. */
 export function fixedWindow(most: number, lengthMs: number): Limit {
 	let current = -1;
 	let count = 0;
@@ -48,7 +48,7 @@ export function fixedWindow(most: number, lengthMs: number): Limit {
 	};
 }
 
-/** So many in any stretch of time of this length. */
+/** At most `most` requests in any period of this length. */
 export function slidingWindow(most: number, lengthMs: number): Limit {
 	let admitted: number[] = [];
 	const forget = (nowMs: number): void => {
@@ -72,12 +72,12 @@ export function concurrent(most: number): Limit {
 	return { admit: (_, underWay) => underWay < most, nextMs: () => 0 };
 }
 
-/** Refuses a share of all requests, however fast they come. */
+/** Refuses a share of all requests, however fast they arrive. */
 export function randomly(share: number, random: () => number): Limit {
 	return { admit: () => random() >= share, nextMs: () => 0 };
 }
 
-/** Another limit from a moment on. */
+/** A limit that is replaced by another at `atMs`. */
 export function changing(before: Limit, after: Limit, atMs: number): Limit {
 	const limitAt = (nowMs: number): Limit => (nowMs < atMs ? before : after);
 	return {
@@ -88,7 +88,7 @@ export function changing(before: Limit, after: Limit, atMs: number): Limit {
 
 export const NOTHING: Limit = { admit: () => false, nextMs: () => 1_000 };
 
-/** How long a refused request is told to wait, ms, of the time that it would have to. */
+/** The time that a refused request is asked to wait, ms, given the time that it would have to. */
 export type RetryAfter = (nextMs: number, nowMs: number) => number;
 
 export const UNTOLD: RetryAfter = () => 0;
@@ -100,18 +100,18 @@ export interface World {
 	readonly items: number;
 	readonly retryAfter?: RetryAfter;
 	readonly latencyMs?: readonly [number, number];
-	/** Lines are not even: requests do not arrive at the distance at which they were sent. */
+	/** Network jitter: requests do not arrive at the intervals at which they were sent. */
 	readonly jitterMs?: number;
-	/** Executions on the account, each with so many items. */
+	/** The number of executions on the account, each with `items` items. */
 	readonly executions?: number;
-	/** Whether each execution is in a process of its own, which knows nothing of the others. */
+	/** Whether each execution has a process of its own, which knows nothing of the others. */
 	readonly isApart?: boolean;
 	readonly requestsPerSecond?: number;
 }
 
 export interface Ran {
 	readonly seconds: number;
-	/** The share of all requests. */
+	/** The refused share of all requests. */
 	readonly refused: number;
 	readonly unfinished: number;
 }
@@ -121,7 +121,7 @@ const REFUSAL_MS = 20;
 const POLL_MS = 2_000;
 const LONGEST_MS = 3 * 3_600_000;
 
-/** Submits, with a poll every two seconds beside them, until all were accepted. */
+/** Submits all items, with a poll every two seconds meanwhile, until all are accepted. */
 export function runWorld(world: World, seed: number): Ran {
 	const random = seeded(seed);
 	return new Run(world, random, 1_000_000 + Math.floor(random() * 60_000)).toEnd();
@@ -177,7 +177,7 @@ class Run {
 		const spacingMs = 1_000 / (this.world.requestsPerSecond ?? 100);
 		let items = this.world.items;
 		let ownNextMs = this.startMs;
-		/** One request of a lane waits for its turn at a time. */
+		/** Starts the next request of a lane; only the first one of each lane waits for its turn. */
 		const nextOf = (lane: Lane): void => {
 			const [first] = lanes[lane];
 			if (!first) return;
@@ -239,14 +239,14 @@ class Run {
 			const askedMs = retryAfter(this.limit.nextMs(this.nowMs), this.nowMs);
 			this.at(this.nowMs + REFUSAL_MS, () => {
 				rate.refused(started, this.nowMs, askedMs);
-				// It is not sent again before its own time; others may go on.
+				// The request is not sent again before its own time; others may continue.
 				this.at(this.nowMs + askedMs, again);
 			});
 		});
 	}
 }
 
-/** Mulberry32: the same numbers for the same seed. */
+/** Mulberry32, which returns the same numbers for the same seed. */
 function seeded(seed: number): () => number {
 	let state = seed;
 	return () => {

@@ -27,7 +27,7 @@ function termsUntil(endByMs: number, tries = 10): RetryTerms {
 	return { repeatability: 'write', lane: 'work', tries, endByMs };
 }
 
-test('who refuses everything is asked every five seconds, until the deadline', async () => {
+test('a platform that refuses everything is asked every five seconds until the deadline', async () => {
 	const clock = new TestClock();
 	const service = new Refusing(clock);
 	const settled = await clock.run(retryOn(clock).run(termsUntil(clock.now() + LONG_MS), service.answer));
@@ -38,7 +38,7 @@ test('who refuses everything is asked every five seconds, until the deadline', a
 	expect(clock.elapsedMs).toBeLessThanOrEqual(LONG_MS + 5_000);
 });
 
-test('who has one try has one, however busy the service is', async () => {
+test('a request with one try is sent once, however busy the service is', async () => {
 	const clock = new TestClock();
 	const service = new Refusing(clock);
 	const settled = await clock.run(retryOn(clock).run(termsUntil(clock.now() + LONG_MS, 1), service.answer));

@@ -34,7 +34,7 @@ async function many(limiter: RateLimiter, count: number, request: () => Promise<
 	await Promise.all(Array.from({ length: count }, async () => await one(limiter, 'work', request)));
 }
 
-/** Two requests of some other execution were refused, the second sent after the first one's refusal. */
+/** Reports two refused requests of another execution, the second of which was sent after the first refusal. */
 function refuse({ adaptiveRate }: RateLimiter, nowMs: number, askedMs: number): void {
 	for (let count = 0; count < 2; count++) {
 		adaptiveRate.refused({ atMs: nowMs, isSettled: true, isRefused: false }, nowMs, askedMs);
@@ -50,7 +50,7 @@ describe('a rate limiter', () => {
 		expect(probe.startedMs).toEqual([0, 250, 500, 750, 1_000, 1_250]);
 	});
 
-	it('counts both lanes for the rate', async () => {
+	it('counts both lanes towards the rate', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
 		const limiter = new RateLimiter({ requestsPerSecond: 10, concurrency: 5 }, clock);
@@ -59,7 +59,7 @@ describe('a rate limiter', () => {
 		expect(probe.startedMs).toEqual([0, 100, 200, 300]);
 	});
 
-	it('does not save up turns while nothing is asked for', async () => {
+	it('does not save up turns while it is idle', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
 		const limiter = new RateLimiter({ requestsPerSecond: 1, concurrency: 10 }, clock);
@@ -68,16 +68,16 @@ describe('a rate limiter', () => {
 		expect(probe.startedMs).toEqual([60_000, 61_000, 62_000]);
 	});
 
-	it('knows no rate where it is 0', async () => {
+	it('does not limit the rate if it is 0', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
 		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 50 }, clock);
 		await clock.run(many(limiter, 50, probe.request(1)));
-		// The first are a little apart, so that a narrow limit shows before all of them are refused.
+		// The first requests start a little apart, so that a tight limit shows before all of them are refused.
 		expect(Math.max(...probe.startedMs)).toBeLessThan(600);
 	});
 
-	it('keeps to so many at a time', async () => {
+	it('limits how many requests are under way at once', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
 		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 3 }, clock);
@@ -86,7 +86,7 @@ describe('a rate limiter', () => {
 		expect(clock.elapsedMs).toBeLessThan(600);
 	});
 
-	it('lets a look through while a thousand submits queue', async () => {
+	it('lets a poll through while a thousand submits are queued', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
 		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 2 }, clock);
@@ -97,7 +97,7 @@ describe('a rate limiter', () => {
 		expect(clock.elapsedMs).toBeLessThan(100);
 	});
 
-	it('gives a look the next turn, though submits wait for theirs', async () => {
+	it('gives a poll the next turn even if submits are waiting', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
 		const limiter = new RateLimiter({ requestsPerSecond: 1, concurrency: 16 }, clock);
@@ -107,7 +107,7 @@ describe('a rate limiter', () => {
 		expect(clock.elapsedMs).toBeLessThanOrEqual(2_000);
 	});
 
-	it('lets a submit through while looks hang', async () => {
+	it('lets a submit through while polls hang', async () => {
 		const clock = new TestClock();
 		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
 		void one(limiter, 'watch', async () => await new Promise(() => undefined));
@@ -124,7 +124,7 @@ describe('a rate limiter', () => {
 		expect(probe.startedMs).toEqual([5_000, 5_334, 5_668]);
 	});
 
-	it('holds back also what was waiting for its turn when the pause came', async () => {
+	it('also holds back requests that were already waiting when the pause began', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
 		const limiter = new RateLimiter({ requestsPerSecond: 10, concurrency: 10 }, clock);
@@ -140,7 +140,7 @@ describe('a rate limiter', () => {
 		expect(Math.min(...gaps)).toBeGreaterThanOrEqual(100);
 	});
 
-	it('holds nobody back for one refusal, which may be by chance', async () => {
+	it('does not pause after a single refusal, which may be chance', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
 		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
@@ -150,7 +150,7 @@ describe('a rate limiter', () => {
 		expect(probe.startedMs).toEqual([0]);
 	});
 
-	it('is not shortened by a pause that ends sooner', async () => {
+	it('does not shorten a pause because of one that ends sooner', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
 		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
@@ -160,7 +160,7 @@ describe('a rate limiter', () => {
 		expect(probe.startedMs).toEqual([5_000]);
 	});
 
-	it('leaves nobody asleep once its signal is aborted', async () => {
+	it('leaves no sleeper behind once its signal is aborted', async () => {
 		const clock = new TestClock();
 		const stop = new AbortController();
 		const limiter = new RateLimiter({ requestsPerSecond: 1, concurrency: 10 }, clock, stop.signal);
@@ -172,7 +172,7 @@ describe('a rate limiter', () => {
 		expect([clock.elapsedMs, clock.sleepers]).toEqual([10, 0]);
 	});
 
-	it('gives a place back when a request fails', async () => {
+	it('releases the slot of a request that fails', async () => {
 		const clock = new TestClock();
 		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
 		const failing = one(limiter, 'work', async () => await Promise.reject(new Error('no')));

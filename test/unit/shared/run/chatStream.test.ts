@@ -16,7 +16,7 @@ function recorder(send?: SendChunk) {
 	return { sent, record };
 }
 
-test('the first item is heard live, the next is kept until it is over', async () => {
+test('streams the first item live, and keeps the next one until the first has ended', async () => {
 	const { sent, record } = recorder();
 	const outlets = new ChatStreams(record, NOTHING_HIDDEN);
 	const [first, second] = [outlets.of(0), outlets.of(1)];
@@ -28,7 +28,7 @@ test('the first item is heard live, the next is kept until it is over', async ()
 	expect(sent).toEqual(['0 begin', '0 item a', '0 end', '1 begin', '1 item b', '1 end']);
 });
 
-test('an item that becomes live goes on live', async () => {
+test('streams an item live once its turn comes', async () => {
 	const { sent, record } = recorder();
 	const outlets = new ChatStreams(record, NOTHING_HIDDEN);
 	await outlets.of(0).end();
@@ -37,7 +37,7 @@ test('an item that becomes live goes on live', async () => {
 	expect(sent.at(-1)).toBe('1 item b');
 });
 
-test('what ends badly ends with an error chunk, and the next is heard all the same', async () => {
+test('ends an item that fails with an error chunk, and then streams the next', async () => {
 	const { sent, record } = recorder();
 	const outlets = new ChatStreams(record, NOTHING_HIDDEN);
 	const first = outlets.of(0);
@@ -49,7 +49,7 @@ test('what ends badly ends with an error chunk, and the next is heard all the sa
 	expect(sent).toEqual(['0 begin', '0 item half', '0 error It broke off', '1 begin', '1 end']);
 });
 
-test('an item that is over before it is heard says nothing more', async () => {
+test('adds nothing to an item that ended before its turn', async () => {
 	const { sent, record } = recorder();
 	const outlets = new ChatStreams(record, NOTHING_HIDDEN);
 	const [first, second] = [outlets.of(0), outlets.of(1)];
@@ -60,7 +60,7 @@ test('an item that is over before it is heard says nothing more', async () => {
 	expect(sent).toEqual(['0 begin', '0 end', '1 begin', '1 end']);
 });
 
-test('an item that is ended twice at the same time ends once', async () => {
+test('ends an item once even if it is ended twice at the same time', async () => {
 	const { sent, record } = recorder();
 	const outlets = new ChatStreams(record, NOTHING_HIDDEN);
 	await outlets.of(0).write('a');
@@ -68,7 +68,7 @@ test('an item that is ended twice at the same time ends once', async () => {
 	expect(sent).toEqual(['0 begin', '0 item a', '0 end', '1 begin', '1 error stopped']);
 });
 
-test('an item that ends while others speak leaves each word with its item, in order', async () => {
+test('keeps each chunk with its item, in order, if an item ends while others write', async () => {
 	const { sent, record } = recorder(async () => {
 		for (let wait = 20; wait > 0; wait--) await Promise.resolve();
 	});
@@ -87,7 +87,7 @@ test('an item that ends while others speak leaves each word with its item, in or
 	expect(sent).toEqual([...told('a', 0, 2), ...told('b', 1, 6), ...told('c', 2, 3), ...told('d', 3, 9)]);
 });
 
-test('a key that comes in pieces is heard of no item, and nothing else is lost', async () => {
+test('hides a key that arrives in pieces for every item, and loses nothing else', async () => {
 	const { sent, record } = recorder();
 	const outlets = new ChatStreams(record, redactor([KEY]));
 	const [first, second] = [outlets.of(0), outlets.of(1)];
@@ -104,13 +104,13 @@ test('a key that comes in pieces is heard of no item, and nothing else is lost',
 	]);
 });
 
-test('a failure is told as text, and makes no image in a chat', async () => {
+test('reports a failure as text, which shows no image in a chat', async () => {
 	const { sent, record } = recorder();
 	await new ChatStreams(record, redactor([KEY])).of(0).fail('![x](https://evil.example)');
 	expect(sent.at(-1)).toBe(String.raw`0 error \!\[x\](https\://evil.example)`);
 });
 
-test('a listener that has gone disturbs nobody', async () => {
+test('tolerates a listener that has gone', async () => {
 	let calls = 0;
 	const outlets = new ChatStreams(async () => {
 		calls++;
@@ -124,7 +124,7 @@ test('a listener that has gone disturbs nobody', async () => {
 	expect(calls).toBe(6);
 });
 
-test('whoever speaks when, and however slow the listener is: item after item, each in its order', async () => {
+test('streams item after item, each in order, whenever items write and however slow the listener is', async () => {
 	await fc.assert(
 		fc.asyncProperty(
 			fc.integer({ min: 1, max: 5 }).chain((count) =>
@@ -162,7 +162,7 @@ test('whoever speaks when, and however slow the listener is: item after item, ea
 					under.push(
 						action === 'say' ? outlet.write(word) : action === 'end' ? outlet.end() : outlet.fail(word),
 					);
-					// An item says one thing after the other.
+					// Each call is awaited, so that the expected order is known.
 					await under.at(-1);
 				}
 				await Promise.all(under);

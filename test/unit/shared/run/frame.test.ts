@@ -26,7 +26,7 @@ function contextOf({ items = 1, goesOn = false, cancelSignal }: Given = {}) {
 
 const CLIENTS = { of: (): Result<string> => ok('an account') };
 
-/** Runs with nothing opened but the frame, which it hands back. */
+/** Runs with nothing opened but the frame, and returns the frame. */
 async function frameOf(context: IExecuteFunctions, work: (frame: RunFrame) => unknown): Promise<RunFrame> {
 	let frame: RunFrame | undefined;
 	await inRunFrame(
@@ -42,13 +42,13 @@ async function frameOf(context: IExecuteFunctions, work: (frame: RunFrame) => un
 	return frame;
 }
 
-it('opens nothing where there is no item', async () => {
+it('opens nothing if there are no items', async () => {
 	const open = jest.fn();
 	expect(await inRunFrame(contextOf({ items: 0 }).context, open, async () => [])).toEqual([[]]);
 	expect(open).not.toHaveBeenCalled();
 });
 
-it.each(['returns', 'throws'])('aborts its signal as the work %s', async (how) => {
+it.each(['returns', 'throws'])('aborts its signal when the work %s', async (how) => {
 	let signal: AbortSignal | undefined;
 	const run = frameOf(contextOf().context, (frame) => {
 		({ signal } = frame);
@@ -68,13 +68,13 @@ it.each(['before', 'during'])('ends with an execution that is cancelled %s the r
 	});
 });
 
-it('is not cancelled where it ended early by itself', async () => {
+it('is not cancelled if it ended early by itself', async () => {
 	const { cancelled, ending } = await frameOf(contextOf().context, (frame) => frame.ending.abort());
 	expect([ending.signal.aborted, cancelled()]).toEqual([true, false]);
 });
 
 it.each([{ goesOn: false }, { goesOn: true }])(
-	'fails as a whole where it cannot be opened: %j',
+	'fails as a whole if it cannot be opened: %j',
 	async (given) => {
 		const run = inRunFrame(
 			contextOf({ ...given, items: 2 }).context,
@@ -90,7 +90,7 @@ it.each([{ goesOn: false }, { goesOn: true }])(
 );
 
 it.each([{ goesOn: false }, { goesOn: true }])(
-	'does not begin where an item has no account, unless it goes on: %j',
+	'does not start if an item has no account, unless the node continues on errors: %j',
 	async (given) => {
 		const work = jest.fn(async () => [[]]);
 		const of = (itemIndex: number) => (itemIndex === 1 ? fail(REFUSED) : ok('an account'));
@@ -129,7 +129,7 @@ it.each(['returns', 'throws'])('waits for the last writes when the work %s', asy
 	expect(hints).toEqual(['the rest is missing']);
 });
 
-it('does not wait long for a last write after a cancel', async () => {
+it('does not wait long for a last write after a cancellation', async () => {
 	const cancelling = new AbortController();
 	const { context, hints } = contextOf({ cancelSignal: cancelling.signal });
 	jest.useFakeTimers();
@@ -154,6 +154,6 @@ it.each([
 	[2, 0, undefined],
 	[2, 2, undefined],
 	[3, 2, 'This run would submit 3 tasks, more than the 2 that "Max Tasks" allows'],
-])('says of %d with a limit of %d: %s', (count, most, message) => {
+])('for %d with a limit of %d the message is: %s', (count, most, message) => {
 	expect(overBudget(count, most, `submit ${count} tasks`, 'Max Tasks')?.message).toBe(message);
 });

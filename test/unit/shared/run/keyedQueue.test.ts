@@ -22,14 +22,14 @@ async function take(name: string, takesMs: number, { waitMs = 60_000, signal = n
 	ticket.leave();
 }
 
-test('turns follow each other as they came, and nothing is kept of a line that is empty', async () => {
+test('turns follow each other in order of arrival, and an empty queue is not kept', async () => {
 	const turns = ['a', 'b', 'c'].map(async (name) => await take(name, 1_000));
 	await clock.run(Promise.all([...turns, take('other', 10, { key: 'l' })]));
 	expect(done).toEqual(['a', 'other', 'b', 'c']);
 	expect([queue.size, clock.sleepers]).toEqual([0, 0]);
 });
 
-test('who waits too long, or is stopped, leaves the line to those behind', async () => {
+test('a ticket that waits too long or is stopped leaves the queue to those behind it', async () => {
 	const stop = new AbortController();
 	const turns = [
 		take('a', 5_000),

@@ -14,11 +14,11 @@ type Context = Record<string, unknown>;
 const open = (context: Context, run = 0): RetryMemory =>
 	createRetryMemory(context, { node: 'x', run, part: 'turns' });
 
-/** What n8n stores with the execution and hands to the next try. */
+/** The context that n8n stores with the execution and passes to the next try. */
 const stored = (context: Context): Context => JSON.parse(JSON.stringify(context)) as Context;
 
-describe('a memory', () => {
-	test('knows what was kept for the same item in the same run, through JSON', () => {
+describe('a retry memory', () => {
+	test('recalls what was kept for the same item in the same run, even through JSON', () => {
 		const context: Context = { others: 1 };
 		open(context).keep(3, 'f', { outcome: { a: 1 } });
 		open(context).keep(4, 'f', { unclear: 'it broke' });
@@ -32,19 +32,19 @@ describe('a memory', () => {
 		expect(open(next).isEdited(5, 'f')).toBe(false);
 	});
 
-	test('is stored as earlier versions store and read it', () => {
+	test('is stored in the format of earlier versions', () => {
 		const context: Context = {};
 		open(context, 2).keep(3, 'f', { outcome: { a: 1 } });
 		expect(context).toEqual({ x: { 2: { turns: { 3: { fingerprint: 'f', outcome: { a: 1 } } } } } });
 	});
 
-	test.each([undefined, null, 7, [], {}, 'x'])('%j is nothing known', (entry) => {
+	test.each([undefined, null, 7, [], {}, 'x'])('recalls nothing from %j', (entry) => {
 		expect(open({ x: { 0: { turns: { 3: entry } } } }).recall(3, 'f')).toBeUndefined();
 		expect(open({ x: { 0: { turns: entry } } }).recall(3, 'f')).toBeUndefined();
 		expect(open({ x: entry }).recall(3, 'f')).toBeUndefined();
 	});
 
-	test('forgets an item, or all of its run', () => {
+	test('forgets an item, or all items of its run', () => {
 		const context: Context = {};
 		for (const item of [0, 1, 2]) open(context).keep(item, 'f', { item });
 		open(context, 1).keep(0, 'f', { item: 0 });
@@ -55,7 +55,7 @@ describe('a memory', () => {
 		expect(open(context, 1).recall(0, 'f')).toMatchObject({ item: 0 });
 	});
 
-	test('of a tool keeps nothing: calls at the same time have the same run index', () => {
+	test('of a tool keeps nothing, because simultaneous calls have the same run index', () => {
 		const context: Context = {};
 		const opened = (type: string): RetryMemory => {
 			const functions: Partial<IExecuteFunctions> = {
@@ -99,28 +99,28 @@ describe('the fingerprint of a request', () => {
 		expect(new Set([fingerprint(asked), ...others]).size).toBe(5);
 	});
 
-	test('does not change with the others', () => {
+	test('does not change with other fields and options', () => {
 		expect(fingerprint({ ...asked, simplify: false })).toBe(fingerprint(asked));
 		expect(fingerprint({ ...asked, options: { seed: 1 } })).toBe(fingerprint(asked));
 		expect(fingerprint({ text: 'x' })).toBe(fingerprint({ text: 'x', options: { timeout: 9 } }));
 		expect(requestOptions({ seed: 1, timeout: 5 }, FIELDS)).toEqual([['seed', 1]]);
 	});
 
-	test('is the one that earlier versions made, which executions that wait hold', () => {
+	test('is the same as in earlier versions, because waiting executions have stored it', () => {
 		expect(fingerprint(asked)).toBe(fingerprinter([{ text: 'x' }, [['seed', 1]]])({ a: 1 }));
 		expect(fingerprint(asked)).toBe('cceQoD07S-MN0K0s0eww94');
 	});
 });
 
 describe('a fingerprint', () => {
-	it('is the same for the same, and short enough to be kept for each item', () => {
+	it('is the same for equal values, and short enough to be kept for each item', () => {
 		const parameters = { prompt: '={{ $now }}' };
 		expect(fingerprinter(parameters)({ a: 1 })).toBe(fingerprinter({ ...parameters })({ a: 1 }));
 		expect(fingerprinter(parameters)('x'.repeat(1_000_000))).toMatch(/^[\w-]{22}$/);
 		expect(fingerprinter(undefined)(undefined)).toMatch(/^[\w-]{22}$/);
 	});
 
-	it('is made of items that have no JSON, too, and tells them apart', () => {
+	it('is also made of items that JSON cannot express, and distinguishes them', () => {
 		const deep = (end: unknown): unknown => {
 			let value: unknown = end;
 			for (let level = 0; level < 20_000; level++) value = { a: value };
@@ -135,7 +135,7 @@ describe('a fingerprint', () => {
 		expect(fingerprinter(deep(1))({})).toMatch(/^[\w-]{22}$/);
 	});
 
-	it('is another one for another node, another item and another order of a list', () => {
+	it('differs for another node, another item and another order of a list', () => {
 		const items = [undefined, {}, [], '', '{}', 0, { a: 1 }, { a: '1' }, { a: [1, 2] }, { a: [2, 1] }];
 		const prints = [{}, { b: 1 }, 'x', '[]'].flatMap((node) => items.map(fingerprinter(node)));
 		expect(new Set(prints).size).toBe(prints.length);

@@ -3,14 +3,14 @@ import fc from 'fast-check';
 import { excerpt, isJsonObject, parseJson, whyNotJson } from '../../../../nodes/shared/text/json';
 
 describe('parseJson', () => {
-	it('reads whatever JSON there is, and tells null from no JSON', () => {
+	it('reads any valid JSON, and distinguishes null from invalid JSON', () => {
 		expect(parseJson('null')).toBeNull();
 		expect(parseJson('nul')).toBeUndefined();
 		expect(parseJson('')).toBeUndefined();
 		fc.assert(fc.property(fc.jsonValue(), (value) => expect(parseJson(JSON.stringify(value))).toBeDefined()));
 	});
 
-	it('keeps all digits of integers that a number would round, wherever they stand', () => {
+	it('keeps all digits of integers that a number would round, wherever they are', () => {
 		const text =
 			'{"session_id": 9007199254740993, "ids":[1234567890123456789,-9223372036854775808], "n": 9007199254740991}';
 		expect(parseJson(text)).toEqual({
@@ -21,7 +21,7 @@ describe('parseJson', () => {
 		expect(parseJson('72057594037927937')).toBe('72057594037927937');
 	});
 
-	it('keeps two ids apart that are the same number', () => {
+	it('keeps two IDs apart that would be the same number', () => {
 		fc.assert(
 			fc.property(fc.bigInt(2n ** 53n, 2n ** 64n), (id) => {
 				expect(parseJson(`{"id":${String(id)}}`)).toEqual({ id: String(id) });
@@ -48,19 +48,19 @@ describe('parseJson', () => {
 	it.each([
 		['arrays', '[', ']'],
 		['objects', '{"a":', '}'],
-	])('gives nothing for %s nested deeper than anybody can follow', (_what, open, close) => {
+	])('returns nothing for %s that are nested too deeply', (_what, open, close) => {
 		const nested = (levels: number): string => `${open.repeat(levels)}1${close.repeat(levels)}`;
 		expect(parseJson(nested(500))).toBeDefined();
 		expect(parseJson(nested(501))).toBeUndefined();
 		expect(parseJson(nested(2_000_000))).toBeUndefined();
 	});
 
-	it('says why it gives nothing', () => {
+	it('says why it returns nothing', () => {
 		expect(whyNotJson('['.repeat(501))).toBe('it is nested too deeply');
 		expect(whyNotJson('{"a":')).toBe('it is cut off or not JSON');
 	});
 
-	it('counts no brackets inside texts, whatever they escape', () => {
+	it('ignores brackets inside texts, whatever is escaped', () => {
 		const brackets = '['.repeat(2000);
 		for (const text of [brackets, `"${brackets}`, `\\"${brackets}`, `${brackets}\\`, `\\\\"${brackets}`]) {
 			expect(parseJson(JSON.stringify([text, [text]]))).toEqual([text, [text]]);
@@ -91,7 +91,7 @@ describe('isJsonObject', () => {
 		['x', false],
 		[undefined, false],
 		[0, false],
-	])('says of %j: %s', (value, expected) => {
+	])('for %j is %s', (value, expected) => {
 		expect(isJsonObject(value)).toBe(expected);
 	});
 });
@@ -106,7 +106,7 @@ describe('excerpt', () => {
 		expect(excerpt('abcd', 4)).toBe('abcd');
 	});
 
-	it('keeps to its length and leaves no half of a character, whatever the text', () => {
+	it('stays within its length and never cuts within a character', () => {
 		fc.assert(
 			fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 1, max: 30 }), (text, maxChars) => {
 				const cut = excerpt(text, maxChars);

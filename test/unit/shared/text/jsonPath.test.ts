@@ -12,7 +12,7 @@ test.each([
 	["data['x y'].z", ['data', 'x y', 'z']],
 	['', []],
 	['...', []],
-])('%j has the steps %j', (path, steps) => {
+])('splits %j into the steps %j', (path, steps) => {
 	expect(pathSteps(path)).toEqual(steps);
 });
 
@@ -28,11 +28,11 @@ test.each([
 	['constructor', undefined],
 	['__proto__', undefined],
 	['missing.deeper', undefined],
-])('%j holds %j', (path, value) => {
+])('finds at %j the value %j', (path, value) => {
 	expect(readPath(frame, path)).toEqual(value);
 });
 
-test('no value and no path makes it throw, and what it finds is there', () => {
+test('never throws, and finds only what the value contains', () => {
 	fc.assert(
 		fc.property(hostileJson(), fc.oneof(hostileName(), fc.string()), (value, path) => {
 			const found = readPath(value, path);

@@ -35,7 +35,7 @@ test.each<[template: Json, filled: Json | undefined]>([
 	['$json["a.b"]', 'dotted'],
 	['$json.order-id', 'A-1'],
 	['$json.missing', undefined],
-])('%j alone keeps its type', (template, filled) => {
+])('fills %j with a value of its own type', (template, filled) => {
 	expect(fill(template)).toEqual(filled);
 });
 
@@ -50,11 +50,11 @@ test.each<[template: string, filled: string | undefined]>([
 	['5 $ or $5', '5 $ or $5'],
 	['$$', '$'],
 	['', ''],
-])('%j in a longer text is text', (template, filled) => {
+])('fills the text %j with text', (template, filled) => {
 	expect(fill(template)).toBe(filled);
 });
 
-test('what is absent takes its key or list entry with it, and nothing else', () => {
+test('an absent value removes its key or list entry, and nothing else', () => {
 	const template: Json = {
 		a: '$json.missing',
 		b: { c: 'with $json.missing', d: '$json.text' },
@@ -64,7 +64,7 @@ test('what is absent takes its key or list entry with it, and nothing else', () 
 	expect(fill(template)).toEqual({ b: { d: 'Hello' }, e: [[{ id: 7 }, 'two'], 1, null], f: true });
 });
 
-test('a choice of words', () => {
+test('a choice is filled with one of its words', () => {
 	expect(fill({ mode: '$stream(streaming, blocking)', plain: '$stream' })).toEqual({
 		mode: 'streaming',
 		plain: true,
@@ -79,7 +79,7 @@ test('a choice of words', () => {
 	]);
 });
 
-test('all placeholders are found, keys and double dollars are none', () => {
+test('all placeholders are found, but not keys and double dollars', () => {
 	const template: Json = { $key: ['$json.a[0]', { b: 'x $other.y and $$z' }], c: 1 };
 	expect(templates.placeholdersIn(template).map(({ written }) => written)).toEqual([
 		'$json.a[0]',
@@ -87,7 +87,7 @@ test('all placeholders are found, keys and double dollars are none', () => {
 	]);
 });
 
-test('what is filled in is data: neither its placeholders nor its keys mean anything', () => {
+test('filled-in values are data: their placeholders and keys have no meaning', () => {
 	const value: Json = JSON.parse('{"__proto__":{"x":1},"text":"$json.text $$"}');
 	expect(
 		JSON.stringify(
@@ -109,7 +109,7 @@ test('JSON without a dollar stays as it is', () => {
 	);
 });
 
-test('any text comes back with its dollars doubled', () => {
+test('any text is preserved if its dollars are doubled', () => {
 	fc.assert(
 		fc.property(fc.string({ unit: fc.constantFrom('$', 'a', '.', '[', '(', ' ', '1') }), (text) => {
 			expect(templates.fill(text.replaceAll('$', '$$$$'), () => undefined)).toBe(text);
@@ -117,7 +117,7 @@ test('any text comes back with its dollars doubled', () => {
 	);
 });
 
-test('without paths what follows a name is text, and only the choice takes words', () => {
+test('without paths, the rest after a name is text, and only the choice accepts words', () => {
 	const plain = new JsonTemplates({ choice: 'stream' });
 	const lookup = ({ name, words }: { name: string; words: readonly string[] }): Json => words[1] ?? name;
 	expect(plain.fill(['$a.b', '$a[0]', '$a($b)', '$stream(x, y)', '$stream(x)'], lookup)).toEqual([
@@ -125,7 +125,7 @@ test('without paths what follows a name is text, and only the choice takes words
 	]);
 });
 
-test('what was emptied goes only where that is a rule', () => {
+test('emptied lists and objects are removed only if the template says so', () => {
 	const template: Json = { a: { b: ['$none'] }, c: {}, d: [] };
 	const kept = templates.fill(template, () => undefined);
 	expect(kept).toEqual({ a: { b: [] }, c: {}, d: [] });

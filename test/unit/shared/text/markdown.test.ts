@@ -13,14 +13,14 @@ describe('escapeMarkdown', () => {
 		['`a` **b** __c__ ~~d~~ |e|', String.raw`\`a\` \*\*b\*\* \_\_c\_\_ \~\~d\~\~ \|e\|`],
 		['&lt;script&gt;', String.raw`\&lt;script\&gt;`],
 		['\\[x](y)', String.raw`\\\[x\](y)`],
-	])('%j', (text, expected) => {
+	])('escapes %j', (text, expected) => {
 		expect(escapeMarkdown(text)).toBe(expected);
 	});
 });
 
 describe('markdownLink', () => {
 	it.each(['javascript:alert(1)', 'data:text/html,x', 'file:///etc/passwd', 'https:evil', 'HTTP', ''])(
-		'makes no link to %j',
+		'does not link to %j',
 		(url) => {
 			expect(markdownLink('a.png', url, true)).toBe('a.png');
 		},

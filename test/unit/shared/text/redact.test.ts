@@ -23,18 +23,18 @@ describe('redactor', () => {
 		['an agent token', 'agt_9876543210zyx'],
 		['a debugging token', 'dbg_9876543210zyx'],
 		['a channel token', 'wst_9876543210zyx'],
-	])('hides %s, which this credential does not hold', (_name, token) => {
+	])('hides %s, which is not in this credential', (_name, token) => {
 		expect(redact(`token ${token}!`)).toBe('token [hidden]!');
 	});
 
 	it.each([
-		['a bearer of unknown kind', 'bearer eyJhbGciOi.eyJzdWIi', 'Bearer [hidden]'],
+		['a bearer token of unknown kind', 'bearer eyJhbGciOi.eyJzdWIi', 'Bearer [hidden]'],
 		[
 			'a token in a query',
 			'wss://h/p?a=1&authorization=tok%20en&b=2',
 			'wss://h/p?a=1&authorization=[hidden]&b=2',
 		],
-		['a token that is all of a query', 'ws://h/p?Authorization=abc', 'ws://h/p?Authorization=[hidden]'],
+		['a token that is the whole query', 'ws://h/p?Authorization=abc', 'ws://h/p?Authorization=[hidden]'],
 		['an access token', 'https://h/?access_token=abc#x', 'https://h/?access_token=[hidden]'],
 	])('hides %s', (_name, text, expected) => {
 		expect(redact(text)).toBe(expected);
@@ -43,14 +43,14 @@ describe('redactor', () => {
 	const hexOf = Buffer.from(KEY).toString('hex');
 
 	it.each([
-		['without its kind', `bad key ${KEY.slice(3)}!`],
-		['in capitals', `bad key ${KEY.toUpperCase()}!`],
-		['in small letters', `bad key ${KEY.toLowerCase()}!`],
+		['without its prefix', `bad key ${KEY.slice(3)}!`],
+		['in upper case', `bad key ${KEY.toUpperCase()}!`],
+		['in lower case', `bad key ${KEY.toLowerCase()}!`],
 		['in hex', `bad key ${hexOf}!`],
-		['in hex and capitals', `bad key ${hexOf.toUpperCase()}!`],
+		['in upper-case hex', `bad key ${hexOf.toUpperCase()}!`],
 		['in decimal entities', `bad key ${Array.from(KEY, (char) => `&#${char.charCodeAt(0)};`).join('')}!`],
 		['in hex entities', `bad key ${KEY.replace('-', '&#x2D;')}!`],
-		['in entities of entities', `bad key ${KEY.replace('-', '&amp;#45;')}!`],
+		['in doubly escaped entities', `bad key ${KEY.replace('-', '&amp;#45;')}!`],
 		['in Markdown', `bad key ${KEY.replace('-', String.raw`\-`)}!`],
 	])('hides the known secret %s', (_name, text) => {
 		expect(redact.known(text)).toBe('bad key [hidden]!');
@@ -65,13 +65,13 @@ describe('redactor', () => {
 				const text = Buffer.from(`${before}${KEY}${after}`).toString(encoding);
 				const told = redact.known(text);
 				expect(told).toContain('[hidden]');
-				// What is left is at most the characters that it shares with its neighbours.
+				// At most the characters that the secret shares with its neighbours are left.
 				expect(told.length).toBeLessThanOrEqual(text.length - (KEY.length * 8) / 6 + 2 + '[hidden]'.length);
 			}
 		}
 	});
 
-	it('finds every form among the keys of 10,000 items', () => {
+	it('finds every form of a key among those of 10,000 items', () => {
 		const keys = Array.from(
 			{ length: 10_000 },
 			(_, index) => `sk-${String(index * 7_919).padStart(16, 'x')}`,
@@ -86,11 +86,11 @@ describe('redactor', () => {
 	const slashed = redactor(['wst_ab/cd+ef=']);
 
 	it.each([
-		['a slash of JSON', String.raw`no wst_ab\/cd+ef= here`],
-		['code units of JSON', String.raw`no wst\u005fab\u002Fcd\u002bef\u003d here`],
+		['JSON with an escaped slash', String.raw`no wst_ab\/cd+ef= here`],
+		['JSON with escaped code units', String.raw`no wst\u005fab\u002Fcd\u002bef\u003d here`],
 		['JSON in JSON', String.raw`no wst_ab\\\/cd\\u002bef= here`],
-		['an address', 'no wst_ab%2Fcd%2bef%3D here'],
-		['an address in an address', 'no wst_ab%252Fcd%252Bef%253D here'],
+		['a URL', 'no wst_ab%2Fcd%2bef%3D here'],
+		['a URL in a URL', 'no wst_ab%252Fcd%252Bef%253D here'],
 		['base64', `no ${Buffer.from('wst_ab/cd+ef=').toString('base64').replace(/=+$/, '')} here`],
 		['a sub-protocol', `no ${Buffer.from('wst_ab/cd+ef=').toString('base64url')} here`],
 	])('hides the known secret as it is written in %s', (_name, text) => {
@@ -98,14 +98,14 @@ describe('redactor', () => {
 	});
 
 	it.each(['base64', 'base64url'] as const)(
-		'hides a secret in %s, whose letters differ there',
+		'hides a secret in %s that contains the letters in which the encodings differ',
 		(encoding) => {
 			const { known } = redactor(['wst_~~~???']);
 			expect(known(`<${Buffer.from('wst_~~~???').toString(encoding)}>`)).toMatch(/^<\[hidden\]=*>$/);
 		},
 	);
 
-	it('hides a known secret however its characters are escaped, and nothing beside it', () => {
+	it('hides a known secret however its characters are escaped, and nothing else', () => {
 		const escapes: ReadonlyArray<(char: string) => string> = [
 			(char) => char,
 			(char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
@@ -123,27 +123,27 @@ describe('redactor', () => {
 	});
 
 	it.each([
-		['a foreign key with a slash of JSON', String.raw`key sk-1234abcd\/efgh!`, 'key [hidden]!'],
-		['a foreign key with code units', String.raw`key agt\u005f1234abcd\u002fefgh!`, 'key [hidden]!'],
-		['a foreign key in an address', '?k=Bearer%20sk%2D1234abcd%2Fefgh&a=1', '?k=Bearer [hidden]&a=1'],
-		['a foreign key behind a line break of JSON', String.raw`key\nwst_1234abcd!`, String.raw`key\n[hidden]!`],
+		['a foreign key with an escaped slash', String.raw`key sk-1234abcd\/efgh!`, 'key [hidden]!'],
+		['a foreign key with escaped code units', String.raw`key agt\u005f1234abcd\u002fefgh!`, 'key [hidden]!'],
+		['a foreign key in a URL', '?k=Bearer%20sk%2D1234abcd%2Fefgh&a=1', '?k=Bearer [hidden]&a=1'],
+		['a foreign key after an escaped line break', String.raw`key\nwst_1234abcd!`, String.raw`key\n[hidden]!`],
 		['a sub-protocol', 'neutral.bridge.v1, bearer.d3N0XzEyMzQ', 'neutral.bridge.v1, Bearer [hidden]'],
 		[
-			'a token in a query with the escapes of the platform',
+			"a token in a query with the platform's escapes",
 			String.raw`wss://h/p?a=1\u0026authorization=tok\u0026b=2`,
 			String.raw`wss://h/p?a=1\u0026authorization=[hidden]\u0026b=2`,
 		],
 		[
-			'a token in an address in an address',
+			'a token in a URL in a URL',
 			'u=wss%3A%2F%2Fh%3Fauthorization%3Dtok',
 			'u=wss%3A%2F%2Fh%3Fauthorization%3D[hidden]',
 		],
-		['user and password of an address', 'https://me:pa55@h.example/x', 'https://[hidden]@h.example/x'],
+		['the user and password in a URL', 'https://me:pa55@h.example/x', 'https://[hidden]@h.example/x'],
 	])('hides %s', (_name, text, expected) => {
 		expect(redact(text)).toBe(expected);
 	});
 
-	it('comes to an end with millions of hostile characters', () => {
+	it('handles millions of hostile characters', () => {
 		const long = ['sk-', '?token=', 'Bearer ', '://', '://a:'].map((start) => start + 'a'.repeat(1_000_000));
 		for (const piece of ['\\', '%25', 'sk-', 'Bearer ', '?token=', '://a:', '\\u0026', ...long]) {
 			expect(() => redact(piece.repeat(4_000_000 / piece.length))).not.toThrow();
@@ -157,16 +157,16 @@ describe('redactor', () => {
 		'no bearer of news',
 		'a sk- alone',
 		'steps must be <= 50',
-	])('leaves "%s" as it is', (text) => {
+	])('leaves "%s" unchanged', (text) => {
 		expect(redact(text)).toBe(text);
 	});
 
-	it('hides a secret that holds what a pattern would read as its own', () => {
+	it('hides a secret that contains characters with a meaning in patterns', () => {
 		expect(redactor(['a.*+?^${}()|[]\\b'])('x a.*+?^${}()|[]\\b y')).toBe('x [hidden] y');
 		expect(redactor(['$&$1$`'])('x $&$1$` y')).toBe('x [hidden] y');
 	});
 
-	it('hides a secret with a backslash where JSON, or JSON in JSON, escapes it', () => {
+	it('hides a secret with a backslash that JSON, or JSON in JSON, escapes', () => {
 		const secret = String.raw`ab\c\\d"e\-f%41`;
 		let text = secret;
 		for (let times = 0; times < 3; times++) {
@@ -179,11 +179,11 @@ describe('redactor', () => {
 		}
 	});
 
-	it('does not take an empty or tiny secret for one, else every text would vanish', () => {
+	it('ignores an empty or tiny secret, which would make every text vanish', () => {
 		expect(redactor(['', 'abc'])('abc abc')).toBe('abc abc');
 	});
 
-	it('never lets a known secret through, wherever it stands', () => {
+	it('never lets a known secret through, wherever it is', () => {
 		const secret = fc.string({ minLength: 4, maxLength: 60 }).filter((text) => !'[hidden]'.includes(text));
 		fc.assert(
 			fc.property(secret, fc.array(fc.string()), (hidden, parts) => {
@@ -194,7 +194,7 @@ describe('redactor', () => {
 		);
 	});
 
-	it('gives the same when it is used twice', () => {
+	it('changes nothing when applied again', () => {
 		fc.assert(
 			fc.property(fc.string(), fc.string(), (before, after) => {
 				const once = redact(`${before}${KEY}${after}`);
@@ -207,7 +207,7 @@ describe('redactor', () => {
 describe('redactJson', () => {
 	const { known } = redactor(['wst_ab/cd']);
 
-	it('hides a secret in values and in keys, whatever escapes the source had', () => {
+	it('hides a secret in values and in keys, however the source escaped it', () => {
 		const source = String.raw`{"a":["wst_ab\/cd",{"x wst\u005fab/cd":1}],"b":true,"c":null}`;
 		const parsed = parseJson(source);
 		expect(redactJson(parsed ?? null, known)).toEqual({
@@ -217,7 +217,7 @@ describe('redactJson', () => {
 		});
 	});
 
-	it('gives the value itself where there is nothing to hide', () => {
+	it('returns the value itself if there is nothing to hide', () => {
 		fc.assert(
 			fc.property(fc.jsonValue(), (value) => {
 				expect(redactJson(value as Json, known)).toBe(value);
@@ -225,12 +225,12 @@ describe('redactJson', () => {
 		);
 	});
 
-	it('keeps a key that JavaScript gives a meaning', () => {
+	it('keeps a key that has a meaning in JavaScript', () => {
 		const parsed = parseJson('{"__proto__":"wst_ab/cd","constructor":1}');
 		expect(jsonText(redactJson(parsed ?? null, known))).toBe('{"__proto__":"[hidden]","constructor":1}');
 	});
 
-	it('follows a value of any depth without an exception, and lets no secret through below', () => {
+	it('handles a value of any depth without an exception, and lets no secret through', () => {
 		let deep: JsonObject = { end: 'wst_ab/cd' };
 		for (let level = 0; level < 100_000; level++) deep = { deep };
 		const safe = redactJson(deep, known);
@@ -238,7 +238,7 @@ describe('redactJson', () => {
 	});
 });
 
-describe('a redactor of the keys of many accounts', () => {
+describe('a redactor for the keys of many accounts', () => {
 	const keys = Array.from({ length: 10_000 }, (_, index) => `sk-tenant-${index}-${'x'.repeat(32)}`);
 	const { known } = redactor(keys);
 
@@ -261,12 +261,12 @@ describe('a redactor of the keys of many accounts', () => {
 		}
 	});
 
-	it('is not slowed down by a text of nothing but their beginnings', () => {
+	it('is not slowed down by a text that consists of beginnings of keys', () => {
 		const text = 'sk-'.repeat(1_000_000);
 		expect(known(text)).toBe(text);
 	});
 
-	it('hides the longer one of two that begin alike, and two that overlap as one', () => {
+	it('hides the longer of two keys that begin alike, and two that overlap as one', () => {
 		const fill = Array.from({ length: 20 }, (_, index) => `agt_other${index}`);
 		const alike = redactor([...fill, 'sk-abcd', 'sk-abcdefgh', 'fgh-sk-1']);
 		expect(alike.known('1 sk-abcdefgh 2 sk-abcdef 3 sk-abcdefgh-sk-1 4')).toBe(
@@ -288,10 +288,13 @@ describe('a text in pieces', () => {
 		['the secret', SECRET],
 		['base64', Buffer.from(SECRET).toString('base64').replace(/=+$/, '')],
 		['a sub-protocol', Buffer.from(SECRET).toString('base64url')],
-		['an address', encodeURIComponent(SECRET)],
-		['an address in an address', encodeURIComponent(encodeURIComponent(SECRET))],
-		['slashes of JSON', SECRET.replace('/', String.raw`\/`)],
-		['code units of JSON', SECRET.replace(/[^a-z]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)],
+		['a URL', encodeURIComponent(SECRET)],
+		['a URL in a URL', encodeURIComponent(encodeURIComponent(SECRET))],
+		['JSON with escaped slashes', SECRET.replace('/', String.raw`\/`)],
+		[
+			'JSON with escaped code units',
+			SECRET.replace(/[^a-z]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`),
+		],
 		['JSON in JSON', String.raw`wst_ab\\\/cd\\u002bef=`],
 		['a secret that begins again within itself', 'wst_abab'],
 	])('hides %s, wherever it is cut', (_name, written) => {
@@ -316,7 +319,7 @@ describe('a text in pieces', () => {
 		}
 	});
 
-	it('gives what the text as a whole would give, whatever it is cut into', () => {
+	it('returns the same as for the whole text, however it is cut', () => {
 		const word = fc.constantFrom(
 			SECRET,
 			'wst_ab',
@@ -342,7 +345,7 @@ describe('a text in pieces', () => {
 		);
 	});
 
-	it('shows at once what no secret begins with, and holds back no more than may be one', () => {
+	it('shows at once what cannot begin a secret, and holds back no more than what can', () => {
 		const pieces = inPieces();
 		expect(pieces.push('now and later')).toBe('now and later');
 		expect(pieces.push('a swim in ws')).toBe('a swim in ');

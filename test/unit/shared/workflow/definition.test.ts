@@ -47,7 +47,7 @@ describe('readDefinition', () => {
 		['an object', EXPORT],
 		['text', JSON.stringify(EXPORT)],
 		['text with a byte order mark', `\uFEFF${JSON.stringify(EXPORT)}`],
-		['text with blanks around', `\n\t ${JSON.stringify(EXPORT, null, 2)} \n`],
+		['text with white space around', `\n\t ${JSON.stringify(EXPORT, null, 2)} \n`],
 		['below "prompt"', { prompt: EXPORT }],
 		['below "workflow"', { workflow: EXPORT }],
 		['below "output"', { output: EXPORT }],
@@ -56,27 +56,30 @@ describe('readDefinition', () => {
 		['below "input" and "prompt"', JSON.stringify({ input: { prompt: EXPORT } })],
 		['below "prompt", as text', { prompt: JSON.stringify(EXPORT) }],
 		['below three wrappers', { data: { data: { prompt: EXPORT } } }],
-		['beside the editor file', { workflow: EDITOR_FILE, prompt: EXPORT }],
-		['in what an editor sends to its engine', { client_id: 'c', prompt: EXPORT, extra_data: {} }],
+		['next to the editor file', { workflow: EDITOR_FILE, prompt: EXPORT }],
+		['in the request of an editor to its engine', { client_id: 'c', prompt: EXPORT, extra_data: {} }],
 		['in a request body', { workflow_id: 'w', prompt: EXPORT }],
 		['behind a wrapper that is broken text', { prompt: '{"3":', workflow: EXPORT }],
 		['in a list of one', JSON.stringify([EXPORT])],
 		['as Python writes it', `${JSON.stringify(EXPORT).slice(0, -1)},"is_changed":[NaN, -Infinity]}`],
-		['with a fence around', `\n\`\`\`json\n${JSON.stringify(EXPORT)}\n\`\`\`\n`],
-		['with blanks before its byte order mark', ` \n\uFEFF${JSON.stringify(EXPORT)}`],
+		['in a code fence', `\n\`\`\`json\n${JSON.stringify(EXPORT)}\n\`\`\`\n`],
+		['with spaces before its byte order mark', ` \n\uFEFF${JSON.stringify(EXPORT)}`],
 		['below "prompt", as Python\'s text', { prompt: `{"3": ${JSON.stringify(NODE)}, "a": NaN}` }],
 		['behind a wrapper that is null', { prompt: null, workflow: EXPORT }],
-		['with what is no node beside it', { ...EXPORT, extra: { a: 1 }, version: 1, list: [NODE], none: null }],
+		[
+			'next to values that are not nodes',
+			{ ...EXPORT, extra: { a: 1 }, version: 1, list: [NODE], none: null },
+		],
 	])('reads an export: %s', (_name, source) => {
 		expect(read(source)).toEqual(READ);
 	});
 
-	it('prefers nodes to wrappers, even where a node is called as one', () => {
+	it('prefers nodes to wrappers, even if the ID of a node is the name of a wrapper', () => {
 		expect(read({ prompt: NODE, '7': NODE }).nodes.map(({ nodeId }) => nodeId)).toEqual(['7', 'prompt']);
 	});
 
 	it.each(['57:43', '538_531', '0', '-1', 'a b', '🦊', '__proto__', 'constructor', 'toString', ''])(
-		'keeps the node id "%s" as it is',
+		'keeps the node ID "%s" unchanged',
 		(nodeId) => {
 			const source = `{${JSON.stringify(nodeId)}: ${JSON.stringify(NODE)}}`;
 			expect(read(source).nodes).toEqual([{ ...READ.nodes[0], nodeId }]);
@@ -95,20 +98,20 @@ describe('readDefinition', () => {
 		['a title on the node', { title: 'Mine' }, 'Mine'],
 		['titles everywhere', { _meta: { title: 'A' }, meta: { title: 'B' }, title: 'C' }, 'A'],
 		['a class without a name', { class_type: '' }, 'Node 57:43'],
-		['a class of blanks', { class_type: '  ' }, 'Node 57:43'],
+		['a class of spaces', { class_type: '  ' }, 'Node 57:43'],
 		['a title over two lines', { title: ' a\n b ' }, 'a b'],
-	])('has a title with %s', (_name, over, title) => {
+	])('finds a title for a node with %s', (_name, over, title) => {
 		const node = { class_type: 'KSampler', inputs: {}, ...over };
 		expect(read({ '57:43': node }).nodes).toMatchObject([{ nodeId: '57:43', title, inputs: [] }]);
 	});
 
-	it('cuts a title that is no title', () => {
+	it('shortens a title that is too long', () => {
 		const [node] = read({ '3': { ...NODE, _meta: { title: 'x'.repeat(10_000) } } }).nodes;
 		expect(node?.title).toHaveLength(80);
 	});
 
 	it.each([{}, { inputs: {} }, { inputs: null }, { inputs: [] }, { inputs: 'seed' }])(
-		'takes a node with %j for one without inputs',
+		'treats a node with %j as one without inputs',
 		(over) => {
 			expect(read({ '3': { class_type: 'X', ...over } }).nodes).toEqual([
 				{ nodeId: '3', title: 'X', classType: 'X', inputs: [] },
@@ -136,23 +139,23 @@ describe('readDefinition', () => {
 		);
 	});
 
-	it('knows prompt text by a link, and a link to a node that is not there, for links', () => {
+	it('recognizes links, even to a missing node', () => {
 		const [node] = read({ '6': { class_type: 'X', inputs: { text: ['12:3', 0], clip: ['999', 1] } } }).nodes;
 		expect(node?.inputs.map(({ isLink: linked }) => linked)).toEqual([true, true]);
 	});
 
 	it.each<[string, Json, boolean]>([
 		['a link with its node as a number', [4, 0], true],
-		['a pair of numbers of which the first is no node', [5, 0], false],
+		['a pair of numbers of which the first is not a node', [5, 0], false],
 		['a size', [512, 512], false],
-		['a link to a node that is not there', ['5', 0], true],
+		['a link to a missing node', ['5', 0], true],
 		['a pair of texts', ['4', '0'], false],
-	])('tells values from links: %s', (_name, value, expected) => {
+	])('distinguishes values from links: %s', (_name, value, expected) => {
 		const [node] = read({ '3': { class_type: 'X', inputs: { a: value } }, '4': NODE, '512': NODE }).nodes;
 		expect(node?.inputs).toEqual([{ name: 'a', value, isLink: expected }]);
 	});
 
-	it('keeps the digits of a seed beyond 2^53', () => {
+	it('keeps the digits of a seed above 2^53', () => {
 		const source = '{"3": {"class_type": "KSampler", "inputs": {"seed": 18446744073709551615}}}';
 		expect(read(source).nodes[0]?.inputs[0]?.value).toBe('18446744073709551615');
 	});
@@ -181,7 +184,7 @@ describe('readDefinition', () => {
 		['below "workflow"', { workflow: EDITOR_FILE, extra: 1 }],
 		['below two wrappers', { input: { workflow: EDITOR_FILE } }],
 		['below "prompt"', { prompt: EDITOR_FILE }],
-	])('names a file of the editor %s', (_name, source) => {
+	])('recognizes an editor file %s', (_name, source) => {
 		expect(refusal(source)).toContain('(UI format), not an API-format export');
 	});
 
@@ -204,17 +207,17 @@ describe('readDefinition', () => {
 		['a class that is a number', { '6': { class_type: 7, inputs: {} } }, 'contains no workflow nodes'],
 		['too many wrappers', { data: { data: { data: { data: EXPORT } } } }, 'contains no workflow nodes'],
 		['an unknown wrapper', { body: EXPORT }, 'contains no workflow nodes'],
-		['nodes that are no list', { nodes: {}, links: [] }, 'contains no workflow nodes'],
+		['nodes that are not a list', { nodes: {}, links: [] }, 'contains no workflow nodes'],
 	])('refuses %s', (_name, source, message) => {
 		expect(refusal(source)).toContain(message);
 	});
 
-	it('finds no export in what objects have by nature', () => {
+	it('finds no export in the prototype of objects', () => {
 		expect(readDefinition(JSON.parse('{"__proto__": {"3": {"class_type": "X"}}}')).ok).toBe(false);
 		expect(Object.hasOwn(Object.prototype, 'class_type')).toBe(false);
 	});
 
-	it('never throws but answers, with a title for each node', () => {
+	it('never throws, and returns a title for each node', () => {
 		fc.assert(
 			fc.property(fc.oneof(hostileSource(), fc.anything({ withBigInt: true, withMap: true })), (source) => {
 				const result = readDefinition(source);
@@ -280,7 +283,7 @@ describe('isLink', () => {
 	});
 });
 
-test('what the editor saves is known by its lists', () => {
+test('recognizes an editor file by its lists', () => {
 	expect(holdsEditorFile({ nodes: [], links: [] })).toBe(true);
 	expect(holdsEditorFile({ nodes: [], version: null })).toBe(true);
 	expect(holdsEditorFile({ nodes: [] })).toBe(false);

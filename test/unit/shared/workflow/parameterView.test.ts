@@ -7,7 +7,7 @@ import {
 } from '../../../../nodes/shared/workflow/parameterView';
 import { hostileSource } from '../../FlowTask/hostileJson';
 
-/** The view as plain objects. */
+/** Reads the view as plain objects. */
 function read(source: unknown): Record<string, Record<string, ParameterSpec>> {
 	const result = readParameterView(source);
 	if (!result.ok) throw new Error(result.failure.message);
@@ -33,9 +33,9 @@ describe('readParameterView', () => {
 	it.each<[string, unknown]>([
 		['by node and parameter', VIEW],
 		['as text', JSON.stringify(VIEW)],
-		['as text with blanks around', `\n ${JSON.stringify(VIEW)} `],
+		['as text with white space around', `\n ${JSON.stringify(VIEW)} `],
 		['in a list of one', [VIEW]],
-		['with a fence around', `\`\`\`\n${JSON.stringify(VIEW)}\n\`\`\``],
+		['in a code fence', `\`\`\`\n${JSON.stringify(VIEW)}\n\`\`\``],
 		['below "inputs"', { '3': { inputs: VIEW['3'] } }],
 		['below "parameters"', { '3': { parameters: VIEW['3'], class_type: 'KSampler' } }],
 		['below "params"', { '3': { params: VIEW['3'] } }],
@@ -44,14 +44,14 @@ describe('readParameterView', () => {
 		['below two wrappers', { data: { parameter_view: VIEW } }],
 		['below "nodes"', { nodes: VIEW }],
 		['below "workflow"', { workflow: VIEW }],
-		['with other nodes beside it', { ...VIEW, '4': {}, '5': null, '6': [], '7': { inputs: {} } }],
+		['with other nodes', { ...VIEW, '4': {}, '5': null, '6': [], '7': { inputs: {} } }],
 		['with parameters that have no spec', { '3': { ...VIEW['3'], a: {}, b: 1, c: null, d: { spec: null } } }],
 		['with a spec that is text', { '3': { ...VIEW['3'], a: { spec: 'any' }, b: { spec: 7 } } }],
 	])('reads a view %s', (_name, source) => {
 		expect(read(source)).toEqual(READ);
 	});
 
-	it.each([undefined, null, '', '  ', '{}', {}])('takes %j for an empty view', (source) => {
+	it.each([undefined, null, '', '  ', '{}', {}])('treats %j as an empty view', (source) => {
 		expect(read(source)).toEqual({});
 	});
 
@@ -75,37 +75,37 @@ describe('readParameterView', () => {
 		['an empty spec', {}, {}],
 		['one limit', { min: 0 }, { min: 0 }],
 		['limits as text', { min: '-1', max: ' 1e3 ' }, { min: -1, max: 1000 }],
-		['limits that are none', { min: null, max: 'many', default: null }, { default: null }],
-		['limits that are empty, objects or truth values', { min: '', max: {} }, {}],
+		['limits that are not numbers', { min: null, max: 'many', default: null }, { default: null }],
+		['limits that are empty or objects', { min: '', max: {} }, {}],
 		['a default of false', { default: false }, { default: false }],
 		['integers above 2^53', { min: 0, max: 18446744073709551615n.toString() }, { min: 0, max: 2 ** 64 }],
 		['a list as the spec', ['a', 'b'], { list: ['a', 'b'] }],
 		['an empty list as the spec', [], { list: [] }],
 		[
-			'limits behind a type',
+			'limits after a type',
 			['INT', { default: 20, min: 1, max: 100 }],
 			{ default: 20, min: 1, max: 100, type: 'INT' },
 		],
 		['a type alone', ['FLOAT'], { type: 'FLOAT' }],
 		['any type', ['*'], {}],
 		['any type with limits', ['*', { default: 1 }], { default: 1 }],
-		['any type in the place of a list', [['*'], {}], {}],
+		['any type in place of a list', [['*'], {}], {}],
 		['any type as a list', { list: ['*'] }, {}],
 		['a choice of types', ['INT,FLOAT'], {}],
 		['a list with a star among others', ['*', '/'], { list: ['*', '/'] }],
 		['a list of one value', ['euler'], { list: ['euler'] }],
-		['a list in the place of a type', [['a', 'b'], { default: 'b' }], { default: 'b', list: ['a', 'b'] }],
-		['a list alone in the place of a type', [['a', 'b']], { list: ['a', 'b'] }],
+		['a list in place of a type', [['a', 'b'], { default: 'b' }], { default: 'b', list: ['a', 'b'] }],
+		['a list alone in place of a type', [['a', 'b']], { list: ['a', 'b'] }],
 		['a list among the limits', ['COMBO', { options: ['a', 'b'] }], { list: ['a', 'b'] }],
 		['an empty list', { list: [] }, { list: [] }],
-		['a list of truth values', { list: [true, false] }, { list: [true, false] }],
-		['a list with what is no value', ['a', null, ['b'], {}, 0, false, ''], { list: ['a', 0, false, ''] }],
-		['a list that is none', { list: 'a,b', options: { a: 1 } }, {}],
+		['a list of booleans', { list: [true, false] }, { list: [true, false] }],
+		['a list with invalid entries', ['a', null, ['b'], {}, 0, false, ''], { list: ['a', 0, false, ''] }],
+		['a list that is not an array', { list: 'a,b', options: { a: 1 } }, {}],
 	])('reads %s', (_name, spec, expected) => {
 		expect(specOf(spec)).toEqual(expected);
 	});
 
-	it.each(['image', 'video', 'audio', 'file'])('keeps no list of the files that a loader had: %s', (name) => {
+	it.each(['image', 'video', 'audio', 'file'])('does not keep the list of files of a loader: %s', (name) => {
 		const spec = { default: 'old.png', list: ['old.png', 'b.png'] };
 		expect(read({ '10': { inputs: { [name]: { spec }, method: { spec } } } })).toEqual({
 			'10': { [name]: { default: 'old.png' }, method: spec },
@@ -113,7 +113,7 @@ describe('readParameterView', () => {
 		expect(read({ '10': { [name]: { spec: ['old.png'] } } })).toEqual({ '10': { [name]: {} } });
 	});
 
-	it('takes names of prototypes as names', () => {
+	it('treats names of prototype properties as ordinary names', () => {
 		const text = '{"__proto__": {"__proto__": {"spec": {"max": 1}}, "constructor": {"spec": [1]}}}';
 		const result = readParameterView(text);
 		if (!result.ok) throw new Error(result.failure.message);
@@ -122,7 +122,7 @@ describe('readParameterView', () => {
 		expect(result.value.get('constructor')).toBeUndefined();
 	});
 
-	it('never throws but answers, and what it answers can be described', () => {
+	it('never throws, and returns specs that can be described', () => {
 		fc.assert(
 			fc.property(fc.oneof(hostileSource(), fc.anything({ withBigInt: true, withMap: true })), (source) => {
 				const result = readParameterView(source);
@@ -151,7 +151,7 @@ test.each<[ParameterSpec | undefined, string]>([
 	[{ list: [], min: 1 }, '1 or more'],
 	[{ min: 0, max: 1 }, 'from 0 to 1'],
 	[{ min: 0 }, '0 or more'],
-	// As the engine has them for seeds and other large numbers.
+	// The engine uses such limits for seeds and other large numbers.
 	[{ min: -(2 ** 63), max: 2 ** 63 }, ''],
 	[{ min: -(2 ** 63) }, ''],
 	[{ min: -(2 ** 63), max: 10 }, '10 or less'],
@@ -168,6 +168,6 @@ test.each<[ParameterSpec | undefined, string]>([
 	[{ list: [1, 2, 3, 4, 5, 6, 7, 8] }, 'one of 1, 2, 3, 4, 5, 6, 7, 8'],
 	[{ list: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] }, 'one of 1, 2, 3, 4, 5, 6, 7, 8 and 2 more'],
 	[{ list: ['x'.repeat(50)] }, `one of ${'x'.repeat(39)}…`],
-])('%j reads "%s"', (spec, words) => {
+])('describes %j as "%s"', (spec, words) => {
 	expect(describeSpec(spec)).toBe(words);
 });
