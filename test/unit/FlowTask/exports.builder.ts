@@ -1,4 +1,4 @@
-/* API-format exports of many kinds, built node by node, each with the prompt that a person would change first. */
+/* API-format exports of many kinds, built node by node, each with the prompt that people usually change first. */
 
 type Inputs = Record<string, unknown>;
 
@@ -16,9 +16,9 @@ export class Graph {
 export interface BuiltExport {
 	readonly name: string;
 	readonly source: object;
-	/** `node/parameter` of what a person would change first; any of them. */
+	/** The prompt that people usually change first, as `node/parameter`; any of these is right. */
 	readonly prompt: readonly string[];
-	/** Linked to a negative input. */
+	/** The texts that are linked to a negative input. */
 	readonly negative?: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export const FOX = 'a red fox in the snow, soft light';
 export const BAD = 'blurry, watermark';
 const SAMPLER = { seed: 5, steps: 20, cfg: 7, sampler_name: 'euler', scheduler: 'normal', denoise: 1 };
 
-/** Loader, latent, decoder and file around what differs. */
+/** Adds the loader, latent, decoder and file that most exports share. */
 export function around(graph: Graph, samples: [string, number] = ['3', 0]): void {
 	graph.add('4', 'CheckpointLoaderSimple', { ckpt_name: 'model.safetensors' });
 	graph.add('5', 'EmptyLatentImage', { width: 1024, height: 1024, batch_size: 1 });
@@ -49,7 +49,7 @@ export function encode(graph: Graph, id: string, text: unknown, title?: string):
 	return graph.add(id, 'CLIPTextEncode', { text, clip: ['4', 1] }, title);
 }
 
-/** The usual workflow, after `change` has put something between its encoders and its sampler. */
+/** The usual workflow, in which `change` has added something between the encoders and the sampler. */
 export function usual(
 	name: string,
 	change: (graph: Graph, positive: [string, number], negative: [string, number]) => void,
@@ -83,7 +83,7 @@ const PLAIN = [
 		['7/text'],
 		['6/text'],
 	),
-	usual('titles that swap the words', (graph, positive, negative) => {
+	usual('titles with the wrong roles', (graph, positive, negative) => {
 		encode(graph, '6', FOX, 'Negative');
 		encode(graph, '7', BAD, 'Positive');
 		sampler(graph, positive, negative);
@@ -91,12 +91,12 @@ const PLAIN = [
 	usual('a reroute', (graph, positive, negative) =>
 		sampler(graph, graph.add('20', 'Reroute', { '': positive }), negative),
 	),
-	usual('reroutes one after the other', (graph, positive, negative) => {
+	usual('reroutes in a row', (graph, positive, negative) => {
 		const first = graph.add('20', 'Reroute (rgthree)', { '': positive });
 		sampler(graph, graph.add('21', 'Reroute (rgthree)', { '': first }), negative);
 	}),
-	usual('links with numbers for nodes', (graph) => sampler(graph, [6, 0], [7, 0])),
-	usual('a notes node with a long text before all', (graph) => {
+	usual('links with numeric node IDs', (graph) => sampler(graph, [6, 0], [7, 0])),
+	usual('a note with a long text before all other nodes', (graph) => {
 		graph.add('1', 'Note Plus', { note: 'How this workflow was made, in many words and for nobody' });
 	}),
 	usual('titles in another language', (graph, positive, negative) => {
@@ -108,12 +108,12 @@ const PLAIN = [
 
 const TEXTS = [
 	usual(
-		'a text of its own node',
+		'a text on a node of its own',
 		(graph) => encode(graph, '6', graph.add('20', 'PrimitiveStringMultiline', { value: FOX })),
 		['20/value'],
 	),
 	usual(
-		'texts joined',
+		'joined texts',
 		(graph) => {
 			const subject = graph.add('20', 'String Literal', { string: FOX });
 			const joined = graph.add('21', 'StringConcatenate', {
@@ -124,7 +124,7 @@ const TEXTS = [
 		['20/string', '21/string_b'],
 	),
 	usual(
-		'a text shown on its way',
+		'a text that a node on its way displays',
 		(graph) => {
 			const text = graph.add('20', 'Text Multiline', { text: FOX });
 			encode(graph, '6', graph.add('2', 'ShowText|pysssss', { text, text_0: FOX }));
@@ -159,7 +159,7 @@ const TEXTS = [
 		['20/text_positive'],
 		['20/text_negative'],
 	),
-	usual('an encoder with options in words', (graph) =>
+	usual('an encoder with textual options', (graph) =>
 		graph.add('6', 'BNK_CLIPTextEncodeAdvanced', {
 			...{ token_normalization: 'none', weight_interpretation: 'comfy', text: FOX, clip: ['4', 1] },
 		}),
@@ -327,7 +327,7 @@ const SAMPLERS = [
 		graph.add('14', 'TextEncodeAceStepAudio', { tags: 'piano, calm', lyrics: '[verse] la', clip: ['4', 1] });
 		sampler(graph, ['14', 0], graph.add('44', 'ConditioningZeroOut', { conditioning: ['14', 0] }));
 	}),
-	built('an image that is edited by words', ['6/prompt'], (graph) => {
+	built('an image that is edited by a prompt', ['6/prompt'], (graph) => {
 		around(graph);
 		graph.add('10', 'LoadImage', { image: 'cat.png', upload: 'image' });
 		const encoder = 'TextEncodeQwenImageEdit';
@@ -343,7 +343,7 @@ const OTHERS = [
 		graph.add('1', 'IdeogramV3', { prompt: FOX, aspect_ratio: '1:1', seed: 0, rendering_speed: 'BALANCED' });
 		graph.add('2', 'SaveImage', { filename_prefix: 'x', images: ['1', 0] });
 	}),
-	built('unknown nodes whose titles say it', ['6/text'], (graph) => {
+	built('unknown nodes whose titles name the roles', ['6/text'], (graph) => {
 		graph.add('5', 'MyEncoder', { text: BAD }, 'Negative Prompt');
 		graph.add('6', 'MyEncoder', { text: FOX }, 'Positive Prompt');
 		graph.add('7', 'MyPainter', { a: ['5', 0], b: ['6', 0], steps: 4 });
@@ -358,7 +358,7 @@ const OTHERS = [
 		},
 		['57:2/text'],
 	),
-	usual('loras and a comparer, which keep state', (graph) => {
+	usual('LoRAs and a comparer, which keep state', (graph) => {
 		graph.add('1', 'Power Lora Loader (rgthree)', {
 			PowerLoraLoaderHeaderWidget: { type: 'PowerLoraLoaderHeaderWidget' },
 			...{ lora_1: { on: true, lora: 'a.safetensors', strength: 1 }, '➕ Add Lora': '', model: ['4', 0] },

@@ -1,6 +1,6 @@
 import { around, BAD, built, encode, FOX, sampler, usual, type BuiltExport } from './exports.builder';
 
-/* Exports whose texts are hard to tell apart: nodes of other services, helpers that write texts, titles of all kinds. */
+/* Exports whose texts are hard to distinguish: nodes of other services, helpers that write texts, titles of all kinds. */
 
 type Inputs = Record<string, unknown>;
 
@@ -8,10 +8,10 @@ const FRAME = ['90', 0];
 const SYSTEM =
 	'You are an expert prompt writer. Rewrite what the user gives you into one long paragraph, and add nothing else.';
 
-/** Too short to be told by its length. */
+/** A prompt too short to be recognized by its length. */
 const WORD = 'fox';
 
-/** The one node of another service, its negative text first as often as not. */
+/** An export whose main node belongs to another service. */
 function partner(classType: string, inputs: Inputs, prompt = 'prompt', negative?: string): BuiltExport {
 	return built(
 		`another service: ${classType} ${prompt}`,
@@ -149,7 +149,7 @@ export const PARTNER_EXPORTS: readonly BuiltExport[] = [
 	partner('Unknown (CN)', { kind: 'x', brief: '一只红狐，坐在雪地里' }, 'brief'),
 ];
 
-/** The usual workflow, whose positive text is written by `helper` from what is linked to it. */
+/** The usual workflow, whose positive text is written by a node of the class `classType` from its inputs. */
 function written(
 	name: string,
 	classType: string,
@@ -181,17 +181,23 @@ export const WRITTEN_EXPORTS: readonly BuiltExport[] = [
 		'2/prompt',
 	]),
 	written('an empty prompt', 'OllamaGenerateV2', { system: SYSTEM, prompt: '', think: false }, ['2/prompt']),
-	written('a held prompt', 'OllamaGenerateV2', { system: SYSTEM, prompt: HELD, format: 'text' }, [
-		'30/value',
-	]),
-	written('told what to do', 'Enhancer', { prompt: 'Make this vivid:', temperature: 1, text: HELD }, [
-		'30/value',
-	]),
+	written(
+		'a prompt on a node of its own',
+		'OllamaGenerateV2',
+		{ system: SYSTEM, prompt: HELD, format: 'text' },
+		['30/value'],
+	),
+	written(
+		'an instruction and a text',
+		'Enhancer',
+		{ prompt: 'Make this vivid:', temperature: 1, text: HELD },
+		['30/value'],
+	),
 	written('a question', 'MoondreamQuery', { question: 'Which animal?', image: PICTURE }, JOINED),
 	written('a query', 'Retriever', { query: 'foxes', top_k: 3 }, JOINED),
 	written('a caption', 'Florence2Run', { text_input: 'Describe', task: 'caption', image: PICTURE }, JOINED),
 	written('a vision model', 'LLaVA', { prompt: 'Describe it', image: PICTURE, max_tokens: 40 }, JOINED),
-	written('a writer that nothing gives away', 'Writer', { prompt: 'Say it well' }, JOINED),
+	written('a writer without telltale names', 'Writer', { prompt: 'Say it well' }, JOINED),
 	written('a system prompt in one word', 'Chat', { systemPrompt: SYSTEM, prompt: 'fox' }, ['2/prompt']),
 	written('a limit in one word', 'Chat', { prompt: 'Say it well', maxTokens: 9, text: HELD }, ['30/value']),
 	written('a chat', 'ChatNode', { user_prompt: 'Write about foxes', systemPrompt: SYSTEM }, JOINED),
@@ -202,12 +208,12 @@ export const WRITTEN_EXPORTS: readonly BuiltExport[] = [
 		JOINED,
 		['7/text', '2/exclude_tags'],
 	),
-	written('a switch of words', 'Styler', { log_prompt: 'No', text_positive: HELD, style: 'photo' }, [
+	written('a textual switch', 'Styler', { log_prompt: 'No', text_positive: HELD, style: 'photo' }, [
 		'30/value',
 	]),
 	written('an enhancer that is off', 'Promptist', { prompt_enhancer: 'off', text: HELD }, ['30/value']),
 	written('an enhancer by its name', 'Wan', { prompt_enhancer: 'basic', text: HELD }, ['30/value']),
-	written('a style in words', 'Fooocus', { prompt_style: 'oil on canvas', prompt: HELD }, ['30/value']),
+	written('a textual style', 'Fooocus', { prompt_style: 'oil on canvas', prompt: HELD }, ['30/value']),
 	written('two inputs', 'TextSwitch', { input1: HELD, input2: '', choice: 'first' }, ['30/value']),
 	written('single letters', 'JoinTexts', { a: FOX, b: '' }, ['2/a']),
 	written('a plain text', 'Literal', { str: 'fox' }, ['2/str']),
@@ -219,7 +225,7 @@ export const WRITTEN_EXPORTS: readonly BuiltExport[] = [
 		'30/value',
 	]),
 	usual(
-		'written: the image of another prompt is looked at',
+		'written: a description of an image that has another prompt',
 		(graph) => {
 			const painted = graph.add('20', 'IdeogramV3', { prompt: 'an owl', seed: 1 });
 			const seen = graph.add('21', 'Describe', { image: painted, detail: 'high' });
@@ -228,7 +234,7 @@ export const WRITTEN_EXPORTS: readonly BuiltExport[] = [
 		['22/string_b'],
 	),
 	usual(
-		'written: a detailer beside a prompt that a model writes',
+		'written: a detailer and a prompt that a model writes',
 		(graph) => {
 			encode(graph, '6', graph.add('20', 'Writer', { prompt: 'a fox', temperature: 1 }));
 			const [face, bad] = [encode(graph, '0', 'a detailed face'), encode(graph, '1', BAD)];
@@ -246,13 +252,13 @@ export const WRITTEN_EXPORTS: readonly BuiltExport[] = [
 		['6/text'],
 		['7/text', '1/text'],
 	),
-	usual('written: words for the adapters of the encoder', (graph) => {
+	usual("written: a text for the encoder's adapters", (graph) => {
 		const tags = graph.add('1', 'LoraTagLoader', { text: '<lora:fox:1>', clip: ['4', 1], model: ['4', 0] });
 		graph.add('6', 'CLIPTextEncode', { text: FOX, clip: tags });
 	}),
 ];
 
-/** Two encoders that no link tells apart, the negative one first. */
+/** Two encoders that only their titles distinguish, the negative one first. */
 function titled(negative: string, positive: string): BuiltExport {
 	return built(
 		`titles: ${negative} / ${positive}`,
@@ -314,7 +320,7 @@ export const TITLED_EXPORTS: readonly BuiltExport[] = [
 		},
 		['15/prompt'],
 	),
-	usual('titles: an encoder that sees an image beside one that does not', (graph, _positive, negative) => {
+	usual('titles: an encoder with an image and one without', (graph, _positive, negative) => {
 		graph.add('10', 'LoadImage', { image: 'cat.png' });
 		const links = { clip: ['4', 1], image: ['10', 0] };
 		const edit = graph.add('6', 'TextEncodeQwenImageEdit', { text: 'make it a fox', ...links });
@@ -322,7 +328,7 @@ export const TITLED_EXPORTS: readonly BuiltExport[] = [
 		sampler(graph, graph.add('21', 'ConditioningCombine', both), negative);
 	}),
 	built(
-		'titles: a sampler that calls it uncond',
+		'titles: a sampler whose negative input is called uncond',
 		['6/text'],
 		(graph) => {
 			around(graph);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 
 import type { Json } from '../../../nodes/shared/text/json';
 
-/** What objects have by nature, what is cut in half, and what the readers look for. */
+/** Names of prototype properties, halves of characters, and names that the readers look for. */
 const KEYS = [
 	...[
 		'__proto__',
@@ -22,7 +22,7 @@ const KEYS = [
 	...['default', 'parameters', 'params', 'seed', 'text'],
 ];
 
-/** Any JSON, most of it close to what the readers expect: of its entries, no order can be taken for granted. */
+/** Any JSON, most of it close to what the readers expect. Do not rely on the order of its entries. */
 export function hostileJson(): fc.Arbitrary<Json> {
 	return fc.letrec<{ value: Json }>((tie) => ({
 		value: fc.oneof(
@@ -39,12 +39,12 @@ export function hostileJson(): fc.Arbitrary<Json> {
 	})).value;
 }
 
-/** As pasted or as an expression gives it. */
+/** A value that may be pasted or returned by an expression. */
 export function hostileSource(): fc.Arbitrary<unknown> {
 	return fc.oneof(
 		hostileJson(),
 		hostileJson().map((value) => JSON.stringify(value)),
-		// A paste that was cut off.
+		// The text is cut off.
 		fc.tuple(hostileJson(), fc.nat(60)).map(([value, cut]) => JSON.stringify(value).slice(0, -1 - cut)),
 		fc.string({ unit: 'binary' }),
 	);

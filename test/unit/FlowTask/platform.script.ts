@@ -9,7 +9,7 @@ import { taskInfo } from './taskInfo.builder';
 
 type Fields = Readonly<Record<string, Json>>;
 
-/** What a task's info says, by the time that has passed since it was added; `undefined` = not known (yet). */
+/** The fields of a task's info by the time since it was added; `undefined` if the task is unknown at that time. */
 type Course = (ageMs: number) => Fields | undefined;
 
 export interface Look {
@@ -19,7 +19,7 @@ export interface Look {
 
 export const SUCCEEDED: Fields = { status: 3, progress_num: 100 };
 
-/** Queued, then generating with progress, then done. */
+/** The course of a task that is queued, then generating with progress, then ended. */
 export function course(takesMs: number, last: Fields = SUCCEEDED): Course {
 	return (ageMs) => {
 		if (ageMs >= takesMs) return last;
@@ -36,7 +36,7 @@ export const failing = (passing: boolean): CallFailure => ({
 	passing,
 });
 
-/** The service in virtual time; a test says how long things take and what fails. */
+/** The service in virtual time; a test decides how long calls take and which ones fail. */
 export class ScriptedPlatform implements TaskApi {
 	readonly looks: Look[] = [];
 	readonly submits: Array<{ readonly atMs: number; readonly workflowId: string; readonly prompt: Prompt }> =
@@ -46,13 +46,13 @@ export class ScriptedPlatform implements TaskApi {
 	lookTakesMs = 0;
 	submitTakesMs: (number: number) => number = () => 0;
 	uploadTakesMs = 0;
-	/** In place of an answer; `undefined` lets the call through. */
+	/** Returns the failure of a poll, or `undefined` to let it succeed. */
 	lookFails: (look: Look) => CallFailure | undefined = () => undefined;
 	submitFails: (number: number) => CallFailure | undefined = () => undefined;
 	uploadFails: (number: number) => CallFailure | undefined = () => undefined;
-	/** The course of the tasks that are submitted, counted from 1. */
+	/** The course of each submitted task, counted from 1. */
 	courseOf: (number: number) => Course = () => course(1_000);
-	/** Fields that are the same whatever the time is: the files of a task. */
+	/** Fields that are added at any time: the files of a task. */
 	filesOf: (taskId: string) => Fields = () => ({});
 	mostAtOnce = 0;
 	private readonly tasks = new Map<string, { readonly sinceMs: number; readonly course: Course }>();
@@ -93,7 +93,7 @@ export class ScriptedPlatform implements TaskApi {
 		return failure ? fail(failure) : ok(`image-${number}`);
 	}
 
-	/** Each look as one: what was asked for at the same time, and in how many calls. */
+	/** The polls grouped by time: which IDs were requested at the same time, and in how many calls. */
 	rounds(): Array<{ readonly atMs: number; readonly calls: number; readonly ids: readonly string[] }> {
 		const byTime = Map.groupBy(this.looks, ({ atMs }) => atMs);
 		return [...byTime].map(([atMs, looks]) => ({
@@ -117,7 +117,7 @@ export class ScriptedPlatform implements TaskApi {
 	}
 }
 
-/** The distances between looks. */
+/** The intervals between polls. */
 export function gaps(rounds: ReadonlyArray<{ readonly atMs: number }>): number[] {
 	return rounds.slice(1).map(({ atMs }, index) => atMs - (rounds[index]?.atMs ?? 0));
 }

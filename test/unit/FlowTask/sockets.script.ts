@@ -1,6 +1,6 @@
 import type { SocketEvents } from '../../../nodes/shared/http/webSocket';
 
-/** A socket that a test plays the other end of. */
+/** A socket whose other end is played by a test. */
 export class PlayedSocket {
 	closed = false;
 
@@ -17,7 +17,7 @@ export class PlayedSocket {
 		this.events.onText(typeof message === 'string' ? message : JSON.stringify(message));
 	}
 
-	/** The handshake is refused, or never answered. */
+	/** Ends the handshake, as if it was refused or never answered. */
 	refuse(): void {
 		this.end('handshake');
 	}
@@ -31,7 +31,7 @@ export class PlayedSocket {
 	}
 }
 
-/** Hands out sockets and remembers them. */
+/** Creates sockets and keeps a list of them. */
 export function playedSockets(): {
 	readonly factory: (url: string, events: SocketEvents) => { close(): void };
 	readonly opened: PlayedSocket[];

@@ -1,7 +1,7 @@
 import { readTaskInfo, type TaskInfo } from '../../../nodes/FlowTask/api/taskInfo';
 import type { Json } from '../../../nodes/shared/text/json';
 
-/** A task info as the platform would send it, read by the product's own reader. */
+/** A task info like those of the platform, read by the reader under test. */
 export function taskInfo(taskId: string, fields: Readonly<Record<string, Json>> = {}): TaskInfo {
 	const info = readTaskInfo({
 		flow_task_id: taskId,

@@ -2,7 +2,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { knownWorkflows } from '../../../../nodes/FlowTask/actions/workflow/knownWorkflows';
 
-it('reads each saved workflow once, although items choose among them in turn', () => {
+it('reads each saved workflow once, even if items use them alternately', () => {
 	const definition = { '6': { class_type: 'CLIPTextEncode', inputs: { text: 'a cat' } } };
 	const names = ['Portrait', 'Poster', 'Portrait', 'Poster'];
 	const saved = Object.fromEntries(names.map((name) => [name, { workflowId: name, definition }]));

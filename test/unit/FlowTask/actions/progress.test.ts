@@ -18,11 +18,11 @@ it.each<[string, JobProgress[]]>([
 		[{ failure: badInput('![x](https://evil.example)\nnow', ''), isOver: true }],
 	],
 	['Failed: Wrong', [{ failure: badInput('Wrong', ''), isOver: true }]],
-])('one task: %j', (text, jobs) => {
+])('describes the progress of one task as %j', (text, jobs) => {
 	expect(progressText(jobs, 1)).toBe(text);
 });
 
-it('counts many', () => {
+it('counts the tasks of many items', () => {
 	const jobs: JobProgress[] = [
 		{ info: succeeded('a'), isOver: true },
 		{ info: succeeded('b') },

@@ -48,7 +48,7 @@ interface Options {
 	readonly requestsPerSecond?: number;
 }
 
-/** A service that gives the answers of the script, the last one forever. */
+/** A service that returns the answers of the script in order, and then repeats the last one. */
 function setting(script: readonly Exchange[], options: Options = {}): Setting {
 	const clock = new TestClock();
 	const stop = new AbortController();
@@ -73,7 +73,7 @@ function setting(script: readonly Exchange[], options: Options = {}): Setting {
 }
 
 describe('createClient', () => {
-	it('posts to the address below the base URL and hands out the data', async () => {
+	it('posts to the path below the base URL and returns the data', async () => {
 		const { call, clock, sent } = setting([DONE]);
 		await expect(clock.run(call(WRITE))).resolves.toEqual({ ok: true, value: { prompt_id: 'p' } });
 		expect(sent).toEqual([
@@ -87,7 +87,7 @@ describe('createClient', () => {
 		]);
 	});
 
-	it('hands a form on as a form', async () => {
+	it('passes a form on as a form', async () => {
 		const { call, clock, sent } = setting([DONE]);
 		const form = new FormData();
 		const { json: _none, ...rest } = WRITE;
@@ -107,14 +107,14 @@ describe('createClient', () => {
 
 	it.each([
 		['a reset connection', RESET, 'unclear'],
-		['an answer of a gateway', BAD_GATEWAY, 'unclear'],
+		['a gateway error', BAD_GATEWAY, 'unclear'],
 		['an answer that is cut off', CUT_OFF, 'unclear'],
-		['an outage that the service tells of', OUTAGE, 'unclear'],
-		['a page under HTTP 400', reply(400, '<html></html>'), 'unclear'],
-		['a page under HTTP 404', reply(404, '<html></html>'), 'credential'],
-		['a pointer to what was made', reply(303, '', { location: '/made' }), 'unclear'],
-		['a timeout of a gateway in JSON', reply(408, { code: 408, msg: 'x' }), 'unclear'],
-		['a caller that a gateway took for gone', reply(499, { code: 499, msg: 'x' }), 'unclear'],
+		['an outage that the service reports', OUTAGE, 'unclear'],
+		['a page with HTTP 400', reply(400, '<html></html>'), 'unclear'],
+		['a page with HTTP 404', reply(404, '<html></html>'), 'credential'],
+		['a redirect to the result', reply(303, '', { location: '/made' }), 'unclear'],
+		['a gateway timeout in JSON', reply(408, { code: 408, msg: 'x' }), 'unclear'],
+		['a gateway error about a closed connection', reply(499, { code: 499, msg: 'x' }), 'unclear'],
 		['a refusal', reply(200, { code: 7, msg: 'no' }), 'refused'],
 		['a refused key', reply(401, ''), 'credential'],
 		['a redirect', reply(302, '', { location: 'https://elsewhere.example' }), 'credential'],
@@ -126,9 +126,9 @@ describe('createClient', () => {
 
 	it.each([
 		['a reset connection', RESET],
-		['an answer of a gateway', BAD_GATEWAY],
+		['a gateway error', BAD_GATEWAY],
 		['an answer that is cut off', CUT_OFF],
-		['an outage that the service tells of', OUTAGE],
+		['an outage that the service reports', OUTAGE],
 		['too many requests', BUSY],
 		['a refused connection', UNREACHED],
 	])('repeats a read after %s', async (_name, answer) => {
@@ -137,13 +137,13 @@ describe('createClient', () => {
 		expect(sent).toHaveLength(2);
 	});
 
-	it('repeats no read after a refusal', async () => {
+	it('does not repeat a read after a refusal', async () => {
 		const { call, clock, sent } = setting([reply(403, ''), DONE]);
 		await expect(clock.run(call(READ))).resolves.toMatchObject({ ok: false, failure: { passing: false } });
 		expect(sent).toHaveLength(1);
 	});
 
-	it('makes as many tries as allowed, and tells how many', async () => {
+	it('makes as many tries as allowed, and reports their number', async () => {
 		const { call, clock, sent } = setting([OUTAGE]);
 		const result = await clock.run(call(READ));
 		expect(sent).toHaveLength(5);
@@ -154,7 +154,7 @@ describe('createClient', () => {
 		expect(sent.map(({ atMs }) => atMs)).toEqual([0, 500, 1_500, 3_500, 7_500]);
 	});
 
-	it('repeats what was one request too many until the time is up, slower and slower', async () => {
+	it('repeats a request that was refused as one too many until the time is up, at growing intervals', async () => {
 		const { call, clock, sent } = setting([BUSY], { deadlineMs: 30_000 });
 		const result = await clock.run(call(WRITE));
 		expect(sent.map(({ atMs }) => atMs)).toEqual([
@@ -166,7 +166,7 @@ describe('createClient', () => {
 		});
 	});
 
-	it('gives an address that never answered three tries, and one that did all of them', async () => {
+	it('makes three tries if the address has never answered, and all of them if it has', async () => {
 		const never = setting([UNREACHED]);
 		await never.clock.run(never.call(WRITE));
 		expect(never.sent).toHaveLength(3);
@@ -177,13 +177,13 @@ describe('createClient', () => {
 		expect(once.sent).toHaveLength(1 + 5);
 	});
 
-	it('makes one try where one is allowed', async () => {
+	it('makes one try if only one is allowed', async () => {
 		const { call, clock, sent } = setting([BUSY, DONE]);
 		await expect(clock.run(call({ ...WRITE, tries: 1 }))).resolves.toMatchObject({ ok: false });
 		expect(sent).toHaveLength(1);
 	});
 
-	it('waits as long as Retry-After says', async () => {
+	it('waits as long as Retry-After asks', async () => {
 		const { call, clock, sent } = setting([reply(429, '', { 'retry-after': '30' }), DONE]);
 		await clock.run(call(WRITE));
 		expect(sent.map(({ atMs }) => atMs)).toEqual([0, 30_000]);
@@ -199,7 +199,7 @@ describe('createClient', () => {
 		expect(Math.min(...others)).toBeGreaterThan(30_000);
 	});
 
-	it('ends at once when it is stopped while it waits to repeat', async () => {
+	it('ends at once if it is stopped while waiting to repeat', async () => {
 		const { call, clock, sent, stop } = setting([reply(429, '', { 'retry-after': '200' }), DONE]);
 		const result = call(WRITE);
 		await clock.advance(1_000);
@@ -209,7 +209,7 @@ describe('createClient', () => {
 		expect([clock.elapsedMs, clock.sleepers]).toEqual([1_000, 0]);
 	});
 
-	it('sends nothing of what still queues when it is stopped', async () => {
+	it('does not send queued requests after a stop', async () => {
 		const { call, clock, sent, stop } = setting([DONE], { requestsPerSecond: 1 });
 		const results = Promise.all([call(WRITE), call(WRITE), call(WRITE)]);
 		await clock.advance(500);
@@ -220,7 +220,7 @@ describe('createClient', () => {
 		expect(sent).toHaveLength(1);
 	});
 
-	it('hands out an answer that comes after the stop: it may hold the id of a paid task', async () => {
+	it('returns an answer that arrives after a stop, because it may contain the ID of a paid task', async () => {
 		const { call, clock, stop } = setting([DONE], { takesMs: 2_000 });
 		const result = call(WRITE);
 		await clock.advance(1_000);
@@ -228,7 +228,7 @@ describe('createClient', () => {
 		await expect(clock.run(result)).resolves.toMatchObject({ ok: true });
 	});
 
-	it('does not claim that nothing was sent where the stop cut a write off', async () => {
+	it('does not claim that nothing was sent if a stop interrupted a write', async () => {
 		const write = setting([{ kind: 'cancelled' }]);
 		await expect(write.clock.run(write.call(WRITE))).resolves.toMatchObject({ failure: { kind: 'unclear' } });
 		expect(write.sent).toHaveLength(1);
@@ -253,7 +253,7 @@ describe('createClient', () => {
 		]);
 	});
 
-	it('submits nothing whose turn comes after the time that its claim is good for', async () => {
+	it('submits nothing whose turn comes after its claim has expired', async () => {
 		const { call, clock, sent } = setting([DONE], { requestsPerSecond: 1 });
 		const sendByMs = clock.now() + 1_500;
 		const calls = Array.from({ length: 4 }, async () => await call({ ...WRITE, sendByMs }));
@@ -265,7 +265,7 @@ describe('createClient', () => {
 		]);
 	});
 
-	it('submits nothing after a sleep of the machine that its claim has not outlived', async () => {
+	it('submits nothing if its claim expired while the machine slept', async () => {
 		const { call, clock, sent } = setting([DONE], { requestsPerSecond: 1 });
 		const first = call(WRITE);
 		const second = call({ ...WRITE, sendByMs: clock.now() + 60_000 });
@@ -278,20 +278,20 @@ describe('createClient', () => {
 		expect(sent).toHaveLength(1);
 	});
 
-	it('does not wait to repeat a submit for longer than its claim is good for', async () => {
+	it('does not wait to repeat a submit for longer than its claim is valid', async () => {
 		const { call, clock, sent } = setting([reply(429, '', { 'retry-after': '30' }), DONE]);
 		const late = await clock.run(call({ ...WRITE, sendByMs: clock.now() + 20_000 }));
 		expect(late).toMatchObject({ ok: false, failure: { kind: 'cancelled' } });
 		expect([sent.length, clock.elapsedMs]).toEqual([1, 0]);
 	});
 
-	it('still reads after the deadline: the last look at the tasks is taken there', async () => {
+	it('still reads after the deadline, for the last poll of the tasks', async () => {
 		const { call, clock, sent } = setting([DONE], { deadlineMs: 0 });
 		await expect(clock.run(call(READ))).resolves.toMatchObject({ ok: true });
 		expect(sent).toHaveLength(1);
 	});
 
-	it('puts the key into no failure, though the service echoes it', async () => {
+	it('never includes the key in a failure, even if the service echoes it', async () => {
 		const echo = `denied for Bearer ${KEY}`;
 		for (const answer of [
 			reply(401, { code: 401, msg: echo }),
@@ -315,14 +315,14 @@ describe('createClient', () => {
 		expect(sent.map(({ timeoutMs }) => timeoutMs)).toEqual([13_000]);
 	});
 
-	it('repeats a submit that was refused by a code under HTTP 200', async () => {
+	it('repeats a submit that was refused by a busy message with HTTP 200', async () => {
 		const frequent = reply(200, { code: 12, msg: 'Requests are too frequent' });
 		const { call, clock, sent } = setting([frequent, frequent, DONE]);
 		await expect(clock.run(call(WRITE))).resolves.toMatchObject({ ok: true });
 		expect(sent).toHaveLength(3);
 	});
 
-	it.each([500, 502, 504])('does not repeat a submit that was answered by code %d', async (code) => {
+	it.each([500, 502, 504])('does not repeat a submit that was answered with code %d', async (code) => {
 		const { call, clock, sent } = setting([reply(200, { code, msg: 'trouble' }), DONE]);
 		await expect(clock.run(call(WRITE))).resolves.toMatchObject({ ok: false, failure: { kind: 'unclear' } });
 		expect(sent).toHaveLength(1);

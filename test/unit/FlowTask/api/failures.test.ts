@@ -20,7 +20,7 @@ function facts(repeatability: 'read' | 'write' = 'write', tries = 1): Parameters
 	};
 }
 
-/** Every kind of bad outcome, each with a text that no operator should read in full. */
+/** The text of each outcome below, which must not be shown in full. */
 const text = `no: Bearer ${KEY}`;
 const OUTCOMES: readonly FailedOutcome[] = [
 	{ kind: 'cancelled' },
@@ -50,7 +50,7 @@ it.each([
 	['https://h/gate/api/v1/', 'Remove "/api/v1" from the end of the Base URL'],
 	['https://h/gate', 'Check the Base URL in the credential'],
 	['https://h', 'Check the Base URL in the credential'],
-])('under %s nothing is found: the path to remove is named', (baseUrl, said) => {
+])('names the path to remove if nothing is found at %s', (baseUrl, said) => {
 	const outcome = { kind: 'refused', status: 404, code: null, text: 'not found' } as const;
 	expect(explain(outcome, { ...facts(), baseUrl }).advice).toContain(said);
 	expect(explainChat(outcome, { ...facts(), baseUrl }).advice).toContain(said);
@@ -59,7 +59,7 @@ it.each([
 it.each([
 	[413, '<html>nginx</html>', ': a web page instead of JSON (HTTP 413)', 'send smaller files'],
 	[422, 'no such sampler', '(HTTP 422): an answer that is not JSON: no such sampler', "platform's console"],
-])('HTTP %d with a body of no form is told with it', (status, body, said, advice) => {
+])('reports HTTP %d together with its unexpected body', (status, body, said, advice) => {
 	const reply = { kind: 'reply', status, headers: {}, text: body } as const;
 	const outcome = ofWrite(classify(reply));
 	if (outcome.kind === 'answered') throw new Error('It is no answer');
@@ -69,7 +69,7 @@ it.each([
 });
 
 describe('explainTaskCall', () => {
-	it.each(named)('gives a sentence and advice without key or query: %s', (_name, outcome) => {
+	it.each(named)('returns a message and advice without the key or the query: %s', (_name, outcome) => {
 		for (const repeatability of ['read', 'write'] as const) {
 			const failure = explain(outcome, facts(repeatability, 3));
 			expect(failure.message).toContain('submit the task');
@@ -88,23 +88,28 @@ describe('explainTaskCall', () => {
 		['busy', { kind: 'busy', retryAfter: undefined, text: '' }, 'refused', true],
 		['refused', { kind: 'refused', status: 200, code: 5, text: '' }, 'refused', false],
 		['a refused key', { kind: 'refused', status: 401, code: null, text: '' }, 'credential', false],
-		['a missing right', { kind: 'refused', status: 200, code: 403, text: '' }, 'credential', false],
+		['a missing permission', { kind: 'refused', status: 200, code: 403, text: '' }, 'credential', false],
 		['a wrong address', { kind: 'refused', status: 404, code: null, text: '' }, 'credential', false],
-		['an unknown thing', { kind: 'refused', status: 404, code: 5, text: '' }, 'refused', false],
+		['an unknown workflow', { kind: 'refused', status: 404, code: 5, text: '' }, 'refused', false],
 		['notSent', { kind: 'notSent', code: 'ENOTFOUND', text: '' }, 'unreachable', true],
 		['a bad certificate', { kind: 'notSent', code: 'ERR_TLS_X', text: '' }, 'unreachable', false],
 		['redirected', { kind: 'redirected', status: 301, location: '/' }, 'credential', false],
 		['a broken answer', { kind: 'unclear', status: 502, inItsForm: false, text: '' }, 'unclear', true],
-		['an outage that says so', { kind: 'unclear', status: 500, inItsForm: true, text: '' }, 'unclear', true],
+		[
+			'an outage that the service reports',
+			{ kind: 'unclear', status: 500, inItsForm: true, text: '' },
+			'unclear',
+			true,
+		],
 		['lost', { kind: 'unclear', code: 'ECONNRESET', text: '' }, 'unclear', true],
 	] as const)(
-		'tells what kind of failure it is and whether it may pass: %s',
+		'returns the kind of a failure and whether it may pass: %s',
 		(_name, outcome, kind, passing) => {
 			expect(explain(outcome, facts('write'))).toMatchObject({ kind, passing });
 		},
 	);
 
-	it('says of a write without an answer that it was not repeated, and of a read to come back later', () => {
+	it('says of an unanswered write that it was not repeated, and advises to repeat a read later', () => {
 		const lost = { kind: 'unclear', code: 'ECONNRESET', text: 'gone' } as const;
 		expect(explain(lost, facts('write')).advice).toContain('not tried again');
 		expect(explain(lost, facts('read', 4))).toMatchObject({
@@ -113,13 +118,13 @@ describe('explainTaskCall', () => {
 		});
 	});
 
-	it.each([408, 499, 500, 503])('takes no word of a gateway for the end of a write: HTTP %d', (status) => {
+	it.each([408, 499, 500, 503])('treats a write as unclear even if a gateway describes HTTP %d', (status) => {
 		const said = { kind: 'unclear', status, inItsForm: true, text: 'gave up' } as const;
 		expect(explain(said, facts('write')).advice).toContain('may have carried it out');
 		expect(explain(said, facts('read'))).toMatchObject({ kind: 'refused', passing: true });
 	});
 
-	it('tells a base URL with a path from a workflow that is not there, envelope or not', () => {
+	it('distinguishes a base URL with a path from a missing workflow, with or without an envelope', () => {
 		const refused = (text: string) => ({ kind: 'refused', status: 404, code: 40400, text }) as const;
 		const path = explain(refused('There is no such path'), facts('write'));
 		expect(path).toMatchObject({ kind: 'credential', passing: false });
@@ -130,7 +135,7 @@ describe('explainTaskCall', () => {
 		expect(explain(refused('no workflow w-1'), facts('write')).advice).toContain('workflow ID');
 	});
 
-	it('names the base URL where a web page came as a success, and not where a gateway sent one', () => {
+	it('names the base URL if a web page arrives as a success, but not if a gateway sends one', () => {
 		const page = (status: number) =>
 			({ kind: 'unclear', status, inItsForm: false, text: 'a web page instead of JSON' }) as const;
 		expect(explain(page(200), facts('write')).message).toMatch(
@@ -140,7 +145,7 @@ describe('explainTaskCall', () => {
 		expect(JSON.stringify(explain(page(502), facts('read')))).not.toContain('Base URL');
 	});
 
-	it('advises a read in other words than a submit, or in those of the caller', () => {
+	it('uses different advice for a read than for a submit, or that of the caller', () => {
 		const refused = (status: number) => ({ kind: 'refused', status, code: null, text: 'a hiccup' }) as const;
 		expect(explain(refused(422), facts('write')).advice).toContain('workflow ID');
 		expect(explain(refused(422), facts('read')).advice).not.toMatch(/workflow|No task was created/);
@@ -150,18 +155,18 @@ describe('explainTaskCall', () => {
 		expect(explainCall(refused(403), facts(), own).advice).toBe('Ask Ann. The platform said: a hiccup.');
 	});
 
-	it('counts tries only where there was more than one', () => {
+	it('mentions the number of tries only if there was more than one', () => {
 		const busy = { kind: 'busy', retryAfter: undefined, text: '' } as const;
 		expect(explain(busy, facts('write', 1)).message).not.toContain('tries');
 		expect(explain(busy, facts('write', 10)).message).toContain('after 10 tries');
 	});
 
-	it('says where a redirect leads, and no more of it than the origin', () => {
+	it('names only the origin to which a redirect leads', () => {
 		const outcome = { kind: 'redirected', status: 307, location: 'https://eu.example:8443/a?b=c' } as const;
 		expect(explain(outcome, facts()).advice).toContain('to https://eu.example:8443.');
 	});
 
-	it('carries status and code for the error output', () => {
+	it('includes the status and the code for the error output', () => {
 		expect(explain({ kind: 'refused', status: 400, code: 7, text: 'x' }, facts()).details).toEqual({
 			httpStatus: 400,
 			code: 7,
@@ -171,13 +176,13 @@ describe('explainTaskCall', () => {
 		});
 	});
 
-	it('cuts what a service says to a readable length', () => {
+	it('shortens the message of a service to a readable length', () => {
 		const failure = explain({ kind: 'refused', status: 400, code: 7, text: 'word '.repeat(10_000) }, facts());
 		expect(failure.message.length).toBeLessThan(700);
 	});
 
 	it('lets no part of the key through, wherever a long answer is cut', () => {
-		// With a colon in it, the part before the cut does not look like a key any more.
+		// Because of the colon, the part before the cut no longer looks like a key.
 		const key = 'sk-ab:Secret0123456789Secret0123456789';
 		const redact = redactor([key]);
 		fc.assert(

@@ -42,7 +42,7 @@ const message = (taskId: string, status = 2): unknown => ({
 });
 
 describe('ProgressSockets', () => {
-	it('opens the address of the interface, with the token encoded in its query', () => {
+	it('opens the documented URL, with the encoded token in its query', () => {
 		const { open, opened } = scene();
 		open('t');
 		expect(opened.map(({ url }) => url)).toEqual([
@@ -50,7 +50,7 @@ describe('ProgressSockets', () => {
 		]);
 	});
 
-	it('tries the other path form where the first is refused, and says nothing of it', () => {
+	it('tries the other path form if the first is refused, without reporting it', () => {
 		const { open, opened, paths, lost, infos, sockets } = scene();
 		open('t');
 		opened[0]?.refuse();
@@ -62,7 +62,7 @@ describe('ProgressSockets', () => {
 		expect(sockets.available).toBe(true);
 	});
 
-	it('stays with the form that brought a frame', () => {
+	it('stays with the form that delivered a message', () => {
 		const { open, opened, paths } = scene();
 		open('a');
 		opened[0]?.refuse();
@@ -72,7 +72,7 @@ describe('ProgressSockets', () => {
 		expect(paths()).toEqual([FIRST, SECOND, SECOND]);
 	});
 
-	it('does not go back to the other form when a proven one is refused later', () => {
+	it('does not return to the other form if a proven one is refused later', () => {
 		const { open, opened, paths, lost, sockets } = scene();
 		open('a');
 		opened[0]?.open();
@@ -96,8 +96,8 @@ describe('ProgressSockets', () => {
 
 	it.each([
 		['nothing', undefined],
-		['what is no message of the interface', { hello: 1 }],
-	])('tries the other form where the first opens and brings %s', (_name, said) => {
+		['an undocumented message', { hello: 1 }],
+	])('tries the other form if the first opens and delivers %s', (_name, said) => {
 		const { open, opened, paths, infos, lost } = scene();
 		open('t');
 		opened[0]?.open();
@@ -110,7 +110,7 @@ describe('ProgressSockets', () => {
 		expect([infos.length, lost]).toEqual([1, ['t']]);
 	});
 
-	it('closes the socket that is open now, not the one that was refused', () => {
+	it('closes the open socket, not the one that was refused', () => {
 		const { open, opened } = scene();
 		const handle = open('t');
 		opened[0]?.refuse();
@@ -125,7 +125,7 @@ describe('ProgressSockets', () => {
 		expect([opened.map(({ closed }) => closed), lost]).toEqual([[true], []]);
 	});
 
-	it('passes over messages about another task', () => {
+	it('ignores messages about another task', () => {
 		const { open, opened, infos } = scene();
 		open('t');
 		opened[0]?.open();
@@ -133,7 +133,7 @@ describe('ProgressSockets', () => {
 		expect(infos).toEqual([]);
 	});
 
-	it('takes a socket that cannot even be made for one that is refused', async () => {
+	it('treats a socket that cannot even be created as refused', async () => {
 		const connect = (): never => {
 			throw new SyntaxError('The URL is invalid');
 		};
@@ -151,7 +151,7 @@ describe('ProgressSockets', () => {
 		expect(sockets.available).toBe(false);
 	});
 
-	it('passes over garbage, and hears the next good message', () => {
+	it('ignores garbage, and reads the next valid message', () => {
 		const garbage = fc.oneof(
 			fc.string(),
 			fc.json(),

@@ -20,7 +20,7 @@ const WHOLE = {
 };
 
 describe('readTaskInfo', () => {
-	it('reads all fields of the interface and keeps the element as it came', () => {
+	it('reads all documented fields and keeps the original element', () => {
 		expect(readTaskInfo(WHOLE)).toEqual({
 			taskId: 't-1',
 			state: 'succeeded',
@@ -42,7 +42,7 @@ describe('readTaskInfo', () => {
 		['text', 'none', {}],
 		['a node without files', { '9': null }, { '9': [] }],
 		['a node with one link instead of a list', { '9': 'https://h/a.png' }, { '9': ['https://h/a.png'] }],
-		['links among other things', { '9': [1, 'https://h/a.png', null, {}] }, { '9': ['https://h/a.png'] }],
+		['links among other values', { '9': [1, 'https://h/a.png', null, {}] }, { '9': ['https://h/a.png'] }],
 		['empty links', { '9': ['', ' ', 'https://h/a.png'] }, { '9': ['https://h/a.png'] }],
 	])('reads files that are %s', (_name, files, expected) => {
 		expect(readTaskInfo({ flow_task_id: 't', status: 3, files })?.files).toEqual(expected);
@@ -51,11 +51,11 @@ describe('readTaskInfo', () => {
 	it.each([
 		['half way', 2, 50, false],
 		['at 99', 2, 99, false],
-		['that says no progress', 2, null, false],
+		['without progress', 2, null, false],
 		['at 100', 2, 100, true],
 		['at 100 as text', 2, '100', true],
 		['that is done at 100', 3, 100, true],
-		['that is done and says no progress', 3, undefined, true],
+		['that is done, without progress', 3, undefined, true],
 		['that is done at 99', 3, 99, true],
 		['that failed half way', 4, 50, false],
 	])('reads the final files of a task %s or not', (_name, status, progress_num, read) => {
@@ -71,13 +71,13 @@ describe('readTaskInfo', () => {
 		['an exception', { exception_message: 'CUDA out of memory', node_id: '3' }, 'CUDA out of memory'],
 		['a list', ['no such model', { message: 'steps: too many' }], 'no such model; steps: too many'],
 		['an empty list', [], ''],
-		['a list without words', [7], '[7]'],
+		['a list without messages', [7], '[7]'],
 		['text', 'out of memory', 'out of memory'],
 	])('reads an error text that is %s', (_name, errMsg, expected) => {
 		expect(readTaskInfo({ flow_task_id: 't', errMsg })?.errorMessage).toBe(expected);
 	});
 
-	it('takes an id that is a number, as text', () => {
+	it('reads a numeric ID as text', () => {
 		expect(readTaskInfo({ flow_task_id: 77 })?.taskId).toBe('77');
 	});
 
@@ -92,11 +92,11 @@ describe('readTaskInfo', () => {
 		{ flow_task_id: '' },
 		{ flow_task_id: null },
 		{ status: 3 },
-	])('takes %j for no task info', (value) => {
+	])('does not accept %j as a task info', (value) => {
 		expect(readTaskInfo(value)).toBeUndefined();
 	});
 
-	it('lets no key of files reach a prototype', () => {
+	it('never lets a key of files reach a prototype', () => {
 		const parsed: unknown = JSON.parse(
 			'{"flow_task_id":"t","files":{"__proto__":["https://h/x"],"constructor":["https://h/y"],"9":["https://h/z"]}}',
 		);
@@ -105,7 +105,7 @@ describe('readTaskInfo', () => {
 		expect(Object.getPrototypeOf(info?.files)).toBe(Object.prototype);
 	});
 
-	it('never throws and always gives lists of texts, whatever comes', () => {
+	it('never throws and always returns lists of texts, whatever it reads', () => {
 		const field = fc.oneof(fc.jsonValue(), fc.anything());
 		const hostile = fc.record(
 			{
@@ -156,14 +156,14 @@ describe('readTaskInfos', () => {
 		expect(readTaskInfos(data)).toEqual(expected);
 	});
 
-	it('takes one object for a list of one', () => {
+	it('treats one object as a list of one', () => {
 		expect(readTaskInfos({ flow_task_info: WHOLE })).toMatchObject([{ taskId: 't-1' }]);
 	});
 });
 
 describe('decodeLink', () => {
 	it.each([
-		['a good link', 'https://h.example/a.png?x=1&y=2', 'https://h.example/a.png?x=1&y=2'],
+		['a valid link', 'https://h.example/a.png?x=1&y=2', 'https://h.example/a.png?x=1&y=2'],
 		[
 			'the literal escape',
 			String.raw`https://h.example/a?x=1\u0026y=2\u0026z=3`,
@@ -180,7 +180,7 @@ describe('decodeLink', () => {
 			'https%3A%2F%2Fh.example%2Fa.png%3Fx%3D1%26y%3D2',
 			'https://h.example/a.png?x=1&y=2',
 		],
-		['the same in small letters', 'http%3a%2f%2fh.example%2fa', 'http://h.example/a'],
+		['the same in lower case', 'http%3a%2f%2fh.example%2fa', 'http://h.example/a'],
 		['both', String.raw`https%3A%2F%2Fh.example%2Fa%3Fx%3D1\u0026y%3D2`, 'https://h.example/a?x=1&y=2'],
 		[
 			'a link that was escaped first and then encoded as a whole',
@@ -199,22 +199,22 @@ describe('decodeLink', () => {
 			'https://h.example/?u=https%3A%2F%2Fx',
 			'https://h.example/?u=https%3A%2F%2Fx',
 		],
-		['a whole encoding inside of which stands another', 'https%3A%2F%2Fh%2Fa%253D', 'https://h/a%3D'],
+		['a complete encoding that contains another', 'https%3A%2F%2Fh%2Fa%253D', 'https://h/a%3D'],
 		[
-			'what is encoded at its start only',
+			'a link that is encoded only at its start',
 			'https%3A%2F%2Fh/a%2Fb?u=http://x',
 			'https%3A%2F%2Fh/a%2Fb?u=http://x',
 		],
-		['a whole encoding that is broken', 'https%3A%2F%2Fh%2F%E0%A4%A', 'https%3A%2F%2Fh%2F%E0%A4%A'],
+		['a complete encoding that is invalid', 'https%3A%2F%2Fh%2F%E0%A4%A', 'https%3A%2F%2Fh%2F%E0%A4%A'],
 		['an escape that is cut off', String.raw`https://h.example/a\u002`, String.raw`https://h.example/a\u002`],
-		['blanks around it', ' https://h.example/a \n', 'https://h.example/a'],
+		['spaces around it', ' https://h.example/a \n', 'https://h.example/a'],
 		['a path alone', '/view?filename=a%20b.png', '/view?filename=a%20b.png'],
 		['nothing', '', ''],
 	])('decodes %s', (_name, link, expected) => {
 		expect(decodeLink(link)).toBe(expected);
 	});
 
-	it('gives back every link that the service escaped or encoded', () => {
+	it('restores every link that the service escaped or encoded', () => {
 		fc.assert(
 			fc.property(fc.webUrl({ withQueryParameters: true, withFragments: true }), (url) => {
 				expect(decodeLink(url)).toBe(url);
@@ -240,11 +240,11 @@ describe('decodeLink', () => {
 	});
 });
 
-describe('readTaskInfo: reports without measure', () => {
+describe('readTaskInfo, with oversized reports', () => {
 	const links = (count: number, name = 'a'): string[] =>
 		Array.from({ length: count }, (_, index) => `https://h/${name}${index}.png`);
 
-	it('takes a thousand links of a task, and counts those that it left out', () => {
+	it('keeps a thousand links of a task, and counts those that it leaves out', () => {
 		const info = readTaskInfo({
 			flow_task_id: 't',
 			status: 3,
@@ -256,7 +256,7 @@ describe('readTaskInfo: reports without measure', () => {
 		expect(info?.filesLeftOut).toBe(605);
 	});
 
-	it('leaves links out that no server takes, and output nodes without measure', () => {
+	it('leaves out links that no server accepts, and surplus output nodes', () => {
 		const long = `https://h/${'x'.repeat(20_000)}`;
 		const nodes = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`n${index}`, []]));
 		const info = readTaskInfo({
@@ -270,7 +270,7 @@ describe('readTaskInfo: reports without measure', () => {
 		expect(info?.filesLeftOut).toBe(2);
 	});
 
-	it('cuts an error text, and takes no id of megabytes', () => {
+	it('shortens an error text, and refuses an ID of megabytes', () => {
 		const megabytes = 'e'.repeat(5_000_000);
 		expect(readTaskInfo({ flow_task_id: 't', errMsg: megabytes })?.errorMessage).toHaveLength(10_000);
 		expect(readTaskInfo({ flow_task_id: megabytes })).toBeUndefined();
@@ -298,7 +298,7 @@ describe('the state of a task', () => {
 		expect(isFinal(state)).toBe(final);
 	});
 
-	it('never ends a task for a number that the interface does not define', () => {
+	it('never ends a task because of an undocumented number', () => {
 		fc.assert(
 			fc.property(fc.double(), (status) => {
 				const state = stateOf(status);

@@ -7,14 +7,14 @@ test('the saved workflows are listed by name', () => {
 	]);
 });
 
-test('what is searched for may be the ID of any workflow', () => {
+test('the search text is offered as a workflow ID', () => {
 	expect(workflowChoices(['Portrait', 'Poster'], ' port ')).toEqual([
 		{ name: 'Portrait', value: 'saved:Portrait' },
 		{ name: 'Workflow with the ID "port"', value: 'port' },
 	]);
 });
 
-test('an account without saved workflows says what to do instead', () => {
+test('an account without saved workflows gets an entry that says what to do instead', () => {
 	expect(workflowChoices([], '')).toEqual([
 		{ name: expect.stringContaining('enter the ID of one above'), value: '' },
 	]);

@@ -21,17 +21,17 @@ const view = JSON.stringify({
 	},
 });
 
-/** Of what is pasted in the node. */
+/** The fields for a definition and a view that are pasted in the node. */
 function overrideFieldsOf(source: unknown, view: unknown, rows?: unknown) {
 	return fieldsOf({ workflowId: 'wf', definition: source, view }, rows);
 }
 
-/** What a first look at an export offers, below what was found in it. */
+/** The rows for an export, without the first one, which says what was found. */
 function offered(source: unknown, spec: unknown) {
 	return overrideFieldsOf(source, spec).fields.slice(1);
 }
 
-test('an empty list leaves the field free, and the value of the export is always on offer', () => {
+test('an empty list allows any text, and the value of the export is always an option', () => {
 	const lists = (list: string[]) => JSON.stringify({ '3': { inputs: { sampler_name: { spec: { list } } } } });
 	const samplerOf = (spec: string) =>
 		overrideFieldsOf(definition, spec).fields.find(({ id }) => id === '3/sampler_name');
@@ -45,16 +45,16 @@ test('an empty list leaves the field free, and the value of the export is always
 test.each<[string, unknown, unknown, string]>([
 	['nothing pasted', '{}', '{}', 'paste the API-format export into "Workflow Definition" above'],
 	['a cut file', definition.slice(0, -5), '{}', 'is not valid JSON'],
-	['a file of the editor', '{"nodes": [], "links": []}', '{}', 'UI format'],
-	['a view that is none', definition, '{"3": {}}', '"Parameter View" is JSON, but'],
+	['an editor file', '{"nodes": [], "links": []}', '{}', 'UI format'],
+	['an invalid view', definition, '{"3": {}}', '"Parameter View" is JSON, but'],
 	['links only', '{"8": {"class_type": "VAEDecode", "inputs": {"samples": ["3", 0]}}}', '{}', 'no input'],
-])('%s: a notice stands where the rows would be', (_case, definitionSource, specSource, notice) => {
+])('shows a notice instead of rows for %s', (_case, definitionSource, specSource, notice) => {
 	const answer = overrideFieldsOf(definitionSource, specSource);
 	expect(answer.fields).toEqual([]);
 	expect(answer.emptyFieldsNotice).toContain(notice);
 });
 
-test.each([undefined, null, '', ' ', '{}', {}])('%j is nothing pasted yet', (source) => {
+test.each([undefined, null, '', ' ', '{}', {}])('treats %j as an empty field', (source) => {
 	expect(overrideFieldsOf(source, '{').emptyFieldsNotice).toContain('close this node and open it again');
 });
 
@@ -64,7 +64,7 @@ test.each([
 		definition.slice(0, -5),
 		'In the saved workflow "Portrait" of the account: "Workflow Definition" is not valid',
 	],
-])('of a workflow that is saved in the account with %j, the notice says where to go', (source, said) => {
+])('the notice for a workflow saved in the account with %j says where to go', (source, said) => {
 	const saved = { workflowId: 'wf', definition: source, view: '', savedAs: 'Portrait' };
 	expect(fieldsOf(saved).emptyFieldsNotice).toContain(said);
 	expect(fieldsOf(saved).emptyFieldsNotice).toContain('"Workflow" > "Save"');
@@ -78,20 +78,20 @@ test.each<[string, Record<string, object>]>([
 			'2': { class_type: 'X', inputs: { a: 1, b: ['1', 0] } },
 		},
 	],
-])('what was found stands there from the start: %s', (counts, source) => {
+])('the first row says what was found: %s', (counts, source) => {
 	const [found] = overrideFieldsOf(source, '').fields;
-	// n8n asks for no value, because the mode is "map".
+	// n8n does not require a value, because the mode is "map".
 	expect(found).toMatchObject({ displayName: `Found: ${counts}`, readOnly: true, required: true });
 });
 
-test('each notice says what to do about it', () => {
+test('each notice says what to do', () => {
 	expect(overrideFieldsOf('{', '').emptyFieldsNotice).toMatch(/is not valid JSON\. Paste the whole content/);
 	expect(overrideFieldsOf(definition, '[]').emptyFieldsNotice).toMatch(
 		/is not a JSON object\. Paste the whole/,
 	);
 });
 
-test('a row is as n8n wants it; numbers and switches start with the hosted value, texts name it', () => {
+test('a row has the form that n8n requires; numbers and switches start with the hosted value, and texts name it', () => {
 	const source = { '3': { class_type: 'X', inputs: { a: '', b: false, c: 0, d: 'x'.repeat(3_000) } } };
 	const common = { required: false, display: true, defaultMatch: false, canBeUsedToMatch: false };
 	expect(overrideFieldsOf(source, undefined)).toEqual({
@@ -116,7 +116,7 @@ test.each(['list', 'object'] as const)('a %s nested too deeply has a row without
 	const source = `{"3": {"class_type": "X", "inputs": {"a": ${deeplyNested(kind)}}}}`;
 	const type = kind === 'list' ? 'array' : 'object';
 	expect(overrideFieldsOf(source, '').emptyFieldsNotice).toContain('it is nested too deeply');
-	// An expression may give it as an object.
+	// An expression may return the export as an object.
 	const fields = offered(JSON.parse(source), '');
 	expect(fields).toMatchObject([{ id: '3/a', type }]);
 	expect(fields[0]).not.toHaveProperty('defaultValue');
@@ -126,14 +126,14 @@ test.each<[string, unknown]>([
 	['undefined', undefined],
 	['a function', () => 1],
 	['an integer without a limit', 1n],
-])('an expression that gives %s for an input does no harm', (_name, value) => {
+])('tolerates an expression that returns %s for an input', (_name, value) => {
 	const circular: unknown[] = [];
 	circular.push(circular);
 	const source = { '3': { class_type: 'X', inputs: { a: value, b: circular } } };
 	expect(offered(source, '')).toHaveLength(2);
 });
 
-test('more inputs than the editor can show are counted in a last line that takes no value', () => {
+test('more inputs than the editor can show are counted in a last, read-only row', () => {
 	const inputs = Object.fromEntries(Array.from({ length: 310 }, (_, index) => [`p${index}`, index]));
 	const fields = offered({ '3': { class_type: 'X', inputs } }, '');
 	expect(fields).toHaveLength(301);
@@ -141,18 +141,18 @@ test('more inputs than the editor can show are counted in a last line that takes
 	expect(fields.at(-1)?.displayName).toMatch(/^10 more inputs are not listed: set them by "Node ID/);
 });
 
-/** As the editor keeps the rows of the example, one of them with a value. */
+/** The rows of the example as the editor keeps them, one of them with a value. */
 const KEPT = { value: { '3/steps': 12 }, schema: offered(definition, view) };
 
-test.each(['', '{}', undefined])('rows that hold a value stay while the definition is %j', (source) => {
+test.each(['', '{}', undefined])('rows with a value stay while the definition is %j', (source) => {
 	expect(overrideFieldsOf(source, view, KEPT)).toEqual({ fields: KEPT.schema.map(withoutDefault) });
 });
 
 test.each<[string, string, string]>([
 	['a cut file', definition.slice(0, -5), view],
-	['a file of the editor', '{"nodes": [], "links": []}', view],
+	['an editor file', '{"nodes": [], "links": []}', view],
 	['a broken view', definition, '{'],
-])('rows that hold a value stay below the complaint about %s', (_case, source, spec) => {
+])('rows with a value stay below the error about %s', (_case, source, spec) => {
 	const { fields, emptyFieldsNotice } = overrideFieldsOf(source, spec, KEPT);
 	expect(emptyFieldsNotice).toBeUndefined();
 	expect(fields[0]).toMatchObject({
@@ -160,7 +160,7 @@ test.each<[string, string, string]>([
 		displayName: overrideFieldsOf(source, spec).emptyFieldsNotice,
 	});
 	expect(fields.slice(1)).toEqual(KEPT.schema.map(withoutDefault));
-	// The complaint goes with what it was about.
+	// The error disappears with its cause.
 	expect(overrideFieldsOf(definition, view, { ...KEPT, schema: fields }).fields.slice(1)).toEqual(
 		KEPT.schema,
 	);
@@ -181,7 +181,7 @@ function withoutDefault({ defaultValue: _default, ...field }: object & { default
 	return field;
 }
 
-test('it never throws: there are rows, or a notice', () => {
+test('never throws, and returns either rows or a notice', () => {
 	const source = fc.oneof(hostileSource(), fc.anything({ withBigInt: true, withMap: true, withDate: true }));
 	fc.assert(
 		fc.property(source, source, (definitionSource, specSource) => {

@@ -41,7 +41,7 @@ class Run {
 	private readonly recorder: TaskRecorder;
 	private readonly runId = `run ${++runs}`;
 
-	/** @param accounts of its process */
+	/** @param accounts the accounts of the run's process */
 	constructor(most: number, { nodeId = 'n', timeZone = 'UTC' }: Place = {}, accounts = new DayAccounts()) {
 		const opened = table.open();
 		const settings = { node: { workflowId: 'w', nodeId }, timeZone, runId: this.runId, most };
@@ -77,7 +77,7 @@ class Run {
 		for (const observer of [this.daily, this.recorder]) observer.ended(job, end);
 	}
 
-	/** Makes as many of the tasks as it may. */
+	/** Creates as many of the tasks as the limit allows. @returns their number */
 	async make(jobs: TaskJob[]): Promise<number> {
 		await this.open(jobs);
 		let made = 0;
@@ -96,7 +96,7 @@ class Run {
 	}
 }
 
-test('what is over is refused, in the run and in those after it; another node has its own', async () => {
+test('tasks over the limit are refused, in this run and in later ones; another node has its own limit', async () => {
 	expect(await new Run(3).make(submits(2))).toBe(2);
 	expect(await new Run(3).make(submits(2))).toBe(1);
 	expect(await new Run(3).make(submits(1))).toBe(0);
@@ -108,7 +108,7 @@ test('tasks that were recorded without a limit count once there is one', async (
 	expect(await new Run(3).make(submits(3))).toBe(1);
 });
 
-test('tasks of earlier tries and of other executions do not count, nor do submits that were refused', async () => {
+test('tasks of earlier tries do not count, nor do refused submits', async () => {
 	const run = new Run(1);
 	const [refused, made, over, known] = submits(4);
 	await run.open([refused!, made!, over!]);
@@ -122,7 +122,7 @@ test('tasks of earlier tries and of other executions do not count, nor do submit
 	expect(table.all().map(({ nodeDay }) => Boolean(nodeDay))).toEqual([false, true]);
 });
 
-test('a submit without an answer counts, but not what another execution left unclear', async () => {
+test('an unanswered submit counts, but not one of another execution', async () => {
 	const run = new Run(2);
 	await run.open([submit(0, 'a'), submit(1, 'b')]);
 	run.failed(submit(9, 'x'), { mayExist: true });
@@ -135,7 +135,7 @@ test('a submit without an answer counts, but not what another execution left unc
 });
 
 describe('a run whose first failure ends it', () => {
-	test('sends nothing where not all of its tasks have a place, and leaves the places to others', async () => {
+	test('sends nothing if not all of its tasks are within the limit, and leaves the rest to others', async () => {
 		const accounts = new DayAccounts();
 		expect(await new Run(20, {}, accounts).make(submits(8))).toBe(8);
 		const run = new Run(20, {}, accounts);
@@ -152,14 +152,14 @@ describe('a run whose first failure ends it', () => {
 		await run.close();
 	});
 
-	test('takes no place ahead for keys, which may have their tasks', async () => {
+	test('reserves nothing for keys, which may already have tasks', async () => {
 		const run = new Run(1);
 		expect((await run.open([submit(0, 'a'), submit(1, 'b')], true)).ok).toBe(true);
 		expect(await run.admits(submit(1, 'b'))).toBe(true);
 	});
 });
 
-describe('at the same time', () => {
+describe('simultaneous runs', () => {
 	const all = (accountsOf: (run: number) => DayAccounts): Run[] =>
 		Array.from({ length: 60 }, (_, run) => new Run(20, {}, accountsOf(run)));
 
@@ -178,21 +178,21 @@ describe('at the same time', () => {
 		return made.filter(Boolean).length;
 	}
 
-	test('sixty executions of a process make no more than there is', async () => {
+	test('of one process do not exceed the limit', async () => {
 		const accounts = new DayAccounts();
 		expect(await madeBy(all(() => accounts))).toBe(20);
 	});
 
-	test('a second process sees what the first has written, also while its runs go on', async () => {
+	test('of a second process see what the first has written, even while its runs continue', async () => {
 		const processes = [new DayAccounts(), new DayAccounts()];
 		const both = all((run) => processes[run % 2]!);
 		expect(await madeBy(both.filter((_, run) => run % 2 === 0))).toBe(20);
-		// Rows are written soon after a task is made, not only when its run ends.
+		// Rows are written soon after a task is created, not only at the end of its run.
 		await clock.advance(5_000);
 		expect(await madeBy(both.filter((_, run) => run % 2 === 1))).toBe(0);
 	});
 
-	test('nothing is kept of a run that is over', async () => {
+	test('leave nothing in memory once they are over', async () => {
 		const accounts = new DayAccounts();
 		await new Run(20, {}, accounts).make(submits(2));
 		expect(accounts.size).toBe(0);
@@ -209,7 +209,7 @@ describe('days', () => {
 		expect(await new Run(2, zone).make(submits(3))).toBe(2);
 	});
 
-	test('a task counts for the day on which it was admitted, though its answer came after midnight', async () => {
+	test('count a task on the day on which it was admitted, even if its answer arrives after midnight', async () => {
 		await clock.advance(12 * 3_600_000 - 1_000);
 		const run = new Run(2);
 		const job = submit(0);
@@ -221,7 +221,7 @@ describe('days', () => {
 		expect(await new Run(2).make(submits(3))).toBe(2);
 	});
 
-	test('a zone that is not known is refused where there is a limit', async () => {
+	test('need a known time zone if there is a limit', async () => {
 		const zone = { timeZone: 'Nowhere/Else' };
 		const opened = await new Run(2, zone).open(submits(1));
 		expect(opened).toMatchObject({
@@ -231,14 +231,14 @@ describe('days', () => {
 	});
 });
 
-test('a table that cannot be read: nothing is admitted', async () => {
+test('nothing is admitted if the table cannot be read', async () => {
 	table.mishap = (call) => (call === 'read' ? 'before' : 'none');
 	const run = new Run(5);
 	expect((await run.open(submits(1))).ok).toBe(false);
 	expect(await run.admits(submit(0))).toBe(false);
 });
 
-test('tasks of a run that goes on count once, although the table shows them already', async () => {
+test('tasks of a run in progress count once, even if they are already in the table', async () => {
 	const run = new Run(4);
 	const jobs = submits(4);
 	await run.open(jobs);
@@ -253,7 +253,7 @@ test('tasks of a run that goes on count once, although the table shows them alre
 	await run.close();
 });
 
-test('rows that were deleted do not count, and one that is there twice for a moment counts once', async () => {
+test('deleted rows do not count, and a temporarily duplicated row counts once', async () => {
 	await new Run(3).make(submits(2));
 	const [first] = table.all();
 	table.put({ ...first, id: 99, rowKey: 'anew' });

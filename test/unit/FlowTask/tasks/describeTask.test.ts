@@ -35,7 +35,7 @@ function failed(kind: Failure['kind'], details?: Failure['details']): TaskOutcom
 }
 
 describe('describeTask', () => {
-	it('names what the interface numbers', () => {
+	it('converts the fields of the interface to named ones', () => {
 		const info = taskInfo('t', { status: 1, queue_size: 9, current_position: 4, progress_num: null });
 		expect(describeTask(info, redact)).toEqual({
 			taskId: 't',
@@ -51,7 +51,7 @@ describe('describeTask', () => {
 });
 
 describe('describeTiming', () => {
-	it('tells queueing and running apart', () => {
+	it('separates queueing from running', () => {
 		const info = taskInfo('t', { status: 3 });
 		const snapshot = { info, sinceMs: AT, generatingAtMs: AT + 2_000, endedAtMs: AT + 5_000 };
 		const unfinished = { ...snapshot, info: taskInfo('t', { status: 2 }) };
@@ -66,7 +66,7 @@ describe('describeTiming', () => {
 });
 
 describe('describeOutcome', () => {
-	it('puts one seed by itself, and more beside it', () => {
+	it('has one seed, and a list if there are several', () => {
 		expect(describeOutcome(outcome(), { seeds: { '3.seed': 7, '8.seed': 7 } }, redact)).toMatchObject({
 			seed: 7,
 		});
@@ -78,7 +78,7 @@ describe('describeOutcome', () => {
 		expect(describeOutcome(outcome(), { seeds: {} }, redact)).not.toHaveProperty('seed');
 	});
 
-	it('says of a task that nobody has looked at that it is submitted', () => {
+	it('reports a task that was never polled as submitted', () => {
 		const snapshot = { info: undefined, sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
 		expect(describeOutcome(outcome({ snapshot }), { workflowId: 'w' }, redact)).toEqual({
 			taskId: 't',
@@ -88,12 +88,12 @@ describe('describeOutcome', () => {
 		});
 	});
 
-	it('does not say so of a failure', () => {
+	it('does not report a failure as submitted', () => {
 		expect(describeOutcome(failed('timedOut'), {}, redact)).toMatchObject({ status: 'unknown' });
 		expect(describeOutcome(outcome({ taskId: undefined }), {}, redact)).toMatchObject({ taskId: null });
 	});
 
-	it('is JSON that comes back the same', () => {
+	it('is unchanged by JSON', () => {
 		const snapshot = { info: succeeded('t'), sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
 		const json = describeOutcome(outcome({ snapshot }), { workflowId: 'w', seeds: { '3.seed': 1 } }, redact);
 		expect(JSON.parse(JSON.stringify(json))).toEqual(json);
@@ -102,17 +102,17 @@ describe('describeOutcome', () => {
 });
 
 describe('rawTaskInfo', () => {
-	it('is the element as it came', () => {
+	it('is the original element', () => {
 		const info = taskInfo('t', { trace: { id: 1 }, errMsg: null });
 		expect(rawTaskInfo(info, redact)).toEqual(info.raw);
 	});
 
-	it('survives a text in which a hidden token ends at a quotation mark', () => {
+	it('stays valid if a hidden token ends at a quotation mark', () => {
 		const info = taskInfo('t', { errMsg: 'see "https://h/?token=abc" or \'?token=abc\\' });
 		expect(rawTaskInfo(info, redact)).toMatchObject({ flow_task_id: 't', status: 2 });
 	});
 
-	it('keeps all fields, whatever they hold', () => {
+	it('keeps all fields, whatever they contain', () => {
 		const piece = fc.constantFrom(
 			'?token=',
 			'&authorization=x',
@@ -136,7 +136,7 @@ describe('rawTaskInfo', () => {
 });
 
 describe('describeForAgent', () => {
-	it('gives the end and the pictures, and no more', () => {
+	it('contains the outcome and the pictures, and nothing else', () => {
 		const snapshot = { info: succeeded('t'), sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
 		const one = outcome({ snapshot });
 		expect(describeForAgent(one, describeOutcome(one, { seeds: { '3.seed': 0 } }, redact), redact)).toEqual({
@@ -149,7 +149,7 @@ describe('describeForAgent', () => {
 		});
 	});
 
-	it('takes the files of all nodes where none is final', () => {
+	it('contains the files of all nodes if none is final', () => {
 		const info = taskInfo('t', { status: 3, files: { '9': ['https://h/a'], '12': ['https://h/b'] } });
 		const snapshot = { info, sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
 		expect(describeForAgent(outcome({ snapshot }), {}, redact)).toMatchObject({
@@ -161,9 +161,9 @@ describe('describeForAgent', () => {
 describe('summarise', () => {
 	it.each<[string, TaskOutcome[], string]>([
 		['nothing', [], ''],
-		['what is done', [outcome(), outcome()], '2 done'],
+		['finished tasks', [outcome(), outcome()], '2 done'],
 		[
-			'all ways to end',
+			'all kinds of outcomes',
 			[
 				outcome(),
 				failed('taskFailed'),
@@ -206,11 +206,11 @@ describe('markdownOf', () => {
 			'https://f.example/%3Cimg%20src=x%3E%60a%60%0A%0A.png',
 			'![\\<img src=x\\>\\`a\\` .png](https://f.example/%3Cimg%20src=x%3E%60a%60%0A%0A.png)',
 		],
-	])('%s', (url, text) => {
+	])('formats %s', (url, text) => {
 		expect(markdownOf([url])).toBe(text);
 	});
 
-	it('puts each on a line of its own', () => {
+	it('puts each file on a line of its own', () => {
 		expect(markdownOf(['https://f.example/a.png', 'https://f.example/b.png']).split('\n')).toHaveLength(2);
 	});
 });
@@ -218,11 +218,11 @@ describe('markdownOf', () => {
 describe('missingOutputsHint', () => {
 	const wanted = [{ nodeId: '9', field: 'image' }];
 
-	it('says nothing where each node has a file', () => {
+	it('is absent if each node has a file', () => {
 		expect(missingOutputsHint([{ info: succeeded('t'), wanted }])).toBeUndefined();
 	});
 
-	it('does not guess where the platform names no node', () => {
+	it('does not guess if the platform names no node', () => {
 		const info = taskInfo('t', { status: 3, progress_num: 100, final_files: ['https://f.example/a.png'] });
 		expect(missingOutputsHint([{ info, wanted }])).toContain(
 			'did not say which node made the files of 1 task(s)',

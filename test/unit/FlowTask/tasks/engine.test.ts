@@ -101,7 +101,7 @@ function submitJobs(count: number): TaskJob[] {
 	return Array.from({ length: count }, (_, index) => submitJob(index));
 }
 
-/** How each outcome ended, in order. */
+/** The kind of each outcome, in order. */
 function kinds(outcomes: readonly TaskOutcome[]): string[] {
 	return outcomes.map(({ failure }) => failure?.kind ?? 'done');
 }
@@ -117,7 +117,7 @@ describe('runTasks: the prompt token', () => {
 		final_files: [`https://h/${taskId}/a.png?authorization=token-1&x=1`],
 	});
 
-	it('leaves a text among the files of a task where it is', async () => {
+	it('leaves a text among the files of a task unchanged', async () => {
 		const { clock, platform, downloads, run } = scene();
 		platform.filesOf = (taskId) => ({
 			files: { '9': [`https://h/${taskId}/a.png`], '12': ['a cat on a mat, photo'] },
@@ -128,7 +128,7 @@ describe('runTasks: the prompt token', () => {
 		expect(result).toMatchObject({ failure: undefined, files: [{ link: { nodeId: '9' } }] });
 	});
 
-	it('downloads by the true link, and shows it without the token', async () => {
+	it('downloads by the original link, and shows it without the token', async () => {
 		const { clock, platform, downloads, run } = scene();
 		platform.filesOf = withToken;
 		const [outcome] = await clock.run(run([submitJob(0)]));
@@ -142,7 +142,7 @@ describe('runTasks: the prompt token', () => {
 		expect(outcome?.snapshot?.info?.finalFiles).toEqual([outcome?.files[0]?.link.url]);
 	});
 
-	it('shows it without the token where the download fails, too', async () => {
+	it('also shows the link without the token if the download fails', async () => {
 		const made = scene();
 		made.platform.filesOf = withToken;
 		made.downloadFails = () => BROKEN;
@@ -152,14 +152,14 @@ describe('runTasks: the prompt token', () => {
 });
 
 describe('runTasks: a batch', () => {
-	it('does nothing for no jobs, and leaves no timer', async () => {
+	it('does nothing without jobs, and leaves no timer behind', async () => {
 		const { clock, run } = scene();
 		await expect(clock.run(run([]))).resolves.toEqual([]);
 		await turn();
 		expect(clock.sleepers).toBe(0);
 	});
 
-	it('gives outcomes in the order of the jobs, whatever order the tasks end in', async () => {
+	it('returns outcomes in the order of the jobs, whatever the order in which tasks end', async () => {
 		await fc.assert(
 			fc.asyncProperty(
 				fc.array(fc.tuple(fc.integer({ min: 0, max: 40_000 }), fc.constantFrom(3, 4, 5)), { maxLength: 25 }),
@@ -197,7 +197,7 @@ describe('runTasks: a batch', () => {
 		);
 	});
 
-	it('keeps as many tasks under way as allowed, and no more', async () => {
+	it('keeps exactly as many tasks under way as allowed', async () => {
 		const { clock, platform, run } = scene();
 		platform.courseOf = () => course(5_000);
 		await clock.run(run(submitJobs(20), { maxInFlight: 4 }));
@@ -205,7 +205,7 @@ describe('runTasks: a batch', () => {
 		expect(platform.submits).toHaveLength(20);
 	});
 
-	it('submits beside each other, each item once', async () => {
+	it('submits all items at the same time, each of them once', async () => {
 		const { clock, platform, run } = scene();
 		platform.submitTakesMs = () => 1_000;
 		await clock.run(run(submitJobs(50)));
@@ -215,7 +215,7 @@ describe('runTasks: a batch', () => {
 		);
 	});
 
-	it('only submits where that is all that is wanted', async () => {
+	it('only submits if nothing else is wanted', async () => {
 		const { clock, platform, run } = scene();
 		const outcomes = await clock.run(run(submitJobs(3), { goal: 'submitted' }));
 		expect(outcomes).toMatchObject([{ taskId: 't-1' }, { taskId: 't-2' }, { taskId: 't-3' }]);
@@ -223,7 +223,7 @@ describe('runTasks: a batch', () => {
 		expect(platform.looks).toEqual([]);
 	});
 
-	it('watches a task that exists without submitting anything', async () => {
+	it('watches an existing task without submitting anything', async () => {
 		const { clock, platform, run } = scene();
 		platform.add('old', course(2_000));
 		const job: TaskJob = { itemIndex: 0, wantsFiles: false, start: { kind: 'watch', taskId: 'old' } };
@@ -235,7 +235,7 @@ describe('runTasks: a batch', () => {
 		expect(platform.submits).toEqual([]);
 	});
 
-	it('tells of each submit at once, and of a task that came to a bad end', async () => {
+	it('records each submit at once, and a task that fails', async () => {
 		const { clock, platform, run } = scene();
 		const notes: string[] = [];
 		platform.submitFails = (number) => [undefined, undefined, UNCLEAR, REFUSED][number - 1];
@@ -257,7 +257,7 @@ describe('runTasks: a batch', () => {
 		[3, 'done', 0],
 		[4, 'taskFailed', 1],
 		[5, 'taskDenied', 1],
-	])('lets a task that ended without a result be made again: status %d', async (status, kind, times) => {
+	])('allows another task after one that ended without a result: status %d', async (status, kind, times) => {
 		const { clock, platform, run } = scene();
 		platform.courseOf = () => course(1_000, { status });
 		const record = { submitted: jest.fn(), unclear: jest.fn(), failed: jest.fn() };
@@ -268,7 +268,7 @@ describe('runTasks: a batch', () => {
 });
 
 describe('runTasks: failures', () => {
-	it('submits no more after so many failures, and finishes what runs', async () => {
+	it('stops submitting after the maximum number of failures, and finishes running tasks', async () => {
 		const { clock, platform, run } = scene();
 		platform.courseOf = (number) => course(number === 3 ? 60_000 : 1_000, { status: number <= 2 ? 4 : 3 });
 		const outcomes = await clock.run(run(submitJobs(10), { maxInFlight: 3, maxFailures: 2 }));
@@ -279,7 +279,7 @@ describe('runTasks: failures', () => {
 		expect(outcomes.at(-1)?.failure?.message).toContain('Max Failures');
 	});
 
-	it('goes on without end where no limit is set', async () => {
+	it('continues after any number of failures if there is no limit', async () => {
 		const { clock, platform, run } = scene();
 		platform.courseOf = () => course(1_000, { status: 4 });
 		expect(new Set(kinds(await clock.run(run(submitJobs(20), { maxInFlight: 2 }))))).toEqual(
@@ -287,7 +287,7 @@ describe('runTasks: failures', () => {
 		);
 	});
 
-	it('ends everything at the first failure, and loses no id of a submit that is under way', async () => {
+	it('ends everything at the first failure, without losing the ID of a submit under way', async () => {
 		const { clock, platform, run } = scene();
 		platform.submitTakesMs = () => 3_000;
 		platform.submitFails = (number) => (number === 1 ? REFUSED : undefined);
@@ -304,7 +304,7 @@ describe('runTasks: failures', () => {
 		expect(clock.sleepers).toBe(0);
 	});
 
-	it('gives every known id also where a task fails while others are submitted', async () => {
+	it('returns every known ID even if a task fails while others are submitted', async () => {
 		await fc.assert(
 			fc.asyncProperty(
 				fc.array(fc.tuple(fc.nat(5_000), fc.constantFrom(3, 3, 3, 4)), { minLength: 1, maxLength: 20 }),
@@ -329,7 +329,7 @@ describe('runTasks: failures', () => {
 		);
 	});
 
-	it('tells an item whose submit was held back by the stop as not submitted', async () => {
+	it('reports an item as not submitted if the stop prevented its submit', async () => {
 		const { clock, platform, run } = scene();
 		platform.submitTakesMs = (number) => number * 1_000;
 		platform.submitFails = (number) => (number === 1 ? REFUSED : CANCELLED);
@@ -338,7 +338,7 @@ describe('runTasks: failures', () => {
 		expect(outcomes[1]?.failure?.message).toContain('another item failed first');
 	});
 
-	it('tells an item whose submit came too late as not submitted because of the timeout', async () => {
+	it('reports an item as not submitted because of the timeout if its submit came too late', async () => {
 		const { clock, platform, run } = scene();
 		platform.submitTakesMs = () => 20_000;
 		platform.submitFails = () => CANCELLED;
@@ -361,7 +361,7 @@ describe('runTasks: failures', () => {
 	it.each([
 		[true, 2],
 		[false, 3],
-	])('counts a task that is late as a failure: %s', async (lateIsFailure, submits) => {
+	])('counts a stalled task as a failure: %s', async (lateIsFailure, submits) => {
 		const { clock, platform, run } = scene();
 		platform.courseOf = (number) => (number <= 1 ? () => ({ status: 2, progress_num: 1 }) : course(100_000));
 		const outcomes = await clock.run(
@@ -371,7 +371,7 @@ describe('runTasks: failures', () => {
 		expect(platform.submits).toHaveLength(submits);
 	});
 
-	it('keeps the id of a task where the node itself fails, and the other items their results', async () => {
+	it('keeps the ID of a task and the results of other items if the node itself fails', async () => {
 		const made = scene();
 		made.platform.filesOf = FILES;
 		made.downloadFails = ({ url }) => {
@@ -391,7 +391,7 @@ describe('runTasks: failures', () => {
 		]);
 	});
 
-	it('ends a task whose state cannot be read, and keeps its id', async () => {
+	it('ends a task whose state cannot be read, and keeps its ID', async () => {
 		const { clock, platform, run } = scene();
 		platform.lookFails = () => failing(false);
 		await expect(clock.run(run(submitJobs(1)))).resolves.toMatchObject([
@@ -401,7 +401,7 @@ describe('runTasks: failures', () => {
 });
 
 describe('runTasks: cancel', () => {
-	it('ends at once and gives every id, without timers', async () => {
+	it('ends at once and returns every ID, without leaving timers behind', async () => {
 		const { clock, platform, run, ending } = scene();
 		platform.courseOf = () => course(10 * MINUTE);
 		const outcomes = run(submitJobs(6), { maxInFlight: 3 });
@@ -415,7 +415,7 @@ describe('runTasks: cancel', () => {
 		expect(clock.sleepers).toBe(0);
 	});
 
-	it('does nothing where the execution was stopped before', async () => {
+	it('does nothing if the execution was already stopped', async () => {
 		const { clock, platform, run, ending } = scene();
 		ending.abort();
 		expect(kinds(await clock.run(run(submitJobs(3))))).toEqual(Array(3).fill('notSubmitted'));
@@ -423,7 +423,7 @@ describe('runTasks: cancel', () => {
 		expect(clock.sleepers).toBe(0);
 	});
 
-	it('ends downloads too', async () => {
+	it('also ends downloads', async () => {
 		const made = scene();
 		made.downloadTakesMs = 10 * MINUTE;
 		made.downloadFails = () => ({ ...BROKEN, kind: 'cancelled' });
@@ -440,7 +440,7 @@ describe('runTasks: cancel', () => {
 });
 
 describe('runTasks: images', () => {
-	it('uploads an image and puts its id where the node wants it', async () => {
+	it('uploads an image and puts its ID into the input of the node', async () => {
 		const { clock, platform, run } = scene();
 		await clock.run(run([submitJob(0, {}, [image('a'), image('b', '11')])]));
 		expect(platform.submits).toMatchObject([
@@ -454,7 +454,7 @@ describe('runTasks: images', () => {
 		]);
 	});
 
-	it('uploads equal bytes once a run, also while the first upload is under way', async () => {
+	it('uploads equal bytes once per run, even while the first upload is under way', async () => {
 		const { clock, platform, run } = scene();
 		platform.uploadTakesMs = 2_000;
 		const jobs = Array.from({ length: 12 }, (_, index) =>
@@ -465,7 +465,7 @@ describe('runTasks: images', () => {
 		expect(platform.submits).toHaveLength(12);
 	});
 
-	it('tries again with the next item where an upload failed', async () => {
+	it('tries again with the next item if an upload failed', async () => {
 		const { clock, platform, run } = scene();
 		platform.uploadFails = (number) => (number === 1 ? REFUSED : undefined);
 		const jobs = [0, 1].map((index) => submitJob(index, {}, [image('same')]));
@@ -503,7 +503,7 @@ describe('runTasks: images', () => {
 });
 
 describe('runTasks: files', () => {
-	it('downloads the files of each task, in their order, under names that tell items apart', async () => {
+	it('downloads the files of each task in order, with names that distinguish items', async () => {
 		const { clock, platform, run, downloads } = scene();
 		platform.filesOf = FILES;
 		const outcomes = await clock.run(run(submitJobs(2)));
@@ -519,26 +519,26 @@ describe('runTasks: files', () => {
 		]);
 	});
 
-	it('leaves names alone where there is one task', async () => {
+	it('leaves names unchanged if there is only one task', async () => {
 		const { clock, platform, run, downloads } = scene();
 		platform.filesOf = FILES;
 		await clock.run(run(submitJobs(1)));
 		expect(downloads.map(({ fileName }) => fileName)).toEqual(['a.png', 'b.png']);
 	});
 
-	it('downloads nothing where no files are wanted', async () => {
+	it('downloads nothing if no files are wanted', async () => {
 		const { clock, platform, run, downloads } = scene();
 		platform.filesOf = FILES;
 		await clock.run(run([submitJob(0, { wantsFiles: false })]));
 		expect(downloads).toEqual([]);
 	});
 
-	it('is done where a task has no files', async () => {
+	it('is done if a task has no files', async () => {
 		const { clock, run } = scene();
 		await expect(clock.run(run(submitJobs(1)))).resolves.toMatchObject([{ files: [], failure: undefined }]);
 	});
 
-	it('asks once for fresh links where links are too old, and downloads each file by its own', async () => {
+	it('requests fresh links once if links have expired, and downloads each file by its own', async () => {
 		const made = scene();
 		const { clock, platform, run, downloads } = made;
 		let signature = 0;
@@ -562,8 +562,8 @@ describe('runTasks: files', () => {
 
 	it.each<[string, paths: (isFresh: boolean) => string[]]>([
 		['in another order', (isFresh) => (isFresh ? ['b.png?', 'a.png?'] : ['a.png?', 'b.png?'])],
-		['by numbers that nothing but their order tells apart', () => ['get?id=1&', 'get?id=2&']],
-	])('downloads each file where the fresh links come %s', async (_name, pathsAt) => {
+		['with numbers that only their order distinguishes', () => ['get?id=1&', 'get?id=2&']],
+	])('downloads each file if the fresh links arrive %s', async (_name, pathsAt) => {
 		const made = scene();
 		const { clock, platform, run, downloads } = made;
 		let answers = 0;
@@ -581,7 +581,7 @@ describe('runTasks: files', () => {
 		}
 	});
 
-	it('gives up where links that were fresh three times are too old as well, and keeps the files that came', async () => {
+	it('gives up after three expired fresh links, and keeps the files that were downloaded', async () => {
 		const made = scene();
 		made.platform.filesOf = FILES;
 		made.downloadFails = ({ url }) => (url.includes('/b.png') ? GONE : undefined);
@@ -599,7 +599,7 @@ describe('runTasks: files', () => {
 		expect(made.downloads).toHaveLength(2 + 3);
 	});
 
-	it('downloads by the third fresh link where the platform repeats old ones for a while', async () => {
+	it('downloads by the third fresh link if the platform repeats old ones for a while', async () => {
 		const made = scene();
 		const { clock, platform, run, downloads } = made;
 		let answers = 0;
@@ -610,7 +610,7 @@ describe('runTasks: files', () => {
 		expect(new Set(downloads.map(({ url }) => url)).size).toBe(4);
 	});
 
-	it('asks for the expired links of many tasks in one call', async () => {
+	it('requests fresh links for many tasks in one call', async () => {
 		const made = scene();
 		const { clock, platform, run, downloads } = made;
 		platform.filesOf = FILES;
@@ -624,11 +624,11 @@ describe('runTasks: files', () => {
 		const outcomes = await clock.run(run(submitJobs(100)));
 		expect(new Set(kinds(outcomes))).toEqual(new Set(['done']));
 		expect(downloads).toHaveLength(400);
-		// One look has found them all done, and one has brought the fresh links of them all.
+		// One poll finds all tasks done, and another returns all fresh links.
 		expect(platform.looks.slice(-2).map(({ ids }) => ids.length)).toEqual([100, 100]);
 	});
 
-	it('lets others download while it asks for fresh links', async () => {
+	it('lets other tasks download while it requests fresh links', async () => {
 		const made = scene();
 		const { clock, platform, run, downloads } = made;
 		platform.filesOf = FILES;
@@ -639,7 +639,7 @@ describe('runTasks: files', () => {
 		await clock.run(outcomes);
 	});
 
-	it('asks for no fresh links where a link is not the trouble', async () => {
+	it('does not request fresh links if the link is not the cause', async () => {
 		const made = scene();
 		made.platform.filesOf = FILES;
 		made.downloadFails = () => BROKEN;
@@ -657,7 +657,7 @@ describe('runTasks: files', () => {
 		await clock.run(outcomes);
 	});
 
-	it('keeps to eight downloads at a time', async () => {
+	it('runs at most eight downloads at a time', async () => {
 		const made = scene();
 		made.downloadTakesMs = 1_000;
 		made.platform.filesOf = (taskId) => ({
@@ -697,7 +697,7 @@ describe('runTasks: observers', () => {
 	});
 });
 
-test('a mistake of ours does not lose the ID of a task', async () => {
+test('an error in the node does not lose the ID of a task', async () => {
 	const { clock, platform, run } = scene();
 	const info = jest.spyOn(platform, 'info').mockImplementationOnce(() => {
 		throw new RangeError('Maximum call stack size exceeded');

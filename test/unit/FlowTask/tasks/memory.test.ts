@@ -5,15 +5,15 @@ import { hostileJson } from '../hostileJson';
 
 type Context = Record<string, unknown>;
 
-/** What n8n stores with the execution and hands to the next try. */
+/** The context that n8n stores with the execution and passes to the next try. */
 function stored(context: Context): Context {
 	const copy: unknown = JSON.parse(JSON.stringify(context));
 	if (typeof copy !== 'object' || copy === null) throw new Error('n8n stores objects');
 	return { ...copy };
 }
 
-describe('a memory', () => {
-	it('knows a task in the next try, for the same item only', () => {
+describe('a task memory', () => {
+	it('recalls a task in the next try, for the same item only', () => {
 		const context: Context = { others: 1 };
 		createTaskMemory(context, 0).record(3, 'f', { '3/seed': 7 }).submitted('t-1', 1_000);
 		const next = createTaskMemory(stored(context), 0);
@@ -25,7 +25,7 @@ describe('a memory', () => {
 		expect(context.others).toBe(1);
 	});
 
-	it('belongs to one run of the node: a loop makes new tasks', () => {
+	it('belongs to one run of the node, so that a loop creates new tasks', () => {
 		const context: Context = {};
 		const first = createTaskMemory(context, 0);
 		const second = createTaskMemory(context, 1);
@@ -38,7 +38,7 @@ describe('a memory', () => {
 		expect(second.recall(0, 'f')).toMatchObject({ taskId: 't-2' });
 	});
 
-	it('keeps what is unclear apart from what is new, and from what was changed', () => {
+	it('distinguishes unclear items from new and from edited ones', () => {
 		const context: Context = {};
 		createTaskMemory(context, 0).record(0, 'f', {}).unclear();
 		const next = createTaskMemory(stored(context), 0);
@@ -48,13 +48,13 @@ describe('a memory', () => {
 		expect(next.recall(0, 'f')).toMatchObject({ kind: 'task', taskId: 't-1' });
 	});
 
-	it('keeps the ID that an unclear answer named, and does not take it for a task', () => {
+	it('keeps the ID in an unclear answer without treating it as a task', () => {
 		const context: Context = {};
 		createTaskMemory(context, 0).record(0, 'f', {}).unclear('t-9');
 		expect(createTaskMemory(stored(context), 0).recall(0, 'f')).toEqual({ kind: 'unclear', taskId: 't-9' });
 	});
 
-	it('forgets a failed task, and no other', () => {
+	it('forgets a failed task, but no other', () => {
 		const context: Context = {};
 		const memory = createTaskMemory(context, 0);
 		memory.record(0, 'f', {}).submitted('t-1', 1);
@@ -66,7 +66,7 @@ describe('a memory', () => {
 		expect(next.recall(1, 'f')).toMatchObject({ taskId: 't-2' });
 	});
 
-	it('knows images by their bytes, and nothing that objects have by nature', () => {
+	it('recalls images by their digests, but no prototype properties', () => {
 		const context: Context = {};
 		createTaskMemory(context, 0).images.set('digest', 'image-1');
 		const { images } = createTaskMemory(stored(context), 0);
@@ -79,10 +79,10 @@ describe('a memory', () => {
 		['null', null, { kind: 'new' }],
 		['a list', [], { kind: 'new' }],
 		['no fingerprint', { taskId: 't' }, { kind: 'edited' }],
-		['a task id that is a number', { fingerprint: 'f', taskId: 7 }, { kind: 'new' }],
+		['a task ID that is a number', { fingerprint: 'f', taskId: 7 }, { kind: 'new' }],
 		['unclear as text', { fingerprint: 'f', unclear: 'true' }, { kind: 'new' }],
 		[
-			'no time, no seeds',
+			'neither a time nor seeds',
 			{ fingerprint: 'f', taskId: 't' },
 			{ kind: 'task', taskId: 't', submittedAtMs: undefined, seeds: {} },
 		],
@@ -91,12 +91,12 @@ describe('a memory', () => {
 			{ fingerprint: 'f', taskId: 't', atMs: '1', seeds: { a: 1, b: '2', c: null } },
 			{ kind: 'task', taskId: 't', submittedAtMs: undefined, seeds: { a: 1 } },
 		],
-	])('makes the best of an entry with %s', (_name, entry, expected) => {
+	])('tolerates an entry with %s', (_name, entry, expected) => {
 		const context = { flowTaskRuns: { '0': { tasks: { '0': entry } } } };
 		expect(createTaskMemory(context, 0).recall(0, 'f')).toEqual(expected);
 	});
 
-	it('reads and writes over anything that stands in its place', () => {
+	it('tolerates and replaces any other value in its place', () => {
 		const place = fc.oneof(
 			hostileJson(),
 			fc.record({ '0': hostileJson() }),
@@ -120,7 +120,7 @@ describe('a memory', () => {
 
 describe('the memory of a tool', () => {
 	it.each(['delivered', 'failed'] as const)(
-		'makes a new task for the same words after one that is %s',
+		'allows a new task for the same call after one that is %s',
 		(end) => {
 			const context: Context = {};
 			const first = createToolMemory(context);
@@ -134,7 +134,7 @@ describe('the memory of a tool', () => {
 		},
 	);
 
-	it('keeps calls apart that say the same at once', () => {
+	it('distinguishes equal calls at the same time', () => {
 		const context: Context = {};
 		const [first, second] = [createToolMemory(context), createToolMemory(context)];
 		first.record(0, 'f', {}).submitted('t-1', 1);
@@ -146,7 +146,7 @@ describe('the memory of a tool', () => {
 		expect(createToolMemory(context).recall(0, 'f')).toMatchObject({ taskId: 't-2' });
 	});
 
-	it('does not submit again what is unclear', () => {
+	it('recalls an unclear submit, so that it is not repeated', () => {
 		const context: Context = {};
 		const first = createToolMemory(context);
 		first.record(0, 'f', {}).unclear();
@@ -155,7 +155,7 @@ describe('the memory of a tool', () => {
 	});
 });
 
-test('a task that was there already is remembered without the seeds of this run, which were not sent', () => {
+test('an existing task is remembered without the seeds of this run, which were not sent', () => {
 	const memory = createTaskMemory({}, 0);
 	memory.record(0, 'print', { '3.seed': 7 }).submitted('t', 1, true);
 	expect(memory.recall(0, 'print')).toEqual({ kind: 'task', taskId: 't', submittedAtMs: 1, seeds: {} });

@@ -23,12 +23,12 @@ describe('withoutToken', () => {
 		expect(JSON.stringify(shown)).not.toContain('ken');
 	});
 
-	it('hides a token that no URL can hold', () => {
+	it('hides a token that no URL can contain', () => {
 		const odd = 'half \ud800 token';
 		expect(withoutToken(taskInfo('t', { errMsg: `no ${odd}` }), odd).errorMessage).toBe('no [hidden]');
 	});
 
-	it.each([undefined, 'another'])('leaves a report without it as it is: %s', (token) => {
+	it.each([undefined, 'another'])('leaves a report without the token unchanged: %s', (token) => {
 		expect(withoutToken(info, token)).toEqual(info);
 	});
 });

@@ -19,20 +19,20 @@ const C = 'https://h.example/out/c.png?sig=1';
 describe('linksOf', () => {
 	const info = taskInfo('t', { status: 3, files: { '12': [B, C], '9': [A] }, final_files: [C, A] });
 
-	it('gives the final files in the order of the platform, with the nodes that made them', () => {
+	it('returns the final files in the order of the platform, with the nodes that made them', () => {
 		expect(linksOf(info, 'finalFiles')).toEqual([
 			{ nodeId: '12', index: 0, url: C },
 			{ nodeId: '9', index: 1, url: A },
 		]);
 	});
 
-	it('gives all files in one order, whatever order the nodes come in', () => {
+	it('returns all files in one order, whatever the order of the nodes', () => {
 		const other = taskInfo('t', { status: 3, files: { '9': [A], '12': [B, C] }, final_files: [C, A] });
 		expect(linksOf(info, 'all').map(({ url }) => url)).toEqual([A, B, C]);
 		expect(linksOf(other, 'all')).toEqual(linksOf(info, 'all'));
 	});
 
-	it('finds the node of a final file that was signed at another moment', () => {
+	it('finds the node of a final file with another signature', () => {
 		const signed = taskInfo('t', {
 			status: 3,
 			files: { '9': [A] },
@@ -41,7 +41,7 @@ describe('linksOf', () => {
 		expect(linksOf(signed, 'finalFiles')).toMatchObject([{ nodeId: '9' }]);
 	});
 
-	it('tells files apart that differ in their query only', () => {
+	it('distinguishes files that differ only in their query', () => {
 		const view = (name: string, sig: number): string =>
 			`https://h.example/view?filename=${name}&type=output&sig=${sig}`;
 		const queried = taskInfo('t', {
@@ -58,14 +58,14 @@ describe('linksOf', () => {
 		expect(linksOf(resigned, 'finalFiles').map(({ nodeId }) => nodeId)).toEqual(['9', '12']);
 	});
 
-	it('tells files apart by whatever stands in their links, where these are the same in both places', () => {
+	it('distinguishes files by any part of their links if both lists have the same links', () => {
 		const one = 'https://h.example/get?id=1';
 		const two = 'https://h.example/get?id=2';
 		const linked = taskInfo('t', { status: 3, files: { '9': [one], '12': [two] }, final_files: [one, two] });
 		expect(linksOf(linked, 'finalFiles').map(({ nodeId }) => nodeId)).toEqual(['9', '12']);
 	});
 
-	it('names no node where a new signature leaves nothing that tells the files of two nodes apart', () => {
+	it('names no node if a new signature makes the files of two nodes indistinguishable', () => {
 		const link = (id: number, sig: number): string => `https://h.example/get?id=${id}&sig=${sig}`;
 		const files = { '9': [link(1, 1), link(3, 1)], '12': [link(2, 1)] };
 		const signed = taskInfo('t', { status: 3, files, final_files: [link(1, 2), link(2, 2)] });
@@ -74,30 +74,30 @@ describe('linksOf', () => {
 		expect(linksOf(ofOne, 'finalFiles')).toMatchObject([{ nodeId: '9' }]);
 	});
 
-	it('takes all files for final where the platform names no final ones', () => {
+	it('treats all files as final if the platform names no final ones', () => {
 		expect(linksOf(taskInfo('t', { status: 3, files: { '9': [A, B] } }), 'finalFiles')).toHaveLength(2);
 	});
 
-	it('takes the final files for all where the platform names no others', () => {
+	it('treats the final files as all files if the platform names no others', () => {
 		expect(linksOf(taskInfo('t', { status: 3, final_files: [A] }), 'all')).toEqual([
 			{ nodeId: null, index: 0, url: A },
 		]);
 	});
 
-	it('knows no node for a final file that no node lists', () => {
+	it('names no node for a final file that no node lists', () => {
 		expect(
 			linksOf(taskInfo('t', { status: 3, files: { '9': [A] }, final_files: [B] }), 'finalFiles'),
 		).toEqual([{ nodeId: null, index: 0, url: B }]);
 	});
 
-	it('gives a link once, though it is listed twice', () => {
+	it('returns a link once, even if it is listed twice', () => {
 		expect(linksOf(taskInfo('t', { status: 3, final_files: [A, A, B] }), 'finalFiles')).toMatchObject([
 			{ index: 0, url: A },
 			{ index: 1, url: B },
 		]);
 	});
 
-	it('gives nothing where there is nothing', () => {
+	it('returns nothing if there are no files', () => {
 		expect(linksOf(taskInfo('t'), 'finalFiles')).toEqual([]);
 		expect(linksOf(taskInfo('t'), 'all')).toEqual([]);
 	});
@@ -114,7 +114,7 @@ describe('nameInLink', () => {
 		['https://h.example/%E0%A4%A', ''],
 		['no link', ''],
 		['', ''],
-	])('of %s is "%s"', (url, name) => {
+	])('finds in %s the name "%s"', (url, name) => {
 		expect(nameInLink(url)).toBe(name);
 	});
 });
@@ -126,7 +126,7 @@ describe('markName', () => {
 		['v1.cat.png', 'v1.cat_2.png'],
 		['.png', '.png_2'],
 		['', '_2'],
-	])('marks %s as %s', (name, marked) => {
+	])('turns %s into %s', (name, marked) => {
 		expect(markName(name, '2')).toBe(marked);
 	});
 });
@@ -138,7 +138,7 @@ describe('namesFor', () => {
 	const links = (...urls: string[]): Parameters<typeof namesFor>[0] =>
 		urls.map((url, index) => ({ nodeId: null, index, url }));
 
-	it('takes the name that the server gives, as often as it is asked, and never twice', () => {
+	it('uses the name from the server each time it is asked, but never for two files', () => {
 		const [first, second] = namesFor(links(A, B), { number: 3 });
 		expect(first?.nameBySaid('cat.png')).toBe('cat_3.png');
 		expect(first?.nameBySaid('cat.png')).toBe('cat_3.png');
@@ -146,27 +146,27 @@ describe('namesFor', () => {
 		expect(second?.nameBySaid('../../a.png')).toBe('a_3_f2.png');
 	});
 
-	it('leaves names alone in a run of one task', () => {
+	it('leaves names unchanged in a run of one task', () => {
 		expect(namesOf(links(A, B), {})).toEqual(['a.png', 'b.png']);
 	});
 
-	it('tells the files of items apart, which platforms name alike', () => {
+	it('distinguishes the files of items, which platforms name alike', () => {
 		expect(namesOf(links(A), { number: 1 })).toEqual(['a_1.png']);
 		expect(namesOf(links(A), { number: 2 })).toEqual(['a_2.png']);
 	});
 
-	it('takes the name of the task, with the ending of the link or of what the server says', () => {
+	it('uses the name of the task, with the extension of the link or of the server', () => {
 		const [first, second] = namesFor(links(A, B), { number: 3, stem: 'render v1.2' });
 		expect([first?.fileName, second?.fileName]).toEqual(['render v1.2.png', 'render v1.2_f2.png']);
 		expect(first?.nameBySaid('cat.webp')).toBe('render v1.2.webp');
 		expect(namesOf(links('https://h.example/view'), { stem: 'v1.2' })).toEqual(['v1.2.bin']);
 	});
 
-	it('gives a name where the link has none', () => {
+	it('invents a name if the link has none', () => {
 		expect(namesOf(links('https://h.example/', 'https://h.example/'), {})).toEqual(['image', 'image_f2']);
 	});
 
-	it('never uses a name twice, not even one that a mark would make', () => {
+	it('never uses a name twice, not even one that equals a marked name', () => {
 		const path = fc.constantFrom(
 			'a.png',
 			'A.PNG',
@@ -190,7 +190,7 @@ describe('namesFor', () => {
 		);
 	});
 
-	it('keeps names apart that are so long that they are cut', () => {
+	it('keeps names distinct that are so long that they are cut', () => {
 		const long = `https://h.example/${'x'.repeat(300)}`;
 		const stored = [1, 2, 30].flatMap((number) =>
 			namesOf(links(`${long}.png`, `${long}.png?2`), { number }).map((name) => safeFileName(name, 'png')),
@@ -200,7 +200,7 @@ describe('namesFor', () => {
 });
 
 describe('linksOf for certain nodes', () => {
-	it('gives their files only, in the order of the nodes, each node once', () => {
+	it('returns only their files, in the order of the nodes, each node once', () => {
 		const info = taskInfo('t', {
 			status: 3,
 			progress_num: 100,
@@ -217,7 +217,7 @@ describe('linksOf for certain nodes', () => {
 		]);
 	});
 
-	it('gives no file whose node the platform does not name', () => {
+	it('returns no file whose node the platform does not name', () => {
 		const info = taskInfo('t', { status: 3, progress_num: 100, final_files: ['https://f.example/a.png'] });
 		expect(linksOf(info, ['9'])).toEqual([]);
 	});
@@ -231,33 +231,38 @@ it.each([
 	['/view?filename=a.png', false],
 	['file:///etc/passwd', false],
 	['a/b.png', false],
-])('a text among the files: %j is %s', (entry, expected) => {
+])('for the entry %j, isPlainText is %s', (entry, expected) => {
 	expect(isPlainText(entry)).toBe(expected);
 });
 
 describe('sameFile', () => {
-	/** Signed at a moment: `a.png` is another link each time. */
+	/** Links with a signature, so that the same file has another link each time. */
 	const links = (signature: number, ...paths: string[]): FileLink[] =>
 		paths.map((path, index) => ({ nodeId: null, index, url: `https://h.example/${path}sig=${signature}` }));
 
 	it.each<[string, before: string[], fresh: string[], found: Array<string | undefined>]>([
 		['in the same order', ['a?', 'b?'], ['a?', 'b?'], ['a?', 'b?']],
 		['in another order', ['a?', 'b?', 'c?'], ['c?', 'a?', 'b?'], ['a?', 'b?', 'c?']],
-		['behind another that came twice', ['a?', 'b?'], ['b?', 'b?', 'a?'], ['a?', 'b?']],
+		['after another that is listed twice', ['a?', 'b?'], ['b?', 'b?', 'a?'], ['a?', 'b?']],
 		['twice', ['a?', 'b?'], ['b?', 'a?', 'a?'], ['a?', 'b?']],
-		['beside one that vanished', ['a?', 'b?'], ['b?'], [undefined, 'b?']],
+		['after one that vanished', ['a?', 'b?'], ['b?'], [undefined, 'b?']],
 		[
-			'by numbers',
+			'with numbers',
 			['get?id=1&', 'c?', 'get?id=2&'],
 			['c?', 'get?id=1&', 'get?id=2&'],
 			['get?id=1&', 'c?', 'get?id=2&'],
 		],
-		['by numbers, of which one vanished', ['get?id=1&', 'get?id=2&'], ['get?id=2&'], [undefined, undefined]],
+		[
+			'with numbers, of which one vanished',
+			['get?id=1&', 'get?id=2&'],
+			['get?id=2&'],
+			[undefined, undefined],
+		],
 		['with other paths each time', ['x1?', 'y1?'], ['x2?', 'y2?'], ['x2?', 'y2?']],
 		['with other paths, of which one vanished', ['x1?', 'y1?'], ['y2?'], [undefined, undefined]],
-		['with another path beside one that moved', ['a?', 'x1?'], ['x2?', 'a?'], ['a?', undefined]],
+		['with another path, next to one that moved', ['a?', 'x1?'], ['x2?', 'a?'], ['a?', undefined]],
 		['not at all', ['a?'], [], [undefined]],
-	])('finds a file %s', (_name, before, fresh, found) => {
+	])('finds a file listed %s', (_name, before, fresh, found) => {
 		const old = links(1, ...before);
 		const sent = found.map((path) => path && `https://h.example/${path}sig=2`);
 		expect(old.map((link) => sameFile(link, old, links(2, ...fresh))?.url)).toEqual(sent);

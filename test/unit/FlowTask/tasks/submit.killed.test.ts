@@ -11,14 +11,14 @@ import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 
 /*
- * n8n is killed while it submits sixty items with keys. What was not sent must not stand in the way of the next
- * execution: only of what was under way nobody knows.
+ * n8n is killed while it submits sixty items with keys. Items that were not sent must not block the next execution;
+ * the outcome is unknown only for those in flight.
  */
 
 const ITEMS = 60;
 const AT_ONCE = 16;
 
-/** A process that can be killed: from then on nothing leaves it, and it hears of nothing. */
+/** A process that can be killed: from then on it sends and receives nothing. */
 class Process {
 	private readonly life = new AbortController();
 
@@ -56,15 +56,15 @@ class Process {
 
 class Scene {
 	readonly clock = new TestClock();
-	/** Of one random length each, so that answers come one by one. */
+	/** The state of a random generator, which makes requests take different times so that answers arrive one by one. */
 	private state = 7;
 	private readonly random = (): number =>
 		(this.state = (this.state * 16_807) % 2_147_483_647) / 2_147_483_647;
 	readonly table = new MemoryTable(this.clock, this.random, 40);
-	/** Keys that reached the platform, and when. */
+	/** The keys that reached the platform, in order. */
 	readonly made: string[] = [];
 
-	/** One execution with all items. @returns what became of each */
+	/** Runs one execution with all items. @returns the outcome of each item */
 	async execute(
 		process: Process,
 		{ requestsPerSecond = 100, takesMs = 200 } = {},
@@ -111,7 +111,7 @@ class Scene {
 		return outcomes;
 	}
 
-	/** Keys of which the table says nothing but that somebody wants them. */
+	/** The rows of keys that are claimed and have no outcome. */
 	claimed(): unknown[] {
 		const rows = this.table.all();
 		const told = new Set(rows.filter(({ kind }) => kind !== 'claim').map(({ entryKey }) => entryKey));
@@ -123,9 +123,9 @@ function startOf(key: string): SubmitStart {
 	return { kind: 'submit', workflowId: key, prompt: {}, images: [], idempotency: { key, payload: 'p' } };
 }
 
-describe('n8n killed while it submits', () => {
+describe('n8n, killed while it submits', () => {
 	it.each([200, 400, 600, 800, 1_000, 1_200, 1_500])(
-		'after %d ms: what was not under way is made by the next execution, and nothing twice',
+		'after %d ms, lets the next execution create all tasks that were not in flight, and none twice',
 		async (killMs) => {
 			const scene = new Scene();
 			const first = new Process();
@@ -143,7 +143,7 @@ describe('n8n killed while it submits', () => {
 		},
 	);
 
-	it('at any moment leaves no more claims than requests can be under way', async () => {
+	it('at any moment, holds no more claims than requests can be in flight', async () => {
 		const scene = new Scene();
 		const done = scene.execute(new Process(), { takesMs: 900 });
 		let most = 0;
@@ -156,18 +156,18 @@ describe('n8n killed while it submits', () => {
 	});
 });
 
-describe('an execution that nobody kills', () => {
-	it('claims in waves: a write and a look for each half of what may be under way', async () => {
+describe('an undisturbed execution', () => {
+	it('claims in batches: about one write per half of the requests that may be in flight', async () => {
 		const scene = new Scene();
 		await scene.clock.run(scene.execute(new Process()));
 		const writes = scene.table.calls.filter((call) => call === 'insertThenRead');
 		expect(scene.made).toHaveLength(ITEMS);
-		// The first submits are a little apart, and so are their claims.
+		// The first submits start a little apart, and so do their claims.
 		expect(writes.length).toBeLessThanOrEqual(ITEMS / (AT_ONCE / 2) + 12);
 		expect(scene.clock.elapsedMs).toBeLessThan(6_000);
 	});
 
-	it('is not held up by requests that hang', async () => {
+	it('is not held up by slow requests', async () => {
 		const scene = new Scene();
 		const done = scene.execute(new Process(), { takesMs: 20_000 });
 		await scene.clock.run(done);
@@ -175,7 +175,7 @@ describe('an execution that nobody kills', () => {
 		expect(scene.clock.elapsedMs).toBeLessThan(130_000);
 	});
 
-	it('finds tasks that exist without waiting for a place', async () => {
+	it('finds existing tasks without waiting for a slot', async () => {
 		const scene = new Scene();
 		await scene.clock.run(scene.execute(new Process()));
 		const calls = scene.table.calls.length;

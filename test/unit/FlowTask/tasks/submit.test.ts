@@ -25,14 +25,14 @@ const BY = { executionId: '41', workflowId: 'w1', atMs: 1_234 };
 type Submitted = Result<SubmittedTask, CallFailure>;
 const MADE: Submitted = ok({ taskId: 't-1', promptToken: 'token' });
 
-/** Ledger and platform as a test scripts them; what is asked of them stands in `log`, in order. */
+/** A scripted ledger and platform. `log` lists the calls they receive, in order. */
 class Scene {
 	readonly clock = new TestClock();
 	readonly log: string[] = [];
 	readonly entries: LedgerEntry[] = [];
 	readonly prompts: Prompt[] = [];
 	stopped: StopReason | undefined;
-	/** By number of the claim, from 1. */
+	/** The answer to each claim, counted from 1. */
 	answerClaim: (number: number) => Promise<Result<LedgerAnswer>> | Result<LedgerAnswer> = (number) =>
 		ok(this.mine(number));
 	answerSubmit: (number: number) => Promise<Submitted> | Submitted = () => MADE;
@@ -129,7 +129,7 @@ function failureOf(result: Result<ItemTask>): Failure {
 }
 
 describe('without a key', () => {
-	it("an ID that the platform gave another item's task is not this item's, unless it asked the same", async () => {
+	it("an ID of another item's task is refused, unless both items asked for the same", async () => {
 		scene.answerSubmit = async () => await Promise.resolve(ok({ taskId: 'task 1', promptToken: undefined }));
 		const submitter = scene.open(false);
 		const ask = async (steps: number) =>
@@ -146,9 +146,9 @@ describe('without a key', () => {
 	});
 
 	it.each<[string, Partial<SubmitStart>, boolean]>([
-		['of the item', { idempotency: undefined }, true],
-		['of any item', {}, false],
-	])('%s, it is submitted and no ledger asked', async (_name, over, hasLedger) => {
+		['for the item', { idempotency: undefined }, true],
+		['for any item', {}, false],
+	])('%s, a submit asks no ledger', async (_name, over, hasLedger) => {
 		const result = await scene.open(hasLedger).submit(start(over), scene.record);
 		expect(scene.log).toEqual(['submit wf by any time', 'record submitted t-1 0']);
 		if (!result.ok) throw new Error(result.failure.message);
@@ -160,7 +160,7 @@ describe('without a key', () => {
 		expect(scene.log).toHaveLength(2);
 	});
 
-	it('works without a record', async () => {
+	it('a submit needs no record', async () => {
 		expect(await scene.open().submit(start({ idempotency: undefined }), undefined)).toMatchObject({
 			ok: true,
 		});
@@ -170,15 +170,15 @@ describe('without a key', () => {
 		});
 	});
 
-	it('it is not sent again, whatever its end', async () => {
+	it('a submit is never sent again', async () => {
 		scene.answerSubmit = () => fail(CANCELLED);
 		expect(failureOf(await submit({ idempotency: undefined }))).toEqual(CANCELLED);
 		expect(scene.log).toEqual(['submit wf by any time']);
 	});
 });
 
-describe('with a key', () => {
-	it('it is claimed, sent while the claim is good, and noted before the ledger hears of it', async () => {
+describe('a key', () => {
+	it('is claimed, sent while the claim is valid, and recorded before the ledger is updated', async () => {
 		const result = await submit();
 		expect(scene.log).toEqual([
 			'claim order 1',
@@ -193,13 +193,16 @@ describe('with a key', () => {
 		expect(scene.log.slice(4)).toEqual(['1 ended succeeded', '1 ended failed']);
 	});
 
-	it.each([REFUSED, UNREACHABLE])('that comes to nothing ($kind) is free again', async (failure) => {
-		scene.answerSubmit = () => fail(failure);
-		expect(failureOf(await submit())).toEqual(failure);
-		expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', '1 released']);
-	});
+	it.each([REFUSED, UNREACHABLE])(
+		'is released if its submit fails without a task ($kind)',
+		async (failure) => {
+			scene.answerSubmit = () => fail(failure);
+			expect(failureOf(await submit())).toEqual(failure);
+			expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', '1 released']);
+		},
+	);
 
-	it('that got no answer stays taken, and the failure says that a task may exist', async () => {
+	it('stays claimed if its submit was not answered, and the failure says that a task may exist', async () => {
 		scene.answerSubmit = () => fail(UNCLEAR);
 		expect(failureOf(await submit())).toMatchObject({
 			kind: 'unclear',
@@ -209,7 +212,7 @@ describe('with a key', () => {
 		expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', 'record unclear', '1 unanswered']);
 	});
 
-	it.each([1_234, undefined])('whose task exists is not submitted; made at %j', async (atMs) => {
+	it.each([1_234, undefined])('is not submitted if its task exists; created at %j', async (atMs) => {
 		const told: string[] = [];
 		const ended = (outcome: string): void => {
 			told.push(outcome);
@@ -239,29 +242,32 @@ describe('with a key', () => {
 		],
 		['unknown', '41', { kind: 'unclear', message: expect.stringContaining('by execution 41, but its ID') }],
 		['unknown', '', { kind: 'unclear', message: expect.stringContaining('by another execution, but its') }],
-	])('that is in %s (of "%s") fails, and nothing is submitted', async (kind, executionId, expected) => {
-		scene.answerClaim = () => ok({ kind, by: { ...BY, executionId } });
-		const failure = failureOf(await submit());
-		expect(failure).toMatchObject({ ...expected, details: { idempotencyKey: 'order 1', executionId } });
-		expect(failure.details?.mayExist).toBe(kind === 'unknown' ? true : undefined);
-		expect(failure.advice).toContain('Nothing was submitted');
-		expect(scene.log).toEqual(['claim order 1']);
-	});
+	])(
+		'fails without a submit if the ledger says "%s" (of execution "%s")',
+		async (kind, executionId, expected) => {
+			scene.answerClaim = () => ok({ kind, by: { ...BY, executionId } });
+			const failure = failureOf(await submit());
+			expect(failure).toMatchObject({ ...expected, details: { idempotencyKey: 'order 1', executionId } });
+			expect(failure.details?.mayExist).toBe(kind === 'unknown' ? true : undefined);
+			expect(failure.advice).toContain('Nothing was submitted');
+			expect(scene.log).toEqual(['claim order 1']);
+		},
+	);
 
-	it('of any length is shown by its beginning', async () => {
+	it('is shown by its beginning, however long it is', async () => {
 		scene.answerClaim = () => ok({ kind: 'conflict', by: BY });
 		const { message } = failureOf(await submit({ idempotency: { key: 'k'.repeat(9_999), payload: '' } }));
 		expect(message).toContain(`"${'k'.repeat(79)}…"`);
 		expect(scene.entries[0]?.key).toHaveLength(9_999);
 	});
 
-	it('that cannot be claimed fails with the table, and nothing is submitted', async () => {
+	it("fails without a submit, with the table's failure, if it cannot be claimed", async () => {
 		scene.answerClaim = () => fail(TABLE_FULL);
 		expect(failureOf(await submit())).toEqual(TABLE_FULL);
 		expect(scene.log).toEqual(['claim order 1']);
 	});
 
-	it('whose claim grew old before it could be sent is claimed again', async () => {
+	it('is claimed again if its claim expires before it can be sent', async () => {
 		scene.answerSubmit = (number) => (number < 3 ? fail(CANCELLED) : MADE);
 		expect(await submit()).toMatchObject({ ok: true, value: { taskId: 't-1' } });
 		expect(scene.log).toEqual([
@@ -272,7 +278,7 @@ describe('with a key', () => {
 		expect(new Set(scene.entries.map(({ payloadHash }) => payloadHash)).size).toBe(1);
 	});
 
-	it('whose claim grew old may have been used by another meanwhile', async () => {
+	it('may have been used by another run once its claim has expired', async () => {
 		scene.answerSubmit = () => fail(CANCELLED);
 		scene.answerClaim = (number) => (number === 1 ? ok(scene.mine(1)) : ok({ kind: 'unknown', by: BY }));
 		expect(failureOf(await submit()).kind).toBe('unclear');
@@ -282,7 +288,7 @@ describe('with a key', () => {
 
 describe('a stop', () => {
 	it.each<StopReason>(['failure', 'maxFailures', 'timeout', 'cancelled'])(
-		'(%s) before its turn: nothing is claimed, uploaded or sent',
+		'(%s) before the turn of an item prevents claims, uploads and submits',
 		async (reason) => {
 			scene.stopped = reason;
 			for (const over of [{}, { idempotency: undefined }, { images: [image('a')] }]) {
@@ -292,7 +298,7 @@ describe('a stop', () => {
 		},
 	);
 
-	it('while it is claimed gives the claim back', async () => {
+	it('during a claim releases the claim', async () => {
 		scene.answerClaim = (number) => {
 			scene.stopped = 'failure';
 			return ok(scene.mine(number));
@@ -304,7 +310,7 @@ describe('a stop', () => {
 		expect(scene.log).toEqual(['claim order 1', '1 released']);
 	});
 
-	it('that keeps the request from being sent gives the claim back, once', async () => {
+	it('that prevents the request releases the claim once', async () => {
 		scene.answerSubmit = () => {
 			scene.stopped = 'cancelled';
 			return fail(CANCELLED);
@@ -313,7 +319,7 @@ describe('a stop', () => {
 		expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', '1 released']);
 	});
 
-	it('while it is sent does not make a refusal, or no answer, something else', async () => {
+	it('during a submit does not change the failure of a refused or unanswered one', async () => {
 		for (const failure of [REFUSED, UNCLEAR]) {
 			scene = new Scene();
 			scene.answerSubmit = () => {
@@ -324,7 +330,7 @@ describe('a stop', () => {
 		}
 	});
 
-	it('does not lose a task that was made meanwhile', async () => {
+	it('does not lose a task that was created meanwhile', async () => {
 		scene.answerSubmit = () => {
 			scene.stopped = 'cancelled';
 			return MADE;
@@ -333,7 +339,7 @@ describe('a stop', () => {
 		expect(scene.log.at(-1)).toBe('1 submitted t-1');
 	});
 
-	it('between two uploads leaves the second', async () => {
+	it('between two uploads prevents the second', async () => {
 		scene.answerUpload = () => {
 			scene.stopped = 'maxFailures';
 			return ok('image-1');
@@ -344,7 +350,7 @@ describe('a stop', () => {
 });
 
 describe('images', () => {
-	it('are uploaded before anything is claimed, and stand where they belong', async () => {
+	it('are uploaded before anything is claimed, and put into their inputs', async () => {
 		const images = [image('a'), image('b', '3', 'mask'), image('a', '12')];
 		await submit({ images });
 		expect(scene.log.slice(0, 3)).toEqual(['upload', 'upload', 'claim order 1']);
@@ -357,12 +363,12 @@ describe('images', () => {
 		]);
 	});
 
-	it('that cannot be read or uploaded: nothing is claimed', async () => {
+	it('that cannot be read or uploaded prevent the claim', async () => {
 		const unread: ImageInput = { ...image('a'), load: async () => await Promise.resolve(fail(TABLE_FULL)) };
 		expect(failureOf(await submit({ images: [unread] }))).toEqual(TABLE_FULL);
 		scene.answerUpload = () => fail(REFUSED);
 		expect(failureOf(await submit({ images: [image('a')] }))).toEqual(REFUSED);
-		// An upload without an answer made no task.
+		// An unanswered upload creates no task.
 		scene.answerUpload = () => fail(UNCLEAR);
 		expect(failureOf(await submit({ images: [image('a')] }))).toEqual(UNCLEAR);
 		expect(scene.log).toEqual(['upload', 'upload']);
@@ -378,7 +384,7 @@ describe('the payload', () => {
 	}
 	const keyed = (key: string, payload: string) => ({ idempotency: { key, payload } });
 
-	it('is the same for the same, whatever is drawn anew in each run', async () => {
+	it('does not change with random seeds, upload IDs or the key', async () => {
 		const images = [image('a')];
 		const first = await hashOf({ images });
 		expect(first).toMatch(/^[\w-]{43}$/);
@@ -387,7 +393,7 @@ describe('the payload', () => {
 		expect(await hashOf({ images, ...keyed('order 2', 'p') })).toBe(first);
 	});
 
-	it('is another one for other inputs, another workflow, other images, and other places of them', async () => {
+	it('changes with the inputs, the workflow, the images, and their positions', async () => {
 		const hashes = await Promise.all([
 			hashOf({}),
 			hashOf(keyed('order 1', 'q')),

@@ -8,7 +8,7 @@ import { ScriptedPlatform } from '../platform.script';
 const MB = 1024 * 1024;
 
 interface Scene {
-	/** Uploads images of these sizes; tells the most bytes that were held at once. */
+	/** Uploads images of these sizes. @returns the most bytes that were held at once */
 	most(sizes: readonly number[], isKnown: (index: number) => boolean): Promise<number>;
 	readonly clock: TestClock;
 	readonly platform: ScriptedPlatform;
@@ -50,35 +50,35 @@ function scene(): Scene {
 	};
 }
 
-/** Different bytes for each image, and none that this test has to hold. */
+/** An image with bytes of its own and a pretended size, so that the test itself needs no memory. */
 function image(size: number, index: number): UploadFile {
 	const image = heldFile({ bytes: Buffer.from(String(index)), fileName: 'a.png', mimeType: 'image/png' });
 	Object.defineProperty(image.file, 'size', { value: size });
 	return { ...image, heldBytes: size };
 }
 
-describe('createImageUploads: bytes that are held at once', () => {
+describe('createImageUploads: the bytes held at once', () => {
 	it.each([
-		['whose size n8n has noted', () => true],
-		['whose size is not known', () => false],
+		['whose size n8n has recorded', () => true],
+		['whose size is unknown', () => false],
 	])('are those of one large image: images %s', async (_name, isKnown) => {
 		const { most } = scene();
 		expect(await most([100 * MB, 100 * MB, 100 * MB, 100 * MB, 100 * MB], isKnown)).toBe(100 * MB);
 	});
 
-	it('are those of one large image where it comes after many small ones', async () => {
+	it('are those of one large image even after many small ones', async () => {
 		const { most } = scene();
 		const sizes = [...Array.from({ length: 20 }, () => MB), 100 * MB, 100 * MB, 100 * MB];
 		expect(await most(sizes, () => true)).toBe(100 * MB);
 	});
 
-	it('are those of one large image where those before it, of unknown size, were small', async () => {
+	it('are those of one large image even after small ones of unknown size', async () => {
 		const { most } = scene();
 		const sizes = [1, 1, 1, 1, 100 * MB, 100 * MB, 100 * MB, 100 * MB, 1];
 		expect(await most(sizes, () => false)).toBe(100 * MB);
 	});
 
-	it('are those of four small images whose size is not known', async () => {
+	it('are those of four small images whose size is unknown', async () => {
 		const { most, clock } = scene();
 		expect(
 			await most(
@@ -100,7 +100,7 @@ describe('createImageUploads: bytes that are held at once', () => {
 		expect(clock.elapsedMs).toBe(10 * 1_100);
 	});
 
-	it('are none where images are streamed: four at once, however large', async () => {
+	it('are none if images are streamed, four at once, however large', async () => {
 		const { clock, platform } = scene();
 		const upload = createImageUploads(platform);
 		const uploads = Array.from(
@@ -111,7 +111,7 @@ describe('createImageUploads: bytes that are held at once', () => {
 		expect([platform.uploads.length, clock.elapsedMs]).toEqual([8, 2_000]);
 	});
 
-	it('are given back by an image that cannot be read', async () => {
+	it('are released by an image that cannot be read', async () => {
 		const { clock, platform } = scene();
 		const upload = createImageUploads(platform);
 		const unreadable: LoadImage = async () => fail({ kind: 'file', message: 'It is not there', advice: '' });

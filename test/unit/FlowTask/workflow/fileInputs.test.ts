@@ -19,6 +19,6 @@ it.each([
 	['frame_rate', false],
 	['filename_prefix', false],
 	['text', false],
-])('an input %s that holds a file name takes a file: %s', (name, expected) => {
+])('for an input %s with a file name, isFileInput is %s', (name, expected) => {
 	expect(isFileInput({ name, value: 'a.png', isLink: false })).toBe(expected);
 });

@@ -32,14 +32,14 @@ function fieldOf(value: Json, spec?: Json): FormField | undefined {
 	return fieldsOf(source, spec === undefined ? '' : { '3': { a: { spec } } })[0];
 }
 
-/** What n8n hands over for a row that was added and left as it is. */
+/** The value that n8n passes for a row that was added and left unchanged. */
 function unchanged({ type, defaultValue }: FormField): Json | undefined {
 	return (type === 'object' || type === 'array') && typeof defaultValue === 'string'
 		? parseJson(defaultValue)
 		: defaultValue;
 }
 
-describe('field ids', () => {
+describe('field IDs', () => {
 	it.each<[string, string, string]>([
 		['3', 'steps', '3/steps'],
 		['57:43', 'seed', '57%3A43/seed'],
@@ -47,25 +47,25 @@ describe('field ids', () => {
 		['a/b', 'c/d', 'a%2Fb/c%2Fd'],
 		['5', 'my "text" [0]', '5/my%20%22text%22%20%5B0%5D'],
 		['__proto__', 'constructor', '__proto__/constructor'],
-	])('node %s, input %s: %s', (nodeId, parameter, id) => {
+	])('for node %s and input %s the ID is %s', (nodeId, parameter, id) => {
 		expect(fieldId(nodeId, parameter)).toBe(id);
 		expect(readFieldId(id)).toEqual({ nodeId, parameter });
 	});
 
-	it('read back as what they were made from', () => {
+	it('are read back as the names that they were made from', () => {
 		const name = hostileName().filter((text) => text !== '' && text.isWellFormed());
 		fc.assert(
 			fc.property(name, name, (nodeId, parameter) => {
 				const id = fieldId(nodeId, parameter);
 				expect(readFieldId(id)).toEqual({ nodeId, parameter });
-				// n8n takes the id for a part of a path.
+				// n8n uses the ID as a part of a path.
 				expect(id).not.toMatch(/["[\]\s]/);
 			}),
 			{ numRuns: 1_000 },
 		);
 	});
 
-	it('are made and read without a throw, from halves of characters too', () => {
+	it('are made and read without exceptions, even from halves of characters', () => {
 		fc.assert(
 			fc.property(hostileName(), hostileName(), fc.string({ unit: 'binary' }), (nodeId, parameter, any) => {
 				expect(typeof fieldId(nodeId, parameter)).toBe('string');
@@ -75,13 +75,13 @@ describe('field ids', () => {
 		);
 	});
 
-	it.each(['', '/', 'a', 'a/', '/a', 'a/b/c', '%/a', 'a/%E0%A4%A', '%ED%A0%80/a'])('"%s" is none', (id) => {
+	it.each(['', '/', 'a', 'a/', '/a', 'a/b/c', '%/a', 'a/%E0%A4%A', '%ED%A0%80/a'])('cannot be "%s"', (id) => {
 		expect(readFieldId(id)).toBeUndefined();
 	});
 });
 
 describe('formFields', () => {
-	it('offers values, and neither links nor what stands beside the inputs', () => {
+	it('offers values, but no links and nothing outside the inputs', () => {
 		const source = {
 			'3': { class_type: 'X', inputs: { a: 1, model: ['4', 0], text: ['99', 1] }, _meta: { title: 'T' } },
 			'4': { class_type: 'Y', inputs: {} },
@@ -91,7 +91,7 @@ describe('formFields', () => {
 		]);
 	});
 
-	it('always names the node id, and what a text or a seed is for', () => {
+	it('always names the node ID, and the purpose of a text or a seed', () => {
 		const sampler = { seed: ['12', 0], positive: ['6', 0], negative: ['57:43', 0] };
 		const source = {
 			'3': { class_type: 'KSampler', inputs: sampler },
@@ -126,7 +126,7 @@ describe('formFields', () => {
 		[2 ** 53, 'number', undefined, '9007199254740992'],
 		[Number.MAX_SAFE_INTEGER, 'number', Number.MAX_SAFE_INTEGER],
 	])(
-		'makes of %# a row that starts with the hosted value, or names it',
+		'makes a row that starts with the hosted value, or names it: %#',
 		(value, type, ...[defaultValue, named]) => {
 			const displayName = `a (3) · X${named === undefined ? '' : ` – hosted: ${named}`}`;
 			expect(fieldOf(value)).toEqual({
@@ -153,7 +153,7 @@ describe('formFields', () => {
 		[null, { list: ['a'], min: 1 }, 'a (3) · X', ['a']],
 		[{}, { list: ['a'] }, 'a (3) · X', ['a']],
 		[1, { list: ['1', 1] }, 'a (3) · X', ['1', 1]],
-	])('with %j in the export and %j as spec', (value, spec, displayName, options) => {
+	])('makes a row for %j in the export with the spec %j', (value, spec, displayName, options) => {
 		const field = fieldOf(value, spec);
 		expect(field?.displayName).toBe(displayName);
 		expect(field?.options?.map((option) => option.value)).toEqual(options);
@@ -161,7 +161,7 @@ describe('formFields', () => {
 		for (const option of field?.options ?? []) expect(option.name).toBe(String(option.value));
 	});
 
-	it.each(['image', 'video', 'audio', 'file'])('leaves the %s of a loader free', (parameter) => {
+	it.each(['image', 'video', 'audio', 'file'])('allows any text for the %s of a loader', (parameter) => {
 		const source = { '10': { class_type: 'Load', inputs: { [parameter]: 'old.png' } } };
 		const view = { '10': { [parameter]: { spec: [['old.png', 'b.png'], {}] } } };
 		expect(fieldsOf(source, view)).toEqual([
@@ -169,11 +169,11 @@ describe('formFields', () => {
 		]);
 	});
 
-	it('makes no drop-down of the type of all types', () => {
+	it('does not turn the type of all types into a drop-down', () => {
 		expect(fieldOf('x', ['*'])).toMatchObject({ type: 'string' });
 	});
 
-	it('leaves out what its id could not stand for', () => {
+	it('leaves out inputs that no ID can represent', () => {
 		const source = JSON.stringify({
 			'': { class_type: 'X', inputs: { a: 1 } },
 			'\uD800': { class_type: 'X', inputs: { a: 1 } },
@@ -183,7 +183,7 @@ describe('formFields', () => {
 		expect(fieldsOf(source).map(({ id }) => id)).toEqual(['3/%F0%9F%A6%8A']);
 	});
 
-	it('keeps to a number of fields that the editor can show, the most needed first, and counts the rest', () => {
+	it('offers only as many fields as the editor can show, the most needed first, and counts the rest', () => {
 		const inputs = Object.fromEntries(
 			Array.from({ length: MOST_FIELDS }, (_, index) => [`p${index}`, index]),
 		);
@@ -200,7 +200,7 @@ describe('formFields', () => {
 		expect(fields.at(-1)?.id).toBe(`1/p${MOST_FIELDS - 3}`);
 	});
 
-	it('offers 150 nodes with a text of 1 MB, whose default is not stored a second time', () => {
+	it('offers 150 nodes with a text of 1 MB, which is not stored a second time as a default', () => {
 		const nodes = Array.from({ length: 150 }, (_, index) => [
 			`${index}:1`,
 			{ class_type: 'X', inputs: { a: index } },
@@ -211,7 +211,7 @@ describe('formFields', () => {
 		expect(JSON.stringify(fields).length).toBeLessThan(50_000);
 	});
 
-	it('offers rows whose values, sent unchanged, fit the workflow; each input once', () => {
+	it('offers each input once, with a value that fits the workflow if sent unchanged', () => {
 		const node = fc.record({
 			class_type: fc.string(),
 			inputs: fc

@@ -3,7 +3,7 @@ import { rankInputs } from '../../../../nodes/FlowTask/workflow/inputRanking';
 import { BUILT_EXPORTS } from '../exports.builder';
 import { TEXT_EXPORTS } from '../exports.texts';
 
-/* The order of the form's rows, over exports of many kinds. */
+/* Tests the order of the form's rows, with exports of many kinds. */
 
 function define(source: unknown): WorkflowDefinition {
 	const result = readDefinition(source);
@@ -15,7 +15,7 @@ function rowsOf(source: unknown): string[] {
 	return rankInputs(define(source)).map(({ node, input }) => `${node.nodeId}/${input.name}`);
 }
 
-/** As the export lists them, which is what a form without an order would do. */
+/** The rows in the order of the export, in which a form without a ranking would show them. */
 function inExportOrder(source: unknown): string[] {
 	return define(source).nodes.flatMap(({ nodeId, inputs }) =>
 		inputs.filter(({ isLink }) => !isLink).map(({ name }) => `${nodeId}/${name}`),
@@ -27,7 +27,7 @@ const LITERAL = { class_type: 'Literal', inputs: { text: 'fox' } };
 
 const ALL = [...BUILT_EXPORTS, ...TEXT_EXPORTS];
 
-test('the exports are many, and their own order is no help', () => {
+test('there are many exports, and their own order does not help', () => {
 	expect(new Set(ALL.map(({ name }) => name)).size).toBe(ALL.length);
 	expect(BUILT_EXPORTS).toHaveLength(44);
 	expect(TEXT_EXPORTS.length).toBeGreaterThan(80);
@@ -35,7 +35,7 @@ test('the exports are many, and their own order is no help', () => {
 	expect(first.length).toBeLessThan(ALL.length / 10);
 });
 
-/** Values that people do not write prompts with. */
+/** Values that are not prompts. */
 const SWITCHES = [
 	'No',
 	'AUTO',
@@ -66,13 +66,13 @@ test.each(ALL.map((one) => [one.name, one] as const))('%s: each text has its rol
 		const main = withRole('negative').filter((place) => one.negative?.includes(place));
 		expect(main.sort()).toEqual([...one.negative].sort());
 		expect(withRole('positive')).toContain(one.prompt[0]);
-		// No row between the positive and the negative ones.
+		// No other row comes before or between the positive ones.
 		const roles = ranked.map(({ role }) => role);
 		expect(roles.lastIndexOf('positive')).toBe(roles.filter((role) => role === 'positive').length - 1);
 	}
 });
 
-test('after the texts: images, seeds, sizes and steps, the rest, and what only the editor keeps', () => {
+test('the texts are followed by images, seeds, sizes and steps, the rest, and inputs for the editor', () => {
 	const source = {
 		'1': {
 			class_type: 'LoadImage',
@@ -107,7 +107,7 @@ test.each([
 		'preview_method',
 		'HEADER WIDGET',
 	],
-])('"%s" is for the editor: last, even as a text', (name) => {
+])('"%s" is for the editor and comes last, even as a text', (name) => {
 	const source = { '1': { class_type: 'X', inputs: { [name]: SENTENCE, other: 'x', text: 'fox' } } };
 	expect(rowsOf(source)).toEqual(['1/text', '1/other', `1/${name}`]);
 });
@@ -118,7 +118,7 @@ test.each([
 	'Display Any (rgthree)',
 	'PreviewAny',
 	'LayerUtility: ShowText',
-])('what the node "%s" shows is no prompt', (classType) => {
+])('the text that the node "%s" shows is not a prompt', (classType) => {
 	const source = { '1': { class_type: classType, inputs: { text: SENTENCE } }, '2': LITERAL };
 	expect(rankInputs(define(source)).map(({ node, role }) => `${node.nodeId} ${role ?? ''}`)).toEqual([
 		'2 ',
@@ -130,7 +130,7 @@ test.each([
 	...['width', 'height', 'length', 'frames', 'num_frames', 'fps', 'frame_rate', 'duration', 'seconds'],
 	...['batch_size', 'resolution', 'aspect_ratio', 'megapixels', 'scale_by', 'upscale_by', 'steps', 'cfg'],
 	...['guidance', 'denoise', 'sampler_name', 'scheduler', 'model.resolution'],
-])('"%s" is a setting, before what is rarely changed', (name) => {
+])('"%s" is a setting and comes before inputs that are rarely changed', (name) => {
 	const source = { '1': { class_type: 'X', inputs: { ckpt_name: 'a', [name]: 'b' } } };
 	expect(rowsOf(source)).toEqual([`1/${name}`, '1/ckpt_name']);
 	const held = {
@@ -151,7 +151,7 @@ test.each([
 	'audio_name',
 	'image_url',
 	'Image',
-])('"%s" is a file, before seeds and settings', (name) => {
+])('"%s" is a file and comes before seeds and settings', (name) => {
 	for (const value of ['a', `${SENTENCE}.png`]) {
 		const source = { '1': { class_type: 'X', inputs: { seed: 1, steps: 4, [name]: value, text: 'fox' } } };
 		expect(rowsOf(source)).toEqual(['1/text', `1/${name}`, '1/seed', '1/steps']);
@@ -159,7 +159,7 @@ test.each([
 });
 
 test.each(['image', 'images', 'pixels', 'latent', 'latents', 'model', 'clip'])(
-	'what lies behind a link "%s" is no text of this image',
+	'a text behind a link "%s" is not a prompt of this image',
 	(name) => {
 		const source = {
 			'1': { class_type: 'KSampler', inputs: { positive: ['2', 0] } },
@@ -172,32 +172,32 @@ test.each(['image', 'images', 'pixels', 'latent', 'latents', 'model', 'clip'])(
 	},
 );
 
-test('of texts for the same, the main negative comes before that of a detailer', () => {
+test('the main negative prompt comes before that of a detailer', () => {
 	const one = ALL.find(({ name }) => name.endsWith('words before the sampler'));
 	expect(rowsOf(one?.source).slice(0, 4)).toEqual(['6/text', '0/text', '7/text', '1/text']);
 });
 
 test.each(['yes', 'No', 'on', 'OFF', 'true', 'False', 'enable', 'enabled', 'disable', 'disabled'])(
-	'a text that is "%s" is a switch',
+	'the text "%s" is a switch',
 	(value) => {
 		const source = { '1': { class_type: 'X', inputs: { log_prompt: value, steps: 4, text: 'fox' } } };
 		expect(rowsOf(source)).toEqual(['1/text', '1/steps', '1/log_prompt']);
 	},
 );
 
-test('digits of a seed, which JSON cannot hold, are no text', () => {
+test('a long seed, which is read as text, is not a prompt', () => {
 	const source = '{"1": {"class_type": "X", "inputs": {"text": 18446744073709551615, "steps": 4}}}';
 	expect(rowsOf(source)).toEqual(['1/steps', '1/text']);
 });
 
-test('a number on a node of its own counts as what it is linked to', () => {
+test('a number on a node of its own has the role of the input that it is linked to', () => {
 	const held = BUILT_EXPORTS.find(({ name }) => name === 'a seed and a size on nodes of their own');
 	const ranked = rankInputs(define(held?.source));
 	const places = ranked.map(({ node, input, role }) => `${node.nodeId}/${input.name} ${role ?? ''}`);
 	expect(places.slice(0, 4)).toEqual(['6/text positive', '7/text negative', '1/value seed', '2/value ']);
 });
 
-test('a number that is a seed here and a size there is a seed', () => {
+test('a number that is both a seed and a size is a seed', () => {
 	const seed = { class_type: 'KSampler', inputs: { seed: ['9', 0] } };
 	const size = { class_type: 'Latent', inputs: { width: ['9', 0] } };
 	const held = { class_type: 'Int', inputs: { value: 5 } };
@@ -209,7 +209,7 @@ test('a number that is a seed here and a size there is a seed', () => {
 	}
 });
 
-test('what stands beside a negative conditioning is no prompt for that', () => {
+test('an input next to a negative conditioning does not become a prompt', () => {
 	const one = ALL.find(({ name }) => name === 'a face detailer with words of its own before');
 	const wildcard = rankInputs(define(one?.source)).find(({ input }) => input.name === 'wildcard');
 	expect(wildcard).toMatchObject({ role: undefined });
@@ -220,7 +220,7 @@ test('a positive text without a negative one has its role', () => {
 	expect(rankInputs(define(source)).map(({ role }) => role)).toEqual(['positive', undefined]);
 });
 
-test('links in a circle, and into nodes that are not there, end', () => {
+test('tolerates links in a cycle and to missing nodes', () => {
 	const source = {
 		'1': { class_type: 'KSampler', inputs: { positive: ['2', 0], negative: ['99', 0], seed: ['2', 0] } },
 		'2': { class_type: 'Reroute', inputs: { '': ['3', 0] } },
@@ -229,7 +229,7 @@ test('links in a circle, and into nodes that are not there, end', () => {
 	expect(rankInputs(define(source))).toMatchObject([{ role: 'positive' }]);
 });
 
-/** How often nodes are looked at to rank those of a chain, in which there are so many of each. */
+/** Counts how often nodes are read to rank a chain of `length` links. */
 function looksAtChain(length: number, nodesAt: (at: number) => Record<string, object>): number {
 	const nodes = Array.from({ length }, (_, at) => Object.entries(nodesAt(at))).flat();
 	let looks = 0;
@@ -261,6 +261,6 @@ test.each<[string, Parameters<typeof looksAtChain>[1]]>([
 			[at]: { class_type: 'KSampler', inputs: { seed: [`r${at}`, 0], steps: 20 } },
 		}),
 	],
-])('ten times as many %s are ten times the work', (_name, nodesAt) => {
+])('ten times as many %s take about ten times the work', (_name, nodesAt) => {
 	expect(looksAtChain(5_000, nodesAt)).toBeLessThan(11 * looksAtChain(500, nodesAt));
 });
