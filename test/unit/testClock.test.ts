@@ -1,7 +1,7 @@
 import { TestClock } from './testClock';
 
 describe('TestClock', () => {
-	it('wakes sleepers in the order of their time, not of their coming', async () => {
+	it('wakes sleepers in the order of their times, not in the order in which they fell asleep', async () => {
 		const clock = new TestClock();
 		const woken: string[] = [];
 		const note = async (name: string, ms: number): Promise<void> => {
@@ -22,11 +22,11 @@ describe('TestClock', () => {
 		expect([clock.sleepers, clock.elapsedMs]).toEqual([0, 0]);
 	});
 
-	it('says so where nothing could ever end what is waited for', async () => {
+	it('throws if nothing could ever end the work', async () => {
 		await expect(new TestClock().run(new Promise(() => undefined))).rejects.toThrow('Nobody sleeps');
 	});
 
-	it('lets time pass without anybody asleep', async () => {
+	it('lets time pass without sleepers', async () => {
 		const clock = new TestClock();
 		await clock.advance(250);
 		expect(clock.elapsedMs).toBe(250);

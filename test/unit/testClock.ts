@@ -5,15 +5,15 @@ interface Sleeper {
 	readonly wake: () => void;
 }
 
-/** Some Tuesday noon: late enough that differences to 0 show up as what they are. */
+/** A Tuesday at noon, long enough after 0 that a time is never confused with a duration. */
 const START_MS = Date.UTC(2030, 0, 1, 12);
 
-/** Lets everything run that waits for nothing but its turn. */
+/** Lets everything run that is ready to run. */
 export async function turn(): Promise<void> {
 	for (let round = 0; round < 3; round++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Virtual time: nothing passes but what a test lets pass, and no test waits for real. */
+/** Virtual time, which passes only as far as a test lets it, so that no test really waits. */
 export class TestClock implements Clock {
 	private timeMs = START_MS;
 	private readonly asleep = new Set<Sleeper>();
@@ -34,7 +34,7 @@ export class TestClock implements Clock {
 		return this.timeMs - START_MS;
 	}
 
-	/** Who sleeps right now: none may be left where something claims to have ended. */
+	/** The number of current sleepers, which must be 0 once the code under test has ended. */
 	get sleepers(): number {
 		return this.asleep.size;
 	}
@@ -53,7 +53,7 @@ export class TestClock implements Clock {
 		});
 	}
 
-	/** Lets time pass; whoever wakes up meanwhile acts at the time of waking. */
+	/** Lets time pass. Sleepers that wake up meanwhile continue at the time of waking. */
 	async advance(ms: number): Promise<void> {
 		const untilMs = this.timeMs + ms;
 		await turn();
@@ -62,7 +62,7 @@ export class TestClock implements Clock {
 		await turn();
 	}
 
-	/** Lets as much time pass as `work` takes to come to its end. */
+	/** Lets as much time pass as `work` needs to end. */
 	async run<T>(work: Promise<T>, limitMs = 24 * 60 * 60 * 1000): Promise<T> {
 		const giveUpMs = this.timeMs + limitMs;
 		let done = false;

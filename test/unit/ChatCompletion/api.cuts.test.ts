@@ -10,9 +10,9 @@ import { RateLimiter } from '../../../nodes/shared/retry/rateLimiter';
 import { hostileBodies, RAW_ERROR } from '../../nodes/ChatCompletion/hostileBodies';
 import { STREAM_FORMS, type StreamForm } from '../../nodes/ChatCompletion/streamForms';
 
-/* The framing must not depend on where the network cuts: every form, cut at every byte. */
+/* Reading must not depend on where the network splits a body: every form is cut at every byte. */
 
-/** A body in these pieces; a line that is held open is cut by the silence watch, which is played here. */
+/** A body in these pieces. If the connection stays open, it ends as if the idle timeout aborted it. */
 function bodyOf({ body, ending }: StreamForm, cuts: readonly number[]): ByteStream {
 	const places = [0, ...cuts, body.length];
 	return {
@@ -56,7 +56,7 @@ async function ask(form: StreamForm, cuts: readonly number[]) {
 	return { result, heard };
 }
 
-test.each(STREAM_FORMS)('$name', async (form) => {
+test.each(STREAM_FORMS)('is read the same however it is cut: $name', async (form) => {
 	const whole = await ask(form, []);
 	const { expected } = form;
 	if ('answer' in expected) {
@@ -74,7 +74,7 @@ test.each(STREAM_FORMS)('$name', async (form) => {
 	const everyByte = Array.from({ length: Math.max(0, form.body.length - 1) }, (_, index) => index + 1);
 	for (const cut of everyByte) {
 		const result = await ask(form, [cut]);
-		// Comparing texts is what keeps fifteen thousand of these fast.
+		// Fifteen thousand comparisons of texts are fast, unlike those of objects.
 		if (JSON.stringify(result) !== JSON.stringify(whole)) {
 			expect({ cut, ...result }).toEqual({ cut, ...whole });
 		}
@@ -82,7 +82,7 @@ test.each(STREAM_FORMS)('$name', async (form) => {
 	expect(await ask(form, everyByte)).toEqual(whole);
 });
 
-test('three thousand hostile bodies: an answer or a failure that a person can read, however they are cut', async () => {
+test('ten thousand hostile bodies lead to an answer or a readable failure, however they are cut', async () => {
 	const endings = fc.constantFrom('end' as const, 'end' as const, 'reset' as const, 'hold' as const);
 	const samples = fc.sample(fc.tuple(hostileBodies(), endings, fc.nat(200)), { numRuns: 10_000, seed: 11 });
 	let answers = 0;

@@ -2,7 +2,7 @@ import { describeAnswer } from '../../../nodes/ChatCompletion/actions/deliver';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { answerOf, askChat, delta, failureOf, finish, KEY, sse } from './askChat';
 
-/* What a platform says about an error is told, and nothing is made up. */
+/* Errors are reported in the words of the platform, and nothing is invented. */
 
 const FORM = {
 	format: { kind: 'text' },
@@ -18,7 +18,7 @@ test.each([
 	['an error object', said(`out of credit for ${KEY}`)],
 	['an error event', `event: error\ndata: out of credit for ${KEY}\n\n`],
 	['an error in a choice', sse({ choices: [{ index: 0, error: `out of credit for ${KEY}` }] })],
-])('%s after the finish reason is told beside the answer', async (_name, error) => {
+])('%s after the finish reason is reported with the answer', async (_name, error) => {
 	for (const reason of ['length', 'max_tokens', 'stop']) {
 		const { result } = await askChat({ body: () => [sse(delta({ content: 'Hel' }), finish(reason)), error] });
 		const answer = answerOf(result);
@@ -40,7 +40,7 @@ test.each([
 	['STOP', undefined],
 	['end_turn', undefined],
 ])(
-	'the finish reason %s says whether an answer is whole, and JSON within a part of it is none',
+	'the finish reason %s decides whether an answer is complete; JSON in an incomplete one is refused',
 	async (reason, warning) => {
 		const { result } = await askChat({
 			body: () => [sse(delta({ content: 'Before: {"id":1}. After:' }), finish(reason), '[DONE]')],
@@ -52,7 +52,7 @@ test.each([
 	},
 );
 
-test('an answer that failed while it was written has broken off', async () => {
+test('an answer that failed during generation has broken off', async () => {
 	const { result } = await askChat({
 		body: () => [sse(delta({ content: 'Hel' }), finish('insufficient_system_resource'), '[DONE]')],
 	});
@@ -64,7 +64,7 @@ test('an answer that failed while it was written has broken off', async () => {
 	});
 });
 
-test('a refusal of the model is said to be one', async () => {
+test('a refusal by the model is reported as one', async () => {
 	const { result, pieces } = await askChat({
 		body: () => [sse(delta({ refusal: 'I cannot' }), finish('stop'), '[DONE]')],
 	});
@@ -75,7 +75,7 @@ test('a refusal of the model is said to be one', async () => {
 	});
 });
 
-test('an empty error beside the answer is none', async () => {
+test('an empty error in an answer is ignored', async () => {
 	const error = { message: '', type: '', code: null };
 	const { result } = await askChat({
 		body: () => [sse(delta({ content: 'Hel' }, { error }), { ...finish('stop'), error }, '[DONE]')],
@@ -87,17 +87,20 @@ test.each([
 	[402, { error: { message: 'Insufficient Balance', code: 'invalid_request_error' } }],
 	[402, { detail: 'Insufficient Balance' }],
 	[429, { error: { message: 'Insufficient Balance', type: 'exceeded_current_quota_error' } }],
-])('an account without credit is said, and nothing is repeated: HTTP %d with %j', async (status, body) => {
-	const { result, opened } = await askChat({ body: () => [JSON.stringify(body)], status });
-	expect(failureOf(result)).toMatchObject({
-		message: 'The platform refused the question: Insufficient Balance',
-		advice: expect.stringContaining('credit'),
-		details: { httpStatus: status },
-	});
-	expect(opened).toBe(1);
-});
+])(
+	'an account without credit is reported, and nothing is repeated: HTTP %d with %j',
+	async (status, body) => {
+		const { result, opened } = await askChat({ body: () => [JSON.stringify(body)], status });
+		expect(failureOf(result)).toMatchObject({
+			message: 'The platform refused the question: Insufficient Balance',
+			advice: expect.stringContaining('credit'),
+			details: { httpStatus: status },
+		});
+		expect(opened).toBe(1);
+	},
+);
 
-test('the words of the platform stand in the advice where a cut answer is not the JSON that was asked for', async () => {
+test('the advice quotes the platform if a cut answer is not the requested JSON', async () => {
 	const { result } = await askChat({
 		body: () => [sse(delta({ content: '{"a":' }), finish('length')), said('no more tokens')],
 	});
@@ -108,7 +111,7 @@ test('the words of the platform stand in the advice where a cut answer is not th
 	});
 });
 
-test('an answer that was cut off after an older record is none', async () => {
+test('an older record in an answer that was cut off is not the answer', async () => {
 	const { result } = await askChat({
 		body: () => [sse(delta({ content: 'Before: {"id":1}. After:' }), finish('length'))],
 	});
@@ -122,7 +125,7 @@ test('an answer that was cut off after an older record is none', async () => {
 test.each([
 	['no status', { message: 'bad thing' }, undefined],
 	['a status', { message: 'bad thing', code: 422 }, 422],
-])('an error under HTTP 200 that names %s is told with that', async (_name, error, httpStatus) => {
+])('an error with HTTP 200 that contains %s is reported accordingly', async (_name, error, httpStatus) => {
 	const { result } = await askChat({ body: () => [sse({ error })] });
 	const failure = failureOf(result);
 	expect(failure.message).toBe('The platform refused the question: bad thing');
@@ -131,10 +134,10 @@ test.each([
 
 test.each([
 	['nothing', ''],
-	['blanks', ' \n'],
+	['white space', ' \n'],
 	['an empty object', '{}'],
-	['an error without words', '{"error":{}}'],
-])('HTTP 400 with %s: the status is told, and that there is no reason', async (_name, body) => {
+	['an error without a message', '{"error":{}}'],
+])('HTTP 400 with %s is reported with its status and without a reason', async (_name, body) => {
 	const { result } = await askChat({ body: () => [body], status: 400, contentType: 'application/json' });
 	expect(failureOf(result)).toMatchObject({
 		message: 'The platform refused to get an answer from the model: no reason was given (HTTP 400)',
@@ -159,7 +162,7 @@ test.each([
 		/it contains more than 1000 tool calls/,
 	],
 	[
-		'too many tool calls in a body that is no stream',
+		'too many tool calls in a body that is not a stream',
 		() => [
 			JSON.stringify({
 				choices: [
@@ -183,17 +186,17 @@ test.each([
 		() => Array.from({ length: 40 }, () => sse(delta({ content: 'x'.repeat(1024 * 1024) }))),
 		/it contains more than 33554432 characters/,
 	],
-])('%s is an answer that broke off, and says why', async (_name, body, why) => {
+])('an answer with %s breaks off, and the failure says why', async (_name, body, why) => {
 	const { result, opened, pieces } = await askChat({ body });
 	expect(failureOf(result).message).toMatch(/^The answer broke off after \d+ characters: /);
 	expect(failureOf(result).message).toMatch(why);
 	expect(opened).toBe(1);
-	// The limit is asked before a chunk is taken.
+	// The limit is checked before a chunk is added.
 	const told = pieces.reduce((sum, { content }) => sum + content.length, 0);
 	expect(told).toBeLessThanOrEqual(32 * 1024 * 1024);
 });
 
-test('a chunk that is nested too deeply is told as a part that cannot be read', async () => {
+test('a chunk that is nested too deeply is reported as unreadable', async () => {
 	const deep = '['.repeat(100_000) + ']'.repeat(100_000);
 	const { result } = await askChat({
 		body: () => [
@@ -209,7 +212,7 @@ test('a chunk that is nested too deeply is told as a part that cannot be read', 
 	});
 });
 
-test('arguments that are nested too deeply stay a text', async () => {
+test('arguments that are nested too deeply stay text', async () => {
 	const deep = `{"a":${'['.repeat(10_000)}${']'.repeat(10_000)}}`;
 	const { result } = await askChat({
 		body: () => [
@@ -223,10 +226,10 @@ test('arguments that are nested too deeply stay a text', async () => {
 });
 
 test.each([
-	['an error of its own shape', 'error: {"code":500,"message":"the slot is gone","type":"server_error"}\n\n'],
-	['an error in its wrapping', 'error: {"error":{"message":"the slot is gone"}}\n\n'],
-	['words', 'error: the slot is gone\n\n'],
-])('a line of the field "error" with %s is told, however it is cut', async (_name, line) => {
+	['an error object', 'error: {"code":500,"message":"the slot is gone","type":"server_error"}\n\n'],
+	['a wrapped error object', 'error: {"error":{"message":"the slot is gone"}}\n\n'],
+	['text', 'error: the slot is gone\n\n'],
+])('a line of the field "error" with %s is reported, however it is cut', async (_name, line) => {
 	const body = sse(delta({ content: 'Hel' })) + line;
 	for (let at = 1; at < body.length; at++) {
 		const { result } = await askChat({ body: () => [body.slice(0, at), body.slice(at)] });
@@ -236,12 +239,12 @@ test.each([
 	}
 });
 
-test('such a line before any answer is the reason that there is none', async () => {
+test('a line of the field "error" before any answer is reported as the reason', async () => {
 	const { result } = await askChat({ body: () => ['error: {"code":400,"message":"no such grammar"}\n\n'] });
 	expect(failureOf(result).message).toBe('The platform refused the question: no such grammar');
 });
 
-test('a code of a busy platform under HTTP 200 is a refusal to repeat, here too', async () => {
+test('a busy message with HTTP 200 is reported as a busy platform', async () => {
 	const { result } = await askChat({ body: () => ['{"code":12,"msg":"Too frequent","data":null}'] });
 	expect(failureOf(result).message).toMatch(/^The platform is not accepting more requests/);
 });

@@ -1,6 +1,6 @@
 import { answerOf, askChat, delta, failureOf, finish, sse } from './askChat';
 
-/* What keeps a line alive is no answer. */
+/* Data that only keep a connection alive are not an answer. */
 
 const EVERY_MS = 1_000;
 const HOUR_MS = 60 * 60_000;
@@ -9,30 +9,30 @@ const call = (fields: object): string => sse(delta({ tool_calls: [{ index: 0, ..
 
 test.each<[string, string, string]>([
 	['comments', '', ': ping\n\n'],
-	['blanks before a body', '', ' \n'],
-	['comments behind a text', sse(delta({ content: 'Hel' })), ': ping\n\n'],
+	['white space before a body', '', ' \n'],
+	['comments after a text', sse(delta({ content: 'Hel' })), ': ping\n\n'],
 	['empty deltas', sse(delta({ content: 'Hel' })), sse(delta({ content: '' }))],
 	[
-		'empty thinking',
+		'empty reasoning',
 		sse(delta({ content: 'Hel' })),
 		sse(delta({ reasoning_content: '', role: 'assistant' })),
 	],
 	['deltas without fields', '', sse(delta({}))],
 	['chunks without choices', '', sse({ choices: [] })],
 	['token counts', sse(delta({ content: 'Hel' })), sse({ choices: [], usage: { total_tokens: 1 } })],
-	['words that are no chunk', '', sse('ping')],
+	['text that is not a chunk', '', sse('ping')],
 	[
-		'tool calls without a word',
+		'tool calls without content',
 		sse(delta({ content: 'Hel' })),
 		call({ id: '', function: { name: '', arguments: '' } }),
 	],
 	[
-		'reasoning that is repeated',
+		'repeated reasoning',
 		'',
 		sse(delta({ reasoning_details: [{ text: 'hm' }] }), delta({ reasoning_details: [{ text: 'hm, so' }] })),
 	],
-	['the blanks of a document', '{"choices":', ' '],
-])('%s without end do not end the silence', async (_name, first, rest) => {
+	['white space in a document', '{"choices":', ' '],
+])('the idle timeout still applies to %s without end', async (_name, first, rest) => {
 	const { result, tookMs } = await askChat({
 		body: async function* (clock) {
 			yield first;
@@ -50,11 +50,11 @@ test.each<[string, string, string]>([
 
 test.each([
 	['text', sse(delta({ content: 'a' }))],
-	['thinking', sse(delta({ reasoning_content: 'a' }))],
-	['thinking in details', sse(delta({ reasoning_details: [{ text: 'a' }] }))],
-	['thinking in tags', sse(delta({ content: '<' }))],
+	['reasoning', sse(delta({ reasoning_content: 'a' }))],
+	['reasoning in details', sse(delta({ reasoning_details: [{ text: 'a' }] }))],
+	['reasoning in tags', sse(delta({ content: '<' }))],
 	['the arguments of a tool call', call({ function: { arguments: ' ' } })],
-])('%s ends a silence', async (_name, piece) => {
+])('the idle timeout restarts with %s', async (_name, piece) => {
 	const { result } = await askChat({
 		body: async function* (clock) {
 			yield call({ id: 'c', function: { name: 'f' } });
@@ -69,7 +69,7 @@ test.each([
 	answerOf(result);
 });
 
-test('an answer without end is cut at the timeout', async () => {
+test('an endless answer is cut off at the timeout', async () => {
 	const { result, tookMs } = await askChat({
 		body: async function* (clock) {
 			while (clock.elapsedMs < HOUR_MS) {
@@ -87,7 +87,7 @@ test('an answer without end is cut at the timeout', async () => {
 	expect(tookMs).toBeLessThan(62_000);
 });
 
-test('after the finish reason there is a moment for token counts, however long the silence before was', async () => {
+test('waits a moment for token counts after the finish reason, however long the silence before it', async () => {
 	const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
 	const { result, tookMs } = await askChat({
 		body: async function* (clock) {
@@ -109,7 +109,7 @@ test('after the finish reason there is a moment for token counts, however long t
 	expect(tookMs).toBeLessThan(14_000);
 });
 
-test('after the finish reason nothing is waited for long, whatever goes on', async () => {
+test('does not wait long after the finish reason, whatever still arrives', async () => {
 	const { result, tookMs } = await askChat({
 		body: async function* (clock) {
 			yield sse(delta({ content: 'a' }), finish('stop'));
@@ -125,7 +125,7 @@ test('after the finish reason nothing is waited for long, whatever goes on', asy
 
 const EACH_FINISHED = sse({ choices: [{ index: 0, delta: { content: 'a' }, finish_reason: 'stop' }] });
 
-test('an answer whose every chunk has a finish reason is read to its end', async () => {
+test('reads an answer to its end if every chunk has a finish reason', async () => {
 	const { result, tookMs } = await askChat({
 		body: async function* (clock) {
 			for (let count = 0; count < 20; count++) {
@@ -140,7 +140,7 @@ test('an answer whose every chunk has a finish reason is read to its end', async
 	expect(tookMs).toBe(40_000);
 });
 
-test('a finish reason after which the answer went on is no proof that it is whole', async () => {
+test('a finish reason after which the answer continued does not prove that it is complete', async () => {
 	const { result } = await askChat({
 		body: function* () {
 			yield EACH_FINISHED;

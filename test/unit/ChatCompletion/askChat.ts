@@ -12,7 +12,7 @@ import { TestClock } from '../testClock';
 export const KEY = 'sk-0123456789abcdef/xyz';
 
 interface Script {
-	/** The body, in the pieces in which it comes; it is asked for the next one when that is read. */
+	/** The pieces of the body; each is requested when it is to be read. */
 	readonly body: (clock: TestClock) => AsyncIterable<string> | Iterable<string>;
 	readonly status?: number;
 	readonly contentType?: string;
@@ -20,7 +20,7 @@ interface Script {
 	readonly totalMs?: number;
 }
 
-/** Asks a platform that is made of one body, with all of the real reading behind it. */
+/** Asks a platform that answers with one body, which is read as in production. */
 export async function askChat({
 	body,
 	status = 200,

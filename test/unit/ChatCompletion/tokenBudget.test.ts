@@ -1,6 +1,6 @@
 import { TokenBudget } from '../../../nodes/ChatCompletion/tokenBudget';
 
-test('nothing is refused before the budget is used, and everything after it', () => {
+test('refuses nothing before the budget is used up, and everything afterwards', () => {
 	const budget = new TokenBudget(100);
 	expect(budget.refusal()).toBeUndefined();
 	budget.count({ totalTokens: 99 });
@@ -20,14 +20,14 @@ test.each([
 	[{ completionTokens: 4 }, 4],
 	[{ total_tokens: 7 }, 7],
 	[{ prompt_tokens: 3, completion_tokens: 4 }, 7],
-])('tokens told as %j count as %d', (usage, tokens) => {
+])('counts tokens reported as %j as %d', (usage, tokens) => {
 	const budget = new TokenBudget(1);
 	budget.count(usage);
 	expect(budget.refusal()?.details).toMatchObject({ budget: { used: tokens } });
 	expect(budget.hint).toBe('');
 });
 
-test('tokens that nobody told are not guessed, but said', () => {
+test('does not guess unreported tokens, but says that they are missing', () => {
 	const budget = new TokenBudget(1);
 	budget.count({});
 	budget.count({ reasoningTokens: 5 });
@@ -44,7 +44,7 @@ test.each([
 	['timedOut', {}, 0, true],
 	['refused', { httpStatus: 400 }, 0, false],
 	['unreachable', {}, 0, false],
-] as const)('an answer that failed as %s with %j', (kind, details, used, isUntold) => {
+] as const)('counts the tokens of an answer that failed as %s with %j', (kind, details, used, isUntold) => {
 	const budget = new TokenBudget(1);
 	budget.countFailed({ kind, message: 'm', advice: 'a', details });
 	expect(budget.refusal()?.details?.budget).toEqual(
@@ -53,7 +53,7 @@ test.each([
 	expect(budget.hint !== '').toBe(isUntold);
 });
 
-test('no budget refuses and says nothing', () => {
+test('without a budget, refuses and says nothing', () => {
 	const budget = new TokenBudget(0);
 	budget.count({});
 	budget.count({ totalTokens: 1e9 });

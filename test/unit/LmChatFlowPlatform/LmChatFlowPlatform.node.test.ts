@@ -7,7 +7,7 @@ const NODE: INode = {
 	...{ position: [0, 0], parameters: {} },
 };
 
-/** n8n as far as the node asks it before it needs the SDK, which is not installed here. */
+/** The parts of n8n that the node uses before it needs the SDK, which is not installed here. */
 function contextOf(
 	parameters: Record<string, unknown>,
 	credential: Record<string, unknown>,
@@ -32,7 +32,7 @@ async function supply(
 		.catch((error: unknown) => error);
 }
 
-it('says what to do on an n8n that has no SDK for AI nodes', async () => {
+it('says what to do on an n8n without an SDK for AI nodes', async () => {
 	const error = await supply(MODEL, ACCOUNT);
 	expect(error).toBeInstanceOf(NodeOperationError);
 	expect(error).toMatchObject({
@@ -41,7 +41,7 @@ it('says what to do on an n8n that has no SDK for AI nodes', async () => {
 	});
 });
 
-it('refuses a key of another kind and a switch that the model lacks before that', async () => {
+it('refuses a key of another kind, and a switch that the model lacks, before it needs the SDK', async () => {
 	expect(await supply(MODEL, { ...ACCOUNT, apiKey: 'agt_0123456789abcdef' })).toMatchObject({
 		message: expect.stringContaining('FlowAgent API'),
 	});
@@ -50,7 +50,7 @@ it('refuses a key of another kind and a switch that the model lacks before that'
 	});
 });
 
-it('reads the credential as the item that is worked on sees it', async () => {
+it('reads the credential of the current item', async () => {
 	const context = contextOf(MODEL, ACCOUNT);
 	const ofItem = [ACCOUNT, { ...ACCOUNT, apiKey: 'agt_0123456789abcdef' }];
 	context.getCredentials = async <T extends object>(_type: string, itemIndex = 0) => ofItem[itemIndex] as T;

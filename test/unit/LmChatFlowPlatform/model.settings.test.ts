@@ -13,14 +13,17 @@ it.each([
 	['off', 'family_c-4.6', { enable_thinking: false }],
 	['on', 'family_d-k2', { thinking: { type: 'enabled' } }],
 	['on', 'family_b-14b', {}],
-] as const)('switches reasoning %s for %s by the fields that it takes', (choice, model, additionalParams) => {
-	expect(modelSettings({ ...WISH, model, choice }, {})).toMatchObject({
-		ok: true,
-		value: { additionalParams },
-	});
-});
+] as const)(
+	'switches reasoning %s for %s with the fields of the model',
+	(choice, model, additionalParams) => {
+		expect(modelSettings({ ...WISH, model, choice }, {})).toMatchObject({
+			ok: true,
+			value: { additionalParams },
+		});
+	},
+);
 
-it('takes options, and more fields of the operator beside the switch', () => {
+it('includes the options, and extra fields in addition to the switch', () => {
 	const options = {
 		...{ temperature: 0.5, topP: 0.9, maxTokens: 100.7, frequencyPenalty: 1, presencePenalty: -1 },
 		...{ maxRetries: 0, timeoutSeconds: 5, includeUsage: false, extraBody: '{"top_k":20}' },

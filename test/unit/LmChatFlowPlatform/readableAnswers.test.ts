@@ -10,11 +10,11 @@ const redact = redactor([KEY]);
 
 let server: Server;
 let url = '';
-/** What the server answers, in the pieces in which it writes them. */
+/** The body of the server's answer, in the pieces in which it is written. */
 let pieces: readonly Uint8Array[] = [];
 let status = 200;
 let location = '';
-/** Whether the connection is cut instead of ended. */
+/** Whether the connection is reset instead of closed. */
 let isCut = false;
 const paths: string[] = [];
 
@@ -55,7 +55,7 @@ async function ask(body: string | readonly Uint8Array[], stream = true): Promise
 	return await response.text();
 }
 
-/** The status and the words of an error. */
+/** The status and the message of an error. */
 async function refused(body: string, stream: boolean): Promise<[number, string]> {
 	const response = await request(body, stream);
 	const { error } = (await response.json()) as { error: { message: string } };
@@ -80,7 +80,7 @@ const DONE = 'data: [DONE]\n\n';
 
 const CALL = { index: 0, id: 'c1', function: { name: 'weather', arguments: '{"city":"Zürich 🦊"}' } };
 
-test('each delta without a role gets one, and the rest of it stays', async () => {
+test('each delta without a role gets one, and is otherwise unchanged', async () => {
 	const text = await ask(
 		[
 			chunk({ reasoning_content: 'hm' }),
@@ -107,14 +107,14 @@ const PARTS = [
 	{ type: 'text', text: ' 🦊' },
 ];
 
-test('content that is a list becomes text and reasoning, streamed and not', async () => {
+test('content that is a list becomes text and reasoning, streamed or not', async () => {
 	const plain = { role: 'assistant', content: 'Zürich 🦊', reasoning_content: 'hm' };
 	expect(chunksOf(await ask(sse(chunk({ content: PARTS })) + DONE))).toEqual([chunk(plain)]);
 	const whole = JSON.stringify({ choices: [{ message: { content: PARTS } }] }, null, 1);
 	expect(JSON.parse(await ask(whole, false))).toEqual({ choices: [{ message: plain }] });
 });
 
-test('a stream means the same wherever it is cut', async () => {
+test('a stream is read the same wherever it is cut', async () => {
 	const bytes = Buffer.from(
 		`: ping\n\n${sse(chunk({ content: PARTS }))}ping\n\n${sse(chunk({ tool_calls: [CALL] }))}data: [DONE]`,
 	);
@@ -128,19 +128,19 @@ test('a stream means the same wherever it is cut', async () => {
 
 test.each([
 	['an answer', '{"choices":[{"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]}'],
-	['digits', '{"id":12345678901234567890,"choices":[{"message":{"role":"assistant"}}]}'],
-])('%s that needs no change stays as it is', async (_name, body) => {
+	['an ID with many digits', '{"id":12345678901234567890,"choices":[{"message":{"role":"assistant"}}]}'],
+])('leaves unchanged: %s', async (_name, body) => {
 	expect(await ask(body, false)).toBe(body);
 });
 
-test('a refusal of the model is its answer', async () => {
+test('a refusal by the model is its answer', async () => {
 	const message = { role: 'assistant', content: null, refusal: 'I cannot' };
 	expect(JSON.parse(await ask(JSON.stringify({ choices: [{ message }] }), false))).toMatchObject({
 		choices: [{ message: { content: 'I cannot' } }],
 	});
 });
 
-test('a whole answer where a stream was requested, and one in an envelope, are read', async () => {
+test('reads a whole answer if a stream was requested, and one in an envelope', async () => {
 	const whole = { choices: [{ index: 0, message: { role: 'assistant', content: 'x' } }] };
 	const envelope = JSON.stringify({ code: 0, msg: 'Success', data: whole });
 	expect(chunksOf(await ask(envelope))).toMatchObject(
@@ -160,7 +160,7 @@ test.each([
 	['ends within a chunk', `${HELLO}data: {"choices":[{"del`, 'a part of it is cut off or is not JSON'],
 	['has a gap', `${HELLO}data: {"choices":[{"del\n\n${STOP}`, 'a part of it is cut off or is not JSON'],
 	['has an error', HELLO + sse({ error: { message: `no ${KEY}` } }) + DONE, 'no [hidden]'],
-	['has an error in words', `${HELLO}event: error\ndata: {"message":"worker died"}\n\n`, 'worker died'],
+	['has an error event', `${HELLO}event: error\ndata: {"message":"worker died"}\n\n`, 'worker died'],
 	['has an error object', HELLO + sse({ object: 'error', message: 'worker died', code: 400 }), 'worker died'],
 	['has an error in a choice', HELLO + sse({ choices: [{ error: 'worker died' }] }), 'worker died'],
 	['has a line "error"', `${HELLO}error: {"code":500,"message":"gone"}\n\n`, 'gone'],
@@ -175,7 +175,7 @@ test.each([
 		'it reached the maximum number of tokens within a tool call; raise "Max Tokens"',
 	],
 ])(
-	'a stream that %s ends with an error, because the client would take it for whole',
+	'a stream that %s ends with an error, because the client would treat it as complete',
 	async (_name, body, why) => {
 		const last = chunksOf(await ask(body)).at(-1);
 		const message = `The answer broke off: ${why}. It was not requested again, because what was generated is billed.`;
@@ -183,7 +183,7 @@ test.each([
 	},
 );
 
-test('a connection that is cut is an error, unless the answer was finished', async () => {
+test('a reset connection is an error, unless the answer was finished', async () => {
 	isCut = true;
 	const last = async (body: string) => chunksOf(await ask(body)).at(-1);
 	expect(await last(HELLO)).toMatchObject({
@@ -212,7 +212,7 @@ test.each([
 	['no choices', '{"choices":[]}', 409, 'its "choices" are empty'],
 	['nothing', '', 409, 'its response is empty'],
 	['a web page', ' <html>', 409, 'it sent a web page. The Base URL in the credential may be wrong'],
-])('%s with HTTP 200 is said, streamed or not', async (_name, body, code, why) => {
+])('reports %s with HTTP 200, streamed or not', async (_name, body, code, why) => {
 	const message = `The platform gave no answer: ${why}.`;
 	expect(await refused(body, false)).toEqual([code, message]);
 	expect(chunksOf(await ask(body === '{"choices":[]}' ? sse({ choices: [] }) + DONE : body)).at(-1)).toEqual({
@@ -220,7 +220,7 @@ test.each([
 	});
 });
 
-test('a stream that was not requested is said', async () => {
+test('reports a stream that was not requested', async () => {
 	expect(await refused(HELLO, false)).toEqual([
 		409,
 		expect.stringContaining('a stream, although none was requested'),
@@ -228,7 +228,7 @@ test('a stream that was not requested is said', async () => {
 });
 
 test.each([true, false])(
-	'an error keeps its status, is explained and does not contain the key; stream %s',
+	'an error keeps its status, is explained and does not contain the key; stream: %s',
 	async (stream) => {
 		status = 401;
 		const [code, message] = await refused(
@@ -255,7 +255,7 @@ test.each([301, 302, 303, 307, 308])('a redirect (%d) is not followed', async (c
 	expect(message).toContain(`redirect (HTTP ${code}) to ${url}. `);
 });
 
-test('a platform that cannot be reached is named, and a request that was ended is not', async () => {
+test('explains an unreachable platform, but not an aborted request', async () => {
 	const send = readableFetch('http://127.0.0.1:1', redact, async () => {
 		throw Object.assign(new TypeError('fetch failed'), {
 			cause: Object.assign(new Error('no'), { code: 'ECONNREFUSED' }),
@@ -267,7 +267,7 @@ test('a platform that cannot be reached is named, and a request that was ended i
 	await expect(send('http://127.0.0.1:1/chat', { signal: AbortSignal.abort() })).rejects.toThrow('aborted');
 });
 
-test('it is put into the settings of the model, and into those that its copies are made from', () => {
+test('is added to the settings of the model, and to those from which it is copied', () => {
 	const model = { fields: { configuration: {} }, completions: { clientConfig: {} } };
 	makeAnswersReadable(model, url, redact);
 	expect(model).toEqual({
@@ -276,6 +276,6 @@ test('it is put into the settings of the model, and into those that its copies a
 	});
 });
 
-test.each([undefined, {}, { fields: null, completions: 7 }])('another client is left alone: %j', (model) => {
+test.each([undefined, {}, { fields: null, completions: 7 }])('leaves another client alone: %j', (model) => {
 	expect(() => makeAnswersReadable(model, url, redact)).not.toThrow();
 });

@@ -32,7 +32,7 @@ describe('authenticate', () => {
 		['Bearer wst_SECRETPART', 'FlowBridge API'],
 		['SECRETPART', '"agt_"'],
 		['', 'no secret'],
-	])('refuses %j and says what fits', async (agentToken, hint) => {
+	])('refuses %j and says what is expected', async (agentToken, hint) => {
 		const refusal = await authenticate({ agentToken }).catch((error: unknown) => error);
 		expect(refusal).toBeInstanceOf(Error);
 		expect(String(refusal)).toContain(hint);
@@ -41,7 +41,7 @@ describe('authenticate', () => {
 });
 
 describe('form', () => {
-	it('has five fields, and one more for a wire that is described, which begins as the standard', () => {
+	it('has five fields, and one more for a described wire, which defaults to the standard one', () => {
 		const shown = (wire: string) =>
 			credential.properties.filter(({ type, displayOptions }) => {
 				const wires: readonly unknown[] | undefined = displayOptions?.show?.wire;
@@ -53,7 +53,7 @@ describe('form', () => {
 		expect(shown('described').at(-1)).toMatchObject({ type: 'json', default: STANDARD_WIRE });
 	});
 
-	it('is what the node reads', () => {
+	it('has the fields and defaults that the node reads', () => {
 		const data = Object.fromEntries(credential.properties.map(({ name, default: value }) => [name, value]));
 		const account = readAgentAccount({ ...data, agentToken: 'agt_x', baseUrl: 'https://p.example' });
 		expect(account).toMatchObject({

@@ -4,7 +4,7 @@ import { DEFAULT_PATH, DEFAULT_PROTOCOL } from '../../../nodes/AgentBridge/accou
 const credential = new FlowBridgeApi();
 const field = (name: string) => credential.properties.find((property) => property.name === name);
 
-it('offers its token to no other node: it has neither authenticate nor a test request', () => {
+it('does not offer its token to other nodes: it has neither authenticate nor a test request', () => {
 	expect(Object.keys(credential)).not.toEqual(expect.arrayContaining(['authenticate']));
 	expect(Object.keys(credential)).not.toEqual(expect.arrayContaining(['test']));
 });

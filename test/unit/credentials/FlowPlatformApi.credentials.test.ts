@@ -31,7 +31,7 @@ describe('authenticate', () => {
 		expect(options.headers).toEqual({ Accept: 'a/b' });
 	});
 
-	it.each([' sk-abc\n', 'Bearer sk-abc', '"sk-abc"'])('understands a key pasted as %j', async (apiKey) => {
+	it.each([' sk-abc\n', 'Bearer sk-abc', '"sk-abc"'])('accepts a key pasted as %j', async (apiKey) => {
 		const { headers } = await authenticate({ apiKey, baseUrl });
 		expect(headers).toEqual({ Authorization: 'Bearer sk-abc' });
 	});
@@ -41,7 +41,7 @@ describe('authenticate', () => {
 		['dbg_SECRETPART', 'FlowAgent API'],
 		['Bearer wst_SECRETPART', 'FlowBridge API'],
 		['SECRETPART', 'starts with "sk-"'],
-	])('refuses %s and says what fits', async (apiKey, hint) => {
+	])('refuses %s and says what is expected', async (apiKey, hint) => {
 		const refusal = await authenticate({ apiKey, baseUrl }).catch((error: unknown) => error);
 		expect(refusal).toBeInstanceOf(Error);
 		expect(String(refusal)).toContain(hint);
@@ -81,10 +81,10 @@ describe('form', () => {
 	};
 
 	it.each([[{}], [{ showExpertFields: false }], [{ showExpertFields: true }]])(
-		'keeps what is set in the expert fields, with the switch as in %j',
+		'keeps the values of the expert fields, with the switch as in %j',
 		(more: INodeParameters) => {
 			const saved = { apiKey: 'sk-x', baseUrl: 'https://a', ...expert, ...more };
-			// With defaults n8n reads a credential before it is used, without them it saves the form.
+			// n8n applies defaults when it reads a credential for use, but not when it saves the form.
 			for (const withDefaults of [true, false]) {
 				const read = NodeHelpers.getNodeParameters(
 					...([credential.properties, saved, withDefaults, false, null, null] as const),
@@ -94,7 +94,7 @@ describe('form', () => {
 		},
 	);
 
-	it('shows them only while the switch is on', () => {
+	it('shows the expert fields only while the switch is on', () => {
 		const shown = (values: INodeParameters): string[] =>
 			credential.properties
 				.filter(

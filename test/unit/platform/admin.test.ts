@@ -39,7 +39,7 @@ describe('the admin console', () => {
 		expect(await refused.json()).toMatchObject({ reason: 'notApiExport', message: expect.any(String) });
 	});
 
-	test('makes owners and takes their models', async () => {
+	test('creates owners and accepts their models', async () => {
 		const made: unknown = await (await admin('POST', 'owners', { name: 'ann' })).json();
 		const apiKey = String(field(made, 'apiKey'));
 		expect(apiKey).toMatch(/^sk-/);
@@ -53,7 +53,7 @@ describe('the admin console', () => {
 		expect(await client.submit({}, 'first')).toMatchObject({ code: CODES.foreignWorkflow });
 	});
 
-	test('orders and ends faults', async () => {
+	test('adds and removes faults', async () => {
 		const rule = { on: 'submit', kind: '429', times: 2 };
 		expect((await admin('POST', 'faults', rule)).status).toBe(201);
 		expect(await (await admin('GET', 'faults')).json()).toMatchObject([{ rule, injected: 0 }]);
@@ -65,7 +65,7 @@ describe('the admin console', () => {
 		expect(await (await admin('GET', 'faults')).json()).toEqual([]);
 	});
 
-	test('shows the books, in which it does not stand itself', async () => {
+	test('shows the books, which do not include the console itself', async () => {
 		await admin('DELETE', 'books');
 		const books = await (await admin('GET', 'books')).json();
 		expect(books).toEqual(platform.books());
@@ -73,7 +73,7 @@ describe('the admin console', () => {
 	});
 });
 
-test('the command line starts a platform, tells where it is and stops on a signal', async () => {
+test('the command line starts a platform, prints its address and stops on a signal', async () => {
 	const serve = join(__dirname, '../../platform/serve.ts');
 	const child = spawn(
 		process.execPath,
@@ -96,7 +96,7 @@ test('the command line starts a platform, tells where it is and stops on a signa
 	expect(code).toBe(0);
 });
 
-test('closing cuts every open line', async () => {
+test('closing the platform ends every open connection', async () => {
 	const own = await startPlatform({});
 	await own.hostWorkflow(SAMPLE_WORKFLOWS['text-to-image'], { workflowId: 'text-to-image' });
 	const client = new Client(own);

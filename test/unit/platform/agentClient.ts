@@ -29,7 +29,7 @@ export function readEnvelope(envelope: unknown, response?: Response): Envelope {
 	};
 }
 
-/** The plainest caller of an agent there is: no retries, no repairs. */
+/** A minimal agent client, without retries or repairs. */
 export class AgentClient {
 	constructor(
 		readonly platform: LocalPlatform,

@@ -4,7 +4,7 @@ import { AgentClient, readEnvelope, withAgent } from './agentClient';
 import { field } from './client';
 
 describe('the envelope', () => {
-	test('tells a turn', async () => {
+	test('reports a turn', async () => {
 		await withAgent({}, async (client) => {
 			const envelope = await client.invoke({ message: 'hello', trace: 'x-1' });
 			expect(envelope).toMatchObject({ outer: 200, ok: true, status: 200 });
@@ -25,7 +25,7 @@ describe('the envelope', () => {
 	test.each([
 		['always200', 200],
 		['same', 400],
-	] as const)('tells failures under the outer status %s', async (agentOuterStatus, outer) => {
+	] as const)('reports failures with the outer status %s', async (agentOuterStatus, outer) => {
 		await withAgent({ agentOuterStatus }, async (client) => {
 			expect(await client.invoke({})).toMatchObject({
 				outer,
@@ -38,7 +38,7 @@ describe('the envelope', () => {
 });
 
 describe('tokens', () => {
-	test('are told apart', async () => {
+	test('are distinguished by kind and validity', async () => {
 		await withAgent({}, async (client, platform) => {
 			const reasonOf = async (authorization: string | undefined): Promise<string> => {
 				const headers = { 'content-type': 'application/json', ...(authorization && { authorization }) };
@@ -64,7 +64,7 @@ describe('tokens', () => {
 		});
 	});
 
-	test('share the request-frequency limit of their own', async () => {
+	test('have a request-frequency limit', async () => {
 		await withAgent({ requestsPerSecond: 1, time: new HandWoundTime() }, async (client, platform) => {
 			expect(await client.say('one')).toMatchObject({ ok: true });
 			expect(await client.say('two')).toMatchObject({
@@ -77,7 +77,7 @@ describe('tokens', () => {
 		});
 	});
 
-	test('can be given, for a platform that is started again', async () => {
+	test('can be specified, so that a restarted platform has the same ones', async () => {
 		await expect(startPlatform({ agentToken: 'sk-wrong' })).rejects.toThrow('agt_');
 		await withAgent({ agentToken: 'agt_demo' }, async (_client, platform) => {
 			expect(platform.agentToken).toBe('agt_demo');
@@ -104,7 +104,7 @@ describe('sessions', () => {
 		});
 	});
 
-	test('expire by order and by time', async () => {
+	test('expire on request and after their lifetime', async () => {
 		const time = new HandWoundTime();
 		await withAgent({ time }, async (client, platform) => {
 			const { sessionId } = await client.say('one');
@@ -118,7 +118,7 @@ describe('sessions', () => {
 		});
 	});
 
-	test('take one call at a time', async () => {
+	test('accept one call at a time', async () => {
 		await withAgent({}, async (client, platform) => {
 			const { sessionId } = await client.say('one');
 			const held = client.say('[hold] two', sessionId);
@@ -134,7 +134,7 @@ describe('sessions', () => {
 	});
 });
 
-test('the console makes agents and debug tokens', async () => {
+test('the console creates agents and debug tokens', async () => {
 	await withAgent({}, async (_client, platform) => {
 		const admin = async (path: string, body: unknown): Promise<unknown> => {
 			const headers = { 'content-type': 'application/json' };
@@ -156,8 +156,8 @@ test('the console makes agents and debug tokens', async () => {
 	});
 });
 
-describe('books', () => {
-	test('count what a caller repeats, in a session and without one', async () => {
+describe('the books', () => {
+	test('count repeated calls, with and without a session', async () => {
 		await withAgent({}, async (client, platform) => {
 			const { sessionId } = await client.say('first');
 			await client.say('pay', sessionId);

@@ -1,7 +1,7 @@
 import { Client } from './client';
 import { withPlatform } from './running';
 
-test('count duplicates, but no repetition of a task that failed', async () => {
+test('the books count duplicates, but not those of a failed task', async () => {
 	await withPlatform({ taskMs: 0 }, async (client, platform) => {
 		const prompt = { '3': { inputs: { seed: 1, steps: 5 } } };
 		await client.submit(prompt);
@@ -16,7 +16,7 @@ test('count duplicates, but no repetition of a task that failed', async () => {
 	});
 });
 
-test('tell at each poll how many tasks were unfinished', async () => {
+test('the books record for each poll how many tasks were unfinished', async () => {
 	await withPlatform({ runners: 1, taskMs: 10_000 }, async (client, platform) => {
 		const other = new Client(platform, platform.createOwner('other').apiKey);
 		const ids: string[] = [];
@@ -33,7 +33,7 @@ test('tell at each poll how many tasks were unfinished', async () => {
 	});
 });
 
-test('count finished tasks out', async () => {
+test('the books do not count finished tasks as unfinished', async () => {
 	await withPlatform({ runners: 2, taskMs: 30 }, async (client, platform) => {
 		const { id } = await client.submit();
 		await client.submitText('[deny]');
@@ -47,7 +47,7 @@ test('count finished tasks out', async () => {
 	});
 });
 
-test('can be started anew, and are plain JSON', async () => {
+test('the books can be reset, and are plain JSON', async () => {
 	await withPlatform({ taskMs: 0 }, async (client, platform) => {
 		await client.submit();
 		await fetch(`${platform.apiUrl}/maas/v1/other?x=1`);
@@ -60,7 +60,7 @@ test('can be started anew, and are plain JSON', async () => {
 	});
 });
 
-test('stay cheap with many tasks', async () => {
+test('the books can hold many tasks', async () => {
 	await withPlatform({ taskMs: 0, pictures: 'prepared' }, async (client, platform) => {
 		for (let batch = 0; batch < 20; batch++) {
 			const seeds = Array.from({ length: 50 }, (_, index) => batch * 50 + index);

@@ -16,7 +16,7 @@ const connect = async (): Promise<BridgeClient> =>
 	await new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]).open();
 
 describe('authentication', () => {
-	test('by sub-protocol: the server chooses the protocol and never the token', async () => {
+	test('by sub-protocol: the server selects the protocol and never the token', async () => {
 		const client = await connect();
 		expect(client.socket.protocol).toBe(PROTOCOL);
 		client.socket.close(1000);
@@ -27,7 +27,7 @@ describe('authentication', () => {
 		expect(platform.books()).toMatchObject({ requests: { bridge: 1 }, leaks: [] });
 	});
 
-	test('in a frame: the first one, answered', async () => {
+	test('in a frame: the first one, which is answered', async () => {
 		const client = await new BridgeClient(platform, [PROTOCOL]).open();
 		client.send({ type: 'auth', token: channel.token });
 		expect(await client.heard(1)).toEqual([{ type: 'auth_ok', channel: channel.name }]);
@@ -50,20 +50,20 @@ describe('authentication', () => {
 	test.each([
 		['no token', { type: 'message', text: 'hello' }],
 		['a wrong token', { type: 'auth', token: 'wst_unknown' }],
-	])('closes an in-frame connection whose first frame holds %s', async (_what, frame) => {
+	])('closes an in-frame connection whose first frame contains %s', async (_what, frame) => {
 		const client = await new BridgeClient(platform, [PROTOCOL]).open();
 		client.send(frame);
 		expect(await client.ended).toMatchObject({ opened: true, code: BRIDGE_CLOSE.tokenRefused });
 		expect(platform.books().bridge.connections).toMatchObject([{ auth: 'none', closedBy: 'platform' }]);
 	});
 
-	test('the two ways exclude each other', async () => {
+	test('cannot be done both ways on one connection', async () => {
 		const client = await connect();
 		client.send({ type: 'auth', token: channel.token });
 		expect(await client.ended).toMatchObject({ code: BRIDGE_CLOSE.authenticatedTwice });
 	});
 
-	test('a token can be refused, for good or for a while', async () => {
+	test('can be refused temporarily', async () => {
 		channel.refuse(403);
 		expect((await new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]).ended).code).toBe(-403);
 		const inFrame = await new BridgeClient(platform, [PROTOCOL]).open();
@@ -73,7 +73,7 @@ describe('authentication', () => {
 		await connect();
 	});
 
-	test('a token in the address or in a header is a leak', async () => {
+	test('records a token in the URL as a leak', async () => {
 		new BridgeClient(platform, [PROTOCOL], `/ws/v1?token=${channel.token}`);
 		await until(() => platform.books().leaks.length > 0);
 		expect(platform.books().leaks).toEqual([{ where: '/ws/v1', header: 'address' }]);
@@ -81,7 +81,7 @@ describe('authentication', () => {
 });
 
 describe('frames', () => {
-	test('the agent answers a message, with tool events and interrupts on order', async () => {
+	test('a message is answered, with tool events and interrupts on request', async () => {
 		const client = await connect();
 		client.send({ type: 'message', id: 'm-1', conversation_id: 'c-1', text: 'hello' });
 		client.send({ type: 'message', id: 'm-2', text: 'where is it? [tool]' });
@@ -107,7 +107,7 @@ describe('frames', () => {
 		expect(sent.map(({ frame }) => frame)).toEqual(frames);
 	});
 
-	test('heartbeats are answered and counted, and what is not a frame is told', async () => {
+	test('heartbeats are answered and counted, and invalid frames are reported', async () => {
 		const client = await connect();
 		client.send({ type: 'ping' });
 		client.socket.send('no frame');
@@ -117,7 +117,7 @@ describe('frames', () => {
 		expect(platform.books().bridge.heartbeats).toBe(1);
 	});
 
-	test('a burst of 10,000 arrives whole and in order', async () => {
+	test('a burst of 10,000 arrives complete and in order', async () => {
 		const client = await connect();
 		const ids = channel.pushBurst(10_000);
 		const frames = await client.heard(10_000);
@@ -125,7 +125,7 @@ describe('frames', () => {
 		expect(platform.books().bridge.sent).toHaveLength(10_000);
 	});
 
-	test('every connection hears a push; without one nobody ever does', async () => {
+	test('a push reaches every open connection, and none that opens later', async () => {
 		channel.push({ text: 'nobody' });
 		const clients = [await connect(), await connect()];
 		channel.push({ id: 'f-x', text: 'all' });
@@ -135,7 +135,7 @@ describe('frames', () => {
 		expect(channel.open).toBe(2);
 	});
 
-	test('a channel can hold one connection only', async () => {
+	test('a channel can be limited to one connection', async () => {
 		channel = platform.createChannel({ oneSocket: true });
 		const first = await connect();
 		await connect();
@@ -144,7 +144,7 @@ describe('frames', () => {
 	});
 });
 
-test('the books can be started anew', async () => {
+test('the books can be reset', async () => {
 	await connect();
 	channel.push({});
 	platform.resetBooks();
@@ -157,6 +157,6 @@ test('the books can be started anew', async () => {
 	expect(JSON.parse(JSON.stringify(platform.books().bridge))).toEqual(platform.books().bridge);
 });
 
-test('a token of another kind is none of a channel', () => {
+test('a channel refuses a token of another kind', () => {
 	expect(() => platform.createChannel({ token: 'sk-x' })).toThrow('wst_');
 });

@@ -16,7 +16,7 @@ export interface BridgeEnd {
 	readonly reason: string;
 }
 
-/** The plainest client of the bridge, and all that came over it. */
+/** A minimal bridge client that records everything it receives. */
 export class BridgeClient {
 	readonly texts: string[] = [];
 	readonly binaries: Buffer[] = [];
@@ -62,7 +62,7 @@ export class BridgeClient {
 		this.socket.send(JSON.stringify(frame));
 	}
 
-	/** Waits for so many text frames. */
+	/** Waits for `count` text frames. */
 	async heard(count: number): Promise<Array<Record<string, unknown>>> {
 		await until(() => this.texts.length >= count);
 		return this.frames;

@@ -4,7 +4,7 @@ import type { Fields } from './chatClient';
 
 const THOUGHT = 'The user said "hello". I say it back.';
 
-describe('which model reasons', () => {
+describe('models', () => {
 	const off = [
 		...['family_a-v3.2', 'family_a-v3.2-exp', 'family_a-v3.1', 'family_a-v3.1-terminus'],
 		...['family_b-8b', 'family_b-32b', 'family_b-30b-a3b', 'family_b-235b-a22b'],
@@ -43,7 +43,7 @@ describe('which model reasons', () => {
 		['plain-1', { enable_thinking: false }, 400],
 	];
 
-	test('follows the table', async () => {
+	test('reason as in the table', async () => {
 		await withChat(async (client, platform) => {
 			for (const [model, switches, expected] of table) {
 				const response = await client.send('hello', { model, ...switches });
@@ -59,7 +59,7 @@ describe('which model reasons', () => {
 		});
 	});
 
-	test('is what the list of models names', async () => {
+	test('are listed for a valid key, unless the list is turned off', async () => {
 		const get = async (client: ChatClient): Promise<Response> =>
 			fetch(`${client.platform.apiUrl}/maas/v1/models`, {
 				headers: { authorization: `Bearer ${client.apiKey}` },
@@ -74,7 +74,7 @@ describe('which model reasons', () => {
 	});
 });
 
-describe('refusals are error objects', () => {
+describe('a refusal is an error object', () => {
 	test.each<[unknown, number, string]>([
 		['{"model":', 400, 'invalid_body'],
 		[{}, 400, 'invalid_value'],
@@ -89,7 +89,7 @@ describe('refusals are error objects', () => {
 		[{ model: 'plain-1', messages: user('x'), reasoning_split: null }, 400, 'invalid_value'],
 		[{ model: 'plain-1', messages: user('[chunks: many]') }, 400, 'bad_directive'],
 		[{ model: 'plain-1', messages: user('[refuse: 413 too long]') }, 413, 'refused'],
-	])('%j', async (body, status, code) => {
+	])('for the body %j', async (body, status, code) => {
 		await withChat(async (client, platform) => {
 			const response = await client.post(body);
 			expect(response.status).toBe(status);
@@ -105,7 +105,7 @@ describe('refusals are error objects', () => {
 		});
 	});
 
-	test('also for the key and the request-frequency limit', async () => {
+	test('for a wrong key and the request-frequency limit', async () => {
 		await withChat(
 			async (client, platform) => {
 				const stranger = new ChatClient(platform, 'sk-wrong');

@@ -9,7 +9,7 @@ interface Choice {
 	delta: Fields;
 }
 
-/** An answer or a chunk; what is not there is undefined whatever its type says, and the tests look. */
+/** An answer or a chunk. Any field may be missing in spite of its type, which the tests check. */
 interface Reply {
 	id: string;
 	object: string;
@@ -21,14 +21,14 @@ interface Reply {
 
 export const user = (content: unknown): Fields[] => [{ role: 'user', content }];
 
-/** The plainest chat client there is. */
+/** A minimal chat client. */
 export class ChatClient {
 	constructor(
 		readonly platform: LocalPlatform,
 		readonly apiKey = platform.apiKey,
 	) {}
 
-	/** `order` is the text of a user message, or the whole list of messages. */
+	/** @param order the text of a user message, or the whole list of messages */
 	async send(order: string | Fields[], more: Fields = {}, init: RequestInit = {}): Promise<Response> {
 		const messages = typeof order === 'string' ? user(order) : order;
 		return this.post({ model: 'plain-1', messages, ...more }, init);

@@ -6,7 +6,7 @@ import { until } from '../../until';
 export const BASE = '/api/maas/flow_task_api';
 export const PROGRESS = '/mass/api/flow_task_api/get_task_progress';
 
-/** How long to wait for what must come: short of jest's own limit, and far above what a busy machine takes. */
+/** How long to wait for an expected event: less than jest's own limit, and far more than a busy machine needs. */
 const PATIENCE_MS = 60_000;
 
 export interface Answer {
@@ -40,7 +40,7 @@ export function field(value: unknown, name: string): unknown {
 	return isObject(value) ? value[name] : undefined;
 }
 
-/** The plainest caller there is: no retries, no repairs. */
+/** A minimal client, without retries or repairs. */
 export class Client {
 	constructor(
 		readonly platform: LocalPlatform,
@@ -72,7 +72,7 @@ export class Client {
 		return { code, msg, id: String(field(data, 'prompt_id')), token: String(field(data, 'prompt_token')) };
 	}
 
-	/** A submit whose prompt text is this. */
+	/** Submits a task with this prompt text. */
 	async submitText(text: string): Promise<Submitted> {
 		return this.submit({ '6': { inputs: { text } } });
 	}
@@ -136,7 +136,7 @@ export class Client {
 	}
 }
 
-/** A progress socket and all that came over it. */
+/** A progress socket that records everything it receives. */
 export class Watch {
 	readonly messages: Info[] = [];
 	readonly texts: string[] = [];
@@ -161,13 +161,13 @@ export class Watch {
 		});
 	}
 
-	/** Waits for so many messages. */
+	/** Waits for `count` messages. */
 	async heard(count: number): Promise<readonly Info[]> {
 		await until(() => this.messages.length >= count);
 		return this.messages;
 	}
 
-	/** Once there and back: all that was sent before has arrived then. */
+	/** Sends a ping and waits for the pong, so that everything sent before has arrived. */
 	async roundTrip(): Promise<void> {
 		const back = once(this.socket, 'pong');
 		this.socket.ping();
@@ -175,7 +175,7 @@ export class Watch {
 	}
 }
 
-/** What became of a call: the HTTP status and body, or the network error. */
+/** The outcome of a call: the HTTP status and body, or the network error. */
 export async function fate(call: Promise<Response>): Promise<string> {
 	try {
 		const response = await call;

@@ -8,8 +8,8 @@ async function fateOfSubmit(client: Client): Promise<string> {
 	return fate(client.call('prompt', submitBody));
 }
 
-describe('rules', () => {
-	test('skip, times, match and removal', async () => {
+describe('fault rules', () => {
+	test('support skip, times, match and removal', async () => {
 		await withPlatform({ taskMs: 0 }, async (client, platform) => {
 			const rule = platform.faults.add({
 				on: 'submit',
@@ -29,7 +29,7 @@ describe('rules', () => {
 		});
 	});
 
-	test('a kind must suit its target', async () => {
+	test('need a kind that suits the target', async () => {
 		await withPlatform({}, async (_client, platform) => {
 			expect(() => platform.faults.add({ on: 'submit', kind: 'fileReset' })).toThrow(/does not suit submit/);
 		});
@@ -47,13 +47,13 @@ describe('rules', () => {
 		return marks;
 	}
 
-	test.each([true, false])('the same seed gives the same faults (campaign: %s)', async (campaign) => {
+	test.each([true, false])('inject the same faults with the same seed (campaign: %s)', async (campaign) => {
 		const first = await pattern(5, campaign);
 		expect(await pattern(5, campaign)).toBe(first);
 		expect(await pattern(6, campaign)).not.toBe(first);
 	});
 
-	test('a campaign hits its share, and the books agree with what the caller saw', async () => {
+	test('of a campaign hit its share of requests, and the books agree with the caller', async () => {
 		await withPlatform({ taskMs: 0 }, async (client, platform) => {
 			platform.faults.campaign({ rate: 0.2, seed: 3 });
 			let delivered = 0;
@@ -71,7 +71,7 @@ describe('rules', () => {
 		});
 	});
 
-	test('a campaign of chosen kinds', async () => {
+	test('of a campaign can be limited to some kinds', async () => {
 		await withPlatform({ taskMs: 0 }, async (client, platform) => {
 			platform.faults.campaign({ rate: 1, kinds: ['socketSilent', 'html200'] });
 			expect(await fateOfSubmit(client)).toMatch(/^200 <html>/);

@@ -3,7 +3,7 @@ import { HandWoundTime } from '../../platform';
 import { decodeLink } from './client';
 import { withPlatform } from './running';
 
-test('files stand on another origin, with real type and length', async () => {
+test('files have an origin of their own, and their true type and length', async () => {
 	await withPlatform({ taskMs: 0 }, async (client, platform) => {
 		const { final_files: files } = await client.info((await client.submit()).id);
 		const link = decodeLink(files[0] ?? '');
@@ -18,7 +18,7 @@ test('files stand on another origin, with real type and length', async () => {
 	});
 });
 
-test('the delivered string holds the six characters in place of &', async () => {
+test('a delivered link contains the six characters \\u0026 in place of &', async () => {
 	await withPlatform({ taskMs: 0 }, async (client) => {
 		const { id } = await client.submit();
 		const wire = await (await client.call('get_task_info', { flow_task_ids: [id] })).text();
@@ -26,12 +26,12 @@ test('the delivered string holds the six characters in place of &', async () => 
 		const { final_files: files } = await client.info(id);
 		expect(files[0]).toContain('\\u0026');
 		expect(files[0]).not.toContain('&');
-		// As it came, the link is no good.
+		// The link is invalid as delivered.
 		expect((await fetch(files[0] ?? '')).status).toBe(403);
 	});
 });
 
-test('links expire after the period that was asked for, an hour where none was', async () => {
+test('links expire after the requested period, or after an hour by default', async () => {
 	const time = new HandWoundTime();
 	await withPlatform({ taskMs: 0, time }, async (client) => {
 		const { id } = await client.submit();
@@ -67,7 +67,7 @@ test('an Authorization header at the file host is a leak', async () => {
 	});
 });
 
-test('padded files are as long as wanted and valid images', async () => {
+test('padded files have the requested size and are valid images', async () => {
 	await withPlatform({ taskMs: 0, fileBytes: 3_000_000 }, async (client) => {
 		const file = await client.picture((await client.submit()).id);
 		expect(file).toHaveLength(3_000_000);
@@ -76,7 +76,7 @@ test('padded files are as long as wanted and valid images', async () => {
 	});
 });
 
-test('downloads share the line: so many bytes a second, however many they are', async () => {
+test('all downloads share the configured bytes per second', async () => {
 	const options = { taskMs: 0, fileBytes: 200_000, fileBytesPerSecond: 1_000_000 };
 	await withPlatform(options, async (client, platform) => {
 		const links: string[] = [];

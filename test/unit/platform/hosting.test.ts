@@ -29,14 +29,14 @@ describe('hosting', () => {
 		return 'hosted';
 	}
 
-	test('takes an API export, parsed or as text, and gives out an id', async () => {
+	test('accepts an API export, parsed or as text, and returns an ID', async () => {
 		const first = await platform.hostWorkflow(sample);
 		const second = await platform.hostWorkflow(JSON.stringify(sample));
 		expect(first.workflowId).not.toBe(second.workflowId);
 	});
 
 	test.each<[string, unknown, RegExp]>([
-		['a file of the editor', { nodes: [], links: [], version: 0.4 }, /^notApiExport: .*format of the editor/],
+		['an editor file', { nodes: [], links: [], version: 0.4 }, /^notApiExport: .*format of the editor/],
 		['text that is not JSON', '{oops', /^notApiExport: .*not JSON/],
 		['a list', [], /^notApiExport/],
 		['null', null, /^notApiExport/],
@@ -49,7 +49,7 @@ describe('hosting', () => {
 		],
 		['an unknown model', withCheckpoint('my-own.safetensors'), /^unsupportedModel: .*my-own/],
 		[
-			'a private model nobody uploaded',
+			'a private model that was never uploaded',
 			withCheckpoint('private/x.safetensors'),
 			/^missingAsset: .*private\/x/,
 		],
@@ -59,7 +59,7 @@ describe('hosting', () => {
 			/^invalidGraph: Node 9 .*images/,
 		],
 		[
-			'a circle',
+			'a cycle',
 			{
 				'1': { class_type: 'ImageInvert', inputs: { image: ['2', 0] } },
 				'2': { class_type: 'ImageInvert', inputs: { image: ['1', 0] } },
@@ -67,7 +67,7 @@ describe('hosting', () => {
 			},
 			/^invalidGraph: .*feeds itself/,
 		],
-		['no result', { '1': { class_type: 'LoadImage', inputs: {} } }, /^invalidGraph: .*no SaveImage/],
+		['no output node', { '1': { class_type: 'LoadImage', inputs: {} } }, /^invalidGraph: .*no SaveImage/],
 	])('refuses %s', async (_what, exported, reason) => {
 		expect(await reasonFor(exported)).toMatch(reason);
 	});
@@ -77,7 +77,7 @@ describe('hosting', () => {
 		expect(await reasonFor(platform.parameterView(workflowId))).toMatch(/^notApiExport: .*parameter view/);
 	});
 
-	test('does not let an owner take the workflow id of another', async () => {
+	test('does not let an owner take the workflow ID of another', async () => {
 		await platform.hostWorkflow(sample, { workflowId: 'mine' });
 		await expect(platform.hostWorkflow(sample, { workflowId: 'mine' })).resolves.toBeDefined();
 		const { apiKey } = platform.createOwner('taker');
@@ -86,7 +86,7 @@ describe('hosting', () => {
 		});
 	});
 
-	test('a private model is its owner’s only, and tasks that need it end without permission', async () => {
+	test('offers a private model only to its owner, and denies tasks of others that need it', async () => {
 		const { apiKey } = platform.createOwner('painter');
 		const name = platform.addAsset('checkpoint', 'oil.safetensors', { apiKey });
 		const own = await platform.hostWorkflow(withCheckpoint(name), { apiKey });
@@ -110,7 +110,7 @@ describe('hosting', () => {
 		});
 	});
 
-	test('shows what each parameter accepts, with seeds as true integers', async () => {
+	test('shows what each parameter accepts, with seeds as exact integers', async () => {
 		const { workflowId } = await platform.hostWorkflow(sample);
 		const view = platform.parameterView(workflowId);
 		expect(view['3']).toMatchObject({ title: 'KSampler', class_type: 'KSampler' });

@@ -3,7 +3,7 @@ import { startPlatform, SAMPLE_WORKFLOWS } from '../../platform';
 import type { LocalPlatform } from '../../platform';
 import { Client, field } from './client';
 
-/** How far two pictures of one size are apart, 0 to 255. */
+/** The mean difference of two pictures of the same size, 0 to 255. */
 async function distance(a: Buffer, b: Buffer): Promise<number> {
 	const [first, second] = await Promise.all([a, b].map(async (file) => sharp(file).raw().toBuffer()));
 	if (first === undefined || second === undefined || first.length !== second.length) return 255;
@@ -41,7 +41,7 @@ describe('pictures', () => {
 		return client.picture((await client.submit(prompt, workflowId)).id);
 	}
 
-	test('have the size that was asked for', async () => {
+	test('have the requested size', async () => {
 		expect(await sharp(await draw(small)).metadata()).toMatchObject({
 			format: 'png',
 			width: 256,
@@ -49,7 +49,7 @@ describe('pictures', () => {
 		});
 	});
 
-	test('are the same for the same inputs, on another platform too', async () => {
+	test('are the same for the same inputs, even on another platform', async () => {
 		const other = await startPlatform({ taskMs: 0, seed: 99 });
 		await other.hostWorkflow(SAMPLE_WORKFLOWS['text-to-image'], { workflowId: 'text-to-image' });
 		const stranger = new Client(other);
@@ -65,11 +65,11 @@ describe('pictures', () => {
 		['cfg', { '3': { inputs: { cfg: 1 } } }],
 		['sampler', { '3': { inputs: { sampler_name: 'heun' } } }],
 		['model', { '4': { inputs: { ckpt_name: 'line-art-2.safetensors' } } }],
-	])('differ clearly by %s', async (_what, change) => {
+	])('clearly depend on the %s', async (_what, change) => {
 		expect(await distance(await draw(small), await draw({ ...small, ...change }))).toBeGreaterThan(3);
 	});
 
-	test('image to image really works on the uploaded picture', async () => {
+	test('of image to image really depend on the uploaded one', async () => {
 		const upload = async (colour: string): Promise<string> =>
 			String(field((await client.upload(await drawing(colour))).data, 'image_id'));
 		const red = await upload('#ff0000');
@@ -86,14 +86,14 @@ describe('pictures', () => {
 		expect(await redness(await painted(red, 0.8))).toBeLessThan(await redness(faint));
 	});
 
-	test('survive any text', async () => {
+	test('can be drawn for any text', async () => {
 		const text = '<svg>&"\'\u0000\u0007\ud800 \u{1f984} ]]> 漢字 العربية\n\n' + 'long '.repeat(400);
 		expect(await sharp(await draw({ ...small, '6': { inputs: { text } } })).metadata()).toMatchObject({
 			width: 256,
 		});
 	});
 
-	test('prepared pictures are one for each size', async () => {
+	test('that are prepared are the same for each size', async () => {
 		const load = await startPlatform({ taskMs: 0, pictures: 'prepared' });
 		await load.hostWorkflow(SAMPLE_WORKFLOWS['text-to-image'], { workflowId: 'text-to-image' });
 		const user = new Client(load);

@@ -5,7 +5,7 @@ import { withPlatform } from './running';
 
 const OTHER_FORM = '/api/mass/flow_task_api/get_task_progress';
 
-test.each([PROGRESS, OTHER_FORM])('%s tells of each change and closes at 100', async (path) => {
+test.each([PROGRESS, OTHER_FORM])('%s reports each change and closes at 100', async (path) => {
 	const time = new HandWoundTime();
 	await withPlatform({ taskMs: 400, runners: 1, time }, async (client, platform) => {
 		const first = await client.submit({ '3': { inputs: { seed: 1 } } });
@@ -32,7 +32,7 @@ test.each([PROGRESS, OTHER_FORM])('%s tells of each change and closes at 100', a
 	});
 });
 
-test('closes on failure, and at once where the task has ended', async () => {
+test('closes after a failure, and at once if the task has already ended', async () => {
 	await withPlatform({ taskMs: 40 }, async (client) => {
 		const { token } = await client.submitText('[fail: no paint]');
 		const watch = client.watch(token);
@@ -44,7 +44,7 @@ test('closes on failure, and at once where the task has ended', async () => {
 	});
 });
 
-test('stays open while nothing moves', async () => {
+test('stays open while nothing changes', async () => {
 	const time = new HandWoundTime();
 	await withPlatform({ taskMs: 10, time }, async (client, platform) => {
 		const { token } = await client.submitText('[stall]');
@@ -59,7 +59,7 @@ test('stays open while nothing moves', async () => {
 	});
 });
 
-test('refuses everything but a good token in the query', async () => {
+test('refuses everything but a valid token in the query', async () => {
 	const time = new HandWoundTime();
 	await withPlatform({ promptTokenSeconds: 60, time }, async (client, platform) => {
 		const { token } = await client.submit();
@@ -74,7 +74,7 @@ test('refuses everything but a good token in the query', async () => {
 	});
 });
 
-test('does not read a header', async () => {
+test('ignores a token in a header', async () => {
 	await withPlatform({}, async (client, platform) => {
 		const { token } = await client.submit();
 		const socket = new WebSocket(`${platform.wsUrl}${PROGRESS}`, { headers: { authorization: token } });
@@ -86,7 +86,7 @@ test('does not read a header', async () => {
 	});
 });
 
-test('a token needs no encoding', async () => {
+test('accepts a token without encoding', async () => {
 	await withPlatform({ taskMs: 0 }, async (client, platform) => {
 		for (let count = 0; count < 20; count++) {
 			const { token } = await client.submit({ '3': { inputs: { seed: count } } });
@@ -96,7 +96,7 @@ test('a token needs no encoding', async () => {
 	});
 });
 
-test('one of the path forms can be left out', async () => {
+test('one of the path forms can be turned off', async () => {
 	await withPlatform({ progressPaths: 'api/mass', taskMs: 0 }, async (client) => {
 		const { token } = await client.submit();
 		expect(await client.watch(token, PROGRESS).closed).toBe(-404);
@@ -104,20 +104,20 @@ test('one of the path forms can be left out', async () => {
 	});
 });
 
-test('tells of the end at once', async () => {
+test('reports the end at once', async () => {
 	const time = new HandWoundTime();
 	await withPlatform({ taskMs: 100, runners: 4, time }, async (client) => {
 		const { token } = await client.submit();
 		const watch = client.watch(token);
 		await watch.heard(1);
 		time.pass(100);
-		// From here on time stands still.
+		// The clock does not advance any further.
 		expect(await watch.closed).toBe(1000);
 		expect(watch.messages.at(-1)).toMatchObject({ status: 3 });
 	});
 });
 
-test('another owner cannot be confused with the first', async () => {
+test('a prompt token works for any owner, unlike the task info', async () => {
 	await withPlatform({ taskMs: 0 }, async (client, platform) => {
 		const other = new Client(platform, platform.createOwner('other').apiKey);
 		const { token, id } = await client.submit();

@@ -18,7 +18,7 @@ describe('submit', () => {
 		await platform.close();
 	});
 
-	test('answers with the task id and the token of its progress', async () => {
+	test('answers with the task ID and its prompt token', async () => {
 		const response = await client.call('prompt', { workflow_id: 'text-to-image', prompt: {} });
 		expect(response.status).toBe(200);
 		expect(await response.json()).toEqual({
@@ -44,17 +44,17 @@ describe('submit', () => {
 
 	test.each<[string, unknown, number, RegExp]>([
 		['the export', SAMPLE_WORKFLOWS['text-to-image'], CODES.fullExport, /exported file/],
-		['no object', 'text', CODES.badPrompt, /object/],
+		['text', 'text', CODES.badPrompt, /object/],
 		['a list', [], CODES.badPrompt, /object/],
 		['null', null, CODES.badPrompt, /required/],
 		['a node without inputs', { '3': { seed: 1 } }, CODES.badPrompt, /Node 3/],
-		['more than inputs', { '3': { inputs: {}, title: 'x' } }, CODES.badPrompt, /Node 3/],
+		['a key other than inputs', { '3': { inputs: {}, title: 'x' } }, CODES.badPrompt, /Node 3/],
 		['a class_type', { '3': { inputs: {}, class_type: 'KSampler' } }, CODES.fullExport, /node 3/],
 		['a link', { '3': { inputs: { model: ['4', 0] } } }, CODES.linkOverride, /parameter model/],
 		['a value for a link', { '3': { inputs: { model: 'x' } } }, CODES.linkOverride, /parameter model/],
 		['an unknown node', { '99': { inputs: {} } }, CODES.unknownNode, /node 99/],
 		['an unknown parameter', { '3': { inputs: { sede: 1 } } }, CODES.unknownParameter, /sede.*seed/],
-		['a text as number', { '3': { inputs: { steps: '20' } } }, CODES.wrongType, /steps must be an integer/],
+		['a number as text', { '3': { inputs: { steps: '20' } } }, CODES.wrongType, /steps must be an integer/],
 		['a broken integer', { '3': { inputs: { steps: 2.5 } } }, CODES.wrongType, /steps must be an integer/],
 		['null for a text', { '6': { inputs: { text: null } } }, CODES.wrongType, /text must be a string/],
 		['too many steps', { '3': { inputs: { steps: 151 } } }, CODES.outOfRange, /from 1 to 150, got 151/],
@@ -62,7 +62,7 @@ describe('submit', () => {
 		['too much cfg', { '3': { inputs: { cfg: 100.5 } } }, CODES.outOfRange, /cfg/],
 		['an unknown sampler', { '3': { inputs: { sampler_name: 'x' } } }, CODES.notInList, /one of euler/],
 		['an unknown model', { '4': { inputs: { ckpt_name: 'x' } } }, CODES.notInList, /model x/],
-	])('refuses %s as prompt and names it', async (_what, prompt, code, msg) => {
+	])('refuses %s as the prompt and names the problem', async (_what, prompt, code, msg) => {
 		const answer = await client.submit(prompt);
 		expect(answer.code).toBe(code);
 		expect(answer.msg).toMatch(msg);
@@ -80,7 +80,7 @@ describe('submit', () => {
 		expect(await client.submit(withoutClass)).toMatchObject({ code: CODES.parameterView });
 	});
 
-	test('refuses unknown and foreign workflows by codes of their own', async () => {
+	test('refuses unknown and foreign workflows with codes of their own', async () => {
 		expect(await client.submit({}, 'nope')).toMatchObject({ code: CODES.unknownWorkflow });
 		const other = new Client(platform, platform.createOwner('other').apiKey);
 		expect(await other.submit()).toMatchObject({ code: CODES.foreignWorkflow });
@@ -94,7 +94,7 @@ describe('submit', () => {
 		expect(await response.json()).toMatchObject({ code: CODES.badBody });
 	});
 
-	test('keeps seeds beyond 2^53 exact, up to the last one', async () => {
+	test('keeps seeds above 2^53 exact, up to the largest', async () => {
 		const body = (seed: string): string =>
 			`{"workflow_id":"text-to-image","prompt":{"3":{"inputs":{"seed":${seed}}}}}`;
 		platform.resetBooks();
@@ -132,7 +132,7 @@ describe('submit', () => {
 	});
 
 	test.each([
-		// Two pass at 0.9 s; what passes at 1 s and 1.9 s tells the ways of counting apart.
+		// Up to three pass at 0.9 s; those that pass at 1 s and 1.9 s distinguish the ways of counting.
 		{ limitCounts: 'bucket', passed: [2, 0, 2] },
 		{ limitCounts: 'fixedWindow', passed: [2, 2, 0] },
 		{ limitCounts: 'slidingWindow', passed: [2, 0, 2] },
@@ -155,12 +155,12 @@ describe('submit', () => {
 		await limited.close();
 	});
 
-	test('limits the requests under way of all keys together, and says what it is told to say', async () => {
+	test('limits the simultaneous requests of all keys together, and sends the configured Retry-After', async () => {
 		const limited = await startPlatform({ requestsAtOnce: 1, limitIsShared: true, retryAfterSeconds: 5 });
 		const other = new Client(limited, limited.createOwner('second').apiKey);
 		const ask = async (who: Client): Promise<Response> => who.call('get_task_info', { flow_task_ids: [] });
 		limited.faults.add({ on: 'info', kind: 'slowBody', ms: 300, times: 1 });
-		// Its headers come first, its body later.
+		// The headers of this answer arrive before its body.
 		const slow = await ask(new Client(limited));
 		const refused = await ask(other);
 		expect([slow.status, refused.status]).toEqual([200, 429]);

@@ -2,7 +2,7 @@ import { CODES, HandWoundTime } from '../../platform';
 import { Client } from './client';
 import { withPlatform } from './running';
 
-test('a task goes from queued over generating to succeeded', async () => {
+test('a task is queued, then generating, then succeeded', async () => {
 	const time = new HandWoundTime();
 	await withPlatform({ runners: 1, taskMs: 120, time }, async (client) => {
 		const first = await client.submit({ '3': { inputs: { seed: 1 } } });
@@ -24,7 +24,7 @@ test('a task goes from queued over generating to succeeded', async () => {
 	});
 });
 
-test('the run time is steps × stepMs, or taskMs for all', async () => {
+test('the run time is steps × stepMs, or taskMs if set', async () => {
 	const time = new HandWoundTime();
 	await withPlatform({ stepMs: 4, time }, async (client, platform) => {
 		await client.submit({ '3': { inputs: { steps: 25 } } });
@@ -45,7 +45,7 @@ test('runners lose no time between tasks, and tasks start in the order of their 
 			await client.submit({ '3': { inputs: { seed } } });
 			time.pass(7);
 		}
-		// Late on purpose, as a busy machine is: what was planned for the meantime happened at its time.
+		// The clock jumps, as on a busy machine; planned events still happen at their planned times.
 		time.pass(10_000);
 		const { tasks } = platform.books();
 		const starts = tasks.map(({ startedAtMs }) => Number(startedAtMs));
@@ -57,7 +57,7 @@ test('runners lose no time between tasks, and tasks start in the order of their 
 	});
 });
 
-test('the pictures of each output node are there once its samplers are done', async () => {
+test('the pictures of each output node are available once its samplers are done', async () => {
 	const time = new HandWoundTime();
 	await withPlatform({ taskMs: 200, time }, async (client) => {
 		const { id } = await client.submit({}, 'two-outputs');
@@ -73,14 +73,14 @@ test('the pictures of each output node are there once its samplers are done', as
 	});
 });
 
-test('a batch gives as many pictures', async () => {
+test('a batch produces as many pictures as its size', async () => {
 	await withPlatform({ taskMs: 0 }, async (client) => {
 		const { id } = await client.submit({ '5': { inputs: { batch_size: 3 } } });
 		expect(new Set((await client.info(id)).final_files).size).toBe(3);
 	});
 });
 
-test('previews are files, but not final ones', async () => {
+test('previews are files, but not final files', async () => {
 	await withPlatform({ taskMs: 0 }, async (client, platform) => {
 		await platform.hostWorkflow(
 			{
@@ -98,7 +98,7 @@ test('previews are files, but not final ones', async () => {
 	});
 });
 
-test('a prompt text can order its outcome', async () => {
+test('a prompt text can request an outcome', async () => {
 	const time = new HandWoundTime();
 	await withPlatform({ taskMs: 30, time }, async (client) => {
 		const failing = await client.submitText('a fox [fail: out of paint]');
@@ -134,7 +134,7 @@ test('a workflow whose own image was never uploaded fails and says so', async ()
 	});
 });
 
-test('task info tells of many tasks and leaves out what is not the owner’s', async () => {
+test('task info reports many tasks and leaves out those of other owners', async () => {
 	await withPlatform({ taskMs: 0 }, async (client, platform) => {
 		const other = new Client(platform, platform.createOwner('other').apiKey);
 		const own = [await client.submit(), await client.submitText('x')].map(({ id }) => id);

@@ -25,7 +25,7 @@ describe('upload', () => {
 		await platform.close();
 	});
 
-	test('takes the multipart of a client that none of us wrote', async () => {
+	test('accepts the multipart body of a third-party client', async () => {
 		const form = new FormDataOfNpm();
 		form.append('source_file', Buffer.from(file), {
 			filename: 'by form-data.jpg',
@@ -47,7 +47,7 @@ describe('upload', () => {
 		platform.resetBooks();
 	});
 
-	test('answers with a path-like image id and notes what came', async () => {
+	test('answers with a path-like image ID and records the upload', async () => {
 		const { code, data } = await client.upload(new Blob([file], { type: 'image/jpeg' }), 'my cät.jpg');
 		expect(code).toBe(0);
 		const imageId = field(data, 'image_id');
@@ -65,7 +65,7 @@ describe('upload', () => {
 		]);
 	});
 
-	test('refuses everything else', async () => {
+	test('refuses anything that is not an image file', async () => {
 		expect(await client.upload(new Blob([]))).toMatchObject({ code: CODES.fileEmpty });
 		expect(await client.upload(new Blob(['hello']))).toMatchObject({ code: CODES.notAnImage });
 		expect(await client.upload(new Blob([file]), 'a.jpg', 'image')).toMatchObject({
@@ -77,7 +77,7 @@ describe('upload', () => {
 		expect(await (await client.uploadForm(text)).json()).toMatchObject({ code: CODES.fileMissing });
 	});
 
-	test('asks for a key', async () => {
+	test('requires a valid key', async () => {
 		const stranger = new Client(platform, 'sk-unknown');
 		const large = new Blob([new Uint8Array(5_000_000)]);
 		expect(await stranger.upload(large)).toMatchObject({ code: CODES.unauthorized });

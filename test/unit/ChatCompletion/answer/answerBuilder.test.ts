@@ -13,26 +13,30 @@ const answer = (...chunks: JsonObject[]) => build(...chunks).answer();
 const choices = (...list: Json[]): JsonObject => ({ choices: list });
 const say = (index: Json, content: string): JsonObject => ({ index, delta: { content } });
 
-describe('of several choices the first that speaks is the answer', () => {
+describe('the answer of several choices', () => {
 	test.each<[string, JsonObject[], string]>([
 		['numbered from 0', [choices(say(0, 'a'), say(1, 'x')), choices(say(1, 'y'), say(0, 'b'))], 'ab'],
 		['numbered from 1', [choices(say(1, 'a')), choices(say(2, 'x')), choices(say(1, 'b'))], 'ab'],
 		['not numbered', [choices({ delta: { content: 'a' } }), choices({ delta: { content: 'b' } })], 'ab'],
 		[
-			'numbered now and then',
+			'numbered only sometimes',
 			[choices({ delta: { content: 'a' } }), choices(say(0, 'b'), say(1, 'x'))],
 			'ab',
 		],
-		['numbered in words', [choices(say('first', 'a')), choices(say('second', 'x'), say('first', 'b'))], 'ab'],
-		['numbered at first alone', [choices(say(1, 'a')), choices({ delta: { content: 'b' } })], 'ab'],
-		['in the other order', [choices(say(1, 'a')), choices(say(0, 'x'), say(1, 'b'))], 'ab'],
-		['with holes', [choices(null, 5, say(3, 'a')), choices(), choices([], say(3, 'b'))], 'ab'],
-	])('%s', (_name, chunks, content) => {
+		[
+			'numbered with words',
+			[choices(say('first', 'a')), choices(say('second', 'x'), say('first', 'b'))],
+			'ab',
+		],
+		['numbered only at first', [choices(say(1, 'a')), choices({ delta: { content: 'b' } })], 'ab'],
+		['in reverse order', [choices(say(1, 'a')), choices(say(0, 'x'), say(1, 'b'))], 'ab'],
+		['with gaps', [choices(null, 5, say(3, 'a')), choices(), choices([], say(3, 'b'))], 'ab'],
+	])('is that of the first choice with content: %s', (_name, chunks, content) => {
 		expect(answer(...chunks).content).toBe(content);
 	});
 });
 
-test('a message behind deltas that said nothing is the answer, and behind others it says nothing new', () => {
+test('a message after empty deltas is the answer, and after others it adds nothing', () => {
 	const message = { message: { content: 'a' }, finish_reason: 'stop' };
 	expect(answer(choices({ delta: {} }), choices(message)).content).toBe('a');
 	expect(answer(choices({ delta: { content: 'a' } }), choices(message)).content).toBe('a');
@@ -51,11 +55,11 @@ test.each([
 	['sensitive', true, false],
 	['null', false, false],
 	[null, false, false],
-])('the finish reason %j', (finish_reason, isFinished, hasFailed) => {
+])('knows whether the finish reason %j ends or fails an answer', (finish_reason, isFinished, hasFailed) => {
 	expect(build(choices({ delta: { content: 'a' }, finish_reason }))).toMatchObject({ isFinished, hasFailed });
 });
 
-test('thinking whose opening tag stands in the template of the model is told from the answer', () => {
+test("separates reasoning from the answer if the opening tag is only in the model's template", () => {
 	const text = 'I think so.\n</think>\n\nYes';
 	expect(answer(delta({ content: text }))).toMatchObject({ content: 'Yes', reasoning: 'I think so.' });
 	const both = answer(delta({ content: text, reasoning_content: 'hm' }));
@@ -64,11 +68,11 @@ test('thinking whose opening tag stands in the template of the model is told fro
 	expect(leftOver).toMatchObject({ content: 'Yes', reasoning: 'hm' });
 });
 
-test('an empty field for reasoning does not hide another', () => {
+test('an empty reasoning field does not hide another', () => {
 	expect(answer(delta({ reasoning: '', thinking: 'hm' }))).toMatchObject({ reasoning: 'hm' });
 });
 
-test('a refusal is the content where there is no other, and is said to be one', () => {
+test('a refusal is the content if there is no other, and is marked as one', () => {
 	const builder = new AnswerBuilder();
 	for (const refusal of ['I can', 'not']) expect(builder.add(delta({ refusal })).content).toBe('');
 	expect(builder.end().content).toBe('I cannot');
@@ -78,7 +82,7 @@ test('a refusal is the content where there is no other, and is said to be one', 
 	expect(answer(delta({ content: [{ type: 'refusal', refusal: 'No.' }] })).content).toBe('No.');
 });
 
-test('content in parts: thinking is told from text, and files are neither', () => {
+test('separates reasoning from text in content parts, and ignores files', () => {
 	const content: Json = [
 		{ type: 'thinking', thinking: 'hm ' },
 		{ type: 'reasoning', text: 'so' },
@@ -89,7 +93,7 @@ test('content in parts: thinking is told from text, and files are neither', () =
 	expect(answer(delta({ content }))).toMatchObject({ content: 'ab', reasoning: 'hm so' });
 });
 
-describe('token counts are found', () => {
+describe('token counts', () => {
 	const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
 	const counts = { promptTokens: 1, completionTokens: 2, totalTokens: 3 };
 
@@ -98,12 +102,12 @@ describe('token counts are found', () => {
 		['in the field of a vendor', delta({}, { x_groq: { id: 'req_1', usage } })],
 		['in the field of a vendor, without choices', { choices: [], x_other: { usage } }],
 		['in the choice', choices({ index: 0, delta: {}, usage })],
-		['in the field of a vendor beside none of its own', delta({}, { usage: null, x_groq: { usage } })],
-	])('%s', (_name, chunk) => {
+		['in the field of a vendor if the standard field is null', delta({}, { usage: null, x_groq: { usage } })],
+	])('are found %s', (_name, chunk) => {
 		expect(answer(delta({ content: 'a' }), chunk).usage).toEqual(counts);
 	});
 
-	test('under the names of other interfaces', () => {
+	test('are found under the names of other interfaces', () => {
 		const other = {
 			input_tokens: 1,
 			output_tokens: 2,
@@ -117,15 +121,15 @@ describe('token counts are found', () => {
 		expect(answer(delta({}, { usage: { total_tokens: 'many' } })).usage).toEqual({});
 	});
 
-	test('the largest of each holds', () => {
+	test('are the largest that were reported', () => {
 		const smaller = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
 		expect(answer(delta({}, { usage: smaller }), delta({}, { x_groq: { usage } })).usage).toEqual(counts);
 		expect(answer(delta({}, { usage }), delta({}, { usage: smaller })).usage).toEqual(counts);
 	});
 });
 
-describe('raw data of a stream', () => {
-	test('holds what the platform adds to chunks, choices and deltas', () => {
+describe('the raw data of a stream', () => {
+	test('contain what the platform adds to chunks, choices and deltas', () => {
 		const { raw } = answer(
 			delta(
 				{ role: 'assistant', content: 'a' },
@@ -175,7 +179,7 @@ describe('raw data of a stream', () => {
 		});
 	});
 
-	test('is no second copy of text, thinking and tool calls', () => {
+	test('do not repeat text, reasoning and tool calls', () => {
 		const { raw } = answer(
 			delta({
 				content: 'a',
@@ -197,7 +201,7 @@ describe('raw data of a stream', () => {
 		]);
 	});
 
-	test('takes fields that have names of their own in JavaScript for what they are', () => {
+	test('contain fields whose names have a meaning in JavaScript', () => {
 		const chunk = JSON.parse(
 			'{"__proto__":{"a":1},"constructor":"x","choices":[{"delta":{"toString":"y"}}]}',
 		) as JsonObject;
@@ -208,7 +212,7 @@ describe('raw data of a stream', () => {
 		expect({}).not.toHaveProperty('a');
 	});
 
-	test('of fields without end it holds the beginning', () => {
+	test('contain only the beginning of endless fields', () => {
 		const megabyte = 'x'.repeat(1024 * 1024);
 		const builder = new AnswerBuilder();
 		for (let count = 0; count < 40; count++)
@@ -218,8 +222,8 @@ describe('raw data of a stream', () => {
 	});
 });
 
-/* Each of these takes minutes or hours where a piece is paid for with all that came before it. */
-describe('pieces without number cost no more than their size', () => {
+/* Each of these takes minutes or hours if a piece costs as much as all pieces before it. */
+describe('the cost is proportional to the size of many pieces', () => {
 	const COUNT = 100_000;
 
 	function feed(piece: (count: number) => JsonObject) {
@@ -231,22 +235,22 @@ describe('pieces without number cost no more than their size', () => {
 	const call = (index: number | undefined, args: string, name = 'f'): JsonObject =>
 		delta({ tool_calls: [{ ...(index !== undefined && { index }), function: { name, arguments: args } }] });
 
-	test('of one tool call whose name comes with each', () => {
+	test('of one tool call with its name in each', () => {
 		const { toolCalls } = feed((count) => call(0, count === 0 ? '{"a":"' : `${'x'.repeat(50)}{}`));
 		expect(toolCalls).toHaveLength(1);
 	});
 
-	test('of one tool call without a number', () => {
+	test('of one tool call without an index', () => {
 		const { toolCalls } = feed((count) => call(undefined, count === 0 ? '[' : '{"a":"}"},'));
 		expect(toolCalls).toHaveLength(1);
 	});
 
-	test('of thinking in details', () => {
+	test('of reasoning in details', () => {
 		const { reasoning } = feed(() => delta({ reasoning_details: [{ text: 'hm '.repeat(20) }] }));
 		expect(reasoning).toHaveLength(COUNT * 60 - 1);
 	});
 
-	test('of blanks before the answer', () => {
+	test('of white space before the answer', () => {
 		expect(
 			feed((count) => delta({ content: count < COUNT - 1 ? ' '.repeat(50) : 'a' })).content,
 		).toHaveLength((COUNT - 1) * 50 + 1);
@@ -263,16 +267,16 @@ describe('pieces without number cost no more than their size', () => {
 	});
 });
 
-describe('an answer has a size', () => {
+describe('the size of an answer', () => {
 	const megabyte = 'x'.repeat(1024 * 1024);
 
 	test.each<[string, JsonObject]>([
 		['text', { content: megabyte }],
-		['thinking', { reasoning_content: megabyte }],
+		['reasoning', { reasoning_content: megabyte }],
 		['a refusal', { refusal: megabyte }],
 		['arguments', { tool_calls: [{ index: 0, function: { name: 'f', arguments: megabyte } }] }],
 		['the name of a tool', { tool_calls: [{ index: 0, function: { name: megabyte } }] }],
-	])('%s', (_name, fields) => {
+	])('is limited for %s', (_name, fields) => {
 		const builder = new AnswerBuilder();
 		for (let count = 0; count < 32; count++) builder.add(delta(fields));
 		const first = builder.excessWith(0);
@@ -284,7 +288,7 @@ describe('an answer has a size', () => {
 		]);
 	});
 
-	test('a thousand tool calls', () => {
+	test('is limited to a thousand tool calls', () => {
 		const builder = new AnswerBuilder();
 		const more = (index: number): void => {
 			builder.add(
@@ -297,7 +301,7 @@ describe('an answer has a size', () => {
 		expect(builder.excessWith(0)).toBe('it contains more than 1000 tool calls');
 	});
 
-	test('the text that is about to be added counts, too', () => {
+	test('includes the text that is about to be added', () => {
 		const builder = new AnswerBuilder();
 		builder.add(delta({ content: megabyte }));
 		expect(builder.excessWith(31 * 1024 * 1024)).toBe('');

@@ -5,7 +5,7 @@ import { redactor } from '../../../../nodes/shared/text/redact';
 import { TestClock } from '../../testClock';
 import { askChat, delta, finish, sse } from '../askChat';
 
-/** @returns the pieces of events that come together */
+/** @returns the pieces that are delivered for events that arrive together */
 async function piecesOf(...chunks: JsonObject[]): Promise<ChatPiece[]> {
 	const pieces: ChatPiece[] = [];
 	const onPiece = async (piece: ChatPiece): Promise<void> => void pieces.push(await Promise.resolve(piece));
@@ -19,13 +19,13 @@ async function piecesOf(...chunks: JsonObject[]): Promise<ChatPiece[]> {
 	return pieces;
 }
 
-test('tokens that come together are one piece', async () => {
+test('tokens that arrive together are one piece', async () => {
 	expect(
 		await piecesOf(delta({ content: 'one ' }), delta({}), delta({ content: 'two' }), finish('stop')),
 	).toEqual([{ content: 'one two', reasoning: '' }]);
 });
 
-test('reasoning that comes after text stays after it', async () => {
+test('reasoning after text stays after it', async () => {
 	const pieces = await piecesOf(
 		delta({ reasoning_content: 'hm' }),
 		delta({ content: 'one' }),
@@ -38,13 +38,13 @@ test('reasoning that comes after text stays after it', async () => {
 	]);
 });
 
-test('what came before an error in the same piece is heard', async () => {
+test('text before an error in the same chunk is delivered', async () => {
 	expect(await piecesOf(delta({ content: 'one' }), { error: { message: 'gone' } })).toEqual([
 		{ content: 'one', reasoning: '' },
 	]);
 });
 
-test('the first words of an answer do not wait for those that come with them', async () => {
+test('the first words of an answer do not wait for those that arrive with them', async () => {
 	const burst = sse(
 		delta({ role: 'assistant' }),
 		...['one ', 'two ', 'three'].map((content) => delta({ content })),

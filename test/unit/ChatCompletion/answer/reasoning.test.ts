@@ -13,7 +13,7 @@ function collect(...pieces: [Source, string][]) {
 	return { news, text: collector.text() };
 }
 
-test('pieces of one place are joined as they are', () => {
+test('pieces of one field are joined unchanged', () => {
 	expect(
 		collect(['reasoning_content', 'a'], ['reasoning_content', ' a'], ['reasoning_content', ' b']),
 	).toEqual({
@@ -22,7 +22,7 @@ test('pieces of one place are joined as they are', () => {
 	});
 });
 
-test('the same text in two places is kept once, and a reader hears it once', () => {
+test('the same text in two fields is kept once and streamed once', () => {
 	expect(
 		collect(
 			['reasoning_content', 'first '],
@@ -33,18 +33,18 @@ test('the same text in two places is kept once, and a reader hears it once', () 
 	).toEqual({ news: ['first ', '', 'then', ''], text: 'first then' });
 });
 
-test('a place that holds less, or other blanks, adds nothing', () => {
+test('a field with less text, or other white space, adds nothing', () => {
 	expect(collect(['reasoning', 'a b\nc'], ['tags', 'b c']).text).toBe('a b\nc');
 	expect(collect(['tags', 'b c'], ['reasoning', 'a b\nc']).text).toBe('a b\nc');
 });
 
-test('different texts are kept both, in the order in which they came', () => {
+test('different texts are both kept, in order of arrival', () => {
 	expect(collect(['reasoning_content', 'short'], ['tags', 'a longer one']).text).toBe(
 		'short\n\na longer one',
 	);
 });
 
-test('details that repeat all that came before are told once', () => {
+test('details that repeat all earlier text are streamed once', () => {
 	const chunks = ['Let me', 'Let me see', 'Let me see', 'Let me see it.', 'Let me see it.'];
 	expect(collect(...chunks.map((text): [Source, string] => ['reasoning_details', text]))).toEqual({
 		news: ['Let me', ' see', '', ' it.', ''],
@@ -52,12 +52,12 @@ test('details that repeat all that came before are told once', () => {
 	});
 });
 
-test('details in pieces are joined, the same word twice included', () => {
+test('details in pieces are joined, even if a word is repeated', () => {
 	const pieces = ['no', 'no', ', ', 'never'].map((text): [Source, string] => ['reasoning_details', text]);
 	expect(collect(...pieces).text).toBe('nono, never');
 });
 
-test('blank reasoning is none', () => {
+test('blank reasoning is ignored', () => {
 	expect(collect(['reasoning_content', '\n\n']).text).toBe('');
 });
 
@@ -79,7 +79,7 @@ test.each([
 	expect(textIn(value)).toBe(expected);
 });
 
-test('no value of any shape throws', () => {
+test('no value causes an exception', () => {
 	expect(textIn(parseJson(deeplyNested('list')))).toBe('');
 	expect(textIn(parseJson(deeplyNested('object')))).toBe('');
 	fc.assert(

@@ -37,7 +37,7 @@ test.each([
 	['<think>a<think>b</think>c', 'a<think>b', 'c'],
 	['', '', ''],
 	['   ', '', '   '],
-])('%j', (text, reasoning, content) => {
+])('separates the reasoning from %j', (text, reasoning, content) => {
 	expect(split(text)).toEqual({ reasoning, content });
 });
 
@@ -46,7 +46,7 @@ const PARTS = fc.constantFrom(
 	...['<', '>', '/', '\n', ' ', 'a', '🦊', 'İ', 'K', '</', '<thi', 'nk>', 'word '],
 );
 
-test('wherever a text is cut, the same comes out', () => {
+test('the result does not depend on where a text is cut', () => {
 	fc.assert(
 		fc.property(
 			fc.array(PARTS, { maxLength: 12 }).map((parts) => parts.join('')),
@@ -62,11 +62,11 @@ test('wherever a text is cut, the same comes out', () => {
 	);
 });
 
-test('long thinking in small pieces costs no more than its length', () => {
+test('the cost of long reasoning in small pieces is proportional to its length', () => {
 	const pieces = ['<think>', ...Array.from({ length: 200_000 }, () => 'a <'), '</think>', 'b'];
 	const before = process.cpuUsage();
 	expect(splitAll(pieces).content).toBe('b');
-	// What it costs, and not how long a busy machine lets it wait.
+	// CPU time does not depend on how busy the machine is.
 	expect(process.cpuUsage(before).user / 1_000).toBeLessThan(3_000);
 });
 
@@ -78,6 +78,6 @@ test.each([
 	['It ends with </think> in the middle', undefined],
 	['A block looks like this:\n<think>\nsome words\n</think>\nThat is all.', undefined],
 	['nothing', undefined],
-])('a closing tag alone: %j', (text, expected) => {
+])('splits a text at a closing tag without an opening one: %j', (text, expected) => {
 	expect(splitAtLoneClosing(text)).toEqual(expected);
 });

@@ -49,9 +49,13 @@ test.each<[string, Piece[], object[]]>([
 		],
 		[CALL],
 	],
-	['no index', [{ id: 'c1', name: 'weather', args: '' }, { args: '{"city":' }, { args: '"Oslo"}' }], [CALL]],
 	[
-		'index null',
+		'without an index',
+		[{ id: 'c1', name: 'weather', args: '' }, { args: '{"city":' }, { args: '"Oslo"}' }],
+		[CALL],
+	],
+	[
+		'a null index',
 		[
 			{ index: null, id: 'c1', name: 'weather' },
 			{ index: null, args: '{"city":"Oslo"}' },
@@ -59,7 +63,7 @@ test.each<[string, Piece[], object[]]>([
 		[CALL],
 	],
 	[
-		'empty id after the first',
+		'an empty ID after the first piece',
 		[
 			{ index: 0, id: 'c1', name: 'weather', args: '{"city":' },
 			{ index: 0, id: '', name: '', args: '"Oslo"}' },
@@ -67,7 +71,7 @@ test.each<[string, Piece[], object[]]>([
 		[CALL],
 	],
 	[
-		'id null after the first',
+		'a null ID after the first piece',
 		[
 			{ id: 'c1', name: 'weather', args: '{"city":' },
 			{ id: null, name: null, args: '"Oslo"}' },
@@ -75,7 +79,7 @@ test.each<[string, Piece[], object[]]>([
 		[CALL],
 	],
 	[
-		'id with every piece',
+		'the ID with every piece',
 		[
 			{ id: 'c1', name: 'weather', args: '{"city":' },
 			{ id: 'c1', args: '"Oslo"}' },
@@ -83,7 +87,7 @@ test.each<[string, Piece[], object[]]>([
 		[CALL],
 	],
 	[
-		'name with every piece',
+		'the name with every piece',
 		[
 			{ index: 0, id: 'c1', name: 'weather', args: '{"city":' },
 			{ index: 0, id: 'c1', name: 'weather', args: '"Oslo"}' },
@@ -92,7 +96,7 @@ test.each<[string, Piece[], object[]]>([
 		[CALL],
 	],
 	[
-		'name with every piece, no index and id',
+		'the name with every piece, without index and ID',
 		[
 			{ name: 'weather', args: '{"city":' },
 			{ name: 'weather', args: '"Oslo"}' },
@@ -100,7 +104,7 @@ test.each<[string, Piece[], object[]]>([
 		[{ ...CALL, id: '' }],
 	],
 	[
-		'name in pieces',
+		'the name in pieces',
 		[
 			{ index: 0, id: 'c1', name: 'wea' },
 			{ index: 0, name: 'ther' },
@@ -124,7 +128,7 @@ test.each<[string, Piece[], object[]]>([
 		[{ ...CALL, arguments: '{"city":"Os' }],
 	],
 	[
-		'index only after the first',
+		'an index only after the first piece',
 		[
 			{ id: 'c1', name: 'weather' },
 			{ index: 0, args: '{"city":"Oslo"}' },
@@ -132,7 +136,7 @@ test.each<[string, Piece[], object[]]>([
 		[CALL],
 	],
 	[
-		'two by index, by turns',
+		'two by index, alternating',
 		[
 			{ index: 0, id: 'c1', name: 'weather' },
 			{ index: 1, id: 'c2', name: 'time' },
@@ -144,7 +148,7 @@ test.each<[string, Piece[], object[]]>([
 		[CALL, SECOND],
 	],
 	[
-		'two by id, by turns',
+		'two by ID, alternating',
 		[
 			{ id: 'c1', name: 'weather', args: '{"city":' },
 			{ id: 'c2', name: 'time', args: '{"zone":' },
@@ -154,7 +158,7 @@ test.each<[string, Piece[], object[]]>([
 		[CALL, SECOND],
 	],
 	[
-		'two under one index with different ids',
+		'two with the same index and different IDs',
 		[
 			{ index: 0, id: 'c1', name: 'weather', args: '{"city":"Oslo"}' },
 			{ index: 0, id: 'c2', name: 'time', args: '{"zone":' },
@@ -163,7 +167,7 @@ test.each<[string, Piece[], object[]]>([
 		[CALL, SECOND],
 	],
 	[
-		'two under one index without ids',
+		'two with the same index and no IDs',
 		[
 			{ index: 0, name: 'weather', args: '{"city":"Oslo"}' },
 			{ index: 0, name: 'time', args: '{"zone":"CET"}' },
@@ -174,7 +178,7 @@ test.each<[string, Piece[], object[]]>([
 		],
 	],
 	[
-		'the same tool twice under one index without ids',
+		'the same tool twice with the same index and no IDs',
 		[
 			{ index: 0, name: 'weather', args: '{"city":"Oslo"}' },
 			{ index: 0, name: 'weather', args: '{"city":"Rome"}' },
@@ -185,7 +189,7 @@ test.each<[string, Piece[], object[]]>([
 		],
 	],
 	[
-		'the same tool twice under one index, the first cut off',
+		'the same tool twice with the same index, the first call cut off',
 		[
 			{ index: 0, id: 'c1', name: 'weather', args: '{"city":' },
 			{ index: 0, id: 'c2', name: 'weather', args: '{"city":"Oslo"}' },
@@ -196,7 +200,7 @@ test.each<[string, Piece[], object[]]>([
 		],
 	],
 	[
-		'id and name with every piece, and more after a whole object',
+		'the ID and the name with every piece, and more after a whole object',
 		[
 			{ id: 'c1', name: 'weather', args: '{"city":"Oslo"}' },
 			{ id: 'c1', name: 'weather', args: '}' },
@@ -204,7 +208,7 @@ test.each<[string, Piece[], object[]]>([
 		[{ ...CALL, arguments: '{"city":"Oslo"}}' }],
 	],
 	[
-		'name with every piece, and a second object that is not whole',
+		'the name with every piece, and a second, incomplete object',
 		[
 			{ index: 0, id: 'c1', name: 'weather', args: '{"city":"Oslo"}' },
 			{ index: 0, args: '{"city":' },
@@ -213,7 +217,7 @@ test.each<[string, Piece[], object[]]>([
 		[{ ...CALL, arguments: '{"city":"Oslo"}{"city":1' }],
 	],
 	[
-		'name with every piece, and empty arguments before the real ones',
+		'the name with every piece, and empty arguments before the real ones',
 		[
 			{ index: 0, id: 'c1', name: 'weather', args: '{}' },
 			{ index: 0, name: 'weather', args: '{"city":"Oslo"}' },
@@ -221,7 +225,7 @@ test.each<[string, Piece[], object[]]>([
 		[CALL],
 	],
 	[
-		'two without index and id',
+		'two without index and ID',
 		[
 			{ name: 'weather', args: '{"city":"Oslo"}' },
 			{ name: 'time', args: '{"zone":"CET"}' },
@@ -231,11 +235,11 @@ test.each<[string, Piece[], object[]]>([
 			{ ...SECOND, id: '' },
 		],
 	],
-])('%s', (_name, pieces, expected) => {
+])('joins tool calls: %s', (_name, pieces, expected) => {
 	expect(join(...pieces.map(delta))).toEqual(expected);
 });
 
-test('a number as ID is kept, so that the call can be answered', () => {
+test('keeps a numeric ID, so that the call can be answered', () => {
 	const call = {
 		index: 0,
 		id: 7,
@@ -250,7 +254,7 @@ test('a number as ID is kept, so that the call can be answered', () => {
 	expect(join(...pieces.map((piece) => [piece]))).toEqual([CALL]);
 });
 
-test('several in one delta, and one that is not a list', () => {
+test('reads several calls in one delta, and one that is not in a list', () => {
 	expect(
 		join([
 			...(delta({ index: 0, ...one(CALL) }) as Json[]),
@@ -264,7 +268,7 @@ function one({ id, name, arguments: args }: typeof CALL | typeof SECOND): Piece 
 	return { id, name, args: JSON.stringify(args) };
 }
 
-test('arguments that n8n could not write down stay text', () => {
+test('keeps arguments that n8n could not serialize as text', () => {
 	const args = deeplyNested('object');
 	expect(join(delta({ id: 'c1', name: 'weather', args }))).toEqual([{ ...CALL, arguments: args }]);
 });
@@ -293,7 +297,7 @@ test('hostile deltas never throw', () => {
 	);
 });
 
-/** Tool calls in one chunk, and how often any of them is read. */
+/** Tool calls in one chunk, with a counter of how often they are read. */
 function countedCalls(count: number) {
 	const counter = { reads: 0 };
 	const calls = Array.from({ length: count }, (_, index): Json => {
@@ -308,14 +312,14 @@ function countedCalls(count: number) {
 	return { calls, counter };
 }
 
-test('calls beyond the most are not even read', () => {
+test('does not even read calls beyond the limit', () => {
 	const few = countedCalls(1_001);
 	const many = countedCalls(40_000);
 	for (const { calls } of [few, many]) new ToolCallJoiner().add(calls);
 	expect(many.counter.reads).toBe(few.counter.reads);
 });
 
-test('a piece finds its call without a walk through the others', () => {
+test('finds the call of a piece without searching the others', () => {
 	const joiner = new ToolCallJoiner();
 	for (let index = 0; index < 1_000; index++) joiner.add(delta({ index, id: `c${index}`, name: 'weather' }));
 	const walks = [

@@ -19,21 +19,21 @@ test.each([
 	['an inner list', '{"items":[{"id":1}]'],
 	['an inner object', '{"items":[{"id":1},{"id":2'],
 	['an inner object, malformed outside', '{"items":{"id":1},}'],
-	['an inner object of one that lost its beginning', '"item":{"id":1}}'],
+	['an inner object of one without its beginning', '"item":{"id":1}}'],
 	['an old record before the answer', 'The old record was {"id":1}. The new one:\n{"id":2,"name":"a'],
-	['an old record in a fence', 'Before:\n```json\n{"id":1}\n```\nAfter:\n```json\n{"id":2,'],
+	['an old record in a code fence', 'Before:\n```json\n{"id":1}\n```\nAfter:\n```json\n{"id":2,'],
 	['an old record before a malformed answer', 'Before: {"id":1}. After: {"id":2,}'],
-	['an old record before an answer with bare names', 'Before: {"id":1}. After: {id: 2}'],
+	['an old record before an answer with unquoted names', 'Before: {"id":1}. After: {id: 2}'],
 	['an old record before a malformed list', 'Before: {"id":1}. After: [{"id":2},]'],
 	['an old record in a text of the answer', '{"note":"before it was {\\"id\\":1}","id":2'],
 	['a bracket that never closes', 'Between [ and here: {"id":1}'],
 	['brackets the wrong way round', '} and { before it: {"id":1}'],
 	['JSON in doubled braces', '{{"id":1}}'],
-])('%s is no answer', (_name, text) => {
+])('does not accept as the answer: %s', (_name, text) => {
 	for (const format of [OBJECT, ANY, RECORD]) expect(parseAnswer(text, format)).toEqual(BROKEN);
 });
 
-test('of several different records none is taken, and the same one twice is one', () => {
+test('accepts none of several different records, and accepts the same one twice', () => {
 	const several = 'Before: {"id":1}. After: {"id":2}.';
 	const problem =
 		'it contains 2 different pieces of JSON that would fit, so it is not clear which one is the answer';
@@ -51,11 +51,11 @@ test.each([
 	['[1], [2, p. 5] and [] say: {"id":1}', OBJECT],
 	['A draft: {"name":"x"}. The answer: {"id":1}', RECORD],
 	['Of [{"name":"x"}] I made {"id":1}', RECORD],
-])('other brackets beside the answer do no harm: %s', (text, format) => {
+])('tolerates other brackets next to the answer: %s', (text, format) => {
 	expect(parseAnswer(text, format)).toEqual({ ok: true, value: { id: 1 } });
 });
 
-test('a list is an answer where the schema has one', () => {
+test('accepts a list if the schema describes one', () => {
 	const list: AnswerFormat = { kind: 'jsonSchema', name: 'answer', schema: { type: 'array' } };
 	expect(parseAnswer('The list: [{"a":1}, {"a":2}] (two)', list)).toEqual({
 		ok: true,
@@ -63,7 +63,7 @@ test('a list is an answer where the schema has one', () => {
 	});
 });
 
-test('an answer that reached the most tokens must be JSON as a whole', () => {
+test('an answer that reached the token limit must be JSON as a whole', () => {
 	for (const text of [
 		'The old one was {"id":1}. The new one is',
 		'{"id":1} and',
@@ -96,7 +96,7 @@ function compound(): fc.Arbitrary<Json> {
 	return value.filter((one) => typeof one === 'object' && one !== null);
 }
 
-test('JSON in prose is read as it is, and cut anywhere it is read as nothing', () => {
+test('reads JSON in prose unchanged, and nothing from JSON that is cut anywhere', () => {
 	fc.assert(
 		fc.property(
 			compound(),
@@ -106,7 +106,7 @@ test('JSON in prose is read as it is, and cut anywhere it is read as nothing', (
 			(value, before, after, indent) => {
 				const json = JSON.stringify(value, null, indent);
 				const whole = parseAnswer(before + json + after, COMPOUND);
-				// A value that is in the prose, too, is one of two.
+				// A value that is also in the prose is one of two.
 				if (whole.ok || !before.includes('[1]')) expect(whole).toEqual({ ok: true, value });
 				for (let cut = 1; cut < json.length; cut++) {
 					const parsed = parseAnswer(before + json.slice(0, cut), COMPOUND);

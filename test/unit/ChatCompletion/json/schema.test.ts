@@ -32,7 +32,7 @@ test.each([
 	['{"code":"```js\\nx\\n```"}', { code: '```js\nx\n```' }],
 	['```json\n{"code":"```js```"}\n```', { code: '```js```' }],
 	['\uFEFF{"a":1}', { a: 1 }],
-])('%j is read', (text, value) => {
+])('reads the answer %j', (text, value) => {
 	expect(parseAnswer(text, OBJECT)).toEqual({ ok: true, value });
 });
 
@@ -46,11 +46,11 @@ test.each([
 	['[{"a":1}]', 'it is an array instead of a JSON object'],
 	['The list: [{"a":1},{"a":2}].', 'it is an array instead of a JSON object'],
 	[deeplyNested('object'), 'it is nested too deeply'],
-])('%# is none, and it is said why', (text, problem) => {
+])('refuses an answer that is not the requested JSON, and says why: %#', (text, problem) => {
 	expect(parseAnswer(text, OBJECT)).toEqual({ ok: false, failure: problem });
 });
 
-test('a schema is checked', () => {
+test('checks an answer against the schema', () => {
 	expect(parseAnswer('{"title":"x"}', TITLE)).toEqual({ ok: true, value: { title: 'x' } });
 	expect(parseAnswer('{"title":5}', TITLE)).toEqual({
 		ok: false,
@@ -62,12 +62,12 @@ test('a schema is checked', () => {
 	});
 });
 
-test('of several values none of which fits, the problem of the longest is said', () => {
+test('reports the problem of the longest of several values if none fits', () => {
 	const parsed = parseAnswer('[1] {"title":5,"more":1} {"a":1}', TITLE);
 	expect(parsed).toMatchObject({ failure: 'it does not fit the schema: title is not of a type(s) string' });
 });
 
-test('a wrapping may say that the model is not held to the schema', () => {
+test('a wrapped schema may turn off strict mode', () => {
 	const wrapped = { name: 'a', strict: false, schema: { type: 'object' } };
 	expect(responseFormat(schema(wrapped))).toMatchObject({
 		response_format: { json_schema: { strict: false } },
@@ -77,13 +77,13 @@ test('a wrapping may say that the model is not held to the schema', () => {
 	});
 });
 
-test('three problems are said, and how many more there are', () => {
+test('reports three problems, and the number of the others', () => {
 	const many = schema({ required: ['a', 'b', 'c', 'd', 'e'] });
 	const parsed = parseAnswer('{}', many);
 	expect(parsed.ok ? '' : parsed.failure).toMatch(/"a".*; .*"b".*; .*"c" and 2 more$/);
 });
 
-test('a schema may ask for a scalar', () => {
+test('a schema may describe a scalar', () => {
 	expect(parseAnswer('"red"', schema({ enum: ['red', 'green'] }))).toEqual({ ok: true, value: 'red' });
 	expect(parseAnswer('7', schema({ type: 'integer' }))).toEqual({ ok: true, value: 7 });
 	expect(parseAnswer('7.5', schema({ type: 'integer' })).ok).toBe(false);
@@ -95,7 +95,7 @@ test.each([
 	[{ type: 'object' }, 'answer', { type: 'object' }],
 	['{"type":"object"}', 'answer', { type: 'object' }],
 	[{ schema: { type: 'object' }, name: 'a'.repeat(100) }, 'a'.repeat(64), { type: 'object' }],
-])('a schema in any wrapping: %j', (given, name, inner) => {
+])('reads a schema in any wrapping: %j', (given, name, inner) => {
 	const format = schema(given);
 	expect(format).toEqual({ kind: 'jsonSchema', name, schema: inner });
 	expect(responseFormat(format)).toEqual({
@@ -103,17 +103,20 @@ test.each([
 	});
 });
 
-test.each([['', '{}', 'no json', '[]', null, undefined, 5, {}, []]].flat())('%j is no schema', (given) => {
-	expect(readSchema(given)).toMatchObject({
-		ok: false,
-		failure: { message: '"JSON Schema" contains no schema' },
-	});
-});
+test.each([['', '{}', 'no json', '[]', null, undefined, 5, {}, []]].flat())(
+	'does not accept %j as a schema',
+	(given) => {
+		expect(readSchema(given)).toMatchObject({
+			ok: false,
+			failure: { message: '"JSON Schema" contains no schema' },
+		});
+	},
+);
 
 test.each([
 	[{ $ref: '#/$defs/gone' }, '#/$defs/gone'],
 	[{ properties: { a: { items: { $ref: '#/definitions/b' } } }, definitions: { c: {} } }, '#/definitions/b'],
-])('a reference that leads nowhere is said before the call: %j', (given, pointer) => {
+])('reports a broken reference before the call: %j', (given, pointer) => {
 	expect(readSchema(given)).toMatchObject({
 		ok: false,
 		failure: { message: `"JSON Schema" refers to "${pointer}", which is not in it` },
@@ -126,7 +129,7 @@ test.each([
 	[{ anyOf: [{ type: 'object' }, { $ref: '#/anyOf/0' }] }, '{}'],
 	[{ properties: { $ref: { type: 'string' } } }, '{"$ref":"x"}'],
 	[{ enum: [{ $ref: '#/nowhere' }] }, '{"$ref":"#/nowhere"}'],
-])('references that lead somewhere are taken: %j', (given, answer) => {
+])('accepts valid references: %j', (given, answer) => {
 	const format = schema(given);
 	if (answer) expect(parseAnswer(answer, format)).toMatchObject({ ok: true });
 });
@@ -143,7 +146,7 @@ test.each([
 	[named({ enum: 5 }), 'enum expects an array'],
 	[named({ type: ['string', 'none'] }), '"none" is not a type'],
 	[{ anyOf: [{ type: 'string' }, { pattern: '(' }] }, 'Invalid regular expression'],
-])('a schema by which no answer can be checked is refused before the call: %j', (broken, fault) => {
+])('refuses before the call a schema that cannot check an answer: %j', (broken, fault) => {
 	expect(readSchema(broken)).toMatchObject({
 		ok: false,
 		failure: { message: expect.stringContaining(`"JSON Schema" is not a valid schema: ${fault}`) },
@@ -183,11 +186,11 @@ test.each([
 	['As noted in [1], here it is: {"title":"x"}', { title: 'x' }],
 	['Use {name} as placeholder: {"title":"x"}', { title: 'x' }],
 	['{"title":"a ] and a } in text"} and more', { title: 'a ] and a } in text' }],
-])('brackets in prose are told from the answer: %s', (text, value) => {
+])('distinguishes brackets in prose from the answer: %s', (text, value) => {
 	expect(parseAnswer(text, { kind: 'jsonObject' })).toEqual({ ok: true, value });
 });
 
-test('of several, the one that fits the schema is the answer', () => {
+test('the answer is the one of several values that fits the schema', () => {
 	const schema = { type: 'object', required: ['title'], properties: { title: { type: 'string' } } };
 	const text = 'First {"thoughts":"a long list of them, longer than the rest"} then {"title":"x"}';
 	expect(parseAnswer(text, { kind: 'jsonSchema', name: 'answer', schema })).toEqual({
@@ -196,7 +199,7 @@ test('of several, the one that fits the schema is the answer', () => {
 	});
 });
 
-describe('an integer beyond 2^53', () => {
+describe('an integer above 2^53', () => {
 	const ID = schema({
 		type: 'object',
 		properties: { id: { type: 'integer', minimum: 5 } },
@@ -207,11 +210,11 @@ describe('an integer beyond 2^53', () => {
 		'{"id":12345678901234567890}',
 		'```json\n{"id":12345678901234567890}\n```',
 		'It is {"id":12345678901234567890}.',
-	])('fits a schema that wants an integer, and keeps its digits as a text: %s', (text) => {
+	])('fits a schema that requires an integer, and keeps its digits as text: %s', (text) => {
 		expect(parseAnswer(text, ID)).toEqual({ ok: true, value: { id: '12345678901234567890' } });
 	});
 
-	test('is another than its neighbour, though both are rounded to one number', () => {
+	test('differs from its neighbor, even if both are rounded to the same number', () => {
 		expect(parseAnswer('{"id":9007199254740992} {"id":9007199254740993}', ID)).toMatchObject({
 			failure: expect.stringContaining('2 different pieces'),
 		});
@@ -220,7 +223,7 @@ describe('an integer beyond 2^53', () => {
 	test.each([
 		['9223372036854775807', '{"type":"integer","minimum":0,"maximum":9223372036854775807}'],
 		['1152921504606847000', { enum: [2 ** 60] }],
-	])('is refused in a schema, where it would be sent as another: %s', (number, given) => {
+	])('is refused in a schema, because another number would be sent: %s', (number, given) => {
 		expect(readSchema(given)).toMatchObject({
 			failure: { message: `"JSON Schema" contains the number ${number}, which would lose digits` },
 		});

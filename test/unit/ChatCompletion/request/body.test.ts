@@ -23,7 +23,7 @@ const PLAIN = {
 	stream_options: { include_usage: true },
 };
 
-test('nothing is sent that nobody set', () => {
+test('sends nothing that is not set', () => {
 	expect(body()).toEqual({ ok: true, value: PLAIN });
 	expect(body({ stream: false })).toEqual({
 		ok: true,
@@ -35,7 +35,7 @@ test('nothing is sent that nobody set', () => {
 	});
 });
 
-test('what is set is sent, zeros too', () => {
+test('sends everything that is set, including zeros', () => {
 	const sampling = { temperature: 0, seed: 0, stop: ['x'], max_tokens: 5 };
 	expect(body({ sampling, format: { kind: 'jsonObject' } })).toEqual({
 		ok: true,
@@ -43,11 +43,11 @@ test('what is set is sent, zeros too', () => {
 	});
 });
 
-test.each(['', null, undefined, '{}', {}])('an empty extra body is none: %j', (extraBody) => {
+test.each(['', null, undefined, '{}', {}])('ignores an empty extra body: %j', (extraBody) => {
 	expect(body({ extraBody })).toEqual({ ok: true, value: PLAIN });
 });
 
-test('an extra body goes along, whatever its keys are called', () => {
+test('sends an extra body, whatever the names of its keys', () => {
 	const extraBody = '{"top_k":20,"constructor":1,"toString":2,"__proto__":{"a":1}}';
 	const sent = body({ extraBody });
 	const text = JSON.stringify(sent.ok ? sent.value : sent.failure);
@@ -83,13 +83,13 @@ test.each([
 	[deeplyNested('object'), '"Extra Body" is nested too deeply'],
 	['{"id":9007199254740993}', '"Extra Body" contains the number 9007199254740993, which would lose digits'],
 	[{ id: 2 ** 60 }, '"Extra Body" contains the number 1152921504606847000, which would lose digits'],
-])('%# is refused', (extraBody, message) => {
+])('refuses an invalid extra body: %#', (extraBody, message) => {
 	const reasoning = { model: 'family_a-v3.2', choice: 'on', control: 'auto', split: false } as const;
 	const read = body({ extraBody, reasoning, sampling: { temperature: 0 } });
 	expect(read.ok ? '' : read.failure.message).toBe(message);
 });
 
-test('hostile extra bodies never throw and never replace what the form says', () => {
+test('hostile extra bodies never cause an exception and never replace form values', () => {
 	fc.assert(
 		fc.property(hostileSource(), (extraBody) => {
 			const read = body({ extraBody });

@@ -6,7 +6,7 @@ import { deeplyNested, hostileJson, hostileSource } from '../../FlowTask/hostile
 const HELLO = { role: 'user', content: 'hello' };
 const image = (url: string, detail = '') => ({ url, detail });
 
-test('rows become messages; those that are empty for this item are left out', () => {
+test('rows become messages, except those that are empty for this item', () => {
 	expect(
 		messagesFromRows([
 			{ role: 'system', content: 'Be brief.', images: [] },
@@ -57,7 +57,7 @@ test.each([
 		/^There is no question: message 2 \(user\) is empty for this item/,
 	],
 	[[{ role: 'developer', content: 'Be brief', images: [] }], /^There is no question, only a system message/],
-])('rows %j are refused', (rows, message) => {
+])('refuses the rows %j', (rows, message) => {
 	const read = messagesFromRows(rows);
 	expect(read.ok ? '' : read.failure.message).toMatch(message);
 });
@@ -68,11 +68,11 @@ test.each([
 	[{ model: 'x', messages: [HELLO] }],
 	[JSON.stringify([HELLO])],
 	[JSON.stringify({ messages: HELLO })],
-])('%j is a conversation', (given) => {
+])('reads the conversation %j', (given) => {
 	expect(messagesFromJson(given)).toEqual({ ok: true, value: [HELLO] });
 });
 
-test('what stands beside role and content is kept', () => {
+test('keeps the other fields of messages', () => {
 	const turns = [
 		{ role: 'assistant', content: null, tool_calls: [{ id: 'a' }], reasoning_content: 'hm' },
 		{ role: 'tool', tool_call_id: 'a', content: '5' },
@@ -112,13 +112,13 @@ test.each<[unknown, string]>([
 		'"Messages" contains the number 9007199254740993, which would lose digits',
 	],
 	[`[{"role":"user","content":${deeplyNested('list')}}]`, 'it is nested too deeply'],
-])('%# is refused', (given, message) => {
+])('refuses invalid JSON messages: %#', (given, message) => {
 	const read = messagesFromJson(given);
 	expect(read.ok ? '' : read.failure.message).toContain(message);
 	expect(read.ok ? '' : read.failure.kind).toBe('badInput');
 });
 
-test('hostile input never throws', () => {
+test('hostile input never causes an exception', () => {
 	fc.assert(
 		fc.property(
 			fc.oneof(hostileSource(), fc.array(fc.record({ role: hostileJson(), content: hostileJson() }))),
@@ -131,7 +131,7 @@ test('hostile input never throws', () => {
 	);
 });
 
-test('a text of millions of line ends and quotation marks is read', () => {
+test('reads a text of millions of line ends and quotation marks', () => {
 	const given = [{ role: 'user', content: '\n"'.repeat(8_000_000) }];
 	expect(messagesFromJson(JSON.stringify(given)).ok).toBe(true);
 });

@@ -17,7 +17,7 @@ test.each([
 	[[], []],
 	['', []],
 	[undefined, []],
-])('calls of an earlier answer: %j', (given, calls) => {
+])('reads the calls of an earlier answer: %j', (given, calls) => {
 	expect(readToolCalls(given)).toEqual({ ok: true, value: calls });
 });
 
@@ -31,7 +31,7 @@ test.each([
 		'[{"id":"c1","name":"f","arguments":{"id":9007199254740993}}]',
 		'contains the number 9007199254740993, which would lose digits',
 	],
-])('calls that cannot be sent: %j', (given, failure) => {
+])('refuses calls that cannot be sent: %j', (given, failure) => {
 	expect(readToolCalls(given)).toEqual({ ok: false, failure });
 });
 
@@ -51,7 +51,7 @@ test.each([
 	[['c1'], 'a', [{ callId: 'c1', content: 'a' }]],
 	[[], [], []],
 	['', '', []],
-])('results by their calls: %j %j', (callId, content, results) => {
+])('matches results to their calls: %j %j', (callId, content, results) => {
 	expect(readToolResults(callId, content)).toEqual({ ok: true, value: results });
 });
 
@@ -62,7 +62,7 @@ test.each([
 	[['c1', 'c2'], 'a', 'has 2 call IDs, but 1 results'],
 	[['c1', ''], ['a', 'b'], 'has an empty "Call ID" at position 2'],
 	[['c1', 'c2'], ['a', null], 'has no result for the call "c2"'],
-])('results that belong to no call: %j %j', (callId, content, failure) => {
+])('refuses results that do not match their calls: %j %j', (callId, content, failure) => {
 	expect(readToolResults(callId, content)).toEqual({ ok: false, failure });
 });
 
@@ -76,7 +76,7 @@ const result = (...ids: string[]): MessageRow => ({
 	results: ids.map((callId) => ({ callId, content: `of ${callId}` })),
 });
 
-test('a row with several results becomes as many messages', () => {
+test('a row with several results becomes one message per result', () => {
 	expect(messagesFromRows([asked, calling('a', 'b'), result('b', 'a'), asked])).toEqual({
 		ok: true,
 		value: [
@@ -98,7 +98,7 @@ test.each<[MessageRow[], RegExp]>([
 	[[asked, calling('a', 'b'), result('a')], /^The tool call "b" has no result after it$/],
 	[[asked, calling('a'), asked, result('a')], /^The tool call "a" has no result after it$/],
 	[[asked, calling('a')], /^The tool call "a" has no result after it$/],
-])('calls and results that do not belong together cost nothing: %#', (rows, message) => {
+])('refuses calls and results that do not match before anything is billed: %#', (rows, message) => {
 	expect(messagesFromRows(rows)).toMatchObject({
 		ok: false,
 		failure: { kind: 'badInput', message: expect.stringMatching(message) },

@@ -12,7 +12,7 @@ const SENT = {
 	function: { name: 'get_order', description: 'Looks up an order', parameters: SCHEMA },
 };
 
-test('rows become tools, and the choice is sent only if it is one', () => {
+test('rows become tools, and the choice is sent unless it is "auto"', () => {
 	const ask = (choice: ToolChoice, wanted = '') => toolFields([tool()], choice, wanted);
 	expect(ask('auto')).toEqual({ ok: true, value: { tools: [SENT] } });
 	expect(ask('none')).toEqual({ ok: true, value: { tools: [SENT], tool_choice: 'none' } });
@@ -23,7 +23,7 @@ test('rows become tools, and the choice is sent only if it is one', () => {
 	});
 });
 
-test('without rows nothing is sent, and there is nothing to choose', () => {
+test('sends nothing without rows, and refuses a choice', () => {
 	expect(toolFields([], 'auto', 'x')).toEqual({ ok: true, value: {} });
 	expect(toolFields([], 'required', '')).toMatchObject({
 		failure: { message: '"Tool Choice" is set, but the node has no tools' },
@@ -31,7 +31,7 @@ test('without rows nothing is sent, and there is nothing to choose', () => {
 });
 
 test.each(['', ' ', '{}', {}, undefined, '{"type":"object","properties":{},"required":[]}'])(
-	'a tool without parameters: %j',
+	'accepts a tool without parameters: %j',
 	(parameters) => {
 		const fields = toolFields([tool({ parameters, description: '' })], 'auto', '');
 		expect(fields).toMatchObject({
@@ -42,7 +42,7 @@ test.each(['', ' ', '{}', {}, undefined, '{"type":"object","properties":{},"requ
 	},
 );
 
-test('a schema may be text or an object, and lack its type', () => {
+test('a schema may be text or an object, with or without its type', () => {
 	const { type: _type, ...rest } = SCHEMA;
 	for (const parameters of [JSON.stringify(SCHEMA), rest, JSON.stringify(rest)]) {
 		expect(toolFields([tool({ parameters })], 'auto', '')).toEqual({ ok: true, value: { tools: [SENT] } });
@@ -58,9 +58,9 @@ test.each<[ToolRow[], string]>([
 		[tool({ parameters: { type: 'string' } })],
 		'Tool 1 ("get_order"): "Parameters" is not the JSON schema of an object',
 	],
-	// A whole tool, as the interface has it.
+	// The whole tool in the format of the interface is not a schema.
 	[[tool({ parameters: SENT })], 'Tool 1 ("get_order"): "Parameters" is not the JSON schema of an object'],
-	// An example of arguments.
+	// Example arguments are not a schema.
 	[
 		[tool({ parameters: { order_id: '17' } })],
 		'Tool 1 ("get_order"): "Parameters" is not a JSON schema: it has order_id',
@@ -81,14 +81,14 @@ test.each<[ToolRow[], string]>([
 		[tool({ parameters: { properties: JSON.parse(deeplyNested('object', 600)) } })],
 		'Tool 1 ("get_order"): "Parameters" is nested too deeply',
 	],
-])('what cannot be a tool is refused: %#', (rows, message) => {
+])('refuses an invalid tool: %#', (rows, message) => {
 	expect(toolFields(rows, 'auto', '')).toMatchObject({ ok: false, failure: { kind: 'badInput', message } });
 });
 
 test.each([
 	['', '"Tool to Call" is empty'],
 	['get_oder', '"Tool to Call" is "get_oder", which is not a tool of this node'],
-])('a tool that must be called is one of the tools: "%s"', (wanted, message) => {
+])('refuses a required tool that is not one of the tools: "%s"', (wanted, message) => {
 	expect(toolFields([tool(), tool({ name: 'cancel' })], 'tool', wanted)).toMatchObject({
 		failure: { message, advice: 'Enter the name of one of the tools: get_order, cancel.' },
 	});
