@@ -1,6 +1,6 @@
 import { answerOf, askChat, delta, failureOf, finish, sse } from './askChat';
 
-/* Data that only keep a connection alive are not an answer. */
+/* Data that only keeps a connection alive is not an answer. */
 
 const EVERY_MS = 1_000;
 const HOUR_MS = 60 * 60_000;

@@ -267,7 +267,7 @@ test('explains an unreachable platform, but not an aborted request', async () =>
 	await expect(send('http://127.0.0.1:1/chat', { signal: AbortSignal.abort() })).rejects.toThrow('aborted');
 });
 
-test('is added to the settings of the model, and to those from which it is copied', () => {
+test('the fetch is added to the settings of the model, and to those from which it is copied', () => {
 	const model = { fields: { configuration: {} }, completions: { clientConfig: {} } };
 	makeAnswersReadable(model, url, redact);
 	expect(model).toEqual({

@@ -53,7 +53,7 @@ describe('fault rules', () => {
 		expect(await pattern(6, campaign)).not.toBe(first);
 	});
 
-	test('of a campaign hit its share of requests, and the books agree with the caller', async () => {
+	test('of a campaign hit their share of requests, and the books agree with the caller', async () => {
 		await withPlatform({ taskMs: 0 }, async (client, platform) => {
 			platform.faults.campaign({ rate: 0.2, seed: 3 });
 			let delivered = 0;

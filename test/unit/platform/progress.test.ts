@@ -32,7 +32,7 @@ test.each([PROGRESS, OTHER_FORM])('%s reports each change and closes at 100', as
 	});
 });
 
-test('closes after a failure, and at once if the task has already ended', async () => {
+test('the socket closes after a failure, and at once if the task has already ended', async () => {
 	await withPlatform({ taskMs: 40 }, async (client) => {
 		const { token } = await client.submitText('[fail: no paint]');
 		const watch = client.watch(token);
@@ -44,7 +44,7 @@ test('closes after a failure, and at once if the task has already ended', async 
 	});
 });
 
-test('stays open while nothing changes', async () => {
+test('the socket stays open while nothing changes', async () => {
 	const time = new HandWoundTime();
 	await withPlatform({ taskMs: 10, time }, async (client, platform) => {
 		const { token } = await client.submitText('[stall]');
@@ -59,7 +59,7 @@ test('stays open while nothing changes', async () => {
 	});
 });
 
-test('refuses everything but a valid token in the query', async () => {
+test('the socket requires a valid token in the query', async () => {
 	const time = new HandWoundTime();
 	await withPlatform({ promptTokenSeconds: 60, time }, async (client, platform) => {
 		const { token } = await client.submit();
@@ -74,7 +74,7 @@ test('refuses everything but a valid token in the query', async () => {
 	});
 });
 
-test('ignores a token in a header', async () => {
+test('the socket ignores a token in a header', async () => {
 	await withPlatform({}, async (client, platform) => {
 		const { token } = await client.submit();
 		const socket = new WebSocket(`${platform.wsUrl}${PROGRESS}`, { headers: { authorization: token } });
@@ -86,7 +86,7 @@ test('ignores a token in a header', async () => {
 	});
 });
 
-test('accepts a token without encoding', async () => {
+test('the socket accepts a token without encoding', async () => {
 	await withPlatform({ taskMs: 0 }, async (client, platform) => {
 		for (let count = 0; count < 20; count++) {
 			const { token } = await client.submit({ '3': { inputs: { seed: count } } });
@@ -104,7 +104,7 @@ test('one of the path forms can be turned off', async () => {
 	});
 });
 
-test('reports the end at once', async () => {
+test('the socket reports the end at once', async () => {
 	const time = new HandWoundTime();
 	await withPlatform({ taskMs: 100, runners: 4, time }, async (client) => {
 		const { token } = await client.submit();

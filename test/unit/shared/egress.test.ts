@@ -15,7 +15,7 @@ it.each([
 	['refuses the address', withFilter(() => ({ validateUrl: async () => ({ ok: false }) })), false],
 	['has no filter', {} as Helpers, true],
 	['returns no filter because it is off (2.35)', withFilter(() => undefined), true],
-])('an n8n that %s allows the socket accordingly', async (_name, helpers, expected) => {
+])('decides about a socket on an n8n that %s', async (_name, helpers, expected) => {
 	expect(await allowsSocketTo(helpers, URL_OF_SOCKET)).toBe(expected);
 });
 

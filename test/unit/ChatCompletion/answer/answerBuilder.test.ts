@@ -223,7 +223,7 @@ describe('the raw data of a stream', () => {
 });
 
 /* Each of these takes minutes or hours if a piece costs as much as all pieces before it. */
-describe('the cost is proportional to the size of many pieces', () => {
+describe('the cost of many pieces is proportional to their size', () => {
 	const COUNT = 100_000;
 
 	function feed(piece: (count: number) => JsonObject) {
@@ -235,33 +235,33 @@ describe('the cost is proportional to the size of many pieces', () => {
 	const call = (index: number | undefined, args: string, name = 'f'): JsonObject =>
 		delta({ tool_calls: [{ ...(index !== undefined && { index }), function: { name, arguments: args } }] });
 
-	test('of one tool call with its name in each', () => {
+	test('for one tool call with its name in each', () => {
 		const { toolCalls } = feed((count) => call(0, count === 0 ? '{"a":"' : `${'x'.repeat(50)}{}`));
 		expect(toolCalls).toHaveLength(1);
 	});
 
-	test('of one tool call without an index', () => {
+	test('for one tool call without an index', () => {
 		const { toolCalls } = feed((count) => call(undefined, count === 0 ? '[' : '{"a":"}"},'));
 		expect(toolCalls).toHaveLength(1);
 	});
 
-	test('of reasoning in details', () => {
+	test('for reasoning in details', () => {
 		const { reasoning } = feed(() => delta({ reasoning_details: [{ text: 'hm '.repeat(20) }] }));
 		expect(reasoning).toHaveLength(COUNT * 60 - 1);
 	});
 
-	test('of white space before the answer', () => {
+	test('for white space before the answer', () => {
 		expect(
 			feed((count) => delta({ content: count < COUNT - 1 ? ' '.repeat(50) : 'a' })).content,
 		).toHaveLength((COUNT - 1) * 50 + 1);
 	});
 
-	test('of think blocks in one piece', () => {
+	test('for think blocks in one piece', () => {
 		const { content } = answer(delta({ content: `${'<think></think>'.repeat(COUNT)}a` }));
 		expect(content).toBe('a');
 	});
 
-	test('of fields of the platform', () => {
+	test('for fields of the platform', () => {
 		const { raw } = feed((count) => delta({ annotations: [{ n: count }] }, { tier: String(count) }));
 		expect(raw).toMatchObject({ tier: String(COUNT - 1) });
 	});

@@ -273,7 +273,7 @@ test('keeps arguments that n8n could not serialize as text', () => {
 	expect(join(delta({ id: 'c1', name: 'weather', args }))).toEqual([{ ...CALL, arguments: args }]);
 });
 
-test('hostile deltas never throw', () => {
+test('hostile deltas never cause an exception', () => {
 	const hostileDelta = fc.oneof(
 		hostileJson(),
 		fc.array(

@@ -33,7 +33,7 @@ test.each([
 	for (const format of [OBJECT, ANY, RECORD]) expect(parseAnswer(text, format)).toEqual(BROKEN);
 });
 
-test('accepts none of several different records, and accepts the same one twice', () => {
+test('refuses several different records, but accepts the same one twice', () => {
 	const several = 'Before: {"id":1}. After: {"id":2}.';
 	const problem =
 		'it contains 2 different pieces of JSON that would fit, so it is not clear which one is the answer';

@@ -98,7 +98,7 @@ test.each<[MessageRow[], RegExp]>([
 	[[asked, calling('a', 'b'), result('a')], /^The tool call "b" has no result after it$/],
 	[[asked, calling('a'), asked, result('a')], /^The tool call "a" has no result after it$/],
 	[[asked, calling('a')], /^The tool call "a" has no result after it$/],
-])('refuses calls and results that do not match before anything is billed: %#', (rows, message) => {
+])('refuses mismatched calls and results before anything is billed: %#', (rows, message) => {
 	expect(messagesFromRows(rows)).toMatchObject({
 		ok: false,
 		failure: { kind: 'badInput', message: expect.stringMatching(message) },

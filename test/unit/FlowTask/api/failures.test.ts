@@ -50,7 +50,7 @@ it.each([
 	['https://h/gate/api/v1/', 'Remove "/api/v1" from the end of the Base URL'],
 	['https://h/gate', 'Check the Base URL in the credential'],
 	['https://h', 'Check the Base URL in the credential'],
-])('names the path to remove if nothing is found at %s', (baseUrl, said) => {
+])('gives advice on the base URL %s if nothing is found there', (baseUrl, said) => {
 	const outcome = { kind: 'refused', status: 404, code: null, text: 'not found' } as const;
 	expect(explain(outcome, { ...facts(), baseUrl }).advice).toContain(said);
 	expect(explainChat(outcome, { ...facts(), baseUrl }).advice).toContain(said);
@@ -103,7 +103,7 @@ describe('explainTaskCall', () => {
 		],
 		['lost', { kind: 'unclear', code: 'ECONNRESET', text: '' }, 'unclear', true],
 	] as const)(
-		'returns the kind of a failure and whether it may pass: %s',
+		'returns the kind of a failure and whether it may be temporary: %s',
 		(_name, outcome, kind, passing) => {
 			expect(explain(outcome, facts('write'))).toMatchObject({ kind, passing });
 		},
@@ -118,11 +118,14 @@ describe('explainTaskCall', () => {
 		});
 	});
 
-	it.each([408, 499, 500, 503])('treats a write as unclear even if a gateway describes HTTP %d', (status) => {
-		const said = { kind: 'unclear', status, inItsForm: true, text: 'gave up' } as const;
-		expect(explain(said, facts('write')).advice).toContain('may have carried it out');
-		expect(explain(said, facts('read'))).toMatchObject({ kind: 'refused', passing: true });
-	});
+	it.each([408, 499, 500, 503])(
+		'says that a write with HTTP %d may have been carried out, even if the envelope is valid',
+		(status) => {
+			const said = { kind: 'unclear', status, inItsForm: true, text: 'gave up' } as const;
+			expect(explain(said, facts('write')).advice).toContain('may have carried it out');
+			expect(explain(said, facts('read'))).toMatchObject({ kind: 'refused', passing: true });
+		},
+	);
 
 	it('distinguishes a base URL with a path from a missing workflow, with or without an envelope', () => {
 		const refused = (text: string) => ({ kind: 'refused', status: 404, code: 40400, text }) as const;

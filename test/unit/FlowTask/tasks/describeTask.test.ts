@@ -93,7 +93,7 @@ describe('describeOutcome', () => {
 		expect(describeOutcome(outcome({ taskId: undefined }), {}, redact)).toMatchObject({ taskId: null });
 	});
 
-	it('is unchanged by JSON', () => {
+	it('survives JSON unchanged', () => {
 		const snapshot = { info: succeeded('t'), sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
 		const json = describeOutcome(outcome({ snapshot }), { workflowId: 'w', seeds: { '3.seed': 1 } }, redact);
 		expect(JSON.parse(JSON.stringify(json))).toEqual(json);

@@ -128,7 +128,7 @@ describe('runTasks: the prompt token', () => {
 		expect(result).toMatchObject({ failure: undefined, files: [{ link: { nodeId: '9' } }] });
 	});
 
-	it('downloads by the original link, and shows it without the token', async () => {
+	it('downloads with the original link, and shows it without the token', async () => {
 		const { clock, platform, downloads, run } = scene();
 		platform.filesOf = withToken;
 		const [outcome] = await clock.run(run([submitJob(0)]));
@@ -235,7 +235,7 @@ describe('runTasks: a batch', () => {
 		expect(platform.submits).toEqual([]);
 	});
 
-	it('records each submit at once, and a task that fails', async () => {
+	it('records each submit at once, and failed tasks', async () => {
 		const { clock, platform, run } = scene();
 		const notes: string[] = [];
 		platform.submitFails = (number) => [undefined, undefined, UNCLEAR, REFUSED][number - 1];
@@ -538,7 +538,7 @@ describe('runTasks: files', () => {
 		await expect(clock.run(run(submitJobs(1)))).resolves.toMatchObject([{ files: [], failure: undefined }]);
 	});
 
-	it('requests fresh links once if links have expired, and downloads each file by its own', async () => {
+	it('requests fresh links once if links have expired, and downloads each file with its own', async () => {
 		const made = scene();
 		const { clock, platform, run, downloads } = made;
 		let signature = 0;
@@ -599,7 +599,7 @@ describe('runTasks: files', () => {
 		expect(made.downloads).toHaveLength(2 + 3);
 	});
 
-	it('downloads by the third fresh link if the platform repeats old ones for a while', async () => {
+	it('downloads with the third fresh link if the platform repeats old ones for a while', async () => {
 		const made = scene();
 		const { clock, platform, run, downloads } = made;
 		let answers = 0;

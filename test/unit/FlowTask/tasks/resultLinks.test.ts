@@ -190,7 +190,7 @@ describe('namesFor', () => {
 		);
 	});
 
-	it('keeps names distinct that are so long that they are cut', () => {
+	it('keeps long names distinct when they are cut', () => {
 		const long = `https://h.example/${'x'.repeat(300)}`;
 		const stored = [1, 2, 30].flatMap((number) =>
 			namesOf(links(`${long}.png`, `${long}.png?2`), { number }).map((name) => safeFileName(name, 'png')),

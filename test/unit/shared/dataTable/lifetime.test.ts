@@ -45,7 +45,7 @@ async function add(lifetime: Lifetime | undefined, row: TableRow = { name: 'new'
 }
 
 describe('rows with an expiry time', () => {
-	test('are removed two hours after it, unless they are held; rows without one stay', async () => {
+	test('are removed two hours after expiring, unless they are held; rows that never expire stay', async () => {
 		const expiresAtMs = Date.now() - 3 * HOUR_MS;
 		tables.seed(SPEC, [
 			{ name: 'over', expiresAtMs, updatedAt: ago(3 * HOUR_MS) },

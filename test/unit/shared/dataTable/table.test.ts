@@ -164,7 +164,7 @@ describe('the inline workflow', () => {
 	};
 	const isPlain = (value: string): boolean => /^\w[\w .:-]*$/.test(value);
 
-	it('contains only plain values: all others leave it unchanged', async () => {
+	it('contains only plain values, so that no other value changes it', async () => {
 		const others = text.filter((value) => !isPlain(value));
 		await fc.assert(
 			fc.asyncProperty(fc.uniqueArray(others, { minLength: 1, maxLength: 8 }), async (values) => {
@@ -267,7 +267,7 @@ describe('the table', () => {
 		expect(await table.insert([row('c')])).toEqual(DONE);
 	});
 
-	it('is refused if it lacks columns, which are named', async () => {
+	it('is refused if it lacks columns, with their names', async () => {
 		n8n.add('some_table', [{ name: 'entryKey', type: 'number' }]);
 		const read = await open().read('entryKey', ['a']);
 		expect(read).toMatchObject({ ok: false, failure: { kind: 'badInput' } });
@@ -522,7 +522,7 @@ describe('failures', () => {
 		],
 		['Could not find any entity of type "SharedWorkflow"', /belongs to no project/],
 		['SQLITE_BUSY: database is locked', /could not be used/],
-	])('are reported in a sentence: %s', async (said, sentence) => {
+	])('are explained: %s', async (said, sentence) => {
 		n8n.before = () => {
 			throw new Error(said);
 		};

@@ -56,7 +56,7 @@ it.each([2, 5, 20])(
 		const locks = Array.from({ length: count }, () => open(slow.open()));
 		const held = await clock.run(Promise.race(locks.map(async (lock) => await lock.acquire(wants()))));
 		expect(held).toMatchObject({ ok: true, value: { kind: 'held' } });
-		// An insert, a read, the retreat of the others and another read.
+		// It takes an insert, a read, the retreat of the others and another read.
 		expect(clock.elapsedMs).toBeLessThan(6_000);
 	},
 );
@@ -71,7 +71,7 @@ it('the first of two processes does not read all the time if the other died befo
 	await clock.run(acquired);
 });
 
-it('the failure names a table that does not show what was written, and not other messages', async () => {
+it('the failure blames a table that does not show writes, and not other messages', async () => {
 	table.hides = () => true;
 	const untilMs = clock.now() + 60_000;
 	expect(await clock.run(open().acquire(wants(untilMs)))).toMatchObject({

@@ -43,7 +43,7 @@ describe('readItem', () => {
 	});
 });
 
-describe('explainThrown', () => {
+describe('explainExpressionError', () => {
 	it('names the parameter and keeps the description', () => {
 		const error = new ExpressionError('No path back', {
 			...{ parameter: 'workflowId', description: 'The node is not connected.' },

@@ -66,7 +66,7 @@ describe('networkOf', () => {
 		['[ff02::1]', 'special'],
 		['[2606:4700:4700::1111]', 'public'],
 		['[2001:db8::]', 'public'],
-	])('%s is %s', (host, network) => {
+	])('classifies %s as %s', (host, network) => {
 		const { hostname } = new URL(`http://${host}/`);
 		expect(networkOf(hostname)).toBe(network);
 		expect(PUBLIC(`http://${host}:8080/a.png`)).toBe(network === 'public');
@@ -91,7 +91,7 @@ describe('fileHostRule', () => {
 		['https://p.example', ['localhost'], 'http://127.0.0.1/a', false],
 		['https://p.example', [], 'javascript:alert(1)', false],
 		['https://p.example', [], 'https://user@127.0.0.1/', false],
-	])('with the base %s and the hosts %j, whether %s is allowed is %s', (base, listed, link, expected) => {
+	])('with the base URL %s and the hosts %j, the link %s is allowed: %s', (base, listed, link, expected) => {
 		expect(fileHostRule(base, listed)(link)).toBe(expected);
 	});
 });

@@ -14,7 +14,7 @@ describe('slugOf', () => {
 		['../../etc/passwd', 'etc-passwd'],
 		['🚲 ✨', ''],
 		['', ''],
-	])('of %j is %j', (text, slug) => {
+	])('turns %j into %j', (text, slug) => {
 		expect(slugOf(text)).toBe(slug);
 	});
 
@@ -34,7 +34,7 @@ describe('enteredStem', () => {
 		['con', 'con_'],
 		['  ', ''],
 		['..', 'file'],
-	])('of %j is %j', (entered, stem) => {
+	])('turns %j into %j', (entered, stem) => {
 		expect(enteredStem(entered)).toBe(stem);
 	});
 });

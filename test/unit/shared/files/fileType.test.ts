@@ -130,7 +130,7 @@ describe('fileTypeOf', () => {
 		},
 	);
 
-	it('does not take text for a picture because of its name alone', () => {
+	it('does not treat text as a picture because of its name alone', () => {
 		const text = Buffer.from('Forbidden\r\n');
 		expect(fileTypeOf(text, undefined, 'a.png')).toEqual({ mimeType: 'text/plain', extension: 'txt' });
 		expect(fileTypeOf(text, undefined, 'a.mkv')).toEqual({ mimeType: 'text/plain', extension: 'txt' });
@@ -148,7 +148,7 @@ describe('fileTypeOf', () => {
 		}
 	});
 
-	it('never throws, and its extension can be used in a file name', () => {
+	it('never throws, and returns an extension that can be used in a file name', () => {
 		const head = fc.uint8Array({ maxLength: 20 });
 		fc.assert(
 			fc.property(

@@ -43,7 +43,7 @@ function contextOf({ fields = {}, answer }: Scene): InputFileContext & { readonl
 }
 
 describe('readBinaryField', () => {
-	it('names a file that has no name', async () => {
+	it('gives a name to a file without one', async () => {
 		const context = contextOf({ fields: { data: { meta: {}, bytes: PNG } } });
 		await expect(readBinaryField(context, 0, 'data', 1_000)).resolves.toMatchObject({
 			value: { fileName: 'image.png' },

@@ -40,7 +40,7 @@ test('a silent body ends at once with the reason for which it was destroyed', as
 	expect(closed).toBe(1);
 });
 
-test('stopping to read closes the connection', async () => {
+test('a reader that stops early closes the connection', async () => {
 	let closed = 0;
 	for await (const piece of cuttable(silent(), () => closed++)) {
 		expect(piece.byteLength).toBeGreaterThan(0);

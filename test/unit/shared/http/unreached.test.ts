@@ -29,7 +29,7 @@ describe('originOf', () => {
 		['host.example/path?token=1', 'host.example/path'],
 		['', 'an unknown address'],
 		['?token=1', 'an unknown address'],
-	])('of "%s" is "%s"', (url, origin) => {
+	])('turns "%s" into "%s"', (url, origin) => {
 		expect(originOf(url)).toBe(origin);
 	});
 });

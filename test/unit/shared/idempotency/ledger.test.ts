@@ -264,7 +264,7 @@ describe('an unknown outcome', () => {
 		expect(valueOf(await clock.run(waiting))).toMatchObject({ kind: 'exists' });
 	});
 
-	it('is submitted again if the operator wants that', async () => {
+	it('lets the key be submitted again if the operator wants that', async () => {
 		const ledger = open();
 		(await mine(ledger)).unanswered();
 		await flush(ledger);
@@ -274,7 +274,7 @@ describe('an unknown outcome', () => {
 		expect(await claim(open())).toMatchObject({ kind: 'exists', reference: 't2' });
 	});
 
-	it('with another payload stays a conflict, even if the operator wants it submitted again', async () => {
+	it('is a conflict with another payload, even if the operator wants to submit again', async () => {
 		const ledger = open();
 		(await mine(ledger)).unanswered();
 		await flush(ledger);
@@ -367,7 +367,7 @@ describe('the same key twice in a run', () => {
 		}
 	});
 
-	it('is unknown to the next item if the first had no answer', async () => {
+	it('has an unknown outcome for the next item if the first had no answer', async () => {
 		const ledger = open();
 		(await mine(ledger)).unanswered();
 		expect((await claim(ledger)).kind).toBe('unknown');
@@ -689,7 +689,7 @@ describe('a claim', () => {
 		expect(held.sendByMs).toBeLessThanOrEqual(askedMs + 61_000);
 	});
 
-	it('that took too long is dropped and made anew', async () => {
+	it('that took too long is dropped and made again', async () => {
 		let slow = true;
 		const inner = table.open();
 		const dataTable = {

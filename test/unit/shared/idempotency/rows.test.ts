@@ -82,13 +82,13 @@ it.each<[string, TableRow[], string]>([
 		[row('submitted', task), row('submitted', { ...B, reference: 't2' })],
 		'made A t1',
 	],
-])('%s', (_name, rows, state) => {
+])('reads the state of a key from: %s', (_name, rows, state) => {
 	expect(told(rows)).toBe(state);
 	// n8n reads rows in the order of their IDs, but the state does not depend on it.
 	expect(told(rows.toReversed())).toBe(state);
 });
 
-it('leaves out own attempts', () => {
+it('leaves out the attempts of its own run', () => {
 	const rows = [row('claim'), row('claim', B)];
 	expect(told(rows, new Set(['A']))).toBe('pending B');
 	expect(told(rows, new Set(['A', 'B']))).toBe('free');
@@ -118,7 +118,7 @@ it('quotes no more of a holder than fits into a sentence', () => {
 describe('rows that people edited', () => {
 	it.each<[string, TableRow[], string]>([
 		[
-			'outcome set to Failed',
+			'the outcome set to Failed',
 			[row('claim', stale), row('submitted', { ...task, outcome: ' Failed ' })],
 			'free',
 		],
@@ -137,7 +137,7 @@ describe('rows that people edited', () => {
 		['the expiry garbled', [row('submitted', { ...task, expiresAtMs: 'never' })], 'made A t1'],
 		['an outcome of their own', [row('claim', { outcome: 'see ticket 7' })], 'unknown A'],
 		['an ID that is a number', [row('submitted', { reference: 42 })], 'made A 42'],
-	])('%s', (_name, rows, state) => {
+	])('are read with %s', (_name, rows, state) => {
 		expect(told(rows)).toBe(state);
 	});
 

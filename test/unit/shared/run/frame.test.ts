@@ -154,6 +154,6 @@ it.each([
 	[2, 0, undefined],
 	[2, 2, undefined],
 	[3, 2, 'This run would submit 3 tasks, more than the 2 that "Max Tasks" allows'],
-])('for %d with a limit of %d the message is: %s', (count, most, message) => {
+])('returns for %d with a limit of %d the message: %s', (count, most, message) => {
 	expect(overBudget(count, most, `submit ${count} tasks`, 'Max Tasks')?.message).toBe(message);
 });

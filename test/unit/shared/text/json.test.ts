@@ -91,7 +91,7 @@ describe('isJsonObject', () => {
 		['x', false],
 		[undefined, false],
 		[0, false],
-	])('for %j is %s', (value, expected) => {
+	])('returns for %j: %s', (value, expected) => {
 		expect(isJsonObject(value)).toBe(expected);
 	});
 });

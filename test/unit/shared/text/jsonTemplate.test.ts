@@ -99,7 +99,7 @@ test('filled-in values are data: their placeholders and keys have no meaning', (
 	);
 });
 
-test('JSON without a dollar stays as it is', () => {
+test('JSON without dollars is unchanged', () => {
 	fc.assert(
 		fc.property(fc.jsonValue(), (value) => {
 			const plain: Json = JSON.parse(JSON.stringify(value).replaceAll('$', 'S'));
@@ -125,7 +125,7 @@ test('without paths, the rest after a name is text, and only the choice accepts 
 	]);
 });
 
-test('emptied lists and objects are removed only if the template says so', () => {
+test('emptied lists and objects are removed only if that is configured', () => {
 	const template: Json = { a: { b: ['$none'] }, c: {}, d: [] };
 	const kept = templates.fill(template, () => undefined);
 	expect(kept).toEqual({ a: { b: [] }, c: {}, d: [] });

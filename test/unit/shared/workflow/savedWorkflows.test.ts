@@ -23,7 +23,7 @@ const entry = () =>
 const list = () => fc.oneof(hostileSource(), fc.dictionary(hostileName(), entry(), { maxKeys: 4 }));
 
 describe('whyListIsWrong', () => {
-	it('accepts a list exactly if a run can read every workflow in it, whatever is pasted', () => {
+	it('accepts a list if, and only if, a run can read every workflow in it', () => {
 		fc.assert(
 			fc.property(list(), fc.boolean(), (pasted, asText) => {
 				const source = asText && typeof pasted !== 'string' ? JSON.stringify(pasted) : pasted;
