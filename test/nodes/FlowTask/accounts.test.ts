@@ -15,11 +15,12 @@ import { until } from '../../until';
 import { everythingSaid } from '../harness/stage';
 import { openStage, text, type Stage } from './flowTask.fixture';
 
-/** A credential whose key is an expression: each item goes out with its own account, whatever the others have. */
+/* A credential whose key is an expression: each item uses its own account, independently of the others. */
+
 let stage: Stage;
 let tables: DataTables;
 const keys: Record<string, string> = {};
-/** A workflow is its owner's: each account has the same one under an id of its own. */
+/** The workflow's ID in each account: every owner hosts a copy of it. */
 const flows: Record<string, string> = {};
 beforeAll(async () => {
 	stage = await openStage({ taskMs: 60, runners: 8 });
@@ -42,7 +43,7 @@ const CONTINUE = { onError: 'continueRegularOutput' } as const;
 const RETRY = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 } as const;
 const TURNS = ['anna', 'ben', 'anna', 'cleo', 'ben', 'anna'];
 
-/** What follows `sk-` in the key of the item's account. */
+/** One item per name. `key` is the account's key without `sk-`, which the credential's expression prepends. */
 function itemsOf(names: readonly string[], more: (index: number) => object = () => ({})): ItemInput[] {
 	return names.map((name, index) => ({
 		json: {
@@ -69,7 +70,7 @@ async function run(
 	return await stage.harness.run({ workflow, items, credentials, executeWorkflow });
 }
 
-test('no account reads the key of another one in an error, not even without what all keys begin with', async () => {
+test('no error shows one account the key of another, not even without its prefix', async () => {
 	const { anna = '', ben = '' } = keys;
 	const msg = `known keys: ${ben}, ${ben.slice(3)}, ${anna.slice(3)}`;
 	stage.platform.faults.add({ on: 'submit', kind: 'code', msg });
@@ -84,7 +85,7 @@ test('no account reads the key of another one in an error, not even without what
 	}
 });
 
-/** Which account made the task of each item, by the prompt that it was made with. */
+/** The account that created each item's task, by the task's prompt. */
 function makers(): Record<string, string> {
 	const { tasks } = stage.platform.books();
 	return Object.fromEntries(
@@ -106,7 +107,7 @@ function expectOwnMakers(names: readonly string[]): void {
 }
 
 describe('run', () => {
-	test('each task is made, watched and delivered with the key of its item, in the order of the items', async () => {
+	test("creates, follows and downloads each task with its item's key, and outputs them in item order", async () => {
 		const outcome = await run(itemsOf(TURNS));
 		expect(outcome.status).toBe('success');
 		expectOwnMakers(TURNS);
@@ -122,7 +123,7 @@ describe('run', () => {
 		expect(output.every(({ binary }) => binary?.data)).toBe(true);
 	});
 
-	test('tasks of one account go on together, those of another beside them', async () => {
+	test('polls the tasks of each account together, and both accounts at the same time', async () => {
 		const names = Array.from({ length: 40 }, (_, i) => (i % 2 ? 'anna' : 'ben'));
 		const outcome = await run(itemsOf(names), { limits: { progressChannel: 'polling' } });
 		expect(outcome.output(NODE_NAME)).toHaveLength(40);
@@ -132,7 +133,7 @@ describe('run', () => {
 		expect(inOneCall).toBeLessThanOrEqual(20);
 	});
 
-	test('one bad key among good ones fails its item alone, which is named', async () => {
+	test('fails only the item with the bad key, and names it', async () => {
 		const outcome = await run(itemsOf(['anna', 'sk-wrong', 'ben']), {}, CONTINUE);
 		const output = outcome.output(NODE_NAME);
 		expect(output.map(({ json }) => json.status ?? 'error')).toEqual(['succeeded', 'error', 'succeeded']);
@@ -146,7 +147,7 @@ describe('run', () => {
 		['a key without its secret', '=sk-{{ $json.key }}', /contains no secret/],
 		['a key of another kind', '={{ $json.key ? "sk-" + $json.key : "agt_secret" }}', /FlowAgent API/],
 		['an expression that throws', '=sk-{{ $json.key.trim() }}', /credential/],
-	])('%s for one item: refused before anything of it is sent', async (_case, apiKey, said) => {
+	])('refuses an item that has %s before sending anything for it', async (_case, apiKey, said) => {
 		const items = itemsOf(['anna', 'ben', 'cleo'], (i) => (i === 1 ? { key: undefined } : {}));
 		const outcome = await run(items, {}, CONTINUE, { apiKey });
 		const output = outcome.output(NODE_NAME);
@@ -163,7 +164,7 @@ describe('run', () => {
 		expect(stage.platform.books().tasksMade).toBe(0);
 	});
 
-	test('a key that the platform refuses ends the run of all accounts, with the ids of their tasks', async () => {
+	test('ends the run for all accounts if the platform rejects a key, and lists their task IDs', async () => {
 		const outcome = await run(itemsOf(['anna', 'ben', 'anna', 'sk-wrong']));
 		expect(outcome.status).toBe('error');
 		const { tasks } = stage.platform.books();
@@ -171,7 +172,7 @@ describe('run', () => {
 		for (const { taskId } of tasks) expect(told).toContain(taskId);
 	});
 
-	test('Max Tasks and Max Failures count for the run, not for each account', async () => {
+	test('applies Max Tasks and Max Failures to the run, not to each account', async () => {
 		const refused = await run(itemsOf(TURNS), { limits: { maxTasks: 5 } });
 		expect(refused.error?.message).toContain('6 tasks');
 		expect(stage.platform.books().tasksMade).toBe(0);
@@ -182,7 +183,7 @@ describe('run', () => {
 		expect(stage.platform.books().tasksMade).toBe(2);
 	});
 
-	test('Retry On Fail makes no task twice, and goes on with each under its own key', async () => {
+	test('creates no task twice with Retry On Fail, and continues each with its own key', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'code', code: 401, skip: 3, times: 1 });
 		const outcome = await run(itemsOf(TURNS), {}, RETRY);
 		expect(outcome.status).toBe('success');
@@ -193,7 +194,7 @@ describe('run', () => {
 		expect(polls.every(({ unknown }) => unknown === 0)).toBe(true);
 	});
 
-	test('an idempotency key of one account is not answered with the task of another', async () => {
+	test("never returns another account's task for an idempotency key", async () => {
 		const keyed = { limits: { idempotencyKey: 'order 7' } };
 		const same = (name: string): ItemInput[] =>
 			itemsOf([name], () => ({ prompt: 'a cat', flow: flows.anna }));
@@ -205,7 +206,7 @@ describe('run', () => {
 		expect(stage.platform.books().tasksMade).toBe(1);
 	});
 
-	test('no key of any account is shown, in whichever account the platform speaks of it', async () => {
+	test("shows no account's key, even if the platform mentions it to another account", async () => {
 		const all = Object.values(keys).join(' ');
 		stage.platform.faults.add({ on: 'submit', kind: 'failTask', msg: `not for ${all}`, times: 2 });
 		const outcome = await run(itemsOf(TURNS), { simplify: false }, CONTINUE);
@@ -214,7 +215,7 @@ describe('run', () => {
 		for (const key of Object.values(keys)) expect(said).not.toContain(key);
 	});
 
-	test('accounts can differ in their address', async () => {
+	test('accepts accounts with different base URLs', async () => {
 		const other = await openStage({ taskMs: 20 });
 		try {
 			const places = [stage, other, stage].map(({ platform, workflowId }) => ({
@@ -242,7 +243,7 @@ describe('other operations', () => {
 		}));
 	}
 
-	test('wait and get ask for each task with the key that made it', async () => {
+	test('wait and get query each task with the key that created it', async () => {
 		const items = await submitted(TURNS);
 		expectOwnMakers(TURNS);
 		const waited = await run(items, { operation: 'wait' });
@@ -267,7 +268,7 @@ describe('other operations', () => {
 			['ben', 'anna'],
 			[false, true],
 		],
-	])('a suspended wait shows the task of one account to no other: %s', async (names, shown) => {
+	])("a suspended wait never shows one account's task to another: %s", async (names, shown) => {
 		const [task] = await submitted(['anna']);
 		const items = names.map((name) => ({ json: { ...task?.json, key: keys[name]?.slice(3) ?? '' } }));
 		const { flowPlatformApi } = stage.credentials;
@@ -285,7 +286,7 @@ describe('other operations', () => {
 		expect(output.map(({ json }) => JSON.stringify(json).includes('http'))).toEqual(shown);
 	});
 
-	test('get: a refused key fails the items of its account, and no others', async () => {
+	test('a rejected key makes "get" fail the items of its account only', async () => {
 		const items = await submitted(['anna', 'ben', 'anna']);
 		stage.platform.resetBooks();
 		const spoiled = items.map((item, i) => (i === 1 ? { json: { ...item.json, key: 'wrong' } } : item));
@@ -326,7 +327,7 @@ describe('other operations', () => {
 		expect(makersOf()).toEqual(['anna', 'anna', 'ben']);
 	});
 
-	test('download takes its links without any key, so that an item without one gets its files', async () => {
+	test('download needs no key, so an item without one gets its files', async () => {
 		const files = (await run(itemsOf(['anna', 'ben']), { output: 'urls' })).output(NODE_NAME);
 		const items = files.map(({ json }, i) => ({
 			json: { finalFiles: json.finalFiles, ...(i === 0 && { key: keys.anna?.slice(3) }) },
@@ -336,7 +337,7 @@ describe('other operations', () => {
 	});
 });
 
-describe('what reading the credential costs', () => {
+describe('number of reads of the credential', () => {
 	async function readsOf(items: ItemInput[], apiKey: string): Promise<number> {
 		const reads = jest.spyOn(CredentialsHelper.prototype, 'getDecrypted');
 		try {
@@ -350,7 +351,7 @@ describe('what reading the credential costs', () => {
 	test.each([
 		['a plain key', 'sk-0123456789abcdef', 2],
 		['a key of the instance', '={{ $secrets.vault.key ?? "sk-0123456789abcdef" }}', 2],
-		['a key of each item', '=sk-{{ $json.key }}', 101],
+		['a key per item', '=sk-{{ $json.key }}', 101],
 	])('%s', async (_case, apiKey, most) => {
 		const items = itemsOf(Array.from({ length: 100 }, () => 'anna'));
 		expect(await readsOf(items, apiKey)).toBe(most);

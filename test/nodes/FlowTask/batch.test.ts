@@ -9,7 +9,7 @@ afterEach(async () => {
 	await stage.close();
 });
 
-test('200 items on 8 runners end in input order, every file there, with at most 1.2 calls a task', async () => {
+test('outputs 200 items on 8 runners in input order, with every file, in at most 1.2 calls per task', async () => {
 	stage = await openStage({ runners: 8, taskMs: 200 });
 	const run = await stage.run(prompts(200));
 
@@ -36,7 +36,7 @@ test('200 items on 8 runners end in input order, every file there, with at most 
 	expect(books.sockets.open).toBe(0);
 });
 
-test('every look asks for all unfinished ids, a hundred a call', async () => {
+test('every poll asks for all unfinished IDs, a hundred per call', async () => {
 	const time = new HandWoundTime();
 	stage = await openStage({ runners: 8, taskMs: 400, time });
 	const limits = { requestsPerSecond: 0, progressChannel: 'polling' };
@@ -47,7 +47,7 @@ test('every look asks for all unfinished ids, a hundred a call', async () => {
 	});
 	const goesOn = async (): Promise<boolean> =>
 		await Promise.race([live.done.then(() => false), pause().then(() => true)]);
-	// No task goes on before the node knows all of them; then a few end between two looks.
+	// No task ends before the node knows all of them; after that, a few end between two polls.
 	const looks = (): PollEntry[][] => looksOf(stage.platform.books().polls);
 	const knowsAll = (look: readonly PollEntry[]): boolean => idsOf(look).length === 230;
 	while (!looks().some(knowsAll)) await pause();
@@ -64,7 +64,7 @@ test('every look asks for all unfinished ids, a hundred a call', async () => {
 	const later = looks().slice(looks().findIndex(knowsAll));
 	expect(later.length).toBeGreaterThan(2);
 	for (const look of later) {
-		// Tasks may end between the calls of one look.
+		// Tasks may end between the calls of one poll.
 		const asked = look.reduce((sum, { unfinishedAsked }) => sum + unfinishedAsked, 0);
 		const known = look.map(({ unfinishedKnown }) => unfinishedKnown);
 		expect(asked).toBeGreaterThanOrEqual(Math.min(...known));
@@ -72,7 +72,7 @@ test('every look asks for all unfinished ids, a hundred a call', async () => {
 	}
 });
 
-test('one task is followed by its socket, and confirmed by task info', async () => {
+test('follows a single task over its WebSocket and confirms the result with task info', async () => {
 	stage = await openStage({ taskMs: 1_500 });
 	const run = await stage.run(prompts(1));
 	expect(run.output(NODE_NAME)).toHaveLength(1);
@@ -85,7 +85,7 @@ test('one task is followed by its socket, and confirmed by task info', async () 
 	expect(seenAtMs).toBeGreaterThanOrEqual(finishedAtMs - 5);
 });
 
-test('no input items make no request', async () => {
+test('sends nothing if there are no input items', async () => {
 	stage = await openStage();
 	const run = await stage.run([]);
 	expect(run.status).toBe('success');
@@ -104,7 +104,7 @@ function textOf(prompt: unknown): unknown {
 	return (prompt as Record<string, { inputs?: { text?: string } }>)['6']?.inputs?.text;
 }
 
-/** No look asks for an id twice, and the next look asks for ids of the one before. */
+/** Groups the calls by poll: the first call that repeats an ID begins the next poll. */
 function looksOf(polls: readonly PollEntry[]): PollEntry[][] {
 	const looks: PollEntry[][] = [];
 	let askedInLook = new Set<string>();

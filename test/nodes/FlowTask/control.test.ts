@@ -12,7 +12,7 @@ afterEach(async () => {
 
 const CONTINUE = { onError: 'continueErrorOutput' } as const;
 
-test('a cancel ends the node within a second, closes its sockets and leaves the ids in the log', async () => {
+test('a cancel ends the node within a second, closes its sockets and logs the task IDs', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
 	const live = await stage.harness.start({
 		workflow: stage.workflow(),
@@ -31,7 +31,7 @@ test('a cancel ends the node within a second, closes its sockets and leaves the 
 	expect(stage.platform.books().tasks).toHaveLength(5);
 });
 
-test('without Continue On Fail the first failure ends the run, with every id that is known', async () => {
+test('without Continue On Fail the first failure ends the run, with every known task ID', async () => {
 	stage.platform.faults.add({
 		on: 'submit',
 		kind: 'failTask',
@@ -48,7 +48,7 @@ test('without Continue On Fail the first failure ends the run, with every id tha
 	expect(run.error?.description).toContain('Tasks of this run: ');
 });
 
-test('a few tasks are in no table, so their IDs are the way to the images of the others', async () => {
+test('a small batch has no table, so the error lists the IDs that lead to the other images', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', match: 'picture 1"' });
 	const run = await stage.run(prompts(3), {});
 	expect(stage.platform.books().tasksMade).toBe(3);
@@ -56,7 +56,7 @@ test('a few tasks are in no table, so their IDs are the way to the images of the
 	expect(run.error?.description).toContain('"Wait for Completion" with these IDs gets the images');
 });
 
-test('Max Failures finishes what runs and submits no more', async () => {
+test('Max Failures lets running tasks finish and stops submitting', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 3 });
 	const run = await stage.run(prompts(40), { limits: { maxInFlight: 4, maxFailures: 2 } }, CONTINUE);
 	const failed = run.output(NODE_NAME, 1).map(({ json }) => (json.details as { kind: string }).kind);
@@ -70,7 +70,7 @@ test.each([
 	['error', 1],
 	['returnStatus', 3],
 ])(
-	'a task that stands still counts for Max Failures where "On Timeout" is %s',
+	'a task without progress counts toward Max Failures depending on "On Timeout": %s',
 	async (onTimeout, submits) => {
 		stage.platform.faults.add({ on: 'submit', kind: 'stuckTask', times: 1 });
 		const limits = { maxInFlight: 1, maxFailures: 1 };
@@ -80,14 +80,14 @@ test.each([
 	},
 );
 
-test('Max Tasks in Flight is kept', async () => {
+test('never exceeds Max Tasks in Flight', async () => {
 	await stage.run(prompts(12), { limits: { maxInFlight: 3, progressChannel: 'polling' } });
 	const { polls, tasksMade } = stage.platform.books();
 	expect(tasksMade).toBe(12);
 	expect(Math.max(...polls.map(({ ids }) => ids.length))).toBeLessThanOrEqual(3);
 });
 
-test('submit now, get and collect later', async () => {
+test('tasks that were submitted can be queried and collected later', async () => {
 	const submitted = await stage.run(prompts(3), { operation: 'submit', overridesMode: 'fields' });
 	const items = submitted.output(NODE_NAME).map(({ json }) => ({ json }));
 	expect(items.map(({ json }) => json.status)).toEqual(['submitted', 'submitted', 'submitted']);
@@ -103,7 +103,7 @@ test('submit now, get and collect later', async () => {
 	expect(stage.platform.books().tasksMade).toBe(3);
 });
 
-test('an id that the platform does not know is told, beside the ones that it does', async () => {
+test('reports an unknown ID alongside the known ones', async () => {
 	const submitted = await stage.run(prompts(1), { operation: 'submit' });
 	const taskId = text(submitted.output(NODE_NAME)[0]?.json.taskId);
 	const got = await stage.run([{ json: { taskId: [taskId, 'nobody'] } }], { operation: 'get' }, CONTINUE);
@@ -114,7 +114,7 @@ test('an id that the platform does not know is told, beside the ones that it doe
 	expect(waited.output(NODE_NAME, 1)[0]?.json.error).toBe('The platform does not know task nobody');
 });
 
-test('seeds: random ones differ, are sent and are told', async () => {
+test('random seeds differ, are sent and are output', async () => {
 	const run = await stage.run(prompts(4), { seedMode: 'random', seedTargets: '3.seed' });
 	const told = run.output(NODE_NAME).map(({ json }) => json.seed);
 	expect(new Set(told).size).toBe(4);
@@ -126,7 +126,7 @@ test('seeds: random ones differ, are sent and are told', async () => {
 	expect(counted.output(NODE_NAME).map(({ json }) => json.seed)).toEqual([100, 101, 102]);
 });
 
-/** Agents, one after another, that call the same tool once each with the same words. */
+/** Runs agents one after another; each calls the same tool once with the same arguments. */
 async function runAsTool(parameters = {}, settings = {}, agents = ['Agent']): ReturnType<Stage['run']> {
 	return await stage.harness.run({
 		workflow: {
@@ -162,7 +162,7 @@ async function runAsTool(parameters = {}, settings = {}, agents = ['Agent']): Re
 	});
 }
 
-test('as a tool of an agent: text and links, no files', async () => {
+test('returns text and links, but no files, as a tool of an agent', async () => {
 	const run = await runAsTool();
 	expect(run.error).toBeUndefined();
 	const said = JSON.stringify(run.output('Agent'));
@@ -171,13 +171,13 @@ test('as a tool of an agent: text and links, no files', async () => {
 	expect(stage.platform.books().requests.file).toBe(0);
 });
 
-test('as a tool: the same words after a picture want another one', async () => {
+test('creates another image as a tool if the same arguments are repeated after a success', async () => {
 	const run = await runAsTool({}, {}, ['Agent', 'Another']);
 	expect(JSON.stringify(run.output('Another'))).toContain('succeeded');
 	expect(stage.platform.books().tasksMade).toBe(2);
 });
 
-test('as a tool with Retry On Fail: the tries of a call go on with one task', async () => {
+test('continues the same task in every try of a call as a tool with Retry On Fail', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
 	const options = { timeoutMinutes: 0.03 };
 	const retry = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
@@ -187,7 +187,7 @@ test('as a tool with Retry On Fail: the tries of a call go on with one task', as
 	expect(stage.platform.books().requests.submit).toBe(1);
 }, 60_000);
 
-test('a workflow of another owner, an unknown workflow and a denied task each say what to do', async () => {
+test("says what to do about another owner's workflow, an unknown workflow and a denied task", async () => {
 	const other = stage.platform.createOwner('other');
 	const foreign = await stage.harness.run({
 		workflow: stage.workflow(),

@@ -4,7 +4,8 @@ import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../
 import { createDataTables, noDataTables, type DataTables } from '../harness/dataTables';
 import { openStage, prompts, type Stage } from './flowTask.fixture';
 
-/** How many tasks a node makes in a day, whichever executions ask. */
+/* The number of tasks that a node creates per day, across all executions. */
+
 let stage: Stage;
 let tables: DataTables;
 beforeEach(async () => {
@@ -43,7 +44,7 @@ const made = (): number => stage.platform.books().tasksMade;
 const errors = (done: HarnessRun): unknown[] => done.output(NODE_NAME).map(({ json }) => json.error ?? '');
 
 describe.each(['run', 'submit'])('with "%s"', (operation) => {
-	test('sixty executions at once make as many as the limit allows', async () => {
+	test('sixty concurrent executions create exactly as many tasks as the limit allows', async () => {
 		const runs = await Promise.all(
 			Array.from({ length: 60 }, async () => await run(prompts(1), { operation, ...limit(20) })),
 		);
@@ -61,7 +62,7 @@ describe.each(['run', 'submit'])('with "%s"', (operation) => {
 	});
 });
 
-test('the first items have the places; the others fail, with limit, count and day', async () => {
+test('runs the first items up to the limit; the others fail with the limit, count and day', async () => {
 	const done = await run(prompts(5), limit(2), CONTINUE);
 	expect(errors(done)).toEqual([
 		'',
@@ -76,7 +77,7 @@ test('the first items have the places; the others fail, with limit, count and da
 	expect(made()).toBe(2);
 });
 
-test('where the first failure ends the run, nothing is paid for that could not be delivered', async () => {
+test('submits nothing if exceeding the limit would fail the run and lose its results', async () => {
 	await run(prompts(1), limit(3));
 	const done = await run(prompts(4), limit(3));
 	expect(done.error?.message).toBe(
@@ -86,14 +87,14 @@ test('where the first failure ends the run, nothing is paid for that could not b
 	expect((await run(prompts(2), limit(3))).status).toBe('success');
 });
 
-test('each variant counts', async () => {
+test('counts each variant', async () => {
 	const parameters = { seedMode: 'random', seedTargets: '3.seed', variants: 3, ...limit(4) };
 	const done = await run(prompts(2), parameters, CONTINUE);
 	expect(made()).toBe(4);
 	expect(errors(done).filter(Boolean)).toHaveLength(2);
 });
 
-test('a refused submit does not count, and no image is uploaded for what is over the limit', async () => {
+test('does not count a refused submit, and uploads no image for items over the limit', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'code', code: 400, times: 1 });
 	const refused = await run(prompts(1), limit(2), CONTINUE);
 	expect(errors(refused)[0]).not.toBe('');
@@ -109,7 +110,7 @@ test('a refused submit does not count, and no image is uploaded for what is over
 	expect(stage.platform.books().requests.upload).toBe(0);
 });
 
-test('a retry goes on with its tasks, which count once', async () => {
+test('a retry continues its tasks, which count once', async () => {
 	stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times: 2 });
 	const retries = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
 	const done = await run(prompts(2), limit(2), retries);
@@ -118,28 +119,28 @@ test('a retry goes on with its tasks, which count once', async () => {
 	expect(new Set(tables.rows(TABLE).map(({ submitId }) => submitId)).size).toBe(2);
 });
 
-test('the task of a key is returned when the limit is reached, and a new key is refused', async () => {
+test('returns the existing task of a key when the limit is reached, and refuses a new key', async () => {
 	const keyed = limit(1, { idempotencyKey: '={{ $json.prompt }}' });
 	await run(prompts(1), keyed);
 	const again = await run(prompts(2), keyed, CONTINUE);
 	expect(errors(again)).toEqual(['', expect.stringContaining('"Max Tasks per Day"')]);
-	// The refused key is free: nothing was sent with it.
+	// The refused key can still be used, because nothing was sent with it.
 	expect((await run(prompts(2), { limits: { ...(keyed.limits as object), maxTasksPerDay: 2 } })).status).toBe(
 		'success',
 	);
 	expect(made()).toBe(2);
 });
 
-test('it records by itself, whatever "Record Tasks" says; without it nothing changes', async () => {
+test('records tasks if a limit is set, whatever "Record Tasks" says, and not without a limit', async () => {
 	await run(prompts(1), { ...limit(5), options: { recordTasks: 'never' } });
 	expect(tables.rows(TABLE)).toMatchObject([{ status: 'succeeded', nodeDay: expect.any(String) as string }]);
 	await run(prompts(1), limit(0));
 	expect(tables.rows(TABLE)).toHaveLength(1);
 });
 
-test('the day is that of the workflow, in its time zone', async () => {
+test('counts days in the time zone of the workflow', async () => {
 	for (const timezone of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
-		// 25 hours apart: never the same day.
+		// These zones are 25 hours apart, so never on the same day.
 		expect((await run(prompts(1), limit(1), { timezone })).status).toBe('success');
 	}
 	expect(made()).toBe(2);
@@ -156,8 +157,8 @@ test.each([
 			return tables.executeWorkflow;
 		},
 	],
-])('what cannot be counted is not sent: %s', async (_, executeWorkflow) => {
-	// The table is there already.
+])('sends nothing if tasks cannot be counted: %s', async (_, executeWorkflow) => {
+	// The table already exists.
 	await run(prompts(1), { options: { recordTasks: 'always' } });
 	const before = made();
 	const done = await run(prompts(1), limit(5), { executeWorkflow: executeWorkflow() });
@@ -168,7 +169,7 @@ test.each([
 	expect(made()).toBe(before);
 });
 
-test('what could not be counted afterwards is not sent either: there is no table, and none can be made', async () => {
+test('sends nothing if the table does not exist and cannot be created', async () => {
 	tables.before = (operation) => {
 		if (operation.startsWith('create')) throw new Error('Data store size limit exceeded');
 	};

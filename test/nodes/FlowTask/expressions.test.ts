@@ -17,7 +17,7 @@ beforeEach(() => {
 
 const CONTINUE = { onError: 'continueErrorOutput' } as const;
 
-/** It cannot be evaluated for the first item, and is what stands there for the others. */
+/** An expression that fails for the first item and gives `value` for the others. */
 const brokenAtFirst = (value: string): string => `={{ $itemIndex === 0 ? $('Nope').item.json.x : ${value} }}`;
 
 function expectOnlyFirstFailed(run: HarnessRun): void {
@@ -34,7 +34,7 @@ async function taskItems(): Promise<Array<{ json: { taskId: string; finalFiles: 
 	}));
 }
 
-test("an idempotency key that cannot be read is its item's failure", async () => {
+test('an idempotency key that cannot be read fails only its item', async () => {
 	const limits = { idempotencyKey: brokenAtFirst("'order-1'") };
 	const run = await stage.harness.run({
 		workflow: stage.workflow({ limits }, CONTINUE),
@@ -51,7 +51,7 @@ test.each<[string, INodeParameters]>([
 	['wait', { operation: 'wait', simplify: brokenAtFirst('false') }],
 	['get', { operation: 'get', simplify: brokenAtFirst('false') }],
 	['download', { resource: 'file', operation: 'download', binaryPropertyName: brokenAtFirst("'picture'") }],
-])('how an item of %s leaves the node is its own: %j', async (_name, parameters) => {
+])('an output option of "%s" is read for each item: %j', async (_name, parameters) => {
 	const items = await taskItems();
 	stage.platform.resetBooks();
 	const run = await stage.run(items, parameters, CONTINUE);
@@ -60,7 +60,7 @@ test.each<[string, INodeParameters]>([
 	if (parameters.operation === 'get') expect(run.output(NODE_NAME, 0)[0]?.json).toHaveProperty('raw');
 });
 
-test('an option of the whole run that cannot be read is told for each item', async () => {
+test('an option of the whole run that cannot be read is reported for each item', async () => {
 	const options = { timeoutMinutes: brokenAtFirst('5') };
 	const run = await stage.run(prompts(2), { options }, CONTINUE);
 	expect(run.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([

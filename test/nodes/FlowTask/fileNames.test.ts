@@ -4,7 +4,8 @@ import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
 import { createDataTables } from '../harness/dataTables';
 import { openStage, prompts, type Stage } from './flowTask.fixture';
 
-/** What the files of a run are called. */
+/* How the files of a run are named. */
+
 let stage: Stage;
 beforeEach(async () => {
 	stage = await openStage();
@@ -21,7 +22,7 @@ function namesIn(run: HarnessRun): unknown[] {
 		.flatMap(({ binary = {} }) => Object.values(binary).map(({ fileName }) => fileName));
 }
 
-test('files are named by the prompt and the item, in each way to enter it', async () => {
+test('names files after the prompt and the item, however the prompt is entered', async () => {
 	const items = saying('Red bicycle at dawn', 'Käfer: im "Schnee" / 雪', 'Red bicycle at dawn');
 	const names = ['red-bicycle-at-dawn_1.png', 'käfer-im-schnee-雪_2.png', 'red-bicycle-at-dawn_3.png'];
 	const entered = [
@@ -44,7 +45,7 @@ test('files are named by the prompt and the item, in each way to enter it', asyn
 	}
 });
 
-test('an item without a prompt keeps the name in the link', async () => {
+test('keeps the name from the link for an item without a prompt', async () => {
 	const [withoutText] = namesIn(await stage.run(prompts(1), { overrideFields: {} }));
 	const [withoutWords] = namesIn(await stage.run(saying('…!')));
 	expect([withoutText, withoutWords]).toEqual([
@@ -53,7 +54,7 @@ test('an item without a prompt keeps the name in the link', async () => {
 	]);
 });
 
-test('"File Name" names them, each name once, with the ending of what arrived', async () => {
+test('takes the name from "File Name", makes it unique and adds the extension of the file\'s real type', async () => {
 	const items = saying('cat.jpg', 'CAT', 'a/b:c', '', 'con');
 	const run = await stage.run(items, {
 		overrideFields: { override: [{ nodeId: '6', parameter: 'text', value: 'a fox', valueType: 'string' }] },
@@ -62,7 +63,7 @@ test('"File Name" names them, each name once, with the ending of what arrived', 
 	expect(namesIn(run)).toEqual(['cat.png', 'CAT_2.png', 'a-b_c.png', 'a-fox_4.png', 'con_.png']);
 });
 
-test('several files of a task are told apart', async () => {
+test('numbers several files of a task', async () => {
 	const { workflowId } = await stage.platform.hostWorkflow(twoOutputs);
 	const run = await stage.run(prompts(2), {
 		workflowId,
@@ -72,7 +73,7 @@ test('several files of a task are told apart', async () => {
 	expect(namesIn(run)).toEqual(['photo.png', 'photo_f2.png', 'photo_2.png', 'photo_2_f2.png']);
 });
 
-test('tasks that are collected by their execution have their item, prompt and names', async () => {
+test('tasks collected by execution keep their item, prompt and file names', async () => {
 	const tables = createDataTables();
 	const start = async (items: ItemInput[], parameters: Parameters<Stage['workflow']>[0]) => {
 		const workflow = stage.workflow(parameters);
@@ -107,7 +108,7 @@ test('tasks that are collected by their execution have their item, prompt and na
 	expect(namesIn(named)).toEqual(['late.png', 'late_2.png']);
 });
 
-test('a retry names the files of the tasks that exist as the first try would have', async () => {
+test('a retry names the files of existing tasks as the first try would have', async () => {
 	stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times: 8 });
 	const run = await stage.run(saying('Red bicycle', 'Blue bicycle'), {}, { retryOnFail: true, maxTries: 2 });
 	expect(stage.platform.books().tasks).toHaveLength(2);

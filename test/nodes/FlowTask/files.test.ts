@@ -26,7 +26,7 @@ async function photo(color: string): Promise<Buffer> {
 }
 
 test.each([1, 3])(
-	'an expired link is asked for again, %d times where need be',
+	'requests a fresh link when one has expired, up to %d time(s)',
 	async (times) => {
 		stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times });
 		const run = await stage.run(prompts(1));
@@ -37,7 +37,7 @@ test.each([1, 3])(
 	20_000,
 );
 
-test('the expired links of many tasks are asked for together', async () => {
+test('requests fresh links for many tasks together', async () => {
 	const submitted = await stage.run(prompts(40), { operation: 'submit' });
 	while (stage.platform.books().tasks.some(({ status }) => status !== 3))
 		await new Promise((resolve) => setTimeout(resolve, 50));
@@ -51,7 +51,7 @@ test('the expired links of many tasks are asked for together', async () => {
 	expect(info - before.info).toBeLessThanOrEqual(5);
 }, 60_000);
 
-test('a link that stays expired fails with the task id and all links', async () => {
+test('fails with the task ID and all links if a link stays expired', async () => {
 	stage.platform.faults.add({ on: 'file', kind: 'expiredLink' });
 	const run = await stage.run(prompts(1), {}, CONTINUE);
 	const [task] = stage.platform.books().tasks;
@@ -61,7 +61,7 @@ test('a link that stays expired fails with the task id and all links', async () 
 	});
 });
 
-test('a web page in place of a picture is no picture: fresh links are asked for', async () => {
+test('requests fresh links if a web page arrives instead of an image', async () => {
 	stage.platform.faults.add({ on: 'file', kind: 'html200', times: 1 });
 	const run = await stage.run(prompts(1));
 	const [item] = run.output(NODE_NAME);
@@ -71,7 +71,7 @@ test('a web page in place of a picture is no picture: fresh links are asked for'
 });
 
 test.each(['fileReset', 'fileEmpty', '5xx', '429'] as const)(
-	'a download that ends by %s is made again',
+	'repeats a download that fails with %s',
 	async (kind) => {
 		stage.platform.faults.add({ on: 'file', kind, times: 1 });
 		const run = await stage.run(prompts(1));
@@ -80,7 +80,7 @@ test.each(['fileReset', 'fileEmpty', '5xx', '429'] as const)(
 	},
 );
 
-test('a file that lies about its type is told by its bytes', async () => {
+test("detects a file's type from its bytes if its declared type is wrong", async () => {
 	stage.platform.faults.add({ on: 'file', kind: 'fileWrongType' });
 	const run = await stage.run(prompts(1), {}, CONTINUE);
 	const [item] = [...run.output(NODE_NAME, 0), ...run.output(NODE_NAME, 1)];
@@ -88,7 +88,7 @@ test('a file that lies about its type is told by its bytes', async () => {
 	expect(item?.binary).toBeUndefined();
 });
 
-test('files beyond the size cap are not stored', async () => {
+test('stores no file above the size limit', async () => {
 	await stage.close();
 	stage = await openStage({ fileBytes: 3 * 1024 * 1024 });
 	const run = await stage.run(prompts(1), { limits: { maxFileSizeMb: 1 } }, CONTINUE);
@@ -99,7 +99,7 @@ test('files beyond the size cap are not stored', async () => {
 	);
 });
 
-test('all files of a task in one item, under names and fields that do not collide', async () => {
+test('outputs all files of a task in one item, with unique names and fields', async () => {
 	const { workflowId } = await stage.platform.hostWorkflow(twoOutputs);
 	const parameters = { ...NO_OVERRIDES, workflowId, output: 'allFiles', options: { files: 'all' } };
 	const run = await stage.run(prompts(2), parameters);
@@ -110,7 +110,7 @@ test('all files of a task in one item, under names and fields that do not collid
 	expect(new Set(names).size).toBe(4);
 });
 
-test('links only: nothing is downloaded', async () => {
+test('downloads nothing if only links are wanted', async () => {
 	const run = await stage.run(prompts(1), { output: 'urls' });
 	const [item] = run.output(NODE_NAME);
 	expect(item?.binary).toBeUndefined();
@@ -118,7 +118,7 @@ test('links only: nothing is downloaded', async () => {
 	expect(stage.platform.books().requests.file).toBe(0);
 });
 
-test('images of items are uploaded by themselves, equal ones once a run', async () => {
+test('uploads images of items automatically, and identical ones once per run', async () => {
 	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
 	const load = Object.entries(imageToImage).find(([, node]) => node.class_type === 'LoadImage')?.[0] ?? '';
 	const red = await photo('red');
@@ -134,12 +134,12 @@ test('images of items are uploaded by themselves, equal ones once a run', async 
 	expect(books.uploads).toHaveLength(2);
 	expect(books.uploads.map(({ contentType }) => contentType)).toEqual(['image/png', 'image/png']);
 	const used = books.tasks.map(({ prompt }) => JSON.stringify(prompt));
-	// In whichever order they were submitted.
+	// The order of submission is not fixed.
 	const times = [...Map.groupBy(used, (prompt) => prompt).values()].map(({ length }) => length);
 	expect(times.sort()).toEqual([1, 2]);
 });
 
-test('upload and download work by themselves, with one failing item among good ones', async () => {
+test('upload and download are operations of their own, in which one failing item leaves the others alone', async () => {
 	const good = { data: await photo('green'), fileName: 'a.png', mimeType: 'image/png' };
 	const empty = { data: Buffer.alloc(0), fileName: 'b.png', mimeType: 'image/png' };
 	const items: ItemInput[] = [{ binary: { data: good } }, { binary: { data: empty } }, {}];
@@ -163,7 +163,7 @@ test('upload and download work by themselves, with one failing item among good o
 	expect(files.output(NODE_NAME, 1)[0]?.json.error).toContain('The file link is not an HTTP URL');
 });
 
-describe('hosts of our own', () => {
+describe('a local file host', () => {
 	let server: Server;
 	let base: string;
 	const seen: string[] = [];
@@ -194,7 +194,7 @@ describe('hosts of our own', () => {
 		server.close();
 	});
 
-	test('links and redirects into the network of n8n are refused, and nothing arrives there', async () => {
+	test("gets no request from links and redirects into n8n's own network, which are refused", async () => {
 		const { port } = new URL(base);
 		const redirect = createServer((request, response) => {
 			response.writeHead(302, { location: `http://localhost:${port}/secret${request.url}` }).end();
@@ -223,7 +223,7 @@ describe('hosts of our own', () => {
 		expect(seen).toEqual([]);
 	});
 
-	test('an empty text is a file, an empty picture is none', async () => {
+	test('may serve an empty text file, but not an empty image', async () => {
 		const items = ['empty/notes.txt', 'empty/a.png'].map((path) => ({
 			json: { finalFiles: `${base}/${path}` },
 		}));
@@ -236,7 +236,7 @@ describe('hosts of our own', () => {
 		]);
 	});
 
-	test('a web page is not a file, an endless file is cut, a file without a type gets one', async () => {
+	test('makes items fail with a web page or an endless file; a file without a type gets one', async () => {
 		const items = ['html', 'denied/t1.png', 'endless', `any/%2e%2e%2fcon?filename=x`].map((path) => ({
 			json: { finalFiles: `${base}/${path}` },
 		}));

@@ -5,11 +5,11 @@ import type { PlatformOptions } from '../../platform';
 import { singleNode, type HarnessRun, type ItemInput, type SingleNode, type WorkflowJson } from '../harness';
 import { openPlatform, type PlatformStage } from '../harness/stage';
 
-/** With a hosted workflow. */
+/** A platform stage with a hosted workflow. */
 export interface Stage extends PlatformStage {
 	readonly workflowId: string;
 	readonly credentials: { flowPlatformApi: Record<string, string> };
-	/** A workflow with FlowTask as its only node, "Run" by fields unless said otherwise. */
+	/** A workflow with FlowTask as its only node; by default, "Run" with the prompt as a field. */
 	workflow(parameters?: INodeParameters, settings?: Partial<SingleNode>): WorkflowJson;
 	run(items: ItemInput[], parameters?: INodeParameters, settings?: Partial<SingleNode>): Promise<HarnessRun>;
 }
@@ -44,7 +44,7 @@ export async function openStage(options: PlatformOptions = {}): Promise<Stage> {
 	};
 }
 
-/** The prompt text of each item goes to node 6. */
+/** Sends each item's prompt to node 6. */
 export const PROMPT_FIELD: INodeParameters = {
 	overridesMode: 'fields',
 	overrideFields: {
@@ -56,8 +56,7 @@ export function prompts(count: number): ItemInput[] {
 	return Array.from({ length: count }, (_, index) => ({ json: { prompt: `picture ${index}` } }));
 }
 
-/** A json value that must be text. */
 export function text(value: unknown): string {
 	if (typeof value === 'string') return value;
-	throw new Error(`no text: ${JSON.stringify(value)}`);
+	throw new Error(`not a text: ${JSON.stringify(value)}`);
 }

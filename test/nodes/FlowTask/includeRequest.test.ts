@@ -5,7 +5,8 @@ import textToImage from '../../platform/workflows/text-to-image.json';
 import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
 import { openStage, prompts, type Stage } from './flowTask.fixture';
 
-/** What was sent, put out to make the same image again. */
+/* The request is output, so that the same image can be made again. */
+
 let stage: Stage;
 beforeEach(async () => {
 	stage = await openStage();
@@ -55,11 +56,11 @@ async function expectSameAgain(items: ItemInput[], parameters: INodeParameters):
 	);
 }
 
-test.each(['run', 'submit'])('"%s" outputs a body that JSON mode sends again as it is', async (operation) => {
+test.each(['run', 'submit'])('"%s" outputs a body that JSON mode sends unchanged', async (operation) => {
 	await expectSameAgain(prompts(2), { operation, seedMode: 'random', seedTargets: '3.seed', variants: 2 });
 });
 
-test('so do a form with its definition, and an image that was uploaded', async () => {
+test('a body from a form, or with an uploaded image, can be sent again too', async () => {
 	await expectSameAgain(prompts(1), {
 		overridesMode: 'form',
 		promptText: '={{ $json.prompt }}',
@@ -80,7 +81,7 @@ test('so do a form with its definition, and an image that was uploaded', async (
 	});
 });
 
-test('a request holds no key, and none is put out unless it is asked for', async () => {
+test('the request contains no key, and is output only if the option is on', async () => {
 	const [secret] = requestsIn(
 		await stage.run([{ json: { prompt: `a fox ${stage.platform.apiKey}` } }], INCLUDED),
 	);

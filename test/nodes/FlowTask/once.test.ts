@@ -7,7 +7,8 @@ import { createDataTables, noDataTables, type DataTables } from '../harness/data
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { openStage, prompts, text, type Stage } from './flowTask.fixture';
 
-/** With an idempotency key: whatever fails, in however many executions, no picture is made twice. */
+/* With an idempotency key, no image is made twice, whatever fails and in however many executions. */
+
 let stage: Stage;
 let tables: DataTables;
 beforeAll(async () => {
@@ -48,7 +49,7 @@ const order = (id = 'k', prompt = `picture of ${id}`): ItemInput => ({ json: { i
 const taskIdOf = (done: HarnessRun): string => text(done.output(NODE_NAME)[0]?.json.taskId);
 const made = (): number => stage.platform.books().tasksMade;
 
-/** A day later, as the table sees it. */
+/** Ages the table's rows by this time. */
 function age(byMs: number): void {
 	const older = (cell: unknown): number => Number(cell) - byMs;
 	tables.edit(LEDGER, (row) => ({ ...row, atMs: older(row.atMs), expiresAtMs: older(row.expiresAtMs) }));
@@ -65,32 +66,35 @@ const MADE_WITHOUT_A_WORD: Mishap[] = [
 	}),
 ];
 
-describe.each(MADE_WITHOUT_A_WORD)('a submit that was carried out and is answered by %j', (mishap) => {
-	test('is sent once in two executions with Retry On Fail', async () => {
-		stage.platform.faults.add({ on: 'submit', ...mishap });
-		for (const _ of [1, 2]) {
-			const failed = await run([order()], {}, RETRY);
-			expect(failed.error?.message).toContain('A task may have been created');
-		}
-		expect(stage.platform.books().requests.submit).toBe(1);
-		expect(made()).toBe(1);
-		expect(tables.rows(LEDGER).map(({ outcome }) => outcome)).toEqual(['', 'unanswered']);
-	});
+describe.each(MADE_WITHOUT_A_WORD)(
+	'a submit that was carried out but has no usable answer because of %j',
+	(mishap) => {
+		test('is sent once in two executions with Retry On Fail', async () => {
+			stage.platform.faults.add({ on: 'submit', ...mishap });
+			for (const _ of [1, 2]) {
+				const failed = await run([order()], {}, RETRY);
+				expect(failed.error?.message).toContain('A task may have been created');
+			}
+			expect(stage.platform.books().requests.submit).toBe(1);
+			expect(made()).toBe(1);
+			expect(tables.rows(LEDGER).map(({ outcome }) => outcome)).toEqual(['', 'unanswered']);
+		});
 
-	test('is not sent again by a retry without a key', async () => {
-		stage.platform.faults.add({ on: 'submit', ...mishap });
-		const workflow = stage.workflow({ limits: { progressChannel: 'polling' } }, RETRY);
-		const items = prompts(1);
-		await stage.harness.run({ workflow, items, credentials: stage.credentials });
-		expect(stage.platform.books().requests.submit).toBe(1);
-	});
-});
+		test('is not sent again by a retry without a key', async () => {
+			stage.platform.faults.add({ on: 'submit', ...mishap });
+			const workflow = stage.workflow({ limits: { progressChannel: 'polling' } }, RETRY);
+			const items = prompts(1);
+			await stage.harness.run({ workflow, items, credentials: stage.credentials });
+			expect(stage.platform.books().requests.submit).toBe(1);
+		});
+	},
+);
 
 describe.each<Mishap>([
 	{ kind: 'code', code: 40000 },
 	{ kind: 'redirect', status: 307 },
-])('a submit that was not carried out, as %j says', (mishap) => {
-	test('frees the key', async () => {
+])('a submit that was not carried out according to %j', (mishap) => {
+	test('releases the key', async () => {
 		stage.platform.faults.add({ on: 'submit', ...mishap, times: 1 });
 		expect((await run([order()])).status).toBe('error');
 		expect((await run([order()])).output(NODE_NAME)).toHaveLength(1);
@@ -98,21 +102,21 @@ describe.each<Mishap>([
 	});
 });
 
-describe('a key', () => {
-	test('that was used gives the task that exists, in every later execution', async () => {
+describe('an idempotency key', () => {
+	test('that was used returns the existing task in every later execution', async () => {
 		const [first, second] = [await run([order()]), await run([order()])];
 		expect(taskIdOf(second)).toBe(taskIdOf(first));
 		expect(second.output(NODE_NAME)[0]?.json).toMatchObject({ reused: true });
 		expect(made()).toBe(1);
 	});
 
-	test('that five executions ask for at once makes one task', async () => {
+	test('that five executions use at once creates one task', async () => {
 		const runs = await Promise.all([1, 2, 3, 4, 5].map(async () => await run([order()])));
 		expect(new Set(runs.map(taskIdOf)).size).toBe(1);
 		expect(made()).toBe(1);
 	});
 
-	test('makes one task though the table shows nobody’s claims for a moment', async () => {
+	test('creates one task even if the table does not show new claims at once', async () => {
 		const shownMs = Date.now() + 1_500;
 		tables.hides = (ageMs) => Date.now() < shownMs && ageMs < 1_000;
 		const runs = await Promise.all([1, 2, 3].map(async () => await run([order()])));
@@ -120,7 +124,7 @@ describe('a key', () => {
 		expect(made()).toBe(1);
 	});
 
-	test('that stands for other inputs is refused', async () => {
+	test('that was used with other inputs is refused', async () => {
 		await run([order()]);
 		const other = await run([order('k', 'another picture')]);
 		expect(other.error?.message).toContain('"k" was used by execution');
@@ -129,7 +133,7 @@ describe('a key', () => {
 		expect(made()).toBe(1);
 	});
 
-	test.each(['', ' ', null])('that is %j sends nothing for its item', async (id) => {
+	test.each(['', ' ', null])('that is %j makes the node send nothing for its item', async (id) => {
 		const options = { idempotencyKey: '={{ $json.id }}' };
 		const done = await run([{ json: { id, prompt: 'x' } }, order('good')], options, CONTINUE);
 		expect(done.output(NODE_NAME, 1)[0]?.json.error).toContain('"Idempotency Key" is empty');
@@ -137,7 +141,7 @@ describe('a key', () => {
 		expect(made()).toBe(1);
 	});
 
-	test('stays the same where a seed is drawn anew, and another where a fixed one changes', async () => {
+	test('returns its task if a random seed is redrawn, and is refused if a fixed seed changes', async () => {
 		const seeded = (more: INodeParameters) => ({ seedTargets: '3.seed', ...more });
 		const [first, second] = [
 			await run([order()], {}, {}, seeded({ seedMode: 'random' })),
@@ -150,14 +154,14 @@ describe('a key', () => {
 		expect(made()).toBe(2);
 	});
 
-	test('counts in one node, or in the whole project', async () => {
+	test('applies to one node or to the whole project', async () => {
 		for (const id of ['a', 'b']) await run([order()], {}, { id });
 		expect(made()).toBe(2);
 		for (const id of ['a', 'b']) await run([order()], { idempotencyScope: 'project' }, { id });
 		expect(made()).toBe(3);
 	});
 
-	test('lives as many hours as were set, and a week where none were', async () => {
+	test('is kept for the hours set, or for a week by default', async () => {
 		await run([order()], { idempotencyTtlHours: 2 });
 		age(2 * HOUR_MS - 60_000);
 		await run([order()], { idempotencyTtlHours: 2 });
@@ -169,7 +173,7 @@ describe('a key', () => {
 		expect(Number(last?.expiresAtMs) - Number(last?.atMs)).toBe(7 * 24 * HOUR_MS);
 	});
 
-	test('of a task that failed is free, and of one that nobody waited for is not', async () => {
+	test('is released by a task that failed, and kept by the one that succeeded', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 		expect((await run([order()])).status).toBe('error');
 		expect((await run([order()])).output(NODE_NAME)).toHaveLength(1);
@@ -184,7 +188,7 @@ describe('a key', () => {
 		]);
 	});
 
-	test('of a reused task that failed is free as well', async () => {
+	test('is released by a reused task that failed as well', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 		const submitted = await run([order()], {}, { id: 'a' }, { operation: 'submit' });
 		expect((await run([order()], {}, { id: 'a' })).error?.message).toContain(`${taskIdOf(submitted)} failed`);
@@ -192,7 +196,7 @@ describe('a key', () => {
 		expect(made()).toBe(2);
 	});
 
-	test('whose submit had no answer is submitted again by choice alone', async () => {
+	test('whose submit was not answered is submitted again only if the user chooses so', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'resetBefore', times: 1 });
 		await run([order()]);
 		const asked = await run([order()]);
@@ -203,7 +207,7 @@ describe('a key', () => {
 		expect(made()).toBe(1);
 	});
 
-	test('of an execution that was stopped while it submitted is kept', async () => {
+	test('is kept if the execution is stopped while it submits', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'hang', afterWork: true, times: 1 });
 		const live = await stage.harness.start({
 			workflow: stage.workflow({ limits: KEYED }),
@@ -219,7 +223,7 @@ describe('a key', () => {
 		expect(made()).toBe(1);
 	});
 
-	test('of an item that was not sent is free, though n8n was killed while it submitted sixty', async () => {
+	test('of an item that was not sent can be used again after n8n was killed while submitting sixty', async () => {
 		const ITEMS = 60;
 		const UNDER_WAY = 16;
 		const orders = Array.from({ length: ITEMS }, (_, index) => order(`k${index}`));
@@ -229,7 +233,7 @@ describe('a key', () => {
 			workflow: stage.workflow({ limits: KEYED, operation: 'submit' }),
 			items: orders,
 			credentials: stage.credentials,
-			// Of a process that is gone nothing reaches the table.
+			// A killed process writes nothing more to the table.
 			executeWorkflow: async (...work) => {
 				if (isKilled) throw new Error('The process is gone');
 				return await tables.executeWorkflow(...work);
@@ -247,7 +251,7 @@ describe('a key', () => {
 		expect(stage.platform.books().duplicates).toBe(0);
 	});
 
-	test('is in the table when the node has ended, with the task and how it ended', async () => {
+	test('is in the table once the node has finished, with the task and its outcome', async () => {
 		const submitted = await run([order()], {}, {}, { operation: 'submit' });
 		expect(tables.rows(LEDGER).map(({ kind }) => kind)).toEqual(['claim', 'submitted']);
 		expect(tables.rows(LEDGER)[1]?.reference).toBe(taskIdOf(submitted));
@@ -255,7 +259,7 @@ describe('a key', () => {
 		expect(tables.rows(LEDGER).at(-1)).toMatchObject({ kind: 'done', outcome: 'succeeded' });
 	});
 
-	test('whose row was edited keeps no other item from its task', async () => {
+	test('whose row was edited does not affect the tasks of other items', async () => {
 		const orders = ['far', 'long', 'good'].map((id) => order(id));
 		await run(orders, {}, {}, { operation: 'submit' });
 		const [far, long] = tables.rows(LEDGER).map(({ entryKey }) => entryKey);
@@ -278,7 +282,7 @@ describe('a key', () => {
 		expect(made()).toBe(3);
 	});
 
-	test('of an item that nobody could walk through fails no other', async () => {
+	test('does not fail if the JSON of an item is nested too deeply to walk', async () => {
 		let deep: JsonObject = {};
 		for (let level = 0; level < 20_000; level++) deep = { a: deep };
 		const done = await run([order('good'), { json: { id: 'deep', prompt: 'x', deep } }], {}, CONTINUE);
@@ -289,17 +293,20 @@ describe('a key', () => {
 	test.each([
 		['node', /^task \S+ \S+$/],
 		['project', /^task$/],
-	])('has rows that name what they are for and who made them; scope %s', async (idempotencyScope, scope) => {
-		const done = await run([order()], { idempotencyScope });
-		const rows = tables.rows(LEDGER);
-		expect(rows.length).toBeGreaterThan(0);
-		for (const row of rows) {
-			expect(row.scope).toMatch(scope);
-			expect(row.executionId).toBe(done.executionId);
-		}
-	});
+	])(
+		'has rows that name their scope and the execution that wrote them: %s',
+		async (idempotencyScope, scope) => {
+			const done = await run([order()], { idempotencyScope });
+			const rows = tables.rows(LEDGER);
+			expect(rows.length).toBeGreaterThan(0);
+			for (const row of rows) {
+				expect(row.scope).toMatch(scope);
+				expect(row.executionId).toBe(done.executionId);
+			}
+		},
+	);
 
-	test('cannot be kept where there is no table, or a full one, so nothing is sent', async () => {
+	test('makes the node send nothing if there is no table or it is full', async () => {
 		const none = await run([order()], {}, { executeWorkflow: noDataTables });
 		expect(none.error?.message).toContain('no Data Tables');
 		tables.before = (operation) => {
@@ -310,7 +317,7 @@ describe('a key', () => {
 	});
 });
 
-test('four executions at once with the same keys cost the table hardly more than one', async () => {
+test('four concurrent executions with the same keys need hardly more table operations than one', async () => {
 	const items = Array.from({ length: 20 }, (_, index) => order(`key ${index}`));
 	await run([order('makes the table')]);
 	tables.operations.length = 0;
@@ -322,6 +329,6 @@ test('four executions at once with the same keys cost the table hardly more than
 		done.output(NODE_NAME).map(({ json: { taskId } }) => taskId);
 	for (const done of runs) expect(tasksOf(done)).toEqual(tasksOf(runs[0]!));
 	expect(made()).toBe(41);
-	// Beside the claims of the first: the others note that they saw the tasks succeed.
+	// The other executions only record that they saw the tasks succeed.
 	expect(tables.operations.length).toBeLessThanOrEqual(alone + 14);
 });

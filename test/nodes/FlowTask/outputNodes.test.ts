@@ -4,7 +4,8 @@ import twoOutputs from '../../platform/workflows/two-outputs.json';
 import { NODE_NAME, type HarnessRun } from '../harness';
 import { openStage, text, type Stage } from './flowTask.fixture';
 
-/** Files by the node that made them, each in a field of its own. */
+/* Files by the node that made them, each in a field of its own. */
+
 let stage: Stage;
 let workflowId: string;
 beforeAll(async () => {
@@ -22,7 +23,7 @@ beforeEach(() => {
 type Wanted = ReadonlyArray<readonly [nodeId: string, field: string]>;
 
 async function run(wanted: Wanted, parameters: INodeParameters = {}): Promise<HarnessRun> {
-	// One is as the list has it, one as an expression gives it.
+	// The first node is chosen from the list, the others come from an expression.
 	const node = wanted.map(([nodeId, field], row) => ({
 		nodeId: row === 0 ? { __rl: true, mode: 'list', value: nodeId } : nodeId,
 		field,
@@ -34,7 +35,7 @@ async function run(wanted: Wanted, parameters: INodeParameters = {}): Promise<Ha
 const WITH_DEFINITION = { workflowDefinition: JSON.stringify(twoOutputs) };
 const hints = (done: HarnessRun): string => JSON.stringify(done.raw.data.resultData.runData);
 
-test('two nodes, two fields in one item', async () => {
+test('outputs the files of two nodes in two fields of one item', async () => {
 	const done = await run([
 		['20', 'final'],
 		['9', 'image'],
@@ -45,7 +46,7 @@ test('two nodes, two fields in one item', async () => {
 	expect(item?.json.missingOutputs).toBeUndefined();
 });
 
-test('one node: only its file is downloaded, by its title too, where a definition is filled in', async () => {
+test('downloads only the file of the one node named, by its title too if there is a definition', async () => {
 	for (const [name, parameters] of [
 		['20', {}],
 		['20', WITH_DEFINITION],
@@ -60,7 +61,7 @@ test('one node: only its file is downloaded, by its title too, where a definitio
 	}
 });
 
-test('two nodes with the same field get a number after it', async () => {
+test('numbers the field if two nodes use the same one', async () => {
 	const done = await run([
 		['9', 'data'],
 		['20', ''],
@@ -68,7 +69,7 @@ test('two nodes with the same field get a number after it', async () => {
 	expect(Object.keys(done.output(NODE_NAME)[0]?.binary ?? {}).sort()).toEqual(['data', 'data_1']);
 });
 
-test('a node without files is told, with those that have some; nothing is put in its place', async () => {
+test('reports a node without files, names the nodes that have some, and outputs no substitute', async () => {
 	const done = await run([
 		['9', 'image'],
 		['77', 'mask'],
@@ -83,13 +84,13 @@ test('a node without files is told, with those that have some; nothing is put in
 test.each<[string, string, RegExp]>([
 	['that the definition lacks', 'Upscale', /names "Upscale", which is not in the workflow definition/],
 	['without a name', '', /A row of "Output Nodes" has no node/],
-])('a node %s is refused before anything is paid for', async (_what, name, message) => {
+])('refuses a node %s before anything is paid for', async (_what, name, message) => {
 	const done = await run([[name, 'data']], WITH_DEFINITION);
 	expect(done.error?.message).toMatch(message);
 	expect(stage.platform.books().tasksMade).toBe(0);
 });
 
-test('a title that two nodes have is refused with their IDs', async () => {
+test('refuses a title that two nodes share, and names their IDs', async () => {
 	const same = structuredClone(twoOutputs);
 	same['20']._meta.title = same['9']._meta.title;
 	const done = await run([[same['9']._meta.title, 'data']], { workflowDefinition: JSON.stringify(same) });
@@ -97,7 +98,7 @@ test('a title that two nodes have is refused with their IDs', async () => {
 	expect(done.error?.description).toContain('9, 20');
 });
 
-test('a wait gets the files of a node too', async () => {
+test('"wait" selects the files of a node too', async () => {
 	const submitted = await run([], { operation: 'submit', options: {} });
 	const taskId = submitted.output(NODE_NAME)[0]?.json.taskId;
 	const done = await run([['20', 'final']], { operation: 'wait', taskIds: text(taskId) });

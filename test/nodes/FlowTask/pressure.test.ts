@@ -2,7 +2,7 @@ import { NODE_NAME } from '../harness';
 import { openStage, prompts } from './flowTask.fixture';
 
 describe.each(['stopWorkflow', 'continueRegularOutput'] as const)('on error: %s', (onError) => {
-	test('a platform that takes five requests a second gets all tasks, and refuses few requests', async () => {
+	test('a platform that accepts five requests per second gets all tasks and refuses few requests', async () => {
 		const stage = await openStage({ runners: 8, taskMs: 300, requestsPerSecond: 5 });
 		const run = await stage.run(prompts(60), {}, { onError });
 		const books = stage.platform.books();
@@ -17,7 +17,7 @@ describe.each(['stopWorkflow', 'continueRegularOutput'] as const)('on error: %s'
 	});
 });
 
-test('an account that is refused all the time is asked ever more slowly, until the timeout', async () => {
+test('requests that are always refused slow down more and more until the timeout', async () => {
 	const stage = await openStage({ runners: 8, taskMs: 100 });
 	stage.platform.faults.add({ on: 'submit', kind: '429' });
 	const options = { timeoutMinutes: 0.5 };
@@ -28,7 +28,7 @@ test('an account that is refused all the time is asked ever more slowly, until t
 	const errors = run.output(NODE_NAME).map(({ json }) => json.error);
 	expect(errors).toEqual(prompts(6).map(() => expect.stringContaining('is not accepting more requests')));
 	expect(tasksMade).toBe(0);
-	// Six at once, and one in five seconds after the first ten.
+	// Six are sent at once, and after the first ten one every five seconds.
 	expect(requests.submit).toBeGreaterThan(8);
 	expect(requests.submit).toBeLessThan(20);
 });

@@ -11,7 +11,7 @@ import { openStage, prompts, type Stage } from './flowTask.fixture';
 
 let stage: Stage;
 let tables: DataTables;
-/** Sub-workflows that read or wrote a table. */
+/** The number of sub-workflow calls that read or wrote a table. */
 let tableCalls: number;
 beforeAll(async () => {
 	stage = await openStage();
@@ -96,7 +96,7 @@ test.each(['run', 'submit'])('%s shows the request that it sends', async (operat
 	expect(sent).toEqual(expect.arrayContaining([prompt(0), prompt(1)]));
 });
 
-test('what cannot be submitted is told in its place, and the rest is shown', async () => {
+test('reports an item that cannot be submitted in its position, and shows the rest', async () => {
 	const shown = await preview([{ json: { node: '6' } }, { json: { node: '66' } }], {
 		...KNOWN,
 		overrideFields: {
@@ -113,7 +113,7 @@ test('what cannot be submitted is told in its place, and the rest is shown', asy
 	]);
 });
 
-test('uploads are named by file, type and size; an address is not opened', async () => {
+test('lists uploads by file, type and size, and does not open an address', async () => {
 	const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'teal' } })
 		.png()
 		.toBuffer();
@@ -125,7 +125,7 @@ test('uploads are named by file, type and size; an address is not opened', async
 		const imageSlots = { slot: slots } as INodeParameters;
 		return previews(await preview([item], { workflowId, overrideFields: {}, imageSlots }))[0];
 	};
-	// As it would be uploaded: named by what it is.
+	// The extension follows the file's real type, as in an upload.
 	expect(await shownFor([slot({ source: 'binary', binaryField: 'photo' })])).toMatchObject({
 		body: { prompt: { '10': { inputs: { image: '<image ID of "cat.png", once it is uploaded>' } } } },
 		uploads: [
@@ -153,7 +153,7 @@ test('uploads are named by file, type and size; an address is not opened', async
 	});
 });
 
-test('a file that is missing or too large is told as it would be then', async () => {
+test('reports a missing or too large file as the run would', async () => {
 	const slot = (binaryField: string) => ({ nodeId: '10', parameter: 'image', source: 'binary', binaryField });
 	const binary = {
 		big: { data: Buffer.alloc(2 * 1024 * 1024, 1), fileName: 'big.png', mimeType: 'image/png' },
@@ -169,7 +169,7 @@ test('a file that is missing or too large is told as it would be then', async ()
 	expect(await problemOf('none')).toMatch(/no file in field "none"/);
 });
 
-test('a random seed and an idempotency key say what the preview cannot know', async () => {
+test('notes what a preview cannot know about a random seed and an idempotency key', async () => {
 	const shown = await preview(prompts(1), {
 		...KNOWN,
 		seedMode: 'random',
@@ -187,19 +187,19 @@ test('a random seed and an idempotency key say what the preview cannot know', as
 	expect(tableCalls).toBeGreaterThan(0);
 });
 
-test('a batch beyond its budget is refused as it would be then', async () => {
+test('refuses a batch above its budget as the run would', async () => {
 	const shown = await preview(prompts(3), { limits: { maxTasks: 2 } });
 	expect(shown.error?.message).toBe('This run would submit 3 tasks, more than the 2 that "Max Tasks" allows');
 });
 
-test('a preview leaves nothing behind that a run would take for a task of its own', async () => {
+test('leaves nothing behind that a run would mistake for a task of its own', async () => {
 	await preview(prompts(1), { ...KNOWN, ...SEED });
 	const done = await run(prompts(1), { ...KNOWN, ...SEED });
 	expect(done.error).toBeUndefined();
 	expect(stage.platform.books().tasksMade).toBe(1);
 });
 
-test('the switch counts for each item: only what is plainly off is submitted', async () => {
+test('reads the switch for each item, and submits only if it is plainly off', async () => {
 	const switches = [true, 'true', 1, 'yes', 'no', false, 'false', ' FALSE ', 0, '', null, undefined];
 	const items = switches.map((only, index) => ({ json: { prompt: `picture ${index}`, only } }));
 	const done = await run(items, { ...KNOWN, options: { previewRequest: '={{ $json.only }}' } });
@@ -216,7 +216,7 @@ test('the switch counts for each item: only what is plainly off is submitted', a
 	);
 });
 
-test('of an item that is only shown nothing is uploaded and nothing is written', async () => {
+test('uploads and writes nothing for an item that is only previewed', async () => {
 	const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'teal' } })
 		.png()
 		.toBuffer();
@@ -236,7 +236,7 @@ test('of an item that is only shown nothing is uploaded and nothing is written',
 	expect(tables.rows('flow_task_runs').map(({ item }) => item)).toEqual([0]);
 });
 
-test('an item whose switch cannot be read is not submitted', async () => {
+test('does not submit an item whose switch cannot be read', async () => {
 	const done = await run(prompts(2), {
 		...KNOWN,
 		options: { previewRequest: '={{ $itemIndex === 1 ? $("Nowhere").item.json.x : false }}' },

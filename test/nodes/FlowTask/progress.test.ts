@@ -3,7 +3,8 @@ import { until } from '../../until';
 import type { HarnessRun } from '../harness';
 import { openStage, prompts, type Stage } from './flowTask.fixture';
 
-/** What a chat or a webhook that streams hears of a run. */
+/* The progress that a streaming chat or webhook shows. */
+
 let stage: Stage;
 let time: HandWoundTime;
 beforeEach(async () => {
@@ -27,7 +28,7 @@ async function start(count: number, options = {}, streaming = true) {
 const said = ({ chunks }: Pick<HarnessRun, 'chunks'>): string =>
 	chunks.map(({ content }) => content ?? '').join('');
 
-test('one task: how far it is while it runs, then its image', async () => {
+test("shows a single task's progress while it runs, then its image", async () => {
 	const live = await start(1, { streamProgress: true });
 	time.pass(4_500);
 	await until(() => said(live.said).includes('Generating: '));
@@ -41,7 +42,7 @@ test('one task: how far it is while it runs, then its image', async () => {
 	expect(said(run)).toMatch(/Generating: \d+ %\n\nDone\n\n!\[[^\]]+\]\(http[^)]+\)\n\n$/);
 }, 30_000);
 
-test('many tasks: counts, in one line', async () => {
+test('shows the counts of many tasks in one line', async () => {
 	const live = await start(3, { streamProgress: true });
 	await until(() => said(live.said).includes('0 of 3 tasks done, 1 generating, 2 queued'));
 	time.pass(60_000);
@@ -52,9 +53,9 @@ test('many tasks: counts, in one line', async () => {
 
 test.each([
 	['without the option', {}, true],
-	['where nothing streams', { streamProgress: true }, false],
+	['if nothing streams', { streamProgress: true }, false],
 ])(
-	'%s nothing is said',
+	'shows nothing %s',
 	async (_what, options, streaming) => {
 		const live = await start(1, options, streaming);
 		await until(() => stage.platform.books().tasksMade === 1);
@@ -66,7 +67,7 @@ test.each([
 	30_000,
 );
 
-test('links are valid for a day where a chat shows them, unless the option says otherwise', async () => {
+test('makes links valid for a day if a chat shows them, unless the option says otherwise', async () => {
 	const periods: unknown[] = [];
 	for (const options of [{ streamProgress: true }, { streamProgress: true, urlExpirePeriod: 120 }, {}]) {
 		stage.platform.resetBooks();

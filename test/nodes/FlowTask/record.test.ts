@@ -6,7 +6,8 @@ import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../
 import { createDataTables, noDataTables, type DataTables } from '../harness/dataTables';
 import { openStage, prompts, text, type Stage } from './flowTask.fixture';
 
-/** The table in which an operator finds the tasks of a run. */
+/* The table in which an operator finds the tasks of a run. */
+
 let stage: Stage;
 let tables: DataTables;
 let time: HandWoundTime;
@@ -55,7 +56,7 @@ const made = (): Set<string> => new Set(stage.platform.books().tasks.map(({ task
 const recorded = (): Set<unknown> => new Set(tables.rows(TABLE).map(({ taskId }) => taskId));
 const hints = (done: HarnessRun): string => JSON.stringify(done.raw.data.resultData.runData);
 
-test('eleven tasks are recorded, ten are not; the option decides otherwise', async () => {
+test('records eleven tasks but not ten, unless the option says otherwise', async () => {
 	await run(prompts(10));
 	expect(tables.operations).toEqual([]);
 	await run(prompts(11), { options: { recordTasks: 'never' } });
@@ -79,7 +80,7 @@ test('eleven tasks are recorded, ten are not; the option decides otherwise', asy
 	expect(tables.rows(TABLE).at(-1)).toMatchObject({ status: 'submitted', taskId: [...made()][0] });
 });
 
-test('a failed task is recorded with its reason, and the secret in it is hidden', async () => {
+test('records a failed task with its reason, in which the secret is hidden', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 	await run(prompts(3), { options: { recordTasks: 'always' } }, { onError: 'continueRegularOutput' });
 	const failed = tables.rows(TABLE).filter(({ status }) => status === 'failed');
@@ -89,7 +90,7 @@ test('a failed task is recorded with its reason, and the secret in it is hidden'
 	expect(JSON.stringify(tables.rows(TABLE))).not.toContain(stage.platform.apiKey);
 });
 
-test('a run that is stopped before its first rows are written leaves every ID in the table', async () => {
+test('writes every ID to the table even if the run is stopped before its first rows are written', async () => {
 	const stopped = Promise.withResolvers<undefined>();
 	let held = 0;
 	tables.before = async (operation) => {
@@ -107,11 +108,11 @@ test('a run that is stopped before its first rows are written leaves every ID in
 	expect(recorded()).toEqual(made());
 });
 
-test('the table is there before the first submit', async () => {
+test('creates the table before the first submit', async () => {
 	let submitsBefore: number | undefined;
 	tables.before = async (operation) => {
 		if (!operation.startsWith('create')) return;
-		// It takes its time, so that a submit that does not wait for it would come first.
+		// Creating the table is slow, so a submit that did not wait for it would be sent first.
 		for (let turn = 0; turn < 500; turn++) await new Promise((resolve) => setImmediate(resolve));
 		submitsBefore = stage.platform.books().requests.submit;
 	};
@@ -120,15 +121,15 @@ test('the table is there before the first submit', async () => {
 	expect(recorded()).toEqual(made());
 });
 
-test("what a run still has to write when n8n's timeout passes is written all the same", async () => {
+test("writes the remaining rows even after n8n's timeout has passed", async () => {
 	let isOver = false;
 	let writtenLate = 0;
 	const executeWorkflow: DataTables['executeWorkflow'] = async (...call) => {
 		const [, , options] = call;
-		// The timeout passes when the first rows are to be written.
+		// The timeout passes once tasks exist, before their first rows are written.
 		isOver ||= made().size > 0;
 		if (!isOver) return await tables.executeWorkflow(...call);
-		// As n8n has it: the deadline passes on to what is waited for.
+		// As in n8n, the deadline also applies to a sub-workflow that is waited for.
 		if (!options.doNotWaitToFinish) throw new Error('The execution was cancelled because it timed out');
 		writtenLate++;
 		void tables.executeWorkflow(...call);
@@ -143,7 +144,7 @@ test("what a run still has to write when n8n's timeout passes is written all the
 	expect(writtenLate).toBeGreaterThan(0);
 });
 
-test('submits that are under way when the run is stopped are read to their end, and no more are sent', async () => {
+test('reads the answers of submits in flight when the run is stopped, and sends no more', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'slowBody', ms: 400 });
 	const live = await start(prompts(40));
 	await until(() => stage.platform.books().requests.submit === 16);
@@ -164,7 +165,7 @@ test('submits that are under way when the run is stopped are read to their end, 
 });
 
 test.each([1, 10])(
-	'rows of %d tasks that are collected by their execution say how they ended',
+	'updates the rows of %d task(s) collected by execution with their final status',
 	async (count) => {
 		const submitted = await start(prompts(count), {
 			operation: 'submit',
@@ -176,12 +177,12 @@ test.each([1, 10])(
 	},
 );
 
-test('tasks of an execution are waited for, all or those of a node, and nothing is submitted', async () => {
+test('waits for all tasks of an execution, or those of a node, and submits nothing', async () => {
 	const stopped = await start(prompts(12), { operation: 'submit' });
 	const { executionId } = await stopped.done;
 	const tasks = made();
 	const by = { operation: 'wait', taskSource: 'execution', executionId };
-	// Once, however many items name the execution.
+	// The tasks are output once, however many items name the execution.
 	const waited = await run(prompts(3), { ...by, options: { recordTasks: 'always' } });
 	expect(waited.error).toBeUndefined();
 	expect(waited.output(NODE_NAME)).toHaveLength(12);
@@ -198,7 +199,7 @@ test('tasks of an execution are waited for, all or those of a node, and nothing 
 	expect(empty.error?.message).toBe('"Execution ID" is empty');
 });
 
-test('a submit without an answer has a row, and a wait for the execution says that it may have created a task', async () => {
+test('records a submit without an answer, and a wait for the execution says that it may have created a task', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
 	const always = { options: { recordTasks: 'always' } };
 	const done = await run(
@@ -218,7 +219,7 @@ test('a submit without an answer has a row, and a wait for the execution says th
 	expect(hints(waited)).toContain('1 submit(s) of these executions had no answer');
 });
 
-test('a retry of the node goes on with the rows that it has', async () => {
+test('a retry of the node keeps its rows and adds to them', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 	const done = await run(
 		prompts(3),
@@ -240,7 +241,7 @@ test.each<[string, DataTables['executeWorkflow']]>([
 			throw new Error('Data table size limit exceeded');
 		},
 	],
-])('%s: the run succeeds, with one hint', async (_name, executeWorkflow) => {
+])('with %s, the run succeeds with one hint', async (_name, executeWorkflow) => {
 	const done = await run(prompts(12), {}, { executeWorkflow });
 	expect(done.error).toBeUndefined();
 	expect(done.output(NODE_NAME)).toHaveLength(12);
@@ -248,7 +249,7 @@ test.each<[string, DataTables['executeWorkflow']]>([
 	expect(hints(done)).toContain('set \\"Record Tasks\\" to Never');
 });
 
-test('a run that is stopped says where its tasks are, in the log and in their rows', async () => {
+test('a stopped run says in the log and in the rows where its tasks are', async () => {
 	stage.platform.faults.add({ on: 'info', kind: 'noProgress' });
 	const live = await start(prompts(12), { limits: { progressChannel: 'polling' } });
 	for (let tries = 0; tries < 400 && recorded().size < 12; tries++) {

@@ -1,7 +1,8 @@
 import { NODE_NAME, type HarnessRun } from '../harness';
 import { openStage, prompts, text, type Stage } from './flowTask.fixture';
 
-/** Whatever fails, whenever: n8n runs the node again, and no task is made twice. */
+/* Whatever fails at whatever point, n8n runs the node again and no task is created twice. */
+
 let stage: Stage;
 beforeAll(async () => {
 	stage = await openStage({ taskMs: 20, runners: 8 });
@@ -17,7 +18,7 @@ beforeEach(() => {
 const ITEMS = 5;
 const OPTIONS = { limits: { progressChannel: 'polling' } };
 
-/** Submits, looks and downloads of a 5-item run are well below this. */
+/** The values of k to choose from. */
 const REQUESTS = Array.from({ length: 13 }, (_, k) => k);
 
 function idsOf(run: HarnessRun): string[] {
@@ -35,29 +36,32 @@ function expectEachTaskOnce(run: HarnessRun): void {
 	expect(run.output(NODE_NAME).every(({ binary }) => binary?.data)).toBe(true);
 }
 
-describe.each(['submit', 'info', 'file'] as const)('a refusal of %s after k requests', (on) => {
-	const fault = on === 'file' ? ({ kind: 'expiredLink' } as const) : ({ kind: 'code', code: 401 } as const);
+describe.each(['submit', 'info', 'file'] as const)(
+	'each task is created once if %s is refused after k requests',
+	(on) => {
+		const fault = on === 'file' ? ({ kind: 'expiredLink' } as const) : ({ kind: 'code', code: 401 } as const);
 
-	test.each(REQUESTS.slice(0, on === 'info' ? 1 : ITEMS))('k = %d, Retry On Fail', async (skip) => {
-		stage.platform.faults.add({ on, ...fault, skip, times: on === 'file' ? 2 : 1 });
-		const run = await stage.run(prompts(ITEMS), OPTIONS, {
-			retryOnFail: true,
-			maxTries: 3,
-			waitBetweenTries: 1,
+		test.each(REQUESTS.slice(0, on === 'info' ? 1 : ITEMS))('k = %d, Retry On Fail', async (skip) => {
+			stage.platform.faults.add({ on, ...fault, skip, times: on === 'file' ? 2 : 1 });
+			const run = await stage.run(prompts(ITEMS), OPTIONS, {
+				retryOnFail: true,
+				maxTries: 3,
+				waitBetweenTries: 1,
+			});
+			expectEachTaskOnce(run);
 		});
-		expectEachTaskOnce(run);
-	});
 
-	test.each(REQUESTS.slice(0, on === 'info' ? 1 : ITEMS))('k = %d, Retry Execution', async (skip) => {
-		const rule = stage.platform.faults.add({ on, ...fault, skip });
-		const failed = await stage.run(prompts(ITEMS), OPTIONS);
-		expect(failed.status).toBe('error');
-		rule.remove();
-		expectEachTaskOnce(await stage.harness.retry(failed));
-	});
-});
+		test.each(REQUESTS.slice(0, on === 'info' ? 1 : ITEMS))('k = %d, Retry Execution', async (skip) => {
+			const rule = stage.platform.faults.add({ on, ...fault, skip });
+			const failed = await stage.run(prompts(ITEMS), OPTIONS);
+			expect(failed.status).toBe('error');
+			rule.remove();
+			expectEachTaskOnce(await stage.harness.retry(failed));
+		});
+	},
+);
 
-test('a prompt that holds {{ $now }} is another one at each try, and still the same task', async () => {
+test('a prompt with {{ $now }} differs in each try, but continues the same task', async () => {
 	stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times: 2 });
 	const overrideFields = {
 		override: [
@@ -76,7 +80,7 @@ test('a prompt that holds {{ $now }} is another one at each try, and still the s
 		settings,
 	);
 	expectEachTaskOnce(run);
-	// The seed that is told is the one that was sent, although a new one would be drawn at each try.
+	// The seed that is output is the one sent first, although each try would draw a new one.
 	const sent = new Map(
 		stage.platform
 			.books()
@@ -88,7 +92,7 @@ test('a prompt that holds {{ $now }} is another one at each try, and still the s
 	for (const { json } of run.output(NODE_NAME)) expect(json.seed).toBe(sent.get(text(json.taskId)));
 });
 
-test('Continue On Fail + Retry On Fail: the first item fails five times, the others are made once', async () => {
+test('with Continue On Fail and Retry On Fail, the first item is tried five times and the others once', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'code', msg: 'no', match: 'picture 0"' });
 	const run = await stage.run(prompts(ITEMS), OPTIONS, {
 		onError: 'continueErrorOutput',
@@ -107,16 +111,19 @@ test.each([
 	['continueRegularOutput', 'picture 0"', 3],
 	['continueErrorOutput', 'picture 1"', 1],
 	['continueRegularOutput', 'picture 1"', 1],
-] as const)('Retry On Fail beside %s, as n8n has it: %s is tried %d times', async (onError, match, tries) => {
-	stage.platform.faults.add({ on: 'submit', kind: 'code', msg: 'no', match });
-	const settings = { onError, retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
-	const run = await stage.run(prompts(2), OPTIONS, settings);
-	expect(run.status).toBe('success');
-	expect(stage.platform.books().requests.submit).toBe(1 + tries);
-	expect(stage.platform.books().tasksMade).toBe(1);
-});
+] as const)(
+	'with Retry On Fail and %s, as in n8n, the item %s is tried %d time(s)',
+	async (onError, match, tries) => {
+		stage.platform.faults.add({ on: 'submit', kind: 'code', msg: 'no', match });
+		const settings = { onError, retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+		const run = await stage.run(prompts(2), OPTIONS, settings);
+		expect(run.status).toBe('success');
+		expect(stage.platform.books().requests.submit).toBe(1 + tries);
+		expect(stage.platform.books().tasksMade).toBe(1);
+	},
+);
 
-test('a submit without an answer is not repeated by a retry, and may be by choice', async () => {
+test('a retry repeats a submit without an answer only if the user chooses so', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
 	const settings = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
 	const run = await stage.run(prompts(ITEMS), OPTIONS, settings);
@@ -132,7 +139,7 @@ test('a submit without an answer is not repeated by a retry, and may be by choic
 	expect(stage.platform.books().duplicates).toBe(1);
 });
 
-test('a longer timeout at Retry goes on with the tasks that exist', async () => {
+test('a retry with a longer timeout continues the existing tasks', async () => {
 	stage.platform.faults.add({ on: 'info', kind: 'noProgress' });
 	const late = await stage.run(prompts(ITEMS), { ...OPTIONS, options: { timeoutMinutes: 0.02 } });
 	expect(late.error?.message).toContain('was not done within the timeout');
@@ -140,7 +147,7 @@ test('a longer timeout at Retry goes on with the tasks that exist', async () => 
 	expectEachTaskOnce(await stage.harness.retry(late, { workflow: stage.workflow(OPTIONS) }));
 });
 
-test('a task that failed on the platform is made anew by a retry', async () => {
+test('a retry creates a new task for one that failed on the platform', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 	const run = await stage.run(prompts(ITEMS), OPTIONS, {
 		retryOnFail: true,
@@ -153,7 +160,7 @@ test('a task that failed on the platform is made anew by a retry', async () => {
 	expect(stage.platform.books().duplicates).toBe(0);
 });
 
-test('an edited workflow submits anew at Retry, and says so', async () => {
+test('a retry with an edited workflow submits new tasks and says so', async () => {
 	const rule = stage.platform.faults.add({ on: 'file', kind: 'expiredLink' });
 	const failed = await stage.run(prompts(2), OPTIONS);
 	rule.remove();
@@ -165,7 +172,7 @@ test('an edited workflow submits anew at Retry, and says so', async () => {
 	).toBe(true);
 });
 
-test('a loop makes new tasks for the same items', async () => {
+test('a loop creates new tasks for the same items', async () => {
 	const again = { [NODE_NAME]: { main: [[{ node: 'More', type: 'main' as const, index: 0 }]] } };
 	const base = stage.workflow(OPTIONS);
 	const run = await stage.harness.run({

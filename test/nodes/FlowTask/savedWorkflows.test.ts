@@ -4,7 +4,8 @@ import textToImage from '../../platform/workflows/text-to-image.json';
 import { NODE_NAME, type HarnessRun } from '../harness';
 import { openStage, text, type Stage } from './flowTask.fixture';
 
-/** Workflows that the account knows by name. */
+/* Workflows that the account saves by name. */
+
 let stage: Stage;
 beforeAll(async () => {
 	stage = await openStage();
@@ -28,7 +29,7 @@ async function run(saved: string, parameters: INodeParameters): Promise<HarnessR
 
 const entry = () => ({ workflowId: stage.workflowId, definition: textToImage });
 
-test('a workflow is chosen by its name, and the prompt finds its way', async () => {
+test('chooses a workflow by name, and the prompt reaches its node', async () => {
 	const done = await run(JSON.stringify({ Portrait: entry() }), {
 		workflowId: chosen('Portrait'),
 		promptText: 'a red door',
@@ -39,7 +40,7 @@ test('a workflow is chosen by its name, and the prompt finds its way', async () 
 });
 
 test.each(['__proto__', 'toString', ' Portrait\t', '"a": {b}', 'saved:', '🚲 夜'])(
-	'the name %j is found as it is chosen, and Save replaces it',
+	'the name %j is found as chosen, and Save replaces its entry',
 	async (name) => {
 		const saved = `{${JSON.stringify(name)}: ${JSON.stringify(entry())}}`;
 		const done = await run(saved, { workflowId: chosen(name) });
@@ -57,7 +58,7 @@ test.each(['__proto__', 'toString', ' Portrait\t', '"a": {b}', 'saved:', '🚲 �
 	},
 );
 
-test('inputs are checked against the saved definition before anything is sent', async () => {
+test('checks inputs against the saved definition before sending anything', async () => {
 	const done = await run(JSON.stringify({ Portrait: entry() }), {
 		workflowId: chosen('Portrait'),
 		overridesMode: 'json',
@@ -67,7 +68,7 @@ test('inputs are checked against the saved definition before anything is sent', 
 	expect(stage.platform.books().tasks).toEqual([]);
 });
 
-test('an expression chooses as well, by name or by ID', async () => {
+test('an expression can choose by name or by ID', async () => {
 	const saved = JSON.stringify({ First: { workflowId: 'wf_gone' }, Second: entry() });
 	for (const workflowId of ['=saved:{{ $json.name }}', stage.workflowId]) {
 		const done = await run(saved, { workflowId: { __rl: true, mode: 'id', value: workflowId } });
@@ -98,14 +99,14 @@ test.each([
 		/^In the saved workflow "Poster" of the account: "workflowId" contains "ID: wf_8c1f0a", which is not an ID/,
 		/Correct it in the credential/,
 	],
-])('%s is told with what to do, and nothing is sent', async (_, saved, message, advice) => {
+])('reports %s with what to do, and sends nothing', async (_, saved, message, advice) => {
 	const done = await run(saved, { workflowId: chosen('Poster') });
 	expect(done.error?.message).toMatch(message);
 	expect(done.error?.description).toMatch(advice);
 	expect(stage.platform.books().tasks).toEqual([]);
 });
 
-test('an entry that cannot be read is named', async () => {
+test('names an entry that cannot be read', async () => {
 	const broken = { workflowId: stage.workflowId, definition: { nodes: [], links: [] } };
 	const done = await run(JSON.stringify({ Poster: broken }), { workflowId: chosen('Poster') });
 	expect(done.error?.message).toMatch(/^In the saved workflow "Poster" of the account: .*UI format/);
@@ -113,14 +114,14 @@ test('an entry that cannot be read is named', async () => {
 	expect(stage.platform.books().tasks).toEqual([]);
 });
 
-test('a wrong entry disturbs nobody who chooses another', async () => {
+test('a wrong entry does not affect the choice of another', async () => {
 	const done = await run(JSON.stringify({ Broken: {}, Portrait: entry() }), {
 		workflowId: chosen('Portrait'),
 	});
 	expect([done.status, stage.platform.books().tasksMade]).toEqual(['success', 1]);
 });
 
-test('a broken list disturbs nobody who enters an ID', async () => {
+test('a broken list does not affect an entered ID', async () => {
 	const done = await run('{"Poster": ', { workflowId: stage.workflowId });
 	expect(done.status).toBe('success');
 });
@@ -144,7 +145,7 @@ describe('Save', () => {
 			Old: { workflowId: 'wf_old', parameterView: { '3': {} } },
 			Portrait: { workflowId: stage.workflowId, definition: textToImage },
 		});
-		// The second is what n8n's button copies of the output.
+		// The second form is what n8n's copy button copies from the output.
 		for (const pasted of [list, JSON.stringify([item?.json], null, 2)]) {
 			const done = await run(pasted, { workflowId: chosen('Portrait'), promptText: 'a blue door' });
 			expect([done.status, done.error?.message]).toEqual(['success', undefined]);
@@ -164,7 +165,7 @@ describe('Save', () => {
 		expect(done.status).toBe('success');
 	});
 
-	test('a wrong entry of the list is not lost: nothing is put out before it is mended', async () => {
+	test('loses no wrong entry of the list: it outputs nothing until the entry is corrected', async () => {
 		const done = await run('{"Broken": {}}', form('Portrait'));
 		expect(done.error?.message).toContain('no "workflowId" for "Broken"');
 	});
@@ -176,7 +177,7 @@ describe('Save', () => {
 		['a sentence', 'Portrait', { hostedId: 'ID: wf_8c1f0a' }, 'contains "ID: wf_8c1f0a", which is not an ID'],
 		['no export', 'Portrait', { workflowDefinition: '{"a": 1}' }, 'contains no workflow nodes'],
 		['a wrong view', 'Portrait', { parameterSpec: '{"a": 1}' }, '"Parameter View"'],
-	])('%s is refused', async (_, name, own, message) => {
+	])('refuses %s', async (_, name, own, message) => {
 		const done = await run('{}', form(name, own));
 		expect(done.error?.message).toContain(message);
 	});

@@ -22,10 +22,10 @@ test('the file host never sees a key', async () => {
 });
 
 test.each([301, 302, 307, 308].flatMap((status) => [['submit', status] as const, ['info', status] as const]))(
-	'a redirect of %s by %d is not followed with the key, and names the address',
+	'a redirect of %s with HTTP %d is not followed with the key, and the error names the address',
 	async (on, status) => {
 		stage.platform.faults.add({ on, kind: 'redirect', status });
-		// A run bears with refused polls for minutes; "Get" asks once.
+		// A run tolerates refused polls for minutes; "Get" asks once.
 		const parameters = on === 'info' ? { operation: 'get', taskIds: 'some-task' } : {};
 		const run = await stage.run(prompts(1), parameters);
 		expect(run.error?.message).toContain('base URL redirects to another address');
@@ -35,7 +35,7 @@ test.each([301, 302, 307, 308].flatMap((status) => [['submit', status] as const,
 	},
 );
 
-test('a platform that echoes the key in its errors does not get it into items, errors or logs', async () => {
+test('a key that the platform echoes in its errors appears in no item, error or log', async () => {
 	const key = stage.platform.apiKey;
 	stage.platform.faults.add({ on: 'submit', kind: 'code', msg: `bad key ${key}, header Bearer ${key}` });
 	const failed = await stage.run(prompts(2));
@@ -49,7 +49,7 @@ test('a platform that echoes the key in its errors does not get it into items, e
 	expect(everythingSaid(items)).not.toContain(key);
 });
 
-test('no key and no prompt token is left behind by a run, good or bad', async () => {
+test('no run, whether it succeeds or fails, leaves a key or a prompt token behind', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', match: 'picture 1' });
 	for (const operation of ['run', 'submit']) {
 		const run = await stage.run(
@@ -76,7 +76,7 @@ test.each([
 	['dbg_0123456789abcdef', 'FlowAgent API'],
 	['wst_0123456789abcdef', 'FlowBridge API'],
 	['', 'contains no secret'],
-])('a token of another kind is named and never sent: %s', async (apiKey, said) => {
+])('a token of the wrong kind is never sent, and the error says what is wrong: %s', async (apiKey, said) => {
 	const run = await stage.harness.run({
 		workflow: stage.workflow(),
 		items: prompts(1),

@@ -16,7 +16,7 @@ afterEach(async () => {
 
 const SUSPEND = { operation: 'wait', waitMode: 'suspend' };
 
-/** "Check Again" back to the node, "Done" and the error output to nodes of their own. */
+/** Connects "Check Again" back to the node, and "Done" and the error output to nodes of their own. */
 function loop(parameters = {}, wired = true): WorkflowJson {
 	const base = stage.workflow(
 		{ ...SUSPEND, ...parameters },
@@ -35,7 +35,7 @@ async function submit(count: number): Promise<Array<{ json: { taskId: string } }
 	return run.output(NODE_NAME).map(({ json }) => ({ json: { taskId: text(json.taskId) } }));
 }
 
-test('the execution sleeps between polls, and the look that ends the wait brings the files', async () => {
+test('the execution sleeps between polls, and the last poll downloads the files', async () => {
 	const items = await submit(6);
 	const startedAtMs = Date.now();
 	const first = await stage.harness.run({ workflow: loop(), items, credentials: stage.credentials });
@@ -53,7 +53,7 @@ test('the execution sleeps between polls, and the look that ends the wait brings
 	expect(stage.platform.books().tasksMade).toBe(6);
 });
 
-test('a wait that has ended leaves nothing of itself in the execution', async () => {
+test('a finished wait leaves nothing behind in the execution', async () => {
 	const remembered = ({ stored }: HarnessRun): string =>
 		JSON.stringify(stored.data.executionData?.contextData ?? {});
 	const items = await submit(2);
@@ -65,7 +65,7 @@ test('a wait that has ended leaves nothing of itself in the execution', async ()
 	expect(remembered(second)).not.toContain('progressMark');
 });
 
-test('several sleeps, an unknown id and a failed task end as in a held wait', async () => {
+test('several sleeps, an unknown ID and a failed task end as in a wait without sleeping', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 	const items = [...(await submit(2)), { json: { taskId: 'nobody' } }];
 	let run = await stage.harness.run({ workflow: loop(), items, credentials: stage.credentials });
@@ -81,7 +81,7 @@ test('several sleeps, an unknown id and a failed task end as in a held wait', as
 	]);
 });
 
-test('each poll of a sleeping wait keeps the rows of its tasks up to date', async () => {
+test('each poll of a suspended wait updates the rows of its tasks', async () => {
 	const tables = createDataTables();
 	const { executeWorkflow } = tables;
 	const workflow = loop({ options: { recordTasks: 'always' } });
@@ -96,7 +96,7 @@ test('each poll of a sleeping wait keeps the rows of its tasks up to date', asyn
 	expect(rows()).toEqual(items.map(() => 'succeeded'));
 });
 
-describe('two accounts, by a key for each item', () => {
+describe('two accounts, with a key per item', () => {
 	let credentials: CredentialStore;
 	beforeEach(() => {
 		credentials = {
@@ -104,7 +104,7 @@ describe('two accounts, by a key for each item', () => {
 		};
 	});
 
-	/** A task of an account of its own; what it takes to ask for it. */
+	/** Creates a task in an account of its own; returns the task's ID and the key to ask for it. */
 	async function taskOf(name: string): Promise<{ taskId: string; key: string }> {
 		const { apiKey } = stage.platform.createOwner(name);
 		const { workflowId } = await stage.platform.hostWorkflow(textToImage, { apiKey });
@@ -124,7 +124,7 @@ describe('two accounts, by a key for each item', () => {
 		return woken;
 	}
 
-	test('the wait ends with the last of them, each asked for with its own key', async () => {
+	test('the wait ends with the last task, and each is polled with its own key', async () => {
 		const anna = await taskOf('anna');
 		time.pass(1_200);
 		const ben = await taskOf('ben');
@@ -158,7 +158,7 @@ describe('two accounts, by a key for each item', () => {
 		},
 	);
 
-	test('a key that is refused ends the wait of its items alone', async () => {
+	test('a rejected key ends the wait for its items only', async () => {
 		const anna = await taskOf('anna');
 		const ben = await taskOf('ben');
 		const items = [anna, { ...ben, key: 'wrong-key-0123456789' }].map((json) => ({ json }));
@@ -171,7 +171,7 @@ describe('two accounts, by a key for each item', () => {
 	});
 });
 
-test('unless "Check Again" leads back, nothing is asked', async () => {
+test('nothing is polled unless "Check Again" is connected back to the node', async () => {
 	const items = await submit(1);
 	const asked = stage.platform.books().requests.info;
 	const run = await stage.harness.run({ workflow: loop({}, false), items, credentials: stage.credentials });
@@ -179,7 +179,7 @@ test('unless "Check Again" leads back, nothing is asked', async () => {
 	expect(stage.platform.books().requests.info).toBe(asked);
 });
 
-test('the timeout counts over all looks', async () => {
+test('the timeout covers all polls together', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
 	const items = await submit(1);
 	let run = await stage.harness.run({
@@ -193,7 +193,7 @@ test('the timeout counts over all looks', async () => {
 	expect(run.output('Failed')[0]?.json.error).toContain('was not done within the timeout');
 });
 
-test('looks that fail late in the wait do not end it', async () => {
+test('polls that fail late do not end the wait', async () => {
 	const items = await submit(2);
 	let run = await stage.harness.run({ workflow: loop(), items, credentials: stage.credentials });
 	run = await stage.harness.resume(run);
@@ -211,7 +211,7 @@ test('looks that fail late in the wait do not end it', async () => {
 	expect(stage.platform.books().requests.file).toBe(2);
 }, 60_000);
 
-test('a wait that ends for want of progress says so', async () => {
+test('a wait that ends because of missing progress says so', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
 	const items = await submit(1);
 	const options = { noProgressMinutes: 0.04 };
@@ -222,7 +222,7 @@ test('a wait that ends for want of progress says so', async () => {
 	expect(run.output('Failed')[0]?.json.error).toContain('has shown no progress for too long');
 });
 
-test('300 finished tasks with slow files: none is late, and the end of the wait polls nothing again', async () => {
+test('300 finished tasks with slow files do not time out, and the end of the wait polls nothing again', async () => {
 	const submitted = await stage.run(prompts(300), {
 		operation: 'submit',
 		limits: { requestsPerSecond: 0 },
@@ -241,7 +241,7 @@ test('300 finished tasks with slow files: none is late, and the end of the wait 
 	expect(stage.platform.books().requests.info).toBe(polls + 3);
 }, 180_000);
 
-test('a stuck task holds no worker when its timeout has come', async () => {
+test('a stuck task does not occupy a worker once its timeout has passed', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
 	const items = await submit(2);
 	let run = await stage.harness.run({
@@ -258,7 +258,7 @@ test('a stuck task holds no worker when its timeout has come', async () => {
 	expect(stage.platform.books().requests.info).toBe(polls + 1);
 });
 
-test('an outage at the timeout gets the tasks another look before they are late', async () => {
+test('tasks are polled once more before they time out during an outage', async () => {
 	const items = await submit(2);
 	let run = await stage.harness.run({
 		workflow: loop({ options: { timeoutMinutes: 0.02 } }),

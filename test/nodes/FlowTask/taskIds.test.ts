@@ -14,7 +14,7 @@ beforeEach(() => {
 
 const LONG = ['7200000000000000001', '7200000000000000002'];
 
-/** The ids that the platform was asked for. */
+/** The IDs that the node polled. */
 function askedIds(): string[] {
 	return [...new Set(stage.platform.books().polls.flatMap(({ ids }) => ids))].sort();
 }
@@ -27,8 +27,8 @@ test.each<[string, string]>([
 	['a list that lost its end', `["${LONG[0]}", ${LONG[1]}`],
 	['lines', LONG.join('\n')],
 	['words', LONG.join(', ')],
-	['an expression that gives such a text', `={{ '[${LONG.join(',')}]' }}`],
-])('task ids beyond 2^53 keep their digits: %s', async (_name, taskIds) => {
+	['an expression that returns such a text', `={{ '[${LONG.join(',')}]' }}`],
+])('task IDs above 2^53 keep their digits: %s', async (_name, taskIds) => {
 	for (const operation of ['get', 'wait']) {
 		const run = await stage.run([{ json: {} }], { operation, taskIds }, { onError: 'continueErrorOutput' });
 		expect(run.status).toBe('success');
@@ -38,7 +38,7 @@ test.each<[string, string]>([
 });
 
 test.each(['={{ 7200000000000000001 }}', '={{ [7200000000000000001, "b"] }}', '={{ $json }}'])(
-	'the task ids %s, which n8n has rounded, are asked of nobody',
+	'the task IDs %s, which n8n has rounded, are not sent',
 	async (taskIds) => {
 		for (const operation of ['get', 'wait']) {
 			const run = await stage.run([{ json: { taskId: 2 ** 60 } }], { operation, taskIds });
@@ -51,7 +51,7 @@ test.each(['={{ 7200000000000000001 }}', '={{ [7200000000000000001, "b"] }}', '=
 	},
 );
 
-test('a list without quotation marks is read, and an id may be a number', async () => {
+test('a list may lack quotation marks, and an ID may be a number', async () => {
 	const items = [
 		{ json: { ids: '[3f1c, 77b]' } },
 		{ json: { ids: 12345 } },

@@ -9,7 +9,7 @@ import imageToImage from '../../platform/workflows/image-to-image.json';
 import { NODE_NAME } from '../harness';
 import { openStage, type Stage } from './flowTask.fixture';
 
-/* What may pass on the way from an image's address to the platform, and what must not be paid for. */
+/* An image from an address reaches the platform despite outages, and nothing is paid for without one. */
 
 let stage: Stage;
 let server: Server;
@@ -46,14 +46,14 @@ async function runWith(url: string): ReturnType<Stage['run']> {
 	);
 }
 
-test('an address that has an outage is asked again', async () => {
+test('requests an address again after an outage', async () => {
 	outages = 2;
 	const run = await runWith(`${base}/a.png`);
 	expect(run.output(NODE_NAME, 0)).toHaveLength(1);
 	expect(stage.platform.books().uploads).toHaveLength(1);
 });
 
-test('a login page is not uploaded, and no task is paid for it', async () => {
+test('does not upload a login page or pay for a task', async () => {
 	const run = await runWith(`${base}/login`);
 	expect(run.output(NODE_NAME, 1)[0]?.json.error).toContain('answered with a web page instead of the file');
 	const { requests, tasks } = stage.platform.books();
@@ -64,7 +64,7 @@ test.each([
 	['5xx', { status: 502, body: 'html', times: 2 }, 3],
 	['resetAfter', { times: 1 }, 2],
 	['truncatedJson', { times: 1 }, 2],
-] as const)('an upload that ends by %s %j is made again, for one task', async (kind, more, requests) => {
+] as const)('repeats an upload that fails with %s %j, and creates one task', async (kind, more, requests) => {
 	stage.platform.faults.add({ on: 'upload', kind, ...more });
 	const run = await runWith(`${base}/a.png`);
 	expect(run.output(NODE_NAME, 0)).toHaveLength(1);
@@ -72,7 +72,7 @@ test.each([
 	expect([books.requests.upload, books.tasks.length]).toEqual([requests, 1]);
 });
 
-/* Files of more than 8 MB are streamed from n8n's binary store, and opened anew for each try. */
+/* Files of more than 8 MB are streamed from n8n's binary store, which is opened again for each try. */
 
 const MB = 1024 * 1024;
 
@@ -81,7 +81,7 @@ test.each<[string, Parameters<Stage['platform']['faults']['add']>[0] | undefined
 	['two outages', { on: 'upload', kind: '5xx', status: 502, times: 2 }, 3],
 	['a reset before it is read', { on: 'upload', kind: 'resetBefore', times: 1 }, 2],
 	['a reset after it is read', { on: 'upload', kind: 'resetAfter', times: 1 }, 2],
-])('a large file arrives byte for byte after %s', async (_name, fault, requests) => {
+])('uploads a large file byte for byte after %s', async (_name, fault, requests) => {
 	const bytes = Buffer.concat([...paddedPng(png, 20 * MB).chunks()]);
 	if (fault) stage.platform.faults.add(fault);
 	const run = await stage.run(
@@ -92,7 +92,7 @@ test.each<[string, Parameters<Stage['platform']['faults']['add']>[0] | undefined
 	const { uploads, requests: counts } = stage.platform.books();
 	expect(counts.upload).toBe(requests);
 	const sha256 = createHash('sha256').update(bytes).digest('hex');
-	// The platform has kept what came before the reset.
+	// An upload that was reset after it was read is stored as well.
 	for (const upload of uploads) {
 		expect(upload).toMatchObject({
 			...{ bytes: bytes.length, sha256, filename: 'large.png', contentType: 'image/png' },

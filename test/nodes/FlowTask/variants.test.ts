@@ -6,7 +6,8 @@ import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../
 import { createDataTables, type DataTables } from '../harness/dataTables';
 import { openStage, prompts, type Stage } from './flowTask.fixture';
 
-/** Several images of an item, each a task of its own. */
+/* Several images per item, each a task of its own. */
+
 let stage: Stage;
 let tables: DataTables;
 beforeEach(async () => {
@@ -38,7 +39,7 @@ const sentSeeds = (): unknown[] =>
 		.tasks.map(({ prompt }) => (prompt as Record<string, { inputs: object }>)['3'])
 		.map((node) => new Map<string, unknown>(Object.entries(node?.inputs ?? {})).get('seed'));
 
-test.each(['run', 'submit'])('with "%s" each image is a task with a seed of its own', async (operation) => {
+test.each(['run', 'submit'])('with "%s", each image is a task with a seed of its own', async (operation) => {
 	const done = await run(prompts(2), { operation, variants: 3 });
 	const items = done.output(NODE_NAME);
 	expect(items.map(({ json, pairedItem }) => [json.variant, pairedItem])).toEqual(
@@ -59,13 +60,13 @@ test.each(['run', 'submit'])('with "%s" each image is a task with a seed of its 
 	]);
 });
 
-test('one image is the default, and says nothing of variants', async () => {
+test('makes one image by default, without mentioning variants', async () => {
 	const [item] = (await run(prompts(1), {})).output(NODE_NAME);
 	expect(item?.json).not.toHaveProperty('variant');
 	expect(item?.binary?.data?.fileName).toBe('picture-0_1.png');
 });
 
-test('the number may differ for each item, and a wrong one fails its item before anything is sent', async () => {
+test('reads the number for each item, and a wrong one fails its item before anything is sent', async () => {
 	const items = [2, 17, 1, 'many', 1.5].map((count) => ({ json: { prompt: 'a fox', count } }));
 	const counted = { variants: '={{ $json.count }}', seedMode: 'increment', seed: 100 };
 	const done = await run(items, counted, { onError: 'continueErrorOutput' });
@@ -76,7 +77,7 @@ test('the number may differ for each item, and a wrong one fails its item before
 	expect(sentSeeds()).toHaveLength(3);
 });
 
-test('one image that fails leaves the others of its item alone', async () => {
+test('a failed image does not affect the others of its item', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 	const done = await run(prompts(1), { variants: 4 }, { onError: 'continueErrorOutput' });
 	const [failed, ...more] = done.output(NODE_NAME, 1);
@@ -87,7 +88,7 @@ test('one image that fails leaves the others of its item alone', async () => {
 	expect([...good, (failed?.json.details as { variant: number }).variant].sort()).toEqual([1, 2, 3, 4]);
 });
 
-test('images that would be the same are refused before anything is sent, once for the item', async () => {
+test('refuses images that would be identical before sending anything, once per item', async () => {
 	const done = await run(prompts(1), { variants: 4, seedMode: 'keep' }, { onError: 'continueErrorOutput' });
 	expect(done.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([
 		'"Variants" is 4, but the node knows no seed of the workflow that it can set: all 4 images would be the same',
@@ -102,7 +103,7 @@ test('images that would be the same are refused before anything is sent, once fo
 	expect(kept.output(NODE_NAME).map(({ json }) => json.seed)).toEqual([undefined, hosted + 1]);
 });
 
-test('budgets count every image', async () => {
+test('counts every image toward budgets', async () => {
 	const refused = await run(prompts(2), { variants: 3, limits: { maxTasks: 5 } });
 	expect(refused.error?.message).toBe(
 		'This run would submit 6 tasks, more than the 5 that "Max Tasks" allows',
@@ -110,7 +111,7 @@ test('budgets count every image', async () => {
 	expect(stage.platform.books().tasks).toEqual([]);
 });
 
-test('the table has a row for each, which tells them apart, and so does what is collected', async () => {
+test('numbers the images of an item in the table and when they are collected', async () => {
 	const always = { options: { recordTasks: 'always' } };
 	const { executionId } = await run(prompts(2), { operation: 'submit', variants: 2, ...always });
 	const rows = tables.rows('flow_task_runs').map(({ item, variant, taskId }) => [item, variant, taskId]);
@@ -128,7 +129,7 @@ test('the table has a row for each, which tells them apart, and so does what is 
 	expect(collected[3]?.binary?.data?.fileName).toBe('picture-1_2_v2.png');
 });
 
-test('a retry goes on with the images that exist, and makes those that are missing', async () => {
+test('a retry continues the existing images and creates the missing ones', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'code', msg: 'no', skip: 2, times: 1 });
 	const done = await run(
 		prompts(1),
@@ -141,7 +142,7 @@ test('a retry goes on with the images that exist, and makes those that are missi
 	expect(new Set(items.map(({ seed }) => seed))).toEqual(new Set(sentSeeds()));
 });
 
-test('a retry draws no seed that an image of the item has already', async () => {
+test('a retry draws no seed that another image of the item already has', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'code', msg: 'no', skip: 8, times: 1 });
 	const parameterSpec = { '3': { seed: { spec: { min: 1, max: 16 } } } };
 	await run(
@@ -153,7 +154,7 @@ test('a retry draws no seed that an image of the item has already', async () => 
 	expect(new Set(sentSeeds()).size).toBe(16);
 });
 
-test('each image has an idempotency key of its own, and the first one that of the item', async () => {
+test("gives each image an idempotency key of its own; the first image uses the item's", async () => {
 	const once = { limits: { idempotencyKey: '={{ $json.prompt }}' } };
 	const [first] = (await run(prompts(1), once)).output(NODE_NAME);
 	const three = (await run(prompts(1), { ...once, variants: 3 })).output(NODE_NAME);
@@ -164,14 +165,14 @@ test('each image has an idempotency key of its own, and the first one that of th
 	expect(stage.platform.books().tasks).toHaveLength(3);
 });
 
-test('a preview shows each image', async () => {
+test('previews each image', async () => {
 	const done = await run(prompts(1), { variants: 2, options: { previewRequest: true } });
 	const previews = done.output(NODE_NAME).map(({ json }) => json.preview);
 	expect(previews).toMatchObject([{ variant: 1 }, { variant: 2 }]);
 	expect(stage.platform.books().tasks).toEqual([]);
 });
 
-test('the images of an item share its input image, and no more are under way than allowed', async () => {
+test('uploads the input image once, and never exceeds the allowed tasks in flight', async () => {
 	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
 	const load = Object.entries(imageToImage).find(([, node]) => node.class_type === 'LoadImage')?.[0] ?? '';
 	const slot = { nodeId: load, parameter: 'image', source: 'binary', binaryField: 'data' };
