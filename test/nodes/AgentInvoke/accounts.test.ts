@@ -5,7 +5,8 @@ import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../
 import { everythingSaid } from '../harness/stage';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
-/** A credential whose token is an expression: each item talks to its own agent. */
+/* A credential whose token is an expression: each item calls its own agent. */
+
 let stage: AgentStage;
 let agents: Record<string, Agent>;
 beforeAll(async () => {
@@ -45,7 +46,7 @@ const heardOf = (...names: string[]): object =>
 const sessionsOf = (outcome: HarnessRun): unknown[] =>
 	outcome.output(NODE_NAME).map(({ json }) => (json.session as { id: string } | undefined)?.id);
 
-test('each item talks to its own agent, and is answered in the order of the items', async () => {
+test('each item calls its own agent, and the answers are output in item order', async () => {
 	const outcome = await run(itemsOf(...TURNS));
 	expect(outcome.error).toBeUndefined();
 	expect(heard()).toEqual(heardOf(...TURNS));
@@ -55,7 +56,7 @@ test('each item talks to its own agent, and is answered in the order of the item
 	expect(stage.platform.books().agentRefusals).toEqual({});
 });
 
-test('no agent reads the token of another one in an error, not even without what all tokens begin with', async () => {
+test('no error shows one agent the token of another, not even without its prefix', async () => {
 	const tokens = Object.values(agents).map(({ token }) => token);
 	const bare = tokens.map((token) => token.slice(token.indexOf('_') + 1));
 	stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40_000, msg: `known: ${bare.join(', ')}` });
@@ -70,13 +71,13 @@ test('no agent reads the token of another one in an error, not even without what
 	}
 });
 
-test('one session key stands for a session of each agent, also in the next execution', async () => {
+test('one session key has a session per agent, which the next execution continues', async () => {
 	const first = sessionsOf(await run(itemsOf(...TURNS), MAPPED));
 	expect(new Set(first).size).toBe(2);
 	expect([first[0], first[2], first[4]]).toEqual([first[0], first[0], first[0]]);
 	expect(first[1]).toBe(first[3]);
 	expect(stage.tables.rows('flow_agent_sessions')).toHaveLength(2);
-	// With one item there is one token only, and still the agents are told apart.
+	// A run with a single item, and so a single token, still finds the session of its own agent.
 	expect(sessionsOf(await run(itemsOf('ben'), MAPPED))).toEqual([first[1]]);
 	expect(sessionsOf(await run(itemsOf('anna'), MAPPED))).toEqual([first[0]]);
 	expect(stage.platform.books().sessions).toHaveLength(2);
@@ -84,7 +85,7 @@ test('one session key stands for a session of each agent, also in the next execu
 	for (const { token } of Object.values(agents)) expect(kept).not.toContain(token);
 });
 
-test('a new token of a plain credential goes on with the sessions', async () => {
+test('a new token in a plain credential continues the sessions', async () => {
 	const { agent } = stage.platform;
 	const items = [{ json: { say: 'hello' } }];
 	const first = sessionsOf(await stage.run(items, MAPPED));
@@ -102,7 +103,7 @@ test('forget ends the session of the item’s own agent', async () => {
 	expect(both.output(NODE_NAME).map(({ json }) => json.forgotten)).toEqual([true, false]);
 });
 
-test('an idempotency key of one agent is not answered with the words of another', async () => {
+test('an idempotency key never returns the answer of another agent', async () => {
 	const keyed = { options: { idempotencyKey: 'order 7' }, message: 'go' };
 	const first = await run(itemsOf('anna'), keyed);
 	expect(first.error).toBeUndefined();
@@ -113,7 +114,7 @@ test('an idempotency key of one agent is not answered with the words of another'
 	expect(stage.platform.books().invocations).toHaveLength(1);
 });
 
-test('one bad token among good ones fails its item alone', async () => {
+test('a bad token among good ones makes only its item fail', async () => {
 	const outcome = await run(itemsOf('anna', 'agt_wrong', 'ben'), {}, CONTINUE);
 	expect(outcome.output(NODE_NAME).map(({ json }) => (json.error ? 'error' : 'answer'))).toEqual([
 		'answer',
@@ -123,7 +124,7 @@ test('one bad token among good ones fails its item alone', async () => {
 	expect(heard()).toEqual({ 'anna 0': 'anna', 'ben 2': 'ben' });
 });
 
-test('an item with a token of another kind is named; without Continue no agent is asked', async () => {
+test('names an item with the wrong kind of token, and calls no agent unless the node continues on error', async () => {
 	const items = itemsOf('anna', 'sk-0123456789', 'ben');
 	const goesOn = await run(items, {}, CONTINUE);
 	expect(goesOn.output(NODE_NAME)[1]?.json.error).toMatch(/item 1.*FlowPlatform API/);
@@ -134,7 +135,7 @@ test('an item with a token of another kind is named; without Continue no agent i
 	expect(stage.platform.books().invocations).toEqual([]);
 });
 
-test('Max Invocations counts for the run, and a preview shows each item without its token', async () => {
+test('Max Invocations applies to the run, and a preview shows each item without its token', async () => {
 	const refused = await run(itemsOf(...TURNS), { options: { maxInvocations: 4 } });
 	expect(refused.error?.message).toContain('5 times');
 	const previews = await run(itemsOf('anna', 'ben'), { options: { previewRequest: true } });
@@ -142,7 +143,7 @@ test('Max Invocations counts for the run, and a preview shows each item without 
 	expect(stage.platform.books().invocations).toEqual([]);
 });
 
-test('the preview switch counts for each item: only what is plainly off is asked', async () => {
+test('reads the preview switch for each item, and calls the agent only if it is plainly off', async () => {
 	const switches = [true, 'true', 'false', 1, false];
 	const items = itemsOf(...TURNS).map(({ json }, index) => ({ json: { ...json, only: switches[index] } }));
 	const outcome = await run(items, { options: { previewRequest: '={{ $json.only }}' } });
@@ -157,7 +158,7 @@ test('the preview switch counts for each item: only what is plainly off is asked
 	expect(Object.keys(heard()).sort()).toEqual(['anna 2', 'anna 4']);
 });
 
-test('an item that fails beside previewed ones is named by its own number', async () => {
+test('an item that fails among previewed ones is reported with its own index', async () => {
 	const items = itemsOf('anna', 'agt_wrong').map(({ json }, index) => ({
 		json: { ...json, only: index === 0 },
 	}));
@@ -165,7 +166,7 @@ test('an item that fails beside previewed ones is named by its own number', asyn
 	expect(outcome.error).toMatchObject({ context: { itemIndex: 1 } });
 });
 
-test('Retry On Fail asks no agent twice', async () => {
+test('Retry On Fail sends no message twice', async () => {
 	stage.platform.faults.add({ on: 'invoke', kind: 'tokenExpired', skip: 2, times: 1 });
 	const retry = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
 	const outcome = await run(itemsOf(...TURNS), { options: { concurrency: 1 } }, retry);

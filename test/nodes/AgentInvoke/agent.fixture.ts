@@ -16,20 +16,20 @@ import { inGroups } from '../optionGroups';
 
 export interface AgentStage extends PlatformStage {
 	readonly credentials: { flowAgentApi: Record<string, string | boolean> };
-	/** What n8n's Data Tables hold. */
+	/** The contents of n8n's Data Tables. */
 	readonly tables: DataTables;
-	/** A workflow with AgentInvoke as its only node, which says `{{ $json.say }}` in new sessions unless told otherwise. */
+	/** A workflow with AgentInvoke as its only node, which by default sends `{{ $json.say }}` in new sessions. */
 	workflow(parameters?: INodeParameters, settings?: Partial<SingleNode>): WorkflowJson;
 	run(
 		items: ItemInput[],
 		parameters?: INodeParameters,
 		settings?: Partial<SingleNode> &
 			Pick<RunOptions, 'streaming' | 'mode' | 'executeWorkflow'> & {
-				/** Fields of the credential that are other than usual. */
+				/** Credential fields that override the defaults. */
 				account?: Record<string, string | boolean>;
 			},
 	): Promise<HarnessRun>;
-	/** New books, no faults, empty tables. */
+	/** Clears the platform's books and faults and the tables. */
 	reset(): void;
 }
 
@@ -77,5 +77,4 @@ export async function openAgentStage(options: PlatformOptions = {}): Promise<Age
 	};
 }
 
-/** Items go on beside failed ones. */
 export const CONTINUE = { onError: 'continueRegularOutput' } as const;

@@ -29,8 +29,8 @@ const withBudget = (limit: object, over: object = {}) => ({
 	},
 });
 
-describe('a budget', () => {
-	test('per key: each has its own, across executions; what is over is not sent', async () => {
+describe('a daily limit', () => {
+	test('per key applies to each key across executions, and nothing above it is sent', async () => {
 		const items = [said('1'), said('2'), said('3'), said('1', 'ben')];
 		const first = await stage.run(items, withBudget({}), CONTINUE);
 		expect(messages(first)).toEqual([
@@ -52,7 +52,7 @@ describe('a budget', () => {
 		expect(stage.platform.books().invocations).toHaveLength(4);
 	});
 
-	test('per node: the first items have it, whatever their keys', async () => {
+	test('per node lets the first items through, whatever their keys', async () => {
 		const items = [said('1 [takes: 60]'), said('2'), said('3', 'ben'), said('4', 'carl')];
 		const run = await stage.run(items, withBudget({ per: 'node' }), CONTINUE);
 		expect(messages(run)).toEqual([
@@ -62,7 +62,7 @@ describe('a budget', () => {
 		expect(stage.platform.books().sessions).toHaveLength(1);
 	});
 
-	test('in tokens, by what the agent tells', async () => {
+	test('in tokens counts the usage that the agent reports', async () => {
 		await stage.run([said('[answer: one two three]')], withBudget({ unit: 'tokens', most: 3 }));
 		expect(Number(rows()[0]!.tokens)).toBeGreaterThanOrEqual(3);
 		const run = await stage.run([said('more')], withBudget({ unit: 'tokens', most: 3 }));
@@ -72,7 +72,7 @@ describe('a budget', () => {
 		expect(stage.platform.books().invocations).toHaveLength(1);
 	});
 
-	test('turns that may have run count, refused ones do not', async () => {
+	test('counts turns that may have run, but not refused ones', async () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter', match: 'cut off' });
 		const items = [said('[refuse: no]'), said('cut off'), said('[fail: x]'), said('late')];
 		const run = await stage.run(items, withBudget({}, { concurrency: 1, retries: 0 }), CONTINUE);
@@ -80,20 +80,20 @@ describe('a budget', () => {
 		expect(stage.platform.books().invocations).toHaveLength(2);
 	});
 
-	test('a recorded answer costs nothing, and leaves when the budget is used up', async () => {
+	test('does not count a recorded answer, which is output even if the limit is reached', async () => {
 		const options = { idempotencyKey: '={{ $json.say }}' };
 		await stage.run([said('order 1'), said('order 2')], withBudget({}, options));
 		const run = await stage.run([said('order 1'), said('order 3')], withBudget({}, options), CONTINUE);
 		expect(run.output(NODE_NAME)[0]!.json).toMatchObject({ replayed: true });
 		expect(messages(run)[1]).toContain('"Limit per Day"');
 		expect(outcomes()).toEqual(['answered', 'answered', 'replayed']);
-		// The key is free again: nobody asked with it.
+		// The idempotency key was released, because nothing was sent with it.
 		const raised = await stage.run([said('order 3')], withBudget({ most: 3 }, options));
 		expect(messages(raised)).toEqual(['answered']);
 		expect(stage.platform.books().invocations).toHaveLength(3);
 	});
 
-	test('executions at the same time keep within it together', async () => {
+	test('is not exceeded by concurrent executions together', async () => {
 		const items = [said('[takes: 50]', 'one'), said('b', 'two')];
 		const runs = await Promise.all(
 			Array.from({ length: 60 }, async () => await stage.run(items, withBudget({ per: 'node', most: 20 }))),
@@ -105,14 +105,14 @@ describe('a budget', () => {
 		expect(late.error?.description).toContain('Raise "Limit per Day"');
 	});
 
-	test('deleting rows, or a higher limit, lets it go on', async () => {
+	test('allows more turns after it is raised or rows are deleted', async () => {
 		await stage.run([said('1'), said('2')], withBudget({}));
 		expect(messages(await stage.run([said('3')], withBudget({ most: 3 })))).toEqual(['answered']);
 		stage.tables.edit(TABLE, () => undefined);
 		expect(messages(await stage.run([said('4')], withBudget({})))).toEqual(['answered']);
 	});
 
-	test('an answer to an interrupt counts for the key of its session, else for the session', async () => {
+	test("counts an answer to an interrupt for its session's key, or for the session if it has none", async () => {
 		const asked = said('[question: a?] [question: b?] [question: c?]');
 		const resume = async (waiting: INodeExecutionData['json'], result: string) =>
 			await stage.run([{ json: waiting }], { ...withBudget({}), operation: 'resume', result });
@@ -141,7 +141,7 @@ describe('a budget', () => {
 				return stage.tables.executeWorkflow;
 			},
 		],
-	])('that cannot be counted sends nothing: %s', async (_, tables) => {
+	])('makes the node send nothing if turns cannot be counted: %s', async (_, tables) => {
 		const parameters = { ...withBudget({}), sessionMode: 'new' };
 		const run = await stage.run([said('hi')], parameters, { executeWorkflow: tables() });
 		expect(run.error?.message).toContain('The Data Table "flow_agent_turns"');
@@ -153,14 +153,14 @@ describe('a budget', () => {
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
 
-	test('nor does one whose table has other columns', async () => {
+	test('makes the node send nothing if the table has other columns', async () => {
 		await addForeignTable(stage.tables);
 		const run = await stage.run([said('hi')], withBudget({}));
 		expect(run.error?.message).toContain('"flow_agent_turns" does not have the expected columns');
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
 
-	test('a preview counts nothing', async () => {
+	test('counts no preview', async () => {
 		await stage.run([said('hi')], { ...withBudget({}), options: { previewRequest: true } });
 		expect(operations()).toEqual([]);
 	});
@@ -177,18 +177,18 @@ describe('a budget', () => {
 			'"Limit per Day" counts per "key" or "node"',
 		],
 		[{ budget: { limit: { per: 'key', unit: 'euros', most: 1 } } }, 'in "turns" or "tokens"'],
-	])('that makes no sense is refused: %j', async (options, message) => {
+	])('with invalid settings is refused: %j', async (options, message) => {
 		const run = await stage.run([said('hi')], { options });
 		expect(run.error?.message).toContain(message);
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
 
-	test('that is empty says what is to be added', async () => {
+	test('without an entry is refused, and the error says what to add', async () => {
 		const run = await stage.run([said('hi')], { options: { budget: {} } });
 		expect(run.error?.description).toContain('Add a limit under "Limit per Day"');
 	});
 
-	test('belongs to the day of the workflow, in its time zone', async () => {
+	test('counts days in the time zone of the workflow', async () => {
 		for (const timezone of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
 			await stage.harness.run({
 				workflow: { ...stage.workflow(withBudget({})), settings: { timezone } },
@@ -197,13 +197,13 @@ describe('a budget', () => {
 				executeWorkflow: stage.tables.executeWorkflow,
 			});
 		}
-		// 25 hours apart: never the same day.
+		// These zones are 25 hours apart, so never on the same day.
 		const [east, west] = rows().map(({ day }) => String(day));
 		expect(east! > west!).toBe(true);
 	});
 });
 
-test('as a tool the budget counts too, and what is over is told to the AI agent', async () => {
+test('the limit applies to the node as a tool, and the AI agent is told when it is reached', async () => {
 	const ask = async () =>
 		await stage.harness.run({
 			workflow: {

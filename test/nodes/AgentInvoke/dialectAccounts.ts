@@ -1,7 +1,7 @@
 import type { DialectName } from '../../platform/agents/dialects';
 import { describedBy } from '../../unit/AgentInvoke/wire/wire.fixture';
 
-/** Nested bodies and an envelope. */
+/** A description of nested bodies and an envelope. */
 const NESTED = describedBy({
 	request: {
 		message: {
@@ -41,7 +41,7 @@ const NESTED = describedBy({
 	upload: { part: 'blob', url: 'data.location.href', expires: 'data.location.until' },
 });
 
-/** No envelope, and streams that end with their body. docs/deployments.md shows it. */
+/** A description without an envelope, with streams that end with their body, as in docs/deployments.md. */
 const BARE = describedBy({
 	request: {
 		message: { text: '$message', links: '$files', conversation: '$session', live: '$stream(yes, )' },
@@ -80,7 +80,7 @@ const BARE = describedBy({
 	upload: { part: 'upload', url: 'link', expires: 'until' },
 });
 
-/** What a credential says of each dialect of the local platform. */
+/** The credential fields for each dialect of the local platform. */
 export const DIALECT_ACCOUNTS: Readonly<Record<DialectName, Record<string, string>>> = {
 	usual: {},
 	nested: NESTED,

@@ -9,7 +9,7 @@ import { describedBy } from '../../unit/AgentInvoke/wire/wire.fixture';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 import { DIALECT_ACCOUNTS } from './dialectAccounts';
 
-/** Three deployments that differ in everything that the interface leaves open, each described in a credential. */
+/** Three deployments that differ in everything that the interface leaves open, and that credentials describe. */
 const NAMES: readonly DialectName[] = ['usual', 'nested', 'bare'];
 const OPTIONS = { requestsPerSecond: 0, timeoutSeconds: 3, retries: 0 };
 
@@ -18,7 +18,7 @@ interface Facts {
 	readonly load: string;
 	readonly lost: string;
 	readonly refused: string;
-	/** The rule that gives the text of a stream. */
+	/** The rule that yields the text of a stream. */
 	readonly rule: string;
 	readonly body: (message: string, session?: string) => object;
 	readonly usage: unknown;
@@ -53,7 +53,7 @@ describe.each(NAMES)('%s', (dialect) => {
 	let agent: Agent;
 	const facts = FACTS[dialect];
 	beforeAll(async () => {
-		// What knows no token answers in the dialect of the default instance.
+		// Calls with an unknown token are answered in the dialect of the default instance.
 		stage = await openAgentStage({ agentDialect: dialect });
 	});
 	afterAll(async () => {
@@ -82,17 +82,17 @@ describe.each(NAMES)('%s', (dialect) => {
 	const inSession = (id: string) => ({ sessionMode: 'explicit', sessionId: id });
 	const sessionOf = (json: object): string => (json as { session: { id: string } }).session.id;
 
-	test.each([false, true])('a session goes on from message to message (stream: %s)', async (stream) => {
+	test.each([false, true])('continues a session from message to message (stream: %s)', async (stream) => {
 		const first = item(await ask(sayings('one'), { stream }));
 		expect(first).toMatchObject({ answer: 'Turn 1: you said "one"', usage: facts.usage });
 		const second = item(await ask(sayings('[recall]'), { stream, ...inSession(sessionOf(first)) }));
 		expect(second).toMatchObject({ answer: 'one', session: { id: sessionOf(first), source: 'explicit' } });
 		expect(books().sessions).toMatchObject([{ sessionId: sessionOf(first), turns: 2 }]);
-		// Nothing was sent that the deployment does not know.
+		// The node sent no field that the deployment does not know.
 		expect(books().invocations.map(({ extraBody }) => extraBody)).toEqual([{}, {}]);
 	});
 
-	test('keys keep their sessions', async () => {
+	test('continues the session of each key', async () => {
 		const items = ['a', 'b', 'a'].map((key) => ({ json: { say: key, key } }));
 		const parameters = { sessionMode: 'mapped', sessionKey: '={{ $json.key }}' };
 		await ask(items, parameters);
@@ -104,7 +104,7 @@ describe.each(NAMES)('%s', (dialect) => {
 		).toEqual([2, 4]);
 	});
 
-	test('a stream is passed on as it comes, and its steps are no text', async () => {
+	test("passes a stream on as it arrives, without the agent's steps", async () => {
 		const say = '[step: search] [step: book] [answer: one two three]';
 		const parameters = { stream: true, simplify: false };
 		const run = await ask(sayings(say), parameters, { streaming: true, mode: 'webhook' });
@@ -118,7 +118,7 @@ describe.each(NAMES)('%s', (dialect) => {
 		expect(JSON.stringify(events[1])).toContain('book');
 	});
 
-	test('a file is uploaded, and the agent reads it', async () => {
+	test('uploads a file that the agent reads', async () => {
 		const data = { data: Buffer.from('hello'), fileName: 'a.txt', mimeType: 'text/plain' };
 		const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
 		const run = await ask([{ json: { say: '[describe files]' }, binary: { data } }], { files });
@@ -129,7 +129,7 @@ describe.each(NAMES)('%s', (dialect) => {
 		expect(item(uploaded).expiresAt).toMatch(/./);
 	});
 
-	test.each([false, true])('an interrupt is asked and answered (stream: %s)', async (stream) => {
+	test.each([false, true])('outputs an interrupt and sends its answer (stream: %s)', async (stream) => {
 		const asked = await ask(sayings('[question: which colour?] [tool: refund {"order": 7}]'), { stream });
 		expect(item(asked, 1)).toMatchObject({
 			interrupt: { kind: 'question', question: 'which colour?', id: expect.stringMatching(/^int_/) },
@@ -151,8 +151,8 @@ describe.each(NAMES)('%s', (dialect) => {
 		expect(books().sessions).toMatchObject([{ turns: 3, pendingInterrupt: null }]);
 	});
 
-	test.each([false, true])('a busy session was not asked (stream: %s)', async (stream) => {
-		// By its key, which no message by the session's ID queues behind.
+	test.each([false, true])('reports a busy session as not run (stream: %s)', async (stream) => {
+		// The first message is sent by key: one sent by session ID would make the next one queue in the node.
 		const ofKey = { sessionMode: 'mapped', sessionKey: 'k' };
 		const id = sessionOf(item(await ask(sayings('hi'), ofKey)));
 		const slow = ask(sayings('[hold]'), ofKey);
@@ -168,7 +168,7 @@ describe.each(NAMES)('%s', (dialect) => {
 	});
 
 	test.each([false, true])(
-		'what was not run is asked again, and told as such (stream: %s)',
+		'repeats a call that was not run, and reports it as such (stream: %s)',
 		async (stream) => {
 			const options = { ...OPTIONS, retries: 1, timeoutSeconds: 20 };
 			const json = item(await ask(sayings('[refuse: too much]'), { stream, options }));
@@ -181,7 +181,7 @@ describe.each(NAMES)('%s', (dialect) => {
 		},
 	);
 
-	test('an agent that ran and failed is not asked again', async () => {
+	test('does not repeat a call that ran and failed', async () => {
 		const options = { ...OPTIONS, retries: 3 };
 		for (const stream of [false, true]) {
 			stage.reset();
@@ -192,7 +192,7 @@ describe.each(NAMES)('%s', (dialect) => {
 		}
 	});
 
-	test('a session that is unknown is told, and renewed where that is wanted', async () => {
+	test('reports an unknown session, and renews it if the option is on', async () => {
 		const id = sessionOf(item(await ask(sayings('hi'))));
 		agent.expireSessions();
 		const lost = item(await ask(sayings('again'), inSession(id)));
@@ -205,7 +205,7 @@ describe.each(NAMES)('%s', (dialect) => {
 		expect(renewed).toMatchObject({ answer: 'Turn 1: you said "again"', session: { source: 'renewed' } });
 	});
 
-	test('a token that is refused is told as one', async () => {
+	test('reports a rejected token as a credential problem', async () => {
 		const debug = agent.debugToken(0);
 		await new Promise((resolve) => setTimeout(resolve, 2));
 		const settings = { account: { ...account(), agentToken: debug }, ...CONTINUE };
@@ -215,7 +215,7 @@ describe.each(NAMES)('%s', (dialect) => {
 	});
 
 	const CUTS = dialect === 'bare' ? ['cut', 'silent'] : ['cut', 'end', 'silent'];
-	test.each(CUTS)('a stream that is %s in the middle is no answer', async (how) => {
+	test.each(CUTS)('accepts no stream as an answer that ends early: %s', async (how) => {
 		const say = `[answer: one two three] [chunks: 3] [${how} after: 2]`;
 		const json = item(await ask(sayings(say), { stream: true, options: { ...OPTIONS, retries: 3 } }));
 		expect(json.error).toMatch(/^The agent's answer broke off after 10 characters: /);
@@ -223,7 +223,7 @@ describe.each(NAMES)('%s', (dialect) => {
 		expect(books().invocations).toHaveLength(1);
 	});
 
-	test('a preview shows the body as it is sent, and after a run which entry gave what', async () => {
+	test('shows the body in a preview, and after a run which entry each value was read from', async () => {
 		const preview = item(
 			await ask(sayings('hello'), { options: { ...OPTIONS, previewRequest: true }, ...inSession('s 1') }),
 		);
@@ -238,7 +238,7 @@ describe.each(NAMES)('%s', (dialect) => {
 		expect(json.readFrom).toHaveProperty('found');
 	});
 
-	test('the extra body is merged in, at any depth, and never in the place of a value', async () => {
+	test('merges the extra body in at any depth, but never replaces a value', async () => {
 		const extraBody = dialect === 'nested' ? '{"input":{"lang":"en"},"tag":1}' : '{"tag":1}';
 		const json = item(await ask(sayings('hello'), { options: { ...OPTIONS, extraBody } }));
 		expect(json.answer).toContain('hello');
@@ -249,7 +249,7 @@ describe.each(NAMES)('%s', (dialect) => {
 		expect(books().requests.invoke).toBe(1);
 	});
 
-	test('the credential test tells a good token from a bad one, and runs nothing', async () => {
+	test('tests a token with the credential test without running the agent', async () => {
 		const test = async (agentToken: string) =>
 			await stage.harness.testCredential('flowAgentApi', {
 				...{ baseUrl: stage.platform.apiUrl, invokePath: '/api/agents/Invoke' },
@@ -275,7 +275,7 @@ describe.each(NAMES)('%s', (dialect) => {
 	});
 });
 
-describe('a platform whose dialect the credential does not say', () => {
+describe('a platform whose dialect differs from the credential', () => {
 	let stage: AgentStage;
 	beforeAll(async () => {
 		stage = await openAgentStage();
@@ -287,14 +287,14 @@ describe('a platform whose dialect the credential does not say', () => {
 		stage.reset();
 	});
 
-	test('an envelope that says no counts, though the deployment has none', async () => {
+	test('is understood if it refuses with an envelope that the credential does not describe', async () => {
 		const account = { ...DIALECT_ACCOUNTS.bare, agentToken: 'agt_unknown0000' };
 		const run = await stage.run(sayings('hello'), { options: OPTIONS }, { account, ...CONTINUE });
 		expect(run.output(NODE_NAME)[0]?.json.details).toMatchObject({ kind: 'credential', httpStatus: 401 });
 	});
 
 	test.each(NAMES.filter((name) => name !== 'usual'))(
-		'as "%s" nothing passes as an answer',
+		'gives no answer that the dialect "%s" accepts',
 		async (dialect) => {
 			const { agent } = stage.platform;
 			const account = { ...DIALECT_ACCOUNTS[dialect], agentToken: agent.token };
@@ -313,26 +313,37 @@ describe('a platform whose dialect the credential does not say', () => {
 			describedBy({ request: { message: { a: '$messsage' } } }),
 			'"request.message" contains "$messsage"',
 		],
-		['no place for the message', describedBy({ request: { message: { a: 1 } } }), 'must contain "$message"'],
-		['no place for the result', describedBy({ request: { resume: { a: 1 } } }), 'must contain "$result"'],
+		[
+			'no placeholder for the message',
+			describedBy({ request: { message: { a: 1 } } }),
+			'must contain "$message"',
+		],
+		[
+			'no placeholder for the result',
+			describedBy({ request: { resume: { a: 1 } } }),
+			'must contain "$result"',
+		],
 		[
 			'no JMESPath',
 			describedBy({ answer: { text: 'a[' } }),
 			'"answer.text" ("a[") must be a JMESPath expression',
 		],
-	])('%s: said when the node starts, and by the credential test', async (_name, fields, said) => {
-		const account = { wire: 'described', ...fields };
-		const run = await stage.run(sayings('hello', 'again'), {}, { account });
-		expect(run.error?.message).toContain(said);
-		const test = await stage.harness.testCredential('flowAgentApi', {
-			...{ baseUrl: stage.platform.apiUrl, agentToken: stage.platform.agentToken },
-			...account,
-		});
-		expect(test).toMatchObject({ status: 'Error', message: expect.stringContaining(said) });
-		expect(stage.platform.books().requests.invoke).toBe(0);
-	});
+	])(
+		'a description with %s is reported when the node starts and by the credential test',
+		async (_name, fields, said) => {
+			const account = { wire: 'described', ...fields };
+			const run = await stage.run(sayings('hello', 'again'), {}, { account });
+			expect(run.error?.message).toContain(said);
+			const test = await stage.harness.testCredential('flowAgentApi', {
+				...{ baseUrl: stage.platform.apiUrl, agentToken: stage.platform.agentToken },
+				...account,
+			});
+			expect(test).toMatchObject({ status: 'Error', message: expect.stringContaining(said) });
+			expect(stage.platform.books().requests.invoke).toBe(0);
+		},
+	);
 
-	test('what a description has no place for is refused, and never left out', async () => {
+	test('refuses a value without a placeholder in the description instead of leaving it out', async () => {
 		const account = describedBy({ request: { message: { message: '$message' } } });
 		const keyed = { sessionMode: 'mapped', sessionKey: 'k' };
 		const json = async (parameters: INodeParameters) =>

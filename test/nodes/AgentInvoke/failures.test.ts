@@ -3,8 +3,7 @@ import { NODE_NAME } from '../harness';
 import { everythingSaid, sayings } from '../harness/stage';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
-/** Every way in which the platform says no, told apart whatever the outer HTTP status is (§7.5). */
-describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStatus) => {
+describe.each(['always200', 'same'] as const)('failures with outer status %s (§7.5)', (agentOuterStatus) => {
 	let stage: AgentStage;
 	beforeAll(async () => {
 		stage = await openAgentStage({ agentOuterStatus, mediaMaxBytes: 1000, mediaTypes: ['text/*'] });
@@ -65,14 +64,14 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 		return stage.platform.createAgent({ rights }).token;
 	}
 
-	test('a formal token that expired, in mid flight', async () => {
+	test('a permanent token that expires during the run', async () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'tokenExpired' });
 		const told = await toldFor(sayings('hi'));
 		expect(told.error).toBe('The agent token has expired');
 		expect(told.details).toMatchObject({ kind: 'credential', httpStatus: 401 });
 	});
 
-	test('a stream without the right to one', async () => {
+	test('a stream without permission to stream', async () => {
 		const told = await toldFor(
 			sayings('hi'),
 			{ stream: true },
@@ -86,7 +85,7 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 		['wst_0123456789', 'FlowBridge API'],
 		['', 'no secret'],
 		['nonsense', '"agt_"'],
-	])('a token of another kind is named and never sent: %j', async (agentToken, said) => {
+	])('a token of the wrong kind, which is named and never sent: %j', async (agentToken, said) => {
 		const run = await stage.run(sayings('hi'), {}, { account: { agentToken } });
 		expect(run.error?.message).toContain(said);
 		if (agentToken) expect(everythingSaid(run)).not.toContain(agentToken);
@@ -94,7 +93,7 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 	});
 
 	test.each(['platform.example.com', 'ftp://x.example', '', 'https://'])(
-		'the base URL %j',
+		'the invalid base URL %j',
 		async (baseUrl) => {
 			const run = await stage.run(sayings('hi'), {}, { account: { baseUrl } });
 			expect(run.error?.message).toContain('Base URL');
@@ -111,7 +110,7 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 		});
 	});
 
-	test('an interrupt that waits, and one that nobody waits for', async () => {
+	test('a message while an interrupt is pending, and a result for an unknown interrupt', async () => {
 		const first = await stage.run(sayings('[question: sure?]'));
 		const { id } = first.output(NODE_NAME, 1)[0]!.json.session as { id: string };
 		const pending = await toldFor(sayings('hello?'), { sessionMode: 'explicit', sessionId: id });
@@ -125,7 +124,7 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 	});
 
 	test('a busy session', async () => {
-		// By its key and by its ID: those of one kind queue up in the node.
+		// One message is sent by key and one by session ID, because two of a kind would queue in the node.
 		const byKey = { sessionMode: 'mapped', sessionKey: 'busy' };
 		const first = await stage.run(sayings('hi'), byKey);
 		const { id } = first.output(NODE_NAME)[0]!.json.session as { id: string };
@@ -145,14 +144,14 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 		[40000, 'The platform refused the call', 'refused'],
 		[40100, 'The platform does not accept the agent token', 'credential'],
 		[40300, 'The agent token does not have permission to do this', 'credential'],
-	])('what only the envelope tells: %d', async (code, sentence, kind) => {
+	])('a code that only the envelope reports: %d', async (code, sentence, kind) => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'code', code });
 		const told = await toldFor(sayings('hi'));
 		expect(told.error).toContain(sentence);
 		expect(told.details.kind).toBe(kind);
 	});
 
-	test('a refusal of its own words, and a failing agent', async () => {
+	test("a refusal in the agent's own words, and an agent that fails", async () => {
 		const refused = await toldFor(sayings('[refuse: not on Sundays]'));
 		expect(refused.error).toBe('The agent is not accepting calls at the moment: overloaded: not on Sundays');
 		expect(refused.message).toContain('It did not run');
@@ -165,7 +164,7 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 	test.each([
 		['too large', holding(2000, 'a.txt', 'text/plain'), 'larger than the platform accepts', 'file_too_large'],
 		[
-			'of another type',
+			'of a type that is not accepted',
 			holding(9, 'a.png', 'image/png'),
 			'does not accept files of this type',
 			'file_type_refused',
@@ -186,15 +185,18 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 		expect(invocations()).toBe(0);
 	});
 
-	test.each([301, 302, 307, 308])('a redirect by %d is not followed with the token', async (status) => {
-		stage.platform.faults.add({ on: 'invoke', kind: 'redirect', status });
-		stage.platform.faults.add({ on: 'media', kind: 'redirect', status });
-		const told = await toldFor(sayings('hi'));
-		expect(told.error).toContain('base URL redirects to another address');
-		const upload = await toldFor([holding(9, 'a.txt', 'text/plain')], sending);
-		expect(upload.error).toContain('base URL redirects to another address');
-		expect(stage.platform.books()).toMatchObject({ leaks: [], requests: { trap: 0 } });
-	});
+	test.each([301, 302, 307, 308])(
+		'a redirect with HTTP %d, which is not followed with the token',
+		async (status) => {
+			stage.platform.faults.add({ on: 'invoke', kind: 'redirect', status });
+			stage.platform.faults.add({ on: 'media', kind: 'redirect', status });
+			const told = await toldFor(sayings('hi'));
+			expect(told.error).toContain('base URL redirects to another address');
+			const upload = await toldFor([holding(9, 'a.txt', 'text/plain')], sending);
+			expect(upload.error).toContain('base URL redirects to another address');
+			expect(stage.platform.books()).toMatchObject({ leaks: [], requests: { trap: 0 } });
+		},
+	);
 
 	test.each(['/nothing', '/maas/v1/models'])('a path with no agent behind it: %s', async (invokePath) => {
 		const run = await stage.run(sayings('hi'), {}, { account: { invokePath } });
@@ -208,13 +210,13 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 		expect(upload.error?.description).toContain('"Media Upload Path"');
 	});
 
-	test('a web page in place of an agent', async () => {
+	test('a web page instead of an answer', async () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'html200' });
 		const told = await toldFor(sayings('hi'));
 		expect(told.error).toBe('No clear answer came from the agent: a web page instead of JSON');
 	});
 
-	test('a token that the platform echoes gets nowhere', async () => {
+	test('an echoed token, which appears in no output', async () => {
 		const token = stage.platform.agentToken;
 		for (const say of [
 			`[fail: bad ${token}]`,

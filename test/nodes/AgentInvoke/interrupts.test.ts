@@ -28,7 +28,7 @@ async function resume(from: HarnessRun, parameters: INodeParameters): Promise<Ha
 	return await stage.run([{ json: interruptOf(from) }], { operation: 'resume', ...parameters });
 }
 
-test('the result of a tool is sent as JSON, an answer as text', async () => {
+test('sends the result of a tool as JSON, and an answer as text', async () => {
 	const tool = await stage.run(sayings('[tool: refund {"order": 7}]'));
 	expect(interruptOf(tool)).toMatchObject({
 		answer: '',
@@ -59,7 +59,7 @@ test('the result of a tool is sent as JSON, an answer as text', async () => {
 	]);
 });
 
-test('an object that an expression gives is the result as it is', async () => {
+test('sends an object from an expression unchanged', async () => {
 	const tool = await stage.run(sayings('[tool: t {}]'));
 	await resume(tool, { result: '={{ { a: [1, null] } }}' });
 	expect(stage.platform.books().invocations.at(-1)?.interruptAnswered).toMatchObject({
@@ -67,7 +67,7 @@ test('an object that an expression gives is the result as it is', async () => {
 	});
 });
 
-test('a decline says why', async () => {
+test('sends the reason for a decline', async () => {
 	const tool = await stage.run(sayings('[tool: refund {}]'));
 	const run = await resume(tool, { decision: 'decline', declineReason: 'not approved' });
 	expect(run.output(NODE_NAME)[0]?.json.answer).toContain('not approved');
@@ -76,7 +76,7 @@ test('a decline says why', async () => {
 	});
 });
 
-test('a resume may interrupt again, and belongs to the same session', async () => {
+test('a resume may be interrupted again, and stays in its session', async () => {
 	const first = await stage.run(sayings('[tool: a {}] [tool: b {}]'));
 	const second = await resume(first, { result: 'x' });
 	expect(interruptOf(second)).toMatchObject({ interrupt: { tool: 'b' } });
@@ -85,7 +85,7 @@ test('a resume may interrupt again, and belongs to the same session', async () =
 	expect(stage.platform.books().sessions).toMatchObject([{ turns: 3, pendingInterrupt: null }]);
 });
 
-test('an unknown interrupt, no session: each says what to do', async () => {
+test('an unknown interrupt and a missing session are reported with what to do', async () => {
 	const first = await stage.run(sayings('[tool: a {}]'));
 	const wrong = await resume(first, { interruptId: 'int_other', result: 'x' });
 	expect(wrong.error?.message).toBe('The agent is no longer waiting for this interrupt');
@@ -93,7 +93,7 @@ test('an unknown interrupt, no session: each says what to do', async () => {
 	expect(without.output(NODE_NAME)[0]?.json.error).toBe('"Session ID" is empty for this item');
 });
 
-describe('behind a node that passes nothing on, as Wait does', () => {
+describe('after a node that passes nothing on, such as Wait', () => {
 	class Forget implements INodeType {
 		description: INodeTypeDescription = {
 			displayName: 'Forget',
@@ -142,7 +142,7 @@ describe('behind a node that passes nothing on, as Wait does', () => {
 		}
 	}
 
-	test('the message has the expression that works', async () => {
+	test('the message contains an expression that works', async () => {
 		const run = await resumeBehind({});
 		expect(run.error?.message).toBe('"Session ID" is empty for this item');
 		expect(run.error?.description).toContain(`Enter ${UP_TO_QUOTE}.session.id }} as an expression.`);
@@ -160,7 +160,7 @@ describe('behind a node that passes nothing on, as Wait does', () => {
 test.each([
 	[1, 1],
 	[3, 3],
-])('a loop of interrupt and result ends after %d', async (maxInterrupts, resumes) => {
+])('a loop of interrupts and results ends after Max Interrupts: %d', async (maxInterrupts, resumes) => {
 	const say = Array.from({ length: 6 }, (_, i) => `[tool: t${i} {}]`).join(' ');
 	const base = stage.workflow();
 	const node = base.nodes[1]!;
@@ -214,25 +214,25 @@ describe('as a tool of an agent', () => {
 		return JSON.stringify(run.output('Agent').map(({ json }) => json)).replaceAll('\\', '');
 	}
 
-	test('an answer is text with its session', async () => {
+	test('returns an answer as text with its session ID', async () => {
 		const said = await asTool({ message: 'hello' });
 		expect(said).toContain('you said');
 		expect(said).toMatch(/"sessionId":"ses_/);
 	});
 
-	test('an interrupt is said on the one output', async () => {
+	test('returns an interrupt on its only output', async () => {
 		const said = await asTool({ message: '[tool: refund {"order": 7}]' });
 		expect(said).toMatch(/"needsInput":\{"kind":"tool","tool":"refund","arguments":\{"order":7\}/);
 		expect(said).toMatch(/"interruptId":"[^"]+","sessionId":"ses_/);
 	});
 
-	test('a failure tells its advice, too, and whom it is for', async () => {
+	test('returns the advice for a failure, and says whom it is for', async () => {
 		expect(await asTool({ message: '' })).toMatch(
 			/"Message" is empty for this item\. \(For the operator of this workflow, not for the user: Enter a message/,
 		);
 	});
 
-	test('what may have run is told in an item that n8n does not try again', async () => {
+	test('reports a call that may have run as an item, which n8n does not retry', async () => {
 		const settings = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
 		const said = await asTool({ message: '[side effect: a] [fail: no fuel]' }, settings);
 		expect(said).toContain('"problem":"The agent failed: ');
@@ -242,7 +242,7 @@ describe('as a tool of an agent', () => {
 		expect(stage.platform.books().effects).toEqual({ a: 1 });
 	});
 
-	test('a preview sends nothing', async () => {
+	test('sends nothing in a preview', async () => {
 		expect(await asTool({ message: 'hello', options: { previewRequest: true } })).toContain('"preview"');
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});

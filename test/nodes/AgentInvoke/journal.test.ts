@@ -21,7 +21,7 @@ const outcomes = (): unknown[] => rows().map(({ outcome }) => outcome);
 const hints = (run: HarnessRun): string[] => run.hints(NODE_NAME).map(({ message }) => message);
 const operations = (): string[] => operationsOn(stage.tables);
 
-test('a row says what an operator wants to know of a turn', async () => {
+test('a row contains what an operator wants to know about a turn', async () => {
 	const run = await stage.run([said('hello')], { ...MAPPED, options: RECORDED });
 	const { session, trace, usage } = run.output(NODE_NAME)[0]!.json as Record<string, Record<string, unknown>>;
 	const [row] = rows();
@@ -37,12 +37,12 @@ test('a row says what an operator wants to know of a turn', async () => {
 	expect(JSON.stringify(rows())).not.toContain(stage.platform.agentToken);
 });
 
-test('without the option no table is touched', async () => {
+test('no table is used without the option', async () => {
 	await stage.run([said('hello')], { options: { recordTurns: false } });
 	expect(stage.tables.operations).toEqual([]);
 });
 
-test('every outcome has its row, in one write, also where items fail', async () => {
+test('writes a row for every outcome in one write, even if items fail', async () => {
 	const { faults } = stage.platform;
 	faults.add({ on: 'invoke', kind: 'code', code: 40000, match: 'not allowed' });
 	faults.add({ on: 'invoke', kind: 'resetAfter', match: 'cut off' });
@@ -67,7 +67,7 @@ test('every outcome has its row, in one write, also where items fail', async () 
 		[5, 'answered', 2, true],
 	]);
 	expect(operations()).toEqual(['list', 'create', 'list', 'insert']);
-	// What may have run is what the platform really ran.
+	// The turns that may have run are those that the platform really ran.
 	expect(stage.platform.books().invocations).toHaveLength(5);
 	const interrupt = run.output(NODE_NAME, 1)[0]!.json;
 	await stage.run([{ json: interrupt }], { operation: 'resume', result: 'yes', options: RECORDED });
@@ -75,7 +75,7 @@ test('every outcome has its row, in one write, also where items fail', async () 
 	expect(operations().slice(4)).toEqual(['insert']);
 });
 
-test('what never arrived says so; what was not sent has no row', async () => {
+test('a row says if a turn never arrived; a turn that was not sent has no row', async () => {
 	const nowhere = { baseUrl: 'http://127.0.0.1:9' };
 	await stage.run([said('hi')], { options: { ...RECORDED, retries: 0 } }, { account: nowhere });
 	expect(rows()).toMatchObject([{ outcome: 'unreached', mayHaveRun: false, attempts: 1 }]);
@@ -86,7 +86,7 @@ test('what never arrived says so; what was not sent has no row', async () => {
 	expect(outcomes()).toEqual(['unreached', 'failed']);
 });
 
-test('100 turns are one write', async () => {
+test('writes 100 turns at once', async () => {
 	const items = Array.from({ length: 100 }, (_, i) => said(`m${i}`, `k${i % 20}`));
 	await stage.run(items, { ...MAPPED, options: { ...RECORDED, concurrency: 50 } });
 	expect(rows()).toHaveLength(100);
@@ -95,7 +95,7 @@ test('100 turns are one write', async () => {
 	expect(operations().slice(4)).toEqual(['insert']);
 });
 
-test('what Retry On Fail and Retry Execution find answered has its row already', async () => {
+test('a retry writes no second row for turns that were already answered', async () => {
 	stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, match: 'second', times: 1 });
 	const settings = { retryOnFail: true, maxTries: 2, waitBetweenTries: 1 };
 	const parameters = { options: { ...RECORDED, concurrency: 1 } };
@@ -107,14 +107,14 @@ test('what Retry On Fail and Retry Execution find answered has its row already',
 		[1, 'answered'],
 	]);
 	expect(stage.platform.books().invocations).toHaveLength(2);
-	// Each answer once, although the second try delivers the first one again.
+	// Tokens count once per answer, although the second try outputs the first answer again.
 	const spent = rows().reduce((sum, { tokens }) => sum + Number(tokens ?? 0), 0);
 	const { inputTokens, outputTokens } = run.runs(NODE_NAME).at(-1)?.metadata?.tokenUsage ?? {};
 	expect(Number(inputTokens) + Number(outputTokens)).toBe(spent);
 	expect(spent).toBeGreaterThan(0);
 });
 
-test('a stop in the middle loses no row', async () => {
+test('a stopped execution loses no row', async () => {
 	const live = await stage.harness.start({
 		workflow: stage.workflow({ options: RECORDED }),
 		items: [said('done'), said('[hold]')],
@@ -134,10 +134,10 @@ test('a stop in the middle loses no row', async () => {
 	]);
 });
 
-describe('a table that cannot be written', () => {
+describe('an unusable table', () => {
 	test.each([
 		[
-			'is full',
+			'that is full',
 			() => {
 				stage.tables.before = (operation) => {
 					if (operation === `insert ${TABLE}`) throw new Error('Data table size limit exceeded');
@@ -145,14 +145,14 @@ describe('a table that cannot be written', () => {
 			},
 		],
 		[
-			'cannot be made',
+			'that cannot be created',
 			() => {
 				stage.tables.before = (operation) => {
 					if (operation === `create ${TABLE}`) throw new Error('You have no permission');
 				};
 			},
 		],
-	])('%s: the answers leave, and a hint says what is missing', async (_, breakIt) => {
+	])('%s: outputs the answers, and a hint says what is missing', async (_, breakIt) => {
 		breakIt();
 		const run = await stage.run([said('a'), said('b')], { options: RECORDED });
 		expect(messages(run)).toEqual(['answered', 'answered']);
@@ -161,13 +161,13 @@ describe('a table that cannot be written', () => {
 		]);
 	});
 
-	test('is not there: this n8n has no Data Tables', async () => {
+	test('on an n8n without Data Tables leads to a hint', async () => {
 		const run = await stage.run([said('a')], { options: RECORDED }, { executeWorkflow: noDataTables });
 		expect(messages(run)).toEqual(['answered']);
 		expect(hints(run)).toHaveLength(1);
 	});
 
-	test("has a person's own columns", async () => {
+	test('with other columns leads to a hint', async () => {
 		await addForeignTable(stage.tables);
 		const run = await stage.run([said('a')], { options: RECORDED });
 		expect(messages(run)).toEqual(['answered']);

@@ -21,7 +21,7 @@ describe('Max Invocations', () => {
 		options: { ...RECORDED, maxInvocations, retries: 10, ...over },
 	});
 
-	test('counts repeats: one beyond it is not made, and the item says what is known', async () => {
+	test('counts repeated calls; a repeat above it is not sent, and the item says what is known', async () => {
 		stage.platform.faults.add({ ...OVERLOADED, times: 5 });
 		const run = await stage.run([said('hi')], limited(3), CONTINUE);
 		const { error, message } = run.output(NODE_NAME)[0]!.json;
@@ -31,13 +31,13 @@ describe('Max Invocations', () => {
 		expect(rows()).toMatchObject([{ outcome: 'refused', attempts: 3, mayHaveRun: false }]);
 	});
 
-	test('repeats as often as it allows', async () => {
+	test('allows repeats up to the limit', async () => {
 		stage.platform.faults.add({ ...OVERLOADED, times: 2 });
 		expect(messages(await stage.run([said('hi')], limited(3)))).toEqual(['answered']);
 		expect(stage.platform.books().requests.invoke).toBe(3);
 	});
 
-	test('keeps a call for each item: repeats never take it', async () => {
+	test('reserves a call for each item, which repeats cannot use', async () => {
 		stage.platform.faults.add({ ...OVERLOADED, match: 'busy' });
 		const items = [said('busy'), said('b'), said('c')];
 		const run = await stage.run(items, limited(4, { concurrency: 1 }), CONTINUE);
@@ -45,7 +45,7 @@ describe('Max Invocations', () => {
 		expect(stage.platform.books().requests.invoke).toBe(4);
 	});
 
-	test('a turn that needed no call leaves its call to the repeats of others', async () => {
+	test('makes the call of an item that needed none available to the repeats of others', async () => {
 		stage.platform.faults.add({ ...OVERLOADED, match: 'busy', times: 1 });
 		const once = { idempotencyKey: '={{ $json.key }}', concurrency: 1 };
 		const items = [
@@ -68,7 +68,7 @@ describe('Max Invocations', () => {
 		expect(stage.platform.books().requests.invoke).toBe(2);
 	});
 
-	test('counts what is repeated although it may have run', async () => {
+	test('counts repeats of a call that may have run', async () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter' });
 		const run = await stage.run([said('hi')], limited(2, { retryAmbiguous: true }), CONTINUE);
 		expect(run.output(NODE_NAME)[0]!.json.message).toContain('"Max Invocations" allows 2 call(s)');

@@ -7,7 +7,8 @@ import { until } from '../../until';
 import { sayings } from '../harness/stage';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
-/** Whatever fails, whenever: the agent never runs twice for one item. */
+/* Whatever fails at whatever point, the agent never runs twice for one item. */
+
 let stage: AgentStage;
 beforeAll(async () => {
 	stage = await openAgentStage();
@@ -23,7 +24,7 @@ const ITEMS = 4;
 const FAST = { options: { requestsPerSecond: 0, retries: 0 } };
 const RETRY = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
 
-/** Each wants something done that must not be done twice. */
+/** Items that each ask for a side effect that must not happen twice. */
 function orders(count = ITEMS): ItemInput[] {
 	return sayings(...Array.from({ length: count }, (_, i) => `order ${i} [side effect: order ${i}]`));
 }
@@ -58,13 +59,13 @@ const MAYBE_RUN: Mishap[] = [
 ];
 const PLACES = Array.from({ length: ITEMS }, (_, k) => k);
 
-describe.each(PROVABLY_NOT_RUN)('a call that the agent cannot have run: %j', (mishap) => {
-	test.each(PLACES)('after %d requests, Retry On Fail', async (skip) => {
+describe.each(PROVABLY_NOT_RUN)('a call that cannot have run: %j', (mishap) => {
+	test.each(PLACES)('is repeated by Retry On Fail, after %d request(s)', async (skip) => {
 		stage.platform.faults.add({ on: 'invoke', ...mishap, skip, times: 1 });
 		expectEachOnce(await stage.run(orders(), FAST, RETRY));
 	});
 
-	test.each(PLACES)('after %d requests, Retry Execution', async (skip) => {
+	test.each(PLACES)('is repeated by Retry Execution, after %d request(s)', async (skip) => {
 		const rule = stage.platform.faults.add({ on: 'invoke', ...mishap, skip });
 		const failed = await stage.run(orders(), FAST);
 		expect(failed.status).toBe('error');
@@ -73,24 +74,27 @@ describe.each(PROVABLY_NOT_RUN)('a call that the agent cannot have run: %j', (mi
 	});
 });
 
-describe.each(MAYBE_RUN)('a call that the agent may have run: %j', (mishap) => {
-	test.each(PLACES)('after %d requests, Retry On Fail and Retry Execution', async (skip) => {
-		stage.platform.faults.add({ on: 'invoke', ...mishap, skip, times: 1 });
-		const run = await stage.run(orders(), FAST, RETRY);
-		expect(run.error?.message).toContain('without getting a usable answer, so it may have run');
-		expect(run.error?.description).toContain('The earlier try said: ');
-		expectNothingTwice();
-		const retried = await stage.harness.retry(run);
-		expect(retried.error?.message).toContain('may have run');
-		expectNothingTwice();
-		const rest = await stage.harness.retry(run, { workflow: stage.workflow(FAST, CONTINUE) });
-		expect(rest.output(NODE_NAME).filter(({ json }) => 'error' in json)).toHaveLength(1);
-		expect(Object.keys(stage.platform.books().effects)).toHaveLength(ITEMS);
-		expectNothingTwice();
-	});
+describe.each(MAYBE_RUN)('a call that may have run: %j', (mishap) => {
+	test.each(PLACES)(
+		'is not repeated by Retry On Fail or Retry Execution, after %d request(s)',
+		async (skip) => {
+			stage.platform.faults.add({ on: 'invoke', ...mishap, skip, times: 1 });
+			const run = await stage.run(orders(), FAST, RETRY);
+			expect(run.error?.message).toContain('without getting a usable answer, so it may have run');
+			expect(run.error?.description).toContain('The earlier try said: ');
+			expectNothingTwice();
+			const retried = await stage.harness.retry(run);
+			expect(retried.error?.message).toContain('may have run');
+			expectNothingTwice();
+			const rest = await stage.harness.retry(run, { workflow: stage.workflow(FAST, CONTINUE) });
+			expect(rest.output(NODE_NAME).filter(({ json }) => 'error' in json)).toHaveLength(1);
+			expect(Object.keys(stage.platform.books().effects)).toHaveLength(ITEMS);
+			expectNothingTwice();
+		},
+	);
 });
 
-test('an agent that failed has run: neither kind of retry asks it again, unless it may', async () => {
+test('neither kind of retry repeats a call whose agent failed, unless the option allows it', async () => {
 	const items = sayings('[side effect: a] [fail: no fuel]');
 	const run = await stage.run(items, FAST, RETRY);
 	expect(run.error?.description).toContain('The earlier try said: The agent failed: ');
@@ -100,20 +104,20 @@ test('an agent that failed has run: neither kind of retry asks it again, unless 
 	expect(stage.platform.books().effects).toEqual({ a: 2 });
 });
 
-test('an agent that fails in mid stream is not asked again', async () => {
+test('a call whose stream breaks off is not repeated', async () => {
 	stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter', after: 2 });
 	const run = await stage.run(sayings('[side effect: a]'), { ...FAST, stream: true }, RETRY);
 	expect(run.status).toBe('error');
 	expect(stage.platform.books().effects).toEqual({ a: 1 });
 });
 
-describe('within one try', () => {
+describe('a call within one try', () => {
 	test.each<Mishap>([
 		{ kind: '429', retryAfter: 'seconds', retryAfterSeconds: 0.05 },
 		{ kind: '5xx', status: 503 },
 		{ kind: 'code', code: 42900 },
 		{ kind: 'code', code: 50300 },
-	])('is asked again where it did not run: %j', async (mishap) => {
+	])('is repeated if it did not run: %j', async (mishap) => {
 		stage.platform.faults.add({ on: 'invoke', ...mishap, times: 1 });
 		const run = await stage.run(orders(1), { options: { requestsPerSecond: 0 } });
 		expect(run.output(NODE_NAME)[0]?.json.trace).toMatchObject({ attempts: 2 });
@@ -122,7 +126,7 @@ describe('within one try', () => {
 	});
 
 	test.each<Mishap>([...MAYBE_RUN, { kind: 'hang', afterWork: true }, { kind: 'resetBefore' }])(
-		'is not asked again where it may have run, unless that is wanted: %j',
+		'is not repeated if it may have run, unless the option allows it: %j',
 		async (mishap) => {
 			stage.platform.faults.add({ on: 'invoke', ...mishap, times: 1 });
 			const options = { requestsPerSecond: 0, timeoutSeconds: mishap.kind === 'hang' ? 1 : 60 };
@@ -137,8 +141,8 @@ describe('within one try', () => {
 		},
 	);
 
-	test('a session that is busy is asked again', async () => {
-		// By its key and by its ID: those of one kind queue up in the node.
+	test('is repeated if the session is busy', async () => {
+		// One message is sent by key and one by session ID, because two of a kind would queue in the node.
 		const byKey = { sessionMode: 'mapped', sessionKey: 'busy' };
 		const first = await stage.run(sayings('hi'), byKey);
 		const { id } = first.output(NODE_NAME)[0]!.json.session as { id: string };
@@ -152,7 +156,7 @@ describe('within one try', () => {
 		expect(stage.platform.books().sessions[0]?.turns).toBe(3);
 	});
 
-	test('nobody listens there: what could not be reached was not asked', async () => {
+	test('did not run if the server could not be reached', async () => {
 		const run = await stage.run(
 			orders(1),
 			{ options: { retries: 1 } },
@@ -163,7 +167,7 @@ describe('within one try', () => {
 	});
 });
 
-test('Continue On Fail + Retry On Fail: the first item fails five times, the others are asked once', async () => {
+test('with Continue On Fail and Retry On Fail, the first item is tried five times and the others once', async () => {
 	stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, match: 'order 0' });
 	const settings = { onError: 'continueErrorOutput', ...RETRY, maxTries: 5 } as const;
 	const run = await stage.run(orders(), { ...FAST, sessionMode: 'new' }, settings);
@@ -172,13 +176,13 @@ test('Continue On Fail + Retry On Fail: the first item fails five times, the oth
 	expectNothingTwice();
 });
 
-test('an expression that moves at each try is still the same item', async () => {
+test('an expression whose value changes with each try does not make an item run twice', async () => {
 	stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, skip: 2, times: 1 });
 	const message = '={{ $json.say }} {{ $now.toMillis() }} {{ Math.random() }}';
 	expectEachOnce(await stage.run(orders(), { ...FAST, message }, RETRY));
 });
 
-test('what is to be shown is read before anything is sent', async () => {
+test('output options are read before anything is sent', async () => {
 	const run = await stage.run(orders(1), {
 		...FAST,
 		simplify: '={{ $("Nowhere").item.json.x }}',
@@ -187,7 +191,7 @@ test('what is to be shown is read before anything is sent', async () => {
 	expect(stage.platform.books().requests.invoke).toBe(0);
 });
 
-test('a retry with another body asks anew, one with another timeout does not', async () => {
+test('a retry with another body runs the agent again, and one with another timeout does not', async () => {
 	const rule = stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, skip: 1 });
 	const failed = await stage.run(orders(2), FAST);
 	rule.remove();
@@ -203,13 +207,13 @@ test('a retry with another body asks anew, one with another timeout does not', a
 	expect(stage.platform.books().requests.invoke).toBe(3 + 2 + 2);
 });
 
-test('where nothing failed, no answer stays in the execution but in its items', async () => {
+test('an execution without failures keeps answers only in its items', async () => {
 	const run = await stage.run(sayings('[answer: unmistakable]'), FAST);
 	const { contextData } = run.raw.data.executionData!;
 	expect(JSON.stringify(contextData)).not.toContain('unmistakable');
 });
 
-test('a loop asks anew for the same items', async () => {
+test('a loop runs the agent again for the same items', async () => {
 	const base = stage.workflow(FAST);
 	const run = await stage.harness.run({
 		workflow: {
@@ -238,7 +242,7 @@ describe('with an idempotency key', () => {
 	};
 	const asked = (say = 'do it [side effect: a]', id = 'k'): ItemInput => ({ json: { say, id } });
 
-	test('a repeated execution gets the recorded answer, and the agent runs once', async () => {
+	test('a repeated execution outputs the recorded answer, and the agent runs once', async () => {
 		const first = await stage.run([asked()], KEYED);
 		const second = await stage.run([asked()], { ...KEYED, simplify: false });
 		const [one, two] = [first, second].map((run) => run.output(NODE_NAME)[0]?.json);
@@ -249,7 +253,7 @@ describe('with an idempotency key', () => {
 		expect(stage.platform.books().requests.invoke).toBe(1);
 	});
 
-	test('an interrupt is replayed as one', async () => {
+	test('an interrupt is replayed as an interrupt', async () => {
 		const say = '[tool: refund {"order": 7}]';
 		await stage.run([asked(say)], KEYED);
 		const second = await stage.run([asked(say)], KEYED);
@@ -259,7 +263,7 @@ describe('with an idempotency key', () => {
 		});
 	});
 
-	test('costs three operations: a look, the claim with another look, and what came of it', async () => {
+	test('a call needs three table operations: a read, the claim with another read, and the result', async () => {
 		await stage.run([asked('makes the table', 'first')], KEYED);
 		stage.tables.operations.length = 0;
 		await stage.run([asked()], KEYED);
@@ -273,7 +277,7 @@ describe('with an idempotency key', () => {
 	describe('with a digest instead of answers', () => {
 		const DIGEST = { options: { ...KEYED.options, idempotencyAnswers: 'digest' } };
 
-		test('a repeat is told that it is done, and the table has no word of what was said', async () => {
+		test('a repeat outputs that the call is done, and the table contains no text of the conversation', async () => {
 			const say = 'my secret [side effect: a]';
 			const first = await stage.run([asked(say)], DIGEST);
 			const second = await stage.run([asked(say)], DIGEST);
@@ -290,7 +294,7 @@ describe('with an idempotency key', () => {
 			expect(stage.platform.books().requests.invoke).toBe(1);
 		});
 
-		test('an interrupt without its arguments is no interrupt', async () => {
+		test('an interrupt without its arguments is not replayed as an interrupt', async () => {
 			const say = '[tool: refund {"order": 7}]';
 			const first = await stage.run([asked(say)], DIGEST);
 			expect(first.output(NODE_NAME, 1)).toHaveLength(1);
@@ -301,7 +305,7 @@ describe('with an idempotency key', () => {
 		});
 	});
 
-	test('five executions at once: one run', async () => {
+	test('five concurrent executions run the agent once', async () => {
 		const runs = await Promise.all(
 			[1, 2, 3, 4, 5].map(async () => await stage.run([asked('[side effect: a] [takes: 50]')], KEYED)),
 		);
@@ -311,7 +315,7 @@ describe('with an idempotency key', () => {
 		expect(replayed).toHaveLength(4);
 	});
 
-	test('the same key twice in a run, and for another message', async () => {
+	test('the same key is replayed within a run, and refused for another message', async () => {
 		const run = await stage.run([asked(), asked(), asked('something else')], KEYED, CONTINUE);
 		expect(run.output(NODE_NAME).map(({ json }) => json)).toMatchObject([
 			{ answer: expect.any(String) },
@@ -324,7 +328,7 @@ describe('with an idempotency key', () => {
 		expect(stage.platform.books().requests.invoke).toBe(1);
 	});
 
-	test('a long answer is told as too long, a middling one loses its raw form', async () => {
+	test('a long answer is reported as too long, and a medium one is saved without its raw form', async () => {
 		const say = (length: number): string => `[answer: ${'x'.repeat(length)}]`;
 		await stage.run([asked(say(20_000), 'mid'), asked(say(40_000), 'long')], KEYED);
 		const run = await stage.run([asked(say(20_000), 'mid'), asked(say(40_000), 'long')], KEYED, CONTINUE);
@@ -338,7 +342,7 @@ describe('with an idempotency key', () => {
 		expect(stage.platform.books().requests.invoke).toBe(2);
 	});
 
-	test('keys count in one node, or in the whole project', async () => {
+	test('a key applies to one node or to the whole project', async () => {
 		const runAs = async (id: string, idempotencyScope: string) =>
 			await stage.run([asked()], { options: { ...KEYED.options, idempotencyScope } }, { id });
 		for (const id of ['a', 'b']) await runAs(id, 'node');
@@ -347,7 +351,7 @@ describe('with an idempotency key', () => {
 		expect(stage.platform.books().effects).toEqual({ a: 3 });
 	});
 
-	test('in the whole project, the answer of another agent is told as such, and its session stays its own', async () => {
+	test('a key of the whole project is refused for another agent, and each agent keeps its own session', async () => {
 		const parameters = {
 			...{ sessionMode: 'mapped', sessionKey: 'anna' },
 			options: { ...KEYED.options, idempotencyScope: 'project' },
@@ -355,7 +359,7 @@ describe('with an idempotency key', () => {
 		const first = await stage.run([asked()], parameters, { id: 'a' });
 		const mapped = stage.tables.rows('flow_agent_sessions');
 		expect(mapped).toHaveLength(1);
-		// The same key may stand for a task as well.
+		// The scope differs from that of tasks, so the same key can be used for a task as well.
 		expect(new Set(stage.tables.rows('flow_task_ledger').map(({ scope }) => scope))).toEqual(
 			new Set(['agent']),
 		);
@@ -371,7 +375,7 @@ describe('with an idempotency key', () => {
 	});
 
 	test.each<Mishap>([...MAYBE_RUN.slice(0, 2), { kind: 'hang', afterWork: true }])(
-		'another execution does not ask where nobody knows what became of it: %j',
+		'another execution sends nothing if the outcome of the first call is unknown: %j',
 		async (mishap) => {
 			stage.platform.faults.add({ on: 'invoke', ...mishap, times: 1 });
 			const parameters = { options: { ...KEYED.options, timeoutSeconds: 1 } };
@@ -386,7 +390,7 @@ describe('with an idempotency key', () => {
 		},
 	);
 
-	test('a failed agent and a cancelled call keep the key as well', async () => {
+	test('the key is also kept after an agent failed or a call was cancelled', async () => {
 		await stage.run([asked('[side effect: a] [fail: x]')], KEYED);
 		const second = await stage.run([asked('[side effect: a] [fail: x]')], KEYED);
 		expect(second.error?.message).toContain('may have run for the idempotency key');
@@ -407,13 +411,13 @@ describe('with an idempotency key', () => {
 		expect(stage.platform.books().effects).toEqual({ a: 1, b: 1 });
 	});
 
-	test('a refusal frees the key', async () => {
+	test('a refusal releases the key', async () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, times: 1 });
 		expect((await stage.run([asked()], KEYED)).status).toBe('error');
 		expect((await stage.run([asked()], KEYED)).output(NODE_NAME)[0]?.json.replayed).toBeUndefined();
 	});
 
-	test('no key, no table or a full one: nothing is sent', async () => {
+	test('nothing is sent without a key or a table, or if the table is full', async () => {
 		const empty = await stage.run([asked('x', '')], KEYED);
 		expect(empty.error?.message).toContain('"Idempotency Key" is empty');
 		const none = await stage.run([asked()], KEYED, { executeWorkflow: noDataTables });

@@ -3,7 +3,8 @@ import type { INodeParameters } from 'n8n-workflow';
 import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
-/** An idempotency key stands for a message and its files, byte by byte. */
+/* An idempotency key covers a message and its files, byte by byte. */
+
 let stage: AgentStage;
 beforeAll(async () => {
 	stage = await openAgentStage();
@@ -36,23 +37,20 @@ test.each<[string, ItemInput]>([
 	['the same number of other bytes', asking("Amma's letter")],
 	['another name', asking("Anna's letter", 'letter.txt')],
 	['another type', asking("Anna's letter", 'scan.txt', 'text/markdown')],
-])(
-	'the same key and message with %s is another question: nothing is replayed or sent',
-	async (_name, other) => {
-		const first = await ask([asking("Anna's letter")]);
-		expect(first.error).toBeUndefined();
-		const second = await ask([other], FILE, CONTINUE);
-		expect(item(second)).toMatchObject({
-			error: expect.stringContaining('was used by execution'),
-			details: { kind: 'badInput', idempotencyKey: 'k' },
-		});
-		expect(JSON.stringify(item(second))).not.toContain((item(first).session as { id: string }).id);
-		expect(stage.platform.books().invocations).toHaveLength(1);
-		expect(stage.platform.books().requests.media).toBe(1);
-	},
-);
+])('the same key and message with %s is refused: nothing is replayed or sent', async (_name, other) => {
+	const first = await ask([asking("Anna's letter")]);
+	expect(first.error).toBeUndefined();
+	const second = await ask([other], FILE, CONTINUE);
+	expect(item(second)).toMatchObject({
+		error: expect.stringContaining('was used by execution'),
+		details: { kind: 'badInput', idempotencyKey: 'k' },
+	});
+	expect(JSON.stringify(item(second))).not.toContain((item(first).session as { id: string }).id);
+	expect(stage.platform.books().invocations).toHaveLength(1);
+	expect(stage.platform.books().requests.media).toBe(1);
+});
 
-test('the same file is the same question, under whatever field it comes', async () => {
+test('the same file replays the answer, whatever field contains it', async () => {
 	const first = await ask([asking("Anna's letter")]);
 	const again = await ask([asking("Anna's letter", 'scan.txt', 'text/plain', 'upload')], {
 		...{ source: 'binary', binaryPropertyName: 'upload' },
@@ -65,7 +63,7 @@ test('the same file is the same question, under whatever field it comes', async 
 test.each([
 	['another address', { url: 'https://files.example/b' }],
 	['another name', { name: 'b.txt' }],
-])('a file by its address, with %s', async (_name, change) => {
+])('the same key with a file by URL is refused with %s', async (_name, change) => {
 	const file = { source: 'url', url: `${stage.platform.fileUrl}/a`, name: 'a.txt' };
 	const options = { requestsPerSecond: 0, retries: 0, idempotencyKey: 'k' };
 	const asked = async (row: object) =>
@@ -82,9 +80,9 @@ test.each([
 	expect((await asked({ ...file, ...change })).error).toContain('was used by execution');
 });
 
-test('in one run as well: of two people with one key, only one is answered', async () => {
+test('of two items in one run with the same key and different files, only one is answered', async () => {
 	const run = await ask([asking("Anna's letter"), asking("Ben's letter")], FILE, CONTINUE);
-	// The files are read side by side: whose is read first has the key.
+	// The files are read in parallel, so either item may claim the key.
 	const [answered, refused] = run
 		.output(NODE_NAME)
 		.map(({ json }) => json)
@@ -94,7 +92,7 @@ test('in one run as well: of two people with one key, only one is answered', asy
 	expect(stage.platform.books().media).toHaveLength(1);
 });
 
-test('a file that is not there: the item says so, and holds no key', async () => {
+test('an item without its file is reported and does not claim the key', async () => {
 	const missing = await ask([{ json: { say: 'What is this? [describe files]' } }], FILE, CONTINUE);
 	expect(item(missing).error).toContain('no file in field "data"');
 	expect(stage.tables.rows('flow_task_ledger')).toEqual([]);

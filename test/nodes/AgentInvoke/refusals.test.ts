@@ -2,7 +2,8 @@ import { NODE_NAME } from '../harness';
 import { CONTINUE } from './agent.fixture';
 import { envelope, item, openScriptedAgent, OPTIONS, type ScriptedAgent } from './scriptedAgent';
 
-/** Answers that say two things at once, or nothing: what the node makes of them, and how often it asks. */
+/* How often the node calls for contradictory or meaningless answers, and how it reports them. */
+
 let agent: ScriptedAgent;
 beforeAll(async () => {
 	agent = await openScriptedAgent();
@@ -26,17 +27,20 @@ const TELLS_MORE: ReadonlyArray<readonly [string, object]> = [
 	['the details of a tool', { reason: 'overloaded', detail: { tool: 'charge', output: 'done' } }],
 ];
 
-describe.each([429, 503])('a failing envelope of status %d', (status) => {
-	test.each(TELLS_MORE)('beside %s: asked once, and told as one that may have run', async (_name, data) => {
-		agent.says(envelope(data, status));
-		const json = item(await agent.ask());
-		expect(agent.calls).toHaveLength(1);
-		expect(json.details).toMatchObject({ mayHaveRun: true, httpStatus: status, requestId: 'req_1' });
-		expect(json.message).toContain('It may have run');
-		expect(JSON.stringify(json)).not.toContain('not run');
-	});
+describe.each([429, 503])('a failing envelope with status %d', (status) => {
+	test.each(TELLS_MORE)(
+		'with %s is not repeated, and is reported as a call that may have run',
+		async (_name, data) => {
+			agent.says(envelope(data, status));
+			const json = item(await agent.ask());
+			expect(agent.calls).toHaveLength(1);
+			expect(json.details).toMatchObject({ mayHaveRun: true, httpStatus: status, requestId: 'req_1' });
+			expect(json.message).toContain('It may have run');
+			expect(JSON.stringify(json)).not.toContain('not run');
+		},
+	);
 
-	test('that holds a reason only: asked again, and told by its own status as not run', async () => {
+	test('with a reason only is repeated, and is reported with its status as not run', async () => {
 		agent.says(
 			envelope({ reason: 'overloaded', detail: 'later', retry_after: 1, answer: '', usage: null }, status),
 		);
@@ -47,7 +51,7 @@ describe.each([429, 503])('a failing envelope of status %d', (status) => {
 		expect(json.details).not.toHaveProperty('mayHaveRun');
 	});
 
-	test('that says success all the same, or tells of a failure: asked once', async () => {
+	test('that reports success all the same, or a failure of the agent, is not repeated', async () => {
 		for (const body of [
 			envelope({ reason: 'overloaded' }, status, true),
 			envelope({ reason: 'tool_failed' }, status),
@@ -59,14 +63,14 @@ describe.each([429, 503])('a failing envelope of status %d', (status) => {
 		}
 	});
 
-	test('that only names the session that was asked: asked again', async () => {
+	test('that contains only the session of the call is repeated', async () => {
 		agent.says(envelope({ reason: 'overloaded', session_id: 'ses_old' }, status));
 		const session = { sessionMode: 'explicit', sessionId: 'ses_old' };
 		await agent.ask({ ...session, options: { ...OPTIONS, retries: 1, timeoutSeconds: 20 } });
 		expect(agent.calls.length).toBeGreaterThan(1);
 	});
 
-	test('that tells of work is asked again where asking twice does no harm', async () => {
+	test('that reports work is repeated if the user allows it', async () => {
 		agent.says(envelope(TELLS_MORE[0]![1], status));
 		const json = item(await agent.ask({ options: { ...OPTIONS, retries: 1, retryAmbiguous: true } }));
 		expect(agent.calls).toHaveLength(2);
@@ -74,7 +78,7 @@ describe.each([429, 503])('a failing envelope of status %d', (status) => {
 	});
 });
 
-test('what had come beside a refusal is told: answer, session, request', async () => {
+test('reports the answer, session and request ID that a refusal contains', async () => {
 	agent.says(envelope({ reason: 'tool_failed', answer: 'I charged the card', session_id: 'ses_new' }, 503));
 	expect(item(await agent.ask())).toMatchObject({
 		error: 'The agent failed: tool_failed',
@@ -83,18 +87,18 @@ test('what had come beside a refusal is told: answer, session, request', async (
 });
 
 describe.each([
-	['envelope 408 under HTTP 200', envelope({ reason: 'timeout' }, 408), 200],
+	['envelope 408 with HTTP 200', envelope({ reason: 'timeout' }, 408), 200],
 	['envelope 499', envelope({ reason: 'client_closed' }, 499), 200],
 	['envelope 500', envelope({ reason: 'x' }, 500), 200],
 	['envelope 504', envelope({ reason: 'x' }, 504), 200],
 	['envelope 302', envelope({ reason: 'x' }, 302), 200],
-	['envelope 400 beside an answer', envelope({ reason: 'tool_refused', answer: 'I charged' }, 400), 200],
+	['envelope 400 with an answer', envelope({ reason: 'tool_refused', answer: 'I charged' }, 400), 200],
 	[
-		'envelope 409 of a busy session beside usage',
+		'envelope 409 of a busy session with usage',
 		envelope({ reason: 'session_busy', usage: { n: 1 } }, 409),
 		200,
 	],
-	['envelope 404 beside an answer', envelope({ reason: 'session_not_found', answer: 'I charged' }, 404), 200],
+	['envelope 404 with an answer', envelope({ reason: 'session_not_found', answer: 'I charged' }, 404), 200],
 	['HTTP 408 of a gateway', 'busy', 408],
 	['HTTP 499 of a gateway', '{"code":499,"msg":"closed"}', 499],
 	['HTTP 502 of a gateway', '{"code":502,"msg":"bad gateway"}', 502],
@@ -103,7 +107,7 @@ describe.each([
 	['HTTP 429 with an answer', '{"message":"slow down","answer":"I charged"}', 429],
 	['HTTP 200 whose code says 429, with an answer', '{"code":429,"data":{"answer":"I charged"}}', 200],
 ])('%s', (_name, body, httpStatus) => {
-	test('is asked once, with Retry On Fail and a key, and never again for this key', async () => {
+	test('makes the node call once, even with Retry On Fail, and never again for this key', async () => {
 		agent.says(body, httpStatus);
 		const options = { ...OPTIONS, idempotencyKey: 'k', renewExpiredSession: true };
 		const parameters = { options, sessionMode: 'explicit', sessionId: 'ses_old' };
@@ -116,7 +120,7 @@ describe.each([
 	});
 });
 
-describe('a success that nobody can use', () => {
+describe('an unusable success', () => {
 	const ANSWER = { answer: 'hello', session_id: 's' };
 
 	test.each<[string, string]>([
@@ -126,33 +130,36 @@ describe('a success that nobody can use', () => {
 		['"no"', envelope(ANSWER, 200, 'no')],
 		['an object', envelope(ANSWER, 200, {})],
 		['null, without a status', JSON.stringify({ success_response: null, data: ANSWER })],
-	])('success_response is %s: an error with what had come, and never asked again', async (_name, body) => {
-		agent.says(body);
-		for (const stream of [false, true]) {
-			agent.reset();
-			const json = item(await agent.ask({ stream }));
-			expect(json).toMatchObject({
-				error: expect.stringMatching(/^The answer does not say that the call succeeded|^The agent failed/),
-				details: { mayHaveRun: true, answer: 'hello', sessionId: 's' },
+	])(
+		'with success_response %s is an error with the data received, and is not repeated',
+		async (_name, body) => {
+			agent.says(body);
+			for (const stream of [false, true]) {
+				agent.reset();
+				const json = item(await agent.ask({ stream }));
+				expect(json).toMatchObject({
+					error: expect.stringMatching(/^The answer does not say that the call succeeded|^The agent failed/),
+					details: { mayHaveRun: true, answer: 'hello', sessionId: 's' },
+				});
+				expect(agent.calls).toHaveLength(1);
+			}
+			agent.answer((response) => {
+				response.setHeader('content-type', 'text/event-stream');
+				response.end(`data: ${body}\n\n`);
 			});
-			expect(agent.calls).toHaveLength(1);
-		}
-		agent.answer((response) => {
-			response.setHeader('content-type', 'text/event-stream');
-			response.end(`data: ${body}\n\n`);
-		});
-		expect(item(await agent.ask({ stream: true }))).toHaveProperty('error');
-	});
+			expect(item(await agent.ask({ stream: true }))).toHaveProperty('error');
+		},
+	);
 
 	test.each([true, 'true', 'True', 'TRUE', 1, '1', ' true '])(
-		'success_response %j says true',
+		'does not include success_response %j, which means true',
 		async (success) => {
 			agent.says(envelope(ANSWER, 200, success));
 			expect(item(await agent.ask())).toMatchObject({ answer: 'hello' });
 		},
 	);
 
-	test('a status of failure beside a success is a failure, and so is a reason that tells of one', async () => {
+	test('is a failure if its status is one, or its reason and no answer', async () => {
 		agent.says(envelope(ANSWER, 500, true));
 		expect(item(await agent.ask()).error).toBeDefined();
 		for (const reason of ['quota_exceeded', 'agent_failed']) {
@@ -167,7 +174,7 @@ describe('a success that nobody can use', () => {
 	});
 
 	test.each([false, true])(
-		'an empty answer is none: told with the keys that came and the entry that was read (stream: %s)',
+		'with an empty answer is reported with its keys and the entry that was read (stream: %s)',
 		async (isStream) => {
 			const body = envelope({ reason: 'completed', session_id: 's', text: 'hello' });
 			agent.answer((response) => {
@@ -185,7 +192,7 @@ describe('a success that nobody can use', () => {
 		},
 	);
 
-	test('an answer, or an interrupt, carries no hint', async () => {
+	test('is not suspected if there is an answer or an interrupt, so no hint is output', async () => {
 		agent.says(envelope(ANSWER));
 		expect(item(await agent.ask())).not.toHaveProperty('hint');
 		agent.says(envelope({ interrupt: { id: 'i', question: 'sure?' }, session_id: 's' }));
@@ -194,7 +201,7 @@ describe('a success that nobody can use', () => {
 });
 
 test.each(['envelope', 'plain'])(
-	'a debugging token that is refused is told with its time of validity (%s)',
+	'a rejected debugging token is reported with its limited validity (%s)',
 	async (form) => {
 		agent.says(
 			form === 'envelope' ? envelope({ reason: 'token_invalid' }, 401) : 'no',
@@ -207,7 +214,7 @@ test.each(['envelope', 'plain'])(
 	},
 );
 
-describe('a refused upload is no word of the agent, which was not asked', () => {
+describe('a refused upload does not mean that the agent ran', () => {
 	const upload = async (parameters: object = { operation: 'uploadMedia' }) =>
 		item(
 			await agent.ask({ ...parameters, options: { requestsPerSecond: 0 } }, CONTINUE, [
@@ -216,7 +223,11 @@ describe('a refused upload is no word of the agent, which was not asked', () => 
 		);
 
 	test.each([
-		['a limit beside it', envelope({ reason: 'file_too_large', max_bytes: 9 }, 413), 'A file is larger than'],
+		[
+			'a reason with a limit',
+			envelope({ reason: 'file_too_large', max_bytes: 9 }, 413),
+			'A file is larger than',
+		],
 		['a failure', envelope({ reason: 'disk_full', session_id: 's' }, 500), 'The file could not be uploaded'],
 		[
 			'no word of success',

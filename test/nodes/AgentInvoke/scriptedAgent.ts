@@ -8,19 +8,19 @@ import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 type NodeParameters = NonNullable<Parameters<AgentStage['run']>[1]>;
 type Settings = NonNullable<Parameters<AgentStage['run']>[2]>;
 
-/** An agent that answers to the byte as a test says. */
+/** An agent whose answers a test scripts byte by byte. */
 export interface ScriptedAgent {
 	readonly stage: AgentStage;
-	/** Bodies of the calls so far, uploads aside. */
+	/** Bodies of the calls so far, without uploads. */
 	readonly calls: ReadonlyArray<Readonly<Record<string, unknown>>>;
-	/** How it answers a call; `call` counts from 1. */
+	/** Scripts the answers to calls; `call` counts from 1. */
 	answer(how: (response: ServerResponse, call: number) => void): void;
 	/** Answers each call with this text. */
 	says(text: string, httpStatus?: number): void;
 	/** Answers each upload with this text. */
 	saysToUploads(text: string): void;
 	ask(parameters?: NodeParameters, settings?: Settings, items?: ItemInput[]): Promise<HarnessRun>;
-	/** No calls, empty tables. */
+	/** Clears the recorded calls and the tables. */
 	reset(): void;
 	close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// What becomes of the turns of an execution that is stopped, by the books of the platform and the rows of the tables.
+// What happens to the turns of a stopped execution, according to the platform and the tables.
 import { until } from '../../until';
 import { openAgentStage, type AgentStage } from './agent.fixture';
 import { MAPPED, RECORDED, said } from './turnTable.fixture';
@@ -34,7 +34,7 @@ const sessions = () =>
 		.map(({ sessionKey, sessionId, owner }) => [sessionKey, sessionId, owner]);
 
 test.each([true, false])(
-	'calls that were sent are read to their end, with their sessions and turns, and no more are sent (stream: %s)',
+	'answers to sent calls are read and saved with their sessions and turns, and no more calls are sent (stream: %s)',
 	async (stream) => {
 		const items = ['a', 'b', 'c', 'd'].map((key) => said('[hold] [answer: late]', key));
 		const live = await start(items, { stream }, { concurrency: 2 });
@@ -54,7 +54,7 @@ test.each([true, false])(
 	},
 );
 
-test('a chat is told at once, and hears no more', async () => {
+test('a chat sees the stop at once, and nothing after it', async () => {
 	const live = await start([said('[answer: one two three!] [chunks: 3] [hold after: 1]')], { stream: true });
 	await until(() => stage.platform.agent.held === 1 && live.said.chunks.length === 2);
 	live.cancel();
@@ -67,7 +67,7 @@ test('a chat is told at once, and hears no more', async () => {
 	expect(live.said.chunks).toHaveLength(heard);
 });
 
-test('a refusal that comes after the stop is repeated neither in the session nor in a new one', async () => {
+test('a call that is refused after the stop is repeated neither in its session nor in a new one', async () => {
 	await (
 		await start([said('hi')])
 	).done;
@@ -79,7 +79,7 @@ test('a refusal that comes after the stop is repeated neither in the session nor
 	live.cancel();
 	await live.done;
 	await until(() => turns().length === 2, 'the rows of the turns');
-	// Where the refusal came just before the stop, it is the renewal that was not sent.
+	// If the refusal arrived just before the stop, the renewal was cancelled.
 	expect(['refused', 'cancelled']).toContain(turns()[1]?.[1]);
 	expect(sent()).toBe(before + 1);
 });

@@ -27,23 +27,20 @@ function detailsOf(run: HarnessRun, item = 0): JsonObject {
 	return json.details as JsonObject;
 }
 
-// A letter at the end might be held back for a moment, as the beginning of a secret.
-test.each(['webhook', 'manual'] as const)(
-	'in mode %s the answer is passed on as it is written',
-	async (mode) => {
-		const run = await stage.run(sayings('[answer: one two three!] [chunks: 3]'), STREAM, {
-			mode,
-			streaming: true,
-		});
-		const chunks = chunksOf(run);
-		expect(chunks.length).toBe(5);
-		expect(chunks.slice(1, -1).join('')).toBe('one two three!');
-		expect([chunks[0], chunks.at(-1)]).toEqual(['<begin>', '<end>']);
-		expect(run.output(NODE_NAME)[0]?.json.answer).toBe('one two three!');
-	},
-);
+// The last character is not a letter, because the node could hold a letter back as the beginning of a secret.
+test.each(['webhook', 'manual'] as const)('passes the answer on in pieces in mode %s', async (mode) => {
+	const run = await stage.run(sayings('[answer: one two three!] [chunks: 3]'), STREAM, {
+		mode,
+		streaming: true,
+	});
+	const chunks = chunksOf(run);
+	expect(chunks.length).toBe(5);
+	expect(chunks.slice(1, -1).join('')).toBe('one two three!');
+	expect([chunks[0], chunks.at(-1)]).toEqual(['<begin>', '<end>']);
+	expect(run.output(NODE_NAME)[0]?.json.answer).toBe('one two three!');
+});
 
-test('the first piece is heard while the agent still writes', async () => {
+test('passes the first piece on while the agent is still writing', async () => {
 	const live = await stage.harness.start({
 		workflow: stage.workflow(STREAM),
 		items: sayings('[answer: one two three] [hold after: 1]'),
@@ -59,7 +56,7 @@ test('the first piece is heard while the agent still writes', async () => {
 	expect(chunks.slice(1, -1).join('')).toBe('one two three');
 });
 
-test('items that stream at the same time are heard one after the other', async () => {
+test('passes items that stream at the same time on one after the other', async () => {
 	const run = await stage.run(
 		sayings('[answer: a a a] [pause: 30]', '[answer: b b b]', '[fail: c]'),
 		STREAM,
@@ -70,7 +67,7 @@ test('items that stream at the same time are heard one after the other', async (
 });
 
 test.each([true, false])(
-	'an item that cannot be read does not silence the others (stream: %s)',
+	'an unreadable item does not keep the others from streaming (stream: %s)',
 	async (stream) => {
 		const run = await stage.run(
 			sayings('', '[answer: hello]', '[answer: again]', ''),
@@ -81,15 +78,15 @@ test.each([true, false])(
 	},
 );
 
-test('where an unreadable item ends the run, the others are told as not asked', async () => {
+test('reports an error for every item if an unreadable one ends the run', async () => {
 	const run = await stage.run(sayings('hello', ''), STREAM, { mode: 'webhook', streaming: true });
 	expect(run.status).toBe('error');
-	// The last one is n8n's own.
+	// n8n itself sends the last chunk.
 	expect(chunksOf(run)).toEqual(['<begin>', '<error>', '<begin>', '<error>', '<error>']);
 	expect(stage.platform.books().requests.invoke).toBe(0);
 });
 
-test('a retry does not say once more what was heard in the first try', async () => {
+test('a retry does not stream again what the first try streamed', async () => {
 	stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, match: 'second', times: 1 });
 	const run = await stage.run(
 		sayings('[answer: first]', 'second [answer: other]'),
@@ -100,7 +97,7 @@ test('a retry does not say once more what was heard in the first try', async () 
 	expect(chunksOf(run).join('')).toBe('<begin>first<end><begin><error><begin><end><begin>other<end>');
 });
 
-test('what is not streamed is said all the same, an interrupt by its question', async () => {
+test('passes on an answer without pieces as a whole, and an interrupt as its question', async () => {
 	for (const stream of [true, false]) {
 		const run = await stage.run(
 			sayings('[answer: whole!] [no deltas]', '[question: sure?]'),
@@ -115,7 +112,7 @@ test('what is not streamed is said all the same, an interrupt by its question', 
 });
 
 test.each(['cut', 'end', 'silent'])(
-	'a stream that is %s in the middle is told with what had come, and not asked again',
+	'a stream that ends early (%s) is reported with the text received, and not repeated',
 	async (how) => {
 		const settings = { retryOnFail: true, maxTries: 2, waitBetweenTries: 1, ...CONTINUE };
 		const items = sayings(`[answer: one two three] [chunks: 3] [${how} after: 2] [side effect: a]`);
@@ -145,15 +142,20 @@ test.each(['cut', 'end', 'silent'])(
 	},
 );
 
-test.each(['cut', 'end', 'silent'])('a whole answer that is %s before it came', async (how) => {
-	const options = { requestsPerSecond: 0, timeoutSeconds: 1 };
-	const run = await stage.run(sayings(`[${how} after: 0]`), { options }, CONTINUE);
-	expect(run.output(NODE_NAME)[0]?.json.error).toMatch(/No clear answer|no answer within 1 second|broke off/);
-	expect(detailsOf(run)).toMatchObject({ mayHaveRun: true });
-	expect(stage.platform.books().invocations).toHaveLength(1);
-});
+test.each(['cut', 'end', 'silent'])(
+	'an answer that is lost before it arrives (%s) may have run',
+	async (how) => {
+		const options = { requestsPerSecond: 0, timeoutSeconds: 1 };
+		const run = await stage.run(sayings(`[${how} after: 0]`), { options }, CONTINUE);
+		expect(run.output(NODE_NAME)[0]?.json.error).toMatch(
+			/No clear answer|no answer within 1 second|broke off/,
+		);
+		expect(detailsOf(run)).toMatchObject({ mayHaveRun: true });
+		expect(stage.platform.books().invocations).toHaveLength(1);
+	},
+);
 
-test.each(['slowBody', 'numbersAsStrings'] as const)('%s changes nothing', async (kind) => {
+test.each(['slowBody', 'numbersAsStrings'] as const)('%s does not affect the answer', async (kind) => {
 	stage.platform.faults.add({ on: 'invoke', kind, ms: 100 });
 	for (const stream of [true, false]) {
 		const run = await stage.run(sayings('[answer: Füchse 🦊 狐]'), { ...STREAM, stream });
@@ -164,19 +166,19 @@ test.each(['slowBody', 'numbersAsStrings'] as const)('%s changes nothing', async
 	}
 });
 
-test('a failure before the stream begins is told as the refusal that it is', async () => {
+test('a refusal before the stream begins is reported as a refusal', async () => {
 	const run = await stage.run(sayings('[refuse: no]'), { ...STREAM, options: { retries: 0 } }, CONTINUE);
 	expect(run.output(NODE_NAME)[0]?.json.error).toContain('not accepting calls');
 	expect(detailsOf(run)).not.toHaveProperty('mayHaveRun');
 });
 
-test('a failure in mid stream holds what had come', async () => {
+test('a failure within the stream is reported as one that may have run', async () => {
 	const run = await stage.run(sayings('[answer: one two] [fail: no fuel]'), STREAM, CONTINUE);
 	expect(run.output(NODE_NAME)[0]?.json.error).toMatch(/^The agent failed.*no fuel/);
 	expect(detailsOf(run)).toMatchObject({ kind: 'agentFailed', mayHaveRun: true });
 });
 
-test('ten seconds after a stop the node ends, and its sessions stand in the log', async () => {
+test('the node ends ten seconds after a stop and logs its sessions', async () => {
 	const live = await stage.harness.start({
 		workflow: stage.workflow({ ...STREAM, options: { timeoutSeconds: 60, requestsPerSecond: 0 } }),
 		items: sayings('done', '[hold after: 1]', '[hold]'),
@@ -186,7 +188,7 @@ test('ten seconds after a stop the node ends, and its sessions stand in the log'
 	const done = stage.platform.books().sessions.find(({ messages }) => messages[0] === 'done');
 	const call = () => stage.platform.books().invocations.find(({ message }) => message === 'done');
 	await until(() => call()?.answered === 'yes');
-	// The answer that has left must be read, too.
+	// The node must have read the answer as well.
 	await new Promise((resolve) => setTimeout(resolve, 300));
 	const sinceCancel = stopwatch();
 	live.cancel();

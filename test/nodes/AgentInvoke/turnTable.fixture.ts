@@ -7,17 +7,17 @@ export const MAPPED = { sessionMode: 'mapped', sessionKey: '={{ $json.key }}' };
 
 export const said = (say: string, key = 'anna'): ItemInput => ({ json: { key, say } });
 
-/** What became of each item of the first output: its error, or that it was answered. */
+/** The outcome of each item of the first output: its error, or `answered`. */
 export const messages = (run: HarnessRun): string[] =>
 	run.output(NODE_NAME).map(({ json }) => (typeof json.error === 'string' ? json.error : 'answered'));
 
-/** Operations on the table of turns so far, by name, without those that look for rows that are over. */
+/** The operations on the table of turns so far, without those that remove expired rows. */
 export const operationsOn = ({ operations }: DataTables): string[] =>
 	operations
 		.filter((one) => one.endsWith(TABLE) && !one.startsWith('sweep'))
 		.map((one) => one.split(' ')[0]!);
 
-/** A table of the same name, made by someone else. */
+/** Creates a table of the same name with other columns. */
 export async function addForeignTable({ executeWorkflow, operations }: DataTables): Promise<void> {
 	const parameters = {
 		...{ resource: 'table', operation: 'create', tableName: TABLE },

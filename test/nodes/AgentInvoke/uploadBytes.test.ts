@@ -7,7 +7,7 @@ import { openAgentStage } from './agent.fixture';
 
 const MB = 1024 * 1024;
 
-/** A server that takes uploads slowly, and counts how many are under way. */
+/** Opens a server that takes uploads slowly and counts how many run at the same time. */
 async function openSlowUploads() {
 	let underWay = 0;
 	const seen = { most: 0, all: 0, lengths: [] as number[] };
@@ -17,7 +17,7 @@ async function openSlowUploads() {
 		let received = 0;
 		request.on('data', (piece: Buffer) => (received += piece.length));
 		request.on('end', () => {
-			// A length that is known is said, and is the true one.
+			// The content length is sent and correct.
 			seen.lengths.push(Number(request.headers['content-length']) - received);
 			setTimeout(() => {
 				underWay--;
@@ -31,13 +31,13 @@ async function openSlowUploads() {
 }
 
 const stored = (bytes: number) => ({ data: Buffer.alloc(bytes, 'x') });
-/** As an n8n that keeps files in memory has them. */
+/** A file as an n8n that keeps files in memory holds it. */
 const inItem = (bytes: number) => ({ data: Buffer.alloc(bytes, 'x').toString('base64'), bytes });
 
 test.each([
-	['large files that n8n holds in the item are uploaded one at a time', inItem(20 * MB), [1, 1]],
-	['large files that it stores are streamed beside each other', stored(20 * MB), [2, 4]],
-	['small files are uploaded beside each other', stored(1_000), [2, 4]],
+	['uploads large files held in items one at a time', inItem(20 * MB), [1, 1]],
+	['streams large stored files in parallel', stored(20 * MB), [2, 4]],
+	['uploads small files in parallel', stored(1_000), [2, 4]],
 ])('%s, whatever their accounts', async (_name, file, [atLeast = 0, atMost = 0]) => {
 	const stage = await openAgentStage();
 	const { server, seen, baseUrl } = await openSlowUploads();

@@ -4,8 +4,8 @@ import type { Failing, RefusalKind } from './plan';
 import { StandIn } from './standIn';
 
 /*
- * The A2A protocol: JSON-RPC, so that nearly every refusal comes with HTTP 200 and a number. A message makes a task, whose
- * artifacts are the answer; the context is the session; a task that wants input is gone on with by its ID.
+ * The A2A protocol: JSON-RPC, so that nearly every refusal has HTTP 200 and an error number. A message creates a task,
+ * whose artifacts are the answer; the context is the session; a task that requires input is continued by its ID.
  */
 
 const KEYS = ['jsonrpc', 'id', 'method', 'params'];
@@ -60,7 +60,7 @@ function refusal(kind: RefusalKind, detail: string): Refusal {
 
 const text = (words: string): object => ({ kind: 'text', text: words });
 
-/** A task that waits is named by what it waits for. */
+/** The ID of a waiting task is that of its request for input. */
 function taskIdOf({ number, asks: [ask] }: TurnFacts): string {
 	return ask?.id ?? `task-${number}`;
 }

@@ -14,15 +14,15 @@ import type { Failing, RefusalKind } from './plan';
 import { StandIn } from './standIn';
 
 /*
- * Coze: POST /v3/chat, the conversation named in the query, refusals mostly by `code` in HTTP 200, the names of events
- * where event streams have them, `done` at the end. Without a stream it only says that it has begun. In one thing this is
- * simpler than the product: results of tools are taken at the same path, where the product has one of its own that also
- * wants the ID of the chat.
+ * Coze: POST /v3/chat, the conversation named in the query, refusals mostly as a `code` with HTTP 200, the names of events
+ * in `event:` lines, `done` at the end. Without a stream it only says that it has begun. In one respect this server is
+ * simpler than the product: it takes results of tools at the same path, for which the product has another one that also
+ * requires the chat ID.
  */
 
 const KEYS = [
 	...['bot_id', 'user_id', 'stream', 'additional_messages', 'auto_save_history', 'custom_variables'],
-	// The product takes no notice of it here.
+	// The product ignores it here.
 	...['meta_data', 'conversation_id'],
 ];
 const RESULT_KEYS = ['tool_outputs', 'stream', 'conversation_id'];
@@ -117,7 +117,7 @@ function requiredAction(asks: readonly OpenAsk[]): object {
 	};
 }
 
-/** What only says that it has begun. */
+/** Without a stream, the product only says that the turn has begun. */
 function whole(turn: TurnFacts): object {
 	return { code: 0, msg: '', data: chat(turn, 'in_progress'), detail: LOG };
 }
@@ -127,7 +127,7 @@ function event(name: string, data: unknown): string {
 }
 
 function said(turn: TurnFacts): string[] {
-	// A question of a workflow is said like an answer.
+	// A workflow's question is sent as an answer.
 	const questions = turn.asks.flatMap((ask) => (ask.kind === 'question' ? [ask.question] : []));
 	const pieces = [turn.preamble, ...turn.pieces, ...questions].filter((text) => text !== '');
 	const call = JSON.stringify({ name: 'search', arguments: { q: 'x' } });

@@ -1,11 +1,11 @@
 import type { Ask, Failing, RefusalKind } from './plan';
 
-/** A call, read in the product's own format. */
+/** A call, read from the product's own format. */
 export interface AskedTurn {
-	/** Empty where a new one is wanted. */
+	/** Empty if the call asks for a new session. */
 	readonly session: string;
 	readonly said: string | undefined;
-	/** Of what was asked for; each as text, as all three products want it. */
+	/** The results of tools and the answers to questions, as text. */
 	readonly results: readonly GivenResult[];
 	readonly isStreamed: boolean;
 }
@@ -15,17 +15,17 @@ export interface GivenResult {
 	readonly output: string;
 }
 
-/** What an answer tells beside its text. */
+/** An answer: its text and what is reported with it. */
 export interface TurnFacts {
-	/** The same for each answer of a server, so that a stream has the same length each time. */
+	/** A number of constant length, so that a stream is always equally long. */
 	readonly number: string;
-	/** To be named by the next call. */
+	/** The session ID that the next call has to name. */
 	readonly session: string;
 	readonly pieces: readonly string[];
 	readonly text: string;
-	/** Comes before the text, as a message of its own. */
+	/** A message before the text. */
 	readonly preamble: string;
-	/** Is said first, and taken back. */
+	/** Text that is sent first and then replaced. */
 	readonly draft: string;
 	readonly asks: readonly OpenAsk[];
 	readonly tokensIn: number;
@@ -39,35 +39,35 @@ export interface Refusal {
 	readonly body: object;
 }
 
-/** A call as it came. */
+/** The parts of a received call. */
 export interface Received {
 	readonly body: unknown;
 	readonly query: unknown;
-	/** Of the path. */
+	/** The parameters of the path. */
 	readonly params: unknown;
 	readonly headers: unknown;
 }
 
-/** How a product words what its stand-in does. */
+/** The product's own format for what its stand-in does. */
 export interface Dialect {
-	/** Where it is called; what follows a colon is a parameter. */
+	/** The paths of calls; `:name` is a parameter. */
 	readonly paths: readonly string[];
-	/** Whether each answer has an ID of its own, which the next call has to name. */
+	/** Whether each answer has an ID of its own, which the next call must name. */
 	readonly renewsSession: boolean;
 	sessionId(number: string): string;
-	/** @returns or else what is wrong with it: nothing that the product does not know is let through */
+	/** @returns the call, or what is wrong with it; anything that the product does not know is an error */
 	read(received: Received): AskedTurn | string;
-	/** Whether the next message answers it. */
+	/** Whether the next message answers the request, rather than a result with its ID. */
 	isAnsweredByMessage(ask: Ask): boolean;
 	refusal(kind: RefusalKind, detail: string): Refusal;
 	whole(turn: TurnFacts): object;
-	/** The texts of a stream, each an event. */
+	/** The events of a stream, as text. */
 	events(turn: TurnFacts): readonly string[];
 	failedWhole(turn: TurnFacts, how: Failing): Refusal;
 	failedEvents(turn: TurnFacts, how: Failing): readonly string[];
-	/** Of each answer. */
+	/** Extra headers of each answer. */
 	headers?(turn: TurnFacts): Readonly<Record<string, string>>;
-	/** Default: that of event streams. */
+	/** The content type of streams; default: that of event streams. */
 	readonly streamType?: string;
 }
 
@@ -81,7 +81,7 @@ export function isText(value: unknown): value is string {
 	return typeof value === 'string' && value !== '';
 }
 
-/** What none of the known keys is. */
+/** The first key that is not one of the known keys. */
 export function oddKey(value: unknown, known: readonly string[]): string | undefined {
 	return Object.keys(fieldsOf(value)).find((key) => !known.includes(key));
 }

@@ -11,7 +11,7 @@ import type { RefusalKind } from './plan';
 import { openResponses } from './responsesServer';
 import { TOKEN, type StandIn } from './standIn';
 
-/** How a refusal comes out. */
+/** How the node reports a refusal. */
 export interface RefusalExpected {
 	readonly kind: 'refused' | 'failed';
 	readonly meaning: RefusalMeaning | undefined;
@@ -24,29 +24,29 @@ export interface RefusalExpected {
 export interface DialectCase {
 	readonly name: string;
 	readonly description: string;
-	/** Where the description lies. Default: `docs/wires`. */
+	/** The folder of the description; default: `docs/wires`. */
 	readonly folder?: string;
 	readonly invokePath: string;
 	open(): Promise<StandIn>;
-	/** Whether each answer brings another session ID. */
+	/** Whether each answer has another session ID. */
 	readonly renewsSession: boolean;
-	/** Whether the product answers in one piece, too; else the description always asks for a stream. */
+	/** Whether the product can answer without a stream; otherwise the description always asks for one. */
 	readonly answersWhole: boolean;
-	/** The last message alone is the answer. */
+	/** Whether only the last message is the answer. */
 	readonly dropsPreamble?: boolean;
-	/** A stream comes out when it is complete. */
+	/** Whether the node passes a stream on only when it is complete. */
 	readonly holdsPieces?: boolean;
 	usage(tokensIn: number, tokensOut: number): object | null;
 	readonly refusals: Readonly<Record<RefusalKind, RefusalExpected>>;
-	/** Of an agent that ran and failed; in one piece where that is told in HTTP 200. */
+	/** The failure of an agent that ran; `isWholeIn200`: without a stream it is reported with HTTP 200. */
 	readonly failure: { readonly code: string; readonly detail: string; readonly isWholeIn200: boolean };
-	/** Whether the description says where the files of a message go. */
+	/** Whether the description has a placeholder for files. */
 	readonly takesFiles: boolean;
-	/** How many results of tools go into one call. */
+	/** The maximum number of tool results per call. */
 	readonly mostResults: number;
-	/** What a question of the agent comes out as. */
+	/** What the node outputs for a question of the agent. */
 	readonly question: 'interrupt' | 'text' | 'tool';
-	/** Stands in the event without which no stream is whole. */
+	/** Text of the event without which a stream is incomplete. */
 	readonly endMark: string;
 }
 
@@ -54,7 +54,7 @@ const WIRES = join(__dirname, '../../../../docs/wires');
 
 type Refusals = DialectCase['refusals'];
 
-/** Refusals that prove that nothing ran. */
+/** The expected refusals, all of which prove that nothing ran. */
 function proven(
 	kinds: Readonly<Record<RefusalKind, readonly [status: number, code: string, detail: string]>>,
 ): Refusals {
@@ -127,7 +127,7 @@ export const dialectCases: readonly DialectCase[] = [
 		usage: (tokensIn, tokensOut) => ({ input_count: tokensIn, output_count: tokensOut }),
 		refusals: {
 			...COZE_REFUSALS,
-			// Nothing but a code that is not known tells it from an agent that ran and failed.
+			// It differs from a failed run only in its code, which the description does not list.
 			forGood: { ...COZE_REFUSALS.forGood, kind: 'failed', mayHaveRun: true },
 		},
 		failure: { code: '', detail: 'Model error.', isWholeIn200: true },
@@ -193,11 +193,11 @@ export const dialectCases: readonly DialectCase[] = [
 		open: openA2a,
 		renewsSession: false,
 		answersWhole: true,
-		// The protocol has none.
+		// The protocol reports no usage.
 		usage: () => null,
 		refusals: {
 			...A2A_REFUSALS,
-			// Nothing but a code that is not known tells them from an agent that ran and failed.
+			// They differ from a failed run only in their codes, which the description does not list.
 			malformed: { ...A2A_REFUSALS.malformed, kind: 'failed', mayHaveRun: true },
 			forGood: { ...A2A_REFUSALS.forGood, kind: 'failed', mayHaveRun: true },
 		},
@@ -237,13 +237,12 @@ export const dialectCases: readonly DialectCase[] = [
 	},
 ];
 
-/** With what an operator puts in. */
+/** The description with the operator's own values filled in. */
 export function descriptionOf({ description, folder = WIRES }: DialectCase): string {
 	const text = readFileSync(join(folder, `${description}.json`), 'utf8');
 	return text.replace(/YOUR-[A-Z-]+/g, 'mine-1');
 }
 
-/** The only place that knows what the fields of the credential are called. */
 export function accountOf(dialect: DialectCase, server: StandIn, agentToken = TOKEN): Record<string, string> {
 	return {
 		agentToken,

@@ -13,9 +13,9 @@ import type { Failing, RefusalKind } from './plan';
 import { StandIn } from './standIn';
 
 /*
- * Dify: POST /v1/chat-messages. The names of events stand in their data, `message_end` is the last that counts, and
- * `message_replace` takes back what was said. The product has no interrupts here and does not guard a conversation: what
- * deployments add to it is an `interrupt` beside the answer, which the next message answers, and a code for a busy one.
+ * Dify: POST /v1/chat-messages. Events have their names in their data, `message_end` is the last relevant one, and
+ * `message_replace` replaces the text so far. The product has no interrupts here and does not lock a conversation;
+ * deployments add an `interrupt` next to the answer, which the next message answers, and a code for a busy conversation.
  */
 
 const KEYS = [
@@ -118,7 +118,7 @@ function events(turn: TurnFacts): string[] {
 	];
 }
 
-/** In one piece it is told as a refusal. */
+/** Without a stream, a failure looks like a refusal. */
 function failedWhole(): Refusal {
 	const [status, code, message] = FAILED;
 	return { status, body: { code, message, status } };

@@ -4,8 +4,8 @@ import type { Failing, RefusalKind } from './plan';
 import { StandIn } from './standIn';
 
 /*
- * Lines of JSON, as Ollama writes them, from an agent whose session stands in a header both ways. An answer in one piece is
- * one such line; an error is a line, too, or a body with a status.
+ * Lines of JSON, as Ollama writes them, from an agent whose session ID is in a header of both the call and the answer. An
+ * answer without a stream is one such line; an error is also a line, or a body with an HTTP status.
  */
 
 const KEYS = ['model', 'messages', 'stream'];

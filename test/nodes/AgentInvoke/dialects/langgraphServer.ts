@@ -4,8 +4,8 @@ import type { Failing, RefusalKind } from './plan';
 import { StandIn } from './standIn';
 
 /*
- * A LangGraph server: a thread of its own path, and one that makes a thread. Streams tell of the whole state after each
- * step, and of the pieces of a message in lists; a question stands in the state; refusals are sentences.
+ * A LangGraph server: a path per thread, and one that creates a thread. Streams contain the whole state after each
+ * step, and the pieces of a message in lists; a question is part of the state; refusals are sentences.
  */
 
 const KEYS = ['assistant_id', 'input', 'command', 'stream_mode', 'on_completion'];
@@ -67,7 +67,7 @@ function usageOf({ tokensIn, tokensOut }: TurnFacts): object {
 	return { input_tokens: tokensIn, output_tokens: tokensOut, total_tokens: tokensIn + tokensOut };
 }
 
-/** The state holds what was said in earlier turns, too. */
+/** The state, which also contains the messages of earlier turns. */
 function state(turn: TurnFacts, ...said: readonly string[]): string {
 	const before = [
 		{ type: 'human', content: 'an earlier question' },
@@ -94,7 +94,7 @@ function said(turn: TurnFacts): string[] {
 		event('values', { messages: [{ type: 'human', content: 'what was asked' }] }),
 		...(preamble ? [piece(turn, preamble), state({ ...turn, asks: [] }, preamble)] : []),
 		event('messages', [{ type: 'tool', content: 'found', name: 'search' }, { thread_id: session }]),
-		// The words of another model on the way, which never get into the state.
+		// The output of another model on the way, which never becomes part of the state.
 		...(draft ? [piece(turn, draft)] : []),
 		...pieces.map((content) => piece(turn, content)),
 		...(pieces.length === 0 ? [piece(turn, '')] : []),
@@ -119,7 +119,7 @@ const LANGGRAPH: Dialect = {
 	renewsSession: false,
 	sessionId: (number) => `00000000-0000-4000-8000-${number}`,
 	isAnsweredByMessage: () => true,
-	// It is always asked for a stream.
+	// The node always asks for a stream.
 	whole: () => ({ messages: [] }),
 	failedWhole: () => ({ status: 500, body: { detail: 'Internal Server Error' } }),
 	...{ read, refusal, events, failedEvents },

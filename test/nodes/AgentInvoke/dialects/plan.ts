@@ -1,25 +1,25 @@
-/** Something that the agent wants before it goes on: a tool's result, or the answer of a person. */
+/** Something that the agent needs before it continues: a tool's result or a person's answer. */
 export type Ask =
 	| { readonly kind: 'tool'; readonly tool: string; readonly arguments: object }
 	| { readonly kind: 'question'; readonly question: string };
 
-/** What a stand-in does with one call. */
+/** How a stand-in answers one call. */
 export interface Plan {
-	/** Default: the number of the turn and what was said. */
+	/** The answer; default: the number of the turn and the message. */
 	readonly says?: string;
-	/** Said before it, as a message of its own where the product has several. */
+	/** Sent before the answer, as a message of its own if the product has several. */
 	readonly preamble?: string;
-	/** Said first, and taken back where the product can do that. */
+	/** Sent first, and then replaced if the product supports that. */
 	readonly draft?: string;
 	readonly asks?: readonly Ask[];
-	/** Default: as the call wants it. */
+	/** Default: what the call asks for. */
 	readonly form?: 'whole' | 'streamed';
-	/** The body ends after so many bytes: the connection breaks, or the body ends properly all the same. */
+	/** After this many bytes the connection breaks, or the body ends properly. */
 	readonly cut?: { readonly afterBytes: number; readonly how: 'broken' | 'ended' };
 	readonly takesMs?: number;
-	/** It does not run. */
+	/** The agent does not run. */
 	readonly refuses?: RefusalKind;
-	/** It runs, and HTTP says 200. */
+	/** The agent runs and fails, with HTTP 200. */
 	readonly fails?: Failing;
 }
 
@@ -29,10 +29,10 @@ export type RefusalKind =
 	| 'token'
 	| 'sessionUnknown'
 	| 'busy'
-	/** Too much to do; asked again later, it runs. */
+	/** Overload; the same call succeeds later. */
 	| 'load'
-	/** For a reason that asking again does not mend. */
+	/** A reason that repeating the call does not remove. */
 	| 'forGood';
 
-/** How a turn that began ends without success. */
+/** How a turn that began fails. */
 export type Failing = 'error' | 'incomplete';

@@ -15,7 +15,7 @@ import { StandIn } from './standIn';
 
 /*
  * The Responses API: POST /v1/responses. Every answer has an ID of its own, which the next call names as
- * `previous_response_id`; what failed or stopped early is an answer, too; calls of functions are parts of it.
+ * `previous_response_id`; a failed or incomplete run is also an answer; function calls are parts of it.
  */
 
 const KEYS = [
@@ -102,7 +102,7 @@ function messageOf({ number }: TurnFacts, index: number, text: string): object {
 	};
 }
 
-/** It has no questions: who has one calls a function for it. */
+/** The API has no questions, so an agent asks one by calling a function. */
 function callOf(ask: OpenAsk): object {
 	const [name, input] =
 		ask.kind === 'tool' ? [ask.tool, ask.arguments] : ['ask_user', { question: ask.question }];

@@ -10,16 +10,16 @@ export const TOKEN = 'agt_dialect-0123456789abcdef';
 export interface SeenRequest {
 	readonly body: unknown;
 	readonly query: unknown;
-	/** `ran`, or why it did not. */
+	/** `ran`, or why the agent did not run. */
 	verdict: 'ran' | RefusalKind;
-	/** What was wrong with its form. */
+	/** What was wrong with the call's format. */
 	problem: string;
 	/** The answer, event by event, as it would have been without a cut. */
 	answer: readonly string[];
 }
 
 export interface Conversation {
-	/** What was said in it, and the results that it was given, in the order in which the agent ran. */
+	/** The messages, in the order in which the agent ran; `results` likewise. */
 	readonly turns: readonly string[];
 	readonly results: ReadonlyArray<{ readonly id: string; readonly output: string }>;
 }
@@ -41,20 +41,20 @@ interface Answer {
 const PIECES = 3;
 
 /**
- * A small real server that speaks as a product's public API does, and shares no code with the local platform. It lets
- * nothing through that the product does not know, and keeps books to assert on.
+ * A small real server with a product's public API, which shares no code with the local platform. It refuses
+ * anything that the product does not know, and records its calls for assertions.
  */
 export class StandIn {
-	/** What the agent does with what is said to it; results are said as their texts. */
+	/** What the agent does with a message; results of tools are passed as their texts. */
 	plan: (said: string, turn: number) => Plan = () => ({});
 	baseUrl = '';
 	private seen: SeenRequest[] = [];
 	private talks: Talk[] = [];
-	/** Where each ID leads; where answers have their own, an older one leads to the talk as it was then. */
+	/** The conversation of each ID and its length then; if answers have their own IDs, an older one branches off. */
 	private sessions = new Map<string, { readonly talk: Talk; readonly length: number }>();
 	private lastNumber = 0;
 	private running = 0;
-	/** Turns under way at the same time, at most. */
+	/** The most turns that ran at the same time. */
 	mostAtOnce = 0;
 
 	private constructor(
@@ -81,17 +81,17 @@ export class StandIn {
 		return server;
 	}
 
-	/** In the order in which they came. */
+	/** The calls, in order of arrival. */
 	get requests(): readonly SeenRequest[] {
 		return this.seen;
 	}
 
-	/** In the order in which they were opened. */
+	/** The conversations, in the order in which they were opened. */
 	get conversations(): Conversation[] {
 		return this.talks.map(({ turns, results }) => ({ turns: [...turns], results: [...results] }));
 	}
 
-	/** From now on it knows none of its sessions. */
+	/** Makes the server forget all its sessions. */
 	forgetSessions(): void {
 		this.sessions = new Map();
 	}
@@ -157,7 +157,7 @@ export class StandIn {
 		this.mostAtOnce = Math.max(this.mostAtOnce, ++this.running);
 		if (plan.takesMs) await pause(plan.takesMs);
 		const turn = this.take(talk, asked, plan);
-		// Free before the answer leaves: whoever has it may go on at once.
+		// The session is free before the answer is sent, because the caller may continue at once.
 		talk.isBusy = false;
 		this.running--;
 		const isStreamed = plan.form ? plan.form === 'streamed' : asked.isStreamed;
@@ -177,7 +177,7 @@ export class StandIn {
 	private talkOf({ session }: AskedTurn): Talk {
 		const found = this.sessions.get(session);
 		if (found && (!this.dialect.renewsSession || found.length === lengthOf(found.talk))) return found.talk;
-		// Going on from an older answer is another conversation.
+		// A call that continues from an older answer starts another conversation.
 		const turns = found?.talk.turns.slice(0, found.length) ?? [];
 		const talk: Talk = { turns, results: [], asks: [], isBusy: false };
 		this.talks.push(talk);
