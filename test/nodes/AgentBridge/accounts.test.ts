@@ -2,7 +2,8 @@ import type { BridgeChannel } from '../../platform';
 import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
 import { openStage, type Stage } from './agentBridge.fixture';
 
-/** A credential whose token is an expression: the frames of each item go over the connection of its own account. */
+/* A credential whose token is an expression: each item's frames use the connection of its own account. */
+
 let stage: Stage;
 let channels: Record<string, BridgeChannel>;
 beforeEach(async () => {
@@ -32,7 +33,7 @@ async function run(
 	});
 }
 
-/** The frames that came over each connection, by the account that opened it. */
+/** The frames received over each connection. */
 function heard(): string[][] {
 	const { connections, received } = stage.platform.books().bridge;
 	return connections
@@ -42,7 +43,7 @@ function heard(): string[][] {
 }
 
 test.each(['request', 'send'])(
-	'%s: one connection an account, outputs in the order of the items',
+	'"%s" opens one connection per account, and outputs in item order',
 	async (operation) => {
 		const outcome = await run(itemsOf(...TURNS), { operation });
 		expect(outcome.error).toBeUndefined();
@@ -58,7 +59,7 @@ test.each(['request', 'send'])(
 	},
 );
 
-test('one bad token among good ones fails its item alone', async () => {
+test('a bad token among good ones makes only its item fail', async () => {
 	const items = itemsOf('anna', 'wst_wrong', 'sk-0123456789', 'ben');
 	const outcome = await run(items, {}, { onError: 'continueRegularOutput' });
 	expect(outcome.output(NODE_NAME).map(({ json }) => (json.error ? 'error' : 'reply'))).toEqual([
@@ -70,7 +71,7 @@ test('one bad token among good ones fails its item alone', async () => {
 	expect(outcome.output(NODE_NAME)[2]?.json.error).toContain('item 2');
 });
 
-test('without Continue the failure of one account ends the others, and a retry sends nothing twice', async () => {
+test("without Continue On Fail, one account's failure ends the run, and a retry sends nothing twice", async () => {
 	const stopped = await run(itemsOf('anna', 'sk-0123456789'));
 	expect(stopped.error).toMatchObject({ context: { itemIndex: 1 } });
 	expect(heard()).toEqual([]);
@@ -83,7 +84,7 @@ test('without Continue the failure of one account ends the others, and a retry s
 	expect(heard().flat()).toEqual(['anna 0']);
 });
 
-test('no account reads the token of another one in an error, not even without what all tokens begin with', async () => {
+test('no error shows one account the token of another, not even without its prefix', async () => {
 	const bare = Object.values(channels).map(({ token }) => token.slice('wst_'.length));
 	stage.platform.faults.add({
 		on: 'bridge',
@@ -100,7 +101,7 @@ test('no account reads the token of another one in an error, not even without wh
 	}
 });
 
-test('an authentication frame by expression is that of each item, with a connection for each of them', async () => {
+test('evaluates an authentication frame for each item, and opens one connection per frame', async () => {
 	const authFrame = '={{ { type: "auth", token: "$token", user: $json.user } }}';
 	const items = ['one', 'two', 'one'].map((user) => ({ json: { text: user, user } }));
 	const outcome = await stage.run(items, { authMode: 'inFrame', authFrame });
@@ -111,7 +112,7 @@ test('an authentication frame by expression is that of each item, with a connect
 	);
 });
 
-test('an authentication frame that is wrong for one item fails that item alone', async () => {
+test('an authentication frame that is wrong for one item makes only that item fail', async () => {
 	const authFrame = '={{ $json.place ? { type: "auth", token: $json.place } : $json.missing.frame }}';
 	const items = ['$token', 'nowhere', '', '$token'].map((place, i) => ({ json: { text: `${i}`, place } }));
 	const outcome = await stage.run(
@@ -129,7 +130,7 @@ test('an authentication frame that is wrong for one item fails that item alone',
 	expect(heard().flat()).toEqual(['0', '3']);
 });
 
-test('many accounts have few connections at once', async () => {
+test('many accounts have few connections open at once', async () => {
 	const tokens = Array.from({ length: 80 }, () => stage.platform.createChannel().token);
 	const outcome = await run(tokens.map((token, i) => ({ json: { text: `${i}`, token } })));
 	expect(outcome.error).toBeUndefined();

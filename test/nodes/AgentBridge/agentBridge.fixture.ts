@@ -15,16 +15,16 @@ import { openPlatform, type PlatformStage } from '../harness/stage';
 
 type Credentials = { flowBridgeApi: Record<string, string> };
 
-/** With a channel account. */
+/** A platform stage with a channel account. */
 export interface Stage extends PlatformStage {
 	readonly channel: BridgeChannel;
 	readonly credentials: Credentials;
-	/** Activates a workflow of the trigger alone. */
+	/** Activates a workflow with only the trigger. */
 	activate(
 		parameters?: INodeParameters,
 		credentials?: Partial<Credentials['flowBridgeApi']>,
 	): Promise<ActiveTrigger>;
-	/** A manual test of the trigger. */
+	/** Runs a manual test of the trigger. */
 	test(
 		parameters?: INodeParameters,
 		credentials?: Partial<Credentials['flowBridgeApi']>,
@@ -39,7 +39,7 @@ const triggerFlow = (parameters: INodeParameters): WorkflowJson => ({
 	connections: {},
 });
 
-/** A text of which JSON escapes every character. */
+/** The text with every character as a JSON escape. */
 export function escaped(text: string): string {
 	return Array.from(text, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
 }
@@ -91,7 +91,7 @@ export async function openStage(
 	};
 }
 
-/** All frames that the executions of a trigger got, in order. */
+/** All frames in the executions of a trigger, in order. */
 export function framesOf(trigger: ActiveTrigger): Array<Record<string, unknown>> {
 	return trigger.runs.flatMap((run) =>
 		run.output(NODE_NAME).map(({ json }) => json.frame as Record<string, unknown>),

@@ -26,7 +26,7 @@ async function result(change: Record<string, string> = {}): ReturnType<Harness['
 
 test('opens, then closes, and sends nothing', async () => {
 	expect(await result()).toEqual({ status: 'OK', message: 'The bridge accepted the channel account' });
-	// The platform hears of the close a moment later.
+	// The platform notices the close a moment later.
 	await until(() => platform.books().bridge.open === 0);
 	const { connections, received } = platform.books().bridge;
 	expect(connections).toMatchObject([{ auth: 'subprotocol', closeCode: 1000, closedBy: 'client' }]);
@@ -38,12 +38,12 @@ test.each([
 	['a token of another kind', { channelToken: 'sk-0123456789' }, 'FlowPlatform API'],
 	['no address', { wsBaseUrl: '' }, 'no WebSocket Base URL'],
 	['another path', { bridgePath: '/elsewhere' }, 'Bridge Path'],
-	['nobody there', { wsBaseUrl: 'ws://127.0.0.1:9' }, 'nothing answers there (ECONNREFUSED)'],
-])('%s is said in a sentence', async (_what, change, said) => {
+	['an unused port', { wsBaseUrl: 'ws://127.0.0.1:9' }, 'nothing answers there (ECONNREFUSED)'],
+])('reports %s in a sentence', async (_what, change, said) => {
 	expect(await result(change)).toEqual({ status: 'Error', message: expect.stringContaining(said) });
 });
 
-test('a server that lets in and then closes', async () => {
+test('reports a server that accepts the connection and then closes it', async () => {
 	platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4401, msg: channel.token });
 	const { status, message } = await result();
 	expect(status).toBe('Error');
@@ -51,7 +51,7 @@ test('a server that lets in and then closes', async () => {
 	expect(message).not.toContain(channel.token);
 });
 
-test('a server that chooses another sub-protocol', async () => {
+test('reports a server that chooses another sub-protocol', async () => {
 	platform.faults.add({
 		on: 'bridge',
 		kind: 'wrongProtocol',

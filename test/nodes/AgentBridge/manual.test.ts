@@ -10,7 +10,7 @@ afterEach(async () => {
 	await stage.close();
 });
 
-test('the first frame that fits is the test event, and the connection is closed', async () => {
+test('outputs the first matching frame as the test event, and closes the connection', async () => {
 	const testing = stage.test({ eventFilter: 'order' });
 	await until(() => stage.channel.open === 1);
 	stage.channel.push({ type: 'other' });
@@ -24,14 +24,14 @@ test('the first frame that fits is the test event, and the connection is closed'
 	expect(stage.platform.books().bridge.connections).toMatchObject([{ closeCode: 1000 }]);
 });
 
-test('nothing comes: what to check', async () => {
+test('says what to check if nothing arrives', async () => {
 	const run = await stage.test({ options: { testTimeoutSeconds: 1 } });
 	expect(run.error?.message).toBe('The connection is open, but no frame arrived within 1 seconds');
 	expect(run.error?.description).toContain('bound to an agent');
 	await until(() => stage.platform.books().bridge.open === 0);
 });
 
-test('other events come: which', async () => {
+test('names the events that arrive if none matches', async () => {
 	const testing = stage.test({ eventFilter: 'order', options: { testTimeoutSeconds: 1 } });
 	await until(() => stage.channel.open === 1);
 	stage.channel.push({ type: 'tool_event' });
@@ -46,21 +46,21 @@ test.each([
 	[401, 'refused the channel token (HTTP 401)', 'Copy it again'],
 	[404, 'did not accept the WebSocket connection (HTTP 404)', 'Bridge Path'],
 	[503, 'did not accept the WebSocket connection (HTTP 503)', 'not available'],
-])('a handshake refused with %d says what to do', async (status, message, advice) => {
+])('says what to do if the handshake is refused with HTTP %d', async (status, message, advice) => {
 	stage.platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status });
 	const run = await stage.test();
 	expect(run.error?.message).toContain(message);
 	expect(run.error?.description).toContain(advice);
 });
 
-test('a platform that cannot be reached, and a path that is none', async () => {
+test('reports a platform that cannot be reached, and a wrong path', async () => {
 	const away = await stage.test({}, { wsBaseUrl: 'ws://127.0.0.1:9' });
 	expect(away.error?.message).toBe('127.0.0.1:9 could not be reached: nothing answers there (ECONNREFUSED)');
 	const path = await stage.test({}, { bridgePath: '/elsewhere' });
 	expect(path.error?.message).toContain('HTTP 404');
 });
 
-test('a connection that is cut while it waits', async () => {
+test('reports a connection that is lost while it waits', async () => {
 	const testing = stage.test();
 	await until(() => stage.channel.open === 1);
 	stage.channel.drop();
@@ -88,7 +88,7 @@ test.each([
 	[{ eventPath: '', eventFilter: 'message' }, '"Event Path" is empty'],
 	[{ authMode: 'inFrame', authFrame: '{"type":"auth"}' }, 'no placeholder for the token'],
 	[{ options: { heartbeatFrame: 'ping' } }, 'Heartbeat Frame is not a JSON object'],
-])('%j is refused before anything is opened', async (parameters, said) => {
+])('refuses %j before opening a connection', async (parameters, said) => {
 	const run = await stage.test(parameters);
 	expect(run.error?.message).toContain(said);
 	expect(stage.platform.books().requests.bridge).toBe(0);

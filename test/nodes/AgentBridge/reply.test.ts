@@ -14,12 +14,12 @@ import { NODE_NAME, type ActiveTrigger, type NodeJson } from '../harness';
 import { everythingSaid } from '../harness/stage';
 import { openStage, type Stage } from './agentBridge.fixture';
 
-/** Opened by tests that want an execution to last. */
+/** The nodes wait for this promise, so that tests can make an execution last. */
 let gate: Promise<void>;
-/** Executions that have reached it. */
+/** The number of executions that have reached the gate. */
 let atGate: number;
 
-/** Stands in for a Code node: what it does with the items is a word in its parameter. */
+/** A stand-in for a Code node; a parameter says what it does with the items. */
 class Work implements INodeType {
 	description: INodeTypeDescription = {
 		...{ displayName: 'Work', name: 'work', group: ['transform'], version: 1, description: 'Sample' },
@@ -51,7 +51,7 @@ class Work implements INodeType {
 			case 'one of all':
 				return [[{ json: { frame: { text: 'all' } }, pairedItem: items.map((_, item) => ({ item })) }]];
 			case 'forget':
-				// One less than came in, or n8n would pair them by position itself.
+				// One item fewer than the input has, or n8n itself would pair them by position.
 				return [items.slice(1).map(({ json }) => ({ json }))];
 			case 'nothing':
 				return [[]];
@@ -75,7 +75,7 @@ const REPLY = { frame: { template: '{"type":"message","text":"Re: $json.frame.te
 
 type Step = NodeJson & { parameters?: INodeParameters };
 
-/** Activates the trigger with these nodes after it, in a row. */
+/** Activates the trigger with these nodes after it, one after the other. */
 async function activate(
 	steps: Step[],
 	reply: INodeParameters = REPLY,
@@ -115,7 +115,7 @@ const textsOf = (): unknown[] => replies().map(({ text }) => text);
 const lines = (trigger: ActiveTrigger): string => trigger.logs.map(({ message }) => message).join('\n');
 
 describe('one frame', () => {
-	test('is answered over the line it came on, with its ID; the trigger is not displaced', async () => {
+	test('is answered over its own connection, with its ID, and the trigger is not displaced', async () => {
 		const trigger = await activate([work()]);
 		const id = stage.channel.push({ text: 'hello' });
 		await until(() => replies().length === 1);
@@ -128,14 +128,14 @@ describe('one frame', () => {
 		expect(trigger.runs).toHaveLength(2);
 	});
 
-	test('by default the text of the last item', async () => {
+	test('is answered with the text of the last item by default', async () => {
 		await activate([work('', '={{ { text: "It is " + $json.frame.text } }}')], { frame: {} });
 		const id = stage.channel.push({ text: 'noon' });
 		await until(() => replies().length === 1);
 		expect(replies()).toEqual([{ type: 'message', text: 'It is noon', reply_to: id }]);
 	});
 
-	test('the option replies as soon as it is added', async () => {
+	test('is answered as soon as the option is added', async () => {
 		const added = structuredClone(LISTEN_OPTIONS.reply.default);
 		await activate([work('', '={{ { text: "noon" } }}')], added);
 		const id = stage.channel.push({ text: 'time?' });
@@ -143,7 +143,7 @@ describe('one frame', () => {
 		expect(replies()).toEqual([{ type: 'message', text: 'noon', reply_to: id }]);
 	});
 
-	test('all items answer it, whatever they are paired with', async () => {
+	test('is answered by all items, whatever they are paired with', async () => {
 		await activate([
 			work('twice'),
 			{ ...work('one of all'), name: 'Last' },
@@ -155,8 +155,8 @@ describe('one frame', () => {
 		expect(replies()).toEqual([reply, reply]);
 	});
 
-	test('typed values, the whole item, paths of the frame, and nothing where nothing is', async () => {
-		// No `message`: the local platform answers those without `reply_to`, and would be answered again.
+	test('is answered with typed values, whole items and values from the frame, and without missing ones', async () => {
+		// The type is not `message`, because the local platform would reply to one without `reply_to`.
 		const template = {
 			type: 'answer',
 			n: '$json.n',
@@ -184,7 +184,7 @@ describe('one frame', () => {
 		]);
 	});
 
-	test('an ID beyond 2^53 is repeated as the number that it was, and a text as a text', async () => {
+	test('with an ID above 2^53 is answered with the same number, and with a text ID with the same text', async () => {
 		await activate([work()]);
 		await until(() => stage.channel.open === 1);
 		stage.channel.pushRaw('{"type":"message","id":12345678901234567891,"text":"a"}');
@@ -197,7 +197,7 @@ describe('one frame', () => {
 		]);
 	});
 
-	test('the token does not leave, whatever the workflow outputs', async () => {
+	test('is never answered with the token, whatever the workflow outputs', async () => {
 		const { token } = stage.channel;
 		const trigger = await activate([work('', JSON.stringify({ text: `it is ${token}`, [token]: 1 }))], {
 			frame: { template: '{"all":"$json"}' },
@@ -210,7 +210,7 @@ describe('one frame', () => {
 });
 
 describe('several frames in one execution', () => {
-	/** Three frames that get into one execution. */
+	/** Makes three frames start one execution. */
 	async function three(steps: Step[]): Promise<{ trigger: ActiveTrigger; ids: string[] }> {
 		let open = (): void => undefined;
 		gate = new Promise((resolve) => (open = resolve));
@@ -218,7 +218,7 @@ describe('several frames in one execution', () => {
 		const first = stage.channel.push({ text: 'first' });
 		await until(() => atGate === 1);
 		const ids = ['a', 'b', 'c'].map((text) => stage.channel.push({ text }));
-		// What comes last over the socket, and leaves a line in the log.
+		// The last frame on the socket, which is logged when it is skipped.
 		stage.channel.pushRaw('no frame');
 		await until(() => lines(trigger).includes('skipped a frame'));
 		open();
@@ -231,10 +231,10 @@ describe('several frames in one execution', () => {
 		['reverse', ['c', 'b', 'a']],
 		['split', ['a', 'c', 'b']],
 		['twice', ['a', 'a', 'b', 'b', 'c', 'c']],
-	])('%s: each item answers the frame it is paired with', async (how, texts) => {
+	])('%s: each item answers the frame with which it is paired', async (how, texts) => {
 		const { ids } = await three([work(how), { name: 'Between', type: 'harness.noOp' }]);
 		const idOf = (text: string): string | undefined => ids[['a', 'b', 'c'].indexOf(text)];
-		// "split" has two outputs, and the node after it sees the first alone.
+		// "split" has two outputs, and only the first has a node after it.
 		const expected = how === 'split' ? texts.slice(0, 2) : texts;
 		await until(() => textsOf().filter((text) => text !== 'Re: first').length === expected.length);
 		expect(replies().filter(({ text }) => text !== 'Re: first')).toEqual(
@@ -242,7 +242,7 @@ describe('several frames in one execution', () => {
 		);
 	});
 
-	test('all outputs of the last node count', async () => {
+	test('are answered by all outputs of the last node', async () => {
 		const { ids } = await three([work('split')]);
 		await until(() => replies().length === 4);
 		expect(replies().slice(1)).toMatchObject([
@@ -256,19 +256,19 @@ describe('several frames in one execution', () => {
 		['one of all', 1],
 		['forget', 2],
 	])(
-		'%s: nobody knows which frame it is for, so nothing is sent and the log says why',
+		'%s: an item that cannot be assigned to a frame is not sent, and the log says why',
 		async (how, count) => {
 			const { trigger } = await three([work(how)]);
 			const said = `${count} item(s) of "Work" were not sent: n8n cannot tell`;
 			await until(() => lines(trigger).includes(said), said);
-			// The first frame came alone.
+			// The first frame was alone in its execution.
 			if (how === 'one of all') await until(() => replies().length === 1);
 			else expect(replies()).toEqual([]);
 		},
 	);
 });
 
-describe('no reply', () => {
+describe('no reply is sent', () => {
 	test('to an execution that fails, and the log says so with the ID', async () => {
 		const trigger = await activate([work('fail')]);
 		const id = stage.channel.push({ text: 'x' });
@@ -288,7 +288,7 @@ describe('no reply', () => {
 			'nothing at the ID to Repeat',
 			{ frame: { template: '{"t":"$json"}', correlationPath: 'conversation_id' } },
 		],
-	])('where it would be wrong: %#', async (fields, said, reply) => {
+	])('if it would be invalid: %#', async (fields, said, reply) => {
 		const trigger = await activate([work('', JSON.stringify(fields))], reply);
 		stage.channel.push({ text: 'x' });
 		await until(() => lines(trigger).includes('no reply to 1 frame(s)'));
@@ -296,7 +296,7 @@ describe('no reply', () => {
 		expect(replies()).toEqual([]);
 	});
 
-	test.each(['nothing', ''])('where the workflow puts nothing out (%j)', async (how) => {
+	test.each(['nothing', ''])('if the workflow outputs nothing (%j)', async (how) => {
 		const trigger = await activate(how ? [work(how)] : []);
 		stage.channel.push({ text: 'x' });
 		await trigger.waitForRuns(1);
@@ -304,7 +304,7 @@ describe('no reply', () => {
 		expect(trigger.logs.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
 	});
 
-	test('to a frame that n8n has run before', async () => {
+	test('to a frame that n8n has already run', async () => {
 		const trigger = await activate([work()]);
 		stage.channel.push({ id: 'once', text: 'x' });
 		await until(() => replies().length === 1);
@@ -327,8 +327,8 @@ describe('no reply', () => {
 	});
 });
 
-describe('a connection that is down as the execution ends', () => {
-	test('is waited for: the reply leaves once, over the new one', async () => {
+describe('a connection that is down when the execution ends', () => {
+	test('is waited for, and the reply is sent once over the new one', async () => {
 		let open = (): void => undefined;
 		gate = new Promise((resolve) => (open = resolve));
 		const trigger = await activate([work()]);
@@ -350,7 +350,7 @@ describe('a connection that is down as the execution ends', () => {
 		expect(textsOf()).toEqual(['Re: x', 'Re: end']);
 	});
 
-	test('after deactivation nothing leaves, and the log names the frame', async () => {
+	test('is not waited for after deactivation: nothing is sent, and the log names the frame', async () => {
 		let open = (): void => undefined;
 		gate = new Promise((resolve) => (open = resolve));
 		const trigger = await activate([work()]);
@@ -368,7 +368,7 @@ describe('a connection that is down as the execution ends', () => {
 	});
 });
 
-describe('refused before anything is opened', () => {
+describe('a reply that is refused before a connection is opened', () => {
 	test.each([
 		[{}, '"Reply" has no frame, so nothing would be sent'],
 		[{ frame: { template: '{"text": "$nobody"}' } }, 'unknown placeholder: $nobody'],
@@ -381,7 +381,7 @@ describe('refused before anything is opened', () => {
 		expect(stage.platform.books().requests.bridge).toBe(0);
 	});
 
-	test('a place for the correlation, and nothing that says where it comes from', async () => {
+	test('a correlation field without an ID path', async () => {
 		await expect(activate([work()], REPLY, { idPath: '' })).rejects.toThrow('where a frame holds the value');
 		const template = '{"type":"answer","text":"$json.frame.text"}';
 		await activate([work()], { frame: { template, replyPath: '' } }, { idPath: '' });
@@ -391,7 +391,7 @@ describe('refused before anything is opened', () => {
 	});
 });
 
-test('ten thousand frames are each answered once, in order, on one line', async () => {
+test('answers ten thousand frames once each, in order, over one connection', async () => {
 	await activate([work()]);
 	const ids = stage.channel.pushBurst(10_000);
 	await until(() => replies().length >= 10_000, 'all replies');

@@ -15,7 +15,7 @@ const textsOf = (trigger: ActiveTrigger): unknown[] => framesOf(trigger).map(({ 
 const messages = (trigger: ActiveTrigger): string[] => trigger.logs.map(({ message }) => message);
 
 describe('frames', () => {
-	test('10,000 in a burst: in order, none lost, a batch an execution, one at a time', async () => {
+	test('in a burst of 10,000 arrive in order and complete, in batches, one execution at a time', async () => {
 		const trigger = await stage.activate({ idPath: 'id' });
 		const ids = stage.channel.pushBurst(10_000);
 		await until(() => framesOf(trigger).length >= 10_000, 'all frames');
@@ -26,7 +26,7 @@ describe('frames', () => {
 		expect(trigger.logs.filter(({ level }) => level === 'error')).toEqual([]);
 	});
 
-	test('an item holds the frame, its event and ID', async () => {
+	test('are output with their event and ID', async () => {
 		const trigger = await stage.activate({ idPath: 'id' });
 		const id = stage.channel.push({ text: 'hello', data: { any: [1] } });
 		await trigger.waitForRuns(1);
@@ -35,14 +35,14 @@ describe('frames', () => {
 		]);
 	});
 
-	test('only the events that were asked for, by a path of their own', async () => {
+	test('are filtered by event, at a configured path', async () => {
 		const trigger = await stage.activate({ eventPath: 'data.event', eventFilter: 'order, refund' });
 		for (const event of ['order', 'other', 'refund']) stage.channel.push({ data: { event }, text: event });
 		await until(() => textsOf(trigger).length === 2);
 		expect(textsOf(trigger)).toEqual(['order', 'refund']);
 	});
 
-	test('duplicates are skipped, within a connection and across two', async () => {
+	test('are skipped if they are duplicates, within a connection and across two', async () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'duplicateFrames' });
 		const trigger = await stage.activate({ idPath: 'id', maxBatch: 1 });
 		stage.channel.push({ id: 'f-1', text: 'one' });
@@ -56,14 +56,14 @@ describe('frames', () => {
 		expect(stage.platform.books().bridge.sent).toHaveLength(6);
 	});
 
-	test('without an ID path equal frames are different ones', async () => {
+	test('are not compared without an ID path', async () => {
 		const trigger = await stage.activate();
 		stage.channel.push({ id: 'same' });
 		stage.channel.push({ id: 'same' });
 		await until(() => framesOf(trigger).length === 2);
 	});
 
-	test('garbage and binary frames are skipped, and logged once', async () => {
+	test('that are garbage or binary are skipped and logged once', async () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketGarbage' });
 		const trigger = await stage.activate();
 		stage.channel.push({ text: 'good' });
@@ -72,7 +72,7 @@ describe('frames', () => {
 		expect(messages(trigger).filter((line) => line.includes('not a JSON object'))).toHaveLength(1);
 	});
 
-	test('more than may wait: closed, reported, and taken up again when there is room', async () => {
+	test('above the queue limit close the connection and are reported; it reopens when there is room', async () => {
 		const trigger = await stage.activate({ maxBatch: 5, options: { maxQueued: 50 } });
 		stage.channel.pushBurst(500);
 		await until(() => trigger.failedExecutions.length > 0, 'the report');
@@ -94,7 +94,7 @@ describe('frames', () => {
 });
 
 describe('authentication', () => {
-	test('by sub-protocol: nothing of the token in an address, a header or a frame', async () => {
+	test('by sub-protocol exposes the token in no URL, other header or frame', async () => {
 		await stage.activate();
 		await until(() => stage.channel.open === 1);
 		const { bridge, leaks } = stage.platform.books();
@@ -102,14 +102,14 @@ describe('authentication', () => {
 		expect([bridge.received, leaks]).toEqual([[], []]);
 	});
 
-	test('in a frame: the default template is what the local platform takes, and its answer is a frame', async () => {
+	test("in a frame works with the default template, and the platform's answer is a frame", async () => {
 		const trigger = await stage.activate({ authMode: 'inFrame' });
 		await trigger.waitForRuns(1);
 		expect(framesOf(trigger)).toMatchObject([{ type: 'auth_ok' }]);
 		expect(stage.platform.books().bridge.connections).toMatchObject([{ auth: 'inFrame' }]);
 	});
 
-	test('a platform that echoes the token does not get it into an item', async () => {
+	test('hides a token that the platform echoes in a frame', async () => {
 		const trigger = await stage.activate();
 		const { token } = stage.channel;
 		stage.channel.push({ text: `you are ${token}`, encoded: Buffer.from(token).toString('base64url') });
@@ -117,7 +117,7 @@ describe('authentication', () => {
 		expect(framesOf(trigger)).toMatchObject([{ text: 'you are [hidden]', encoded: '[hidden]' }]);
 	});
 
-	test('nor one that echoes it with the escapes of JSON', async () => {
+	test('hides a token that the platform echoes with JSON escapes', async () => {
 		const trigger = await stage.activate({ idPath: 'id', eventPath: 'event' });
 		const { token } = stage.channel;
 		const echoed = escaped(token);
@@ -130,17 +130,17 @@ describe('authentication', () => {
 	});
 
 	test.each([401, 403])(
-		'a handshake refused with %d stops the activation, and nobody knocks again',
+		'stops the activation if the handshake is refused with HTTP %d, without another attempt',
 		async (status) => {
 			stage.platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status });
 			await expect(stage.activate()).rejects.toThrow(`refused the channel token (HTTP ${status})`);
-			// The handshake, and the one question after it; the native socket sends a handshake again on 401.
+			// One handshake and one request for the reason; the native socket repeats the handshake after a 401.
 			expect(stage.platform.books().requests.bridge).toBe(status === 401 ? 3 : 2);
 			expect(stage.platform.books().leaks).toEqual([]);
 		},
 	);
 
-	test.each([4401, 4403, 1008])('a close with %d after it opened stops and reports', async (code) => {
+	test.each([4401, 4403, 1008])('stops and reports an error after a close with code %d', async (code) => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code, msg: `no ${stage.channel.token}` });
 		const trigger = await stage.activate();
 		const error = await trigger.waitForFatalError();
@@ -150,7 +150,7 @@ describe('authentication', () => {
 		expect(stage.platform.books().requests.bridge).toBe(1);
 	});
 
-	test('a token that is revoked while it runs stops and reports', async () => {
+	test('stops and reports an error if the token is revoked while the trigger runs', async () => {
 		const trigger = await stage.activate();
 		await until(() => stage.channel.open === 1);
 		stage.channel.refuse(403);
@@ -159,7 +159,7 @@ describe('authentication', () => {
 		expect(stage.platform.books().bridge.refused).toHaveLength(2);
 	});
 
-	test('in a frame: a refused token stops and reports', async () => {
+	test('in a frame stops and reports an error if the token is refused', async () => {
 		stage.channel.refuse(401);
 		const trigger = await stage.activate({ authMode: 'inFrame' });
 		expect((await trigger.waitForFatalError())?.message).toContain('close code 4401');
@@ -169,7 +169,7 @@ describe('authentication', () => {
 	test.each([
 		['agt_0123456789abcdef', 'FlowAgent API'],
 		['sk-0123456789abcdef', 'FlowPlatform API'],
-	])('a token of another kind is named and never sent: %s', async (channelToken, said) => {
+	])('names a token of the wrong kind and never sends it: %s', async (channelToken, said) => {
 		await expect(stage.activate({}, { channelToken })).rejects.toThrow(said);
 		expect(stage.platform.books().requests.bridge).toBe(0);
 	});
@@ -180,7 +180,7 @@ describe('a connection that does not last', () => {
 		['closed with a code', () => stage.channel.drop(4500, 'maintenance')],
 		['closed without a code', () => stage.channel.drop(1005)],
 		['reset', () => stage.channel.drop()],
-	])('%s: it is opened again, and frames go on', async (_how, drop) => {
+	])('%s: is reopened, and frames arrive again', async (_how, drop) => {
 		const trigger = await stage.activate();
 		await until(() => stage.channel.open === 1);
 		drop();
@@ -193,7 +193,7 @@ describe('a connection that does not last', () => {
 		expect(messages(trigger).join('\n')).toMatch(/connected to .*\n.*Next try in .*\n.*reconnected after 1/s);
 	});
 
-	test('a platform that is away as the workflow is activated is waited for', async () => {
+	test('is retried if the platform is unavailable at activation', async () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status: 503, times: 4 });
 		const trigger = await stage.activate();
 		await until(() => stage.channel.open === 1, 'the connection');
@@ -209,7 +209,7 @@ describe('a connection that does not last', () => {
 			'did not choose the sub-protocol',
 		],
 		['no sub-protocol', () => undefined, 'did not say why'],
-	])('a server that chooses %s is not listened to', async (_what, msg, said) => {
+	])('outputs no frame from a server that chooses %s', async (_what, msg, said) => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'wrongProtocol', msg: msg(), times: 2 });
 		const trigger = await stage.activate();
 		expect(messages(trigger)[0]).toContain(said);
@@ -219,7 +219,7 @@ describe('a connection that does not last', () => {
 		expect(framesOf(trigger)).toEqual([]);
 	});
 
-	test('a heartbeat keeps it, silence ends it', async () => {
+	test('is kept open by heartbeats and closed on silence', async () => {
 		const options = { heartbeatFrame: '{"type":"ping"}', heartbeatSeconds: 1, idleTimeoutSeconds: 2 };
 		const trigger = await stage.activate({ eventFilter: 'message', options });
 		await until(() => stage.platform.books().bridge.heartbeats >= 3, 'three heartbeats');
@@ -234,7 +234,7 @@ describe('a connection that does not last', () => {
 });
 
 describe('closing', () => {
-	test('deactivation closes cleanly within a second and opens nothing again', async () => {
+	test('happens cleanly within a second of deactivation, and nothing is reopened', async () => {
 		const trigger = await stage.activate();
 		await until(() => stage.channel.open === 1);
 		const watch = stopwatch();
@@ -244,11 +244,11 @@ describe('closing', () => {
 		expect(stage.platform.books().bridge.connections).toMatchObject([
 			{ closeCode: 1000, closedBy: 'client' },
 		]);
-		// What the trigger logs as it is closed belongs to no execution.
+		// What the trigger logs when it closes belongs to no execution.
 		expect(stage.harness.logs.at(-1)?.message).toContain('disconnected');
 	});
 
-	test('in mid back-off, too', async () => {
+	test('also ends a back-off', async () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'resetBefore' });
 		const trigger = await stage.activate();
 		const watch = stopwatch();
@@ -259,13 +259,13 @@ describe('closing', () => {
 		expect(stage.platform.books().requests.bridge).toBe(bridge);
 	});
 
-	test('frames that wait get their executions, though the socket is closed', async () => {
+	test('still starts executions for frames that wait', async () => {
 		const trigger = await stage.activate({ maxBatch: 1, idPath: 'id' });
 		const ids = stage.channel.pushBurst(200);
 		await trigger.waitForRuns(1);
 		await trigger.close();
 		const said = stage.harness.logs.map(({ message }) => /(\d+) frame\(s\) waited/.exec(message)?.[1]);
-		// None, where all were worked on while the socket closed.
+		// Without this message, all frames were processed while the socket closed.
 		const waited = Number(said.find(Boolean) ?? 0);
 		const taken = (): unknown[] => framesOf(trigger).map(({ id }) => id);
 		await until(() => taken().length > waited && isStartOf(ids, taken()), 'all frames');
@@ -273,14 +273,14 @@ describe('closing', () => {
 	});
 });
 
-/** Whether `some` are the first of `all`, in whatever order. */
+/** Whether `some` are the first of `all`, in any order. */
 function isStartOf(all: readonly unknown[], some: readonly unknown[]): boolean {
 	const first = new Set(all.slice(0, some.length));
 	return first.size === some.length && some.every((id) => first.delete(id));
 }
 
-describe('frames that nobody could work on', () => {
-	test('one that is nested too deeply or too large is skipped, logged and counted; the others come', async () => {
+describe('unusual frames', () => {
+	test('that are nested too deeply or too large are skipped, logged and counted; the others arrive', async () => {
 		const trigger = await stage.activate({ maxBatch: 1 });
 		await until(() => stage.channel.open === 1);
 		stage.channel.pushRaw(`{"text":${'['.repeat(50_000)}${']'.repeat(50_000)}}`);
@@ -296,7 +296,7 @@ describe('frames that nobody could work on', () => {
 		expect(trigger.fatalErrors).toEqual([]);
 	});
 
-	test('ids of 64 bits keep their digits, and two that differ in the last one are two', async () => {
+	test('with 64-bit IDs keep all digits, and differ even by the last one', async () => {
 		const trigger = await stage.activate({ idPath: 'id' });
 		await until(() => stage.channel.open === 1);
 		stage.channel.pushRaw('{"id":12345678901234567890,"text":"a"}');

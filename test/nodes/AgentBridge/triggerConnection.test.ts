@@ -4,7 +4,7 @@ import { until } from '../../until';
 import { NODE_NAME, type ActiveTrigger, type WorkflowJson } from '../harness';
 import { openStage, type Stage } from './agentBridge.fixture';
 
-// What the action hands over to the trigger, for accounts that may have one connection only.
+// Frames that the action hands over to the trigger, for accounts that may have only one connection.
 
 let stage: Stage;
 beforeEach(async () => {
@@ -20,7 +20,7 @@ const SEND: INodeParameters = {
 	options: { useTriggerConnection: true },
 };
 
-/** The trigger, the action, and a node that may fail. */
+/** A workflow of the trigger, the action and a node that may fail. */
 function workflow(parameters: INodeParameters = SEND, last = '{}'): WorkflowJson {
 	const to = (node: string) => ({ main: [[{ node, type: 'main' as const, index: 0 }]] });
 	return {
@@ -44,7 +44,7 @@ async function activate(...of: Parameters<typeof workflow>): Promise<ActiveTrigg
 
 const received = (): string[] => stage.platform.books().bridge.received.map(({ text }) => text);
 
-test('all frames of an execution leave over the one connection there is, in order', async () => {
+test("sends all frames of an execution over the trigger's connection, in order", async () => {
 	const trigger = await activate();
 	const ids = stage.channel.pushBurst(20);
 	await until(() => received().length === 20);
@@ -56,7 +56,7 @@ test('all frames of an execution leave over the one connection there is, in orde
 	expect(trigger.runs.at(-1)?.output('Send').at(-1)?.json).toMatchObject({ handedOver: true });
 });
 
-test('they leave at once, and not with the end of the execution, which may fail', async () => {
+test('sends frames at once, not at the end of the execution, which may fail', async () => {
 	const trigger = await activate(SEND, '={{ $json.nobody.there }}');
 	stage.channel.push({ text: 'x' });
 	await trigger.waitForRuns(1);
@@ -64,16 +64,16 @@ test('they leave at once, and not with the end of the execution, which may fail'
 	await until(() => received().length === 1);
 });
 
-test('pasted text leaves as it is, long numbers too', async () => {
+test('sends pasted text unchanged, including long numbers', async () => {
 	const frame = '{ "n": 12345678901234567890, "reply_to": "x" }';
 	await activate({ ...SEND, frame });
 	stage.channel.push({ text: 'x' });
-	// The channel answers what it does not know, and that starts the workflow again.
+	// The channel answers an unknown frame, which starts the workflow again.
 	await until(() => received().length > 0);
 	expect(received()[0]).toBe(frame);
 });
 
-test("in n8n's Retry no trigger listens, so the frame goes over a connection of its own", async () => {
+test("in n8n's Retry no trigger listens, so the frame is sent over a connection of its own", async () => {
 	const trigger = await activate({ ...SEND, frame: '={{ $json.nobody.there }}' });
 	stage.channel.push({ text: 'x' });
 	await trigger.waitForRuns(1);
@@ -85,7 +85,7 @@ test("in n8n's Retry no trigger listens, so the frame goes over a connection of 
 	expect(received()).toHaveLength(1);
 });
 
-test('in a test in the editor too', async () => {
+test('opens a connection of its own in a test in the editor', async () => {
 	const testing = stage.harness.run({
 		workflow: workflow(),
 		credentials: stage.credentials,
@@ -98,7 +98,7 @@ test('in a test in the editor too', async () => {
 	expect(stage.platform.books().bridge.maxOpen).toBe(1);
 });
 
-test('a frame that is too large fails the item', async () => {
+test('fails for an item whose frame is too large', async () => {
 	const frame = '={{ { text: "x".repeat(16000000) } }}';
 	const trigger = await activate({ ...SEND, frame });
 	stage.channel.push({ text: 'x' });
@@ -107,13 +107,13 @@ test('a frame that is too large fails the item', async () => {
 	expect(received()).toEqual([]);
 });
 
-test('behind another trigger there is no such connection, which the item says', async () => {
+test('says after another trigger that there is no such connection', async () => {
 	const run = await stage.run([{ json: { frameId: '1', frame: { text: 'x' } } }], SEND);
 	expect(run.error?.message).toContain('not started by an Agent Bridge Trigger');
 	expect(stage.platform.books().requests.bridge).toBe(0);
 });
 
-test('without the option the action displaces the trigger, as before', async () => {
+test('displaces the trigger if the option is off', async () => {
 	const trigger = await stage.harness.activate({
 		workflow: workflow({ ...SEND, options: {} }),
 		credentials: stage.credentials,

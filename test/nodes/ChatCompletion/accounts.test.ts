@@ -1,7 +1,8 @@
 import { NODE_NAME, type HarnessRun, type ItemInput, type RunOptions, type SingleNode } from '../harness';
 import { openChatStage, type ChatStage } from './chat.fixture';
 
-/** A credential whose key is an expression: each item is asked with its own account. */
+/* A credential whose key is an expression: each item uses its own account. */
+
 let stage: ChatStage;
 const keys: Record<string, string> = {};
 beforeAll(async () => {
@@ -39,7 +40,7 @@ async function run(
 	});
 }
 
-/** Who was asked what, in the order of the questions' numbers. */
+/** The number and the account of each question, sorted. */
 function asked(): string[] {
 	const { chats } = stage.platform.books();
 	return chats
@@ -49,7 +50,7 @@ function asked(): string[] {
 
 const expectedOf = (...names: string[]): string[] => names.map((name, i) => `${name} ${i} ${name}`).sort();
 
-test('each item is asked with its own key, and answered in the order of the items', async () => {
+test('sends each item with its own key, and outputs the answers in item order', async () => {
 	const outcome = await run(itemsOf(...TURNS));
 	expect(outcome.error).toBeUndefined();
 	expect(asked()).toEqual(expectedOf(...TURNS));
@@ -60,14 +61,14 @@ test('each item is asked with its own key, and answered in the order of the item
 	);
 });
 
-test('one bad key among good ones fails its item alone', async () => {
+test('a bad key among good ones makes only its item fail', async () => {
 	const outcome = await run(itemsOf('anna', 'sk-wrong', 'ben'), CONTINUE);
 	const kinds = outcome.output(NODE_NAME).map(({ json }) => (json.error ? 'error' : 'answer'));
 	expect(kinds).toEqual(['answer', 'error', 'answer']);
 	expect(asked()).toEqual(['anna 0 anna', 'ben 2 ben']);
 });
 
-test('an item without a key is named, and without Continue nobody is asked', async () => {
+test('names an item without a key, and sends nothing unless the node continues on error', async () => {
 	const items = itemsOf('anna', 'sk-', 'ben');
 	const goesOn = await run(items, CONTINUE);
 	expect(goesOn.output(NODE_NAME)[1]?.json.error).toMatch(/item 1.*contains no secret/);
@@ -78,7 +79,7 @@ test('an item without a key is named, and without Continue nobody is asked', asy
 	expect(stage.platform.books().requests.chat).toBe(0);
 });
 
-test('a refusal for load pauses the account that it was said to, and not the others', async () => {
+test('a refusal because of load pauses only the account that got it', async () => {
 	stage.platform.faults.add({
 		on: 'chat',
 		kind: '429',
@@ -95,7 +96,7 @@ test('a refusal for load pauses the account that it was said to, and not the oth
 	expect(Math.max(...startOf('ben')) + 1_000).toBeLessThan(Math.min(...startOf('anna')));
 });
 
-test('Retry On Fail asks again for what failed alone, each under its own key', async () => {
+test('Retry On Fail repeats only failed items, each with its own key', async () => {
 	stage.platform.faults.add({ on: 'chat', kind: 'code', code: 401, match: 'ben 1', times: 1 });
 	const outcome = await run(itemsOf('anna', 'ben', 'anna'), {
 		retryOnFail: true,
@@ -106,7 +107,7 @@ test('Retry On Fail asks again for what failed alone, each under its own key', a
 	expect(asked()).toEqual(expectedOf('anna', 'ben', 'anna'));
 });
 
-test('a chat hears the answers of all accounts in the order of the items', async () => {
+test('a chat receives the answers of all accounts in item order', async () => {
 	const outcome = await run(itemsOf('anna', 'ben', 'anna'), { streaming: true, mode: 'webhook' });
 	const texts = [0, 1, 2].map((item) =>
 		outcome.chunks

@@ -2,7 +2,7 @@ import { NODE_NAME, type HarnessRun } from '../harness';
 import { sayings } from '../harness/stage';
 import { openChatStage, type ChatStage } from './chat.fixture';
 
-/* The option "Token Budget": what one run may use, as the platform counts it. */
+/* The option "Token Budget": the tokens that one run may use, as the platform counts them. */
 
 let stage: ChatStage;
 beforeAll(async () => {
@@ -33,7 +33,7 @@ async function tokensOfOne(): Promise<number> {
 	return (usage as { totalTokens: number }).totalTokens;
 }
 
-test.each([true, false])('no item is asked once the budget is used; stream %s', async (stream) => {
+test.each([true, false])('sends no item once the budget is used (stream: %s)', async (stream) => {
 	const each = await tokensOfOne();
 	const options = { concurrency: 1, tokenBudget: each + 1 };
 	const run = await stage.run(sayings(SAY, SAY, SAY, SAY), { stream, options }, CONTINUE);
@@ -51,7 +51,7 @@ test.each([true, false])('no item is asked once the budget is used; stream %s', 
 	expect(hintsOf(run)).toBe('2 answered, 2 failed.');
 });
 
-test('without Continue the run fails at the first item that is not asked, and names the answers that are kept', async () => {
+test('without Continue On Fail, the run fails at the first item not sent, and says how many answers are saved', async () => {
 	const each = await tokensOfOne();
 	const options = { concurrency: 1, tokenBudget: each };
 	const run = await stage.run(sayings(SAY, SAY, SAY), { options });
@@ -61,7 +61,7 @@ test('without Continue the run fails at the first item that is not asked, and na
 	expect(run.error?.description).toContain('1 other item(s) were answered: a retry of this execution');
 });
 
-test('answers of an earlier try count, and are delivered though the budget is used', async () => {
+test('counts answers of an earlier try, and outputs them even if the budget is used up', async () => {
 	const each = await tokensOfOne();
 	const options = { concurrency: 1, tokenBudget: each };
 	const run = await stage.run(
@@ -69,7 +69,7 @@ test('answers of an earlier try count, and are delivered though the budget is us
 		{ options },
 		{ retryOnFail: true, maxTries: 2, ...CONTINUE },
 	);
-	// n8n tries again only if the first item failed, so the first try asks for it and fails.
+	// n8n retries a node that continues on error only if its first item failed, which was answered here.
 	expect(run.output(NODE_NAME)[0]?.json.usage).toMatchObject({ totalTokens: each });
 	expect(asked()).toBe(1);
 	stage.platform.resetBooks();
@@ -78,7 +78,7 @@ test('answers of an earlier try count, and are delivered though the budget is us
 	expect(asked()).toBe(1);
 });
 
-test('n8n is told the tokens of each answer once, whichever try got it', async () => {
+test('reports the tokens of each answer to n8n once, whichever try got it', async () => {
 	stage.platform.faults.add({ on: 'chat', kind: 'code', code: 40000, match: 'second', times: 1 });
 	const settings = { retryOnFail: true, maxTries: 2, waitBetweenTries: 1 };
 	const run = await stage.run(
@@ -93,7 +93,7 @@ test('n8n is told the tokens of each answer once, whichever try got it', async (
 	expect(Number(inputTokens) + Number(outputTokens)).toBe(spent);
 });
 
-test('answers under way when the budget is used are read and delivered', async () => {
+test('reads and outputs the answers in flight when the budget is used up', async () => {
 	const options = { concurrency: 3, tokenBudget: 1 };
 	const run = await stage.run(sayings(SAY, SAY, SAY, SAY), { options }, CONTINUE);
 	expect(asked()).toBe(3);
@@ -105,7 +105,7 @@ test('answers under way when the budget is used are read and delivered', async (
 	]);
 });
 
-test('an answer that is not the JSON that was asked for is paid for, and counts', async () => {
+test('counts an answer that is not the requested JSON, because it is paid for', async () => {
 	const options = { concurrency: 1, tokenBudget: 1 };
 	const run = await stage.run(
 		sayings('[answer: no]', SAY),
@@ -123,7 +123,7 @@ test.each([
 	['broke off', '[words: 9] [cut after: 4]', undefined, 1],
 	['did not come in time', SAY, { kind: 'hang' }, 1],
 	['was refused', SAY, { kind: 'code', code: 40_000 }, 0],
-] as const)('an answer that %s counts where it may be billed', async (_, say, fault, untold) => {
+] as const)('reports an answer that %s as not counted if it may be billed', async (_, say, fault, untold) => {
 	if (fault) stage.platform.faults.add({ on: 'chat', ...fault });
 	const options = { timeoutSeconds: 1, tokenBudget: 1_000 };
 	const run = await stage.run(sayings(say), { options }, CONTINUE);
@@ -132,7 +132,7 @@ test.each([
 	expect(Number(said ?? 0)).toBe(untold);
 });
 
-test('without token counts nothing is guessed: all is asked, and a hint says so', async () => {
+test('does not guess if there are no token counts: it sends all items and outputs a hint', async () => {
 	const options = { tokenBudget: 1, includeUsage: false };
 	const run = await stage.run(sayings(SAY, SAY), { options });
 	expect(asked()).toBe(2);

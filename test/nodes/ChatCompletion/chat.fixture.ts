@@ -15,7 +15,7 @@ import { inGroups } from '../optionGroups';
 
 export interface ChatStage extends PlatformStage {
 	readonly credentials: { flowPlatformApi: Record<string, string> };
-	/** A workflow with ChatCompletion as its only node, which says `{{ $json.say }}` unless told otherwise. */
+	/** A workflow with ChatCompletion as its only node, which by default sends `{{ $json.say }}`. */
 	workflow(parameters?: INodeParameters, settings?: Partial<SingleNode>): WorkflowJson;
 	run(
 		items: ItemInput[],

@@ -17,7 +17,7 @@ beforeEach(() => {
 const PLACES = ['content', 'details', 'reasoning', 'tags'];
 
 test.each(PLACES.flatMap((place) => [true, false].map((stream) => ({ place, stream }))))(
-	'reasoning in $place is one field, and the content is clean (stream: $stream)',
+	'outputs reasoning from $place in one field, apart from the content (stream: $stream)',
 	async ({ place, stream }) => {
 		const say = `[place: ${place}] [think: first this, then that] [answer: Forty-two.]`;
 		const run = await stage.run(sayings(say), { stream, reasoning: 'on' });
@@ -35,7 +35,7 @@ test.each(PLACES.flatMap((place) => [true, false].map((stream) => ({ place, stre
 	},
 );
 
-test('items are answered beside each other and leave in their order', async () => {
+test('sends items in parallel and outputs the answers in item order', async () => {
 	const run = await stage.run(
 		sayings(...Array.from({ length: 20 }, (_, index) => `[answer: ${index}] [takes: ${(20 - index) * 10}]`)),
 	);
@@ -44,7 +44,7 @@ test('items are answered beside each other and leave in their order', async () =
 	);
 });
 
-test('a streaming execution hears the first words before the last are sent', async () => {
+test('a streaming execution passes the first words on before the last are sent', async () => {
 	const live = await stage.harness.start({
 		workflow: stage.workflow(),
 		items: sayings('[answer: one two three four] [hold after: 2]'),
@@ -61,12 +61,12 @@ test('a streaming execution hears the first words before the last are sent', asy
 	const run = await live.done;
 	expect(['one', 'one two']).toContain(early.trim());
 	expect(heard()).toBe('one two three four');
-	// Words that come together are one chunk.
+	// Words that arrive together are one chunk.
 	const types = run.chunks.map(({ type }) => type);
 	expect([types[0], types[1], types.at(-2), types.at(-1)]).toEqual(['begin', 'item', 'item', 'end']);
 });
 
-test('what cannot be switched is said before the call', async () => {
+test('reports before the call that reasoning cannot be switched', async () => {
 	const run = await stage.run(sayings('hello'), { ...model('vendor/family_b-14b'), reasoning: 'off' });
 	expect(run.error?.message).toBe(
 		'"vendor/family_b-14b" always reasons; its reasoning cannot be switched off',

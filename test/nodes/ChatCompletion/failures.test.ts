@@ -18,8 +18,8 @@ beforeEach(() => {
 const CONTINUE = { onError: 'continueErrorOutput', outputs: [['Good'], ['Bad']] } as const;
 const continued = () => ({ ...CONTINUE, outputs: CONTINUE.outputs.map((names) => [...names]) });
 
-// First, because refusals for too many requests slow the account down for a while.
-test('the first failure ends the run, and what waits is not asked', async () => {
+// This test is first because refusals for too many requests slow the account down for a while.
+test('the first failure ends the run, and waiting items are not sent', async () => {
 	const says = ['[refuse: 400 no]', ...Array.from({ length: 40 }, () => '[answer: x] [takes: 300]')];
 	const watch = stopwatch();
 	const run = await stage.run(sayings(...says), {
@@ -39,7 +39,7 @@ test.each([
 	{ kind: '5xx', status: 502, body: 'html' },
 	{ kind: 'resetBefore' },
 	{ kind: 'html200' },
-] as const)('before an answer began, it is asked again: %j', async (fault) => {
+] as const)('repeats a call that fails before an answer begins: %j', async (fault) => {
 	stage.platform.faults.add({ on: 'chat', times: 1, ...fault });
 	const startedAt = Date.now();
 	const run = await stage.run(sayings('[answer: yes]'));
@@ -51,7 +51,7 @@ test.each([
 	}
 });
 
-test('an outage that lasts is told with the number of tries', async () => {
+test('reports a lasting outage with the number of tries', async () => {
 	stage.platform.faults.add({ on: 'chat', kind: '5xx', status: 503 });
 	const run = await stage.run(sayings('x'), { options: { retries: 1 } });
 	expect(run.error).toMatchObject({
@@ -64,7 +64,7 @@ test('an outage that lasts is told with the number of tries', async () => {
 	expect(stage.platform.books().requests.chat).toBe(2);
 });
 
-test('tries end with the timeout of the answer, and say why', async () => {
+test('stops trying at the timeout of the answer, and says why', async () => {
 	stage.platform.faults.add({ on: 'chat', kind: '429', retryAfterSeconds: 30 });
 	const watch = stopwatch();
 	const run = await stage.run(sayings('x'), { options: { timeoutSeconds: 2 } });
@@ -77,7 +77,7 @@ test.each([
 	['[words: 9] [cut after: 4]', /^The answer broke off after \d+ characters/],
 	['[words: 9] [end after: 4]', /the connection ended before the answer was finished$/],
 	['[words: 9] [error after: 4]', /the platform said: /],
-])('once an answer has begun it is never asked again: %s', async (say, message) => {
+])('never repeats a call once an answer has begun: %s', async (say, message) => {
 	const run = await stage.run(sayings(say), {}, continued());
 	const [item] = run.output('Bad');
 	expect(Object.keys(item?.json ?? {})).toEqual(expect.arrayContaining(['error', 'message', 'details']));
@@ -89,7 +89,7 @@ test.each([
 	expect(stage.platform.books().requests.chat).toBe(1);
 });
 
-test('without a stream, an answer that is cut in the middle is not asked again', async () => {
+test('does not repeat a call without a stream whose answer is cut off', async () => {
 	const run = await stage.run(
 		sayings('[words: 50] [cut after: 1]', '[words: 50] [end after: 1]'),
 		{ stream: false },
@@ -102,7 +102,7 @@ test('without a stream, an answer that is cut in the middle is not asked again',
 	expect(stage.platform.books().requests.chat).toBe(2);
 });
 
-test('error items hold exactly error, message and details, and know their input', async () => {
+test('error items contain exactly error, message and details, and are paired with their input', async () => {
 	const run = await stage.run(
 		sayings('[answer: a]', '[refuse: 413 much too long]', '[answer: c]'),
 		{},
@@ -119,7 +119,7 @@ test('error items hold exactly error, message and details, and know their input'
 	expect(run.hints(NODE_NAME)).toEqual([expect.objectContaining({ message: '2 answered, 1 failed.' })]);
 });
 
-test('an expression that cannot be evaluated fails its own item, options of the first one included', async () => {
+test('an expression that cannot be evaluated makes only its item fail, even in options and for the first item', async () => {
 	for (const field of ['content', 'temperature'] as const) {
 		const bad = "={{ $json.say === 'bad' ? $('Nope').item.json.x : 1 }}";
 		const run = await stage.run(
@@ -135,7 +135,7 @@ test('an expression that cannot be evaluated fails its own item, options of the 
 	}
 });
 
-test.each([301, 302, 307, 308])('a redirect (%d) is never followed with the key', async (status) => {
+test.each([301, 302, 307, 308])('never follows a redirect with HTTP %d', async (status) => {
 	stage.platform.faults.add({ on: 'chat', kind: 'redirect', status });
 	const run = await stage.run(sayings('x'));
 	expect(run.error?.message).toContain('The base URL redirects to another address');
@@ -146,14 +146,14 @@ test.each([
 	['agt_0123456789abcdef', 'FlowAgent API'],
 	['wst_0123456789abcdef', 'FlowBridge API'],
 	['', 'contains no secret'],
-])('a token of another kind is named and never sent: %s', async (apiKey, said) => {
+])('names a token of the wrong kind and never sends it: %s', async (apiKey, said) => {
 	const credentials = { flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey } };
 	const run = await stage.harness.run({ workflow: stage.workflow(), items: sayings('x'), credentials });
 	expect(run.error?.message).toContain(said);
 	expect(stage.platform.books().requests.chat).toBe(0);
 });
 
-test('a key that the platform does not know, and an address that is not there', async () => {
+test('reports an unknown key and a wrong address', async () => {
 	const unknown = {
 		flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey: 'sk-unknown-0123456789' },
 	};
@@ -175,7 +175,7 @@ test('a key that the platform does not know, and an address that is not there', 
 	expect(lost.error?.description).toContain('Base URL');
 });
 
-test('a platform that echoes the key gets it into nothing that is kept', async () => {
+test('a key that the platform echoes appears in no item, chunk, hint or log', async () => {
 	const { apiKey } = stage.platform;
 	const says = [
 		`[answer: ${apiKey}] [think: ${apiKey}]`,
@@ -198,7 +198,7 @@ test('a platform that echoes the key gets it into nothing that is kept', async (
 			mode: 'webhook',
 			streaming,
 		});
-		// The workflow itself holds the key here, so only what the node gave is looked at.
+		// The workflow itself contains the key here, so only the node's output is searched.
 		expect(JSON.stringify([run.output(NODE_NAME), run.chunks, run.hints(NODE_NAME), run.logs])).not.toContain(
 			apiKey,
 		);
@@ -212,13 +212,13 @@ test.each([
 	['[empty]', {}, 'The model gave an empty answer'],
 	['[empty] [think: hm]', { reasoning: 'on' }, 'The model reasoned, but gave no answer'],
 	['[answer: a] [finish: content_filter]', {}, 'content filter'],
-])('%s is explained', async (say, parameters, warning) => {
+])('explains the result of %s', async (say, parameters, warning) => {
 	const run = await stage.run(sayings(say), parameters);
 	expect(run.output(NODE_NAME)[0]?.json.warning).toContain(warning);
 	expect(run.hints(NODE_NAME)[0]?.message).toContain(warning);
 });
 
-test('an answer that is not the JSON that was asked for', async () => {
+test('reports an answer that is not the requested JSON, or outputs its text', async () => {
 	const schema = { responseFormat: 'jsonSchema', jsonSchema: '{"type":"object","required":["title"]}' };
 	const failed = await stage.run(sayings('[answer: {"a":1}]'), schema);
 	expect(failed.error).toMatchObject({
@@ -240,7 +240,7 @@ test('an answer that is not the JSON that was asked for', async () => {
 	expect(stage.platform.books().chats.at(-1)?.body.response_format).toEqual({ type: 'json_object' });
 });
 
-test('a model that the platform does not have', async () => {
+test('reports a model that the platform does not have', async () => {
 	const run = await stage.run(sayings('x'), model('nobody-1'));
 	expect(run.error?.description).toContain("Check the model's ID");
 });

@@ -6,7 +6,7 @@ import { model } from './chat.fixture';
 import { hostileBodies, RAW_ERROR } from './hostileBodies';
 import { openScriptedServer, type ScriptedServer } from './scriptedServer';
 
-/* Platforms that do not behave: whatever they answer, an item or an error that a person can read comes of it. */
+/* Misbehaving platforms: whatever they answer, the node outputs an item or a readable error. */
 
 let harness: Harness;
 let server: ScriptedServer;
@@ -24,7 +24,7 @@ const ITEMS = 150;
 async function ask(
 	answers: ReadonlyArray<{ status: number; body: Buffer | string; type?: string }>,
 	parameters: object = {},
-	// Accounts of their own: a refusal for too many requests slows down all that use the account.
+	// Many accounts, because a refusal for too many requests slows down everything that uses the account.
 	apiKey = '={{ "sk-0123456789abcdef" + ($json.n % 50) }}',
 ) {
 	server.requests.length = 0;
@@ -60,7 +60,7 @@ test.each([
 		{ simplify: false, responseFormat: 'jsonObject', onInvalidJson: 'returnText', stream: false },
 	],
 ])(
-	'%s: whatever comes, each item ends as an answer or as an error that a person can read',
+	'with %s, each item ends as an answer or a readable error, whatever arrives',
 	async (_name, parameters) => {
 		const answers = fc
 			.sample(fc.tuple(hostileBodies(), fc.constantFrom(200, 200, 200, 200, 400, 500, 429, 204)), {
@@ -95,14 +95,14 @@ test.each([
 				});
 			}
 		}
-		// Neither all good nor all bad: the bodies are close to what is right.
+		// Some bodies are valid and some are not, because they are close to valid ones.
 		expect(good).toBeGreaterThan(ITEMS / 50);
 		expect(good).toBeLessThan(ITEMS);
 		expect(server.requests).toHaveLength(ITEMS);
 	},
 );
 
-test('without Continue On Fail the error has its class and the item', async () => {
+test('without Continue On Fail, the error has its class and the item index', async () => {
 	server.answer = (_body, response) => response.writeHead(200).end('{"choices":5}');
 	const run = await harness.run({
 		workflow: singleNode({
@@ -114,7 +114,7 @@ test('without Continue On Fail the error has its class and the item', async () =
 	expect(run.error).toMatchObject({ name: 'NodeApiError', context: { itemIndex: 0 } });
 });
 
-test('bodies without end, and nested without end, end', async () => {
+test('stops reading endless and endlessly nested bodies', async () => {
 	const deep = deeplyNested('object');
 	const chunk = (content: string): string => `data: {"choices":[{"delta":{"content":${content}}}]}\n\n`;
 	const answers = [
@@ -150,7 +150,7 @@ test.each([
 		'data: {"choices":[{"delta":{"content":""}}]}\n\n',
 		'The answer broke off after 3 characters: it went silent',
 	],
-])('%s without end keep no item waiting', async (_name, first, rest, error) => {
+])('endless %s do not keep an item waiting', async (_name, first, rest, error) => {
 	server.answer = (_body, response) => {
 		response.writeHead(200, { 'content-type': 'text/event-stream' }).write(first || rest);
 		const writing = setInterval(() => response.write(rest), 100);
@@ -168,8 +168,8 @@ test.each([
 	expect(run.error?.message).toBe(error);
 });
 
-test('an answer that is written forever ends after half an hour where no timeout is set', async () => {
-	// Both clocks of the machine, whichever the node asks.
+test('an endless answer is ended after half an hour if no timeout is set', async () => {
+	// Both clocks are moved, whichever the node uses.
 	const elapsed = performance.now.bind(performance);
 	const clocks = [jest.spyOn(Date, 'now'), jest.spyOn(performance, 'now')] as const;
 	const jump = (ms: number): void => {
@@ -202,7 +202,7 @@ test('an answer that is written forever ends after half an hour where no timeout
 	}
 });
 
-test('a key that the platform echoes with escapes is hidden wherever it gets to', async () => {
+test('a key that the platform echoes with escapes is hidden everywhere', async () => {
 	const key = 'sk-0123456789/abcdef';
 	const escapes = [
 		'sk-0123456789\\/abcdef',
@@ -247,7 +247,7 @@ test('a key that the platform echoes with escapes is hidden wherever it gets to'
 	}
 });
 
-test('a key that the model says in pieces is hidden from whoever reads along, item by item', async () => {
+test('a key that the model writes in pieces is hidden in the stream, for each item', async () => {
 	const apiKey = 'sk-0123456789abcdef';
 	const pieces = [...Array.from(`It is ${apiKey}, as`), ' I ', 'said'];
 	const events = pieces.map(

@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { hostileJson } from '../../unit/FlowTask/hostileJson';
 import { STREAM_FORMS } from './streamForms';
 
-/** What no operator should read. */
+/** Texts that no operator should see. */
 export const RAW_ERROR =
 	/TypeError|RangeError|ReferenceError|is not a function|Cannot (?:read|convert)|is not iterable|bug in the node|has a bug|Invalid URL|call stack|\[object Object\]/;
 
-/** Bodies of answers: some right, most of them close to it, some of anything. */
+/** Bodies of answers: some valid, most close to valid, some arbitrary. */
 export function hostileBodies(): fc.Arbitrary<Buffer> {
 	const odd = fc.oneof(hostileJson(), fc.constantFrom<unknown>(null, '', 0, -1, [], {}, true));
 	const maybe = (...values: unknown[]): fc.Arbitrary<unknown> => fc.oneof(fc.constantFrom(...values), odd);

@@ -4,7 +4,7 @@ import { NODE_NAME } from '../harness';
 import { sayings } from '../harness/stage';
 import { openChatStage, type ChatStage } from './chat.fixture';
 
-/* "Preview Request": the question as it would be sent, and nothing sent. */
+/* "Preview Request": outputs the request and sends nothing. */
 
 let stage: ChatStage;
 beforeAll(async () => {
@@ -24,7 +24,7 @@ function expectNothingSent(): void {
 	expect([Object.values(requests).reduce((sum, count) => sum + count, 0), chats]).toEqual([0, []]);
 }
 
-test('the body is the one that is sent, and the key is not in it', async () => {
+test('shows the body that is sent, without the key', async () => {
 	const parameters = {
 		reasoning: 'on',
 		tools: { tool: [{ name: 'weather', description: '', parameters: '{}' }] },
@@ -55,7 +55,7 @@ test('the body is the one that is sent, and the key is not in it', async () => {
 	expect(JSON.stringify(run.output(NODE_NAME))).not.toContain(stage.platform.apiKey);
 });
 
-test('a problem of one item is told in its place, and the others are shown', async () => {
+test('reports a problem of one item in its position, and shows the others', async () => {
 	const run = await stage.run([{ json: {} }, ...sayings('hello')], PREVIEW);
 	expect(run.error).toBeUndefined();
 	expect(run.output(NODE_NAME).map(({ json }) => Object.keys(json))).toEqual([
@@ -66,7 +66,7 @@ test('a problem of one item is told in its place, and the others are shown', asy
 	expectNothingSent();
 });
 
-test('images are shown by type and size', async () => {
+test('shows images by type and size', async () => {
 	const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'teal' } })
 		.png()
 		.toBuffer();
@@ -98,13 +98,13 @@ test('images are shown by type and size', async () => {
 	expectNothingSent();
 });
 
-test('a key that stands in a message is not shown', async () => {
+test('hides a key in a message', async () => {
 	const run = await stage.run(sayings(`My key is ${stage.platform.apiKey}`), PREVIEW);
 	expect(JSON.stringify(run.output(NODE_NAME))).not.toContain(stage.platform.apiKey);
 	expect(run.output(NODE_NAME)[0]?.json).toHaveProperty('preview');
 });
 
-test('the switch counts for each item: only what is plainly off is asked', async () => {
+test('reads the switch for each item, and sends only those for which it is plainly off', async () => {
 	const switches = [false, 'true', 1, 'false', 0, true];
 	const items = switches.map((only, index) => ({ json: { say: `question ${index}`, only } }));
 	const run = await stage.run(items, { options: { previewRequest: '={{ $json.only }}' } });

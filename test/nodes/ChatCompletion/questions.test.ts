@@ -18,7 +18,7 @@ const SYSTEM = { role: 'system', content: 'Be brief' };
 test.each([
 	['={{ $json.q }}', /^Message 2 \(user\) has no text: its expression returned nothing/],
 	["={{ $json.q ?? '' }}", /^There is no question: message 2 \(user\) is empty for this item/],
-])('an item without its question is refused and costs nothing: %s', async (content, message) => {
+])('refuses an item without its question before the call: %s', async (content, message) => {
 	const run = await stage.run(
 		[{ json: {} }, { json: { q: '[answer: yes]' } }],
 		{ messages: { message: [SYSTEM, { role: 'user', content }] } },
@@ -30,7 +30,7 @@ test.each([
 	expect(stage.platform.books().requests.chat).toBe(1);
 });
 
-test('a row that is empty on purpose is left out, as long as something is asked', async () => {
+test('omits a row that is intentionally empty if another contains a question', async () => {
 	const run = await stage.run([{ json: { q: '[answer: yes]' } }], {
 		messages: {
 			message: [
@@ -52,7 +52,7 @@ test.each([
 		/has no permission/,
 		/may use this model\. The platform said: no right\.$/,
 	],
-] as const)('%s is told in the words of a chat', async (kind, more, message, description) => {
+] as const)('words the error for a chat: %s', async (kind, more, message, description) => {
 	stage.platform.faults.add({ on: 'chat', kind, ...more });
 	const run = await stage.run(sayings('x'), { options: { retries: 0 } });
 	stage.platform.faults.clear();
@@ -66,7 +66,7 @@ const TOOLS = {
 	tools: [{ type: 'function', function: { name: 'weather', parameters: { type: 'object' } } }],
 };
 
-test('a call of a tool in place of an answer is no broken JSON: it is paid for, and goes on', async () => {
+test('outputs a tool call instead of the requested JSON', async () => {
 	for (const stream of [true, false]) {
 		const run = await stage.run(sayings('[tool: weather {"city":"Oslo"}]'), {
 			responseFormat: 'jsonSchema',
@@ -82,7 +82,7 @@ test('a call of a tool in place of an answer is no broken JSON: it is paid for, 
 	}
 });
 
-test('a schema in its wrapping is sent as strict as the wrapping says', async () => {
+test('sends a wrapped schema with the strictness of its wrapper', async () => {
 	for (const strict of [false, true]) {
 		await stage.run(sayings('[answer: {"title":"x"}]'), {
 			responseFormat: 'jsonSchema',
@@ -98,7 +98,7 @@ test('a schema in its wrapping is sent as strict as the wrapping says', async ()
 test.each([
 	"Invalid schema for response_format 'n': In context=(), 'additionalProperties' is required to be supplied and to be false",
 	"Invalid schema for response_format 'n': 'required' is required to be supplied and to be an array including every key. Missing 'reasoning'",
-])('a schema that is not strict enough is told how to become so: %s', async (said) => {
+])('says how to make a schema strict if the platform requires it: %s', async (said) => {
 	const run = await stage.run(sayings(`[refuse: 400 ${said}]`));
 	expect(run.error?.description).toContain('"additionalProperties": false in each object');
 	expect(run.error?.description).toContain('"strict": false');

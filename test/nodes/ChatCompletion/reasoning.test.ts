@@ -13,7 +13,7 @@ beforeEach(() => {
 	stage.platform.resetBooks();
 });
 
-/** What is sent, and whether the model reasons then; a text where the item is refused before the call. */
+/** What is sent and whether the model then reasons; or the error if the item is refused before the call. */
 type Outcome = { readonly sent: object; readonly reasons: boolean } | string;
 
 function outcomeOf({ byDefault, control }: (typeof REASONING_MODELS)[number], choice: string): Outcome {
@@ -24,7 +24,7 @@ function outcomeOf({ byDefault, control }: (typeof REASONING_MODELS)[number], ch
 	return choice === 'on' ? { sent: { thinking: { type: 'enabled' } }, reasons: true } : 'but not off';
 }
 
-/** The table of §3.2, each model under the names that providers give it. */
+/** The table of §3.2, with each model name also as providers prefix it. */
 const CASES = REASONING_MODELS.flatMap((row) => {
 	const id = row.model.replace(/[<>]/g, '');
 	return [id, `vendor/${id}`].flatMap((name) =>
@@ -32,7 +32,7 @@ const CASES = REASONING_MODELS.flatMap((row) => {
 	);
 });
 
-test('the whole table: default, on and off send what the model takes, and the rest is refused before the call', async () => {
+test('sends what each model in the table accepts for default, on and off, and refuses the rest before the call', async () => {
 	const run = await stage.run(
 		CASES.map(({ name, reasoning }) => ({ json: { name, reasoning } })),
 		{
@@ -74,13 +74,13 @@ test.each([
 	['enable_thinking', 'on', { enable_thinking: true }],
 	['enable_thinking', 'off', { enable_thinking: false }],
 	['always', 'on', {}],
-])('a control that is chosen stands above the table: %s, %s', async (reasoningControl, reasoning, sent) => {
+])('an explicit control overrides the table: %s, %s', async (reasoningControl, reasoning, sent) => {
 	await stage.run(
 		[{ json: { say: 'x' } }],
 		{ ...model('plain-1'), reasoning, reasoningControl },
 		{ onError: 'continueRegularOutput' },
 	);
-	// The platform may refuse it: what counts is that it was asked.
+	// The platform may refuse the call; it must only have been sent.
 	expect(stage.platform.books().requests.chat).toBe(1);
 	const [chat] = stage.platform.books().chats;
 	if (chat) expect(chat.body).toMatchObject(sent);
@@ -96,14 +96,14 @@ test.each([
 		'does not support "Separate Reasoning"',
 	],
 	["={{ '' }}", { reasoning: 'default' }, 'No model is chosen'],
-])('refused before the call: %s %j', async (id, parameters, said) => {
+])('refuses before the call: %s %j', async (id, parameters, said) => {
 	const run = await stage.run([{ json: { say: 'x' } }], { ...model(id), reasoning: 'on', ...parameters });
 	expect(run.error?.message).toContain(said);
 	expect(run.error?.description).toMatch(/\w.*\.$/);
 	expect(stage.platform.books().requests.chat).toBe(0);
 });
 
-test('reasoning that is split comes from its own field', async () => {
+test('reads separated reasoning from its own field', async () => {
 	const run = await stage.run([{ json: { say: '[think: hm] [answer: yes]' } }], {
 		...model('family_e-m2'),
 		options: { reasoningSplit: true },

@@ -13,7 +13,7 @@ afterEach(async () => {
 const ITEMS = ['one', 'two', 'three', 'four'];
 const ONE_AT_A_TIME = { options: { concurrency: 1, retries: 0 } };
 
-/** How often the model answered each item, by the books. */
+/** The messages of all calls that the model answered. */
 function answered(): string[] {
 	return stage.platform
 		.books()
@@ -23,7 +23,7 @@ function answered(): string[] {
 
 const EACH_ONCE = ITEMS.map((content) => JSON.stringify([{ role: 'user', content }])).sort();
 
-test.each(ITEMS.map((_, k) => k))('Retry On Fail after %i answers asks for no answer twice', async (k) => {
+test.each(ITEMS.map((_, k) => k))('Retry On Fail requests no answer twice, after %i answer(s)', async (k) => {
 	stage.platform.faults.add({ on: 'chat', kind: '5xx', skip: k, times: 1 });
 	const settings = { retryOnFail: true, maxTries: 3, waitBetweenTries: 20 };
 	const run = await stage.run(sayings(...ITEMS), ONE_AT_A_TIME, settings);
@@ -34,17 +34,20 @@ test.each(ITEMS.map((_, k) => k))('Retry On Fail after %i answers asks for no an
 	expect(answered()).toEqual(EACH_ONCE);
 });
 
-test.each(ITEMS.map((_, k) => k))('Retry Execution after %i answers asks for no answer twice', async (k) => {
-	stage.platform.faults.add({ on: 'chat', kind: '5xx', skip: k, times: 1 });
-	const failed = await stage.run(sayings(...ITEMS), ONE_AT_A_TIME);
-	expect(failed.error?.description).toContain(k > 0 ? `${k} other item(s) were answered` : 'later');
-	const run = await stage.harness.retry(failed);
-	expect(run.error).toBeUndefined();
-	expect(run.output(NODE_NAME)).toHaveLength(ITEMS.length);
-	expect(answered()).toEqual(EACH_ONCE);
-});
+test.each(ITEMS.map((_, k) => k))(
+	'Retry Execution requests no answer twice, after %i answer(s)',
+	async (k) => {
+		stage.platform.faults.add({ on: 'chat', kind: '5xx', skip: k, times: 1 });
+		const failed = await stage.run(sayings(...ITEMS), ONE_AT_A_TIME);
+		expect(failed.error?.description).toContain(k > 0 ? `${k} other item(s) were answered` : 'later');
+		const run = await stage.harness.retry(failed);
+		expect(run.error).toBeUndefined();
+		expect(run.output(NODE_NAME)).toHaveLength(ITEMS.length);
+		expect(answered()).toEqual(EACH_ONCE);
+	},
+);
 
-test('another question is another answer, and a run without failure keeps nothing', async () => {
+test('a retry with another question requests new answers, and a run without failures saves none', async () => {
 	stage.platform.faults.add({ on: 'chat', kind: '5xx', skip: 3, times: 1 });
 	const failed = await stage.run(sayings(...ITEMS), ONE_AT_A_TIME);
 	const edited = stage.workflow({

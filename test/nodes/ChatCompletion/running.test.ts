@@ -36,13 +36,13 @@ function mostAtOnce(): number {
 	);
 }
 
-test('no items, no questions', async () => {
+test('sends nothing if there are no items', async () => {
 	const run = await stage.run([]);
 	expect(run.error).toBeUndefined();
 	expect(stage.platform.books().requests.chat).toBe(0);
 });
 
-test('five hundred items leave in order and paired, and no more at once than allowed', async () => {
+test('outputs five hundred items in order and paired, and never exceeds the concurrency', async () => {
 	const run = await stage.run(sayings(...Array.from({ length: 500 }, (_, index) => `[answer: ${index}]`)), {
 		options: { requestsPerSecond: 0, concurrency: 7 },
 	});
@@ -53,11 +53,11 @@ test('five hundred items leave in order and paired, and no more at once than all
 	expect(mostAtOnce()).toBeLessThanOrEqual(7);
 });
 
-test('requests per second are kept', async () => {
+test('never exceeds the requests per second', async () => {
 	const says = Array.from({ length: 16 }, (_, index) => `[answer: ${index}]`);
 	await stage.run(sayings(...says), { options: { requestsPerSecond: 10 } });
 	const times = stage.platform.books().chats.map(({ atMs }) => atMs);
-	// 1,500 ms apart; the first one may have been late on its way.
+	// The limit spreads them over 1,500 ms, but the first one may arrive late.
 	expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(1_000);
 });
 
@@ -80,7 +80,7 @@ test.each(['[hold after: 2] [words: 9]', '[silent after: 2] [words: 9]', '[hold 
 	},
 );
 
-test('a failure lets answers under way come to their end, and begins no other', async () => {
+test('a failure lets answers in flight finish and starts no others', async () => {
 	const run = await stage.run(
 		sayings(
 			'[words: 5] [takes: 100] [error after: 1]',
@@ -100,7 +100,7 @@ test('a failure lets answers under way come to their end, and begins no other', 
 	).toEqual(['done', 'done', 'error']);
 });
 
-test('a silence ends the wait, and the line', async () => {
+test('silence ends the wait and closes the connection', async () => {
 	const run = await stage.run(sayings('[silent after: 2] [words: 9]'), {
 		options: { idleTimeoutSeconds: 1 },
 	});
@@ -109,7 +109,7 @@ test('a silence ends the wait, and the line', async () => {
 	while (!stage.platform.books().chats[0]?.hungUpAt) await new Promise((resolve) => setTimeout(resolve, 5));
 });
 
-test('messages by form and by JSON, with images from files and addresses', async () => {
+test('sends messages from the form and from JSON, with images from files and URLs', async () => {
 	const image = (row: object) => ({ source: 'url', binaryPropertyName: 'data', url: '', detail: '', ...row });
 	const items = [
 		{
@@ -188,7 +188,7 @@ test.each([
 	[{}, { extraBody: '{"model":"x"}' }, /^"Extra Body" sets "model"/],
 	[{}, { temperature: 9 }, /^"Temperature" must be a number from 0 to 2$/],
 	[{}, { temperature: '={{ [] }}' }, /^"Temperature" must be a number/],
-])('refused before anything is sent: %#', async (image, options, message) => {
+])('refuses an invalid message before sending anything: %#', async (image, options, message) => {
 	const big = Buffer.concat([PNG, Buffer.alloc(20_000)]);
 	const binary = {
 		big: { data: big, mimeType: 'image/png' },
@@ -207,7 +207,7 @@ test.each([
 	expect(stage.platform.books().requests.chat).toBe(0);
 });
 
-test('raw data goes along where it is wanted', async () => {
+test('outputs raw data on request', async () => {
 	for (const stream of [true, false]) {
 		const run = await stage.run(sayings('[answer: yes]'), { simplify: false, stream });
 		expect(run.output(NODE_NAME)[0]?.json).toMatchObject({
@@ -220,7 +220,7 @@ test('raw data goes along where it is wanted', async () => {
 	}
 });
 
-test('streaming: items one after the other, thinking by option, an error chunk for what fails', async () => {
+test('streams items one after the other, reasoning if the option is on, and an error chunk for a failed item', async () => {
 	const streamed = async (options: object) => {
 		const run = await stage.run(
 			sayings(
@@ -253,7 +253,7 @@ test('streaming: items one after the other, thinking by option, an error chunk f
 	]);
 });
 
-test('as a tool it gives the text and says in one message what went wrong', async () => {
+test('returns the text as a tool, and reports a failure in a single message', async () => {
 	const tool = { type: 'n8n-nodes-flowtask.chatCompletionTool' };
 	const good = await stage.run(sayings('[answer: yes]'), {}, tool);
 	expect(good.output(NODE_NAME).map(({ json }) => json)).toEqual([{ content: 'yes' }]);
@@ -280,7 +280,7 @@ class ChatTrigger implements INodeType {
 	}
 }
 
-test('in an execution that a chat started, the text stands in "output" too', async () => {
+test('also outputs the text in "output" if a chat started the execution', async () => {
 	const harness = await createHarness({ nodes: [ChatTrigger] });
 	try {
 		const workflow = stage.workflow({
@@ -309,7 +309,7 @@ test('in an execution that a chat started, the text stands in "output" too', asy
 	}
 });
 
-test('tool calls of the answer are joined, whichever way it comes', async () => {
+test('joins the parts of tool calls, with and without a stream', async () => {
 	for (const stream of [true, false]) {
 		const run = await stage.run(sayings('[tool: weather {"city":"Oslo"}]'), {
 			...model('family_c-4.6'),

@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import type { Ending } from './streamForms';
 
-/** A chat platform that none of us wrote: it answers what a test says, to the byte. */
+/** A chat platform whose answers a test scripts byte by byte. */
 export interface ScriptedServer {
 	readonly baseUrl: string;
 	/** Bodies of the requests so far. */
@@ -42,7 +42,7 @@ export async function openScriptedServer(): Promise<ScriptedServer> {
 	return scripted;
 }
 
-/** Writes a body in pieces, each on its way before the next is written. */
+/** Writes a body in pieces, sending each before it writes the next. */
 export async function writePieces(
 	response: ServerResponse,
 	pieces: readonly Buffer[],
@@ -59,7 +59,7 @@ export async function writePieces(
 	}
 	if (ending === 'end') response.end();
 	if (ending === 'reset') {
-		// What was written has to leave before the line is cut.
+		// The written bytes must be sent before the connection is reset.
 		await new Promise((resolve) => setTimeout(resolve, 20));
 		response.socket?.resetAndDestroy();
 	}

@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from '../../../nodes/shared/text/json';
 
-/** How the connection goes on after the last byte. */
+/** What the connection does after the last byte. */
 export type Ending = 'end' | 'reset' | 'hold';
 
-/** A body as some server sends it, and what has to come of it however it is cut. */
+/** A body as some server sends it, and the result expected however it is split. */
 export interface StreamForm {
 	readonly name: string;
 	readonly body: Buffer;
@@ -45,7 +45,7 @@ const STOP = chunk({}, { finish: 'stop' });
 const USAGE = { prompt_tokens: 3, completion_tokens: 5, total_tokens: 8 };
 const DONE = '[DONE]';
 
-/** Events with a line end of one's choice. */
+/** Events with the given line ending. */
 function lines(eol: string, ...events: (JsonObject | string)[]): string {
 	return events
 		.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}${eol}${eol}`)

@@ -17,7 +17,7 @@ afterAll(async () => {
 	await server.close();
 });
 
-/** One question: which form, and where it is cut. */
+/** A stream form and the positions at which it is split. */
 interface Question {
 	readonly form: StreamForm;
 	readonly cuts: readonly number[];
@@ -30,7 +30,7 @@ function sample({ body }: StreamForm): number[][] {
 	return [[], ...some.map((cut) => [cut]), every];
 }
 
-/** Asks them all in one execution; the answer's item says what the error would be. */
+/** Sends all questions in one execution, with failures as error items. */
 async function ask(questions: readonly Question[], limits: INodeParameters): Promise<HarnessRun> {
 	server.answer = async (body, response) => {
 		const [message] = body.messages as Array<{ content: string }>;
@@ -82,19 +82,19 @@ function expectAnswers(questions: readonly Question[], run: HarnessRun): void {
 const held = STREAM_FORMS.filter(({ ending }) => ending === 'hold');
 const ended = STREAM_FORMS.filter(({ ending }) => ending !== 'hold');
 
-test('every form of a stream, whole, cut and byte by byte, comes to the same over a real socket', async () => {
+test('reads every form of stream over a real socket with the same result, whole, split or byte by byte', async () => {
 	const questions = ended.flatMap((form) => sample(form).map((cuts) => ({ form, cuts })));
 	expectAnswers(questions, await ask(questions, {}));
 }, 180_000);
 
-test('a stream that goes silent is cut, and one that is finished is not waited for', async () => {
+test('ends a stream that goes silent, and does not wait for one that is finished', async () => {
 	const questions = held.flatMap((form) => sample(form).map((cuts) => ({ form, cuts })));
 	const watch = stopwatch();
 	expectAnswers(questions, await ask(questions, { idleTimeoutSeconds: 4 }));
 	expect(watch.stop()).toBeLessThan(12_000);
 });
 
-test('a line on which nothing comes any more is closed', async () => {
+test('closes a connection on which nothing more arrives', async () => {
 	let closed = 0;
 	server.answer = (_body, response) => {
 		response.on('close', () => closed++);

@@ -4,7 +4,7 @@ import { NODE_NAME } from '../harness';
 import { sayings } from '../harness/stage';
 import { openChatStage, type ChatStage } from './chat.fixture';
 
-/* Tools as rows: what the model is sent, and how a second question answers the calls of a first. */
+/* Tools as rows: what is sent to the model, and how a second question answers the tool calls of the first. */
 
 let stage: ChatStage;
 beforeAll(async () => {
@@ -39,7 +39,7 @@ test.each<[INodeParameters, unknown]>([
 		{ toolChoice: 'tool', toolToCall: 'time' },
 		{ type: 'function', function: { name: 'time' } },
 	],
-])('rows and choice are sent: %j', async (choice, sent) => {
+])('sends rows and tool choice: %j', async (choice, sent) => {
 	const run = await stage.run(sayings('hello'), {
 		tools: tools('weather', 'time'),
 		options: choice,
@@ -55,14 +55,14 @@ test.each<[INodeParameters, unknown]>([
 	expect(body?.tool_choice).toEqual(sent);
 });
 
-test('a choice without tools costs nothing', async () => {
+test('refuses a tool choice without tools before the call', async () => {
 	const run = await stage.run(sayings('hello'), { options: { toolChoice: 'required' } });
 	expect(run.error?.message).toBe('"Tool Choice" is set, but the node has no tools');
 	expect(stage.platform.books().requests.chat).toBe(0);
 });
 
 test.each(['tools', 'tool_choice'])(
-	'"%s" in "Extra Body" is refused beside rows that set it',
+	'refuses "%s" in "Extra Body" if rows or an option set it',
 	async (name) => {
 		const run = await stage.run(sayings('hello'), {
 			tools: tools('weather'),
@@ -81,7 +81,7 @@ const ANSWERING: INodeParameters = {
 	],
 };
 
-test('a second question answers the tool calls of a first', async () => {
+test('a second question answers the tool calls of the first', async () => {
 	const say = '[tool: weather {"city":"Oslo"}] [tool: time {"city":"Rome"}] What now? [answer: So: {result}]';
 	const first = await stage.run(sayings(say), { tools: tools('weather', 'time') });
 	const { toolCalls } = first.output(NODE_NAME)[0]?.json ?? {};
@@ -124,14 +124,14 @@ test.each([
 		/^Message 3 \(tool\) has no "Call ID": the expression returned nothing$/,
 	],
 	[{ toolCalls: 'x', ids: '', results: '' }, /^Message 2 \(assistant\) has "Tool Calls" that cannot be sent/],
-])('%j is refused with its row, and costs nothing', async (given, message) => {
+])('refuses %j before the call and names the row', async (given, message) => {
 	const json = { say: 'x', ...given };
 	const run = await stage.run([{ json }], { messages: ANSWERING });
 	expect(run.error?.message).toMatch(message);
 	expect(stage.platform.books().requests.chat).toBe(0);
 });
 
-test('a conversation that has called no tool yet leaves the rows out', async () => {
+test('omits the rows if the conversation has not called a tool yet', async () => {
 	const json = { say: '[answer: yes]', toolCalls: [], ids: [], results: [] };
 	const run = await stage.run([{ json }], { messages: ANSWERING });
 	expect(run.output(NODE_NAME)[0]?.json).toMatchObject({ content: 'yes' });
