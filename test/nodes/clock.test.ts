@@ -3,7 +3,7 @@ import { openChatStage } from './ChatCompletion/chat.fixture';
 import { openStage, prompts } from './FlowTask/flowTask.fixture';
 import { NODE_NAME, stopwatch } from './harness';
 
-test('tasks are polled on while the time of day is set back by a minute', async () => {
+test('the node keeps polling tasks if the time of day is set back by a minute', async () => {
 	const stage = await openStage({ taskMs: 3_000 });
 	const now = Date.now.bind(Date);
 	const clock = jest.spyOn(Date, 'now');
@@ -21,7 +21,7 @@ test('tasks are polled on while the time of day is set back by a minute', async 
 	}
 }, 90_000);
 
-test('a timeout of seconds that makes no whole milliseconds leaves a refused key a refused key', async () => {
+test('a timeout that is not a whole number of milliseconds does not hide a rejected key', async () => {
 	const stage = await openChatStage();
 	try {
 		const flowPlatformApi = { ...stage.credentials.flowPlatformApi, apiKey: 'sk-wrong-0123456789' };

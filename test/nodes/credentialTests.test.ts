@@ -13,7 +13,7 @@ import textToImage from '../platform/workflows/text-to-image.json';
 import { openScriptedServer, type ScriptedServer } from './ChatCompletion/scriptedServer';
 import { createHarness, type Harness } from './harness';
 
-/* What the form of each credential says, with n8n's own helper for credential tests and the built nodes. */
+/* The result of each credential's test in its form, with n8n's own helper for credential tests and the built nodes. */
 
 let harness: Harness;
 let platform: LocalPlatform;
@@ -35,7 +35,7 @@ interface Kind {
 	readonly addressField: string;
 	readonly scheme: string;
 	readonly token: () => string;
-	/** A token that is never shown. */
+	/** A token that must never be shown. */
 	readonly secret: string;
 }
 
@@ -85,14 +85,14 @@ async function listen(server: Server): Promise<number> {
 describe.each(KINDS)('$type', (kind) => {
 	const { scheme, secret, token } = kind;
 
-	test('a good secret is confirmed, whatever blanks and slashes were pasted with it', async () => {
+	test('a valid secret is confirmed, even with pasted spaces and slashes', async () => {
 		const address = scheme === 'ws' ? platform.wsUrl : platform.apiUrl;
 		expect(await ask(kind, ` ${address}/ `, ` Bearer ${token()}\n`)).toMatchObject({ status: 'OK' });
 		const { requests, invocations, leaks } = platform.books();
 		expect([requests.submit, invocations, leaks]).toEqual([0, [], []]);
 	});
 
-	test('where nobody listens, it says so and where', async () => {
+	test('says so and names the address if no server is running there', async () => {
 		const server = createServer();
 		const port = await listen(server);
 		server.close();
@@ -104,20 +104,20 @@ describe.each(KINDS)('$type', (kind) => {
 		expect(message).not.toContain(secret);
 	});
 
-	test('a host that does not exist is said to be none', async () => {
+	test('reports a host that does not exist', async () => {
 		const { message } = await ask(kind, `${scheme}://no-such-host.invalid`, secret);
 		expect(message).toContain('no-such-host.invalid');
 		expect(message).toMatch(/\((ENOTFOUND|EAI_AGAIN)\)\. Check /);
 	});
 
-	test('an address without TLS behind https:// is told by what to do', async () => {
+	test('says what to do if a server behind a secure scheme has no TLS', async () => {
 		const address = (scheme === 'ws' ? platform.wsUrl : platform.apiUrl).replace('://', 's://');
 		const { message } = await ask(kind, address, secret);
 		expect(message).toMatch(/TLS/);
 		expect(message).toContain(`${scheme}://`);
 	});
 
-	test('a server that answers nothing is given up', async () => {
+	test('gives up on a server that does not answer', async () => {
 		const server = createServer();
 		const sockets: Array<{ destroy(): unknown }> = [];
 		server.on('connection', (socket) => sockets.push(socket.on('error', () => undefined)));
@@ -133,7 +133,7 @@ describe.each(KINDS)('$type', (kind) => {
 		['a user alone', 'PASSWORD@', '', 'a user name or password'],
 		['a query', '', '?k=PASSWORD', 'contains a "?"'],
 		['a page of the console', '', '/#/console/apps', 'contains a "#"'],
-	])('an address with %s is refused, and nothing is sent', async (_what, before, after, said) => {
+	])('refuses an address with %s, and sends nothing', async (_what, before, after, said) => {
 		const calls = scripted.requests.length;
 		const { host } = new URL(scripted.baseUrl);
 		const { status, message } = await ask(kind, `${scheme}://${before}${host}${after}`, secret);
@@ -145,7 +145,7 @@ describe.each(KINDS)('$type', (kind) => {
 	});
 
 	test.each(['', 'platform.example.com', 'ftp://platform.example.com'])(
-		'%j is no address',
+		'refuses %j as an address',
 		async (entered) => {
 			const { status, message } = await ask(kind, entered, secret);
 			expect(status).toBe('Error');
@@ -153,7 +153,7 @@ describe.each(KINDS)('$type', (kind) => {
 		},
 	);
 
-	test('a secret of another kind is named and never sent', async () => {
+	test('names a secret of the wrong kind and never sends it', async () => {
 		const other = KINDS.find(({ type }) => type !== kind.type)?.secret ?? '';
 		const calls = scripted.requests.length;
 		const { message } = await ask(kind, scripted.baseUrl.replace('http', scheme), other);
@@ -169,22 +169,27 @@ test.each(
 			(path) => [kind.type, path, kind] as const,
 		),
 	),
-)('%s: the part of an address that ends in %s is named, and what to enter', async (_type, path, kind) => {
-	const { status, message } = await ask(kind, `${kind.scheme}s://platform.example.com${path}`, kind.secret);
-	const [part] = /\/(api\/maas|maas\/v1|api\/agents)/.exec(path) ?? [];
-	expect(status).toBe('Error');
-	expect(message).toContain(`contains an API path, "${part ?? ''}"`);
-	expect(message).toMatch(/Enter only scheme and host, such as \w+:\/\/platform\.example\.com, without "\//);
-});
+)(
+	'%s: names the API path in an address that ends in %s, and says what to enter',
+	async (_type, path, kind) => {
+		const { status, message } = await ask(kind, `${kind.scheme}s://platform.example.com${path}`, kind.secret);
+		const [part] = /\/(api\/maas|maas\/v1|api\/agents)/.exec(path) ?? [];
+		expect(status).toBe('Error');
+		expect(message).toContain(`contains an API path, "${part ?? ''}"`);
+		expect(message).toMatch(
+			/Enter only scheme and host, such as \w+:\/\/platform\.example\.com, without "\//,
+		);
+	},
+);
 
 describe.each([PLATFORM, AGENT])('$type', (kind) => {
-	test('a path at the end of the address is named where nothing is found', async () => {
+	test('names a path at the end of the address if nothing is found there', async () => {
 		scripted.answer = (_body, response) => response.writeHead(404).end('nothing here');
 		const { message } = await ask(kind, `${scripted.baseUrl}/api`, kind?.secret ?? '');
 		expect(message).toContain('Remove "/api" from the end of the Base URL');
 	});
 
-	test('a redirect is not followed, and the address that it leads to is told', async () => {
+	test('does not follow a redirect, and names its target', async () => {
 		const calls = scripted.requests.length;
 		scripted.answer = (_body, response) =>
 			response.writeHead(302, { location: 'https://me:PASSWORD@elsewhere.example/x?t=PASSWORD' }).end();
@@ -194,7 +199,7 @@ describe.each([PLATFORM, AGENT])('$type', (kind) => {
 		expect(scripted.requests).toHaveLength(calls + 1);
 	});
 
-	test('a certificate that nobody signed is told of', async () => {
+	test('reports a self-signed certificate', async () => {
 		const folder = mkdtempSync(join(tmpdir(), 'certificate-'));
 		const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
 		execFileSync(
@@ -231,7 +236,7 @@ describe('flowPlatformApi: answers', () => {
 		['a list', 200, '{"code":0,"data":{"flow_task_info":[]}}', undefined],
 		['HTTP 401', 401, '', 'refused this API key'],
 		['HTTP 403', 403, '{}', 'refused this API key'],
-		['code 401 under HTTP 200', 200, '{"code":401,"msg":"no","data":null}', 'refused this API key'],
+		['code 401 with HTTP 200', 200, '{"code":401,"msg":"no","data":null}', 'refused this API key'],
 		['code 403 as text', 200, '{"code":"403","msg":"no"}', 'refused this API key'],
 		[
 			'another code',
@@ -258,7 +263,7 @@ describe('flowPlatformApi: answers', () => {
 		});
 	});
 
-	test('a key of nobody is refused by the platform', async () => {
+	test('an unknown key, which the platform refuses', async () => {
 		expect((await ask(PLATFORM, platform.apiUrl, 'sk-of-nobody')).message).toContain('refused this API key');
 	});
 });
@@ -284,7 +289,7 @@ describe('flowPlatformApi: Saved Workflows', () => {
 				Poster: { workflowId: 'wf_2', definition: JSON.stringify(textToImage) },
 			}),
 		],
-	])('%s is confirmed', async (_what, list) => {
+	])('confirms %s', async (_what, list) => {
 		expect(await testWith(list)).toEqual({ status: 'OK', message: 'The platform accepted the key' });
 	});
 
@@ -299,7 +304,7 @@ describe('flowPlatformApi: Saved Workflows', () => {
 		['a list', '[1, 2]', 'is not a JSON object. ', 'It looks like {"Portrait": '],
 		['no ID', wrong({ definition: {} }), 'has no "workflowId" for "Poster"', 'It looks like {"Portrait": '],
 		[
-			'an entry that is none',
+			'an entry that is not an object',
 			'{"Poster": "wf_1"}',
 			'has no "workflowId" for "Poster"',
 			'It looks like {"Portrait": ',
@@ -334,7 +339,7 @@ describe('flowPlatformApi: Saved Workflows', () => {
 			'has no "workflowId" for "Poster"',
 			' Also to be corrected: "Night", "Day".',
 		],
-	])('%s is told after the good key, with what to do', async (_what, list, said, advice) => {
+	])('reports %s after the accepted key, with what to do', async (_what, list, said, advice) => {
 		const asked = platform.books().requests.info;
 		const { status, message } = await testWith(list);
 		expect(status).toBe('Error');
@@ -345,7 +350,7 @@ describe('flowPlatformApi: Saved Workflows', () => {
 		expect([requests.submit, requests.info, leaks]).toEqual([0, asked + 1, []]);
 	});
 
-	test('what is wrong with key and list is told at once, and the key is never shown', async () => {
+	test('reports errors of key and list together, and never shows the key', async () => {
 		const list = '{"Poster": {"workflowId": "Bearer sk-of-nobody"}}';
 		const { status, message } = await testWith(list, 'sk-of-nobody');
 		expect(status).toBe('Error');
@@ -355,7 +360,7 @@ describe('flowPlatformApi: Saved Workflows', () => {
 		expect(message).not.toContain('sk-of-nobody');
 	});
 
-	test('a wrong list is told although the platform cannot be asked', async () => {
+	test('reports a wrong list even if the platform cannot be reached', async () => {
 		scripted.answer = (_request, response) => response.writeHead(502).end('<html>');
 		const { message } = await testWith('{"Poster": ', 'sk-SECRETPART12', scripted.baseUrl);
 		expect(message).toMatch(
@@ -368,7 +373,7 @@ describe('flowAgentApi: answers', () => {
 	test.each([
 		['an unknown token', () => 'agt_unknown', 'refused this token'],
 		['a token that has expired', () => platform.agent.debugToken(0), 'dbg_ token works only until'],
-		['a token without the right', () => platform.createAgent({ rights: [] }).token, 'not have permission'],
+		['a token without permission', () => platform.createAgent({ rights: [] }).token, 'not have permission'],
 	])('%s', async (_name, tokenOf, said) => {
 		const token = tokenOf();
 		await new Promise((resolve) => setTimeout(resolve, 2));
@@ -379,8 +384,13 @@ describe('flowAgentApi: answers', () => {
 	});
 
 	test.each([
-		['an envelope that wants a message', 200, '{"success_response":false,"http_status_code":400}', undefined],
-		['an envelope under HTTP 400', 400, '{"success_response":false,"http_status_code":400}', undefined],
+		[
+			'an envelope that requires a message',
+			200,
+			'{"success_response":false,"http_status_code":400}',
+			undefined,
+		],
+		['an envelope with HTTP 400', 400, '{"success_response":false,"http_status_code":400}', undefined],
 		['a status as text', 200, '{"success_response":false,"http_status_code":"401"}', 'refused this token'],
 		['HTTP 401 without an envelope', 401, '', 'refused this token'],
 		['HTTP 403 without an envelope', 403, '', 'not have permission'],
@@ -398,7 +408,7 @@ describe('flowAgentApi: answers', () => {
 });
 
 test.each(['none', 'domains'])(
-	'"Allowed HTTP Request Domains" set to "%s" is about other nodes: a good key passes the test',
+	'"Allowed HTTP Request Domains" set to "%s" applies to other nodes: a valid key passes the test',
 	async (allowedHttpRequestDomains) => {
 		const fields = { allowedHttpRequestDomains, allowedDomains: 'elsewhere.example' };
 		const key = { baseUrl: platform.apiUrl, apiKey: platform.apiKey, ...fields };

@@ -1,6 +1,6 @@
 import { createHarness, NODE_NAME, singleNode, type Harness } from './harness';
 
-/* A credential that is gone is said to be gone, and nobody is sent to look at expressions. */
+/* The error for a missing credential says that it is missing, and does not mention expressions. */
 
 let harness: Harness;
 beforeAll(async () => {

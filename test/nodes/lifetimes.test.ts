@@ -28,7 +28,7 @@ beforeEach(() => {
 	tables = createDataTables();
 });
 
-/** Rows of this many days, by their table. */
+/** Creates a table with rows of these ages in days. */
 function seed(table: TableSpec, days: readonly number[]): void {
 	const hasEnd = table.columns.some(({ name }) => name === 'expiresAtMs');
 	tables.seed(
@@ -69,21 +69,21 @@ async function paint(parameters: INodeParameters): Promise<void> {
 test.each([
 	['turns', TURN_TABLE, async () => await ask({ recordTurns: true }), [89]],
 	[
-		'turns, by the option',
+		'turns, with the option',
 		TURN_TABLE,
 		async () => await ask({ recordTurns: true, recordLifetimeDays: 30 }),
 		[],
 	],
 	['tasks', TASK_TABLE, async () => await paint({ options: { recordTasks: 'always' } }), [89]],
 	[
-		'tasks, by the option',
+		'tasks, with the option',
 		TASK_TABLE,
 		async () => await paint({ options: { recordTasks: 'always', recordLifetimeDays: 0 } }),
 		[89, 91],
 	],
 	['keys of tasks', LEDGER_TABLE, async () => await paint({ limits: { idempotencyKey: 'k' } }), []],
 	['keys of questions', LEDGER_TABLE, async () => await ask({ idempotencyKey: 'k' }), []],
-] as const)('%s that are over go when new ones come', async (_, table, work, days) => {
+] as const)('expired %s are removed when new ones are written', async (_, table, work, days) => {
 	seed(table, [89, 91]);
 	await work();
 	const expected = days.map((age) => `of ${age} days`);
@@ -91,7 +91,7 @@ test.each([
 	expect(left(table)).toEqual(expected);
 });
 
-test('sessions that are over go when new ones come, also those whose opener died', async () => {
+test('expired sessions are removed when new ones are written, even if the execution that opened them died', async () => {
 	const expiresAtMs = Date.now() - DAY_MS;
 	tables.seed(SESSION_TABLE, [
 		{ sessionKey: 'over', owner: 'free', expiresAtMs, updatedAt: ago(2) },

@@ -1,7 +1,7 @@
 import type { INodeParameters, INodeTypeDescription } from 'n8n-workflow';
 import { isJsonObject } from '../../nodes/shared/text/json';
 
-/** A test names options together; here each moves to the group that the node's form shows it in. */
+/** Moves each option of a test to the group in which the node's form shows it. */
 export function inGroups(parameters: INodeParameters, { properties }: INodeTypeDescription): INodeParameters {
 	const { options, limits, ...others } = parameters;
 	if (!isJsonObject(options)) return parameters;

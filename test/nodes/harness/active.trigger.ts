@@ -25,18 +25,18 @@ export interface Activation {
 }
 
 /**
- * A trigger of an active workflow: each `emit` is an execution.
- * cli: workflows/triggers/trigger-execution-context.factory.js
+ * The trigger of an active workflow: each `emit` starts an execution.
+ * Mirrors `workflows/triggers/trigger-execution-context.factory` of n8n's package cli.
  */
 export class ActiveTrigger {
 	/** Executions in the order in which they ended. */
 	readonly runs: HarnessRun[] = [];
-	/** What the trigger gave to `emitError`. n8n would close it and activate it again later; the harness does not. */
+	/** The errors passed to `emitError`. n8n would close the trigger and reactivate it later; the harness does not. */
 	readonly fatalErrors: Error[] = [];
-	/** What the trigger gave to `saveFailedExecution`; it stays active. */
+	/** The errors passed to `saveFailedExecution`, after which the trigger stays active. */
 	readonly failedExecutions: ExecutionError[] = [];
 	readonly logs: LogLine[] = [];
-	/** n8n has a unique index on these over the whole instance. */
+	/** n8n has a unique index on these keys for the whole instance. */
 	private readonly deduplicationKeys = new Set<string>();
 	private readonly waiting = new Set<() => void>();
 	private closeFunction?: () => Promise<void>;
@@ -71,7 +71,7 @@ export class ActiveTrigger {
 		this.closeFunction = response?.closeFunction;
 	}
 
-	/** Resolves as soon as that many executions have ended in all. */
+	/** Resolves as soon as this many executions have ended in total. */
 	async waitForRuns(count: number): Promise<HarnessRun[]> {
 		await this.until(() => this.runs.length >= count);
 		return this.runs;
@@ -92,7 +92,7 @@ export class ActiveTrigger {
 	private readonly emit: ITriggerFunctions['emit'] = (data, response, donePromise, deduplicationKey) => {
 		const done = this.execute(data, deduplicationKey, response);
 		void done.then(
-			// A duplicate is skipped: n8n resolves its promise with nothing.
+			// n8n skips a duplicate and resolves its promise with undefined.
 			(run) => donePromise?.resolve(run?.raw as HarnessRun['raw']),
 			(error: unknown) => donePromise?.reject(error instanceof Error ? error : new Error(String(error))),
 		);

@@ -19,13 +19,13 @@ export interface AdditionalDataOptions {
 	mode: WorkflowExecuteMode;
 	credentialsHelper: CredentialsHelper;
 	recorder: RunRecorder;
-	/** Whoever waits for a response of the execution, as webhooks do. */
+	/** Called with a response of the execution, for which webhooks wait. */
 	onResponse?: (response: IExecuteResponsePromiseData) => void;
 	executeWorkflow: ExecuteWorkflow;
 	findExecution: (executionId: string) => IRunExecutionData | undefined;
 	streaming?: boolean;
 	retryOf?: string;
-	/** Set if a suspended execution continues under its old ID. */
+	/** Set if a suspended execution continues with its old ID. */
 	restartExecutionId?: string;
 	rootExecutionMode?: WorkflowExecuteMode;
 	/** Milliseconds since the epoch, if the workflow has a timeout. */
@@ -34,7 +34,7 @@ export interface AdditionalDataOptions {
 
 const BASE_URL = 'http://localhost:5678';
 
-/** cli: workflow-execute-additional-data.js (getBase) and what workflow-runner.js adds to it. */
+/** Mirrors `getBase` of workflow-execute-additional-data in n8n's package cli, and what workflow-runner adds to it. */
 export function additionalDataFor(options: AdditionalDataOptions): IWorkflowExecuteAdditionalData {
 	const { executionId, workflow, recorder, findExecution } = options;
 	const absent = (what: string) => async () => {
@@ -91,7 +91,7 @@ function lifecycleHooks(options: AdditionalDataOptions): ExecutionLifecycleHooks
 	return hooks;
 }
 
-/** The editor prints `[Node: "…"] message …`. */
+/** The message as the editor prints it: `[Node: "…"] message …`. */
 function messageText(data: unknown): string {
 	if (typeof data !== 'object' || data === null || !('messages' in data)) return JSON.stringify(data);
 	const { messages } = data;

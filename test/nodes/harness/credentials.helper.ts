@@ -21,11 +21,11 @@ import {
 } from 'n8n-workflow';
 import type { TypeRegistry } from './type.registry';
 
-/** By credential ID, or by credential type if a run needs only one of that type. */
+/** Credentials by ID, or by type if a run needs only one of that type. */
 export type CredentialStore = Record<string, ICredentialDataDecryptedObject>;
 
 /**
- * n8n keeps this class in its cli package (credentials-helper.js), less the database, external secrets, the AI
+ * Mirrors credentials-helper of n8n's package cli, without the database, external secrets, the AI
  * gateway and dynamic credentials, which no node can tell apart from a plain stored credential.
  */
 export class CredentialsHelper extends ICredentialsHelper {
@@ -43,11 +43,11 @@ export class CredentialsHelper extends ICredentialsHelper {
 		workflow?: Workflow,
 		node?: INode,
 	): Promise<IHttpRequestOptions> {
-		// The simplified options differ only in `uri`; n8n's helper passes both on as one.
+		// The simplified options differ only in `uri`; n8n's helper passes both on in the same way.
 		const requestOptions = incoming as IHttpRequestOptions;
 		const credentialType = this.types.getCredentialType(typeName);
 		if (typeof credentialType.authenticate === 'function') {
-			// Called on its object: it may be a method that uses `this`.
+			// Called as a method, because it may use `this`.
 			return await credentialType.authenticate(credentials, requestOptions);
 		}
 		if (!credentialType.authenticate) return requestOptions;
@@ -88,7 +88,7 @@ export class CredentialsHelper extends ICredentialsHelper {
 				null,
 				null,
 			),
-			// Not a property of every type, but respected if stored.
+			// These fields are not properties of every type, but are passed on if stored.
 			...pick(stored, 'oauthTokenData', 'allowedHttpRequestDomains', 'allowedDomains'),
 		} as ICredentialDataDecryptedObject;
 		const keys = getAdditionalKeys(additionalData, mode, null, { isCredential: true });
@@ -116,7 +116,7 @@ export class CredentialsHelper extends ICredentialsHelper {
 		return !restrictToSupportedNodes || supportedNodes.some((name) => nodeType.endsWith(`.${name}`));
 	}
 
-	/** The package's credentials have no token that expires. */
+	/** Does nothing, because the package's credentials have no token that expires. */
 	async preAuthentication(): Promise<undefined> {
 		return undefined;
 	}
@@ -166,7 +166,7 @@ function pick(data: ICredentialDataDecryptedObject, ...names: string[]): ICreden
 	return Object.fromEntries(Object.entries(data).filter(([name]) => names.includes(name)));
 }
 
-/** A credential's fields may contain expressions. Outside an execution they see no items. */
+/** Evaluates expressions in a credential's fields. Outside an execution they have no items. */
 function resolveData(
 	data: ICredentialDataDecryptedObject,
 	mode: WorkflowExecuteMode,

@@ -20,42 +20,42 @@ interface StoredTable {
 	rows: DataTableRow[];
 }
 
-/** n8n's Data Tables in memory, reached like the real ones: by inline sub-workflows. */
+/** n8n's Data Tables in memory, accessed like the real ones, by inline sub-workflows. */
 export interface DataTables {
-	/** To be passed to a run as `executeWorkflow`. */
+	/** Passed to a run as `executeWorkflow`. */
 	readonly executeWorkflow: ExecuteWorkflow;
 	/** Rows of a table in the order of their IDs; none if there is no table. */
 	rows(table: string): DataTableRow[];
-	/** Rows that are there from before, in a table that is made for them; what they leave out is empty, or of today. */
+	/** Creates a table with these rows; a missing cell is empty, and a missing date is today's. */
 	seed(table: TableSpec, rows: readonly DataTableRow[]): void;
-	/** What a person does in n8n: changes a row, or deletes it by `undefined`. */
+	/** Edits rows as a person would in n8n; `undefined` deletes a row. */
 	edit(table: string, change: (row: DataTableRow) => DataTableRow | undefined): void;
 	/**
-	 * Operations so far, as `insert flow_agent_sessions` or `insert, then get flow_agent_sessions`; `sweep` where rows are
-	 * looked for that are over.
+	 * Operations so far, such as `insert flow_agent_sessions` or `insert, then get flow_agent_sessions`; `sweep` is
+	 * a search for expired rows.
 	 */
 	readonly operations: string[];
-	/** Called before each operation; if it throws, n8n throws that. */
+	/** Called before each operation; n8n throws what it throws. */
 	before: (operation: string) => void | Promise<void>;
 	/** Whether a row of this age is still invisible, as on a replica that lags. */
 	hides: (ageMs: number, row: DataTableRow) => boolean;
 }
 
 /**
- * Stands in for the node `n8n-nodes-base.dataTable` 1.1, which is not installed here. It understands what
- * `nodes/shared/dataTable/table.ts` makes and nothing else: anything unknown throws an error that says so, and only the
- * two forms that refer to values are evaluated. So a value in the workflow's JSON, where n8n would evaluate it, fails
- * the test.
+ * A stand-in for the node `n8n-nodes-base.dataTable` 1.1, which is not installed here. It supports what
+ * `nodes/shared/dataTable/table.ts` generates and nothing else: anything unknown throws an error that says so, and only
+ * the two forms that refer to values are evaluated. A value in the workflow's JSON, which n8n would evaluate, fails the
+ * test.
  */
 export function createDataTables(): DataTables {
 	made++;
 	return new MemoryDataTables();
 }
 
-/** So many n8ns there have been. */
+/** The number of n8n instances so far. */
 let made = 0;
 
-/** Each n8n has a workflow of its own: the nodes remember of a workflow where its tables are. */
+/** The ID of the current instance's workflow: nodes cache per workflow where its tables are. */
 export function harnessWorkflowId(): string {
 	return `harness-workflow-${made}`;
 }
@@ -96,10 +96,10 @@ class MemoryDataTables implements DataTables {
 		const operation = `${steps || (isSweep ? 'sweep' : text(parameters.operation))} ${this.nameOf(parameters)}`;
 		this.operations.push(operation);
 		await this.before(operation);
-		// A sub-execution takes a moment, and others run meanwhile.
+		// A sub-execution takes a moment, in which others run.
 		await new Promise((resolve) => setImmediate(resolve));
 		const written = this.work(parameters, items);
-		// A second node is fed by the trigger too, and runs once.
+		// A second node also gets its input from the trigger, and runs once.
 		const output = reading ? this.work(reading, items.slice(0, 1)) : written;
 		const data: INodeExecutionData[] = structuredClone(output).map((json, item) => ({
 			json,
@@ -191,7 +191,7 @@ class MemoryDataTables implements DataTables {
 	}
 }
 
-/** One Data Table node or two after the only trigger; of expressions, their JSON may contain only those that name places. */
+/** Reads the one or two Data Table nodes after the trigger. Their expressions may only refer to fields of the item. */
 function tableParameters(code: IWorkflowBase | undefined): [INodeParameters, INodeParameters?] {
 	const [trigger, node, reading, ...others] = code?.nodes ?? [];
 	const isTable = (one: INode | undefined): boolean =>
@@ -212,7 +212,7 @@ function tableParameters(code: IWorkflowBase | undefined): [INodeParameters, INo
 	return [node.parameters, reading?.parameters];
 }
 
-/** A place in the list `v` or `keys` of the item, or a field of the item. */
+/** An expression that refers to an entry of the list `v` or `keys` of the item, or to a field of the item. */
 const PLACE = /^=\{\{ \$json\.(?:(v|keys)\[(\d+)\]|(\w+)) \}\}$/;
 
 function valueAt(expression: unknown, item: IDataObject): unknown {
@@ -255,7 +255,7 @@ function select(table: StoredTable, parameters: INodeParameters, item: IDataObje
 
 const SYSTEM_COLUMNS = new Set(['id', 'createdAt', 'updatedAt']);
 
-/** What is compared by size; of n8n's own times, their moment. */
+/** The value of a comparison by size; for n8n's own dates, their milliseconds. */
 function numberIn(column: string, value: unknown): number {
 	const number = column.endsWith('edAt') ? Date.parse(text(value)) : value;
 	if (typeof number !== 'number' || Number.isNaN(number)) throw unknown(`a comparison with ${String(value)}`);
@@ -277,7 +277,7 @@ function cellsOf({ columns }: StoredTable, item: IDataObject): DataTableRow {
 			if (typeof value !== column.type) {
 				throw new Error(`value of '${name}' does not match column type '${column.type}'`);
 			}
-			// As PostgreSQL.
+			// PostgreSQL rejects this character.
 			if (typeof value === 'string' && value.includes('\0')) {
 				throw new Error('invalid byte sequence for encoding "UTF8": 0x00');
 			}
@@ -291,7 +291,7 @@ function expectAutoMap({ columns }: INodeParameters): void {
 	if (field(columns, 'mappingMode') !== 'autoMapInputData') throw unknown('columns by hand');
 }
 
-/** What is written: all of the item, or what it has under `cells`. */
+/** The cells to write: all of the item, or its `cells`. */
 function changesIn(parameters: INodeParameters, item: IDataObject): IDataObject {
 	const { columns } = parameters;
 	if (field(columns, 'mappingMode') !== 'defineBelow') {
@@ -303,7 +303,7 @@ function changesIn(parameters: INodeParameters, item: IDataObject): IDataObject 
 	return { ...cells };
 }
 
-/** As the sub-workflow of an n8n that has no such node, or has it switched off. */
+/** Fails as in an n8n that has no Data Table node, or has it disabled. */
 export const noDataTables: ExecuteWorkflow = async (info) => {
 	const node = info.code?.nodes[1];
 	const error = new Error('Unrecognized node type: n8n-nodes-base.dataTable');

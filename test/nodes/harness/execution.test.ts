@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createHarness, singleNode, stopwatch, type Harness } from '.';
 import { Caller, Download, ErrorItems, Flaky, Patient, Suspender, Talker, Thrower } from './sample.nodes';
 
-/* What n8n does around a node. The package is built on these, so a new n8n that differs has to fail here. */
+/* n8n's behavior around a node. The package relies on it, so a new n8n that differs must fail here. */
 
 let harness: Harness;
 
@@ -19,7 +19,7 @@ afterAll(async () => await harness.close());
 
 const taskItem = { json: { i: 0 } };
 
-test('an error of Node itself is an Error, and not one of any other class', () => {
+test('an error of Node itself is an Error, but not an instance of another class', () => {
 	expect.assertions(3);
 	expect(AbortSignal.abort().reason).toBeInstanceOf(Error);
 	try {
@@ -49,7 +49,7 @@ describe('binary data', () => {
 
 	afterAll(() => server.close());
 
-	test('a stream is written to the file store and read back; the input file stands in it too', async () => {
+	test('a stream is written to the file store and read back; the input file is stored there too', async () => {
 		const run = await harness.run({
 			workflow: singleNode({ type: 'harness.download', parameters: { url, mimeType: 'image/png' } }),
 			items: [
@@ -79,7 +79,7 @@ describe('binary data', () => {
 		return run.output('Node')[0]?.binary?.data?.mimeType;
 	};
 
-	test('a stream without a MIME type is taken for text, whatever the server said', async () => {
+	test("a stream without a MIME type is stored as text, whatever the server's content type", async () => {
 		expect(await typeOf({ encoding: 'stream' })).toBe('text/plain');
 	});
 });
@@ -105,7 +105,7 @@ describe('retries', () => {
 		expect(run.output('Node')[0]?.json).toEqual({ tries: 2 });
 	});
 
-	test('Retry execution goes on from the failed node with the context that the failed run left', async () => {
+	test('Retry execution continues from the failed node with the context that the failed run left', async () => {
 		const failed = await harness.run({ workflow: flaky(2), items: [taskItem] });
 		expect(failed.status).toBe('error');
 		expect(failed.error).toMatchObject({ message: 'Try 1 failed', description: 'Try again' });
@@ -123,7 +123,7 @@ describe('retries', () => {
 		await expect(harness.retry(third)).rejects.toThrow('cannot be retried');
 	});
 
-	test('Retry with the edited workflow takes the new parameters and the old context', async () => {
+	test('Retry with the edited workflow uses the new parameters and the old context', async () => {
 		const failed = await harness.run({ workflow: flaky(100) });
 		const fixed = await harness.retry(failed, { workflow: flaky(1) });
 
@@ -135,15 +135,15 @@ describe('error items', () => {
 	const errorItems = (onError: 'continueErrorOutput' | 'continueRegularOutput') =>
 		singleNode({ type: 'harness.errorItems', onError, outputs: [['Good'], ['Bad']] });
 
-	test('only json of error, message and details reaches the error branch whole', async () => {
+	test('only json with error, message and details reaches the error output unchanged', async () => {
 		const run = await harness.run({ workflow: errorItems('continueErrorOutput'), items: [taskItem] });
 		const details = { taskId: 't-42', status: 4 };
 
 		expect(run.output('Bad').map(({ json }) => json)).toEqual([
 			{ i: 0, error: 'Task t-42 failed', message: 'Look at it', details },
-			// Paired by a bare number, not by { item }: n8n does not lay it over the input's json.
+			// This item is paired by a number, not by { item }, so n8n does not merge it into the input's json.
 			{ error: 'Task t-41 failed' },
-			// The item that had `error` set: routed, then its json was replaced, and the task id is gone.
+			// This item had `error` set: n8n routed it and then replaced its json, so the task ID is gone.
 			{ error: 'Task t-42 failed' },
 		]);
 		expect(run.output('Good').map(({ json }) => json)).toEqual([
@@ -152,14 +152,14 @@ describe('error items', () => {
 		]);
 	});
 
-	test('without an error output item.error replaces the json just the same', async () => {
+	test('item.error replaces the json even without an error output', async () => {
 		const run = await harness.run({ workflow: errorItems('continueRegularOutput'), items: [taskItem] });
 
 		expect(run.output('Node').map(({ json }) => json)).toContainEqual({ error: 'Task t-42 failed' });
 		expect(run.output('Node')).toHaveLength(5);
 	});
 
-	test('a thrown error sends the input out of the first output as if all were well', async () => {
+	test('a thrown error outputs the input at the first output as if it had succeeded', async () => {
 		const workflow = singleNode({
 			type: 'harness.thrower',
 			onError: 'continueErrorOutput',
@@ -188,13 +188,13 @@ describe('cancel', () => {
 		expect(run.status).toBe('canceled');
 		expect(run.runs('Node')).toEqual([]);
 		expect(run.runs('After')).toEqual([]);
-		// In memory the late result is there: that n8n does not store it is the point.
+		// The late result is in memory, but n8n does not store it.
 		expect(run.raw.data.resultData.runData.Node).toHaveLength(1);
 		const lines = run.logs.filter(({ level }) => level === 'info').map(({ message }) => message);
 		expect(lines).toEqual(['Task t-1 submitted', 'Task t-1 left behind, aborted: true']);
 	});
 
-	test('a timeout of the workflow takes the same way', async () => {
+	test('a timeout of the workflow cancels in the same way', async () => {
 		const workflow = singleNode({ type: 'harness.patient', settings: { executionTimeout: 0.1 } });
 		const run = await harness.run({ workflow });
 
@@ -207,7 +207,7 @@ describe('suspending', () => {
 	const suspender = (outputs: string[][]) =>
 		singleNode({ type: 'harness.suspender', parameters: { looks: 2 }, outputs });
 
-	test('on resume the node is not run: its input leaves by its first output', async () => {
+	test('on resume, the node is not run and its input is output at its first output', async () => {
 		const run = await harness.run({ workflow: suspender([['Again'], ['Done']]), items: [taskItem] });
 		expect(run.status).toBe('waiting');
 		expect(run.stored.waitTill).toBeInstanceOf(Date);
@@ -221,7 +221,7 @@ describe('suspending', () => {
 		expect(resumed.output('Done')).toEqual([]);
 	});
 
-	test('wired back to itself it looks again, and ends by its second output', async () => {
+	test('a node connected back to itself polls again and ends with its second output', async () => {
 		const workflow = suspender([['Node'], ['Done']]);
 		workflow.nodes = workflow.nodes.filter(
 			({ name }, index, all) => all.findIndex((n) => n.name === name) === index,
@@ -240,10 +240,10 @@ describe('suspending', () => {
 	});
 });
 
-describe('what a node says', () => {
+describe('messages of a node', () => {
 	const talker = singleNode({ type: 'harness.talker' });
 
-	test('hints, lines of the logger and, in manual mode, messages to the UI are captured', async () => {
+	test('hints, log lines and, in manual mode, messages to the UI are captured', async () => {
 		const run = await harness.run({ workflow: talker, mode: 'manual' });
 
 		expect(run.hints('Node')).toEqual([
@@ -268,7 +268,7 @@ describe('what a node says', () => {
 		expect(run.logs.some(({ level }) => level === 'ui')).toBe(false);
 	});
 
-	test('chunks flow only where n8n streams', async () => {
+	test('chunks are sent only if n8n streams', async () => {
 		const plain = await harness.run({ workflow: talker, mode: 'webhook' });
 		expect(plain.output('Node')[0]?.json).toEqual({ streaming: false });
 
@@ -281,7 +281,7 @@ describe('what a node says', () => {
 		]);
 	});
 
-	test('runs beside each other keep their lines apart', async () => {
+	test('simultaneous runs keep their log lines apart', async () => {
 		const runs = await Promise.all([1, 2, 3].map(async () => await harness.run({ workflow: talker })));
 
 		for (const { logs } of runs) expect(logs.filter(({ message }) => message === 'A line')).toHaveLength(1);
@@ -289,7 +289,7 @@ describe('what a node says', () => {
 });
 
 describe('workflows', () => {
-	test('an If wired back to an earlier node loops; each turn is a run of its own', async () => {
+	test('an If node connected back to an earlier node loops, with a run per iteration', async () => {
 		const main = (...nodes: string[]) => nodes.map((node) => ({ node, type: 'main' as const, index: 0 }));
 		const run = await harness.run({
 			workflow: {
@@ -324,7 +324,7 @@ describe('workflows', () => {
 		]);
 	});
 
-	test('executeWorkflow can be taken over', async () => {
+	test('executeWorkflow can be replaced', async () => {
 		const run = await harness.run({
 			workflow: singleNode({ type: 'harness.caller' }),
 			executeWorkflow: async () => ({ executionId: 'x', data: [[{ json: { from: 'hook' } }]] }),
@@ -333,7 +333,7 @@ describe('workflows', () => {
 		expect(run.output('Node')[0]?.json).toEqual({ from: 'hook' });
 	});
 
-	test('n8n refuses a workflow whose node type it does not know', async () => {
+	test('n8n refuses a workflow with an unknown node type', async () => {
 		await expect(harness.run({ workflow: singleNode({ type: 'nobody.knows' }) })).rejects.toThrow(
 			'Unrecognized',
 		);

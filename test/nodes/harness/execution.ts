@@ -20,14 +20,14 @@ import { inlineSubworkflows } from './subworkflow';
 import type { TypeRegistry } from './type.registry';
 import { buildWorkflow } from './workflow.json';
 
-/** An execution under way. */
+/** A running execution. */
 export interface LiveRun {
 	readonly executionId: string;
 	/** Stops it like "Stop" in the editor, the workflow's timeout or a shutdown of n8n. */
 	cancel(): void;
-	/** What it has output so far. */
+	/** The log lines and chunks so far. */
 	readonly said: Pick<RunRecorder, 'logs' | 'chunks'>;
-	/** Settles when the node has ended, too: after a cancel n8n may not wait for that. */
+	/** Settles when the node has ended as well, for which n8n may not wait after a cancel. */
 	readonly done: Promise<HarnessRun>;
 }
 
@@ -45,7 +45,7 @@ export interface ExecutionRequest {
 	onResponse?: AdditionalDataOptions['onResponse'];
 }
 
-/** cli: workflow-runner.js (runMainProcess) with active-executions.js (stopExecution). */
+/** Mirrors `runMainProcess` of workflow-runner and `stopExecution` of active-executions in n8n's package cli. */
 export class Executor {
 	private readonly finished = new Map<string, HarnessRun>();
 	private readonly live = new Set<LiveRun>();
@@ -85,7 +85,7 @@ export class Executor {
 		try {
 			execution = logContext.run((line) => recorder.logs.push(line), begin);
 		} catch (error) {
-			// A node with issues (a required parameter is empty): n8n refuses the workflow before anything runs.
+			// A node has issues, such as an empty required parameter: n8n refuses the workflow before anything runs.
 			return {
 				executionId,
 				said: recorder,
@@ -101,11 +101,11 @@ export class Executor {
 		})();
 		const live: LiveRun = { executionId, said: recorder, cancel: () => execution.cancel(), done };
 		this.live.add(live);
-		void done.finally(() => this.live.delete(live)).catch(() => {}); // the caller hears of it by `done`
+		void done.finally(() => this.live.delete(live)).catch(() => {}); // the caller learns of a failure from `done`
 		return live;
 	}
 
-	/** For a trigger of an active workflow: there is no execution yet. */
+	/** The data for a trigger of an active workflow, which runs outside any execution. */
 	outsideExecutions(workflow: IWorkflowBase, credentials: CredentialStore): IWorkflowExecuteAdditionalData {
 		const recorder = new RunRecorder();
 		const data = additionalDataFor({
@@ -130,7 +130,7 @@ export class Executor {
 
 /**
  * A copy of the stored execution for `retry`.
- * cli: executions/execution.service.js (retry); `edited` is its `loadWorkflow: true`.
+ * Mirrors `retry` of executions/execution.service in n8n's package cli; `edited` is its `loadWorkflow: true`.
  */
 export function dataForRetry(run: HarnessRun, edited?: Workflow): IRunExecutionData {
 	if (run.status === 'success') throw new Error('The execution succeeded, so it cannot be retried.');
@@ -151,16 +151,16 @@ export function dataForRetry(run: HarnessRun, edited?: Workflow): IRunExecutionD
 	return data;
 }
 
-/** cli: wait-tracker.js (startExecution) hands the stored data back as it is; n8n-core does the rest. */
+/** Mirrors `startExecution` of wait-tracker in n8n's package cli, which passes on the stored data unchanged. */
 export function dataForResume(run: HarnessRun): IRunExecutionData {
 	if (run.status !== 'waiting') throw new Error(`The execution is "${run.status}", not "waiting"`);
 	return copyAsStored(run.stored.data);
 }
 
-/** cli: executions/failed-run-factory.js */
+/** Mirrors executions/failed-run-factory of n8n's package cli. */
 function refusedRun(mode: WorkflowExecuteMode, thrown: unknown): IRun {
 	if (!(thrown instanceof Error)) throw thrown;
-	// Errors of any class are stored here.
+	// n8n stores errors of any class here.
 	const fields = { message: thrown.message, stack: thrown.stack };
 	const error = Object.assign({}, thrown, fields) as unknown as ExecutionError;
 	return {

@@ -45,29 +45,23 @@ describe('requests', () => {
 	const request = (credential: string, path: string) =>
 		singleNode({ type: 'harness.request', parameters: { credential, method: 'GET', path } });
 
-	test.each(['functionApi', 'genericApi'])(
-		'%s signs a request that goes over a real socket',
-		async (type) => {
-			const run = await harness.run({
-				workflow: request(type, '={{ "/tasks/" + $json.id }}'),
-				items: [{ json: { id: 1 } }, { json: { id: 2 } }],
-				credentials: { [type]: { apiKey: 'sk-secret', baseUrl } },
-			});
+	test.each(['functionApi', 'genericApi'])('%s signs a request sent over a real socket', async (type) => {
+		const run = await harness.run({
+			workflow: request(type, '={{ "/tasks/" + $json.id }}'),
+			items: [{ json: { id: 1 } }, { json: { id: 2 } }],
+			credentials: { [type]: { apiKey: 'sk-secret', baseUrl } },
+		});
 
-			expect(run.error).toBeUndefined();
-			expect(run.status).toBe('success');
-			expect(run.output('Node')).toEqual([
-				{ json: { url: '/tasks/1' }, pairedItem: 0 },
-				{ json: { url: '/tasks/2' }, pairedItem: 1 },
-			]);
-			expect(seen.map(({ authorization }) => authorization)).toEqual([
-				'Bearer sk-secret',
-				'Bearer sk-secret',
-			]);
-		},
-	);
+		expect(run.error).toBeUndefined();
+		expect(run.status).toBe('success');
+		expect(run.output('Node')).toEqual([
+			{ json: { url: '/tasks/1' }, pairedItem: 0 },
+			{ json: { url: '/tasks/2' }, pairedItem: 1 },
+		]);
+		expect(seen.map(({ authorization }) => authorization)).toEqual(['Bearer sk-secret', 'Bearer sk-secret']);
+	});
 
-	test('an authenticate function may refuse: its sentence is the error, and nothing is sent', async () => {
+	test('an authenticate function may refuse: its message is the error, and nothing is sent', async () => {
 		const run = await harness.run({
 			workflow: request('functionApi', '/tasks'),
 			credentials: { functionApi: { apiKey: 'wst_1', baseUrl } },
@@ -79,7 +73,7 @@ describe('requests', () => {
 		expect(seen).toEqual([]);
 	});
 
-	test('a missing field has the default of the credential type', async () => {
+	test('a missing field gets the default of the credential type', async () => {
 		const run = await harness.run({
 			workflow: request('functionApi', '/tasks'),
 			credentials: { functionApi: { apiKey: 'sk-secret' } },
@@ -88,7 +82,7 @@ describe('requests', () => {
 		expect(JSON.stringify(run.error)).toContain('default.invalid');
 	});
 
-	test('an error of the network keeps its code', async () => {
+	test('a network error keeps its code', async () => {
 		const run = await harness.run({
 			workflow: request('functionApi', '/reset'),
 			credentials: { functionApi: { apiKey: 'sk-secret', baseUrl } },
@@ -97,7 +91,7 @@ describe('requests', () => {
 		expect(run.error).toMatchObject({ name: 'NodeApiError', httpCode: 'ECONNRESET' });
 	});
 
-	test('n8n sends a request that was answered by 401 a second time', async () => {
+	test('n8n repeats a request that was answered with 401', async () => {
 		const run = await harness.run({
 			workflow: request('functionApi', '/refused'),
 			credentials: { functionApi: { apiKey: 'sk-secret', baseUrl } },
@@ -107,7 +101,7 @@ describe('requests', () => {
 		expect(seen).toHaveLength(2);
 	});
 
-	test('a cancel closes the socket of a request that is under way', async () => {
+	test('a cancel closes the socket of a request in flight', async () => {
 		const closed = new Promise<void>((resolve) => (hungUp = resolve));
 		const live = await harness.start({
 			workflow: request('functionApi', '/hang'),
@@ -124,7 +118,7 @@ describe('requests', () => {
 		expect(run.runs('Node')).toEqual([]);
 	});
 
-	test('a credential that the run lacks is an error of the node', async () => {
+	test('a missing credential is an error of the node', async () => {
 		const run = await harness.run({ workflow: request('functionApi', '/tasks') });
 
 		expect(run.error?.message).toContain('credential');

@@ -12,10 +12,10 @@ import { recogniseErrorsOfAllRealms } from './realm';
 
 /** The parts of n8n that exist once per process: its settings, its logger and its binary store. */
 export interface Host {
-	/** n8n's user folder, a temporary one. */
+	/** n8n's user folder, which is temporary. */
 	folder: string;
 	binaryData: BinaryDataService;
-	/** Lines that were logged outside any run, e.g. while the package was loaded. */
+	/** Lines that were logged outside any run, such as while the package was loaded. */
 	logs: LogLine[];
 	passTimeAsUsual(): void;
 }
@@ -35,7 +35,7 @@ export async function releaseHost(): Promise<void> {
 	if (users > 0 || !current) return;
 	const { folder, passTimeAsUsual } = await current;
 	current = undefined;
-	// It listens for the end of the process, which runs many test files.
+	// It adds a listener for the end of the process, which runs many test files.
 	Container.get(SSHClientsManager).onShutdown();
 	Container.reset();
 	passTimeAsUsual();
@@ -46,14 +46,14 @@ async function startHost(): Promise<Host> {
 	recogniseErrorsOfAllRealms();
 	const passTimeAsUsual = passTimeQuickly();
 	const folder = await mkdtemp(path.join(tmpdir(), 'n8n-harness-'));
-	// n8n's configuration classes read the environment when they are first used, which is below. Jest gives each test
+	// n8n's configuration classes read the environment on first use, which is below. Jest gives each test
 	// file its own copy of process.env, so nothing leaks.
 	Object.assign(process.env, {
 		N8N_USER_FOLDER: folder,
 		N8N_ENCRYPTION_KEY: 'harness-encryption-key',
 		N8N_DEFAULT_BINARY_DATA_MODE: 'filesystem',
 		N8N_LOG_LEVEL: 'silent',
-		N8N_SSRF_PROTECTION_ENABLED: 'false', // as n8n's default; the platform under test is on the loopback
+		N8N_SSRF_PROTECTION_ENABLED: 'false', // n8n's default; the platform under test is on the loopback interface
 	});
 	for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY']) {
 		Reflect.deleteProperty(process.env, name);

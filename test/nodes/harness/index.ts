@@ -25,7 +25,7 @@ export type { ActiveTrigger, ExecuteWorkflow, CredentialStore, LiveRun, LogLine,
 export { stopwatch, type Stopwatch } from './stopwatch';
 export { NODE_NAME, singleNode, TRIGGER_NAME, type NodeJson, type SingleNode } from './workflow.json';
 
-/** A binary property given as bytes goes into n8n's binary store before the run starts. */
+/** A binary property given as bytes, which is stored in n8n's binary store before the run starts. */
 export interface BinaryInput {
 	data: Buffer;
 	fileName?: string;
@@ -38,23 +38,23 @@ export type ItemInput = Omit<INodeExecutionData, 'json' | 'binary'> & {
 };
 
 export interface HarnessOptions {
-	/** Folder of the package whose built nodes are loaded: this repository by default; `false` loads none. */
+	/** The folder of the package whose built nodes are loaded: by default, this repository; `false` loads none. */
 	package?: string | false;
-	/** Node types of the test. `description.name` "x" is found as "harness.x", a name with a dot as it is. */
+	/** Node types of the test. A `description.name` "x" is registered as "harness.x"; a name with a dot is kept. */
 	nodes?: NodeClass[];
 	credentialTypes?: CredentialClass[];
 }
 
 export interface RunOptions {
 	workflow: WorkflowJson;
-	/** What the trigger outputs; one empty item by default. */
+	/** The items that the trigger outputs; by default, one empty item. */
 	items?: ItemInput[];
-	/** Decrypted data by credential type (or id). Nodes that name no credential get those of their types. */
+	/** Decrypted data by credential type or ID. Nodes without credentials get those of their types. */
 	credentials?: CredentialStore;
-	/** By default a production run by a trigger. Messages to the UI need "manual". */
+	/** Default: a production run by a trigger. Messages to the UI require "manual". */
 	mode?: WorkflowExecuteMode;
 	startNode?: string;
-	/** As for a chat or a streaming webhook: `isStreaming()` is true (in manual, webhook and chat mode). */
+	/** Streams as for a chat or a streaming webhook: `isStreaming()` is true in manual, webhook and chat mode. */
 	streaming?: boolean;
 	/** Replaces the execution of inline sub-workflows. */
 	executeWorkflow?: ExecuteWorkflow;
@@ -76,12 +76,12 @@ export class Harness {
 		private readonly executor = new Executor(types, host),
 	) {}
 
-	/** Lines that n8n logged outside any run, e.g. while it loaded the package. */
+	/** Lines that n8n logged outside any run, such as while it loaded the package. */
 	get logs(): LogLine[] {
 		return this.host.logs;
 	}
 
-	/** Runs a workflow to its end: success, error, waiting. Rejects only if the harness itself fails. */
+	/** Runs a workflow until success, error or waiting. Rejects only if the harness itself fails. */
 	async run(options: RunOptions): Promise<HarnessRun> {
 		const live = await this.start(options);
 		return await live.done;
@@ -99,7 +99,7 @@ export class Harness {
 		);
 		const data = createRunExecutionData({
 			executionData: { nodeExecutionStack: [{ node: startNode, data: { main: [stored] }, source: null }] },
-			// Pinned data counts only in manual runs.
+			// n8n uses pinned data only in manual runs.
 			resultData: { pinData: mode === 'manual' ? workflow.pinData : undefined },
 		});
 		return this.executor.start({
@@ -113,7 +113,7 @@ export class Harness {
 		});
 	}
 
-	/** "Retry execution": with `workflow` as "Retry with currently saved workflow", else with the one that ran. */
+	/** Retries with `workflow`, like "Retry with currently saved workflow", or else with the workflow that ran. */
 	async retry(run: HarnessRun, options: RetryOptions = {}): Promise<HarnessRun> {
 		return await this.startRetry(run, options).done;
 	}
@@ -130,7 +130,7 @@ export class Harness {
 		return this.goOn(run, data, { ...options, ...request, executionId: this.executor.nextExecutionId() });
 	}
 
-	/** Wakes a suspended execution like n8n, but without waiting for its time. */
+	/** Resumes a suspended execution as n8n would, but without waiting for its time. */
 	async resume(run: HarnessRun, options: ContinueOptions = {}): Promise<HarnessRun> {
 		return await this.startResume(run, options).done;
 	}
@@ -161,7 +161,7 @@ export class Harness {
 		return trigger;
 	}
 
-	/** The "Test" of a credential's form, as n8n's credentials-tester.service.js (cli) runs a test function. */
+	/** Tests a credential as its form does. Mirrors credentials-tester.service of n8n's package cli. */
 	async testCredential(
 		type: string,
 		data: ICredentialDataDecryptedObject,
@@ -187,7 +187,7 @@ export class Harness {
 		throw new Error(`No node tests ${type}`);
 	}
 
-	/** Cancels everything that still runs and removes the temporary folder with all binary data. */
+	/** Cancels everything that is still running and removes the temporary folder with all binary data. */
 	async close(): Promise<void> {
 		await Promise.allSettled(this.triggers.map(async (trigger) => await trigger.close()));
 		await this.executor.stopAll();
@@ -232,7 +232,7 @@ export class Harness {
 }
 
 /**
- * The heavy part (n8n's services, the package) is done once: call it in `beforeAll`, `close()` in `afterAll`.
+ * Loads n8n's services and the package, which is slow: call it in `beforeAll`, and `close()` in `afterAll`.
  *
  * ```ts
  * const run = await harness.run({
@@ -244,7 +244,7 @@ export class Harness {
  * const picture = await run.binary(run.output('Node')[0]);
  * ```
  *
- * It runs the package's built files, so `npm run build` comes first.
+ * It runs the package's built files, so run `npm run build` first.
  */
 export async function createHarness(options: HarnessOptions = {}): Promise<Harness> {
 	const { package: directory = REPOSITORY, nodes = [], credentialTypes = [] } = options;

@@ -20,7 +20,7 @@ export const logContext = new AsyncLocalStorage<LogSink>();
 
 type Metadata = Record<string, unknown>;
 
-/** n8n's own Logger, with lines passed to the running execution instead of winston's transports. */
+/** n8n's own Logger, which passes lines to the running execution instead of winston's transports. */
 export class CapturedLogger extends Logger {
 	constructor(
 		globalConfig: GlobalConfig,
@@ -58,7 +58,7 @@ export class CapturedLogger extends Logger {
 	}
 }
 
-/** n8n writes an Error of the metadata as these four fields, so a secret in any other one never reaches a log. */
+/** Reduces an Error in the metadata to the four fields that n8n logs; other fields never reach a log. */
 function withPlainErrors(metadata: Metadata): Metadata {
 	return Object.fromEntries(
 		Object.entries(metadata).map(([key, value]) => [key, value instanceof Error ? plainError(value) : value]),

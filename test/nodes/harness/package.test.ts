@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createHarness, singleNode } from '.';
 
-/* A package on disk is read by n8n's own loader, built files and nothing else. */
+/* n8n's own loader reads a package from disk, and only its built files. */
 
 const NODE = `exports.Greeter = class {
 	description = {
@@ -39,11 +39,11 @@ beforeAll(async () => {
 
 afterAll(async () => await rm(folder, { recursive: true, force: true }));
 
-test('files that package.json lists and the build did not make are named', async () => {
+test('names the files that package.json lists but the build did not create', async () => {
 	await expect(createHarness({ package: folder })).rejects.toThrow('npm run build): dist/Greeter.node.js');
 });
 
-test('its nodes run under the names that users have, with its credential types', async () => {
+test("runs the package's nodes under the names that users see, with its credential types", async () => {
 	await writeFile(path.join(folder, 'dist/Greeter.node.js'), NODE);
 	const harness = await createHarness({ package: folder });
 	expect(harness.packageNodes).toEqual(['n8n-nodes-greeter.greeter']);

@@ -1,25 +1,25 @@
 import { performance as processTime } from 'node:perf_hooks';
 
-/** How fast an idle process goes through a wait: at first, while a peer may be about to answer, and from then on. */
+/** How much faster time passes while the process is idle: at first, when a peer may be about to answer, and later. */
 const SPEED = 20;
 const FULL_SPEED = 100;
-/** After this many checks without work, nothing but a timer is waited for. */
+/** After this many checks without work, the process is assumed to wait only for a timer. */
 const CHECKS_AT_FIRST = 8;
 /** Processor time between two checks that counts as work. */
 const LEAST_WORK_MS = 0.5;
-/** Real ms between two checks; a process that was idle for much longer was waiting for a busy processor. */
+/** Real time between two checks; a process that is idle for much longer is waiting for a busy processor. */
 const LOOK_EVERY_MS = 1;
 const MOST_IDLE_MS = 2 * LOOK_EVERY_MS;
-/** A longer piece of work counts as this, so that what it kept from being read is read before a timeout comes. */
+/** Longer work counts as this much, so that data which arrived meanwhile is read before a timeout fires. */
 const MOST_WORK_MS = 20;
 
 /**
- * Time passes by the processor time that this process gets, and 20 to 100 times as fast while it is idle, so no test
- * waits for a backoff, a poll interval or a timeout. No timeout comes early, even on a machine that is busy with other work.
+ * Lets time pass with the processor time that this process gets, and 20 to 100 times as fast while it is idle, so no
+ * test waits for a backoff, a poll interval or a timeout. No timeout fires early, even on a busy machine.
  *
- * Controls the timers, `Date` and `performance.now()` of a test file, not over the timeouts of sockets.
+ * Controls the timers, `Date` and `performance.now()` of a test file, but not the timeouts of sockets.
  *
- * @returns Lets time pass as usual again; timers that have not fired by then never do.
+ * @returns a function that restores normal time; timers that have not fired by then never do
  */
 export function passTimeQuickly(): () => void {
 	const { setInterval, clearInterval } = globalThis;

@@ -1,7 +1,7 @@
 import { createHarness, type Harness, type WorkflowJson } from '.';
 import { Adder, Ticker } from './sample.nodes';
 
-/* Nodes in their other roles: trigger of an active workflow, tool of an agent. */
+/* Nodes in their other roles: as the trigger of an active workflow and as a tool of an agent. */
 
 let harness: Harness;
 
@@ -20,7 +20,7 @@ describe('a trigger', () => {
 		connections: { Ticker: { main: [[{ node: 'After', type: 'main', index: 0 }]] } },
 	};
 
-	test('each emit of an active workflow is an execution; a known key is skipped; emitError closes it', async () => {
+	test('starts an execution per emit in an active workflow, skips a known key, and is closed by emitError', async () => {
 		const active = await harness.activate({ workflow });
 		const error = await active.waitForFatalError();
 
@@ -31,7 +31,7 @@ describe('a trigger', () => {
 		expect(lines).toEqual(['Listening', 'Closed']);
 	});
 
-	test('in a manual run it gives one event and is closed', async () => {
+	test('outputs one event in a manual run and is closed', async () => {
 		const run = await harness.run({ workflow, mode: 'manual' });
 
 		expect(run.status).toBe('success');
@@ -54,7 +54,7 @@ describe('a tool', () => {
 	});
 	const fromModel = { a: "={{ $fromAI('a', 'first', 'string') }}", b: '2' };
 
-	test('the model fills $fromAI; the answer is the JSON of the first output', async () => {
+	test('gets $fromAI values from the model, and answers with the JSON of the first output', async () => {
 		const run = await harness.run({ workflow: agent(fromModel, '{ "a": "40" }') });
 
 		expect(run.error).toBeUndefined();
@@ -68,14 +68,14 @@ describe('a tool', () => {
 		});
 	});
 
-	test('an error reaches the agent with its description in the message', async () => {
+	test('reports an error to the agent with its description in the message', async () => {
 		const run = await harness.run({ workflow: agent(fromModel, '{ "a": "many" }') });
 
 		expect(run.status).toBe('error');
 		expect(run.error?.message).toBe('No numbers\n\nDetails: Give digits');
 	});
 
-	test('a node that is not usable as a tool is refused', async () => {
+	test('must be a node that is usable as a tool', async () => {
 		const workflow = agent({}, '{}');
 		const nodes = workflow.nodes.map((node) =>
 			node.name === 'Adder' ? { ...node, type: 'harness.setTool' } : node,

@@ -3,7 +3,7 @@ import type { IDataObject, IRun, IRunExecutionData, StructuredChunk } from 'n8n-
 import type { LogLine } from './log.capture';
 import type { HarnessRun } from './run.result';
 
-/** What one execution leaves behind: its row in the database and its messages. */
+/** The results of one execution: its row in the database and its messages. */
 export class RunRecorder {
 	readonly logs: LogLine[] = [];
 	readonly chunks: StructuredChunk[] = [];
@@ -12,7 +12,7 @@ export class RunRecorder {
 	stored?: IRun;
 	staticData?: IDataObject;
 
-	/** n8n writes a cancelled execution when it is cancelled and lets nothing overwrite it (`requireNotCanceled`). */
+	/** n8n stores a cancelled execution at the cancel, and never overwrites it (`requireNotCanceled`). */
 	store(run: IRun, newStaticData?: IDataObject): void {
 		if (this.stored?.status === 'canceled') return;
 		run.status = finalStatus(run);
@@ -21,12 +21,12 @@ export class RunRecorder {
 	}
 }
 
-/** The database keeps execution data as flatted JSON: what is not JSON (an Error's class, undefined) is gone. */
+/** The database stores execution data as flatted JSON, which loses an Error's class and undefined values. */
 export function copyAsStored(data: IRunExecutionData): IRunExecutionData {
 	return parse(stringify(data));
 }
 
-/** cli: execution-lifecycle/shared/shared-hook-functions.js, determineFinalExecutionStatus */
+/** Mirrors `determineFinalExecutionStatus` of execution-lifecycle/shared/shared-hook-functions in n8n's package cli. */
 function finalStatus({ status, waitTill, data }: IRun): IRun['status'] {
 	if (waitTill) return 'waiting';
 	if (status === 'canceled' || status === 'crashed') return status;

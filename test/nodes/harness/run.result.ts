@@ -17,7 +17,7 @@ import type { CredentialStore } from './credentials.helper';
 import type { LogLine } from './log.capture';
 import type { RunRecorder } from './run.recorder';
 
-/** What an execution was started with, kept because retry and resume start from it again. */
+/** The input of an execution, which retry and resume need again. */
 export interface RunOrigin {
 	executionId: string;
 	workflow: IWorkflowBase;
@@ -32,7 +32,7 @@ export class HarnessRun {
 		private readonly recorder: RunRecorder,
 		/** The row in n8n's database. After a cancel, late results are only in `raw`. */
 		readonly stored: IRun,
-		/** What WorkflowExecute resolved to, in memory. */
+		/** The result of WorkflowExecute, in memory. */
 		readonly raw: IRun,
 		private readonly binaryData: BinaryDataService,
 	) {}
@@ -45,12 +45,12 @@ export class HarnessRun {
 		return this.stored.status;
 	}
 
-	/** The error that ended the run: plain fields, as n8n stores and shows it, no instance of its class. */
+	/** The error that ended the run, as plain fields that n8n stores and shows, not as an instance of its class. */
 	get error(): ExecutionError | undefined {
 		return this.stored.data.resultData.error;
 	}
 
-	/** Items of one output of one run of a node, by default its last run. */
+	/** The items of one output of a node's run; by default, its last run. */
 	output(nodeName: string, outputIndex = 0, runIndex?: number): INodeExecutionData[] {
 		const run = this.task(nodeName, runIndex);
 		return run?.data?.[NodeConnectionTypes.Main]?.[outputIndex] ?? [];
@@ -64,22 +64,22 @@ export class HarnessRun {
 		return this.task(nodeName, runIndex)?.hints ?? [];
 	}
 
-	/** n8n's logger and the messages to the UI, in the order in which they came. */
+	/** The lines of n8n's logger and the messages to the UI, in order. */
 	get logs(): LogLine[] {
 		return this.recorder.logs;
 	}
 
-	/** What the node sent with `sendChunk`, in a streaming run (`streaming: true`). */
+	/** The chunks sent with `sendChunk` in a streaming run (`streaming: true`). */
 	get chunks(): StructuredChunk[] {
 		return this.recorder.chunks;
 	}
 
-	/** What was given to `sendResponse`. */
+	/** The arguments of `sendResponse`. */
 	get responses(): unknown[] {
 		return this.recorder.responses;
 	}
 
-	/** Executions that the node started by `executeWorkflow({ code })`. */
+	/** Executions that the node started with `executeWorkflow({ code })`. */
 	get subExecutions(): HarnessRun[] {
 		return this.recorder.subExecutions;
 	}
@@ -89,7 +89,7 @@ export class HarnessRun {
 		return this.recorder.staticData;
 	}
 
-	/** What `getContext` gave, by "flow" and "node:<name>". */
+	/** The contexts from `getContext`, by "flow" and "node:<name>". */
 	get contextData(): IExecuteContextData {
 		return this.stored.data.executionData?.contextData ?? {};
 	}

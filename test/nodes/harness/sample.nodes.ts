@@ -16,7 +16,7 @@ import {
 	type ITriggerResponse,
 } from 'n8n-workflow';
 
-/* Throw-away nodes for the harness's own tests: each does one thing that the package's nodes will do. */
+/* Sample nodes for the harness's own tests; each does one thing that the package's nodes do. */
 
 function describe(
 	name: string,
@@ -47,7 +47,7 @@ function text(context: IExecuteFunctions, parameter: string, itemIndex = 0): str
 	return typeof value === 'string' ? value : '';
 }
 
-/** `authenticate` as a function: it can refuse a key, and the user reads its message. */
+/** A credential with `authenticate` as a function, which can refuse a key with a message to the user. */
 export class FunctionApi implements ICredentialType {
 	name = 'functionApi';
 	displayName = 'Function API';
@@ -82,7 +82,7 @@ export class GenericApi implements ICredentialType {
 	};
 }
 
-/** One authenticated request per item, to `<baseUrl><path>`; returns the answer as JSON. */
+/** Sends one authenticated request per item to `<baseUrl><path>`, and outputs the answer as JSON. */
 export class Request implements INodeType {
 	description = describe(
 		'request',
@@ -126,7 +126,7 @@ export class Download implements INodeType {
 	}
 }
 
-/** Counts its tries in the node context and fails until there were `failures` of them. */
+/** Counts its tries in the node context, and fails for the first `failures` tries. */
 export class Flaky implements INodeType {
 	description = describe('flaky', {}, ['failures', 'by']);
 
@@ -143,7 +143,7 @@ export class Flaky implements INodeType {
 	}
 }
 
-/** Gives one error item in each of the forms that a node could choose. */
+/** Outputs one error item in each form that a node could use. */
 export class ErrorItems implements INodeType {
 	description = describe('errorItems');
 
@@ -171,7 +171,7 @@ export class Thrower implements INodeType {
 	}
 }
 
-/** Waits for the cancel signal, or ends by itself after a minute; logs something afterwards. */
+/** Waits for the cancel signal, or ends by itself after a minute, and logs something afterwards. */
 export class Patient implements INodeType {
 	description = describe('patient');
 
@@ -200,7 +200,7 @@ export class Suspender implements INodeType {
 	}
 }
 
-/** Emits a message in every way that n8n has. */
+/** Sends a message in every way that n8n has. */
 export class Talker implements INodeType {
 	description = describe('talker');
 
@@ -218,7 +218,7 @@ export class Talker implements INodeType {
 	}
 }
 
-/** Runs an inline sub-workflow that lays `seen: true` over its items. */
+/** Runs an inline sub-workflow that adds `seen: true` to its items. */
 export class Caller implements INodeType {
 	description = describe('caller');
 
@@ -267,7 +267,7 @@ export class Ticker implements INodeType {
 	}
 }
 
-/** Usable as a tool: adds two numbers, or says why not. */
+/** A node that is usable as a tool: adds two numbers, or says why it cannot. */
 export class Adder implements INodeType {
 	description = describe('adder', { usableAsTool: true, description: 'Adds two numbers' }, ['a', 'b']);
 

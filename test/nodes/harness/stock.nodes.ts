@@ -7,7 +7,7 @@ import {
 } from 'n8n-workflow';
 
 /*
- * The few nodes that a workflow under test needs around the node under test. They stand in for those of
+ * The few nodes that a workflow under test needs around the node under test. They replace those of
  * n8n-nodes-base, which is not installed here; none of them matters to a test.
  */
 
@@ -28,8 +28,8 @@ function describe(
 }
 
 /**
- * Outputs the items of the run. It has `execute`, as n8n's "Execute Sub-workflow Trigger" has, because a
- * trigger function would always give one empty item in manual mode.
+ * Outputs the items of the run. It has `execute`, like n8n's "Execute Sub-workflow Trigger", because a
+ * trigger function would always output one empty item in manual mode.
  */
 export class Trigger implements INodeType {
 	description = describe({ name: 'trigger', group: ['trigger'], inputs: [] });
@@ -47,7 +47,7 @@ export class NoOp implements INodeType {
 	}
 }
 
-/** Lays the fields of `json`, an object or an expression that gives one, over each item. */
+/** Adds the fields of `json`, an object or an expression that returns one, to each item. */
 export class SetFields implements INodeType {
 	description = describe({
 		name: 'set',
@@ -63,7 +63,7 @@ export class SetFields implements INodeType {
 	}
 }
 
-/** Items for which `condition` is true leave through the first output, the others through the second. */
+/** Outputs items for which `condition` is true at the first output, and the others at the second. */
 export class If implements INodeType {
 	description = describe({
 		name: 'if',
@@ -82,7 +82,7 @@ export class If implements INodeType {
 	}
 }
 
-/** Stands in for the AI Agent: calls every connected tool once, with `args`, and outputs their answers. */
+/** A stand-in for the AI Agent: calls every connected tool once with `args`, and outputs their answers. */
 export class Agent implements INodeType {
 	description = describe({
 		name: 'agent',
@@ -112,7 +112,7 @@ function isTool(candidate: unknown): candidate is Tool {
 	return typeof candidate === 'object' && candidate !== null && 'invoke' in candidate;
 }
 
-/** By full type name. The n8n-nodes-base names let templates run here whose trigger and no-op nodes are n8n's. */
+/** Node types by full name. The n8n-nodes-base names are those of n8n's own trigger and no-op nodes in templates. */
 export const stockNodes: Record<string, new () => INodeType> = {
 	'harness.trigger': Trigger,
 	'harness.noOp': NoOp,

@@ -1,14 +1,14 @@
 const TICK_MS = 10;
 
-/** Runs from its creation on. */
+/** A stopwatch that runs from its creation. */
 export interface Stopwatch {
-	/** Ends it; milliseconds. */
+	/** Stops it and returns the milliseconds. */
 	stop(): number;
 }
 
 /**
- * How long something takes, counted in ticks of a timer of this very process. A machine that is busy with other work
- * delays the ticks, too, so a limit measures what the node waits for and not the machine.
+ * Measures time in ticks of a timer of this process. A machine that is busy with other work
+ * delays the ticks as well, so the result shows how long the node waits, not how busy the machine is.
  */
 export function stopwatch(): Stopwatch {
 	let ticks = 0;

@@ -16,8 +16,8 @@ import type { RunRecorder } from './run.recorder';
 import { savedWorkflow } from './workflow.json';
 
 /**
- * `executeWorkflow({ code })`: an inline sub-workflow runs as an execution of its own, in mode "integrated", with
- * a context of its own. cli: workflow-execute-additional-data.js (executeWorkflow, startExecution).
+ * Creates `executeWorkflow({ code })`: an inline sub-workflow runs as an execution of its own, in mode "integrated",
+ * with a context of its own. Mirrors workflow-execute-additional-data of n8n's package cli.
  */
 export function inlineSubworkflows(
 	executor: Executor,
@@ -27,7 +27,7 @@ export function inlineSubworkflows(
 	const executeWorkflow: ExecuteWorkflow = async (info, additionalData, options) => {
 		const { code } = info;
 		if (!code) throw new OperationalError('The harness stores no workflows: only { code } can be executed');
-		// n8n writes these two into the given object as well.
+		// n8n also writes these two into the given object.
 		code.id ||= options.parentWorkflowId;
 		code.settings ??= options.parentWorkflowSettings;
 		const workflow = savedWorkflow(code, executor.types);
@@ -76,7 +76,10 @@ function startOf(nodes: INode[]): INode {
 	);
 }
 
-/** cli: buildSubWorkflowOutput. Triggers before 1.2 give the last run of the last node, later ones all its runs. */
+/**
+ * Mirrors `buildSubWorkflowOutput` of n8n's package cli. Triggers before 1.2 return the last node's last run, later ones
+ * all its runs.
+ */
 function resultOf(run: HarnessRun, returnLastRunOnly = false): ExecuteWorkflowData {
 	const { executionId, stored } = run;
 	if (stored.status !== 'success' && stored.status !== 'waiting') throw failureOf(run);
@@ -92,7 +95,7 @@ function resultOf(run: HarnessRun, returnLastRunOnly = false): ExecuteWorkflowDa
 	return { executionId, data, waitTill: stored.waitTill };
 }
 
-/** cli: utils/object-to-error.js. The caller of a failed sub-workflow gets an Error again. */
+/** The Error for the caller of a failed sub-workflow. Mirrors utils/object-to-error of n8n's package cli. */
 function failureOf({ executionId, error, origin }: HarnessRun): Error {
 	const { id: workflowId, nodes } = origin.workflow;
 	const cause = new Error(error?.message ?? 'An error occurred');

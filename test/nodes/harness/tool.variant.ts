@@ -8,8 +8,8 @@ import {
 } from 'n8n-workflow';
 
 /**
- * n8n makes a second type, "<name>Tool", of each node with `usableAsTool`: the same `execute`, no inputs, one
- * ai_tool output and a description for the model. cli: tool-generation/ai-tools.js and node-types.js
+ * n8n creates a second type, "<name>Tool", of each node with `usableAsTool`: the same `execute`, no inputs, one
+ * ai_tool output and a description for the model. Mirrors tool-generation/ai-tools and node-types of n8n's package cli.
  */
 export function asTool(node: INodeType): INodeType {
 	const { usableAsTool, ...rest } = node.description;

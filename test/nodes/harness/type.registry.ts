@@ -16,7 +16,7 @@ import { asTool } from './tool.variant';
 export type NodeClass = new () => INodeType | IVersionedNodeType;
 export type CredentialClass = new () => ICredentialType;
 
-/** The package's node and credential types as n8n's own loader reads them, and those of the tests. */
+/** The package's node and credential types, read by n8n's own loader, and those of the tests. */
 export class TypeRegistry implements INodeTypes {
 	private readonly nodes = new Map<string, INodeType | IVersionedNodeType>();
 	private readonly tools = new Map<string, INodeType>();
@@ -32,7 +32,7 @@ export class TypeRegistry implements INodeTypes {
 		for (const Credential of credentialClasses) this.addCredential(new Credential());
 	}
 
-	/** Loads what package.json's `n8n` section lists, so the built files are what runs. Returns the node types. */
+	/** Loads the built files that package.json's `n8n` section lists. Returns the node types. */
 	async loadPackage(directory: string): Promise<string[]> {
 		const loader = new PackageDirectoryLoader(directory);
 		const { nodes = [], credentials = [] } = loader.packageJson.n8n ?? {};

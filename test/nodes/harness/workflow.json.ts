@@ -10,7 +10,7 @@ import {
 } from 'n8n-workflow';
 import { harnessWorkflowId } from './dataTables';
 
-/** A node as the editor's "Copy" gives it; what is left out is filled in as the editor does for a new node. */
+/** A node as the editor copies it; missing fields are filled in as for a new node. */
 export type NodeJson = Pick<INode, 'name' | 'type'> & Partial<INode>;
 
 export interface WorkflowJson {
@@ -25,7 +25,7 @@ export interface WorkflowJson {
 
 export interface SingleNode extends Partial<Omit<INode, 'credentials'>> {
 	type: string;
-	/** Names of successors, all of them no-op nodes, one list per output of the node. */
+	/** The names of the no-op nodes that follow, one list per output of the node. */
 	outputs?: string[][];
 	credentials?: INode['credentials'];
 	settings?: IWorkflowSettings;
@@ -78,7 +78,7 @@ export function savedWorkflow(json: WorkflowJson, nodeTypes: INodeTypes): IWorkf
 	};
 }
 
-/** A Workflow works on the nodes that it is given (defaults, `disabled` on resume): each gets its own copy. */
+/** Builds a Workflow from a copy of the nodes, because it changes them (defaults, `disabled` on resume). */
 export function buildWorkflow(saved: IWorkflowBase, nodeTypes: INodeTypes, pinData?: IPinData): Workflow {
 	const { id, name, nodes, connections, staticData, settings } = structuredClone(saved);
 	return new Workflow({
@@ -94,7 +94,7 @@ export function buildWorkflow(saved: IWorkflowBase, nodeTypes: INodeTypes, pinDa
 	});
 }
 
-/** The trigger first, else what n8n itself would take. */
+/** The named node, or the trigger, or else the node that n8n itself would start with. */
 export function findStartNode(workflow: Workflow, name?: string): INode {
 	const isTrigger = (node: INode) =>
 		workflow.nodeTypes.getByNameAndVersion(node.type, node.typeVersion).description.group.includes('trigger');
