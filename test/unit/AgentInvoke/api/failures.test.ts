@@ -25,7 +25,7 @@ function told(body: JsonObject, { outer = 200, sessionId = '', token = 'agt_SECR
 	};
 }
 
-/** What an envelope that says no comes to. */
+/** The failure that a refusing envelope leads to. */
 function failureOf(body: JsonObject, { outer = 200, sessionId = '', wire = USUAL } = {}): WireFailure {
 	const of = { wire, hide: (text: string) => text };
 	const data = JSON.stringify({ success_response: false, ...body });
@@ -48,14 +48,14 @@ test.each([
 	['permission_denied', 'credential'],
 	['session_not_found', 'refused'],
 	['rate_limited', 'refused'],
-	// No status, and no list knows them: the agent may have run.
+	// These have no status and are in no list, so the agent may have run.
 	['interrupt_not_found', 'agentFailed'],
 	['message_required', 'agentFailed'],
 	['agent_failed', 'agentFailed'],
 	['max_tokens exceeded', 'agentFailed'],
 	['something else', 'agentFailed'],
 	['', 'agentFailed'],
-])('a failure that only its reason tells: %j', (reason, kind) => {
+])('classifies a failure by its reason alone: %j', (reason, kind) => {
 	for (const status of [undefined, 200]) expect(told(because(reason, status)).kind).toBe(kind);
 });
 
@@ -65,7 +65,7 @@ test.each([
 	['session_busy', true],
 	['agent_failed', false],
 	['', false],
-])('%j may pass: %s', (reason, passing) => {
+])('treats %j as temporary: %s', (reason, passing) => {
 	expect(told(because(reason)).passing).toBe(passing);
 });
 
@@ -78,23 +78,23 @@ test.each([
 	'database busy',
 	'permission denied',
 	'a session was not found by the tool',
-])('words in a sentence prove nothing, so it may have run: %j', (reason) => {
+])('takes words in a sentence as no proof that the agent did not run: %j', (reason) => {
 	const failure = told({ http_status_code: 200, data: { reason } }, { sessionId: 's' });
 	expect(failure).toMatchObject({ kind: 'agentFailed', passing: false, details: { mayHaveRun: true } });
 	expect(failure.isSessionUnknown).toBe(false);
 });
 
-test('a conflict is repeated for a code word only', () => {
+test('treats a conflict as temporary only for a code word', () => {
 	expect(told(because('session_busy', 409)).passing).toBe(true);
 	expect(told(because('step 2 failed: the file is locked', 409)).passing).toBe(false);
 });
 
-test('the status inside counts, then the one outside', () => {
+test('uses the status of the envelope, or else that of HTTP', () => {
 	expect(told(because('x', 403), { outer: 500 }).kind).toBe('credential');
 	expect(told(because('x'), { outer: 403 }).kind).toBe('credential');
 });
 
-test('what may have run is always said', () => {
+test('always says if the agent may have run', () => {
 	expect(told(because('x', 500)).details).toMatchObject({ mayHaveRun: true });
 	expect(told(because('x', 400)).details).not.toHaveProperty('mayHaveRun');
 });
@@ -112,29 +112,29 @@ test.each([
 	['session_expired', 401, true],
 	['session_not_found', 403, true],
 	['session_token_expired', 401, false],
-])('%j (%d) is about a session that is not known: %s', (reason, status, isSessionUnknown) => {
+])('recognizes %j (%d) as an unknown session: %s', (reason, status, isSessionUnknown) => {
 	expect(told(because(reason, status), { sessionId: 's' }).isSessionUnknown).toBe(isSessionUnknown);
 	expect(told(because(reason, status)).isSessionUnknown).toBe(false);
 });
 
-test('a debugging token that expired is told from a formal one', () => {
+test('distinguishes an expired debugging token from an expired permanent one', () => {
 	expect(told(because('token_expired', 401), { token: 'dbg_SECRETPART' }).message).toContain('(dbg_)');
 	expect(told(because('token_expired', 401)).message).toBe('The agent token has expired');
 	expect(told(because('token_kind', 401)).message).toContain('a different kind');
 });
 
-describe('what proves that the agent did not run', () => {
+describe('proof that the agent did not run', () => {
 	const OWN = wireWith({ answer: { text: 'message || detail' } });
 	const proves = (body: JsonObject, { outer = 200, sessionId = '', own = false } = {}): boolean =>
 		!failureOf(body, { outer, sessionId, wire: own ? OWN : USUAL }).mayHaveRun;
 	const telling = (data: JsonObject, http_status_code = 503): JsonObject => ({ http_status_code, data });
 
-	test.each([400, 401, 403, 404, 409, 413, 422, 429, 503])('%d and a reason', (status) => {
+	test.each([400, 401, 403, 404, 409, 413, 422, 429, 503])('is %d with a reason', (status) => {
 		expect(proves(because('overloaded', status))).toBe(true);
 		expect(proves(because('overloaded'), { outer: status })).toBe(true);
 	});
 
-	test.each([0, 100, 302, 408, 499, 500, 501, 502, 504, 599, 600])('not %d', (status) => {
+	test.each([0, 100, 302, 408, 499, 500, 501, 502, 504, 599, 600])('is not %d', (status) => {
 		expect(proves(because('overloaded', status))).toBe(false);
 		if (status >= 400) expect(proves(because('overloaded'), { outer: status })).toBe(false);
 	});
@@ -146,27 +146,27 @@ describe('what proves that the agent did not run', () => {
 		['an answer', telling({ reason: 'x', answer: 'done' }), false],
 		['a list', telling({ reason: 'x', tool_calls: [1] }), false],
 		['a number', telling({ reason: 'x', total_tokens: 7 }), false],
-		['words below another name', telling({ reason: 'x', output: { message: 'I charged the card' } }), false],
+		['words under another name', telling({ reason: 'x', output: { message: 'I charged the card' } }), false],
 		['data that is a text', { http_status_code: 503, data: 'I charged the card' }, false],
 		['data that is a list', { http_status_code: 503, data: ['I charged the card'] }, false],
-		['an answer beside the data', { http_status_code: 503, data: { reason: 'x' }, answer: 'done' }, false],
-		['usage beside the data', { http_status_code: 503, data: {}, usage: { n: 1 } }, false],
+		['an answer next to the data', { http_status_code: 503, data: { reason: 'x' }, answer: 'done' }, false],
+		['usage next to the data', { http_status_code: 503, data: {}, usage: { n: 1 } }, false],
 		['a success', { ...because('x', 429), success_response: 'True' }, false],
 		['a tool that failed', because('tool_failed', 503), false],
 		['a tool that failed, in detail', telling({ reason: 'x', detail: 'the tool failed' }, 429), false],
 		['a token that failed', because('authentication_failed', 401), true],
-	])('beside the reason %s', (_name, body, expected) => {
+	])('with the reason and %s', (_name, body, expected) => {
 		expect(proves(body)).toBe(expected);
 	});
 
-	test('the session that was asked says nothing, another one does', () => {
+	test('may contain the session of the call, but not another one', () => {
 		const body = telling({ reason: 'x', session_id: 's', meta: { conversation: 's' } });
 		expect(proves(body, { sessionId: 's' })).toBe(true);
 		expect(proves(body, { sessionId: 'other' })).toBe(false);
 		expect(proves(body)).toBe(false);
 	});
 
-	test('where answers stand under the name of a refusal, they are answers', () => {
+	test('is not a field that the description reads answers from', () => {
 		const body = telling({ reason: 'x', message: 'done' });
 		expect([proves(body), proves(body, { own: true })]).toEqual([true, false]);
 		const piece = telling({ reason: 'x', detail: 'done' });
@@ -174,7 +174,7 @@ describe('what proves that the agent did not run', () => {
 	});
 });
 
-test('words of the platform are cut, and a token in them is hidden', () => {
+test('shortens texts of the platform and hides a token in them', () => {
 	const failure = told(because(`${'x'.repeat(450)} agt_SECRETPART ${'y'.repeat(5_000)}`, 400));
 	expect(JSON.stringify(failure)).not.toContain('SECRETPART');
 	expect(failure.message.length).toBeLessThan(600);
@@ -185,14 +185,17 @@ const facts = { account: accountOf('agt_SECRETPART'), sessionId: '', redact: red
 test.each([
 	['an upload', true, 'read', '"Media Upload Path"'],
 	['a call', false, 'write', 'Invoke Path'],
-] as const)('%s to a path where nothing is', (_name, isUpload, repeatability, said) => {
-	const failure = explainCall(
-		{ kind: 'refused', status: 404, code: null, text: 'nothing here' },
-		{ repeatability, tries: 1 },
-		{ ...facts, isUpload },
-	);
-	expect(failure).toMatchObject({ kind: 'credential', advice: expect.stringContaining(said) });
-});
+] as const)(
+	'says which path to check after %s to an unknown path',
+	(_name, isUpload, repeatability, said) => {
+		const failure = explainCall(
+			{ kind: 'refused', status: 404, code: null, text: 'nothing here' },
+			{ repeatability, tries: 1 },
+			{ ...facts, isUpload },
+		);
+		expect(failure).toMatchObject({ kind: 'credential', advice: expect.stringContaining(said) });
+	},
+);
 
 describe.each([false, true])('a client error without an envelope (upload: %j)', (isUpload) => {
 	const explain = (status: number, text: string): Failure =>
@@ -202,18 +205,18 @@ describe.each([false, true])('a client error without an envelope (upload: %j)', 
 			{ ...facts, isUpload },
 		);
 
-	test.each([400, 402, 409, 411, 413, 415, 422, 425, 451])('%d is told with its body', (status) => {
+	test.each([400, 402, 409, 411, 413, 415, 422, 425, 451])('%d is reported with its body', (status) => {
 		const { message, advice } = explain(status, 'the text is too long');
 		expect(message).toMatch(new RegExp(`refused the (file|call) .HTTP ${status}.: the text is too long$`));
 		expect(advice).toMatch(/^Nothing was run\. /);
 	});
 
-	test.each([413, 422, 425])('%d is no matter of the credential', (status) => {
+	test.each([413, 422, 425])('%d is not a problem of the credential', (status) => {
 		expect(explain(status, 'no')).toMatchObject({ kind: 'refused', details: { httpStatus: status } });
 		expect(explain(status, 'no').advice).not.toContain('credential');
 	});
 
-	test.each([404, 405, 410])('%d is, and its body is told, too', (status) => {
+	test.each([404, 405, 410])('%d is a problem of the credential, and is reported with its body', (status) => {
 		const { kind, message, advice } = explain(status, 'no such route');
 		expect(kind).toBe('credential');
 		expect(message).toMatch(new RegExp(`under this path \\(HTTP ${status}\\)$`));
@@ -221,7 +224,7 @@ describe.each([false, true])('a client error without an envelope (upload: %j)', 
 	});
 });
 
-test('a path at the end of the base URL is named where no agent is', () => {
+test('names a path at the end of the base URL if there is no agent', () => {
 	const account = { ...accountOf('agt_x'), baseUrl: 'https://platform.example.com/api/v1' };
 	const failure = explainCall(
 		{ kind: 'refused', status: 404, code: null, text: 'nope' },
@@ -231,10 +234,13 @@ test('a path at the end of the base URL is named where no agent is', () => {
 	expect(failure.advice).toContain('Remove "/api/v1" from the end of the Base URL');
 });
 
-test.each(['read', 'write'] as const)('a call without an answer may have run (%s)', (repeatability) => {
-	const call = { repeatability, tries: 4 };
-	const lost = explainCall({ kind: 'unclear', code: 'ECONNRESET', text: 'reset' }, call, facts);
-	expect(lost.details).toMatchObject({ mayHaveRun: true, networkCode: 'ECONNRESET' });
-	const notSent = explainCall({ kind: 'notSent', code: 'ECONNREFUSED', text: 'refused' }, call, facts);
-	expect(notSent.details).not.toHaveProperty('mayHaveRun');
-});
+test.each(['read', 'write'] as const)(
+	'reports that a call without an answer may have run (%s)',
+	(repeatability) => {
+		const call = { repeatability, tries: 4 };
+		const lost = explainCall({ kind: 'unclear', code: 'ECONNRESET', text: 'reset' }, call, facts);
+		expect(lost.details).toMatchObject({ mayHaveRun: true, networkCode: 'ECONNRESET' });
+		const notSent = explainCall({ kind: 'notSent', code: 'ECONNREFUSED', text: 'refused' }, call, facts);
+		expect(notSent.details).not.toHaveProperty('mayHaveRun');
+	},
+);

@@ -14,18 +14,18 @@ export interface Served {
 	readonly pieces: readonly Uint8Array[];
 	readonly status?: number;
 	readonly headers?: Readonly<Record<string, string>>;
-	/** What ends the body in place of its end. */
+	/** The error that ends the body instead of its proper end. */
 	readonly brokenBy?: Error;
 }
 
-/** What else there is. */
+/** Other activity during the call. */
 interface Circumstances {
-	/** How long another request has the line before this one. */
+	/** How long another request occupies the only permit before this one. */
 	readonly beforeMs?: number;
 	readonly stopAfterMs?: number;
 }
 
-/** One call, answered with these pieces; what it came to, and what was heard of it on the way. */
+/** Makes one call that is answered with these pieces. Returns the result and everything passed on before it. */
 export async function invoke(
 	served: Served | Opening,
 	over: Partial<InvokeCall> = {},

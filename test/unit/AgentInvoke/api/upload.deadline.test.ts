@@ -9,7 +9,7 @@ import { TestClock } from '../../testClock';
 const MEDIA = new File(['image'], 'image.png', { type: 'image/png' });
 const BUSY: Exchange = { kind: 'reply', status: 429, headers: {}, text: '{"code":429,"msg":"slow down"}' };
 
-/** An upload that is given 5 s. */
+/** Uploads a file with a timeout of 5 seconds. */
 async function upload(answer: Exchange): Promise<{ clock: TestClock; sent: HttpRequest[]; result: unknown }> {
 	const fields = { agentToken: 'agt_SECRETPART0', baseUrl: 'https://p.example', mediaUploadPath: '/upload' };
 	const account = readAgentAccount(fields);
@@ -32,14 +32,14 @@ async function upload(answer: Exchange): Promise<{ clock: TestClock; sent: HttpR
 	return { clock, sent, result };
 }
 
-test('an upload that is refused for ever ends with its timeout', async () => {
+test('an upload that is always refused ends at its timeout', async () => {
 	const { clock, sent, result } = await upload(BUSY);
 	expect(result).toMatchObject({ ok: false });
 	expect(sent.length).toBeGreaterThan(3);
 	expect(clock.elapsedMs).toBeLessThanOrEqual(5_020);
 });
 
-test('no request of an upload may take longer than is left', async () => {
+test('no request of an upload may take longer than the remaining time', async () => {
 	const { sent } = await upload(BUSY);
 	expect(sent[0]?.timeoutMs).toBe(5_000);
 	expect(Math.max(...sent.slice(1).map(({ timeoutMs }) => timeoutMs))).toBeLessThan(5_000);

@@ -5,7 +5,7 @@ import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 
-/* Claims of a key whose write takes very long, or whose outcome is not known. */
+/* Claims of a key whose write takes very long or has an unknown outcome. */
 
 let clock: TestClock;
 let table: MemoryTable;
@@ -24,7 +24,7 @@ function waiting(): WaitLimit {
 	return new WaitLimit(clock, 600_000, signal, signal, () => undefined);
 }
 
-test('a claim whose answer comes after another execution has replaced it continues in the session of that one', async () => {
+test("a claim that is answered after another execution has replaced it continues that execution's session", async () => {
 	const open = table.open();
 	const slowTable: DataTable = {
 		...open,
@@ -52,7 +52,7 @@ test('a claim whose answer comes after another execution has replaced it continu
 	expect(await clock.run(claimed)).toEqual({ ok: true, value: 's1' });
 });
 
-test('a new row that was added in spite of a failure is not added again', async () => {
+test('a new row that was added despite a failure is not added again', async () => {
 	table.mishap = (call) =>
 		table.calls.filter((one) => one === call).length === 1 && call === 'insertThenRead' ? 'after' : 'none';
 	const one = store('one');
@@ -62,7 +62,7 @@ test('a new row that was added in spite of a failure is not added again', async 
 });
 
 test.each(['a message that waited for another one', 'a session that the platform no longer knows'])(
-	'%s opens no session where the key cannot be read',
+	'%s opens no session if the key cannot be read',
 	async (reason) => {
 		const one = store('one');
 		await clock.run(one.obtain('k', waiting()));
@@ -78,7 +78,7 @@ test.each(['a message that waited for another one', 'a session that the platform
 	},
 );
 
-test('strict: no session is opened where the table takes no row for the key', async () => {
+test('strict: no session is opened if the table accepts no row for the key', async () => {
 	table.mishap = (call) => (call === 'insertThenRead' ? 'before' : 'none');
 	expect(await clock.run(store('one').hold('k', waiting()))).toMatchObject({
 		ok: false,
@@ -86,7 +86,7 @@ test('strict: no session is opened where the table takes no row for the key', as
 	});
 });
 
-test('no session is opened where nobody can tell whether the key is still held', async () => {
+test('no session is opened if it is unknown whether the key is still held', async () => {
 	const one = store('one');
 	await clock.run(one.obtain('k', waiting()));
 	one.opened('k', 's1');

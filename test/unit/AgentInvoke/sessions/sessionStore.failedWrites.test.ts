@@ -5,7 +5,7 @@ import { WaitLimit } from '../../../../nodes/AgentInvoke/turns/waitLimit';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 
-/* What becomes of sessions where writes fail, are done in spite of a failure, or come too late. */
+/* Sessions whose writes fail, take effect despite a failure, or are too late. */
 
 let clock: TestClock;
 let table: MemoryTable;
@@ -34,7 +34,7 @@ async function rowOf(sessionId: string): Promise<Record<string, string | number>
 	return { ...aside.all()[0], id: 1 };
 }
 
-test('a run whose last writes fail stops all the same, and its key is free for others later', async () => {
+test('a run ends even if its last writes fail, and others get its key later', async () => {
 	const one = store('one');
 	expect(await clock.run(one.obtain('k', waiting()))).toMatchObject({ ok: true, value: '' });
 	one.opened('k', 's1');
@@ -47,7 +47,7 @@ test('a run whose last writes fail stops all the same, and its key is free for o
 	expect(clock.elapsedMs).toBeLessThan(2 * SILENT_MS);
 });
 
-test('a key whose last write failed is free at once for others where the table takes writes again', async () => {
+test('a key whose last write failed is available to others as soon as the table accepts writes again', async () => {
 	const opens = store('opens');
 	await clock.run(opens.obtain('k', waiting()));
 	opens.opened('k', 's1');
@@ -63,7 +63,7 @@ test('a key whose last write failed is free at once for others where the table t
 	expect(clock.elapsedMs - sinceMs).toBeLessThan(1_000);
 });
 
-test('a session that changed its ID twice goes on, although the first write was done in spite of a failure', async () => {
+test('a session that changed its ID twice continues, even if the first write took effect despite a failure', async () => {
 	table.put({ ...(await rowOf('s1')) });
 	const one = store('one');
 	await clock.run(one.load(['k']));
@@ -79,7 +79,7 @@ test('a session that changed its ID twice goes on, although the first write was 
 	expect(table.all()).toMatchObject([{ sessionId: 's3', turns: 2 }]);
 });
 
-test('telling what was lost costs one write where the table fails, however many keys there are', async () => {
+test('finding lost keys needs few writes if the table fails, however many keys there are', async () => {
 	const one = store('one');
 	const keys = Array.from({ length: 50 }, (_, index) => `k${index}`);
 	await clock.run(Promise.all(keys.map(async (key) => await one.obtain(key, waiting()))));
@@ -90,7 +90,7 @@ test('telling what was lost costs one write where the table fails, however many 
 	expect(table.calls.filter((call) => call === 'swap').length).toBeLessThan(10);
 });
 
-test('a replaced holder learns it, although the table could not be used at first', async () => {
+test('a replaced holder learns that it was replaced, even if the table failed at first', async () => {
 	const one = store('one');
 	await clock.run(one.obtain('k', waiting()));
 	table.edit((row) => ({ ...row, sessionId: 's of another', owner: 'free' }));
@@ -101,7 +101,7 @@ test('a replaced holder learns it, although the table could not be used at first
 	expect(one.find('k')).toBe('s of another');
 });
 
-test('a replaced holder learns it, although a write before had to be repeated', async () => {
+test('a replaced holder learns that it was replaced, even if an earlier write was repeated', async () => {
 	table.put(await rowOf('s1'));
 	const one = store('one');
 	await clock.run(one.hold('k', waiting()));
@@ -110,14 +110,14 @@ test('a replaced holder learns it, although a write before had to be repeated', 
 	one.opened('k', 's2', true);
 	await clock.advance(20_000);
 	expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
-	// Taken for dead by another process, which goes on in the session.
+	// Another process assumes that the holder is dead, and continues its session.
 	table.edit((row) => ({ ...row, owner: 'another 1', beat: 0 }));
 	one.used('k');
 	await clock.run(one.release('k'));
 	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
 });
 
-test('strict: rows of dead processes that stood in line are gone once the key was held again', async () => {
+test('strict: the rows of dead processes in the queue are removed once the key has been held again', async () => {
 	const dead = { ...(await rowOf('s1')) };
 	table.put(dead);
 	table.put({ ...dead, id: 2, sessionId: '', owner: 'waits dead 1', beat: 3 });
@@ -130,7 +130,7 @@ test('strict: rows of dead processes that stood in line are gone once the key wa
 	expect(table.all().map(({ owner }) => owner)).toEqual(['free']);
 });
 
-test('strict: a row that was given back in spite of a failure is not taken for held', async () => {
+test('strict: a row that was released despite a failure is not treated as held', async () => {
 	table.put(await rowOf('s1'));
 	const [one, other] = [store('one'), store('other')];
 	await clock.run(one.hold('k', waiting()));
@@ -156,7 +156,7 @@ test('strict: a row that was given back in spite of a failure is not taken for h
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 3, owner: 'free' }]);
 });
 
-test('strict: a holder that is replaced while the agent answers has no heartbeat any more', async () => {
+test('strict: the heartbeat of a holder stops if it is replaced while the agent answers', async () => {
 	table.put(await rowOf('s1'));
 	const one = store('one');
 	await clock.run(one.hold('k', waiting()));
@@ -169,7 +169,7 @@ test('strict: a holder that is replaced while the agent answers has no heartbeat
 	expect(clock.sleepers).toBe(0);
 });
 
-test('what could not be given back at once is given back when the run ends', async () => {
+test('a key that could not be released at once is released when the run ends', async () => {
 	table.put(await rowOf('s1'));
 	const one = store('one');
 	await clock.run(one.hold('k', waiting()));
@@ -180,7 +180,7 @@ test('what could not be given back at once is given back when the run ends', asy
 	expect(table.all()).toMatchObject([{ sessionId: 's1', owner: 'free' }]);
 });
 
-test('a key leads to where a session that was used by its ID goes on, although the write failed at first', async () => {
+test('a key follows a session that was used by ID and changed it, even if the write failed at first', async () => {
 	table.put(await rowOf('s1'));
 	const one = store('one');
 	one.resumedById('s1', 's2');
@@ -190,7 +190,7 @@ test('a key leads to where a session that was used by its ID goes on, although t
 	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
 });
 
-test('a key leads to where a session that was used by its ID goes on, although the read failed at first', async () => {
+test('a key follows a session that was used by ID and changed it, even if the read failed at first', async () => {
 	table.put(await rowOf('s1'));
 	const one = store('one');
 	one.resumedById('s1', 's2');
@@ -200,7 +200,7 @@ test('a key leads to where a session that was used by its ID goes on, although t
 	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
 });
 
-test('a session that was used by its ID and whose key cannot be read is told', async () => {
+test('reports a session that was used by ID and whose key cannot be read', async () => {
 	const one = store('one');
 	one.resumedById('s1', 's2');
 	table.mishap = (call) => (call === 'read' ? 'before' : 'none');
@@ -208,11 +208,11 @@ test('a session that was used by its ID and whose key cannot be read is told', a
 	expect(clock.sleepers).toBe(0);
 });
 
-describe('strict: the last write is not answered, and another has gone on with the same session', () => {
+describe('strict: another execution continues a session whose last write was not answered', () => {
 	const byOther = (turns: number) =>
 		table.edit((row) => ({ ...row, turns, owner: 'free', lastExecutionId: 'other' }));
 
-	test('after it was done', async () => {
+	test('after the write took effect', async () => {
 		table.put(await rowOf('s1'));
 		const one = store('one');
 		await clock.run(one.hold('k', waiting()));
@@ -226,7 +226,7 @@ describe('strict: the last write is not answered, and another has gone on with t
 		expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 2, lastExecutionId: 'other' }]);
 	});
 
-	test('instead of it, having taken this execution for dead', async () => {
+	test('before the write took effect, because it assumed that this execution was dead', async () => {
 		table.put(await rowOf('s1'));
 		const one = store('one');
 		await clock.run(one.hold('k', waiting()));
@@ -244,7 +244,7 @@ describe('strict: the last write is not answered, and another has gone on with t
 	});
 });
 
-test('who was replaced on the way does not write over the session that counts', async () => {
+test('a holder that was replaced does not overwrite the current session', async () => {
 	const one = store('one');
 	const turn = new TurnSession(
 		{ session: { kind: 'mapped', key: 'k' }, client: { sessions: one }, isResume: false },
@@ -256,7 +256,7 @@ test('who was replaced on the way does not write over the session that counts', 
 	turn.opened('s1');
 	await clock.advance(5_000);
 	expect(turn.id).toBe('s2');
-	// A call that is repeated opens another session, and its turn ends there.
+	// A repeated call opens another session, in which its turn ends.
 	turn.opened('s3');
 	turn.used('s3');
 	await clock.run(turn.end(false));
@@ -264,7 +264,7 @@ test('who was replaced on the way does not write over the session that counts', 
 	await clock.run(one.flush());
 	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
 	expect(turn.id).toBe('s2');
-	// The next turn goes on in that session, whatever its ID becomes.
+	// The next turn continues the current session, whatever its ID becomes.
 	turn.opened('s4', 's2');
 	turn.used('s4');
 	await clock.run(one.flush());

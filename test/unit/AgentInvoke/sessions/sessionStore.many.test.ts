@@ -9,7 +9,7 @@ import { TestClock } from '../../testClock';
 
 const MANY = 300;
 
-test('of the rows that are read together each key looks at its own only', async () => {
+test('each key checks only its own of the rows that are read together', async () => {
 	const clock = new TestClock();
 	const table = new MemoryTable(clock).open();
 	let looks = 0;

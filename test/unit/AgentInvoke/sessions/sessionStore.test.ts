@@ -41,7 +41,7 @@ const found = async (key: string, settings?: Parameters<typeof open>[0]): Promis
 	return store.find(key);
 };
 
-test('a key is found again, with all that the row is to hold', async () => {
+test('finds a key again, in a row with all its columns', async () => {
 	await remember('anna', 's1');
 	expect(await found('anna')).toBe('s1');
 	expect(Object.keys(table.all()[0]!).sort()).toEqual(
@@ -52,7 +52,7 @@ test('a key is found again, with all that the row is to hold', async () => {
 	]);
 });
 
-test('a new session is written within a second, and before a flush ends', async () => {
+test('writes a new session within a second, or before a flush ends', async () => {
 	const store = await loaded(['k']);
 	store.opened('k', 's1');
 	await clock.advance(999);
@@ -63,7 +63,7 @@ test('a new session is written within a second, and before a flush ends', async 
 	expect(clock.sleepers).toBe(0);
 });
 
-test('many new sessions are one write', async () => {
+test('writes many new sessions at once', async () => {
 	const keys = Array.from({ length: 200 }, (_, i) => `k${i}`);
 	const store = await loaded(keys);
 	for (const key of keys) store.opened(key, `s ${key}`);
@@ -71,13 +71,13 @@ test('many new sessions are one write', async () => {
 	expect(table.calls).toEqual(['read', 'insert']);
 });
 
-test('a first turn is one write, which tells of the turn too', async () => {
+test('writes a first turn at once, including its count', async () => {
 	await remember('k', 's1');
 	expect(table.calls).toEqual(['read', 'insert']);
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1 }]);
 });
 
-test('a turn that takes long is counted once it is over', async () => {
+test('counts a long turn when it is over', async () => {
 	const store = await loaded(['k']);
 	store.opened('k', 's1');
 	await clock.advance(5_000);
@@ -88,7 +88,7 @@ test('a turn that takes long is counted once it is over', async () => {
 	expect(table.calls).toEqual(['read', 'insert', 'swap']);
 });
 
-test('of two executions that open one key the first row counts, and who holds the key next removes the other', async () => {
+test('uses the first row if two executions open one key, and the next holder removes the other', async () => {
 	const [one, two] = [await loaded(['k']), await loaded(['k'], { executionId: 'e2' })];
 	one.opened('k', 's1');
 	two.opened('k', 's2');
@@ -106,7 +106,7 @@ test('of two executions that open one key the first row counts, and who holds th
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 2, owner: 'free' }]);
 });
 
-test('a key that is held says so in the table, and a refused turn leaves its row as it was', async () => {
+test('marks a held key in the table, and a refused turn leaves its row unchanged', async () => {
 	await remember('k', 's1');
 	const before = table.all();
 	const store = open();
@@ -120,7 +120,7 @@ test('a key that is held says so in the table, and a refused turn leaves its row
 	expect(table.all()).toEqual(before);
 });
 
-test('a row that is held is not swept away, although its session is over', async () => {
+test('does not remove a held row, even if its session has expired', async () => {
 	await remember('old', 's1', { ttlMs: HOUR });
 	await clock.advance(HOUR + 1);
 	const store = await loaded(['old']);
@@ -132,7 +132,7 @@ test('a row that is held is not swept away, although its session is over', async
 	expect(await found('old')).toBe('s3');
 });
 
-test('whose row is deleted while it holds it learns it, and writes none', async () => {
+test('a holder whose row is deleted learns it and writes none', async () => {
 	const store = await loaded(['k']);
 	await clock.run(store.obtain('k', PATIENT));
 	table.edit(() => undefined);
@@ -142,7 +142,7 @@ test('whose row is deleted while it holds it learns it, and writes none', async 
 	await clock.run(store.flush());
 });
 
-test('a key that could not be given back is held on to by the next turn of the run', async () => {
+test('the next turn of the run keeps a key that could not be released', async () => {
 	const store = open();
 	await clock.run(store.hold('k', PATIENT));
 	store.opened('k', 's1');
@@ -157,7 +157,7 @@ test('a key that could not be given back is held on to by the next turn of the r
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 2, owner: 'free' }]);
 });
 
-test('a session that is renewed takes the place of the old one', async () => {
+test('a renewed session replaces the old one', async () => {
 	await remember('k', 's1');
 	const store = await loaded(['k']);
 	store.opened('k', 's2');
@@ -165,7 +165,7 @@ test('a session that is renewed takes the place of the old one', async () => {
 	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 0 }]);
 });
 
-test('a turn that is counted leaves the session that another execution wrote meanwhile', async () => {
+test('counting a turn keeps the session that another execution wrote meanwhile', async () => {
 	await remember('k', 's1');
 	const store = await loaded(['k']);
 	await remember('k', 's2', { executionId: 'e2' });
@@ -174,7 +174,7 @@ test('a turn that is counted leaves the session that another execution wrote mea
 	expect(table.all()).toMatchObject([{ sessionId: 's2', lastExecutionId: 'e2', turns: 1 }]);
 });
 
-test('the turns of all executions add up, and the last use is told with its time', async () => {
+test('adds up the turns of all executions, and records the time of the last use', async () => {
 	await remember('k', 's1');
 	await clock.advance(HOUR);
 	await remember('k', 's1', { executionId: 'e2' });
@@ -183,7 +183,7 @@ test('the turns of all executions add up, and the last use is told with its time
 	expect(Math.abs(Date.parse(String(lastUsedAt)) - clock.now())).toBeLessThan(1_000);
 });
 
-test('a session that is opened again as it is costs no write', async () => {
+test('writes nothing if the same session is opened again', async () => {
 	await remember('k', 's1');
 	table.calls.length = 0;
 	const store = await loaded(['k']);
@@ -192,7 +192,7 @@ test('a session that is opened again as it is costs no write', async () => {
 	expect(table.calls).toEqual(['read']);
 });
 
-test('sessions that are opened within a moment are one write', async () => {
+test('writes sessions that are opened shortly after each other at once', async () => {
 	const store = await loaded(['k', 'l']);
 	store.opened('k', 's1');
 	await clock.advance(300);
@@ -203,7 +203,7 @@ test('sessions that are opened within a moment are one write', async () => {
 	await clock.run(store.flush());
 });
 
-test('one that is opened and renewed at once is one row', async () => {
+test('writes one row for a session that is opened and renewed at once', async () => {
 	const store = await loaded(['k']);
 	store.opened('k', 's1');
 	store.opened('k', 's2');
@@ -211,7 +211,7 @@ test('one that is opened and renewed at once is one row', async () => {
 	expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
 });
 
-test('an unused mapping expires, a used one lives on', async () => {
+test('an unused mapping expires, and a used one is kept', async () => {
 	await remember('k', 's1', { ttlMs: HOUR });
 	await clock.advance(HOUR - 1_000);
 	const store = await loaded(['k'], { ttlMs: HOUR });
@@ -223,7 +223,7 @@ test('an unused mapping expires, a used one lives on', async () => {
 	expect(await found('k', { ttlMs: HOUR })).toBe('');
 });
 
-test('keys that begin alike, look alike or hold anything never meet', async () => {
+test('never confuses keys that begin alike, look alike or contain unusual characters', async () => {
 	const long = 'x'.repeat(200);
 	const keys = [
 		`${long}a`,
@@ -252,13 +252,13 @@ test('keys that begin alike, look alike or hold anything never meet', async () =
 	}
 });
 
-test('keys belong to an agent, and the two parts cannot run into each other', async () => {
+test('keys belong to an agent, and the two parts cannot be confused', async () => {
 	await remember('b c', 's1', { agent: 'a' });
 	expect(await found('b c', { agent: 'other' })).toBe('');
 	expect(await found('c', { agent: 'a b' })).toBe('');
 });
 
-test('what a person did to the table holds: another session, none, no row', async () => {
+test('respects manual changes of the table: another session, none, or no row', async () => {
 	for (const key of ['other', 'emptied', 'deleted']) await remember(key, `s ${key}`);
 	table.edit((row) => {
 		if (row.sessionKey === 'other') return { ...row, sessionId: ' mine ' };
@@ -270,29 +270,26 @@ test('what a person did to the table holds: another session, none, no row', asyn
 	expect(await found('deleted')).toBe('');
 });
 
-test('forgetting removes every row of a key and no other', async () => {
+test('forgetting removes every row of a key and no others', async () => {
 	await remember('k', 's1');
 	await remember('stays', 's2');
 	expect((await clock.run(open().forget(['k', 'never']))).ok).toBe(true);
 	expect(table.all()).toMatchObject([{ sessionKey: 'stays' }]);
 });
 
-test.each(['read', 'insert', 'swap'])(
-	'a table that fails at %s is told, and nothing is thrown',
-	async (call) => {
-		await remember('known', 's0');
-		table.mishap = (name) => (name === call ? 'before' : 'none');
-		const store = open();
-		const read = await clock.run(store.load(['known', 'k']));
-		store.opened('k', 's1');
-		store.used('known');
-		const written = await clock.run(store.flush());
-		expect(read.ok && written.ok).toBe(false);
-		expect(store.find('k')).toBe('s1');
-	},
-);
+test.each(['read', 'insert', 'swap'])('reports a table that fails at %s without throwing', async (call) => {
+	await remember('known', 's0');
+	table.mishap = (name) => (name === call ? 'before' : 'none');
+	const store = open();
+	const read = await clock.run(store.load(['known', 'k']));
+	store.opened('k', 's1');
+	store.used('known');
+	const written = await clock.run(store.flush());
+	expect(read.ok && written.ok).toBe(false);
+	expect(store.find('k')).toBe('s1');
+});
 
-test('where the table cannot be used, the modes that need none are named', () => {
+test('names the modes that need no table if it cannot be used', () => {
 	expect(explainTable(fail(badInput('No table', 'Update n8n.')))).toMatchObject({
 		failure: {
 			advice: expect.stringMatching(/^Nothing was sent\. Update n8n\..*"By ID" or "New Each Time"/),

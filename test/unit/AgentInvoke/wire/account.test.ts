@@ -11,7 +11,7 @@ test.each([
 	['https://p.example/?t=0123456789', 'contains a "?"'],
 	['https://p.example/#/agents', 'contains a "#"'],
 	['https://p.example/api/agents/Invoke', 'contains an API path, "/api/agents"'],
-])('the base URL %j is refused: %s', (baseUrl, said) => {
+])('refuses the base URL %j: %s', (baseUrl, said) => {
 	const account = readAgentAccount({ ...CREDENTIAL, baseUrl });
 	expect(account).toMatchObject({
 		ok: false,
@@ -26,6 +26,6 @@ test.each([
 test.each([
 	['https://p.example//', 'https://p.example'],
 	[' https://p.example/gate/way/ ', 'https://p.example/gate/way'],
-])('the base URL %j is taken as %s', (baseUrl, taken) => {
+])('reads the base URL %j as %s', (baseUrl, taken) => {
 	expect(readAgentAccount({ ...CREDENTIAL, baseUrl })).toMatchObject({ ok: true, value: { baseUrl: taken } });
 });

@@ -17,7 +17,7 @@ export interface Account {
 export interface Asking {
 	readonly sessionId?: string;
 	readonly stream?: boolean;
-	/** A path or a body in place of what the description makes. */
+	/** A path or a body that replaces the description's. */
 	readonly path?: string;
 	readonly body?: object;
 }
@@ -26,7 +26,7 @@ export function message(text: string): WireTurn {
 	return { kind: 'message', message: text, files: [] };
 }
 
-/** One call by the wire's own library over a real connection, read until it is over. */
+/** Makes one call with the wire's own library over a real connection and reads it until it ends. */
 export async function ask(account: Account, turn: WireTurn, asking: Asking = {}) {
 	const { wire, baseUrl, invokePath, token } = account;
 	const { sessionId = '', stream = false } = asking;

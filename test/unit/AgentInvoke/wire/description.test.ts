@@ -13,12 +13,12 @@ const NAMES = readdirSync(join(DOCS, 'wires')).map((file) => parse(file).name);
 const FOREIGN = NAMES.filter((name) => name !== 'standard');
 const PAGE = readFileSync(join(DOCS, 'deployments.md'), 'utf8');
 
-test.each(NAMES)('the description "%s" is offered by the page, and can be read', (name) => {
+test.each(NAMES)('the page offers the description "%s", which can be read', (name) => {
 	expect(PAGE).toContain(`(wires/${name}.json)`);
 	expect(readWire(wireText(name))).toMatchObject({ ok: true });
 });
 
-test('each has a stand-in', () => {
+test('every description has a stand-in', () => {
 	expect(dialectCases.map(({ description }) => description)).toEqual(expect.arrayContaining(FOREIGN));
 });
 
@@ -34,7 +34,7 @@ test.each([
 	['coze', '"request.message" still contains "YOUR-BOT-ID"'],
 	['responses', '"request.message" still contains "YOUR-MODEL"'],
 	['langgraph', '"request.message" still contains "YOUR-ASSISTANT"'],
-])('"%s" is refused until it is filled in', (name, complaint) => {
+])('refuses "%s" until it is filled in', (name, complaint) => {
 	const read = readWire(wireAsShipped(name));
 	expect(read.ok ? '' : read.failure).toBe(`${complaint}. Replace it with your own.`);
 });
@@ -48,12 +48,12 @@ function entriesOf(text: string): Map<string, string> {
 	);
 }
 
-test('the page shows a description that can be used', () => {
+test('the page shows a valid description', () => {
 	const shown = [...PAGE.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text = '']) => readWire(text));
 	expect(shown).toMatchObject([{ ok: true }]);
 });
 
-test('the standard is what the credential begins with', () => {
+test('the standard is the default of the credential', () => {
 	expect(JSON.parse(wireText('standard'))).toEqual(JSON.parse(STANDARD_WIRE));
 });
 
@@ -92,13 +92,13 @@ test.each([
 		'"stream.rules[1].delta" must be a string',
 	],
 	[{ ...MINIMAL, stream: { rules: [{ end: true, dleta: '' }] } }, '"stream.rules[0].dleta" is not known'],
-])('%j is refused with its place', (description, sentence) => {
+])('refuses %j and names the entry', (description, sentence) => {
 	const text = typeof description === 'string' ? description : JSON.stringify(description);
 	const read = readWire(text);
 	expect(read.ok ? '' : read.failure).toContain(sentence);
 });
 
-test('a bare reference to an expression and a type error give nothing', () => {
+test('a bare reference to an expression and a type error return nothing', () => {
 	const read = (text: string): unknown => {
 		const compiled = compileExpression(text);
 		return compiled.ok ? compiled.value.read({ a: 1 }) : compiled.failure;
@@ -113,7 +113,7 @@ test.each([
 	["join('', b)", 'join() expected argument 2'],
 	['a[0]', ''],
 	['b', ''],
-])('%s says why it does not fit', (text, why) => {
+])('says why %s does not fit', (text, why) => {
 	const compiled = compileExpression(text);
 	const said = compiled.ok ? compiled.value.misfit({ a: 1 }) : compiled.failure;
 	expect(why === '' ? said === '' : said.startsWith(why)).toBe(true);
@@ -124,7 +124,7 @@ describe('a request', () => {
 	const message = { kind: 'message', message: 'Hi', files: [] } as const;
 	const result = { interruptId: 'c1', result: { ok: true } };
 
-	test('of the standard wire holds what has a value', () => {
+	test('of the standard wire contains what has a value', () => {
 		const wire = wireOf(wireText('standard'));
 		expect(wireRequest(wire, message, call).body).toEqual({ message: 'Hi' });
 		const more = { ...call, sessionId: 's1', stream: true };
@@ -134,7 +134,7 @@ describe('a request', () => {
 		});
 	});
 
-	test('can hold a real false, a number, an ID, a path and headers', () => {
+	test('can contain a boolean false, a number, an ID, a path and headers', () => {
 		const wire = wireOf(
 			JSON.stringify({
 				...MINIMAL,
@@ -151,11 +151,11 @@ describe('a request', () => {
 			body: { m: 'Hi', s: false, n: '../7', id: 'u-1' },
 		});
 		expect(wireRequest(wire, message, { ...call, sessionId: '7' }).body).toMatchObject({ n: 7 });
-		// Where there is no session yet, the credential's Invoke Path begins one.
+		// Without a session, the credential's Invoke Path is used, which begins one.
 		expect(wireRequest(wire, message, { ...call, sessionId: '' })).toMatchObject({ path: '', headers: {} });
 	});
 
-	test('holds files among other parts', () => {
+	test('contains files among other parts', () => {
 		const parts = [{ text: '$message' }, '$files', { last: true }];
 		const wire = wireOf(
 			JSON.stringify({ ...MINIMAL, request: { message: { parts }, file: { uri: '$url' } } }),
@@ -167,7 +167,7 @@ describe('a request', () => {
 		expect(wireRequest(wire, message, call).body).toEqual({ parts: [{ text: 'Hi' }, { last: true }] });
 	});
 
-	test('can hold several results as text', () => {
+	test('can contain several results as text', () => {
 		const results = [result, { interruptId: 'c2', result: 'done' }];
 		expect(wireRequest(wireOf(wireText('coze')), { kind: 'results', results }, call).body).toEqual({
 			stream: true,

@@ -20,7 +20,7 @@ function bodyOf(
 const hello = { kind: 'message', message: 'hello', files: [] } as const;
 
 describe('body', () => {
-	test('holds what was asked and no more', () => {
+	test('contains what was asked for and nothing else', () => {
 		expect(bodyOf(hello, false, '')).toEqual({
 			ok: true,
 			value: { message: 'hello' },
@@ -37,7 +37,7 @@ describe('body', () => {
 		});
 	});
 
-	test('a session is named where there is one', () => {
+	test('names the session if there is one', () => {
 		expect(bodyOf(hello, false, '', USUAL, '')).toEqual({ ok: true, value: { message: 'hello' } });
 		expect(bodyOf(hello, false, '', USUAL, 's')).toEqual({
 			ok: true,
@@ -45,7 +45,7 @@ describe('body', () => {
 		});
 	});
 
-	test('the extra body is merged last, at any depth, and its dollar signs are its own', () => {
+	test('merges the extra body last, at any depth, with its dollar signs unchanged', () => {
 		const nested = wireWith({ request: { message: { input: { query: '$message' } } } });
 		expect(bodyOf(hello, false, '{"input":{"lang":"$message"}}', nested)).toMatchObject({
 			value: { input: { query: 'hello', lang: '$message' } },
@@ -55,7 +55,7 @@ describe('body', () => {
 		});
 	});
 
-	test('the call that tests a token holds no message', () => {
+	test('contains no message in the call that tests a token', () => {
 		const message = { input: { query: 'Say: $message', lang: 'en' }, mode: '$stream(sse, sync)' };
 		expect(bodyOf({ kind: 'nothing' }, false, '')).toMatchObject({ value: {} });
 		expect(bodyOf({ kind: 'nothing' }, false, '', wireWith({ request: { message } }))).toEqual({
@@ -64,7 +64,7 @@ describe('body', () => {
 		});
 	});
 
-	test('what there is no place for is told', () => {
+	test('needs a placeholder for each value to send', () => {
 		const needs = { isResume: false, hasSession: true, hasFiles: false };
 		const none = wireWith({ request: { message: { q: '$message' }, path: '' } });
 		expect(whyNoPlaceholder(none, needs)?.message).toContain('no placeholder for the session');
@@ -78,12 +78,12 @@ describe('body', () => {
 		expect(whyNoPlaceholder(mute, { ...needs, isResume: true })?.advice).toContain('"request.resume"');
 	});
 
-	test.each(['[]', '1', 'x', '{"a":', true, 7, []])('%j is no extra body', (extra) => {
+	test.each(['[]', '1', 'x', '{"a":', true, 7, []])('does not accept %j as an extra body', (extra) => {
 		expect(bodyOf(hello, false, extra)).toMatchObject({ ok: false });
 	});
 
 	test.each(['message', 'session_id', 'stream', 'files', 'interrupt_result'])(
-		'an extra body may not set %s',
+		'does not accept an extra body that sets %s',
 		(name) => {
 			expect(bodyOf(hello, false, { [name]: 1 })).toMatchObject({
 				failure: { message: expect.stringContaining(`"${name}"`) },
@@ -92,7 +92,7 @@ describe('body', () => {
 	);
 
 	test.each(['{"user":{"id":-9007199254740993}}', { user: { id: -(2 ** 60) } }])(
-		'an extra body with a number of which digits would be lost is refused: %j',
+		'does not accept an extra body with a number that would lose digits: %j',
 		(extra) => {
 			expect(bodyOf(hello, false, extra)).toMatchObject({
 				failure: {
@@ -102,14 +102,14 @@ describe('body', () => {
 		},
 	);
 
-	test('an extra body keeps numbers that a double holds, and digits in texts', () => {
+	test("keeps an extra body's numbers that fit in a double, and digits in texts", () => {
 		const extra = '{"seed":9007199254740991,"scale":1e300,"id":"9007199254740993"}';
 		expect(bodyOf(hello, false, extra)).toMatchObject({
 			value: { seed: Number.MAX_SAFE_INTEGER, scale: 1e300, id: '9007199254740993' },
 		});
 	});
 
-	test('an extra body does not change what objects are by nature', () => {
+	test('never pollutes prototypes with an extra body', () => {
 		bodyOf(hello, false, '{"__proto__":{"polluted":1}}');
 		expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
 	});
@@ -119,7 +119,7 @@ describe('account', () => {
 	const read = (fields: Record<string, unknown>) =>
 		readAgentAccount({ agentToken: 'agt_x', baseUrl: 'https://p.example', ...fields });
 
-	test('addresses are put together whatever slashes they have', () => {
+	test('joins URLs and paths with any slashes', () => {
 		expect(
 			read({ baseUrl: ' https://p.example// ', invokePath: 'a/b', mediaUploadPath: '//m' }),
 		).toMatchObject({
@@ -131,7 +131,7 @@ describe('account', () => {
 		});
 	});
 
-	test('a description counts where it is switched on, and an empty one is the standard', () => {
+	test('uses a description if it is switched on, and the standard if it is empty', () => {
 		const described = describedBy({ request: { message: { prompt: '$message' } } });
 		const messageOf = (fields: object): unknown => {
 			const account = read({ ...described, ...fields });
@@ -141,13 +141,13 @@ describe('account', () => {
 		expect(messageOf({ wire: 'standard' })).toEqual(usual);
 		expect(messageOf({ description: ' ' })).toEqual(usual);
 		expect(messageOf({})).toEqual({ prompt: '$message' });
-		// An expression may have given the JSON itself.
+		// An expression may return the JSON itself.
 		expect(messageOf({ description: JSON.parse(described.description) as object })).toEqual({
 			prompt: '$message',
 		});
 	});
 
-	test('a description that cannot be used is refused with its place', () => {
+	test('refuses an invalid description and names the entry', () => {
 		expect(read({ wire: 'described', description: '{"anwser":{}}' })).toMatchObject({
 			failure: {
 				kind: 'credential',
@@ -165,7 +165,7 @@ describe('account', () => {
 		{ baseUrl: 7 },
 		{ agentToken: 'sk-x' },
 		{ agentToken: undefined },
-	])('%j is refused', (fields) => {
+	])('refuses %j', (fields) => {
 		expect(read(fields)).toMatchObject({ ok: false, failure: { message: expect.stringMatching(/[^.]$/) } });
 	});
 });

@@ -20,45 +20,55 @@ const fill = (template: Json, given: Readonly<Record<string, Json>> = {}) =>
 
 describe('filling', () => {
 	test.each<[string, Json, Record<string, Json>, Json | undefined]>([
-		['a whole text takes the type', { a: '$result' }, { result: { b: [1, null] } }, { a: { b: [1, null] } }],
-		['within a text it is text', { a: 'You: $message!' }, { message: 'hi' }, { a: 'You: hi!' }],
-		['an object within a text is JSON', { a: 'x $result' }, { result: { b: 1 } }, { a: 'x {"b":1}' }],
-		['two in one text', '$name ($url)', { name: 'n', url: 'u' }, 'n (u)'],
+		[
+			'a whole text gets the type of its value',
+			{ a: '$result' },
+			{ result: { b: [1, null] } },
+			{ a: { b: [1, null] } },
+		],
+		['within a text, a value is text', { a: 'You: $message!' }, { message: 'hi' }, { a: 'You: hi!' }],
+		['within a text, an object is JSON', { a: 'x $result' }, { result: { b: 1 } }, { a: 'x {"b":1}' }],
+		['two placeholders in one text', '$name ($url)', { name: 'n', url: 'u' }, 'n (u)'],
 		[
 			'null, false, 0 and nothing are values',
 			['$a', '$b', '$c', '$d'],
 			{ a: null, b: false, c: 0, d: '' },
 			[null, false, 0, ''],
 		],
-		['what is absent takes its key', { a: '$session', b: 1 }, {}, { b: 1 }],
-		['and its entry of a list', ['a', '$session', 'b'], {}, ['a', 'b']],
-		['and the longer text', { a: 'thread/$session', b: 1 }, {}, { b: 1 }],
-		['and what held nothing else', { a: { b: { c: '$session' } }, d: [['$session']], e: 1 }, {}, { e: 1 }],
-		['what was empty stays', { a: {}, b: [], c: '' }, {}, { a: {}, b: [], c: '' }],
-		['nothing is left', { a: '$session' }, {}, undefined],
+		['an absent value removes its key', { a: '$session', b: 1 }, {}, { b: 1 }],
+		['an absent value removes its list entry', ['a', '$session', 'b'], {}, ['a', 'b']],
+		['an absent value removes the text around it', { a: 'thread/$session', b: 1 }, {}, { b: 1 }],
+		[
+			'an absent value removes objects and lists that become empty',
+			{ a: { b: { c: '$session' } }, d: [['$session']], e: 1 },
+			{},
+			{ e: 1 },
+		],
+		['what was already empty is kept', { a: {}, b: [], c: '' }, {}, { a: {}, b: [], c: '' }],
+		['an absent value may leave nothing', { a: '$session' }, {}, undefined],
 		[
 			'a dollar sign',
 			['$$', 'a$$b', '$$message', '$$$message', '5$', '$5'],
 			{ message: 'hi' },
 			['$', 'a$b', '$message', '$hi', '5$', '$5'],
 		],
-		['a choice with a stream', { a: '$stream(sse, sync)' }, { stream: true }, { a: 'sse' }],
-		['a choice without', { a: 'm/$stream(sse, sync)' }, {}, { a: 'm/sync' }],
+		['a choice if there is a stream', { a: '$stream(sse, sync)' }, { stream: true }, { a: 'sse' }],
+		['a choice if there is none', { a: 'm/$stream(sse, sync)' }, {}, { a: 'm/sync' }],
 		['a choice of one word', { a: '$stream(yes,)', b: 1 }, {}, { b: 1 }],
-		['a stream without words', { a: '$stream' }, { stream: true }, { a: true }],
-		['keys are no placeholders', { $message: '$message' }, { message: 'hi' }, { $message: 'hi' }],
+		['a stream placeholder without a choice', { a: '$stream' }, { stream: true }, { a: true }],
+		['keys are not placeholders', { $message: '$message' }, { message: 'hi' }, { $message: 'hi' }],
 		[
-			'what is put in is not read again',
+			'an inserted value is not filled again',
 			['$message', 'x$message'],
 			{ message: '$session $$' },
 			['$session $$', 'x$session $$'],
 		],
-		['other types stay', [1, true, null], {}, [1, true, null]],
+		['other types are kept', [1, true, null], {}, [1, true, null]],
 	])('%s', (_name, template, given, expected) => {
 		expect(fill(template, given)).toEqual(expected);
 	});
 
-	test('a name of every object is a name like any other, in templates and in values', () => {
+	test('names that every object inherits are treated like any others, in templates and in values', () => {
 		const template = JSON.parse('{"__proto__":{"a":"$result"},"constructor":"$session"}') as Json;
 		const result = JSON.parse('{"__proto__":{"polluted":1}}') as Json;
 		const filled = fill(template, { result, session: 's' });
@@ -94,7 +104,7 @@ describe('filling', () => {
 		),
 	})).node;
 
-	test('no placeholder survives, and what is put in arrives as it is', () => {
+	test('replaces every placeholder, and leaves all else unchanged', () => {
 		const mark = '\u0000here\u0000';
 		fc.assert(
 			fc.property(template, (given) => {
@@ -102,11 +112,11 @@ describe('filling', () => {
 				const filled = fillWith(given, all);
 				const left = JSON.stringify(filled ?? null);
 				const source = JSON.stringify(given);
-				// What had no dollar sign is what it was.
+				// A template without a dollar sign is unchanged.
 				if (!source.includes('$')) expect(filled).toEqual(given);
 				const wanted = [...placeholdersOf(given)].some((name) => name !== 'stream' && all.has(name));
 				if (wanted && placeholdersOf(given).size === 1) expect(left).toContain('here');
-				// Nothing is absent, so nothing can be left to replace but literal dollar signs.
+				// No value is absent, so only literal dollar signs can remain.
 				const again = [...placeholdersOf(filled ?? null)].filter((name) => all.has(name));
 				if (!source.includes('$$')) expect(again).toEqual([]);
 			}),
@@ -114,7 +124,7 @@ describe('filling', () => {
 		);
 	});
 
-	test('values of any kind come out as they went in, and nothing is evaluated', () => {
+	test('inserts values of any kind unchanged and evaluates nothing', () => {
 		fc.assert(
 			fc.property(hostileJson(), fc.string(), (value, more) => {
 				const filled = fill(
@@ -127,7 +137,7 @@ describe('filling', () => {
 		);
 	});
 
-	test('without values only what is constant is left, and filling twice is filling once', () => {
+	test('changes nothing when it fills a constant template again', () => {
 		fc.assert(
 			fc.property(template, (given) => {
 				const filled = fillWith(given, new Map());
@@ -138,7 +148,7 @@ describe('filling', () => {
 		);
 	});
 
-	test('thousands of dollar signs, and texts of a million characters, take no time', () => {
+	test('fills thousands of dollar signs and texts of a million characters quickly', () => {
 		const long = `${'$$'.repeat(200_000)}$message${'$'.repeat(200_001)}`;
 		const startedMs = performance.now();
 		expect(JSON.stringify(fill(long, { message: 'm' }))).toContain('$m$');
@@ -149,25 +159,25 @@ describe('filling', () => {
 });
 
 describe('merging', () => {
-	test('adds at any depth, and takes the place of what is no object', () => {
+	test('adds fields at any depth and replaces anything that is not an object', () => {
 		expect(mergeDeep({ a: { b: 1, c: [1] } }, { a: { c: [2], d: 3 }, e: 4 })).toEqual({
 			...{ a: { b: 1, c: [2], d: 3 }, e: 4 },
 		});
 	});
 
 	test.each<[string, Json, Json, string | undefined]>([
-		['beside it', { a: { b: '$message' } }, { a: { c: 1 } }, undefined],
+		['beside a placeholder', { a: { b: '$message' } }, { a: { c: 1 } }, undefined],
 		['a constant', { a: { b: '$message', c: 1 } }, { a: { c: 2 } }, undefined],
-		['its place', { a: { b: '$message' } }, { a: { b: 1 } }, 'a.b'],
-		['inside of it', { a: '$result' }, { a: { b: 1 } }, 'a'],
-		['around it', { a: { b: '$message' } }, { a: 1 }, 'a'],
-		['a list that holds it', { a: ['$message'] }, { a: [1] }, 'a'],
-		['a list that does not', { a: [1], b: '$message' }, { a: [2] }, undefined],
-	])('%s', (_name, template, more, clash) => {
+		['the place of a placeholder', { a: { b: '$message' } }, { a: { b: 1 } }, 'a.b'],
+		['inside a placeholder', { a: '$result' }, { a: { b: 1 } }, 'a'],
+		['an object around a placeholder', { a: { b: '$message' } }, { a: 1 }, 'a'],
+		['a list with a placeholder', { a: ['$message'] }, { a: [1] }, 'a'],
+		['a list without a placeholder', { a: [1], b: '$message' }, { a: [2] }, undefined],
+	])('clashes only with placeholders: %s', (_name, template, more, clash) => {
 		expect(clashWith(template, more)).toBe(clash);
 	});
 
-	test('does not change what objects are by nature', () => {
+	test('never pollutes prototypes', () => {
 		const more = JSON.parse(
 			'{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}',
 		) as Json;

@@ -3,7 +3,7 @@ import { readWire, type Wire } from '../../../../nodes/AgentInvoke/wire/descript
 
 type Entries = Readonly<Record<string, unknown>>;
 
-/** Entries of a description that differ from those of the standard, by section. */
+/** Entries, by section, that a description replaces or adds. */
 export interface Changes {
 	readonly request?: Entries;
 	readonly answer?: Entries;
@@ -12,7 +12,7 @@ export interface Changes {
 	readonly upload?: Entries;
 }
 
-/** The standard description with other entries, as text. */
+/** The standard description, as JSON, with the given entries replaced or added. */
 export function descriptionOf(changes: Changes = {}): string {
 	const standard = Object.entries(JSON.parse(STANDARD_WIRE) as Record<string, Entries>);
 	const own = new Map(Object.entries<Entries>({ ...changes }));
@@ -21,12 +21,12 @@ export function descriptionOf(changes: Changes = {}): string {
 	);
 }
 
-/** The fields of a credential whose wire is described so. */
+/** The fields of a credential with this description. */
 export function describedBy(changes: Changes): { readonly wire: string; readonly description: string } {
 	return { wire: 'described', description: descriptionOf(changes) };
 }
 
-/** The standard wire, or one that differs from it. */
+/** The standard wire with the given entries replaced or added. */
 export function wireWith(changes: Changes = {}): Wire {
 	const read = readWire(descriptionOf(changes));
 	if (!read.ok) throw new Error(read.failure);

@@ -14,7 +14,7 @@ export function wireAsShipped(name: string): string {
 	return readFileSync(join(__dirname, '../../../../docs/wires', `${name}.json`), 'utf8');
 }
 
-/** With what an operator puts in. */
+/** The description with the operator's own values filled in. */
 export function wireText(name: string): string {
 	return wireAsShipped(name).replace(/YOUR-[A-Z-]+/g, 'mine-1');
 }
@@ -39,7 +39,7 @@ export function read(wire: Wire, events: readonly WireEvent[], ended: Partial<Wi
 	return concludeAnswer(of, state, { status: 200, headers: {}, broken: '', sessionId: '', ...ended });
 }
 
-/** As the transport reads a body that ends after these bytes. */
+/** The events that the transport reads from a body that ends after these bytes. */
 export async function eventsIn(bytes: Buffer, hasLines = false): Promise<WireEvent[]> {
 	const stream = Readable.from(bytes.length > 0 ? [bytes] : []);
 	const events: WireEvent[] = [];
