@@ -9,7 +9,7 @@ const CREDENTIAL = {
 	subprotocol: 'neutral.bridge.v1',
 };
 
-test('the sub-protocols of §5.4, base64url without padding', () => {
+test('offers the sub-protocols of §5.4, in base64url without padding', () => {
 	fc.assert(
 		fc.property(fc.stringMatching(/^[\w~?>+/-]{1,40}$/), (rest) => {
 			const channelToken = `wst_${rest}`;
@@ -31,7 +31,7 @@ test.each([
 	['wss://platform.example.com/ws/v1/', '/ws/v1', 'wss://platform.example.com/ws/v1'],
 	['wss://h/ws/v1', '/channel', 'wss://h/ws/v1/channel'],
 	['wss://h/api/agents/bridge', '/api/agents/bridge', 'wss://h/api/agents/bridge'],
-])('%j with path %j is %s', (wsBaseUrl, bridgePath, url) => {
+])('%j with path %j becomes %s', (wsBaseUrl, bridgePath, url) => {
 	expect(readBridgeAccount({ ...CREDENTIAL, wsBaseUrl, bridgePath })).toMatchObject({
 		ok: true,
 		value: { url },
@@ -52,7 +52,7 @@ test.each([
 	[{ wsBaseUrl: 'https://h/maas/v1/' }, 'contains an API path, "/maas/v1"'],
 	[{ wsBaseUrl: 'wss://h/?token=0123456789#y' }, 'contains a "?"'],
 	[{ subprotocol: 'two, names' }, 'not a valid WebSocket sub-protocol name'],
-])('%j is refused: %s', (change, said) => {
+])('refuses %j: %s', (change, said) => {
 	const account = readBridgeAccount({ ...CREDENTIAL, ...change });
 	expect(account).toMatchObject({ ok: false, failure: { message: expect.stringContaining(said) } });
 	expect(JSON.stringify(account)).not.toContain('0123456789');
@@ -63,12 +63,12 @@ describe('the authentication frame', () => {
 		['{"type":"auth","token":"$token"}', { type: 'auth', token: 'wst_x' }],
 		['{"auth":{"header":["Bearer $token",1,null]}}', { auth: { header: ['Bearer wst_x', 1, null] } }],
 		[{ token: '$token' }, { token: 'wst_x' }],
-	])('%j', (template, frame) => {
+	])('is filled in from %j', (template, frame) => {
 		const filled = fillAuthFrame(template, 'wst_x');
 		expect(filled.ok && JSON.parse(filled.value)).toEqual(frame);
 	});
 
-	test('no token can break out of its place', () => {
+	test('contains every token without breaking its JSON', () => {
 		fc.assert(
 			fc.property(fc.string(), (rest) => {
 				const token = `wst_${rest}`;
@@ -79,7 +79,7 @@ describe('the authentication frame', () => {
 	});
 
 	test.each(['{"token":"$token","id":9007199254740993}', { token: '$token', id: 2 ** 60 }])(
-		'a number which would lose digits is refused: %j',
+		'is refused if a number would lose digits: %j',
 		(template) => {
 			expect(fillAuthFrame(template, 'wst_secret')).toMatchObject({
 				failure: { kind: 'badInput', message: expect.stringContaining('which would lose digits') },
@@ -88,7 +88,7 @@ describe('the authentication frame', () => {
 	);
 
 	test.each(['', 'auth $token', '["$token"]', '{"token":"token"}', '{"$token":1}', null, 17])(
-		'%j is refused, and the token is not said',
+		'is refused without naming the token: %j',
 		(template) => {
 			const filled = fillAuthFrame(template, 'wst_secret');
 			expect(filled).toMatchObject({ ok: false, failure: { kind: 'badInput' } });
@@ -97,7 +97,7 @@ describe('the authentication frame', () => {
 	);
 });
 
-test('a sub-protocol of "-" offers none, and no token with it', () => {
+test('a sub-protocol of "-" offers neither a sub-protocol nor the token', () => {
 	expect(readBridgeAccount({ ...CREDENTIAL, subprotocol: ' - ' })).toMatchObject({
 		ok: true,
 		value: { protocol: undefined, bearer: undefined, token: 'wst_abc-123' },

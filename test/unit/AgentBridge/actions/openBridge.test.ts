@@ -21,7 +21,7 @@ function context(verdict?: { ok: boolean }): { readonly context: Context; readon
 	};
 }
 
-test("n8n's guard against internal addresses is asked before a socket is opened", async () => {
+test("calls n8n's guard against internal addresses before opening a socket", async () => {
 	const open = context({ ok: true });
 	expect(await openBridge(open.context, { ...SUBPROTOCOL, options: NO_OPTIONS })).toMatchObject({ ok: true });
 	expect(open.asked).toEqual(['https://inner.example.com/ws/v1']);
@@ -31,7 +31,7 @@ test("n8n's guard against internal addresses is asked before a socket is opened"
 		ok: false,
 		failure: { message: 'This n8n instance does not allow connections to inner.example.com' },
 	});
-	// An n8n that is too old to have it.
+	// An older n8n has no such guard.
 	expect(await openBridge(context().context, { ...SUBPROTOCOL, options: NO_OPTIONS })).toMatchObject({
 		ok: true,
 	});
@@ -47,7 +47,7 @@ test.each([
 	['ping', false],
 	['[1]', false],
 	[17, false],
-])('the heartbeat %j is accepted: %j', async (heartbeatFrame, accepted) => {
+])('accepts the heartbeat %j: %j', async (heartbeatFrame, accepted) => {
 	const setup = await openBridge(context().context, {
 		...SUBPROTOCOL,
 		options: { ...NO_OPTIONS, heartbeatFrame },
@@ -64,7 +64,7 @@ test.each([
 	[-5, false],
 	[true, false],
 	[Number.NaN, false],
-])('an interval of %j seconds is accepted: %j', async (seconds, accepted) => {
+])('accepts an interval of %j seconds: %j', async (seconds, accepted) => {
 	for (const name of ['heartbeatSeconds', 'idleTimeoutSeconds']) {
 		const setup = await openBridge(context().context, {
 			...SUBPROTOCOL,

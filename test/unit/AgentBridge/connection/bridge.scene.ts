@@ -14,7 +14,7 @@ export interface BridgeScene {
 	last(): ScriptedSocket;
 }
 
-/** A bridge over scripted sockets, in virtual time. */
+/** Creates a bridge over scripted sockets, in virtual time. */
 export function bridgeScene(
 	probe: () => Probe | Promise<Probe>,
 	refusal: () => Failure | undefined = () => undefined,

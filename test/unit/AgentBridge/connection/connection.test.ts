@@ -37,22 +37,22 @@ function open(settings: Partial<BridgeSettings> = {}): {
 	return { clock, socket, line, heard, ends };
 }
 
-describe('authentication: the two ways exclude each other', () => {
-	test('sub-protocol: the token goes along, and no frame with it', () => {
+describe('authentication', () => {
+	test('by sub-protocol sends the token with it and no frame', () => {
 		const { socket } = open();
 		expect(socket.protocols).toEqual(['neutral.bridge.v1', 'bearer.d3N0X3g']);
 		socket.open();
 		expect(socket.sent).toEqual([]);
 	});
 
-	test('without a sub-protocol none is offered, and the server chooses none', () => {
+	test('without a sub-protocol offers none, and the server may choose none', () => {
 		const { socket, heard } = open({ protocol: undefined, bearer: undefined, authFrame: '{"token":"x"}' });
 		expect(socket.protocols).toEqual([]);
 		socket.open('');
 		expect([socket.sent, heard]).toEqual([['{"token":"x"}'], ['(open)']]);
 	});
 
-	test('in-frame: the token is the first frame, and no sub-protocol', () => {
+	test('in a frame sends the token first, and not in a sub-protocol', () => {
 		const { socket, heard } = open({ bearer: undefined, authFrame: '{"token":"x"}' });
 		expect(socket.protocols).toEqual(['neutral.bridge.v1']);
 		socket.open();
@@ -60,16 +60,19 @@ describe('authentication: the two ways exclude each other', () => {
 	});
 });
 
-test.each(['bearer.d3N0X3g', '', 'other'])('a server that chooses %j is none of ours', (protocol) => {
-	const { socket, heard, ends } = open();
-	socket.open(protocol);
-	socket.say('{}');
-	expect(heard).toEqual([]);
-	expect(ends).toMatchObject([{ cause: 'protocol' }]);
-	expect(socket.closes).toHaveLength(1);
-});
+test.each(['bearer.d3N0X3g', '', 'other'])(
+	'ends the connection if the server chooses the sub-protocol %j',
+	(protocol) => {
+		const { socket, heard, ends } = open();
+		socket.open(protocol);
+		socket.say('{}');
+		expect(heard).toEqual([]);
+		expect(ends).toMatchObject([{ cause: 'protocol' }]);
+		expect(socket.closes).toHaveLength(1);
+	},
+);
 
-test('a handshake that nobody answers is given up after 10 seconds', async () => {
+test('gives up on an unanswered handshake after 10 seconds', async () => {
 	const { clock, socket, ends } = open();
 	await clock.advance(9_999);
 	expect(ends).toEqual([]);
@@ -81,7 +84,7 @@ test('a handshake that nobody answers is given up after 10 seconds', async () =>
 	expect(clock.sleepers).toBe(0);
 });
 
-test('a refused handshake as Node 22 tells it, and an error of an open connection, which its close tells', () => {
+test("reports a refused handshake as in Node 22, and leaves an open connection's error to its close", () => {
 	const refused = open();
 	refused.socket.fail();
 	expect(refused.ends).toEqual([{ cause: 'handshake', code: 1006, reason: '' }]);
@@ -94,7 +97,7 @@ test('a refused handshake as Node 22 tells it, and an error of an open connectio
 	expect(broken.ends).toEqual([{ cause: 'closed', code: 1002, reason: 'no frame' }]);
 });
 
-test('a refused handshake, and an address that the runtime refuses', async () => {
+test('reports a refused handshake, and a URL that the runtime rejects', async () => {
 	const { socket, ends, clock } = open();
 	socket.end(1006);
 	expect(ends).toEqual([{ cause: 'handshake', code: 1006, reason: '' }]);
@@ -115,7 +118,7 @@ test('a refused handshake, and an address that the runtime refuses', async () =>
 	expect(thrown).toEqual([{ cause: 'handshake', code: 1006, reason: '' }]);
 });
 
-test('texts are handed on, binary frames are told apart, and the end is told once', () => {
+test('passes texts on, distinguishes binary frames, and reports the end once', () => {
 	const { socket, heard, ends } = open();
 	socket.open();
 	socket.say('{"a":1}');
@@ -127,7 +130,7 @@ test('texts are handed on, binary frames are told apart, and the end is told onc
 	expect(ends).toEqual([{ cause: 'closed', code: 4409, reason: 'displaced' }]);
 });
 
-test('the heartbeat beats while the connection lives, and no longer', async () => {
+test('sends heartbeats only while the connection is open', async () => {
 	const { clock, socket } = open({ heartbeat: { frame: '{"type":"ping"}', everyMs: 30_000 } });
 	await clock.advance(60_000 - 55_000);
 	socket.open();
@@ -139,7 +142,7 @@ test('the heartbeat beats while the connection lives, and no longer', async () =
 	expect(clock.sleepers).toBe(0);
 });
 
-test('a quiet connection is taken for dead, counted from the last frame of any kind', async () => {
+test('treats a connection as dead if no frame of any kind arrives in time', async () => {
 	const { clock, socket, ends } = open({ idleMs: 60_000 });
 	socket.open();
 	await clock.advance(59_000);
@@ -153,7 +156,7 @@ test('a quiet connection is taken for dead, counted from the last frame of any k
 });
 
 describe('closing', () => {
-	test('waits for the answer of the other side, and tells nobody of an end', async () => {
+	test("waits for the other side's answer and does not report an end", async () => {
 		const { socket, line, ends, clock } = open();
 		socket.open();
 		const closed = line.close();
@@ -167,7 +170,7 @@ describe('closing', () => {
 		expect(clock.sleepers).toBe(0);
 	});
 
-	test('does not wait longer than a second for one that is silent', async () => {
+	test('waits no longer than a second if the other side is silent', async () => {
 		const { socket, line, clock } = open();
 		socket.open();
 		const closed = line.close();
@@ -175,7 +178,7 @@ describe('closing', () => {
 		expect(clock.elapsedMs).toBeLessThan(1_000);
 	});
 
-	test('in mid handshake, twice, and after the end', async () => {
+	test('works during the handshake, twice, and after the end', async () => {
 		const { socket, line, clock, ends } = open();
 		const first = line.close();
 		const second = line.close();
@@ -187,7 +190,7 @@ describe('closing', () => {
 	});
 });
 
-test('before it is open nothing is sent', () => {
+test('sends nothing before the connection is open', () => {
 	const { line, socket } = open();
 	expect(line.send('{}')).toBe(false);
 	socket.open();

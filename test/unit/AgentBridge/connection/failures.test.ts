@@ -7,7 +7,7 @@ test.each<[Whom['tokenIn'], string, string]>([
 	['handshake', 'refused the channel token (HTTP 401)', 'may be mistyped'],
 	['frame', 'refused the WebSocket connection (HTTP 401)', 'The handshake contains no token'],
 	['nothing', 'refused the WebSocket connection (HTTP 401)', 'No token was sent'],
-])('a 401 names the token only if the handshake holds it: %s', (tokenIn, message, advice) => {
+])('a 401 names the token only if the handshake contains it: %s', (tokenIn, message, advice) => {
 	const whom = { host: 'h', protocol: undefined, tokenIn, redact: redactor([]) };
 	expect(explainEnd(END, whom, { kind: 'status', status: 401 })).toMatchObject({
 		kind: 'credential',
@@ -16,7 +16,7 @@ test.each<[Whom['tokenIn'], string, string]>([
 	});
 });
 
-test('no sub-protocol is named where none is offered', () => {
+test('names no sub-protocol if none was offered', () => {
 	const whom = { host: 'h', protocol: undefined, tokenIn: 'frame', redact: redactor([]) } as const;
 	const { advice } = explainEnd(END, whom);
 	expect(advice).toContain('the platform expects a sub-protocol');

@@ -48,12 +48,12 @@ function listenTo(): Scene {
 			await new Promise<void>((resolve) => (scene.makeRoom = resolve));
 		},
 	};
-	// Without jitter, so that a test can say when.
+	// There is no jitter, so that the times are predictable.
 	const listener = new Listener(bridge.bridge, events, () => 1);
 	return Object.assign(scene, { listener, started: listener.start() });
 }
 
-test('an outage of a night: it tries on, a minute apart, and is back within a minute', async () => {
+test('during an outage of eight hours, tries every minute and reconnects within a minute', async () => {
 	const { clock, sockets, said, last } = listenTo();
 	last().open();
 	await clock.advance(60_000);
@@ -71,7 +71,7 @@ test('an outage of a night: it tries on, a minute apart, and is back within a mi
 	expect(said.at(-1)).toMatch(/^up \d+$/);
 });
 
-test('a stable minute makes the next failure a first one', async () => {
+test('counts failures from one again after a stable minute', async () => {
 	const { clock, said, last } = listenTo();
 	for (let failure = 0; failure < 4; failure++) {
 		last().end();
@@ -95,7 +95,7 @@ test('a stable minute makes the next failure a first one', async () => {
 	]);
 });
 
-test('a refused handshake is asked about once, and a refusal ends it all', async () => {
+test('probes once after a refused handshake, and stops if the token is refused', async () => {
 	const scene = listenTo();
 	scene.probe = { kind: 'status', status: 401 };
 	scene.last().end();
@@ -107,7 +107,7 @@ test('a refused handshake is asked about once, and a refusal ends it all', async
 	expect(scene.clock.sleepers).toBe(0);
 });
 
-test.each([4401, 4403, 1008])('a close with %d after it opened ends it all, unasked', async (code) => {
+test.each([4401, 4403, 1008])('stops without a probe after a close with %d', async (code) => {
 	const { clock, sockets, said, last } = listenTo();
 	last().open();
 	last().end(code);
@@ -115,7 +115,7 @@ test.each([4401, 4403, 1008])('a close with %d after it opened ends it all, unas
 	expect([sockets.length, said.length, said.at(-1)?.startsWith('refused')]).toEqual([1, 2, true]);
 });
 
-test.each([1000, 1001, 1006, 1011, 1013, 4000, 4409])('a close with %d is none', async (code) => {
+test.each([1000, 1001, 1006, 1011, 1013, 4000, 4409])('reconnects after a close with %d', async (code) => {
 	const { clock, sockets, last } = listenTo();
 	last().open();
 	last().end(code);
@@ -123,7 +123,7 @@ test.each([1000, 1001, 1006, 1011, 1013, 4000, 4409])('a close with %d is none',
 	expect(sockets).toHaveLength(2);
 });
 
-test('without room the connection is closed, and opened again when there is some', async () => {
+test('closes the connection if the queue is full, and reopens it when there is room', async () => {
 	const scene = listenTo();
 	scene.last().open();
 	scene.hasRoom = false;
@@ -139,11 +139,11 @@ test('without room the connection is closed, and opened again when there is some
 	await turn();
 	scene.last().open();
 	scene.last().say('again');
-	// It counts as a failure, so that a workflow that never keeps up does not connect without pause.
+	// The close counts as a failure, so that a workflow that never keeps up does not reconnect without a pause.
 	expect(scene.said.slice(-2)).toEqual(['up 1', 'again']);
 });
 
-test('stopped while it asks why a handshake was refused: nothing is told any more', async () => {
+test('reports nothing after a stop during a probe', async () => {
 	const scene = listenTo();
 	let answer: (probe: Probe) => void = () => undefined;
 	scene.probe = new Promise<Probe>((resolve) => (answer = resolve));
@@ -155,7 +155,7 @@ test('stopped while it asks why a handshake was refused: nothing is told any mor
 	expect(scene.said).toEqual(['probe']);
 });
 
-test('it has started once the first try has had its outcome', async () => {
+test('has started once the first try has succeeded or failed', async () => {
 	for (const outcome of [
 		(socket: ScriptedSocket) => socket.open(),
 		(socket: ScriptedSocket) => socket.end(),
@@ -177,7 +177,7 @@ test.each([
 	['while it waits for the handshake', () => undefined],
 	['while it is connected', (socket: ScriptedSocket) => socket.open()],
 	['while it waits for the next try', (socket: ScriptedSocket) => socket.end()],
-])('stopped %s: within a second, and nothing is left', async (_when, before) => {
+])('stops %s within a second and leaves nothing behind', async (_when, before) => {
 	const { listener, started, last, clock, sockets } = listenTo();
 	before(last());
 	await turn();
@@ -194,7 +194,7 @@ function pausesWith(random: () => number): { clock: TestClock; pauses: Pauses } 
 	return { clock, pauses: new Pauses(() => clock.now(), random) };
 }
 
-test('pauses double to a minute, and there is no last try', () => {
+test('pauses double up to a minute and never end', () => {
 	const { pauses } = pausesWith(() => 1);
 	const all = Array.from({ length: 10_000 }, () => pauses.ended());
 	expect(all.slice(0, 8)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
@@ -202,7 +202,7 @@ test('pauses double to a minute, and there is no last try', () => {
 	expect(pauses.failures).toBe(10_000);
 });
 
-test('jitter: half of the pause is fixed, the other drawn', () => {
+test('half of each pause is fixed and the other half random', () => {
 	fc.assert(
 		fc.property(fc.double({ min: 0, max: 0.999, noNaN: true }), fc.nat(12), (drawn, before) => {
 			const { pauses } = pausesWith(() => drawn);
@@ -215,7 +215,7 @@ test('jitter: half of the pause is fixed, the other drawn', () => {
 	);
 });
 
-test('a connection that lived a minute makes the next failure a first one; a shorter one does not', async () => {
+test('a connection that lasted a minute resets the count of failures, and a shorter one does not', async () => {
 	const { clock, pauses } = pausesWith(() => 1);
 	for (let failure = 0; failure < 5; failure++) pauses.ended();
 	pauses.opened();
@@ -225,12 +225,12 @@ test('a connection that lived a minute makes the next failure a first one; a sho
 	await clock.advance(60_000);
 	expect(pauses.ended()).toBe(1_000);
 	expect(pauses.failures).toBe(1);
-	// A handshake that fails is no connection, whenever the last one was.
+	// A failed handshake is not a connection, however long ago the last one was.
 	await clock.advance(3_600_000);
 	expect(pauses.ended()).toBe(2_000);
 });
 
-test('what is sent leaves over an open connection, and over no other', async () => {
+test('sends only over an open connection', async () => {
 	const { clock, last, listener } = listenTo();
 	expect(listener.send('too early')).toBe(false);
 	last().open();
@@ -247,7 +247,7 @@ test('what is sent leaves over an open connection, and over no other', async () 
 	expect(listener.send('too late')).toBe(false);
 });
 
-test("n8n's guard is asked again before each further connection, and a refusal is tried again", async () => {
+test("calls n8n's guard before each further connection, and retries after a refusal", async () => {
 	const scene = listenTo();
 	scene.last().open();
 	scene.refusal = {

@@ -5,7 +5,7 @@ import { TestClock } from '../../testClock';
 
 const TARGET = { url: 'wss://bridge.test/ws/v1', protocols: ['neutral.bridge.v1', 'bearer.abc'] };
 
-test('asks with the headers of the handshake, follows no redirect and takes any status', async () => {
+test('sends the headers of the handshake, follows no redirect and accepts any status', async () => {
 	const asked: IHttpRequestOptions[] = [];
 	const clock = new TestClock();
 	const request = async (options: IHttpRequestOptions): Promise<unknown> => {
@@ -27,7 +27,7 @@ test('asks with the headers of the handshake, follows no redirect and takes any 
 	expect(clock.sleepers).toBe(0);
 });
 
-test('a bridge that accepts the upgrade never answers an HTTP client: 3 seconds are enough', async () => {
+test('gives up after 3 seconds, because a bridge that accepts the upgrade never answers an HTTP client', async () => {
 	const clock = new TestClock();
 	const probing = probeHandshake(TARGET, async () => await new Promise(() => undefined), clock);
 	expect(await clock.run(probing)).toEqual({ kind: 'nothing' });
@@ -39,7 +39,7 @@ test.each([
 	['text', { kind: 'nothing' }],
 	[{ statusCode: '401' }, { kind: 'nothing' }],
 	[null, { kind: 'nothing' }],
-])('the answer %j is %j', async (answer, probe) => {
+])('reads the answer %j as %j', async (answer, probe) => {
 	expect(await probeHandshake(TARGET, async () => answer, new TestClock())).toEqual(probe);
 });
 
@@ -56,7 +56,7 @@ test.each([
 		{ kind: 'unreachable', code: 'SELF_SIGNED_CERT_IN_CHAIN' },
 	],
 	[new Error('socket hang up wst_secret'), { kind: 'nothing' }],
-])('the error %s is %j', async (error, probe) => {
+])('reads the error %s as %j', async (error, probe) => {
 	const request = async (): Promise<unknown> => await Promise.reject(error);
 	expect(await probeHandshake(TARGET, request, new TestClock())).toEqual(probe);
 });

@@ -1,6 +1,6 @@
 import type { Connect, NativeSocket } from '../../../../nodes/shared/http/webSocket';
 
-/** A socket that does what the test says. */
+/** A socket that a test scripts. */
 export class ScriptedSocket extends EventTarget implements NativeSocket {
 	protocol = '';
 	readyState = 0;
@@ -14,7 +14,7 @@ export class ScriptedSocket extends EventTarget implements NativeSocket {
 		super();
 	}
 
-	/** The handshake succeeds. */
+	/** Completes the handshake. */
 	open(protocol = this.protocols[0] ?? ''): void {
 		this.protocol = protocol;
 		this.readyState = 1;
@@ -25,13 +25,13 @@ export class ScriptedSocket extends EventTarget implements NativeSocket {
 		this.dispatchEvent(new MessageEvent('message', { data }));
 	}
 
-	/** The other side closes, or the handshake fails. */
+	/** Closes the socket from the other side, or fails the handshake. */
 	end(code = 1006, reason = ''): void {
 		this.readyState = 3;
 		this.dispatchEvent(new CloseEvent('close', { code, reason }));
 	}
 
-	/** What Node 22 does about a refused handshake: no "close" follows. */
+	/** Refuses the handshake as in Node 22, where no "close" follows. */
 	fail(): void {
 		this.dispatchEvent(new Event('error'));
 	}
@@ -41,7 +41,7 @@ export class ScriptedSocket extends EventTarget implements NativeSocket {
 	}
 
 	close(code?: number): void {
-		// What the native one refuses: a client may send only these.
+		// The native socket rejects other codes, which a client must not send.
 		if (code !== undefined && code !== 1000 && (code < 3000 || code > 4999)) throw new Error('invalid code');
 		this.closes.push(code);
 		this.readyState = 2;

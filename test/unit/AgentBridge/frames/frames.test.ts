@@ -36,7 +36,7 @@ describe('readIncoming', () => {
 		expect(parseFrame(text)).toEqual({ a: ['[hidden]'], '[hidden]': { b: '[hidden]!' } });
 	});
 
-	test('keeps all digits of an id', () => {
+	test('keeps all digits of an ID', () => {
 		expect(parseFrame('{"id":12345678901234567891,"n":17}')).toEqual({ id: '12345678901234567891', n: 17 });
 	});
 
@@ -44,16 +44,19 @@ describe('readIncoming', () => {
 		['too large', `{"a":"${'x'.repeat(16_000_000)}"}`, 'larger than 16 million characters'],
 		['too deep', `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'nested too deeply'],
 		['too deep to be JSON', '{"a":'.repeat(3_000_000), 'nested too deeply'],
-		['no object', '[]', 'not a JSON object'],
-	])('a frame that is %s is none, and says why', (_what, text, why) => {
+		['not an object', '[]', 'not a JSON object'],
+	])('refuses a frame that is %s, and says why', (_what, text, why) => {
 		expect(readIncoming(text, redact)).toMatchObject({ ok: false, failure: expect.stringContaining(why) });
 	});
 
-	test.each(['', 'null', '[]', '"text"', '17', '{"a":', '<html>', '\u0000'])('%j is not a frame', (text) => {
-		expect(parseFrame(text)).toBeUndefined();
-	});
+	test.each(['', 'null', '[]', '"text"', '17', '{"a":', '<html>', '\u0000'])(
+		'does not accept %j as a frame',
+		(text) => {
+			expect(parseFrame(text)).toBeUndefined();
+		},
+	);
 
-	test('any JSON object is one, with all that is in it', () => {
+	test('accepts any JSON object with all of its content', () => {
 		fc.assert(
 			fc.property(jsonObject, (frame) => {
 				const text = JSON.stringify(frame);
@@ -62,7 +65,7 @@ describe('readIncoming', () => {
 		);
 	});
 
-	test('no text makes it throw', () => {
+	test('does not throw, whatever the text', () => {
 		fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void parseFrame(text)));
 	});
 });
@@ -70,7 +73,7 @@ describe('readIncoming', () => {
 describe('paths', () => {
 	const frame = { type: 'message', data: { 'a.b': 1, list: [{ id: 7 }], empty: '' }, ok: false, none: null };
 
-	test('a name is text, a number or a truth value', () => {
+	test('lead to a name if the value is a text, a number or a boolean', () => {
 		expect(['type', 'data.list[0].id', 'ok'].map((path) => readName(frame, path))).toEqual([
 			'message',
 			'7',
@@ -81,7 +84,7 @@ describe('paths', () => {
 		);
 	});
 
-	test('what is put at a path is found there, and the frame itself stays as it was', () => {
+	test('lead to the value set there, in a copy of the frame', () => {
 		const names = fc.array(fc.stringMatching(/^[a-z]{1,4}$/), { minLength: 1, maxLength: 4 });
 		fc.assert(
 			fc.property(jsonObject, names, fc.string(), (given, steps, value) => {
@@ -94,7 +97,7 @@ describe('paths', () => {
 	});
 
 	test.each(['', '__proto__', 'type.below', 'data.list.id', '__proto__.polluted'])(
-		'there is no place at %j',
+		'that cannot hold a value are refused: %j',
 		(path) => {
 			expect(withValueAt(frame, path, 'x')).toMatchObject({ ok: false, failure: { kind: 'badInput' } });
 			expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
@@ -103,7 +106,7 @@ describe('paths', () => {
 });
 
 describe('event filter', () => {
-	test('without a list every frame is taken, with one those that name an event of it', () => {
+	test('accepts every frame without a list, and otherwise those that name a listed event', () => {
 		expect(filterOf('type', '').accepts({})).toBe(true);
 		const filter = filterOf('data.event', ' message,interrupt\n tool ');
 		const taken = ['message', 'interrupt', 'tool', 'messages', ''].map((event) =>
@@ -114,12 +117,12 @@ describe('event filter', () => {
 		expect([filterOf('type', ',').isOpen, filter.isOpen]).toEqual([true, false]);
 	});
 
-	test('a list without a path is refused', () => {
+	test('refuses a list without a path', () => {
 		expect(createEventFilter(' ', 'message')).toMatchObject({ ok: false });
 	});
 });
 
-test('ids of megabytes are told apart, and take no memory', () => {
+test('distinguishes IDs of several megabytes without storing them', () => {
 	setFlagsFromString('--expose-gc');
 	const collectGarbage = runInNewContext('gc') as () => void;
 	const seen = new RecentIds(100);
@@ -135,7 +138,7 @@ test('ids of megabytes are told apart, and take no memory', () => {
 	expect(seen.has(`${long}1`)).toBe(false);
 });
 
-test('seen ids are the newest so many, however many come', () => {
+test('remembers only the newest IDs, up to the limit', () => {
 	fc.assert(
 		fc.property(fc.array(fc.integer({ min: 0, max: 30 })), fc.integer({ min: 1, max: 10 }), (ids, limit) => {
 			const seen = new RecentIds(limit);
@@ -156,7 +159,7 @@ describe('replies', () => {
 		[{ type: 'tool_event', correlation_id: 'm-1' }, true, false],
 		[{ type: 'message', correlation_id: 'm-2' }, false, false],
 		[{ type: 'message' }, false, false],
-	])('%j belongs: %j, is the reply: %j', (frame, ofIt, reply) => {
+	])('%j belongs to the request: %j, is the reply: %j', (frame, ofIt, reply) => {
 		expect([belongs(frame, rule), isReply(frame, rule)]).toEqual([ofIt, reply]);
 	});
 });

@@ -5,7 +5,7 @@ import { turn } from '../../testClock';
 
 const LIMITS = { maxBatch: 100, maxQueued: 10_000, maxQueuedChars: 1_000_000 };
 
-/** Executions that end when the test says so. */
+/** Executions that end when the test ends them. */
 function executions(): {
 	batches: number[][];
 	deliver: (batch: number[]) => Promise<void>;
@@ -26,7 +26,7 @@ function executions(): {
 	};
 }
 
-test('whatever comes whenever: order kept, batches within their size', async () => {
+test('keeps the order and the batch size, whenever frames arrive', async () => {
 	const steps = fc.array(fc.oneof(fc.constant('push' as const), fc.constant('end' as const)), {
 		maxLength: 60,
 	});
@@ -50,7 +50,7 @@ test('whatever comes whenever: order kept, batches within their size', async () 
 	);
 });
 
-test('a full queue takes no more, by number and by size, until there is room', async () => {
+test('a full queue accepts nothing until there is room, by number and by size', async () => {
 	const { deliver, endOne } = executions();
 	const queue = new IncomingQueue({ maxBatch: 1, maxQueued: 2, maxQueuedChars: 100 }, deliver);
 	queue.push(0, 1);
@@ -68,7 +68,7 @@ test('a full queue takes no more, by number and by size, until there is room', a
 	expect(idle).toBe(true);
 	await queue.idle();
 
-	// What was handed out takes no room any more.
+	// Frames of a running execution do not count.
 	expect(queue.push(4, 100)).toBe(true);
 	await turn();
 	expect([queue.push(5, 99), queue.push(6, 2), queue.push(7, 1), queue.push(8, 0)]).toEqual([
@@ -79,7 +79,7 @@ test('a full queue takes no more, by number and by size, until there is room', a
 	]);
 });
 
-test('a frame larger than all the room is taken where nothing else waits', async () => {
+test('accepts a frame larger than the limit if nothing else waits', async () => {
 	const { deliver, endOne, batches } = executions();
 	const queue = new IncomingQueue({ maxBatch: 1, maxQueued: 10, maxQueuedChars: 100 }, deliver);
 	queue.push(0, 1);
@@ -90,7 +90,7 @@ test('a frame larger than all the room is taken where nothing else waits', async
 	expect(batches).toEqual([[0], [1]]);
 });
 
-test('closed, it gives back what waited and starts nothing more', async () => {
+test('returns the waiting frames when closed and starts nothing more', async () => {
 	const { batches, deliver, endOne } = executions();
 	const queue = new IncomingQueue({ ...LIMITS, maxBatch: 1 }, deliver);
 	for (let frame = 0; frame < 4; frame++) queue.push(frame, 1);

@@ -4,7 +4,7 @@ import { assignFrames, lastItems } from '../../../../nodes/AgentBridge/reply/pai
 
 type Paired = INodeExecutionData['pairedItem'];
 
-/** One run of a node: what each item of its outputs is paired with, and where its inputs came from. */
+/** A node's run: the pairing of each item of its outputs, and the sources of its inputs. */
 function task(
 	outputs: Paired[][],
 	...sources: Array<[node: string, run?: number, output?: number]>
@@ -80,22 +80,22 @@ test.each<[what: string, runData: IRunData, origins: Array<number | undefined>]>
 	],
 	['a pair that leads nowhere', { Last: [task([[{ item: 7 }]], ['Away'])] }, [undefined]],
 	[
-		'a pair with an item that there is not',
+		'a pair with an item that does not exist',
 		{ A: [task([[0]], ['Trigger'])], Last: [task([[5]], ['A'])] },
 		[undefined],
 	],
-	['a circle', { A: [task([[0]], ['Last'])], Last: [task([[0]], ['A'])] }, [undefined]],
-])('%s', (_what, runData, expected) => {
+	['a cycle', { A: [task([[0]], ['Last'])], Last: [task([[0]], ['A'])] }, [undefined]],
+])('traces items back to the trigger: %s', (_what, runData, expected) => {
 	expect(origins(runData)).toEqual(expected);
 });
 
-test('nothing to give out, and a node that did not run', () => {
+test('finds no origins without output or if the node did not run', () => {
 	expect(origins({ Last: [task([[]], ['Trigger'])] })).toEqual([]);
 	expect(origins({}, 'Never')).toEqual([]);
 	expect(origins({}, 'constructor')).toEqual([]);
 });
 
-test('a loop of 20,000 runs', () => {
+test('finds the origin through a loop of 20,000 runs', () => {
 	const loop = Array.from({ length: 20_000 }, (_, run) =>
 		task([[0]], run === 0 ? ['Trigger'] : ['Loop', run - 1]),
 	);
@@ -111,6 +111,6 @@ test.each<[origins: Array<number | undefined>, frames: number, assigned: Array<n
 	[[undefined, 0], 2, [undefined, 0]],
 	[[undefined], 2, [undefined]],
 	[[undefined, undefined, undefined], 2, [undefined, undefined, undefined]],
-])('%j of %d frames', (from, frames, assigned) => {
+])('assigns the origins %j to %d frame(s)', (from, frames, assigned) => {
 	expect(assignFrames(from, frames)).toEqual(assigned);
 });

@@ -23,7 +23,7 @@ function frameOf(text: string): JsonObject {
 	return frame;
 }
 
-/** The reply's text, or why there is none. */
+/** The reply's text, or the reason for none. */
 function reply(given: Record<string, unknown>, item: unknown, came = '{"id":"f-1"}'): string {
 	const how = settings(given);
 	const frame = frameOf(came);
@@ -32,7 +32,7 @@ function reply(given: Record<string, unknown>, item: unknown, came = '{"id":"f-1
 	return made.ok ? made.value : made.failure;
 }
 
-test('the defaults: the ID of the frame is where the local platform wants it', () => {
+test("puts the frame's ID where the local platform expects it by default", () => {
 	expect(reply({}, { text: 'hi' })).toBe('{"type":"message","text":"hi","reply_to":"f-1"}');
 });
 
@@ -42,23 +42,23 @@ test.each([
 	['{"id":"12345678901234567890"}', '"12345678901234567890"'],
 	['{"id":12345678901234567890}', '12345678901234567890'],
 	['{"id":-9007199254740993}', '-9007199254740993'],
-])('%s is repeated with its type and digits', (came, repeated) => {
+])('repeats the ID of %s with its type and digits', (came, repeated) => {
 	expect(reply({ template: '{"t":"$json.text"}' }, { text: 'x' }, came)).toBe(
 		`{"t":"x","reply_to":${repeated}}`,
 	);
 });
 
-test.each(['{}', '{"id":""}', '{"id":null}', '{"id":{"a":1}}'])('%s has nothing to repeat', (came) => {
+test.each(['{}', '{"id":""}', '{"id":null}', '{"id":{"a":1}}'])('finds nothing to repeat in %s', (came) => {
 	expect(reply({}, { text: 'x' }, came)).toBe('the received frame has nothing at the ID to Repeat');
 });
 
-test('a place in what a placeholder gave, and none there', () => {
+test('puts the ID into an object from a placeholder, and refuses to put it into a list', () => {
 	const given = { template: '{"data":"$json.data"}', replyPath: 'data.to' };
 	expect(reply(given, { data: { a: 1 } })).toBe('{"data":{"a":1,"to":"f-1"}}');
 	expect(reply(given, { data: [1] })).toBe('the reply cannot hold a value at the ID in Reply');
 });
 
-test('an item of objects that are no JSON', () => {
+test('reports items that cannot be written as JSON', () => {
 	const circle: Record<string, unknown> = {};
 	circle.self = circle;
 	expect(reply({ template: '"$json"' }, circle)).toContain('cannot be written as JSON');
@@ -68,18 +68,18 @@ test('an item of objects that are no JSON', () => {
 	);
 });
 
-test.each([2 ** 53, -(2 ** 60), 1e21])('%d: n8n has rounded it, so nobody gets it', (n) => {
+test.each([2 ** 53, -(2 ** 60), 1e21])('does not send %d, because n8n has rounded it', (n) => {
 	expect(reply({ template: '{"a":"$json"}' }, { list: [{ n }] })).toContain(`the number ${n}`);
 	expect(reply({ template: '{"n":"$json.n"}' }, { n: 0.5, big: n })).toBe('{"n":0.5,"reply_to":"f-1"}');
 });
 
-test('the token is hidden in values and keys, and the reply stays JSON', () => {
+test('hides the token in values and keys, and the reply remains JSON', () => {
 	expect(reply({ template: '{"a":"$json"}' }, { wst_secret: 'my wst_secret"' })).toBe(
 		'{"a":{"[hidden]":"my [hidden]\\""},"reply_to":"f-1"}',
 	);
 });
 
-test('whatever an item holds, it arrives as it is or not at all', () => {
+test("sends an item's value unchanged or not at all", () => {
 	fc.assert(
 		fc.property(fc.jsonValue(), fc.string({ minLength: 1 }), (value, id) => {
 			const made = reply({ template: '{"v":"$json.v"}' }, { v: value }, JSON.stringify({ id }));
@@ -104,7 +104,7 @@ test.each([
 		'id',
 		'Enter an "ID in Reply" of field names',
 	],
-])('an ID in the reply with %s is refused by its name', (_what, given, idPath, words) => {
+])('names the field when it refuses an ID in the reply with %s', (_what, given, idPath, words) => {
 	const read = readReplySettings(given, idPath);
 	const said = read.ok ? '' : `${read.failure.message}. ${read.failure.advice}`;
 	expect(said).toContain(words);

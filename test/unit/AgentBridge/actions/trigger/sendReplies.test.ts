@@ -29,7 +29,7 @@ const WHOLE = {
 	runData: { Last: [{ source: [], data: { main: [[{ json: { text: 'hi' } }]] } }] },
 };
 
-test('what n8n hands over in queue mode is no output: said once as a warning, without the token', () => {
+test('warns once, without the token, if n8n in queue mode does not hand over the output', () => {
 	const { replies, lines, sent } = scene();
 	replies.ended(FRAMES, run({}, { lastNodeExecuted: 'Last' }));
 	replies.ended(FRAMES, run({}, { lastNodeExecuted: 'Last' }));
@@ -48,13 +48,13 @@ test.each<[Partial<IRun>, object, string]>([
 	[{ status: 'error' }, WHOLE, 'the execution failed'],
 	[{}, { ...WHOLE, error: { message: 'no' } }, 'the execution failed'],
 	[{ status: 'canceled' }, WHOLE, 'the execution failed'],
-])('%j: nothing is sent, and the log says why', (change, resultData, said) => {
+])('sends nothing and logs the reason: %j', (change, resultData, said) => {
 	const { replies, lines, sent } = scene();
 	replies.ended(FRAMES, run(change, resultData));
 	expect([lines[0]?.includes(said), sent]).toEqual([true, []]);
 });
 
-test('no run, and a run that cannot be read, throw nothing', () => {
+test('does not throw without a run or if the run cannot be read', () => {
 	const { replies, lines, sent } = scene();
 	replies.ended(FRAMES, undefined);
 	expect(lines).toEqual([]);
@@ -67,7 +67,7 @@ test('no run, and a run that cannot be read, throw nothing', () => {
 	expect(sent).toEqual(['{"text":"hi"}']);
 });
 
-test("what nodes hand over is sent as it is; other responses are nobody's", () => {
+test('sends frames from nodes unchanged and ignores other responses', () => {
 	const { replies, sent } = scene();
 	replies.responded({ flowBridgeFrame: '{"a": 1}' });
 	for (const other of [{}, undefined, { body: {} }, { flowBridgeFrame: 3 }, 'text']) replies.responded(other);

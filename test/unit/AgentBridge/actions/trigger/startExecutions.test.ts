@@ -21,7 +21,7 @@ interface Scene {
 	readonly clock: TestClock;
 	readonly emitted: Emitted[];
 	readonly lines: string[];
-	/** Ids that count as new when they come again. */
+	/** IDs that are new again if they arrive again. */
 	readonly forgotten: string[];
 	push(...ids: string[]): void;
 }
@@ -62,7 +62,7 @@ function scene(maxBatch: number): Scene {
 
 const END = {} as IRun;
 
-test('closed: what waits is handed out at once, in batches, without waiting for any', async () => {
+test('when closed, starts executions for all waiting frames at once, in batches', async () => {
 	const { delivery, emitted, push, lines } = scene(2);
 	push('a', 'b', 'c', 'd', 'e');
 	await turn();
@@ -74,7 +74,7 @@ test('closed: what waits is handed out at once, in batches, without waiting for 
 	expect(lines).toEqual(['info: 3 frame(s) were waiting; their executions start now, all at once']);
 });
 
-test('closed, and n8n refuses what waited: the log says how many and which, and not the token', async () => {
+test('when closed, logs the number and IDs of frames that n8n refuses, without the token', async () => {
 	const { delivery, emitted, push, lines, clock } = scene(2);
 	push('a', 'b', 'c', 'd');
 	await turn();
@@ -90,7 +90,7 @@ test('closed, and n8n refuses what waited: the log says how many and which, and 
 	expect(emitted).toHaveLength(2);
 });
 
-test('an execution that does not begin is tried again, and nothing overtakes it', async () => {
+test('retries an execution that does not start, and nothing overtakes it', async () => {
 	const { emitted, push, clock, forgotten } = scene(2);
 	push('a', 'b', 'c');
 	await turn();
@@ -104,7 +104,7 @@ test('an execution that does not begin is tried again, and nothing overtakes it'
 	expect(forgotten).toEqual([]);
 });
 
-test('after three tries it is given up: said, forgotten, and the next batch has its turn', async () => {
+test('gives up on an execution after three tries, logs it, forgets its IDs and starts the next batch', async () => {
 	const { emitted, push, clock, forgotten, lines } = scene(2);
 	push('a', 'b', 'c');
 	for (let tries = 0; tries < 3; tries++) {
@@ -118,7 +118,7 @@ test('after three tries it is given up: said, forgotten, and the next batch has 
 	expect(lines.at(-1)).toContain('(IDs: a, b)');
 });
 
-test('an execution that began and was stopped is not begun again', async () => {
+test('does not restart an execution that was stopped', async () => {
 	const { emitted, push, clock, forgotten, lines } = scene(2);
 	push('a');
 	await turn();
@@ -129,7 +129,7 @@ test('an execution that began and was stopped is not begun again', async () => {
 	expect(lines).toEqual([expect.stringContaining('did not finish')]);
 });
 
-test('one frame with an ID: workflow, node and ID, for n8n has one index for the whole instance', () => {
+test('the key of a frame contains workflow, node and ID, because n8n has one index per instance', () => {
 	expect(deduplicationKey('w1', 'n1', [{ id: 'f-1' }])).toBe('flowbridge:w1:n1:f-1');
 	const keys = [
 		['w1', 'n1'],
@@ -139,13 +139,13 @@ test('one frame with an ID: workflow, node and ID, for n8n has one index for the
 	expect(new Set(keys).size).toBe(3);
 });
 
-test('a batch has none, for the same frames come in another batch next time; nor has a frame without an ID', () => {
+test('a batch has no key, because its frames may arrive in another batch, and neither has a frame without an ID', () => {
 	expect(deduplicationKey('w', 'n', [{ id: '1' }, { id: '2' }])).toBeUndefined();
 	expect(deduplicationKey('w', 'n', [{ id: undefined }])).toBeUndefined();
 	expect(deduplicationKey('w', 'n', [])).toBeUndefined();
 });
 
-test('a key fits into the column of n8n, however long the ID, and long IDs stay apart', () => {
+test("a key fits into n8n's column, however long the ID, and long IDs get different keys", () => {
 	const keys = ['a', 'b'].map((end) =>
 		deduplicationKey('w'.repeat(36), 'n'.repeat(36), [{ id: 'x'.repeat(5_000) + end }]),
 	);
