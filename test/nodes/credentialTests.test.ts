@@ -277,7 +277,7 @@ describe('flowPlatformApi: Saved Workflows', () => {
 	const VIEW = { '3': { inputs: { steps: { spec: { min: 1 } } } } };
 
 	test.each([
-		['nothing', ''],
+		['an empty field', ''],
 		['an empty list', ' {} '],
 		['an ID alone', '{"Portrait": {"workflowId": "wf_8c1f0a"}}'],
 		['an ID that is a number with all its digits', '{"Portrait": {"workflowId": 12345678901234567890}}'],
@@ -296,13 +296,18 @@ describe('flowPlatformApi: Saved Workflows', () => {
 	const wrong = (entry: object) => JSON.stringify({ Fine: { workflowId: 'wf_1' }, Poster: entry });
 	test.each([
 		[
-			'no JSON',
+			'invalid JSON',
 			'{"Poster": {"workflowId": "wf_1"},}',
 			'"Saved Workflows" of the account is not a JSON object: it has a comma before a closing bracket',
 			'Correct it in the credential. It looks like {"Portrait": ',
 		],
 		['a list', '[1, 2]', 'is not a JSON object. ', 'It looks like {"Portrait": '],
-		['no ID', wrong({ definition: {} }), 'has no "workflowId" for "Poster"', 'It looks like {"Portrait": '],
+		[
+			'a missing ID',
+			wrong({ definition: {} }),
+			'has no "workflowId" for "Poster"',
+			'It looks like {"Portrait": ',
+		],
 		[
 			'an entry that is not an object',
 			'{"Poster": "wf_1"}',

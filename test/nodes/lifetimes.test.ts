@@ -69,14 +69,14 @@ async function paint(parameters: INodeParameters): Promise<void> {
 test.each([
 	['turns', TURN_TABLE, async () => await ask({ recordTurns: true }), [89]],
 	[
-		'turns, with the option',
+		'turns with the option',
 		TURN_TABLE,
 		async () => await ask({ recordTurns: true, recordLifetimeDays: 30 }),
 		[],
 	],
 	['tasks', TASK_TABLE, async () => await paint({ options: { recordTasks: 'always' } }), [89]],
 	[
-		'tasks, with the option',
+		'tasks with the option',
 		TASK_TABLE,
 		async () => await paint({ options: { recordTasks: 'always', recordLifetimeDays: 0 } }),
 		[89, 91],

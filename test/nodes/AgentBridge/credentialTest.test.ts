@@ -36,8 +36,8 @@ test('opens, then closes, and sends nothing', async () => {
 test.each([
 	['an unknown token', { channelToken: 'wst_unknown' }, 'refused the channel token (HTTP 401)'],
 	['a token of another kind', { channelToken: 'sk-0123456789' }, 'FlowPlatform API'],
-	['no address', { wsBaseUrl: '' }, 'no WebSocket Base URL'],
-	['another path', { bridgePath: '/elsewhere' }, 'Bridge Path'],
+	['a missing address', { wsBaseUrl: '' }, 'no WebSocket Base URL'],
+	['a wrong path', { bridgePath: '/elsewhere' }, 'Bridge Path'],
 	['an unused port', { wsBaseUrl: 'ws://127.0.0.1:9' }, 'nothing answers there (ECONNREFUSED)'],
 ])('reports %s in a sentence', async (_what, change, said) => {
 	expect(await result(change)).toEqual({ status: 'Error', message: expect.stringContaining(said) });

@@ -215,7 +215,7 @@ describe.each(NAMES)('%s', (dialect) => {
 	});
 
 	const CUTS = dialect === 'bare' ? ['cut', 'silent'] : ['cut', 'end', 'silent'];
-	test.each(CUTS)('accepts no stream as an answer that ends early: %s', async (how) => {
+	test.each(CUTS)('does not accept a stream that ends early as an answer: %s', async (how) => {
 		const say = `[answer: one two three] [chunks: 3] [${how} after: 2]`;
 		const json = item(await ask(sayings(say), { stream: true, options: { ...OPTIONS, retries: 3 } }));
 		expect(json.error).toMatch(/^The agent's answer broke off after 10 characters: /);
@@ -307,7 +307,7 @@ describe('a platform whose dialect differs from the credential', () => {
 	);
 
 	test.each([
-		['no JSON', { description: '{"a":' }, 'is not a JSON object'],
+		['invalid JSON', { description: '{"a":' }, 'is not a JSON object'],
 		[
 			'an unknown placeholder',
 			describedBy({ request: { message: { a: '$messsage' } } }),
@@ -324,7 +324,7 @@ describe('a platform whose dialect differs from the credential', () => {
 			'must contain "$result"',
 		],
 		[
-			'no JMESPath',
+			'an invalid JMESPath expression',
 			describedBy({ answer: { text: 'a[' } }),
 			'"answer.text" ("a[") must be a JMESPath expression',
 		],

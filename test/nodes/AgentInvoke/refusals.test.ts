@@ -51,7 +51,7 @@ describe.each([429, 503])('a failing envelope with status %d', (status) => {
 		expect(json.details).not.toHaveProperty('mayHaveRun');
 	});
 
-	test('that reports success all the same, or a failure of the agent, is not repeated', async () => {
+	test('that also reports success, or a failure of the agent, is not repeated', async () => {
 		for (const body of [
 			envelope({ reason: 'overloaded' }, status, true),
 			envelope({ reason: 'tool_failed' }, status),
@@ -230,7 +230,7 @@ describe('a refused upload does not mean that the agent ran', () => {
 		],
 		['a failure', envelope({ reason: 'disk_full', session_id: 's' }, 500), 'The file could not be uploaded'],
 		[
-			'no word of success',
+			'an answer that does not report success',
 			envelope({ url: 'https://f.example/a' }, 200, null),
 			'does not say that the call succeeded',
 		],

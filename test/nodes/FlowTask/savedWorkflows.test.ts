@@ -81,14 +81,14 @@ test.each([
 	['another name', '{"Portrait": {"workflowId": "w"}}', /no saved workflow "Poster"/, /has: Portrait/],
 	['an empty list', '{}', /no saved workflow "Poster"/, /by its ID/],
 	[
-		'no JSON',
+		'invalid JSON',
 		'{"Poster": ',
 		/"Saved Workflows" of the account is not a JSON object/,
 		/Correct it in the credential/,
 	],
 	['a list', '[1, 2]', /is not a JSON object/, /Correct it in the credential/],
 	[
-		'no ID',
+		'a missing ID',
 		'{"Poster": {"definition": {}}}',
 		/has no "workflowId" for "Poster"/,
 		/"workflowId": "wf_8c1f0a"/,
@@ -171,11 +171,16 @@ describe('Save', () => {
 	});
 
 	test.each([
-		['no name', "={{ '' }}", {}, '"Name" is empty'],
-		['no ID', 'Portrait', { hostedId: "={{ '' }}" }, '"Workflow ID" is empty'],
+		['an empty name', "={{ '' }}", {}, '"Name" is empty'],
+		['an empty ID', 'Portrait', { hostedId: "={{ '' }}" }, '"Workflow ID" is empty'],
 		['a rounded ID', 'Portrait', { hostedId: '={{ 12345678901234567890 }}' }, 'n8n rounds its last digits'],
 		['a sentence', 'Portrait', { hostedId: 'ID: wf_8c1f0a' }, 'contains "ID: wf_8c1f0a", which is not an ID'],
-		['no export', 'Portrait', { workflowDefinition: '{"a": 1}' }, 'contains no workflow nodes'],
+		[
+			'JSON that is not an export',
+			'Portrait',
+			{ workflowDefinition: '{"a": 1}' },
+			'contains no workflow nodes',
+		],
 		['a wrong view', 'Portrait', { parameterSpec: '{"a": 1}' }, '"Parameter View"'],
 	])('refuses %s', async (_, name, own, message) => {
 		const done = await run('{}', form(name, own));

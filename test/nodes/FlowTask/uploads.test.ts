@@ -77,7 +77,7 @@ test.each([
 const MB = 1024 * 1024;
 
 test.each<[string, Parameters<Stage['platform']['faults']['add']>[0] | undefined, number]>([
-	['nothing', undefined, 1],
+	['no fault', undefined, 1],
 	['two outages', { on: 'upload', kind: '5xx', status: 502, times: 2 }, 3],
 	['a reset before it is read', { on: 'upload', kind: 'resetBefore', times: 1 }, 2],
 	['a reset after it is read', { on: 'upload', kind: 'resetAfter', times: 1 }, 2],

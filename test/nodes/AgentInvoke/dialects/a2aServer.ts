@@ -4,7 +4,7 @@ import type { Failing, RefusalKind } from './plan';
 import { StandIn } from './standIn';
 
 /*
- * The A2A protocol: JSON-RPC, so that nearly every refusal has HTTP 200 and an error number. A message creates a task,
+ * The A2A protocol: JSON-RPC, in which nearly every refusal has HTTP 200 and an error number. A message creates a task,
  * whose artifacts are the answer; the context is the session; a task that requires input is continued by its ID.
  */
 

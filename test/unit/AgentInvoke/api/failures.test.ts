@@ -155,7 +155,7 @@ describe('proof that the agent did not run', () => {
 		['a tool that failed', because('tool_failed', 503), false],
 		['a tool that failed, in detail', telling({ reason: 'x', detail: 'the tool failed' }, 429), false],
 		['a token that failed', because('authentication_failed', 401), true],
-	])('with the reason and %s', (_name, body, expected) => {
+	])('is judged by the fields next to the reason: %s', (_name, body, expected) => {
 		expect(proves(body)).toBe(expected);
 	});
 

@@ -30,7 +30,7 @@ describe('filling', () => {
 		['within a text, an object is JSON', { a: 'x $result' }, { result: { b: 1 } }, { a: 'x {"b":1}' }],
 		['two placeholders in one text', '$name ($url)', { name: 'n', url: 'u' }, 'n (u)'],
 		[
-			'null, false, 0 and nothing are values',
+			'null, false, 0 and an empty text are values',
 			['$a', '$b', '$c', '$d'],
 			{ a: null, b: false, c: 0, d: '' },
 			[null, false, 0, ''],
