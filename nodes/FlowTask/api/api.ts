@@ -102,6 +102,9 @@ function unlessMade(
 	return { kind: 'unclear', status: exchange.status, text: outcome.text, details: { taskId } };
 }
 
+/** Matches the number and the UUID with which servers that fill in every field say that there is no ID. */
+const NO_ID = /^[0-]+$/;
+
 /** A successful answer without the ID: the task or image may exist but cannot be found. */
 function withoutId(purpose: string, field: string): CallFailure {
 	return {
@@ -160,7 +163,7 @@ export class ServiceApi {
 			tries: WRITE_TRIES,
 			taskIn: (data) => {
 				const read = v.safeParse(this.SubmitData, data);
-				return read.success ? read.output.prompt_id : undefined;
+				return read.success && !NO_ID.test(read.output.prompt_id) ? read.output.prompt_id : undefined;
 			},
 		});
 		if (!answer.ok) return answer;

@@ -157,15 +157,18 @@ test.each<[string, number, object]>([
 	},
 );
 
-test.each([[''], ['  '], [null]])('a refusal whose ID is %j is a refusal', async (id) => {
-	script.submit = (_count, response) =>
-		response.end(JSON.stringify({ code: 1003, msg: 'no such workflow', data: { prompt_id: id } }));
-	const result = await run(1, POLLING, CONTINUE);
-	expect(result.output(NODE_NAME, 1)[0]?.json).toMatchObject({
-		error: expect.stringContaining('no such workflow'),
-		message: expect.stringContaining('No task was created'),
-	});
-});
+test.each([[''], ['  '], [null], [0], ['0'], ['00000000-0000-0000-0000-000000000000']])(
+	'a refusal whose ID is %j is a refusal',
+	async (id) => {
+		script.submit = (_count, response) =>
+			response.end(JSON.stringify({ code: 1003, msg: 'no such workflow', data: { prompt_id: id } }));
+		const result = await run(1, POLLING, CONTINUE);
+		expect(result.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+			error: expect.stringContaining('no such workflow'),
+			message: expect.stringContaining('No task was created'),
+		});
+	},
+);
 
 test('an index that is late makes no retry pay again', async () => {
 	const startedAt = Date.now();
