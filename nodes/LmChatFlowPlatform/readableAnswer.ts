@@ -10,6 +10,8 @@ export interface ReadableAnswer {
 	readonly isChanged: boolean;
 	readonly hasChoice: boolean;
 	readonly callsTools: boolean;
+	/** Whether it contains text, reasoning or a part of a tool call. */
+	readonly saysSomething: boolean;
 	/** Empty if there is none yet. */
 	readonly finishReason: string;
 }
@@ -31,14 +33,19 @@ export function readableAnswer(body: JsonObject, isStream: boolean): ReadableAns
 		if (isStream && !isJsonObject(delta) && isJsonObject(message)) choice.delta = message;
 	}
 	const [first] = choices;
+	const messages = objectsIn([first?.delta, first?.message]);
+	const callsTools = messages.some(({ tool_calls: calls }) => objectsIn(calls).length > 0);
 	const reason = textOf(first?.finish_reason);
 	return {
 		json,
 		isChanged,
 		hasChoice: first !== undefined,
-		callsTools: objectsIn([first?.delta, first?.message]).some(
-			({ tool_calls: calls }) => objectsIn(calls).length > 0,
-		),
+		callsTools,
+		saysSomething:
+			callsTools ||
+			messages.some((one) =>
+				[one.content, one.reasoning_content, one.reasoning].some((said) => textOf(said) !== ''),
+			),
 		// Some servers send the string "null" instead of `null`.
 		finishReason: reason === 'null' ? '' : reason,
 	};

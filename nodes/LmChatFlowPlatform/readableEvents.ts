@@ -30,6 +30,8 @@ export async function* readableEvents(body: ByteStream, redact: Redact): AsyncGe
 	let hasBegun = false;
 	let callsTools = false;
 	let isFinished = false;
+	/** Whether the answer went on after a finish reason, which some servers send with every chunk. */
+	let wentOn = false;
 	let why = 'the connection ended before the answer was finished';
 	try {
 		for await (const events of readStream(body)) {
@@ -39,7 +41,7 @@ export async function* readableEvents(body: ByteStream, redact: Redact): AsyncGe
 				if (piece.kind === 'end' && hasBegun) return yield 'data: [DONE]\n\n';
 				if (piece.kind !== 'answer') {
 					// An error after the finish reason does not fail the answer.
-					if (isFinished) return;
+					if (isFinished && !wentOn) return;
 					return yield failure(piece.kind === 'failed' ? piece.why : NO_CHOICE);
 				}
 				const { answer } = piece;
@@ -47,6 +49,7 @@ export async function* readableEvents(body: ByteStream, redact: Redact): AsyncGe
 				callsTools ||= answer.callsTools;
 				const fault = whyNotWhole(answer, callsTools);
 				if (fault) return yield failure(fault);
+				wentOn ||= isFinished && answer.saysSomething;
 				isFinished ||= answer.finishReason !== '' || (event.isWholeBody && answer.hasChoice);
 				yield `data: ${jsonText(answer.json)}\n\n`;
 			}
@@ -54,6 +57,8 @@ export async function* readableEvents(body: ByteStream, redact: Redact): AsyncGe
 	} catch (error) {
 		const { code, reason } = describeError(error);
 		why = code ? `${reason} (${code})` : reason;
+		// How the answer ended is then unknown.
+		if (wentOn) isFinished = false;
 	}
 	if (!isFinished) yield failure(why);
 }

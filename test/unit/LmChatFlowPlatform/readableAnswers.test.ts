@@ -200,6 +200,18 @@ test('an error after the finish reason does not fail the answer', async () => {
 	expect(chunksOf(await ask(HELLO + STOP + sse({ error: 'late' }))).at(-1)).toEqual(finish('stop'));
 });
 
+test('a finish reason after which the answer went on is no proof that it is whole', async () => {
+	const each = sse({ choices: [{ index: 0, delta: { content: 'a' }, finish_reason: 'stop' }] });
+	const usage = sse({ choices: [], usage: { total_tokens: 1 } });
+	const last = async (body: string) => chunksOf(await ask(body)).at(-1);
+	const failed = { error: { message: expect.stringMatching(/^The answer broke off: /) } };
+	expect(await last(each + each)).not.toEqual(failed);
+	expect(await last(each + each + sse({ error: 'out of memory' }))).toEqual(failed);
+	isCut = true;
+	expect(await last(each + each)).toEqual(failed);
+	expect(await last(each + usage)).not.toEqual(failed);
+});
+
 test.each([
 	['an error', JSON.stringify({ error: { message: 'bad thing' } }), 409, 'bad thing'],
 	[
