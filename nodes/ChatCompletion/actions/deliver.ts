@@ -7,7 +7,8 @@ import type { ChatAnswer } from '../answer/answerBuilder';
 
 /** Finish reasons of whole answers, in lower case, as OpenAI-compatible servers and those behind gateways send them. */
 const WHOLE_REASONS: ReadonlySet<string> = new Set([
-	...['', 'stop', 'tool_calls', 'function_call', 'end_turn', 'tool_use', 'stop_sequence', 'eos', 'normal'],
+	...['', 'stop', 'tool_calls', 'function_call', 'end_turn', 'tool_use', 'stop_sequence'],
+	...['eos', 'eos_token', 'complete', 'normal'],
 ]);
 
 /** How an answer is output. */

@@ -39,6 +39,8 @@ test.each([
 	['sensitive', /^The answer may be incomplete: .* the finish reason "sensitive"\.$/],
 	['STOP', undefined],
 	['end_turn', undefined],
+	['eos_token', undefined],
+	['COMPLETE', undefined],
 ])(
 	'the finish reason %s decides whether an answer is complete; JSON in an incomplete one is refused',
 	async (reason, warning) => {
