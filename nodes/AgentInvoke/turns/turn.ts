@@ -204,7 +204,7 @@ export class ItemTurn {
 
 	/** The only place that reports a failed call. The agent may be asked again only if it cannot have run. */
 	private failed({ message, details }: AgentFailure, claim: LedgerClaim | undefined): void {
-		if (details?.mayHaveRun !== true) {
+		if (details?.mayHaveRun !== true && !this.turn.calls.wasUnclear) {
 			claim?.released();
 			return;
 		}

@@ -20,12 +20,13 @@ class ScriptedAgent {
 	failure: (
 		said: string,
 		sessionId: string,
-	) => { kind: FailureKind; mayHaveRun?: boolean; gone?: boolean } | undefined = () => undefined;
+	) => { kind: FailureKind; mayHaveRun?: boolean; wasUnclear?: boolean; gone?: boolean } | undefined = () =>
+		undefined;
 	private opened = 0;
 
 	constructor(private readonly clock: TestClock) {}
 
-	readonly invoke = async ({ request: { body }, sessionId, onSession }: InvokeCall) => {
+	readonly invoke = async ({ request: { body }, sessionId, onSession, calls }: InvokeCall) => {
 		const said = textOf(body.message);
 		const call = { said, sessionId: textOf(body.session_id), fromMs: this.clock.elapsedMs, toMs: 0 };
 		this.calls.push(call);
@@ -33,7 +34,8 @@ class ScriptedAgent {
 		call.toMs = this.clock.elapsedMs;
 		const failure = this.failure(said, sessionId);
 		if (failure) {
-			const { kind, mayHaveRun, gone = false } = failure;
+			const { kind, mayHaveRun, wasUnclear, gone = false } = failure;
+			if (wasUnclear) calls.unclear();
 			const details: JsonObject = { ...(mayHaveRun && { mayHaveRun }) };
 			return fail({ kind, message: 'It failed', advice: '', details, isSessionUnknown: gone });
 		}
@@ -388,6 +390,15 @@ describe('with a ledger', () => {
 		agent.failure = () => undefined;
 		nodeContext = {};
 		expect(kinds(await take([keyed(0)], {}, { ledger: ledgerOf('e2') }))).toEqual([then]);
+	});
+
+	test('a refusal after an unclear call does not free the key: the agent may have run', async () => {
+		agent.failure = () => ({ kind: 'refused', wasUnclear: true });
+		await take([keyed(0)], { retryAmbiguous: true }, { ledger: ledgerOf('e1') });
+		agent.failure = () => undefined;
+		nodeContext = {};
+		expect(kinds(await take([keyed(0)], {}, { ledger: ledgerOf('e2') }))).toEqual(['unclear']);
+		expect(agent.calls).toHaveLength(1);
 	});
 
 	test('a record that a person made unreadable is no reason to ask again', async () => {
