@@ -5,7 +5,7 @@ import type { DayAccounts, Used } from '../../shared/dailyLimit/dayAccounts';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import type { Clock } from '../../shared/run/clock';
 import type { TaskJob } from '../tasks/engine';
-import type { EndedTask, ObservedJob, TaskObserver } from '../tasks/observer';
+import type { BegunTask, EndedTask, ObservedJob, TaskObserver } from '../tasks/observer';
 import type { CountCells } from './taskRows';
 
 export interface DailyTaskSettings {
@@ -93,7 +93,10 @@ export class DailyTasks implements TaskObserver {
 		return { nodeDay: this.limit.countedAt(entry).ownerDay, submitId: entry.id };
 	}
 
-	began(): void {}
+	/** A job that was admitted may still get a task that another execution has just submitted for its key. */
+	began(job: ObservedJob, { source }: BegunTask): void {
+		if (source !== 'made') this.admitted.delete(job);
+	}
 
 	news(): void {}
 

@@ -122,6 +122,18 @@ test('tasks of earlier tries do not count, nor do refused submits', async () => 
 	expect(table.all().map(({ nodeDay }) => Boolean(nodeDay))).toEqual([false, true]);
 });
 
+test('a task that another execution submitted while this one was admitted does not count', async () => {
+	const run = new Run(1);
+	const [known, made] = [submit(0, 'k'), submit(1)];
+	await run.open([known]);
+	expect(await run.admits(known)).toBe(true);
+	run.began(known, 'known');
+	run.daily.ended(known, { taskId: 't', snapshot: undefined, failure: undefined });
+	await run.close();
+	expect(table.all()).toMatchObject([{ nodeDay: null }]);
+	expect(await new Run(1).make([made])).toBe(1);
+});
+
 test('an unanswered submit counts, but not one of another execution', async () => {
 	const run = new Run(2);
 	await run.open([submit(0, 'a'), submit(1, 'b')]);
