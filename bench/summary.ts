@@ -1,4 +1,4 @@
-// Writes the bench on one page and the picture of the README, both from results.json.
+// Writes the bench on one page and the image of the README, both from results.json.
 import { rounded, type Figure } from './figures';
 
 export interface Results {
@@ -69,7 +69,7 @@ const TILES = [
 
 const TILE_PX = 300;
 
-/** The picture: three tiles, readable on a light and a dark page. */
+/** The image: three tiles, readable on a light and a dark page. */
 export function pictureOf({ rows }: Results): string {
 	const figures = Object.values(rows).flatMap((row) => row.figures);
 	const valueOf = (what: string): string => {

@@ -1,4 +1,4 @@
-// The same pictures while a tenth of all requests fails: what each way loses, and what it pays for twice.
+// The same images while a tenth of all requests fails: what each way loses, and what is billed twice.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'flatted';
 import { none, sum, told, type Figure } from '../figures';
@@ -15,7 +15,7 @@ const PATIENCE_MS = 40_000;
 /** How long n8n takes to save an execution that it stopped. */
 const STOPPING_MS = 1_000;
 
-/** The names of the rival's nodes that cost money and that fetch the pictures. */
+/** The names of the rival's nodes that cost money and that fetch the images. */
 const SUBMIT = 'Submit';
 const DOWNLOAD = 'Download';
 const HTTP_REQUEST = 'n8n-nodes-base.httpRequest';
@@ -27,7 +27,7 @@ type Build = (run: FlowTaskRun) => Promise<WorkflowDocument>;
 interface Way {
 	readonly name: string;
 	readonly build: Build;
-	/** The node that outputs the pictures. */
+	/** The node that outputs the images. */
 	readonly lastNode: string;
 }
 
@@ -152,7 +152,7 @@ function figuresOf({ name, lastNode }: Way, tolls: readonly Toll[]): Figure[] {
 		),
 		told(
 			total(({ pictures }) => pictures),
-			what(`pictures, of ${wanted}`),
+			what(`images, of ${wanted}`),
 		),
 		told(
 			total(({ paid }) => paid),

@@ -1,4 +1,4 @@
-// The same pictures, made by the workflow that most people build, by the one an expert builds, and by FlowTask.
+// The same images, made by the workflow that most people build, by the one an expert builds, and by FlowTask.
 import { callsOf, looksIn } from '../books';
 import { atLeast, atMost, median, none, sum, told, type Figure } from '../figures';
 import { flowTaskFlow, rivalFlow, runWell, type FlowTaskRun } from '../flow';
@@ -8,7 +8,7 @@ import type { BenchPlatform } from '../platform';
 
 const ITEMS = 50;
 const RUNNERS = 16;
-/** A short time for a picture; the longer a picture takes, the more calls and time the loop costs. */
+/** A short time for an image; the longer an image takes, the more calls and time the loop costs. */
 const TASK_MS = 3_000;
 const RUNS = 5;
 
@@ -94,7 +94,7 @@ function againstLoop(loop: readonly Score[], flowTask: readonly Score[]): Figure
 		atLeast(FEWER_CALLS_THAN_LOOP, fewer, {
 			...{ what: 'one at a time ÷ FlowTask: HTTP calls', kind: 'count', unit: ' ×' },
 		}),
-		none(sum([...loop, ...flowTask].map(({ unmade }) => unmade)), 'pictures too many or too few'),
+		none(sum([...loop, ...flowTask].map(({ unmade }) => unmade)), 'images too many or too few'),
 	];
 }
 

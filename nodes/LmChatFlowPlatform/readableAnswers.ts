@@ -32,7 +32,7 @@ export function makeAnswersReadable(
 	}
 }
 
-/** n8n's client does not send a request again that was answered with this status. */
+/** n8n's client does not repeat a request that was answered with this status. */
 const SETTLED = 409;
 /** The status for n8n's client if the platform was not reached: it sends the request again. */
 const UNREACHED = 503;

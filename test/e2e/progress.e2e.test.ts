@@ -1,5 +1,5 @@
-// Tests what a person sees in n8n of running tasks and their pictures: in the chat, also with an agent's tool and
-// whatever the model does to a link, and in the table.
+// Tests what a person sees in n8n of running tasks and their images: in the table and in the chat, even when an
+// agent's tool makes them, and whatever the model does to a link.
 import type { Locator } from 'playwright-core';
 import textToImage from '../platform/workflows/text-to-image.json';
 import type { LocalPlatform } from '../platform';

@@ -89,7 +89,8 @@ onQueue('main and two workers', () => {
 
 	afterAll(async () => {
 		await Promise.all(workers.map((worker) => worker.kill()));
-		// A stop would wait half a minute for the executions of the killed workers, on which n8n gives up only later.
+		// A graceful stop would wait half a minute for the killed workers' executions, because n8n takes longer than that
+		// to give up on them.
 		await n8n?.kill();
 		await database?.drop();
 		await platform?.close();

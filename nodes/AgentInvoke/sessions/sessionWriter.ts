@@ -147,7 +147,7 @@ export class SessionWriter {
 			this.settle([change], ok(undefined));
 			return [];
 		}
-		// A session that replaced the stored one counts from zero, without the turns of that one.
+		// Only a session that continues the stored one takes over its count; one that replaced it starts from zero.
 		if (session.turns === (Number(key.stored?.turns) || 0)) session.turns = found.turns;
 		key.stored = found.stored;
 		return [this.changeOf(key, session)];

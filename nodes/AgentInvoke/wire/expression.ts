@@ -22,7 +22,7 @@ export function compileExpression(text: string): Result<Expression, string> {
 	try {
 		compile(text);
 		const inherited = namesIn(text).find((name) => INHERITED.has(name));
-		if (inherited !== undefined) return fail(`it contains the name "${inherited}"`);
+		if (inherited !== undefined) return fail(`the name "${inherited}" is not allowed in it`);
 	} catch (error) {
 		return fail(error instanceof Error ? excerpt(error.message, 120) : 'it is not valid JMESPath');
 	}

@@ -80,7 +80,7 @@ async function openChatRun(context: IExecuteFunctions, frame: RunFrame): Promise
 	});
 }
 
-/** The answers that earlier tries of this node run received, so that a retry does not pay for them again. */
+/** The answers that earlier tries of this node run received, so that they are not billed again on a retry. */
 function openAnswerMemory(context: IExecuteFunctions) {
 	const memory = openRetryMemory(context, 'flowChatRuns', 'answers');
 	const fingerprintOf = requestFingerprints(context, CHAT_OPTIONS);

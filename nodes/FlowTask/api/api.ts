@@ -42,7 +42,7 @@ export interface ApiCall
 	extends Omit<RetryTerms, 'endByMs'>, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs' | 'outlivesStop'> {
 	/** Path below the base URL. */
 	readonly path: string;
-	/** What the call does, as it reads after "could not": `submit the task`. */
+	/** What the call does, as it reads after "could not" and "the request to": `submit the task`. */
 	readonly purpose: string;
 	/** Finds in the data of an answer the ID of the task that the call created. */
 	readonly taskIn?: (data: Json | undefined) => string | undefined;
@@ -178,7 +178,7 @@ export class ServiceApi {
 	async info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>> {
 		const answer = await this.call({
 			path: `${BASE_PATH}/get_task_info`,
-			purpose: 'read the state of its tasks',
+			purpose: 'read the state of the tasks',
 			repeatability: 'read',
 			lane: 'watch',
 			json: { flow_task_ids: taskIds, url_expire_period: urlExpireSeconds },
@@ -190,7 +190,7 @@ export class ServiceApi {
 		if (infos) return ok(infos);
 		return fail({
 			kind: 'unclear',
-			message: 'The platform answered without a task list when the node asked for the state of its tasks',
+			message: 'The platform answered without a task list when the node asked for the state of the tasks',
 			advice: 'The platform seems to have problems at the moment. Run the node again later.',
 			passing: true,
 		});

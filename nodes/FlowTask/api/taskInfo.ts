@@ -35,7 +35,7 @@ export interface TaskInfo {
 	readonly finalFiles: readonly string[];
 	/** How many links were not read: those beyond `MOST_FILES`, or too long. */
 	readonly filesLeftOut: number;
-	/** The original element. */
+	/** The `flow_task_info` element as received. */
 	readonly raw: JsonObject;
 }
 

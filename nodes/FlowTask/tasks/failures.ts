@@ -127,7 +127,7 @@ export function explainWatchEnd(fullTaskId: string, end: WatchEnd, redact: Redac
 				...end.failure,
 				message: `Task ${taskId} was submitted, but its state cannot be read. ${end.failure.message}`,
 				// The advice of a refusal applies to submits.
-				advice: `${end.failure.kind === 'refused' ? '' : `${end.failure.advice} `}Nothing is lost, and running the item again would pay for a new task. ${goOn}`,
+				advice: `${end.failure.kind === 'refused' ? '' : `${end.failure.advice} `}Nothing is lost, but running the item again would create a new task, which is billed. ${goOn}`,
 				details: { ...end.failure.details, ...details },
 			};
 	}

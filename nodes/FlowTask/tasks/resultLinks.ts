@@ -134,7 +134,7 @@ function endingIn(name: string): string {
 	return /\.[A-Za-z0-9]{1,8}$/.exec(name)?.[0] ?? '.bin';
 }
 
-/** A link, with the name of its file according to the link, and a function for a name that the server sends. */
+/** A link, the file name derived from it, and a function that builds the file name from one the server sends. */
 export interface NamedLink extends Required<Pick<DownloadRequest, 'fileName' | 'nameBySaid'>> {
 	readonly link: FileLink;
 }

@@ -103,7 +103,9 @@ function countable(inputs: readonly PromptInput[]): FirstSeed[] {
 	});
 }
 
-/** Whether a value reads as a seed: a number, also in quotation marks, which JSON needs around an expression. */
+/**
+ * Whether a value reads as a seed: a number, with or without the quotation marks that JSON needs around an expression.
+ */
 function readsAsSeed(value: Json): boolean {
 	return typeof value === 'number' || (typeof value === 'string' && /^\s*\d+\s*$/.test(value));
 }

@@ -77,7 +77,7 @@ export class KeyReads {
 	 * Reads after a random pause, so that two runs that collided do not collide again. Pauses grow with the number of
 	 * reads and with their duration, because each read is a sub-execution, and waiting runs must not slow down working
 	 * ones.
-	 * @param reads how many times this key was read so far
+	 * @param reads how many times this key has been read so far
 	 */
 	async readLater(entryKey: string, reads: number): Promise<Result<readonly TableRow[]>> {
 		const usualMs = growingPauseMs(SPREAD, Math.max(1, reads - 4));

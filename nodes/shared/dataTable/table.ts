@@ -45,7 +45,7 @@ export interface DataTable {
 	/** All rows that have one of `values` in `column`, ordered by id; none if there is no table yet. */
 	read(column: string, values: readonly CellValue[]): Promise<Result<readonly TableRow[]>>;
 	/**
-	 * Adds rows, and the table if it is missing. After a failure some of them may have been added.
+	 * Adds rows, after creating the table if it is missing. After a failure some of them may have been added.
 	 * @param mayRepeat whether a row may be added twice
 	 */
 	insert(rows: readonly TableRow[], mayRepeat?: boolean): Promise<Result<undefined>>;
@@ -63,8 +63,8 @@ export interface DataTable {
 	 */
 	swapThenRead(swaps: readonly RowSwap[], column: string): Promise<Result<readonly TableRow[]>>;
 	/**
-	 * Adds rows, and the table if it is missing, and then reads all rows that share their values in `column`. Rows may be
-	 * added twice, and may have been added even if this fails.
+	 * Adds rows, after creating the table if it is missing, and then reads all rows that share their values in `column`.
+	 * Rows may be added twice, and may have been added even if this fails.
 	 */
 	insertThenRead(rows: readonly TableRow[], column: string): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */

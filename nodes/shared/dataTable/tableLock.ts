@@ -210,7 +210,7 @@ export class TableLock {
 		return ok(true);
 	}
 
-	/** Frees a key without writing anything; a row that was added for it is removed. */
+	/** Frees a key and leaves its cells as they were; a row that was added for it is removed. */
 	async abandon({ owner, isNew }: Lease): Promise<void> {
 		await this.giveBack({ owner, hasTaken: !isNew, hasAdded: isNew });
 	}

@@ -5,7 +5,7 @@ import { endOfText, excerpt, isTextTooDeep, jsonText, parseJson, type Json } fro
 const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
 
 /**
- * Parses JSON, also with Python's NaN and Infinity or with code fences. @returns the value, or what is wrong with the
+ * Parses JSON, including Python's NaN and Infinity, with or without code fences. @returns the value, or what is wrong with the
  * text, if known
  */
 export function parsePasted(source: string): Result<Json, string> {

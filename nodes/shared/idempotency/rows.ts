@@ -132,7 +132,10 @@ function isExpired({ expiresAtMs }: TableRow, nowMs: number): boolean {
 	return atMs !== undefined && atMs <= nowMs;
 }
 
-/** @param all ordered by id; the last value of a column counts */
+/**
+ * @param all ordered by id: outcome, hash and reference are read from the last row that has one, execution, workflow and
+ * time from the first
+ */
 function attemptState(owner: string, all: readonly TableRow[], nowMs: number, isSilent: IsSilent): KeyState {
 	const onlyClaims = all.every(({ kind }) => textOrNumber(kind).trim().toLowerCase() === 'claim');
 	// A claim may be held although it looks expired, because clocks differ.

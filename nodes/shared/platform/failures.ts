@@ -7,7 +7,7 @@ import { excerpt, sentence, type JsonObject } from '../text/json';
 import type { Redact } from '../text/redact';
 
 export interface CallFacts {
-	/** Completes "could not", e.g. `submit the task`. */
+	/** Completes "could not" and "the request to", e.g. `submit the task`. */
 	readonly purpose: string;
 	readonly repeatability: Repeatability;
 	readonly baseUrl: string;
@@ -94,7 +94,7 @@ function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice:
 	if (status === 403 || code === 403) {
 		return {
 			kind: 'credential',
-			message: `The API key has no permission to ${purpose}`,
+			message: `The API key has no permission, so the node could not ${purpose}`,
 			advice: `${advice.rightful} ${platformSaid(outcome, facts)}`,
 			details,
 		};
@@ -110,7 +110,7 @@ function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice:
 	}
 	return {
 		kind: 'refused',
-		message: `The platform refused to ${purpose}: ${said}${wordless ? ` (HTTP ${status})` : ''}`,
+		message: `The platform refused the request to ${purpose}: ${said}${wordless ? ` (HTTP ${status})` : ''}`,
 		advice: status === 413 ? TOO_LARGE : advice.check,
 		details,
 	};
@@ -140,7 +140,7 @@ export function explainUnclear(
 	}
 	return {
 		kind: inItsForm ? 'refused' : 'unclear',
-		message: `The platform could not ${purpose}${http}${afterTries(facts)}: ${said}`,
+		message: `The node could not ${purpose}${http}${afterTries(facts)}: ${said}`,
 		advice: isElsewhere
 			? "Check that the Base URL is the address of the platform's API and not of its console, or run the node again later."
 			: 'The platform seems to have problems at the moment. Run the node again later.',

@@ -43,7 +43,7 @@ type Next<T> =
 /** The tries of one request so far. */
 interface Tries {
 	count: number;
-	/** Tries that failed for another reason than too many requests. */
+	/** How many tries failed for a reason other than too many requests. */
 	faults: number;
 }
 

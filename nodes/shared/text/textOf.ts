@@ -25,7 +25,7 @@ export function textOrJson(value: unknown): string | undefined {
 	return text === 'null' ? '' : text;
 }
 
-/** A number, also if given as text. Blank text, arrays and booleans, which `Number` would convert, are `undefined`. */
+/** A number, even if given as text. Blank text, arrays and booleans, which `Number` would convert, are `undefined`. */
 export function numberOf(value: unknown): number | undefined {
 	const number = typeof value === 'string' && value.trim() ? Number(value) : value;
 	return typeof number === 'number' && Number.isFinite(number) ? number : undefined;

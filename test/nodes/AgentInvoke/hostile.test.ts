@@ -155,7 +155,7 @@ describe('a token that the platform writes with escapes', () => {
 	];
 
 	describe.each(SPELLINGS)('%s', (_spelling, spelt) => {
-		test.each(FORMS)('in %s: in no item, no table and no log', async (_name, dataOf) => {
+		test.each(FORMS)('in %s, reaches no item, table or log', async (_name, dataOf) => {
 			for (const stream of [false, true]) {
 				const body = `{"success_response":true,"http_status_code":200,"data":${dataOf(spelt)}}`;
 				agent.answer((response) => {

@@ -17,7 +17,7 @@ async function openSlowUploads() {
 		let received = 0;
 		request.on('data', (piece: Buffer) => (received += piece.length));
 		request.on('end', () => {
-			// The content length is sent and correct.
+			// 0 if a content length was sent and is correct.
 			seen.lengths.push(Number(request.headers['content-length']) - received);
 			setTimeout(() => {
 				underWay--;

@@ -57,7 +57,7 @@ test('reports a lasting outage with the number of tries', async () => {
 	expect(run.error).toMatchObject({
 		name: 'NodeApiError',
 		message: expect.stringMatching(
-			/^The platform could not get an answer from the model \(HTTP 503\) after 2 tries/,
+			/^The node could not get an answer from the model \(HTTP 503\) after 2 tries/,
 		),
 		context: { itemIndex: 0, httpStatus: 503 },
 	});

@@ -194,9 +194,9 @@ test("says what to do about another owner's workflow, an unknown workflow and a 
 		items: prompts(1),
 		credentials: { flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey: other.apiKey } },
 	});
-	expect(foreign.error?.message).toContain('refused to submit the task');
+	expect(foreign.error?.message).toContain('refused the request to submit the task');
 	const unknown = await stage.run(prompts(1), { workflowId: 'wf_nobody' });
-	expect(unknown.error?.message).toContain('refused to submit the task');
+	expect(unknown.error?.message).toContain('refused the request to submit the task');
 	stage.platform.faults.add({ on: 'submit', kind: 'denyTask' });
 	const denied = await stage.run(prompts(1));
 	expect(denied.error?.message).toContain('has no permission for task');

@@ -131,7 +131,7 @@ describe('one fault at a time', () => {
 	test('a refusal with the platform’s own envelope is no mystery', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'code', times: 1 });
 		const run = await stage.run(prompts(1));
-		expect(run.error?.message).toContain('The platform refused to submit the task');
+		expect(run.error?.message).toContain('The platform refused the request to submit the task');
 		expect(run.error?.message).not.toContain('may have been created');
 		expect(stage.platform.books().requests.submit).toBe(1);
 	});
@@ -227,7 +227,7 @@ describe('one fault at a time', () => {
 		const got = await stage.run(items, { operation: 'get' }, CONTINUE);
 		expect(got.output(NODE_NAME, 0).map(({ json }) => json.taskId)).toEqual(ids);
 		expect(got.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([
-			`The state of task bad-id cannot be read. The platform refused to read the state of its tasks: ${msg}`,
+			`The state of task bad-id cannot be read. The platform refused the request to read the state of the tasks: ${msg}`,
 		]);
 		const waited = await stage.run(items, { operation: 'wait' }, CONTINUE);
 		expect(waited.output(NODE_NAME, 0).map(({ json }) => json.taskId)).toEqual(ids);

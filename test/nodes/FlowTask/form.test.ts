@@ -282,7 +282,7 @@ test.each<[string, unknown, string, string]>([
 	['6/text', '={{ $json.nothing }}', 'string', 'Prompt (6) · Positive · text'],
 	['3/steps', "={{ '' }}", 'number', 'steps (3), from 1 to 100 · KSampler'],
 	['57%3A43/noise_seed', '={{ $json.nothing }}', 'number', 'noise_seed of node 57:43'],
-])('the row %s with %j for an item pays for no other picture', async (id, value, type, title) => {
+])('the row %s with %j for an item submits no task', async (id, value, type, title) => {
 	const run = await stage.run(prompts(1), form({ [id]: value }, { [id]: type }));
 	expect(run.error?.message).toContain(`"${title}" has no value`);
 	expect(run.error?.message).not.toContain(id);
@@ -383,7 +383,7 @@ describe('an empty prompt is not paid for where the export says which text it is
 test.each([
 	['={{ {"6": {"inputs": {"text": $json.nothing} } } }}', 'has no value for "text" of node "6"'],
 	["={{ '' }}", 'its expression returned nothing'],
-])('the JSON %s pays for no other picture', async (prompt, said) => {
+])('the JSON %s submits no task', async (prompt, said) => {
 	const run = await stage.run(prompts(1), { overridesMode: 'json', prompt, overrideFields: {} });
 	expect(run.error?.message).toContain(said);
 	expect(sentPrompts()).toEqual([]);

@@ -170,7 +170,7 @@ test.each([[''], ['  '], [null], [0], ['0'], ['00000000-0000-0000-0000-000000000
 	},
 );
 
-test('an index that is late makes no retry pay again', async () => {
+test('a late index makes no retry submit again', async () => {
 	const startedAt = Date.now();
 	script.info = (_ids, response) => Date.now() - startedAt < 13_000 && send(response, { flow_task_info: [] });
 	const result = await run(2, POLLING, { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 });

@@ -168,7 +168,7 @@ test('a retry with an edited workflow submits new tasks and says so', async () =
 	const run = await stage.harness.retry(failed, { workflow: edited });
 	expect(run.status).toBe('success');
 	expect(
-		run.hints(NODE_NAME).some(({ message }) => message.includes('was changed since an earlier try')),
+		run.hints(NODE_NAME).some(({ message }) => message.includes('has changed since an earlier try')),
 	).toBe(true);
 });
 

@@ -39,7 +39,7 @@ test('a key that the platform echoes in its errors appears in no item, error or 
 	const key = stage.platform.apiKey;
 	stage.platform.faults.add({ on: 'submit', kind: 'code', msg: `bad key ${key}, header Bearer ${key}` });
 	const failed = await stage.run(prompts(2));
-	expect(failed.error?.message).toContain('refused to submit the task');
+	expect(failed.error?.message).toContain('refused the request to submit the task');
 	expect(everythingSaid(failed)).not.toContain(key);
 
 	stage.platform.faults.clear();

@@ -142,7 +142,8 @@ test.each([
 ])('HTTP 400 with %s is reported with its status and without a reason', async (_name, body) => {
 	const { result } = await askChat({ body: () => [body], status: 400, contentType: 'application/json' });
 	expect(failureOf(result)).toMatchObject({
-		message: 'The platform refused to get an answer from the model: no reason was given (HTTP 400)',
+		message:
+			'The platform refused the request to get an answer from the model: no reason was given (HTTP 400)',
 		details: { httpStatus: 400 },
 	});
 });

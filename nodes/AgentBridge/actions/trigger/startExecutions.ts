@@ -17,7 +17,7 @@ import type { ReplySender } from './sendReplies';
 
 type Replies = Pick<ReplySender, 'ended' | 'responded'>;
 
-/** Tries for a batch whose execution does not start, e.g. while n8n's database is down. */
+/** How many times to try to start a batch's execution, which fails e.g. while n8n's database is down. */
 const MAX_TRIES = 3;
 const PAUSES: PauseGrowth = { firstMs: 2_000, factor: 4, longestMs: 8_000 };
 /** Limits the total length of all queued frames; parsed, they take several times as much memory. */

@@ -298,7 +298,7 @@ test('an answer of another agent is remembered, and its session not taken for on
 	expect(agent.calls).toHaveLength(1);
 });
 
-test('an item that was edited since asks anew', async () => {
+test('an item that has been edited since asks again', async () => {
 	await take([turn(0, NEW)]);
 	await take([turn(0, NEW, { fingerprint: 'other' })]);
 	expect(agent.calls).toHaveLength(2);

@@ -113,7 +113,7 @@ describe('explainTaskCall', () => {
 		const lost = { kind: 'unclear', code: 'ECONNRESET', text: 'gone' } as const;
 		expect(explain(lost, facts('write')).advice).toContain('not tried again');
 		expect(explain(lost, facts('read', 4))).toMatchObject({
-			message: 'The platform could not submit the task after 4 tries: gone',
+			message: 'The node could not submit the task after 4 tries: gone',
 			advice: expect.stringContaining('later'),
 		});
 	});

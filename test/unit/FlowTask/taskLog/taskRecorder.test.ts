@@ -163,7 +163,7 @@ describe('ends of many kinds at the end', () => {
 		expect(new Set(table.all().map(({ finishedAt }) => finishedAt)).size).toBe(40);
 	});
 
-	test('bring no row back that a person has deleted', async () => {
+	test('bring back no row that a person has deleted', async () => {
 		await endAll();
 		table.mishap = () => 'none';
 		table.edit((row) => (row.item === 3 ? undefined : row));

@@ -67,7 +67,7 @@ test.each([
 	[{ body: '<html>' }, 'The platform lists no models'],
 	[{ body: `${'{"data":'.repeat(100_000)}[]${'}'.repeat(100_000)}` }, 'The platform lists no models'],
 	[{ body: '['.repeat(1_000_000) }, 'The platform lists no models'],
-	[{ statusCode: 400, body: '' }, 'refused to list the models: no reason was given (HTTP 400)'],
+	[{ statusCode: 400, body: '' }, 'refused the request to list the models: no reason was given (HTTP 400)'],
 	[{ body: undefined }, 'the answer could not be read'],
 	[{ statusCode: 404, body: 'Not found' }, 'The platform has no list of models at the "Models Path"'],
 	[

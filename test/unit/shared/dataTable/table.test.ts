@@ -560,7 +560,7 @@ describe('runs of one workflow', () => {
 	/** The ID of a workflow that no other test uses. */
 	const newWorkflow = (): string => `w${++lastWorkflow}`;
 
-	it('look the table up once, also for later runs', async () => {
+	it('look the table up once, even for later runs', async () => {
 		n8n.add('some_table');
 		const workflow = newWorkflow();
 		await Promise.all([1, 2, 3].map(async () => await run(workflow).read('entryKey', ['a'])));
@@ -629,7 +629,7 @@ describe('runs of one workflow', () => {
 		await first;
 	});
 
-	it('find a table again that was deleted and recreated', async () => {
+	it('find a table that was deleted and recreated', async () => {
 		const workflow = newWorkflow();
 		await run(workflow).insert([row('a')]);
 		n8n.tables[0]!.id = 'another';
