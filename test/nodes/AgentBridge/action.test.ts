@@ -16,12 +16,12 @@ const texts = (...all: string[]): Array<{ json: { text: string } }> =>
 	all.map((text) => ({ json: { text } }));
 const jsonOf = (run: HarnessRun, output = 0): Array<Record<string, unknown>> =>
 	run.output(NODE_NAME, output).map(({ json }) => json);
-/** The platform hears of a close a moment after the node. */
+/** The platform learns of a close a moment later than the node. */
 const closed = async (): Promise<unknown> => await until(() => bridge().open === 0);
 const bridge = (): ReturnType<Stage['platform']['books']>['bridge'] => stage.platform.books().bridge;
 
 describe('request', () => {
-	test('several items share one connection; replies in order, paired, with what came before them', async () => {
+	test('several items share one connection, and replies come in order, paired, with the frames that preceded them', async () => {
 		const run = await stage.run(texts('one', 'two [tool]', 'three [interrupt]'), {
 			options: { answerPath: 'text' },
 		});
@@ -55,7 +55,7 @@ describe('request', () => {
 		expect(bridge().received.at(-1)?.frame.id).toBe('mine');
 	});
 
-	test('an id of 64 bits correlates with all its digits, whether the reply has it as a number or a text', async () => {
+	test('a 64-bit ID correlates by all its digits, whether the reply contains it as a number or as text', async () => {
 		const frame = '{"type":"message","id":12345678901234567891,"text":"[silent]"}';
 		for (const repeated of ['12345678901234567891', '"12345678901234567891"']) {
 			const { length } = bridge().received;
@@ -70,7 +70,7 @@ describe('request', () => {
 		}
 	});
 
-	test('frames of others do not end the wait, nor do those that come twice', async () => {
+	test('neither frames for others nor duplicate frames end the wait', async () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'duplicateFrames' });
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketGarbage' });
 		const running = stage.run(texts('[silent]', 'two'));
@@ -83,7 +83,7 @@ describe('request', () => {
 		]);
 	});
 
-	test('by events alone, where the platform does not correlate', async () => {
+	test('replies are recognized by event alone if the platform does not correlate', async () => {
 		const run = await stage.run(texts('hello [tool]'), {
 			correlationPath: '',
 			replyPath: '',
@@ -92,7 +92,7 @@ describe('request', () => {
 		expect(jsonOf(run)).toMatchObject([{ reply: { text: 'Agent: hello [tool]' }, collected: [{}, {}] }]);
 	});
 
-	test('a platform that echoes the token with the escapes of JSON does not get it shown', async () => {
+	test('a token that the platform echoes with JSON escapes is not shown', async () => {
 		const running = stage.run(texts('[silent]'), { eventFilter: 'message', timeoutSeconds: 2 });
 		await until(() => bridge().received.length === 1);
 		const { token } = stage.channel;
@@ -107,7 +107,7 @@ describe('request', () => {
 		expect(everythingSaid(run)).not.toContain(token);
 	});
 
-	test('large frames do not fill the memory: they are bounded in bytes, and those left out are counted', async () => {
+	test('large frames do not fill the memory: collected frames are limited in bytes, and those left out are counted', async () => {
 		const running = stage.run(texts('[silent]'), { eventFilter: 'message', timeoutSeconds: 60 });
 		await until(() => bridge().received.length === 1);
 		const id = JSON.stringify(bridge().received[0]?.frame.id);
@@ -119,14 +119,14 @@ describe('request', () => {
 		expect(item?.collected).toHaveLength(3);
 	});
 
-	test('in a frame: the token is in the first frame only', async () => {
+	test('a token sent in a frame is in the first frame only', async () => {
 		const run = await stage.run(texts('hello'), { authMode: 'inFrame' });
 		expect(run.error).toBeUndefined();
 		expect(bridge().connections).toMatchObject([{ auth: 'inFrame' }]);
 		expect(everythingSaid(run)).not.toContain(stage.channel.token);
 	});
 
-	test('no reply in time: what was collected stands in the error', async () => {
+	test('if no reply arrives in time, the error contains what was collected', async () => {
 		const run = await stage.run(texts('first [silent]', 'second'), { timeoutSeconds: 1 }, CONTINUE);
 		const [late] = jsonOf(run, 1);
 		expect(late).toMatchObject({
@@ -143,7 +143,7 @@ describe('request', () => {
 		});
 	});
 
-	test('a connection that breaks in mid request is not asked again; the next item has a new one', async () => {
+	test('a request whose connection breaks is not sent again; the next item gets a new connection', async () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4500, after: 2, times: 1 });
 		const run = await stage.run(texts('one [tool]', 'two'), {}, CONTINUE);
 		expect(jsonOf(run, 1)).toMatchObject([
@@ -157,7 +157,7 @@ describe('request', () => {
 		expect(bridge().received.map(({ frame }) => frame.text)).toEqual(['one [tool]', 'two']);
 	});
 
-	test('an account that is refused in mid request had its frame processed, so a retry does not send it again', async () => {
+	test('a frame whose account is refused while the request runs was processed, so a retry does not send it again', async () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4401, after: 2, times: 1 });
 		const retry = { ...CONTINUE, retryOnFail: true, maxTries: 2, waitBetweenTries: 1 };
 		const run = await stage.run(texts('one [tool]'), {}, retry);
@@ -172,9 +172,9 @@ describe('request', () => {
 	});
 
 	test.each([
-		['a refusal in words before the close', { on: 'bridge', kind: 'socketGarbage', times: 1 }],
-		['none', undefined],
-	] as const)('an account that is refused is not tried again for each item: %s', async (_name, words) => {
+		['with a refusal in words before the close', { on: 'bridge', kind: 'socketGarbage', times: 1 }],
+		['without a refusal in words', undefined],
+	] as const)('a refused account is not tried again for each item: %s', async (_name, words) => {
 		if (words) stage.platform.faults.add(words);
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4401 });
 		const run = await stage.run(texts('one', 'two', 'three'), {}, CONTINUE);
@@ -204,7 +204,7 @@ describe('request', () => {
 		[{ authMode: 'inFrame', authFrame: '{}' }, 'no placeholder for the token'],
 		[{ frame: '={{ { user: 2 ** 60 } }}' }, '"Frame" contains 1152921504606847000'],
 		[{ frame: '{"user": 12345678901234567891}' }, 'when an ID is added'],
-	])('%j is refused and nothing is sent', async (parameters, said) => {
+	])('%j is refused, and nothing is sent', async (parameters, said) => {
 		const run = await stage.run(texts('hello'), parameters);
 		expect(run.error?.message).toContain(said);
 		expect(bridge().received).toEqual([]);
@@ -228,7 +228,7 @@ describe('request', () => {
 describe('Retry On Fail', () => {
 	const RETRY = { retryOnFail: true, maxTries: 3, waitBetweenTries: 0 };
 
-	test('what was answered is not sent again, nor what may have been worked on', async () => {
+	test('neither frames that were answered nor frames that may have been processed are sent again', async () => {
 		const run = await stage.run(texts('one', 'two [silent]', 'three'), { timeoutSeconds: 1 }, RETRY);
 		expect(run.error?.message).toContain('within 1 seconds');
 		expect(run.error?.description).toContain('so it was not sent again');
@@ -236,7 +236,7 @@ describe('Retry On Fail', () => {
 		expect(bridge().received.map(({ frame }) => frame.text)).toEqual(['one', 'two [silent]']);
 	});
 
-	test('frames that could not be sent are, and those before them are not again', async () => {
+	test('a retry sends the frames that could not be sent, and repeats none of those before them', async () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status: 503, times: 1 });
 		const run = await stage.run(texts('one', 'two'), {}, RETRY);
 		expect(run.error).toBeUndefined();
@@ -244,7 +244,7 @@ describe('Retry On Fail', () => {
 		expect(bridge().received.map(({ frame }) => frame.text)).toEqual(['one', 'two']);
 	});
 
-	test('send: a frame that the platform confirmed leaves once', async () => {
+	test('Send sends a frame that the platform has confirmed only once', async () => {
 		const run = await stage.run(
 			[{ json: { text: 'one' } }, { json: {} }],
 			{
@@ -261,7 +261,7 @@ describe('Retry On Fail', () => {
 describe('send', () => {
 	const SEND = { operation: 'send', frame: '={{ { type: "message", reply_to: "f-1", text: $json.text } }}' };
 
-	test('1,000 frames over one connection, all there as the node ends', async () => {
+	test('1,000 frames sent over one connection have all arrived when the node ends', async () => {
 		const all = Array.from({ length: 1_000 }, (_, index) => `number ${index}`);
 		const run = await stage.run(texts(...all), SEND);
 		expect(run.error).toBeUndefined();
@@ -274,14 +274,14 @@ describe('send', () => {
 		});
 	});
 
-	test('an id of 64 bits in a pasted frame leaves with all its digits, as a number', async () => {
+	test('a 64-bit ID in a pasted frame is sent with all its digits, as a number', async () => {
 		const frame = '{ "type": "message", "reply_to": 12345678901234567891, "n": [-98765432109876543210] }';
 		const run = await stage.run(texts('x'), { ...SEND, frame });
 		expect(bridge().received.map(({ text }) => text)).toEqual([frame]);
 		expect(jsonOf(run)).toMatchObject([{ frame: { reply_to: '12345678901234567891' } }]);
 	});
 
-	test('one item that is not a frame does not keep the others', async () => {
+	test('one item that is not a frame does not stop the others', async () => {
 		const run = await stage.run(
 			[{ json: { text: 'one' } }, { json: {} }, { json: { text: 'three' } }],
 			{ ...SEND, frame: '={{ $json.text ? { type: "message", reply_to: "f", text: $json.text } : "none" }}' },
@@ -292,7 +292,7 @@ describe('send', () => {
 		expect(bridge().received).toHaveLength(2);
 	});
 
-	test('a line that breaks before the platform confirmed: said to be unclear', async () => {
+	test('frames are reported as unclear if the connection breaks before the platform has confirmed them', async () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketDrop', after: 1 });
 		const large = 'x'.repeat(100_000);
 		const run = await stage.run(
@@ -305,7 +305,7 @@ describe('send', () => {
 		expect(bridge().received.length).toBeLessThan(200);
 	});
 
-	test('in a frame: a token that is refused after the open is no success', async () => {
+	test('a token that is sent in a frame and refused after the connection opens is a failure', async () => {
 		stage.channel.refuse(403);
 		const run = await stage.run(texts('hello'), { ...SEND, authMode: 'inFrame' }, CONTINUE);
 		expect(jsonOf(run, 1)).toMatchObject([{ details: { kind: 'credential' } }]);
@@ -313,11 +313,11 @@ describe('send', () => {
 	});
 });
 
-describe('a bridge that does not let us in', () => {
+describe('a bridge that refuses the connection', () => {
 	test.each([
 		[401, 'refused the channel token (HTTP 401)'],
 		[503, 'HTTP 503'],
-	])('HTTP %d: asked once for all items', async (status, said) => {
+	])('HTTP %d ends all items after one request', async (status, said) => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status });
 		const run = await stage.run(texts('one', 'two', 'three'), {}, CONTINUE);
 		expect(jsonOf(run, 1).map(({ error }) => error)).toEqual(Array(3).fill(expect.stringContaining(said)));
@@ -331,7 +331,7 @@ describe('a bridge that does not let us in', () => {
 		expect(stage.platform.books().requests.bridge).toBe(1);
 	});
 
-	test('another sub-protocol', async () => {
+	test('a platform that chooses another sub-protocol is refused', async () => {
 		const msg = `bearer.${Buffer.from(stage.channel.token).toString('base64url')}`;
 		stage.platform.faults.add({ on: 'bridge', kind: 'wrongProtocol', msg });
 		const run = await stage.run(texts('one'));
@@ -339,7 +339,7 @@ describe('a bridge that does not let us in', () => {
 		expect(everythingSaid(run)).not.toContain(msg);
 	});
 
-	test('a platform that says the token in its close reason does not get it shown', async () => {
+	test('a token that the platform repeats in its close reason is not shown', async () => {
 		const msg = `no ${stage.channel.token}`;
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4401, msg });
 		const run = await stage.run(texts('one'));
@@ -348,7 +348,7 @@ describe('a bridge that does not let us in', () => {
 	});
 });
 
-test('one account, two connections: the trigger and the action, where the platform allows it and where not', async () => {
+test('the trigger and the action share one account, whether or not the platform allows two connections', async () => {
 	const trigger = await stage.activate({ eventFilter: 'order' });
 	await until(() => stage.channel.open === 1);
 	await stage.run(texts('hello'));
@@ -361,7 +361,7 @@ test('one account, two connections: the trigger and the action, where the platfo
 	await until(() => stage.channel.open === 1);
 	const run = await stage.run(texts('hello'));
 	expect(run.error).toBeUndefined();
-	// The trigger was displaced, and comes back once the action is done.
+	// The trigger was displaced, and reconnects once the action is done.
 	await until(() => bridge().connections.length === 3);
 	await until(() => stage.channel.open === 1);
 	stage.channel.push({ type: 'order' });
@@ -369,7 +369,7 @@ test('one account, two connections: the trigger and the action, where the platfo
 	expect(displaced.fatalErrors).toEqual([]);
 });
 
-test('as a tool of an agent: the reply as text, and advice in the message', async () => {
+test('as a tool of an agent, the node returns the reply as text, and its error contains the advice', async () => {
 	const tool = (parameters: Record<string, string | number>): Parameters<Stage['harness']['run']>[0] => ({
 		workflow: {
 			nodes: [

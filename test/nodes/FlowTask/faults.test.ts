@@ -9,7 +9,7 @@ afterEach(async () => {
 
 const CONTINUE = { onError: 'continueErrorOutput' } as const;
 
-test('300 tasks with 10 % of all requests failing: nothing twice, nothing lost, and what is unclear is said', async () => {
+test('with 10 % of all requests failing, none of 300 tasks is duplicated or lost, and unclear ones are reported', async () => {
 	stage = await openStage({ runners: 16, taskMs: 100, seed: 7 });
 	stage.platform.faults.campaign({ rate: 0.1, seed: 7 });
 	const run = await stage.run(prompts(300), {}, CONTINUE);
@@ -28,7 +28,7 @@ test('300 tasks with 10 % of all requests failing: nothing twice, nothing lost, 
 	const unclear = failed.filter(({ json }) => text(json.error).startsWith('A task may have been created'));
 	expect(unclear).toHaveLength(books.unclearSubmits);
 	expect(unclear.length).toBeGreaterThanOrEqual(books.undeliveredSubmits);
-	// Everything else came to its good end, but for a file that failed at all four tries: one in ten thousand.
+	// Everything else succeeded, except perhaps a file whose four tries all failed, which happens to one in ten thousand.
 	const others = failed.filter((item) => !unclear.includes(item)).map(({ json }) => json);
 	expect(others.filter(({ error }) => !text(error).includes('could not be downloaded'))).toEqual([]);
 	expect(others.length).toBeLessThanOrEqual(1);
@@ -53,7 +53,7 @@ describe('a task info nested thousands of levels deep', () => {
 	});
 
 	test.each(['polling', 'websocket'])(
-		'ends its item alone, by the timeout and with its id (%s)',
+		'ends its item at the timeout, with the task ID in the error (%s)',
 		async (progressChannel) => {
 			const items = prompts(3);
 			stage.platform.faults.add({ on: 'info', kind: 'deepInfo' });
@@ -72,7 +72,7 @@ describe('a task info nested thousands of levels deep', () => {
 		},
 	);
 
-	test('costs no other task of the batch its files', async () => {
+	test('does not prevent other tasks of the batch from returning their files', async () => {
 		const ids = await submit(12);
 		const bad = ids[7] ?? '';
 		stage.platform.faults.add({ on: 'info', kind: 'deepInfo', match: bad });
@@ -81,7 +81,7 @@ describe('a task info nested thousands of levels deep', () => {
 		expect(run.output(NODE_NAME, 1).map(({ json }) => json.details)).toMatchObject([{ taskId: bad }]);
 	});
 
-	test('is refused by Get for that task alone', async () => {
+	test('is refused by Get only for that task', async () => {
 		const ids = await submit(5);
 		const bad = ids[2] ?? '';
 		stage.platform.faults.add({ on: 'info', kind: 'deepInfo', match: bad });
@@ -97,7 +97,7 @@ describe('one fault at a time', () => {
 	});
 
 	test.each(['seconds', 'date', 'none'] as const)(
-		'429 with Retry-After as %s is waited for',
+		'a 429 is waited out (Retry-After: %s)',
 		async (retryAfter) => {
 			stage.platform.faults.add({ on: 'submit', kind: '429', retryAfter, times: 2 });
 			const run = await stage.run(prompts(1));
@@ -118,7 +118,7 @@ describe('one fault at a time', () => {
 		['5xx', { body: 'envelope', status: 408, afterWork: true }],
 		['5xx', { body: 'envelope', status: 499, afterWork: true }],
 		['html200', { afterWork: true }],
-	] as const)('a submit that ends by %s %j is never repeated', async (kind, more) => {
+	] as const)('a submit that ends with %s %j is never repeated', async (kind, more) => {
 		stage.platform.faults.add({ on: 'submit', kind, times: 1, ...more });
 		const run = await stage.run(prompts(1), {}, CONTINUE);
 		expect(stage.platform.books().requests.submit).toBe(1);
@@ -128,7 +128,7 @@ describe('one fault at a time', () => {
 		});
 	});
 
-	test('a refusal with the platform’s own envelope is no mystery', async () => {
+	test('a refusal with the platform’s own envelope counts as clear', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'code', times: 1 });
 		const run = await stage.run(prompts(1));
 		expect(run.error?.message).toContain('The platform refused the request to submit the task');
@@ -136,7 +136,7 @@ describe('one fault at a time', () => {
 		expect(stage.platform.books().requests.submit).toBe(1);
 	});
 
-	test('a base URL with a path is told as that', async () => {
+	test('a base URL with a path is reported as such', async () => {
 		const { flowPlatformApi: account } = stage.credentials;
 		const run = await stage.harness.run({
 			workflow: stage.workflow(),
@@ -160,7 +160,7 @@ describe('one fault at a time', () => {
 		['5xx', { times: 3 }],
 		['resetBefore', { times: 2 }],
 		['slowBody', { ms: 300 }],
-	] as const)('task info with %s %j ends well all the same', async (kind, more) => {
+	] as const)('tasks succeed despite task info with %s %j', async (kind, more) => {
 		stage.platform.faults.add({ on: 'info', kind, ...more });
 		const run = await stage.run(prompts(3), { limits: { progressChannel: 'polling' } });
 		expect(run.error).toBeUndefined();
@@ -184,14 +184,14 @@ describe('one fault at a time', () => {
 		expect(stage.platform.books().tasksMade).toBe(2);
 	});
 
-	test('a platform that gives no prompt token is followed by polling', async () => {
+	test('tasks without a prompt token are followed by polling', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'missingPromptToken' });
 		const run = await stage.run(prompts(2));
 		expect(run.output(NODE_NAME)).toHaveLength(2);
 		expect(stage.platform.books().sockets.opened).toBe(0);
 	});
 
-	test('a task of an unknown status is pending until the timeout, with its id in the error', async () => {
+	test('a task of an unknown status is pending until the timeout, and its ID is in the error', async () => {
 		stage.platform.faults.add({ on: 'info', kind: 'unknownStatus' });
 		const run = await stage.run(prompts(1), {
 			options: { timeoutMinutes: 0.05 },
@@ -201,7 +201,7 @@ describe('one fault at a time', () => {
 		expect(run.error?.message).toContain(`Task ${String(task?.taskId)} was not done within the timeout`);
 	});
 
-	test('a task that stands still is left, and its id is in the error', async () => {
+	test('a task without progress is given up, and its ID is in the error', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
 		const run = await stage.run(prompts(1), { options: { noProgressMinutes: 0.04 } });
 		expect(run.error?.message).toContain('has shown no progress for too long');
@@ -210,7 +210,7 @@ describe('one fault at a time', () => {
 		]);
 	});
 
-	test('a late task goes on as an item where that is wanted', async () => {
+	test('a late task is returned as an item if that is chosen', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'stuckTask', match: 'picture 1' });
 		const options = { timeoutMinutes: 0.05, onTimeout: 'returnStatus' };
 		const run = await stage.run(prompts(2), { options });
@@ -218,7 +218,7 @@ describe('one fault at a time', () => {
 		expect(run.hints(NODE_NAME)[0]?.message).toBe('1 done, 1 still running.');
 	});
 
-	test('an id that the platform refuses to tell of costs no other task its result', async () => {
+	test('an ID whose state the platform refuses to report does not affect other tasks', async () => {
 		const submitted = await stage.run(prompts(3), { operation: 'submit' });
 		const ids = submitted.output(NODE_NAME).map(({ json }) => text(json.taskId));
 		const items = [...ids, 'bad-id'].map((taskId) => ({ json: { taskId } }));
@@ -235,7 +235,7 @@ describe('one fault at a time', () => {
 		expect(stage.platform.books().requests.file).toBe(3);
 	});
 
-	test('a key whose task the platform has forgotten names the way out', async () => {
+	test('the error for a key whose task the platform has forgotten says what to do', async () => {
 		const { executeWorkflow } = createDataTables();
 		const run = {
 			workflow: stage.workflow({ limits: { idempotencyKey: 'order-1' } }),

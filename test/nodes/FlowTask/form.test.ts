@@ -18,7 +18,7 @@ beforeEach(() => {
 	stage.platform.faults.clear();
 });
 
-/** The form as the editor stores it: values by row id, and the schema that it got from the node. */
+/** The form as the editor stores it: values by row id, and the schema that the node returned. */
 function form(
 	rows: Record<string, unknown>,
 	types: Record<string, string> = {},
@@ -78,7 +78,7 @@ describe('the field Prompt', () => {
 		...{ promptText: '={{ $json.prompt }}', ...more },
 	});
 
-	test('is sent to the prompt of the pasted export, beside the rows, with a new seed for each item by default', async () => {
+	test('is sent to the prompt of the pasted export along with the rows, by default with a new seed for each item', async () => {
 		const rows = form({ '3/steps': '25' }, { '3/steps': 'number' });
 		const run = await stage.run(prompts(2), { ...rows, ...asked({ seedMode: 'random' }) });
 		expect(run.error).toBeUndefined();
@@ -100,7 +100,7 @@ describe('the field Prompt', () => {
 			{ overrides: { mappingMode: 'defineBelow', value: { '6/text': 'x' }, schema: [] } },
 			'"Prompt" and "Inputs to Change" both set "text" of node 6',
 		],
-	])('is told where it cannot be sent: %#', async (more, message) => {
+	])('is refused with a reason if it cannot be sent: %#', async (more, message) => {
 		const run = await stage.run(prompts(1), {
 			...asked({}),
 			...more,
@@ -111,13 +111,13 @@ describe('the field Prompt', () => {
 	});
 });
 
-test('the default form with no rows runs the workflow as it was hosted', async () => {
+test('the default form without rows runs the workflow as hosted', async () => {
 	const run = await stage.run(prompts(1), { overridesMode: 'form', overrideFields: {} });
 	expect(run.error).toBeUndefined();
 	expect(sentPrompts()).toEqual([{}]);
 });
 
-test('a form without rows, as the editor keeps it, runs the workflow as it was hosted', async () => {
+test('a form without rows, as the editor stores it, runs the workflow as hosted', async () => {
 	const { overrides, ...more } = form({ '3/steps': 30 }, { '3/steps': 'number' });
 	const run = await stage.run(prompts(1), {
 		...more,
@@ -140,21 +140,21 @@ test('the body of the trial-run page is accepted as JSON', async () => {
 	expect(sentPrompts()).toEqual([changes, changes]);
 });
 
-test('an empty text is sent where its type is Text', async () => {
+test('an empty text is sent if its type is Text', async () => {
 	const override = [{ nodeId: '6', parameter: 'text', value: '', valueType: 'string' }];
 	const run = await stage.run(prompts(1), { overrideFields: { override } });
 	expect(run.error).toBeUndefined();
 	expect(sentPrompts()).toEqual([{ '6': { inputs: { text: '' } } }]);
 });
 
-/** The export with another value in it, for which JSON has to have no other digits. */
+/** The export with `seed` as its seed, inserted as text so that JSON changes no digits. */
 function exportWith(seed: string): { workflowDefinition: string } {
 	const text = JSON.stringify({ input: { workflow: textToImage } });
 	return { workflowDefinition: text.replace('"seed":156680208700286', `"seed":${seed}`) };
 }
 
 test.each([['"%seed%"'], ['18446744073709551615'], ['""']])(
-	'where the export holds %s for the seed, seeds go out as numbers',
+	'if the export contains %s for the seed, seeds are sent as numbers',
 	async (seed) => {
 		const more = exportWith(seed);
 		const drawn = await stage.run(prompts(1), form({}, {}, { ...more, seedMode: 'random' }));
@@ -168,7 +168,7 @@ test.each([['"%seed%"'], ['18446744073709551615'], ['""']])(
 	},
 );
 
-test('a seed target by another name goes out as a number, too', async () => {
+test('a seed target with another name is sent as a number, too', async () => {
 	const workflowDefinition = JSON.stringify(textToImage).replace('"steps":20', '"steps":"%steps%"');
 	const seeds = { seedMode: 'fixed', seed: 7, seedTargets: '3.steps' };
 	const run = await stage.run(prompts(1), form({}, {}, { workflowDefinition, parameterSpec: '', ...seeds }));
@@ -177,7 +177,7 @@ test('a seed target by another name goes out as a number, too', async () => {
 });
 
 test.each(['12345678901234567890', '={{ 12345678901234567890 }}', '={{ "12345678901234567890" }}'])(
-	'the seed %s, of which digits would be lost, is not submitted',
+	'the seed %s, which would lose digits, is not submitted',
 	async (value) => {
 		const rows = form({ '3/seed': value }, { '3/seed': 'number' }, exportWith('12345678901234567890'));
 		const run = await stage.run(prompts(1), rows);
@@ -188,7 +188,7 @@ test.each(['12345678901234567890', '={{ 12345678901234567890 }}', '={{ "12345678
 	},
 );
 
-test('a freshly uploaded image is accepted, whatever files the view has listed', async () => {
+test('a freshly uploaded image is accepted, whatever files the view lists', async () => {
 	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
 	const picture = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'teal' } })
 		.png()
@@ -218,7 +218,7 @@ test('a freshly uploaded image is accepted, whatever files the view has listed',
 	expect(sentPrompts()).toEqual(runs.map(() => ({ '10': { inputs: { image: imageId } } })));
 });
 
-test('one error names all that is wrong, with node, parameter, value and what is accepted', async () => {
+test('one error names everything that is wrong, with node, parameter, value and what is accepted', async () => {
 	const rows = { '3/steps': 0, '3/sampler_name': 'nope', '99/text': 'x', '3/speed': 1, '3/model': 'x' };
 	const run = await stage.run(prompts(1), form(rows, { '3/steps': 'number', '3/speed': 'number' }));
 	const message = run.error?.message ?? '';
@@ -231,7 +231,7 @@ test('one error names all that is wrong, with node, parameter, value and what is
 	expect(stage.platform.books().requests.submit).toBe(0);
 });
 
-test('checks hold for fields and JSON too, where the definition is given', async () => {
+test('fields and JSON are checked, too, if the definition is given', async () => {
 	const definition = { workflowDefinition: JSON.stringify(textToImage) };
 	const json = await stage.run(prompts(1), {
 		...definition,
@@ -249,7 +249,7 @@ test.each([
 	['77', 'image', 'there is no node 77'],
 	['3', 'model', 'comes from another node'],
 	['6', 'photo', 'is not an input of that node'],
-])('an image for node %s, %s is refused before it is uploaded', async (nodeId, parameter, said) => {
+])('an image for node %s, input %s, is refused before it is uploaded', async (nodeId, parameter, said) => {
 	const slot = [{ nodeId, parameter, source: 'url', url: 'http://127.0.0.1:9/x.png' }];
 	const run = await stage.run(prompts(1), form({}, {}, { imageSlots: { slot } }));
 	expect(run.error?.message).toContain('"Input Images" does not fit the workflow');
@@ -257,19 +257,19 @@ test.each([
 	expect(stage.platform.books().requests.upload).toBe(0);
 });
 
-test('with the definition every seed is known', async () => {
+test('with the definition, the seeds are found', async () => {
 	const run = await stage.run(prompts(2), form({}, {}, { seedMode: 'increment', seed: 5 }));
 	expect(run.output(NODE_NAME).map(({ json }) => json.seed)).toEqual([5, 6]);
 });
 
-test('a UI-format file is named as such, with how to export the right one', async () => {
+test('a UI-format file is reported as such, with how to export the right one', async () => {
 	const ui = { last_node_id: 3, nodes: [{ id: 3 }], links: [] };
 	const run = await stage.run(prompts(1), form({}, {}, { workflowDefinition: JSON.stringify(ui) }));
 	expect(run.error?.message).toContain("workflow file of the engine's editor (UI format)");
 	expect(run.error?.description).toContain('Export (API)');
 });
 
-test('a value of another type is told with the title of its row', async () => {
+test('a value of the wrong type is reported with the title of its row', async () => {
 	const rows = { '3/steps': "={{ 'many' }}" };
 	const run = await stage.run(prompts(1), form(rows, { '3/steps': 'number' }));
 	expect(run.error?.message).toContain('"steps (3), from 1 to 100 · KSampler" expects a number');
@@ -289,7 +289,7 @@ test.each<[string, unknown, string, string]>([
 	expect(sentPrompts()).toEqual([]);
 });
 
-test('a row that was left empty keeps the hosted value, a negative text that an expression gives may be empty', async () => {
+test('a row left empty keeps the hosted value, and an expression may set a negative prompt to an empty text', async () => {
 	const untouched = await stage.run(prompts(1), form({ '6/text': '', '3/steps': null }));
 	expect(untouched.error).toBeUndefined();
 	const given = await stage.run(prompts(1), form({ '7/text': "={{ '' }}", '6/text': '' }));
@@ -300,7 +300,7 @@ test('a row that was left empty keeps the hosted value, a negative text that an 
 	]);
 });
 
-/** As the editor keeps what was chosen from a list, or entered beside it. */
+/** A choice from a list, or a value entered instead, as the editor stores it. */
 function chosen(mode: 'list' | 'id', value: string): INodeParameters {
 	return { __rl: true, mode, value, cachedResultName: 'its title' };
 }
@@ -309,8 +309,8 @@ test.each<[string, INodeParameters | string]>([
 	['from the list', chosen('list', '3.seed')],
 	['by name', chosen('id', '3.seed')],
 	['by an expression', chosen('id', '={{ "3" + ".seed" }}')],
-	['as nodes have it that were saved before there was a list', '3.seed'],
-])('a seed target is read %s', async (_name, seedTargets) => {
+	['as a plain text, from nodes saved before there was a list', '3.seed'],
+])('a seed target is accepted %s', async (_name, seedTargets) => {
 	const run = await stage.run(prompts(1), form({}, {}, { seedMode: 'fixed', seed: 7, seedTargets }));
 	expect(run.error).toBeUndefined();
 	expect(sentPrompts()).toEqual([{ '3': { inputs: { seed: 7 } } }]);
@@ -319,8 +319,8 @@ test.each<[string, INodeParameters | string]>([
 test.each<[string, INodeParameters | string]>([
 	['from the list', chosen('list', '77')],
 	['by ID', chosen('id', '={{ 70 + 7 }}')],
-	['as nodes have it that were saved before there was a list', '77'],
-])('the node of an input image is read %s', async (_name, nodeId) => {
+	['as a plain text, from nodes saved before there was a list', '77'],
+])('the node of an input image is accepted %s', async (_name, nodeId) => {
 	const slot = [{ nodeId, parameter: 'image', source: 'url', url: 'http://127.0.0.1:9/x.png' }];
 	const run = await stage.run(prompts(1), form({}, {}, { imageSlots: { slot } }));
 	expect(run.error?.message).toContain('there is no node 77');
@@ -336,7 +336,7 @@ test('an input image without a node is refused before anything is sent', async (
 test.each([
 	['another file', { source: 'binary', binaryField: 'other' }],
 	['an image ID', { source: 'imageId', imageId: 'in/b.png' }],
-])('%s for an input that has an image is refused before anything is sent', async (_name, second) => {
+])('%s for an input that already has an image is refused before anything is sent', async (_name, second) => {
 	const slot = [
 		{ nodeId: '10', parameter: 'image', source: 'imageId', imageId: 'in/a.png' },
 		{ nodeId: ' 10', parameter: '', ...second },
@@ -357,7 +357,7 @@ test('an item without a value or with an empty prompt fails alone, before anythi
 	expect(sentPrompts()).toEqual([{ '6': { inputs: { text: 'fox' } } }]);
 });
 
-describe('an empty prompt is not paid for where the export says which text it is', () => {
+describe('an empty prompt is not submitted if the export shows which text it is', () => {
 	const fields = { overridesMode: 'fields', workflowDefinition: JSON.stringify(textToImage) };
 	const json = { overridesMode: 'json', workflowDefinition: JSON.stringify(textToImage), overrideFields: {} };
 	const row = (nodeId: string) => ({

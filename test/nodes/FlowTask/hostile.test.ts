@@ -13,7 +13,8 @@ import {
 import { everythingSaid } from '../harness/stage';
 import { prompts, PROMPT_FIELD, text } from './flowTask.fixture';
 
-/** Platforms that none of us wrote, and that do not behave. */
+/* Tests the node against platforms that do not keep to the interface. */
+
 let harness: Harness;
 beforeAll(async () => {
 	harness = await createHarness();
@@ -98,7 +99,7 @@ const KEY = 'sk-0123456789abcdef';
 const CONTINUE = { onError: 'continueErrorOutput' } as const;
 const POLLING = { limits: { progressChannel: 'polling' } };
 
-test('an expression that cannot be evaluated fails its own item, and no other', async () => {
+test('an expression that cannot be evaluated fails only its own item', async () => {
 	const workflowId = "={{ $json.prompt === 'picture 1' ? $('Nope').item.json.x : 'wf' }}";
 	const result = await run(3, { workflowId, ...POLLING }, CONTINUE);
 	expect(result.output(NODE_NAME, 0)).toHaveLength(2);
@@ -110,7 +111,7 @@ test('an expression that cannot be evaluated fails its own item, and no other', 
 	expect(submits).toBe(2);
 });
 
-test('a suspended wait that fails leaves by "Done", and does not go round', async () => {
+test('a suspended wait that fails is sent to the output "Done", and does not loop', async () => {
 	const parameters = {
 		operation: 'wait',
 		waitMode: 'suspend',
@@ -136,29 +137,26 @@ test('a suspended wait that fails leaves by "Done", and does not go round', asyn
 
 test.each<[string, number, object]>([
 	['an error code', 200, { code: 1003, msg: 'queue is long', data: { prompt_id: 'odd-1' } }],
-	['a code for success of its own', 200, { code: 200, msg: 'Success', data: { prompt_id: 'odd-1' } }],
+	['its own code for success', 200, { code: 200, msg: 'Success', data: { prompt_id: 'odd-1' } }],
 	['no code', 200, { prompt_id: 'odd-1' }],
-	['an HTTP status of too many requests', 429, { code: 0, msg: 'Success', data: { prompt_id: 'odd-1' } }],
-	['an HTTP status of an outage', 502, { code: 0, msg: 'Success', data: { prompt_id: 'odd-1' } }],
-])(
-	'a submit answered by an ID and %s is sent once, and keeps the ID through retries',
-	async (_n, status, body) => {
-		script.submit = (_count, response) => {
-			response.statusCode = status;
-			return response.end(JSON.stringify(body));
-		};
-		const retry = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
-		const result = await run(1, POLLING, { ...CONTINUE, ...retry });
-		expect(submits).toBe(1);
-		expect(result.output(NODE_NAME, 1)[0]?.json).toMatchObject({
-			error: expect.stringMatching(/^Task odd-1 may have been created/),
-			details: { taskId: 'odd-1', mayExist: true },
-		});
-	},
-);
+	['the HTTP status of too many requests', 429, { code: 0, msg: 'Success', data: { prompt_id: 'odd-1' } }],
+	['the HTTP status of an outage', 502, { code: 0, msg: 'Success', data: { prompt_id: 'odd-1' } }],
+])('a submit answered with an ID and %s is sent once, and retries keep the ID', async (_n, status, body) => {
+	script.submit = (_count, response) => {
+		response.statusCode = status;
+		return response.end(JSON.stringify(body));
+	};
+	const retry = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+	const result = await run(1, POLLING, { ...CONTINUE, ...retry });
+	expect(submits).toBe(1);
+	expect(result.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+		error: expect.stringMatching(/^Task odd-1 may have been created/),
+		details: { taskId: 'odd-1', mayExist: true },
+	});
+});
 
 test.each([[''], ['  '], [null], [0], ['0'], ['00000000-0000-0000-0000-000000000000']])(
-	'a refusal whose ID is %j is a refusal',
+	'a refusal whose ID is %j still counts as a refusal',
 	async (id) => {
 		script.submit = (_count, response) =>
 			response.end(JSON.stringify({ code: 1003, msg: 'no such workflow', data: { prompt_id: id } }));
@@ -170,7 +168,7 @@ test.each([[''], ['  '], [null], [0], ['0'], ['00000000-0000-0000-0000-000000000
 	},
 );
 
-test('a late index makes no retry submit again', async () => {
+test('retries do not submit again because the index is late', async () => {
 	const startedAt = Date.now();
 	script.info = (_ids, response) => Date.now() - startedAt < 13_000 && send(response, { flow_task_info: [] });
 	const result = await run(2, POLLING, { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 });
@@ -178,7 +176,7 @@ test('a late index makes no retry submit again', async () => {
 	expect(submits).toBe(2);
 });
 
-test('a task with links without measure gives a thousand of them, and a hint', async () => {
+test('a task with thousands of links returns one thousand of them, and a hint', async () => {
 	const final_files = Array.from({ length: 5_000 }, (_, index) => `${base}/f/${index}.png`);
 	script.info = (ids, response) =>
 		send(response, { flow_task_info: ids.map((id) => done(id, { final_files })) });
@@ -192,7 +190,7 @@ test('a task with links without measure gives a thousand of them, and a hint', a
 test.each([
 	['submitted', {}, (response: ServerResponse) => send(response, { prompt_id: 'x'.repeat(5_000_000) })],
 	['waited for', { operation: 'wait', taskIds: `={{ 'x'.repeat(5000000) }}` }, undefined],
-])('an id of 5 MB is told in a sentence when it is %s', async (_name, parameters, submit) => {
+])('an ID of 5 MB is reported in a short sentence if it is %s', async (_name, parameters, submit) => {
 	if (submit) script.submit = (_count, response) => submit(response);
 	const result = await run(1, { ...parameters, ...POLLING }, CONTINUE);
 	const [failed] = result.output(NODE_NAME, 1);
@@ -200,7 +198,7 @@ test.each([
 	expect(everythingSaid(result).length).toBeLessThan(200_000);
 });
 
-test('the last error of a retry names the tasks of the tries before', async () => {
+test('the last error of a retry names the tasks of the earlier tries', async () => {
 	script.submit = (count, response) => count === 3 && response.destroy();
 	const result = await run(3, POLLING, { retryOnFail: true, maxTries: 2, waitBetweenTries: 1 });
 	expect(result.error?.message).toContain('A task may have been created');
@@ -208,7 +206,7 @@ test('the last error of a retry names the tasks of the tries before', async () =
 	expect(known.map(({ taskId }) => taskId).sort()).toEqual(['t1', 't2']);
 });
 
-test('the timeout ends the wait for a turn, too', async () => {
+test('the timeout also ends the wait for a permit', async () => {
 	const watch = stopwatch();
 	const options = { timeoutMinutes: 0.05 };
 	const limits = { requestsPerSecond: 0.5, progressChannel: 'polling' };
@@ -217,14 +215,14 @@ test('the timeout ends the wait for a turn, too', async () => {
 	expect(result.output(NODE_NAME, 0).length + result.output(NODE_NAME, 1).length).toBe(10);
 });
 
-test('tokens that are no text, byte order marks and odd ids are borne', async () => {
+test('broken tokens and byte order marks are tolerated', async () => {
 	script.submit = (count, response) =>
 		send(response, { prompt_id: `t${count}`, prompt_token: '\ud800x' }, '\uFEFF');
 	const result = await run(25);
 	expect(result.output(NODE_NAME)).toHaveLength(25);
 });
 
-test('a refused look says that the task exists, and not to run the item again', async () => {
+test('the error of a refused poll says that the task exists, and does not advise running the item again', async () => {
 	script.info = (_ids, response) => {
 		response.end('{"code":50000,"msg":"internal"}');
 		return true;
@@ -235,7 +233,7 @@ test('a refused look says that the task exists, and not to run the item again', 
 	expect(result.error?.description).not.toContain('run the node again');
 });
 
-test('neither a repeated prompt token nor a key in a link gets into an item', async () => {
+test('neither a repeated prompt token nor a key in a link reaches an item', async () => {
 	script.submit = (count, response) =>
 		send(response, { prompt_id: `t${count}`, prompt_token: 'PTOKEN-1234567' });
 	script.info = (ids, response) =>
@@ -252,11 +250,11 @@ test('neither a repeated prompt token nor a key in a link gets into an item', as
 	const [item] = result.output(NODE_NAME);
 	expect(everythingSaid(result)).not.toContain('PTOKEN');
 	expect(everythingSaid(result)).not.toContain(KEY);
-	// A signature has to stay as it is, else the link is of no use.
+	// A link is useless unless its signature is unchanged.
 	expect(item?.json.finalFiles).toEqual([`${base}/f/x.png?k=[hidden]&token=signed`]);
 });
 
-test('a task that succeeded without any file is looked at again, and then told', async () => {
+test('a task that succeeded without any file is polled again, and then reported', async () => {
 	script.info = (ids, response) =>
 		send(response, { flow_task_info: ids.map((id) => done(id, { files: null, final_files: [null, 3] })) });
 	const result = await run(1, POLLING);
@@ -264,7 +262,7 @@ test('a task that succeeded without any file is looked at again, and then told',
 	expect(result.hints(NODE_NAME)[0]?.message).toContain('succeeded without any file');
 });
 
-test('a stop while a submit is open says in the log what may have been made', async () => {
+test('a stop during submits logs that they may have created tasks', async () => {
 	script.submit = () => true;
 	const live = await harness.start({
 		workflow: singleNode({

@@ -12,7 +12,7 @@ afterAll(async () => {
 	await stage.close();
 });
 afterEach(() => {
-	// Bad input is told before anything is sent.
+	// Bad input is reported before anything is sent.
 	expect(stage.platform.books().requests.submit).toBe(0);
 	expect(stage.platform.books().requests.upload).toBe(0);
 });
@@ -115,7 +115,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		/would submit 2 tasks, more than the 1/,
 		/Max Tasks/,
 	],
-])('%s', async (_name, parameters, message, advice) => {
+])('%s is refused', async (_name, parameters, message, advice) => {
 	const run = await stage.run(prompts(2), parameters);
 	expect(run.status).toBe('error');
 	expect(run.error?.message).toMatch(message);
@@ -139,7 +139,7 @@ test.each([
 	expect(run.error?.message).toMatch(message);
 });
 
-test('one bad item without Continue On Fail keeps the good ones from being submitted', async () => {
+test('without Continue On Fail, one bad item prevents the good ones from being submitted', async () => {
 	const run = await stage.run([{ json: { prompt: 'good' } }, { json: {} }]);
 	expect(run.error?.message).toMatch(/has no value/);
 	expect(run.error?.context.itemIndex).toBe(1);

@@ -5,7 +5,7 @@ import { FlowAgentApi } from '../../../credentials/FlowAgentApi.credentials';
 import { FlowBridgeApi } from '../../../credentials/FlowBridgeApi.credentials';
 import { FlowPlatformApi } from '../../../credentials/FlowPlatformApi.credentials';
 
-/** What the forms of all credentials have in common. */
+/* Tests what the forms of all credentials have in common. */
 
 describe.each([
 	{ credential: new FlowPlatformApi(), secret: 'apiKey' },
@@ -19,8 +19,9 @@ describe.each([
 		expect(masked.map(({ name }) => name)).toEqual([secret]);
 	});
 
-	// On a busy machine n8n's time limit for them would fail a request that reads the credential.
-	it('asks n8n for no regular expression', () => {
+	// On a busy machine a regular expression could exceed n8n's time limit, which would fail a request that reads the
+	// credential.
+	it('makes n8n evaluate no regular expression', () => {
 		expect(JSON.stringify(properties)).not.toContain('"regex"');
 	});
 

@@ -3,17 +3,17 @@ import { cleanToken, TOKEN_KINDS, whyTokenDoesNotFit } from '../../../credential
 
 describe('cleanToken', () => {
 	it.each([
-		['as it is', 'sk-abc123', 'sk-abc123'],
-		['spaces around', '  sk-abc123\t', 'sk-abc123'],
+		['a plain token', 'sk-abc123', 'sk-abc123'],
+		['a token with spaces around it', '  sk-abc123\t', 'sk-abc123'],
 		['a trailing line break', 'sk-abc123\r\n', 'sk-abc123'],
-		['a line break in the middle, as mails put it', 'sk-abc\n   123', 'sk-abc123'],
+		['a line break in the middle, as emails insert it', 'sk-abc\n   123', 'sk-abc123'],
 		['the header value', 'Bearer sk-abc123', 'sk-abc123'],
-		['the header value in another case', 'bearer   sk-abc123', 'sk-abc123'],
+		['the header value in lower case', 'bearer   sk-abc123', 'sk-abc123'],
 		['the whole header', 'Authorization: Bearer sk-abc123', 'sk-abc123'],
 		['quotation marks', '"sk-abc123"', 'sk-abc123'],
 		['a quoted header value', "'Bearer sk-abc123'", 'sk-abc123'],
-		['a space that is not a plain one', '\u00a0sk-abc123\u200a', 'sk-abc123'],
-		['invisible characters of a web page', '\ufeffsk-abc\u200b123\u2060', 'sk-abc123'],
+		['spaces other than the plain one', '\u00a0sk-abc123\u200a', 'sk-abc123'],
+		['invisible characters from a web page', '\ufeffsk-abc\u200b123\u2060', 'sk-abc123'],
 		['no text', undefined, ''],
 		['a number', 42, ''],
 		['nothing but white space', ' \n ', ''],
@@ -21,7 +21,7 @@ describe('cleanToken', () => {
 		expect(cleanToken(pasted)).toBe(expected);
 	});
 
-	it('leaves a clean token alone, whatever it holds', () => {
+	it('does not change a clean token, whatever it contains', () => {
 		fc.assert(
 			fc.property(fc.stringMatching(/^(sk-|agt_|dbg_|wst_)[A-Za-z0-9_.=+/-]{1,80}$/), (token) => {
 				expect(cleanToken(token)).toBe(token);
@@ -43,17 +43,17 @@ describe('whyTokenDoesNotFit', () => {
 		expect(whyTokenDoesNotFit(token, 'FlowPlatform API')).toContain(`belongs in a ${home} credential`);
 	});
 
-	it('names both prefixes where two fit', () => {
+	it('names both prefixes if two fit', () => {
 		expect(whyTokenDoesNotFit('sk-abc', 'FlowAgent API')).toContain('"agt_" or "dbg_"');
 	});
 
-	it('tells an empty one from a foreign one', () => {
+	it('distinguishes an empty token from a foreign one', () => {
 		expect(whyTokenDoesNotFit('', 'FlowPlatform API')).toContain('contains no secret');
 		expect(whyTokenDoesNotFit('ghp_abc', 'FlowPlatform API')).toContain('this one does not');
 	});
 
 	it.each(['sk-abc…xyz', 'sk-••••', 'sk-ab****yz', 'sk-ab...yz', 'sk-аbc', 'sk-ab\u0000c'])(
-		'says that %j was hidden in part',
+		'says that %j was partly hidden',
 		(token) => {
 			expect(whyTokenDoesNotFit(token, 'FlowPlatform API')).toMatch(/is not complete.*Copy the whole secret/);
 		},

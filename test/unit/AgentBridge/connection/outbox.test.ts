@@ -33,13 +33,13 @@ function comeUp(at: Scene): void {
 
 const LATE = 'the connection was not restored within 120 seconds';
 
-test('while the connection is open a frame leaves at once', () => {
+test('while the connection is open, a frame is sent at once', () => {
 	const { outbox, sent } = scene();
 	outbox.send('a', '1');
 	expect(sent).toEqual(['a']);
 });
 
-test('what waits leaves once, in order, before what comes later', () => {
+test('queued frames are sent once, in order, before later ones', () => {
 	const at = scene();
 	goDown(at);
 	at.outbox.send('a', '1');
@@ -53,7 +53,7 @@ test('what waits leaves once, in order, before what comes later', () => {
 	expect([at.sent, at.lost]).toEqual([['a', 'b', 'c'], []]);
 });
 
-test('each frame is given up after its own time, and never sent later', () => {
+test('each frame expires after its own time, and is never sent later', () => {
 	const at = scene();
 	goDown(at);
 	at.outbox.send('a', '1');
@@ -66,7 +66,7 @@ test('each frame is given up after its own time, and never sent later', () => {
 	expect([at.sent, at.lost.length]).toEqual([['b'], 1]);
 });
 
-test('a frame that is late when the connection comes back is not sent', () => {
+test('a frame that has expired when the connection is restored is not sent', () => {
 	const at = scene();
 	goDown(at);
 	at.outbox.send('a', '1');
@@ -75,7 +75,7 @@ test('a frame that is late when the connection comes back is not sent', () => {
 	expect([at.sent, at.lost]).toEqual([[], [`1: ${LATE}`]]);
 });
 
-test('the time while we kept the connection closed ourselves does not count', () => {
+test('the time in which the node itself kept the connection closed does not count', () => {
 	const at = scene();
 	at.isUp = false;
 	at.outbox.send('a', '1');
@@ -92,7 +92,7 @@ test('the time while we kept the connection closed ourselves does not count', ()
 	expect([at.sent, at.lost]).toEqual([['a', 'b', 'c'], []]);
 });
 
-test('there is an end to what waits', () => {
+test('the send queue is limited', () => {
 	const at = scene();
 	at.isUp = false;
 	for (let i = 0; i < 6; i++) at.outbox.send('x'.repeat(10_000_000), `${i}`);
@@ -104,7 +104,7 @@ test('there is an end to what waits', () => {
 	expect([at.sent.length, at.lost.length]).toEqual([5, 1]);
 });
 
-test('closed: what waits is lost, and so is all that comes', () => {
+test('once it is closed, queued and later frames are lost', () => {
 	const at = scene();
 	at.isUp = false;
 	at.outbox.send('a', '1');

@@ -9,7 +9,7 @@ import type { ScriptedSocket } from './sockets.script';
 interface Scene extends BridgeScene {
 	readonly session: RequestSession;
 	readonly stopping: AbortController;
-	/** The newest socket, as soon as there are so many. */
+	/** The newest socket, once `count` sockets exist. */
 	socket(count?: number): Promise<ScriptedSocket>;
 }
 
@@ -38,7 +38,7 @@ function rule(correlation = '1'): ReplyRule {
 	return { replyPath: 're', correlation, filter: filter.value };
 }
 
-test('a reply is the frame that repeats the value and names the event; the token is hidden in it', async () => {
+test('the reply is the frame that repeats the value and names the event, and the token in it is hidden', async () => {
 	const { session, socket, clock } = scene();
 	const asking = session.request('{"id":1}', rule(), 1_000);
 	const open = await socket();
@@ -60,7 +60,7 @@ test('a reply is the frame that repeats the value and names the event; the token
 	});
 });
 
-test('a token with the escapes of JSON is hidden, in what is collected too', async () => {
+test('a token with JSON escapes is hidden, including in collected frames', async () => {
 	const { session, socket } = scene();
 	const asking = session.request('{"id":1}', rule(), 1_000);
 	const open = await socket();
@@ -76,7 +76,7 @@ test('a token with the escapes of JSON is hidden, in what is collected too', asy
 	});
 });
 
-test('an id of 64 bits is recognised as a number and as a text, and keeps its digits', async () => {
+test('a 64-bit ID is recognized as a number and as text, and keeps its digits', async () => {
 	const { session, socket } = scene();
 	for (const repeated of ['12345678901234567891', '"12345678901234567891"']) {
 		const asking = session.request('{}', rule('12345678901234567891'), 1_000);
@@ -89,7 +89,7 @@ test('an id of 64 bits is recognised as a number and as a text, and keeps its di
 	}
 });
 
-test('the timeout counts from the sending on, and tells what was collected and what was not', async () => {
+test('the timeout counts from the moment of sending, and its error contains what was and was not collected', async () => {
 	const { session, socket, clock } = scene();
 	const asking = session.request('{}', rule(), 1_000);
 	const open = await socket();
@@ -108,8 +108,8 @@ test('the timeout counts from the sending on, and tells what was collected and w
 });
 
 test.each([
-	['where nothing correlates, the line is left, and with it a reply that comes too late', '', 2],
-	['where replies repeat a value, the line stays', 're', 1],
+	['if nothing correlates, the connection is abandoned, and with it a late reply', '', 2],
+	['if replies repeat a value, the connection is kept', 're', 1],
 ])('after a timeout: %s', async (_what, replyPath, connections) => {
 	const { session, socket, sockets, clock } = scene();
 	const first = session.request('{"id":1}', { ...rule('1'), replyPath }, 1_000);
@@ -136,7 +136,7 @@ test.each([
 	expect(clock.sleepers).toBe(0);
 });
 
-test('after a timeout, a request with the same value has a connection without the late reply', async () => {
+test('after a timeout, a request with the same value gets a connection without the late reply', async () => {
 	const { session, socket, sockets, clock } = scene();
 	const first = session.request('{"id":1,"text":"a"}', rule(), 1_000);
 	const old = await socket();
@@ -172,7 +172,7 @@ test('a chatty platform does not fill the memory', async () => {
 	expect(outcome).toMatchObject({ value: { notCollected: 4_800 } });
 });
 
-test('nor does one with large frames: all items of a run share the room for them', async () => {
+test('large frames do not fill the memory either, because all items of a run share one limit', async () => {
 	const { session, socket, clock } = scene();
 	const large = `{"type":"tool","re":1,"text":"${'x'.repeat(8_000_000)}"}`;
 	const first = session.request('{}', rule(), 1_000);
@@ -192,7 +192,7 @@ test('nor does one with large frames: all items of a run share the room for them
 	expect(late).toMatchObject({ failure: { details: { collected: [], otherFrames: 1, notCollected: 1 } } });
 });
 
-test('a frame that cannot be read is told of where no reply came', async () => {
+test('a frame that cannot be read is reported if no reply arrives', async () => {
 	const { session, socket, clock } = scene();
 	const asking = session.request('{}', rule(), 1_000);
 	const open = await socket();
@@ -210,13 +210,13 @@ test('a frame that cannot be read is told of where no reply came', async () => {
 	});
 });
 
-test('a connection that is closing takes nothing more: the frame goes over a new one', async () => {
+test('a frame is not sent over a closing connection but over a new one', async () => {
 	const { session, socket, clock } = scene();
 	const first = session.send('one');
 	const old = await socket();
 	old.open();
 	expect(await first).toEqual({ ok: true, value: 1 });
-	// The other side has begun to close; the end is not told yet.
+	// The other side has begun to close, but the end has not been reported yet.
 	old.readyState = 2;
 	const second = session.send('two');
 	await clock.advance(1_000);
@@ -226,12 +226,12 @@ test('a connection that is closing takes nothing more: the frame goes over a new
 	expect([old.sent, fresh.sent]).toEqual([['one'], ['two']]);
 	const closing = session.close();
 	fresh.end(1000);
-	// What went over the first one may not have arrived.
+	// What was sent over the first connection may not have arrived.
 	await closing;
 	expect([...session.lost.keys()]).toEqual([1]);
 });
 
-test('a refused handshake is answered once for all', async () => {
+test('a refused handshake counts for all later requests', async () => {
 	const { session, socket, sockets } = scene({ kind: 'status', status: 401 });
 	const first = session.send('one');
 	(await socket()).end();
@@ -242,7 +242,7 @@ test('a refused handshake is answered once for all', async () => {
 	expect(session.lost.size).toBe(0);
 });
 
-test('what comes after the reply belongs to no request any more', async () => {
+test('a frame after the reply belongs to no request', async () => {
 	const { session, socket } = scene();
 	const asking = session.request('{}', rule(), 1_000);
 	const open = await socket();
@@ -254,7 +254,7 @@ test('what comes after the reply belongs to no request any more', async () => {
 	expect(outcome).toMatchObject({ ok: true, value: { collected: [] } });
 });
 
-test('a token that is refused while frames go out: the next frame does not knock again', async () => {
+test('after a token is refused during a send, the next frame opens no connection', async () => {
 	const { session, socket, sockets } = scene();
 	const first = session.send('one');
 	const open = await socket();
@@ -265,7 +265,7 @@ test('a token that is refused while frames go out: the next frame does not knock
 	expect(sockets).toHaveLength(1);
 });
 
-test('a platform that closes each connection at once is not asked forever', async () => {
+test('a platform that closes every connection at once is given up in the end', async () => {
 	const { session, sockets, clock } = scene();
 	let sent: unknown;
 	void session.send('one').then((result) => (sent = result));
@@ -281,7 +281,7 @@ test('a platform that closes each connection at once is not asked forever', asyn
 	expect(sockets).toHaveLength(1_000);
 });
 
-test('a break in mid request is unclear, and the next one has a new connection', async () => {
+test('a request whose connection breaks is unclear, and the next one gets a new connection', async () => {
 	const { session, socket } = scene();
 	const first = session.request('{}', rule(), 1_000);
 	const old = await socket();
@@ -303,7 +303,7 @@ test.each([
 	[1006, ['unreachable']],
 	[4401, ['credential']],
 	[4409, ['unreachable']],
-])('closed with %d in answer: %j', async (code, kinds) => {
+])('a close answered with code %d reports the losses %j', async (code, kinds) => {
 	const { session, socket } = scene();
 	const sending = session.send('one');
 	const open = await socket();
@@ -315,7 +315,7 @@ test.each([
 	expect([...session.lost.values()].map(({ kind }) => kind)).toEqual(kinds);
 });
 
-test('a platform that does not answer the closing: given up after 15 seconds, as not confirmed', async () => {
+test('a platform that does not answer the close is given up after 15 seconds, and the frame counts as unconfirmed', async () => {
 	const { session, socket, clock } = scene();
 	const sending = session.send('one');
 	(await socket()).open();
@@ -326,9 +326,9 @@ test('a platform that does not answer the closing: given up after 15 seconds, as
 });
 
 test.each([
-	['in mid handshake', false],
-	['in mid request', true],
-])('stopped %s: within a second, nothing is left', async (_when, isOpen) => {
+	['during the handshake', false],
+	['during a request', true],
+])('when stopped %s, it ends within a second and leaves nothing behind', async (_when, isOpen) => {
 	const { session, socket, clock, stopping } = scene();
 	const asking = session.request('{}', rule(), 60_000);
 	const open = await socket();
@@ -343,7 +343,7 @@ test.each([
 	expect(clock.sleepers).toBe(0);
 });
 
-test("n8n's guard is asked again before a second connection, and nothing is sent where it refuses", async () => {
+test("n8n's guard is asked again before a second connection, and nothing is sent if it refuses", async () => {
 	let refusal: Failure | undefined = undefined;
 	const { session, socket, sockets } = scene(undefined, () => refusal);
 	const first = session.send('{"id":1}');

@@ -14,7 +14,7 @@ import { course, failing, ScriptedPlatform } from '../platform.script';
 
 const NOT_FOUND = { ...failing(false), kind: 'refused' } as const;
 
-/** A platform with tasks `t0`, `t1`, …, which refuses every call that asks for one of the bad ones. */
+/** A platform with tasks `t0`, `t1`, …, which refuses every call that asks for a bad one. */
 function platformWith(count: number, bad: readonly string[]): { platform: ScriptedPlatform; ids: string[] } {
 	const platform = new ScriptedPlatform(new TestClock());
 	const ids = Array.from({ length: count }, (_, index) => platform.add(`t${index}`, course(60_000)));
@@ -23,13 +23,13 @@ function platformWith(count: number, bad: readonly string[]): { platform: Script
 }
 
 describe('askInPieces', () => {
-	it.each([1, 2, 7, 100])('asks once for %d ids where nothing is refused', async (count) => {
+	it.each([1, 2, 7, 100])('asks once for %d IDs if nothing is refused', async (count) => {
 		const { platform, ids } = platformWith(count, []);
 		expect(await askInPieces(platform, ids, 60)).toMatchObject([{ ids, answer: { ok: true } }]);
 		expect(platform.looks).toHaveLength(1);
 	});
 
-	it.each([[['t0']], [['t99']], [['t13', 't14', 't77']]])('tells %j from the others', async (bad) => {
+	it.each([[['t0']], [['t99']], [['t13', 't14', 't77']]])('singles out %j', async (bad) => {
 		const { platform, ids } = platformWith(100, bad);
 		const pieces = await askInPieces(platform, ids, 60);
 		expect(pieces.flatMap((piece) => piece.ids)).toEqual(ids);
@@ -39,7 +39,7 @@ describe('askInPieces', () => {
 		expect(platform.looks.length).toBeLessThan(50);
 	});
 
-	it('gives up where nothing at all is answered', async () => {
+	it('gives up if nothing at all is answered', async () => {
 		const { platform, ids } = platformWith(100, []);
 		platform.lookFails = () => NOT_FOUND;
 		const pieces = await askInPieces(platform, ids, 60);
@@ -51,7 +51,7 @@ describe('askInPieces', () => {
 	it.each([
 		['is not JSON', { httpStatus: 200 }],
 		['is too large', { networkCode: 'ERR_TOO_LARGE' }],
-	])('tells the one task from the others for which an answer %s', async (_name, details) => {
+	])('singles out the one task for which an answer %s', async (_name, details) => {
 		const { platform, ids } = platformWith(100, []);
 		const unreadable = { ...failing(true), details };
 		platform.lookFails = ({ ids: asked }) => (asked.includes('t63') ? unreadable : undefined);
@@ -59,26 +59,23 @@ describe('askInPieces', () => {
 		expect(pieces.filter(({ answer }) => !answer.ok).map((piece) => piece.ids)).toEqual([['t63']]);
 	});
 
-	it('soon gives up where no answer at all can be read', async () => {
+	it('soon gives up if no answer at all can be read', async () => {
 		const { platform, ids } = platformWith(100, []);
 		platform.lookFails = () => ({ ...failing(true), details: { httpStatus: 200 } });
 		await askInPieces(platform, ids, 60);
 		expect(platform.looks).toHaveLength(9);
 	});
 
-	it.each([true, false])(
-		'asks once where the key or an outage is to blame (passing: %s)',
-		async (passing) => {
-			const { platform, ids } = platformWith(100, []);
-			platform.lookFails = () => failing(passing);
-			await askInPieces(platform, ids, 60);
-			expect(platform.looks).toHaveLength(1);
-		},
-	);
+	it.each([true, false])('asks once if the key or an outage is to blame (passing: %s)', async (passing) => {
+		const { platform, ids } = platformWith(100, []);
+		platform.lookFails = () => failing(passing);
+		await askInPieces(platform, ids, 60);
+		expect(platform.looks).toHaveLength(1);
+	});
 });
 
 describe('infoOfMany', () => {
-	it('tells of all that the platform tells of', async () => {
+	it('returns all tasks that the platform returns, and which ones it refuses', async () => {
 		const { platform, ids } = platformWith(250, ['t7', 't180']);
 		const look = await infoOfMany(platform, [...ids, 'gone', 't1'], 60);
 		if (!look.ok) throw new Error(look.failure.message);
@@ -86,7 +83,7 @@ describe('infoOfMany', () => {
 		expect([...look.value.refused.keys()]).toEqual(['t7', 't180']);
 	});
 
-	it('fails where all is refused, and where a part got no answer', async () => {
+	it('fails if all is refused, and if a part got no answer', async () => {
 		const { platform, ids } = platformWith(2, ['t0', 't1']);
 		expect(await infoOfMany(platform, ids, 60)).toEqual({ ok: false, failure: NOT_FOUND });
 		const many = platformWith(101, []);
@@ -106,21 +103,21 @@ const MANY: PollFacts = {
 
 describe('nextIntervalMs', () => {
 	it.each<[string, Partial<PollFacts>, number]>([
-		['stays where a call finds its share', {}, 4_000],
-		['stretches where a call finds little', { finished: 9 }, 6_000],
-		['stretches where nothing is finished', { finished: 0, changed: false }, 6_000],
-		['shrinks where a call finds much', { finished: 21 }, 2_667],
-		['wants more of a look that takes more calls', { calls: 3, finished: 21, remaining: 250 }, 6_000],
-		['is shortest where places are free for items that wait', { finished: 1, backlog: true }, 1_000],
-		['does not hurry for items that wait while no place is free', { finished: 0, backlog: true }, 6_000],
-		['halves where one of few tasks moves', { remaining: FEW_TASKS, finished: 0 }, 2_000],
+		['stays if a call finds its share', {}, 4_000],
+		['increases if a call finds little', { finished: 9 }, 6_000],
+		['increases if nothing is finished', { finished: 0, changed: false }, 6_000],
+		['shrinks if a call finds much', { finished: 21 }, 2_667],
+		['expects more of a poll that takes more calls', { calls: 3, finished: 21, remaining: 250 }, 6_000],
+		['is shortest if slots are free for waiting items', { finished: 1, backlog: true }, 1_000],
+		['does not shrink for waiting items while no slot is free', { finished: 0, backlog: true }, 6_000],
+		['halves if one of few tasks makes progress', { remaining: FEW_TASKS, finished: 0 }, 2_000],
 		[
-			'stretches gently where none of few tasks moves',
+			'increases gently if none of few tasks makes progress',
 			{ remaining: FEW_TASKS, finished: 0, changed: false },
 			5_000,
 		],
-		['doubles after a look that failed', { failed: true }, 8_000],
-		['doubles after one that failed for few tasks, too', { failed: true, remaining: 1 }, 8_000],
+		['doubles after a failed poll', { failed: true }, 8_000],
+		['doubles after a failed poll even for few tasks', { failed: true, remaining: 1 }, 8_000],
 	])('%s', (_name, facts, expected) => {
 		expect(Math.round(nextIntervalMs(4_000, { ...MANY, ...facts }))).toBe(expected);
 	});

@@ -48,7 +48,7 @@ async function flush(by = recorder) {
 	return await flushing;
 }
 
-test('an ID is in the table within two seconds, with what is known of its run', async () => {
+test('an ID is in the table within two seconds, with what is known about its run', async () => {
 	for (const one of jobs(30)) begin(one);
 	await clock.advance(2_000);
 	expect(table.all()).toHaveLength(30);
@@ -58,7 +58,7 @@ test('an ID is in the table within two seconds, with what is known of its run', 
 	});
 });
 
-test('however many tasks change, there is one write in two seconds, of few statements', async () => {
+test('however many tasks change, there is one write every two seconds, with few statements', async () => {
 	const all = jobs(100);
 	for (let second = 0; second < 20; second++) {
 		for (const one of all.slice(second * 5, second * 5 + 5)) begin(one);
@@ -69,7 +69,7 @@ test('however many tasks change, there is one write in two seconds, of few state
 	}
 	await clock.advance(2_000);
 	const count = (call: string): number => table.calls.filter((one) => one === call).length;
-	// New rows, and those that take the place of others.
+	// Inserts add new rows and those that replace others.
 	expect(count('insert')).toBeLessThanOrEqual(2 * 12);
 	expect(count('remove')).toBeLessThanOrEqual(12);
 	expect(count('updateAlike')).toBeLessThanOrEqual(12);
@@ -77,11 +77,11 @@ test('however many tasks change, there is one write in two seconds, of few state
 	expect(new Set(table.all().map(({ taskId }) => taskId)).size).toBe(100);
 });
 
-test('rows of many tasks that change are replaced while the run goes on, and none stands there twice', async () => {
+test('rows of many tasks that change are replaced during the run, and none appears twice', async () => {
 	const all = jobs(40);
 	for (const one of all) begin(one);
 	await clock.advance(1_000);
-	// A statement that is said to have failed may have been carried out.
+	// A statement reported as failed may have been carried out.
 	const mishaps = new Map<string, 'before' | 'after'>([
 		['insert', 'after'],
 		['remove', 'before'],
@@ -121,7 +121,7 @@ test('rows follow their tasks to the end', async () => {
 	expect(clock.sleepers).toBe(0);
 });
 
-test('what is left is written at the end, ends of many tasks in few statements', async () => {
+test('what is left is written at the end, with the ends of many tasks in few statements', async () => {
 	const all = jobs(500);
 	for (const one of all) begin(one);
 	await clock.advance(1_000);
@@ -136,10 +136,10 @@ test('what is left is written at the end, ends of many tasks in few statements',
 	expect(changes).toEqual([1]);
 });
 
-describe('ends of many kinds at the end', () => {
+describe('many different ends, written at the end of the run', () => {
 	const all = jobs(40);
 
-	/** Each ends in a second of its own, while the table is slow to follow. */
+	/** Ends one task per second while every table operation fails. */
 	async function endAll(): Promise<void> {
 		for (const one of all) begin(one);
 		await clock.advance(1_000);
@@ -155,7 +155,7 @@ describe('ends of many kinds at the end', () => {
 		await endAll();
 		table.mishap = () => 'none';
 		expect(await flush()).toEqual({ ok: true, value: undefined });
-		// Nothing is left for the last one, which asks n8n for nothing then.
+		// Nothing is left for `updateAlike`, so it runs no sub-execution.
 		expect(table.calls).toEqual(['read', 'insert', 'remove', 'updateAlike']);
 		expect(table.all().map(({ item, status }) => [item, status])).toEqual(
 			all.map(({ itemIndex }) => [itemIndex, 'succeeded']),
@@ -173,7 +173,7 @@ describe('ends of many kinds at the end', () => {
 		);
 	});
 
-	test('are written in place where the database does not show the rows yet', async () => {
+	test('are written in place if the database does not show the rows yet', async () => {
 		await endAll();
 		table.mishap = () => 'none';
 		table.hides = () => true;
@@ -216,7 +216,7 @@ test('a failure says why, without the ID and without a key', async () => {
 	});
 });
 
-test('of a task that the platform does not know, nobody is told to collect it', async () => {
+test('the error of a task that the platform does not know does not advise collecting it', async () => {
 	const one = job(0);
 	begin(one);
 	const failure = { kind: 'taskUnknown' as const, message: 'The platform does not know task t0', advice: '' };
@@ -235,7 +235,7 @@ test('a submit without an answer has a row, because it may have created a task',
 	]);
 });
 
-describe('a task that was there before', () => {
+describe('a task with a row from an earlier execution', () => {
 	beforeEach(async () => {
 		const one = job(0);
 		begin(one);
@@ -265,7 +265,7 @@ describe('a task that was there before', () => {
 		}
 	});
 
-	test('is written where nobody has a row of it', async () => {
+	test('gets a row if its row was deleted', async () => {
 		table.edit(() => undefined);
 		const later = open('8');
 		begin(job(0), 'given', later);
@@ -294,7 +294,7 @@ test('in a long run, rows are changed less often', async () => {
 });
 
 describe('a table that fails', () => {
-	test('costs no row if it comes back, and is asked less and less often', async () => {
+	test('loses no row if it recovers, and is written to less and less often', async () => {
 		table.mishap = () => (clock.elapsedMs < 20_000 ? 'before' : 'none');
 		for (const one of jobs(3)) begin(one);
 		await clock.advance(20_000);
@@ -303,7 +303,7 @@ describe('a table that fails', () => {
 		expect(table.all()).toHaveLength(3);
 	});
 
-	test('is asked a few times in twenty minutes, and the end says so', async () => {
+	test('is written to a few times in twenty minutes, and the final write reports the failure', async () => {
 		table.mishap = () => 'before';
 		const one = job(0);
 		begin(one);
@@ -317,7 +317,7 @@ describe('a table that fails', () => {
 	});
 });
 
-test('nothing is written while nothing is known', async () => {
+test('nothing is written if nothing happened', async () => {
 	await clock.advance(60_000);
 	await flush();
 	await turn();

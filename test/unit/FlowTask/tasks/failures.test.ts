@@ -37,14 +37,14 @@ describe('notSubmitted', () => {
 		expect(failure.message).toMatch(/^No task was submitted for this item, because .{20}/);
 	});
 
-	it('has another sentence for each reason', () => {
+	it('has a different sentence for each reason', () => {
 		const all: StopReason[] = ['failure', 'maxFailures', 'timeout', 'cancelled'];
 		expect(new Set(all.map((reason) => notSubmitted(reason).message)).size).toBe(4);
 	});
 });
 
 describe('explainSubmit', () => {
-	it('says that a task may exist where no clear answer came', () => {
+	it('says that a task may exist if no clear answer came', () => {
 		const lost: Failure = {
 			kind: 'unclear',
 			message: 'The line broke',
@@ -59,7 +59,7 @@ describe('explainSubmit', () => {
 	});
 
 	it.each<Failure['kind']>(['refused', 'unreachable', 'credential', 'cancelled'])(
-		'leaves %s as it is',
+		'leaves a failure of kind "%s" as it is',
 		(kind) => {
 			const failure: Failure = { kind, message: 'm', advice: 'a' };
 			expect(explainSubmit(failure)).toBe(failure);
@@ -87,7 +87,7 @@ describe('stillUnclear', () => {
 });
 
 describe('explainWatchEnd', () => {
-	it('has nothing to say of success', () => {
+	it('does not explain a success', () => {
 		expect(explainWatchEnd('t-1', final({ status: 3, progress_num: 100 }), redact)).toBeUndefined();
 	});
 
@@ -155,7 +155,7 @@ describe('explainWatchEnd', () => {
 			'No right',
 			'unknown',
 		],
-	])('names the task and what to do where it is %s', (_name, end, kind, said, status) => {
+	])('names the task and what to do if it is %s', (_name, end, kind, said, status) => {
 		const failure = explainWatchEnd('t-1', end, redact);
 		expect(failure).toMatchObject({ kind, details: { taskId: 't-1', status, elapsedMs: 90_000 } });
 		expect(failure?.message).toContain(said);
@@ -164,7 +164,7 @@ describe('explainWatchEnd', () => {
 		expect(JSON.stringify(failure)).not.toMatch(/undefined|NaN|\[object/);
 	});
 
-	it('says how to go on with a task that still runs', () => {
+	it('says how to continue with a task that is still running', () => {
 		for (const kind of ['timedOut', 'stalled', 'left'] as const) {
 			expect(explainWatchEnd('t-1', { kind, snapshot: snapshotOf() }, redact)?.advice).toContain(
 				'task ID t-1',
@@ -172,7 +172,7 @@ describe('explainWatchEnd', () => {
 		}
 	});
 
-	it('says what to check, and how to get a new task, where a task is gone', () => {
+	it('says what to check, and how to get a new task, if a task is gone', () => {
 		const failure = explainWatchEnd('t-1', { kind: 'unknown', snapshot: snapshotOf() }, redact);
 		for (const said of [
 			'the ID is complete',
@@ -182,19 +182,19 @@ describe('explainWatchEnd', () => {
 			expect(failure?.advice).toContain(said);
 	});
 
-	it('keeps what an unreadable look said beside the task', () => {
+	it('keeps the details of a failed poll alongside the task ID', () => {
 		const end: WatchEnd = { kind: 'refused', failure: refusedLook, snapshot: snapshotOf() };
 		expect(explainWatchEnd('t-1', end, redact)?.details).toMatchObject({ httpStatus: 403, taskId: 't-1' });
 	});
 
-	it('tells no time where another run submitted the task', () => {
+	it('states no elapsed time if another run submitted the task', () => {
 		const snapshot = { ...snapshotOf({ status: 2 }), sinceMs: undefined };
 		const failure = explainWatchEnd('t-1', { kind: 'timedOut', snapshot }, redact);
 		expect(failure?.details).not.toHaveProperty('elapsedMs');
 		expect(failure?.message).not.toContain('seconds');
 	});
 
-	it('hides a key in what the platform says, wherever the text is cut', () => {
+	it('hides a key in what the platform says, wherever the text is truncated', () => {
 		const key = 'sk-ab:Secret0123456789Secret';
 		for (let offset = 470; offset < 510; offset++) {
 			const end = final({ status: 4, errMsg: `${'x'.repeat(offset)} ${key}` });
@@ -202,7 +202,7 @@ describe('explainWatchEnd', () => {
 		}
 	});
 
-	it('cuts an id of any length in its sentence, and keeps it whole in its details', () => {
+	it('truncates a long ID in the sentence, and keeps it whole in the details', () => {
 		const taskId = 't'.repeat(5_000);
 		const failure = explainWatchEnd(taskId, { kind: 'unknown', snapshot: snapshotOf() }, redact);
 		expect(failure?.message.length).toBeLessThan(200);

@@ -37,7 +37,7 @@ describe('notePoll', () => {
 		['progress', at(5), at(6), true],
 		['a state', at(5), at(5, { status: 3 }), true],
 		[
-			'a place in the queue',
+			'a position in the queue',
 			at(0, { status: 1, current_position: 4 }),
 			at(0, { status: 1, current_position: 3 }),
 			true,
@@ -45,9 +45,14 @@ describe('notePoll', () => {
 		['nothing', at(5), at(5), false],
 		['a task that is shown now', undefined, at(0), true],
 		['a task that is not shown any more', at(5), undefined, true],
-		['the length of the queue, which is others', at(5, { queue_size: 9 }), at(5, { queue_size: 2 }), false],
-		['nothing of a task that is not shown', undefined, undefined, false],
-	])('tells whether %s has changed', (_name, before, after, changed) => {
+		[
+			'only the length of the queue, which depends on other tasks',
+			at(5, { queue_size: 9 }),
+			at(5, { queue_size: 2 }),
+			false,
+		],
+		['nothing about a task that is not shown', undefined, undefined, false],
+	])('notes whether %s has changed', (_name, before, after, changed) => {
 		const first = notePoll(undefined, infosOf(...(before ? [before] : [])), ['a'], 100);
 		const second = notePoll(first, infosOf(...(after ? [after] : [])), ['a'], 200);
 		expect(second).toMatchObject({ startedAtMs: 100, changedAtMs: changed ? 200 : 100, polls: 2 });
@@ -59,7 +64,7 @@ describe('notePoll', () => {
 	});
 
 	it.each([undefined, null, 'x', [], {}, { startedAtMs: 1, changedAtMs: 2 }])(
-		'knows no wait in %j',
+		'finds no wait in %j',
 		(stored) => {
 			expect(readWait(stored)).toBeUndefined();
 		},
@@ -67,7 +72,7 @@ describe('notePoll', () => {
 });
 
 describe('polls that fail', () => {
-	it('leave what is known of the tasks as it is', () => {
+	it('leave what is known about the tasks unchanged', () => {
 		const first = notePoll(undefined, infosOf(at(5)), ['a', 'gone'], 3);
 		expect(noteFailedPoll(first, true, SETTINGS, 9)).toEqual(first);
 		expect(noteFailedPoll(first, false, SETTINGS, 9)).toEqual({ ...first, refusals: 1 });
@@ -78,7 +83,7 @@ describe('polls that fail', () => {
 		});
 	});
 
-	it('may be the first ones', () => {
+	it('may come before any successful one', () => {
 		const state = noteFailedPoll(undefined, true, SETTINGS, 7);
 		expect(state).toMatchObject({ startedAtMs: 7, polls: 0 });
 		expect(notePoll(state, infosOf(at(5)), ['a'], 9)).toMatchObject({
@@ -89,13 +94,13 @@ describe('polls that fail', () => {
 		expect(sleepMs(state, SETTINGS, 7)).toBe(SHORTEST_SLEEP_MS);
 	});
 
-	it('are borne with until the timeout, however many there are and however long nothing has changed', () => {
+	it('are tolerated until the timeout, however many there are and however long nothing has changed', () => {
 		let failed = state({ polls: 40 });
 		for (let polls = 0; polls < 50; polls++) failed = noteFailedPoll(failed, true, SETTINGS, HOUR - 1);
 		expect(toleratesFailedPoll(failed)).toBe(true);
 	});
 
-	it('are borne with twice more where the timeout falls into an outage', () => {
+	it('are tolerated twice more if the timeout falls within an outage', () => {
 		let failed = state({ polls: 40 });
 		const borne = [1, 2, 3].map(() => {
 			failed = noteFailedPoll(failed, true, SETTINGS, HOUR);
@@ -104,7 +109,7 @@ describe('polls that fail', () => {
 		expect(borne).toEqual([true, true, false]);
 	});
 
-	it('end the wait where the platform refuses from the beginning, or three times in a row', () => {
+	it('end the wait if the platform refuses the first one, or three in a row', () => {
 		expect(toleratesFailedPoll(noteFailedPoll(undefined, false, SETTINGS, 0))).toBe(false);
 		let refused: WaitState = state();
 		const borne = [1, 2, 3].map(() => {
@@ -119,14 +124,14 @@ describe('polls that fail', () => {
 describe('an index that is empty', () => {
 	const shown = notePoll(undefined, infosOf(at(5)), ['a', 'b'], 0);
 
-	it('is no news of tasks that were shown', () => {
+	it('says nothing about tasks that were shown before', () => {
 		let empty = shown;
 		for (let polls = 1; polls <= 5; polls++) empty = notePoll(empty, new Map(), ['a', 'b'], polls);
 		expect(empty).toEqual({ ...shown, polls: 6 });
 		expect(waitEnd(empty, new Map(), ['a', 'b'], SETTINGS, 5)).toBeUndefined();
 	});
 
-	it('tells of ids that were never shown, and of the only one', () => {
+	it('counts against IDs that were never shown, and against an only task', () => {
 		let never = notePoll(undefined, new Map(), ['a', 'b'], 0);
 		let only = notePoll(undefined, infosOf(at(5)), ['a'], 0);
 		for (let polls = 1; polls <= 2; polls++) never = notePoll(never, new Map(), ['a', 'b'], polls);
@@ -145,13 +150,13 @@ describe('endsOf', () => {
 	const poll = ok({ infos: infosOf(done, running), refused: new Map([['bad', no]]) });
 	const kinds = (ends: ReadonlyMap<string, WatchEnd>): string[] => ids.map((id) => ends.get(id)?.kind ?? '-');
 
-	it.each(['timedOut', 'stalled'] as const)('tells of each task as the last poll has shown it: %s', (end) => {
+	it.each(['timedOut', 'stalled'] as const)('describes each task as the last poll showed it: %s', (end) => {
 		const ends = endsOf(ids, poll, known, end, 7);
 		expect(kinds(ends)).toEqual(['final', end, 'unknown', end, 'refused']);
 		expect(ends.get('running')?.snapshot).toMatchObject({ info: { progress: 40 }, endedAtMs: 7 });
 	});
 
-	it('ends nothing as unknown that a failed poll could not show, and says why it failed', () => {
+	it('does not end a task as unknown because a poll failed, and says why the poll failed', () => {
 		const outage = endsOf(ids, fail({ ...no, passing: true }), known, 'timedOut', 7);
 		expect(new Set(kinds(outage))).toEqual(new Set(['timedOut']));
 		expect(outage.get('lost')?.snapshot.trouble).toBe('No');
@@ -159,11 +164,11 @@ describe('endsOf', () => {
 	});
 });
 
-it('says of a task that was forgotten while others ran how it was last seen', () => {
+it('reports the last known state of a task that was forgotten while others ran', () => {
 	const ids = ['never', 'a', 'b'];
 	const running = taskInfo('b', { progress_num: 40 });
 	let wait = notePoll(undefined, infosOf(succeeded('a'), running), ids, 1);
-	// The platform's index is empty for a moment, which says nothing of the tasks.
+	// The platform's index is empty for a moment, which says nothing about the tasks.
 	wait = notePoll(wait, infosOf(), ids, 2);
 	for (const nowMs of [3, 4, 5]) wait = notePoll(wait, infosOf(running), ids, nowMs);
 	expect(wait).toMatchObject({ changedAtMs: 3, missing: [4, 3, 0] });
@@ -181,14 +186,14 @@ describe('waitEnd', () => {
 		settings = SETTINGS,
 	): WaitEnd | undefined => waitEnd(state(of), infos, ids, settings, nowMs);
 
-	it('ends where nothing has changed for too long, unless that is borne with', () => {
+	it('ends if nothing has changed for too long, unless no limit is set', () => {
 		const nowMs = 20 * MINUTE;
 		expect(end({ changedAtMs: nowMs - SETTINGS.noProgressMs + 1 }, infosOf(at(5)), nowMs)).toBeUndefined();
 		expect(end({ changedAtMs: nowMs - SETTINGS.noProgressMs }, infosOf(at(5)), nowMs)).toBe('stalled');
 		expect(end({}, infosOf(at(5)), nowMs, ['a'], { ...SETTINGS, noProgressMs: 0 })).toBeUndefined();
 	});
 
-	it('bears with a queue that gives no places, until the timeout', () => {
+	it('tolerates a queue that reports no positions, until the timeout', () => {
 		const queued = taskInfo('a', { status: 1, current_position: null });
 		expect(end({}, infosOf(queued), 20 * MINUTE)).toBeUndefined();
 		expect(end({}, infosOf(queued, taskInfo('b')), 20 * MINUTE, ['a', 'b'])).toBeUndefined();
@@ -196,7 +201,7 @@ describe('waitEnd', () => {
 		expect(end({}, infosOf(taskInfo('a', { status: 1, current_position: 4 })), 20 * MINUTE)).toBe('stalled');
 	});
 
-	it('bears with a task that is not shown for two answers in a row', () => {
+	it('tolerates a task that two answers in a row do not show', () => {
 		expect([1, 2, 3].map((polls) => end({ missing: [polls] }, new Map()))).toEqual([
 			...[undefined, undefined, 'done'],
 		]);
@@ -206,7 +211,7 @@ describe('waitEnd', () => {
 		expect(end({ missing: [0, 3] }, infosOf(succeeded('a')), 0, ['a', 'gone'])).toBe('done');
 	});
 
-	it('counts anew for a task that is shown again', () => {
+	it('restarts the count for a task that is shown again', () => {
 		const polls = [infosOf(), infosOf(), infosOf(at(5)), infosOf()];
 		let seen: WaitState | undefined;
 		for (const infos of polls) seen = notePoll(seen, infos, ['a'], 0);
@@ -224,7 +229,7 @@ describe('sleepMs', () => {
 		expect([14, 30, 1_000_000].map(sleep)).toEqual([900_000, 900_000, 900_000]);
 	});
 
-	it('does not sleep past the timeout, but for the shortest sleep that n8n keeps', () => {
+	it('does not sleep past the timeout, except for the shortest sleep for which n8n suspends an execution', () => {
 		const sleep = (timeoutMs: number): number =>
 			sleepMs(state({ polls: 20 }), { ...settings, timeoutMs }, 10 * MINUTE);
 		expect([13 * MINUTE, 10 * MINUTE + 1, MINUTE].map(sleep)).toEqual([3 * MINUTE, MINUTE, MINUTE]);

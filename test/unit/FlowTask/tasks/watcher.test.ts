@@ -67,8 +67,8 @@ const message = (taskId: string, status: number, progress = 50): unknown => ({
 	flow_task_info: { flow_task_id: taskId, status, progress_num: progress },
 });
 
-describe('TaskWatcher: looks', () => {
-	it('follows a task to its end and tells what it saw', async () => {
+describe('TaskWatcher: polls', () => {
+	it('follows a task to its end and reports what it saw', async () => {
 		const { clock, platform, watch } = scene();
 		platform.add('t', course(4_000));
 		const startMs = clock.now();
@@ -83,13 +83,13 @@ describe('TaskWatcher: looks', () => {
 		[3, 'succeeded'],
 		[4, 'failed'],
 		[5, 'denied'],
-	])('takes status %d for an end', async (status, state) => {
+	])('treats status %d as an end', async (status, state) => {
 		const { clock, platform, watch } = scene();
 		platform.add('t', course(2_000, { status, errMsg: 'why' }));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final', info: { state } }]);
 	});
 
-	it('asks for all unfinished tasks at once, a hundred a call', async () => {
+	it('asks for all unfinished tasks at once, a hundred per call', async () => {
 		const { clock, platform, watch } = scene();
 		const ids = many(platform, 250, (index) => 1_000 + index * 40);
 		await clock.run(watch(...ids));
@@ -102,14 +102,14 @@ describe('TaskWatcher: looks', () => {
 		expect(platform.looks.every(({ ids: asked }) => asked.length <= 100)).toBe(true);
 	});
 
-	it('asks for links that live as long as the run wants', async () => {
+	it('asks for links that live as long as the run specifies', async () => {
 		const { clock, platform, watch } = scene();
 		platform.add('t', course(100));
 		await clock.run(watch('t'));
 		expect(platform.asked).toMatchObject([{ urlExpireSeconds: 3_600 }]);
 	});
 
-	it('keeps looks a second apart and does not let them become rare', async () => {
+	it('polls at least a second apart and at most ten seconds apart', async () => {
 		await fc.assert(
 			fc.asyncProperty(
 				fc.array(fc.integer({ min: 1, max: 120_000 }), { minLength: 1, maxLength: 40 }),
@@ -128,7 +128,7 @@ describe('TaskWatcher: looks', () => {
 		);
 	});
 
-	it('does not begin a look while one is under way', async () => {
+	it('does not begin a poll while another is in progress', async () => {
 		const { clock, platform, watch } = scene();
 		platform.lookTakesMs = 7_000;
 		platform.add('t', course(20_000));
@@ -136,7 +136,7 @@ describe('TaskWatcher: looks', () => {
 		expect(Math.min(...gaps(platform.rounds()))).toBeGreaterThanOrEqual(7_000);
 	});
 
-	it('looks at a task of an earlier run sooner than at a new one, and lets the others of the run join', async () => {
+	it('polls a task of an earlier run sooner than a new one, and includes new tasks that are added before the first poll', async () => {
 		const older = scene();
 		older.platform.add('t', () => SUCCEEDED);
 		await older.clock.run(older.watcher.watch('t'));
@@ -150,7 +150,7 @@ describe('TaskWatcher: looks', () => {
 		expect(newer.platform.looks).toMatchObject([{ atMs: 500, ids: ['t', 'u'] }]);
 	});
 
-	it('keeps the distance when tasks come after all earlier ones have ended', async () => {
+	it('keeps the interval between polls when tasks are added after all earlier ones have ended', async () => {
 		const { clock, platform, watch, watcher } = scene();
 		platform.add('a', course(10));
 		await clock.run(watch('a'));
@@ -159,7 +159,7 @@ describe('TaskWatcher: looks', () => {
 		expect(Math.min(...gaps(platform.rounds()))).toBeGreaterThanOrEqual(1_000);
 	});
 
-	it('watches one id once, though it is asked for twice', async () => {
+	it('watches an ID once, even if this is requested twice', async () => {
 		const { clock, platform, watch } = scene();
 		platform.add('t', course(3_000));
 		const ends = await clock.run(watch('t', 't'));
@@ -167,14 +167,14 @@ describe('TaskWatcher: looks', () => {
 		expect(platform.looks.every(({ ids }) => ids.length === 1)).toBe(true);
 	});
 
-	it('watches an id again that has come to its end before', async () => {
+	it('watches an ID again after its task has ended', async () => {
 		const { clock, platform, watch } = scene();
 		platform.add('t', course(1_000));
 		await clock.run(watch('t'));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
-	it('tells tasks apart, whatever their ids are', async () => {
+	it('tells tasks apart, whatever their IDs are', async () => {
 		const { clock, platform, watch } = scene();
 		const ids = ['__proto__', 'constructor', 'a b', '日本', '7'];
 		for (const id of ids) platform.add(id, course(1_000));
@@ -183,14 +183,14 @@ describe('TaskWatcher: looks', () => {
 	});
 });
 
-describe('TaskWatcher: tasks that come to no end', () => {
-	it('bears with statuses that the interface does not define, until the task is done', async () => {
+describe('TaskWatcher: tasks that do not end', () => {
+	it('tolerates statuses that the interface does not define, until the task is done', async () => {
 		const { clock, platform, watch } = scene();
 		platform.add('t', (ageMs) => (ageMs < 30_000 ? { status: 77 } : SUCCEEDED));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final', info: { statusCode: 3 } }]);
 	});
 
-	it('ends a task in an unknown status at the timeout, and tells the status', async () => {
+	it('ends a task in an unknown status at the timeout, and reports the status', async () => {
 		const { clock, platform, watch } = scene({ timeoutMs: 2 * MINUTE });
 		platform.add('t', () => ({ status: 77 }));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([
@@ -198,7 +198,7 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		]);
 	});
 
-	it('takes an id for unknown only after it was missing for a while', async () => {
+	it('treats an ID as unknown only after it has been missing for a while', async () => {
 		const { clock, platform, watch, watcher } = scene();
 		platform.add('known', course(60_000));
 		const known = watch('known');
@@ -210,14 +210,14 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		await expect(clock.run(known)).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
-	it('wants several looks before it takes an id for unknown, though looks are slow', async () => {
+	it('polls several times before it treats an ID as unknown, even if polls are slow', async () => {
 		const { clock, platform, watcher } = scene();
 		platform.lookTakesMs = 8_000;
 		await expect(clock.run(watcher.watch('mistyped'))).resolves.toMatchObject({ kind: 'unknown' });
 		expect(platform.looks.length).toBeGreaterThanOrEqual(5);
 	});
 
-	it('bears with a task of this run that takes minutes to show', async () => {
+	it('tolerates a task of this run that is not shown for minutes', async () => {
 		const { clock, platform, watch } = scene();
 		platform.add('other', course(10 * MINUTE));
 		platform.add('t', (ageMs) => (ageMs < 4 * MINUTE ? undefined : SUCCEEDED));
@@ -226,7 +226,7 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		await clock.run(other);
 	});
 
-	it('gives a task of this run up that is missing for minutes while others are shown', async () => {
+	it('gives up a task of this run that is missing for minutes while others are shown', async () => {
 		const { clock, platform, watch } = scene();
 		platform.add('other', course(20 * MINUTE));
 		const other = watch('other');
@@ -236,7 +236,7 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		await clock.run(other);
 	});
 
-	it('never gives all tasks of this run up because the index is empty', async () => {
+	it('never gives up all tasks of this run because the index is empty', async () => {
 		const { clock, platform, watch } = scene();
 		for (const id of ['a', 'b', 'c']) {
 			platform.add(id, (ageMs) => (ageMs < 40 * MINUTE ? undefined : SUCCEEDED));
@@ -256,14 +256,14 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		]);
 	});
 
-	it('still takes ids of others for unknown where none of them is shown', async () => {
+	it('still treats the IDs of other runs as unknown when none of them is shown', async () => {
 		const { clock, watcher } = scene();
 		const ends = Promise.all(['x', 'y'].map(async (id) => await watcher.watch(id)));
 		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'unknown' }, { kind: 'unknown' }]);
 		expect(clock.elapsedMs).toBeLessThan(30_000);
 	});
 
-	it("bears with an index that loses sight of another run's task once it was shown", async () => {
+	it("tolerates an index that no longer shows another run's task after it has shown it", async () => {
 		const { clock, platform, watcher } = scene();
 		platform.add('t', (ageMs) => {
 			if (ageMs > 3 * MINUTE) return SUCCEEDED;
@@ -272,7 +272,7 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		await expect(clock.run(watcher.watch('t'))).resolves.toMatchObject({ kind: 'final' });
 	});
 
-	it('takes a task that only its socket shows for known', async () => {
+	it('treats a task that only its socket shows as known', async () => {
 		const { clock, platform, watcher, socketOf } = scene({ withSockets: true });
 		platform.add('t', (ageMs) => (ageMs < 2 * MINUTE ? undefined : SUCCEEDED));
 		const end = watcher.watch('t', 'token-t');
@@ -282,7 +282,7 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		await expect(clock.run(end)).resolves.toMatchObject({ kind: 'final' });
 	});
 
-	it('bears with an id that is missing now and then', async () => {
+	it('tolerates an ID that is missing now and then', async () => {
 		const { clock, platform, watch } = scene();
 		platform.add('t', (ageMs) => {
 			if (ageMs > 90_000) return SUCCEEDED;
@@ -291,7 +291,7 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
-	it('ends a task at which nothing changes for too long', async () => {
+	it('ends a task that makes no progress for too long', async () => {
 		const { clock, platform, watch } = scene({ noProgressMs: 5 * MINUTE });
 		platform.add('t', (ageMs) => ({ status: 2, progress_num: Math.min(40, Math.floor(ageMs / 1_000)) }));
 		const [end] = await clock.run(watch('t'));
@@ -302,26 +302,26 @@ describe('TaskWatcher: tasks that come to no end', () => {
 
 	it.each([
 		['progress', (step: number) => ({ status: 2, progress_num: step })],
-		['a place in the queue', (step: number) => ({ status: 1, current_position: 100 - step })],
-	])('bears with slow but steady %s', async (_name, fields) => {
+		['a changing position in the queue', (step: number) => ({ status: 1, current_position: 100 - step })],
+	])('tolerates slow but steady %s', async (_name, fields) => {
 		const { clock, platform, watch } = scene({ noProgressMs: MINUTE });
 		platform.add('t', (ageMs) => (ageMs > 10 * MINUTE ? SUCCEEDED : fields(Math.floor(ageMs / 45_000))));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
-	it('bears with a queue that gives no places', async () => {
+	it('tolerates a queue that reports no positions', async () => {
 		const { clock, platform, watch } = scene({ noProgressMs: MINUTE });
 		platform.add('t', (ageMs) => (ageMs > 10 * MINUTE ? SUCCEEDED : { status: 1, current_position: null }));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
-	it('waits forever for progress where the operator wants that', async () => {
+	it('never gives up for lack of progress if no limit is set', async () => {
 		const { clock, platform, watch } = scene({ noProgressMs: 0 });
 		platform.add('t', (ageMs) => (ageMs > 50 * MINUTE ? SUCCEEDED : { status: 2, progress_num: 1 }));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
-	it('takes a last look at the timeout: what is done then is done', async () => {
+	it('polls once more at the timeout, so that a task that is done by then counts as done', async () => {
 		const { clock, platform, watch } = scene({ timeoutMs: 30_000 });
 		platform.add('late', course(60_000));
 		platform.add('just', course(29_990));
@@ -332,7 +332,7 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		expect(clock.elapsedMs).toBeLessThanOrEqual(31_000);
 	});
 
-	it('ends at the timeout though a look hangs', async () => {
+	it('ends at the timeout even if a poll hangs', async () => {
 		const { clock, platform, watch } = scene({ timeoutMs: 30_000 });
 		platform.lookTakesMs = 30 * MINUTE;
 		platform.add('t', course(60_000));
@@ -340,7 +340,7 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		expect(clock.elapsedMs).toBeLessThanOrEqual(35_000);
 	});
 
-	it('ends a task that comes after the timeout', async () => {
+	it('ends a task that is added after the timeout', async () => {
 		const { clock, platform, watch } = scene({ timeoutMs: 1_000 });
 		platform.add('t', course(60_000));
 		await clock.advance(10_000);
@@ -348,8 +348,8 @@ describe('TaskWatcher: tasks that come to no end', () => {
 	});
 });
 
-describe('TaskWatcher: looks that fail', () => {
-	it('bears with an outage, and looks less often meanwhile', async () => {
+describe('TaskWatcher: polls that fail', () => {
+	it('tolerates an outage, and polls less often meanwhile', async () => {
 		const { clock, platform, watch } = scene();
 		platform.lookFails = ({ atMs }) => (atMs < 100_000 ? failing(true) : undefined);
 		platform.add('t', course(5_000));
@@ -357,21 +357,21 @@ describe('TaskWatcher: looks that fail', () => {
 		expect(platform.looks.length).toBeLessThan(20);
 	});
 
-	it('ends at the timeout in an outage without end', async () => {
+	it('ends at the timeout in an outage that does not end', async () => {
 		const { clock, platform, watch } = scene({ timeoutMs: 2 * MINUTE });
 		platform.lookFails = () => failing(true);
 		platform.add('t', course(5_000));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'timedOut' }]);
 	});
 
-	it('does not count a failed look as one in which the id was missing', async () => {
+	it('does not count a failed poll as one in which the ID was missing', async () => {
 		const { clock, platform, watch } = scene();
 		platform.lookFails = ({ atMs }) => (atMs > 400 && atMs < 120_000 ? failing(true) : undefined);
 		platform.add('t', (ageMs) => (ageMs < 120_000 ? undefined : SUCCEEDED));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
-	it('ends at once where the answer will not change, for IDs that were given', async () => {
+	it('ends tasks given by ID at once if the answer will not change', async () => {
 		const { clock, platform, watcher } = scene();
 		platform.lookFails = () => failing(false);
 		for (const id of ['a', 'b']) platform.add(id, course(5_000));
@@ -382,14 +382,14 @@ describe('TaskWatcher: looks that fail', () => {
 		expect(platform.looks).toHaveLength(1);
 	});
 
-	it('gives tasks of its own minutes, whatever the first polls are answered', async () => {
+	it('gives tasks of its own run minutes, whatever the answers to the first polls', async () => {
 		const { clock, platform, watch } = scene();
 		platform.lookFails = ({ atMs }) => (atMs < 4 * MINUTE ? failing(false) : undefined);
 		for (const id of ['a', 'b']) platform.add(id, course(5_000));
 		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
 	});
 
-	it('gives up tasks of its own, too, where nothing but refusals comes', async () => {
+	it('gives up even tasks of its own run if every poll is refused', async () => {
 		const { clock, platform, watch } = scene();
 		platform.lookFails = () => failing(false);
 		platform.add('a', course(5_000));
@@ -407,13 +407,13 @@ describe('TaskWatcher: looks that fail', () => {
 	});
 });
 
-describe('TaskWatcher: mistakes of ours', () => {
+describe('TaskWatcher: bugs in our own code', () => {
 	const mistake = (): never => {
 		throw new RangeError('Maximum call stack size exceeded');
 	};
 	const REJECTED = { status: 'rejected', reason: new RangeError('Maximum call stack size exceeded') };
 
-	it('end all that wait when a poll throws, and none that comes later', async () => {
+	it('end every wait in progress when a poll throws, and no later one', async () => {
 		const { clock, platform, watch } = scene();
 		platform.add('t', course(4_000));
 		platform.add('u', course(4_000));
@@ -424,7 +424,7 @@ describe('TaskWatcher: mistakes of ours', () => {
 		expect(await clock.run(watch('t'))).toMatchObject([{ kind: 'final' }]);
 	});
 
-	it('in what a socket brings end its task, and do not reach the socket', async () => {
+	it('that throw while a message is handled end the task, and do not reach the socket', async () => {
 		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
 		platform.add('t', course(MINUTE));
 		const ends = Promise.allSettled([watch('t')]);
@@ -436,26 +436,26 @@ describe('TaskWatcher: mistakes of ours', () => {
 	});
 });
 
-describe('TaskWatcher: looks that are refused', () => {
+describe('TaskWatcher: polls that are refused', () => {
 	const notFound = { ...failing(false), kind: 'refused', message: 'task not found: bad' } as const;
 
-	it('bears with a refusal after a look that got an answer', async () => {
+	it('tolerates a refusal after a poll that was answered', async () => {
 		const { clock, platform, watch } = scene();
 		platform.lookFails = ({ atMs }) => (atMs > 1_000 && atMs < 5_000 ? failing(false) : undefined);
 		for (const id of ['a', 'b']) platform.add(id, course(20_000));
 		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
 	});
 
-	it('counts refusals anew after an answer', async () => {
+	it('restarts the count of refusals after an answer', async () => {
 		const { clock, platform, watch } = scene();
-		// One in three is answered: never three refusals in a row.
+		// One poll in three is answered, so there are never three refusals in a row.
 		let polls = 0;
 		platform.lookFails = () => (polls++ % 3 === 0 ? undefined : failing(false));
 		for (const id of ['a', 'b']) platform.add(id, course(2 * MINUTE));
 		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
 	});
 
-	it('ends where the refusals of tasks that were reported go on for minutes', async () => {
+	it('ends after minutes of refusals, even for tasks that were reported before', async () => {
 		const { clock, platform, watch } = scene();
 		platform.lookFails = ({ atMs }) => (atMs > 1_000 ? failing(false) : undefined);
 		for (const id of ['a', 'b']) platform.add(id, course(MINUTE));
@@ -467,7 +467,7 @@ describe('TaskWatcher: looks that are refused', () => {
 		expect(clock.elapsedMs).toBeLessThan(6 * MINUTE);
 	});
 
-	it('ends no task but the one that the platform refuses to tell of', async () => {
+	it('ends only the task whose state the platform refuses to report', async () => {
 		const { clock, platform, watch } = scene();
 		const ids = many(platform, 100, () => MINUTE);
 		platform.lookFails = ({ ids: asked }) => (asked.includes('t37') ? notFound : undefined);
@@ -475,12 +475,12 @@ describe('TaskWatcher: looks that are refused', () => {
 		expect(ends.flatMap(({ kind }, index) => (kind === 'final' ? [] : [`${index} ${kind}`]))).toEqual([
 			'37 refused',
 		]);
-		// Found once, and asked for by itself from then on.
+		// The refused task is found once, and polled by itself from then on.
 		const shared = platform.looks.filter(({ ids: asked }) => asked.length > 1 && asked.includes('t37'));
 		expect(new Set(shared.map(({ atMs }) => atMs)).size).toBe(1);
 	});
 
-	it('waits for a task that is told of later', async () => {
+	it('waits for a task that the platform reports later', async () => {
 		const { clock, platform, watch } = scene();
 		platform.lookFails = ({ ids: asked, atMs }) =>
 			asked.includes('late') && atMs < 8_000 ? notFound : undefined;
@@ -509,7 +509,7 @@ describe('TaskWatcher: stop', () => {
 		expect(clock.elapsedMs).toBe(20_000);
 	});
 
-	it('leaves no timer when all tasks have ended before', async () => {
+	it('leaves no timer if all tasks have ended before', async () => {
 		const { clock, platform, watch, watcher } = scene();
 		platform.add('t', course(1_000));
 		await clock.run(watch('t'));
@@ -518,14 +518,14 @@ describe('TaskWatcher: stop', () => {
 		expect(clock.sleepers).toBe(0);
 	});
 
-	it('leaves no timer when nothing was ever watched', async () => {
+	it('leaves no timer if nothing was ever watched', async () => {
 		const { clock, watcher } = scene();
 		watcher.stop();
 		await turn();
 		expect(clock.sleepers).toBe(0);
 	});
 
-	it('ends during a look, and looks no more', async () => {
+	it('ends during a poll, and does not poll again', async () => {
 		const { clock, platform, watch, watcher } = scene();
 		platform.lookTakesMs = 5_000;
 		platform.add('t', course(10 * MINUTE));
@@ -538,7 +538,7 @@ describe('TaskWatcher: stop', () => {
 		expect(clock.sleepers).toBe(0);
 	});
 
-	it('leaves a task that comes after the stop, without a look', async () => {
+	it('reports a task that is added after the stop as left, without a poll', async () => {
 		const { clock, platform, watch, watcher } = scene();
 		watcher.stop();
 		watcher.stop();
@@ -549,7 +549,7 @@ describe('TaskWatcher: stop', () => {
 });
 
 describe('TaskWatcher: sockets', () => {
-	it('opens one for each task while 20 or fewer are left', async () => {
+	it('opens one per task while 20 or fewer are left', async () => {
 		const { clock, platform, watch, sockets } = scene({ withSockets: true });
 		const ids = many(platform, 21, (index) => (index === 0 ? 3_000 : 60_000));
 		const ends = watch(...ids);
@@ -559,7 +559,7 @@ describe('TaskWatcher: sockets', () => {
 		expect(sockets.every(({ closed }) => closed)).toBe(true);
 	});
 
-	it('opens none while more tasks run', async () => {
+	it('opens none while more than 20 tasks run', async () => {
 		let waiting = 40;
 		const { clock, platform, watch, sockets } = scene({ withSockets: true, backlog: () => waiting });
 		const ends = Promise.all(
@@ -574,7 +574,7 @@ describe('TaskWatcher: sockets', () => {
 		expect(sockets).toEqual([]);
 	});
 
-	it('counts items that are not submitted yet', async () => {
+	it('counts items that have not been submitted yet', async () => {
 		let waiting = 20;
 		const { clock, platform, watch, sockets } = scene({ withSockets: true, backlog: () => waiting });
 		platform.add('t', course(60_000));
@@ -593,7 +593,7 @@ describe('TaskWatcher: sockets', () => {
 		expect(sockets).toEqual([]);
 	});
 
-	it('looks at once when a socket says that a task is done', async () => {
+	it('polls at once when a socket says that a task is done', async () => {
 		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
 		platform.add('t', course(3_210));
 		const ends = watch('t');
@@ -606,7 +606,7 @@ describe('TaskWatcher: sockets', () => {
 		expect(clock.elapsedMs).toBe(3_210);
 	});
 
-	it('looks less often while all sockets speak', async () => {
+	it('polls less often while all sockets send messages', async () => {
 		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
 		platform.add('t', course(MINUTE));
 		const ends = watch('t');
@@ -620,7 +620,7 @@ describe('TaskWatcher: sockets', () => {
 		expect(platform.looks.length).toBeLessThanOrEqual(9);
 	});
 
-	it('lets what a socket says count as progress', async () => {
+	it('counts what a socket says as progress', async () => {
 		const { clock, platform, watch, socketOf } = scene({ withSockets: true, noProgressMs: MINUTE });
 		platform.add('t', (ageMs) => (ageMs < 5 * MINUTE ? { status: 2, progress_num: 1 } : SUCCEEDED));
 		const ends = watch('t');
@@ -632,7 +632,7 @@ describe('TaskWatcher: sockets', () => {
 		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
-	it('waits a second between looks that sockets ask for where more than four tasks run', async () => {
+	it('waits a second between polls prompted by sockets if more than four tasks run', async () => {
 		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
 		const ids = many(platform, 10, (index) => 5_000 + index * 100);
 		const ends = watch(...ids);
@@ -648,7 +648,7 @@ describe('TaskWatcher: sockets', () => {
 		expect(clock.elapsedMs).toBeLessThan(8_000);
 	});
 
-	it('waits two seconds at most for the ends of more than four that run, so that one look finds them', async () => {
+	it('waits at most two seconds if more than four tasks run, so that one poll finds several ends', async () => {
 		const { clock, platform, watch, sockets, socketOf } = scene({ withSockets: true });
 		const ids = many(platform, 10, (index) => (index < 3 ? 700 : 1_900));
 		const ends = watch(...ids);
@@ -672,7 +672,7 @@ describe('TaskWatcher: sockets', () => {
 		expect(stuck.platform.rounds().map(({ atMs }) => atMs)).toEqual([500, 2_500]);
 	});
 
-	it('looks just after the last of many ends, where they end at a steady pace', async () => {
+	it('polls just after the last of many tasks has ended, if they end at a steady pace', async () => {
 		const { clock, platform, watch } = scene();
 		const ids = many(platform, 200, (index) => (Math.floor(index / 8) + 1) * 300);
 		await clock.run(watch(...ids));
@@ -681,7 +681,7 @@ describe('TaskWatcher: sockets', () => {
 		expect(Math.min(...gaps(platform.rounds()))).toBeGreaterThanOrEqual(1_000);
 	});
 
-	it('is not led by a socket that lies: task info alone ends a task', async () => {
+	it('is not misled by a socket that lies: only task info ends a task', async () => {
 		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
 		platform.add('t', course(60_000));
 		const ends = watch('t');
@@ -697,7 +697,7 @@ describe('TaskWatcher: sockets', () => {
 	});
 
 	it.each([1, 2])(
-		'looks again soon where task info is behind what the socket said %d times',
+		'polls again soon if task info lags behind what the socket has said (%d times)',
 		async (times) => {
 			const { clock, platform, watch, socketOf } = scene({ withSockets: true });
 			platform.add('t', course(5_300));
@@ -706,7 +706,7 @@ describe('TaskWatcher: sockets', () => {
 			await clock.advance(1_000);
 			socketOf('t').say(message('t', 2));
 			await clock.advance(4_000);
-			// Task info will say so 300 ms later, and the socket does not speak again.
+			// Task info reports the end 300 ms later, and the socket sends nothing more.
 			for (let said = 0; said < times; said++) socketOf('t').say(message('t', 3, 100));
 			await clock.run(ends);
 			expect(clock.elapsedMs).toBeLessThanOrEqual(7_000);
@@ -725,14 +725,14 @@ describe('TaskWatcher: sockets', () => {
 			},
 		],
 		[
-			'speaks once and falls silent',
+			'sends one message and falls silent',
 			(socket: PlayedSocket): void => {
 				socket.open();
 				socket.say(message('t', 2, 1));
 			},
 		],
 		[
-			'speaks once and drops',
+			'sends one message and drops',
 			(socket: PlayedSocket): void => {
 				socket.open();
 				socket.say(message('t', 2, 1));
@@ -740,21 +740,21 @@ describe('TaskWatcher: sockets', () => {
 			},
 		],
 		[
-			'says garbage',
+			'sends garbage',
 			(socket: PlayedSocket): void => {
 				socket.open();
 				for (const frame of ['', '{', 'null', '[]', '{"flow_task_info":null}']) socket.say(frame);
 			},
 		],
 		[
-			'speaks of another task',
+			'reports another task',
 			(socket: PlayedSocket): void => {
 				socket.open();
 				socket.say(message('u', 4));
 			},
 		],
 		[
-			'says failed of a task that is not',
+			'reports the failure of a task that has not failed',
 			(socket: PlayedSocket): void => {
 				socket.open();
 				socket.say(message('t', 4));
@@ -776,7 +776,7 @@ describe('TaskWatcher: sockets', () => {
 		expect(platform.rounds().at(-1)?.atMs).toBeLessThanOrEqual(35_000);
 	});
 
-	it('goes back to polling at its own pace when the socket that spared it drops', async () => {
+	it('returns to polling at its own pace when the socket that made polls unnecessary drops', async () => {
 		const { clock, platform, watch, sockets, socketOf } = scene({ withSockets: true });
 		platform.add('t', course(25_000));
 		const ends = watch('t');
@@ -805,7 +805,7 @@ describe('TaskWatcher: sockets', () => {
 		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
-	it('passes over what a socket says after its task has ended', async () => {
+	it('ignores what a socket says after its task has ended', async () => {
 		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
 		platform.add('t', course(2_000));
 		const [end] = await clock.run(watch('t'));

@@ -101,13 +101,13 @@ describe('checkOverrides', () => {
 	});
 
 	it.each<[Json, Json]>([
-		['18446744073709551615', 'a text of more digits than a number holds'],
+		['18446744073709551615', 'text with more digits than a number can hold'],
 		['9007199254740993', 'an odd number above 2^53'],
-		['-9007199254740993', 'a negative one'],
-		['18446744073709551616', 'a number that JSON writes with other digits'],
-		['18446744073709552000', 'a number that JSON writes with these digits'],
-		['9007199254740992', 'the first of which one cannot tell'],
-	])('does not send another number than %s (%s)', (value) => {
+		['-9007199254740993', 'a negative odd number below -2^53'],
+		['18446744073709551616', 'an integer that JSON writes with other digits'],
+		['18446744073709552000', 'an integer that JSON writes with these digits'],
+		['9007199254740992', 'the first integer that cannot be told from its neighbour'],
+	])('does not send a number other than %s (%s)', (value) => {
 		expect(refusal(check('3', 'seed', value))).toContain('must be a number');
 		expect(refusal(check('3', 'seed', value, limits({ min: 0, max: 2 ** 64 }, 'seed')))).toContain('number');
 	});
@@ -138,9 +138,9 @@ describe('checkOverrides', () => {
 		[{ max: '18446744073709551615' }, 2 ** 65, false],
 	])('with %j, %j is accepted: %j', (spec, value, accepted) => {
 		expect(check('3', 'steps', value, limits(spec)).ok).toBe(accepted);
-		// Nor does it matter whether the definition is known,
+		// The result is the same without a definition,
 		expect(checkOverrides(one('3', 'steps', value), know('', limits(spec))).ok).toBe(accepted);
-		// nor what stands in it in place of a number.
+		// and with a definition that has something other than a number there.
 		const view = { ...limits(spec, 'template', '57:43'), ...limits(spec, 'steps') };
 		expect(check('57:43', 'template', value, view).ok).toBe(accepted);
 		expect(check('57:43', 'none', value, limits(spec, 'none', '57:43')).ok).toBe(accepted);
@@ -152,7 +152,7 @@ describe('checkOverrides', () => {
 		[{ min: 0, max: 2 ** 64 }, 2 ** 65, 'but must be a number with fewer digits, 0 or more'],
 		[{ min: -(2 ** 63), max: 9 }, 1e300, 'but must be a number, 9 or less'],
 		[{ min: 2 ** 60 }, 5, 'but must be a number, more than 9007199254740991'],
-	])('%j: digits that no number holds are not shown', (spec, value, said) => {
+	])('%j: limits that a number cannot hold exactly are not shown', (spec, value, said) => {
 		expect(refusal(check('3', 'steps', value, limits(spec)))).toMatch(new RegExp(`${said}$`));
 	});
 
@@ -163,7 +163,7 @@ describe('checkOverrides', () => {
 		['INT', true, 'must be a number'],
 		['FLOAT', 'many', 'must be a number'],
 		['BOOLEAN', 'many', 'must be true or false'],
-	])('the kind %s of the view does not accept %j', (type, value, said) => {
+	])('the type %s of the view does not accept %j', (type, value, said) => {
 		const range = { min: 1, max: 100 };
 		const spec = type === 'BOOLEAN' ? [type] : [type, range];
 		const parameters = ['none', 'template'].map((name): [string, string] => ['57:43', name]);
@@ -182,22 +182,29 @@ describe('checkOverrides', () => {
 		['BOOLEAN', 'True', true],
 		['STRING', 42, '42'],
 		['*', 42, 42],
-	])('the kind %s of the view makes of %j: %j', (type, value, sent) => {
+	])('the type %s of the view turns %j into %j', (type, value, sent) => {
 		expect(check('57:43', 'none', value, limits([type], 'none', '57:43'))).toEqual({
 			ok: true,
 			value: one('57:43', 'none', sent),
 		});
 	});
 
-	it.each(['image', 'video', 'audio', 'file'])('checks the %s of a loader against no list', (parameter) => {
-		for (const spec of [['old.png'], [['old.png', 'b.png'], { default: 'old.png' }], { list: ['old.png'] }]) {
-			const view = limits(spec, parameter, '10');
-			const loader = { '10': { class_type: 'LoadAny', inputs: { [parameter]: 'old.png' } } };
-			const expected = { ok: true, value: one('10', parameter, 'uploads/new.png') };
-			expect(checkOverrides(one('10', parameter, 'uploads/new.png'), know(loader, view))).toEqual(expected);
-			expect(checkOverrides(one('10', parameter, 'uploads/new.png'), know('', view))).toEqual(expected);
-		}
-	});
+	it.each(['image', 'video', 'audio', 'file'])(
+		'does not check the %s of a loader against a list',
+		(parameter) => {
+			for (const spec of [
+				['old.png'],
+				[['old.png', 'b.png'], { default: 'old.png' }],
+				{ list: ['old.png'] },
+			]) {
+				const view = limits(spec, parameter, '10');
+				const loader = { '10': { class_type: 'LoadAny', inputs: { [parameter]: 'old.png' } } };
+				const expected = { ok: true, value: one('10', parameter, 'uploads/new.png') };
+				expect(checkOverrides(one('10', parameter, 'uploads/new.png'), know(loader, view))).toEqual(expected);
+				expect(checkOverrides(one('10', parameter, 'uploads/new.png'), know('', view))).toEqual(expected);
+			}
+		},
+	);
 
 	it.each<[string, Json, Json]>([
 		['%seed%', 42, 42],
@@ -205,7 +212,7 @@ describe('checkOverrides', () => {
 		['%seed%', '%seed%', '%seed%'],
 		['', 42, 42],
 		['12345678901234567890', 42, 42],
-	])('a seed for which the export holds %j goes out as a number: %j as %j', (model, value, sent) => {
+	])('a seed for which the export contains %j: %j is sent as %j', (model, value, sent) => {
 		const known = know({ '3': { class_type: 'KSampler', inputs: { custom: model } } });
 		const isSeed = (nodeId: string, parameter: string) => nodeId === '3' && parameter === 'custom';
 		expect(checkOverrides(one('3', 'custom', value), known, isSeed)).toEqual({
@@ -214,7 +221,7 @@ describe('checkOverrides', () => {
 		});
 	});
 
-	it('tells a seed beyond 2^53 from a text, and refuses what it cannot send to the last digit', () => {
+	it('recognizes that an input above 2^53 is a number, and refuses what it cannot send exactly', () => {
 		const known = know('{"3": {"class_type": "KSampler", "inputs": {"any": 12345678901234567890}}}');
 		expect(checkOverrides(one('3', 'any', '42'), known)).toEqual({ ok: true, value: one('3', 'any', 42) });
 		expect(refusal(checkOverrides(one('3', 'any', '12345678901234567890'), known))).toContain(
@@ -222,7 +229,7 @@ describe('checkOverrides', () => {
 		);
 	});
 
-	it('knows a pair of numbers for a link where its first is a node, unless the export holds a list', () => {
+	it('treats a pair of numbers as a link if the first is a node, unless the export contains a list', () => {
 		expect(refusal(check('57:43', 'none', [3, 0]))).toContain('none is set to a link');
 		expect(check('57:43', 'none', [16, 9])).toMatchObject({ ok: true });
 		expect(check('57:43', 'list', [3, 0])).toMatchObject({ ok: true });
@@ -231,7 +238,7 @@ describe('checkOverrides', () => {
 		expect(checkOverrides(one('1', 'a', [512, 512]), know(''))).toMatchObject({ ok: true });
 	});
 
-	it('tells what is accepted', () => {
+	it('says what is accepted', () => {
 		expect(refusal(check('3', 'steps', 500, limits({ min: 1, max: 100 })))).toContain(
 			'Sampler (node 3) · steps is 500, but must be a number, from 1 to 100',
 		);
@@ -246,7 +253,7 @@ describe('checkOverrides', () => {
 		);
 	});
 
-	it('sends the value of a list in the type that it has there', () => {
+	it('sends a value of a list with the type that it has in the list', () => {
 		const view = limits([true, false], 'add_noise');
 		expect(check('3', 'add_noise', 'true', view)).toEqual({ ok: true, value: one('3', 'add_noise', true) });
 		expect(check('3', 'add_noise', 'True', view).ok).toBe(false);
@@ -256,14 +263,14 @@ describe('checkOverrides', () => {
 		expect(check('3', 'steps', [2], limits(['2'])).ok).toBe(false);
 	});
 
-	it('takes the default of the spec for a model where the export has no such input', () => {
+	it('takes the type from the default of the spec if the export has no such input', () => {
 		const view = limits({ default: false }, 'tiling');
 		expect(check('3', 'tiling', 'true', view)).toEqual({ ok: true, value: one('3', 'tiling', true) });
 		expect(refusal(check('3', 'tiling', 'maybe', view))).toContain('must be true or false');
 		expect(check('3', 'model', 'x', limits({ default: 'y' }, 'model')).ok).toBe(false);
 	});
 
-	it('knows nothing about a workflow that is not pasted, but no link is a value', () => {
+	it('accepts any value but a link if no workflow is pasted', () => {
 		const known = know('');
 		const prompt = { '1': { inputs: { a: 'x', b: [1], c: null, d: ['a', 'b'] } } };
 		expect(checkOverrides(prompt, known)).toEqual({ ok: true, value: prompt });
@@ -272,7 +279,7 @@ describe('checkOverrides', () => {
 		);
 	});
 
-	it('tells all that is wrong at once, and counts what it leaves out', () => {
+	it('reports everything that is wrong at once, and counts what it leaves out', () => {
 		const wrong = { '3': { inputs: { steps: 'x', model: 'y', seed: 1 } }, '9': { inputs: { a: 1 } } };
 		const message = refusal(checkOverrides(wrong, know(DEFINITION)));
 		expect(message).toMatch(/^3 inputs do not fit the workflow: .*steps.*; .*model.*; .*no node 9/);
@@ -283,7 +290,7 @@ describe('checkOverrides', () => {
 		expect(counted).not.toContain('n20');
 	});
 
-	it('changes nothing of what it was given, and no prototype', () => {
+	it('changes neither its arguments nor a prototype', () => {
 		const given = one('3', 'steps', '30');
 		checkOverrides(given, know(DEFINITION));
 		expect(given).toEqual(one('3', 'steps', '30'));
@@ -295,17 +302,17 @@ describe('checkOverrides', () => {
 		);
 	});
 
-	it('shows a value of 1 MB by its beginning', () => {
+	it('shows only the beginning of a value of 1 MB', () => {
 		expect(refusal(check('3', 'steps', 'x'.repeat(1_000_000))).length).toBeLessThan(300);
 	});
 
-	it.each(['list', 'object'] as const)('answers to a %s nested too deeply for JSON', (kind) => {
+	it.each(['list', 'object'] as const)('handles a %s nested too deeply for JSON', (kind) => {
 		const value = JSON.parse(deeplyNested(kind));
 		expect(refusal(check('3', 'steps', value))).toContain('steps is nested too deeply, but must be');
 		expect(checkOverrides(one('3', 'steps', value), know('')).ok).toBe(true);
 	});
 
-	it('never throws, and what it lets through has its place and type in the definition', () => {
+	it('never throws, and what it accepts exists in the definition and is no link', () => {
 		const prompt = fc.array(fc.tuple(hostileName(), hostileName(), hostileJson()), { maxLength: 4 });
 		fc.assert(
 			fc.property(prompt, hostileSource(), hostileSource(), (rows, definitionSource, viewSource) => {
@@ -334,7 +341,7 @@ describe('checkOverrides', () => {
 		);
 	});
 
-	it('changes the type of a value at most, never what it says', () => {
+	it('changes at most the type of a value, never its meaning', () => {
 		fc.assert(
 			fc.property(hostileJson(), hostileJson(), (model, value) => {
 				const definition = { '3': { class_type: 'X', inputs: { a: model } } };
@@ -352,7 +359,7 @@ describe('checkOverrides', () => {
 		);
 	});
 
-	it('enforces min, max and list, whatever they are and whatever the export holds', () => {
+	it('enforces min, max and list, whatever they are and whatever the export contains', () => {
 		const number = fc.oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }));
 		const model = fc.oneof(number, fc.constant(null), fc.constant('%a%'));
 		fc.assert(
@@ -360,7 +367,7 @@ describe('checkOverrides', () => {
 				const given = asText && !Object.is(value, -0) ? String(value) : value;
 				const known = know({ '3': { class_type: 'X', inputs: { a: inExport } } }, limits({ min, max }, 'a'));
 				const result = checkOverrides(one('3', 'a', given), known);
-				// As a text such an integer may have had other digits, so that it is refused whatever the limits are.
+				// Such an integer may have had other digits as text, so it is refused whatever the limits are.
 				const isUnclear = /^-?\d+$/.test(String(given)) && given !== value && !Number.isSafeInteger(value);
 				expect(result.ok).toBe(value >= min && value <= max && !isUnclear);
 				if (result.ok) expect(result.value['3']?.inputs.a).toBe(value);
@@ -383,7 +390,7 @@ describe('checkOverrides', () => {
 	});
 });
 
-test('what comes from a form of any kind is checked without a throw', () => {
+test('any value of a form is checked without throwing', () => {
 	fc.assert(
 		fc.property(hostileSource(), hostileSource(), (form, definitionSource) => {
 			const prompt = promptFromForm(form);
@@ -397,7 +404,7 @@ test('what comes from a form of any kind is checked without a throw', () => {
 	);
 });
 
-test('an empty prompt is refused where it is the only text, though no link says what it is for', () => {
+test('an empty prompt is refused if it is the only text, even if no link says what it is for', () => {
 	const known = know({ '1': { class_type: 'ImageService', inputs: { prompt: 'a cat', seed: 1 } } });
 	expect(refuseEmptyPrompts(one('1', 'prompt', ' '), known)?.message).toContain('The prompt is empty');
 	expect(refuseEmptyPrompts(one('1', 'prompt', 'a dog'), known)).toBeUndefined();

@@ -4,7 +4,7 @@ import { imageNodesIn, outputNodesIn, seedChoicesIn } from '../../../../nodes/Fl
 import { readKnowledge } from '../../../../nodes/shared/workflow/knowledge';
 import { readDefinition, type WorkflowDefinition } from '../../../../nodes/shared/workflow/definition';
 
-/* Values that are set on another node than the one that uses them. */
+/* Tests values that are set on a node other than the one that uses them. */
 
 function define(source: unknown): WorkflowDefinition {
 	const result = readDefinition(source);
@@ -19,7 +19,7 @@ describe('a linked seed', () => {
 	it.each<[string, Record<string, object>, string[]]>([
 		['a number', { '9': node('PrimitiveInt', { value: 5 }) }, ['9.value']],
 		['a long number', { '9': node('PrimitiveInt', { value: '18446744073709551615' }) }, ['9.value']],
-		['a number by another name', { '9': node('Int Literal', { int: 5, note: 'x' }) }, ['9.int']],
+		['a number with another name', { '9': node('Int Literal', { int: 5, note: 'x' }) }, ['9.int']],
 		['the only number', { '9': node('My Number', { n: 5, label: 'x' }) }, ['9.n']],
 		['a number beside others', { '9': node('Slider', { min: 0, value: 5, max: 9 }) }, ['9.value']],
 		['a seed', { '9': node('Seed (rgthree)', { seed: -1, last_seed: 4 }) }, ['9.seed']],
@@ -29,7 +29,7 @@ describe('a linked seed', () => {
 			['9.seed'],
 		],
 		[
-			'reroutes',
+			'the end of several reroutes',
 			{
 				'9': node('Reroute', { '': ['10', 0] }),
 				'10': node('R', { any: [11, 0] }),
@@ -37,12 +37,16 @@ describe('a linked seed', () => {
 			},
 			['11.value'],
 		],
-		['a calculation', { '9': node('Math', { a: ['3', 0], b: ['3', 0] }) }, []],
-		['a calculation with a number of its own', { '9': node('Add', { value: 3, to: ['3', 0] }) }, []],
-		['numbers that are all alike', { '9': node('Range', { low: 0, high: 9 }) }, []],
-		['a text', { '9': node('Text', { value: '5' }) }, []],
-		['a circle', { '9': node('Reroute', { '': ['9', 0] }) }, []],
-		['nothing', {}, []],
+		['nothing at a calculation', { '9': node('Math', { a: ['3', 0], b: ['3', 0] }) }, []],
+		[
+			'nothing at a calculation with a number of its own',
+			{ '9': node('Add', { value: 3, to: ['3', 0] }) },
+			[],
+		],
+		['nothing at several equal candidates', { '9': node('Range', { low: 0, high: 9 }) }, []],
+		['nothing at a text', { '9': node('Text', { value: '5' }) }, []],
+		['nothing in a circle', { '9': node('Reroute', { '': ['9', 0] }) }, []],
+		['nothing at a missing node', {}, []],
 	])('is followed to %s', (_name, others, found) => {
 		const definition = define({ '3': SAMPLER, ...others });
 		expect(seedsIn(definition).map(({ nodeId, parameter }) => `${nodeId}.${parameter}`)).toEqual(found);
@@ -51,19 +55,19 @@ describe('a linked seed', () => {
 		expect(result.ok ? Object.keys(result.value.seeds) : []).toEqual(found);
 	});
 
-	it('is set once, though several samplers share it', () => {
+	it('is set once, even if several samplers share it', () => {
 		const definition = define({ '3': SAMPLER, '4': SAMPLER, '9': node('Int', { value: 5 }) });
 		const plan = { mode: 'fixed' as const, base: 42, targets: '', definition };
 		expect(applySeed({}, plan, 0, () => 0)).toEqual({
 			ok: true,
 			value: { prompt: { '9': { inputs: { value: 42 } } }, seeds: { '9.value': 42 } },
 		});
-		// What a row of the form sets is told, too.
+		// A seed set in a row of the form is reported, too.
 		const kept = applySeed({ '9': { inputs: { value: 7 } } }, { ...plan, mode: 'keep' }, 0, () => 0);
 		expect(kept).toMatchObject({ value: { seeds: { '9.value': 7 } } });
 	});
 
-	it('that is calculated is named', () => {
+	it('is named if it is calculated', () => {
 		const math = node('Math Expression', { a: ['3', 0], b: ['3', 0] });
 		const definition = define({ '3': SAMPLER, '9': math });
 		const plan = { mode: 'increment' as const, base: 1, targets: '', definition };
@@ -75,7 +79,7 @@ describe('a linked seed', () => {
 		});
 	});
 
-	it('without a definition asks for one', () => {
+	it('requires a definition, and the advice asks for one', () => {
 		const result = applySeed({}, { mode: 'fixed', base: 1, targets: '' }, 0, () => 0);
 		expect(result).toMatchObject({
 			failure: {
@@ -85,7 +89,7 @@ describe('a linked seed', () => {
 		});
 	});
 
-	it('cannot be set at the sampler, and the refusal names where it can', () => {
+	it('cannot be set at the sampler, and the refusal names the node where it can', () => {
 		const known = readKnowledge({ '3': SAMPLER, '9': node('PrimitiveInt', { value: 5 }) }, '');
 		if (!known.ok) throw new Error(known.failure.message);
 		expect(checkOverrides({ '3': { inputs: { seed: 1 } } }, known.value)).toMatchObject({
@@ -97,7 +101,7 @@ describe('a linked seed', () => {
 	});
 });
 
-test('the list of image nodes has those that take a file, images first', () => {
+test('the list of image nodes contains those that take a file, images first', () => {
 	const definition = define({
 		'1': node('VHS_LoadVideo', { video: 'a.mp4', frame_rate: 8 }),
 		'2': node('LoadImage', { image: 'a.png', upload: 'image' }),
@@ -109,7 +113,7 @@ test('the list of image nodes has those that take a file, images first', () => {
 	]);
 });
 
-test('the list of output nodes has those that save, then the other ends of the graph', () => {
+test('the list of output nodes contains those that save, then the other ends of the graph', () => {
 	const definition = define({
 		'1': node('EmptyLatentImage', { width: 8 }),
 		'2': node('VAEDecode', { samples: ['1', 0] }),
@@ -127,7 +131,7 @@ test('the list of output nodes has those that save, then the other ends of the g
 	]);
 });
 
-test('the list of seeds has each where it can be set', () => {
+test('the list of seeds contains each seed at the node where it can be set', () => {
 	const own = node('KSampler', { noise_seed: 1 });
 	expect(seedChoicesIn(define({ '3': SAMPLER, '4': own, '9': node('Int', { value: 5 }) }))).toEqual([
 		{ value: '9.value', name: 'Int (9) · value' },

@@ -31,14 +31,14 @@ describe('promptFromJson', () => {
 		['as an object', { prompt: CHANGES, workflow_id: 'w' }],
 		['without its workflow', { prompt: CHANGES }],
 		['in a list of one', [{ workflow_id: 'w', prompt: CHANGES }]],
-	])('takes the body of the trial-run page %s', (_name, value) => {
+	])('accepts the body of the trial-run page %s', (_name, value) => {
 		expect(promptFromJson(value, 'w')).toEqual({ ok: true, value: CHANGES });
 	});
 
 	it.each([
 		['a number', { workflow_id: 5, prompt: CHANGES }],
-		['a text with blanks', { workflow_id: ' 5\n', prompt: CHANGES }],
-	])('takes a body whose workflow is %s', (_name, value) => {
+		['text with white space', { workflow_id: ' 5\n', prompt: CHANGES }],
+	])('accepts a body whose workflow is %s', (_name, value) => {
 		expect(promptFromJson(value, '5')).toEqual({ ok: true, value: CHANGES });
 	});
 
@@ -47,7 +47,7 @@ describe('promptFromJson', () => {
 		['  ', {}],
 		['{}', {}],
 		[{}, {}],
-	])('takes %j for no changes', (value, prompt) => {
+	])('reads %j as no changes', (value, prompt) => {
 		expect(promptFromJson(value)).toEqual({ ok: true, value: prompt });
 	});
 
@@ -59,7 +59,7 @@ describe('promptFromJson', () => {
 		expect(promptFromJson(value)).toMatchObject({ failure: { kind: 'badInput' } });
 	});
 
-	it('keeps values of any kind', () => {
+	it('keeps values of any type', () => {
 		const prompt = {
 			'1': { inputs: { a: 0, b: false, c: '', d: [1, 2, 3], e: { x: null }, f: ['a', 'b'] } },
 		};
@@ -69,18 +69,18 @@ describe('promptFromJson', () => {
 	it.each<[string, unknown, string]>([
 		['the full export', EXPORT, 'full workflow export'],
 		['the full export as text', JSON.stringify(EXPORT), 'full workflow export'],
-		['a part of an export', { '4': EXPORT['4'] }, 'full workflow export'],
+		['part of an export', { '4': EXPORT['4'] }, 'full workflow export'],
 		['an export below "prompt"', { prompt: EXPORT }, 'full workflow export'],
 		['an export below "workflow"', { workflow: EXPORT }, 'full workflow export'],
 		[
-			'an export below "output", with the editor file beside it',
+			'an export below "output", next to the editor file',
 			{ output: EXPORT, workflow: EDITOR_FILE },
 			'full workflow export',
 		],
 		['an export below "prompt", as text', { prompt: JSON.stringify(EXPORT) }, 'full workflow export'],
 		['an export below "data"', { data: { prompt: EXPORT } }, 'full workflow export'],
 		[
-			'what an editor sends to its engine',
+			'a request from an editor to its engine',
 			{ client_id: 'c', prompt: EXPORT, extra_data: { extra_pnginfo: {} }, number: 1, front: true },
 			'full workflow export',
 		],
@@ -117,19 +117,19 @@ describe('promptFromJson', () => {
 		],
 		['the view of one parameter', { spec: SPEC }, 'parameter view'],
 		[
-			'a body of another workflow',
+			'a body for another workflow',
 			{ workflow_id: 'other', prompt: CHANGES },
 			'is a request body for the workflow "other", but "Workflow" is "w"',
 		],
-		['a body of no workflow', { workflow_id: null, prompt: CHANGES }, 'for the workflow "null", but'],
-		['a body with an empty id', { workflow_id: '', prompt: CHANGES }, 'for the workflow "", but'],
+		['a body for no workflow', { workflow_id: null, prompt: CHANGES }, 'for the workflow "null", but'],
+		['a body with an empty ID', { workflow_id: '', prompt: CHANGES }, 'for the workflow "", but'],
 		[
 			'a body in a body',
 			{ prompt: { workflow_id: 'w', prompt: CHANGES } },
 			'no "inputs" object for node "prompt"',
 		],
 		[
-			'a body with more in it',
+			'a body with another field',
 			{ workflow_id: 'w', prompt: CHANGES, n: 1 },
 			'a request body that contains "n"',
 		],
@@ -141,7 +141,7 @@ describe('promptFromJson', () => {
 			'parameter view',
 		],
 		[
-			'a body of which an expression gave no text',
+			'a body whose text is missing because an expression returned nothing',
 			{ workflow_id: 'w', prompt: MISSING_TEXT },
 			'has no value for "text" of node "6"',
 		],
@@ -164,7 +164,7 @@ describe('promptFromJson', () => {
 		['a NaN', '{"3": {"inputs": {"cfg": NaN}}}', 'no value for "cfg" of node "3"'],
 		['a list of one without a value', [MISSING_TEXT], 'no value for "text" of node "6"'],
 		[
-			'a seed beyond what a number holds',
+			'a seed that a number cannot hold exactly',
 			`{"3": {"inputs": {"seed": 12345678901234567890}}}`,
 			'contains the number 12345678901234567890, which would lose digits',
 		],
@@ -172,24 +172,24 @@ describe('promptFromJson', () => {
 		['null', null, 'not a JSON object'],
 		['null as text', 'null', 'not a JSON object'],
 		['a number', 7, 'not a JSON object'],
-		['a text', 'a red fox', 'is not valid JSON'],
+		['plain text', 'a red fox', 'is not valid JSON'],
 		['text that is cut off', '{"6":{"inputs":{"te', 'is not valid JSON'],
-		['nothing that an expression gave', undefined, 'is not a JSON object'],
+		['nothing, as an expression may return', undefined, 'is not a JSON object'],
 		['a function', () => CHANGES, 'is not a JSON object'],
 		['a node without inputs', { '6': { text: 'a red fox' } }, 'no "inputs" object for node "6"'],
 		['a node that is text', { '6': 'a red fox' }, 'no "inputs" object for node "6"'],
 		['a node that is null', { '6': null }, 'no "inputs" object for node "6"'],
 		['inputs that are a list', { '6': { inputs: ['a'] } }, 'no "inputs" object for node "6"'],
 		[
-			'a title beside the inputs',
+			'a title next to the inputs',
 			{ '6': { inputs: {}, _meta: { title: 'x' } } },
 			'contains "_meta" at node "6"',
 		],
-		['an input that an expression did not give', MISSING_TEXT, 'has no value for "text" of node "6"'],
+		['an input whose expression returned nothing', MISSING_TEXT, 'has no value for "text" of node "6"'],
 		['an input that is not a number', { '3': { inputs: { cfg: NaN } } }, 'no value for "cfg" of node "3"'],
 		['an input that is null', '{"3": {"inputs": {"seed": null}}}', 'no value for "seed" of node "3"'],
-		['a node that an expression did not give', { '6': undefined }, 'has no value for node "6"'],
-	])('refuses %s by its name', (_name, value, said) => {
+		['a node whose expression returned nothing', { '6': undefined }, 'has no value for node "6"'],
+	])('refuses %s with a specific message', (_name, value, said) => {
 		expect(promptFromJson(value, 'w')).toMatchObject({
 			ok: false,
 			failure: {
@@ -201,24 +201,21 @@ describe('promptFromJson', () => {
 	});
 
 	it.each([
-		['an input that is called spec', { '3': { inputs: { spec: 'abc' } } }],
-		['inputs that are called prompt and workflow', { '3': { inputs: { prompt: 'a', workflow: 'b' } } }],
-		['a node that is called prompt', { prompt: { inputs: { text: 'a' } } }],
+		['an input named "spec"', { '3': { inputs: { spec: 'abc' } } }],
+		['inputs named "prompt" and "workflow"', { '3': { inputs: { prompt: 'a', workflow: 'b' } } }],
+		['a node named "prompt"', { prompt: { inputs: { text: 'a' } } }],
+		['a node named "prompt" with an input named "inputs"', { prompt: { inputs: { inputs: { a: 1 } } } }],
+		['a node named "data"', { data: { inputs: { text: 'a' } } }],
 		[
-			'a node that is called prompt, with an input that is called inputs',
-			{ prompt: { inputs: { inputs: { a: 1 } } } },
-		],
-		['a node that is called data', { data: { inputs: { text: 'a' } } }],
-		[
-			'nodes that are called as the parts of a body',
+			'nodes named like the fields of a body',
 			{ workflow_id: { inputs: { a: 1 } }, prompt: { inputs: { text: 'a' } } },
 		],
-		['a list of two that is no link', { '3': { inputs: { size: [512, 512] } } }],
-	])('takes %s, which only looks like something else', (_name, value) => {
+		['a list of two values that is not a link', { '3': { inputs: { size: [512, 512] } } }],
+	])('accepts %s, which only resembles something else', (_name, value) => {
 		expect(promptFromJson(value)).toEqual({ ok: true, value });
 	});
 
-	it('lets no node reach a prototype', () => {
+	it('does not let a node reach a prototype', () => {
 		const text = '{"__proto__":{"inputs":{"__proto__":{"polluted":1}}},"constructor":{"inputs":{"x":1}}}';
 		const result = promptFromJson(text);
 		expect(result.ok).toBe(true);
@@ -227,12 +224,12 @@ describe('promptFromJson', () => {
 		expect(JSON.stringify(result)).toContain('"__proto__":{"inputs":{"__proto__":{"polluted":1}}}');
 	});
 
-	it('does not quote a text of any length', () => {
+	it('truncates a long text that it quotes', () => {
 		const result = promptFromJson({ ['x'.repeat(50_000)]: 1 });
 		expect(JSON.stringify(result).length).toBeLessThan(2_000);
 	});
 
-	it('gives a prompt of value inputs only or a sentence, and never throws', () => {
+	it('returns either a prompt that contains only inputs or a message, and never throws', () => {
 		const node = fc.record({ inputs: fc.dictionary(fc.string(), fc.jsonValue()) });
 		const hostile = fc.oneof(
 			fc.anything({ withBigInt: true, withMap: true, withNullPrototype: true }),
@@ -252,7 +249,7 @@ describe('promptFromJson', () => {
 		);
 	});
 
-	it('bears with an object that holds itself', () => {
+	it('tolerates an object that contains itself', () => {
 		const circle: Record<string, unknown> = {};
 		circle['6'] = circle;
 		expect(promptFromJson(circle)).toMatchObject({ ok: false });
@@ -271,7 +268,7 @@ describe('promptFromFields', () => {
 		return result.ok ? result.value['3']?.inputs.x : result.failure.message;
 	};
 
-	it('gathers the rows of a node', () => {
+	it('merges the rows of a node', () => {
 		const rows: OverrideField[] = [
 			{ nodeId: ' 3 ', parameter: ' steps ', value: 20, valueType: 'auto' },
 			{ nodeId: '6', parameter: 'text', value: 'a fox', valueType: 'string' },
@@ -311,7 +308,7 @@ describe('promptFromFields', () => {
 			[1, 2, 3],
 		],
 		[{ a: 1 }, { a: 1 }],
-	])('guesses what %j means: %j', (value, expected) => {
+	])('guesses that %j means %j', (value, expected) => {
 		expect(valueOf(row(value))).toEqual(expected);
 	});
 
@@ -330,7 +327,7 @@ describe('promptFromFields', () => {
 		['json', '"text"', 'text'],
 		['json', { a: 1 }, { a: 1 }],
 		['json', 'null', null],
-	] as const)('gives a value the type %s: %j is %j', (valueType, value, expected) => {
+	] as const)('converts to the type %s: %j becomes %j', (valueType, value, expected) => {
 		expect(valueOf(row(value, valueType))).toEqual(expected);
 	});
 
@@ -361,7 +358,7 @@ describe('promptFromFields', () => {
 		expect(valueOf(row(value, valueType))).toContain(said);
 	});
 
-	it('tells all that is wrong at once, with the numbers of the rows', () => {
+	it('reports everything that is wrong at once, with the row numbers', () => {
 		const result = promptFromFields([
 			{ nodeId: '', parameter: 'x', value: 1, valueType: 'auto' },
 			{ nodeId: '3', parameter: ' ', value: 1, valueType: 'auto' },
@@ -377,7 +374,7 @@ describe('promptFromFields', () => {
 		}
 	});
 
-	it('takes names of prototypes as names', () => {
+	it('treats names of prototype properties as plain names', () => {
 		const result = promptFromFields([
 			{ nodeId: '__proto__', parameter: '__proto__', value: 'x', valueType: 'string' },
 			{ nodeId: 'constructor', parameter: 'toString', value: 'y', valueType: 'string' },
@@ -388,7 +385,7 @@ describe('promptFromFields', () => {
 		);
 	});
 
-	it('never throws, whatever an expression gives', () => {
+	it('never throws, whatever an expression returns', () => {
 		const type = fc.constantFrom('auto', 'string', 'number', 'boolean', 'json' as const);
 		const field = fc.record({
 			nodeId: fc.oneof(fc.string(), fc.constant('__proto__')),
@@ -419,7 +416,7 @@ describe('promptFromForm', () => {
 	});
 
 	it.each([undefined, null, 'x', 7, [], {}, { '3/steps': null }, { '3/steps': undefined }])(
-		'makes no change of %j',
+		'makes no changes if the rows are %j',
 		(value) => {
 			expect(promptFromForm(value)).toEqual({ ok: true, value: {} });
 		},
@@ -461,7 +458,7 @@ describe('withInput', () => {
 		expect(prompt).toEqual({ '3': { inputs: { steps: 20 } } });
 	});
 
-	it('does not inherit the inputs of a node that objects have by nature', () => {
+	it('does not treat inherited properties of objects as inputs of a node', () => {
 		expect(JSON.stringify(withInput({}, 'constructor', 'name', 1))).toBe(
 			'{"constructor":{"inputs":{"name":1}}}',
 		);

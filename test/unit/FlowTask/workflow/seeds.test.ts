@@ -38,7 +38,7 @@ const noDice = (): number => {
 };
 
 describe('applySeed', () => {
-	it('sets every seed of the definition and of the overrides, but no linked one', () => {
+	it('sets every seed of the definition and of the overrides, except linked ones', () => {
 		const prompt = { '12': { inputs: { seed: 1 } } };
 		expect(applySeed(prompt, plan('fixed', { definition: DEFINITION }), 4, noDice)).toEqual({
 			ok: true,
@@ -63,14 +63,14 @@ describe('applySeed', () => {
 		if (result.ok) expect(Object.keys(result.value.prompt)).toEqual(['3', '10', '4:2']);
 	});
 
-	it('reads a target with blanks at its dot as the same target', () => {
+	it('ignores spaces around the dot of a target', () => {
 		expect(applySeed({}, plan('fixed', { targets: '3 . seed, 3.seed' }), 0, noDice)).toEqual({
 			ok: true,
 			value: { prompt: { '3': { inputs: { seed: 42 } } }, seeds: { '3.seed': 42 } },
 		});
 	});
 
-	it('counts up by the item', () => {
+	it('counts up by one per item', () => {
 		const seeds = [0, 1, 2].map((index) =>
 			applySeed({}, plan('increment', { targets: '3.seed' }), index, noDice),
 		);
@@ -89,14 +89,14 @@ describe('applySeed', () => {
 		['7.noise_seed', 10, 4_294_967_295],
 		['8.seed', 2 ** 40, 2 ** 40],
 		['9.seed', 0, 4_294_967_295],
-	])('draws within what all of the targets "%s" accept', (targets, least, most) => {
+	])('draws within the range that all of the targets "%s" accept', (targets, least, most) => {
 		const dice = jest.fn((_least: number, highest: number) => highest);
 		const result = applySeed({}, plan('random', { targets, definition: DEFINITION, view }), 0, dice);
 		expect(result.ok).toBe(true);
 		expect(dice).toHaveBeenCalledWith(least, most);
 	});
 
-	it('says so where no seed fits all targets', () => {
+	it('reports that no seed fits all targets', () => {
 		const result = applySeed({}, plan('random', { targets: '3.seed, 8.seed', view }), 0, noDice);
 		expect(result).toMatchObject({
 			failure: {
@@ -107,14 +107,14 @@ describe('applySeed', () => {
 		});
 	});
 
-	it('says so where nothing is known to be a seed', () => {
+	it('reports that no input is known to be a seed', () => {
 		expect(applySeed({ '6': { inputs: { text: 'x' } } }, plan('fixed'), 0, noDice)).toMatchObject({
 			ok: false,
 			failure: { kind: 'badInput', message: expect.stringContaining('which input is the seed') },
 		});
 	});
 
-	it('random, the default, leaves what is entered, what is calculated and what nobody knows', () => {
+	it('the default mode, random, does not touch entered, calculated or unknown seeds', () => {
 		const twice = plan('random', { definition: DEFINITION });
 		expect(applySeed({ '3': { inputs: { seed: 7 } } }, twice, 0, () => 9)).toMatchObject({
 			value: {
@@ -131,7 +131,7 @@ describe('applySeed', () => {
 		});
 	});
 
-	it.each(['3', '.seed', '3.', 'seed', '3.seed, steps'])('refuses the target "%s" by its name', (targets) => {
+	it.each(['3', '.seed', '3.', 'seed', '3.seed, steps'])('refuses "%s" as a target', (targets) => {
 		expect(applySeed({}, plan('fixed', { targets }), 0, noDice)).toMatchObject({
 			failure: { message: expect.stringContaining('is not an input') },
 		});
@@ -143,7 +143,7 @@ describe('applySeed', () => {
 		});
 	});
 
-	it('says so where an expression returns no number', () => {
+	it('reports that an expression returned no number', () => {
 		expect(applySeed({}, plan('fixed', { base: NaN, targets: '3.seed' }), 0, noDice)).toMatchObject({
 			failure: {
 				message: '"Seed" is not a whole number, 0 or more: no number was given',
@@ -151,13 +151,13 @@ describe('applySeed', () => {
 		});
 	});
 
-	it('takes 0 for a seed', () => {
+	it('accepts 0 as a seed', () => {
 		expect(applySeed({}, plan('fixed', { base: 0, targets: '3.seed' }), 0, noDice)).toMatchObject({
 			value: { seeds: { '3.seed': 0 } },
 		});
 	});
 
-	it('never throws, and sends what it tells', () => {
+	it('never throws, and sends the seeds that it reports', () => {
 		const mode = fc.constantFrom<SeedMode>('fixed', 'increment', 'random');
 		fc.assert(
 			fc.property(mode, fc.string(), fc.double(), fc.nat(), (chosen, targets, base, index) => {
@@ -183,7 +183,7 @@ describe('applySeed for the variants of an item', () => {
 	const seedsOf = (results: ReturnType<typeof variantsOf>): unknown[] =>
 		results.map((result) => (result.ok ? result.value.seeds : result.failure.message));
 
-	it('draws a seed for each, never the same twice', () => {
+	it('draws a different seed for each variant', () => {
 		const view: ParameterView = new Map([['3', new Map([['seed', { min: 5, max: 8 }]])]]);
 		const few = plan('random', { targets: '3.seed', view });
 		const dice = jest.fn((_least: number, most: number) => most);
@@ -195,7 +195,7 @@ describe('applySeed for the variants of an item', () => {
 	});
 
 	it.each<SeedMode>(['keep', 'random'])(
-		'takes a number in quotation marks as entered in mode "%s"',
+		'treats a number in quotation marks as entered in mode "%s"',
 		(mode) => {
 			expect(seedsOf(variantsOf(2, { '3': { inputs: { seed: ' 7 ' } } }, plan(mode)))).toEqual([
 				{ '3.seed': 7 },
@@ -208,14 +208,14 @@ describe('applySeed for the variants of an item', () => {
 		},
 	);
 
-	it('counts up to no number that is not a seed', () => {
+	it('does not count up to a number that is not a valid seed', () => {
 		for (const seed of [-5, Number.MAX_SAFE_INTEGER]) {
 			const [, second] = seedsOf(variantsOf(2, { '3': { inputs: { seed } } }, plan('keep')));
 			expect(second).toBe(`"3.seed" is not a whole number, 0 or more: ${seed + 1}`);
 		}
 	});
 
-	it('counts the hosted seeds up in mode "keep", and leaves the first variant as it is hosted', () => {
+	it('counts up from the hosted seeds in mode "keep", and leaves the first variant unchanged', () => {
 		const counted = variantsOf(2, {}, plan('keep', { definition: DEFINITION }));
 		expect(counted).toMatchObject([
 			{ value: { prompt: {}, seeds: {} } },
@@ -223,7 +223,7 @@ describe('applySeed for the variants of an item', () => {
 		]);
 	});
 
-	it('counts a hosted seed up that stands in quotation marks', () => {
+	it('counts up from a hosted seed in quotation marks', () => {
 		const inputs = [{ name: 'seed', value: '41', isLink: false }];
 		const nodes = [{ nodeId: '3', title: 'KSampler', classType: 'KSampler', inputs }];
 		expect(variantsOf(2, {}, plan('keep', { definition: { nodes } }))).toMatchObject([

@@ -5,7 +5,6 @@ interface Body extends ByteStream {
 	destroyed: number;
 }
 
-/** @param count how often the pieces come */
 function bodyOf(pieces: readonly (string | Uint8Array)[], failsWith?: Error): Body {
 	return {
 		destroyed: 0,
@@ -34,33 +33,33 @@ const document = (data: string) => ({ name: undefined, data, isWholeBody: true }
 
 test.each<[string, string[], object[]]>([
 	['events', ['data: a\n\nda', 'ta: b\n\n'], [event('a'), event('b')]],
-	['a name', ['event: done\ndata: a\n\n'], [event('a', 'done')]],
+	['an event name', ['event: done\ndata: a\n\n'], [event('a', 'done')]],
 	['a line of the field "error"', ['data: a\n\nerror: {"b":1}\n'], [event('a'), event('{"b":1}', 'error')]],
-	['an event that is not ended', ['data: a\n\ndata: b'], [event('a'), event('b')]],
+	['an event without its end', ['data: a\n\ndata: b'], [event('a'), event('b')]],
 	['an event whose data is cut off', ['data: a\n\nevent: done\ndata: '], [event('a')]],
-	['an event without data that is ended', ['event: done\ndata:\n\n'], [event('', 'done')]],
-	['an event that ends within its line end', ['data: a\r\n\r'], [event('a')]],
+	['a complete event without data', ['event: done\ndata:\n\n'], [event('', 'done')]],
+	['an event that is cut off within its line end', ['data: a\r\n\r'], [event('a')]],
 	['an object', [' {"a"', ':1} '], [document('{"a":1} ')]],
-	['a list', ['[', ']'], [document('[]')]],
-	['a text', ['"a"'], [document('"a"')]],
-	['a page', ['\n<html>'], [document('<html>')]],
-	['words', ['Error: no', ' healthy\nupstream'], [document('Error: no healthy\nupstream')]],
+	['an array', ['[', ']'], [document('[]')]],
+	['a JSON string', ['"a"'], [document('"a"')]],
+	['an HTML page', ['\n<html>'], [document('<html>')]],
+	['plain text', ['Error: no', ' healthy\nupstream'], [document('Error: no healthy\nupstream')]],
 	['a number', ['42'], [document('42')]],
-	['words that begin like a field', ['dat', 'abase'], [document('database')]],
-	['a field that is not defined before events', ['trace: 1\n', 'data: a\n\n'], [event('a')]],
+	['plain text that begins like a field', ['dat', 'abase'], [document('database')]],
+	['an undefined field before events', ['trace: 1\n', 'data: a\n\n'], [event('a')]],
 	['nothing but comments', [': kept alive\n\n'], []],
-	['more than words', ['a'.repeat(9_000), '\ndata: a\n\n'], [event('a')]],
-	['a byte order mark and blanks', ['\uFEFF', ' \r\n\t', '\uFEFF', '\n{}'], [document('{}')]],
-	['blanks before events', ['\uFEFF \n', '\n', 'data: a\n\n'], [event('a')]],
-	['blanks within a document', ['{', '  ', '\n}'], [document('{  \n}')]],
+	['a line of 9,000 characters before an event', ['a'.repeat(9_000), '\ndata: a\n\n'], [event('a')]],
+	['a byte order mark and white space', ['\uFEFF', ' \r\n\t', '\uFEFF', '\n{}'], [document('{}')]],
+	['white space before events', ['\uFEFF \n', '\n', 'data: a\n\n'], [event('a')]],
+	['white space within a document', ['{', '  ', '\n}'], [document('{  \n}')]],
 	[
-		'blanks within events',
+		'white space within events',
 		['data: a\n', '\n', '\n\n', 'data:   b', '  ', '\n\n'],
 		[event('a'), event('  b  ')],
 	],
-	['blanks alone', [' \n', '\n'], [document('')]],
+	['only white space', [' \n', '\n'], [document('')]],
 	['nothing', [], [document('')]],
-])('%s', async (_name, pieces, events) => {
+])('reads %s', async (_name, pieces, events) => {
 	expect(await readAll(bodyOf(pieces))).toEqual({ events, error: undefined });
 });
 
@@ -74,17 +73,17 @@ test.each<[string, string[], object[]]>([
 	['a line alone', ['{"a":1}', '\n', ' \n'], [document('{"a":1}\n')]],
 	['JSON over several lines', ['{\n"a":1\n', '}\n'], [document('{\n"a":1\n}\n')]],
 	['events', ['data: a\n\n'], [event('a')]],
-])('where each line may be an event: %s', async (_name, pieces, events) => {
+])('reads %s if each line may be an event', async (_name, pieces, events) => {
 	expect(await readAll(bodyOf(pieces), true)).toEqual({ events, error: undefined });
 });
 
-test('a line without end is too large, as an event without end is', async () => {
+test('a line that never ends is too large, just as an event that never ends', async () => {
 	const body = bodyOf(['{}\n{', ...Array.from({ length: 40 }, () => 'x'.repeat(1024 * 1024))]);
 	const { events, error } = await readAll(body, true);
 	expect([events[0], error]).toMatchObject([event('{}'), { code: 'ERR_TOO_LARGE' }]);
 });
 
-test('a line is given as soon as it is whole', async () => {
+test('a line is returned as soon as it is complete', async () => {
 	const given: string[] = [];
 	async function* pieces() {
 		for (const piece of ['{"a":1}\n', '{"b":2}\n', '{"c":3}\n']) {
@@ -97,21 +96,21 @@ test('a line is given as soon as it is whole', async () => {
 	expect(given).toEqual(['next', '{"a":1}', '{"b":2}', 'next', '{"c":3}', 'next']);
 });
 
-test('a character that is cut in two comes whole', async () => {
+test('a character that is split between pieces is returned whole', async () => {
 	const bytes = Buffer.from('data: \u{1F98A}\n\n');
 	const pieces = Array.from(bytes, (_, index) => bytes.subarray(index, index + 1));
 	expect((await readAll(bodyOf(pieces))).events).toEqual([event('\u{1F98A}')]);
 });
 
-test('megabytes of blanks before a body are looked at once', async () => {
-	// A body of a million pieces of which all were looked at with each would take days.
+test('megabytes of white space before a body are scanned only once', async () => {
+	// Scanning everything again with each of a million pieces would take days.
 	const blanks = Array.from({ length: 1_000_000 }, (_, index) => (index % 2 ? ' \n\n  \n ' : '\t\t\r\n    '));
 	expect((await readAll(bodyOf([...blanks, 'data: a\n\n']))).events).toEqual([event('a')]);
 	expect((await readAll(bodyOf([...blanks, '{}']))).events).toEqual([document('{}')]);
 });
 
-test('megabytes of line ends in one piece are looked at once', async () => {
-	// Each of which would look through all that follow it.
+test('megabytes of line ends in one piece are scanned only once', async () => {
+	// Scanning the rest again at each line end would take time that grows with the square of their number.
 	for (const lines of [`${'\n'.repeat(2_000_000)}\r`, '\r'.repeat(2_000_000), 'data:\r'.repeat(200_000)]) {
 		const { events, error } = await readAll(bodyOf([`data: a\n\n${lines}`, '\n\ndata: b\n\n']));
 		expect([events[0], events.at(-1), error]).toEqual([event('a'), event('b'), undefined]);
@@ -122,27 +121,27 @@ test.each([
 	['an event', 'data: '],
 	['a document', '{"a":"'],
 	['a line of another kind', 'x'],
-])('%s without end is given up', async (_name, start) => {
+])('%s that never ends is given up', async (_name, start) => {
 	const megabyte = 'x'.repeat(1024 * 1024);
 	const body = bodyOf([start, ...Array.from({ length: 33 }, () => megabyte)]);
 	expect(await readAll(body)).toMatchObject({ error: { code: 'ERR_TOO_LARGE' } });
 	expect(body.destroyed).toBe(1);
 });
 
-test('a body without end is given up, however small its events are', async () => {
+test('a body that never ends is given up, however small its events are', async () => {
 	const comments = `: ${'x'.repeat(1024 * 1024)}\n`;
 	const body = bodyOf(Array.from({ length: 257 }, () => comments));
 	expect(await readAll(body)).toMatchObject({ events: [], error: { code: 'ERR_TOO_LARGE' } });
 });
 
-test('what came before a body broke off is given before the error', async () => {
+test('what arrived before a body broke off is returned before the error', async () => {
 	const error = new Error('reset');
 	const body = bodyOf(['data: a\n\ndata: b'], error);
 	expect(await readAll(body)).toEqual({ events: [event('a'), event('b')], error });
 	expect(body.destroyed).toBe(1);
 });
 
-test('reading no further closes the line', async () => {
+test('reading no further closes the connection', async () => {
 	const body = bodyOf(['data: a\n\n', 'data: b\n\n']);
 	for await (const events of readStream(body)) {
 		expect(events).toEqual([event('a')]);

@@ -26,11 +26,11 @@ async function sentAfter(busy: Outcome<string>): Promise<number[][]> {
 	return sent;
 }
 
-test('a service that is busy holds everything back', async () => {
+test('a busy service delays all requests', async () => {
 	expect(await sentAfter(BUSY)).toEqual([[0, 30_000], [30_334]]);
 });
 
-test('tells how many tries it took, whatever ended them', async () => {
+test('reports how many tries it made, whatever ended them', async () => {
 	const clock = new TestClock();
 	const rateLimiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
 	const retry = new Retry(rateLimiter, clock, () => 0);
@@ -46,17 +46,20 @@ test('tells how many tries it took, whatever ended them', async () => {
 test.each([
 	['work', 0],
 	['watch', 1],
-] as const)('once the time is up, of the lane "%s" so many are sent: %d', async (lane, sent) => {
-	const clock = new TestClock();
-	const retry = new Retry(new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock), clock, () => 0);
-	const terms: RetryTerms = { repeatability: 'read', lane, tries: 3, endByMs: clock.now() + 1_000 };
-	let count = 0;
-	const hold = retry.run(terms, async () => {
-		await clock.sleep(2_000);
-		return { kind: 'answered', data: 'yes' };
-	});
-	const late = retry.run(terms, async () => await Promise.resolve({ kind: 'answered', data: ++count }));
-	await clock.run(Promise.all([hold, late]));
-	expect(count).toBe(sent);
-	expect((await late).outcome.kind).toBe(sent === 0 ? 'cancelled' : 'answered');
-});
+] as const)(
+	'once the time is up, a waiting request of the lane "%s" is sent %d time(s)',
+	async (lane, sent) => {
+		const clock = new TestClock();
+		const retry = new Retry(new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock), clock, () => 0);
+		const terms: RetryTerms = { repeatability: 'read', lane, tries: 3, endByMs: clock.now() + 1_000 };
+		let count = 0;
+		const hold = retry.run(terms, async () => {
+			await clock.sleep(2_000);
+			return { kind: 'answered', data: 'yes' };
+		});
+		const late = retry.run(terms, async () => await Promise.resolve({ kind: 'answered', data: ++count }));
+		await clock.run(Promise.all([hold, late]));
+		expect(count).toBe(sent);
+		expect((await late).outcome.kind).toBe(sent === 0 ? 'cancelled' : 'answered');
+	},
+);

@@ -8,7 +8,7 @@ test.each([
 	[Infinity, ''],
 	[null, ''],
 	[{}, ''],
-])('%j as an ID is "%s"', (value, expected) => {
+])('%j as an ID becomes "%s"', (value, expected) => {
 	expect(textOrNumber(value)).toBe(expected);
 });
 
@@ -21,11 +21,11 @@ test.each([
 	[null, ''],
 	[NaN, ''],
 	[new Date('no day'), ''],
-])('%j from an expression is "%s"', (value, expected) => {
+])('%j from an expression becomes "%s"', (value, expected) => {
 	expect(textOrJson(value)).toBe(expected);
 });
 
-test('what contains itself has no text', () => {
+test('an object that contains itself has no text', () => {
 	const self: Record<string, unknown> = {};
 	self.self = self;
 	expect(textOrJson(self)).toBeUndefined();
