@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 
 test.each([true, false])(
-	'an answer, and what it interrupts for, leave by outputs of their own (stream: %s)',
+	'answers and interrupts are sent to separate outputs (stream: %s)',
 	async (stream) => {
 		const run = await stage.run(
 			sayings('hello', '[tool: refund {"order": 7}]', '[question: which colour?]'),

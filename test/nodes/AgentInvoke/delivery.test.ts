@@ -48,7 +48,7 @@ describe('items', () => {
 		});
 	});
 
-	test('no items: nothing happens', async () => {
+	test('an empty list of items causes no request', async () => {
 		const run = await stage.harness.run({
 			workflow: stage.workflow(),
 			items: [],
@@ -58,7 +58,7 @@ describe('items', () => {
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
 
-	test('an expression that fails, and an item without a message, fail alone', async () => {
+	test('a failing expression and an empty message fail only their own items', async () => {
 		const message = '={{ $json.say.toUpperCase() }}';
 		const items = [...sayings('a'), { json: {} }, ...sayings('', 'b')];
 		const run = await stage.run(items, { message }, CONTINUE);
@@ -71,14 +71,14 @@ describe('items', () => {
 		expect(run.hints(NODE_NAME).map((hint) => hint.message)).toEqual(['2 answered, 2 failed.']);
 	});
 
-	test('without Continue On Fail nobody is asked beside an item that cannot be', async () => {
+	test('without Continue On Fail, nothing is sent if one item cannot be sent', async () => {
 		const run = await stage.run(sayings('a', '', 'b'));
 		expect(run.error?.message).toBe('"Message" is empty for this item');
 		expect(run.error?.context.itemIndex).toBe(1);
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
 
-	test('an empty message is the one of the chat, but not where an expression gives nothing', async () => {
+	test('an empty message is replaced by the chat input, but not if an expression returned nothing', async () => {
 		const items = [{ json: { chatInput: 'from the chat' } }, { json: { chatInput: 7 } }, { json: {} }];
 		const run = await stage.run(items, { message: '' }, CONTINUE);
 		expect(run.output(NODE_NAME).map(({ json }) => json.answer ?? json.error)).toEqual([
@@ -91,7 +91,7 @@ describe('items', () => {
 		expect(mapped.output(NODE_NAME)[0]?.json.error).toBe('"Message" is empty for this item');
 	});
 
-	test('the failure that ends a run names the sessions of the others', async () => {
+	test('the failure that ends a run names the sessions of the other items', async () => {
 		const options = { concurrency: 1, requestsPerSecond: 0 };
 		const run = await stage.run(sayings('a', '[fail: no fuel]', 'c'), { options });
 		const [session] = stage.platform.books().sessions;
@@ -119,13 +119,13 @@ describe('items', () => {
 		[{ extraBody: '[1]' }, '"Extra Body" is not a JSON object'],
 		[{ extraBody: '{"message": "other"}' }, '"Extra Body" sets "message"'],
 		[{ extraBody: '{"session_id": "ses_x"}' }, '"Extra Body" sets "session_id"'],
-	])('options that are wrong send nothing: %j', async (options, said) => {
+	])('nothing is sent if options are wrong: %j', async (options, said) => {
 		const run = await stage.run(sayings('a'), { options });
 		expect(run.error?.message).toContain(said);
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
 
-	test('Extra Body goes along', async () => {
+	test('Extra Body is part of the request', async () => {
 		await stage.run(sayings('a'), { options: { extraBody: '={{ { language: "en", n: 1 } }}' } });
 		expect(stage.platform.books().invocations[0]?.extraBody).toEqual({ language: 'en', n: 1 });
 	});
@@ -162,23 +162,30 @@ describe('files', () => {
 	test.each([
 		[{ account: { mediaUploadPath: '' } }, {}, 'no "Media Upload Path"'],
 		[{}, { options: { maxFileSizeMb: 0.01 } }, 'larger'],
-	])('what cannot be uploaded is said before anything is sent: %j', async (settings, parameters, said) => {
-		const large = { data: { ...binary.data, data: Buffer.alloc(20_000) } };
-		const run = await stage.run([{ json: { say: 'x' }, binary: large }], { files, ...parameters }, settings);
-		expect(run.error?.message).toContain(said);
-		expect(stage.platform.books().requests).toMatchObject({ invoke: 0, media: 0 });
-	});
+	])(
+		'a file that cannot be uploaded is reported before anything is sent: %j',
+		async (settings, parameters, said) => {
+			const large = { data: { ...binary.data, data: Buffer.alloc(20_000) } };
+			const run = await stage.run(
+				[{ json: { say: 'x' }, binary: large }],
+				{ files, ...parameters },
+				settings,
+			);
+			expect(run.error?.message).toContain(said);
+			expect(stage.platform.books().requests).toMatchObject({ invoke: 0, media: 0 });
+		},
+	);
 
 	test.each([
 		['ftp://x/a', 'is not the URL of a file'],
 		['', 'A file has no URL'],
-	])('the address %j', async (url, said) => {
+	])('the address %j is refused', async (url, said) => {
 		const run = await stage.run(sayings('x'), { files: { file: [{ source: 'url', url }] } });
 		expect(run.error?.message).toContain(said);
 	});
 
 	test.each(['429', '5xx', 'resetAfter', 'truncatedJson', 'html200'] as const)(
-		'an upload that meets %s is tried again',
+		'an upload is tried again after %s',
 		async (kind) => {
 			stage.platform.faults.add({ on: 'media', kind, times: 1 });
 			const run = await stage.run([{ json: { say: 'x' }, binary }], { files });
@@ -192,7 +199,7 @@ describe('an interrupt that asks in plain text', () => {
 	const account = () => ({ baseUrl: server.baseUrl });
 	const streaming = { mode: 'webhook', streaming: true } as const;
 
-	test('a stream that then only says that it waits: the text is the question, and is heard once', async () => {
+	test('if the stream then says only that it waits, the text is the question, and is streamed once', async () => {
 		const piece = (data: unknown) => `data: ${envelope(data)}\n\n`;
 		server.answer = (_body, response) => {
 			response.setHeader('content-type', 'text/event-stream');
@@ -220,7 +227,7 @@ describe('an interrupt that asks in plain text', () => {
 		expect(resumed.output(NODE_NAME)[0]?.json.answer).toBe('Large it is.');
 	});
 
-	test('an answer in one piece beside an interrupt without words: said once, too', async () => {
+	test('an answer in one piece next to an interrupt without text is also streamed once', async () => {
 		const data = { answer: 'Which size?', interrupt: { id: 'i', type: 'question' }, session_id: 's' };
 		server.answer = (_body, response) => response.end(envelope(data));
 		const run = await stage.run(sayings('hi'), {}, { ...streaming, account: account() });
@@ -232,7 +239,7 @@ describe('an interrupt that asks in plain text', () => {
 		expect(said).toEqual(['Which size?']);
 	});
 
-	test('what an agent says before it calls a tool is no question', async () => {
+	test('what an agent says before it calls a tool is not a question', async () => {
 		const interrupt = { id: 'i', tool_name: 'order', arguments: { size: 'L' } };
 		server.answer = (_body, response) =>
 			response.end(envelope({ answer: 'One moment.', interrupt, session_id: 's' }));
@@ -244,13 +251,13 @@ describe('an interrupt that asks in plain text', () => {
 	});
 });
 
-describe('a deployment with names of its own', () => {
+describe('a deployment with its own field names', () => {
 	const request = {
 		message: { prompt: '$message', docs: '$files', conversation: '$session', sse: '$stream' },
 	};
 	const account = () => ({ baseUrl: server.baseUrl, ...describedBy({ request }) });
 
-	test('a preview shows its names, and nothing is sent', async () => {
+	test('a preview shows its field names, and nothing is sent', async () => {
 		const item = { json: { say: 'hi' }, binary: { data: { data: Buffer.from('x'), fileName: 'a' } } };
 		const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
 		const parameters = {
@@ -278,14 +285,14 @@ describe('a deployment with names of its own', () => {
 		expect(everythingSaid(run)).not.toContain(stage.platform.agentToken);
 	});
 
-	test('a description that is not switched on does not count', async () => {
+	test('a description that is not selected is ignored', async () => {
 		server.answer = (_body, response) => response.end(envelope({ answer: 'hi', session_id: 's' }));
 		await stage.run(sayings('hi'), {}, { account: { ...account(), wire: 'standard' } });
 		expect(server.requests).toEqual([{ message: 'hi' }]);
 	});
 });
 
-test('in an execution that a Chat Trigger started, the text stands in "output" too', async () => {
+test('in an execution that a Chat Trigger started, the text is in "output", too', async () => {
 	class ChatTrigger implements INodeType {
 		description: INodeTypeDescription = {
 			displayName: 'Chat Trigger',

@@ -4,7 +4,8 @@ import { everythingSaid } from '../harness/stage';
 import { CONTINUE } from './agent.fixture';
 import { envelope, item, openScriptedAgent, OPTIONS, type ScriptedAgent } from './scriptedAgent';
 
-/** What nobody means to send: ids longer than a number holds, secrets in disguise, nesting without end. */
+/* Tests hostile input: IDs that a number cannot hold exactly, escaped secrets and deep nesting. */
+
 let agent: ScriptedAgent;
 beforeAll(async () => {
 	agent = await openScriptedAgent();
@@ -16,13 +17,13 @@ beforeEach(() => {
 	agent.reset();
 });
 
-describe('ids that are long numbers', () => {
+describe('IDs that are long numbers', () => {
 	const raw = (id: string): string =>
 		`{"success_response":true,"http_status_code":200,"data":{"answer":"hello","session_id":${id}}}`;
 	const [ANNA, BEN] = ['9007199254740992', '9007199254740993'];
 
 	test.each([false, true])(
-		'two sessions that differ in the last digit stay two (stream: %s)',
+		'belong to two sessions if they differ in the last digit (stream: %s)',
 		async (stream) => {
 			agent.answer((response, call) => {
 				const body = raw(call % 2 === 1 ? ANNA : BEN);
@@ -43,7 +44,7 @@ describe('ids that are long numbers', () => {
 		},
 	);
 
-	test('an interrupt and its session go back with all digits', async () => {
+	test('are sent with all digits for an interrupt and its session', async () => {
 		agent.says(
 			`{"success_response":true,"http_status_code":200,"data":{"session_id":${BEN},"interrupt":{"id":${ANNA},"tool_name":"t","arguments":"{\\"order\\":${BEN}}"}}}`,
 		);
@@ -65,7 +66,11 @@ describe('ids that are long numbers', () => {
 			{ sessionMode: 'mapped', sessionKey: '={{ { a: [$json.id] } }}' },
 			'"Session Key"',
 		],
-		['a key', { options: { ...OPTIONS, idempotencyKey: '={{ $json.id }}' } }, '"Idempotency Key"'],
+		[
+			'an idempotency key',
+			{ options: { ...OPTIONS, idempotencyKey: '={{ $json.id }}' } },
+			'"Idempotency Key"',
+		],
 		['a message', { message: '={{ $json.id }}' }, '"Message"'],
 		['a session to resume', { operation: 'resume', resumeSessionId: '={{ $json.id }}' }, '"Session ID"'],
 		[
@@ -80,7 +85,7 @@ describe('ids that are long numbers', () => {
 		],
 		['a key to forget', { operation: 'forgetSession', forgetKey: '={{ $json.id }}' }, '"Session Key"'],
 	])(
-		'%s that n8n has rounded already is refused, and the other item goes on',
+		'are refused as %s if n8n has rounded them, and the other item continues',
 		async (_name, parameters, label) => {
 			agent.says(envelope({ answer: 'hello', session_id: 's' }));
 			const items = [{ json: { say: 'hi', id: Number(BEN) } }, { json: { say: 'hi', id: 42 } }];
@@ -95,32 +100,39 @@ describe('ids that are long numbers', () => {
 	);
 });
 
-describe('what is not a number, as Number() makes of a field that is not there', () => {
+describe('NaN, which Number() returns for a missing field, or an invalid date', () => {
 	const nothing = '={{ Number($json.missing) }}';
 	const noDate = "={{ new Date('no day') }}";
 
-	test.each([nothing, noDate])('is no session key: two items with it share no session (%s)', async (key) => {
-		agent.answer((response, call) => response.end(envelope({ answer: 'hello', session_id: `s${call}` })));
-		const items = [{ json: { say: 'hi' } }, { json: { say: 'ho' } }];
-		const run = await agent.ask({ sessionMode: 'mapped', sessionKey: key }, CONTINUE, items);
-		expect(run.output(NODE_NAME).map(({ json }) => json.session)).toEqual([
-			{ key: '', id: 's1', source: 'new' },
-			{ key: '', id: 's2', source: 'new' },
-		]);
-		expect(agent.stage.tables.rows('flow_agent_sessions')).toEqual([]);
-	});
+	test.each([nothing, noDate])(
+		'is not a session key, so two items with it do not share a session (%s)',
+		async (key) => {
+			agent.answer((response, call) => response.end(envelope({ answer: 'hello', session_id: `s${call}` })));
+			const items = [{ json: { say: 'hi' } }, { json: { say: 'ho' } }];
+			const run = await agent.ask({ sessionMode: 'mapped', sessionKey: key }, CONTINUE, items);
+			expect(run.output(NODE_NAME).map(({ json }) => json.session)).toEqual([
+				{ key: '', id: 's1', source: 'new' },
+				{ key: '', id: 's2', source: 'new' },
+			]);
+			expect(agent.stage.tables.rows('flow_agent_sessions')).toEqual([]);
+		},
+	);
 
 	test.each([
-		['message', { message: nothing }, '"Message" is empty'],
-		['idempotency key', { options: { ...OPTIONS, idempotencyKey: nothing } }, '"Idempotency Key" is empty'],
-		['session ID', { sessionMode: 'explicit', sessionId: nothing }, '"Session ID" is empty'],
-	])('is no %s', async (_name, parameters, said) => {
+		['a message', { message: nothing }, '"Message" is empty'],
+		[
+			'an idempotency key',
+			{ options: { ...OPTIONS, idempotencyKey: nothing } },
+			'"Idempotency Key" is empty',
+		],
+		['a session ID', { sessionMode: 'explicit', sessionId: nothing }, '"Session ID" is empty'],
+	])('is not accepted as %s', async (_name, parameters, said) => {
 		agent.says(envelope({ answer: 'hello', session_id: 's' }));
 		expect(item(await agent.ask(parameters)).error).toContain(said);
 		expect(agent.calls).toEqual([]);
 	});
 
-	test.each([nothing, '={{ $json.missing }}'])('answers no interrupt (%s)', async (result) => {
+	test.each([nothing, '={{ $json.missing }}'])('does not answer an interrupt (%s)', async (result) => {
 		agent.says(envelope({ answer: 'hello', session_id: 's' }));
 		const resume = { operation: 'resume', resumeSessionId: 's', interruptId: 'i' };
 		expect(item(await agent.ask({ ...resume, result })).error).toBe('"Result" is empty for this item');
@@ -136,9 +148,9 @@ describe('a token that the platform writes with escapes', () => {
 		[...text].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
 	const token = 'agt_a/b+SECRETPART0';
 	const SPELLINGS: ReadonlyArray<readonly [string, string]> = [
-		['all escaped', escaped(token)],
-		['a slash', token.replaceAll('/', '\\/')],
-		['one letter', token.replace('_', '\\u005F')],
+		['with all characters escaped', escaped(token)],
+		['with an escaped slash', token.replaceAll('/', '\\/')],
+		['with one escaped character', token.replace('_', '\\u005F')],
 	];
 
 	const FORMS: ReadonlyArray<readonly [string, (spelt: string) => string]> = [
@@ -179,7 +191,7 @@ describe('a token that the platform writes with escapes', () => {
 		});
 	});
 
-	test.each(SPELLINGS)('in a failure, and in what an upload answers: %s', async (_name, spelt) => {
+	test.each(SPELLINGS)('%s, does not appear after a failure or an upload', async (_name, spelt) => {
 		const account = { agentToken: token };
 		const unseen = (run: HarnessRun): void => {
 			expect(unescaped(everythingSaid(run))).not.toContain('SECRETPART');
@@ -206,7 +218,7 @@ describe('a token that the platform writes with escapes', () => {
 });
 
 describe('deep nesting', () => {
-	test('an item that is nested too deeply is asked like the others', async () => {
+	test('an item that is nested too deeply is sent like the others', async () => {
 		agent.says(envelope({ answer: 'hello', session_id: 's' }));
 		const deep: unknown = JSON.parse(deeplyNested('object'));
 		const items = [{ json: { say: 'one', deep } }, { json: { say: 'two' } }] as ItemInput[];
@@ -221,11 +233,11 @@ describe('deep nesting', () => {
 		[900, 'extra fields', { options: { ...OPTIONS, extraBody: '={{ $json.deep ?? {} }}' } }, '"Extra Body"'],
 		[
 			900,
-			'extra fields beside a key',
+			'extra fields along with an idempotency key',
 			{ options: { ...OPTIONS, idempotencyKey: '={{ $json.say }}', extraBody: '={{ $json.deep ?? {} }}' } },
 			'nested too deeply',
 		],
-	])('%d levels: %s, and that item alone fails', async (levels, _name, parameters, said) => {
+	])('%d levels in %s fail only that item', async (levels, _name, parameters, said) => {
 		agent.says(envelope({ answer: 'hello', session_id: 's' }));
 		const deep: unknown = JSON.parse(deeplyNested('object', levels));
 		const items = [{ json: { say: 'one', deep } }, { json: { say: 'two' } }] as ItemInput[];
@@ -236,7 +248,7 @@ describe('deep nesting', () => {
 	});
 
 	test.each([false, true])(
-		'an answer that is nested too deeply: one error, asked once (stream: %s)',
+		'an answer that is nested too deeply is one error, and is requested only once (stream: %s)',
 		async (stream) => {
 			const deep = deeplyNested('object', 50_000);
 			const body = `{"success_response":true,"data":{"answer":${deep}}}`;

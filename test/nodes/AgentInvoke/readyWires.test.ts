@@ -6,8 +6,8 @@ import { accountOf, dialectCases } from './dialects/dialectCases';
 import type { StandIn } from './dialects/standIn';
 
 /*
- * The descriptions that docs/wires/ offers, in the node, each against a server that lets nothing else through. What each
- * makes of an answer is tested in test/unit/AgentInvoke/wire/dialects.test.ts, against the same servers.
+ * Tests the descriptions in docs/wires/ in the node, each against a server that accepts nothing else. How each reads an
+ * answer is tested in test/unit/AgentInvoke/wire/dialects.test.ts, against the same servers.
  */
 
 const OPTIONS = { requestsPerSecond: 0, timeoutSeconds: 20, retries: 0 };
@@ -51,7 +51,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 	}
 
 	test.each(FORMS)(
-		'a key keeps its session over three executions, and four at once theirs (%s)',
+		'four keys used at once each keep their session over three executions (%s)',
 		async (_, stream) => {
 			const keys = ['a', 'b', 'c', 'd'];
 			for (const turn of [1, 2, 3]) {
@@ -68,26 +68,31 @@ describe.each(dialectCases)('$name', (dialect) => {
 		},
 	);
 
-	test.each(FORMS)('what a tool gave goes back, and the key goes on behind it (%s)', async (_, stream) => {
-		server.plan = (text) =>
-			text === 'go' ? { asks: [{ kind: 'tool', tool: 'refund', arguments: { order: 7 } }] } : {};
-		const [asked] = out(await ask([said('go')], { ...BY_KEY, stream }), 1);
-		expect(asked).toMatchObject({
-			interrupt: { kind: 'tool', tool: 'refund', arguments: { order: 7 } },
-			session: { key: 'k' },
-		});
-		const resume = { operation: 'resume', result: '{ "refunded": true }', stream };
-		const resumed = await ask([{ json: asked ?? {} }], resume);
-		expect(out(resumed)).toMatchObject([{ answer: expect.stringContaining('"refunded":true') }]);
-		expect(out(await ask([said('thanks')], { ...BY_KEY, stream }))).toMatchObject([{ answer: '2: thanks' }]);
-		expect(server.conversations).toMatchObject([
-			{ turns: ['go', 'thanks'], results: [{ output: '{"refunded":true}' }] },
-		]);
-		expect(stage.tables.rows('flow_agent_sessions')).toMatchObject([{ sessionKey: 'k', turns: 3 }]);
-	});
+	test.each(FORMS)(
+		'the result of a tool is sent back, and the key continues its session (%s)',
+		async (_, stream) => {
+			server.plan = (text) =>
+				text === 'go' ? { asks: [{ kind: 'tool', tool: 'refund', arguments: { order: 7 } }] } : {};
+			const [asked] = out(await ask([said('go')], { ...BY_KEY, stream }), 1);
+			expect(asked).toMatchObject({
+				interrupt: { kind: 'tool', tool: 'refund', arguments: { order: 7 } },
+				session: { key: 'k' },
+			});
+			const resume = { operation: 'resume', result: '{ "refunded": true }', stream };
+			const resumed = await ask([{ json: asked ?? {} }], resume);
+			expect(out(resumed)).toMatchObject([{ answer: expect.stringContaining('"refunded":true') }]);
+			expect(out(await ask([said('thanks')], { ...BY_KEY, stream }))).toMatchObject([
+				{ answer: '2: thanks' },
+			]);
+			expect(server.conversations).toMatchObject([
+				{ turns: ['go', 'thanks'], results: [{ output: '{"refunded":true}' }] },
+			]);
+			expect(stage.tables.rows('flow_agent_sessions')).toMatchObject([{ sessionKey: 'k', turns: 3 }]);
+		},
+	);
 });
 
-test('a key whose answers name no session is told at once', async () => {
+test('the first answer that names no session causes a hint', async () => {
 	const [dialect] = dialectCases;
 	const server = await dialect!.open();
 	const account = accountOf(dialect!, server);

@@ -29,7 +29,7 @@ function sessionsOf(run: HarnessRun): unknown[] {
 const idsOf = (run: HarnessRun): unknown[] =>
 	sessionsOf(run).map((session) => (session as { id: unknown }).id);
 
-test('two items of one key are turns of one session, and so is the next execution', async () => {
+test('two items with one key are turns of one session, as is the next execution', async () => {
 	const first = await stage.run([said('anna', 'one'), said('anna', 'two')], MAPPED);
 	expect(sessionsOf(first)).toMatchObject([
 		{ key: 'anna', source: 'new' },
@@ -53,12 +53,12 @@ test('two items of one key are turns of one session, and so is the next executio
 	]);
 });
 
-test('a session key that is another one each time it is read is read once', async () => {
+test('a session key whose expression changes with each evaluation is evaluated once', async () => {
 	const run = await stage.run([said([])], { ...MAPPED, sessionKey: '={{ $json.key.push(1) }}' });
 	expect(sessionsOf(run)).toMatchObject([{ key: '1' }]);
 });
 
-test('an empty key is the session of the chat, but not where an expression gives nothing', async () => {
+test('an empty key stands for the session of the chat, but not if an expression returned nothing', async () => {
 	const chat = { json: { sessionId: 'chat-1', say: 'hi' } };
 	const run = await stage.run([chat, said('no chat'), chat], { sessionMode: 'mapped' });
 	expect(sessionsOf(run)).toMatchObject([
@@ -72,9 +72,9 @@ test('an empty key is the session of the chat, but not where an expression gives
 });
 
 test.each([1, 8])(
-	'20 items of 5 keys keep their order within each session (concurrency %d)',
+	'20 items with 5 keys keep their order within each session (concurrency %d)',
 	async (concurrency) => {
-		// Longer than the first requests to an account are kept apart.
+		// Turns take longer than the interval between the first requests to an account.
 		const items = Array.from({ length: 20 }, (_, i) => said(`k${i % 5}`, `${i} [takes: 300]`));
 		const run = await stage.run(items, { ...MAPPED, options: { concurrency, requestsPerSecond: 0 } });
 		expect(new Set(idsOf(run)).size).toBe(5);
@@ -94,7 +94,7 @@ test.each([1, 8])(
 );
 
 test.each(['', '  ', null, undefined])(
-	'the key %j stands for nothing: each item gets a session',
+	'the key %j counts as none, so each item gets a new session',
 	async (key) => {
 		const run = await stage.run([said(key), said(key)], MAPPED);
 		expect(new Set(idsOf(run)).size).toBe(2);
@@ -106,12 +106,12 @@ test.each(['', '  ', null, undefined])(
 	},
 );
 
-test('the default key is missing outside a chat: two items never share a session', async () => {
+test('the default key is missing outside a chat, so two items never share a session', async () => {
 	const run = await stage.run([said('a'), said('b')], { sessionMode: 'mapped' });
 	expect(new Set(idsOf(run)).size).toBe(2);
 });
 
-test('keys that look like expressions, hold anything or share their beginning never meet', async () => {
+test('keys that look like expressions, contain unusual characters or share their beginning are never confused', async () => {
 	const long = 'x'.repeat(200);
 	const keys = [
 		...[
@@ -143,7 +143,7 @@ test('keys that look like expressions, hold anything or share their beginning ne
 	expect(JSON.stringify(stage.tables.rows(TABLE))).not.toContain('\\u0000');
 });
 
-test('300 items cost few operations where their sessions are new, and two where they are known', async () => {
+test('300 items cost few operations if their sessions are new, and two if they are known', async () => {
 	const items = Array.from({ length: 300 }, (_, i) => said(`k${i}`));
 	const options = { concurrency: 50, requestsPerSecond: 0 };
 	const run = await stage.run(items, { ...MAPPED, options });
@@ -151,17 +151,17 @@ test('300 items cost few operations where their sessions are new, and two where 
 	expect(stage.tables.rows(TABLE)).toHaveLength(300);
 	const count = (operation: string): number =>
 		stage.tables.operations.filter((one) => one.startsWith(operation)).length;
-	// Those who come to their turn together take their keys together, and all write together.
+	// Items whose turns come at the same time claim their keys together, and all items write together.
 	expect(count('get')).toBeLessThan(2);
 	expect(count('insert, then get')).toBeLessThan(200);
 	expect(count('update')).toBeLessThan(20);
 	stage.tables.operations.length = 0;
 	await stage.run(items, { ...MAPPED, options });
-	// Where the table is was found by the run before.
+	// The earlier run has already found the table.
 	expect(stage.tables.operations).toEqual([`get ${TABLE}`, `update ${TABLE}`]);
 });
 
-test('a run costs one read and one write where its session is known, and one more where it is new', async () => {
+test('a run costs one read and one write if its session is known, and one more if it is new', async () => {
 	await stage.run([said('makes the table')], MAPPED);
 	for (const operations of [
 		['get', 'insert, then get', 'update'],
@@ -173,10 +173,10 @@ test('a run costs one read and one write where its session is known, and one mor
 	}
 });
 
-test('executions at once share their operations, and each gets its own session', async () => {
+test('simultaneous executions share operations, and each gets its own session', async () => {
 	await stage.run([said('makes the table')], MAPPED);
 	const keys = Array.from({ length: 30 }, (_, index) => `together ${index}`);
-	// As long as a sub-execution takes an n8n.
+	// A sub-execution in n8n takes about this long.
 	stage.tables.before = async () => await new Promise((resolve) => setTimeout(resolve, 30));
 	const ask = async (): Promise<unknown[]> => {
 		stage.tables.operations.length = 0;
@@ -185,7 +185,7 @@ test('executions at once share their operations, and each gets its own session',
 	};
 	const opened = await ask();
 	expect(new Set(opened).size).toBe(30);
-	// One at a time would be 120.
+	// One at a time, they would need 120 operations.
 	expect(stage.tables.operations.length).toBeLessThan(60);
 	expect(await ask()).toEqual(opened);
 	expect(stage.tables.operations.length).toBeLessThan(30);
@@ -206,7 +206,7 @@ test('a new session is in the table within a second, while the agent still works
 	expect(idsOf(await live.done)).toEqual([stage.tables.rows(TABLE)[0]?.sessionId]);
 });
 
-test('a session is kept where the turn that opened it failed', async () => {
+test('a session is kept if the turn that opened it failed', async () => {
 	const failed = await stage.run([said('k', '[fail: no fuel]')], MAPPED);
 	expect(failed.error?.message).toContain('no fuel');
 	const next = await stage.run([said('k')], MAPPED);
@@ -214,8 +214,8 @@ test('a session is kept where the turn that opened it failed', async () => {
 	expect(stage.platform.books().sessions).toHaveLength(1);
 });
 
-describe('a session that the platform does not know any more', () => {
-	test('is an error that says so', async () => {
+describe('a session that the platform no longer knows', () => {
+	test('is reported as an error', async () => {
 		await stage.run([said('k')], MAPPED);
 		stage.platform.agent.expireSessions();
 		const run = await stage.run([said('k')], MAPPED);
@@ -223,7 +223,7 @@ describe('a session that the platform does not know any more', () => {
 		expect(run.error?.description).toContain('Renew Expired Session');
 	});
 
-	test.each([false, true])('is renewed once, if asked (stream: %s)', async (stream) => {
+	test.each([false, true])('is renewed once if that option is on (stream: %s)', async (stream) => {
 		const first = await stage.run([said('k'), said('other')], MAPPED);
 		stage.platform.agent.expireSessions(String(idsOf(first)[0]));
 		const options = { renewExpiredSession: true };
@@ -255,7 +255,7 @@ describe('a session that the platform does not know any more', () => {
 	});
 });
 
-test('keys belong to an agent: another credential has sessions of its own', async () => {
+test('keys belong to an agent, so another credential has its own sessions', async () => {
 	const other = stage.platform.createAgent({ name: 'other' });
 	const credentials = {
 		one: stage.credentials.flowAgentApi,
@@ -273,7 +273,7 @@ test('keys belong to an agent: another credential has sessions of its own', asyn
 	expect(stage.tables.rows(TABLE)).toHaveLength(2);
 });
 
-test('a mapping that was not used for longer than its lifetime counts no more', async () => {
+test('a mapping that has been unused for longer than its lifetime is ignored', async () => {
 	const options = { sessionTtlHours: 1 };
 	const first = await stage.run([said('k'), said('fresh')], { ...MAPPED, options });
 	stage.tables.edit(TABLE, (row) =>
@@ -296,7 +296,7 @@ test.each([
 	expect(Number(row?.expiresAtMs)).toBeLessThanOrEqual(Date.now() + ms);
 });
 
-test('a session that a person put into the table is used', async () => {
+test('a session that a person entered in the table is used', async () => {
 	await stage.run([said('k')], MAPPED);
 	const other = await stage.run([said('other')], MAPPED);
 	stage.tables.edit(TABLE, (row) =>
@@ -305,7 +305,7 @@ test('a session that a person put into the table is used', async () => {
 	expect(idsOf(await stage.run([said('k')], MAPPED))).toEqual(idsOf(other));
 });
 
-test('Forget Session lets the next message begin anew', async () => {
+test('Forget Session makes the next message start a new session', async () => {
 	const first = await stage.run([said('k'), said('stays')], MAPPED);
 	const forget = { operation: 'forgetSession', forgetKey: '={{ $json.key }}' };
 	const run = await stage.run([said('k'), said('never seen'), said('k')], forget);
@@ -333,7 +333,7 @@ test('explicit and new sessions need no table', async () => {
 });
 
 test.each([MAPPED, { operation: 'forgetSession', forgetKey: '={{ $json.key }}' }])(
-	'where n8n has no Data Tables the node says so and sends nothing: %j',
+	'if n8n has no Data Tables, the node says so and sends nothing: %j',
 	async (parameters) => {
 		const run = await stage.run([said('k')], parameters, { executeWorkflow: noDataTables });
 		expect(run.error?.message).toContain('no Data Tables');
@@ -345,7 +345,7 @@ test.each([MAPPED, { operation: 'forgetSession', forgetKey: '={{ $json.key }}' }
 	},
 );
 
-test('what n8n says of its table is told without the token', async () => {
+test('n8n's message about its table is shown without the token', async () => {
 	const { agentToken } = stage.platform;
 	stage.tables.before = () => {
 		throw new Error(`the value "${agentToken}" is too long for a column`);
@@ -357,7 +357,7 @@ test('what n8n says of its table is told without the token', async () => {
 	expect(stage.platform.books().invocations).toEqual([]);
 });
 
-test('where the table is full, nothing is sent for keys without a session', async () => {
+test('if the table is full, nothing is sent for keys without a session', async () => {
 	stage.tables.before = (operation) => {
 		if (operation.startsWith('insert')) throw new Error('Data table size limit exceeded');
 	};
@@ -369,7 +369,7 @@ test('where the table is full, nothing is sent for keys without a session', asyn
 	expect(stage.platform.books().requests.invoke).toBe(0);
 });
 
-test('where the table stops taking changes, the answers leave and a hint says what is missing', async () => {
+test('if the table rejects changes, the answers are returned, and a hint says what is missing', async () => {
 	await stage.run([said('k')], MAPPED);
 	stage.tables.before = (operation) => {
 		if (operation.startsWith('update')) throw new Error('Data table size limit exceeded');

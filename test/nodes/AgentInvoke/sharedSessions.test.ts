@@ -1,5 +1,5 @@
-// What executions at the same time have of each other's sessions, by the books of the platform. They run in one n8n
-// process here; several processes are in test/unit/AgentInvoke and test/e2e.
+// Tests how simultaneous executions share sessions, according to the platform's books. They run in one n8n process
+// here; several processes are tested in test/unit/AgentInvoke and test/e2e.
 import { NODE_NAME, stopwatch, type HarnessRun, type ItemInput } from '../harness';
 import { noDataTables } from '../harness/dataTables';
 import { until } from '../../until';
@@ -32,11 +32,11 @@ function sessionOf(run: HarnessRun, output = 0): Session {
 	return run.output(NODE_NAME, output)[0]?.json.session as unknown as Session;
 }
 
-/** Table operations on rows, without the removal of expired ones and without looking for the table. */
+/** Operations on rows, except for the removal of expired ones and the search for the table. */
 const operations = (): string[] =>
 	stage.tables.operations.flatMap((one) => /^(get|insert|update)/.exec(one)?.[1] ?? []);
 
-test('100 executions at once with 20 keys: 20 sessions, and each message is a turn in that of its key', async () => {
+test('100 simultaneous executions with 20 keys open 20 sessions, and each message is a turn in the session of its key', async () => {
 	await stage.run([said('makes the table')], MAPPED);
 	stage.platform.resetBooks();
 	stage.tables.operations.length = 0;
@@ -52,11 +52,11 @@ test('100 executions at once with 20 keys: 20 sessions, and each message is a tu
 	}
 	expect(runs.filter((run) => sessionOf(run).source === 'new')).toHaveLength(20);
 	expect(stage.tables.rows(TABLE).filter(({ turns }) => turns === 5)).toHaveLength(20);
-	// 20 runs read, claim, make sure and write; 80 read, read again once it is their turn, and write.
+	// 20 runs read, claim, confirm and write; 80 read, read again once it is their turn, and write.
 	expect(operations().length).toBeLessThanOrEqual(20 * 4 + 80 * 3);
 });
 
-test('five messages to an agent that takes longer: one session, five turns, in the order in which they came', async () => {
+test('five messages to a slower agent are five turns of one session, in the order of arrival', async () => {
 	const runs: Array<Promise<HarnessRun>> = [];
 	for (const number of [1, 2, 3, 4, 5]) {
 		runs.push(stage.run([said('k', `message ${number} [takes: 400]`)], MAPPED));
@@ -71,13 +71,13 @@ test('five messages to an agent that takes longer: one session, five turns, in t
 });
 
 test.each(['arrival', 'strict'])(
-	'messages are taken in the order in which their executions began, however long table reads take (%s)',
+	'messages are sent in the order in which their executions began, however long table reads take (%s)',
 	async (turnOrder) => {
 		await stage.run([said('makes the table')], MAPPED);
 		const before = stage.platform.books().sessions.length;
 		let reads = 0;
 		stage.tables.before = async () => {
-			// The first reads take longest.
+			// The first reads take the longest.
 			await new Promise((resolve) => setTimeout(resolve, Math.max(0, 300 - 20 * reads++)));
 		};
 		const runs: Array<Promise<HarnessRun>> = [];
@@ -97,7 +97,7 @@ test.each(['arrival', 'strict'])(
 	30_000,
 );
 
-test('messages to a session by its ID are taken in the order in which their executions began', async () => {
+test('messages to a session given by ID are sent in the order in which their executions began', async () => {
 	const { id } = sessionOf(await stage.run([said('k')], { sessionMode: 'new' }));
 	const explicit = { sessionMode: 'explicit', sessionId: id };
 	const runs: Array<Promise<HarnessRun>> = [];
@@ -113,7 +113,7 @@ test('messages to a session by its ID are taken in the order in which their exec
 	);
 });
 
-test('two keys of two executions that wait for each other’s sessions both end', async () => {
+test('two executions that use the same keys in opposite order both end', async () => {
 	const keys = ['a', 'b', 'c'];
 	const items = keys.map((key) => said(key, `${key} [takes: 50]`));
 	const options = { concurrency: 1 };
@@ -123,7 +123,7 @@ test('two keys of two executions that wait for each other’s sessions both end'
 	expect(stage.platform.books().sessions.map(({ turns }) => turns)).toEqual([2, 2, 2]);
 });
 
-test('a busy session is waited for until the timeout, and then told', async () => {
+test('a busy session is waited for until the timeout, and then reported', async () => {
 	const id = sessionOf(await stage.run([said('k')], MAPPED)).id;
 	const slow = stage.run([said('k', '[hold]')], MAPPED);
 	await until(() => stage.platform.agent.held === 1);
@@ -181,7 +181,7 @@ test.each(['arrival', 'strict'])(
 	},
 );
 
-test('who was taken for dead while it opened a session says so, and leaves the session of the other', async () => {
+test('a run that was taken for dead while it opened a session reports that, and keeps the other session in the table', async () => {
 	const options = { timeoutSeconds: 300 };
 	await stage.run([said('makes the table')], MAPPED);
 	stage.tables.before = (operation) => {
@@ -201,7 +201,7 @@ test('who was taken for dead while it opened a session says so, and leaves the s
 	expect(kept.map(({ sessionId }) => sessionId)).toEqual(['other']);
 });
 
-test('so does one whose row was removed meanwhile', async () => {
+test('a run whose row was removed meanwhile reports that', async () => {
 	const slow = stage.run([said('k', '[hold]')], MAPPED);
 	await until(() => stage.platform.agent.held === 1);
 	stage.tables.edit(TABLE, () => undefined);
@@ -211,7 +211,7 @@ test('so does one whose row was removed meanwhile', async () => {
 	expect(stage.tables.rows(TABLE)).toEqual([]);
 });
 
-test('and a turn in strict order says that another one may have gone beside it', async () => {
+test('a turn in strict order that was taken for dead reports that another one may have run at the same time', async () => {
 	const parameters = { ...MAPPED, options: { turnOrder: 'strict' } };
 	const { id } = sessionOf(await stage.run([said('k')], parameters));
 	const slow = stage.run([said('k', '[hold]')], parameters);
@@ -224,7 +224,7 @@ test('and a turn in strict order says that another one may have gone beside it',
 	expect(stage.tables.rows(TABLE)).toMatchObject([{ sessionId: id, owner: 'of another worker' }]);
 });
 
-test('in strict order the turns of a key follow each other, and the line is left empty', async () => {
+test('in strict order, the turns of a key run one after another, and no waiting rows remain', async () => {
 	const calls = Array.from({ length: 12 }, (_, i) => said(`k${i % 3}`, `${i} [takes: 40]`));
 	const options = { turnOrder: 'strict' };
 	const runs = await Promise.all(calls.map(async (call) => await stage.run([call], { ...MAPPED, options })));
@@ -234,7 +234,7 @@ test('in strict order the turns of a key follow each other, and the line is left
 	expect(stage.tables.rows(TABLE)).toHaveLength(3);
 });
 
-test('an answer that was recorded before opens nothing, and the key stays free', async () => {
+test('a replayed answer opens no session, and the key stays free', async () => {
 	const options = { idempotencyKey: '={{ $json.say }}' };
 	const first = sessionOf(await stage.run([said('k', 'order 7')], { ...MAPPED, options }));
 	stage.tables.edit(TABLE, () => undefined);
@@ -244,7 +244,7 @@ test('an answer that was recorded before opens nothing, and the key stays free',
 	expect(stage.tables.rows(TABLE)).toMatchObject([{ sessionKey: 'k', sessionId: first.id }]);
 });
 
-test('where the agent refuses the first message of a key, the next one opens the session', async () => {
+test('if the agent refuses the first message of a key, the next one opens the session', async () => {
 	const run = await stage.run([said('k', '[refuse: later]')], { ...MAPPED, options: { retries: 0 } });
 	expect(run.status).toBe('error');
 	expect(stage.tables.rows(TABLE)).toEqual([]);
@@ -286,7 +286,7 @@ describe('Resume', () => {
 		},
 	);
 
-	test('does its work without Data Tables', async () => {
+	test('works without Data Tables', async () => {
 		const first = await stage.run([said('k', '[question: sure?]')], { sessionMode: 'new' });
 		const { interrupt, session } = first.output(NODE_NAME, 1)[0]!.json as {
 			interrupt: { id: string };

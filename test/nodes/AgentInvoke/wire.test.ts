@@ -6,13 +6,14 @@ import { everythingSaid, sayings } from '../harness/stage';
 import { describedBy } from '../../unit/AgentInvoke/wire/wire.fixture';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
-/** Agents whose answers nobody would write on purpose, to the byte. */
+/* Tests unusual answers of agents, which a scripted server sends byte for byte. */
+
 let stage: AgentStage;
 let server: Server;
 let baseUrl: string;
 let answer: (response: ServerResponse) => void;
 let media: (response: ServerResponse) => void;
-/** Bodies of the calls so far. */
+/** The bodies of the calls received so far. */
 let calls: string[];
 
 beforeAll(async () => {
@@ -50,7 +51,7 @@ const envelope = (data: unknown): string =>
 
 const event = (data: unknown, name = 'message'): string => `event: ${name}\ndata: ${envelope(data)}\n\n`;
 
-/** Answers with a stream, which is left open unless it ends here. */
+/** Answers with a stream, which stays open unless the caller ends it. */
 function stream(response: ServerResponse, text: string): ServerResponse {
 	response.setHeader('content-type', 'text/event-stream');
 	response.write(text);
@@ -65,7 +66,7 @@ async function ask(say = 'hi', parameters = {}): Promise<HarnessRun> {
 
 const item = (run: HarnessRun) => run.output(NODE_NAME)[0]!.json;
 
-test('several interrupts are listed and answered one by one, in a session whose number keeps all its digits', async () => {
+test('several interrupts are listed and answered one by one, in a session whose numeric ID keeps all its digits', async () => {
 	const asked = [
 		{ id: 'i1', tool_name: 'refund', arguments: { order: 7 } },
 		{ id: 'i2', question: 'Which colour?' },
@@ -104,7 +105,7 @@ test('Preview Response lists what arrived', async () => {
 });
 
 describe('streams', () => {
-	test('[DONE] ends one that is held open, and its pieces are the answer', async () => {
+	test('[DONE] ends a stream that is kept open, and the pieces are the answer', async () => {
 		answer = (response) =>
 			stream(
 				response,
@@ -113,7 +114,7 @@ describe('streams', () => {
 		expect(item(await ask())).toMatchObject({ answer: 'one two', session: { id: 's' } });
 	});
 
-	test('a last event that says all counts, though the line breaks behind it', async () => {
+	test('a complete last event counts, even if the connection breaks after it', async () => {
 		answer = (response) => {
 			stream(response, event({ delta: 'on' }) + event({ answer: 'one two', session_id: 's' }, 'done'));
 			setTimeout(() => response.socket?.resetAndDestroy(), 20);
@@ -124,9 +125,9 @@ describe('streams', () => {
 
 	test.each([
 		['comments', ': ping\n\n'],
-		['blanks before a body', ' \n'],
-		['events without a word', event({ delta: '' })],
-	])('%s without end keep no item waiting beyond its timeout', async (_name, piece) => {
+		['white space before a body', ' \n'],
+		['events without text', event({ delta: '' })],
+	])('endless %s do not keep an item waiting beyond its timeout', async (_name, piece) => {
 		answer = (response) => {
 			stream(response, piece);
 			const writing = setInterval(() => response.write(piece), 100);
@@ -141,7 +142,7 @@ describe('streams', () => {
 		expect(calls).toHaveLength(1);
 	});
 
-	test('a last event of the data alone, without an envelope', async () => {
+	test('a last event of data without an envelope is read', async () => {
 		const data = JSON.stringify({ answer: 'one two', session_id: 's' });
 		answer = (response) => stream(response, `${event({ delta: 'one' })}event: done\ndata: ${data}\n\n`).end();
 		expect(item(await ask())).toMatchObject({ answer: 'one two', session: { id: 's' } });
@@ -154,7 +155,7 @@ describe('streams', () => {
 			`{"success_response":true,"data":${'['.repeat(6_000)}${']'.repeat(6_000)}}`,
 			'nested too deeply',
 		],
-	])('%s: told with what had come, and not asked again', async (_name, data, said) => {
+	])('%s is reported with what had arrived, and the call is not repeated', async (_name, data, said) => {
 		answer = (response) =>
 			stream(response, `${event({ delta: 'one', session_id: 's' })}data: ${data}\n\n`).end();
 		const json = item(await ask());
@@ -163,7 +164,7 @@ describe('streams', () => {
 		expect(calls).toHaveLength(1);
 	});
 
-	test('an error that is plain text, in mid answer: the agent has failed, and is not asked again', async () => {
+	test('a plain-text error within an answer means that the agent has failed, and the call is not repeated', async () => {
 		answer = (response) =>
 			stream(
 				response,
@@ -175,7 +176,7 @@ describe('streams', () => {
 		expect(calls).toHaveLength(1);
 	});
 
-	test('a token that the agent says back, even in two pieces, gets into no item', async () => {
+	test('a token that the agent repeats, even in two pieces, reaches no item', async () => {
 		const token = String(stage.credentials.flowAgentApi.agentToken);
 		const half = Math.floor(token.length / 2);
 		const pieces = [token.slice(0, half), token.slice(half)].map((delta) => event({ delta }));
@@ -186,13 +187,13 @@ describe('streams', () => {
 	});
 });
 
-describe('answers that the description does not find: what had come is told', () => {
+describe('answers that do not fit the description are shown in the error', () => {
 	const whole = { success_response: true, http_status_code: 200, request_id: 'req_1' };
 	const body = (more: object): string => JSON.stringify({ ...whole, ...more });
 
 	test.each([
 		['plain text', 'All is booked.', 'an answer that is not JSON: All is booked.', {}],
-		['a JSON text', '"All is booked."', 'the body is JSON, but not an object', {}],
+		['a JSON string', '"All is booked."', 'the body is JSON, but not an object', {}],
 		[
 			'data that is text',
 			body({ data: 'All is booked.' }),
@@ -224,7 +225,7 @@ describe('answers that the description does not find: what had come is told', ()
 		expect(calls).toHaveLength(1);
 	});
 
-	test('words in events where JSON is described: the events are named', async () => {
+	test('the error for plain text in events where JSON is described names the events', async () => {
 		answer = (response) => stream(response, 'data: All is\n\ndata: booked.\n\ndata: [DONE]\n\n').end();
 		const json = item(await ask());
 		expect(json.error).toContain("The agent's answer is empty. Expected: text or an interrupt");
@@ -232,12 +233,12 @@ describe('answers that the description does not find: what had come is told', ()
 		expect(calls).toHaveLength(1);
 	});
 
-	test('the words of a gateway are told', async () => {
+	test('the message of a gateway is shown', async () => {
 		answer = (response) => response.writeHead(404).end('404 page not found');
 		expect(item(await ask()).message).toContain('an answer that is not JSON: 404 page not found');
 	});
 
-	test('a page is none of it', async () => {
+	test('a web page is not shown', async () => {
 		answer = (response) => response.end('<html>Sign in</html>');
 		expect(item(await ask()).details).not.toHaveProperty('received');
 	});
@@ -251,7 +252,7 @@ describe('answers that the description does not find: what had come is told', ()
 				setTimeout(() => response.socket?.resetAndDestroy(), 20);
 			},
 		],
-	])('the session that a header names is told and kept, though the turn %s', async (_name, how) => {
+	])('the session that a header names is reported and kept, even if the turn %s', async (_name, how) => {
 		answer = (response) => how(response.setHeader('x-session', 's7'));
 		const account = { baseUrl, ...describedBy({ answer: { sessionHeader: 'x-session' } }) };
 		const parameters = { sessionMode: 'mapped', sessionKey: 'k' };
@@ -273,7 +274,7 @@ describe('uploads', () => {
 		);
 	}
 
-	test('an answer that names the file by an ID in place of an address: the ID is sent', async () => {
+	test('if the answer names the file by an ID instead of an address, the ID is sent', async () => {
 		media = (response) => response.end(envelope({ id: 7 }));
 		const described = describedBy({
 			request: { file: { upload_file_id: '$id', name: '$name' } },
@@ -283,13 +284,13 @@ describe('uploads', () => {
 		expect(JSON.parse(calls[0]!)).toMatchObject({ files: [{ upload_file_id: '7', name: 'a.txt' }] });
 	});
 
-	test('an address without an origin is one of the platform', async () => {
+	test('an address without an origin is completed with that of the platform', async () => {
 		media = (response) => response.end(envelope({ url: '/files/a b.txt' }));
 		expect(item(await send()).answer).toBe('hello');
 		expect(JSON.parse(calls[0]!)).toMatchObject({ files: [{ url: `${baseUrl}/files/a%20b.txt` }] });
 	});
 
-	test('an address beside the envelope is used, where the description looks there, too', async () => {
+	test('an address outside the envelope is used', async () => {
 		media = (response) =>
 			response.end(
 				JSON.stringify({ success_response: true, http_status_code: 200, url: 'https://files.example/b' }),
@@ -298,7 +299,7 @@ describe('uploads', () => {
 		expect(JSON.parse(calls[0]!)).toMatchObject({ files: [{ url: 'https://files.example/b' }] });
 	});
 
-	test('an answer without an envelope is told by what the description expects', async () => {
+	test('the error for an answer without an envelope says what the description expects', async () => {
 		media = (response) => response.end('{"url":"https://files.example/b"}');
 		expect(item(await send()).error).toContain(
 			'"success_response" is missing. Expected: an envelope, according to "answer.envelope"',
@@ -306,7 +307,7 @@ describe('uploads', () => {
 		expect(calls).toEqual([]);
 	});
 
-	test('an answer that holds no address: said, and the agent is not asked', async () => {
+	test('an answer without an address is reported, and the agent is not called', async () => {
 		media = (response) => response.end(envelope({ id: 7 }));
 		const json = item(await send());
 		expect(json.error).toBe('The file was uploaded, but the answer contains no URL for it');
@@ -315,7 +316,7 @@ describe('uploads', () => {
 	});
 
 	test.each([{}, null])(
-		"an answer whose data is %j is the platform's doing, not the credential's",
+		'an answer whose data is %j is blamed on the platform, not on the credential',
 		async (data) => {
 			media = (response) =>
 				response.end(JSON.stringify({ success_response: true, http_status_code: 200, data }));
@@ -326,14 +327,14 @@ describe('uploads', () => {
 		},
 	);
 
-	test('a path that is not there: said, and the agent is not asked', async () => {
+	test('a path that does not exist is reported, and the agent is not called', async () => {
 		media = (response) => response.writeHead(404).end('<html>not here</html>');
 		const json = item(await send());
 		expect(json.error).toMatch(/^Files cannot be uploaded to .* under this path \(HTTP 404\)/);
 		expect(calls).toEqual([]);
 	});
 
-	test('a refusal of the platform ends it: the file is not sent again', async () => {
+	test('a file that the platform refuses is not sent again', async () => {
 		let uploads = 0;
 		media = (response) => {
 			uploads++;

@@ -150,7 +150,7 @@ test.each([
 	['get', 'task', 'options', 'Options'],
 	['upload', 'image', 'options', 'Options'],
 ])(
-	'a wrong number for "%s" is told with the group that its form has',
+	'a wrong number under the operation "%s" (%s) is reported with its group of options',
 	async (operation, resource, group, label) => {
 		const wrong = { [group]: { requestsPerSecond: '={{ -1 }}' } };
 		const { error } = await stage.run(prompts(1), { resource, operation, taskIds: 'task-1', ...wrong });
