@@ -32,19 +32,19 @@ const FORMS: ReadonlyArray<readonly [string, string, Expected]> = [
 	['pieces and [DONE]', `${pieces}data: [DONE]\n\n`, whole],
 	['the last event without a blank line', `${pieces}${done}`.trimEnd(), whole],
 	['no pieces at all', done, whole],
-	['an answer without a name', `${pieces}data: ${envelope(ANSWER)}\n\n`, whole],
+	['an answer in an unnamed event', `${pieces}data: ${envelope(ANSWER)}\n\n`, whole],
 	[
 		'data without an envelope',
 		`data: {"delta":"Füchse "}\n\ndata: {"delta":"🦊"}\n\ndata: [DONE]\n\n`,
 		whole,
 	],
 	[
-		'a last event whose reason speaks of an error that was overcome',
+		'a last event whose reason mentions an error that was overcome',
 		`${pieces}event: done\ndata: ${envelope({ reason: 'tool_error_overcome', session_id: 's' })}\n\n`,
 		whole,
 	],
 	['more after the end', `${pieces}${done}${piece('never heard')}`, whole],
-	['words and empty events between', `data: ping\n\n${piece('')}${pieces}data: 7\n\n${done}`, whole],
+	['plain text and empty events in between', `data: ping\n\n${piece('')}${pieces}data: 7\n\n${done}`, whole],
 	['a broken event before the whole answer', `data: {"suc\n\n${done}`, whole],
 	['one document', envelope(ANSWER), whole],
 	['one document, indented', JSON.stringify(JSON.parse(envelope(ANSWER)), null, '\t'), whole],
@@ -65,7 +65,7 @@ const FORMS: ReadonlyArray<readonly [string, string, Expected]> = [
 		{ error: /^The agent failed while it answered/, details: { mayHaveRun: true } },
 	],
 	[
-		'a failure in plain words',
+		'a failure as plain text',
 		`${pieces}event: error\ndata: out of fuel\n\n`,
 		{ error: /^The agent failed while it answered: out of fuel$/ },
 	],
@@ -117,7 +117,7 @@ function expectIt({ result }: Awaited<ReturnType<typeof invoke>>, expected: Expe
 	expect(JSON.stringify(result)).not.toContain('SECRETPART');
 }
 
-test.each(FORMS)('%s, cut anywhere', async (_name, body, expected) => {
+test.each(FORMS)('%s is read the same wherever its bytes are split', async (_name, body, expected) => {
 	const all = bytes(body);
 	expectIt(await invoke({ pieces: [all] }), expected);
 	expectIt(await invoke({ pieces: [...all].map((byte) => Uint8Array.of(byte)) }), expected);
@@ -126,18 +126,18 @@ test.each(FORMS)('%s, cut anywhere', async (_name, body, expected) => {
 	}
 });
 
-test('pieces are passed on once and in order, and the session is told once, as soon as it is known', async () => {
+test('pieces are passed on once and in order, and the session is reported once, as soon as it is known', async () => {
 	const call = await invoke({ pieces: [bytes(`${pieces}${done}`)] });
 	expect(call.heard).toBe('Füchse 🦊');
 	expect(call.sessions).toEqual(['s']);
 });
 
-test('pieces alone tell of the request they belong to', async () => {
+test('pieces alone contain the ID of their request', async () => {
 	const { result } = await invoke({ pieces: [bytes(`${pieces}data: [DONE]\n\n`)] });
 	expect(result).toMatchObject({ value: { requestId: 'r', hint: '' } });
 });
 
-test('where pieces and answer have one path, what was heard piece by piece is not heard once more', async () => {
+test('if pieces and answer have one path, what was streamed in pieces is not streamed again', async () => {
 	const body = `data: ${envelope({ answer: 'Füchse ' })}\n\ndata: ${envelope({ answer: '🦊' })}\n\n${done}`;
 	const own = [
 		{ on: ['done'], whole: 'answer', end: true },
@@ -149,7 +149,7 @@ test('where pieces and answer have one path, what was heard piece by piece is no
 	expect(heard).toBe('Füchse 🦊');
 });
 
-test('an answer in pieces that never ends is given up with a sentence, and the error shows its beginning', async () => {
+test('a streamed answer that never ends is given up, with a short error', async () => {
 	const part = bytes(piece('a'.repeat(4 * 1024 * 1024)));
 	const { result, asked } = await invoke({ pieces: Array.from({ length: 20 }, () => part) }, { tries: 3 });
 	expect(asked).toBe(1);
@@ -170,7 +170,7 @@ test.each([
 	['timeout', 408, 3],
 	['session_busy', 409, 3],
 ])(
-	'where asking twice does no harm, "%s" (%d) beside an answer is asked %d times',
+	'if ambiguous failures may be retried, a call refused with "%s" (%d) and an answer is sent %d times',
 	async (reason, status, times) => {
 		const data = { reason, answer: 'done' };
 		const body = envelope(data, { success_response: false, http_status_code: status });
@@ -182,19 +182,19 @@ test.each([
 	},
 );
 
-test('wherever a line is cut, an answer that was not whole is never taken for one, nor asked for again', async () => {
+test('wherever a connection breaks, an incomplete answer is never taken for a complete one, nor requested again', async () => {
 	const all = bytes(`${pieces}${done}`);
 	const brokenBy = new BodyEnded('ECONNRESET', 'reset');
 	for (let at = 0; at < all.length; at++) {
 		const { result, asked } = await invoke({ pieces: [all.subarray(0, at)], brokenBy }, { tries: 4 });
 		expect(asked).toBe(1);
-		// The last event lacks but its blank line.
+		// Without the last two bytes, the last event lacks only its blank line.
 		if (at < all.length - 2)
 			expect(result).toMatchObject({ ok: false, failure: { details: { mayHaveRun: true } } });
 	}
 });
 
-test('a call that was cancelled on the way may have run, one that was refused by the network has not', async () => {
+test('a call cancelled on the way may have run; one refused by the network has not', async () => {
 	for (const retryAmbiguous of [false, true]) {
 		const { result } = await invoke({ kind: 'cancelled' }, { retryAmbiguous });
 		expect(result).toMatchObject({ failure: { details: { mayHaveRun: true } } });
@@ -224,7 +224,7 @@ test.each([false, true])(
 	},
 );
 
-test('a call that got no clear answer may have run, also where a stop keeps it from being repeated', async () => {
+test('a call without a clear answer may have run, even if a stop prevents its repetition', async () => {
 	const served = { pieces: [bytes('busy')], status: 502, headers: { 'retry-after': '2' } };
 	const call = { tries: 3, retryAmbiguous: true };
 	const { result, asked } = await invoke(served, call, {}, { stopAfterMs: 100 });
@@ -232,22 +232,22 @@ test('a call that got no clear answer may have run, also where a stop keeps it f
 	expect(result).toMatchObject({ failure: { details: { mayHaveRun: true } } });
 });
 
-test.each([400, 401, 403, 404, 405])('HTTP %d without an envelope is no agent', async (status) => {
+test.each([400, 401, 403, 404, 405])('HTTP %d without an envelope is blamed on the credential', async (status) => {
 	const { result, asked } = await invoke({ pieces: [bytes('nope')], status }, { tries: 4 });
 	expect(asked).toBe(1);
 	expect(result).toMatchObject({ ok: false, failure: { kind: 'credential' } });
 });
 
 test.each([
-	// In five seconds there is time for six, each after a longer pause.
-	['429', 429, 6],
-	['502', 502, 1],
-	['503 of a gateway', 503, 1],
-])('%s without an envelope', async (_name, status, times) => {
+	// Five seconds leave time for six calls, each after a longer pause.
+	['"Too many requests"', 429, 6],
+	['"Bad gateway"', 502, 1],
+	['"Service unavailable"', 503, 1],
+])('%s (HTTP %d) without an envelope leads to %d call(s)', async (_name, status, times) => {
 	expect((await invoke({ pieces: [bytes('busy')], status }, { tries: 4 })).asked).toBe(times);
 });
 
-test('a call goes where its description says, with its headers', async () => {
+test('a call is sent to the path of its description, with its headers', async () => {
 	const served = { pieces: [bytes(envelope(ANSWER))] };
 	const request = { path: '/threads/7/runs', headers: { 'X-Thread': '7' }, body: {} };
 	const { requests } = await invoke(served, { request });
@@ -258,7 +258,7 @@ test('a call goes where its description says, with its headers', async () => {
 	expect(usual.requests).toMatchObject([{ url: 'https://p.example/api/agents/Invoke' }]);
 });
 
-test('a session that a header tells is told, too', async () => {
+test('a session named in a header is reported, too', async () => {
 	const served = { pieces: [bytes(envelope({ answer: 'hi' }))], headers: { 'x-thread': 't1' } };
 	const fields = describedBy({ answer: { sessionHeader: 'X-Thread' } });
 	const { result, sessions } = await invoke(served, {}, fields);
@@ -266,7 +266,7 @@ test('a session that a header tells is told, too', async () => {
 	expect(result).toMatchObject({ value: { sessionId: 't1' } });
 });
 
-test('an end without data waits a little, and counts only where the line holds', async () => {
+test('an end without data counts only if the connection does not break soon after it', async () => {
 	const bare = [bytes(`${pieces}event: done\ndata:\n\n`)];
 	expect((await invoke({ pieces: bare })).result).toMatchObject({ ok: true });
 	const late = new BodyEnded('ETIMEDOUT', 'late');
@@ -283,7 +283,7 @@ test.each([
 	[{ code: 'NOT_FOUND' }, /^There is no agent at/],
 	[{ detail: 'Not Found' }, /^There is no agent at/],
 	[{ error: 'Not Found' }, /^There is no agent at/],
-])('HTTP 404 with %j is told with the words of whoever said it', async (json, said) => {
+])('HTTP 404 with %j is reported as said by the platform or by a gateway', async (json, said) => {
 	const { result, asked } = await invoke(
 		{ pieces: [bytes(JSON.stringify(json))], status: 404 },
 		{ tries: 4 },
@@ -292,7 +292,7 @@ test.each([
 	expect(result).toMatchObject({ ok: false, failure: { message: expect.stringMatching(said) } });
 });
 
-test('an error of a gateway is no word of the agent, and asked again where that does no harm', async () => {
+test('a gateway's error does not count as the agent's, and the call is repeated if ambiguous failures may be retried', async () => {
 	const served = { pieces: [bytes('{"error":"Bad Gateway"}')], status: 502 };
 	const { result, asked } = await invoke(served, { tries: 3, retryAmbiguous: true });
 	expect(asked).toBe(3);
@@ -300,7 +300,7 @@ test('an error of a gateway is no word of the agent, and asked again where that 
 	expect((await invoke(served, { tries: 3 })).asked).toBe(1);
 });
 
-test('bytes that were changed anywhere come to an end, as an answer or a failure', async () => {
+test('mutated bytes always result in an answer or a failure', async () => {
 	const bodies = FORMS.map(([, body]) => bytes(body));
 	const mutated = fc
 		.tuple(
@@ -334,7 +334,7 @@ test('bytes that were changed anywhere come to an end, as an answer or a failure
 	);
 });
 
-test('events that hold anything come to an end, as an answer or a failure', async () => {
+test('events with any content always result in an answer or a failure', async () => {
 	const data = fc.oneof(
 		hostileJson(),
 		fc.record(
@@ -370,7 +370,7 @@ test('events that hold anything come to an end, as an answer or a failure', asyn
 	);
 });
 
-test('an answer that is nested too deeply is told', async () => {
+test('an answer that is nested too deeply is reported as unclear', async () => {
 	const deep = `${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`;
 	for (const body of [
 		deep,
@@ -393,7 +393,7 @@ function expectSound(result: Awaited<ReturnType<typeof invoke>>['result']): void
 	expect(result.failure.message).not.toMatch(/undefined|not a function|Cannot read|\[object/);
 }
 
-test('a session that is busy is told as what it is, so that the turn waits for it', async () => {
+test('a busy session is reported as such, so that the turn waits for it', async () => {
 	const served = { pieces: [bytes(refused('session_busy', 409))], headers: { 'retry-after': '7' } };
 	const { result, asked } = await invoke(served, { tries: 3, sessionId: 's' });
 	expect(asked).toBe(1);

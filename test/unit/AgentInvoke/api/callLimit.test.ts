@@ -3,7 +3,7 @@ import { TestClock } from '../../testClock';
 
 const clock = new TestClock();
 
-test('a turn that sent nothing leaves its call to others', () => {
+test('a turn that sent nothing frees its call for other turns', () => {
 	const limit = new CallLimit(2, 2, clock);
 	const [one, two] = [limit.forTurn(), limit.forTurn()];
 	one.sent();
@@ -15,12 +15,12 @@ test('a turn that sent nothing leaves its call to others', () => {
 	expect(one.mayRepeat()).toBe(false);
 });
 
-test('0 limits nothing', () => {
+test('0 means no limit', () => {
 	const calls = new CallLimit(0, 1, clock).forTurn();
 	for (let call = 0; call < 100; call++) expect(calls.mayRepeat()).toBe(true);
 });
 
-test('what is known stays, and the sentence names the option', () => {
+test('a failure keeps its facts, and the advice names the option', () => {
 	const refused = {
 		kind: 'refused',
 		message: 'It is busy',
@@ -32,7 +32,7 @@ test('what is known stays, and the sentence names the option', () => {
 	const calls = new CallLimit(1, 1, clock).forTurn();
 	calls.sent();
 	expect(calls.failed(refused)).toEqual(refused);
-	// Another call of the same turn, such as one in a renewed session.
+	// The turn asks for another call, such as one in a renewed session.
 	expect(calls.mayRepeat()).toBe(false);
 	expect(calls.failed(refused)).toEqual({ ...refused, advice });
 });

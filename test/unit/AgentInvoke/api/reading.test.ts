@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { bytes, invoke } from './servedAnswer.fixture';
 import { describedBy, type Changes } from '../wire/wire.fixture';
 
-/** What ends a stream, what carries text and what is a step: by the credential, and by nothing else. */
+/* Tests that the credential alone decides what ends a stream, what contains text and what is a step. */
 
 const envelope = (data: JsonObject, more: JsonObject = {}): JsonObject => ({
 	...{ success_response: true, http_status_code: 200, request_id: 'r', data },
@@ -16,7 +16,7 @@ const event = (data: JsonObject, name = ''): string =>
 const pieces = event(envelope({ delta: 'one ', session_id: 's' })) + event(envelope({ delta: 'two' }));
 const DONE = 'data: [DONE]\n\n';
 
-/** Text comes from any event. */
+/** A rule that reads text from every event. */
 const ANY = { on: ['*'], delta: 'delta', whole: 'answer' };
 const TEXT = { on: ['text'], delta: 'delta' };
 const rules = (...own: object[]): Changes => ({ stream: { rules: own } });
@@ -38,16 +38,16 @@ describe('the end of a stream', () => {
 		['a named event with text and no delta', event({ answer: 'so far' }, 'thought')],
 		['an unnamed one', event({ answer: 'so far' })],
 		['the result of a tool', event({ result: 'found 3' }, 'result')],
-		['a result that holds an answer of the data alone', event({ answer: 'found 3' }, 'result')],
-		['a part that stops', event({ delta: '' }, 'stop')],
-		['an event of a name that nobody knows', event(envelope({ usage: { n: 1 } }), 'turn.over')],
+		['a result that contains an answer without an envelope', event({ answer: 'found 3' }, 'result')],
+		['the end of a part', event({ delta: '' }, 'stop')],
+		['an event with an unknown name', event(envelope({ usage: { n: 1 } }), 'turn.over')],
 	])('is not %s', async (_name, more) => {
 		expect(await answerTo(`${pieces}${more}`)).toMatchObject(brokenOff('one two'));
 		const goesOn = `${pieces}${more}${event(envelope({ delta: ' three' }))}${DONE}`;
 		expect(await answerTo(goesOn)).toMatchObject(answered('one two three'));
 	});
 
-	test('is an event that the credential names, and then no other', async () => {
+	test('is an event that the credential names, if it names one', async () => {
 		const fields = rules({ on: ['turn.over', 'stop'], end: true }, ANY);
 		const over = event({}, 'turn.over');
 		expect(await answerTo(`${pieces}${over}${event({ delta: 'x' })}`, fields)).toMatchObject(
@@ -57,7 +57,7 @@ describe('the end of a stream', () => {
 		expect(await answerTo(`${pieces}${event({}, 'done')}`, fields)).toMatchObject(brokenOff('one two'));
 	});
 
-	test('is an unnamed envelope that holds all, unless more text follows', async () => {
+	test('is an unnamed envelope that contains the whole answer, unless more text follows', async () => {
 		const all = event(envelope({ answer: 'one two', usage: { n: 1 } }));
 		expect(await answerTo(`${pieces}${all}`)).toMatchObject(answered('one two', { usage: { n: 1 } }));
 		expect(await answerTo(`${pieces}${all}`, {}, true)).toMatchObject(answered('one two'));
@@ -68,7 +68,7 @@ describe('the end of a stream', () => {
 		);
 	});
 
-	test('by its body: every ending but a broken one', async () => {
+	test('is the end of the body if so described, unless the connection breaks', async () => {
 		const fields = { stream: { end: 'body', rules: [ANY] } };
 		expect(await answerTo(pieces, fields)).toMatchObject(answered('one two', { sessionId: 's' }));
 		expect(await answerTo(pieces, fields, true)).toMatchObject(brokenOff('one two'));
@@ -79,7 +79,7 @@ describe('the end of a stream', () => {
 		expect(await answerTo(half, fields)).toMatchObject(brokenOff('one two'));
 	});
 
-	test('by its body: what earlier events said stays', async () => {
+	test('does not discard what earlier events contained', async () => {
 		const interrupt = { id: 'i', question: 'sure?' };
 		const body = event(envelope({ interrupt })) + event(envelope({ usage: { n: 1 } })) + event(envelope({}));
 		const readFrom = { interrupt: 'answer.interrupt.at', usage: 'answer.usage' };
@@ -89,7 +89,7 @@ describe('the end of a stream', () => {
 		expect(await answerTo(`${body}${DONE}`)).toMatchObject(answered('', { interrupts: [interrupt] }));
 	});
 
-	test('where several events hold answers and no one holds the others, nobody knows whether it is all', async () => {
+	test('is uncertain if several events contain different answers and none contains the others', async () => {
 		const scattered = ['Hello ', 'world'].map((answer) => event(envelope({ answer }))).join('');
 		for (const body of [scattered, `${scattered}${DONE}`]) {
 			const result = await answerTo(body);
@@ -112,7 +112,7 @@ describe('the kinds of events', () => {
 		refusal: { code: 'error.code' },
 	});
 
-	test('names come from the event line or from the data', async () => {
+	test('are read from the event line or from the data', async () => {
 		const body = typed('text', { delta: 'a' }) + typed('failed', { error: { code: 'x' } });
 		const fields = bare({ on: ['failed'], fail: 'error.message' }, ANY);
 		expect(await answerTo(body, fields)).toMatchObject({
@@ -124,7 +124,7 @@ describe('the kinds of events', () => {
 		});
 	});
 
-	test('text comes from the events that carry text, where they are named', async () => {
+	test('determine which events contain text, if those are named', async () => {
 		const body =
 			typed('text', { delta: 'a' }) + typed('thinking', { delta: 'hm' }) + typed('text', { delta: 'b' });
 		expect(await answerTo(body, bare(ANY))).toMatchObject(answered('ahmb'));
@@ -133,14 +133,14 @@ describe('the kinds of events', () => {
 		expect(await answerTo(words, bare(TEXT))).toMatchObject({ ok: false });
 	});
 
-	test('steps are collected, and never text', async () => {
+	test('include steps, which are collected and never count as text', async () => {
 		const step = event(envelope({ delta: 'not text', answer: 'nor this', session_id: 's' }), 'tool');
 		const result = await answerTo(`${step}${pieces}${step}${DONE}`);
 		expect(result).toMatchObject(answered('one two', { events: [{ name: 'tool' }, { name: 'tool' }] }));
 		expect(await answerTo(step)).toMatchObject(brokenOff(''));
 	});
 
-	test('steps without number are cut, and counted', async () => {
+	test('include steps that are limited in number, with a count of the omitted ones', async () => {
 		const body = `${event({ n: 1 }, 'step').repeat(1_200)}${pieces}${DONE}`;
 		const result = await answerTo(body);
 		if (!result.ok) throw new Error(result.failure.message);
@@ -148,7 +148,7 @@ describe('the kinds of events', () => {
 		expect([events.length, events.at(-1)]).toEqual([1_001, { omitted: 200 }]);
 	});
 
-	test('a step that fails as an envelope is a failure', async () => {
+	test('report a failure if the envelope of a step does', async () => {
 		const step = event(envelope({ reason: 'x' }, { success_response: false, http_status_code: 500 }), 'tool');
 		expect(await answerTo(`${pieces}${step}${DONE}`)).toMatchObject({ failure: { kind: 'agentFailed' } });
 	});
@@ -170,37 +170,40 @@ describe('without an envelope', () => {
 		expect((await says({ answer: 'hi' }, status)).result).toMatchObject(answered('hi'));
 	});
 
-	// Calls follow each other ever more slowly: in five seconds there is time for six.
+	// Five seconds leave time for six calls, each after a longer pause.
 	test.each<[string, JsonObject, number, number, boolean]>([
-		['a code that was not run with a status that agrees', error('FULL'), 503, 6, false],
-		['the same beside a server error, which may come of a run', error('FULL'), 500, 1, true],
+		['a not-run code with a matching status', error('FULL'), 503, 6, false],
+		['the same with a server error, which a run may have caused', error('FULL'), 500, 1, true],
 		['the same with HTTP 200', error('FULL'), 200, 6, false],
-		['a usual code with a status that agrees', error('overloaded'), 503, 6, false],
-		['a usual code with one that does not', error('overloaded'), 500, 1, true],
-		['a 503 that says nothing', {}, 503, 1, true],
-		['a 503 of another code', error('other'), 503, 1, true],
+		['a common code with a matching status', error('overloaded'), 503, 6, false],
+		['a common code with another status', error('overloaded'), 500, 1, true],
+		['an empty 503', {}, 503, 1, true],
+		['a 503 with another code', error('other'), 503, 1, true],
 		['a 429', error('other'), 429, 6, false],
 		['a 500', error('other'), 500, 1, true],
 		['a 408', error('other'), 408, 1, true],
 		['a 400', error('other'), 400, 1, false],
-		['a code that was not run beside an answer', { ...error('FULL'), answer: 'done' }, 503, 1, true],
-		['beside usage', { ...error('FULL'), usage: { n: 1 } }, 503, 1, true],
-		['beside another session', { ...error('FULL'), session_id: 'other' }, 503, 1, true],
-		['beside its own session', { ...error('FULL'), session_id: 's' }, 503, 6, false],
-	])('%s: HTTP %#', async (_name, body, status, asked, mayHaveRun) => {
-		const call = await says(body, status, { notRun: ['FULL', 'overloaded'] }, { sessionId: 's' });
-		expect(call.asked).toBe(asked);
-		expect(call.result.ok).toBe(false);
-		expect(JSON.stringify(call.result).includes('"mayHaveRun":true')).toBe(mayHaveRun);
-	});
+		['a not-run code along with an answer', { ...error('FULL'), answer: 'done' }, 503, 1, true],
+		['a not-run code along with usage', { ...error('FULL'), usage: { n: 1 } }, 503, 1, true],
+		['a not-run code along with another session', { ...error('FULL'), session_id: 'other' }, 503, 1, true],
+		['a not-run code along with its own session', { ...error('FULL'), session_id: 's' }, 503, 6, false],
+	])(
+		'%s (%j, HTTP %d) leads to %d call(s) (may have run: %s)',
+		async (_name, body, status, asked, mayHaveRun) => {
+			const call = await says(body, status, { notRun: ['FULL', 'overloaded'] }, { sessionId: 's' });
+			expect(call.asked).toBe(asked);
+			expect(call.result.ok).toBe(false);
+			expect(JSON.stringify(call.result).includes('"mayHaveRun":true')).toBe(mayHaveRun);
+		},
+	);
 
-	test('a session that is unknown, by a code of the operator', async () => {
+	test('a code that the operator listed marks a session as unknown', async () => {
 		const fields = { sessionUnknown: ['GONE'] };
 		const { result } = await says(error('GONE'), 400, fields, { sessionId: 's' });
 		expect(result).toMatchObject({ failure: { isSessionUnknown: true, details: { reason: 'GONE' } } });
 	});
 
-	test('a list is no answer, and says what was expected', async () => {
+	test('an array is not an answer, and the error says what was expected', async () => {
 		const wire = describedBy({ answer: { envelope: false } });
 		const { result } = await invoke({ pieces: [bytes('[1]')] }, {}, wire);
 		expect(result).toMatchObject({
@@ -208,13 +211,13 @@ describe('without an envelope', () => {
 		});
 	});
 
-	test('a redirect is no answer', async () => {
+	test('a redirect is not an answer', async () => {
 		const { result } = await says({ answer: 'hi' }, 302);
 		expect(result).toMatchObject({ ok: false });
 	});
 });
 
-test('whatever is named how, a cut stream never passes as a whole one', async () => {
+test('whatever names are described, a truncated stream never counts as complete', async () => {
 	const name = fc.constantFrom('', 'done', 'result', 'stop', 'tool', 'text', 'summary', 'message');
 	const data = fc.constantFrom<JsonObject>(
 		...[{ delta: 'a' }, { answer: 'b' }, { usage: 1 }, {}, { type: 'text', delta: 'c' }, { type: 'tool' }],

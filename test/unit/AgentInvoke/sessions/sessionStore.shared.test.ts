@@ -7,7 +7,7 @@ import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 import { OneAtATime, WorkerProcess } from './worker.scene';
 
-/* What executions of one process, and of several, have of each other's sessions. */
+/* Tests how executions of one process, and of several, share sessions. */
 
 const HOUR = 3_600_000;
 let clock: TestClock;
@@ -19,7 +19,7 @@ beforeEach(() => {
 	agent = new OneAtATime(clock);
 });
 
-/** Never sweeps, and always pauses as long as it can. */
+/** Never removes expired rows, and always pauses as long as possible. */
 const worker = (): WorkerProcess => new WorkerProcess(clock, table, agent, () => 0.9);
 const ask = (said: string, key = 'k') => [{ key, said }];
 const heard = (): string[] => agent.heard.map(({ said, sessionId }) => `${said} in ${sessionId}`);
@@ -37,7 +37,7 @@ async function forget(key = 'k'): Promise<void> {
 	expect((await store().forget([key])).ok).toBe(true);
 }
 
-test('messages a second apart to an agent that takes four are turns of one session, as they came', async () => {
+test('messages one second apart to an agent that takes four seconds are turns of one session, in order', async () => {
 	agent.takesMs = () => 4_000;
 	const n8n = worker();
 	const runs = [1, 2, 3, 4, 5].map(async (number) => {
@@ -54,21 +54,21 @@ test('messages a second apart to an agent that takes four are turns of one sessi
 test.each([
 	['known', ['read', 'swap']],
 	['new', ['read', 'insertThenRead', 'swap']],
-])('a turn in a %s session costs so many operations', async (what, operations) => {
+])('a turn in a %s session costs the operations %j', async (what, operations) => {
 	if (what === 'known') await clock.run(worker().run(ask('first')));
 	table.calls.length = 0;
 	await clock.run(worker().run(ask('second')));
 	expect(table.calls).toEqual(operations);
 });
 
-test('executions that know a key count every turn, although they write at the same time', async () => {
+test('executions that know a key count every turn, even if they write at the same time', async () => {
 	await clock.run(worker().run(ask('first')));
 	const asked = Array.from({ length: 8 }, async (_, index) => await worker().run(ask(`m${index}`)));
 	await clock.run(Promise.all(asked));
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 9 }]);
 });
 
-test('a turn that another execution counted meanwhile costs two operations more', async () => {
+test('counting a turn costs two more operations if another execution has counted one meanwhile', async () => {
 	await clock.run(worker().run(ask('first')));
 	const [one, two] = [store('one'), store('two')];
 	for (const each of [one, two]) {
@@ -89,7 +89,7 @@ test('a turn is counted in a row whose turns cannot be compared', async () => {
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1 }]);
 });
 
-test('a database that takes ten seconds a statement costs a new session no further operation but heartbeats', async () => {
+test('a database that takes ten seconds per statement costs a new session no additional operations except heartbeats', async () => {
 	table = new MemoryTable(clock, () => 1, 5_000);
 	await clock.run(worker().run(ask('m')));
 	const [first, ...rest] = table.calls;
@@ -98,7 +98,7 @@ test('a database that takes ten seconds a statement costs a new session no furth
 	]);
 });
 
-test('the session of a stream is in the table while the agent still answers, for one operation more', async () => {
+test('the session of a stream is in the table while the agent is still answering, at the cost of one more operation', async () => {
 	Object.assign(agent, { takesMs: () => 10_000, tellsAfterMs: 100 });
 	const run = worker().run(ask('m'));
 	await clock.advance(1_500);
@@ -108,7 +108,7 @@ test('the session of a stream is in the table while the agent still answers, for
 	expect(table.calls).toEqual(['read', 'insertThenRead', 'swap', 'swap']);
 });
 
-test('another worker waits for the session, and goes on in it', async () => {
+test('another worker waits for the session, and continues it', async () => {
 	agent.takesMs = () => 3_000;
 	const first = worker().run(ask('one'));
 	await clock.advance(500);
@@ -129,7 +129,7 @@ test('executions that use the same keys in different order do not wait for each 
 	expect(clock.sleepers).toBe(0);
 });
 
-test('who waits for a key holds up none of the other items of its run', async () => {
+test('an item that waits for a key does not delay the other items of its run', async () => {
 	agent.takesMs = (said) => (said === 'slow' ? 60_000 : 100);
 	const n8n = worker();
 	const slow = n8n.run(ask('slow'));
@@ -197,12 +197,12 @@ test('a busy session is waited for until the timeout, and no longer', async () =
 	const [, outcome] = await clock.run(Promise.all([slow, patient]));
 	expect(kinds(outcome)).toEqual(['mapped']);
 	expect(outcome).toMatchObject([{ result: { value: { attempts: expect.any(Number) } } }]);
-	// Longer pauses each time.
+	// Each pause is longer than the one before.
 	expect(agent.refusedAsBusy).toBeLessThan(50);
 	expect(heard().map((one) => one.split(' ')[0])).toEqual(['opens', 'slow', 'patient']);
 });
 
-test('a key that was forgotten while it was opened begins anew, and the old session is not remembered', async () => {
+test('a key that is forgotten while its session is opened starts a new one, and the old one is not stored', async () => {
 	agent.takesMs = () => 5_000;
 	const n8n = worker();
 	const first = n8n.run(ask('one'));
@@ -215,7 +215,7 @@ test('a key that was forgotten while it was opened begins anew, and the old sess
 	expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
 });
 
-test('a row that a person deleted makes who waited for its turn open another session', async () => {
+test('if a person deletes a row, the next waiting turn opens another session', async () => {
 	await clock.run(worker().run(ask('opens')));
 	agent.takesMs = () => 5_000;
 	const n8n = worker();
@@ -226,19 +226,22 @@ test('a row that a person deleted makes who waited for its turn open another ses
 	expect(heard()).toEqual(['opens in s1', 'one in s1', 'two in s2', 'three in s2']);
 });
 
-test.each(['one process', 'two processes'])('a session that is gone is renewed once (%s)', async (where) => {
-	await clock.run(worker().run(ask('opens')));
-	agent.expire();
-	const [one, other] = [worker(), worker()];
-	const workers = where === 'one process' ? [one, one, one] : [one, other, worker()];
-	const runs = workers.map(async (n8n, i) => await n8n.run(ask(`m${i}`), { renewExpired: true }));
-	const outcomes = await clock.run(Promise.all(runs));
-	expect(outcomes.flatMap(kinds).toSorted()).toEqual(['mapped', 'mapped', 'renewed']);
-	expect(agent.opened).toEqual(['s1', 's2']);
-	expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
-});
+test.each(['one process', 'two processes'])(
+	'a session that no longer exists is renewed once (%s)',
+	async (where) => {
+		await clock.run(worker().run(ask('opens')));
+		agent.expire();
+		const [one, other] = [worker(), worker()];
+		const workers = where === 'one process' ? [one, one, one] : [one, other, worker()];
+		const runs = workers.map(async (n8n, i) => await n8n.run(ask(`m${i}`), { renewExpired: true }));
+		const outcomes = await clock.run(Promise.all(runs));
+		expect(outcomes.flatMap(kinds).toSorted()).toEqual(['mapped', 'mapped', 'renewed']);
+		expect(agent.opened).toEqual(['s1', 's2']);
+		expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
+	},
+);
 
-test('a claim whose owner died is taken over after its life, also by those who cannot wait so long', async () => {
+test('a claim whose owner died is taken over after it expires, even by turns that cannot wait that long', async () => {
 	agent.tellsAfterMs = undefined;
 	agent.takesMs = () => 10_000;
 	const dying = worker();
@@ -255,7 +258,7 @@ test('a claim whose owner died is taken over after its life, also by those who c
 	expect(table.all().filter(({ sessionId }) => sessionId)).toMatchObject([{ sessionId: 's2' }]);
 });
 
-test('a session that takes minutes to open is waited for, and its claim outlives its life', async () => {
+test('a session that takes minutes to open is waited for, and heartbeats keep its claim alive', async () => {
 	agent.takesMs = () => 5 * SILENT_MS;
 	agent.tellsAfterMs = undefined;
 	const runs = ['one', 'two'].map(async (said, at) => {
@@ -267,14 +270,14 @@ test('a session that takes minutes to open is waited for, and its claim outlives
 	expect(clock.elapsedMs).toBeGreaterThan(10 * SILENT_MS);
 });
 
-test('who slept through the life of its claim does not take the key back', async () => {
+test('an owner that slept until its claim expired does not take the key back', async () => {
 	const sleeper = store('sleeper');
 	const waiting = {
 		...{ untilMs: Infinity, signal: new AbortController().signal, pause: () => undefined },
 		...{ whyStop: () => undefined, again: () => waiting },
 	};
 	expect(await clock.run(sleeper.obtain('k', waiting))).toEqual({ ok: true, value: '' });
-	// Its heartbeats are lost until another has taken the claim for one of the dead.
+	// Its heartbeats are lost until another worker has taken its owner for dead.
 	table.mishap = (call) => (call === 'updateAlike' ? 'before' : 'none');
 	agent.takesMs = () => 30_000;
 	agent.tellsAfterMs = undefined;
@@ -290,7 +293,7 @@ test('who slept through the life of its claim does not take the key back', async
 	expect(table.all().some(({ sessionId }) => sessionId === 's9')).toBe(false);
 });
 
-test('where nobody can be sure who opens a session, nothing is sent', async () => {
+test('nothing is sent if it is uncertain who opens a session', async () => {
 	let reads = 0;
 	table.mishap = (call) => {
 		if (call === 'insertThenRead') return 'after';
@@ -301,7 +304,7 @@ test('where nobody can be sure who opens a session, nothing is sent', async () =
 	expect([heard(), table.all()]).toEqual([[], []]);
 });
 
-test('where the table takes no row, nothing is sent for any key', async () => {
+test('if the table accepts no row, nothing is sent for any key', async () => {
 	table.mishap = (call) => (call === 'insertThenRead' ? 'before' : 'none');
 	const asks = ['a', 'b', 'c'].map((key) => ({ key, said: key }));
 	const outcomes = (await clock.run(worker().run(asks))) as TurnOutcome[];
@@ -311,7 +314,7 @@ test('where the table takes no row, nothing is sent for any key', async () => {
 	expect([heard(), table.all()]).toEqual([[], []]);
 });
 
-test('a run whose heartbeats fail keeps the session that nobody else wants', async () => {
+test('a run whose heartbeats fail keeps its session if no other run wants it', async () => {
 	agent.takesMs = () => 90_000;
 	table.mishap = (call) => (call === 'updateAlike' && clock.elapsedMs < 80_000 ? 'before' : 'none');
 	await clock.run(worker().run(ask('first')));
@@ -321,7 +324,7 @@ test('a run whose heartbeats fail keeps the session that nobody else wants', asy
 	expect(heard()).toEqual(['first in s1', 'second in s1']);
 });
 
-test('so does one whose time of day jumps meanwhile', async () => {
+test('a run whose wall clock jumps keeps its session', async () => {
 	agent.takesMs = () => 30_000;
 	const run = worker().run(ask('first'));
 	await clock.advance(10_000);
@@ -331,7 +334,7 @@ test('so does one whose time of day jumps meanwhile', async () => {
 });
 
 test.each(['before', 'after'] as const)(
-	'a write that fails once %s it was done is repeated, and the mapping is kept',
+	'a write that fails once %s its execution is repeated, and the mapping is kept',
 	async (mishap) => {
 		agent.takesMs = (said) => (said === 'long' ? 40_000 : 10);
 		let writes = 0;
@@ -350,7 +353,7 @@ test.each(['before', 'after'] as const)(
 	},
 );
 
-test('after a failure that ends the run, what was claimed is free', async () => {
+test('after a failure that ends the run, claimed keys are free', async () => {
 	agent.refuses = (said) => said === 'k0';
 	const asks = ['k0', 'k1', 'k2', 'k3'].map((key) => ({ key, said: key }));
 	const outcomes = await clock.run(worker().run(asks, { concurrency: 1, stopAtFailure: true }));
@@ -359,7 +362,7 @@ test('after a failure that ends the run, what was claimed is free', async () => 
 	expect(clock.sleepers).toBe(0);
 });
 
-test('in strict order, a turn whose row is seen late goes beside none', async () => {
+test('in strict order, a turn whose row becomes visible late still runs alone', async () => {
 	await clock.run(worker().run(ask('opens')));
 	agent.takesMs = () => 4_000;
 	const turns = ['first', 'second', 'third'];
@@ -373,7 +376,7 @@ test('in strict order, a turn whose row is seen late goes beside none', async ()
 	expect(heard().toSorted()).toEqual(['first in s1', 'opens in s1', 'second in s1', 'third in s1']);
 });
 
-test('in strict order a message stands before one that comes to another worker while it waits in its own', async () => {
+test('in strict order, a message that waits in its own worker precedes one that reaches another worker later', async () => {
 	agent.takesMs = () => 10_000;
 	const [one, other] = [worker(), worker()];
 	const come = async (atMs: number, n8n: WorkerProcess, said: string) => {
@@ -393,7 +396,7 @@ test('in strict order a message stands before one that comes to another worker w
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 4, owner: 'free' }]);
 });
 
-test('in strict order a message that is not sent after all leaves the line for those of other workers', async () => {
+test('in strict order, a message that is not sent after all leaves the queue, so other workers continue', async () => {
 	agent.takesMs = () => 10_000;
 	const [one, other] = [worker(), worker()];
 	const strict = { turnOrder: 'strict' } as const;
@@ -412,7 +415,7 @@ test('in strict order a message that is not sent after all leaves the line for t
 	expect(clock.elapsedMs).toBeLessThan(25_000);
 });
 
-test('in strict order an execution has one place for all its messages of a key, and goes on before later ones', async () => {
+test('in strict order, an execution has one place in the queue for all its messages of a key, and precedes later ones', async () => {
 	const asks = Array.from({ length: 40 }, (_, index) => ({ key: 'k', said: `m${index}` }));
 	const many = worker().run(asks, { turnOrder: 'strict' });
 	await clock.advance(500);
@@ -424,7 +427,7 @@ test('in strict order an execution has one place for all its messages of a key, 
 	expect(table.all()).toMatchObject([{ turns: 41, owner: 'free' }]);
 });
 
-test('in strict order a place in line that a run has left behind holds up nobody for longer than one of the dead', async () => {
+test('in strict order, an abandoned place in the queue delays others no longer than that of a dead run', async () => {
 	const broken = store('broken');
 	broken.lineUp('k');
 	await clock.advance(100);
@@ -434,7 +437,7 @@ test('in strict order a place in line that a run has left behind holds up nobody
 	expect(clock.sleepers).toBe(0);
 });
 
-test('in strict order a turn costs so many operations: alone, and behind another one of its process', async () => {
+test('in strict order, a turn costs two operations alone, and five behind another turn of its process', async () => {
 	await clock.run(worker().run(ask('first')));
 	const n8n = worker();
 	table.calls.length = 0;
@@ -447,7 +450,7 @@ test('in strict order a turn costs so many operations: alone, and behind another
 	expect(table.calls).toEqual(['insertThenRead', 'swap', 'swapThenRead', 'remove', 'swap']);
 });
 
-test('in strict order a key is free once its turn is over, although its session was still being written', async () => {
+test('in strict order, a key is free once its turn is over, even if its session was still being written', async () => {
 	Object.assign(agent, { takesMs: (said: string) => (said === 'slow' ? 60_000 : 2_000), tellsAfterMs: 100 });
 	table = new MemoryTable(clock, () => 1, 1_500);
 	const first = worker().run([...ask('m', 'k'), ...ask('slow', 'other')], { turnOrder: 'strict' });
@@ -457,7 +460,7 @@ test('in strict order a key is free once its turn is over, although its session 
 	expect(agent.heard.find(({ said }) => said === 'of another')?.fromMs).toBeLessThan(60_000);
 });
 
-test('in strict order those of all workers go as they lined up, and one of the dead is passed over', async () => {
+test('in strict order, the turns of all workers run in queue order, and those of a dead worker are skipped', async () => {
 	agent.takesMs = () => 2_000;
 	const workers = [worker(), worker(), worker()];
 	const runs = [0, 1, 2, 3, 4, 5].map(async (number) => {
@@ -473,7 +476,7 @@ test('in strict order those of all workers go as they lined up, and one of the d
 	expect(agent.opened).toEqual(['s1']);
 });
 
-test('in strict order a key that several agents know makes no two workers wait for each other', async () => {
+test('in strict order, two workers never wait for each other over a key that several agents use', async () => {
 	agent.takesMs = () => 5_000;
 	const strict = { turnOrder: 'strict' } as const;
 	const asks = ['a', 'b'].map((name) => ({ key: 'k', said: name, agent: name }));
@@ -486,7 +489,7 @@ test('in strict order a key that several agents know makes no two workers wait f
 	expect(clock.elapsedMs).toBeLessThan(60_000);
 });
 
-describe('a session that is used by its ID', () => {
+describe('a session that is used by ID', () => {
 	const settings = { agent: 'a', workflowId: 'w2', executionId: 'e2', ttlMs: 720 * HOUR };
 	const keep = async (from = table.open()) => {
 		const resuming = new SessionStore(settings, from, clock);
@@ -502,7 +505,7 @@ describe('a session that is used by its ID', () => {
 		table.calls.length = 0;
 	}
 
-	test('keeps the mapping of its key alive: turns, last use and its own lifetime', async () => {
+	test('keeps the mapping of its key alive, with turns, last use and its own lifetime', async () => {
 		await remember(HOUR);
 		await clock.advance(HOUR - 1_000);
 		expect((await keep()).ok).toBe(true);
@@ -514,7 +517,7 @@ describe('a session that is used by its ID', () => {
 		expect(Number(row?.expiresAtMs) - clock.wallNow()).toBeLessThanOrEqual(HOUR);
 	});
 
-	test('counts its turns on top of one that others count meanwhile', async () => {
+	test('adds its turns to one that others count meanwhile', async () => {
 		await remember(HOUR);
 		let others = 1;
 		table.mishap = (call) => {
@@ -526,7 +529,7 @@ describe('a session that is used by its ID', () => {
 		expect(table.calls).toEqual(['read', 'swap', 'read', 'swap']);
 	});
 
-	test('leads to where it goes on, over several answers', async () => {
+	test('is stored under the last of the IDs under which it continued', async () => {
 		await remember(HOUR);
 		const sessions = new SessionStore(settings, table.open(), clock);
 		for (const [from, to] of [
@@ -539,7 +542,7 @@ describe('a session that is used by its ID', () => {
 		expect(table.all()).toMatchObject([{ sessionId: 's3', turns: 3, lastExecutionId: 'e2' }]);
 	});
 
-	test('is not that of another agent, nor of a mapping that is over', async () => {
+	test('is not matched with that of another agent, nor with an expired mapping', async () => {
 		await remember(HOUR, 'b');
 		await keep();
 		expect(table.calls).toEqual(['read']);

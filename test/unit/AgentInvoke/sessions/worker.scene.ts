@@ -19,15 +19,15 @@ export interface Heard {
 	readonly fromMs: number;
 }
 
-/** An agent whose sessions take one call at a time; it never forgets a session but by `expire`. */
+/** An agent whose sessions accept one call at a time; it forgets sessions only through `expire`. */
 export class OneAtATime {
 	readonly heard: Heard[] = [];
 	readonly opened: string[] = [];
 	refusedAsBusy = 0;
 	takesMs: (said: string) => number = () => 1_000;
-	/** Whether a call is refused without a run. */
+	/** Whether a call is refused without running the agent. */
 	refuses: (said: string) => boolean = () => false;
-	/** So long after it began a stream tells its session; never where undefined. */
+	/** How long after its start a stream reports its session; if undefined, only the answer reports it. */
 	tellsAfterMs: number | undefined;
 	private readonly busy = new Set<string>();
 	private readonly gone = new Set<string>();
@@ -67,11 +67,11 @@ export class OneAtATime {
 export interface Ask {
 	readonly key: string;
 	readonly said: string;
-	/** Which agent is asked, where a credential leads to several. */
+	/** Which agent is called if a credential has several. */
 	readonly agent?: string;
 }
 
-/** One n8n process: what its executions share, its own clocks, and its end. */
+/** One n8n process, with what its executions share and its own clocks, which can die. */
 export class WorkerProcess {
 	readonly queue = new KeyedQueue();
 	private readonly sightings = new Sightings();
@@ -79,7 +79,7 @@ export class WorkerProcess {
 	private readonly clock: Clock;
 	private isAlive = true;
 	private calls = 0;
-	/** It dies at its so many-th call of the table, whose effect is there or not. */
+	/** The number of the table call at which the process dies, whether or not that call takes effect. */
 	diesAt = Infinity;
 
 	constructor(
@@ -108,7 +108,7 @@ export class WorkerProcess {
 		this.death.resolve('died');
 	}
 
-	/** One execution. */
+	/** Runs one execution. */
 	async run(
 		asks: readonly Ask[],
 		settings: Partial<TurnSettings> = {},
@@ -172,7 +172,7 @@ export class WorkerProcess {
 		return outcomes;
 	}
 
-	/** What a dead process asked is answered to nobody. */
+	/** Calls the agent; a dead process gets no answer. */
 	private async invoke(call: InvokeCall): ReturnType<OneAtATime['invoke']> {
 		if (this.isDead()) return await new Promise<never>(() => undefined);
 		const answer = await this.agent.invoke({
@@ -190,7 +190,7 @@ export class WorkerProcess {
 				const done = await work();
 				return this.isDead() ? await new Promise<never>(() => undefined) : done;
 			}
-			// The last thing that leaves it.
+			// This is the last call that the process makes.
 			void work();
 			this.die();
 			return await new Promise<never>(() => undefined);
@@ -209,7 +209,7 @@ export class WorkerProcess {
 	}
 }
 
-/** Numbers in [0, 1) that follow from a seed. */
+/** Random numbers in [0, 1), determined by a seed. */
 export function lucky(seed: number): () => number {
 	let state = seed | 1;
 	return () => {

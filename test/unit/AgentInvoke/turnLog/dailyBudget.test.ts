@@ -35,12 +35,12 @@ interface Place {
 	nodeId?: string;
 }
 
-/** One run of a node: its budget and its turn log. */
+/** One run of a node, with its budget and its turn log. */
 class Run {
 	readonly budget: DailyBudget;
 	private readonly turnLog: TurnLog;
 
-	/** @param accounts of its process */
+	/** @param accounts the accounts of its process */
 	constructor(limit: Partial<BudgetLimit>, place: Place = {}, accounts = new DayAccounts()) {
 		const settings = { timeZone: 'UTC', workflowId: 'w', nodeId: 'n', runId: `run ${++runs}`, ...place };
 		const opened = table.open();
@@ -85,7 +85,7 @@ class Run {
 	}
 }
 
-/** A run that takes these turns one after the other. @returns which were admitted */
+/** Runs these turns one after another. @returns which were admitted */
 async function takes(
 	limit: Partial<BudgetLimit>,
 	turns: DueTurn[],
@@ -102,13 +102,13 @@ async function takes(
 	return admitted;
 }
 
-test('what is over is refused, in the run and in those after it', async () => {
+test('turns over the limit are refused, in the run and in later ones', async () => {
 	expect(await takes({ most: 3 }, [due(0), due(1)])).toEqual([true, true]);
 	expect(await takes({ most: 3 }, [due(0), due(1), due(2, key('ben'))])).toEqual([true, false, true]);
 	expect(await takes({ most: 3 }, [due(0)])).toEqual([false]);
 });
 
-test('the refusal says how much, how much is used, where to raise it and when it is free again', async () => {
+test('the refusal states the limit and its use, where to raise it and when the count restarts', async () => {
 	await takes({}, [due(0), due(1)]);
 	const run = await new Run({}).open([due(0)]);
 	expect(await run.refusal(due(0))).toEqual({
@@ -123,7 +123,7 @@ test('the refusal says how much, how much is used, where to raise it and when it
 	});
 });
 
-test('counting is one read, however many items and keys', async () => {
+test('counting takes one read, however many items and keys there are', async () => {
 	await takes(
 		{},
 		Array.from({ length: 200 }, (_, i) => due(i, key(`k${i % 50}`))),
@@ -131,8 +131,8 @@ test('counting is one read, however many items and keys', async () => {
 	expect(table.calls).toEqual(['read', 'insert']);
 });
 
-describe('places in a run', () => {
-	test('the first items have them, also where later ones come first', async () => {
+describe('the turns left in a run', () => {
+	test('go to the first items, even if later ones ask first', async () => {
 		const run = await new Run({ per: 'node' }).open([due(0), due(1), due(2, key('ben'))]);
 		expect(await run.admits(due(2, key('ben')))).toBe(false);
 		expect(await run.admits(due(0))).toBe(true);
@@ -140,7 +140,7 @@ describe('places in a run', () => {
 		expect((await run.refusal(due(2))).message).toContain('for this node; used or in progress: 2');
 	});
 
-	test('an item that has its answer needs none, nor does one that got a recorded answer', async () => {
+	test('are not used by an item that already has its answer, nor by one that got a recorded answer', async () => {
 		const turns = [due(0), due(1), due(2), due(3)];
 		const run = await new Run({}).open(turns, [0]);
 		run.end(turns[0]!, { calls: callsMade(clock, 0), result: answer(null, { recalled: true }) });
@@ -150,15 +150,15 @@ describe('places in a run', () => {
 	});
 });
 
-describe('whose turns are counted', () => {
-	test("a node's, with all keys and agents", async () => {
+describe('which turns count together', () => {
+	test("a node's turns count together, with all keys and agents", async () => {
 		await takes({ per: 'node' }, [due(0), due(1, key('ben'), 'other')]);
 		expect(await takes({ per: 'node' }, [due(0, key('carl'))])).toEqual([false]);
 		expect(await takes({ per: 'node' }, [due(0)], {}, { nodeId: 'm' })).toEqual([true]);
 		expect(await takes({ per: 'node' }, [due(0)], {}, { workflowId: 'v' })).toEqual([true]);
 	});
 
-	test('without a key the turns of a session count, and those of new sessions together', async () => {
+	test('without a key, the turns of a session count together, as do those of new sessions', async () => {
 		const [one, two]: SessionChoice[] = [
 			{ kind: 'explicit', id: 's1' },
 			{ kind: 'explicit', id: 's2' },
@@ -175,7 +175,7 @@ describe('whose turns are counted', () => {
 		expect((await run.refusal(due(1, one))).message).toContain('for the session "s1"');
 	});
 
-	test('a session that is named by its ID counts for the key that opened it, at its agent', async () => {
+	test('a session given by ID counts for the key that opened it, with the same agent', async () => {
 		const row = { sessionKey: 'anna', entryKey: sha256(JSON.stringify(['a', 'anna'])), sessionId: 's1' };
 		sessions.put({ ...row, agent: 'other', sessionKey: 'ben', entryKey: 'x' });
 		sessions.put({ ...row, agent: 'a' });
@@ -199,7 +199,7 @@ describe('whose turns are counted', () => {
 describe('tokens', () => {
 	const TOKENS = { unit: 'tokens', most: 100 } as const;
 
-	test('count once the answer is there: the turn that crosses the limit is still taken', async () => {
+	test('count once the answer has arrived, so the turn that crosses the limit is still admitted', async () => {
 		const result = answer({ total_tokens: 60 });
 		expect(await takes(TOKENS, [due(0), due(1), due(2)], { result })).toEqual([true, true, false]);
 		const run = await new Run(TOKENS).open([due(0)]);
@@ -209,7 +209,7 @@ describe('tokens', () => {
 		expect(run.budget.hint).toBe('');
 	});
 
-	test('that nobody tells count nothing, and a hint says so', async () => {
+	test('that are not reported do not count, and a hint says so', async () => {
 		const run = await new Run(TOKENS).open([due(0), due(1)]);
 		expect(await run.admits(due(0))).toBe(true);
 		run.end(due(0), { result: answer({ units: 5 }) });
@@ -219,7 +219,7 @@ describe('tokens', () => {
 		expect(run.budget.hint).toContain('1 turn(s)');
 	});
 
-	test('of a failed agent count where they are told', async () => {
+	test('of a failed agent count if they are reported', async () => {
 		const result = failure('agentFailed', { mayHaveRun: true, usage: { total_tokens: 100 } });
 		expect(await takes(TOKENS, [due(0), due(1)], { result })).toEqual([true, false]);
 	});
@@ -252,7 +252,7 @@ test('in a run that crosses midnight, the turns of other processes on the new da
 });
 
 describe('a table that people or accidents changed', () => {
-	test('rows that are deleted, or said not to have run, count no more; odd cells count nothing', async () => {
+	test('deleted rows, and rows marked as not run, no longer count, nor do odd cells', async () => {
 		await takes({}, [due(0), due(1)]);
 		table.edit((row) => (row.id === 1 ? undefined : { ...row, mayHaveRun: null, tokens: -5 }));
 		expect(await takes({}, [due(0), due(1)])).toEqual([true, false]);
@@ -262,7 +262,7 @@ describe('a table that people or accidents changed', () => {
 		expect(await takes({ unit: 'tokens', most: 1 }, [due(0)])).toEqual([true]);
 	});
 
-	test('one that cannot be read: nothing is admitted, and the sentence says why', async () => {
+	test('if it cannot be read, nothing is admitted, and the message says why', async () => {
 		table.mishap = () => 'before';
 		const { budget } = new Run({});
 		const opened = await clock.run(budget.open([due(0)], [due(0)]));
@@ -279,7 +279,7 @@ describe('a table that people or accidents changed', () => {
 	});
 });
 
-test('two runs at once do not see each other, and the third is refused', async () => {
+test('two runs at once in different processes do not see each other, and a third is refused', async () => {
 	const runs = await Promise.all([1, 2].map(async () => await new Run({}).open([due(0), due(1)])));
 	for (const run of runs) {
 		for (const turn of [due(0), due(1)]) {
@@ -294,7 +294,7 @@ test('two runs at once do not see each other, and the third is refused', async (
 
 describe('runs at the same time', () => {
 	const LIMIT = { most: 20 };
-	/** Sixty executions of one message each. */
+	/** Opens sixty executions of one message each. */
 	async function sixty(accountsOf: (run: number) => DayAccounts): Promise<Run[]> {
 		const all = Array.from({ length: 60 }, (_, run) => new Run(LIMIT, {}, accountsOf(run)));
 		await clock.run(Promise.all(all.map(async (run) => await run.budget.open([due(0)], [due(0)]))));
@@ -308,13 +308,13 @@ describe('runs at the same time', () => {
 		return asked.flatMap(([run, isAdmitted]) => (isAdmitted ? [run] : []));
 	}
 
-	test('in one process take no more than there is', async () => {
+	test('in one process do not exceed the limit together', async () => {
 		const accounts = new DayAccounts();
 		const all = await sixty(() => accounts);
 		expect(await admitted(all)).toHaveLength(20);
 	});
 
-	test('in one process take no more also one after the other, whether the table shows their turns or not', async () => {
+	test('in one process do not exceed the limit one after another, whether or not the table shows their turns', async () => {
 		const accounts = new DayAccounts();
 		const all = await sixty(() => accounts);
 		let count = 0;
@@ -329,7 +329,7 @@ describe('runs at the same time', () => {
 		expect(count).toBe(20);
 	});
 
-	test('what was not run is free for others of the process', async () => {
+	test('in one process do not use up turns that did not run', async () => {
 		const accounts = new DayAccounts();
 		const [first, ...others] = await sixty(() => accounts);
 		expect(await first!.admits(due(0))).toBe(true);
@@ -337,7 +337,7 @@ describe('runs at the same time', () => {
 		expect(await admitted(others)).toHaveLength(20);
 	});
 
-	test('in two processes take at most what is under way elsewhere beyond it', async () => {
+	test('in two processes do not exceed the limit once the turns of the other are in the table', async () => {
 		const processes = [new DayAccounts(), new DayAccounts()];
 		const all = await sixty((run) => processes[run % 2]!);
 		const before = await admitted(all.filter((_, run) => run % 2 === 0));
@@ -347,12 +347,12 @@ describe('runs at the same time', () => {
 			await run.close();
 		}
 		await clock.advance(2_000);
-		// They began before any of those was in the table, and their turn comes now.
+		// The late runs began before any of those turns was in the table, and ask only now.
 		const late = all.filter((_, run) => run % 2 === 1);
 		expect(await admitted(late)).toHaveLength(0);
 	});
 
-	test('nothing is kept of a run that is over', async () => {
+	test('leave no account behind once they are over', async () => {
 		const accounts = new DayAccounts();
 		const run = await new Run(LIMIT, {}, accounts).open([due(0)]);
 		expect(accounts.size).toBe(1);
@@ -371,6 +371,6 @@ test.each([
 	[-3, undefined],
 	['12', 12],
 	[Number.NaN, undefined],
-])('%j tells of %j tokens', (usage, tokens) => {
+])('%j counts as %j tokens', (usage, tokens) => {
 	expect(countTokens(usage)).toBe(tokens);
 });

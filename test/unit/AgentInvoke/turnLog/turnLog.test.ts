@@ -31,12 +31,12 @@ async function rowsOf(turns: EndedTurn[], settings: Partial<typeof SETTINGS> = {
 	return table.all();
 }
 
-test('what is looked for first stands first', () => {
+test('the columns that people look for come first', () => {
 	const names = TURN_TABLE.columns.map(({ name }) => name);
 	expect(names.slice(0, 3)).toEqual(['sessionKey', 'outcome', 'tokens']);
 });
 
-test('a row holds all columns, and says what a person wants to know', async () => {
+test('a row has all columns, with what a person wants to know', async () => {
 	const calls = callsMade(clock, 2);
 	await clock.advance(1_500);
 	const usage = { total_tokens: 12, invocations: 1 };
@@ -72,11 +72,16 @@ test.each([
 	['cancelled', true, failure('unclear', { mayHaveRun: true }), true],
 	['cancelled', false, failure('cancelled'), true],
 	['answered', true, answer(), true],
-])('%s (may have run: %s)', async (outcome, mayHaveRun, result, isCancelled) => {
-	expect(await rowsOf([endedTurn(clock, { result, isCancelled })])).toMatchObject([{ outcome, mayHaveRun }]);
-});
+])(
+	'a turn that ended as %s is logged (may have run: %s)',
+	async (outcome, mayHaveRun, result, isCancelled) => {
+		expect(await rowsOf([endedTurn(clock, { result, isCancelled })])).toMatchObject([
+			{ outcome, mayHaveRun },
+		]);
+	},
+);
 
-test('a refusal after a call without a clear answer may have run all the same', async () => {
+test('a turn that was refused after a call without a clear answer may still have run', async () => {
 	const calls = callsMade(clock, 2);
 	calls.unclear();
 	expect(await rowsOf([endedTurn(clock, { calls, result: failure('refused') })])).toMatchObject([
@@ -84,7 +89,7 @@ test('a refusal after a call without a clear answer may have run all the same', 
 	]);
 });
 
-test("what nothing was sent for has no row; another execution's answer has one that costs nothing", async () => {
+test("an item for which nothing was sent has no row; another execution's answer has one without costs", async () => {
 	const calls = callsMade(clock, 0);
 	const usage = { total_tokens: 12 };
 	const rows = await rowsOf([
@@ -100,7 +105,7 @@ test("what nothing was sent for has no row; another execution's answer has one t
 	expect(rows).toHaveLength(1);
 });
 
-test('a failure tells session and request as far as it knows them', async () => {
+test('the row of a failure contains session and request if known', async () => {
 	const session = { kind: 'explicit', id: 'given' } as const;
 	const rows = await rowsOf([
 		endedTurn(clock, {
@@ -117,7 +122,7 @@ test('a failure tells session and request as far as it knows them', async () => 
 	]);
 });
 
-test('rows can be stored whatever they hold', async () => {
+test('rows can be stored whatever they contain', async () => {
 	const long = `\0${'x'.repeat(5_000)}`;
 	const session = { key: long, id: long, source: 'mapped' as const };
 	const calls = callsMade(clock);
@@ -135,7 +140,7 @@ test('rows can be stored whatever they hold', async () => {
 	expect(String((row as { sessionKey: unknown }).sessionKey)).toHaveLength(200);
 });
 
-test('200 turns are one write; none are none', async () => {
+test('200 turns cause one write, and no turns cause none', async () => {
 	const turns = Array.from({ length: 200 }, (_, itemIndex) => endedTurn(clock, { itemIndex }));
 	expect(await rowsOf(turns)).toHaveLength(200);
 	expect(table.calls).toEqual(['insert']);

@@ -5,7 +5,7 @@ import { fail, ok, type FailureKind, type Result } from '../../../../nodes/share
 import type { Json, JsonObject } from '../../../../nodes/shared/text/json';
 import type { TestClock } from '../../testClock';
 
-/** An answer as a turn gets it. */
+/** An answer as a turn receives it. */
 export function answer(usage: Json = null, over: Partial<TurnResult> = {}): Result<TurnResult> {
 	const reply = {
 		answer: 'hi',
@@ -25,14 +25,14 @@ export function failure(kind: FailureKind, details: JsonObject = {}): Result<Tur
 	return fail({ kind, message: 'It failed', advice: '', details });
 }
 
-/** The calls of a turn that has sent so many. */
+/** The calls of a turn that has sent `count` calls. */
 export function callsMade(clock: TestClock, count = 1): TurnCalls {
 	const calls = new CallLimit(0, 1, clock).forTurn();
 	for (let call = 0; call < count; call++) calls.sent();
 	return calls;
 }
 
-/** A turn of the key "anna" that is over now, after one call. */
+/** A turn of the key "anna" that has just ended after one call. */
 export function endedTurn(clock: TestClock, over: Partial<EndedTurn> = {}): EndedTurn {
 	return {
 		itemIndex: 0,

@@ -13,7 +13,7 @@ import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 
-/** An agent in virtual time: it opens sessions, takes so long, and fails as a test says. */
+/** An agent in virtual time that opens sessions, takes `takesMs` and fails as a test specifies. */
 class ScriptedAgent {
 	readonly calls: Array<{ said: string; sessionId: string; fromMs: number; toMs: number }> = [];
 	takesMs = 1_000;
@@ -145,7 +145,7 @@ async function take(
 const kinds = (outcomes: TurnOutcome[]): string[] =>
 	outcomes.map(({ result }) => (result.ok ? result.value.session.source : result.failure.kind));
 
-test('turns of a session follow each other in order, those of others run beside them', async () => {
+test('turns of one session run in order, while those of other sessions run at the same time', async () => {
 	const turns = [0, 1, 2, 3, 4, 5].map((i) => turn(i, key(`k${i % 2}`)));
 	expect(kinds(await take(turns))).toEqual(['new', 'new', 'mapped', 'mapped', 'mapped', 'mapped']);
 	expect(
@@ -160,7 +160,7 @@ test('turns of a session follow each other in order, those of others run beside 
 	]);
 });
 
-test('a session that waits holds no place: others use it', async () => {
+test('a turn that waits for its session occupies no slot, so others can use it', async () => {
 	const turns = [
 		turn(0, key('k')),
 		turn(1, key('k')),
@@ -171,12 +171,12 @@ test('a session that waits holds no place: others use it', async () => {
 	];
 	await take(turns, { concurrency: 2 });
 	expect(agent.calls.slice(0, 2).map(({ said }) => said)).toEqual(['m3', 'm0']);
-	// It claims its key before it asks.
+	// The turn claims its key before it calls the agent.
 	expect((agent.calls[1]?.fromMs ?? 0) - (agent.calls[0]?.fromMs ?? 0)).toBeLessThan(100);
 });
 
 test.each([1, 3])(
-	'after a failure no further turn begins, and what runs is heard (%d at once)',
+	'after a failure no further turn begins, and running ones finish (%d at once)',
 	async (concurrency) => {
 		agent.failure = (said) => (said === 'm1' ? { kind: 'refused' } : undefined);
 		const outcomes = await take(
@@ -194,7 +194,7 @@ test.each([1, 3])(
 	},
 );
 
-test('turns of a session that is named by its id follow each other, too', async () => {
+test('turns of a session given by ID also run one after another', async () => {
 	const [one, other]: SessionChoice[] = [
 		{ kind: 'explicit', id: 's9' },
 		{ kind: 'explicit', id: 's8' },
@@ -208,7 +208,7 @@ test('turns of a session that is named by its id follow each other, too', async 
 	]);
 });
 
-test('where items go on beside failed ones, those behind a failure are asked', async () => {
+test('if items continue despite failed ones, those after a failure are sent', async () => {
 	agent.failure = (said) => (said === 'm0' ? { kind: 'refused' } : undefined);
 	expect(kinds(await take([turn(0, NEW), turn(1, NEW)], { concurrency: 1 }))).toEqual(['refused', 'new']);
 });
@@ -220,7 +220,7 @@ test('each turn is counted in the table', async () => {
 	expect(table.all()).toMatchObject([{ turns: 3 }]);
 });
 
-test('an unknown session is an error where it is not to be renewed', async () => {
+test('an unknown session is an error if it must not be renewed', async () => {
 	await take([turn(0, key('k'))]);
 	agent.failure = () => ({ kind: 'refused', gone: true });
 	nodeContext = {};
@@ -228,14 +228,14 @@ test('an unknown session is an error where it is not to be renewed', async () =>
 	expect(agent.calls).toHaveLength(2);
 });
 
-test('an answer that asks for nothing is no interrupt, however often the session is resumed', async () => {
+test('an answer that asks for nothing does not count as an interrupt, however often the session is resumed', async () => {
 	const interruptLimit = new InterruptLimit({}, 1);
 	const resumes = [0, 1, 2, 3].map((i) => turn(i, { kind: 'explicit', id: 's9' }, { isResume: true }));
 	expect(kinds(await take(resumes, {}, { interruptLimit }))).toEqual(Array(4).fill('explicit'));
 });
 
 test.each(['arrival', 'strict'] as const)(
-	'a recalled answer leaves the session that the key has got since (%s)',
+	'a recalled answer does not replace the session that its key has been given since (%s)',
 	async (turnOrder) => {
 		await take([turn(0, key('k'))], { turnOrder });
 		table.edit((row) => ({ ...row, sessionId: 's9' }));
@@ -244,7 +244,7 @@ test.each(['arrival', 'strict'] as const)(
 	},
 );
 
-test('an unknown session is renewed once, its later turns go on in the new one, a resume never is', async () => {
+test('an unknown session is renewed once and its later turns continue in the new one, but never for a resume', async () => {
 	await take([turn(0, key('k'))]);
 	agent.failure = (_said, sessionId) => (sessionId === 's1' ? { kind: 'refused', gone: true } : undefined);
 	nodeContext = {};
@@ -257,7 +257,7 @@ test('an unknown session is renewed once, its later turns go on in the new one, 
 	expect(kinds(await take([resume], { renewExpired: true }))).toEqual(['refused']);
 });
 
-test('a second try asks only for what was not answered and cannot have run', async () => {
+test('a second try sends only what was not answered and cannot have run', async () => {
 	agent.failure = (said) =>
 		said === 'm1'
 			? { kind: 'refused' }
@@ -275,14 +275,14 @@ test('a second try asks only for what was not answered and cannot have run', asy
 	expect(kinds(await take(turns, { retryAmbiguous: true }))).toEqual(['new', 'new', 'new', 'new']);
 });
 
-test('the raw answer is remembered only where the item shows it', async () => {
+test('the raw answer is remembered only if the item shows it', async () => {
 	await take([turn(0, NEW), turn(1, NEW, { keepRaw: true })]);
 	const again = await take([turn(0, NEW), turn(1, NEW, { keepRaw: true })]);
 	expect(again.map(({ result }) => result.ok && result.value.reply.raw)).toEqual([{}, { said: 'm1' }]);
 	expect(agent.calls).toHaveLength(2);
 });
 
-test('a recalled answer brings its session back where the table lost it', async () => {
+test('a recalled answer restores its session if the table has lost it', async () => {
 	await take([turn(0, key('k'))]);
 	table = new MemoryTable(clock);
 	expect(kinds(await take([turn(0, key('k')), turn(1, key('k'))]))).toEqual(['new', 'mapped']);
@@ -290,7 +290,7 @@ test('a recalled answer brings its session back where the table lost it', async 
 	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
 });
 
-test('an answer of another agent is remembered, and its session not taken for one of this agent', async () => {
+test('an answer of another agent is remembered, and its session is not stored for this agent', async () => {
 	await take([turn(0, key('k'))]);
 	const outcomes = await take([turn(0, key('k'))], {}, { agentName: 'b' });
 	expect(outcomes[0]?.result).toMatchObject({ value: { recalled: true, session: { id: 's1' } } });
@@ -298,7 +298,7 @@ test('an answer of another agent is remembered, and its session not taken for on
 	expect(agent.calls).toHaveLength(1);
 });
 
-test('an item that has been edited since asks again', async () => {
+test('an item that has been edited since is sent again', async () => {
 	await take([turn(0, NEW)]);
 	await take([turn(0, NEW, { fingerprint: 'other' })]);
 	expect(agent.calls).toHaveLength(2);
@@ -308,7 +308,7 @@ describe('with a ledger', () => {
 	const keyed = (i: number, payload = 'p', over: Partial<Question> = {}): Question =>
 		turn(i, NEW, { idempotency: { key: 'order 7', payload: async () => ok(payload) }, ...over });
 
-	test('another execution gets the recorded answer, or is told that the key stands for something else', async () => {
+	test('another execution gets the recorded answer, or an error that the key stands for something else', async () => {
 		await take([keyed(0)], {}, { ledger: ledgerOf('e1') });
 		nodeContext = {};
 		const outcomes = await take([keyed(0), keyed(1, 'other')], {}, { ledger: ledgerOf('e2') });
@@ -322,7 +322,7 @@ describe('with a ledger', () => {
 		expect(agent.calls).toHaveLength(1);
 	});
 
-	test('a replay brings its session back where the table lost it', async () => {
+	test('a replay restores its session if the table has lost it', async () => {
 		const idempotency = { key: 'order 7', payload: async () => ok('p') };
 		await take([turn(0, key('k'), { idempotency })], {}, { ledger: ledgerOf('e1') });
 		nodeContext = {};
@@ -333,7 +333,7 @@ describe('with a ledger', () => {
 	});
 
 	test.each([10, 40_000])(
-		'what another agent answered is none of this one’s: it is told, and no session is taken over (%d characters)',
+		'an answer of another agent is an error for this one, and no session is taken over (%d characters)',
 		async (length) => {
 			const idempotency = { key: 'order 7', payload: async () => ok('p') };
 			const say = { prepare: async () => ok(saying('x'.repeat(length))) };
@@ -352,7 +352,7 @@ describe('with a ledger', () => {
 		},
 	);
 
-	test('nothing is prepared for a replay, and what cannot be prepared frees the key', async () => {
+	test('nothing is prepared for a replay, and a failed preparation frees the key', async () => {
 		const prepare = jest.fn(async () => fail(badInput('No file', 'Check it.')));
 		await take([keyed(0, 'p', { prepare })], {}, { ledger: ledgerOf('e1') });
 		expect(kinds(await take([keyed(0)], {}, { ledger: ledgerOf('e2') }))).toEqual(['new']);
@@ -361,7 +361,7 @@ describe('with a ledger', () => {
 		expect(prepare).toHaveBeenCalledTimes(1);
 	});
 
-	test('a claim is kept alive as long as the agent takes', async () => {
+	test('a claim is kept alive for as long as the agent takes', async () => {
 		agent.takesMs = 30 * 60_000;
 		const first = take([keyed(0)], {}, { ledger: ledgerOf('e1') });
 		await first;
@@ -370,7 +370,7 @@ describe('with a ledger', () => {
 		expect(clock.sleepers).toBe(0);
 	});
 
-	test('one that waits for another execution gets its answer', async () => {
+	test('a turn that waits for another turn with the same key gets its answer', async () => {
 		agent.takesMs = 10 * 60_000;
 		const turns = [keyed(0), keyed(1)];
 		const outcomes = await take(turns, {}, { ledger: ledgerOf('e1') });
@@ -384,7 +384,7 @@ describe('with a ledger', () => {
 		['timedOut', true, 'unclear'],
 		['agentFailed', true, 'unclear'],
 		['cancelled', true, 'unclear'],
-	])('after %s (may have run: %s) the next execution comes to "%s"', async (kind, mayHaveRun, then) => {
+	])('after %s (may have run: %s), the next execution ends as "%s"', async (kind, mayHaveRun, then) => {
 		agent.failure = () => ({ kind, mayHaveRun });
 		await take([keyed(0)], {}, { ledger: ledgerOf('e1') });
 		agent.failure = () => undefined;
@@ -392,7 +392,7 @@ describe('with a ledger', () => {
 		expect(kinds(await take([keyed(0)], {}, { ledger: ledgerOf('e2') }))).toEqual([then]);
 	});
 
-	test('a refusal after an unclear call does not free the key: the agent may have run', async () => {
+	test('a refusal after an unclear call does not free the key, because the agent may have run', async () => {
 		agent.failure = () => ({ kind: 'refused', wasUnclear: true });
 		await take([keyed(0)], { retryAmbiguous: true }, { ledger: ledgerOf('e1') });
 		agent.failure = () => undefined;
@@ -401,7 +401,7 @@ describe('with a ledger', () => {
 		expect(agent.calls).toHaveLength(1);
 	});
 
-	test('a record that a person made unreadable is no reason to ask again', async () => {
+	test('an item whose saved answer a person made unreadable is not sent again', async () => {
 		await take([keyed(0)], {}, { ledger: ledgerOf('e1') });
 		ledgerTable.edit((row) => (row.kind === 'done' ? { ...row, reference: 'scribble' } : row));
 		nodeContext = {};

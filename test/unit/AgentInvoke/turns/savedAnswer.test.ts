@@ -35,16 +35,16 @@ const read = (result: TurnResult): TurnResult | undefined => {
 	return isJsonObject(record) ? readSavedAnswer(record) : undefined;
 };
 
-test('an answer is read again as it was recorded', () => {
+test('an answer is read back as it was saved', () => {
 	const result = answered({ a: 1 }, { order: 7 });
 	expect(read(result)).toEqual(result);
 });
 
-test('a raw answer that would make the record too deep to be read is left out of it', () => {
+test('a raw answer that would make the saved answer too deep to be read is left out', () => {
 	const result = answered(nested(498));
 	expect(read(result)).toEqual({ ...result, reply: { ...result.reply, raw: {} } });
 });
 
-test('arguments that are too deep leave no record but who answered', () => {
+test('of an answer with arguments that are too deep, only the agent is saved', () => {
 	expect(savedAnswerText(answered({}, nested(498)), 'a', 'keep')).toBe('{"agent":"a"}');
 });

@@ -5,7 +5,7 @@ import type { AgentReply } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import { fail, type Result } from '../../../../nodes/shared/errors/failure';
 import { TestClock } from '../../testClock';
 
-/** A session that is always busy and says for how long. @returns when it was asked, ms */
+/** Calls a session that is always busy and says for how long. @returns when it was called, ms */
 async function askedAt(retryAfter: string | undefined, timeoutMs = 60_000): Promise<number[]> {
 	const clock = new TestClock();
 	const { signal } = new AbortController();
@@ -25,14 +25,14 @@ async function askedAt(retryAfter: string | undefined, timeoutMs = 60_000): Prom
 	return times;
 }
 
-test('a busy session is asked again when it said', async () => {
+test('a busy session is called again when it said', async () => {
 	expect(await askedAt('20')).toEqual([0, 20_000, 40_000, 60_000]);
 });
 
-test('one that says nothing is asked again after growing pauses', async () => {
+test('a busy session that names no time is called again after growing pauses', async () => {
 	expect(await askedAt(undefined, 5_000)).toEqual([0, 500, 1_250, 2_375, 4_063, 5_000]);
 });
 
-test('nobody waits longer than the timeout, whatever it said', async () => {
+test('no turn waits longer than the timeout, whatever the session said', async () => {
 	expect(await askedAt('3600', 5_000)).toEqual([0, 5_000]);
 });

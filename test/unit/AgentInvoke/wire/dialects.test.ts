@@ -49,7 +49,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 	});
 
 	describe.each(FORMS)('%s', (_form, stream) => {
-		test('a session goes on over three turns', async () => {
+		test('a session continues over three turns', async () => {
 			let sessionId = '';
 			const ids = new Set<string>();
 			for (const [index, said] of ['one', 'two', 'three'].entries()) {
@@ -63,7 +63,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 			expect(server.requests.map(({ problem }) => problem)).toEqual(['', '', '']);
 		});
 
-		test('four conversations at once stay apart', async () => {
+		test('four simultaneous conversations are kept apart', async () => {
 			plan({ takesMs: 5 });
 			const names = ['a', 'b', 'c', 'd'];
 			await Promise.all(
@@ -78,7 +78,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 			expect(server.mostAtOnce).toBeGreaterThan(1);
 		});
 
-		test('usage and all letters arrive', async () => {
+		test('usage and all characters arrive', async () => {
 			plan({ says: TEXT });
 			const { outcome, deltas } = await tell(message('count me'), { stream });
 			const value = { answer: TEXT, usage: dialect.usage(8, TEXT.length) };
@@ -94,7 +94,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 		});
 
 		const ofTools = Array.from({ length: dialect.mostResults }, (_, index) => index + 1);
-		test.each(ofTools)('%i calls of tools are asked for and answered', async (count) => {
+		test.each(ofTools)('%i tool call(s) are requested and answered', async (count) => {
 			const tools = ['refund', 'notify'].slice(0, count);
 			plan({ asks: tools.map((tool) => ({ kind: 'tool', tool, arguments: { order: 7 } })) });
 			const { interrupts, sessionId } = await reply(message('go'), { stream });
@@ -136,19 +136,19 @@ describe.each(dialectCases)('$name', (dialect) => {
 		});
 
 		const KINDS: readonly RefusalKind[] = ['busy', 'load', 'forGood'];
-		test.each(KINDS)('a refusal (%s) comes out as that', async (refuses) => {
+		test.each(KINDS)('a refusal (%s) is reported as such', async (refuses) => {
 			plan({ refuses });
 			expect(await failure({ stream })).toMatchObject(dialect.refusals[refuses]);
 			expect(server.conversations).toEqual([]);
 		});
 
-		test('a session that is not known is told as such', async () => {
+		test('an unknown session is reported as such', async () => {
 			const { sessionId } = await reply(message('hi'), { stream });
 			server.forgetSessions();
 			expect(await failure({ sessionId, stream })).toMatchObject(dialect.refusals.sessionUnknown);
 		});
 
-		test('a second call for a session that is at work is told as such', async () => {
+		test('a second call for a busy session is reported as such', async () => {
 			const { sessionId } = await reply(message('hi'), { stream });
 			plan({ takesMs: 200 });
 			const slow = reply(message('slow'), { sessionId, stream });
@@ -171,7 +171,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 		});
 	});
 
-	test('what the product would not take is refused', async () => {
+	test('the server refuses what the product would not accept', async () => {
 		const { detail, ...malformed } = dialect.refusals.malformed;
 		expect(await failure({ body: { stream: false } })).toMatchObject(malformed);
 		expect(await failure({ path: '/v9/elsewhere' })).toMatchObject(dialect.refusals.noSuchPath);
@@ -180,40 +180,40 @@ describe.each(dialectCases)('$name', (dialect) => {
 		expect(server.requests.map(({ verdict }) => verdict)).toEqual(['malformed', 'token']);
 	});
 
-	test('what comes in another form than was asked for is read all the same', async () => {
+	test('an answer in a form other than the requested one is still read', async () => {
 		plan({ form: 'streamed', says: 'streamed' });
 		expect(await reply(message('hi'), { stream: false })).toMatchObject({ answer: 'streamed' });
 		plan({ form: 'whole', says: 'whole' });
 		const { outcome } = await tell(message('hi'), { stream: true });
 		if (dialect.answersWhole) expect(outcome).toMatchObject({ ok: true, value: { answer: 'whole' } });
-		// It has only begun.
+		// The answer has only begun.
 		else expect(outcome).toMatchObject({ ok: false, failure: { kind: 'notAnAnswer', mayHaveRun: true } });
 	});
 
 	if (dialect.takesFiles) {
-		test('a file goes along', async () => {
+		test('a file is sent along', async () => {
 			const file = { url: 'https://files.example/a.pdf', name: 'a.pdf', mimeType: 'application/pdf' };
 			await reply({ kind: 'message', message: 'read it', files: [file] });
 			expect(JSON.stringify(server.requests[0]?.body)).toContain(file.url);
 		});
 	}
 
-	describe('a stream that is cut', () => {
+	describe('a stream that is cut off', () => {
 		const PLANS: Readonly<Record<string, Plan>> = {
 			'an answer': { says: TEXT, preamble: 'First. ' },
-			'a call of a tool': {
+			'a tool call': {
 				says: 'Wait. ',
 				asks: [{ kind: 'tool', tool: 'refund', arguments: { order: 7 } }],
 			},
 			...(['dify', 'langgraph'].includes(dialect.description) && {
-				'an answer in place of another': { says: TEXT, draft: 'No' },
+				'an answer that replaces another': { says: TEXT, draft: 'No' },
 			}),
 		};
 		const HOWS = ['broken', 'ended'] as const;
 		const cases = Object.keys(PLANS).flatMap((name) => HOWS.map((how) => [name, how] as const));
 
 		test.each(cases)(
-			'in the middle of %s (%s) is no success without the proof of its end',
+			'in the middle of %s (%s) is not a success unless its end was reached',
 			async (name, how) => {
 				const whole = PLANS[name] ?? {};
 				plan(whole);
@@ -246,7 +246,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 	});
 });
 
-/** Around the end of each event and of each line, and before and behind the names of their fields. */
+/** Offsets around the end of each line, and before and after the field names. */
 function edgesOf(events: readonly string[]): number[] {
 	const text = events.join('');
 	const edges = [...text.matchAll(/\n|data: ?|event: ?/g)].flatMap(({ 0: { length }, index }) =>
@@ -255,7 +255,7 @@ function edgesOf(events: readonly string[]): number[] {
 	return [...new Set(edges)].filter((at) => at < Buffer.byteLength(text));
 }
 
-/** Numbers in [0, 1) that are the same in each run. */
+/** Random numbers in [0, 1) that are the same in each run. */
 function numbersFrom(seed: number): () => number {
 	let state = seed;
 	return () => {

@@ -28,7 +28,11 @@ describe('a success', () => {
 			standard,
 			[event({ session_id: 's', delta: 'H' }), event({ delta: 'i' }), event('[DONE]')],
 		],
-		['whole envelope', standard, [event({ delta: 'H' }), event(envelope({ answer: 'Hi', session_id: 's' }))]],
+		[
+			'standard, ended by a whole envelope',
+			standard,
+			[event({ delta: 'H' }), event(envelope({ answer: 'Hi', session_id: 's' }))],
+		],
 		[
 			'dify, streamed',
 			dify,
@@ -54,20 +58,23 @@ describe('a success', () => {
 				event({ response: { id: 's' } }, 'response.completed'),
 			],
 		],
-	])('%s', (_, wire, events) => {
+	])('is read (%s)', (_, wire, events) => {
 		expect(read(wire, events)).toMatchObject({ ok: true, value: { answer: 'Hi', sessionId: 's' } });
 	});
 
-	test.each(['ok', 'null', '[]', '"[DONE]"', '[DONE]', '{}'])('ends by a named event with %s', (data) => {
-		expect(read(standard, [event({ delta: 'Hi' }), event(data, 'done')])).toMatchObject({ ok: true });
-	});
+	test.each(['ok', 'null', '[]', '"[DONE]"', '[DONE]', '{}'])(
+		'may end with a named event with the data %s',
+		(data) => {
+			expect(read(standard, [event({ delta: 'Hi' }), event(data, 'done')])).toMatchObject({ ok: true });
+		},
+	);
 
-	test.each([null, false, true, '', '  ', {}])('takes %j for no session', (id) => {
+	test.each([null, false, true, '', '  ', {}])('does not read %j as a session', (id) => {
 		const answered = read(dify, [body({ answer: 'Hi', conversation_id: id })]);
 		expect(answered).toMatchObject({ ok: true, value: { sessionId: '' } });
 	});
 
-	test('takes the session from a header, and hides the token', () => {
+	test('may name its session in a header, and does not show the token', () => {
 		const wire = { ...dify, answer: { ...dify.answer, sessionHeader: 'x-session' } };
 		const events = [body({ answer: `Hi ${TOKEN}` })];
 		expect(read(wire, events, { headers: { 'x-session': 's9' } })).toMatchObject({
@@ -76,7 +83,7 @@ describe('a success', () => {
 		});
 	});
 
-	test('takes several interrupts, and keeps a real one before an empty one', () => {
+	test('may contain several interrupts, which a later empty one does not replace', () => {
 		const one = { id: 'i1', tool_name: 'search', arguments: '{"q":1}' };
 		const found = read(standard, [
 			event({ interrupt: [one, { question: 'Sure?' }] }),
@@ -95,18 +102,21 @@ describe('a success', () => {
 	});
 });
 
-describe('no success', () => {
+describe('a failure', () => {
 	const text = event({ delta: 'Half' });
 	const done = event('[DONE]');
 
-	test.each(['incomplete', 'failed', 'in_progress', 'queued'])('a response that is %s', (status) => {
-		const output = [{ type: 'message', content: [{ type: 'output_text', text: 'x' }] }];
-		const entry = 'answer.incomplete';
-		expect(read(responses, [body({ status, output })])).toMatchObject({ ok: false, failure: { entry } });
-	});
+	test.each(['incomplete', 'failed', 'in_progress', 'queued'])(
+		'is a response with the status "%s"',
+		(status) => {
+			const output = [{ type: 'message', content: [{ type: 'output_text', text: 'x' }] }];
+			const entry = 'answer.incomplete';
+			expect(read(responses, [body({ status, output })])).toMatchObject({ ok: false, failure: { entry } });
+		},
+	);
 
 	test.each([
-		['a status that is no success', standard, [text, done], { status: 500 }, 'the HTTP status'],
+		['a status other than success', standard, [text, done], { status: 500 }, 'the HTTP status'],
 		[
 			'an error in the middle',
 			standard,
@@ -115,9 +125,15 @@ describe('no success', () => {
 			'answer.error',
 		],
 		['an event that fails', standard, [text, event('boom', 'error'), done], {}, 'stream.rules[1].fail'],
-		['an envelope that says no', standard, [body({ success_response: false })], {}, 'answer.envelope'],
 		[
-			'an envelope that says no in a stream',
+			'an envelope that reports a failure',
+			standard,
+			[body({ success_response: false })],
+			{},
+			'answer.envelope',
+		],
+		[
+			'an envelope that reports a failure in a stream',
 			standard,
 			[text, event({ success_response: false }), done],
 			{},
@@ -143,11 +159,11 @@ describe('no success', () => {
 		['a piece that cannot be read', standard, [text, event('{"delta":"x'), done], {}, 'stream.rules'],
 		['two texts', standard, [event({ answer: 'One' }), event({ answer: 'Two' }), done], {}, 'stream.rules'],
 		['no JSON', standard, [{ data: '<html>', isWholeBody: true }], {}, 'answer.envelope'],
-	])('%s', (_, wire, events, ended, entry) => {
+	])('is %s', (_, wire, events, ended, entry) => {
 		expect(read(wire, events, ended)).toMatchObject({ ok: false, failure: { entry } });
 	});
 
-	test('says what came', () => {
+	test('says what arrived', () => {
 		expect(read(dify, [event({ event: 'message', text: 'x' }), event({ event: 'ping' })])).toMatchObject({
 			failure: {
 				expected: expect.stringContaining('The events were message, ping. The events contained event, text.'),
@@ -161,7 +177,7 @@ describe('no success', () => {
 		});
 	});
 
-	test('leads to what is there, and says which expressions do not fit', () => {
+	test('names the paths that contain text, and the expressions that do not fit', () => {
 		const answer = { choices: [{ message: { content: 'Hi' } }], 'a-b': { c: [] } };
 		const wire = wireOf(
 			JSON.stringify({
@@ -181,7 +197,7 @@ describe('no success', () => {
 		});
 	});
 
-	test.each([400, 422])('HTTP %i is told with the body of the deployment', (status) => {
+	test.each([400, 422])('of HTTP %i shows the body of the deployment', (status) => {
 		const error = { code: 'invalid_param', message: 'inputs is required' };
 		expect(read(dify, [body(error)], { status })).toMatchObject({
 			failure: {
@@ -193,7 +209,7 @@ describe('no success', () => {
 		});
 	});
 
-	test('a refusal that says more may be that of an agent that has run', () => {
+	test('may come from an agent that has run if a refusal contains more', () => {
 		expect(
 			read(standard, [body({ success_response: false, data: { reason: 'session_busy' } })], { status: 409 }),
 		).toMatchObject({
@@ -223,7 +239,7 @@ test.each([
 	[404, { code: 'session_not_found', conversation_id: 's1' }, false],
 	[404, { code: 'session_not_found', conversation_id: 's2' }, true],
 	[302, {}, true],
-])('HTTP %i with %j may be of an agent that has run: %s', (status, json, mayHaveRun) => {
+])('HTTP %i with %j may come from an agent that has run: %s', (status, json, mayHaveRun) => {
 	expect(read(dify, [body(json)], { status, sessionId: 's1' })).toMatchObject({ failure: { mayHaveRun } });
 });
 
@@ -233,14 +249,14 @@ test.each([
 		[event(envelope({ answer: 'ab' })), event({ delta: 'c' }), event('[DONE]')],
 	],
 	[
-		'an envelope that says nothing of success',
+		'an envelope that does not mention success',
 		[event({ http_status_code: 200, data: { answer: 'q' } }), event('[DONE]')],
 	],
 	[
-		'a reason of failure after text',
+		'a reason for failure after text',
 		[event({ delta: 'a' }), event(envelope({ reason: 'agent_failed' })), event('[DONE]')],
 	],
-])('%s is no success', (_, events) => {
+])('%s is not a success', (_, events) => {
 	expect(read(standard, events)).toMatchObject({ ok: false, failure: { mayHaveRun: true } });
 });
 
@@ -253,7 +269,7 @@ test('usage and an interrupt may follow a whole answer', () => {
 	});
 });
 
-test('an agent that began to answer has run, whatever comes then', () => {
+test('an agent that began to answer has run, whatever follows', () => {
 	const events = [
 		event({ delta: 'x' }),
 		event({ success_response: false, data: { reason: 'session_busy' } }),
@@ -263,7 +279,7 @@ test('an agent that began to answer has run, whatever comes then', () => {
 	});
 });
 
-test('what could not be read is noted where the end holds all of the answer', () => {
+test('an unreadable event is noted if the end contains the whole answer', () => {
 	const broken = event('{"delta":');
 	const whole = event(envelope({ answer: 'ab' }));
 	expect(read(standard, [event({ delta: 'a' }), broken, whole])).toMatchObject({
@@ -273,14 +289,14 @@ test('what could not be read is noted where the end holds all of the answer', ()
 	expect(read(standard, [event({ delta: 'a' }), broken, event('[DONE]')])).toMatchObject({ ok: false });
 });
 
-test('the last complete statement wins over what was streamed, and bare data is none', () => {
+test('the last complete answer takes precedence over what was streamed, but not without an envelope', () => {
 	const other = [event({ delta: 'draft' }), event(envelope({ answer: 'final' }))];
 	expect(read(standard, other)).toMatchObject({ ok: true, value: { answer: 'final' } });
 	const bare = [event({ delta: 'draft' }), event({ answer: 'final' })];
 	expect(read(standard, bare)).toMatchObject({ ok: false });
 });
 
-test('a text that the agent waits behind is the question', () => {
+test('a text followed by an interrupt is the question', () => {
 	const said = [event({ delta: 'Which ' }), event({ delta: 'size?' })];
 	expect(read(standard, [...said, event(envelope({ reason: 'interrupt' }), 'done')])).toMatchObject({
 		value: { interrupts: [{ id: '', kind: 'question', question: 'Which size?' }] },
@@ -290,7 +306,7 @@ test('a text that the agent waits behind is the question', () => {
 	expect(read(standard, [event(envelope({ reason: 'interrupt' }), 'done')])).toMatchObject({ ok: false });
 });
 
-test('JSON lines are events, and a cut line is none', async () => {
+test('JSON lines are events, and a truncated line is not', async () => {
 	const wire = { ...dify, stream: { ...dify.stream, format: 'jsonLines' as const } };
 	const lines = ['{"event":"message","answer":"Hi"}', '{"event":"message_end"}'];
 	const ofLines = async (data: string) => read(wire, await eventsIn(Buffer.from(data), true));
@@ -313,7 +329,7 @@ const STREAMS = [
 	],
 ] as const;
 
-test.each(STREAMS)('a stream of %s that is cut anywhere is never half an answer', async (_, wire, text) => {
+test.each(STREAMS)('a %s stream cut off anywhere never results in half an answer', async (_, wire, text) => {
 	const bytes = Buffer.from(text);
 	expect(read(wire, await eventsIn(bytes))).toMatchObject({ ok: true, value: { answer: 'Héllo you' } });
 	for (let end = 0; end < bytes.length; end++) {
@@ -325,7 +341,7 @@ test.each(STREAMS)('a stream of %s that is cut anywhere is never half an answer'
 test.each([
 	['an interrupt', { interrupt: { id: 'i1', question: 'Sure?' } }],
 	['a refusal', { success_response: false, data: { reason: 'agent_failed' } }],
-])('%s in the last event is not lost where that is cut', async (_, last) => {
+])('%s in the last event is not lost if that event is cut off', async (_, last) => {
 	const bytes = Buffer.from(`data: {"delta":"Hi"}\n\nevent: done\ndata: ${JSON.stringify(last)}\n\n`);
 	const whole = read(standard, await eventsIn(bytes));
 	for (let end = 0; end < bytes.length; end++) {
@@ -334,7 +350,7 @@ test.each([
 	}
 });
 
-/** Numbers in [0, 1) that are the same in each run. */
+/** Random numbers in [0, 1) that are the same in each run. */
 function numbersFrom(seed: number): () => number {
 	let state = seed;
 	return () => {
@@ -363,7 +379,7 @@ const PIECES = [
 	event({}, 'tool_call'),
 ];
 
-test('10,000 orders of events are green only with all proofs', () => {
+test('10,000 orders of events are successes only with every proof', () => {
 	const random = numbersFrom(7);
 	const pick = () => PIECES[Math.floor(random() * PIECES.length)] ?? event('null');
 	let successes = 0;
@@ -383,7 +399,7 @@ test('10,000 orders of events are green only with all proofs', () => {
 		expect(last).toBeGreaterThanOrEqual(0);
 		expect(status).toBe(200);
 		expect(seen.some(({ data, name }) => name === 'error' || /"error"|:false/.test(data))).toBe(false);
-		// What could not be read does no harm where the end holds all of the answer.
+		// Unreadable events do no harm if the end contains the whole answer.
 		const isAllAtEnd = seen.at(-1)?.data.includes('"answer":"ab"');
 		if (!isAllAtEnd) expect(seen.some(({ data }) => /"delta":$/.test(data))).toBe(false);
 		expect(seen.some(({ data }) => /"delta":"|"answer"|"id":"i"/.test(data))).toBe(true);
@@ -391,7 +407,7 @@ test('10,000 orders of events are green only with all proofs', () => {
 	expect(successes).toBeGreaterThan(100);
 });
 
-test('10,000 mutations of a body are never green without success_response and a text', async () => {
+test('10,000 mutations of a body are never successes without success_response and a text', async () => {
 	const random = numbersFrom(11);
 	const text = JSON.stringify(envelope({ answer: 'Hello', session_id: 's', usage: { total: 3 } }));
 	for (let round = 0; round < 10_000; round++) {
@@ -405,7 +421,7 @@ test('10,000 mutations of a body are never green without success_response and a 
 });
 
 test.each(STREAMS)(
-	'10,000 mutations of a stream of %s are never green without an end',
+	'10,000 mutations of a %s stream are never successes without an end',
 	async (name, wire, text) => {
 		const random = numbersFrom(13);
 		const end = name === 'dify' ? /"event":\s*"message_end"/i : /"success_response":\s*(true|1)\s*,|\[DONE\]/;
