@@ -232,11 +232,14 @@ test('a call without a clear answer may have run, even if a stop prevents its re
 	expect(result).toMatchObject({ failure: { details: { mayHaveRun: true } } });
 });
 
-test.each([400, 401, 403, 404, 405])('HTTP %d without an envelope is blamed on the credential', async (status) => {
-	const { result, asked } = await invoke({ pieces: [bytes('nope')], status }, { tries: 4 });
-	expect(asked).toBe(1);
-	expect(result).toMatchObject({ ok: false, failure: { kind: 'credential' } });
-});
+test.each([400, 401, 403, 404, 405])(
+	'HTTP %d without an envelope is blamed on the credential',
+	async (status) => {
+		const { result, asked } = await invoke({ pieces: [bytes('nope')], status }, { tries: 4 });
+		expect(asked).toBe(1);
+		expect(result).toMatchObject({ ok: false, failure: { kind: 'credential' } });
+	},
+);
 
 test.each([
 	// Five seconds leave time for six calls, each after a longer pause.
@@ -292,7 +295,7 @@ test.each([
 	expect(result).toMatchObject({ ok: false, failure: { message: expect.stringMatching(said) } });
 });
 
-test('a gateway's error does not count as the agent's, and the call is repeated if ambiguous failures may be retried', async () => {
+test('an error of a gateway does not count as the answer of the agent, and the call is repeated if ambiguous failures may be retried', async () => {
 	const served = { pieces: [bytes('{"error":"Bad Gateway"}')], status: 502 };
 	const { result, asked } = await invoke(served, { tries: 3, retryAmbiguous: true });
 	expect(asked).toBe(3);
