@@ -6,7 +6,7 @@ const OPTION = 'Token Budget';
 /** Limits the tokens of a run. An answer is counted only once it has ended, so answers in progress may exceed it. */
 export class TokenBudget {
 	private used = 0;
-	/** Answers that may be billed, but reported no tokens. */
+	/** How many answers may be billed although they reported no tokens. */
 	private unreported = 0;
 
 	/** @param most 0 = no limit */

@@ -16,7 +16,7 @@ declare module '@n8n/ai-node-sdk' {
 		frequencyPenalty?: number;
 		presencePenalty?: number;
 		maxRetries?: number;
-		/** Milliseconds. */
+		/** In milliseconds. */
 		timeout?: number;
 		streamUsage?: boolean;
 		useResponsesApi?: boolean;

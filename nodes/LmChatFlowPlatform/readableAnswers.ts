@@ -71,7 +71,7 @@ function errorResponse(status: number, message: string): Response {
 /**
  * A `fetch` whose chat answers (§4.5) n8n's OpenAI client reads as they are meant:
  * - answers and streams are in its form
- * - what is no whole answer is an error, because the client takes a part for the whole, or fails without a reason
+ * - an incomplete answer is an error, because the client takes a part for the whole, or fails without a reason
  * - errors are explained, and never contain the key
  * - redirects are not followed, because the conversation would go to another address
  */

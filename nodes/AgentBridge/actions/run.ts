@@ -22,7 +22,7 @@ type ItemOutcome = Result<IDataObject>;
 interface Connection {
 	readonly account: BridgeAccount;
 	readonly authFrame: unknown;
-	/** In the order of the items; at least one. */
+	/** The items of the account, in their order; at least one. */
 	readonly itemIndexes: number[];
 }
 

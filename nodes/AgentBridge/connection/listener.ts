@@ -126,7 +126,7 @@ export class Listener {
  * not reconnect at once.
  */
 export class Pauses {
-	/** Failures since the last stable connection. */
+	/** How many connections have failed since the last stable one. */
 	failures = 0;
 	private openedAtMs: number | undefined;
 

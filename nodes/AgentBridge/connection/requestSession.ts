@@ -33,7 +33,7 @@ class CollectedFrames {
 	readonly collected: Frame[] = [];
 	/** Frames that belong to the request, but exceeded a limit. */
 	notCollected = 0;
-	/** Frames that do not belong to the request. */
+	/** How many frames did not belong to the request. */
 	others = 0;
 	unreadable = 0;
 	/** What is wrong with the first unreadable frame; completes "a frame that is". */

@@ -1,5 +1,5 @@
 export interface QueueLimits {
-	/** Frames per execution. */
+	/** The most frames per execution. */
 	readonly maxBatch: number;
 	readonly maxQueued: number;
 	/** Limits the total length of all queued frames, so that a few large ones do not fill the memory. */

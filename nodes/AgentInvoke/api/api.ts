@@ -168,7 +168,7 @@ interface WholeReading {
 	readonly ended: ReadAnswer;
 }
 
-/** The outcome of an answer that is no success, which decides whether the agent is asked again. */
+/** The outcome of an unsuccessful answer; it decides whether the agent is asked again. */
 function outcomeOf(
 	failure: WireFailure,
 	reading: WholeReading,

@@ -41,7 +41,7 @@ export class CallLimit {
 
 /** The requests of one item's turn. */
 export class TurnCalls {
-	/** Calls sent so far, including retries. */
+	/** How many calls have been sent so far, including retries. */
 	made = 0;
 	/** When the first call was sent, by both clocks; undefined before that. */
 	started: { readonly nowMs: number; readonly wallMs: number } | undefined;

@@ -94,9 +94,9 @@ export function sessionIn(rows: readonly TableRow[], nowMs: number, voidId = '')
 /** A session as a run knows it. It stays the same object if the session continues under another ID. */
 export interface KnownSession {
 	sessionId: string;
-	/** Turns counted in the row. */
+	/** How many turns are counted in the row. */
 	turns: number;
-	/** Turns not yet counted in the row. */
+	/** How many turns are not yet counted in the row. */
 	added: number;
 }
 
@@ -105,7 +105,7 @@ export class KeySession {
 	session: KnownSession | undefined;
 	/** What the key's row contains; undefined if there was none. */
 	stored: StoredCells | undefined;
-	/** Cells that failed writes may have left in the row. */
+	/** Cells that may be in the row because of failed writes. */
 	unclear: readonly StoredCells[] = [];
 	/** The rows as read while the key had no session. */
 	unopened: readonly TableRow[] | undefined;

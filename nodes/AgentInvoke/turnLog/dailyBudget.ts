@@ -34,7 +34,7 @@ const MESSAGE_KEY_CHARS = 80;
 /** Keeps the turns of a day within a budget, per key or for the node. */
 export class DailyBudget {
 	private readonly limit: DailyLimit;
-	/** Turns that may have used tokens but reported none. */
+	/** How many turns may have used tokens but reported none. */
 	private unreported = 0;
 
 	constructor(

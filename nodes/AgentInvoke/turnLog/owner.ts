@@ -23,12 +23,12 @@ interface KeyOfSession {
  * count for the node.
  */
 export class TurnOwners {
-	/** Keyed by agent and session. */
+	/** The session keys by agent and session. */
 	private readonly keys = new Map<string, KeyOfSession | undefined>();
 
 	constructor(
 		private readonly node: NodeIds,
-		/** `flow_agent_sessions` */
+		/** The table `flow_agent_sessions`. */
 		private readonly sessions: DataTable,
 	) {}
 

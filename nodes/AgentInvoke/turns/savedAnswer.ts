@@ -17,7 +17,7 @@ export interface UsedSession {
 export interface TurnResult {
 	readonly reply: AgentReply;
 	readonly session: UsedSession;
-	/** Calls sent, including retries. */
+	/** How many calls were sent, including retries. */
 	readonly attempts: number;
 	readonly elapsedMs: number;
 	/** Whether the answer was saved by another execution. */

@@ -5,7 +5,7 @@ export type ReasoningSource = 'reasoning_content' | 'reasoning' | 'reasoning_det
 export class ReasoningCollector {
 	private readonly texts = new Map<ReasoningSource, string>();
 	private isCumulative = false;
-	/** The number of characters. */
+	/** The number of characters of the reasoning. */
 	size = 0;
 
 	/** @returns the part to add to a stream */

@@ -37,7 +37,7 @@ export class ToolCallJoiner {
 	/** The newest call of each index, and the first call of each ID. */
 	private readonly byIndex = new Map<number, OpenCall>();
 	private readonly byId = new Map<string, OpenCall>();
-	/** Characters of IDs, names and arguments. */
+	/** The number of characters of IDs, names and arguments. */
 	size = 0;
 
 	/** Whether the answer contains too many calls. */

@@ -25,7 +25,7 @@ export interface MessageRow {
 	/** `null` if an expression returned nothing, which is a mistake; empty text may be intended. */
 	readonly content: string | null;
 	readonly images: readonly ImagePart[];
-	/** Calls by the assistant, in the interface's shape. */
+	/** The assistant's tool calls, in the interface's shape. */
 	readonly toolCalls?: readonly JsonObject[];
 	/** Each result of a `tool` row is sent as a message of its own. */
 	readonly results?: readonly ToolResult[];

@@ -104,9 +104,9 @@ export const FEW_TASKS = 20;
 const FINISHED_PER_CALL = 10;
 
 export interface PollFacts {
-	/** Calls that the poll took. */
+	/** How many calls the poll took. */
 	readonly calls: number;
-	/** Tasks that the poll found finished. */
+	/** How many tasks the poll found finished. */
 	readonly finished: number;
 	/** Whether the poll brought news about any task. */
 	readonly changed: boolean;

@@ -23,7 +23,7 @@ export interface RecorderParts {
 const FIRST_WRITE_MS = 1_000;
 /** From the start of one write to the next; longer after each failure. */
 const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_000 };
-/** The slower the table, the rarer the changes, which may take a 50th of the time. New rows are not delayed. */
+/** The slower the table, the fewer the changes, which may take a 50th of the time. New rows are not delayed. */
 const REST_PER_CHANGE_MS = 50;
 /** The longer the run, the rarer the changes: rows may be as old as a 20th of it. */
 const REST_PER_RUN_MS = 1 / 20;

@@ -137,7 +137,7 @@ export function shownFiles({ snapshot }: Pick<TaskOutcome, 'snapshot'>, redact: 
 	return (finalFiles.length > 0 ? finalFiles : Object.values(files).flat()).map(redact.known);
 }
 
-/** Extensions that every browser shows as images. */
+/** Extensions of files that every browser shows as images. */
 const SHOWN_AS_IMAGE = /\.(?:png|apng|jpe?g|jfif|gif|webp|avif|svg|bmp|ico)$/i;
 
 /** Links as Markdown: images are shown, other files can be opened. */

@@ -45,7 +45,7 @@ export function stillUnclear(taskId?: string): Failure {
 	};
 }
 
-/** The ID of a task that may exist, if the answer to its submit names it although it is no success. */
+/** The ID of a task that may exist, if the answer to its submit names it although it is not a success. */
 export function namedTask({ details }: Failure): string | undefined {
 	return typeof details?.taskId === 'string' ? details.taskId : undefined;
 }

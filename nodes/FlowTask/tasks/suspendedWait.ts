@@ -14,7 +14,7 @@ const Wait = v.object({
 	/** When a report of any of them last differed, and their last reports: after a hyphen if the task is missing now. */
 	changedAtMs: v.number(),
 	progressMark: v.string(),
-	/** Polls that got an answer. */
+	/** How many polls got an answer. */
 	polls: v.number(),
 	/** For each task, in order: how many consecutive answers lacked it. */
 	missing: v.optional(v.array(v.number())),

@@ -5,7 +5,7 @@ import type { TaskInfo } from '../api/taskInfo';
 /** A task's last report, and when things happened (time of day, ms since the epoch). */
 export interface TaskSnapshot {
 	readonly info?: TaskInfo | undefined;
-	/** Its state in that report, if the report itself is not known any more. */
+	/** Its state in that report, if the report itself is no longer known. */
 	readonly lastState?: string | undefined;
 	/** Why the last poll got no answer. */
 	readonly trouble?: string | undefined;
@@ -61,7 +61,7 @@ export class WatchedTask {
 	socketsOpened = 0;
 	/** Whether the socket has sent anything; only then can polls be less frequent. */
 	socketSpoke = false;
-	/** Whether the socket has reported since the last poll that the task is done. */
+	/** Whether the socket has reported the end of the task since the last poll. */
 	isSaidDone = false;
 	/** When the socket last asked for a poll, so that a wrong "finished" cannot cause a flood of polls. */
 	calledAtMs = -Infinity;

@@ -105,7 +105,7 @@ function rankAnew(definition: WorkflowDefinition): RankedInput[] {
 	return ranked.sort((one, other) => compare(one.order, other.order)).map((one) => one.ranked);
 }
 
-/** Counts that show whether an export is the right one. */
+/** Numbers by which a person can see whether an export is the right one. */
 export function countsOf(definition: WorkflowDefinition): Record<'nodes' | 'inputs' | 'prompts', number> {
 	const ranked = rankInputs(definition);
 	const positive = ranked.filter(({ role }) => role === 'positive').length;

@@ -30,7 +30,7 @@ export class DayAccount {
 	private readonly open = new Set<string>();
 	/** When the last read began, by the clock's `now()`. */
 	readMs = -Infinity;
-	/** Runs that use the account. */
+	/** The runs that use the account. */
 	readonly runs = new Set<unknown>();
 
 	/** @param ownerDay the account's owner and day */

@@ -11,7 +11,7 @@ const READS_TOGETHER_MS = 50;
 const SPREAD: PauseGrowth = { firstMs: 450, factor: 1.25, longestMs: 3_000 };
 const READS_TO_REST = 6;
 
-/** Work on the rows of many keys at once, which gives each caller the rows of its own key. */
+/** Work on the rows of many keys at once; each caller gets the rows of its own key. */
 export type KeyBatch<T> = Batcher<T, Result<readonly TableRow[]>>;
 
 /**
@@ -51,7 +51,7 @@ export interface KeyReadsParts {
 /** Reads the rows of keys, in batches for the whole run. */
 export class KeyReads {
 	private readonly reads: KeyBatch<string>;
-	/** Reads of keys that other runs hold; those with short and with long pauses share batches. */
+	/** The reads of keys that other runs hold; those with short and with long pauses share batches. */
 	private readonly laterReads: KeyBatch<string>;
 	/** How long the last read took. */
 	private readMs = 0;

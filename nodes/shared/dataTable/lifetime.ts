@@ -26,7 +26,7 @@ export const UNTIL_EXPIRY: Lifetime = (nowMs) => {
 
 /**
  * The lifetime of this workflow's rows only, because another workflow may keep its rows longer.
- * @param lifeMs since a row was last written; 0 = forever
+ * @param lifeMs how long a row is kept after its last write; 0 = forever
  */
 export function recordLifetime(workflowId: string, lifeMs: number): Lifetime | undefined {
 	if (lifeMs <= 0) return undefined;

@@ -22,7 +22,7 @@ export class SharedTable {
 	/** Each operation on a column of a table has batches of its own. */
 	readonly reads = batchesBy<CellValue, readonly TableRow[]>();
 	readonly inserts = batchesBy<TableRow, undefined>();
-	/** Keyed by the columns that the swaps compare. */
+	/** The batches by the columns that their swaps compare. */
 	readonly swaps = batchesBy<RowSwap, readonly TableRow[]>();
 	readonly swapsThenRead = batchesBy<RowSwap, readonly TableRow[]>();
 	readonly insertsThenRead = batchesBy<TableRow, readonly TableRow[]>();

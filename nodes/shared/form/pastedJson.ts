@@ -5,8 +5,8 @@ import { endOfText, excerpt, isTextTooDeep, jsonText, parseJson, type Json } fro
 const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
 
 /**
- * Parses JSON, including Python's NaN and Infinity, with or without code fences. @returns the value, or what is wrong with the
- * text, if known
+ * Parses JSON, including Python's NaN and Infinity, with or without code fences.
+ * @returns the value, or what is wrong with the text, if known
  */
 export function parsePasted(source: string): Result<Json, string> {
 	const text = withoutFence(source.trim());

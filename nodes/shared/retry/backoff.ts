@@ -30,7 +30,7 @@ export function mayRepeat(outcome: Outcome<unknown>, repeatability: Repeatabilit
  * How long to wait before the next try.
  *
  * @param asked what the service asked for, if anything
- * @param tries the tries made so far, 1 or more
+ * @param tries how many tries have been made, 1 or more
  * @param nowMs the time, for a Retry-After that is a date
  * @param random a number in [0, 1): full jitter, so that many workers do not retry at the same moment
  */

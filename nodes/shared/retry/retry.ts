@@ -24,13 +24,13 @@ export interface RetryTerms {
 
 export interface Settled<T> {
 	readonly outcome: Outcome<T>;
-	/** Requests sent, or given up just before. */
+	/** How many tries were made, including one that was given up just before it was sent. */
 	readonly tries: number;
 }
 
 const FIRST_CONTACT_TRIES = 3;
 
-/** `sendByMs` also as time of day, because the monotonic clock stops while a machine sleeps, but claims still age. */
+/** `sendByWallMs` is `sendByMs` as a time of day, because claims age even while a sleeping machine stops its clock. */
 type TimedTerms = RetryTerms & { readonly sendByMs: number; readonly sendByWallMs: number };
 
 /** What becomes of a request after a try. */

@@ -6,7 +6,7 @@ export interface SpentBudget {
 	readonly option: string;
 	readonly most: number;
 	readonly unit: 'tasks' | 'turns' | 'tokens';
-	/** E.g. `a run`. */
+	/** What the limit applies to, e.g. `a run`. */
 	readonly scope: string;
 	readonly taken: number;
 	/** What `taken` counts, e.g. `used so far`. */

@@ -114,7 +114,7 @@ export function openEntries(nodeContext: Record<string, unknown>, { node, run, p
 			const entries = find();
 			return Object.hasOwn(entries, key) ? entries[key] : undefined;
 		},
-		/** @param value JSON */
+		/** @param value must be JSON */
 		set: (key: string, value: unknown): void => {
 			// Created only now, so that runs without entries leave no trace in the execution's data.
 			let parent = nodeContext;

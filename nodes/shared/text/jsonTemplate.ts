@@ -3,7 +3,7 @@ import { jsonText, type Json } from './json';
 export interface Placeholder {
 	/** As written in the template, e.g. `$json.items[0].id`. */
 	readonly written: string;
-	/** E.g. `json`. */
+	/** The name of the placeholder, e.g. `json`. */
 	readonly name: string;
 	/** The path after the name, for `readPath`: `items[0].id`. May be empty. */
 	readonly path: string;
