@@ -7,7 +7,7 @@ import type { PlatformAddress } from './platformChild';
 
 const START_DEADLINE_MS = 30_000;
 
-/** A customer of the platform with a workflow of his own, by whom flows that run in parallel are told apart. */
+/** A customer of the platform with a separate workflow, so that flows that run in parallel can be told apart. */
 export interface Customer {
 	readonly name: string;
 	readonly apiKey: string;

@@ -22,7 +22,7 @@ type ItemOutcome = Result<IDataObject>;
 interface Connection {
 	readonly account: BridgeAccount;
 	readonly authFrame: unknown;
-	/** The items of the account, in their order; at least one. */
+	/** The indexes of its items, in their order; at least one. */
 	readonly itemIndexes: number[];
 }
 

@@ -274,7 +274,7 @@ export class SessionStore {
 	}
 }
 
-/** Adds advice to failures of the table: the session modes that need no table. A wait that was too long is no such failure. */
+/** Adds advice to failures of the table: which session modes need none. A wait that was too long is not such a failure. */
 export function explainTable<T>(result: Result<T>): Result<T> {
 	if (result.ok || result.failure.kind !== 'badInput') return result;
 	const { failure } = result;

@@ -200,7 +200,7 @@ test('an error after the finish reason does not fail the answer', async () => {
 	expect(chunksOf(await ask(HELLO + STOP + sse({ error: 'late' }))).at(-1)).toEqual(finish('stop'));
 });
 
-test('a finish reason after which the answer went on is no proof that it is whole', async () => {
+test('a finish reason after which the answer continued does not prove that it is whole', async () => {
 	const each = sse({ choices: [{ index: 0, delta: { content: 'a' }, finish_reason: 'stop' }] });
 	const usage = sse({ choices: [], usage: { total_tokens: 1 } });
 	const last = async (body: string) => chunksOf(await ask(body)).at(-1);
