@@ -290,7 +290,7 @@ describe('uploads', () => {
 		expect(JSON.parse(calls[0]!)).toMatchObject({ files: [{ url: `${baseUrl}/files/a%20b.txt` }] });
 	});
 
-	test('an address outside the envelope is used', async () => {
+	test('an address next to the envelope’s data is used', async () => {
 		media = (response) =>
 			response.end(
 				JSON.stringify({ success_response: true, http_status_code: 200, url: 'https://files.example/b' }),

@@ -53,7 +53,7 @@ test('requests an address again after an outage', async () => {
 	expect(stage.platform.books().uploads).toHaveLength(1);
 });
 
-test('does not upload a login page or pay for a task', async () => {
+test('does not upload a login page or submit a task', async () => {
 	const run = await runWith(`${base}/login`);
 	expect(run.output(NODE_NAME, 1)[0]?.json.error).toContain('answered with a web page instead of the file');
 	const { requests, tasks } = stage.platform.books();

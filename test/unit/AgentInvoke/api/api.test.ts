@@ -286,7 +286,7 @@ test.each([
 	[{ code: 'NOT_FOUND' }, /^There is no agent at/],
 	[{ detail: 'Not Found' }, /^There is no agent at/],
 	[{ error: 'Not Found' }, /^There is no agent at/],
-])('HTTP 404 with %j is reported as said by the platform or by a gateway', async (json, said) => {
+])('HTTP 404 with %j is reported either as a refusal or as a missing agent', async (json, said) => {
 	const { result, asked } = await invoke(
 		{ pieces: [bytes(JSON.stringify(json))], status: 404 },
 		{ tries: 4 },

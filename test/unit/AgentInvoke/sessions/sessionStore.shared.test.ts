@@ -437,7 +437,7 @@ test('in strict order, an abandoned place in the queue delays others no longer t
 	expect(clock.sleepers).toBe(0);
 });
 
-test('in strict order, a turn costs two operations alone, and five behind another turn of its process', async () => {
+test('in strict order, a turn needs only these operations, alone or behind another turn of its process', async () => {
 	await clock.run(worker().run(ask('first')));
 	const n8n = worker();
 	table.calls.length = 0;

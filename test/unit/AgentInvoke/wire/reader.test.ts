@@ -177,7 +177,7 @@ describe('a failure', () => {
 		});
 	});
 
-	test('names the paths that contain text, and the expressions that do not fit', () => {
+	test('names the paths that arrived, and the expressions that do not fit', () => {
 		const answer = { choices: [{ message: { content: 'Hi' } }], 'a-b': { c: [] } };
 		const wire = wireOf(
 			JSON.stringify({
@@ -209,7 +209,7 @@ describe('a failure', () => {
 		});
 	});
 
-	test('may come from an agent that has run if a refusal contains more', () => {
+	test('may come from an agent that has run if it is a refusal with more fields', () => {
 		expect(
 			read(standard, [body({ success_response: false, data: { reason: 'session_busy' } })], { status: 409 }),
 		).toMatchObject({

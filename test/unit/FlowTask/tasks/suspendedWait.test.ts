@@ -131,7 +131,7 @@ describe('an index that is empty', () => {
 		expect(waitEnd(empty, new Map(), ['a', 'b'], SETTINGS, 5)).toBeUndefined();
 	});
 
-	it('counts against IDs that were never shown, and against an only task', () => {
+	it('counts against IDs that were never shown, and against a task that is the only one', () => {
 		let never = notePoll(undefined, new Map(), ['a', 'b'], 0);
 		let only = notePoll(undefined, infosOf(at(5)), ['a'], 0);
 		for (let polls = 1; polls <= 2; polls++) never = notePoll(never, new Map(), ['a', 'b'], polls);
