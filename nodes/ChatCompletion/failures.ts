@@ -60,7 +60,7 @@ export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 function adviceFor(status: number, said: string, baseUrl: string): string {
 	if (status === 429 || status === PAYMENT_REQUIRED)
 		return 'Check the credit and the limits of the account, or use a key of another account.';
-	// Checked first, because the property may have any name, such as "thinking".
+	// This is checked first, because the property may have any name, such as "thinking".
 	if (/additionalProperties|\brequired\W+is required/i.test(said)) {
 		return 'Name every property under "required" and set "additionalProperties": false in each object of "JSON Schema". Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.';
 	}

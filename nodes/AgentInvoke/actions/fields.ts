@@ -5,7 +5,7 @@ export const messageField: INodeProperties = {
 	name: 'message',
 	type: 'string',
 	typeOptions: { rows: 3 },
-	// Not an expression for the chat's message: a field dragged here would be appended to it.
+	// The default is not an expression for the chat's message, because a field dragged here would be appended to it.
 	default: '',
 	placeholder: 'e.g. Where is my order?',
 	hint: "In a chat, leave it empty to send the person's message",
@@ -39,7 +39,7 @@ export const sessionFields: readonly INodeProperties[] = [
 		displayName: 'Session Key',
 		name: 'sessionKey',
 		type: 'string',
-		// Empty for the same reason as "Message".
+		// The default is empty for the same reason as that of "Message".
 		default: '',
 		placeholder: 'e.g. a customer number',
 		hint: "In a chat, leave it empty to use the chat's own session",

@@ -95,7 +95,7 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 	};
 }
 
-/** Not for the general back-off, which would hold back the calls of other sessions: the turn itself waits. */
+/** Explains a busy session, for which the turn itself waits: a general back-off would delay other sessions, too. */
 export function explainBusySession(
 	failure: WireFailure,
 	retryAfter: string | undefined,

@@ -56,7 +56,7 @@ export class TurnOwners {
 
 	/** The owner of a turn, as a digest. */
 	ownerOf({ client: { agent }, session }: OwnedTurn): string {
-		// Same as the column `entryKey` in the table of sessions.
+		// This digest is also the value of the column `entryKey` in the table of sessions.
 		if (session.kind === 'mapped') return digestOf(agent, session.key);
 		if (session.kind === 'new') return this.nodeOwner;
 		return this.keys.get(nameOf(agent, session.id))?.entryKey ?? digestOf('session', agent, session.id);

@@ -14,7 +14,7 @@ const BYTES_PER_MB = 1024 * 1024;
 export type ItemOptions = Extract<ReturnType<typeof readItemOptions>, { ok: true }>['value'];
 
 export function readRunOptions(context: IExecuteFunctions) {
-	// Only these three, because an error in another option's expression must fail its item, not the run.
+	// Only these three are read, because an error in another option's expression must fail its item, not the run.
 	const { concurrency, requestsPerSecond, tokenBudget } = CHAT_OPTIONS;
 	const ofRun = { concurrency, requestsPerSecond, tokenBudget };
 	const { given, groupOf } = enteredOptions(context, 0, (name) => name in ofRun);

@@ -21,7 +21,7 @@ export interface RecorderParts {
 
 /** How long the first write is delayed to collect rows, so that a run that ends sooner needs a single write. */
 const FIRST_WRITE_MS = 1_000;
-/** From the start of one write to the next; longer after each failure. */
+/** The time from the start of one write to the next, which grows after each failure. */
 const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_000 };
 /** The slower the table, the fewer the changes, which may take a 50th of the time. New rows are not delayed. */
 const REST_PER_CHANGE_MS = 50;

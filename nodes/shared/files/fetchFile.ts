@@ -65,7 +65,7 @@ export interface FetchFailure {
 }
 
 const TRIES = 4;
-/** Browsers follow about as many. */
+/** Browsers follow about this many redirects. */
 const MOST_REDIRECTS = 20;
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const IDLE_CHECK_MS = 5_000;

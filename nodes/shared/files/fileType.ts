@@ -193,7 +193,7 @@ export function anyTextIn(
 
 /** The beginning of a text, without byte order mark and leading white space. */
 function startOf(head: Uint8Array): string {
-	// The first chunk may be 64 KB; reading all of it as text cost a tenth of a batch's CPU time.
+	// The first chunk may be 64 KB; reading all of it as text would cost a tenth of a batch's CPU time.
 	return Buffer.from(head.subarray(0, START_BYTES))
 		.toString('utf8')
 		.replace(/^\uFEFF?\s*/, '');

@@ -87,7 +87,7 @@ export function saysBusy(body: Json | undefined, terms: BusyTerms): boolean {
 function describeBody(body: Json | undefined, text: string, contentType = ''): string {
 	if (!text.trim()) return 'an empty answer';
 	if (/html/i.test(contentType) || /^\s*</.test(text)) return 'a web page instead of JSON';
-	// Not quoted, because it may contain a token.
+	// The text is not quoted, because it may contain a token.
 	if (/^\s*[{["]/.test(text) && body === undefined) return 'an answer that is cut off or is not JSON';
 	if (body === undefined) return `an answer that is not JSON: ${excerpt(text)}`;
 	return 'an answer without the expected "code" field';

@@ -32,7 +32,7 @@ export async function within<T, L>(
 	try {
 		return await Promise.race([work, clock.sleep(ms, settled.signal).then(() => late)]);
 	} finally {
-		// Not earlier, because waking the sleep would win the race.
+		// The sleep is ended only now, because an earlier end would win the race.
 		settled.abort();
 	}
 }

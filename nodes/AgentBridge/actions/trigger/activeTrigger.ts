@@ -78,7 +78,7 @@ export class ActiveTrigger implements ListenerEvents {
 			return true;
 		}
 		if (!this.executions.queue.push(received.value, text.length)) return false;
-		// Remembered only once queued: a frame that was rejected may come again.
+		// An ID is remembered only once its frame is queued, because a rejected frame may come again.
 		if (id !== undefined) this.seen.add(id);
 		return true;
 	}

@@ -87,5 +87,5 @@ function notStarted({ itemIndex, start }: TaskJob, { clock, redact }: NodeRun): 
 	return outcome(itemIndex, { failure, taskId, snapshot });
 }
 
-/** For an item that failed before it had a task; it delivers nothing. */
+/** The delivery settings of an item that failed before it had a task, for which nothing is delivered. */
 const UNUSED: Delivery = { form: 'urls', binaryField: 'data', simplify: true };
