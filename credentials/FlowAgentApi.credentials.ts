@@ -52,7 +52,7 @@ export class FlowAgentApi implements ICredentialType {
 			default: '',
 			placeholder: '/api/agents/media',
 			description:
-				'Path for file uploads, appended to the base URL. Leave empty if your deployment offers no upload: the agent then gets the URLs of files.',
+				'Path for file uploads, appended to the base URL. Leave empty if your deployment offers no upload: files can then be passed only by URL.',
 		},
 		{
 			displayName: 'Wire',

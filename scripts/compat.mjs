@@ -1,5 +1,5 @@
-// npm run compat -- 2.35.7: the end-to-end tests without a browser, in another version of n8n on the oldest Node that
-// it supports. The default is the newest published version; test names after the version select tests. "like-3" is the
+// npm run compat -- 2.35.7: the end-to-end tests that need no browser, Redis or PostgreSQL, in another version of n8n,
+// on the oldest Node that both support. The default is the newest published version; test names after the version select tests. "like-3" is the
 // n8n of the lock file with the changes announced for n8n 3 switched on, as far as it has them. An address selects an
 // n8n that runs elsewhere, with the package installed: see test/e2e/README.md.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

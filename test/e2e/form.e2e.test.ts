@@ -224,7 +224,7 @@ describe('an export pasted into a node', () => {
 	}
 });
 
-test('a field that is dragged onto a text row is its only content', async () => {
+test('a field dragged onto a text row replaces what the row contains', async () => {
 	const parameters = { workflowId, workflowDefinition: exported };
 	await editor.openWorkflow(
 		await saveWorkflow('Drag', { Before: { operation: 'submit', workflowId }, 'Flow Task': parameters }),

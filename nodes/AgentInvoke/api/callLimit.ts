@@ -39,7 +39,7 @@ export class CallLimit {
 	}
 }
 
-/** The requests of one item's turn. */
+/** Counts the calls of one item's turn, and reserves its retries from the run's limit. */
 export class TurnCalls {
 	/** How many calls have been sent so far, including retries. */
 	made = 0;

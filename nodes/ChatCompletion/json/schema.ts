@@ -197,7 +197,7 @@ function violations(value: Json, schema: JsonObject): string[] {
 	}
 }
 
-/** The schema that was tried last, because usually all items of a run have the same one. */
+/** The schema that was tried last, with its fault. Cached, because usually all items of a run have the same schema. */
 let triedLast = { schema: '', fault: '' };
 
 function checkedFault(schema: JsonObject): string {

@@ -149,7 +149,7 @@ export const TASK_OPTIONS = defineOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
-			'How many tasks this node may make in a day, across all executions; further items fail before anything is sent for them. Counted in the Data Table flow_task_runs, so every task is recorded there, regardless of "Record Tasks". A day begins at midnight in the time zone of the workflow. 0 means no limit.',
+			'How many tasks this node may create in a day, across all executions; further items fail before anything is sent for them. Counted in the Data Table flow_task_runs, so every task is recorded there, regardless of "Record Tasks". A day begins at midnight in the time zone of the workflow. 0 means no limit.',
 	},
 	noProgressMinutes: {
 		displayName: 'No Progress for (Minutes)',

@@ -102,7 +102,7 @@ function shownId(nodeId: string): string {
 function hostedNote(value: Json): string {
 	if (value === null) return '';
 	if (typeof value === 'string' && !value.trim()) return `${HOSTED}empty`;
-	if (typeof value === 'object') return `${HOSTED}too long to show`;
+	if (typeof value === 'object') return `${HOSTED}a list or an object`;
 	return HOSTED + excerpt(String(value).slice(0, 4 * HOSTED_CHARS), HOSTED_CHARS);
 }
 

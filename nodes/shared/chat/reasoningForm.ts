@@ -100,7 +100,7 @@ export const reasoningFormFields: readonly INodeProperties[] = [
 			{
 				name: 'Thinking',
 				value: 'thinking',
-				description: 'An object with type enabled; reasoning cannot be switched off',
+				description: 'An object with "type": "enabled"; reasoning cannot be switched off',
 			},
 		],
 		description: 'Which switch the model has. Automatic recognizes the models of the platform.',

@@ -34,7 +34,7 @@ export type OpenHttp = (request: HttpRequest) => Promise<Opening>;
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
- * Sends requests with the credential through n8n's own helper (proxy, SSRF guard and cancel included).
+ * Sends requests with the credential through n8n's own helper (proxy, SSRF guard and cancellation included).
  *
  * - no redirects, because they would carry the key to another origin
  * - n8n takes the abort signal only from the context, so each request gets a context with its own signal, because

@@ -26,7 +26,7 @@ export interface Activation {
 
 /**
  * The trigger of an active workflow: each `emit` starts an execution.
- * Mirrors `workflows/triggers/trigger-execution-context.factory` of n8n's package cli.
+ * Mirrors `workflows/triggers/trigger-execution-context.factory` of n8n's `cli` package.
  */
 export class ActiveTrigger {
 	/** Executions in the order in which they ended. */

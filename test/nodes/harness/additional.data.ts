@@ -34,7 +34,7 @@ export interface AdditionalDataOptions {
 
 const BASE_URL = 'http://localhost:5678';
 
-/** Mirrors `getBase` of workflow-execute-additional-data in n8n's package cli, and what workflow-runner adds to it. */
+/** Mirrors `getBase` of workflow-execute-additional-data in n8n's `cli` package, and what workflow-runner adds to it. */
 export function additionalDataFor(options: AdditionalDataOptions): IWorkflowExecuteAdditionalData {
 	const { executionId, workflow, recorder, findExecution } = options;
 	const absent = (what: string) => async () => {

@@ -25,7 +25,7 @@ import type { TypeRegistry } from './type.registry';
 export type CredentialStore = Record<string, ICredentialDataDecryptedObject>;
 
 /**
- * Mirrors credentials-helper of n8n's package cli, without the database, external secrets, the AI
+ * Mirrors credentials-helper of n8n's `cli` package, without the database, external secrets, the AI
  * gateway and dynamic credentials, which no node can tell apart from a plain stored credential.
  */
 export class CredentialsHelper extends ICredentialsHelper {

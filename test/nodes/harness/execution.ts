@@ -45,7 +45,7 @@ export interface ExecutionRequest {
 	onResponse?: AdditionalDataOptions['onResponse'];
 }
 
-/** Mirrors `runMainProcess` of workflow-runner and `stopExecution` of active-executions in n8n's package cli. */
+/** Mirrors `runMainProcess` of workflow-runner and `stopExecution` of active-executions in n8n's `cli` package. */
 export class Executor {
 	private readonly finished = new Map<string, HarnessRun>();
 	private readonly live = new Set<LiveRun>();
@@ -130,7 +130,7 @@ export class Executor {
 
 /**
  * A copy of the stored execution for `retry`.
- * Mirrors `retry` of executions/execution.service in n8n's package cli; `edited` is its `loadWorkflow: true`.
+ * Mirrors `retry` of executions/execution.service in n8n's `cli` package; `edited` is its `loadWorkflow: true`.
  */
 export function dataForRetry(run: HarnessRun, edited?: Workflow): IRunExecutionData {
 	if (run.status === 'success') throw new Error('The execution succeeded, so it cannot be retried.');
@@ -151,13 +151,13 @@ export function dataForRetry(run: HarnessRun, edited?: Workflow): IRunExecutionD
 	return data;
 }
 
-/** Mirrors `startExecution` of wait-tracker in n8n's package cli, which passes on the stored data unchanged. */
+/** Mirrors `startExecution` of wait-tracker in n8n's `cli` package, which passes on the stored data unchanged. */
 export function dataForResume(run: HarnessRun): IRunExecutionData {
 	if (run.status !== 'waiting') throw new Error(`The execution is "${run.status}", not "waiting"`);
 	return copyAsStored(run.stored.data);
 }
 
-/** Mirrors executions/failed-run-factory of n8n's package cli. */
+/** Mirrors executions/failed-run-factory of n8n's `cli` package. */
 function refusedRun(mode: WorkflowExecuteMode, thrown: unknown): IRun {
 	if (!(thrown instanceof Error)) throw thrown;
 	// n8n stores errors of any class here.

@@ -161,7 +161,7 @@ export class Harness {
 		return trigger;
 	}
 
-	/** Tests a credential as its form does. Mirrors credentials-tester.service of n8n's package cli. */
+	/** Tests a credential as its form does. Mirrors credentials-tester.service of n8n's `cli` package. */
 	async testCredential(
 		type: string,
 		data: ICredentialDataDecryptedObject,

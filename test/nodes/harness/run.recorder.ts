@@ -26,7 +26,7 @@ export function copyAsStored(data: IRunExecutionData): IRunExecutionData {
 	return parse(stringify(data));
 }
 
-/** Mirrors `determineFinalExecutionStatus` of execution-lifecycle/shared/shared-hook-functions in n8n's package cli. */
+/** Mirrors `determineFinalExecutionStatus` of execution-lifecycle/shared/shared-hook-functions in n8n's `cli` package. */
 function finalStatus({ status, waitTill, data }: IRun): IRun['status'] {
 	if (waitTill) return 'waiting';
 	if (status === 'canceled' || status === 'crashed') return status;

@@ -17,7 +17,7 @@ import { savedWorkflow } from './workflow.json';
 
 /**
  * Creates `executeWorkflow({ code })`: an inline sub-workflow runs as an execution of its own, in mode "integrated",
- * with a context of its own. Mirrors workflow-execute-additional-data of n8n's package cli.
+ * with a context of its own. Mirrors workflow-execute-additional-data of n8n's `cli` package.
  */
 export function inlineSubworkflows(
 	executor: Executor,
@@ -77,7 +77,7 @@ function startOf(nodes: INode[]): INode {
 }
 
 /**
- * Mirrors `buildSubWorkflowOutput` of n8n's package cli. Triggers before 1.2 return the last node's last run, later ones
+ * Mirrors `buildSubWorkflowOutput` of n8n's `cli` package. Triggers before 1.2 return the last node's last run, later ones
  * all its runs.
  */
 function resultOf(run: HarnessRun, returnLastRunOnly = false): ExecuteWorkflowData {
@@ -95,7 +95,7 @@ function resultOf(run: HarnessRun, returnLastRunOnly = false): ExecuteWorkflowDa
 	return { executionId, data, waitTill: stored.waitTill };
 }
 
-/** The Error for the caller of a failed sub-workflow. Mirrors utils/object-to-error of n8n's package cli. */
+/** The Error for the caller of a failed sub-workflow. Mirrors utils/object-to-error of n8n's `cli` package. */
 function failureOf({ executionId, error, origin }: HarnessRun): Error {
 	const { id: workflowId, nodes } = origin.workflow;
 	const cause = new Error(error?.message ?? 'An error occurred');

@@ -9,7 +9,7 @@ import {
 
 /**
  * n8n creates a second type, "<name>Tool", of each node with `usableAsTool`: the same `execute`, no inputs, one
- * ai_tool output and a description for the model. Mirrors tool-generation/ai-tools and node-types of n8n's package cli.
+ * ai_tool output and a description for the model. Mirrors tool-generation/ai-tools and node-types of n8n's `cli` package.
  */
 export function asTool(node: INodeType): INodeType {
 	const { usableAsTool, ...rest } = node.description;

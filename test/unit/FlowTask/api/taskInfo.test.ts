@@ -270,7 +270,7 @@ describe('readTaskInfo, with oversized reports', () => {
 		expect(info?.filesLeftOut).toBe(2);
 	});
 
-	it('shortens an error text, and refuses an ID of megabytes', () => {
+	it('shortens an error text, and refuses an ID that is megabytes long', () => {
 		const megabytes = 'e'.repeat(5_000_000);
 		expect(readTaskInfo({ flow_task_id: 't', errMsg: megabytes })?.errorMessage).toHaveLength(10_000);
 		expect(readTaskInfo({ flow_task_id: megabytes })).toBeUndefined();
