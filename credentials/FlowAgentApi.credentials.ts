@@ -5,7 +5,7 @@ import type {
 	INodeProperties,
 } from 'n8n-workflow';
 import { STANDARD_WIRE } from './standardWire';
-import { withBearer } from './tokenKinds';
+import { withBearer, wrongSecretNotices } from './tokenKinds';
 
 /** The token of one agent instance (§5.3). AgentInvoke tests it, with an Invoke without a message. */
 export class FlowAgentApi implements ICredentialType {
@@ -29,6 +29,7 @@ export class FlowAgentApi implements ICredentialType {
 			description:
 				'From the API-call page of the agent instance. It starts with <code>agt_</code>, or with <code>dbg_</code> if it is temporary.',
 		},
+		...wrongSecretNotices('agentToken', 'FlowAgent API'),
 		{
 			displayName: 'Base URL',
 			name: 'baseUrl',

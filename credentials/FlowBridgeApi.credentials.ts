@@ -1,4 +1,5 @@
 import type { ICredentialType, INodeProperties } from 'n8n-workflow';
+import { wrongSecretNotices } from './tokenKinds';
 
 /**
  * A WebSocket channel account (§5.4). It has no `authenticate`, which would offer the token to the HTTP Request node,
@@ -26,6 +27,7 @@ export class FlowBridgeApi implements ICredentialType {
 			description:
 				"From the WebSocket channel account in the platform's console. It starts with <code>wst_</code>.",
 		},
+		...wrongSecretNotices('channelToken', 'FlowBridge API'),
 		{
 			displayName: 'WebSocket Base URL',
 			name: 'wsBaseUrl',

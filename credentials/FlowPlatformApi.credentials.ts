@@ -7,7 +7,7 @@ import type {
 import { DEFAULT_BUSY_CODES } from './busyCodes';
 import { BASE_URL, whyAddressDoesNotFit } from './baseUrl';
 import { PROGRESS_PATHS } from './progressPaths';
-import { withBearer } from './tokenKinds';
+import { withBearer, wrongSecretNotices } from './tokenKinds';
 
 /** Fields that few deployments need. */
 const EXPERT_FIELDS: readonly INodeProperties[] = [
@@ -96,6 +96,7 @@ export class FlowPlatformApi implements ICredentialType {
 			placeholder: 'sk-…',
 			description: "From the platform's console. It starts with <code>sk-</code>.",
 		},
+		...wrongSecretNotices('apiKey', 'FlowPlatform API'),
 		{
 			displayName: 'Base URL',
 			name: 'baseUrl',

@@ -1,4 +1,4 @@
-import type { IHttpRequestOptions } from 'n8n-workflow';
+import type { IHttpRequestOptions, INodeProperties } from 'n8n-workflow';
 
 /**
  * The kinds of secrets of the platform, which differ in their first letters (§2.7, §5). In a password field they look
@@ -13,8 +13,41 @@ export const TOKEN_KINDS = [
 
 export type TokenCredential = (typeof TOKEN_KINDS)[number]['credential'];
 
+const NOTICE_NAMES = [
+	['FlowPlatform API', 'platformNotice'],
+	['FlowAgent API', 'agentNotice'],
+	['FlowBridge API', 'channelNotice'],
+] as const satisfies ReadonlyArray<readonly [TokenCredential, string]>;
+
+/** A notice for every other credential, shown while the field `field` contains one of its secrets. */
+export function wrongSecretNotices(field: string, credential: TokenCredential): INodeProperties[] {
+	return NOTICE_NAMES.filter(([other]) => other !== credential).map(([other, name]) => ({
+		displayName: `This is ${TOKEN_KINDS.find((kind) => kind.credential === other)?.is} (${codesOf(other)}). Use it in a ${other} credential. This one needs a secret that starts with ${codesOf(credential)}.`,
+		name,
+		type: 'notice',
+		default: '',
+		displayOptions: { show: { [field]: whenPasted(other) } },
+	}));
+}
+
+function codesOf(credential: TokenCredential): string {
+	return prefixesOf(credential)
+		.map((prefix) => `<code>${prefix}</code>`)
+		.join(' or ');
+}
+
 function prefixesOf(credential: TokenCredential): string[] {
 	return TOKEN_KINDS.filter((kind) => kind.credential === credential).map(({ prefix }) => prefix);
+}
+
+/**
+ * The display conditions of a notice. They use no regular expressions, because n8n evaluates them each time a node
+ * reads the credential and allows each expression 250 ms of wall time, which fails requests on a busy machine.
+ */
+function whenPasted(credential: TokenCredential): Array<{ _cnd: { startsWith: string } }> {
+	return prefixesOf(credential).flatMap((prefix) =>
+		['', ' ', 'Bearer ', 'bearer '].map((before) => ({ _cnd: { startsWith: `${before}${prefix}` } })),
+	);
 }
 
 /** Strips what web pages, emails and curl examples add to a token: white space, invisible characters, quotation marks, "Bearer". */

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { NodeHelpers, type ICredentialType, type INodeProperties } from 'n8n-workflow';
 
 import { FlowAgentApi } from '../../../credentials/FlowAgentApi.credentials';
 import { FlowBridgeApi } from '../../../credentials/FlowBridgeApi.credentials';
@@ -7,16 +8,68 @@ import { FlowPlatformApi } from '../../../credentials/FlowPlatformApi.credential
 
 /* Tests what the forms of all credentials have in common. */
 
-describe.each([
-	{ credential: new FlowPlatformApi(), secret: 'apiKey' },
-	{ credential: new FlowAgentApi(), secret: 'agentToken' },
-	{ credential: new FlowBridgeApi(), secret: 'channelToken' },
-])('$credential.name', ({ credential, secret }) => {
+interface Form {
+	readonly credential: ICredentialType;
+	readonly secret: string;
+	/** Secrets of other credentials, each with the name of its own credential. */
+	readonly foreign: ReadonlyArray<readonly [string, string]>;
+	readonly own: readonly string[];
+}
+
+const FORMS: readonly Form[] = [
+	{
+		credential: new FlowPlatformApi(),
+		secret: 'apiKey',
+		foreign: [
+			['agt_x', 'FlowAgent API'],
+			[' dbg_x', 'FlowAgent API'],
+			['Bearer wst_x', 'FlowBridge API'],
+		],
+		own: ['sk-agt_', ''],
+	},
+	{
+		credential: new FlowAgentApi(),
+		secret: 'agentToken',
+		foreign: [
+			['sk-x', 'FlowPlatform API'],
+			[' sk-x', 'FlowPlatform API'],
+			['Bearer wst_x', 'FlowBridge API'],
+		],
+		own: ['agt_sk-', 'dbg_x', ''],
+	},
+	{
+		credential: new FlowBridgeApi(),
+		secret: 'channelToken',
+		foreign: [
+			['agt_x', 'FlowAgent API'],
+			[' dbg_x', 'FlowAgent API'],
+			['Bearer sk-x', 'FlowPlatform API'],
+		],
+		own: ['wst_sk-', ''],
+	},
+];
+
+describe.each(FORMS)('$credential.name', ({ credential, secret, foreign, own }) => {
 	const { properties } = credential;
+
+	function noticesFor(token: string): INodeProperties[] {
+		return properties.filter(
+			(property) =>
+				property.type === 'notice' && NodeHelpers.displayParameter({ [secret]: token }, property, null, null),
+		);
+	}
 
 	it('masks the secret and nothing else', () => {
 		const masked = properties.filter(({ typeOptions }) => typeOptions?.password === true);
 		expect(masked.map(({ name }) => name)).toEqual([secret]);
+	});
+
+	it.each(foreign)('shows for %j, while it is typed, which credential it belongs to', (token, home) => {
+		expect(noticesFor(token).map(({ displayName }) => displayName)).toEqual([expect.stringContaining(home)]);
+	});
+
+	it('shows no notice for a secret of its own kind', () => {
+		expect(own.flatMap(noticesFor)).toEqual([]);
 	});
 
 	// On a busy machine a regular expression could exceed n8n's time limit, which would fail a request that reads the
