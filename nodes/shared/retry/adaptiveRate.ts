@@ -37,7 +37,7 @@ const SECOND_MS = 1_000;
  * this long, because the pause before a burst must not make the burst look slow. If none came within that second, it is
  * measured over at most `LONGEST_SPACING_MS`.
  */
-const LONGEST_SPAN_MS = 1_250;
+const LONGEST_SPAN_MS = 1_350;
 /** The rate may rise to this many times the rate at which a request was last accepted. */
 const GROWTH = 3;
 /** The spacing of the first requests to an account; it then shrinks. */
@@ -136,9 +136,9 @@ export class AdaptiveRate {
 		return { atMs, isSettled: true, isRefused: false };
 	}
 
+	/** The next start stays as planned even if this one is late, so that a busy process does not fall behind the rate. */
 	start(nowMs: number): StartedRequest {
 		this.lastStartMs = nowMs;
-		this.nextStartMs = Math.max(this.nextStartMs, nowMs + this.spacingMs());
 		this.startedCount++;
 		const request = { ...this.unsent(nowMs), isSettled: false };
 		// A refusal comes sooner than an answer, so a request that is not refused within a second counts as accepted.
@@ -148,6 +148,11 @@ export class AdaptiveRate {
 		while ((this.requests[1]?.atMs ?? nowMs) < keptMs) this.requests.shift();
 		this.requests.push(request);
 		return request;
+	}
+
+	/** Moves the next start to at least one spacing after this time. */
+	spaceFrom(nowMs: number): void {
+		this.nextStartMs = Math.max(this.nextStartMs, nowMs + this.spacingMs());
 	}
 
 	/** Records that a request got an answer other than a refusal for too many requests. */

@@ -23,7 +23,7 @@ const CHANCES = [
 /**
  * The prior probability that an account has no limit: before anything is known about it, and after a limit has changed.
  */
-const UNLIMITED_AT_FIRST = 0.8;
+const UNLIMITED_AT_FIRST = 0.85;
 const UNLIMITED_LATER = 0.2;
 /** Even far above a limit, some requests pass, because limits let bursts through. */
 const LEAST_PASSING = 0.05;

@@ -59,7 +59,7 @@ export class RateLimiter {
 				await ownRate?.turn(lane, wait);
 				const request = await adaptiveRate.turn(lane, wait);
 				// The request may have waited for the shared rate, so the next one is spaced from its actual start.
-				ownRate?.start(clock.now());
+				ownRate?.spaceFrom(clock.now());
 				return request;
 			});
 		} finally {

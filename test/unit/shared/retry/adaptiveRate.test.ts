@@ -189,6 +189,17 @@ test('adapts to a limit that falls to a tenth, and to one that rises twentyfold'
 	expect(tried({ items: 300, limit: rising }, 60 + 27).time.median).toBeLessThan(1.3);
 });
 
+test('a late start delays no other one, and a long stall is not made up for', () => {
+	const rate = new AdaptiveRate(2);
+	expect(rate.reserve('work', 1_000).startMs).toBe(1_000);
+	rate.start(1_100);
+	expect(rate.reserve('work', 1_110).startMs).toBe(1_500);
+	rate.start(9_000);
+	expect(rate.reserve('work', 9_010).startMs).toBe(9_010);
+	rate.start(9_010);
+	expect(rate.reserve('work', 9_020).startMs).toBe(9_510);
+});
+
 test('simultaneous refusals count once', () => {
 	const rate = new AdaptiveRate();
 	const requests = Array.from({ length: 16 }, (_, index) => rate.start(index));
