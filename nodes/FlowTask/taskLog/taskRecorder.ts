@@ -142,6 +142,7 @@ export class TaskRecorder implements TaskObserver {
 		const replaced = await this.replace();
 		if (!replaced.ok) return replaced;
 		const changed = await this.change();
+		if (!changed.ok) return changed;
 		const endedMs = clock.now();
 		const restMs = Math.max(
 			(endedMs - beganMs) * REST_PER_CHANGE_MS,

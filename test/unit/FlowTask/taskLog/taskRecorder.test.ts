@@ -303,6 +303,19 @@ describe('a table that fails', () => {
 		expect(table.all()).toHaveLength(3);
 	});
 
+	test('gets a change that failed again within seconds, however long the run has taken', async () => {
+		const one = job(0);
+		begin(one);
+		await clock.advance(4 * 3_600_000);
+		table.mishap = (call) => (call === 'updateAlike' ? 'before' : 'none');
+		recorder.news(one, taskInfo('t0', { progress_num: 50 }));
+		await clock.advance(3_000);
+		table.mishap = () => 'none';
+		expect(table.all()[0]?.status).toBe('submitted');
+		await clock.advance(10_000);
+		expect(table.all()[0]?.status).toBe('generating');
+	});
+
 	test('is written to a few times in twenty minutes, and the final write reports the failure', async () => {
 		table.mishap = () => 'before';
 		const one = job(0);
