@@ -185,13 +185,12 @@ function throwFailed(
 	const more =
 		ids.length > IDS_SHOWN ? ` and ${ids.length - IDS_SHOWN} more (all are in the error's details)` : '';
 	const tasksOfRun = `Tasks of this run: ${listIds(ids, IDS_SHOWN)}${more}.`;
-	const tasks = outcomes
-		.filter((outcome) => knownId(outcome) !== undefined)
-		.map((outcome) => ({
-			item: outcome.itemIndex,
-			taskId: knownId(outcome) ?? '',
-			status: outcome.snapshot?.info?.state ?? (outcome.failure ? 'unknown' : 'submitted'),
-		}));
+	const tasks = outcomes.flatMap((outcome) => {
+		const { itemIndex: item, snapshot, failure } = outcome;
+		const taskId = knownId(outcome);
+		const status = snapshot?.info?.state ?? (failure ? 'unknown' : 'submitted');
+		return taskId === undefined ? [] : [{ item, taskId, status }];
+	});
 	throwFirst(context, failed, {
 		advice:
 			ids.length > 0 && outcomes.length > 1

@@ -265,7 +265,7 @@ class TaskRun {
 		const seen = start.kind === 'watch' ? start.seen : undefined;
 		const end = seen ?? (await account.watcher.watch(taskId, promptToken, submittedAtMs, this.isKnown(task)));
 		const known = { taskId, reused, snapshot: end.snapshot, sent };
-		const failure = explainWatchEnd(taskId, end, this.run.redact);
+		const failure = explainWatchEnd(taskId, end, this.run.redact, sourceOf(job, reused) === 'given');
 		if (failure && USELESS_AFTER.has(failure.kind)) {
 			record?.failed();
 			task.ended?.('failed');

@@ -75,9 +75,15 @@ export function explainMistake(fullTaskId: string, error: unknown): Failure {
 
 /**
  * Explains how watching ended, as a failure of the item.
+ * @param isGiven whether the item names the task, so that this node did not create it for the item
  * @returns `undefined` if the task succeeded
  */
-export function explainWatchEnd(fullTaskId: string, end: WatchEnd, redact: Redact): Failure | undefined {
+export function explainWatchEnd(
+	fullTaskId: string,
+	end: WatchEnd,
+	redact: Redact,
+	isGiven = true,
+): Failure | undefined {
 	const { snapshot } = end;
 	const taskId = excerpt(fullTaskId, 100);
 	const said = excerpt(redact(snapshot.info?.errorMessage ?? ''), 500);
@@ -114,7 +120,7 @@ export function explainWatchEnd(fullTaskId: string, end: WatchEnd, redact: Redac
 				details,
 			};
 		case 'unknown':
-			return explainUnknown(taskId, details);
+			return explainUnknown(taskId, details, isGiven);
 		case 'left':
 			return {
 				kind: 'cancelled',
@@ -133,14 +139,17 @@ export function explainWatchEnd(fullTaskId: string, end: WatchEnd, redact: Redac
 	}
 }
 
-/** A retry, or the same key, would find the same lost task again, so the advice says how to create a new one. */
-function explainUnknown(taskId: string, details: JsonObject): Failure {
+/**
+ * A retry, or the same key, would find the same lost task again, so for a task of this node the advice says how to create
+ * a new one.
+ */
+function explainUnknown(taskId: string, details: JsonObject, isGiven: boolean): Failure {
 	const isGone = details.status !== 'unknown';
 	const seen = isGone ? `, which was last seen as ${describeState(details)}` : '';
 	return {
 		kind: 'taskUnknown',
 		message: `The platform ${isGone ? 'no longer knows' : 'does not know'} task ${taskId}${seen}`,
-		advice: `${isGone ? DELETED : CHECK_ID} ${NEW_TASK}`,
+		advice: `${isGone ? DELETED : CHECK_ID}${isGiven ? '' : ` ${NEW_TASK}`}`,
 		details,
 	};
 }

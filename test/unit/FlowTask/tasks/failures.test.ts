@@ -172,14 +172,20 @@ describe('explainWatchEnd', () => {
 		}
 	});
 
-	it('says what to check, and how to get a new task, if a task is gone', () => {
-		const failure = explainWatchEnd('t-1', { kind: 'unknown', snapshot: snapshotOf() }, redact);
+	it("says what to check, and how to get a new task, if the item's task is gone", () => {
+		const failure = explainWatchEnd('t-1', { kind: 'unknown', snapshot: snapshotOf() }, redact, false);
 		for (const said of [
 			'the ID is complete',
 			'rows in the Data Table flow_task_ledger',
 			'start a new execution',
 		])
 			expect(failure?.advice).toContain(said);
+	});
+
+	it('does not say how to create a new task if the item names an unknown one', () => {
+		const failure = explainWatchEnd('t-1', { kind: 'unknown', snapshot: snapshotOf() }, redact);
+		expect(failure?.advice).toContain('the ID is complete');
+		expect(failure?.advice).not.toContain('new');
 	});
 
 	it('keeps the details of a failed poll alongside the task ID', () => {
