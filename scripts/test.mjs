@@ -3,10 +3,13 @@
 import { ensureInstalled, packageRoot } from './install.mjs';
 import { runJest, succeeds } from './jest-run.mjs';
 
+/** What the gates printed. @type {string[]} */
+const reports = [];
+
 /**
- * Gates run at the same time, so each prints when it is done.
  * @param {string} name
  * @param {string} command
+ * @returns {Promise<boolean>}
  */
 async function gate(name, command) {
 	const started = Date.now();
@@ -18,7 +21,8 @@ async function gate(name, command) {
 	const ok = await succeeds(program, args, { write });
 	const seconds = ((Date.now() - started) / 1000).toFixed(1);
 	console.log(`${ok ? '✔' : '✘'} ${name} (${command}) ${seconds} s`);
-	if (!ok || printed.trim()) console.log(printed.trimEnd());
+	// At the end, because what other checks print would bury it.
+	if (!ok || printed.trim()) reports.push(`▶ ${name}\n${printed.trimEnd()}`);
 	return ok;
 }
 
@@ -30,20 +34,19 @@ try {
 	process.exit(1);
 }
 
-// Every gate runs, even after a failed one, so that one run shows everything to fix.
-console.log('\n▶ lint, types, format, build');
-const [isBuilt, ...others] = await Promise.all([
-	gate('build', 'gulp --silent bundle'),
+// Every check runs, even after a failed one, so that one run shows everything to fix. The others run at the same time as
+// the tests, which leave a core idle now and then. Half of the tests load dist/: after a failed build they would test an
+// older one.
+console.log('\n▶ build, then lint, types, format and tests');
+const isBuilt = await gate('build', 'gulp --silent bundle');
+const [tests, ...others] = await Promise.all([
+	runJest(isBuilt ? [] : ['test/unit']),
 	gate('lint', 'eslint . --max-warnings 0'),
 	gate('types', 'tsc --noEmit'),
 	gate('format', 'prettier --check --log-level warn .'),
 ]);
-const failedGates = [isBuilt, ...others].filter((ok) => !ok).length;
+for (const report of reports) console.log(`\n${report}`);
 
-// Half of the tests load dist/; after a failed build they would test an older one.
-console.log('\n▶ tests');
-const tests = await runJest(isBuilt ? [] : ['test/unit']);
-
-const failed = failedGates + tests.failed;
+const failed = [isBuilt, ...others].filter((ok) => !ok).length + tests.failed;
 console.log(`\n${tests.passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;

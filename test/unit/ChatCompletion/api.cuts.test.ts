@@ -82,30 +82,30 @@ test.each(STREAM_FORMS)('is read the same however it is cut: $name', async (form
 	expect(await ask(form, everyByte)).toEqual(whole);
 });
 
-test('ten thousand hostile bodies lead to an answer or a readable failure, however they are cut', async () => {
+test('hostile bodies lead to an answer or a readable failure, however they are cut', async () => {
 	const endings = fc.constantFrom('end' as const, 'end' as const, 'reset' as const, 'hold' as const);
-	const samples = fc.sample(fc.tuple(hostileBodies(), endings, fc.nat(200)), { numRuns: 10_000, seed: 11 });
 	let answers = 0;
-	for (const [index, [body, ending, cut]] of samples.entries()) {
-		const form: StreamForm = {
-			name: '',
-			body,
-			ending,
-			contentType: 'text/event-stream',
-			expected: { error: /./ },
-		};
-		const whole = await ask(form, []);
-		if (whole.result.ok) answers++;
-		else {
-			const { message, advice } = whole.result.failure;
-			if (RAW_ERROR.test(message) || RAW_ERROR.test(advice) || !message) {
-				expect({ body: body.toString(), message, advice }).toBeUndefined();
+	await fc.assert(
+		fc.asyncProperty(hostileBodies(), endings, fc.nat(200), async (body, ending, cut) => {
+			const form: StreamForm = {
+				name: '',
+				body,
+				ending,
+				contentType: 'text/event-stream',
+				expected: { error: /./ },
+			};
+			const whole = await ask(form, []);
+			if (whole.result.ok) answers++;
+			else {
+				const { message, advice } = whole.result.failure;
+				expect(message).not.toBe('');
+				expect(`${message} ${advice}`).not.toMatch(RAW_ERROR);
 			}
-		}
-		if (index % 5 === 0 && cut > 0 && cut < body.length) {
-			const pieces = JSON.stringify(await ask(form, [cut]));
-			if (pieces !== JSON.stringify(whole)) expect({ body: body.toString(), cut, pieces }).toBe(whole);
-		}
-	}
-	expect(answers).toBeGreaterThan(300);
+			if (cut > 0 && cut < body.length) {
+				expect(JSON.stringify(await ask(form, [cut]))).toBe(JSON.stringify(whole));
+			}
+		}),
+		{ numRuns: 2_000 },
+	);
+	expect(answers).toBeGreaterThan(60);
 });

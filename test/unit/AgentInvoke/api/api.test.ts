@@ -333,7 +333,7 @@ test('mutated bytes always result in an answer or a failure', async () => {
 			});
 			expectSound(result);
 		}),
-		{ numRuns: 4_000 },
+		{ numRuns: 1_000 },
 	);
 });
 
@@ -369,7 +369,7 @@ test('events with any content always result in an answer or a failure', async ()
 				: JSON.stringify(events[0]?.[1] ?? null);
 			expectSound((await invoke({ pieces: [bytes(body)] })).result);
 		}),
-		{ numRuns: 700 },
+		{ numRuns: 300 },
 	);
 });
 
