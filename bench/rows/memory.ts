@@ -17,28 +17,24 @@ const FEW = 1_000;
 const TASKS_MB_LIMIT = 300;
 const GROWTH_LIMIT = 11;
 
-const RUNS = 5;
-/** Three runs are enough: each measures a fresh n8n, so memory varies little. */
-const MEMORY_RUNS = 3;
+/** Three are enough: each run measures a fresh n8n, so the figures vary little. */
+const RUNS = 3;
 const SETTLE_MS = 1_000;
 
 interface GrowthCase {
 	readonly name: string;
 	readonly parameters: Record<string, unknown>;
-	readonly runs: number;
-	/** The limit above what the same items through Edit Fields take. */
-	readonly limitMb?: number;
+	/** Numbers of tasks, run one after another in a fresh n8n; memory is measured in the first run. */
+	readonly counts: readonly number[];
 }
 
-const GROWTH_CASES: readonly GrowthCase[] = [
-	{ name: 'default options', parameters: { output: 'urls' }, runs: MEMORY_RUNS, limitMb: TASKS_MB_LIMIT },
-	// The node runs as fast as it can, which is harder than any real use.
-	{
-		name: 'no limit of requests',
-		parameters: { output: 'urls', limits: { requestsPerSecond: 0 } },
-		runs: RUNS,
-	},
-];
+const BY_DEFAULT: GrowthCase = { name: 'default options', parameters: { output: 'urls' }, counts: [MANY] };
+/** The node runs as fast as it can, which is harder than any real use. */
+const UNLIMITED: GrowthCase = {
+	name: 'no limit of requests',
+	parameters: { output: 'urls', limits: { requestsPerSecond: 0 } },
+	counts: [MANY, FEW],
+};
 
 /** Starts a fresh n8n and uses every part once, so that loading and compiling do not count. */
 export async function inWarmN8n<T>(
@@ -89,7 +85,7 @@ function editFields(sample: object): Step {
 
 async function baseline(stage: Stage, platform: BenchPlatform, count: number): Promise<number> {
 	const grown: number[] = [];
-	for (let run = 1; run <= stage.times(MEMORY_RUNS); run++) {
+	for (let run = 1; run <= stage.times(RUNS); run++) {
 		const { megabytes } = await inWarmN8n(stage, platform, async (n8n, sample) => {
 			return await growthOf(n8n, promptFlow(count, `edit fields ${run}`, [editFields(sample)]));
 		});
@@ -106,7 +102,7 @@ export const files: Row = {
 			const own = await baseline(stage, platform, FILES);
 			const grown: number[] = [];
 			let lost = 0;
-			for (let run = 1; run <= stage.times(MEMORY_RUNS); run++) {
+			for (let run = 1; run <= stage.times(RUNS); run++) {
 				await inWarmN8n(stage, platform, async (n8n) => {
 					const customer = await platform.customer();
 					await platform.resetBooks();
@@ -133,56 +129,70 @@ export const growth: Row = {
 	async measure(stage) {
 		return await stage.withPlatform({ runners: 16, taskMs: 0 }, async (platform) => {
 			const own = await baseline(stage, platform, MANY);
-			const figures = [told(own, `${MANY} items through Edit Fields: memory`, ' MB')];
-			for (const one of GROWTH_CASES) figures.push(...(await grow(stage, platform, one, own)));
-			return figures;
+			const byDefault = await grow(stage, platform, BY_DEFAULT);
+			const unlimited = await grow(stage, platform, UNLIMITED);
+			const megabytes = byDefault.megabytes.map((used) => used - own);
+			const [many = [], few = []] = unlimited.wallMs;
+			const ratios = many.map((timeMs, run) => timeMs / (few[run] ?? Number.NaN));
+			return [
+				told(own, `${MANY} items through Edit Fields: memory`, ' MB'),
+				atMost(TASKS_MB_LIMIT, median(megabytes), {
+					what: `${MANY} tasks, ${BY_DEFAULT.name}: memory above that`,
+					kind: 'time',
+					unit: ' MB',
+					runs: megabytes,
+				}),
+				atMost(GROWTH_LIMIT, median(ratios), {
+					what: `time for ${MANY} ÷ time for ${FEW}, ${UNLIMITED.name}`,
+					kind: 'time',
+					unit: ' ×',
+					runs: ratios,
+				}),
+				...timesOf(BY_DEFAULT, byDefault),
+				...timesOf(UNLIMITED, unlimited),
+			];
 		});
 	},
 };
 
-async function grow(stage: Stage, platform: BenchPlatform, one: GrowthCase, own: number): Promise<Figure[]> {
-	const manyMs: number[] = [];
-	const fewMs: number[] = [];
-	const megabytes: number[] = [];
-	let lost = 0;
-	for (let run = 1; run <= stage.times(one.runs); run++) {
-		await inWarmN8n(stage, platform, async (n8n) => {
-			const customer = await platform.customer();
-			const flowOf = async (count: number): Promise<WorkflowDocument> => {
-				const label = `growth ${one.name} ${count} ${run}`;
-				const { parameters } = one;
-				return await flowTaskFlow({ n8n, platform, customer, count, label, parameters });
-			};
-			await platform.resetBooks();
-			const many = await growthOf(n8n, await flowOf(MANY));
-			manyMs.push(many.wallMs);
-			megabytes.push(many.megabytes - own);
-			fewMs.push((await runWell(n8n, await flowOf(FEW))).wallMs);
-			lost += Math.abs(MANY + FEW - (await platform.books()).tasksMade);
-		});
-	}
-	return figuresOf(one, megabytes, manyMs, fewMs, lost);
+interface Growth {
+	readonly megabytes: readonly number[];
+	/** By the counts of the case, then by run. */
+	readonly wallMs: ReadonlyArray<readonly number[]>;
+	/** Tasks too many or too few. */
+	readonly wrong: number;
 }
 
-function figuresOf(
-	{ name, limitMb }: GrowthCase,
-	megabytes: readonly number[],
-	manyMs: readonly number[],
-	fewMs: readonly number[],
-	lost: number,
-): Figure[] {
-	const seconds = (times: readonly number[]): number[] => times.map((timeMs) => timeMs / 1000);
-	const ratios = manyMs.map((timeMs, index) => timeMs / (fewMs[index] ?? Number.NaN));
-	const memory = `${MANY} tasks, ${name}: memory above that`;
-	return [
-		limitMb === undefined
-			? told(median(megabytes), memory, ' MB', megabytes)
-			: atMost(limitMb, median(megabytes), { what: memory, kind: 'time', unit: ' MB', runs: megabytes }),
-		told(median(manyMs) / 1000, `${MANY} instant tasks, ${name}: wall time`, ' s', seconds(manyMs)),
-		told(median(fewMs) / 1000, `${FEW} instant tasks, ${name}: wall time`, ' s', seconds(fewMs)),
-		atMost(GROWTH_LIMIT, median(ratios), {
-			...{ what: `time for ${MANY} ÷ time for ${FEW}, ${name}`, kind: 'time', unit: ' ×', runs: ratios },
-		}),
-		none(lost, `${MANY} and ${FEW} tasks, ${name}: too many or too few`),
-	];
+async function grow(stage: Stage, platform: BenchPlatform, one: GrowthCase): Promise<Growth> {
+	const megabytes: number[] = [];
+	const wallMs: number[][] = one.counts.map(() => []);
+	let wrong = 0;
+	for (let run = 1; run <= stage.times(RUNS); run++) {
+		await inWarmN8n(stage, platform, async (n8n) => {
+			const customer = await platform.customer();
+			await platform.resetBooks();
+			let surplus = 0;
+			for (const [index, count] of one.counts.entries()) {
+				const label = `growth ${one.name} ${count} ${run}`;
+				const { parameters } = one;
+				const flow = await flowTaskFlow({ n8n, platform, customer, count, label, parameters });
+				const grown = await growthOf(n8n, flow);
+				wallMs[index]?.push(grown.wallMs);
+				if (index === 0) megabytes.push(grown.megabytes);
+				surplus -= count;
+			}
+			wrong += Math.abs(surplus + (await platform.books()).tasksMade);
+		});
+	}
+	return { megabytes, wallMs, wrong };
+}
+
+function timesOf({ name, counts }: GrowthCase, { wallMs, wrong }: Growth): Figure[] {
+	const times = wallMs.map((runs, index) => {
+		const seconds = runs.map((timeMs) => timeMs / 1000);
+		const what = `${counts[index]} instant tasks, ${name}: wall time`;
+		return told(median(seconds), what, ' s', seconds);
+	});
+	const what = `${counts.join(' and ')} tasks, ${name}: too many or too few`;
+	return [...times, none(wrong, what)];
 }
