@@ -1,4 +1,4 @@
-// Sessions of an agent, stored by what n8n itself offers for it and by AgentInvoke.
+// Agent sessions, kept in n8n's workflow static data and by Agent Invoke.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { askAgent, splitSessions, type Ask } from '../../test/e2e/agentWorkflows';
 import { fillTemplate, type RunningN8n } from '../../test/e2e/runner';

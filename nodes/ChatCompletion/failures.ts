@@ -62,7 +62,7 @@ function adviceFor(status: number, said: string, baseUrl: string): string {
 		return 'Check the credit and the limits of the account, or use a key of another account.';
 	// This is checked first, because the property may have any name, such as "thinking".
 	if (/additionalProperties|\brequired\W+is required/i.test(said)) {
-		return 'Name every property under "required" and set "additionalProperties": false in each object of "JSON Schema". Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.';
+		return 'In each object of "JSON Schema", list every property under "required" and set "additionalProperties": false. Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.';
 	}
 	if (/thinking|reasoning/i.test(said)) {
 		return 'Set "Reasoning" to Default, or choose its switch under "Reasoning Control".';

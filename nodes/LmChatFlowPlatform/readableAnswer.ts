@@ -6,7 +6,7 @@ import { textOf } from '../shared/text/textOf';
 /** A whole answer, or one chunk of a stream (§4.5), that n8n's OpenAI client can read. */
 export interface ReadableAnswer {
 	readonly json: JsonObject;
-	/** Whether the client would drop a part of it without the changes. */
+	/** For a whole answer: whether the client would drop a part of it without the changes. */
 	readonly isChanged: boolean;
 	readonly hasChoice: boolean;
 	readonly callsTools: boolean;

@@ -94,7 +94,7 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 			const outcome = classify({ kind: 'reply', status, headers: plain, text });
 			const isRedirect = status < 400;
 			return outcome.kind === 'answered'
-				? errors.noAnswer(`it answered HTTP ${status}`)
+				? errors.noAnswer(`HTTP ${status}`)
 				: errors.explained(outcome, isRedirect ? SETTLED : status);
 		} catch (error) {
 			// If the client itself ended the request, there is nothing to explain.

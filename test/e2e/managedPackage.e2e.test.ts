@@ -1,5 +1,5 @@
-// Installs the package as README and the compose file do: with an environment variable, in an n8n whose page installs no
-// unverified packages.
+// Installs the package as README and the compose file do: with an environment variable, in an n8n that allows no
+// unverified packages and whose page installs none at all.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

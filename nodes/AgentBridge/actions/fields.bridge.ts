@@ -18,7 +18,7 @@ export const AUTH_FIELDS: readonly INodeProperties[] = [
 			{
 				name: 'In a Frame',
 				value: 'inFrame',
-				description: 'Send the token in the first frame, only if the platform requires it',
+				description: 'Send the token in the first frame. Choose this only if the platform requires it.',
 			},
 		],
 		default: 'subprotocol',

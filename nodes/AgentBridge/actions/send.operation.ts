@@ -10,7 +10,7 @@ import { inSession, readFrame } from './run';
 import { canReachTrigger, handOver } from './triggerConnection';
 
 const MAY_HAVE_ARRIVED =
-	'The connection ended before the platform confirmed the frame, so it may or may not have arrived. Your workflow decides whether to send it again.';
+	'The connection ended before the platform confirmed the frame, so it may or may not have arrived. Send it again only if a duplicate does no harm.';
 
 /** Sends a frame for each item without waiting for replies. */
 export const send: Operation = {

@@ -54,6 +54,6 @@ function notConfirmed(why: string): Failure {
 		kind: 'unclear',
 		message: `n8n did not confirm that it passed the frame on to the trigger: ${why}`,
 		advice:
-			'In queue mode, frames reach the trigger through Redis. Your workflow decides whether to send the frame again.',
+			'In queue mode, frames reach the trigger through Redis. The frame may have been sent: send it again only if a duplicate does no harm.',
 	};
 }

@@ -10,7 +10,7 @@ export interface BridgeSettings {
 	/** The frame that holds the token; absent with sub-protocol authentication. */
 	readonly authFrame?: string;
 	readonly heartbeat?: { readonly frame: string; readonly everyMs: number };
-	/** 0 = forever. */
+	/** How long the connection may be silent; 0 = forever. */
 	readonly idleMs: number;
 }
 

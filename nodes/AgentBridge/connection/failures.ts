@@ -39,7 +39,7 @@ const TOKEN_ADVICE =
 	'The channel token may be mistyped or revoked, or belong to another deployment. Copy it again from the channel account in the platform\'s console, and check "Authentication" in the node.';
 
 const NO_TOKEN_ADVICE =
-	'No token was sent: the Sub-Protocol in the credential is "-", and "Authentication" in the node puts no token into a frame. Enter the sub-protocol that the platform expects, or choose "In a Frame".';
+	'No token was sent: "Sub-Protocol" in the credential is "-", and with this "Authentication" no frame contains the token. Enter the sub-protocol that the platform expects, or choose "In a Frame".';
 const TOKEN_LATER_ADVICE =
 	'The handshake contains no token: with this "Authentication" it is sent in the first frame. Check the address in the credential, and whether the platform expects the token as a sub-protocol.';
 

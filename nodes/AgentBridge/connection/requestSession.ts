@@ -26,7 +26,7 @@ const CLOSE_CONFIRM_MS = 15_000;
 
 const CANCELLED: Failure = { kind: 'cancelled', message: 'The execution was stopped', advice: '' };
 export const SENT_BUT =
-	'The frame was sent and may have been processed, so it was not sent again. Your workflow decides whether to send it again.';
+	'The frame was sent and may have been processed, so it was not sent again. Send it again only if a duplicate does no harm.';
 
 /** Frames that arrived while a request waited for its reply. */
 class CollectedFrames {

@@ -26,7 +26,7 @@ export function readFileRows(context: IExecuteFunctions, itemIndex: number): Res
 		const url = text('url').trim();
 		if (!isWebAddress(url)) {
 			return failInput(
-				url ? `"${excerpt(url, 80)}" is not the URL of a file` : 'A file has no URL',
+				url ? `"${excerpt(url, 80)}" is not an http or https URL` : 'A file has no URL',
 				'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
 			);
 		}

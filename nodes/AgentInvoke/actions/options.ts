@@ -177,7 +177,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		type: 'number',
 		default: 50,
 		typeOptions: { minValue: 0.01, maxValue: 1_024, numberPrecision: 2 },
-		description: 'A larger file is refused before anything is sent',
+		description: 'A larger file is not uploaded, and its item fails',
 		isPartOfRequest: false,
 	},
 	maxInterrupts: {
@@ -233,7 +233,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether to continue, once, in a new session if the platform no longer knows the session. The agent has then forgotten what was said.',
+			'Whether to start one new session and continue in it if the platform no longer knows the old one. The agent has then forgotten what was said.',
 		isPartOfRequest: false,
 	},
 	retryAmbiguous: {

@@ -307,7 +307,7 @@ async function endStream(
 	await chatStream.end();
 }
 
-/** Uploads the item's files and builds its request. The session is inserted when the call is made. */
+/** Uploads the item's files and builds its request. The session ID is filled in when the call is made. */
 async function requestOf(
 	context: IExecuteFunctions,
 	run: AgentRun,

@@ -219,7 +219,7 @@ function stillUnclear(said: string): Failure {
 	return {
 		kind: 'unclear',
 		message:
-			'An earlier try asked the agent for this item without getting a usable answer, so it may have run',
+			'An earlier try called the agent for this item and got no usable answer, so the agent may have run',
 		advice: `It was not asked again. Check the session on the platform, or turn on "Retry Ambiguous Failures" under "Cost and Speed" if asking twice does no harm.${said ? ` The earlier try said: ${said}` : ''}`,
 		details: { mayHaveRun: true },
 	};

@@ -15,7 +15,7 @@ export class WaitLimit {
 
 	/**
 	 * @param stopped the execution was stopped
-	 * @param ending a failure has ended the run
+	 * @param ending aborted when a failure has ended the run
 	 * @param pause called before waiting, so that other turns of the run can go first
 	 */
 	constructor(

@@ -308,7 +308,8 @@ function isWord(said: string, word: string): boolean {
 const MOST_CODE_CHARS = 2_000;
 
 /**
- * The first field with a value whose name is not in `only`. The call's own session ID is ignored wherever it occurs.
+ * The name of the first field that has a value and is not in `only`. The call's own session ID is ignored wherever it
+ * occurs.
  */
 function fieldBeyond(body: Json, only: readonly string[], sessionId: string): string | undefined {
 	const walk = (value: Json, beyond: string | undefined): string | undefined => {

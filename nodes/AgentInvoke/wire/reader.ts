@@ -53,7 +53,7 @@ export interface WireState {
 	readonly interrupts: readonly WireInterrupt[];
 	/** Whether the text is a question. */
 	readonly waits: boolean;
-	/** Name and data of each step that a stream reported. */
+	/** Name and data of the first steps that a stream reported; the rest are only counted, in `stepsOmitted`. */
 	readonly steps: readonly JsonObject[];
 	readonly stepsOmitted: number;
 	/** The total length of the kept steps, in characters. */

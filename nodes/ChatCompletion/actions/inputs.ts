@@ -181,7 +181,7 @@ function checkImageUrl(url: string, maxBytes: number): Result<string[]> {
 	const inline = /^data:([^;,]+);base64,/i.exec(url);
 	if (!inline) {
 		return failInput(
-			url ? `"${excerpt(url, 80)}" is not the URL of an image` : 'An image has no URL',
+			url ? `"${excerpt(url, 80)}" is not an http or https URL` : 'An image has no URL',
 			'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
 		);
 	}

@@ -129,7 +129,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether a streaming chat or webhook also shows the thinking, as a quotation before the answer',
+			'Whether a streaming chat or webhook also shows the reasoning, as a quotation before the answer',
 		isPartOfRequest: false,
 	},
 	timeoutSeconds: {

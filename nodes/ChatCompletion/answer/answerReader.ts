@@ -108,7 +108,7 @@ export class AnswerReader {
 		return hasGrown ? 'progress' : 'nothing';
 	}
 
-	/** `chars` may count JSON syntax, too, because even a whole body of the largest size is within the limit. */
+	/** `chars` may count JSON syntax, too, because even the largest body that is read is within the limit. */
 	private refuseExcess(chars: number): void {
 		const excess = this.builder.excessWith(chars);
 		if (!excess) return;
@@ -158,7 +158,7 @@ export class AnswerReader {
 			kind: 'unclear',
 			message: 'The platform ended its response without an answer: "choices" is empty',
 			advice:
-				'The question was not sent again, because it may be billed. A content filter may be the reason: check the messages, or choose another model.',
+				'The question was not sent again, because a second answer may be billed, too. A content filter may be the reason: check the messages, or choose another model.',
 			details: this.partial(),
 		};
 	}

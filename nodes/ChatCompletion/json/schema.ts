@@ -152,7 +152,7 @@ function problemOf({ value, source }: FoundValue, format: AnswerFormat, text: st
 /** Keywords whose values are data, so a "$ref" in them is not a reference. */
 const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples']);
 
-/** Broken references within the schema. The library would notice them only once an answer is paid for. */
+/** Broken references within the schema. The library would notice them only once an answer has been paid for. */
 function missingReferences(value: Json, root: JsonObject): string[] {
 	if (typeof value !== 'object' || value === null) return [];
 	return Object.entries<Json>(value).flatMap(([key, inner]) => {

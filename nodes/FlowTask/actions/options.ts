@@ -291,6 +291,6 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'number',
 		default: 3_600,
 		typeOptions: { minValue: 60, maxValue: 31_536_000 },
-		description: 'How long the links to result files in the output can be opened',
+		description: 'How long the links to result files in the output stay valid',
 	},
 });

@@ -97,7 +97,10 @@ export async function infoOfMany(
 export const SHORTEST_POLL_INTERVAL_MS = 1_000;
 export const LONGEST_POLL_INTERVAL_MS = 10_000;
 
-/** Up to this many tasks, each is worth a poll and a socket of its own. */
+/**
+ * With at most this many tasks left, each gets a progress socket, and the polling interval no longer depends on how many
+ * tasks finish per call.
+ */
 export const FEW_TASKS = 20;
 
 /** How many finished tasks each call of a poll of many tasks should find. */

@@ -169,7 +169,8 @@ export function missingOutputsHint(
 		return `The platform did not say which node made the files of ${count}, so there are none for "Output Nodes". Without that option you get the final files.`;
 	}
 	const found = makers.length > 0 ? ` Files came from ${listNodes(makers)}.` : '';
-	return `${count} have no file of output node ${listNodes(first.missing)}.${found}`;
+	const missing = new Set(lacking.flatMap((task) => task.missing));
+	return `${count} lack files from chosen output nodes: ${listNodes([...missing])}.${found}`;
 }
 
 function listNodes(nodeIds: readonly string[]): string {

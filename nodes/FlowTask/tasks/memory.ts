@@ -46,7 +46,10 @@ export interface SubmitRecord {
 	unclear(taskId?: string): void;
 	/** The task failed, so a retry must make a new one. */
 	failed(): void;
-	/** The task succeeded; left out if the item keeps its task anyway. */
+	/**
+	 * The item has what it asked for: its task succeeded, or was submitted if the run only submits. Left out if the item
+	 * keeps its task anyway.
+	 */
 	delivered?(): void;
 }
 

@@ -42,7 +42,7 @@ export type WaitEnd = 'done' | 'timedOut' | 'stalled';
 
 export interface SuspendSettings {
 	readonly timeoutMs: number;
-	/** 0 = forever. */
+	/** How long a task may make no progress; 0 = forever. */
 	readonly noProgressMs: number;
 }
 

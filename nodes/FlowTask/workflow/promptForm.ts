@@ -37,7 +37,7 @@ export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt
 		const input = readFieldId(id);
 		if (!input) {
 			return failInput(
-				`"Inputs to Change" contains a row "${excerpt(id, 60)}" that is not an input of a workflow`,
+				`"Inputs to Change" contains a row "${excerpt(id, 60)}" that names no input`,
 				'Remove this row and add it again from the list.',
 			);
 		}

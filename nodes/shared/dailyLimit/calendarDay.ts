@@ -19,7 +19,7 @@ export function digestOf(...parts: readonly string[]): string {
 	return sha256(JSON.stringify(parts));
 }
 
-/** Cached, because creating a format takes 0.1 ms, and each task and turn asks for its day. */
+/** Cached, because creating a format is slow, and each task and turn asks for its day. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 function formatOf(timeZone: string): Intl.DateTimeFormat {

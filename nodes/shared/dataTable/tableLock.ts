@@ -76,8 +76,8 @@ const RETRY_MS = 500;
  * Owners without a heartbeat are replaced, by a compare-and-set on their last beat. An owner that was replaced but is
  * alive learns of it when it releases, and writes nothing. A run must not ask for the same key twice at once.
  *
- * An ordered acquirer that cannot have the key at once adds a waiting row: ids show who came first, and only the first
- * tries to take the key. Within a process, a queue keeps the order.
+ * An ordered acquirer that cannot have the key immediately adds a waiting row: IDs show who came first, and only the
+ * first tries to take the key. Within a process, a queue keeps the order.
  */
 export class TableLock {
 	private readonly run = randomUUID();
@@ -365,7 +365,7 @@ export class TableLock {
 			this.stuck.set(one.owner, one);
 			this.heartbeat.stop(one.owner);
 		}
-		// A row that was taken over may belong to a session, so it stays, without an owner.
+		// A row that existed before it was taken may hold data, so it stays, without an owner.
 		const added = all.flatMap(({ owner, hasAdded, hasTaken }) => (hasAdded && !hasTaken ? [owner] : []));
 		const removed = added.length > 0 ? await table.remove('owner', added) : ok(undefined);
 		if (!removed.ok) return removed;

@@ -119,7 +119,7 @@ export async function fetchInputFile(
 	const url = rawUrl.trim();
 	if (!isWebAddress(url)) {
 		return failInput(
-			`"${excerpt(url, 80)}" is not the URL of a file`,
+			`"${excerpt(url, 80)}" is not an http or https URL`,
 			'Enter a URL that starts with http:// or https://.',
 		);
 	}

@@ -8,7 +8,7 @@ export interface IdempotencyOptions {
 	readonly ttlMs: number;
 }
 
-/** Undefined if items have no idempotency key; the key itself is read per item. */
+/** Undefined if the option is not added; the key itself is read per item. */
 export function idempotencyOf(
 	given: Readonly<Record<string, unknown>>,
 	ttlHours: number,

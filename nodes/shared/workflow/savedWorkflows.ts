@@ -63,7 +63,7 @@ function readEntry(name: string, entry: Json): Result<WorkflowSource> {
 	});
 }
 
-/** Whether a text can be an ID of the platform, and not a sentence or a workflow. */
+/** Whether a text looks like an ID of the platform rather than a sentence or a workflow. */
 export function canBeId(text: string): boolean {
 	return !/[\s{}"<>]/.test(text);
 }

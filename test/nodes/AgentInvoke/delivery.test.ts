@@ -177,7 +177,7 @@ describe('files', () => {
 	);
 
 	test.each([
-		['ftp://x/a', 'is not the URL of a file'],
+		['ftp://x/a', 'is not an http or https URL'],
 		['', 'A file has no URL'],
 	])('the address %j is refused', async (url, said) => {
 		const run = await stage.run(sayings('x'), { files: { file: [{ source: 'url', url }] } });

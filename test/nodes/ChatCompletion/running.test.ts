@@ -173,7 +173,11 @@ test.each([
 		/^Message 1: The file in field "pdf" is application\/pdf/,
 	],
 	[{ source: 'binary', binaryPropertyName: 'none' }, {}, /^Message 1: The item has no file in field "none"$/],
-	[{ source: 'url', url: 'ftp://x/y.png' }, {}, /^Message 1: "ftp:\/\/x\/y.png" is not the URL of an image$/],
+	[
+		{ source: 'url', url: 'ftp://x/y.png' },
+		{},
+		/^Message 1: "ftp:\/\/x\/y.png" is not an http or https URL$/,
+	],
 	[{ source: 'url', url: '' }, {}, /^Message 1: An image has no URL$/],
 	[
 		{ source: 'url', url: 'data:image/svg+xml;base64,AAAA' },

@@ -77,7 +77,7 @@ test('reports a node without files, names the nodes that have some, and outputs 
 	const [item] = done.output(NODE_NAME);
 	expect(Object.keys(item?.binary ?? {})).toEqual(['image']);
 	expect(item?.json.missingOutputs).toEqual(['77']);
-	expect(hints(done)).toContain('1 task(s) have no file of output node 77. Files came from 9, 20.');
+	expect(hints(done)).toContain('1 task(s) lack files from chosen output nodes: 77. Files came from 9, 20.');
 	expect(hints(done)).not.toContain('succeeded without any file');
 });
 

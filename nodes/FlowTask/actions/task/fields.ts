@@ -319,7 +319,8 @@ export const outputFields: INodeProperties[] = [
 		default: 'data',
 		displayOptions: { show: { output: ['filePerItem', 'allFiles'] } },
 		hint: 'The name of the output binary field to put the file in',
-		description: 'If an item has several files, the others get a number after the name, e.g. data_1',
+		description:
+			'If an item has several files, the second and later ones get a number after the name, e.g. data_1',
 	},
 ];
 

@@ -34,5 +34,5 @@ export type RefusalKind =
 	/** A reason that repeating the call does not remove. */
 	| 'forGood';
 
-/** How a turn that began fails. */
+/** How a turn that has begun fails. */
 export type Failing = 'error' | 'incomplete';

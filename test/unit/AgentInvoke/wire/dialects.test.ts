@@ -191,7 +191,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 	});
 
 	if (dialect.takesFiles) {
-		test('a file is sent along', async () => {
+		test('sends the URL of a file', async () => {
 			const file = { url: 'https://files.example/a.pdf', name: 'a.pdf', mimeType: 'application/pdf' };
 			await reply({ kind: 'message', message: 'read it', files: [file] });
 			expect(JSON.stringify(server.requests[0]?.body)).toContain(file.url);

@@ -231,6 +231,6 @@ describe('missingOutputsHint', () => {
 
 	it('names the nodes that have files', () => {
 		const hint = missingOutputsHint([{ info: succeeded('t'), wanted: [{ nodeId: '4', field: 'data' }] }]);
-		expect(hint).toBe('1 task(s) have no file of output node 4. Files came from 9.');
+		expect(hint).toBe('1 task(s) lack files from chosen output nodes: 4. Files came from 9.');
 	});
 });

@@ -215,7 +215,7 @@ describe('runTasks: a batch', () => {
 		);
 	});
 
-	it('only submits if nothing else is wanted', async () => {
+	it('submits without polling if nothing else is wanted', async () => {
 		const { clock, platform, run } = scene();
 		const outcomes = await clock.run(run(submitJobs(3), { goal: 'submitted' }));
 		expect(outcomes).toMatchObject([{ taskId: 't-1' }, { taskId: 't-2' }, { taskId: 't-3' }]);

@@ -57,20 +57,23 @@ test.each(ALL.map((one) => [one.name, one] as const))('%s: the prompt is the fir
 	for (const { input } of withRole) expect(SWITCHES).not.toContain(input.value);
 });
 
-test.each(ALL.map((one) => [one.name, one] as const))('%s: each text has its role', (_name, one) => {
-	const ranked = rankInputs(define(one.source));
-	const withRole = (wanted: string): string[] =>
-		ranked.filter(({ role }) => role === wanted).map(({ node, input }) => `${node.nodeId}/${input.name}`);
-	expect(rowsOf(one.source).sort()).toEqual(inExportOrder(one.source).sort());
-	if (one.negative) {
-		const main = withRole('negative').filter((place) => one.negative?.includes(place));
-		expect(main.sort()).toEqual([...one.negative].sort());
-		expect(withRole('positive')).toContain(one.prompt[0]);
-		// No other row comes before or between the positive ones.
-		const roles = ranked.map(({ role }) => role);
-		expect(roles.lastIndexOf('positive')).toBe(roles.filter((role) => role === 'positive').length - 1);
-	}
-});
+test.each(ALL.map((one) => [one.name, one] as const))(
+	'%s: finds the positive and the negative prompt',
+	(_name, one) => {
+		const ranked = rankInputs(define(one.source));
+		const withRole = (wanted: string): string[] =>
+			ranked.filter(({ role }) => role === wanted).map(({ node, input }) => `${node.nodeId}/${input.name}`);
+		expect(rowsOf(one.source).sort()).toEqual(inExportOrder(one.source).sort());
+		if (one.negative) {
+			const main = withRole('negative').filter((place) => one.negative?.includes(place));
+			expect(main.sort()).toEqual([...one.negative].sort());
+			expect(withRole('positive')).toContain(one.prompt[0]);
+			// No other row comes before or between the positive ones.
+			const roles = ranked.map(({ role }) => role);
+			expect(roles.lastIndexOf('positive')).toBe(roles.filter((role) => role === 'positive').length - 1);
+		}
+	},
+);
 
 test('the texts are followed by images, seeds, sizes and steps, the rest, and inputs for the editor', () => {
 	const source = {

@@ -251,7 +251,7 @@ describe('createDownload', () => {
 			() => Promise.reject(new Error('blocked by policy')),
 			'blocked by policy',
 		],
-	])('does not ask again after %s', async (_name, answer, said) => {
+	])('does not retry after %s', async (_name, answer, said) => {
 		const { clock, download, requests } = scene(answer);
 		await expect(clock.run(download(WANTED))).resolves.toMatchObject({
 			failure: { expired: false, message: expect.stringContaining(said) },
