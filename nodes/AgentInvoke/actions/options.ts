@@ -280,7 +280,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 				name: 'Strictly One After the Other',
 				value: 'strict',
 				description:
-					'Across all workers, in the order of a queue in the Data Table. Needs a few more table operations.',
+					'Across all workers, in the order of a queue in the Data Table. A message that waits costs two more table operations.',
 			},
 		],
 		description:

@@ -145,7 +145,7 @@ const answerFields: readonly INodeProperties[] = [
 		type: 'boolean',
 		default: true,
 		description:
-			'Whether to read the answer as it is written. A streaming chat or webhook shows it at once, and long thinking is not cut off.',
+			'Whether to read the answer as it is written. A streaming chat or webhook shows it at once, and long reasoning is not cut off.',
 	},
 	{
 		displayName: 'Response Format',

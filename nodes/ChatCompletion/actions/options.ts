@@ -88,7 +88,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		default: 300,
 		typeOptions: { minValue: 1, maxValue: 86_400 },
 		description:
-			'How long the node waits for the answer to begin, and between two pieces of it: text, thinking or tool calls. Without Stream, the whole answer must arrive in this time.',
+			'How long the node waits for the answer to begin, and between two pieces of it: text, reasoning or tool calls. Without Stream, the whole answer must arrive in this time.',
 		isPartOfRequest: false,
 	},
 	maxImageSizeMb: {
@@ -98,7 +98,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		type: 'number',
 		default: 20,
 		typeOptions: { minValue: 0.01, maxValue: 100, numberPrecision: 2 },
-		description: 'A larger input file is refused before anything is sent',
+		description: 'An item with a larger input file fails, and is not sent',
 		isPartOfRequest: false,
 	},
 	previewRequest: {
@@ -158,8 +158,8 @@ export const CHAT_OPTIONS = defineRequestOptions({
 	...toolChoiceOptions,
 	...samplingOptions({
 		maxTokens:
-			'Maximum number of tokens in the answer, thinking included. Not sent unless this option is added.',
+			'Maximum number of tokens in the answer, reasoning included. Not sent unless this option is added.',
 		separateReasoning:
-			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models support it; the output separates the two in any case.',
+			'Whether to send reasoning_split, so that the model keeps its reasoning out of its answer. Only some models support it; the output separates the two in any case.',
 	}),
 });

@@ -68,7 +68,7 @@ function checkOptions(given: Readonly<Record<string, unknown>>, groupOf: (name: 
 export const TASK_OPTIONS = defineOptions({
 	...idempotencyFields(
 		{
-			key: 'Identifies this image, e.g. an order number. The same key never makes a second task, whichever execution asks: the existing one is returned. Keys are kept in the Data Table flow_task_ledger.',
+			key: 'Identifies this image, e.g. an order number. The same key makes no second task, whichever execution asks: it gets the existing one, unless that failed or its key expired. Keys are kept in the Data Table flow_task_ledger.',
 			thisNode: 'Other nodes with the same key create their own tasks',
 			project: 'One task for all Flow Task nodes of the n8n project',
 			lifetime: 'How long a key returns its task; after that it makes a new one. 0 means forever.',
@@ -149,7 +149,7 @@ export const TASK_OPTIONS = defineOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
-			'How many tasks this node may create in a day, across all executions; further items fail before anything is sent for them. Counted in the Data Table flow_task_runs, so every task is recorded there, regardless of "Record Tasks". A day begins at midnight in the time zone of the workflow. 0 means no limit.',
+			'How many tasks this node may create in a day, across all executions; further items fail without a task. Counted in the Data Table flow_task_runs, so every task is recorded there, regardless of "Record Tasks". A day begins at midnight in the time zone of the workflow. 0 means no limit.',
 	},
 	noProgressMinutes: {
 		displayName: 'No Progress for (Minutes)',
@@ -222,7 +222,7 @@ export const TASK_OPTIONS = defineOptions({
 			'Get only the files of these nodes, each in a field of its own. "Files" and the field name of the form then do not apply.',
 	},
 	previewRequest: previewRequestField(
-		'All checks are made and seeds are chosen; nothing is uploaded, submitted or written to a table.',
+		'Values are checked and seeds are chosen; nothing is uploaded, submitted or written to a table.',
 	),
 	progressChannel: {
 		displayName: 'Progress Channel',

@@ -57,7 +57,7 @@ describe.each(['run', 'submit'])('with "%s"', (operation) => {
 			'"Max Tasks per Day" allows 20 tasks a day for this node; used so far: 20',
 		);
 		expect(late.error?.description).toMatch(
-			/^Nothing was sent for this item\. Raise "Max Tasks per Day" under "Cost and Speed", or run the item again from \d{4}-\d\d-\d\d on: the count restarts at midnight \(/,
+			/^The item was not run\. Raise "Max Tasks per Day" under "Cost and Speed", or run the item again from \d{4}-\d\d-\d\d on: the count restarts at midnight \(/,
 		);
 	});
 });
