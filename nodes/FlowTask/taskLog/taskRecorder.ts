@@ -174,17 +174,21 @@ export class TaskRecorder implements TaskObserver {
 	}
 
 	private async insert(): Promise<Result<undefined>> {
-		const added = [...this.entries.values()].flatMap((entry) =>
-			entry.isListed ? [] : [{ entry, cells: cellsOf(entry), rowKey: this.nextRowKey() }],
-		);
+		const added = [...this.entries.values()].flatMap((entry) => {
+			if (entry.isListed) return [];
+			const { rowKeys: oldKeys = [] } = entry;
+			const rowKey = this.nextRowKey();
+			// A failed write may have been carried out, so its row is kept up to date as well.
+			entry.rowKeys = [...oldKeys, rowKey];
+			return [{ entry, cells: cellsOf(entry), oldKeys, rowKey }];
+		});
 		if (added.length === 0) return ok(undefined);
 		const rows = added.map(({ entry, cells, rowKey }) => newRow(this.origin, entry, cells, rowKey));
 		const inserted = await this.parts.table.insert(rows);
 		if (!inserted.ok) return inserted;
-		for (const { entry, cells, rowKey } of added) {
-			// The rows of other executions still lack these cells.
-			if (entry.rowKeys?.length === 0) entry.written = JSON.stringify(cells);
-			entry.rowKeys = [...(entry.rowKeys ?? []), rowKey];
+		for (const { entry, cells, oldKeys } of added) {
+			// Rows that were there before still lack these cells.
+			if (oldKeys.length === 0) entry.written = JSON.stringify(cells);
 			entry.isListed = true;
 		}
 		return inserted;

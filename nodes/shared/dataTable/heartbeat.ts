@@ -76,29 +76,39 @@ export class Heartbeat {
 	}
 }
 
+interface Sighting {
+	/** For how long the process has watched the row without a new beat. */
+	readonly silentMs: number;
+	readonly lastMs: number;
+}
+
 /**
- * When this process first saw each owner's latest beat. Silence is measured with this process's monotonic clock,
- * because the wall clocks of machines differ, and across all of its executions, because each may wait only briefly.
+ * How long this process has seen each owner without a new beat. Silence is measured with this process's monotonic
+ * clock, because the wall clocks of machines differ, and across all of its executions, because each may wait only
+ * briefly.
  */
 export class Sightings {
 	/** Distinguishes this process's owners from those of other processes. */
 	readonly process = randomUUID();
-	private readonly firstSeenMs = new Map<string, number>();
+	/** In the order in which they were last seen. */
+	private readonly sightings = new Map<string, Sighting>();
 
 	isDead({ id, owner, beat }: TableRow, clock: Pick<Clock, 'now'>): boolean {
-		const nowMs = clock.now();
-		const sighting = `${textOrNumber(id)} ${textOrNumber(owner)} ${textOrNumber(beat)}`;
-		const sinceMs = this.firstSeenMs.get(sighting);
-		if (sinceMs !== undefined) return nowMs - sinceMs >= SILENT_MS;
-		this.forgetBefore(nowMs - SIGHTING_LIFE_MS);
-		this.firstSeenMs.set(sighting, nowMs);
-		return false;
+		const lastMs = clock.now();
+		const name = `${textOrNumber(id)} ${textOrNumber(owner)} ${textOrNumber(beat)}`;
+		const before = this.sightings.get(name);
+		if (before) this.sightings.delete(name);
+		else this.forgetBefore(lastMs - SIGHTING_LIFE_MS);
+		// A longer pause may be an outage, during which the owner could not write either, so it counts as one beat.
+		const silentMs = before ? before.silentMs + Math.min(lastMs - before.lastMs, BEAT_MS) : 0;
+		this.sightings.set(name, { silentMs, lastMs });
+		return silentMs >= SILENT_MS;
 	}
 
 	private forgetBefore(ms: number): void {
-		for (const [sighting, seenMs] of this.firstSeenMs) {
-			if (seenMs >= ms) return;
-			this.firstSeenMs.delete(sighting);
+		for (const [name, { lastMs }] of this.sightings) {
+			if (lastMs >= ms) return;
+			this.sightings.delete(name);
 		}
 	}
 }

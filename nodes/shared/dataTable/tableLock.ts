@@ -277,11 +277,11 @@ export class TableLock {
 	): LockState {
 		attempt.sees(rows);
 		line?.sees(rows);
-		if (line && rows && waitingBefore(this.parts.sightings.process, rows, this.isDead) > 0) {
-			return { kind: 'others', isFirst: false };
-		}
 		const holdable = rows?.filter((row) => !isWaiting(row));
-		return lockStateOf(attempt.owner, holdable, this.isDead);
+		// Determined even if others are first in line, so that the silence of a dead holder is noticed meanwhile.
+		const state = lockStateOf(attempt.owner, holdable, this.isDead);
+		const isBehind = line && rows && waitingBefore(this.parts.sightings.process, rows, this.isDead) > 0;
+		return isBehind ? { kind: 'others', isFirst: false } : state;
 	}
 
 	private readonly isDead = (row: TableRow): boolean => this.parts.sightings.isDead(row, this.parts.clock);

@@ -316,6 +316,18 @@ describe('a table that fails', () => {
 		expect(table.all()[0]?.status).toBe('generating');
 	});
 
+	test('keeps every row up to date if an insert was carried out although it failed', async () => {
+		const one = job(0);
+		begin(one);
+		table.mishap = (call) => (call === 'insert' ? 'after' : 'none');
+		await clock.advance(2_000);
+		table.mishap = () => 'none';
+		await clock.advance(10_000);
+		finish(one);
+		await flush();
+		expect(table.all().map(({ status }) => status)).toEqual(['succeeded', 'succeeded']);
+	});
+
 	test('is written to a few times in twenty minutes, and the final write reports the failure', async () => {
 		table.mishap = () => 'before';
 		const one = job(0);

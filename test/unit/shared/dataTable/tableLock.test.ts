@@ -12,9 +12,9 @@ beforeEach(() => {
 	table = new MemoryTable(clock);
 });
 
-function open(ownTable: DataTable = table.open()): TableLock {
+function open(ownTable: DataTable = table.open(), sightings = new Sightings()): TableLock {
 	const { signal } = new AbortController();
-	return new TableLock({ table: ownTable, clock, random: () => 0.5, signal, sightings: new Sightings() });
+	return new TableLock({ table: ownTable, clock, random: () => 0.5, signal, sightings });
 }
 
 /** Waits for the key until `untilMs` by the clock's `now()`. */
@@ -47,6 +47,28 @@ it('an owner keeps the key if its heartbeat arrives after it was presumed dead a
 	// It is replaced once it has been silent again for the same time.
 	expect(await clock.run(acquired)).toMatchObject({ ok: true, value: { kind: 'held' } });
 	expect(clock.elapsedMs).toBeGreaterThan(2 * SILENT_MS);
+});
+
+it('an owner keeps the key through an outage of the table, during which its heartbeats failed', async () => {
+	expect(await clock.run(open().acquire(wants()))).toMatchObject({ value: { kind: 'held' } });
+	const holders = table.all().map(({ owner }) => owner);
+	const others = new Sightings();
+	const another = (): Promise<unknown> => open(table.open(), others).acquire(wants(clock.now() + 20_000));
+	void another();
+	await clock.advance(5_000);
+	table.mishap = () => 'before';
+	await clock.advance(2 * SILENT_MS);
+	table.mishap = () => 'none';
+	expect(await clock.run(another())).toMatchObject({ ok: false });
+	expect(table.all().map(({ owner }) => owner)).toEqual(holders);
+});
+
+it('the key is free after a minute if both its holder and the first in line have died', async () => {
+	table.put({ entryKey: 'k', owner: 'dead', beat: 1 });
+	table.put({ entryKey: 'k', owner: 'waits dead 1', beat: 1 });
+	const acquired = await clock.run(open().acquire({ ...wants(), isOrdered: true }));
+	expect(acquired).toMatchObject({ ok: true, value: { kind: 'held' } });
+	expect(clock.elapsedMs).toBeLessThan(SILENT_MS + 10_000);
 });
 
 it.each([2, 5, 20])(
