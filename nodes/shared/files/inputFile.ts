@@ -1,6 +1,6 @@
 import { createHash } from 'crypto';
 
-import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+import type { IBinaryData, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { fetchFile } from './fetchFile';
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
@@ -35,11 +35,9 @@ export async function readBinaryField(
 	/** The label of the option that sets `maxBytes`. */
 	sizeOption = 'Max File Size',
 ): Promise<Result<InputFile>> {
-	if (!field.trim()) {
-		return failInput('The name of the input field that holds the file is missing', 'Enter it, e.g. data.');
-	}
 	try {
-		const meta = context.helpers.assertBinaryData(itemIndex, field);
+		const meta = binaryMeta(context, itemIndex, field);
+		if (!meta) return refuseMissingFile(context, itemIndex, field);
 		if (typeof meta.bytes === 'number' && meta.bytes > maxBytes)
 			return fail(tooLarge(field, maxBytes, sizeOption));
 		const buffer = await context.helpers.getBinaryDataBuffer(itemIndex, field);
@@ -51,6 +49,20 @@ export async function readBinaryField(
 	}
 }
 
+/** What n8n knows about a file; `undefined` if there is none, even if the field is called "constructor". */
+export function binaryMeta(
+	{ helpers }: { readonly helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData'> },
+	itemIndex: number,
+	field: string,
+): IBinaryData | undefined {
+	try {
+		const meta = helpers.assertBinaryData(itemIndex, field);
+		return typeof meta.data === 'string' ? meta : undefined;
+	} catch {
+		return undefined;
+	}
+}
+
 export function refuseMissingFile(
 	context: Pick<InputFileContext, 'getInputData'>,
 	itemIndex: number,
@@ -58,6 +70,12 @@ export function refuseMissingFile(
 ): Result<never> {
 	const present = Object.keys(context.getInputData()[itemIndex]?.binary ?? {});
 	const found = present.length > 0 ? `Its files are in: ${present.join(', ')}.` : 'It has no file at all.';
+	if (!field.trim()) {
+		return failInput(
+			'The name of the input field that holds the file is empty for this item',
+			`${found} Enter the name, e.g. data, or check what its expression returns. Nothing was sent for this item.`,
+		);
+	}
 	return failInput(
 		`The item has no file in field "${excerpt(field, 60)}"`,
 		`${found} Enter the name of the field that holds the file, or connect a node before this one that outputs it.`,

@@ -62,7 +62,7 @@ describe('readBinaryField', () => {
 	it.each([
 		['no file at all', contextOf({}), 0, 'data', 'no file in field "data"'],
 		['an item that does not exist', contextOf({}), 9, 'data', 'no file in field'],
-		['no field name', contextOf({}), 0, '  ', 'the input field that holds the file is missing'],
+		['no field name', contextOf({}), 0, '  ', 'the input field that holds the file is empty'],
 		[
 			'an empty file',
 			contextOf({ fields: { data: { meta: {}, bytes: Buffer.alloc(0) } } }),
