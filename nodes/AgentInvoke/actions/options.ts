@@ -29,7 +29,7 @@ export function readAgentOptions(context: IExecuteFunctions) {
 	const read = checkEntered(given, AGENT_OPTIONS, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number } = read.value;
-	const budget = readBudget(given.budget);
+	const budget = readBudget(given.budget, groupOf);
 	if (!budget.ok) return budget;
 	return ok({
 		budget: budget.value,
@@ -62,7 +62,7 @@ const MOST_FIELD = {
 } as const;
 
 /** @returns undefined if the option is not used */
-function readBudget(given: unknown): Result<BudgetLimit | undefined> {
+function readBudget(given: unknown, groupOf: (name: string) => string): Result<BudgetLimit | undefined> {
 	if (given === undefined || given === null) return ok(undefined);
 	const limit: unknown = isJsonObject(given) ? given.limit : undefined;
 	if (!isJsonObject(limit)) {
@@ -79,7 +79,7 @@ function readBudget(given: unknown): Result<BudgetLimit | undefined> {
 			'Choose them under "Limit per Day". Nothing was sent.',
 		);
 	}
-	const most = checkEntered({ most: limit.most }, { most: MOST_FIELD });
+	const most = checkEntered({ most: limit.most }, { most: MOST_FIELD }, undefined, () => groupOf('budget'));
 	if (!most.ok) return most;
 	return ok({ per, unit, most: Math.floor(most.value.number('most')) });
 }

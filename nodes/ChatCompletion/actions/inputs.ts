@@ -181,9 +181,12 @@ async function readImageFields(
 	maxBytes: number,
 ): Promise<Result<string[]>> {
 	const urls: string[] = [];
-	const names = fields.split(',').map((field) => field.trim());
-	// A blank name is refused, because the question would otherwise be paid for without its image.
-	for (const name of names.filter((one) => one || names.length === 1)) {
+	const names = fields
+		.split(',')
+		.map((field) => field.trim())
+		.filter(Boolean);
+	// Without any name, reading is refused, because the question would otherwise be paid for without its image.
+	for (const name of names.length > 0 ? names : ['']) {
 		const file = await readBinaryField(context, itemIndex, name, maxBytes, 'Max Image Size (MB)');
 		if (!file.ok) return file;
 		const { bytes, mimeType } = file.value;

@@ -8,6 +8,7 @@ import { anyTextIn, fileTypeOf, safeFileName } from './fileType';
 import { systemClock, type Clock } from '../run/clock';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
+import { textOf, textOrNumber } from '../text/textOf';
 import { isWebAddress } from '../text/webAddress';
 import { originOf } from '../http/unreached';
 
@@ -45,11 +46,14 @@ export async function readBinaryField(
 		if (buffer.byteLength === 0) return fail(emptyFile(`in field "${field}"`));
 		return ok(inputFile(buffer, meta.fileName ?? '', meta.mimeType));
 	} catch {
-		return refuseMissingFile(context, itemIndex, field);
+		return refuseUnreadable(field);
 	}
 }
 
-/** What n8n knows about a file; `undefined` if there is none, even if the field is called "constructor". */
+/**
+ * What n8n knows about a file; `undefined` if there is none, even if the field is called "constructor". A Code node may
+ * leave out its name and type, or set them to anything.
+ */
 export function binaryMeta(
 	{ helpers }: { readonly helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData'> },
 	itemIndex: number,
@@ -57,7 +61,8 @@ export function binaryMeta(
 ): IBinaryData | undefined {
 	try {
 		const meta = helpers.assertBinaryData(itemIndex, field);
-		return typeof meta.data === 'string' ? meta : undefined;
+		if (typeof meta.data !== 'string') return undefined;
+		return { ...meta, mimeType: textOf(meta.mimeType), fileName: textOrNumber(meta.fileName) };
 	} catch {
 		return undefined;
 	}
@@ -69,6 +74,7 @@ export function refuseMissingFile(
 	field: string,
 ): Result<never> {
 	const present = Object.keys(context.getInputData()[itemIndex]?.binary ?? {});
+	if (present.includes(field)) return refuseUnreadable(field);
 	const found = present.length > 0 ? `Its files are in: ${present.join(', ')}.` : 'It has no file at all.';
 	if (!field.trim()) {
 		return failInput(

@@ -33,6 +33,7 @@ test.each([
 test.each([
 	['images', { images: { image: [{ source: 'binary', binaryPropertyName: '={{ $json.nothing }}' }] } }],
 	['images', { images: { image: [{ source: 'binary', binaryPropertyName: "={{ ' ' }}" }] } }],
+	['images', { images: { image: [{ source: 'binary', binaryPropertyName: ', ' }] } }],
 	['images', { images: { image: [{ source: "={{ 'URL' }}" }] } }],
 	['role', { role: '={{ $json.nothing }}' }],
 	['text', { content: '={{ Number($json.nothing) }}' }],
