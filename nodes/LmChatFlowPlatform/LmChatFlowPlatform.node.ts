@@ -19,6 +19,7 @@ import { readPlatformAccount } from '../shared/platform/account';
 import { testPlatformKey } from '../shared/platform/platformTest';
 import { redactor } from '../shared/text/redact';
 import { readWish } from '../shared/chat/reasoning';
+import { booleanOf } from '../shared/text/textOf';
 import { reasoningFormFields, reasoningSentField } from '../shared/chat/reasoningForm';
 import { MODEL_OPTIONS, modelSettings } from './model.settings';
 import { makeAnswersReadable } from './readableAnswers';
@@ -70,15 +71,15 @@ export class LmChatFlowPlatform implements INodeType {
 
 	async supplyData(this: ISupplyDataFunctions, itemIndex: number): Promise<SupplyData> {
 		const given: IDataObject = this.getNodeParameter('options', itemIndex, {});
-		const wish = readWish(
-			(name, fallback) => this.getNodeParameter(name, itemIndex, fallback),
-			given.reasoningSplit === true,
-		);
 		const valueOf = <T>(result: Result<T>): T => {
 			if (!result.ok) throw toNodeError(this.getNode(), result.failure, itemIndex);
 			return result.value;
 		};
-		const settings = valueOf(modelSettings(wish, given));
+		const wish = readWish(
+			(name, fallback) => this.getNodeParameter(name, itemIndex, fallback),
+			booleanOf(given.reasoningSplit) === true,
+		);
+		const settings = valueOf(modelSettings(valueOf(wish), given));
 		const fields = valueOf(await readCredential(this, 'flowPlatformApi', itemIndex));
 		const { baseUrl, apiKey, secrets } = valueOf(readPlatformAccount(fields));
 		const sdk = valueOf(await loadSdk());

@@ -1,9 +1,10 @@
 import { readExtraBody } from '../shared/form/extraBody';
 import { ok } from '../shared/errors/failure';
-import { defineOptions, readNumbers } from '../shared/form/options';
+import { defineOptions, checkEntered } from '../shared/form/options';
 import { reasoningFields, type ReasoningWish } from '../shared/chat/reasoning';
 import { samplingOptions } from '../shared/chat/samplingForm';
 import { definedFields } from '../shared/text/json';
+import { booleanOf } from '../shared/text/textOf';
 
 const MS_PER_SECOND = 1_000;
 
@@ -47,7 +48,7 @@ const RESERVED: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 't
 export function modelSettings(wish: ReasoningWish, options: Readonly<Record<string, unknown>>) {
 	const reasoning = reasoningFields(wish);
 	if (!reasoning.ok) return reasoning;
-	const numbers = readNumbers(options, MODEL_OPTIONS);
+	const numbers = checkEntered(options, MODEL_OPTIONS);
 	if (!numbers.ok) return numbers;
 	const extra = readExtraBody(options.extraBody, '{ "top_k": 20 }', (name) =>
 		RESERVED.has(name) || Object.hasOwn(reasoning.value, name) ? 'this node or the agent' : undefined,
@@ -66,6 +67,6 @@ export function modelSettings(wish: ReasoningWish, options: Readonly<Record<stri
 		}),
 		maxRetries: Math.floor(number('maxRetries')),
 		timeout: number('timeoutSeconds') * MS_PER_SECOND,
-		streamUsage: options.includeUsage !== false,
+		streamUsage: booleanOf(options.includeUsage) !== false,
 	});
 }

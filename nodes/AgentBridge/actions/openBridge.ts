@@ -4,7 +4,7 @@ import { systemClock } from '../../shared/run/clock';
 import { readCredential } from '../../shared/platform/credential';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isJsonObject, jsonText, parseJson } from '../../shared/text/json';
-import { readNumbers } from '../../shared/form/options';
+import { checkEntered } from '../../shared/form/options';
 import { redactor, type Redact } from '../../shared/text/redact';
 import { allowsSocketTo } from '../../shared/http/egress';
 import { fillAuthFrame, readBridgeAccount, type BridgeAccount } from '../account';
@@ -70,7 +70,7 @@ function readSettings(
 	account: BridgeAccount,
 	{ authMode, authFrame, options }: ConnectionFields,
 ): Result<BridgeSettings> {
-	const seconds = readNumbers({ ...options }, LISTEN_OPTIONS);
+	const seconds = checkEntered({ ...options }, LISTEN_OPTIONS);
 	if (!seconds.ok) return seconds;
 	const { number } = seconds.value;
 	const heartbeat = readHeartbeat(options.heartbeatFrame);

@@ -6,7 +6,8 @@ import { isStartedByChat } from '../../shared/run/startedBy';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText } from '../../shared/text/json';
 import { pathSteps, readPath } from '../../shared/text/jsonPath';
-import { optionsCollection, readNumbers } from '../../shared/form/options';
+import { textOrNumber } from '../../shared/text/textOf';
+import { optionsCollection, checkEntered } from '../../shared/form/options';
 import { lostDigits } from '../../shared/form/pastedJson';
 import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/errors/nodeError';
@@ -63,7 +64,8 @@ export const request: Operation = {
 function readRequest(context: IExecuteFunctions, itemIndex: number): Result<ItemRequest> {
 	const text = (name: string): string => {
 		const value: unknown = context.getNodeParameter(name, itemIndex, '');
-		return typeof value === 'string' ? value.trim() : '';
+		// An expression may return a list of events as an array.
+		return (Array.isArray(value) ? value.map(textOrNumber).join(',') : textOrNumber(value)).trim();
 	};
 	const given = readFrame(context.getNodeParameter('frame', itemIndex));
 	if (!given.ok) return given;
@@ -81,7 +83,7 @@ function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Item
 	const correlated = correlate(given.value, correlationPath, replyPath);
 	if (!correlated.ok) return correlated;
 	const timeoutSeconds: unknown = context.getNodeParameter('timeoutSeconds', itemIndex, 60);
-	const seconds = readNumbers({ timeoutSeconds }, {}, REPLY_TIMEOUT);
+	const seconds = checkEntered({ timeoutSeconds }, {}, REPLY_TIMEOUT);
 	if (!seconds.ok) return seconds;
 	const options: unknown = context.getNodeParameter('options', itemIndex, {});
 	const { answerPath } = isJsonObject(options) ? options : {};

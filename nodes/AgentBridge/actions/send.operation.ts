@@ -3,6 +3,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { ok, type Result } from '../../shared/errors/failure';
 import { readItem } from '../../shared/errors/expressionError';
 import { isJsonObject } from '../../shared/text/json';
+import { booleanOf } from '../../shared/text/textOf';
 import type { Operation } from '../../shared/form/operation';
 import { optionsCollection } from '../../shared/form/options';
 import { FRAME_FIELD, SEND_OPTIONS } from './fields.message';
@@ -52,6 +53,6 @@ export const send: Operation = {
 /** Whether the trigger's connection is asked for, and the trigger can be reached. */
 function isForTrigger(context: IExecuteFunctions, itemIndex: number): Result<boolean> {
 	const options: unknown = context.getNodeParameter('options', itemIndex, {});
-	const isWanted = isJsonObject(options) && options.useTriggerConnection === true;
+	const isWanted = isJsonObject(options) && booleanOf(options.useTriggerConnection) === true;
 	return isWanted ? canReachTrigger(context) : ok(false);
 }

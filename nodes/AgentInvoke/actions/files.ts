@@ -1,9 +1,11 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../shared/errors/failure';
-import { digestBinaryField } from '../../shared/files/inputFile';
+import { binaryMeta, digestBinaryField, refuseMissingFile } from '../../shared/files/inputFile';
+import { readChoice } from '../../shared/form/options';
 import { bytesToHold, openBinaryField } from '../../shared/files/uploadFile';
 import { excerpt } from '../../shared/text/json';
+import { textOf, textOrNumber } from '../../shared/text/textOf';
 import { isWebAddress } from '../../shared/text/webAddress';
 import type { WireFile } from '../wire/request';
 import type { UploadedMedia } from '../api/upload';
@@ -17,20 +19,22 @@ export function readFileRows(context: IExecuteFunctions, itemIndex: number): Res
 	const rows: unknown[] = Array.isArray(given) ? given : [];
 	const files: FileRow[] = [];
 	for (const row of rows.filter((one): one is IDataObject => typeof one === 'object' && one !== null)) {
-		const text = (name: string, missing = ''): string =>
-			typeof row[name] === 'string' ? row[name] : missing;
-		if (row.source !== 'url') {
-			files.push({ field: text('binaryPropertyName', 'data') });
+		const source = readChoice('The "Source" of a file', ['binary', 'url'], row.source);
+		if (!source.ok) return source;
+		if (source.value === 'binary') {
+			const field = 'binaryPropertyName' in row ? textOrNumber(row.binaryPropertyName) : 'data';
+			if (!binaryMeta(context, itemIndex, field)) return refuseMissingFile(context, itemIndex, field);
+			files.push({ field });
 			continue;
 		}
-		const url = text('url').trim();
+		const url = textOf(row.url).trim();
 		if (!isWebAddress(url)) {
 			return failInput(
 				url ? `"${excerpt(url, 80)}" is not an http or https URL` : 'A file has no URL',
 				'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
 			);
 		}
-		files.push({ url, name: text('name'), mimeType: '' });
+		files.push({ url, name: textOrNumber(row.name), mimeType: '' });
 	}
 	return ok(files);
 }

@@ -1,8 +1,9 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
+import { readChoice } from '../../shared/form/options';
 import { refuseRounded } from '../../shared/form/pastedJson';
-import { textOrJson } from '../../shared/text/textOf';
+import { booleanOf, textOrJson } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turnSession';
 import { whyNoPlaceholder, type WireResult } from '../wire/request';
 import type { FileRow } from './files';
@@ -58,9 +59,14 @@ function readFilled(
 
 /** Which session an item's message belongs to. Without a key, the message starts a new one. */
 export function readSession(context: IExecuteFunctions, itemIndex: number): Result<SessionChoice> {
-	const mode: unknown = context.getNodeParameter('sessionMode', itemIndex);
-	if (mode === 'new') return ok({ kind: 'new' });
-	if (mode === 'explicit') {
+	const mode = readChoice(
+		'"Session"',
+		['mapped', 'explicit', 'new'],
+		context.getNodeParameter('sessionMode', itemIndex),
+	);
+	if (!mode.ok) return mode;
+	if (mode.value === 'new') return ok({ kind: 'new' });
+	if (mode.value === 'explicit') {
 		const id = readFilled(
 			context,
 			itemIndex,
@@ -122,18 +128,18 @@ export function readTurn(
 	if (noPlaceholder) return fail(noPlaceholder);
 	const idempotencyKey = options.idempotency ? readIdempotencyKey(context, itemIndex) : ok(undefined);
 	if (!idempotencyKey.ok) return idempotencyKey;
-	const wantsKey = !isResume && context.getNodeParameter('sessionMode', itemIndex, 'new') === 'mapped';
 	return ok({
 		itemIndex,
 		client: client.value,
 		session: session.value,
 		said: said.value,
-		stream: context.getNodeParameter('stream', itemIndex) === true,
+		stream: booleanOf(context.getNodeParameter('stream', itemIndex)) === true,
 		extraBody: context.getNodeParameter('options.extraBody', itemIndex, ''),
 		idempotencyKey: idempotencyKey.value,
-		simplify: context.getNodeParameter('simplify', itemIndex, true) !== false,
-		previewResponse: context.getNodeParameter('options.previewResponse', itemIndex, false) === true,
-		lacksKey: wantsKey && session.value.kind === 'new',
+		simplify: booleanOf(context.getNodeParameter('simplify', itemIndex, true)) !== false,
+		previewResponse:
+			booleanOf(context.getNodeParameter('options.previewResponse', itemIndex, false)) === true,
+		lacksKey: session.value.kind === 'new' && context.getNodeParameter('sessionMode', itemIndex) !== 'new',
 	});
 }
 

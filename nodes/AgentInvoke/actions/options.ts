@@ -3,7 +3,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { callOptions } from '../../shared/form/callOptions';
-import { defineRequestOptions, enteredOptions, oneOf, readNumbers } from '../../shared/form/options';
+import { defineRequestOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { isJsonObject } from '../../shared/text/json';
@@ -25,11 +25,11 @@ const PER_ITEM: ReadonlySet<string> = new Set([
 ]);
 
 export function readAgentOptions(context: IExecuteFunctions) {
-	const { given, groupOf } = enteredOptions(context, 0, (name) => !PER_ITEM.has(name));
-	const read = readNumbers(given, AGENT_OPTIONS, undefined, groupOf);
+	const { given, groupOf } = enteredOptions(context, 0, AGENT_OPTIONS, (name) => !PER_ITEM.has(name));
+	const read = checkEntered(given, AGENT_OPTIONS, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number } = read.value;
-	const budget = readBudget(given.budget);
+	const budget = readBudget(given.budget, groupOf);
 	if (!budget.ok) return budget;
 	return ok({
 		budget: budget.value,
@@ -46,7 +46,7 @@ export function readAgentOptions(context: IExecuteFunctions) {
 		sessionTtlMs: number('sessionTtlHours') * MS_PER_HOUR,
 		renewExpired: given.renewExpiredSession === true,
 		retryAmbiguous: given.retryAmbiguous === true,
-		turnOrder: given.turnOrder === 'strict' ? ('strict' as const) : ('arrival' as const),
+		turnOrder: oneOf(['arrival', 'strict'], given.turnOrder),
 		idempotencyAnswers: oneOf(['keep', 'digest'], given.idempotencyAnswers),
 		idempotency: idempotencyOf(given, number('idempotencyTtlHours')),
 	});
@@ -62,7 +62,7 @@ const MOST_FIELD = {
 } as const;
 
 /** @returns undefined if the option is not used */
-function readBudget(given: unknown): Result<BudgetLimit | undefined> {
+function readBudget(given: unknown, groupOf: (name: string) => string): Result<BudgetLimit | undefined> {
 	if (given === undefined || given === null) return ok(undefined);
 	const limit: unknown = isJsonObject(given) ? given.limit : undefined;
 	if (!isJsonObject(limit)) {
@@ -79,7 +79,7 @@ function readBudget(given: unknown): Result<BudgetLimit | undefined> {
 			'Choose them under "Limit per Day". Nothing was sent.',
 		);
 	}
-	const most = readNumbers({ most: limit.most }, { most: MOST_FIELD });
+	const most = checkEntered({ most: limit.most }, { most: MOST_FIELD }, undefined, () => groupOf('budget'));
 	if (!most.ok) return most;
 	return ok({ per, unit, most: Math.floor(most.value.number('most')) });
 }
@@ -184,6 +184,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		displayName: 'Max Interrupts',
 		name: 'maxInterrupts',
 		isLimit: true,
+		isBudget: true,
 		type: 'number',
 		default: 10,
 		typeOptions: { minValue: 0, maxValue: 1_000 },
@@ -195,6 +196,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		displayName: 'Max Invocations',
 		name: 'maxInvocations',
 		isLimit: true,
+		isBudget: true,
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },

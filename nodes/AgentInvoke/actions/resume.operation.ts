@@ -3,10 +3,11 @@ import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { earlierValue } from '../../shared/form/earlierValue';
 import type { Operation } from '../../shared/form/operation';
-import { optionGroups } from '../../shared/form/options';
+import { optionGroups, readChoice } from '../../shared/form/options';
 import { simplifyField } from '../../shared/form/simplifyField';
 import { refuseRounded } from '../../shared/form/pastedJson';
 import { jsonText, parseJson, type Json } from '../../shared/text/json';
+import { isBlank } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turnSession';
 import { streamField } from './fields';
 import { readText, type Said } from './inputs';
@@ -121,12 +122,23 @@ function readAnswer(context: IExecuteFunctions, itemIndex: number): Result<Said>
 	if (!interrupt.ok) return interrupt;
 	const reason = readText(context, itemIndex, 'declineReason', 'Reason');
 	if (!reason.ok) return reason;
+	const decision = readDecision(context.getNodeParameter('decision', itemIndex));
+	if (!decision.ok) return decision;
 	const result: Result<Json> =
-		context.getNodeParameter('decision', itemIndex) === 'decline'
+		decision.value === 'decline'
 			? ok({ declined: true, reason: reason.value })
 			: readResult(context, itemIndex);
 	if (!result.ok) return result;
 	return ok({ kind: 'results', results: [{ interruptId: interrupt.value, result: result.value }] });
+}
+
+/** A decision that is missing must not count as an answer, because the agent may then act on it. */
+function readDecision(given: unknown): Result<'answer' | 'decline'> {
+	if (!isBlank(given)) return readChoice('"Decision"', ['answer', 'decline'], given);
+	return failInput(
+		'"Decision" is empty for this item',
+		'Check that its expression returns answer or decline for each item. Nothing was sent for this item.',
+	);
 }
 
 /** Reads the result as JSON if it parses, otherwise as text. */

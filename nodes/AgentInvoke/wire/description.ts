@@ -274,7 +274,7 @@ export function readWire(description: string): Result<Wire, string> {
 	const pasted = parsePasted(description);
 	const parsed = pasted.ok ? pasted.value : undefined;
 	if (!isJsonObject(parsed)) {
-		const why = pasted.ok || pasted.failure === '' ? '' : ` ${sentence(pasted.failure)}`;
+		const why = pasted.ok || pasted.failure === '' ? '' : ` Why: ${sentence(pasted.failure)}`;
 		return fail(`The description is not a JSON object.${why}`);
 	}
 	const lost = lostDigits(description);

@@ -50,7 +50,9 @@ export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues)
 	const body = fill(turn.kind === 'results' ? (request.resume ?? {}) : request.message, values);
 	// Encoded, so that a session ID cannot lead to another path. Without an ID, a path with that placeholder is dropped.
 	const { sessionId } = call;
-	const inPath: Values = new Map(sessionId === '' ? [] : [['session', encodeURIComponent(sessionId)]]);
+	const inPath: Values = new Map(
+		sessionId === '' ? [] : [['session', encodeURIComponent(sessionId.toWellFormed())]],
+	);
 	const path = fill(request.path, inPath);
 	const headers = Object.entries(request.headers).flatMap(([name, template]) => {
 		const text = fill(template, values);

@@ -3,9 +3,10 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { megabytes, readBinaryField } from '../../shared/files/inputFile';
 import { excerpt, member, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
-import { textOrJson } from '../../shared/text/textOf';
+import { booleanOf, textOrJson } from '../../shared/text/textOf';
 import { isWebAddress } from '../../shared/text/webAddress';
 import { readWish } from '../../shared/chat/reasoning';
+import { readChoice } from '../../shared/form/options';
 import { readSchema, type AnswerFormat } from '../json/schema';
 import { messagesFromJson, messagesFromRows, type ImagePart, type MessageRow } from '../request/messages';
 import { chatBody } from '../request/body';
@@ -35,14 +36,22 @@ export async function prepareQuestion(
 	if (!messages.ok) return messages;
 	const tools = readTools(context, itemIndex, options.value);
 	if (!tools.ok) return tools;
+	const onInvalidJson = readChoice(
+		'"If the Answer Is Invalid"',
+		['fail', 'returnText'],
+		context.getNodeParameter('onInvalidJson', itemIndex, 'fail'),
+	);
+	if (!onInvalidJson.ok) return onInvalidJson;
 	const { sampling, extraBody, includeUsage, reasoningSplit } = options.value;
+	const reasoning = readWish(
+		(name, fallback) => context.getNodeParameter(name, itemIndex, fallback),
+		reasoningSplit,
+	);
+	if (!reasoning.ok) return reasoning;
 	const body = chatBody({
 		messages: messages.value,
-		reasoning: readWish(
-			(name, fallback) => context.getNodeParameter(name, itemIndex, fallback),
-			reasoningSplit,
-		),
-		stream: context.getNodeParameter('stream', itemIndex) !== false,
+		reasoning: reasoning.value,
+		stream: booleanOf(context.getNodeParameter('stream', itemIndex)) !== false,
 		includeUsage,
 		format: format.value,
 		sampling,
@@ -53,17 +62,21 @@ export async function prepareQuestion(
 	return ok({
 		body: body.value,
 		format: format.value,
-		onInvalidJson:
-			context.getNodeParameter('onInvalidJson', itemIndex, 'fail') === 'returnText' ? 'returnText' : 'fail',
-		simplify: context.getNodeParameter('simplify', itemIndex) !== false,
+		onInvalidJson: onInvalidJson.value,
+		simplify: booleanOf(context.getNodeParameter('simplify', itemIndex)) !== false,
 		options: options.value,
 	});
 }
 
 function readFormat(context: IExecuteFunctions, itemIndex: number): Result<AnswerFormat> {
-	const format: unknown = context.getNodeParameter('responseFormat', itemIndex);
-	if (format === 'jsonSchema') return readSchema(context.getNodeParameter('jsonSchema', itemIndex));
-	return ok({ kind: format === 'jsonObject' ? 'jsonObject' : 'text' });
+	const format = readChoice(
+		'"Response Format"',
+		['text', 'jsonObject', 'jsonSchema'],
+		context.getNodeParameter('responseFormat', itemIndex),
+	);
+	if (!format.ok) return format;
+	const { value: kind } = format;
+	return kind === 'jsonSchema' ? readSchema(context.getNodeParameter('jsonSchema', itemIndex)) : ok({ kind });
 }
 
 function readTools(
@@ -98,7 +111,7 @@ async function readMessages(
 			const { failure } = images;
 			return fail({ ...failure, message: `Message ${index + 1}: ${failure.message}` });
 		}
-		const role = sentText(row.role) || 'user';
+		const role = 'role' in row ? sentText(row.role) : 'user';
 		const ofTools = readToolPart(row, role);
 		if (!ofTools.ok) return failInput(`Message ${index + 1} (${role}) ${ofTools.failure}`, TOOL_ADVICE);
 		rows.push({ role, content: contentOf(row), images: images.value, ...ofTools.value });
@@ -128,9 +141,10 @@ function readToolPart(row: IDataObject, role: string): Result<ToolPart, string> 
 	return ok({ toolCalls: calls.value, ...(calls.value.length > 0 && !row.content && { content: '' }) });
 }
 
-/** The text of a message, empty if the field is missing; `null` if an expression returned nothing. */
+/** The text of a message, empty if the field is missing or cleared; `null` if an expression returned nothing. */
 function contentOf(row: IDataObject): string | null {
-	return 'content' in row && (row.content ?? null) === null ? null : sentText(row.content);
+	const text = sentText(row.content);
+	return text === '' && 'content' in row && row.content !== '' ? null : text;
 }
 
 /** The text of a field. An object from an expression becomes JSON instead of "[object Object]". */
@@ -146,10 +160,13 @@ async function readImages(
 ): Promise<Result<ImagePart[]>> {
 	const images: ImagePart[] = [];
 	for (const row of objectsIn(member(message.images, 'image'))) {
+		const source = readChoice('The "Source" of an image', ['binary', 'url'], row.source);
+		if (!source.ok) return source;
+		const fields = 'binaryPropertyName' in row ? sentText(row.binaryPropertyName) : 'data';
 		const urls =
-			row.source === 'url'
+			source.value === 'url'
 				? checkImageUrl(sentText(row.url).trim(), maxBytes)
-				: await readImageFields(context, itemIndex, sentText(row.binaryPropertyName) || 'data', maxBytes);
+				: await readImageFields(context, itemIndex, fields, maxBytes);
 		if (!urls.ok) return urls;
 		for (const url of urls.value) images.push({ url, detail: sentText(row.detail) });
 	}
@@ -164,8 +181,12 @@ async function readImageFields(
 	maxBytes: number,
 ): Promise<Result<string[]>> {
 	const urls: string[] = [];
-	const names = fields.split(',').map((field) => field.trim());
-	for (const name of names.filter(Boolean)) {
+	const names = fields
+		.split(',')
+		.map((field) => field.trim())
+		.filter(Boolean);
+	// Without any name, reading is refused, because the question would otherwise be paid for without its image.
+	for (const name of names.length > 0 ? names : ['']) {
 		const file = await readBinaryField(context, itemIndex, name, maxBytes, 'Max Image Size (MB)');
 		if (!file.ok) return file;
 		const { bytes, mimeType } = file.value;

@@ -2,9 +2,9 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { ok } from '../../shared/errors/failure';
 import { callOptions } from '../../shared/form/callOptions';
-import { defineRequestOptions, enteredOptions, oneOf, readNumbers } from '../../shared/form/options';
+import { defineRequestOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
-import { textOf } from '../../shared/text/textOf';
+import { textOf, textOrNumber } from '../../shared/text/textOf';
 import { toolChoiceOptions } from './fields.tools';
 import { samplingOptions } from '../../shared/chat/samplingForm';
 
@@ -17,8 +17,8 @@ export function readRunOptions(context: IExecuteFunctions) {
 	// Only these three are read, because an error in another option's expression must fail its item, not the run.
 	const { concurrency, requestsPerSecond, tokenBudget } = CHAT_OPTIONS;
 	const ofRun = { concurrency, requestsPerSecond, tokenBudget };
-	const { given, groupOf } = enteredOptions(context, 0, (name) => name in ofRun);
-	const read = readNumbers(given, ofRun, undefined, groupOf);
+	const { given, groupOf } = enteredOptions(context, 0, ofRun, (name) => name in ofRun);
+	const read = checkEntered(given, ofRun, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number } = read.value;
 	return ok({
@@ -31,8 +31,8 @@ export function readRunOptions(context: IExecuteFunctions) {
 }
 
 export function readItemOptions(context: IExecuteFunctions, itemIndex: number) {
-	const { given, groupOf } = enteredOptions(context, itemIndex);
-	const read = readNumbers(given, CHAT_OPTIONS, undefined, groupOf);
+	const { given, groupOf } = enteredOptions(context, itemIndex, CHAT_OPTIONS);
+	const read = checkEntered(given, CHAT_OPTIONS, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number, entered } = read.value;
 	const stops = stopTexts(given.stop);
@@ -67,7 +67,7 @@ function floor(value: number | undefined): number | undefined {
 function stopTexts(value: unknown): string[] {
 	const list = Array.isArray(value) ? value : [value];
 	return list
-		.filter((text) => typeof text === 'string')
+		.map(textOrNumber)
 		.map((text) => text.replaceAll('\\n', '\n').replaceAll('\\t', '\t'))
 		.filter((text) => text !== '');
 }
@@ -148,6 +148,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		displayName: 'Token Budget',
 		name: 'tokenBudget',
 		isLimit: true,
+		isBudget: true,
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: Number.MAX_SAFE_INTEGER },

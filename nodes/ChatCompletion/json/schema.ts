@@ -246,7 +246,7 @@ function partsWithin(part: unknown, pointer = ''): SchemaPart[] {
 }
 
 function inPointer(name: string): string {
-	return encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'));
+	return encodeURIComponent(name.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
 /** What an error says that the library throws because of the schema itself. */

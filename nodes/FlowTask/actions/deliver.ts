@@ -1,4 +1,4 @@
-import type { IBinaryKeyData, IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+import type { IBinaryData, IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { isTool, throwFirst, toErrorItem } from '../../shared/errors/nodeError';
 import { listIds, logStopped, showHint } from '../../shared/run/deliver';
@@ -136,14 +136,14 @@ function itemsOf(
 			pairedItem,
 		}));
 	}
-	const binary: IBinaryKeyData = {};
+	const binary = new Map<string, IBinaryData>();
 	for (const { link, stored } of files) {
 		const field = fieldFor(link.nodeId, delivery);
 		let name = field;
-		for (let number = 1; Object.hasOwn(binary, name); number++) name = `${field}_${number}`;
-		binary[name] = stored.binary;
+		for (let number = 1; binary.has(name); number++) name = `${field}_${number}`;
+		binary.set(name, stored.binary);
 	}
-	return [{ json, binary, pairedItem }];
+	return [{ json, binary: Object.fromEntries(binary), pairedItem }];
 }
 
 function fieldFor(nodeId: string | null, { outputs, binaryField }: Delivery): string {

@@ -5,7 +5,7 @@ import { isTool } from '../../shared/errors/nodeError';
 import { readItem } from '../../shared/errors/expressionError';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
-import { defineOptions, enteredOptions, oneOf, readNumbers } from '../../shared/form/options';
+import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { nodeField } from './nodeField';
 
@@ -18,7 +18,7 @@ export type TaskRunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true
 /** Reads and checks the options, because expressions may return invalid numbers. */
 export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOptions> {
 	return readItem(() => {
-		const { given, groupOf } = enteredOptions(context, 0, (name) => !PER_ITEM.has(name));
+		const { given, groupOf } = enteredOptions(context, 0, TASK_OPTIONS, (name) => !PER_ITEM.has(name));
 		// People open links in a chat later than the next node does.
 		const forChat = isTool(context.getNode()) || given.streamProgress === true;
 		return checkOptions(forChat ? { urlExpirePeriod: CHAT_LINK_SECONDS, ...given } : given, groupOf);
@@ -39,7 +39,7 @@ const PER_ITEM: ReadonlySet<string> = new Set([
 function checkOptions(given: Readonly<Record<string, unknown>>, groupOf: (name: string) => string) {
 	// Without a key, a wrong lifetime does not matter.
 	const idempotencyTtlHours = 'idempotencyKey' in given ? given.idempotencyTtlHours : undefined;
-	const read = readNumbers({ ...given, idempotencyTtlHours }, TASK_OPTIONS, undefined, groupOf);
+	const read = checkEntered({ ...given, idempotencyTtlHours }, TASK_OPTIONS, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number } = read.value;
 	return ok({
@@ -107,6 +107,7 @@ export const TASK_OPTIONS = defineOptions({
 		displayName: 'Max Failures',
 		name: 'maxFailures',
 		isLimit: true,
+		isBudget: true,
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
@@ -135,6 +136,7 @@ export const TASK_OPTIONS = defineOptions({
 		displayName: 'Max Tasks',
 		name: 'maxTasks',
 		isLimit: true,
+		isBudget: true,
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
@@ -145,6 +147,7 @@ export const TASK_OPTIONS = defineOptions({
 		displayName: 'Max Tasks per Day',
 		name: 'maxTasksPerDay',
 		isLimit: true,
+		isBudget: true,
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },

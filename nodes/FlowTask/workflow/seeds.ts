@@ -1,5 +1,5 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
-import type { Json } from '../../shared/text/json';
+import { excerpt, type Json } from '../../shared/text/json';
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView } from '../../shared/workflow/parameterView';
 import { graphOf, holderFinder, isSeedName } from './graph';
@@ -226,7 +226,7 @@ function readTargets(text: string): Result<SeedTarget[]> {
 		const dot = name.indexOf('.');
 		if (dot <= 0 || dot === name.length - 1) {
 			return failInput(
-				`"Seed Targets" contains "${name}", which is not an input`,
+				`"Seed Targets" contains "${excerpt(name, 60)}", which is not an input`,
 				'Write node ID, dot, parameter, e.g. 3.seed; separate several by commas.',
 			);
 		}

@@ -1,5 +1,5 @@
 import { badInput, fail, failInput, ok, type Result } from '../errors/failure';
-import { oneOf } from '../form/options';
+import { readChoice } from '../form/options';
 import { excerpt, member, type JsonObject } from '../text/json';
 import { textOf } from '../text/textOf';
 
@@ -96,8 +96,7 @@ export function reasoningModel(model: string): ModelRow | undefined {
 export interface ReasoningWish {
 	/** The model's ID, trimmed. */
 	readonly model: string;
-	/** `unknown`: an expression returned none of the choices. */
-	readonly choice: ReasoningChoice | 'unknown';
+	readonly choice: ReasoningChoice;
 	/** `auto`: looked up in the table. */
 	readonly control: 'auto' | ReasoningControl;
 	/** Whether to request the reasoning in a separate field (§2.6). */
@@ -110,14 +109,12 @@ export const CONTROLS: readonly ReasoningControl[] = ['enable_thinking', 'thinki
 export function readWish(
 	parameter: (name: string, fallback: string) => unknown,
 	split: boolean,
-): ReasoningWish {
-	const choice = parameter('reasoning', '') ?? '';
-	return {
-		model: modelId(parameter('model', '')),
-		choice: choice === '' ? 'default' : (CHOICES.find((one) => one === choice) ?? 'unknown'),
-		control: oneOf(['auto', ...CONTROLS], parameter('reasoningControl', '')),
-		split,
-	};
+): Result<ReasoningWish> {
+	const choice = readChoice('"Reasoning"', CHOICES, parameter('reasoning', ''));
+	if (!choice.ok) return choice;
+	const control = readChoice('"Reasoning Control"', ['auto', ...CONTROLS], parameter('reasoningControl', ''));
+	if (!control.ok) return control;
+	return ok({ model: modelId(parameter('model', '')), choice: choice.value, control: control.value, split });
 }
 
 /** The field is a resource locator, unless an expression returned its whole value as text. */
@@ -170,12 +167,6 @@ export function reasoningFields(wish: ReasoningWish): Result<JsonObject> {
 	}
 	const split: JsonObject = wish.split ? { reasoning_split: true } : {};
 	if (wish.choice === 'default') return ok(split);
-	if (wish.choice === 'unknown') {
-		return failInput(
-			'"Reasoning" is none of default, on and off',
-			'Check its expression: it must return one of these words.',
-		);
-	}
 	const isOn = wish.choice === 'on';
 	const control = wish.control === 'auto' ? (row?.control ?? 'unknown') : wish.control;
 	if (control === 'enable_thinking') return ok({ enable_thinking: isOn, ...split });

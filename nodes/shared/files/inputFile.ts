@@ -1,6 +1,6 @@
 import { createHash } from 'crypto';
 
-import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+import type { IBinaryData, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { fetchFile } from './fetchFile';
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
@@ -8,6 +8,7 @@ import { anyTextIn, fileTypeOf, safeFileName } from './fileType';
 import { systemClock, type Clock } from '../run/clock';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
+import { textOf, textOrNumber } from '../text/textOf';
 import { isWebAddress } from '../text/webAddress';
 import { originOf } from '../http/unreached';
 
@@ -35,11 +36,9 @@ export async function readBinaryField(
 	/** The label of the option that sets `maxBytes`. */
 	sizeOption = 'Max File Size',
 ): Promise<Result<InputFile>> {
-	if (!field.trim()) {
-		return failInput('The name of the input field that holds the file is missing', 'Enter it, e.g. data.');
-	}
 	try {
-		const meta = context.helpers.assertBinaryData(itemIndex, field);
+		const meta = binaryMeta(context, itemIndex, field);
+		if (!meta) return refuseMissingFile(context, itemIndex, field);
 		if (typeof meta.bytes === 'number' && meta.bytes > maxBytes)
 			return fail(tooLarge(field, maxBytes, sizeOption));
 		const buffer = await context.helpers.getBinaryDataBuffer(itemIndex, field);
@@ -47,7 +46,25 @@ export async function readBinaryField(
 		if (buffer.byteLength === 0) return fail(emptyFile(`in field "${field}"`));
 		return ok(inputFile(buffer, meta.fileName ?? '', meta.mimeType));
 	} catch {
-		return refuseMissingFile(context, itemIndex, field);
+		return refuseUnreadable(field);
+	}
+}
+
+/**
+ * What n8n knows about a file; `undefined` if there is none, even if the field is called "constructor". A Code node may
+ * leave out its name and type, or set them to anything.
+ */
+export function binaryMeta(
+	{ helpers }: { readonly helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData'> },
+	itemIndex: number,
+	field: string,
+): IBinaryData | undefined {
+	try {
+		const meta = helpers.assertBinaryData(itemIndex, field);
+		if (typeof meta.data !== 'string') return undefined;
+		return { ...meta, mimeType: textOf(meta.mimeType), fileName: textOrNumber(meta.fileName) };
+	} catch {
+		return undefined;
 	}
 }
 
@@ -57,7 +74,14 @@ export function refuseMissingFile(
 	field: string,
 ): Result<never> {
 	const present = Object.keys(context.getInputData()[itemIndex]?.binary ?? {});
+	if (present.includes(field)) return refuseUnreadable(field);
 	const found = present.length > 0 ? `Its files are in: ${present.join(', ')}.` : 'It has no file at all.';
+	if (!field.trim()) {
+		return failInput(
+			'The name of the input field that holds the file is empty for this item',
+			`${found} Enter the name, e.g. data, or check what its expression returns. Nothing was sent for this item.`,
+		);
+	}
 	return failInput(
 		`The item has no file in field "${excerpt(field, 60)}"`,
 		`${found} Enter the name of the field that holds the file, or connect a node before this one that outputs it.`,

@@ -4,6 +4,7 @@ import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
 
 import { fileTypeOf, safeFileName } from './fileType';
 import {
+	binaryMeta,
 	emptyFile,
 	readBinaryField,
 	refuseUnreadable,
@@ -48,7 +49,7 @@ function isBlobPart(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
 
 /** The memory that `openBinaryField` will take for a file; 0 if it is streamed or missing. */
 export function bytesToHold(context: UploadFileContext, itemIndex: number, field: string): number {
-	const meta = metaOf(context, itemIndex, field);
+	const meta = binaryMeta(context, itemIndex, field);
 	if (!meta || streamId(meta) !== undefined) return 0;
 	return meta.bytes ?? Math.ceil(meta.data.length * (3 / 4));
 }
@@ -60,7 +61,7 @@ export async function openBinaryField(
 	field: string,
 	maxBytes: number,
 ): Promise<Result<UploadFile>> {
-	const meta = metaOf(context, itemIndex, field);
+	const meta = binaryMeta(context, itemIndex, field);
 	const id = meta && streamId(meta);
 	if (id === undefined) {
 		const held = await readBinaryField(context, itemIndex, field, maxBytes);
@@ -77,14 +78,6 @@ export async function openBinaryField(
 		return ok({ ...streamedFile(read, bytes, name, mimeType), sha256: digest, heldBytes: 0 });
 	} catch {
 		return refuseUnreadable(field);
-	}
-}
-
-function metaOf({ helpers }: UploadFileContext, itemIndex: number, field: string): IBinaryData | undefined {
-	try {
-		return helpers.assertBinaryData(itemIndex, field);
-	} catch {
-		return undefined;
 	}
 }
 

@@ -5,9 +5,9 @@ import type {
 	NodePropertyTypes,
 } from 'n8n-workflow';
 
-import { failInput, ok, type Result } from '../errors/failure';
+import { fail, failInput, ok, type Result } from '../errors/failure';
 import { isJsonObject } from '../text/json';
-import { numberOf } from '../text/textOf';
+import { booleanOf, isBlank, numberOf } from '../text/textOf';
 
 interface OptionFacts extends INodeProperties {
 	/** The value while the option is not added, if it differs from `default`. */
@@ -16,6 +16,8 @@ interface OptionFacts extends INodeProperties {
 	isPartOfRequest?: boolean;
 	/** Whether it limits the cost or speed of a run; such options have a group of their own. */
 	isLimit?: boolean;
+	/** Whether 0 means no limit to what a run may cost, so that nothing else may become 0. */
+	isBudget?: boolean;
 }
 
 /** A number, accepted only within the range that the form shows. */
@@ -95,6 +97,7 @@ function withoutFacts(option: OptionField): INodeProperties {
 	delete field.whenAbsent;
 	delete field.isPartOfRequest;
 	delete field.isLimit;
+	delete field.isBudget;
 	return field;
 }
 
@@ -106,13 +109,14 @@ export interface EnteredOptions {
 }
 
 /**
- * Reads the options of all groups.
+ * Reads the options of all groups; switches that an expression returned as text become booleans.
  * @param isEvaluated false for options whose expressions differ per item, because an error in one must not fail the
  *   other items. `given` then contains the expression.
  */
 export function enteredOptions(
 	context: Pick<IExecuteFunctions, 'getNodeParameter'>,
 	itemIndex: number,
+	fields: Readonly<Record<string, OptionField>>,
 	isEvaluated: (name: string) => boolean = () => true,
 ): EnteredOptions {
 	const given: Record<string, unknown> = {};
@@ -121,7 +125,8 @@ export function enteredOptions(
 		const entered: unknown = context.getNodeParameter(group, itemIndex, {}, { rawExpressions: true });
 		for (const [name, raw] of Object.entries(isJsonObject(entered) ? entered : {})) {
 			labels.set(name, label);
-			given[name] = isEvaluated(name) ? context.getNodeParameter(`${group}.${name}`, itemIndex, '') : raw;
+			const value = isEvaluated(name) ? context.getNodeParameter(`${group}.${name}`, itemIndex, '') : raw;
+			given[name] = fields[name]?.type === 'boolean' ? (booleanOf(value) ?? value) : value;
 		}
 	}
 	return { given, groupOf: (name) => labels.get(name) ?? GROUPS.options };
@@ -135,6 +140,27 @@ export function oneOf<Choice extends string>(
 	return choices.find((choice) => choice === given) ?? choices[0];
 }
 
+/**
+ * Reads a choice of the form. Blank counts as the first choice; anything else that is not a choice is refused.
+ * @param field in a message, e.g. `"Seed Mode"`
+ */
+export function readChoice<Choice extends string>(
+	field: string,
+	choices: readonly [Choice, ...Choice[]],
+	given: unknown,
+): Result<Choice> {
+	const choice = isBlank(given) ? choices[0] : choices.find((one) => one === given);
+	if (choice !== undefined) return ok(choice);
+	return failInput(
+		mustBeOneOf(field, choices),
+		'Check its expression: it must return one of these words. Nothing was sent for this item.',
+	);
+}
+
+function mustBeOneOf(field: string, choices: readonly string[]): string {
+	return `${field} must be ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`;
+}
+
 /** The checked numbers of a form. */
 export interface Numbers<Name> {
 	/** The entered number, or the default. */
@@ -144,11 +170,12 @@ export interface Numbers<Name> {
 }
 
 /**
- * Reads the numbers among the options, which may come from expressions, and checks their ranges.
+ * Reads the numbers among the options, which may come from expressions, and checks their ranges, and that each choice is
+ * one of its field's. Blank values count as absent.
  * @param formFields fields of the form itself, not among the options
  * @param groupOf the label of the group that an option is in
  */
-export function readNumbers<F extends Named<F, OptionField>, G extends Named<G, OptionField> = object>(
+export function checkEntered<F extends Named<F, OptionField>, G extends Named<G, OptionField> = object>(
 	given: Readonly<Record<string, unknown>>,
 	options: F,
 	formFields?: G,
@@ -159,16 +186,18 @@ export function readNumbers<F extends Named<F, OptionField>, G extends Named<G, 
 	const complaints: string[] = [];
 	const locations = new Set<string>();
 	for (const [name, field] of Object.entries<OptionField>({ ...options, ...formFields })) {
-		if (field.type !== 'number') continue;
-		fallbacks.set(name, field.whenAbsent ?? field.default);
+		if (field.type === 'number') fallbacks.set(name, field.whenAbsent ?? field.default);
 		const raw = given[name];
-		if (raw === undefined || raw === null || raw === '') continue;
-		const value = numberOf(raw);
-		const { minValue, maxValue } = field.typeOptions;
-		if (value !== undefined && value >= minValue && value <= maxValue) entered.set(name, value);
-		else {
-			complaints.push(`"${field.displayName}" must be a number from ${minValue} to ${maxValue}`);
+		const isBudget = field.isBudget === true;
+		// A budget whose expression returned nothing must not become 0, which means no limit.
+		if (isBlank(raw) && !(isBudget && name in given)) continue;
+		const read = field.type === 'number' ? readNumber(field, raw) : checkChoice(field, raw);
+		if (!read.ok) {
+			complaints.push(read.failure);
 			locations.add(name in options ? `under "${groupOf(name)}"` : `in the field "${field.displayName}"`);
+		} else if (read.value !== undefined) {
+			// Callers round down, but a fraction of a budget must not become 0 either.
+			entered.set(name, isBudget && read.value > 0 ? Math.max(1, read.value) : read.value);
 		}
 	}
 	if (complaints.length > 0) {
@@ -179,4 +208,21 @@ export function readNumbers<F extends Named<F, OptionField>, G extends Named<G, 
 		number: (name) => entered.get(name) ?? Number(fallbacks.get(name)),
 		entered: (name) => entered.get(name),
 	});
+}
+
+function readNumber({ displayName, typeOptions }: NumberField, given: unknown): Result<number, string> {
+	const { minValue, maxValue } = typeOptions;
+	const value = numberOf(given);
+	if (value !== undefined && value >= minValue && value <= maxValue) return ok(value);
+	return fail(`"${displayName}" must be a number from ${minValue} to ${maxValue}`);
+}
+
+function checkChoice(
+	{ displayName, type, options = [] }: OtherField,
+	given: unknown,
+): Result<undefined, string> {
+	const choices =
+		type === 'options' ? options.flatMap((one) => ('value' in one ? [String(one.value)] : [])) : [];
+	const isKnown = choices.length === 0 || choices.some((one) => one === given);
+	return isKnown ? ok(undefined) : fail(mustBeOneOf(`"${displayName}"`, choices));
 }

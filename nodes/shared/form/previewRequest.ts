@@ -3,6 +3,7 @@ import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n
 import { readItem } from '../errors/expressionError';
 import { ok, type Result } from '../errors/failure';
 import type { JsonObject } from '../text/json';
+import { booleanOf, isBlank } from '../text/textOf';
 
 /** The switch of a dry run, the same in every node. */
 export function previewRequestField(more: string) {
@@ -26,12 +27,10 @@ export function readPreviewSwitches(
 		);
 }
 
-/** What expressions return for "no", including an empty cell, and undefined for an unchecked box. */
-const PLAINLY_OFF: ReadonlySet<unknown> = new Set([false, 0, undefined, null, 'false', '0', '']);
-
-/** Any other value counts as on, because sending costs money. */
+/** Blank counts as off, and anything else but a plain "no" as on, because sending costs money. */
 function isSwitchedOn(value: unknown): boolean {
-	return !PLAINLY_OFF.has(typeof value === 'string' ? value.trim().toLowerCase() : value);
+	const isEmpty = isBlank(typeof value === 'string' ? value.trim() : value);
+	return !isEmpty && booleanOf(value) !== false;
 }
 
 /**

@@ -30,3 +30,15 @@ export function numberOf(value: unknown): number | undefined {
 	const number = typeof value === 'string' && value.trim() ? Number(value) : value;
 	return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
 }
+
+/** What a form or an expression leaves out. */
+export function isBlank(value: unknown): value is undefined | null | '' {
+	return value === undefined || value === null || value === '';
+}
+
+/** A switch, even if given as text or as 1 or 0; anything else is `undefined`. */
+export function booleanOf(value: unknown): boolean | undefined {
+	const given = typeof value === 'string' ? value.trim().toLowerCase() : value;
+	if (given === true || given === 1 || given === 'true' || given === '1') return true;
+	return given === false || given === 0 || given === 'false' || given === '0' ? false : undefined;
+}

@@ -76,6 +76,16 @@ test('sends the reason for a decline', async () => {
 	});
 });
 
+test.each([
+	['={{ $json.nothing }}', '"Decision" is empty for this item'],
+	["={{ 'declined' }}", '"Decision" must be answer or decline'],
+])('a decision that is none is not sent as an answer: %s', async (decision, message) => {
+	const tool = await stage.run(sayings('[tool: refund {}]'));
+	const run = await resume(tool, { decision, result: 'x' });
+	expect(run.error?.message).toBe(message);
+	expect(stage.platform.books().invocations).toHaveLength(1);
+});
+
 test('a resume may be interrupted again, and stays in its session', async () => {
 	const first = await stage.run(sayings('[tool: a {}] [tool: b {}]'));
 	const second = await resume(first, { result: 'x' });

@@ -30,6 +30,31 @@ test.each([
 	expect(stage.platform.books().requests.chat).toBe(1);
 });
 
+test.each([
+	['images', { images: { image: [{ source: 'binary', binaryPropertyName: '={{ $json.nothing }}' }] } }],
+	['images', { images: { image: [{ source: 'binary', binaryPropertyName: "={{ ' ' }}" }] } }],
+	['images', { images: { image: [{ source: 'binary', binaryPropertyName: ', ' }] } }],
+	['images', { images: { image: [{ source: "={{ 'URL' }}" }] } }],
+	['role', { role: '={{ $json.nothing }}' }],
+	['text', { content: '={{ Number($json.nothing) }}' }],
+])('sends no question whose %s an expression left out: %j', async (_part, row) => {
+	const items = [{ json: {}, binary: { data: { data: Buffer.from('x'), mimeType: 'image/png' } } }];
+	const message = [
+		{ role: 'user', content: 'hi' },
+		{ role: 'user', content: 'what is this?', ...row },
+	];
+	const run = await stage.run(items, { messages: { message } });
+	expect(run.error?.message).toMatch(/^Message 2/);
+	expect(stage.platform.books().requests.chat).toBe(0);
+});
+
+test('refuses a response format that does not exist, and sends numbers as stop sequences', async () => {
+	const wrong = await stage.run(sayings('hi'), { responseFormat: "={{ 'json' }}" });
+	expect(wrong.error?.message).toBe('"Response Format" must be text, jsonObject or jsonSchema');
+	await stage.run(sayings('hi'), { options: { stop: '={{ [4, "x"] }}' } });
+	expect(stage.platform.books().chats.map(({ body }) => body.stop)).toEqual([['4', 'x']]);
+});
+
 test('omits a row that is intentionally empty if another contains a question', async () => {
 	const run = await stage.run([{ json: { q: '[answer: yes]' } }], {
 		messages: {

@@ -69,3 +69,65 @@ test('an option of the whole run that cannot be read is reported for each item',
 	]);
 	expect(stage.platform.books().tasksMade).toBe(0);
 });
+
+test.each<[string, INodeParameters, string]>([
+	['seed mode', { seedMode: "={{ 'Fixed' }}" }, '"Seed Mode" must be random, keep, fixed or increment'],
+	['output', { output: "={{ 'files' }}" }, '"Output" must be filePerItem, allFiles or urls'],
+	[
+		'type of a row',
+		{
+			overrideFields: {
+				override: [{ nodeId: '6', parameter: 'text', value: 'x', valueType: "={{ 'text' }}" }],
+			},
+		},
+		'The "Type" of row 1 of "Inputs to Change" must be auto, string, number, boolean or json',
+	],
+	[
+		'option',
+		{ options: { onTimeout: "={{ 'returnstatus' }}" } },
+		'"On Timeout" must be error or returnStatus',
+	],
+	[
+		'budget',
+		{ limits: { maxTasks: '={{ $json.budget }}' } },
+		'"Max Tasks" must be a number from 0 to 1000000',
+	],
+	[
+		'image source',
+		{ imageSlots: { slot: [{ nodeId: '10', source: "={{ 'URL' }}", binaryField: 'data' }] } },
+		'The "Source" of Image 1 of "Input Images" must be binary, url or imageId',
+	],
+	[
+		'image field',
+		{ imageSlots: { slot: [{ nodeId: '10', source: 'binary', binaryField: '={{ undefined }}' }] } },
+		'The name of the input field that holds the file is empty for this item',
+	],
+	[
+		'image field',
+		{ imageSlots: { slot: [{ nodeId: '10', source: 'binary', binaryField: 'constructor' }] } },
+		'The item has no file in field "constructor"',
+	],
+])('a value that does not fit the form is refused, not replaced: %s', async (_name, parameters, message) => {
+	const items = [{ json: { prompt: 'a' }, binary: { data: { data: Buffer.from('x') } } }];
+	const run = await stage.run(items, parameters);
+	expect(run.error?.message).toBe(message);
+	expect(stage.platform.books().requests).toMatchObject({ submit: 0, upload: 0 });
+});
+
+test('switches may be text, and a fraction of a budget does not become "no limit"', async () => {
+	const parameters = {
+		operation: 'submit',
+		options: { includeRequest: "={{ 'true' }}" },
+		limits: { maxTasks: '={{ 0.5 }}' },
+	};
+	const one = await stage.run(prompts(1), parameters);
+	expect(one.output(NODE_NAME)[0]?.json).toHaveProperty('request');
+	const two = await stage.run(prompts(2), parameters);
+	expect(two.error?.message).toContain('"Max Tasks"');
+	expect(stage.platform.books().tasksMade).toBe(1);
+});
+
+test('a number that is none is no task ID', async () => {
+	const run = await stage.run([{ json: {} }], { operation: 'get', taskIds: '={{ Number($json.id) }}' });
+	expect(run.error?.message).toBe('"Task IDs" is empty');
+});

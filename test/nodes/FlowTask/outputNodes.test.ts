@@ -90,6 +90,17 @@ test.each<[string, string, RegExp]>([
 	expect(stage.platform.books().tasksMade).toBe(0);
 });
 
+test('refuses a node that is named twice, and keeps a file in a field with any name', async () => {
+	const twice = await run([
+		['20', 'a'],
+		['20', 'b'],
+	]);
+	expect(twice.error?.message).toBe('"Output Nodes" names node "20" twice');
+	expect(stage.platform.books().tasksMade).toBe(0);
+	const done = await run([['20', '__proto__']]);
+	expect(Object.keys(done.output(NODE_NAME)[0]?.binary ?? {})).toEqual(['__proto__']);
+});
+
 test('refuses a title that two nodes share, and names their IDs', async () => {
 	const same = structuredClone(twoOutputs);
 	same['20']._meta.title = same['9']._meta.title;

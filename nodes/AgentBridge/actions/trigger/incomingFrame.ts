@@ -1,7 +1,7 @@
 import type { IDataObject, INodeExecutionData, ITriggerFunctions } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../../shared/errors/failure';
-import { readNumbers } from '../../../shared/form/options';
+import { checkEntered } from '../../../shared/form/options';
 import { textOf } from '../../../shared/text/textOf';
 import { excerpt, isJsonObject } from '../../../shared/text/json';
 import { createEventFilter, readIncoming, readName, type EventFilter, type Frame } from '../../frames/frames';
@@ -42,7 +42,7 @@ export function readListenSettings(context: ITriggerFunctions, options: IDataObj
 	);
 	if (!filter.ok) return filter;
 	const given = { ...options, maxBatch: context.getNodeParameter('maxBatch', 100) };
-	const numbers = readNumbers(given, LISTEN_OPTIONS, MAX_BATCH);
+	const numbers = checkEntered(given, LISTEN_OPTIONS, MAX_BATCH);
 	if (!numbers.ok) return numbers;
 	const { number } = numbers.value;
 	const idPath = textOf(context.getNodeParameter('idPath', ''));

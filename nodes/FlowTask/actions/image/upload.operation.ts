@@ -3,14 +3,16 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { mapAccounts } from '../../../shared/platform/accounts';
 import { deliverResults } from '../../../shared/run/deliver';
-import { fail, ok, type Failure } from '../../../shared/errors/failure';
+import { fail, failInput, ok, type Failure, type Result } from '../../../shared/errors/failure';
 import { MemoryBudget } from '../../../shared/files/memoryBudget';
 import { createImageUploads, type UploadImage } from '../../tasks/uploads';
 import { readItem } from '../../../shared/errors/expressionError';
 import { imageAtUrl, imageInField, type ImageSource } from '../imageSource';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
-import { optionsCollection } from '../../../shared/form/options';
+import { optionsCollection, readChoice } from '../../../shared/form/options';
+import { excerpt } from '../../../shared/text/json';
+import { isWebAddress } from '../../../shared/text/webAddress';
 import { TASK_OPTIONS } from '../options';
 import { textParameter } from '../enteredText';
 
@@ -90,7 +92,7 @@ async function uploadItem(
 	upload: UploadImage,
 	run: NodeRun,
 ): ReturnType<UploadImage> {
-	const source = readItem(() => ok(readSource(context, itemIndex, run)));
+	const source = readItem(() => readSource(context, itemIndex, run));
 	return source.ok ? await upload(source.value.load, source.value.bytes) : source;
 }
 
@@ -100,8 +102,22 @@ const NOT_UPLOADED: Failure = {
 	advice: 'Run the node again with this item.',
 };
 
-function readSource(context: IExecuteFunctions, itemIndex: number, run: NodeRun): ImageSource {
-	return context.getNodeParameter('imageSource', itemIndex, 'binary') === 'url'
-		? imageAtUrl(context, itemIndex, textParameter(context, 'imageUrl', itemIndex), run)
-		: imageInField(context, itemIndex, textParameter(context, 'inputDataFieldName', itemIndex), run);
+function readSource(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<ImageSource> {
+	const from = readChoice(
+		'"Source"',
+		['binary', 'url'],
+		context.getNodeParameter('imageSource', itemIndex, 'binary'),
+	);
+	if (!from.ok) return from;
+	if (from.value === 'binary') {
+		return ok(imageInField(context, itemIndex, textParameter(context, 'inputDataFieldName', itemIndex), run));
+	}
+	const url = textParameter(context, 'imageUrl', itemIndex);
+	if (isWebAddress(url)) return ok(imageAtUrl(context, itemIndex, url, run));
+	return failInput(
+		url
+			? `"Image URL" is "${excerpt(url, 60)}", which is not an HTTP URL`
+			: '"Image URL" is empty for this item',
+		'Enter a URL that starts with http:// or https://.',
+	);
 }

@@ -4,6 +4,7 @@ import { readItem } from '../../../shared/errors/expressionError';
 import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
 import { parsePasted, refuseRounded } from '../../../shared/form/pastedJson';
 import { excerpt } from '../../../shared/text/json';
+import { textOrNumber } from '../../../shared/text/textOf';
 import { LONGEST_ID_CHARS } from '../../api/taskInfo';
 
 /**
@@ -33,7 +34,7 @@ function readTaskIds(value: unknown): Result<string[]> {
 }
 
 function collectIds(value: unknown): string[] {
-	if (typeof value === 'number') return [String(value)];
+	if (typeof value === 'number') return [textOrNumber(value)].filter(Boolean);
 	// In an array, each string is one ID, even if it contains commas.
 	if (Array.isArray(value)) {
 		return value.flatMap((one: unknown) => (typeof one === 'string' ? one.trim() || [] : collectIds(one)));

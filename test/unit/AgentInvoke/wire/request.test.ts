@@ -45,6 +45,10 @@ describe('body', () => {
 		});
 	});
 
+	test('is made for any session ID, even half a surrogate pair', () => {
+		expect(bodyOf(hello, false, '', USUAL, '\ud800')).toMatchObject({ ok: true });
+	});
+
 	test('merges the extra body last, at any depth, with its dollar signs unchanged', () => {
 		const nested = wireWith({ request: { message: { input: { query: '$message' } } } });
 		expect(bodyOf(hello, false, '{"input":{"lang":"$message"}}', nested)).toMatchObject({

@@ -46,21 +46,19 @@ test.each([
 		{ model: { value: ' x ', mode: 'id' }, reasoning: 'on', reasoningControl: 'thinking' },
 		{ model: 'x', choice: 'on', control: 'thinking' },
 	],
-	[
-		{ model: 'x', reasoning: 'maybe', reasoningControl: 'magic' },
-		{ model: 'x', choice: 'unknown', control: 'auto' },
-	],
 	[{ model: null }, { model: '', choice: 'default', control: 'auto' }],
 	[{ model: { value: 5 } }, { model: '', choice: 'default', control: 'auto' }],
 ])('reads the reasoning settings from %j', (fields: Record<string, unknown>, wish) => {
-	expect(readWish((name, fallback) => fields[name] ?? fallback, true)).toEqual({ ...wish, split: true });
+	expect(readWish((name, fallback) => fields[name] ?? fallback, true)).toEqual({
+		ok: true,
+		value: { ...wish, split: true },
+	});
 });
 
 test('refuses an unknown choice, because the reasoning would be billed', () => {
-	const wish = { model: 'family_c-4.6', choice: 'unknown', control: 'auto', split: false } as const;
-	expect(reasoningFields(wish)).toMatchObject({
+	expect(readWish((name) => (name === 'reasoning' ? 'maybe' : ''), false)).toMatchObject({
 		ok: false,
-		failure: { message: '"Reasoning" is none of default, on and off' },
+		failure: { message: '"Reasoning" must be default, on or off' },
 	});
 });
 

@@ -50,6 +50,19 @@ describe('readBinaryField', () => {
 		});
 	});
 
+	it('reads a file whose name and type a Code node set to anything, and says if it cannot be read', async () => {
+		const context = contextOf({ fields: { data: { meta: {}, bytes: PNG } } });
+		const meta: unknown = { data: 'x', mimeType: { a: 1 }, fileName: 7 };
+		context.helpers.assertBinaryData = () => meta as IBinaryData;
+		await expect(readBinaryField(context, 0, 'data', 1_000)).resolves.toMatchObject({
+			value: { fileName: '7.png', mimeType: 'image/png' },
+		});
+		context.helpers.getBinaryDataBuffer = async () => await Promise.reject(new Error('pruned'));
+		await expect(readBinaryField(context, 0, 'data', 1_000)).resolves.toMatchObject({
+			failure: { message: 'The item has no file in field "data" that can be read' },
+		});
+	});
+
 	it('lists the existing fields if the given one is missing', async () => {
 		const context = contextOf({
 			fields: { photo: { meta: {}, bytes: PNG }, mask: { meta: {}, bytes: PNG } },
@@ -62,7 +75,7 @@ describe('readBinaryField', () => {
 	it.each([
 		['no file at all', contextOf({}), 0, 'data', 'no file in field "data"'],
 		['an item that does not exist', contextOf({}), 9, 'data', 'no file in field'],
-		['no field name', contextOf({}), 0, '  ', 'the input field that holds the file is missing'],
+		['no field name', contextOf({}), 0, '  ', 'the input field that holds the file is empty'],
 		[
 			'an empty file',
 			contextOf({ fields: { data: { meta: {}, bytes: Buffer.alloc(0) } } }),

@@ -1,8 +1,10 @@
 import {
 	defineOptions,
 	defineRequestOptions,
+	enteredOptions,
 	optionsCollection,
-	readNumbers,
+	readChoice,
+	checkEntered,
 } from '../../../../nodes/shared/form/options';
 
 const number = { type: 'number', description: 'A number' } as const;
@@ -30,6 +32,25 @@ const OPTIONS = defineOptions({
 		whenAbsent: 1_800,
 	},
 	model: { displayName: 'Model', name: 'model', type: 'string', default: '' },
+	mode: {
+		displayName: 'Mode',
+		name: 'mode',
+		type: 'options',
+		default: 'fast',
+		options: [
+			{ name: 'Fast', value: 'fast' },
+			{ name: 'Good', value: 'good' },
+		],
+	},
+	budget: {
+		...number,
+		displayName: 'Budget',
+		name: 'budget',
+		isBudget: true,
+		default: 0,
+		typeOptions: { minValue: 0, maxValue: 9 },
+	},
+	isOpen: { displayName: 'Open', name: 'isOpen', type: 'boolean', default: false },
 });
 const FORM = defineOptions({
 	timeout: {
@@ -48,7 +69,7 @@ test.each([
 	[{ retries: ' 7 ' }, 7, undefined],
 	[{ model: true }, 3, undefined],
 ])('reads %j', (given, retries, temperature) => {
-	const read = readNumbers(given, OPTIONS);
+	const read = checkEntered(given, OPTIONS);
 	expect(read.ok && [read.value.number('retries'), read.value.entered('temperature')]).toEqual([
 		retries,
 		temperature,
@@ -56,7 +77,7 @@ test.each([
 });
 
 test('an absent number has the value that its field defines', () => {
-	const read = readNumbers({}, OPTIONS, FORM);
+	const read = checkEntered({}, OPTIONS, FORM);
 	const names = ['temperature', 'deadline', 'timeout'] as const;
 	expect(read.ok && names.map((name) => read.value.number(name))).toEqual([1, 1_800, 5]);
 });
@@ -64,15 +85,47 @@ test('an absent number has the value that its field defines', () => {
 test.each([11, -1, 'x', ' ', NaN, Infinity, true, [], [5], {}, new Date()])(
 	'refuses %p as a number of retries',
 	(retries) => {
-		expect(readNumbers({ retries }, OPTIONS)).toMatchObject({
+		expect(checkEntered({ retries }, OPTIONS)).toMatchObject({
 			ok: false,
 			failure: { message: '"Retries" must be a number from 0 to 10', kind: 'badInput' },
 		});
 	},
 );
 
+test.each(['Fast', 'quick', ' ', 1, true, {}, ['fast']])('refuses %p as a mode', (mode) => {
+	const read = checkEntered({ mode }, OPTIONS);
+	expect(read.ok ? '' : read.failure.message).toBe('"Mode" must be fast or good');
+});
+
+test.each(['fast', 'good', '', null, undefined])('accepts %p as a mode', (mode) => {
+	expect(checkEntered({ mode }, OPTIONS).ok).toBe(true);
+	expect(readChoice('"Mode"', ['fast', 'good'], mode)).toEqual({ ok: true, value: mode || 'fast' });
+});
+
+test.each([
+	[{ budget: undefined }, 'refused'],
+	[{ budget: '' }, 'refused'],
+	[{}, 0],
+	[{ budget: 0 }, 0],
+	[{ budget: 0.2 }, 1],
+	[{ budget: 2.5 }, 2.5],
+])('reads the budget of %j, in which only 0 is "no limit"', (given, budget) => {
+	const read = checkEntered(given, OPTIONS);
+	expect(read.ok ? read.value.number('budget') : 'refused').toBe(budget);
+});
+
+test('a switch that an expression returned as text becomes a boolean', () => {
+	const values = new Map<string, unknown>([
+		['options', { isOpen: '=x', model: '=x' }],
+		['options.isOpen', ' TRUE'],
+		['options.model', 'true'],
+	]);
+	const context = { getNodeParameter: (path: string): never => values.get(path) as never };
+	expect(enteredOptions(context, 0, OPTIONS).given).toEqual({ isOpen: true, model: 'true' });
+});
+
 test('reports all wrong values at once', () => {
-	const read = readNumbers({ retries: 'x', temperature: 9 }, OPTIONS);
+	const read = checkEntered({ retries: 'x', temperature: 9 }, OPTIONS);
 	expect(read.ok ? '' : read.failure.message).toBe(
 		'"Retries" must be a number from 0 to 10; "Temperature" must be a number from 0 to 2',
 	);
@@ -86,7 +139,7 @@ test.each([
 		'Correct it under "Options" and in the field "Timeout" in the node. Nothing was sent.',
 	],
 ])('the advice for %j says where to correct it', (given, advice) => {
-	expect(readNumbers(given, OPTIONS, FORM)).toMatchObject({ ok: false, failure: { advice } });
+	expect(checkEntered(given, OPTIONS, FORM)).toMatchObject({ ok: false, failure: { advice } });
 });
 
 test('the collection shows the fields in alphabetical order, without internal properties', () => {
@@ -99,7 +152,7 @@ test('the collection shows the fields in alphabetical order, without internal pr
 		default: 600,
 		typeOptions: { minValue: 0, maxValue: 9_000 },
 	});
-	expect(optionsCollection(OPTIONS).options).toHaveLength(4);
+	expect(optionsCollection(OPTIONS).options).toHaveLength(7);
 });
 
 test('the types require a range, the name, and whether an option is part of the request', () => {
@@ -112,7 +165,7 @@ test('the types require a range, the name, and whether an option is part of the 
 	defineRequestOptions({ seeds: { ...field, type: 'number', typeOptions } });
 	// @ts-expect-error -- whether it is part of the request is missing
 	defineRequestOptions({ seed: { ...field, type: 'number', typeOptions, isPartOfRequest: undefined } });
-	const read = readNumbers({}, OPTIONS);
+	const read = checkEntered({}, OPTIONS);
 	// @ts-expect-error -- the option is not a number
 	if (read.ok) read.value.entered('model');
 	expect(read.ok).toBe(true);

@@ -1,7 +1,8 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
-import { refuseMissingFile } from '../../../../shared/files/inputFile';
+import { binaryMeta, refuseMissingFile } from '../../../../shared/files/inputFile';
+import { readChoice } from '../../../../shared/form/options';
 import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { excerpt, objectsIn } from '../../../../shared/text/json';
 import { isWebAddress } from '../../../../shared/text/webAddress';
@@ -38,14 +39,16 @@ export function readImageSlots(
 		const target = inputName(nodeId, input.parameter);
 		if (named.has(target)) return refuseSecond(name, target);
 		named.add(target);
-		if (row.source === 'imageId') {
+		const from = readChoice(`The "Source" of ${name}`, ['binary', 'url', 'imageId'], row.source);
+		if (!from.ok) return from;
+		if (from.value === 'imageId') {
 			const imageId = readImageId(row, name);
 			if (!imageId.ok) return imageId;
 			imageIds.push({ ...input, imageId: imageId.value });
 			continue;
 		}
 		const source =
-			row.source === 'url'
+			from.value === 'url'
 				? readUrl(context, row, name, itemIndex, run)
 				: readField(context, row, itemIndex, run);
 		if (!source.ok) return source;
@@ -94,11 +97,7 @@ function readField(
 	itemIndex: number,
 	run: NodeRun,
 ): Result<ImageSource> {
-	const field = row.binaryField === undefined ? 'data' : enteredText(row.binaryField);
-	try {
-		context.helpers.assertBinaryData(itemIndex, field);
-	} catch {
-		return refuseMissingFile(context, itemIndex, field);
-	}
+	const field = 'binaryField' in row ? enteredText(row.binaryField) : 'data';
+	if (!binaryMeta(context, itemIndex, field)) return refuseMissingFile(context, itemIndex, field);
 	return ok(imageInField(context, itemIndex, field, run));
 }

@@ -38,6 +38,12 @@ export function readOutputNodes(
 	for (const { name, field } of wanted) {
 		const nodeId = nodes ? idOf(nodes, name) : ok(name);
 		if (!nodeId.ok) return nodeId;
+		if (found.some((one) => one.nodeId === nodeId.value)) {
+			return failInput(
+				`"Output Nodes" names node "${excerpt(nodeId.value, 40)}" twice`,
+				'Remove one of the two rows. The item was not started.',
+			);
+		}
 		found.push({ nodeId: nodeId.value, field });
 	}
 	return ok(found);

@@ -1,7 +1,7 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
-import { oneOf } from '../../../../shared/form/options';
+import { readChoice } from '../../../../shared/form/options';
 import { excerpt, objectsIn } from '../../../../shared/text/json';
 import { textOrNumber } from '../../../../shared/text/textOf';
 import type { WorkflowKnowledge } from '../../../../shared/workflow/knowledge';
@@ -31,9 +31,14 @@ export function readPrompt(
 		const rows = readForm(context, itemIndex);
 		return rows.ok && text.value ? withPromptText(rows.value, text.value, known.definition) : rows;
 	}
-	return promptFromFields(
-		objectsIn(context.getNodeParameter('overrideFields.override', itemIndex, [])).map(readRow),
-	);
+	const fields: OverrideField[] = [];
+	const rows = objectsIn(context.getNodeParameter('overrideFields.override', itemIndex, []));
+	for (const [index, row] of rows.entries()) {
+		const field = readRow(row, index + 1);
+		if (!field.ok) return field;
+		fields.push(field.value);
+	}
+	return promptFromFields(fields);
 }
 
 /** An empty field changes nothing, but an expression that returns nothing is a mistake. */
@@ -95,11 +100,17 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 	}
 }
 
-function readRow(row: IDataObject): OverrideField {
-	return {
+function readRow(row: IDataObject, number: number): Result<OverrideField> {
+	const valueType = readChoice(
+		`The "Type" of row ${number} of "Inputs to Change"`,
+		['auto', 'string', 'number', 'boolean', 'json'],
+		row.valueType,
+	);
+	if (!valueType.ok) return valueType;
+	return ok({
 		nodeId: enteredText(row.nodeId),
 		parameter: enteredText(row.parameter),
 		value: 'value' in row ? row.value : '',
-		valueType: oneOf(['auto', 'string', 'number', 'boolean', 'json'], row.valueType),
-	};
+		valueType: valueType.value,
+	});
 }

@@ -2,7 +2,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { refuseRounded } from '../../../../shared/form/pastedJson';
-import { oneOf } from '../../../../shared/form/options';
+import { readChoice } from '../../../../shared/form/options';
 import { excerpt } from '../../../../shared/text/json';
 import { textOrNumber } from '../../../../shared/text/textOf';
 import type { WorkflowKnowledge } from '../../../../shared/workflow/knowledge';
@@ -85,11 +85,14 @@ function readInputs(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 	if (!fitting.ok) return fitting;
 	const key = readIdempotencyKey(context, itemIndex, run);
 	if (!key.ok) return key;
+	const mode = readChoice(
+		'"Seed Mode"',
+		['random', 'keep', 'fixed', 'increment'],
+		context.getNodeParameter('seedMode', itemIndex, ''),
+	);
+	if (!mode.ok) return mode;
 	const plan = {
-		mode: oneOf(
-			['random', 'keep', 'fixed', 'increment'],
-			context.getNodeParameter('seedMode', itemIndex, ''),
-		),
+		mode: mode.value,
 		base: seedOf(context.getNodeParameter('seed', itemIndex, 1)),
 		targets: textParameter(context, 'seedTargets', itemIndex),
 	};

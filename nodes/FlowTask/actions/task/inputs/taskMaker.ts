@@ -2,8 +2,9 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { isTool } from '../../../../shared/errors/nodeError';
 import { ok, type Result } from '../../../../shared/errors/failure';
+import { booleanOf } from '../../../../shared/text/textOf';
 import { enteredStem, slugOf } from '../../../../shared/files/fileStem';
-import { oneOf } from '../../../../shared/form/options';
+import { readChoice } from '../../../../shared/form/options';
 import type { TaskJob } from '../../../tasks/engine';
 import type { OutcomeFacts } from '../../../tasks/describeTask';
 import type { Delivery } from '../../deliver';
@@ -28,11 +29,14 @@ export type MakeTask = (
 export function taskMaker(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<MakeTask> {
 	const outputs = readOutputNodes(context, itemIndex, run);
 	if (!outputs.ok) return outputs;
-	const chosen = oneOf(
-		['urls', 'filePerItem', 'allFiles'],
-		context.getNodeParameter('output', itemIndex, ''),
+	const chosen = readChoice(
+		'"Output"',
+		['filePerItem', 'allFiles', 'urls'],
+		// Submit has no such field.
+		context.getNodeParameter('output', itemIndex, 'urls'),
 	);
-	const form = isTool(context.getNode()) ? 'urls' : chosen;
+	if (!chosen.ok) return chosen;
+	const form = isTool(context.getNode()) ? 'urls' : chosen.value;
 	const delivery: Delivery = {
 		form,
 		binaryField: textParameter(context, 'binaryPropertyName', itemIndex) || 'data',
@@ -57,7 +61,7 @@ export function taskMaker(context: IExecuteFunctions, itemIndex: number, run: No
 }
 
 export function readSimplify(context: IExecuteFunctions, itemIndex: number): boolean {
-	return context.getNodeParameter('simplify', itemIndex, true) !== false;
+	return booleanOf(context.getNodeParameter('simplify', itemIndex, true)) !== false;
 }
 
 /**
