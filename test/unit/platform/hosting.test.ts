@@ -55,8 +55,8 @@ describe('hosting', () => {
 		[
 			'a cycle',
 			{
-				'1': { class_type: 'ImageInvert', inputs: { image: ['2', 0] } },
-				'2': { class_type: 'ImageInvert', inputs: { image: ['1', 0] } },
+				'1': { class_type: 'ImageScale', inputs: { image: ['2', 0] } },
+				'2': { class_type: 'ImageScale', inputs: { image: ['1', 0] } },
 				'3': { class_type: 'SaveImage', inputs: { images: ['1', 0] } },
 			},
 			/^invalidGraph: .*feeds itself/,
