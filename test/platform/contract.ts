@@ -48,8 +48,6 @@ export interface PlatformOptions {
 	seed?: number;
 	/** The key of the owner `default`, for a platform that is started again and again; it begins with `sk-`. */
 	apiKey?: string;
-	/** Which path forms of the progress WebSocket exist; default `both`. */
-	progressPaths?: 'both' | 'mass/api' | 'api/mass';
 	/** How long a prompt token is valid; default 24 hours. */
 	promptTokenSeconds?: number;
 	/** The token of the agent `default`, for a platform that is started again and again; it begins with `agt_`. */
@@ -58,8 +56,6 @@ export interface PlatformOptions {
 	agentDialect?: DialectName;
 	/** The outer HTTP status of the agent service's failures: 200, or the envelope's; default `always200`. */
 	agentOuterStatus?: OuterStatus;
-	/** How long the URL of an uploaded file is valid; default one hour. */
-	mediaSeconds?: number;
 	/** The largest file for agents; default 20 MiB. */
 	mediaMaxBytes?: number;
 	/** The allowed types of files for agents, such as `image/png` or `image/*`; default: all. */

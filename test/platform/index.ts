@@ -65,7 +65,7 @@ function assembleAgents(
 	links: FileLinks,
 	agenda: Agenda,
 ): Pick<Parts, 'agents' | 'defaultAgent' | 'agentOuterStatus' | 'media'> {
-	const { mediaSeconds: seconds = MEDIA_SECONDS, mediaMaxBytes: maxBytes = MEDIA_MAX_BYTES } = options;
+	const { mediaMaxBytes: maxBytes = MEDIA_MAX_BYTES } = options;
 	const agents = new AgentInstances(() => agenda.now());
 	return {
 		agents,
@@ -75,7 +75,7 @@ function assembleAgents(
 			dialect: options.agentDialect,
 		}),
 		agentOuterStatus: options.agentOuterStatus ?? 'always200',
-		media: new MediaStore({ seconds, maxBytes, types: options.mediaTypes }, links),
+		media: new MediaStore({ seconds: MEDIA_SECONDS, maxBytes, types: options.mediaTypes }, links),
 	};
 }
 
@@ -147,7 +147,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Loca
 	await files.register(fileHost, { parts });
 	await files.register(mediaHost, { parts });
 	const router = new UpgradeRouter(parts);
-	const channel = new ProgressChannel(parts, router, options.progressPaths ?? 'both');
+	const channel = new ProgressChannel(parts, router);
 	const bridge = new BridgeEndpoint(parts, router);
 	ears.changed = () => channel.changed();
 	router.attach(api.server);

@@ -50,8 +50,4 @@ export class Owners {
 	assetExists(kind: AssetKind, name: string): boolean {
 		return [...this.#byKey.values()].some((owner) => owner.assets.get(kind)?.has(name));
 	}
-
-	list(): Owner[] {
-		return [...this.#byKey.values()];
-	}
 }

@@ -24,7 +24,6 @@ const HELP = `Starts the local platform.
   --file-bytes-per-second <n>   what all downloads get together (no limit)
   --requests-per-second <n>     request-frequency limit of each key
   --seed <n>                    for everything random
-  --progress-paths both|mass/api|api/mass
   --fault-rate <0..1>           so many of all requests fail
   --workflow <file>             host this export too, under its file name (may be repeated)
 `;
@@ -44,7 +43,6 @@ const options = {
 	'file-bytes-per-second': { type: 'string' },
 	'requests-per-second': { type: 'string' },
 	seed: { type: 'string' },
-	'progress-paths': { type: 'string' },
 	'fault-rate': { type: 'string' },
 	workflow: { type: 'string', multiple: true },
 	help: { type: 'boolean' },
@@ -83,7 +81,6 @@ function platformOptions(flags: Flags): PlatformOptions {
 		fileBytesPerSecond: numberOf('file-bytes-per-second', flags['file-bytes-per-second']),
 		requestsPerSecond: numberOf('requests-per-second', flags['requests-per-second']),
 		seed: numberOf('seed', flags.seed),
-		progressPaths: oneOf('progress-paths', flags['progress-paths'], ['both', 'mass/api', 'api/mass']),
 	};
 }
 

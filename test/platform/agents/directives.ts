@@ -93,9 +93,7 @@ const ORDERS: Readonly<Record<string, Order>> = {
 		script.steps.push(detail || 'search');
 	},
 	question: ask,
-	'then question': ask,
 	tool: callTool,
-	'then tool': callTool,
 	fail: (script, detail) => {
 		script.fail = detail || 'The agent could not finish';
 	},

@@ -4,7 +4,7 @@ import { AgentRefusal } from './envelope';
 import { noInterrupt, Session } from './session';
 import type { InvokeCall } from './invokeCall';
 
-export const AGENT_RIGHTS = ['invoke', 'stream', 'media'] as const;
+const AGENT_RIGHTS = ['invoke', 'stream', 'media'] as const;
 export type AgentRight = (typeof AGENT_RIGHTS)[number];
 
 export interface AgentOptions {
@@ -149,14 +149,6 @@ export class AgentInstances {
 		if (agent === undefined) throw new AgentRefusal('token_invalid', 'The token is unknown.');
 		if (agent.isExpired(token)) throw new AgentRefusal('token_expired', 'The debug token has expired.');
 		return { agent, token };
-	}
-
-	withId(agentId: string): AgentInstance | undefined {
-		return this.#byId.get(agentId);
-	}
-
-	list(): AgentInstance[] {
-		return [...this.#byId.values()];
 	}
 
 	/** Releases all runs, because no test can once the platform has closed. */

@@ -39,8 +39,6 @@ interface Situation {
 	readonly images: number;
 	/** The results since the last calls; undefined if the last message is not a result. */
 	readonly toolResult: string | undefined;
-	/** The number of rounds of tool calls since the last user message. */
-	readonly rounds: number;
 }
 
 /**
@@ -66,15 +64,12 @@ function survey(messages: readonly ChatMessage[]): Situation {
 		said,
 		images: asking === undefined ? 0 : imagesOf(asking),
 		toolResult: results.length === 0 ? undefined : results.map(textOf).join('; '),
-		rounds: since.filter((message) => message.role === 'assistant' && (message.tool_calls ?? []).length > 0)
-			.length,
 	};
 }
 
 function orderedCalls(request: ChatRequest, situation: Situation): readonly ToolOrder[] {
-	const { directives, rounds, toolResult, said } = situation;
+	const { directives, said } = situation;
 	if (request.tools.length === 0) return [];
-	if (toolResult !== undefined) return directives.thenTools.slice(rounds - 1, rounds);
 	if (request.messages.at(-1)?.role !== 'user') return [];
 	if (directives.tools.length > 0 || request.forcedTool === undefined) return directives.tools;
 	const { name, parameters } = request.forcedTool;

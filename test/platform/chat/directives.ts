@@ -2,7 +2,7 @@ export type ReasoningPlace = 'content' | 'details' | 'reasoning' | 'tags';
 
 /** How an answer breaks off, and after how many chunks. */
 export interface Break {
-	readonly kind: 'silent' | 'comments' | 'cut' | 'end' | 'error';
+	readonly kind: 'silent' | 'cut' | 'end' | 'error';
 	readonly after: number;
 }
 
@@ -23,13 +23,10 @@ export interface Directives {
 	pauseMs?: number;
 	holds: number[];
 	breaks: Break[];
-	noDone?: boolean;
 	empty?: boolean;
 	finish?: string;
 	refuse?: { status: number; message: string };
 	tools: ToolOrder[];
-	/** Orders for further rounds of calls, each after the results of the last round. */
-	thenTools: ToolOrder[];
 }
 
 export class BadDirective extends Error {}
@@ -77,16 +74,13 @@ const SETTERS: ReadonlyMap<string, Setter> = new Map<string, Setter>([
 	['pause', (orders, value) => (orders.pauseMs = numberIn(value))],
 	['hold after', (orders, value) => orders.holds.push(numberIn(value))],
 	['silent after', breakOff('silent')],
-	['comments after', breakOff('comments')],
 	['cut after', breakOff('cut')],
 	['end after', breakOff('end')],
 	['error after', breakOff('error')],
-	['no done', (orders) => (orders.noDone = true)],
 	['empty', (orders) => (orders.empty = true)],
 	['finish', (orders, value) => (orders.finish = value)],
 	['refuse', (orders, value) => (orders.refuse = refusalIn(value))],
 	['tool', (orders, value) => orders.tools.push(toolIn(value))],
-	['then tool', (orders, value) => orders.thenTools.push(toolIn(value))],
 ]);
 
 /** The position of the bracket that closes the one before `from`; values may contain pairs of brackets. */
@@ -100,7 +94,7 @@ function closingBracket(text: string, from: number): number {
 }
 
 export function noDirectives(): Directives {
-	return { holds: [], breaks: [], tools: [], thenTools: [] };
+	return { holds: [], breaks: [], tools: [] };
 }
 
 /**

@@ -5,7 +5,7 @@ import { errorBody } from './errors';
 import type { ChatEnd } from './ledger';
 
 /** How a stream stops: properly, with a TCP reset, by closing the connection in mid-answer, or not at all. */
-export type Exit = 'end' | 'reset' | 'close' | 'silence' | 'comments';
+export type Exit = 'end' | 'reset' | 'close' | 'silence';
 
 /** A step of a stream. */
 export type Step =
@@ -39,8 +39,6 @@ function orderedEndings({ breaks }: Directives): Ending[] {
 			switch (kind) {
 				case 'silent':
 					return [exit('silence', 'silent')];
-				case 'comments':
-					return [exit('comments', 'silent')];
 				case 'cut':
 					return [exit('reset', 'cut')];
 				case 'end':
@@ -91,6 +89,5 @@ export function scriptOf(
 		if ((sent + 1) % CHUNKS_A_COMMENT === 0) steps.push({ kind: 'comment' });
 	}
 	if (usage !== undefined) steps.push({ kind: 'event', data: usage });
-	if (directives.noDone !== true) steps.push({ kind: 'done' });
-	return [...steps, exit('end', 'done')];
+	return [...steps, { kind: 'done' }, exit('end', 'done')];
 }

@@ -81,10 +81,6 @@ export class FaultBoard implements FaultControl {
 		this.#campaign = undefined;
 	}
 
-	list(): Array<{ id: number; rule: FaultRule; injected: number }> {
-		return [...this.#rules.values()].map(({ id, rule, injected }) => ({ id, rule, injected }));
-	}
-
 	/** Draws the faults of a request. @param text returns the text that `match` searches */
 	draw(target: FaultTarget, text: () => string): Fault[] {
 		const faults: Fault[] = [];

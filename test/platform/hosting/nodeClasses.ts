@@ -137,18 +137,6 @@ export const NODE_CLASSES: ReadonlyMap<string, NodeClass> = new Map<string, Node
 		},
 	],
 	[
-		'ImageBlur',
-		{
-			links: { image: 'IMAGE' },
-			values: {
-				blur_radius: { type: 'integer', default: 1, min: 1, max: 31 },
-				sigma: { type: 'number', default: 1, min: 0.1, max: 10 },
-			},
-			outputs: ['IMAGE'],
-		},
-	],
-	['ImageInvert', { links: { image: 'IMAGE' }, values: {}, outputs: ['IMAGE'] }],
-	[
 		'SaveImage',
 		{
 			links: { images: 'IMAGE' },

@@ -11,11 +11,6 @@ const workflowBody = v.object({
 	apiKey: v.optional(v.string()),
 });
 const ownerBody = v.object({ name: v.pipe(v.string(), v.minLength(1)) });
-const assetBody = v.object({
-	kind: v.picklist(['checkpoint', 'vae', 'lora']),
-	name: v.pipe(v.string(), v.minLength(1)),
-	apiKey: v.optional(v.string()),
-});
 
 /** Finds the owner with this key; without a key, it is the default owner. */
 export function ownerWithKey(parts: Parts, apiKey: string | undefined): Owner {
@@ -53,7 +48,6 @@ function workflowRoutes(app: FastifyInstance, parts: Parts): void {
 }
 
 function faultRoutes(app: FastifyInstance, parts: Parts): void {
-	app.get('/faults', async () => parts.faults.list());
 	app.post('/faults', async (request, reply) => {
 		const { id } = parts.faults.add(v.parse(faultRuleSchema, request.body));
 		return reply.code(201).send({ id });
@@ -83,23 +77,10 @@ export async function adminConsole(app: FastifyInstance, { parts }: { parts: Par
 		parts.books.reset();
 		return reply.code(204).send();
 	});
-	app.get('/owners', async () => parts.owners.list().map(({ name, apiKey }) => ({ name, apiKey })));
 	app.post('/owners', async (request, reply) => {
 		const { apiKey } = parts.owners.create(v.parse(ownerBody, request.body).name);
 		return reply.code(201).send({ apiKey });
 	});
-	app.get('/assets', async () =>
-		parts.owners
-			.list()
-			.flatMap(({ name: owner, assets }) =>
-				[...assets].flatMap(([kind, names]) => [...names].map((name) => ({ owner, kind, name }))),
-			),
-	);
-	app.post('/assets', async (request, reply) => {
-		const { kind, name, apiKey } = v.parse(assetBody, request.body);
-		return reply.code(201).send({ name: parts.owners.addAsset(ownerWithKey(parts, apiKey), kind, name) });
-	});
-	app.post('/chat/release', async () => ({ released: parts.holds.release() }));
 	workflowRoutes(app, parts);
 	faultRoutes(app, parts);
 }

@@ -4,7 +4,6 @@ import type { RequestKind } from '../books';
 import { CODES, refusal } from '../codes';
 import { parseWireJson } from '../wireJson';
 import { adminConsole } from './admin.plugin';
-import { agentAdmin } from './agentAdmin.plugin';
 import { agentService } from './agent.plugin';
 import { chatService } from './chat.plugin';
 import { flowTaskService } from './flowTask.plugin';
@@ -49,7 +48,6 @@ export async function apiServer(parts: Parts): Promise<FastifyInstance> {
 	await app.register(flowTaskService, { parts });
 	await app.register(chatService, { parts });
 	await app.register(agentService, { parts });
-	await app.register(agentAdmin, { parts, prefix: '/admin' });
 	await app.register(adminConsole, { parts, prefix: '/admin' });
 	return app;
 }

@@ -72,7 +72,6 @@ async function answerWhole(
 	const completion = spoilData(completionOf(request, told), faults);
 	switch (breaks[0]?.kind) {
 		case 'silent':
-		case 'comments':
 			record.ended('silent');
 			return reply.hijack();
 		case 'cut':

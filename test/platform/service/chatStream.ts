@@ -9,7 +9,6 @@ import { spoilData } from './answerFaults';
 import { onceWhole, resetConnection } from './delivery';
 
 const COMMENT = ': keep-alive\n\n';
-const COMMENT_MS = 50;
 /** How long to wait before a reset, which discards what the other side has not read yet. */
 const ARRIVAL_MS = 20;
 
@@ -57,13 +56,6 @@ async function leave(line: ChatLine, exit: Exit, end: () => void): Promise<void>
 			return;
 		case 'silence':
 			end();
-			return;
-		case 'comments':
-			end();
-			while (!gone.aborted) {
-				await writeOut(line, COMMENT);
-				await pause(COMMENT_MS, gone);
-			}
 	}
 }
 

@@ -1,6 +1,5 @@
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
-import type { PlatformOptions } from '../contract';
 import type { Fault } from '../faults/faultBoard';
 import { isFinished, nextStepAtMs } from '../tasks/task';
 import type { Task } from '../tasks/task';
@@ -15,11 +14,7 @@ const LINK_SECONDS = 600;
 /** The shortest time between two messages, however short the steps are. */
 const MIN_MESSAGE_GAP_MS = 10;
 
-const PATHS = {
-	'mass/api': ['/mass/api/flow_task_api/get_task_progress'],
-	'api/mass': ['/api/mass/flow_task_api/get_task_progress'],
-	both: ['/mass/api/flow_task_api/get_task_progress', '/api/mass/flow_task_api/get_task_progress'],
-} as const;
+const PATHS = ['/mass/api/flow_task_api/get_task_progress', '/api/mass/flow_task_api/get_task_progress'];
 
 const GARBAGE = [
 	'<html>proxy error</html>',
@@ -54,9 +49,8 @@ export class ProgressChannel {
 	constructor(
 		private readonly parts: Parts,
 		router: UpgradeRouter,
-		paths: NonNullable<PlatformOptions['progressPaths']>,
 	) {
-		for (const path of PATHS[paths]) router.register(path, 'socket', (upgrade) => this.#open(upgrade));
+		for (const path of PATHS) router.register(path, 'socket', (upgrade) => this.#open(upgrade));
 	}
 
 	/** Called when any task has changed. Sends each watcher of a changed task one message for all changes. */

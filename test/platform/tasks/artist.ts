@@ -137,10 +137,6 @@ export class Artist {
 				const from = await this.#draw(recipe.from);
 				return finish(open(from).resize(width, height, { fit, kernel: kernelOf(method) }));
 			}
-			case 'blurred':
-				return finish(open(await this.#draw(recipe.from)).blur(Math.max(0.3, recipe.sigma)));
-			case 'inverted':
-				return finish(open(await this.#draw(recipe.from)).negate());
 			case 'signed': {
 				const from = await this.#draw(recipe.from);
 				const { svg, height } = labelSvg(recipe.lines, from.width);

@@ -152,9 +152,6 @@ class Run {
 	}
 
 	#runImageClass(node: WorkflowNode): readonly Slot[] {
-		const change = (name: string, draw: (from: PictureRecipe) => PictureRecipe): readonly Slot[] => [
-			{ type: 'pictures', pictures: this.#pictures(node, name).map(draw) },
-		];
 		switch (node.classType) {
 			case 'LoadImage':
 				return [{ type: 'pictures', pictures: [this.#load(node)] }];
@@ -163,14 +160,11 @@ class Run {
 				const height = this.#number(node, 'height');
 				const method = this.#text(node, 'upscale_method');
 				const crop = this.#text(node, 'crop');
-				return change('image', (from) => ({ kind: 'scaled', from, width, height, method, crop }));
+				const pictures = this.#pictures(node, 'image').map(
+					(from) => ({ kind: 'scaled', from, width, height, method, crop }) as const,
+				);
+				return [{ type: 'pictures', pictures }];
 			}
-			case 'ImageBlur': {
-				const sigma = this.#number(node, 'sigma') * Math.sqrt(this.#number(node, 'blur_radius'));
-				return change('image', (from) => ({ kind: 'blurred', from, sigma }));
-			}
-			case 'ImageInvert':
-				return change('image', (from) => ({ kind: 'inverted', from }));
 			case 'SaveImage':
 			case 'PreviewImage':
 				this.#deliver(node);

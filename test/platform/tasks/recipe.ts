@@ -28,8 +28,6 @@ export type PictureRecipe =
 			readonly method: string;
 			readonly crop: string;
 	  }
-	| { readonly kind: 'blurred'; readonly from: PictureRecipe; readonly sigma: number }
-	| { readonly kind: 'inverted'; readonly from: PictureRecipe }
 	| { readonly kind: 'signed'; readonly from: PictureRecipe; readonly lines: readonly string[] };
 
 export interface Size {
@@ -56,8 +54,6 @@ export function sizeOf(picture: PictureRecipe, imageSize: (imageId: string) => S
 			return latentSize(picture.latent, imageSize);
 		case 'scaled':
 			return picture;
-		case 'blurred':
-		case 'inverted':
 		case 'signed':
 			return sizeOf(picture.from, imageSize);
 	}
@@ -82,8 +78,6 @@ export function samplingOf(picture: PictureRecipe): Sampling | undefined {
 		case 'decoded':
 			return latentSampling(picture.latent);
 		case 'scaled':
-		case 'blurred':
-		case 'inverted':
 		case 'signed':
 			return samplingOf(picture.from);
 	}

@@ -6,9 +6,6 @@ import { until } from '../../until';
 export const BASE = '/api/maas/flow_task_api';
 export const PROGRESS = '/mass/api/flow_task_api/get_task_progress';
 
-/** How long to wait for an expected event: less than jest's own limit, and far more than a busy machine needs. */
-const PATIENCE_MS = 60_000;
-
 export interface Answer {
 	code: number;
 	msg: string;
@@ -89,18 +86,11 @@ export class Client {
 		return info;
 	}
 
-	async until(id: string, done: (info: Info) => boolean, period?: number): Promise<Info> {
-		const end = Date.now() + PATIENCE_MS;
-		while (Date.now() < end) {
-			const info = await this.info(id, period);
-			if (done(info)) return info;
-			await sleep(5);
-		}
-		throw new Error(`the task ${id} did not get there`);
-	}
-
-	async finished(id: string, period?: number): Promise<Info> {
-		return this.until(id, ({ status }) => status >= 3, period);
+	async finished(id: string): Promise<Info> {
+		return await until(async () => {
+			const info = await this.info(id);
+			return info.status >= 3 && info;
+		});
 	}
 
 	async upload(file: Blob, name = 'cat.png', part = 'source_file'): Promise<Answer> {
@@ -139,7 +129,6 @@ export class Client {
 /** A progress socket that records everything it receives. */
 export class Watch {
 	readonly messages: Info[] = [];
-	readonly texts: string[] = [];
 	readonly socket: WebSocket;
 	/** The close code, or the HTTP status of a refusal as a negative number. */
 	readonly closed: Promise<number>;
@@ -148,7 +137,6 @@ export class Watch {
 		this.socket = new WebSocket(url);
 		this.socket.on('message', (data: Buffer) => {
 			const text = data.toString();
-			this.texts.push(text);
 			if (text.startsWith('{"flow_task_info":{')) this.messages.push(JSON.parse(text).flow_task_info);
 		});
 		this.closed = new Promise((resolve) => {
@@ -186,9 +174,3 @@ export async function fate(call: Promise<Response>): Promise<string> {
 }
 
 export const decodeLink = (link: string): string => link.replaceAll('\\u0026', '&');
-
-export async function sleep(ms: number): Promise<void> {
-	await new Promise((resolve) => {
-		setTimeout(resolve, ms);
-	});
-}

@@ -1,4 +1,4 @@
-import { fate, field } from './client';
+import { fate } from './client';
 import type { Client } from './client';
 import { withPlatform } from './running';
 
@@ -26,12 +26,6 @@ describe('fault rules', () => {
 			expect(rule.injected).toBe(2);
 			platform.faults.add({ on: 'submit', kind: 'code' }).remove();
 			expect((await client.submit()).code).toBe(0);
-		});
-	});
-
-	test('need a kind that suits the target', async () => {
-		await withPlatform({}, async (_client, platform) => {
-			expect(() => platform.faults.add({ on: 'submit', kind: 'fileReset' })).toThrow(/does not suit submit/);
 		});
 	});
 
@@ -68,15 +62,6 @@ describe('fault rules', () => {
 			expect(injected).toBeLessThan(60);
 			expect(tasksMade - undeliveredSubmits).toBe(delivered);
 			expect(undeliveredSubmits).toBe((faults['resetAfter'] ?? 0) + (faults['truncatedJson'] ?? 0));
-		});
-	});
-
-	test('of a campaign can be limited to some kinds', async () => {
-		await withPlatform({ taskMs: 0 }, async (client, platform) => {
-			platform.faults.campaign({ rate: 1, kinds: ['socketSilent', 'html200'] });
-			expect(await fateOfSubmit(client)).toMatch(/^200 <html>/);
-			platform.faults.clear();
-			expect(field(await client.answer('prompt', submitBody), 'code')).toBe(0);
 		});
 	});
 });

@@ -29,12 +29,6 @@ describe('hosting', () => {
 		return 'hosted';
 	}
 
-	test('accepts an API export, parsed or as text, and returns an ID', async () => {
-		const first = await platform.hostWorkflow(sample);
-		const second = await platform.hostWorkflow(JSON.stringify(sample));
-		expect(first.workflowId).not.toBe(second.workflowId);
-	});
-
 	test.each<[string, unknown, RegExp]>([
 		['an editor file', { nodes: [], links: [], version: 0.4 }, /^notApiExport: .*format of the editor/],
 		['text that is not JSON', '{oops', /^notApiExport: .*not JSON/],
@@ -61,8 +55,8 @@ describe('hosting', () => {
 		[
 			'a cycle',
 			{
-				'1': { class_type: 'ImageInvert', inputs: { image: ['2', 0] } },
-				'2': { class_type: 'ImageInvert', inputs: { image: ['1', 0] } },
+				'1': { class_type: 'ImageScale', inputs: { image: ['2', 0] } },
+				'2': { class_type: 'ImageScale', inputs: { image: ['1', 0] } },
 				'3': { class_type: 'SaveImage', inputs: { images: ['1', 0] } },
 			},
 			/^invalidGraph: .*feeds itself/,
@@ -108,17 +102,5 @@ describe('hosting', () => {
 			files: {},
 			final_files: [],
 		});
-	});
-
-	test('shows what each parameter accepts, with seeds as exact integers', async () => {
-		const { workflowId } = await platform.hostWorkflow(sample);
-		const view = platform.parameterView(workflowId);
-		expect(view['3']).toMatchObject({ title: 'KSampler', class_type: 'KSampler' });
-		expect(view['3']?.inputs['steps']).toEqual({ spec: { default: 20, min: 1, max: 150 } });
-		expect(view['3']?.inputs['sampler_name']?.spec.list).toContain('dpmpp_2m');
-		expect(view['6']?.inputs['text']).toEqual({ spec: { default: sample['6'].inputs.text } });
-		expect(view['3']?.inputs).not.toHaveProperty('model');
-		expect(view).not.toHaveProperty('8');
-		expect(JSON.stringify(view)).toContain('"min":0,"max":18446744073709551615}');
 	});
 });

@@ -98,6 +98,7 @@ describe('createClient', () => {
 
 	it.each([
 		['too many requests', BUSY],
+		['a busy message with HTTP 200', reply(200, { code: 12, msg: 'Requests are too frequent' })],
 		['a refused connection', UNREACHED],
 	])('repeats a write after %s', async (_name, first) => {
 		const { call, clock, sent } = setting([first, first, DONE]);
@@ -115,6 +116,7 @@ describe('createClient', () => {
 		['a redirect to the result', reply(303, '', { location: '/made' }), 'unclear'],
 		['a gateway timeout in JSON', reply(408, { code: 408, msg: 'x' }), 'unclear'],
 		['a gateway error about a closed connection', reply(499, { code: 499, msg: 'x' }), 'unclear'],
+		['trouble that an answer reports', reply(200, { code: 500, msg: 'trouble' }), 'unclear'],
 		['a refusal', reply(200, { code: 7, msg: 'no' }), 'refused'],
 		['a refused key', reply(401, ''), 'credential'],
 		['a redirect', reply(302, '', { location: 'https://elsewhere.example' }), 'credential'],
@@ -135,12 +137,6 @@ describe('createClient', () => {
 		const { call, clock, sent } = setting([answer, DONE]);
 		await expect(clock.run(call(READ))).resolves.toMatchObject({ ok: true });
 		expect(sent).toHaveLength(2);
-	});
-
-	it('does not repeat a read after a refusal', async () => {
-		const { call, clock, sent } = setting([reply(403, ''), DONE]);
-		await expect(clock.run(call(READ))).resolves.toMatchObject({ ok: false, failure: { passing: false } });
-		expect(sent).toHaveLength(1);
 	});
 
 	it('makes as many tries as allowed, and reports their number', async () => {
@@ -175,18 +171,6 @@ describe('createClient', () => {
 		await once.clock.run(once.call(WRITE));
 		await once.clock.run(once.call(WRITE));
 		expect(once.sent).toHaveLength(1 + 5);
-	});
-
-	it('makes one try if only one is allowed', async () => {
-		const { call, clock, sent } = setting([BUSY, DONE]);
-		await expect(clock.run(call({ ...WRITE, tries: 1 }))).resolves.toMatchObject({ ok: false });
-		expect(sent).toHaveLength(1);
-	});
-
-	it('waits as long as Retry-After asks', async () => {
-		const { call, clock, sent } = setting([reply(429, '', { 'retry-after': '30' }), DONE]);
-		await clock.run(call(WRITE));
-		expect(sent.map(({ atMs }) => atMs)).toEqual([0, 30_000]);
 	});
 
 	it('holds all requests of the run back after one 429', async () => {
@@ -313,18 +297,5 @@ describe('createClient', () => {
 		const { call, clock, sent } = setting([DONE], { deadlineMs: 3_000 });
 		await clock.run(call(WRITE));
 		expect(sent.map(({ timeoutMs }) => timeoutMs)).toEqual([13_000]);
-	});
-
-	it('repeats a submit that was refused by a busy message with HTTP 200', async () => {
-		const frequent = reply(200, { code: 12, msg: 'Requests are too frequent' });
-		const { call, clock, sent } = setting([frequent, frequent, DONE]);
-		await expect(clock.run(call(WRITE))).resolves.toMatchObject({ ok: true });
-		expect(sent).toHaveLength(3);
-	});
-
-	it.each([500, 502, 504])('does not repeat a submit that was answered with code %d', async (code) => {
-		const { call, clock, sent } = setting([reply(200, { code, msg: 'trouble' }), DONE]);
-		await expect(clock.run(call(WRITE))).resolves.toMatchObject({ ok: false, failure: { kind: 'unclear' } });
-		expect(sent).toHaveLength(1);
 	});
 });

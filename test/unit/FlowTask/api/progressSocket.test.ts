@@ -41,6 +41,14 @@ const message = (taskId: string, status = 2): unknown => ({
 	flow_task_info: { flow_task_id: taskId, status },
 });
 
+const deliver =
+	(...messages: unknown[]) =>
+	(socket: PlayedSocket) => {
+		socket.open();
+		for (const one of messages) socket.say(one);
+		socket.drop();
+	};
+
 describe('ProgressSockets', () => {
 	it('opens the documented URL, with the encoded token in its query', () => {
 		const { open, opened } = scene();
@@ -48,18 +56,6 @@ describe('ProgressSockets', () => {
 		expect(opened.map(({ url }) => url)).toEqual([
 			'wss://platform.example/mass/api/progress?authorization=token%20of%20t',
 		]);
-	});
-
-	it('tries the other path form if the first is refused, without reporting it', () => {
-		const { open, opened, paths, lost, infos, sockets } = scene();
-		open('t');
-		opened[0]?.refuse();
-		expect(paths()).toEqual([FIRST, SECOND]);
-		opened[1]?.open();
-		opened[1]?.say(message('t'));
-		expect(infos).toMatchObject([{ taskId: 't', state: 'generating' }]);
-		expect(lost).toEqual([]);
-		expect(sockets.available).toBe(true);
 	});
 
 	it('stays with the form that delivered a message', () => {
@@ -95,15 +91,14 @@ describe('ProgressSockets', () => {
 	});
 
 	it.each([
-		['nothing', undefined],
-		['an undocumented message', { hello: 1 }],
-	])('tries the other form if the first opens and delivers %s', (_name, said) => {
-		const { open, opened, paths, infos, lost } = scene();
+		['is refused', (socket: PlayedSocket) => socket.refuse()],
+		['opens and delivers nothing', deliver()],
+		['opens and delivers an undocumented message', deliver({ hello: 1 })],
+	])('tries the other path form if the first %s, without reporting it', (_name, play) => {
+		const { open, opened, paths, infos, lost, sockets } = scene();
 		open('t');
-		opened[0]?.open();
-		if (said) opened[0]?.say(said);
-		opened[0]?.drop();
-		expect(paths()).toEqual([FIRST, SECOND]);
+		play(opened[0]!);
+		expect([paths(), lost, sockets.available]).toEqual([[FIRST, SECOND], [], true]);
 		opened[1]?.open();
 		opened[1]?.say(message('t'));
 		opened[1]?.drop();

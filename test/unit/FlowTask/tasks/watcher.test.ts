@@ -282,15 +282,6 @@ describe('TaskWatcher: tasks that do not end', () => {
 		await expect(clock.run(end)).resolves.toMatchObject({ kind: 'final' });
 	});
 
-	it('tolerates an ID that is missing now and then', async () => {
-		const { clock, platform, watch } = scene();
-		platform.add('t', (ageMs) => {
-			if (ageMs > 90_000) return SUCCEEDED;
-			return Math.floor(ageMs / 6_000) % 2 === 0 ? { status: 2, progress_num: 1 } : undefined;
-		});
-		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
-	});
-
 	it('ends a task that makes no progress for too long', async () => {
 		const { clock, platform, watch } = scene({ noProgressMs: 5 * MINUTE });
 		platform.add('t', (ageMs) => ({ status: 2, progress_num: Math.min(40, Math.floor(ageMs / 1_000)) }));
@@ -389,14 +380,6 @@ describe('TaskWatcher: polls that fail', () => {
 		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
 	});
 
-	it('gives up even tasks of its own run if every poll is refused', async () => {
-		const { clock, platform, watch } = scene();
-		platform.lookFails = () => failing(false);
-		platform.add('a', course(5_000));
-		await expect(clock.run(watch('a'))).resolves.toMatchObject([{ kind: 'refused' }]);
-		expect(clock.elapsedMs).toBeLessThan(6 * MINUTE);
-	});
-
 	it('ends only the tasks of the call that was refused', async () => {
 		const { clock, platform, watch } = scene();
 		const ids = many(platform, 101, () => 3_000);
@@ -438,13 +421,6 @@ describe('TaskWatcher: bugs in our own code', () => {
 
 describe('TaskWatcher: polls that are refused', () => {
 	const notFound = { ...failing(false), kind: 'refused', message: 'task not found: bad' } as const;
-
-	it('tolerates a refusal after a poll that was answered', async () => {
-		const { clock, platform, watch } = scene();
-		platform.lookFails = ({ atMs }) => (atMs > 1_000 && atMs < 5_000 ? failing(false) : undefined);
-		for (const id of ['a', 'b']) platform.add(id, course(20_000));
-		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
-	});
 
 	it('restarts the count of refusals after an answer', async () => {
 		const { clock, platform, watch } = scene();
@@ -507,22 +483,6 @@ describe('TaskWatcher: stop', () => {
 		expect(clock.sleepers).toBe(0);
 		expect(sockets.map(({ closed }) => closed)).toEqual([true, true]);
 		expect(clock.elapsedMs).toBe(20_000);
-	});
-
-	it('leaves no timer if all tasks have ended before', async () => {
-		const { clock, platform, watch, watcher } = scene();
-		platform.add('t', course(1_000));
-		await clock.run(watch('t'));
-		watcher.stop();
-		await turn();
-		expect(clock.sleepers).toBe(0);
-	});
-
-	it('leaves no timer if nothing was ever watched', async () => {
-		const { clock, watcher } = scene();
-		watcher.stop();
-		await turn();
-		expect(clock.sleepers).toBe(0);
 	});
 
 	it('ends during a poll, and does not poll again', async () => {
