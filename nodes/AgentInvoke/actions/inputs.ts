@@ -3,7 +3,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { refuseRounded } from '../../shared/form/pastedJson';
 import { textOrJson } from '../../shared/text/textOf';
-import type { SessionChoice } from '../turns/turnSession';
+import type { SessionChoice } from '../turns/turn';
 import { whyNoPlaceholder, type WireResult } from '../wire/request';
 import type { FileRow } from './files';
 import type { AgentClient, AgentRun } from './run';

@@ -30,7 +30,7 @@ import { InterruptLimit } from '../turns/interruptLimit';
 import { SESSION_TABLE } from '../sessions/sessionRows';
 import { SessionStore } from '../sessions/sessionStore';
 import { TurnOwners } from '../turnLog/owner';
-import type { SessionChoice } from '../turns/turnSession';
+import type { SessionChoice } from '../turns/turn';
 import { readAgentOptions, type AgentOptions } from './options';
 
 /** One account in a run. Rate limits belong to a token, so each account has a rate limiter of its own. */

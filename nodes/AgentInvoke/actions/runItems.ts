@@ -17,7 +17,7 @@ import { addressOf, openRequest, type OpenRequest } from '../wire/request';
 import type { EndedTurn } from '../turnLog/turnLog';
 import { explainTable } from '../sessions/sessionStore';
 import { CallLimit } from '../api/callLimit';
-import type { SessionChoice, TurnOrder } from '../turns/turnSession';
+import type { SessionChoice, TurnOrder } from '../turns/turn';
 import { runTurns, type TurnOutcome } from '../turns/runTurns';
 import type { AgentTurn } from '../turns/turn';
 import { digestFiles, previewFiles, uploadFiles } from './files';

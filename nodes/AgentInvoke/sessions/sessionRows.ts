@@ -132,6 +132,11 @@ export class KeySession {
 		return this.lease !== undefined;
 	}
 
+	/** Whether this run has lost the row of the key, which now has another session. */
+	isReplaced(sessionId: string): boolean {
+		return this.isLost && !this.lease && this.sessionId !== '' && this.sessionId !== sessionId;
+	}
+
 	/** Whether the table has the session that this run knows. */
 	get isStored(): boolean {
 		return (

@@ -142,27 +142,21 @@ export class SessionStore {
 	}
 
 	/**
-	 * Gives a key a session, and writes it within a second.
-	 * @param isContinued the key's existing session continues under this ID
+	 * Gives a key the session that a call opened or whose ID it learned, and writes it within a second.
+	 * @param askedIn the session in which the agent was asked, which continues under this ID; empty if there was none
 	 */
-	opened(name: string, sessionId: string, isContinued = false): void {
+	opened(name: string, sessionId: string, askedIn = ''): void {
 		const key = this.keyOf(name);
-		if (key.sessionId === sessionId) return;
-		if (isContinued && key.session) key.session.sessionId = sessionId;
+		if (key.isReplaced(askedIn) || key.sessionId === sessionId) return;
+		if (askedIn && key.session) key.session.sessionId = sessionId;
 		else key.session = { sessionId, turns: 0, added: 0 };
 		this.writer.later(key);
 	}
 
-	/** Whether this run has lost the row of the key, which now has another session. */
-	isReplaced(name: string, sessionId: string): boolean {
-		const { isLost, lease, sessionId: now } = this.keyOf(name);
-		return isLost && !lease && now !== '' && now !== sessionId;
-	}
-
-	/** Counts a turn in the key's session. */
-	used(name: string): void {
-		const { session } = this.keyOf(name);
-		if (session) session.added++;
+	/** Counts a turn in the key's session. @param answeredId the session that the answer names */
+	used(name: string, answeredId: string): void {
+		const key = this.keyOf(name);
+		if (key.session && !key.isReplaced(answeredId)) key.session.added++;
 	}
 
 	/**

@@ -2,7 +2,7 @@ import type { DataTable } from '../../shared/dataTable/table';
 import { digestOf, nodeOwner, type NodeIds } from '../../shared/dailyLimit/calendarDay';
 import { ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
-import type { SessionChoice } from '../turns/turnSession';
+import type { SessionChoice } from '../turns/turn';
 
 /** What decides whom a turn is counted for. */
 export interface OwnedTurn {

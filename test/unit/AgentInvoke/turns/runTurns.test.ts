@@ -5,7 +5,7 @@ import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLim
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/runTurns';
 import type { AgentTurn } from '../../../../nodes/AgentInvoke/turns/turn';
-import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turnSession';
+import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turn';
 import { badInput, fail, ok, type FailureKind } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { TableLedger, type Ledger } from '../../../../nodes/shared/idempotency/ledger';
