@@ -9,7 +9,8 @@ import type { TurnResult } from '../turns/savedAnswer';
 import type { TurnOutcome } from '../turns/runTurns';
 import type { AgentRun } from './run';
 
-export interface DeliveredTurn extends TurnOutcome {
+export interface DeliveredTurn extends Pick<TurnOutcome, 'result'> {
+	readonly itemIndex: number;
 	/** Read before anything is sent: an expression that fails later would lose the answer. */
 	readonly simplify: boolean;
 	readonly previewResponse: boolean;
@@ -124,7 +125,7 @@ function describeForAgent({ reply, session, replayed }: TurnResult, redact: Reda
 	};
 }
 
-function logCancelled(context: IExecuteFunctions, outcomes: readonly TurnOutcome[]): void {
+function logCancelled(context: IExecuteFunctions, outcomes: readonly DeliveredTurn[]): void {
 	const open = outcomes.filter(
 		({ result }) =>
 			!result.ok && result.failure.kind !== 'agentFailed' && result.failure.details?.mayHaveRun === true,
@@ -136,7 +137,7 @@ function logCancelled(context: IExecuteFunctions, outcomes: readonly TurnOutcome
 	logStopped(context, 'AgentInvoke', `${sessions}; ${unanswered}`);
 }
 
-function sessionIds(outcomes: readonly TurnOutcome[]): string[] {
+function sessionIds(outcomes: readonly DeliveredTurn[]): string[] {
 	const ids = outcomes.flatMap(({ result }) => {
 		const id: unknown = result.ok ? result.value.session.id : result.failure.details?.sessionId;
 		return typeof id === 'string' && id ? [id] : [];
@@ -144,7 +145,7 @@ function sessionIds(outcomes: readonly TurnOutcome[]): string[] {
 	return [...new Set(ids)];
 }
 
-function throwFailed(context: IExecuteFunctions, outcomes: readonly TurnOutcome[]): void {
+function throwFailed(context: IExecuteFunctions, outcomes: readonly DeliveredTurn[]): void {
 	const results = outcomes.map(({ result }) => result);
 	const ids = listIds(sessionIds(outcomes), IDS_SHOWN);
 	const turns = outcomes.map(({ itemIndex: item, result }) =>

@@ -44,7 +44,7 @@ export function readOrChat(
 }
 
 /** Like `readText`, but the field must not be blank. */
-function readFilled(
+export function readFilled(
 	context: IExecuteFunctions,
 	itemIndex: number,
 	name: string,
@@ -54,25 +54,6 @@ function readFilled(
 	const text = readText(context, itemIndex, name, label);
 	if (!text.ok || text.value.trim()) return text;
 	return failInput(`"${label}" is empty for this item`, advice);
-}
-
-/** Which session an item's message belongs to. Without a key, the message starts a new one. */
-export function readSession(context: IExecuteFunctions, itemIndex: number): Result<SessionChoice> {
-	const mode: unknown = context.getNodeParameter('sessionMode', itemIndex);
-	if (mode === 'new') return ok({ kind: 'new' });
-	if (mode === 'explicit') {
-		const id = readFilled(
-			context,
-			itemIndex,
-			'sessionId',
-			'Session ID',
-			'Enter the session.id of an earlier output, or set "Session" to "New Each Time" for items that begin a session.',
-		);
-		return id.ok ? ok({ kind: 'explicit', id: id.value.trim() }) : id;
-	}
-	const key = readOrChat(context, itemIndex, 'sessionKey', 'Session Key', 'sessionId');
-	if (!key.ok) return key;
-	return ok(key.value.trim() ? { kind: 'mapped', key: key.value } : { kind: 'new' });
 }
 
 /** What an item says to its agent. Its files are not uploaded yet. */

@@ -183,15 +183,16 @@ export class SessionStore {
 		if (isWanted || wasStrict) await this.writer.now([key]);
 	}
 
-	/**
-	 * Writes what is unwritten once all turns are over.
-	 * @returns the keys whose rows other runs took over or people deleted; `find` returns their current sessions
-	 */
-	async lostKeys(): Promise<ReadonlySet<string>> {
+	/** Writes what is unwritten once all turns are over; only then is it known which keys are lost. */
+	async settle(): Promise<void> {
 		const keys = [...this.keys.values()];
 		// Retries failed writes, as the final flush does: a key lost later could no longer be reported.
 		if (keys.some(({ isHeld }) => isHeld)) await this.writer.flush(keys);
-		return new Set(keys.filter(({ isLost }) => isLost).map(({ key }) => key));
+	}
+
+	/** Whether another run took over the key's row, or a person deleted it. `find` returns its current session. */
+	isLost(name: string): boolean {
+		return this.keyOf(name).isLost;
 	}
 
 	/**

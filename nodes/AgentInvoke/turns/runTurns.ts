@@ -7,7 +7,7 @@ import { ItemTurn, type AgentTurn, type CallSettings, type TurnRun } from './tur
 import { WaitLimit } from './waitLimit';
 
 export interface TurnOutcome {
-	readonly itemIndex: number;
+	readonly turn: AgentTurn;
 	readonly result: Result<TurnResult>;
 }
 
@@ -44,7 +44,7 @@ export async function runTurns(
 			const result = await new ItemTurn(turn, settings, run, waitLimit, line).take();
 			// Aborted while this turn still holds its permit; otherwise the next turn in the queue would start.
 			if (!result.ok && settings.stopAtFailure) ending.abort();
-			return { itemIndex: turn.itemIndex, result };
+			return { turn, result };
 		} finally {
 			giveBack();
 		}
@@ -63,7 +63,7 @@ export async function runTurns(
 	};
 	const conversations = [...Map.groupBy(turns, conversationOf).values()];
 	const outcomes = await Promise.all(conversations.map(takeAll));
-	return outcomes.flat().sort((a, b) => a.itemIndex - b.itemIndex);
+	return outcomes.flat().sort((a, b) => a.turn.itemIndex - b.turn.itemIndex);
 }
 
 /**

@@ -70,7 +70,7 @@ export function concludeAnswer(
 	state: WireState,
 	ended: WireEnded,
 ): Result<AgentReply, WireFailure> {
-	const failure = whyNoSuccess(wire, state, ended);
+	const failure = whyFailed(wire, state, ended, gapIn(wire, state) ?? flawIn(wire, state, ended));
 	const header = wire.answer.sessionHeader ? (ended.headers[wire.answer.sessionHeader] ?? '') : '';
 	const sessionId = state.sessionId || hide(header);
 	const { requestId, usage, raw, steps, stepsOmitted } = state;
@@ -126,11 +126,14 @@ export function concludeRefusal(
 	state: WireState,
 	ended: WireEnded,
 ): WireFailure | undefined {
-	const why = whyRefused(wire, state, ended) ?? whyNotRead(wire, state, ended);
+	const why = whyFailed(wire, state, ended, gapIn(wire, state));
 	return why && { ...why, text: '', sessionId: '', requestId: state.requestId };
 }
 
 type Why = Omit<WireFailure, 'text' | 'sessionId' | 'requestId'>;
+
+/** What is wrong with an answer that is no refusal. */
+type Flaw = Pick<Why, 'kind' | 'entry' | 'why' | 'expected'>;
 
 /** What marks the answer as complete according to the description; empty if nothing does. */
 function endOf(wire: Wire, state: WireState, { broken }: WireEnded): string {
@@ -139,83 +142,54 @@ function endOf(wire: Wire, state: WireState, { broken }: WireEnded): string {
 	return wire.stream.end === 'body' && isWhole ? 'stream.end' : '';
 }
 
-function whyNoSuccess(wire: Wire, state: WireState, ended: WireEnded): Why | undefined {
-	const known = whyRefused(wire, state, ended) ?? whyNotRead(wire, state, ended);
-	if (known) return known;
-	if (endOf(wire, state, ended) === '') {
-		const wanted = wire.stream.end === 'body' ? 'stream.end' : endRules(wire);
-		const why = ended.broken || 'the connection ended before the answer was finished';
-		return because(wire, state, ended, {
-			kind: 'brokeOff',
-			entry: wanted,
-			why: excerpt(why),
-			expected: 'its end',
-		});
-	}
-	if (state.incomplete !== '') {
-		return because(wire, state, ended, {
-			kind: 'failed',
-			entry: state.incomplete,
-			why: 'the agent says that its answer is incomplete',
-			expected: 'no value there',
-		});
-	}
-	if (state.text.trim() === '' && state.interrupts.length === 0) {
-		const entry = state.isWholeBody ? 'answer.text' : 'stream.rules';
-		return because(wire, state, ended, {
-			kind: 'notAnAnswer',
-			entry,
-			why: 'the answer is empty',
-			expected: 'text or an interrupt',
-		});
-	}
-	return undefined;
-}
-
-function whyRefused(wire: Wire, state: WireState, ended: WireEnded): Why | undefined {
-	return state.fault || !isGood(ended.status) ? refusalOf(wire, state, ended) : undefined;
-}
-
-function whyNotRead(wire: Wire, state: WireState, ended: WireEnded): Why | undefined {
-	const isScattered = state.isScattered && state.isDraft;
-	const gap =
-		state.gap || (isScattered ? 'several events contain different texts, and none contains all of them' : '');
-	if (gap === '') return undefined;
-	const isNone = state.isWholeBody && !state.hasBegun;
-	const kind = isNone ? 'notAnAnswer' : 'brokeOff';
-	const { envelope } = wire.answer;
-	const wanted = envelope
-		? (['answer.envelope', 'an envelope'] as const)
-		: (['answer.text', 'a JSON object'] as const);
-	const [entry, expected] = isNone ? wanted : (['stream.rules', 'an answer without gaps'] as const);
-	return because(wire, state, ended, { kind, entry, why: gap, expected });
-}
-
-function because(
-	wire: Wire,
-	state: WireState,
-	{ status }: WireEnded,
-	{ expected, ...why }: Pick<Why, 'kind' | 'entry' | 'why' | 'expected'>,
-): Why {
-	const { refusal } = wire;
+function whyFailed(wire: Wire, state: WireState, ended: WireEnded, flaw: Flaw | undefined): Why | undefined {
+	const { status } = ended;
+	if (state.fault || !isGood(status)) return refusalOf(wire, state, ended);
+	if (!flaw) return undefined;
 	return {
-		...why,
-		expected: `Expected: ${expected}, according to "${why.entry}" in the description. ${whatCame(state)}`,
+		...flaw,
+		expected: `Expected: ${flaw.expected}, according to "${flaw.entry}" in the description. ${whatCame(state)}`,
 		status,
 		meaning: undefined,
 		mayHaveRun: true,
 		body: state.raw,
-		code: wordOf(refusal.code?.read(state.raw)),
-		detail: wordOf(refusal.detail?.read(state.raw)),
+		code: wordOf(wire.refusal.code?.read(state.raw)),
+		detail: wordOf(wire.refusal.detail?.read(state.raw)),
 	};
+}
+
+/** A part of the answer that is missing or could not be read. */
+function gapIn(wire: Wire, state: WireState): Flaw | undefined {
+	const isScattered = state.isScattered && state.isDraft;
+	const why =
+		state.gap || (isScattered ? 'several events contain different texts, and none contains all of them' : '');
+	if (why === '') return undefined;
+	if (!state.isWholeBody || state.hasBegun) {
+		return { kind: 'brokeOff', entry: 'stream.rules', why, expected: 'an answer without gaps' };
+	}
+	return wire.answer.envelope
+		? { kind: 'notAnAnswer', entry: 'answer.envelope', why, expected: 'an envelope' }
+		: { kind: 'notAnAnswer', entry: 'answer.text', why, expected: 'a JSON object' };
+}
+
+function flawIn(wire: Wire, state: WireState, ended: WireEnded): Flaw | undefined {
+	if (endOf(wire, state, ended) === '') {
+		const { end, rules } = wire.stream;
+		const entry = end === 'body' ? 'stream.end' : (rules.find((rule) => rule.end)?.entry ?? 'stream.rules');
+		const why = excerpt(ended.broken || 'the connection ended before the answer was finished');
+		return { kind: 'brokeOff', entry, why, expected: 'its end' };
+	}
+	if (state.incomplete !== '') {
+		const why = 'the agent says that its answer is incomplete';
+		return { kind: 'failed', entry: state.incomplete, why, expected: 'no value there' };
+	}
+	if (state.text.trim() !== '' || state.interrupts.length > 0) return undefined;
+	const entry = state.isWholeBody ? 'answer.text' : 'stream.rules';
+	return { kind: 'notAnAnswer', entry, why: 'the answer is empty', expected: 'text or an interrupt' };
 }
 
 function isGood(status: number): boolean {
 	return status >= 200 && status < 300;
-}
-
-function endRules({ stream }: Wire): string {
-	return stream.rules.find((rule) => rule.end)?.entry ?? 'stream.rules';
 }
 
 function whatCame({ isWholeBody, keys, names, misfits }: WireState): string {
