@@ -34,7 +34,8 @@ export function deliverTurns(
 	}
 	// n8n retries a tool after an error or an error item. As a tool the node does not remember its tries, so it returns
 	// neither once the agent was asked.
-	const isFinal = run.asTool && outcomes.some(({ result }) => hasAsked(result));
+	const isFinal =
+		run.asTool && outcomes.some(({ result }) => result.ok || result.failure.details?.mayHaveRun === true);
 	if (!isFinal) throwFailed(context, outcomes);
 	const responses: INodeExecutionData[] = [];
 	const interrupts: INodeExecutionData[] = [];
@@ -92,10 +93,6 @@ function describe(
 		...((previewResponse || !simplify) && reply.readFrom && { readFrom: reply.readFrom }),
 		...(!simplify && { raw: reply.raw, events: reply.events ?? [] }),
 	};
-}
-
-function hasAsked(result: TurnOutcome['result']): boolean {
-	return result.ok || result.failure.details?.mayHaveRun === true;
 }
 
 /** A failure without the key `error`, because n8n retries an item that has one. */

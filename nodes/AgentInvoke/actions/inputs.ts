@@ -61,7 +61,6 @@ export type Said =
 	| { readonly kind: 'message'; readonly message: string; readonly files: readonly FileRow[] }
 	| { readonly kind: 'results'; readonly results: readonly WireResult[] };
 
-/** Reads one item. */
 export type ReadItem<T> = (context: IExecuteFunctions, itemIndex: number) => Result<T>;
 
 /** One item's turn. Includes what the output needs, because reading it could fail after the agent was asked. */

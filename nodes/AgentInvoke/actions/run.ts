@@ -44,9 +44,7 @@ export interface AgentClient {
 
 type ItemSlots = ReadonlyArray<Slot | undefined>;
 
-/** What one run of the node works with. */
 export interface AgentRun extends RunFrame {
-	/** The agent of each item. */
 	readonly clients: Accounts<AgentClient>;
 	readonly options: AgentOptions;
 	readonly redact: Redact;

@@ -14,6 +14,7 @@ import { addressOf, type WireRequest } from '../wire/request';
 import type { TurnCalls } from './callLimit';
 import {
 	arrivedOf,
+	busyOutcome,
 	explainBusySession,
 	explainCall,
 	explainRefusal,
@@ -35,7 +36,6 @@ export interface InvokeCall {
 	readonly tries: number;
 	/** Whether to ask again even if the agent may have run. */
 	readonly retryAmbiguous: boolean;
-	/** Receives each piece of the answer as it arrives. */
 	readonly onDelta: (text: string) => Promise<void>;
 	/** Called as soon as the session is known. */
 	readonly onSession: (sessionId: string) => void;
@@ -46,7 +46,6 @@ export interface InvokeCall {
 /** The outcome of a call. A refusal is final, just as an answer is. */
 type InvokeOutcome = Outcome<Result<AgentReply, AgentFailure>>;
 
-/** How to reach the agent of an account. */
 interface AgentConnection extends UploadConnection, AnswerConnection {}
 
 /** The calls of an agent instance; they never throw. */
@@ -59,7 +58,6 @@ export class AgentApi {
 		return invoked.ok ? invoked : fail(call.calls.failed(invoked.failure));
 	}
 
-	/** See `uploadMedia`. */
 	async upload(media: File, endByMs: number): Promise<Result<UploadedMedia>> {
 		return await uploadMedia(this.connection, media, endByMs);
 	}
@@ -88,7 +86,7 @@ async function invokeWithTries(
 			calls.sent();
 			const answer = await invokeOnce(connection, call);
 			if (answer.kind === 'unclear') {
-				calls.unclear();
+				calls.wasUnclear = true;
 				unclear = answer;
 			}
 			return answer;
@@ -197,14 +195,10 @@ function refused(
 	facts: RefusalFacts,
 ): InvokeOutcome {
 	if (isPassing(failure)) {
-		const { status } = failure;
-		const text = failure.why || NO_REASON;
-		if (!failure.mayHaveRun) {
-			const retryAfter = headers['retry-after'];
-			if (failure.meaning === 'busy') return failed(explainBusySession(failure, retryAfter, facts));
-			return { kind: 'busy', retryAfter, text, status: status >= 300 ? status : undefined };
-		}
-		if (retryAmbiguous) return { kind: 'unclear', status, text, inItsForm: true };
+		const { status, meaning, mayHaveRun } = failure;
+		if (!mayHaveRun && meaning !== 'busy') return busyOutcome(failure, headers);
+		if (!mayHaveRun) return failed(explainBusySession(failure, headers['retry-after'], facts));
+		if (retryAmbiguous) return { kind: 'unclear', status, text: failure.why || NO_REASON, inItsForm: true };
 	}
 	return failed(explainRefusal(failure, facts));
 }

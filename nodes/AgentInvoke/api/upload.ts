@@ -7,7 +7,7 @@ import type { SendHttp } from '../../shared/http/exchange';
 import { ofUnanswered, type Outcome } from '../../shared/http/outcome';
 import type { AgentAccount } from '../wire/account';
 import { isOwnWord, ofForeignBody } from '../wire/foreign';
-import { explainCall, explainRefusal, isPassing, NO_REASON } from './failures';
+import { busyOutcome, explainCall, explainRefusal, isPassing } from './failures';
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
 import { isThere, wordOf, type Expression } from '../wire/expression';
@@ -18,7 +18,6 @@ export interface UploadedMedia extends WireFile {
 	readonly expiresAt: string;
 }
 
-/** How to reach the upload service of an agent. */
 export interface UploadConnection {
 	readonly account: AgentAccount;
 	readonly send: SendHttp;
@@ -81,11 +80,7 @@ async function uploadOnce(
 	const failure = concludeRefusal(of, state, { status, headers, broken: '', sessionId: '' });
 	if (!failure) return { kind: 'answered', data: readMedia(state.raw, media, account) };
 	if (!isOwnWord(failure, state, of)) return ofForeignBody(exchange, failure);
-	if (isPassing(failure)) {
-		const said = failure.why || NO_REASON;
-		const httpStatus = failure.status >= 300 ? failure.status : undefined;
-		return { kind: 'busy', retryAfter: headers['retry-after'], text: said, status: httpStatus };
-	}
+	if (isPassing(failure)) return busyOutcome(failure, headers);
 	const facts = { account, redact, sessionId: '', isUpload: true };
 	return { kind: 'answered', data: fail(explainRefusal(failure, facts)) };
 }

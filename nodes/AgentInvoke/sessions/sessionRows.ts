@@ -61,13 +61,11 @@ export function sessionRow(
 	};
 }
 
-/** The cells of a row as stored. */
 export interface StoredCells {
 	readonly sessionId: CellValue;
 	readonly turns: CellValue;
 }
 
-/** A session as stored in the table. */
 export interface StoredSession {
 	readonly sessionId: string;
 	readonly stored: StoredCells;

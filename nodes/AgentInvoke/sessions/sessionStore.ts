@@ -4,16 +4,13 @@ import { hasNoTables } from '../../shared/dataTable/failures';
 import { Sightings } from '../../shared/dataTable/heartbeat';
 import type { LockAttempt } from '../../shared/dataTable/lockRows';
 import type { DataTable } from '../../shared/dataTable/table';
-import { TableLock, type Acquirer, type LockParts } from '../../shared/dataTable/tableLock';
+import { TableLock, type Acquirer, type LockParts, type Waiting } from '../../shared/dataTable/tableLock';
 import { sentence } from '../../shared/text/json';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
 import { ResumedSessions } from './resumedSessions';
 import { KeySession, sessionIn, sessionRow, type SessionSettings, type StoredSession } from './sessionRows';
 import { LAST_PAUSES_MS, SessionWriter } from './sessionWriter';
-
-/** What limits a turn's wait for a key. */
-export type Waiting = Pick<Acquirer<never>, 'whyStop' | 'pause'>;
 
 /** How a process uses the table. Each option has a default. */
 export type StoreOptions = Partial<Pick<LockParts, 'random' | 'signal' | 'sightings'>>;
@@ -75,7 +72,7 @@ export class SessionStore {
 	}
 
 	leaveLine(line: LockAttempt): void {
-		void this.lock.leaveLine(line);
+		this.lock.leaveLine(line);
 	}
 
 	/**
@@ -93,7 +90,8 @@ export class SessionStore {
 			return ok(key.sessionId);
 		}
 		const acquired = await this.lock.acquire<never>({
-			...this.acquirer(key, waiting),
+			...this.wanted(key),
+			waiting,
 			answer: () => undefined,
 			isOrdered: true,
 			line,
@@ -127,7 +125,8 @@ export class SessionStore {
 		const read = unopened ? ok(unopened) : await this.table.read('entryKey', [key.entryKey]);
 		if (!read.ok) return explainTable(read);
 		const acquired = await this.lock.acquire<StoredSession>({
-			...this.acquirer(key, waiting),
+			...this.wanted(key),
+			waiting,
 			rows: read.value,
 			answer: (rows) => sessionIn(rows, this.clock.wallNow(), voidId),
 		});
@@ -249,10 +248,6 @@ export class SessionStore {
 		if (!holds.ok) return holds;
 		const written = holds.value ? ok(undefined) : await this.writer.now([key]);
 		return written.ok ? ok(key.isHeld) : written;
-	}
-
-	private acquirer(key: KeySession, waiting: Waiting): Omit<Acquirer<never>, 'answer'> {
-		return { ...this.wanted(key), whyStop: () => waiting.whyStop(), pause: () => waiting.pause() };
 	}
 
 	private wanted({ key, entryKey }: KeySession): Pick<Acquirer<never>, 'entryKey' | 'row'> {

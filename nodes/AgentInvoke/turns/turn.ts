@@ -22,7 +22,7 @@ import {
 	type TurnResult,
 	type UsedSession,
 } from './savedAnswer';
-import { retryBusySession, type WaitLimit } from './waitLimit';
+import type { WaitLimit } from './waitLimit';
 
 /** Which session an item's turn belongs to. */
 export type SessionChoice =
@@ -36,7 +36,6 @@ export type SessionChoice =
  */
 export type TurnOrder = 'arrival' | 'strict';
 
-/** What one item says to its agent. */
 export interface AgentTurn {
 	readonly itemIndex: number;
 	readonly client: {
@@ -254,8 +253,7 @@ export class ItemTurn {
 				},
 				calls,
 			});
-		const { clock, random } = this.run;
-		const invoked = await retryBusySession(invoke, calls, this.waitLimit, clock, random);
+		const invoked = await this.waitLimit.retryWhileBusy(invoke, calls, this.run.random);
 		if (!invoked.ok) return invoked;
 		const { value: reply } = invoked;
 		return ok({ reply, session: { key, id: reply.sessionId || sessionId, source } });

@@ -4,7 +4,6 @@ import { fitsName, patternOf, type Wire } from './description';
 import { isThere, wordOf } from './expression';
 import { asked, saidSuccess, statusIn, type ReadingOf, type WireInterrupt, type WireState } from './reader';
 
-/** How an answer ended. */
 export interface WireEnded {
 	readonly status: number;
 	/** Names in lower case. */
@@ -15,7 +14,6 @@ export interface WireEnded {
 	readonly sessionId: string;
 }
 
-/** What the agent said in one turn. */
 export interface AgentReply {
 	readonly answer: string;
 	readonly sessionId: string;
@@ -278,7 +276,6 @@ function isWord(said: string, word: string): boolean {
 	return fitsName(spelt(said.slice(0, MOST_CODE_CHARS)), patternOf(spelt(word)));
 }
 
-/** How much of a code is compared. */
 const MOST_CODE_CHARS = 2_000;
 
 /**

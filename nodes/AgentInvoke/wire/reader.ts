@@ -26,7 +26,6 @@ export interface WireEvent {
 	readonly isWholeBody: boolean;
 }
 
-/** Why an answer is not a success. */
 export interface WireFault {
 	/** The entry of the description that makes it a failure. */
 	readonly entry: string;
@@ -75,7 +74,6 @@ export interface WireState {
 	/** Whether anything arrived from a running agent. */
 	readonly hasBegun: boolean;
 	readonly isWholeBody: boolean;
-	/** The names of the events. */
 	readonly names: readonly string[];
 	/** The paths to the values that arrived. */
 	readonly keys: readonly string[];

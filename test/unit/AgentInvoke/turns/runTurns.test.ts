@@ -35,7 +35,7 @@ class ScriptedAgent {
 		const failure = this.failure(said, sessionId);
 		if (failure) {
 			const { kind, mayHaveRun, wasUnclear, gone = false } = failure;
-			if (wasUnclear) calls.unclear();
+			if (wasUnclear) calls.wasUnclear = true;
 			const details: JsonObject = { ...(mayHaveRun && { mayHaveRun }) };
 			return fail({ kind, message: 'It failed', advice: '', details, isSessionUnknown: gone });
 		}
