@@ -9,7 +9,7 @@ import type { FailedOutcome, Outcome } from '../../shared/http/outcome';
 import type { Redact } from '../../shared/text/redact';
 import { concludeAnswer, type AgentReply, type WireFailure } from '../wire/conclusion';
 import { isOwnWord, ofForeign } from '../wire/foreign';
-import { NOTHING_READ, readEvent, type ReadingOf, type WireState } from '../wire/reader';
+import { AnswerReader } from '../wire/reader';
 import { addressOf, type WireRequest } from '../wire/request';
 import type { TurnCalls } from './callLimit';
 import {
@@ -105,8 +105,7 @@ async function invokeWithTries(
 async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promise<InvokeOutcome> {
 	const { account, clock, redact } = connection;
 	const { path, headers, body: json } = call.request;
-	const of = { wire: account.wire, hide: redact.known };
-	let state = NOTHING_READ;
+	const reader = new AnswerReader(account.wire, redact.known);
 	let body = '';
 	const request = {
 		url: addressOf(account, { path }),
@@ -116,7 +115,7 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 		idleMs: Infinity,
 		endByMs: clock.now() + call.timeoutMs,
 		hasErrorEvents: true,
-		hasLines: of.wire.stream.format === 'jsonLines',
+		hasLines: account.wire.stream.format === 'jsonLines',
 		// The agent keeps running after the execution is stopped, and its answer names the session.
 		outlivesStop: true,
 	};
@@ -127,19 +126,19 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 		call.onSession(sessionId);
 	};
 	const ended = await readAnswer(connection, request, async (event) => {
-		state = readEvent(of, state, event);
-		report(state.sessionId);
+		reader.read(event);
+		report(reader.sessionId);
 		// A body that came whole was not streamed, so there is no progress to report.
 		if (event.isWholeBody) body = event.data;
-		else if (state.delta !== '') await call.onDelta(state.delta);
-		if ((state.isClosed && !state.endedBare) || state.fault) return 'closed';
-		return state.endedBy === '' ? 'progress' : 'finished';
+		else if (reader.delta !== '') await call.onDelta(reader.delta);
+		if ((reader.isClosed && !reader.endedBare) || reader.fault) return 'closed';
+		return reader.endedBy === '' ? 'progress' : 'finished';
 	});
 	if (ended.kind === 'timedOut') return failed(timedOut(call, call.sessionId));
 	if (ended.kind !== 'read') return ofForeign(ended);
 	const { sessionId } = call;
-	const broken = brokenBy(state, ended, redact);
-	const concluded = concludeAnswer(of, state, { ...ended, broken, sessionId });
+	const broken = brokenBy(reader, ended, redact);
+	const concluded = concludeAnswer(reader, { ...ended, broken, sessionId });
 	if (concluded.ok) {
 		report(concluded.value.sessionId);
 		return { kind: 'answered', data: concluded };
@@ -147,11 +146,11 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 	const { failure } = concluded;
 	// An agent that ran and failed keeps its session, which a header may name.
 	if (failure.mayHaveRun) report(failure.sessionId);
-	return outcomeOf(failure, { of, state, body, ended }, call, { account, redact, sessionId });
+	return outcomeOf(failure, { reader, body, ended }, call, { account, redact, sessionId });
 }
 
 /** Why an answer broke off, as a clause; empty if it did not. */
-function brokenBy({ endedBy }: WireState, { broken }: ReadAnswer, redact: Redact): string {
+function brokenBy({ endedBy }: AnswerReader, { broken }: ReadAnswer, redact: Redact): string {
 	// After a final event, it is not an error to time out while waiting for more.
 	const isOver = endedBy !== '' && broken?.isTimeout === true;
 	return broken && !isOver ? whyBroken(broken, redact) : '';
@@ -159,8 +158,7 @@ function brokenBy({ endedBy }: WireState, { broken }: ReadAnswer, redact: Redact
 
 /** An answer whose events have all been read. */
 interface WholeReading {
-	readonly of: ReadingOf;
-	readonly state: WireState;
+	readonly reader: AnswerReader;
 	/** The body, if it was not a stream. */
 	readonly body: string;
 	readonly ended: ReadAnswer;
@@ -173,13 +171,13 @@ function outcomeOf(
 	call: InvokeCall,
 	facts: RefusalFacts,
 ): InvokeOutcome {
-	const { of, state, body, ended } = reading;
+	const { reader, body, ended } = reading;
 	const { status, headers, broken } = ended;
-	const isOwn = isOwnWord(failure, state, of);
-	const isBegun = state.hasBegun || (state.gap !== '' && !state.isWholeBody);
-	const isOfAgent = isOwn || state.names.length > 0;
+	const isOwn = isOwnWord(failure, reader);
+	const isBegun = reader.hasBegun || (reader.gap !== '' && !reader.isWholeBody);
+	const isOfAgent = isOwn || reader.names.length > 0;
 	if (isBegun || (isOfAgent && ['notAnAnswer', 'brokeOff'].includes(failure.kind)))
-		return failed(explainRun(failure, facts, !state.isWholeBody));
+		return failed(explainRun(failure, facts, !reader.isWholeBody));
 	if (isOwn) return refused(failure, reading, call, facts);
 	if (broken?.isTimeout) return failed(timedOut(call, failure.sessionId));
 	const outcome: FailedOutcome = broken

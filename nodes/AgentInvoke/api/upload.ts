@@ -11,7 +11,7 @@ import { busyOutcome, explainCall, explainRefusal, isPassing } from './failures'
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
 import { isThere, wordOf, type Expression } from '../wire/expression';
-import { NOTHING_READ, readEvent } from '../wire/reader';
+import { AnswerReader } from '../wire/reader';
 
 export interface UploadedMedia extends WireFile {
 	/** As given by the platform; empty if it gave none. */
@@ -75,11 +75,11 @@ async function uploadOnce(
 	const exchange = await send({ method: 'POST', url, form, headers: more, timeoutMs });
 	if (exchange.kind !== 'reply') return ofUnanswered(exchange);
 	const { status, headers, text } = exchange;
-	const of = { wire: account.wire, hide: redact.known };
-	const state = readEvent(of, NOTHING_READ, { data: text, isWholeBody: true });
-	const failure = concludeRefusal(of, state, { status, headers, broken: '', sessionId: '' });
-	if (!failure) return { kind: 'answered', data: readMedia(state.raw, media, account) };
-	if (!isOwnWord(failure, state, of)) return ofForeignBody(exchange, failure);
+	const reader = new AnswerReader(account.wire, redact.known);
+	reader.read({ data: text, isWholeBody: true });
+	const failure = concludeRefusal(reader, { status, headers, broken: '', sessionId: '' });
+	if (!failure) return { kind: 'answered', data: readMedia(reader.raw, media, account) };
+	if (!isOwnWord(failure, reader)) return ofForeignBody(exchange, failure);
 	if (isPassing(failure)) return busyOutcome(failure, headers);
 	const facts = { account, redact, sessionId: '', isUpload: true };
 	return { kind: 'answered', data: fail(explainRefusal(failure, facts)) };

@@ -2,7 +2,7 @@ import { fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, patternOf, type Wire } from './description';
 import { isThere, wordOf } from './expression';
-import { asked, saidSuccess, statusIn, type ReadingOf, type WireInterrupt, type WireState } from './reader';
+import { asked, saidSuccess, statusIn, type AnswerReader, type WireInterrupt } from './reader';
 
 export interface WireEnded {
 	readonly status: number;
@@ -63,30 +63,27 @@ export interface WireFailure {
 }
 
 /** Evaluates an answer that has ended. @returns the reply, or why there is none */
-export function concludeAnswer(
-	{ wire, hide }: ReadingOf,
-	state: WireState,
-	ended: WireEnded,
-): Result<AgentReply, WireFailure> {
-	const failure = whyFailed(wire, state, ended, gapIn(wire, state) ?? flawIn(wire, state, ended));
+export function concludeAnswer(reader: AnswerReader, ended: WireEnded): Result<AgentReply, WireFailure> {
+	const { wire, hide } = reader;
+	const failure = whyFailed(reader, ended, gapIn(reader) ?? flawIn(reader, ended));
 	const header = wire.answer.sessionHeader ? (ended.headers[wire.answer.sessionHeader] ?? '') : '';
-	const sessionId = state.sessionId || hide(header);
-	const { requestId, usage, raw, steps, stepsOmitted } = state;
+	const sessionId = reader.sessionId || hide(header);
+	const { requestId, usage, raw, steps, stepsOmitted } = reader;
 	// The token is hidden again in the whole text, because it may have arrived in two pieces.
-	const text = hide(state.text);
+	const text = hide(reader.text);
 	if (failure) return fail({ ...failure, text, sessionId: sessionId || ended.sessionId, requestId });
 	const events = [...steps, ...(stepsOmitted > 0 ? [{ omitted: stepsOmitted }] : [])];
 	return ok({
 		answer: text,
 		sessionId,
-		interrupts: interruptsOf(state, text),
+		interrupts: interruptsOf(reader, text),
 		reason: wordOf(wire.refusal.code?.read(raw)),
 		requestId,
 		usage,
 		hint: '',
 		raw: isJsonObject(raw) ? raw : {},
 		...(events.length > 0 && { events }),
-		readFrom: readFromOf(state, header),
+		readFrom: readFromOf(reader, header),
 	});
 }
 
@@ -94,7 +91,7 @@ export function concludeAnswer(
  * An agent may ask its question as plain text and then only signal that it waits. The text then becomes the question,
  * because the interrupt alone does not say what it is about.
  */
-function interruptsOf({ interrupts, waits }: WireState, text: string): readonly WireInterrupt[] {
+function interruptsOf({ interrupts, waits }: AnswerReader, text: string): readonly WireInterrupt[] {
 	const [first, ...more] = interrupts;
 	if (!first) return waits ? [asked(text)] : [];
 	// With several interrupts, it is unknown which one the text is about.
@@ -102,11 +99,11 @@ function interruptsOf({ interrupts, waits }: WireState, text: string): readonly 
 	return asksNothing && more.length === 0 ? [{ ...first, question: text }] : interrupts;
 }
 
-function readFromOf(state: WireState, sessionHeader: string): JsonObject {
-	const { sessionId, requestId, usage, interrupts, misfits, names, keys, unread } = state;
+function readFromOf(reader: AnswerReader, sessionHeader: string): JsonObject {
+	const { sessionId, requestId, usage, interrupts, misfits, names, keys, unread } = reader;
 	const header = sessionHeader ? 'answer.sessionHeader' : null;
 	return {
-		answer: state.textFrom || null,
+		answer: reader.textFrom || null,
 		session: sessionId ? 'answer.session' : header,
 		usage: isThere(usage) ? 'answer.usage' : null,
 		interrupt: interrupts.length > 0 ? 'answer.interrupt.at' : null,
@@ -119,13 +116,9 @@ function readFromOf(state: WireState, sessionHeader: string): JsonObject {
 }
 
 /** Why a call that asks for no answer, such as an upload, failed; undefined if it succeeded. */
-export function concludeRefusal(
-	{ wire }: ReadingOf,
-	state: WireState,
-	ended: WireEnded,
-): WireFailure | undefined {
-	const why = whyFailed(wire, state, ended, gapIn(wire, state));
-	return why && { ...why, text: '', sessionId: '', requestId: state.requestId };
+export function concludeRefusal(reader: AnswerReader, ended: WireEnded): WireFailure | undefined {
+	const why = whyFailed(reader, ended, gapIn(reader));
+	return why && { ...why, text: '', sessionId: '', requestId: reader.requestId };
 }
 
 type Why = Omit<WireFailure, 'text' | 'sessionId' | 'requestId'>;
@@ -134,55 +127,58 @@ type Why = Omit<WireFailure, 'text' | 'sessionId' | 'requestId'>;
 type Flaw = Pick<Why, 'kind' | 'entry' | 'why' | 'expected'>;
 
 /** What marks the answer as complete according to the description; empty if nothing does. */
-function endOf(wire: Wire, state: WireState, { broken }: WireEnded): string {
-	if (state.endedBy !== '' && !(state.endedBare && broken !== '')) return state.endedBy;
-	const isWhole = broken === '' && !state.isWholeBody && state.names.length > 0;
+function endOf(reader: AnswerReader, { broken }: WireEnded): string {
+	const { wire, endedBy, endedBare, isWholeBody, names } = reader;
+	if (endedBy !== '' && !(endedBare && broken !== '')) return endedBy;
+	const isWhole = broken === '' && !isWholeBody && names.length > 0;
 	return wire.stream.end === 'body' && isWhole ? 'stream.end' : '';
 }
 
-function whyFailed(wire: Wire, state: WireState, ended: WireEnded, flaw: Flaw | undefined): Why | undefined {
+function whyFailed(reader: AnswerReader, ended: WireEnded, flaw: Flaw | undefined): Why | undefined {
+	const { wire, fault, raw } = reader;
 	const { status } = ended;
-	if (state.fault || !isGood(status)) return refusalOf(wire, state, ended);
+	if (fault || !isGood(status)) return refusalOf(reader, ended);
 	if (!flaw) return undefined;
 	return {
 		...flaw,
-		expected: `Expected: ${flaw.expected}, according to "${flaw.entry}" in the description. ${whatCame(state)}`,
+		expected: `Expected: ${flaw.expected}, according to "${flaw.entry}" in the description. ${whatCame(reader)}`,
 		status,
 		meaning: undefined,
 		mayHaveRun: true,
-		body: state.raw,
-		code: wordOf(wire.refusal.code?.read(state.raw)),
-		detail: wordOf(wire.refusal.detail?.read(state.raw)),
+		body: raw,
+		code: wordOf(wire.refusal.code?.read(raw)),
+		detail: wordOf(wire.refusal.detail?.read(raw)),
 	};
 }
 
 /** A part of the answer that is missing or could not be read. */
-function gapIn(wire: Wire, state: WireState): Flaw | undefined {
-	const isScattered = state.isScattered && state.isDraft;
+function gapIn(reader: AnswerReader): Flaw | undefined {
+	const isScattered = reader.isScattered && reader.isDraft;
 	const why =
-		state.gap || (isScattered ? 'several events contain different texts, and none contains all of them' : '');
+		reader.gap ||
+		(isScattered ? 'several events contain different texts, and none contains all of them' : '');
 	if (why === '') return undefined;
-	if (!state.isWholeBody || state.hasBegun) {
+	if (!reader.isWholeBody || reader.hasBegun) {
 		return { kind: 'brokeOff', entry: 'stream.rules', why, expected: 'an answer without gaps' };
 	}
-	return wire.answer.envelope
+	return reader.wire.answer.envelope
 		? { kind: 'notAnAnswer', entry: 'answer.envelope', why, expected: 'an envelope' }
 		: { kind: 'notAnAnswer', entry: 'answer.text', why, expected: 'a JSON object' };
 }
 
-function flawIn(wire: Wire, state: WireState, ended: WireEnded): Flaw | undefined {
-	if (endOf(wire, state, ended) === '') {
-		const { end, rules } = wire.stream;
+function flawIn(reader: AnswerReader, ended: WireEnded): Flaw | undefined {
+	if (endOf(reader, ended) === '') {
+		const { end, rules } = reader.wire.stream;
 		const entry = end === 'body' ? 'stream.end' : (rules.find((rule) => rule.end)?.entry ?? 'stream.rules');
 		const why = excerpt(ended.broken || 'the connection ended before the answer was finished');
 		return { kind: 'brokeOff', entry, why, expected: 'its end' };
 	}
-	if (state.incomplete !== '') {
+	if (reader.incomplete !== '') {
 		const why = 'the agent says that its answer is incomplete';
-		return { kind: 'failed', entry: state.incomplete, why, expected: 'no value there' };
+		return { kind: 'failed', entry: reader.incomplete, why, expected: 'no value there' };
 	}
-	if (state.text.trim() !== '' || state.interrupts.length > 0) return undefined;
-	const entry = state.isWholeBody ? 'answer.text' : 'stream.rules';
+	if (reader.text.trim() !== '' || reader.interrupts.length > 0) return undefined;
+	const entry = reader.isWholeBody ? 'answer.text' : 'stream.rules';
 	return { kind: 'notAnAnswer', entry, why: 'the answer is empty', expected: 'text or an interrupt' };
 }
 
@@ -190,17 +186,17 @@ function isGood(status: number): boolean {
 	return status >= 200 && status < 300;
 }
 
-function whatCame({ isWholeBody, keys, names, misfits }: WireState): string {
+function whatCame({ isWholeBody, keys, names, misfits }: AnswerReader): string {
 	if (!isWholeBody && names.length === 0) return 'No event arrived.';
-	const found = keys.length > 0 ? keys.join(', ') : 'nothing';
+	const found = [...keys].join(', ') || 'nothing';
 	const events = isWholeBody ? '' : `The events were ${names.join(', ')}. `;
 	const unfit = Object.entries(misfits).map(([entry, why]) => ` "${entry}" does not fit: ${sentence(why)}`);
 	return `${events}The ${isWholeBody ? 'answer' : 'events'} contained ${found}.${unfit.join('')}`;
 }
 
-function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnded): Why {
-	const { fault } = state;
-	const body = fault?.body ?? state.raw;
+function refusalOf(reader: AnswerReader, { status, sessionId }: WireEnded): Why {
+	const { wire, fault } = reader;
+	const body = fault?.body ?? reader.raw;
 	const said = statusIn(body) ?? NaN;
 	// The envelope's status takes precedence, because the HTTP status may come from a gateway.
 	const counts = !Number.isNaN(said) && !isGood(said) ? said : status;
@@ -212,11 +208,11 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 	const isSentence = isGood(counts) && /\s/.test(code);
 	const meaning = isSentence ? undefined : meaningOf(wire, code);
 	const isProof = provesRefusal(counts, meaning, fault?.entry === 'answer.envelope');
-	const sessionIsOther = state.sessionId !== '' && state.sessionId !== sessionId;
+	const sessionIsOther = reader.sessionId !== '' && reader.sessionId !== sessionId;
 	const more = isProof ? fieldBeyond(body, wire.refusal.only, sessionId) : undefined;
 	const mayHaveRun =
-		state.hasBegun ||
-		state.text.trim() !== '' ||
+		reader.hasBegun ||
+		reader.text.trim() !== '' ||
 		sessionIsOther ||
 		!isProof ||
 		tellsOfRun(wire, body, { counts, code, detail }) ||
@@ -231,7 +227,7 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 	return {
 		kind: mayHaveRun ? 'failed' : 'refused',
 		why: [...new Set([code, detail])].filter(Boolean).join(': '),
-		expected: `Expected: ${expected}. ${whatCame(state)}${beyond ?? ''}`,
+		expected: `Expected: ${expected}. ${whatCame(reader)}${beyond ?? ''}`,
 		entry,
 		status: counts,
 		code,
