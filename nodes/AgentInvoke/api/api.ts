@@ -9,7 +9,7 @@ import type { FailedOutcome, Outcome } from '../../shared/http/outcome';
 import type { Redact } from '../../shared/text/redact';
 import { concludeAnswer, type AgentReply, type WireFailure } from '../wire/conclusion';
 import { isOwnWord, ofForeign } from '../wire/foreign';
-import { AnswerReader } from '../wire/reader';
+import { WireReader } from '../wire/reader';
 import { addressOf, type WireRequest } from '../wire/request';
 import type { TurnCalls } from './callLimit';
 import {
@@ -54,8 +54,31 @@ export class AgentApi {
 
 	/** `POST …/Invoke` (§4.6), answered whole or as a stream. */
 	async invoke(call: InvokeCall): Promise<Result<AgentReply, AgentFailure>> {
-		const invoked = await invokeWithTries(this.connection, call);
-		return invoked.ok ? invoked : fail(call.calls.failed(invoked.failure));
+		const { account, clock, redact, retry } = this.connection;
+		const { calls } = call;
+		const repeatability = call.retryAmbiguous ? 'read' : 'write';
+		const endByMs = clock.now() + call.timeoutMs;
+		let unclear: InvokeOutcome | undefined;
+		const { outcome: last, tries } = await retry.run(
+			{ repeatability, lane: 'work', tries: call.tries, endByMs, mayRepeat: () => calls.mayRepeat() },
+			async (): Promise<InvokeOutcome> => {
+				calls.sent();
+				const answer = await invokeOnce(this.connection, call);
+				if (answer.kind === 'unclear') {
+					calls.wasUnclear = true;
+					unclear = answer;
+				}
+				return answer;
+			},
+		);
+		// Cancelling a retry does not undo the calls before it: the agent may have run.
+		const outcome = last.kind === 'cancelled' ? (unclear ?? last) : last;
+		if (outcome.kind === 'cancelled' && clock.now() >= endByMs) return fail(notAskedInTime(call));
+		if (outcome.kind !== 'answered') {
+			const facts = { account, redact, sessionId: call.sessionId };
+			return fail(explainCall(outcome, { repeatability, tries }, facts));
+		}
+		return outcome.data;
 	}
 
 	async upload(media: File, endByMs: number): Promise<Result<UploadedMedia>> {
@@ -63,49 +86,10 @@ export class AgentApi {
 	}
 }
 
-async function invokeWithTries(
-	connection: AgentConnection,
-	call: InvokeCall,
-): Promise<Result<AgentReply, AgentFailure>> {
-	const { account, clock, redact, retry } = connection;
-	const { calls } = call;
-	const repeatability = call.retryAmbiguous ? 'read' : 'write';
-	const endByMs = clock.now() + call.timeoutMs;
-	let unclear: InvokeOutcome | undefined;
-	const { outcome: last, tries } = await retry.run(
-		{
-			repeatability,
-			lane: 'work',
-			tries: call.tries,
-			endByMs,
-			mayRepeat: () => calls.mayRepeat(),
-		},
-		async (): Promise<InvokeOutcome> => {
-			// The rate limiter may have held the call back for too long.
-			if (clock.now() >= endByMs) return { kind: 'cancelled' };
-			calls.sent();
-			const answer = await invokeOnce(connection, call);
-			if (answer.kind === 'unclear') {
-				calls.wasUnclear = true;
-				unclear = answer;
-			}
-			return answer;
-		},
-	);
-	// Cancelling a retry does not undo the calls before it: the agent may have run.
-	const outcome = last.kind === 'cancelled' ? (unclear ?? last) : last;
-	if (outcome.kind === 'cancelled' && clock.now() >= endByMs) return fail(notAskedInTime(call));
-	if (outcome.kind !== 'answered') {
-		const facts = { account, redact, sessionId: call.sessionId };
-		return fail(explainCall(outcome, { repeatability, tries }, facts));
-	}
-	return outcome.data;
-}
-
 async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promise<InvokeOutcome> {
 	const { account, clock, redact } = connection;
 	const { path, headers, body: json } = call.request;
-	const reader = new AnswerReader(account.wire, redact.known);
+	const reader = new WireReader(account.wire, redact.known);
 	let body = '';
 	const request = {
 		url: addressOf(account, { path }),
@@ -150,7 +134,7 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 }
 
 /** Why an answer broke off, as a clause; empty if it did not. */
-function brokenBy({ endedBy }: AnswerReader, { broken }: ReadAnswer, redact: Redact): string {
+function brokenBy({ endedBy }: WireReader, { broken }: ReadAnswer, redact: Redact): string {
 	// After a final event, it is not an error to time out while waiting for more.
 	const isOver = endedBy !== '' && broken?.isTimeout === true;
 	return broken && !isOver ? whyBroken(broken, redact) : '';
@@ -158,7 +142,7 @@ function brokenBy({ endedBy }: AnswerReader, { broken }: ReadAnswer, redact: Red
 
 /** An answer whose events have all been read. */
 interface WholeReading {
-	readonly reader: AnswerReader;
+	readonly reader: WireReader;
 	/** The body, if it was not a stream. */
 	readonly body: string;
 	readonly ended: ReadAnswer;

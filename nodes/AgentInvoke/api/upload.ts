@@ -11,7 +11,7 @@ import { busyOutcome, explainCall, explainRefusal, isPassing } from './failures'
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
 import { isThere, wordOf, type Expression } from '../wire/expression';
-import { AnswerReader } from '../wire/reader';
+import { WireReader } from '../wire/reader';
 
 export interface UploadedMedia extends WireFile {
 	/** As given by the platform; empty if it gave none. */
@@ -75,7 +75,7 @@ async function uploadOnce(
 	const exchange = await send({ method: 'POST', url, form, headers: more, timeoutMs });
 	if (exchange.kind !== 'reply') return ofUnanswered(exchange);
 	const { status, headers, text } = exchange;
-	const reader = new AnswerReader(account.wire, redact.known);
+	const reader = new WireReader(account.wire, redact.known);
 	reader.read({ data: text, isWholeBody: true });
 	const failure = concludeRefusal(reader, { status, headers, broken: '', sessionId: '' });
 	if (!failure) return { kind: 'answered', data: readMedia(reader.raw, media, account) };

@@ -14,7 +14,7 @@ import { readAgentAccount, type AgentAccount } from '../wire/account';
 import { isOwnWord } from '../wire/foreign';
 import { addressOf, wireRequest } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
-import { AnswerReader, saidSuccess } from '../wire/reader';
+import { WireReader, saidSuccess } from '../wire/reader';
 
 const TOKEN_REFUSED =
 	'The platform refused this token. It may be mistyped, revoked or expired: a dbg_ token works only until the time that the console shows. Copy it again from the API-call page of the instance.';
@@ -49,7 +49,7 @@ export async function testAgentToken(
 
 /** Why an answer does not prove that the token is accepted; `undefined` if it does. */
 function judge({ status, headers, text }: Reply, { baseUrl, wire }: AgentAccount): string | undefined {
-	const reader = new AnswerReader(wire, (said) => said);
+	const reader = new WireReader(wire, (said) => said);
 	reader.read({ data: text, isWholeBody: true });
 	const failure = concludeRefusal(reader, { status, headers, broken: '', sessionId: '' });
 	if (!failure) return undefined;

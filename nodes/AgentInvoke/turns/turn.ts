@@ -202,21 +202,19 @@ export class ItemTurn {
 			claim?.released();
 			return open;
 		}
+		const { calls, session } = this.turn;
 		const startedMs = this.run.clock.now();
 		const { sessionId } = this;
-		let called = await this.call(open.value, sessionId, sessionId ? this.turn.session.kind : 'new');
-		if (!called.ok && this.mayRenew(called.failure)) {
-			const { calls } = this.turn;
-			const isFree = calls.mayRepeat();
-			called = isFree ? await this.callRenewed(open.value) : fail(calls.failed(called.failure));
+		let called = await this.call(open.value, sessionId, sessionId ? session.kind : 'new');
+		if (!called.ok && this.mayRenew(called.failure) && calls.mayRepeat()) {
+			called = await this.callRenewed(open.value);
 		}
-		if (called.ok) {
-			const elapsedMs = this.run.clock.now() - startedMs;
-			const { made: attempts } = this.turn.calls;
-			return ok(this.answered({ ...called.value, attempts, elapsedMs, replayed: false }, claim));
+		if (!called.ok) {
+			this.failed(called.failure, claim);
+			return fail(calls.failed(called.failure));
 		}
-		this.failed(called.failure, claim);
-		return called;
+		const elapsedMs = this.run.clock.now() - startedMs;
+		return ok(this.answered({ ...called.value, attempts: calls.made, elapsedMs, replayed: false }, claim));
 	}
 
 	private mayRenew({ isSessionUnknown }: AgentFailure): boolean {
@@ -253,7 +251,7 @@ export class ItemTurn {
 				},
 				calls,
 			});
-		const invoked = await this.waitLimit.retryWhileBusy(invoke, calls, this.run.random);
+		const invoked = await this.waitLimit.retryWhileBusy(invoke, () => calls.mayRepeat(), this.run.random);
 		if (!invoked.ok) return invoked;
 		const { value: reply } = invoked;
 		return ok({ reply, session: { key, id: reply.sessionId || sessionId, source } });

@@ -1,7 +1,6 @@
 import type { AgentReply } from '../wire/conclusion';
-import type { TurnCalls } from '../api/callLimit';
 import type { AgentFailure } from '../api/failures';
-import { fail, type Failure, type Result } from '../../shared/errors/failure';
+import type { Failure, Result } from '../../shared/errors/failure';
 import { retryAfterMs } from '../../shared/retry/backoff';
 import type { Clock } from '../../shared/run/clock';
 import { jitteredPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
@@ -46,7 +45,7 @@ export class WaitLimit {
 	 */
 	async retryWhileBusy(
 		call: () => Promise<Result<AgentReply, AgentFailure>>,
-		turnCalls: Pick<TurnCalls, 'failed' | 'mayRepeat'>,
+		mayRepeat: () => boolean,
 		random: () => number,
 	): Promise<Result<AgentReply, AgentFailure>> {
 		const { clock, signal, untilMs } = this;
@@ -60,8 +59,7 @@ export class WaitLimit {
 			this.pause();
 			const askedMs = retryAfterMs(busySession.retryAfter, clock.wallNow()) ?? 0;
 			await clock.sleep(Math.min(leftMs, askedMs || jitteredPauseMs(PAUSES, calls, random)), signal);
-			if (isStopped()) return invoked;
-			if (!turnCalls.mayRepeat()) return fail(turnCalls.failed(invoked.failure));
+			if (isStopped() || !mayRepeat()) return invoked;
 		}
 	}
 }

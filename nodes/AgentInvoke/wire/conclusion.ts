@@ -2,7 +2,7 @@ import { fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, patternOf, type Wire } from './description';
 import { isThere, wordOf } from './expression';
-import { asked, saidSuccess, statusIn, type AnswerReader, type WireInterrupt } from './reader';
+import { asked, saidSuccess, statusIn, type WireReader, type WireInterrupt } from './reader';
 
 export interface WireEnded {
 	readonly status: number;
@@ -63,7 +63,7 @@ export interface WireFailure {
 }
 
 /** Evaluates an answer that has ended. @returns the reply, or why there is none */
-export function concludeAnswer(reader: AnswerReader, ended: WireEnded): Result<AgentReply, WireFailure> {
+export function concludeAnswer(reader: WireReader, ended: WireEnded): Result<AgentReply, WireFailure> {
 	const { wire, hide } = reader;
 	const failure = whyFailed(reader, ended, gapIn(reader) ?? flawIn(reader, ended));
 	const header = wire.answer.sessionHeader ? (ended.headers[wire.answer.sessionHeader] ?? '') : '';
@@ -91,7 +91,7 @@ export function concludeAnswer(reader: AnswerReader, ended: WireEnded): Result<A
  * An agent may ask its question as plain text and then only signal that it waits. The text then becomes the question,
  * because the interrupt alone does not say what it is about.
  */
-function interruptsOf({ interrupts, waits }: AnswerReader, text: string): readonly WireInterrupt[] {
+function interruptsOf({ interrupts, waits }: WireReader, text: string): readonly WireInterrupt[] {
 	const [first, ...more] = interrupts;
 	if (!first) return waits ? [asked(text)] : [];
 	// With several interrupts, it is unknown which one the text is about.
@@ -99,7 +99,7 @@ function interruptsOf({ interrupts, waits }: AnswerReader, text: string): readon
 	return asksNothing && more.length === 0 ? [{ ...first, question: text }] : interrupts;
 }
 
-function readFromOf(reader: AnswerReader, sessionHeader: string): JsonObject {
+function readFromOf(reader: WireReader, sessionHeader: string): JsonObject {
 	const { sessionId, requestId, usage, interrupts, misfits, names, keys, unread } = reader;
 	const header = sessionHeader ? 'answer.sessionHeader' : null;
 	return {
@@ -116,7 +116,7 @@ function readFromOf(reader: AnswerReader, sessionHeader: string): JsonObject {
 }
 
 /** Why a call that asks for no answer, such as an upload, failed; undefined if it succeeded. */
-export function concludeRefusal(reader: AnswerReader, ended: WireEnded): WireFailure | undefined {
+export function concludeRefusal(reader: WireReader, ended: WireEnded): WireFailure | undefined {
 	const why = whyFailed(reader, ended, gapIn(reader));
 	return why && { ...why, text: '', sessionId: '', requestId: reader.requestId };
 }
@@ -127,14 +127,14 @@ type Why = Omit<WireFailure, 'text' | 'sessionId' | 'requestId'>;
 type Flaw = Pick<Why, 'kind' | 'entry' | 'why' | 'expected'>;
 
 /** What marks the answer as complete according to the description; empty if nothing does. */
-function endOf(reader: AnswerReader, { broken }: WireEnded): string {
+function endOf(reader: WireReader, { broken }: WireEnded): string {
 	const { wire, endedBy, endedBare, isWholeBody, names } = reader;
 	if (endedBy !== '' && !(endedBare && broken !== '')) return endedBy;
 	const isWhole = broken === '' && !isWholeBody && names.length > 0;
 	return wire.stream.end === 'body' && isWhole ? 'stream.end' : '';
 }
 
-function whyFailed(reader: AnswerReader, ended: WireEnded, flaw: Flaw | undefined): Why | undefined {
+function whyFailed(reader: WireReader, ended: WireEnded, flaw: Flaw | undefined): Why | undefined {
 	const { wire, fault, raw } = reader;
 	const { status } = ended;
 	if (fault || !isGood(status)) return refusalOf(reader, ended);
@@ -152,7 +152,7 @@ function whyFailed(reader: AnswerReader, ended: WireEnded, flaw: Flaw | undefine
 }
 
 /** A part of the answer that is missing or could not be read. */
-function gapIn(reader: AnswerReader): Flaw | undefined {
+function gapIn(reader: WireReader): Flaw | undefined {
 	const isScattered = reader.isScattered && reader.isDraft;
 	const why =
 		reader.gap ||
@@ -166,7 +166,7 @@ function gapIn(reader: AnswerReader): Flaw | undefined {
 		: { kind: 'notAnAnswer', entry: 'answer.text', why, expected: 'a JSON object' };
 }
 
-function flawIn(reader: AnswerReader, ended: WireEnded): Flaw | undefined {
+function flawIn(reader: WireReader, ended: WireEnded): Flaw | undefined {
 	if (endOf(reader, ended) === '') {
 		const { end, rules } = reader.wire.stream;
 		const entry = end === 'body' ? 'stream.end' : (rules.find((rule) => rule.end)?.entry ?? 'stream.rules');
@@ -186,7 +186,7 @@ function isGood(status: number): boolean {
 	return status >= 200 && status < 300;
 }
 
-function whatCame({ isWholeBody, keys, names, misfits }: AnswerReader): string {
+function whatCame({ isWholeBody, keys, names, misfits }: WireReader): string {
 	if (!isWholeBody && names.length === 0) return 'No event arrived.';
 	const found = [...keys].join(', ') || 'nothing';
 	const events = isWholeBody ? '' : `The events were ${names.join(', ')}. `;
@@ -194,7 +194,7 @@ function whatCame({ isWholeBody, keys, names, misfits }: AnswerReader): string {
 	return `${events}The ${isWholeBody ? 'answer' : 'events'} contained ${found}.${unfit.join('')}`;
 }
 
-function refusalOf(reader: AnswerReader, { status, sessionId }: WireEnded): Why {
+function refusalOf(reader: WireReader, { status, sessionId }: WireEnded): Why {
 	const { wire, fault } = reader;
 	const body = fault?.body ?? reader.raw;
 	const said = statusIn(body) ?? NaN;

@@ -50,7 +50,7 @@ const UNNAMED = 'message';
 const DONE = '[DONE]';
 
 /** Reads an answer event by event. Its fields are everything known about the answer so far. */
-export class AnswerReader {
+export class WireReader {
 	text = '';
 	/** The entry that gave the text; empty if none did. */
 	textFrom = '';

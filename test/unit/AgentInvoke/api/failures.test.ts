@@ -1,7 +1,7 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
 import { explainCall, explainRefusal, isPassing } from '../../../../nodes/AgentInvoke/api/failures';
 import { concludeRefusal, type WireFailure } from '../../../../nodes/AgentInvoke/wire/conclusion';
-import { AnswerReader } from '../../../../nodes/AgentInvoke/wire/reader';
+import { WireReader } from '../../../../nodes/AgentInvoke/wire/reader';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { redactor } from '../../../../nodes/shared/text/redact';
@@ -27,7 +27,7 @@ function told(body: JsonObject, { outer = 200, sessionId = '', token = 'agt_SECR
 
 /** The failure that a refusing envelope leads to. */
 function failureOf(body: JsonObject, { outer = 200, sessionId = '', wire = USUAL } = {}): WireFailure {
-	const reader = new AnswerReader(wire, (text) => text);
+	const reader = new WireReader(wire, (text) => text);
 	const data = JSON.stringify({ success_response: false, ...body });
 	reader.read({ data, isWholeBody: true });
 	const ended = { status: outer, headers: {}, broken: '', sessionId };

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { wireRequest, type WireTurn } from '../../../../nodes/AgentInvoke/wire/request';
 import { concludeAnswer } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import type { Wire } from '../../../../nodes/AgentInvoke/wire/description';
-import { AnswerReader } from '../../../../nodes/AgentInvoke/wire/reader';
+import { WireReader } from '../../../../nodes/AgentInvoke/wire/reader';
 import { readStream } from '../../../../nodes/shared/http/sse';
 import { redactor } from '../../../../nodes/shared/text/redact';
 
@@ -31,7 +31,7 @@ export async function ask(account: Account, turn: WireTurn, asking: Asking = {})
 	const { wire, baseUrl, invokePath, token } = account;
 	const { sessionId = '', stream = false } = asking;
 	const request = wireRequest(wire, turn, { sessionId, stream, uuid: 'u-1' });
-	const reader = new AnswerReader(wire, redactor([token]).known);
+	const reader = new WireReader(wire, redactor([token]).known);
 	let status = 0;
 	let headers: Record<string, string> = {};
 	let broken = '';
