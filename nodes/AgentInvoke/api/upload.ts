@@ -88,17 +88,12 @@ async function uploadOnce(
 function readMedia(
 	answer: Json,
 	{ name, type: mimeType }: File,
-	{
-		wire: {
-			upload,
-			answer: { envelope },
-		},
-		baseUrl,
-	}: AgentAccount,
+	{ wire, baseUrl }: AgentAccount,
 ): Result<UploadedMedia> {
+	const { upload, answer: form } = wire;
 	const read = (at: Expression | undefined): string => wordOf(at?.read(answer));
 	const [given, id, expiresAt] = [read(upload.url), read(upload.id), read(upload.expires)];
-	const data = envelope && isJsonObject(answer) ? answer.data : answer;
+	const data = form.envelope && isJsonObject(answer) ? answer.data : answer;
 	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
 	if (!url && !id) {
 		if (!isThere(data)) {

@@ -194,16 +194,12 @@ export class SessionStore {
 		return this.keyOf(name).isLost;
 	}
 
-	/**
-	 * Removes the mappings of these keys.
-	 * @returns the sessions they had
-	 */
-	async forget(names: readonly string[]): Promise<Result<ReadonlyMap<string, string>>> {
+	/** Removes the mappings of these keys; `find` still returns the sessions they had. */
+	async forget(names: readonly string[]): Promise<Result<undefined>> {
 		const loaded = await this.load(names);
 		if (!loaded.ok) return loaded;
 		const entries = names.map((name) => this.keyOf(name).entryKey);
-		const removed = await this.table.remove('entryKey', entries);
-		return removed.ok ? ok(new Map(names.map((name) => [name, this.find(name)]))) : removed;
+		return await this.table.remove('entryKey', entries);
 	}
 
 	/** Writes what is still unwritten; must be called before the node ends. */

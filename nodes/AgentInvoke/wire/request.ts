@@ -138,12 +138,9 @@ export function addressOf(
 /** Why an item cannot be sent: the description lacks a placeholder, so a part of the item would be dropped silently. */
 export function whyNoPlaceholder(
 	{ request }: Wire,
-	{
-		isResume,
-		hasSession,
-		hasFiles,
-	}: { readonly isResume: boolean; readonly hasSession: boolean; readonly hasFiles: boolean },
+	needs: Readonly<Record<'isResume' | 'hasSession' | 'hasFiles', boolean>>,
 ): Failure | undefined {
+	const { isResume, hasSession, hasFiles } = needs;
 	const { path, headers, message, resume } = request;
 	const entry = isResume ? 'request.resume' : 'request.message';
 	const placeholders = placeholdersOf([path, headers, isResume ? (resume ?? {}) : message]);
