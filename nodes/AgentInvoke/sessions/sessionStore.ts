@@ -9,8 +9,15 @@ import { sentence } from '../../shared/text/json';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
 import { ResumedSessions } from './resumedSessions';
-import { KeySession, sessionIn, sessionRow, type SessionSettings, type StoredSession } from './sessionRows';
-import { LAST_PAUSES_MS, SessionWriter } from './sessionWriter';
+import {
+	KeySession,
+	LAST_PAUSES_MS,
+	sessionIn,
+	sessionRow,
+	SessionWriter,
+	type SessionSettings,
+	type StoredSession,
+} from './sessionRows';
 
 /** How a process uses the table. Each option has a default. */
 export type StoreOptions = Partial<Pick<LockParts, 'random' | 'signal' | 'sightings'>>;
