@@ -15,7 +15,6 @@ import { LISTEN_OPTIONS } from './trigger/fields.listen';
 
 export const CREDENTIAL = 'flowBridgeApi';
 
-/** The form's connection fields. */
 interface ConnectionFields {
 	readonly authMode: unknown;
 	readonly authFrame: unknown;

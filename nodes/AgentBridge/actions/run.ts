@@ -162,7 +162,6 @@ const NOT_SENT: Failure = {
 
 export interface OutgoingFrame {
 	readonly frame: Frame;
-	/** The text exactly as it is sent. */
 	readonly text: string;
 }
 

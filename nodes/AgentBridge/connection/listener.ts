@@ -1,5 +1,5 @@
 import type { Failure } from '../../shared/errors/failure';
-import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
+import { jitteredPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
 import type { Socket, SocketEnd } from '../../shared/http/webSocket';
 import { whyEnded, type Bridge } from './failures';
 
@@ -121,10 +121,7 @@ export class Listener {
 	}
 }
 
-/**
- * Exponential back-off with jitter: half of each pause is fixed, the other half random, so that many n8n instances do
- * not reconnect at once.
- */
+/** The pauses between connections, random so that many n8n instances do not reconnect at once. */
 export class Pauses {
 	/** How many connections have failed since the last stable one. */
 	failures = 0;
@@ -144,6 +141,6 @@ export class Pauses {
 		if (this.openedAtMs !== undefined && this.now() - this.openedAtMs >= STABLE_AFTER_MS) this.failures = 0;
 		this.openedAtMs = undefined;
 		this.failures++;
-		return Math.round(growingPauseMs(PAUSES, this.failures) * (0.5 + this.random() / 2));
+		return jitteredPauseMs(PAUSES, this.failures, this.random);
 	}
 }

@@ -1,6 +1,5 @@
 /** How long a frame waits for a connection that is down: twice the longest pause between two tries. */
 export const KEPT_MS = 120_000;
-/** Limits the total length of all queued frames. */
 const MAX_QUEUED_CHARS = 50_000_000;
 
 interface OutgoingText {

@@ -13,7 +13,6 @@ export type Probe =
 
 export interface ProbeTarget {
 	readonly url: string;
-	/** The sub-protocols that the handshake offered. */
 	readonly protocols: readonly string[];
 }
 

@@ -43,7 +43,6 @@ function put(frame: Frame, [step, ...rest]: readonly string[], value: Json): Fra
 	return changed && { ...frame, [step]: changed };
 }
 
-/** Selects frames by the event that they name. */
 export interface EventFilter {
 	eventOf(frame: Frame): string | undefined;
 	accepts(frame: Frame): boolean;

@@ -1,6 +1,5 @@
 import type { INodeExecutionData, IPairedItemData, IRunData, ISourceData, ITaskData } from 'n8n-workflow';
 
-/** The position of an item in an execution's data. */
 interface ItemPosition {
 	readonly node: string;
 	readonly run: number;
@@ -8,7 +7,6 @@ interface ItemPosition {
 	readonly item: number;
 }
 
-/** An item of the last node's output. */
 export interface LastItem {
 	readonly json: INodeExecutionData['json'];
 	/** The position of the trigger item it is paired with; absent if there is none or several. */

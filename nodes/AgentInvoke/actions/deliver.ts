@@ -9,7 +9,8 @@ import type { TurnResult } from '../turns/savedAnswer';
 import type { TurnOutcome } from '../turns/runTurns';
 import type { AgentRun } from './run';
 
-export interface DeliveredTurn extends TurnOutcome {
+export interface DeliveredTurn extends Pick<TurnOutcome, 'result'> {
+	readonly itemIndex: number;
 	/** Read before anything is sent: an expression that fails later would lose the answer. */
 	readonly simplify: boolean;
 	readonly previewResponse: boolean;
@@ -33,7 +34,8 @@ export function deliverTurns(
 	}
 	// n8n retries a tool after an error or an error item. As a tool the node does not remember its tries, so it returns
 	// neither once the agent was asked.
-	const isFinal = run.asTool && outcomes.some(({ result }) => hasAsked(result));
+	const isFinal =
+		run.asTool && outcomes.some(({ result }) => result.ok || result.failure.details?.mayHaveRun === true);
 	if (!isFinal) throwFailed(context, outcomes);
 	const responses: INodeExecutionData[] = [];
 	const interrupts: INodeExecutionData[] = [];
@@ -93,10 +95,6 @@ function describe(
 	};
 }
 
-function hasAsked(result: TurnOutcome['result']): boolean {
-	return result.ok || result.failure.details?.mayHaveRun === true;
-}
-
 /** A failure without the key `error`, because n8n retries an item that has one. */
 function describeProblem({ kind, message, advice, details }: Failure): IDataObject {
 	return { problem: message, adviceForOperator: advice, details: { kind, ...details } };
@@ -124,7 +122,7 @@ function describeForAgent({ reply, session, replayed }: TurnResult, redact: Reda
 	};
 }
 
-function logCancelled(context: IExecuteFunctions, outcomes: readonly TurnOutcome[]): void {
+function logCancelled(context: IExecuteFunctions, outcomes: readonly DeliveredTurn[]): void {
 	const open = outcomes.filter(
 		({ result }) =>
 			!result.ok && result.failure.kind !== 'agentFailed' && result.failure.details?.mayHaveRun === true,
@@ -136,7 +134,7 @@ function logCancelled(context: IExecuteFunctions, outcomes: readonly TurnOutcome
 	logStopped(context, 'AgentInvoke', `${sessions}; ${unanswered}`);
 }
 
-function sessionIds(outcomes: readonly TurnOutcome[]): string[] {
+function sessionIds(outcomes: readonly DeliveredTurn[]): string[] {
 	const ids = outcomes.flatMap(({ result }) => {
 		const id: unknown = result.ok ? result.value.session.id : result.failure.details?.sessionId;
 		return typeof id === 'string' && id ? [id] : [];
@@ -144,7 +142,7 @@ function sessionIds(outcomes: readonly TurnOutcome[]): string[] {
 	return [...new Set(ids)];
 }
 
-function throwFailed(context: IExecuteFunctions, outcomes: readonly TurnOutcome[]): void {
+function throwFailed(context: IExecuteFunctions, outcomes: readonly DeliveredTurn[]): void {
 	const results = outcomes.map(({ result }) => result);
 	const ids = listIds(sessionIds(outcomes), IDS_SHOWN);
 	const turns = outcomes.map(({ itemIndex: item, result }) =>

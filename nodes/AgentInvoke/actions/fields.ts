@@ -13,7 +13,6 @@ export const messageField: INodeProperties = {
 		"What you say to the agent. If it is empty, the item's field chatInput is sent, where a chat puts its message.",
 };
 
-/** Which conversation a message belongs to. */
 export const sessionFields: readonly INodeProperties[] = [
 	{
 		displayName: 'Session',

@@ -1,6 +1,6 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
 
-import { itemsByAccount, mapAccounts } from '../../shared/platform/accounts';
+import { itemsByAccount } from '../../shared/platform/accounts';
 import { failedItems, failRun, throwFirst } from '../../shared/errors/nodeError';
 import { deliverResults } from '../../shared/run/deliver';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
@@ -39,24 +39,21 @@ async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 		}),
 	);
 	throwFirst(context, failedItems(read));
-	const itemsOf = itemsByAccount(run.clients, read.keys());
-	const forgotten = mapAccounts(run.clients, async (client) => {
-		const keys = (itemsOf.get(client) ?? []).flatMap((itemIndex) => {
+	const forgotten = [...itemsByAccount(run.clients, read.keys())].map(async ([{ sessions }, itemIndexes]) => {
+		const keys = itemIndexes.flatMap((itemIndex) => {
 			const key = read[itemIndex];
 			return key?.ok ? [key.value] : [];
 		});
-		return await client.sessions.forget(keys);
+		return await sessions.forget(keys);
 	});
-	const tables = await Promise.all(forgotten.all);
-	const broken = tables.find(({ ok: isOk }) => !isOk);
+	const broken = (await Promise.all(forgotten)).find(({ ok: isOk }) => !isOk);
 	if (broken && !broken.ok) return failRun(context, broken.failure);
-	const results = read.map(async (key, itemIndex): Promise<Result<IDataObject>> => {
-		const ids = forgotten.of(itemIndex);
-		if (!ids.ok) return ids;
+	const results = read.map((key, itemIndex): Result<IDataObject> => {
+		const client = run.clients.of(itemIndex);
+		if (!client.ok) return client;
 		if (!key.ok) return key;
-		const known = await ids.value;
-		const sessionId = known.ok ? (known.value.get(key.value) ?? '') : '';
+		const sessionId = client.value.sessions.find(key.value);
 		return ok({ key: key.value, forgotten: sessionId !== '', sessionId });
 	});
-	return [deliverResults(context, await Promise.all(results))];
+	return [deliverResults(context, results)];
 }

@@ -1,10 +1,9 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
-import { readChoice } from '../../shared/form/options';
 import { refuseRounded } from '../../shared/form/pastedJson';
 import { booleanOf, textOrJson } from '../../shared/text/textOf';
-import type { SessionChoice } from '../turns/turnSession';
+import type { SessionChoice } from '../turns/turn';
 import { whyNoPlaceholder, type WireResult } from '../wire/request';
 import type { FileRow } from './files';
 import type { AgentClient, AgentRun } from './run';
@@ -45,7 +44,7 @@ export function readOrChat(
 }
 
 /** Like `readText`, but the field must not be blank. */
-function readFilled(
+export function readFilled(
 	context: IExecuteFunctions,
 	itemIndex: number,
 	name: string,
@@ -57,36 +56,11 @@ function readFilled(
 	return failInput(`"${label}" is empty for this item`, advice);
 }
 
-/** Which session an item's message belongs to. Without a key, the message starts a new one. */
-export function readSession(context: IExecuteFunctions, itemIndex: number): Result<SessionChoice> {
-	const mode = readChoice(
-		'"Session"',
-		['mapped', 'explicit', 'new'],
-		context.getNodeParameter('sessionMode', itemIndex),
-	);
-	if (!mode.ok) return mode;
-	if (mode.value === 'new') return ok({ kind: 'new' });
-	if (mode.value === 'explicit') {
-		const id = readFilled(
-			context,
-			itemIndex,
-			'sessionId',
-			'Session ID',
-			'Enter the session.id of an earlier output, or set "Session" to "New Each Time" for items that begin a session.',
-		);
-		return id.ok ? ok({ kind: 'explicit', id: id.value.trim() }) : id;
-	}
-	const key = readOrChat(context, itemIndex, 'sessionKey', 'Session Key', 'sessionId');
-	if (!key.ok) return key;
-	return ok(key.value.trim() ? { kind: 'mapped', key: key.value } : { kind: 'new' });
-}
-
 /** What an item says to its agent. Its files are not uploaded yet. */
 export type Said =
 	| { readonly kind: 'message'; readonly message: string; readonly files: readonly FileRow[] }
 	| { readonly kind: 'results'; readonly results: readonly WireResult[] };
 
-/** Reads one item. */
 export type ReadItem<T> = (context: IExecuteFunctions, itemIndex: number) => Result<T>;
 
 /** One item's turn. Includes what the output needs, because reading it could fail after the agent was asked. */

@@ -1,12 +1,13 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../shared/errors/failure';
-import { optionGroups } from '../../shared/form/options';
+import { optionGroups, readChoice } from '../../shared/form/options';
 import { simplifyField } from '../../shared/form/simplifyField';
 import type { Operation } from '../../shared/form/operation';
+import type { SessionChoice } from '../turns/turn';
 import { filesField, messageField, sessionFields, streamField } from './fields';
 import { readFileRows } from './files';
-import { readOrChat, readSession, type Said } from './inputs';
+import { readFilled, readOrChat, type Said } from './inputs';
 import { AGENT_OPTIONS, TURN_OPTIONS } from './options';
 import { runItems } from './runItems';
 
@@ -34,6 +35,30 @@ export const invoke: Operation = {
 		return await runItems(context, readSession, readMessage);
 	},
 };
+
+/** Which session an item's message belongs to. Without a key, the message starts a new one. */
+function readSession(context: IExecuteFunctions, itemIndex: number): Result<SessionChoice> {
+	const mode = readChoice(
+		'"Session"',
+		['mapped', 'explicit', 'new'],
+		context.getNodeParameter('sessionMode', itemIndex),
+	);
+	if (!mode.ok) return mode;
+	if (mode.value === 'new') return ok({ kind: 'new' });
+	if (mode.value === 'explicit') {
+		const id = readFilled(
+			context,
+			itemIndex,
+			'sessionId',
+			'Session ID',
+			'Enter the session.id of an earlier output, or set "Session" to "New Each Time" for items that begin a session.',
+		);
+		return id.ok ? ok({ kind: 'explicit', id: id.value.trim() }) : id;
+	}
+	const key = readOrChat(context, itemIndex, 'sessionKey', 'Session Key', 'sessionId');
+	if (!key.ok) return key;
+	return ok(key.value.trim() ? { kind: 'mapped', key: key.value } : { kind: 'new' });
+}
 
 function readMessage(context: IExecuteFunctions, itemIndex: number): Result<Said> {
 	const message = readOrChat(context, itemIndex, 'message', 'Message', 'chatInput');

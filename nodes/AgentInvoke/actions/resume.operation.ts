@@ -8,7 +8,7 @@ import { simplifyField } from '../../shared/form/simplifyField';
 import { refuseRounded } from '../../shared/form/pastedJson';
 import { jsonText, parseJson, type Json } from '../../shared/text/json';
 import { isBlank } from '../../shared/text/textOf';
-import type { SessionChoice } from '../turns/turnSession';
+import type { SessionChoice } from '../turns/turn';
 import { streamField } from './fields';
 import { readText, type Said } from './inputs';
 import { AGENT_OPTIONS, TURN_OPTIONS } from './options';

@@ -30,7 +30,7 @@ import { InterruptLimit } from '../turns/interruptLimit';
 import { SESSION_TABLE } from '../sessions/sessionRows';
 import { SessionStore } from '../sessions/sessionStore';
 import { TurnOwners } from '../turnLog/owner';
-import type { SessionChoice } from '../turns/turnSession';
+import type { SessionChoice } from '../turns/turn';
 import { readAgentOptions, type AgentOptions } from './options';
 
 /** One account in a run. Rate limits belong to a token, so each account has a rate limiter of its own. */
@@ -44,9 +44,7 @@ export interface AgentClient {
 
 type ItemSlots = ReadonlyArray<Slot | undefined>;
 
-/** What one run of the node works with. */
 export interface AgentRun extends RunFrame {
-	/** The agent of each item. */
 	readonly clients: Accounts<AgentClient>;
 	readonly options: AgentOptions;
 	readonly redact: Redact;

@@ -17,7 +17,7 @@ import { addressOf, openRequest, type OpenRequest } from '../wire/request';
 import type { EndedTurn } from '../turnLog/turnLog';
 import { explainTable } from '../sessions/sessionStore';
 import { CallLimit } from '../api/callLimit';
-import type { SessionChoice, TurnOrder } from '../turns/turnSession';
+import type { SessionChoice, TurnOrder } from '../turns/turn';
 import { runTurns, type TurnOutcome } from '../turns/runTurns';
 import type { AgentTurn } from '../turns/turn';
 import { digestFiles, previewFiles, uploadFiles } from './files';
@@ -118,15 +118,15 @@ async function takeAll(
 	const counted = await openBudget(run, turns);
 	if (!counted.ok) return counted;
 	await endUnasked(context.getInputData().length, prepared, chatStreamOf);
-	const turnOf = new Map(turns.map((turn) => [turn.itemIndex, turn]));
-	const received = async ({ itemIndex, result }: TurnOutcome): Promise<void> => {
-		const turn = turnOf.get(itemIndex);
-		if (turn) reportEnd(context, run, turn, result);
-		if (!run.signal.aborted) await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
+	const received = async (outcome: TurnOutcome): Promise<void> => {
+		reportEnd(context, run, outcome);
+		const { itemIndex } = outcome.turn;
+		if (!run.signal.aborted)
+			await endStream(chatStreamOf(itemIndex), outcome.result, streamed.has(itemIndex));
 	};
 	// No one watches a stopped execution, although answers to calls already sent are still read.
 	const endStreams = (): void => {
-		for (const itemIndex of turnOf.keys()) void chatStreamOf(itemIndex).fail(STOPPED);
+		for (const { itemIndex } of turns) void chatStreamOf(itemIndex).fail(STOPPED);
 	};
 	if (run.signal.aborted) endStreams();
 	else run.signal.addEventListener('abort', endStreams, { once: true });
@@ -137,7 +137,7 @@ async function takeAll(
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if ([...prepared.values()].some((item) => item.ok && item.value.lacksKey))
 		showHint(context, NO_KEY, 'info');
-	const hinted = run.cancelled() ? outcomes : await addSessionHints(outcomes, turnOf, run.options.turnOrder);
+	const hinted = run.cancelled() ? outcomes : await addSessionHints(run, outcomes);
 	const delivered = deliveredTurns(prepared, hinted);
 	if (delivered.every(({ result }) => result.ok)) run.memory.clear();
 	return ok(delivered);
@@ -163,7 +163,7 @@ async function endUnasked(
 }
 
 function deliveredTurns(prepared: ItemTurns, outcomes: readonly TurnOutcome[]): DeliveredTurn[] {
-	const resultOf = new Map(outcomes.map(({ itemIndex, result }) => [itemIndex, result]));
+	const resultOf = new Map(outcomes.map(({ turn, result }) => [turn.itemIndex, result]));
 	return [...prepared].map(([itemIndex, item]) => {
 		if (!item.ok) return { itemIndex, result: item, simplify: true, previewResponse: false };
 		const { simplify, previewResponse } = item.value;
@@ -181,24 +181,19 @@ const OVERTAKEN =
 
 /** Adds a hint to answers whose session later messages of the key will not continue. */
 async function addSessionHints(
+	{ clients, options }: AgentRun,
 	outcomes: readonly TurnOutcome[],
-	turnOf: ReadonlyMap<number, AgentTurn>,
-	turnOrder: TurnOrder,
 ): Promise<TurnOutcome[]> {
-	const stores = new Set([...turnOf.values()].map(({ client }) => client.sessions));
-	const lost = await Promise.all([...stores].map(async (store) => [store, await store.lostKeys()] as const));
-	const lostOf = new Map(lost);
-	return outcomes.map((outcome) => {
-		const { itemIndex, result } = outcome;
-		const { session, client } = turnOf.get(itemIndex) ?? {};
-		if (!result.ok || session?.kind !== 'mapped' || !client) return outcome;
+	await Promise.all(clients.all.map(async ({ sessions }) => await sessions.settle()));
+	return outcomes.map(({ turn, result }) => {
+		const { session, client } = turn;
+		if (!result.ok || session.kind !== 'mapped') return { turn, result };
 		const { reply, session: answered } = result.value;
-		const isLost = lostOf.get(client.sessions)?.has(session.key) === true;
+		const isLost = client.sessions.isLost(session.key);
 		const next = client.sessions.find(session.key);
-		const why = answered.id ? isLost && whyNotKept(answered.id, next, turnOrder) : NO_SESSION;
-		if (!why) return outcome;
+		const why = answered.id ? isLost && whyNotKept(answered.id, next, options.turnOrder) : NO_SESSION;
 		const hint = [reply.hint, why].filter(Boolean).join(' ');
-		return { itemIndex, result: ok({ ...result.value, reply: { ...reply, hint } }) };
+		return { turn, result: ok({ ...result.value, reply: { ...reply, hint } }) };
 	});
 }
 
@@ -217,12 +212,7 @@ async function openBudget(run: AgentRun, turns: readonly AgentTurn[]): Promise<R
 }
 
 /** The only place that reports the end of a turn: to turn log, budget, call limit and n8n's token count. */
-function reportEnd(
-	context: IExecuteFunctions,
-	run: AgentRun,
-	turn: AgentTurn,
-	result: TurnOutcome['result'],
-): void {
+function reportEnd(context: IExecuteFunctions, run: AgentRun, { turn, result }: TurnOutcome): void {
 	const { clock, turnLog, budget } = run;
 	const ended: EndedTurn = {
 		...turn,

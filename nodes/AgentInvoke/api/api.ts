@@ -9,11 +9,12 @@ import type { FailedOutcome, Outcome } from '../../shared/http/outcome';
 import type { Redact } from '../../shared/text/redact';
 import { concludeAnswer, type AgentReply, type WireFailure } from '../wire/conclusion';
 import { isOwnWord, ofForeign } from '../wire/foreign';
-import { NOTHING_READ, readEvent, type ReadingOf, type WireState } from '../wire/reader';
+import { WireReader } from '../wire/reader';
 import { addressOf, type WireRequest } from '../wire/request';
 import type { TurnCalls } from './callLimit';
 import {
 	arrivedOf,
+	busyOutcome,
 	explainBusySession,
 	explainCall,
 	explainRefusal,
@@ -35,7 +36,6 @@ export interface InvokeCall {
 	readonly tries: number;
 	/** Whether to ask again even if the agent may have run. */
 	readonly retryAmbiguous: boolean;
-	/** Receives each piece of the answer as it arrives. */
 	readonly onDelta: (text: string) => Promise<void>;
 	/** Called as soon as the session is known. */
 	readonly onSession: (sessionId: string) => void;
@@ -46,7 +46,6 @@ export interface InvokeCall {
 /** The outcome of a call. A refusal is final, just as an answer is. */
 type InvokeOutcome = Outcome<Result<AgentReply, AgentFailure>>;
 
-/** How to reach the agent of an account. */
 interface AgentConnection extends UploadConnection, AnswerConnection {}
 
 /** The calls of an agent instance; they never throw. */
@@ -55,60 +54,42 @@ export class AgentApi {
 
 	/** `POST …/Invoke` (§4.6), answered whole or as a stream. */
 	async invoke(call: InvokeCall): Promise<Result<AgentReply, AgentFailure>> {
-		const invoked = await invokeWithTries(this.connection, call);
-		return invoked.ok ? invoked : fail(call.calls.failed(invoked.failure));
+		const { account, clock, redact, retry } = this.connection;
+		const { calls } = call;
+		const repeatability = call.retryAmbiguous ? 'read' : 'write';
+		const endByMs = clock.now() + call.timeoutMs;
+		let unclear: InvokeOutcome | undefined;
+		const { outcome: last, tries } = await retry.run(
+			{ repeatability, lane: 'work', tries: call.tries, endByMs, mayRepeat: () => calls.mayRepeat() },
+			async (): Promise<InvokeOutcome> => {
+				calls.sent();
+				const answer = await invokeOnce(this.connection, call);
+				if (answer.kind === 'unclear') {
+					calls.wasUnclear = true;
+					unclear = answer;
+				}
+				return answer;
+			},
+		);
+		// Cancelling a retry does not undo the calls before it: the agent may have run.
+		const outcome = last.kind === 'cancelled' ? (unclear ?? last) : last;
+		if (outcome.kind === 'cancelled' && clock.now() >= endByMs) return fail(notAskedInTime(call));
+		if (outcome.kind !== 'answered') {
+			const facts = { account, redact, sessionId: call.sessionId };
+			return fail(explainCall(outcome, { repeatability, tries }, facts));
+		}
+		return outcome.data;
 	}
 
-	/** See `uploadMedia`. */
 	async upload(media: File, endByMs: number): Promise<Result<UploadedMedia>> {
 		return await uploadMedia(this.connection, media, endByMs);
 	}
 }
 
-async function invokeWithTries(
-	connection: AgentConnection,
-	call: InvokeCall,
-): Promise<Result<AgentReply, AgentFailure>> {
-	const { account, clock, redact, retry } = connection;
-	const { calls } = call;
-	const repeatability = call.retryAmbiguous ? 'read' : 'write';
-	const endByMs = clock.now() + call.timeoutMs;
-	let unclear: InvokeOutcome | undefined;
-	const { outcome: last, tries } = await retry.run(
-		{
-			repeatability,
-			lane: 'work',
-			tries: call.tries,
-			endByMs,
-			mayRepeat: () => calls.mayRepeat(),
-		},
-		async (): Promise<InvokeOutcome> => {
-			// The rate limiter may have held the call back for too long.
-			if (clock.now() >= endByMs) return { kind: 'cancelled' };
-			calls.sent();
-			const answer = await invokeOnce(connection, call);
-			if (answer.kind === 'unclear') {
-				calls.unclear();
-				unclear = answer;
-			}
-			return answer;
-		},
-	);
-	// Cancelling a retry does not undo the calls before it: the agent may have run.
-	const outcome = last.kind === 'cancelled' ? (unclear ?? last) : last;
-	if (outcome.kind === 'cancelled' && clock.now() >= endByMs) return fail(notAskedInTime(call));
-	if (outcome.kind !== 'answered') {
-		const facts = { account, redact, sessionId: call.sessionId };
-		return fail(explainCall(outcome, { repeatability, tries }, facts));
-	}
-	return outcome.data;
-}
-
 async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promise<InvokeOutcome> {
 	const { account, clock, redact } = connection;
 	const { path, headers, body: json } = call.request;
-	const of = { wire: account.wire, hide: redact.known };
-	let state = NOTHING_READ;
+	const reader = new WireReader(account.wire, redact.known);
 	let body = '';
 	const request = {
 		url: addressOf(account, { path }),
@@ -118,7 +99,7 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 		idleMs: Infinity,
 		endByMs: clock.now() + call.timeoutMs,
 		hasErrorEvents: true,
-		hasLines: of.wire.stream.format === 'jsonLines',
+		hasLines: account.wire.stream.format === 'jsonLines',
 		// The agent keeps running after the execution is stopped, and its answer names the session.
 		outlivesStop: true,
 	};
@@ -129,19 +110,19 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 		call.onSession(sessionId);
 	};
 	const ended = await readAnswer(connection, request, async (event) => {
-		state = readEvent(of, state, event);
-		report(state.sessionId);
+		reader.read(event);
+		report(reader.sessionId);
 		// A body that came whole was not streamed, so there is no progress to report.
 		if (event.isWholeBody) body = event.data;
-		else if (state.delta !== '') await call.onDelta(state.delta);
-		if ((state.isClosed && !state.endedBare) || state.fault) return 'closed';
-		return state.endedBy === '' ? 'progress' : 'finished';
+		else if (reader.delta !== '') await call.onDelta(reader.delta);
+		if ((reader.isClosed && !reader.endedBare) || reader.fault) return 'closed';
+		return reader.endedBy === '' ? 'progress' : 'finished';
 	});
 	if (ended.kind === 'timedOut') return failed(timedOut(call, call.sessionId));
 	if (ended.kind !== 'read') return ofForeign(ended);
 	const { sessionId } = call;
-	const broken = brokenBy(state, ended, redact);
-	const concluded = concludeAnswer(of, state, { ...ended, broken, sessionId });
+	const broken = brokenBy(reader, ended, redact);
+	const concluded = concludeAnswer(reader, { ...ended, broken, sessionId });
 	if (concluded.ok) {
 		report(concluded.value.sessionId);
 		return { kind: 'answered', data: concluded };
@@ -149,11 +130,11 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 	const { failure } = concluded;
 	// An agent that ran and failed keeps its session, which a header may name.
 	if (failure.mayHaveRun) report(failure.sessionId);
-	return outcomeOf(failure, { of, state, body, ended }, call, { account, redact, sessionId });
+	return outcomeOf(failure, { reader, body, ended }, call, { account, redact, sessionId });
 }
 
 /** Why an answer broke off, as a clause; empty if it did not. */
-function brokenBy({ endedBy }: WireState, { broken }: ReadAnswer, redact: Redact): string {
+function brokenBy({ endedBy }: WireReader, { broken }: ReadAnswer, redact: Redact): string {
 	// After a final event, it is not an error to time out while waiting for more.
 	const isOver = endedBy !== '' && broken?.isTimeout === true;
 	return broken && !isOver ? whyBroken(broken, redact) : '';
@@ -161,8 +142,7 @@ function brokenBy({ endedBy }: WireState, { broken }: ReadAnswer, redact: Redact
 
 /** An answer whose events have all been read. */
 interface WholeReading {
-	readonly of: ReadingOf;
-	readonly state: WireState;
+	readonly reader: WireReader;
 	/** The body, if it was not a stream. */
 	readonly body: string;
 	readonly ended: ReadAnswer;
@@ -175,13 +155,13 @@ function outcomeOf(
 	call: InvokeCall,
 	facts: RefusalFacts,
 ): InvokeOutcome {
-	const { of, state, body, ended } = reading;
+	const { reader, body, ended } = reading;
 	const { status, headers, broken } = ended;
-	const isOwn = isOwnWord(failure, state, of);
-	const isBegun = state.hasBegun || (state.gap !== '' && !state.isWholeBody);
-	const isOfAgent = isOwn || state.names.length > 0;
+	const isOwn = isOwnWord(failure, reader);
+	const isBegun = reader.hasBegun || (reader.gap !== '' && !reader.isWholeBody);
+	const isOfAgent = isOwn || reader.names.length > 0;
 	if (isBegun || (isOfAgent && ['notAnAnswer', 'brokeOff'].includes(failure.kind)))
-		return failed(explainRun(failure, facts, !state.isWholeBody));
+		return failed(explainRun(failure, facts, !reader.isWholeBody));
 	if (isOwn) return refused(failure, reading, call, facts);
 	if (broken?.isTimeout) return failed(timedOut(call, failure.sessionId));
 	const outcome: FailedOutcome = broken
@@ -197,14 +177,10 @@ function refused(
 	facts: RefusalFacts,
 ): InvokeOutcome {
 	if (isPassing(failure)) {
-		const { status } = failure;
-		const text = failure.why || NO_REASON;
-		if (!failure.mayHaveRun) {
-			const retryAfter = headers['retry-after'];
-			if (failure.meaning === 'busy') return failed(explainBusySession(failure, retryAfter, facts));
-			return { kind: 'busy', retryAfter, text, status: status >= 300 ? status : undefined };
-		}
-		if (retryAmbiguous) return { kind: 'unclear', status, text, inItsForm: true };
+		const { status, meaning, mayHaveRun } = failure;
+		if (!mayHaveRun && meaning !== 'busy') return busyOutcome(failure, headers);
+		if (!mayHaveRun) return failed(explainBusySession(failure, headers['retry-after'], facts));
+		if (retryAmbiguous) return { kind: 'unclear', status, text: failure.why || NO_REASON, inItsForm: true };
 	}
 	return failed(explainRefusal(failure, facts));
 }

@@ -65,10 +65,6 @@ export class TurnCalls {
 		this.made++;
 	}
 
-	unclear(): void {
-		this.wasUnclear = true;
-	}
-
 	/** @returns the failure, with a note if the run's call limit prevented a retry */
 	failed<F extends Failure>(failure: F): F {
 		if (!this.isHeldBack) return failure;

@@ -1,6 +1,7 @@
 import { adviceOnPath } from '../../../credentials/baseUrl';
 import type { Failure } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText, type JsonObject } from '../../shared/text/json';
+import type { Headers } from '../../shared/http/exchange';
 import type { FailedOutcome } from '../../shared/http/outcome';
 import { originOf } from '../../shared/http/unreached';
 import { explainUnclear, explainUnsent, quote, type CallFacts } from '../../shared/platform/failures';
@@ -42,6 +43,12 @@ function detailsOf(
 /** Whether the failure is likely to pass soon. It says nothing about whether the agent ran. */
 export function isPassing({ status, meaning }: Pick<WireFailure, 'status' | 'meaning'>): boolean {
 	return [408, 429, 499, 503].includes(status) || meaning === 'busy' || meaning === 'notRun';
+}
+
+/** The outcome of a call that was refused for now, and may be repeated. */
+export function busyOutcome({ why, status }: WireFailure, headers: Headers): FailedOutcome {
+	const retryAfter = headers['retry-after'];
+	return { kind: 'busy', retryAfter, text: why || NO_REASON, status: status >= 300 ? status : undefined };
 }
 
 /**

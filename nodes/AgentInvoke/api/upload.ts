@@ -7,18 +7,17 @@ import type { SendHttp } from '../../shared/http/exchange';
 import { ofUnanswered, type Outcome } from '../../shared/http/outcome';
 import type { AgentAccount } from '../wire/account';
 import { isOwnWord, ofForeignBody } from '../wire/foreign';
-import { explainCall, explainRefusal, isPassing, NO_REASON } from './failures';
+import { busyOutcome, explainCall, explainRefusal, isPassing } from './failures';
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
 import { isThere, wordOf, type Expression } from '../wire/expression';
-import { NOTHING_READ, readEvent } from '../wire/reader';
+import { WireReader } from '../wire/reader';
 
 export interface UploadedMedia extends WireFile {
 	/** As given by the platform; empty if it gave none. */
 	readonly expiresAt: string;
 }
 
-/** How to reach the upload service of an agent. */
 export interface UploadConnection {
 	readonly account: AgentAccount;
 	readonly send: SendHttp;
@@ -76,16 +75,12 @@ async function uploadOnce(
 	const exchange = await send({ method: 'POST', url, form, headers: more, timeoutMs });
 	if (exchange.kind !== 'reply') return ofUnanswered(exchange);
 	const { status, headers, text } = exchange;
-	const of = { wire: account.wire, hide: redact.known };
-	const state = readEvent(of, NOTHING_READ, { data: text, isWholeBody: true });
-	const failure = concludeRefusal(of, state, { status, headers, broken: '', sessionId: '' });
-	if (!failure) return { kind: 'answered', data: readMedia(state.raw, media, account) };
-	if (!isOwnWord(failure, state, of)) return ofForeignBody(exchange, failure);
-	if (isPassing(failure)) {
-		const said = failure.why || NO_REASON;
-		const httpStatus = failure.status >= 300 ? failure.status : undefined;
-		return { kind: 'busy', retryAfter: headers['retry-after'], text: said, status: httpStatus };
-	}
+	const reader = new WireReader(account.wire, redact.known);
+	reader.read({ data: text, isWholeBody: true });
+	const failure = concludeRefusal(reader, { status, headers, broken: '', sessionId: '' });
+	if (!failure) return { kind: 'answered', data: readMedia(reader.raw, media, account) };
+	if (!isOwnWord(failure, reader)) return ofForeignBody(exchange, failure);
+	if (isPassing(failure)) return busyOutcome(failure, headers);
 	const facts = { account, redact, sessionId: '', isUpload: true };
 	return { kind: 'answered', data: fail(explainRefusal(failure, facts)) };
 }
@@ -93,17 +88,12 @@ async function uploadOnce(
 function readMedia(
 	answer: Json,
 	{ name, type: mimeType }: File,
-	{
-		wire: {
-			upload,
-			answer: { envelope },
-		},
-		baseUrl,
-	}: AgentAccount,
+	{ wire, baseUrl }: AgentAccount,
 ): Result<UploadedMedia> {
+	const { upload, answer: form } = wire;
 	const read = (at: Expression | undefined): string => wordOf(at?.read(answer));
 	const [given, id, expiresAt] = [read(upload.url), read(upload.id), read(upload.expires)];
-	const data = envelope && isJsonObject(answer) ? answer.data : answer;
+	const data = form.envelope && isJsonObject(answer) ? answer.data : answer;
 	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
 	if (!url && !id) {
 		if (!isThere(data)) {

@@ -14,7 +14,7 @@ import { readAgentAccount, type AgentAccount } from '../wire/account';
 import { isOwnWord } from '../wire/foreign';
 import { addressOf, wireRequest } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
-import { NOTHING_READ, readEvent, saidSuccess } from '../wire/reader';
+import { WireReader, saidSuccess } from '../wire/reader';
 
 const TOKEN_REFUSED =
 	'The platform refused this token. It may be mistyped, revoked or expired: a dbg_ token works only until the time that the console shows. Copy it again from the API-call page of the instance.';
@@ -49,14 +49,14 @@ export async function testAgentToken(
 
 /** Why an answer does not prove that the token is accepted; `undefined` if it does. */
 function judge({ status, headers, text }: Reply, { baseUrl, wire }: AgentAccount): string | undefined {
-	const of = { wire, hide: (said: string) => said };
-	const state = readEvent(of, NOTHING_READ, { data: text, isWholeBody: true });
-	const failure = concludeRefusal(of, state, { status, headers, broken: '', sessionId: '' });
+	const reader = new WireReader(wire, (said) => said);
+	reader.read({ data: text, isWholeBody: true });
+	const failure = concludeRefusal(reader, { status, headers, broken: '', sessionId: '' });
 	if (!failure) return undefined;
 	// If the description has an envelope, the outer HTTP status says nothing (§4.6), and an answer without an envelope
 	// does not come from an agent.
-	const hasForm = !wire.answer.envelope || saidSuccess(state.raw) !== undefined;
-	if (!hasForm || !isOwnWord(failure, state, of)) return withoutEnvelope(status, baseUrl);
+	const hasForm = !wire.answer.envelope || saidSuccess(reader.raw) !== undefined;
+	if (!hasForm || !isOwnWord(failure, reader)) return withoutEnvelope(status, baseUrl);
 	const { meaning, status: counts } = failure;
 	if (counts === 403) return NO_RIGHT;
 	if (meaning === 'tokenRefused' || counts === 401) return TOKEN_REFUSED;

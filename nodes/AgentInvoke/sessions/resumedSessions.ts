@@ -3,7 +3,6 @@ import type { TableRow } from '../../shared/dataTable/table';
 import { textOrNumber } from '../../shared/text/textOf';
 import { KeySession, sessionIn } from './sessionRows';
 
-/** What happened in a session that was used by its ID. */
 interface Resumed {
 	readonly turns: number;
 	/** The session's ID after the last answer. */

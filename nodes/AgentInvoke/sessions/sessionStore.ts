@@ -4,16 +4,20 @@ import { hasNoTables } from '../../shared/dataTable/failures';
 import { Sightings } from '../../shared/dataTable/heartbeat';
 import type { LockAttempt } from '../../shared/dataTable/lockRows';
 import type { DataTable } from '../../shared/dataTable/table';
-import { TableLock, type Acquirer, type LockParts } from '../../shared/dataTable/tableLock';
+import { TableLock, type Acquirer, type LockParts, type Waiting } from '../../shared/dataTable/tableLock';
 import { sentence } from '../../shared/text/json';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
 import { ResumedSessions } from './resumedSessions';
-import { KeySession, sessionIn, sessionRow, type SessionSettings, type StoredSession } from './sessionRows';
-import { LAST_PAUSES_MS, SessionWriter } from './sessionWriter';
-
-/** What limits a turn's wait for a key. */
-export type Waiting = Pick<Acquirer<never>, 'whyStop' | 'pause'>;
+import {
+	KeySession,
+	LAST_PAUSES_MS,
+	sessionIn,
+	sessionRow,
+	SessionWriter,
+	type SessionSettings,
+	type StoredSession,
+} from './sessionRows';
 
 /** How a process uses the table. Each option has a default. */
 export type StoreOptions = Partial<Pick<LockParts, 'random' | 'signal' | 'sightings'>>;
@@ -75,7 +79,7 @@ export class SessionStore {
 	}
 
 	leaveLine(line: LockAttempt): void {
-		void this.lock.leaveLine(line);
+		this.lock.leaveLine(line);
 	}
 
 	/**
@@ -93,7 +97,8 @@ export class SessionStore {
 			return ok(key.sessionId);
 		}
 		const acquired = await this.lock.acquire<never>({
-			...this.acquirer(key, waiting),
+			...this.wanted(key),
+			waiting,
 			answer: () => undefined,
 			isOrdered: true,
 			line,
@@ -127,7 +132,8 @@ export class SessionStore {
 		const read = unopened ? ok(unopened) : await this.table.read('entryKey', [key.entryKey]);
 		if (!read.ok) return explainTable(read);
 		const acquired = await this.lock.acquire<StoredSession>({
-			...this.acquirer(key, waiting),
+			...this.wanted(key),
+			waiting,
 			rows: read.value,
 			answer: (rows) => sessionIn(rows, this.clock.wallNow(), voidId),
 		});
@@ -142,27 +148,21 @@ export class SessionStore {
 	}
 
 	/**
-	 * Gives a key a session, and writes it within a second.
-	 * @param isContinued the key's existing session continues under this ID
+	 * Gives a key the session that a call opened or whose ID it learned, and writes it within a second.
+	 * @param askedIn the session in which the agent was asked, which continues under this ID; empty if there was none
 	 */
-	opened(name: string, sessionId: string, isContinued = false): void {
+	opened(name: string, sessionId: string, askedIn = ''): void {
 		const key = this.keyOf(name);
-		if (key.sessionId === sessionId) return;
-		if (isContinued && key.session) key.session.sessionId = sessionId;
+		if (key.isReplaced(askedIn) || key.sessionId === sessionId) return;
+		if (askedIn && key.session) key.session.sessionId = sessionId;
 		else key.session = { sessionId, turns: 0, added: 0 };
 		this.writer.later(key);
 	}
 
-	/** Whether this run has lost the row of the key, which now has another session. */
-	isReplaced(name: string, sessionId: string): boolean {
-		const { isLost, lease, sessionId: now } = this.keyOf(name);
-		return isLost && !lease && now !== '' && now !== sessionId;
-	}
-
-	/** Counts a turn in the key's session. */
-	used(name: string): void {
-		const { session } = this.keyOf(name);
-		if (session) session.added++;
+	/** Counts a turn in the key's session. @param answeredId the session that the answer names */
+	used(name: string, answeredId: string): void {
+		const key = this.keyOf(name);
+		if (key.session && !key.isReplaced(answeredId)) key.session.added++;
 	}
 
 	/**
@@ -189,27 +189,24 @@ export class SessionStore {
 		if (isWanted || wasStrict) await this.writer.now([key]);
 	}
 
-	/**
-	 * Writes what is unwritten once all turns are over.
-	 * @returns the keys whose rows other runs took over or people deleted; `find` returns their current sessions
-	 */
-	async lostKeys(): Promise<ReadonlySet<string>> {
+	/** Writes what is unwritten once all turns are over; only then is it known which keys are lost. */
+	async settle(): Promise<void> {
 		const keys = [...this.keys.values()];
 		// Retries failed writes, as the final flush does: a key lost later could no longer be reported.
 		if (keys.some(({ isHeld }) => isHeld)) await this.writer.flush(keys);
-		return new Set(keys.filter(({ isLost }) => isLost).map(({ key }) => key));
 	}
 
-	/**
-	 * Removes the mappings of these keys.
-	 * @returns the sessions they had
-	 */
-	async forget(names: readonly string[]): Promise<Result<ReadonlyMap<string, string>>> {
+	/** Whether another run took over the key's row, or a person deleted it. `find` returns its current session. */
+	isLost(name: string): boolean {
+		return this.keyOf(name).isLost;
+	}
+
+	/** Removes the mappings of these keys; `find` still returns the sessions they had. */
+	async forget(names: readonly string[]): Promise<Result<undefined>> {
 		const loaded = await this.load(names);
 		if (!loaded.ok) return loaded;
 		const entries = names.map((name) => this.keyOf(name).entryKey);
-		const removed = await this.table.remove('entryKey', entries);
-		return removed.ok ? ok(new Map(names.map((name) => [name, this.find(name)]))) : removed;
+		return await this.table.remove('entryKey', entries);
 	}
 
 	/** Writes what is still unwritten; must be called before the node ends. */
@@ -254,10 +251,6 @@ export class SessionStore {
 		if (!holds.ok) return holds;
 		const written = holds.value ? ok(undefined) : await this.writer.now([key]);
 		return written.ok ? ok(key.isHeld) : written;
-	}
-
-	private acquirer(key: KeySession, waiting: Waiting): Omit<Acquirer<never>, 'answer'> {
-		return { ...this.wanted(key), whyStop: () => waiting.whyStop(), pause: () => waiting.pause() };
 	}
 
 	private wanted({ key, entryKey }: KeySession): Pick<Acquirer<never>, 'entryKey' | 'row'> {

@@ -8,7 +8,6 @@ import { unreportedTokens } from '../../shared/run/budgetMessages';
 import { countedIn, mayHaveRun, tokensOf, turnIdOf, type EndedTurn } from './turnLog';
 import type { OwnedTurn, TurnOwners } from './owner';
 
-/** How much may be used in a day. */
 export interface BudgetLimit {
 	readonly per: 'key' | 'node';
 	readonly unit: 'turns' | 'tokens';

@@ -2,9 +2,8 @@ import type { DataTable } from '../../shared/dataTable/table';
 import { digestOf, nodeOwner, type NodeIds } from '../../shared/dailyLimit/calendarDay';
 import { ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
-import type { SessionChoice } from '../turns/turnSession';
+import type { SessionChoice } from '../turns/turn';
 
-/** What decides whom a turn is counted for. */
 export interface OwnedTurn {
 	readonly client: { readonly agent: string };
 	readonly session: SessionChoice;
@@ -54,7 +53,6 @@ export class TurnOwners {
 		return ok(undefined);
 	}
 
-	/** The owner of a turn, as a digest. */
 	ownerOf({ client: { agent }, session }: OwnedTurn): string {
 		// This digest is also the value of the column `entryKey` in the table of sessions.
 		if (session.kind === 'mapped') return digestOf(agent, session.key);

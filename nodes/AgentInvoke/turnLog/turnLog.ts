@@ -54,7 +54,6 @@ export interface TurnLogSettings extends NodeIds {
 	readonly runId: string;
 }
 
-/** A finished turn of one item. */
 export interface EndedTurn extends OwnedTurn {
 	readonly itemIndex: number;
 	readonly isResume: boolean;
@@ -134,7 +133,6 @@ export function turnIdOf(runId: string, itemIndex: number): string {
 	return `${runId} ${itemIndex}`;
 }
 
-/** What the platform reported about a turn. */
 function reportedOf({ result, session, calls }: EndedTurn): {
 	readonly sessionId: string;
 	readonly requestId: string;
@@ -172,7 +170,6 @@ export function mayHaveRun({ result, calls }: Pick<EndedTurn, 'result' | 'calls'
 	return result.ok || calls.wasUnclear || result.failure.details?.mayHaveRun === true;
 }
 
-/** The tokens of a turn, as far as they were reported. */
 export function tokensOf(turn: EndedTurn): number | undefined {
 	return countTokens(reportedOf(turn).usage);
 }

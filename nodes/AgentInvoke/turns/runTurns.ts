@@ -1,13 +1,13 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 
+import type { LockAttempt } from '../../shared/dataTable/lockRows';
 import type { Result } from '../../shared/errors/failure';
 import type { TurnResult } from './savedAnswer';
 import { ItemTurn, type AgentTurn, type CallSettings, type TurnRun } from './turn';
 import { WaitLimit } from './waitLimit';
-import { TurnSession } from './turnSession';
 
 export interface TurnOutcome {
-	readonly itemIndex: number;
+	readonly turn: AgentTurn;
 	readonly result: Result<TurnResult>;
 }
 
@@ -37,33 +37,42 @@ export async function runTurns(
 	const { clock, signal } = run;
 	const limit = pLimit(settings.concurrency);
 	const ending = new AbortController();
-	const take = async (turn: AgentTurn, session: TurnSession): Promise<Result<TurnResult>> => {
+	const take = async (turn: AgentTurn, line?: LockAttempt): Promise<TurnOutcome> => {
 		const giveBack = await takePermit(limit);
 		try {
 			const waitLimit = new WaitLimit(clock, settings.timeoutMs, signal, ending.signal, giveBack);
-			const result = await new ItemTurn(turn, session, settings, run, waitLimit).take();
+			const result = await new ItemTurn(turn, settings, run, waitLimit, line).take();
 			// Aborted while this turn still holds its permit; otherwise the next turn in the queue would start.
 			if (!result.ok && settings.stopAtFailure) ending.abort();
-			return result;
+			return { turn, result };
 		} finally {
 			giveBack();
 		}
 	};
-	const sessions = turns.map((turn) => ({ turn, session: new TurnSession(turn, clock, settings.turnOrder) }));
-	const takeAll = async (conversation: typeof sessions): Promise<TurnOutcome[]> => {
+	const takeAll = async (conversation: readonly AgentTurn[]): Promise<TurnOutcome[]> => {
 		const outcomes: TurnOutcome[] = [];
-		for (const { turn, session } of conversation) {
-			const outcome = { itemIndex: turn.itemIndex, result: await take(turn, session) };
+		// One position is enough for a conversation, because whichever of its turns comes first uses it.
+		const last = conversation.at(-1);
+		const line = last && settings.linesUpAhead ? lineUp(last, settings) : undefined;
+		for (const turn of conversation) {
+			const outcome = await take(turn, turn === last ? line : undefined);
 			await received(outcome);
 			outcomes.push(outcome);
 		}
 		return outcomes;
 	};
-	const conversations = [...Map.groupBy(sessions, ({ turn }) => conversationOf(turn)).values()];
-	// One position is enough for a conversation, because whichever of its turns comes first uses it.
-	if (settings.linesUpAhead) for (const conversation of conversations) conversation.at(-1)?.session.lineUp();
+	const conversations = [...Map.groupBy(turns, conversationOf).values()];
 	const outcomes = await Promise.all(conversations.map(takeAll));
-	return outcomes.flat().sort((a, b) => a.itemIndex - b.itemIndex);
+	return outcomes.flat().sort((a, b) => a.turn.itemIndex - b.turn.itemIndex);
+}
+
+/**
+ * In strict order, reserves a position in the table's queue for a message that is still in the queue of this process,
+ * ahead of messages that reach other processes later.
+ */
+function lineUp({ session, slot, client }: AgentTurn, { turnOrder }: TurnSettings): LockAttempt | undefined {
+	const isQueued = turnOrder === 'strict' && slot?.isFirst === false;
+	return isQueued && session.kind === 'mapped' ? client.sessions.lineUp(session.key) : undefined;
 }
 
 /**

@@ -1,12 +1,19 @@
-import type { Clock } from '../../shared/run/clock';
+import type { LockAttempt } from '../../shared/dataTable/lockRows';
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
-import { excerpt, isJsonObject } from '../../shared/text/json';
-import type { RetryMemory } from '../../shared/run/retryMemory';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
 import type { Ledger } from '../../shared/idempotency/ledger';
+import type { Clock } from '../../shared/run/clock';
+import type { Slot } from '../../shared/run/keyedQueue';
+import type { RetryMemory } from '../../shared/run/retryMemory';
+import { excerpt, isJsonObject } from '../../shared/text/json';
+import { textOf } from '../../shared/text/textOf';
 import type { AgentApi } from '../api/api';
+import type { TurnCalls } from '../api/callLimit';
 import type { AgentFailure } from '../api/failures';
+import type { SessionStore } from '../sessions/sessionStore';
+import type { OpenRequest } from '../wire/request';
 import { askOnce, type Idempotency } from './askOnce';
+import type { InterruptLimit } from './interruptLimit';
 import {
 	readSavedAnswer,
 	savedAnswerOf,
@@ -15,16 +22,21 @@ import {
 	type TurnResult,
 	type UsedSession,
 } from './savedAnswer';
-import type { OpenRequest } from '../wire/request';
-import type { InterruptLimit } from './interruptLimit';
-import type { SessionStore } from '../sessions/sessionStore';
-import { textOf } from '../../shared/text/textOf';
-import type { TurnCalls } from '../api/callLimit';
-import type { SessionUse, TurnOrder, TurnSession } from './turnSession';
-import { retryBusySession, type WaitLimit } from './waitLimit';
+import type { WaitLimit } from './waitLimit';
 
-/** What one item says to its agent. */
-export interface AgentTurn extends SessionUse {
+/** Which session an item's turn belongs to. */
+export type SessionChoice =
+	| { readonly kind: 'mapped'; readonly key: string }
+	| { readonly kind: 'explicit'; readonly id: string }
+	| { readonly kind: 'new' };
+
+/**
+ * - `arrival`: the turns of a key in one n8n process run in the order they arrived
+ * - `strict`: the turns of a key in all processes run in the order of the table's queue
+ */
+export type TurnOrder = 'arrival' | 'strict';
+
+export interface AgentTurn {
 	readonly itemIndex: number;
 	readonly client: {
 		/** The agent's name in sessions and saved answers. */
@@ -32,6 +44,11 @@ export interface AgentTurn extends SessionUse {
 		readonly api: Pick<AgentApi, 'invoke'>;
 		readonly sessions: SessionStore;
 	};
+	readonly session: SessionChoice;
+	/** The turn's slot in the process's queue for this session; without a slot, the turn does not wait. */
+	readonly slot?: Slot | undefined;
+	/** Whether the turn answers an interrupt, in a session that may belong to a key. */
+	readonly isResume: boolean;
 	/** Uploads files and builds the request except for its session; called when the item's turn comes. */
 	readonly prepare: () => Promise<Result<OpenRequest>>;
 	/** Undefined if the item has no idempotency key. */
@@ -68,46 +85,89 @@ export interface TurnRun {
 /** The turn of one item. It is skipped if an earlier try or another execution has already taken it. */
 export class ItemTurn {
 	private readonly agent: string;
+	private readonly sessions: SessionStore;
+	/** Empty if the session is not mapped. */
+	private readonly key: string;
 
+	/** @param line the position in the table's queue, reserved while the turn was still queued in this process */
 	constructor(
 		private readonly turn: AgentTurn,
-		private readonly session: TurnSession,
 		private readonly settings: CallSettings,
 		private readonly run: TurnRun,
 		private readonly waitLimit: WaitLimit,
+		private line?: LockAttempt,
 	) {
 		this.agent = turn.client.agent;
+		this.sessions = turn.client.sessions;
+		this.key = turn.session.kind === 'mapped' ? turn.session.key : '';
 	}
 
 	async take(): Promise<Result<TurnResult>> {
-		const { session, waitLimit } = this;
 		try {
-			const stop = waitLimit.whyStop();
+			const stop = this.waitLimit.whyStop();
 			if (stop) return fail(stop);
 			const known = await this.recall();
 			if (known) return known;
 			const begun = await this.begin();
 			return begun.ok ? await this.askAtMostOnce() : begun;
 		} finally {
-			await session.end(waitLimit.signal.aborted);
+			await this.end();
 		}
 	}
 
+	/** Empty if the call should open a new session. */
+	private get sessionId(): string {
+		const { session } = this.turn;
+		if (session.kind === 'explicit') return session.id;
+		return this.key && this.sessions.find(this.key);
+	}
+
+	/**
+	 * Waits until the turn may use its key, and for the key's session or the right to open one. A turn always takes its
+	 * slot in the queue first, then the key's row, so no two turns wait for each other.
+	 */
 	private async begin(): Promise<Result<undefined>> {
-		const { agent, session, run, waitLimit } = this;
-		const tooMany = this.turn.isResume
-			? run.interruptLimit.whyNoMore({ agent, sessionId: session.id })
-			: undefined;
-		return tooMany ? fail(tooMany) : await session.begin(waitLimit);
+		const { agent, sessions, key, waitLimit } = this;
+		const { slot, isResume } = this.turn;
+		const { interruptLimit, clock } = this.run;
+		const tooMany = isResume ? interruptLimit.whyNoMore({ agent, sessionId: this.sessionId }) : undefined;
+		if (tooMany) return fail(tooMany);
+		if (slot && !slot.isFirst) {
+			waitLimit.pause();
+			await slot.wait(waitLimit.untilMs - clock.now(), clock, waitLimit.signal);
+		}
+		const stop = waitLimit.whyStop();
+		if (stop) return fail(stop);
+		if (!key) return ok(undefined);
+		const { line } = this;
+		this.line = undefined;
+		const obtained =
+			this.settings.turnOrder === 'strict'
+				? await sessions.hold(key, waitLimit, line)
+				: await sessions.obtain(key, waitLimit, { isOld: slot?.isBehindOthers === true });
+		if (!obtained.ok) return obtained;
+		// The run may have ended during the wait.
+		const late = waitLimit.whyStop();
+		return late ? fail(late) : ok(undefined);
+	}
+
+	private async end(): Promise<void> {
+		const { sessions, key, line } = this;
+		const { slot } = this.turn;
+		if (line) sessions.leaveLine(line);
+		const released = key ? sessions.release(key, slot?.isWanted === true) : undefined;
+		// A stopped run does not wait for the table.
+		if (!this.waitLimit.signal.aborted) await released;
+		slot?.leave();
 	}
 
 	private async askAtMostOnce(): Promise<Result<TurnResult>> {
-		const { agent, session } = this;
+		const { agent } = this;
 		const { idempotency } = this.turn;
 		const { ledger, clock } = this.run;
 		if (!ledger || !idempotency) return await this.ask();
 		const once = await askOnce(idempotency, { agent, ledger, clock }, async (claim) => await this.ask(claim));
-		if (once.ok && once.value.replayed) await session.restore(once.value.session.id);
+		if (once.ok && once.value.replayed) await this.restore(once.value.session.id);
 		return once;
 	}
 
@@ -122,8 +182,17 @@ export class ItemTurn {
 		const result = readSavedAnswer(outcome);
 		if (!result) return undefined;
 		// The agent is not asked twice, even if the credential was changed in between.
-		if (outcome.agent === this.agent) await this.session.restore(result.session.id);
+		if (outcome.agent === this.agent) await this.restore(result.session.id);
 		return ok({ ...result, recalled: true });
+	}
+
+	/** Takes over a saved answer's session, which the table may lack if the try that asked ended early. */
+	private async restore(id: string): Promise<void> {
+		const { sessions, key } = this;
+		if (!id || !key || this.sessionId) return;
+		// In strict order, nothing has been read for a key before its turn comes.
+		if (this.settings.turnOrder === 'strict') await sessions.load([key]);
+		if (!this.sessionId) sessions.opened(key, id);
 	}
 
 	private async ask(claim?: LedgerClaim): Promise<Result<TurnResult>> {
@@ -133,20 +202,19 @@ export class ItemTurn {
 			claim?.released();
 			return open;
 		}
+		const { calls, session } = this.turn;
 		const startedMs = this.run.clock.now();
-		let called = await this.call(open.value, this.session.id, this.session.source);
-		if (!called.ok && this.mayRenew(called.failure)) {
-			const { calls } = this.turn;
-			const isFree = calls.mayRepeat();
-			called = isFree ? await this.callRenewed(open.value) : fail(calls.failed(called.failure));
+		const { sessionId } = this;
+		let called = await this.call(open.value, sessionId, sessionId ? session.kind : 'new');
+		if (!called.ok && this.mayRenew(called.failure) && calls.mayRepeat()) {
+			called = await this.callRenewed(open.value);
 		}
-		if (called.ok) {
-			const elapsedMs = this.run.clock.now() - startedMs;
-			const { made: attempts } = this.turn.calls;
-			return ok(this.answered({ ...called.value, attempts, elapsedMs, replayed: false }, claim));
+		if (!called.ok) {
+			this.failed(called.failure, claim);
+			return fail(calls.failed(called.failure));
 		}
-		this.failed(called.failure, claim);
-		return called;
+		const elapsedMs = this.run.clock.now() - startedMs;
+		return ok(this.answered({ ...called.value, attempts: calls.made, elapsedMs, replayed: false }, claim));
 	}
 
 	private mayRenew({ isSessionUnknown }: AgentFailure): boolean {
@@ -156,7 +224,8 @@ export class ItemTurn {
 
 	/** Continues in the session that another execution renewed, or else in a new one. */
 	private async callRenewed(open: OpenRequest): ReturnType<ItemTurn['call']> {
-		const renewed = await this.session.renew(this.waitLimit.again());
+		const { sessions, key, sessionId: voidId } = this;
+		const renewed = key ? await sessions.obtain(key, this.waitLimit.again(), { voidId }) : ok('');
 		if (!renewed.ok) return renewed;
 		return await this.call(open, renewed.value, renewed.value ? 'mapped' : 'renewed');
 	}
@@ -166,7 +235,8 @@ export class ItemTurn {
 		sessionId: string,
 		source: UsedSession['source'],
 	): Promise<Result<Pick<TurnResult, 'reply' | 'session'>, AgentFailure>> {
-		const { client, onDelta } = this.turn;
+		const { sessions, key } = this;
+		const { client, onDelta, calls } = this.turn;
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
 		const invoke = async (): ReturnType<AgentApi['invoke']> =>
 			await client.api.invoke({
@@ -176,27 +246,29 @@ export class ItemTurn {
 				tries: attempts,
 				retryAmbiguous,
 				onDelta,
-				onSession: (id) => this.session.opened(id, sessionId),
-				calls: this.turn.calls,
+				onSession: (id) => {
+					if (key) sessions.opened(key, id, sessionId);
+				},
+				calls,
 			});
-		const { clock, random } = this.run;
-		const invoked = await retryBusySession(invoke, this.turn.calls, this.waitLimit, clock, random);
+		const invoked = await this.waitLimit.retryWhileBusy(invoke, () => calls.mayRepeat(), this.run.random);
 		if (!invoked.ok) return invoked;
 		const { value: reply } = invoked;
-		return ok({ reply, session: { key: this.session.key, id: reply.sessionId || sessionId, source } });
+		return ok({ reply, session: { key, id: reply.sessionId || sessionId, source } });
 	}
 
 	/** The only place that reports a successful turn: to claim, session, interrupt limit and memory. */
 	private answered(result: TurnResult, claim: LedgerClaim | undefined): TurnResult {
-		const { agent } = this;
+		const { agent, sessions, key } = this;
 		const { memory, interruptLimit } = this.run;
 		const { itemIndex, fingerprint, isResume, keepRaw } = this.turn;
 		const saved = savedAnswerText({ ...result, elapsedMs: 0 }, agent, this.settings.idempotencyAnswers);
 		claim?.ended('succeeded', saved);
 		const answered = { agent, sessionId: result.session.id };
-		this.session.used(answered.sessionId);
+		if (key) sessions.used(key, answered.sessionId);
+		else if (isResume) sessions.resumedById(this.sessionId, answered.sessionId);
 		if (!isResume) interruptLimit.begin(answered);
-		const asked = isResume ? { agent, sessionId: this.session.id } : answered;
+		const asked = isResume ? { agent, sessionId: this.sessionId } : answered;
 		if (result.reply.interrupts.length > 0) interruptLimit.interrupted(answered, asked);
 		memory.keep(itemIndex, fingerprint, { outcome: savedAnswerOf(result, agent, keepRaw) });
 		return result;

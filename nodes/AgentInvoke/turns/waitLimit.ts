@@ -1,10 +1,9 @@
 import type { AgentReply } from '../wire/conclusion';
-import type { TurnCalls } from '../api/callLimit';
 import type { AgentFailure } from '../api/failures';
-import { fail, type Failure, type Result } from '../../shared/errors/failure';
+import type { Failure, Result } from '../../shared/errors/failure';
 import { retryAfterMs } from '../../shared/retry/backoff';
 import type { Clock } from '../../shared/run/clock';
-import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
+import { jitteredPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
 
 /** Limits how long a turn waits for other turns, from the moment this object is created. */
 export class WaitLimit {
@@ -29,7 +28,6 @@ export class WaitLimit {
 		this.signal = AbortSignal.any([stopped, ending]);
 	}
 
-	/** Why the turn must not be taken any more. */
 	whyStop(): Failure | undefined {
 		if (this.signal.aborted) return notRun(this.stopped.aborted);
 		return this.clock.now() < this.untilMs ? undefined : waitedTooLong(this.timeoutMs);
@@ -39,7 +37,34 @@ export class WaitLimit {
 	again(): WaitLimit {
 		return new WaitLimit(this.clock, this.timeoutMs, this.stopped, this.ending, this.pause);
 	}
+
+	/**
+	 * Retries the call while the session is busy with another message, which means that nothing has run. Between calls,
+	 * neither a permit of the run nor one of the rate limiter is held.
+	 * @param random a number in [0, 1)
+	 */
+	async retryWhileBusy(
+		call: () => Promise<Result<AgentReply, AgentFailure>>,
+		mayRepeat: () => boolean,
+		random: () => number,
+	): Promise<Result<AgentReply, AgentFailure>> {
+		const { clock, signal, untilMs } = this;
+		const isStopped = (): boolean => signal.aborted;
+		for (let calls = 1; ; calls++) {
+			const invoked = await call();
+			if (invoked.ok) return invoked;
+			const { busySession } = invoked.failure;
+			const leftMs = untilMs - clock.now();
+			if (!busySession || leftMs <= 0 || isStopped()) return invoked;
+			this.pause();
+			const askedMs = retryAfterMs(busySession.retryAfter, clock.wallNow()) ?? 0;
+			await clock.sleep(Math.min(leftMs, askedMs || jitteredPauseMs(PAUSES, calls, random)), signal);
+			if (isStopped() || !mayRepeat()) return invoked;
+		}
+	}
 }
+
+const PAUSES: PauseGrowth = { firstMs: 500, factor: 1.5, longestMs: 5_000 };
 
 function notRun(isStopped: boolean): Failure {
 	return {
@@ -56,39 +81,4 @@ function waitedTooLong(timeoutMs: number): Failure {
 		advice:
 			'Messages of a key are answered one after the other. Nothing was sent for this item: run it again later, or raise "Timeout" in the options.',
 	};
-}
-
-const PAUSES: PauseGrowth = { firstMs: 500, factor: 1.5, longestMs: 5_000 };
-
-/**
- * Retries the call while the session is busy with another message, which means that nothing has run. Between calls,
- * neither a permit of the run nor one of the rate limiter is held.
- * @param random a number in [0, 1)
- */
-export async function retryBusySession(
-	call: () => Promise<Result<AgentReply, AgentFailure>>,
-	turnCalls: Pick<TurnCalls, 'failed' | 'mayRepeat'>,
-	waitLimit: WaitLimit,
-	clock: Clock,
-	random: () => number,
-): Promise<Result<AgentReply, AgentFailure>> {
-	const isStopped = (): boolean => waitLimit.signal.aborted;
-	for (let calls = 1; ; calls++) {
-		const invoked = await call();
-		if (invoked.ok) return invoked;
-		const { busySession } = invoked.failure;
-		const leftMs = waitLimit.untilMs - clock.now();
-		if (!busySession || leftMs <= 0 || isStopped()) return invoked;
-		waitLimit.pause();
-		const askedMs = retryAfterMs(busySession.retryAfter, clock.wallNow()) ?? 0;
-		await clock.sleep(Math.min(leftMs, askedMs || pauseMs(calls, random)), waitLimit.signal);
-		if (isStopped()) return invoked;
-		if (!turnCalls.mayRepeat()) return fail(turnCalls.failed(invoked.failure));
-	}
-}
-
-/** Growing, random pauses, so that messages that collided at a session are not sent again at the same time. */
-function pauseMs(calls: number, random: () => number): number {
-	const step = growingPauseMs(PAUSES, calls);
-	return Math.round(step / 2 + (random() * step) / 2);
 }

@@ -23,7 +23,6 @@ export interface AgentAccount {
 
 type Credential = Readonly<Record<string, unknown>>;
 
-/** Checks the fields of a `flowAgentApi` credential. */
 export function readAgentAccount(credential: Credential): Result<AgentAccount> {
 	const token = readToken(credential.agentToken, 'flowAgentApi');
 	if (!token.ok) return token;

@@ -2,9 +2,8 @@ import { fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, patternOf, type Wire } from './description';
 import { isThere, wordOf } from './expression';
-import { asked, saidSuccess, statusIn, type ReadingOf, type WireInterrupt, type WireState } from './reader';
+import { asked, saidSuccess, statusIn, type WireReader, type WireInterrupt } from './reader';
 
-/** How an answer ended. */
 export interface WireEnded {
 	readonly status: number;
 	/** Names in lower case. */
@@ -15,7 +14,6 @@ export interface WireEnded {
 	readonly sessionId: string;
 }
 
-/** What the agent said in one turn. */
 export interface AgentReply {
 	readonly answer: string;
 	readonly sessionId: string;
@@ -65,30 +63,27 @@ export interface WireFailure {
 }
 
 /** Evaluates an answer that has ended. @returns the reply, or why there is none */
-export function concludeAnswer(
-	{ wire, hide }: ReadingOf,
-	state: WireState,
-	ended: WireEnded,
-): Result<AgentReply, WireFailure> {
-	const failure = whyNoSuccess(wire, state, ended);
+export function concludeAnswer(reader: WireReader, ended: WireEnded): Result<AgentReply, WireFailure> {
+	const { wire, hide } = reader;
+	const failure = whyFailed(reader, ended, gapIn(reader) ?? flawIn(reader, ended));
 	const header = wire.answer.sessionHeader ? (ended.headers[wire.answer.sessionHeader] ?? '') : '';
-	const sessionId = state.sessionId || hide(header);
-	const { requestId, usage, raw, steps, stepsOmitted } = state;
+	const sessionId = reader.sessionId || hide(header);
+	const { requestId, usage, raw, steps, stepsOmitted } = reader;
 	// The token is hidden again in the whole text, because it may have arrived in two pieces.
-	const text = hide(state.text);
+	const text = hide(reader.text);
 	if (failure) return fail({ ...failure, text, sessionId: sessionId || ended.sessionId, requestId });
 	const events = [...steps, ...(stepsOmitted > 0 ? [{ omitted: stepsOmitted }] : [])];
 	return ok({
 		answer: text,
 		sessionId,
-		interrupts: interruptsOf(state, text),
+		interrupts: interruptsOf(reader, text),
 		reason: wordOf(wire.refusal.code?.read(raw)),
 		requestId,
 		usage,
 		hint: '',
 		raw: isJsonObject(raw) ? raw : {},
 		...(events.length > 0 && { events }),
-		readFrom: readFromOf(state, header),
+		readFrom: readFromOf(reader, header),
 	});
 }
 
@@ -96,7 +91,7 @@ export function concludeAnswer(
  * An agent may ask its question as plain text and then only signal that it waits. The text then becomes the question,
  * because the interrupt alone does not say what it is about.
  */
-function interruptsOf({ interrupts, waits }: WireState, text: string): readonly WireInterrupt[] {
+function interruptsOf({ interrupts, waits }: WireReader, text: string): readonly WireInterrupt[] {
 	const [first, ...more] = interrupts;
 	if (!first) return waits ? [asked(text)] : [];
 	// With several interrupts, it is unknown which one the text is about.
@@ -104,11 +99,11 @@ function interruptsOf({ interrupts, waits }: WireState, text: string): readonly 
 	return asksNothing && more.length === 0 ? [{ ...first, question: text }] : interrupts;
 }
 
-function readFromOf(state: WireState, sessionHeader: string): JsonObject {
-	const { sessionId, requestId, usage, interrupts, misfits, names, keys, unread } = state;
+function readFromOf(reader: WireReader, sessionHeader: string): JsonObject {
+	const { sessionId, requestId, usage, interrupts, misfits, names, keys, unread } = reader;
 	const header = sessionHeader ? 'answer.sessionHeader' : null;
 	return {
-		answer: state.textFrom || null,
+		answer: reader.textFrom || null,
 		session: sessionId ? 'answer.session' : header,
 		usage: isThere(usage) ? 'answer.usage' : null,
 		interrupt: interrupts.length > 0 ? 'answer.interrupt.at' : null,
@@ -121,114 +116,87 @@ function readFromOf(state: WireState, sessionHeader: string): JsonObject {
 }
 
 /** Why a call that asks for no answer, such as an upload, failed; undefined if it succeeded. */
-export function concludeRefusal(
-	{ wire }: ReadingOf,
-	state: WireState,
-	ended: WireEnded,
-): WireFailure | undefined {
-	const why = whyRefused(wire, state, ended) ?? whyNotRead(wire, state, ended);
-	return why && { ...why, text: '', sessionId: '', requestId: state.requestId };
+export function concludeRefusal(reader: WireReader, ended: WireEnded): WireFailure | undefined {
+	const why = whyFailed(reader, ended, gapIn(reader));
+	return why && { ...why, text: '', sessionId: '', requestId: reader.requestId };
 }
 
 type Why = Omit<WireFailure, 'text' | 'sessionId' | 'requestId'>;
 
+/** What is wrong with an answer that is no refusal. */
+type Flaw = Pick<Why, 'kind' | 'entry' | 'why' | 'expected'>;
+
 /** What marks the answer as complete according to the description; empty if nothing does. */
-function endOf(wire: Wire, state: WireState, { broken }: WireEnded): string {
-	if (state.endedBy !== '' && !(state.endedBare && broken !== '')) return state.endedBy;
-	const isWhole = broken === '' && !state.isWholeBody && state.names.length > 0;
+function endOf(reader: WireReader, { broken }: WireEnded): string {
+	const { wire, endedBy, endedBare, isWholeBody, names } = reader;
+	if (endedBy !== '' && !(endedBare && broken !== '')) return endedBy;
+	const isWhole = broken === '' && !isWholeBody && names.length > 0;
 	return wire.stream.end === 'body' && isWhole ? 'stream.end' : '';
 }
 
-function whyNoSuccess(wire: Wire, state: WireState, ended: WireEnded): Why | undefined {
-	const known = whyRefused(wire, state, ended) ?? whyNotRead(wire, state, ended);
-	if (known) return known;
-	if (endOf(wire, state, ended) === '') {
-		const wanted = wire.stream.end === 'body' ? 'stream.end' : endRules(wire);
-		const why = ended.broken || 'the connection ended before the answer was finished';
-		return because(wire, state, ended, {
-			kind: 'brokeOff',
-			entry: wanted,
-			why: excerpt(why),
-			expected: 'its end',
-		});
-	}
-	if (state.incomplete !== '') {
-		return because(wire, state, ended, {
-			kind: 'failed',
-			entry: state.incomplete,
-			why: 'the agent says that its answer is incomplete',
-			expected: 'no value there',
-		});
-	}
-	if (state.text.trim() === '' && state.interrupts.length === 0) {
-		const entry = state.isWholeBody ? 'answer.text' : 'stream.rules';
-		return because(wire, state, ended, {
-			kind: 'notAnAnswer',
-			entry,
-			why: 'the answer is empty',
-			expected: 'text or an interrupt',
-		});
-	}
-	return undefined;
-}
-
-function whyRefused(wire: Wire, state: WireState, ended: WireEnded): Why | undefined {
-	return state.fault || !isGood(ended.status) ? refusalOf(wire, state, ended) : undefined;
-}
-
-function whyNotRead(wire: Wire, state: WireState, ended: WireEnded): Why | undefined {
-	const isScattered = state.isScattered && state.isDraft;
-	const gap =
-		state.gap || (isScattered ? 'several events contain different texts, and none contains all of them' : '');
-	if (gap === '') return undefined;
-	const isNone = state.isWholeBody && !state.hasBegun;
-	const kind = isNone ? 'notAnAnswer' : 'brokeOff';
-	const { envelope } = wire.answer;
-	const wanted = envelope
-		? (['answer.envelope', 'an envelope'] as const)
-		: (['answer.text', 'a JSON object'] as const);
-	const [entry, expected] = isNone ? wanted : (['stream.rules', 'an answer without gaps'] as const);
-	return because(wire, state, ended, { kind, entry, why: gap, expected });
-}
-
-function because(
-	wire: Wire,
-	state: WireState,
-	{ status }: WireEnded,
-	{ expected, ...why }: Pick<Why, 'kind' | 'entry' | 'why' | 'expected'>,
-): Why {
-	const { refusal } = wire;
+function whyFailed(reader: WireReader, ended: WireEnded, flaw: Flaw | undefined): Why | undefined {
+	const { wire, fault, raw } = reader;
+	const { status } = ended;
+	if (fault || !isGood(status)) return refusalOf(reader, ended);
+	if (!flaw) return undefined;
 	return {
-		...why,
-		expected: `Expected: ${expected}, according to "${why.entry}" in the description. ${whatCame(state)}`,
+		...flaw,
+		expected: `Expected: ${flaw.expected}, according to "${flaw.entry}" in the description. ${whatCame(reader)}`,
 		status,
 		meaning: undefined,
 		mayHaveRun: true,
-		body: state.raw,
-		code: wordOf(refusal.code?.read(state.raw)),
-		detail: wordOf(refusal.detail?.read(state.raw)),
+		body: raw,
+		code: wordOf(wire.refusal.code?.read(raw)),
+		detail: wordOf(wire.refusal.detail?.read(raw)),
 	};
+}
+
+/** A part of the answer that is missing or could not be read. */
+function gapIn(reader: WireReader): Flaw | undefined {
+	const isScattered = reader.isScattered && reader.isDraft;
+	const why =
+		reader.gap ||
+		(isScattered ? 'several events contain different texts, and none contains all of them' : '');
+	if (why === '') return undefined;
+	if (!reader.isWholeBody || reader.hasBegun) {
+		return { kind: 'brokeOff', entry: 'stream.rules', why, expected: 'an answer without gaps' };
+	}
+	return reader.wire.answer.envelope
+		? { kind: 'notAnAnswer', entry: 'answer.envelope', why, expected: 'an envelope' }
+		: { kind: 'notAnAnswer', entry: 'answer.text', why, expected: 'a JSON object' };
+}
+
+function flawIn(reader: WireReader, ended: WireEnded): Flaw | undefined {
+	if (endOf(reader, ended) === '') {
+		const { end, rules } = reader.wire.stream;
+		const entry = end === 'body' ? 'stream.end' : (rules.find((rule) => rule.end)?.entry ?? 'stream.rules');
+		const why = excerpt(ended.broken || 'the connection ended before the answer was finished');
+		return { kind: 'brokeOff', entry, why, expected: 'its end' };
+	}
+	if (reader.incomplete !== '') {
+		const why = 'the agent says that its answer is incomplete';
+		return { kind: 'failed', entry: reader.incomplete, why, expected: 'no value there' };
+	}
+	if (reader.text.trim() !== '' || reader.interrupts.length > 0) return undefined;
+	const entry = reader.isWholeBody ? 'answer.text' : 'stream.rules';
+	return { kind: 'notAnAnswer', entry, why: 'the answer is empty', expected: 'text or an interrupt' };
 }
 
 function isGood(status: number): boolean {
 	return status >= 200 && status < 300;
 }
 
-function endRules({ stream }: Wire): string {
-	return stream.rules.find((rule) => rule.end)?.entry ?? 'stream.rules';
-}
-
-function whatCame({ isWholeBody, keys, names, misfits }: WireState): string {
+function whatCame({ isWholeBody, keys, names, misfits }: WireReader): string {
 	if (!isWholeBody && names.length === 0) return 'No event arrived.';
-	const found = keys.length > 0 ? keys.join(', ') : 'nothing';
+	const found = [...keys].join(', ') || 'nothing';
 	const events = isWholeBody ? '' : `The events were ${names.join(', ')}. `;
 	const unfit = Object.entries(misfits).map(([entry, why]) => ` "${entry}" does not fit: ${sentence(why)}`);
 	return `${events}The ${isWholeBody ? 'answer' : 'events'} contained ${found}.${unfit.join('')}`;
 }
 
-function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnded): Why {
-	const { fault } = state;
-	const body = fault?.body ?? state.raw;
+function refusalOf(reader: WireReader, { status, sessionId }: WireEnded): Why {
+	const { wire, fault } = reader;
+	const body = fault?.body ?? reader.raw;
 	const said = statusIn(body) ?? NaN;
 	// The envelope's status takes precedence, because the HTTP status may come from a gateway.
 	const counts = !Number.isNaN(said) && !isGood(said) ? said : status;
@@ -240,11 +208,11 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 	const isSentence = isGood(counts) && /\s/.test(code);
 	const meaning = isSentence ? undefined : meaningOf(wire, code);
 	const isProof = provesRefusal(counts, meaning, fault?.entry === 'answer.envelope');
-	const sessionIsOther = state.sessionId !== '' && state.sessionId !== sessionId;
+	const sessionIsOther = reader.sessionId !== '' && reader.sessionId !== sessionId;
 	const more = isProof ? fieldBeyond(body, wire.refusal.only, sessionId) : undefined;
 	const mayHaveRun =
-		state.hasBegun ||
-		state.text.trim() !== '' ||
+		reader.hasBegun ||
+		reader.text.trim() !== '' ||
 		sessionIsOther ||
 		!isProof ||
 		tellsOfRun(wire, body, { counts, code, detail }) ||
@@ -259,7 +227,7 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 	return {
 		kind: mayHaveRun ? 'failed' : 'refused',
 		why: [...new Set([code, detail])].filter(Boolean).join(': '),
-		expected: `Expected: ${expected}. ${whatCame(state)}${beyond ?? ''}`,
+		expected: `Expected: ${expected}. ${whatCame(reader)}${beyond ?? ''}`,
 		entry,
 		status: counts,
 		code,
@@ -304,7 +272,6 @@ function isWord(said: string, word: string): boolean {
 	return fitsName(spelt(said.slice(0, MOST_CODE_CHARS)), patternOf(spelt(word)));
 }
 
-/** How much of a code is compared. */
 const MOST_CODE_CHARS = 2_000;
 
 /**

@@ -38,7 +38,6 @@ const expression = v.pipe(
 	}),
 );
 
-/** A string or an array of strings. */
 const texts = v.union([v.string(), v.array(v.string())], 'must be a string or an array of strings');
 
 function wordsOr(usual: string[]) {

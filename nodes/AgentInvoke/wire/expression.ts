@@ -3,7 +3,6 @@ import { compile, search, tokenize } from 'jmespath';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText, parseJson, type Json } from '../../shared/text/json';
 
-/** A valid JMESPath expression. */
 export interface Expression {
 	/** @returns `undefined` if the expression finds nothing, or cannot be applied to the data */
 	read(from: Json): Json | undefined;

@@ -3,13 +3,12 @@ import { ofUnanswered, ofWrite, type FailedOutcome, type Outcome } from '../../s
 import { classify } from '../../shared/platform/envelope';
 import { isJsonObject, parseJson } from '../../shared/text/json';
 import type { WireFailure } from './conclusion';
-import { saidSuccess, type ReadingOf, type WireState } from './reader';
+import { saidSuccess, type WireReader } from './reader';
 
 /** Whether the failure comes from the deployment itself, not from a gateway in front of it. */
 export function isOwnWord(
 	{ body, code, status }: WireFailure,
-	{ fault, isWholeBody }: WireState,
-	{ wire }: ReadingOf,
+	{ wire, fault, isWholeBody }: WireReader,
 ): boolean {
 	if (fault && (!isWholeBody || fault.entry === 'answer.envelope')) return true;
 	if (!isJsonObject(body) || Object.keys(body).length === 0) return false;

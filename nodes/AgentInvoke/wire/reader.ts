@@ -26,7 +26,6 @@ export interface WireEvent {
 	readonly isWholeBody: boolean;
 }
 
-/** Why an answer is not a success. */
 export interface WireFault {
 	/** The entry of the description that makes it a failure. */
 	readonly entry: string;
@@ -34,89 +33,6 @@ export interface WireFault {
 	readonly code: string;
 	readonly detail: string;
 	readonly body: Json;
-}
-
-/** Everything known about an answer so far. */
-export interface WireState {
-	readonly text: string;
-	/** The entry that gave the text; empty if none did. */
-	readonly textFrom: string;
-	/** Whether the text came as a whole before the end: a draft, which later pieces replace. */
-	readonly isDraft: boolean;
-	/** Whether a whole text that came before the end did not continue the one before it. */
-	readonly isScattered: boolean;
-	/** What the last event added to the text. */
-	readonly delta: string;
-	readonly sessionId: string;
-	readonly requestId: string;
-	readonly usage: Json;
-	readonly interrupts: readonly WireInterrupt[];
-	/** Whether the text is a question. */
-	readonly waits: boolean;
-	/** Name and data of the first steps that a stream reported; the rest are only counted, in `stepsOmitted`. */
-	readonly steps: readonly JsonObject[];
-	readonly stepsOmitted: number;
-	/** The total length of the kept steps, in characters. */
-	readonly stepChars: number;
-	/** The entry that shows the answer to be incomplete; empty if none does. */
-	readonly incomplete: string;
-	/** What ended the answer; empty until then. */
-	readonly endedBy: string;
-	/** Whether the event that ended it had no data: if the connection broke at that point, the data may be missing. */
-	readonly endedBare: boolean;
-	/** Whether all further events are ignored. */
-	readonly isClosed: boolean;
-	/** The first thing that makes the answer a failure. */
-	readonly fault: WireFault | undefined;
-	/** Why a part of the answer is missing; empty if none is, or if the final event contained the whole text. */
-	readonly gap: string;
-	/** What could not be read, even if nothing is missing in the end. */
-	readonly unread: string;
-	/** Whether anything arrived from a running agent. */
-	readonly hasBegun: boolean;
-	readonly isWholeBody: boolean;
-	/** The names of the events. */
-	readonly names: readonly string[];
-	/** The paths to the values that arrived. */
-	readonly keys: readonly string[];
-	/** Why an entry cannot be applied to the answer, by entry. */
-	readonly misfits: Readonly<Record<string, string>>;
-	readonly raw: Json;
-}
-
-export const NOTHING_READ: WireState = {
-	text: '',
-	textFrom: '',
-	isDraft: false,
-	isScattered: false,
-	delta: '',
-	sessionId: '',
-	requestId: '',
-	usage: null,
-	interrupts: [],
-	waits: false,
-	steps: [],
-	stepsOmitted: 0,
-	stepChars: 0,
-	incomplete: '',
-	endedBy: '',
-	endedBare: false,
-	isClosed: false,
-	fault: undefined,
-	gap: '',
-	unread: '',
-	hasBegun: false,
-	isWholeBody: false,
-	names: [],
-	keys: [],
-	misfits: {},
-	raw: null,
-};
-
-export interface ReadingOf {
-	readonly wire: Wire;
-	/** Hides the token; applied to a text before anything else. */
-	readonly hide: (text: string) => string;
 }
 
 const MOST_NAMES = 20;
@@ -133,159 +49,253 @@ const UNNAMED = 'message';
 /** The data with which many servers end a stream. It only looks like the beginning of JSON. */
 const DONE = '[DONE]';
 
-/** Reads one more event. After an end or a fault, events change nothing. */
-export function readEvent(of: ReadingOf, state: WireState, event: WireEvent): WireState {
-	const before = state.delta === '' ? state : { ...state, delta: '' };
-	if (before.isClosed || before.fault) return before;
-	const { format } = of.wire.stream;
-	// A single line may be a whole answer; it is an event if a rule matches it.
-	const isEvent = !event.isWholeBody || (format === 'jsonLines' && isOfRule(of.wire, event.data));
-	return isEvent ? readPart(of, before, event) : readBody(of, before, event.data);
-}
+/** Reads an answer event by event. Its fields are everything known about the answer so far. */
+export class WireReader {
+	text = '';
+	/** The entry that gave the text; empty if none did. */
+	textFrom = '';
+	/** Whether the text came as a whole before the end: a draft, which later pieces replace. */
+	isDraft = false;
+	/** Whether a whole text that came before the end did not continue the one before it. */
+	isScattered = false;
+	/** What the last event added to the text. */
+	delta = '';
+	sessionId = '';
+	requestId = '';
+	usage: Json = null;
+	interrupts: readonly WireInterrupt[] = [];
+	/** Whether the text is a question. */
+	waits = false;
+	/** Name and data of the first steps that a stream reported; the rest are only counted, in `stepsOmitted`. */
+	readonly steps: JsonObject[] = [];
+	stepsOmitted = 0;
+	/** The entry that shows the answer to be incomplete; empty if none does. */
+	incomplete = '';
+	/** What ended the answer; empty until then. */
+	endedBy = '';
+	/** Whether the event that ended it had no data: if the connection broke at that point, the data may be missing. */
+	endedBare = false;
+	/** Whether all further events are ignored. */
+	isClosed = false;
+	/** The first thing that makes the answer a failure. */
+	fault: WireFault | undefined;
+	/** Why a part of the answer is missing; empty if none is, or if the final event contained the whole text. */
+	gap = '';
+	/** What could not be read, even if nothing is missing in the end. */
+	unread = '';
+	/** Whether anything arrived from a running agent. */
+	hasBegun = false;
+	isWholeBody = false;
+	/** The names of the events. */
+	readonly names: string[] = [];
+	/** The paths to the values that arrived. */
+	readonly keys = new Set<string>();
+	/** Why an entry cannot be applied to the answer, by entry. */
+	readonly misfits: Record<string, string> = {};
+	raw: Json = null;
+	/** The total length of the kept steps, in characters. */
+	private stepChars = 0;
 
-function readBody({ wire, hide }: ReadingOf, state: WireState, text: string): WireState {
-	const parsed = parseJson(text);
-	const whole = { ...state, isWholeBody: true };
-	if (!isJsonObject(parsed)) {
-		const why =
-			parsed !== undefined
-				? 'the body is JSON, but not an object'
-				: `the body is not JSON: ${whyNotJson(text)}`;
-		return { ...whole, gap: why, raw: hide(text) };
-	}
-	const json = redactJson(parsed, hide);
-	const known = noteMisfits(wire, readShared(wire, whole, json), json);
-	if (known.fault) return withText(wire, known, json);
-	if (wire.answer.envelope && saidSuccess(json) === undefined) {
-		return { ...known, gap: '"success_response" is missing' };
-	}
-	const found = textAt(wire.answer.text, dataOf(wire, json));
-	const replaced = found ? replaceText(known, found, 'answer.text') : known;
-	return { ...replaced, endedBy: 'the whole body', isClosed: true };
-}
+	/** @param hide hides the token; applied to a text before anything else */
+	constructor(
+		readonly wire: Wire,
+		readonly hide: (text: string) => string,
+	) {}
 
-function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent): WireState {
-	const parsed = parseJson(event.data);
-	const json = parsed === undefined ? hide(event.data) : redactJson(parsed, hide);
-	const name = textAt(wire.stream.event, json) || event.name || UNNAMED;
-	const shown = hide(name);
-	const named = addName(state, shown);
-	const rule = wire.stream.rules.find((one) => fits(one, name, event.data, json));
-	const isBroken =
-		parsed === undefined && /^\s*[[{]/.test(event.data) && event.data.trim() !== DONE && !rule?.data;
-	if (isBroken) {
-		const gap = `the data of an event "${excerpt(shown, 40)}" could not be read: ${whyNotJson(event.data)}`;
-		return { ...named, gap, unread: gap };
+	/** Reads one more event. After an end or a fault, events change nothing. */
+	read(event: WireEvent): void {
+		this.delta = '';
+		if (this.isClosed || this.fault) return;
+		const { format } = this.wire.stream;
+		// A single line may be a whole answer; it is an event if a rule matches it.
+		const isEvent = !event.isWholeBody || (format === 'jsonLines' && isOfRule(this.wire, event.data));
+		if (isEvent) this.readPart(event);
+		else this.readBody(event.data);
 	}
-	const known = readShared(wire, named, json);
-	if (rule?.fail) {
-		const fault = faultOf(wire, json, `${rule.entry}.fail`, 'no such event', rule.fail);
-		return withText(wire, { ...known, fault, hasBegun: named.hasBegun }, json);
-	}
-	if (known.fault) return withText(wire, known, json);
-	if (!rule) return known;
-	const applied = applyRule(wire, known, rule, { name: shown, json, chars: event.data.length });
-	return applied.endedBy === known.endedBy ? applied : { ...applied, endedBare: event.data === '' };
-}
 
-/** Takes over the text that a failure contains, unless text has already arrived. */
-function withText(wire: Wire, state: WireState, json: Json): WireState {
-	return state.text === '' ? { ...state, text: textAt(wire.answer.text, dataOf(wire, json)) } : state;
-}
+	private readBody(text: string): void {
+		const { wire, hide } = this;
+		const parsed = parseJson(text);
+		this.isWholeBody = true;
+		if (!isJsonObject(parsed)) {
+			const why = parsed === undefined ? `is not JSON: ${whyNotJson(text)}` : 'is JSON, but not an object';
+			this.gap = `the body ${why}`;
+			this.raw = hide(text);
+			return;
+		}
+		const json = redactJson(parsed, hide);
+		this.readShared(json);
+		this.noteMisfits(json);
+		if (this.fault) {
+			this.takeText(json);
+		} else if (wire.answer.envelope && saidSuccess(json) === undefined) {
+			this.gap = '"success_response" is missing';
+		} else {
+			const found = textAt(wire.answer.text, dataOf(wire, json));
+			if (found) this.replaceText(found, 'answer.text');
+			this.endedBy = 'the whole body';
+			this.isClosed = true;
+		}
+	}
 
-function applyRule(
-	wire: Wire,
-	state: WireState,
-	rule: StreamRule,
-	{ name, json, chars }: { readonly name: string; readonly json: Json; readonly chars: number },
-): WireState {
-	if (rule.step) {
-		const stepChars = state.stepChars + chars;
-		const isFull = state.steps.length >= MOST_STEPS || stepChars > MOST_STEP_CHARS;
-		const kept = isFull
-			? { stepsOmitted: state.stepsOmitted + 1 }
-			: { steps: [...state.steps, { name, data: json }], stepChars };
-		return endIf(rule, { ...state, ...kept, hasBegun: true });
+	private readPart({ name: given, data }: WireEvent): void {
+		const { wire, hide, endedBy, hasBegun } = this;
+		const parsed = parseJson(data);
+		const json = parsed === undefined ? hide(data) : redactJson(parsed, hide);
+		const name = textAt(wire.stream.event, json) || given || UNNAMED;
+		const shown = hide(name);
+		this.addName(shown);
+		const rule = wire.stream.rules.find((one) => fits(one, name, data, json));
+		const isBroken = parsed === undefined && /^\s*[[{]/.test(data) && data.trim() !== DONE && !rule?.data;
+		if (isBroken) {
+			this.miss(`the data of an event "${excerpt(shown, 40)}" could not be read: ${whyNotJson(data)}`);
+			return;
+		}
+		this.readShared(json);
+		if (rule?.fail) {
+			this.fault = faultOf(wire, json, `${rule.entry}.fail`, 'no such event', rule.fail);
+			this.hasBegun = hasBegun;
+		}
+		if (this.fault) this.takeText(json);
+		else if (rule) {
+			if (rule.step) this.addStep({ name: shown, data: json }, data.length);
+			else this.readText(rule, shown, json);
+			if (rule.end && !this.isClosed) {
+				this.endedBy = rule.entry;
+				this.isClosed = rule.end === true;
+			}
+			if (this.endedBy !== endedBy) this.endedBare = data === '';
+		}
 	}
-	const data = dataOf(wire, json);
-	const whole = textAt(rule.whole, data);
-	if (whole !== '') return takeWhole(state, whole, rule);
-	const replaced = textAt(rule.replace, data);
-	if (replaced !== '') return endIf(rule, replaceText(state, replaced, `${rule.entry}.replace`));
-	const delta = textAt(rule.delta, data);
-	if (delta === '') {
-		const noted = state.text === '' ? noteMisfit(state, `${rule.entry}.delta`, rule.delta, data) : state;
-		if (!isUnread(rule, json)) return endIf(rule, noted);
-		const gap = `the data of an event "${excerpt(name, 40)}" is not JSON`;
-		return endIf(rule, { ...noted, gap, unread: gap });
-	}
-	const before = state.isDraft ? '' : state.text;
-	if (before.length + delta.length > MOST_CHARS) {
-		return { ...state, gap: `it contains more than ${MOST_CHARS} characters`, isClosed: true };
-	}
-	const isLate = state.endedBy !== '';
-	return endIf(rule, {
-		...state,
-		...(isLate && { gap: `more text came after the end by "${state.endedBy}"` }),
-		delta,
-		text: before + delta,
-		isDraft: false,
-		hasBegun: true,
-		textFrom: `${rule.entry}.delta`,
-	});
-}
 
-function takeWhole(state: WireState, whole: string, rule: StreamRule): WireState {
-	const entry = `${rule.entry}.whole`;
-	const isLast = rule.end === true || (rule.end === 'unlessMore' && state.endedBy === '');
-	// A final event with the whole text proves that nothing is missing, whatever came before.
-	if (isLast) return endIf(rule, { ...replaceText(state, whole, entry), gap: '', isDraft: false });
-	// If the text has already arrived in pieces, the pieces are kept.
-	if (state.text !== '' && !state.isDraft && state.endedBy === '') return { ...state, hasBegun: true };
-	const isScattered = state.isScattered || !whole.startsWith(state.text);
-	return endIf(rule, { ...replaceText(state, whole, entry), isScattered, isDraft: true });
+	/** Takes over the text that a failure contains, unless text has already arrived. */
+	private takeText(json: Json): void {
+		if (this.text === '') this.text = textAt(this.wire.answer.text, dataOf(this.wire, json));
+	}
+
+	private addStep(step: JsonObject, chars: number): void {
+		this.hasBegun = true;
+		if (this.steps.length >= MOST_STEPS || this.stepChars + chars > MOST_STEP_CHARS) {
+			this.stepsOmitted++;
+			return;
+		}
+		this.steps.push(step);
+		this.stepChars += chars;
+	}
+
+	/** Reads what a rule says about the text. @param name of the event */
+	private readText(rule: StreamRule, name: string, json: Json): void {
+		const data = dataOf(this.wire, json);
+		const whole = textAt(rule.whole, data);
+		const replaced = textAt(rule.replace, data);
+		const delta = textAt(rule.delta, data);
+		if (whole !== '') this.takeWhole(whole, rule);
+		else if (replaced !== '') this.replaceText(replaced, `${rule.entry}.replace`);
+		else if (delta !== '') this.addText(delta, `${rule.entry}.delta`);
+		else {
+			if (this.text === '') this.noteMisfit(`${rule.entry}.delta`, rule.delta, data);
+			if (isUnread(rule, json)) this.miss(`the data of an event "${excerpt(name, 40)}" is not JSON`);
+		}
+	}
+
+	private addText(delta: string, entry: string): void {
+		const before = this.isDraft ? '' : this.text;
+		if (before.length + delta.length > MOST_CHARS) {
+			this.gap = `it contains more than ${MOST_CHARS} characters`;
+			this.isClosed = true;
+			return;
+		}
+		if (this.endedBy !== '') this.gap = `more text came after the end by "${this.endedBy}"`;
+		this.delta = delta;
+		this.text = before + delta;
+		this.textFrom = entry;
+		this.isDraft = false;
+		this.hasBegun = true;
+	}
+
+	private takeWhole(whole: string, { entry, end }: StreamRule): void {
+		const isLast = end === true || (end === 'unlessMore' && this.endedBy === '');
+		// If the text has already arrived in pieces, the pieces are kept until the end.
+		if (!isLast && this.text !== '' && !this.isDraft && this.endedBy === '') {
+			this.hasBegun = true;
+			return;
+		}
+		// A final event with the whole text proves that nothing is missing, whatever came before.
+		if (isLast) this.gap = '';
+		else this.isScattered ||= !whole.startsWith(this.text);
+		this.isDraft = !isLast;
+		this.replaceText(whole, `${entry}.whole`);
+	}
+
+	/** Replaces the text; what the new text adds to the old one becomes the delta. */
+	private replaceText(text: string, entry: string): void {
+		this.delta = text.startsWith(this.text) ? text.slice(this.text.length) : '';
+		this.text = text;
+		this.textFrom = entry;
+		this.hasBegun = true;
+	}
+
+	private miss(what: string): void {
+		this.gap = what;
+		this.unread = what;
+	}
+
+	/** Reads what any event may contain, whatever its rule. */
+	private readShared(json: Json): void {
+		const { wire } = this;
+		const { answer } = wire;
+		const data = dataOf(wire, json);
+		this.fault = whatFails(wire, json);
+		this.sessionId = idAt(answer.session, data) || this.sessionId;
+		this.requestId = textAt(answer.requestId, json) || this.requestId;
+		const usage = answer.usage?.read(data);
+		if (isThere(usage)) this.usage = usage;
+		const interrupts = this.fault ? [] : interruptsIn(wire, data);
+		if (interrupts.length > 0) this.interrupts = interrupts;
+		this.waits ||= isThere(answer.interrupt.waits?.read(data));
+		if (isThere(answer.incomplete?.read(data))) this.incomplete = 'answer.incomplete';
+		// Whatever an event says, an agent that sends events is running.
+		this.hasBegun ||= interrupts.length > 0 || (!this.isWholeBody && !this.fault && isJsonObject(json));
+		this.addKeys(isThere(data) ? data : json);
+		if (isJsonObject(json)) this.raw = json;
+	}
+
+	private addName(name: string): void {
+		const isKnown = this.names.includes(name) || this.names.length >= MOST_NAMES;
+		if (!isKnown) this.names.push(excerpt(name, MOST_NAME_CHARS));
+	}
+
+	private addKeys(json: Json): void {
+		if (this.keys.size >= MOST_NAMES) return;
+		for (const path of pathsIn(json)) {
+			this.keys.add(excerpt(path, MOST_NAME_CHARS));
+			if (this.keys.size >= MOST_NAMES) return;
+		}
+	}
+
+	/**
+	 * Notes the entries that cannot be applied to a whole body. Not called for the events of a stream, to which most
+	 * entries do not apply.
+	 */
+	private noteMisfits(json: Json): void {
+		const { text, session, usage, incomplete, error } = this.wire.answer;
+		const data = dataOf(this.wire, json);
+		for (const [name, at] of Object.entries({ text, session, usage, incomplete })) {
+			this.noteMisfit(`answer.${name}`, at, data);
+		}
+		this.noteMisfit('answer.error', error, json);
+	}
+
+	private noteMisfit(entry: string, at: Expression | undefined, from: Json): void {
+		const why = at?.misfit(from);
+		if (why) this.misfits[entry] = why;
+	}
 }
 
 /** Whether an event that should contain text contains plain words instead of JSON. */
 function isUnread({ on, delta, whole, end }: StreamRule, json: Json): boolean {
 	const isNamed = !end && on?.every((parts) => parts.join('') !== '');
 	return isNamed === true && (delta ?? whole) !== undefined && typeof json === 'string';
-}
-
-function endIf(rule: StreamRule, state: WireState): WireState {
-	return rule.end ? { ...state, endedBy: rule.entry, isClosed: rule.end === true } : state;
-}
-
-/** Replaces the text; what the new text adds to the old one becomes the delta. */
-function replaceText(state: WireState, text: string, entry: string): WireState {
-	const delta = text.startsWith(state.text) ? text.slice(state.text.length) : '';
-	return { ...state, text, delta, hasBegun: true, textFrom: entry };
-}
-
-/** Reads what any event may contain, whatever its rule. */
-function readShared(wire: Wire, state: WireState, json: Json): WireState {
-	const { answer } = wire;
-	const data = dataOf(wire, json);
-	const fault = whatFails(wire, json);
-	const session = idAt(answer.session, data);
-	const requestId = textAt(answer.requestId, json);
-	const usage = answer.usage?.read(data);
-	const interrupts = fault ? [] : interruptsIn(wire, data);
-	const incomplete = isThere(answer.incomplete?.read(data));
-	return {
-		...state,
-		sessionId: session || state.sessionId,
-		requestId: requestId || state.requestId,
-		usage: isThere(usage) ? usage : state.usage,
-		interrupts: interrupts.length > 0 ? interrupts : state.interrupts,
-		waits: state.waits || isThere(answer.interrupt.waits?.read(data)),
-		incomplete: incomplete ? 'answer.incomplete' : state.incomplete,
-		fault,
-		// Whatever an event says, an agent that sends events is running.
-		hasBegun: state.hasBegun || interrupts.length > 0 || (!state.isWholeBody && !fault && isJsonObject(json)),
-		keys: addKeys(state.keys, isThere(data) ? data : json),
-		raw: isJsonObject(json) ? json : state.raw,
-	};
 }
 
 function whatFails(wire: Wire, json: Json): WireFault | undefined {
@@ -378,11 +388,6 @@ function idAt(at: Expression | undefined, from: Json): string {
 	return word.trim() === '' ? '' : word;
 }
 
-function addName(state: WireState, name: string): WireState {
-	const isKnown = state.names.includes(name) || state.names.length >= MOST_NAMES;
-	return isKnown ? state : { ...state, names: [...state.names, excerpt(name, MOST_NAME_CHARS)] };
-}
-
 /** The paths to the values of an object, as written in expressions. Of an array, only the first element is included. */
 function* pathsIn(json: Json, path = '', level = 0): Generator<string> {
 	const inner = typeof json === 'object' && json !== null && level < MOST_LEVELS ? Object.entries(json) : [];
@@ -391,31 +396,4 @@ function* pathsIn(json: Json, path = '', level = 0): Generator<string> {
 		const name = /^[A-Za-z_]\w*$/.test(key) ? key : JSON.stringify(key);
 		yield* pathsIn(value, Array.isArray(json) ? `${path}[0]` : `${path && `${path}.`}${name}`, level + 1);
 	}
-}
-
-function addKeys(known: readonly string[], json: Json): readonly string[] {
-	if (known.length >= MOST_NAMES) return known;
-	const all = new Set(known);
-	for (const path of pathsIn(json)) {
-		all.add(excerpt(path, MOST_NAME_CHARS));
-		if (all.size >= MOST_NAMES) break;
-	}
-	return all.size > known.length ? [...all] : known;
-}
-
-/**
- * Notes the entries that cannot be applied to a whole body. Not called for the events of a stream, to which most
- * entries do not apply.
- */
-function noteMisfits(wire: Wire, state: WireState, json: Json): WireState {
-	const { text, session, usage, incomplete, error } = wire.answer;
-	const data = dataOf(wire, json);
-	const entries = Object.entries({ text, session, usage, incomplete });
-	const noted = entries.reduce((known, [name, at]) => noteMisfit(known, `answer.${name}`, at, data), state);
-	return noteMisfit(noted, 'answer.error', error, json);
-}
-
-function noteMisfit(state: WireState, entry: string, at: Expression | undefined, from: Json): WireState {
-	const why = at?.misfit(from);
-	return why ? { ...state, misfits: { ...state.misfits, [entry]: why } } : state;
 }

@@ -14,7 +14,6 @@ export interface WireFile {
 	readonly mimeType: string;
 }
 
-/** What is said to an agent. */
 export type WireTurn =
 	| { readonly kind: 'message'; readonly message: string; readonly files: readonly WireFile[] }
 	| { readonly kind: 'results'; readonly results: readonly WireResult[] }
@@ -34,7 +33,6 @@ export interface CallValues {
 	readonly uuid: string;
 }
 
-/** A call as it is sent. */
 export interface WireRequest {
 	/** Empty if the credential's Invoke Path is used. */
 	readonly path: string;
@@ -110,7 +108,6 @@ function* resultValues({ interruptId, result }: WireResult): Generator<readonly 
 /** Makes the request of a call once its session is known; the ID is empty for a new session. */
 export type OpenRequest = (sessionId: string) => WireRequest;
 
-/** The settings of an item's call. */
 interface CallForm extends Omit<CallValues, 'sessionId'> {
 	readonly extraBody: unknown;
 }
@@ -133,7 +130,6 @@ export function openRequest(turn: WireTurn, form: CallForm, wire: Wire): Result<
 	});
 }
 
-/** The URL of a call. */
 export function addressOf(
 	{ baseUrl, invokePath }: AgentAccount,
 	{ path }: Pick<WireRequest, 'path'>,
@@ -144,12 +140,9 @@ export function addressOf(
 /** Why an item cannot be sent: the description lacks a placeholder, so a part of the item would be dropped silently. */
 export function whyNoPlaceholder(
 	{ request }: Wire,
-	{
-		isResume,
-		hasSession,
-		hasFiles,
-	}: { readonly isResume: boolean; readonly hasSession: boolean; readonly hasFiles: boolean },
+	needs: Readonly<Record<'isResume' | 'hasSession' | 'hasFiles', boolean>>,
 ): Failure | undefined {
+	const { isResume, hasSession, hasFiles } = needs;
 	const { path, headers, message, resume } = request;
 	const entry = isResume ? 'request.resume' : 'request.message';
 	const placeholders = placeholdersOf([path, headers, isResume ? (resume ?? {}) : message]);

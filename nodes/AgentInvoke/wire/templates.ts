@@ -8,7 +8,6 @@ export const TEMPLATES = new JsonTemplates({
 	joining: ['files', 'results'],
 });
 
-/** The placeholders of a template, by their names. */
 export function placeholdersOf(template: Json): Set<string> {
 	return new Set(TEMPLATES.placeholdersIn(template).map(({ name }) => name));
 }

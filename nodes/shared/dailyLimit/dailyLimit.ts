@@ -45,7 +45,6 @@ interface Reading {
 	readonly done: Promise<Result<undefined>>;
 }
 
-/** How long a read of the table stays valid. */
 const READ_VALID_MS = 1_000;
 
 /**

@@ -5,7 +5,6 @@ export interface Used {
 }
 
 export interface CountedRow extends Used {
-	/** The ID of the turn or task. */
 	readonly id: string;
 }
 
@@ -30,7 +29,6 @@ export class DayAccount {
 	private readonly open = new Set<string>();
 	/** When the last read began, by the clock's `now()`. */
 	readMs = -Infinity;
-	/** The runs that use the account. */
 	readonly runs = new Set<unknown>();
 
 	/** @param ownerDay the account's owner and day */

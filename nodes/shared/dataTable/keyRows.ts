@@ -53,7 +53,6 @@ export class KeyReads {
 	private readonly reads: KeyBatch<string>;
 	/** The reads of keys that other runs hold; those with short and with long pauses share batches. */
 	private readonly laterReads: KeyBatch<string>;
-	/** How long the last read took. */
 	private readMs = 0;
 
 	constructor(private readonly parts: KeyReadsParts) {

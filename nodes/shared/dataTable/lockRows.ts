@@ -64,7 +64,6 @@ export function waitingBefore(
 	return others.filter(({ id }) => Number(id) < firstOwn).length;
 }
 
-/** The owner of a row that waits in line. */
 export function waitsAs(process: string, name: string): string {
 	return `${WAITS}${process} ${name}`;
 }

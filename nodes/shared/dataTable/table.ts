@@ -72,7 +72,6 @@ export interface DataTable {
 }
 
 export interface PreparableTable extends DataTable {
-	/** Creates the table if it is missing. */
 	prepare(): Promise<Result<undefined>>;
 }
 

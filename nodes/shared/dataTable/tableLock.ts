@@ -18,18 +18,22 @@ import {
 } from './lockRows';
 import type { DataTable, RowSwap, TableRow } from './table';
 
+/** What limits the wait for a key. */
+export interface Waiting {
+	/** Why to stop waiting. */
+	whyStop(): Failure | undefined;
+	/** Called before waiting for other runs. */
+	pause(): void;
+}
+
 /** A request for a key. `A` is an answer that makes the lock unnecessary. */
 export interface Acquirer<A> {
-	/** The key, as it is in the column `entryKey`. */
 	readonly entryKey: string;
 	/** The row to add if the key has none, without `owner` and `beat`. */
 	readonly row: () => TableRow;
 	/** The answer that the rows already give, whichever run holds them. */
 	readonly answer: (rows: readonly TableRow[]) => A | undefined;
-	/** Why to stop waiting for the key. */
-	readonly whyStop: () => Failure | undefined;
-	/** Called before waiting for other runs. */
-	readonly pause: () => void;
+	readonly waiting: Waiting;
 	/** The rows of the key, if they were read before. */
 	readonly rows?: readonly TableRow[] | undefined;
 	/** Whether to wait in line, across all processes, behind earlier acquirers. */
@@ -122,12 +126,12 @@ export class TableLock {
 				await this.giveBack(attempt);
 				if (!tried.ok) return tried;
 				if (tried.value) return ok(tried.value);
-				acquirer.pause();
+				acquirer.waiting.pause();
 				const read = line?.mayAdd()
 					? await this.enterLine(line, acquirer)
 					: await this.readAgain(entryKey, waits);
 				if (!read.ok) return read;
-				const stop = acquirer.whyStop();
+				const stop = acquirer.waiting.whyStop();
 				if (stop) return fail(stop);
 				rows = read.value;
 				if (!line) continue;
@@ -137,7 +141,7 @@ export class TableLock {
 			}
 		} finally {
 			// In the background, because the next in line sees who holds the key.
-			if (line) void this.giveBack(line);
+			if (line) this.leaveLine(line);
 		}
 	}
 
@@ -152,8 +156,8 @@ export class TableLock {
 		return line;
 	}
 
-	async leaveLine(line: LockAttempt): Promise<void> {
-		await this.giveBack(line);
+	leaveLine(line: LockAttempt): void {
+		void this.giveBack(line);
 	}
 
 	/**
@@ -262,7 +266,7 @@ export class TableLock {
 			}
 			if (state.kind === 'others' && (!state.isFirst || reads++ >= READS_BEFORE_RETREAT))
 				return ok(undefined);
-			const stop = acquirer.whyStop();
+			const stop = acquirer.waiting.whyStop();
 			if (stop) return fail(attempt.isLost ? { ...SHOWS_LATE, kind: stop.kind } : stop);
 			const next = await this.step(attempt, acquirer, state);
 			if (!next.ok) return next;

@@ -23,7 +23,6 @@ export interface TableSpec {
 	readonly columns: readonly TableColumn[];
 }
 
-/** Parameters of a Data Table node. */
 export interface Work extends INodeParameters {
 	operation: string;
 }

@@ -15,7 +15,6 @@ export interface StartedRequest {
 	isRefused: boolean;
 }
 
-/** A time at which a request may start. */
 export interface Reservation {
 	readonly startMs: number;
 	/** The version of the rate that it is based on. */
@@ -63,7 +62,6 @@ export class AdaptiveRate {
 	private wasRefused = false;
 	/** When the latest judged request was started. */
 	private judgedMs: number | undefined;
-	/** The latest requests. */
 	private requests: StartedRequest[] = [];
 	private startedCount = 0;
 	private lastStartMs = -Infinity;

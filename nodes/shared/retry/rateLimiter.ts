@@ -37,7 +37,6 @@ export class RateLimiter {
 		this.ownRate = requestsPerSecond > 0 ? new AdaptiveRate(requestsPerSecond) : undefined;
 	}
 
-	/** Runs `work` when its lane has room. */
 	async run<T>(lane: Lane, work: (slot: LaneSlot) => Promise<T>): Promise<T> {
 		let isFirstTry = true;
 		const slot: LaneSlot = {

@@ -33,7 +33,6 @@ const FIRST_CONTACT_TRIES = 3;
 /** `sendByWallMs` is `sendByMs` as a time of day, because claims age even while a sleeping machine stops its clock. */
 type TimedTerms = RetryTerms & { readonly sendByMs: number; readonly sendByWallMs: number };
 
-/** What becomes of a request after a try. */
 type Next<T> =
 	| { readonly kind: 'settled'; readonly outcome: Outcome<T> }
 	/** The request was refused because there were too many: it takes another turn once it may be sent again. */
@@ -119,7 +118,6 @@ export class Retry {
 		return repeatability === 'write' ? ofWrite(outcome) : outcome;
 	}
 
-	/** Lets the account's rate learn from an outcome. */
 	private learn(request: StartedRequest, outcome: Outcome<unknown>): void {
 		if (isUnanswered(outcome)) return;
 		this.hasAnswered = true;
@@ -165,7 +163,6 @@ export function openRetry(
 	return new Retry(rateLimiter, clock, Math.random, signal);
 }
 
-/** Whether a request was refused because of too many requests. */
 function isTooMany(outcome: Outcome<unknown>): boolean {
 	return outcome.kind === 'busy';
 }

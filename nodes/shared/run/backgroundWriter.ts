@@ -2,7 +2,6 @@ import { ok, type Result } from '../errors/failure';
 import type { Clock } from './clock';
 
 export interface BackgroundWork {
-	/** Whether there is something to write. */
 	isBehind(): boolean;
 	/** @param isLast whether nothing may be left for later */
 	write(isLast: boolean): Promise<Result<undefined>>;

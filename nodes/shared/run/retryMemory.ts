@@ -134,7 +134,6 @@ export function openEntries(nodeContext: Record<string, unknown>, { node, run, p
 	};
 }
 
-/** The index of the node's run within the execution. */
 export function runIndexOf(context: Pick<IExecuteFunctions, 'getWorkflowDataProxy'>): number {
 	const runIndex: unknown = context.getWorkflowDataProxy(0).$runIndex;
 	return typeof runIndex === 'number' ? runIndex : 0;

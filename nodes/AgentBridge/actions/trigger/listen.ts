@@ -1,11 +1,20 @@
 import type { ITriggerFunctions, ITriggerResponse } from 'n8n-workflow';
 
+import type { Failure } from '../../../shared/errors/failure';
 import { toNodeError } from '../../../shared/errors/nodeError';
 import { isJsonObject } from '../../../shared/text/json';
+import type { Bridge } from '../../connection/failures';
+import { Listener, type ListenerEvents } from '../../connection/listener';
+import { Outbox } from '../../connection/outbox';
+import { RecentIds } from '../../frames/frames';
 import { openBridge } from '../openBridge';
-import { ActiveTrigger } from './activeTrigger';
-import { readListenSettings } from './incomingFrame';
+import { listNames, readListenSettings, receive, type ListenSettings, type Log } from './incomingFrame';
 import { listenOnce } from './listenOnce';
+import { ReplySender } from './sendReplies';
+import { ExecutionStarter } from './startExecutions';
+
+/** How many IDs are remembered to detect repeated frames: twice the default of "Max Waiting Frames". */
+const REMEMBERED_IDS = 20_000;
 
 /** Starts the trigger: in the editor it waits for one frame, in an active workflow it keeps listening. */
 export async function listen(context: ITriggerFunctions): Promise<ITriggerResponse> {
@@ -23,4 +32,133 @@ export async function listen(context: ITriggerFunctions): Promise<ITriggerRespon
 	const trigger = new ActiveTrigger(context, setup.value, read.value);
 	await trigger.start();
 	return { closeFunction: async () => await trigger.stop() };
+}
+
+/** The trigger of an active workflow: incoming frames start executions, whose replies it sends. */
+class ActiveTrigger implements ListenerEvents {
+	private readonly log: Log;
+	private readonly seen = new RecentIds(REMEMBERED_IDS);
+	private readonly executions: ExecutionStarter;
+	private readonly outbox: Outbox;
+	private readonly listener: Listener;
+	private isActive = false;
+	private refused: Failure | undefined;
+	private lastReason = '';
+	/** Unreadable frames of the connection: the first is logged at once, their number when the connection ends. */
+	private skipped = 0;
+
+	constructor(
+		private readonly context: ITriggerFunctions,
+		private readonly setup: Bridge,
+		private readonly settings: ListenSettings,
+	) {
+		const { name } = context.getNode();
+		const workflowId = context.getWorkflow().id ?? '';
+		const log: Log = (level, text) =>
+			context.logger[level](`Agent Bridge Trigger "${name}": ${text}`, { workflowId });
+		const { host } = setup.whom;
+		const outbox = new Outbox(
+			() => setup.clock.now(),
+			(text) => this.listener.send(text),
+			(names, why) =>
+				log('error', `${names.length} frame(s) to ${host} were not sent: ${why}${listNames(names)}`),
+		);
+		const replies = new ReplySender(name, settings.reply, outbox, setup.whom.redact, log);
+		this.log = log;
+		this.outbox = outbox;
+		this.executions = new ExecutionStarter(context, setup, settings, log, this.seen, replies);
+		this.listener = new Listener(setup, this, Math.random);
+	}
+
+	/** A token that is refused makes the activation fail, so that the operator sees why. */
+	async start(): Promise<void> {
+		await this.listener.start();
+		if (this.refused) throw toNodeError(this.context.getNode(), this.refused);
+		this.isActive = true;
+	}
+
+	async stop(): Promise<void> {
+		// Close the socket first, so that frames it has already received still join the queue.
+		await this.listener.stop();
+		this.summariseSkipped();
+		this.log('info', 'disconnected');
+		this.outbox.close('the workflow is no longer active');
+		this.executions.close();
+	}
+
+	onText(text: string): boolean {
+		const received = receive(text, this.setup, this.settings);
+		if (!received.ok) {
+			this.skip(received.failure);
+			return true;
+		}
+		const { id, frame } = received.value;
+		if (!this.settings.filter.accepts(frame)) return true;
+		if (id !== undefined && this.seen.has(id)) {
+			this.log('debug', 'skipped a frame that arrived twice');
+			return true;
+		}
+		if (!this.executions.queue.push(received.value, text.length)) return false;
+		// An ID is remembered only once its frame is queued, because a rejected frame may come again.
+		if (id !== undefined) this.seen.add(id);
+		return true;
+	}
+
+	onBinary(): void {
+		this.skip('binary');
+	}
+
+	onUp(failures: number): void {
+		this.summariseSkipped();
+		this.lastReason = '';
+		const { host } = this.setup.whom;
+		this.log('info', failures === 0 ? `connected to ${host}` : `reconnected after ${failures} failure(s)`);
+		this.outbox.up();
+	}
+
+	onDown({ message }: Failure, pauseMs: number): void {
+		// During an outage, each try would log the same warning, so only the first is logged at this level.
+		const level = message === this.lastReason ? 'debug' : 'warn';
+		this.log(level, `${message}. Next try in ${(pauseMs / 1000).toFixed(1)} s`);
+		this.lastReason = message;
+		this.outbox.down();
+	}
+
+	onRefused(failure: Failure): void {
+		this.refused = failure;
+		this.outbox.close('the platform refused the channel account');
+		this.log('error', failure.message);
+		if (this.isActive) this.context.emitError(toNodeError(this.context.getNode(), failure));
+	}
+
+	async onFull(): Promise<void> {
+		const { queue } = this.executions;
+		const failure = queueFull(queue.queued, this.settings.maxQueued);
+		this.log('error', failure.message);
+		this.context.saveFailedExecution(toNodeError(this.context.getNode(), failure));
+		await queue.idle();
+	}
+
+	/** @param what completes "a frame that is" */
+	private skip(what: string): void {
+		if (this.skipped++ === 0) this.log('warn', `skipped a frame that is ${what}`);
+	}
+
+	private summariseSkipped(): void {
+		if (this.skipped > 1) this.log('warn', `skipped ${this.skipped} unreadable frames in all`);
+		this.skipped = 0;
+	}
+}
+
+function queueFull(waiting: number, maxQueued: number): Failure {
+	const remedy =
+		waiting < maxQueued
+			? 'Together they have reached the size limit. Raise "Max Frames per Execution" or make the workflow faster.'
+			: 'Raise "Max Frames per Execution", make the workflow faster, or raise "Max Waiting Frames".';
+	return {
+		kind: 'stalled',
+		message: `${waiting} frames are waiting for the workflow, so the connection stays closed until they are processed`,
+		advice: `Frames arrive faster than the workflow can process them. ${remedy} Frames that the platform sends in the meantime may be lost.`,
+		details: { waiting },
+	};
 }

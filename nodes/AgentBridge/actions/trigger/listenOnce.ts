@@ -7,7 +7,6 @@ import { excerpt } from '../../../shared/text/json';
 import { whyEnded, type Bridge } from '../../connection/failures';
 import { receive, toItem, type ListenSettings, type IncomingFrame } from './incomingFrame';
 
-/** How many events the advice names. */
 const EVENTS_SHOWN = 8;
 const EVENT_SHOWN_CHARS = 60;
 

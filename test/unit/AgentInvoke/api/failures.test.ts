@@ -1,7 +1,7 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
 import { explainCall, explainRefusal, isPassing } from '../../../../nodes/AgentInvoke/api/failures';
 import { concludeRefusal, type WireFailure } from '../../../../nodes/AgentInvoke/wire/conclusion';
-import { NOTHING_READ, readEvent } from '../../../../nodes/AgentInvoke/wire/reader';
+import { WireReader } from '../../../../nodes/AgentInvoke/wire/reader';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { redactor } from '../../../../nodes/shared/text/redact';
@@ -27,11 +27,11 @@ function told(body: JsonObject, { outer = 200, sessionId = '', token = 'agt_SECR
 
 /** The failure that a refusing envelope leads to. */
 function failureOf(body: JsonObject, { outer = 200, sessionId = '', wire = USUAL } = {}): WireFailure {
-	const of = { wire, hide: (text: string) => text };
+	const reader = new WireReader(wire, (text) => text);
 	const data = JSON.stringify({ success_response: false, ...body });
-	const state = readEvent(of, NOTHING_READ, { data, isWholeBody: true });
+	reader.read({ data, isWholeBody: true });
 	const ended = { status: outer, headers: {}, broken: '', sessionId };
-	const failure = concludeRefusal(of, state, ended);
+	const failure = concludeRefusal(reader, ended);
 	if (!failure) throw new Error('no failure');
 	return failure;
 }

@@ -46,7 +46,7 @@ test("a claim that is answered after another execution has replaced it continues
 	await clock.advance(SILENT_MS + 10_000);
 	expect(await obtained).toEqual({ ok: true, value: '' });
 	other.opened('k', 's1');
-	other.used('k');
+	other.used('k', other.find('k'));
 	await clock.advance(1_000);
 	await clock.run(other.flush());
 	expect(await clock.run(claimed)).toEqual({ ok: true, value: 's1' });
@@ -67,7 +67,7 @@ test.each(['a message that waited for another one', 'a session that the platform
 		const one = store('one');
 		await clock.run(one.obtain('k', waiting()));
 		one.opened('k', 's1');
-		one.used('k');
+		one.used('k', one.find('k'));
 		await clock.run(one.release('k', true));
 		table.mishap = (call) => (call === 'read' ? 'before' : 'none');
 		const again = reason.startsWith('a message') ? { isOld: true } : { voidId: 's1' };
@@ -90,7 +90,7 @@ test('no session is opened if it is unknown whether the key is still held', asyn
 	const one = store('one');
 	await clock.run(one.obtain('k', waiting()));
 	one.opened('k', 's1');
-	one.used('k');
+	one.used('k', one.find('k'));
 	table.mishap = (call) => (call === 'swap' || call === 'read' ? 'before' : 'none');
 	await clock.run(one.release('k', true));
 	expect(await clock.run(one.obtain('k', waiting(), { voidId: 's1' }))).toMatchObject({

@@ -1,6 +1,5 @@
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
-import { TurnSession } from '../../../../nodes/AgentInvoke/turns/turnSession';
 import { WaitLimit } from '../../../../nodes/AgentInvoke/turns/waitLimit';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
@@ -54,7 +53,7 @@ test('a key whose last write failed is available to others as soon as the table 
 	await clock.run(opens.flush());
 	const one = store('one');
 	expect(await clock.run(one.hold('k', waiting()))).toMatchObject({ ok: true, value: 's1' });
-	one.used('k');
+	one.used('k', one.find('k'));
 	table.mishap = (call) => (call === 'swap' ? 'before' : 'none');
 	await clock.run(one.flush());
 	table.mishap = () => 'none';
@@ -69,12 +68,12 @@ test('a session that changed its ID twice continues, even if the first write too
 	await clock.run(one.load(['k']));
 	await clock.run(one.obtain('k', waiting()));
 	table.mishap = (call) => (call === 'swap' ? 'after' : 'none');
-	one.opened('k', 's2', true);
-	one.used('k');
+	one.opened('k', 's2', one.find('k'));
+	one.used('k', one.find('k'));
 	await clock.advance(1_500);
 	table.mishap = () => 'none';
-	one.opened('k', 's3', true);
-	one.used('k');
+	one.opened('k', 's3', one.find('k'));
+	one.used('k', one.find('k'));
 	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
 	expect(table.all()).toMatchObject([{ sessionId: 's3', turns: 2 }]);
 });
@@ -86,7 +85,7 @@ test('finding lost keys needs few writes if the table fails, however many keys t
 	for (const key of keys) one.opened(key, `s ${key}`);
 	table.mishap = () => 'before';
 	table.calls.length = 0;
-	await clock.run(one.lostKeys());
+	await clock.run(one.settle());
 	expect(table.calls.filter((call) => call === 'swap').length).toBeLessThan(10);
 });
 
@@ -97,7 +96,8 @@ test('a replaced holder learns that it was replaced, even if the table failed at
 	one.opened('k', 's1');
 	let fails = 2;
 	table.mishap = (call) => (call === 'swap' && fails-- > 0 ? 'before' : 'none');
-	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+	await clock.run(one.settle());
+	expect(one.isLost('k')).toBe(true);
 	expect(one.find('k')).toBe('s of another');
 });
 
@@ -107,14 +107,15 @@ test('a replaced holder learns that it was replaced, even if an earlier write wa
 	await clock.run(one.hold('k', waiting()));
 	let fails = 1;
 	table.mishap = (call) => (call === 'swap' && fails-- > 0 ? 'before' : 'none');
-	one.opened('k', 's2', true);
+	one.opened('k', 's2', one.find('k'));
 	await clock.advance(20_000);
 	expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
 	// Another process assumes that the holder is dead, and continues its session.
 	table.edit((row) => ({ ...row, owner: 'another 1', beat: 0 }));
-	one.used('k');
+	one.used('k', one.find('k'));
 	await clock.run(one.release('k'));
-	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+	await clock.run(one.settle());
+	expect(one.isLost('k')).toBe(true);
 });
 
 test('strict: the rows of dead processes in the queue are removed once the key has been held again', async () => {
@@ -124,7 +125,7 @@ test('strict: the rows of dead processes in the queue are removed once the key h
 	const one = store('one');
 	expect(await clock.run(one.hold('k', waiting()))).toMatchObject({ ok: true, value: 's1' });
 	expect(clock.elapsedMs).toBeGreaterThan(SILENT_MS / 2);
-	one.used('k');
+	one.used('k', one.find('k'));
 	await clock.run(one.release('k'));
 	await clock.run(one.flush());
 	expect(table.all().map(({ owner }) => owner)).toEqual(['free']);
@@ -134,7 +135,7 @@ test('strict: a row that was released despite a failure is not treated as held',
 	table.put(await rowOf('s1'));
 	const [one, other] = [store('one'), store('other')];
 	await clock.run(one.hold('k', waiting()));
-	one.used('k');
+	one.used('k', one.find('k'));
 	table.mishap = (call) => (call === 'swap' ? 'after' : 'none');
 	await clock.run(one.release('k'));
 	table.mishap = () => 'none';
@@ -146,13 +147,14 @@ test('strict: a row that was released despite a failure is not treated as held',
 	});
 	await clock.advance(20_000);
 	expect(isHeldAgain).toBe(false);
-	other.used('k');
+	other.used('k', other.find('k'));
 	await clock.run(other.release('k'));
 	expect(await clock.run(again)).toMatchObject({ ok: true, value: 's1' });
-	one.used('k');
+	one.used('k', one.find('k'));
 	await clock.run(Promise.all([one.release('k'), other.flush()]));
 	await clock.run(one.flush());
-	expect([...(await clock.run(one.lostKeys()))]).toEqual([]);
+	await clock.run(one.settle());
+	expect(one.isLost('k')).toBe(false);
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 3, owner: 'free' }]);
 });
 
@@ -161,9 +163,10 @@ test('strict: the heartbeat of a holder stops if it is replaced while the agent 
 	const one = store('one');
 	await clock.run(one.hold('k', waiting()));
 	table.edit((row) => ({ ...row, owner: 'another 1' }));
-	one.opened('k', 's2', true);
+	one.opened('k', 's2', one.find('k'));
 	await clock.advance(5_000);
-	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+	await clock.run(one.settle());
+	expect(one.isLost('k')).toBe(true);
 	await clock.run(one.release('k'));
 	await clock.run(one.flush());
 	expect(clock.sleepers).toBe(0);
@@ -216,13 +219,14 @@ describe('strict: another execution continues a session whose last write was not
 		table.put(await rowOf('s1'));
 		const one = store('one');
 		await clock.run(one.hold('k', waiting()));
-		one.used('k');
+		one.used('k', one.find('k'));
 		table.mishap = (call) => (call === 'swap' ? 'after' : 'none');
 		await clock.run(one.release('k'));
 		byOther(2);
 		table.mishap = () => 'none';
 		await clock.run(one.flush());
-		expect([...(await clock.run(one.lostKeys()))]).toEqual([]);
+		await clock.run(one.settle());
+		expect(one.isLost('k')).toBe(false);
 		expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 2, lastExecutionId: 'other' }]);
 	});
 
@@ -234,11 +238,12 @@ describe('strict: another execution continues a session whose last write was not
 		await clock.advance(SILENT_MS + 1_000);
 		byOther(1);
 		table.mishap = (call) => (call === 'swap' ? 'before' : 'none');
-		one.used('k');
+		one.used('k', one.find('k'));
 		await clock.run(one.release('k'));
 		await clock.advance(20_000);
 		table.mishap = () => 'none';
-		expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+		await clock.run(one.settle());
+		expect(one.isLost('k')).toBe(true);
 		await clock.run(one.flush());
 		expect(clock.sleepers).toBe(0);
 	});
@@ -246,27 +251,23 @@ describe('strict: another execution continues a session whose last write was not
 
 test('a holder that was replaced does not overwrite the current session', async () => {
 	const one = store('one');
-	const turn = new TurnSession(
-		{ session: { kind: 'mapped', key: 'k' }, client: { sessions: one }, isResume: false },
-		clock,
-		'arrival',
-	);
-	await clock.run(turn.begin(waiting()));
+	await clock.run(one.obtain('k', waiting()));
 	table.edit((row) => ({ ...row, sessionId: 's2', turns: 1, owner: 'free' }));
-	turn.opened('s1');
+	one.opened('k', 's1');
 	await clock.advance(5_000);
-	expect(turn.id).toBe('s2');
+	expect(one.find('k')).toBe('s2');
 	// A repeated call opens another session, in which its turn ends.
-	turn.opened('s3');
-	turn.used('s3');
-	await clock.run(turn.end(false));
-	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+	one.opened('k', 's3');
+	one.used('k', 's3');
+	await clock.run(one.release('k'));
+	await clock.run(one.settle());
+	expect(one.isLost('k')).toBe(true);
 	await clock.run(one.flush());
 	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
-	expect(turn.id).toBe('s2');
+	expect(one.find('k')).toBe('s2');
 	// The next turn continues the current session, whatever its ID becomes.
-	turn.opened('s4', 's2');
-	turn.used('s4');
+	one.opened('k', 's4', 's2');
+	one.used('k', 's4');
 	await clock.run(one.flush());
 	expect(table.all()).toMatchObject([{ sessionId: 's4', turns: 2 }]);
 });

@@ -73,7 +73,7 @@ test('counting a turn costs two more operations if another execution has counted
 	const [one, two] = [store('one'), store('two')];
 	for (const each of [one, two]) {
 		await clock.run(each.load(['k']));
-		each.used('k');
+		each.used('k', each.find('k'));
 	}
 	await clock.run(one.flush());
 	table.calls.length = 0;
@@ -500,7 +500,7 @@ describe('a session that is used by ID', () => {
 	async function remember(ttlMs: number, name = 'a'): Promise<void> {
 		const sessions = new SessionStore({ ...settings, agent: name, ttlMs }, table.open(), clock);
 		sessions.opened('k', 's1');
-		sessions.used('k');
+		sessions.used('k', sessions.find('k'));
 		await clock.run(sessions.flush());
 		table.calls.length = 0;
 	}

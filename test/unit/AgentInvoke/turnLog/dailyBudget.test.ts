@@ -6,7 +6,7 @@ import {
 import { DayAccounts } from '../../../../nodes/shared/dailyLimit/dayAccounts';
 import { TurnLog, type EndedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
 import { TurnOwners } from '../../../../nodes/AgentInvoke/turnLog/owner';
-import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turnSession';
+import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turn';
 import { countTokens } from '../../../../nodes/shared/run/budgetMessages';
 import { sha256 } from '../../../../nodes/shared/text/sha256';
 import { MemoryTable } from '../../shared/memoryTable';

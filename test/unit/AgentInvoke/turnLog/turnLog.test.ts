@@ -83,7 +83,7 @@ test.each([
 
 test('a turn that was refused after a call without a clear answer may still have run', async () => {
 	const calls = callsMade(clock, 2);
-	calls.unclear();
+	calls.wasUnclear = true;
 	expect(await rowsOf([endedTurn(clock, { calls, result: failure('refused') })])).toMatchObject([
 		{ outcome: 'refused', mayHaveRun: true },
 	]);

@@ -5,7 +5,7 @@ import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLim
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/runTurns';
 import type { AgentTurn } from '../../../../nodes/AgentInvoke/turns/turn';
-import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turnSession';
+import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turn';
 import { badInput, fail, ok, type FailureKind } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { TableLedger, type Ledger } from '../../../../nodes/shared/idempotency/ledger';
@@ -35,7 +35,7 @@ class ScriptedAgent {
 		const failure = this.failure(said, sessionId);
 		if (failure) {
 			const { kind, mayHaveRun, wasUnclear, gone = false } = failure;
-			if (wasUnclear) calls.unclear();
+			if (wasUnclear) calls.wasUnclear = true;
 			const details: JsonObject = { ...(mayHaveRun && { mayHaveRun }) };
 			return fail({ kind, message: 'It failed', advice: '', details, isSessionUnknown: gone });
 		}

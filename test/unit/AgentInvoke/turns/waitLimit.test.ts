@@ -1,6 +1,5 @@
-import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
 import type { AgentFailure } from '../../../../nodes/AgentInvoke/api/failures';
-import { retryBusySession, WaitLimit } from '../../../../nodes/AgentInvoke/turns/waitLimit';
+import { WaitLimit } from '../../../../nodes/AgentInvoke/turns/waitLimit';
 import type { AgentReply } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import { fail, type Result } from '../../../../nodes/shared/errors/failure';
 import { TestClock } from '../../testClock';
@@ -21,7 +20,13 @@ async function askedAt(retryAfter: string | undefined, timeoutMs = 60_000): Prom
 		};
 		return await Promise.resolve(fail(failure));
 	};
-	await clock.run(retryBusySession(call, new CallLimit(0, 1, clock).forTurn(), waitLimit, clock, () => 1));
+	await clock.run(
+		waitLimit.retryWhileBusy(
+			call,
+			() => true,
+			() => 1,
+		),
+	);
 	return times;
 }
 

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { wireRequest, type WireTurn } from '../../../../nodes/AgentInvoke/wire/request';
 import { concludeAnswer } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import type { Wire } from '../../../../nodes/AgentInvoke/wire/description';
-import { NOTHING_READ, readEvent, type WireState } from '../../../../nodes/AgentInvoke/wire/reader';
+import { WireReader } from '../../../../nodes/AgentInvoke/wire/reader';
 import { readStream } from '../../../../nodes/shared/http/sse';
 import { redactor } from '../../../../nodes/shared/text/redact';
 
@@ -31,8 +31,7 @@ export async function ask(account: Account, turn: WireTurn, asking: Asking = {})
 	const { wire, baseUrl, invokePath, token } = account;
 	const { sessionId = '', stream = false } = asking;
 	const request = wireRequest(wire, turn, { sessionId, stream, uuid: 'u-1' });
-	const of = { wire, hide: redactor([token]).known };
-	let state: WireState = NOTHING_READ;
+	const reader = new WireReader(wire, redactor([token]).known);
 	let status = 0;
 	let headers: Record<string, string> = {};
 	let broken = '';
@@ -50,16 +49,16 @@ export async function ask(account: Account, turn: WireTurn, asking: Asking = {})
 		({ status } = response);
 		headers = Object.fromEntries(response.headers);
 		const body = response.body ? Readable.fromWeb(response.body) : Readable.from([]);
-		for await (const events of readStream(body, of.wire.stream.format === 'jsonLines')) {
+		for await (const events of readStream(body, wire.stream.format === 'jsonLines')) {
 			for (const event of events) {
-				state = readEvent(of, state, event);
-				if (state.delta !== '') deltas.push(state.delta);
+				reader.read(event);
+				if (reader.delta !== '') deltas.push(reader.delta);
 			}
-			if (state.isClosed) break;
+			if (reader.isClosed) break;
 		}
 	} catch (error) {
 		broken = String(error);
 	}
-	const outcome = concludeAnswer(of, state, { status, headers, broken, sessionId });
+	const outcome = concludeAnswer(reader, { status, headers, broken, sessionId });
 	return { outcome, deltas, request };
 }

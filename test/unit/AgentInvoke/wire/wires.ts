@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 
 import { concludeAnswer, type WireEnded } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import { readWire, type Wire } from '../../../../nodes/AgentInvoke/wire/description';
-import { NOTHING_READ, readEvent, type WireEvent } from '../../../../nodes/AgentInvoke/wire/reader';
+import { WireReader, type WireEvent } from '../../../../nodes/AgentInvoke/wire/reader';
 import { readStream } from '../../../../nodes/shared/http/sse';
 import { redactor } from '../../../../nodes/shared/text/redact';
 
@@ -34,9 +34,9 @@ export function event(json: unknown, name?: string): WireEvent {
 }
 
 export function read(wire: Wire, events: readonly WireEvent[], ended: Partial<WireEnded> = {}) {
-	const of = { wire, hide: redactor([TOKEN]).known };
-	const state = events.reduce((known, one) => readEvent(of, known, one), NOTHING_READ);
-	return concludeAnswer(of, state, { status: 200, headers: {}, broken: '', sessionId: '', ...ended });
+	const reader = new WireReader(wire, redactor([TOKEN]).known);
+	for (const one of events) reader.read(one);
+	return concludeAnswer(reader, { status: 200, headers: {}, broken: '', sessionId: '', ...ended });
 }
 
 /** The events that the transport reads from a body that ends after these bytes. */

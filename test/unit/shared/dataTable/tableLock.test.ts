@@ -23,8 +23,10 @@ function wants(untilMs = Infinity): Acquirer<never> {
 		entryKey: 'k',
 		row: () => ({}),
 		answer: () => undefined,
-		whyStop: () => (clock.now() < untilMs ? undefined : badInput('Other messages took too long', '')),
-		pause: () => undefined,
+		waiting: {
+			whyStop: () => (clock.now() < untilMs ? undefined : badInput('Other messages took too long', '')),
+			pause: () => undefined,
+		},
 	};
 }
 

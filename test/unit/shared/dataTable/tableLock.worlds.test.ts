@@ -120,8 +120,10 @@ async function play(world: World): Promise<Played> {
 				entryKey: key,
 				row: () => ({ note: '' }),
 				answer: () => undefined,
-				whyStop: () => (clock.now() > untilMs ? badInput('Waited in vain', '') : undefined),
-				pause: () => undefined,
+				waiting: {
+					whyStop: () => (clock.now() > untilMs ? badInput('Waited in vain', '') : undefined),
+					pause: () => undefined,
+				},
 				isOrdered: world.isOrdered,
 			});
 			if (!got.ok) {
