@@ -11,7 +11,6 @@ import { excerpt } from '../text/json';
 import { isWebAddress } from '../text/webAddress';
 import { originOf } from '../http/unreached';
 
-/** A file from an input item or a URL, as it is sent to the service. */
 export interface InputFile {
 	readonly bytes: Uint8Array;
 	readonly fileName: string;

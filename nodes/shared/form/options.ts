@@ -98,10 +98,8 @@ function withoutFacts(option: OptionField): INodeProperties {
 	return field;
 }
 
-/** The options that an operator has added. */
 export interface EnteredOptions {
 	readonly given: Readonly<Record<string, unknown>>;
-	/** The label of the group that an option was added to. */
 	readonly groupOf: (name: string) => string;
 }
 
@@ -135,11 +133,9 @@ export function oneOf<Choice extends string>(
 	return choices.find((choice) => choice === given) ?? choices[0];
 }
 
-/** The checked numbers of a form. */
 export interface Numbers<Name> {
 	/** The entered number, or the default. */
 	readonly number: (name: Name) => number;
-	/** The entered number, if there is one. */
 	readonly entered: (name: Name) => number | undefined;
 }
 
