@@ -1,5 +1,4 @@
 export interface AddressField {
-	/** The field's label, as in the form. */
 	readonly label: string;
 	readonly scheme: 'http' | 'ws';
 	/** The path that the node adds. The entered URL may already end with it, or with the path of another WebSocket. */

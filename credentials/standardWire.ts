@@ -1,3 +1,7 @@
+function words(list: string): string[] {
+	return list.split(' ');
+}
+
 /** The standard wire: the envelope of §4.6, with default names for the fields that the documentation does not show. */
 export const WIRE = {
 	request: {
@@ -55,69 +59,22 @@ export const WIRE = {
 	refusal: {
 		code: 'data.reason || reason || error.code || code',
 		detail: 'data.detail || detail || error.message || message || msg',
-		busy: [
-			'session_busy',
-			'agent_busy',
-			'conversation_busy',
-			'busy',
-			'session_locked',
-			'concurrent_call',
-			'conversation_locked',
-		],
-		notRun: [
-			'rate_limit',
-			'rate_limited',
-			'rate_limit_exceeded',
-			'too_many_requests',
-			'overloaded',
-			'rate_limit_error',
-		],
-		sessionUnknown: [
-			'session_not_found',
-			'session_expired',
-			'unknown_session',
-			'session_unknown',
-			'invalid_session',
-			'conversation_not_found',
-			'conversation_expired',
-			'previous_response_not_found',
-		],
-		tokenRefused: [
-			'unauthorized',
-			'forbidden',
-			'permission_denied',
-			'token_expired',
-			'token_invalid',
-			'token_kind',
-			'invalid_token',
-			'invalid_api_key',
-		],
+		busy: words(
+			'session_busy agent_busy conversation_busy busy session_locked concurrent_call conversation_locked',
+		),
+		notRun: words(
+			'rate_limit rate_limited rate_limit_exceeded too_many_requests overloaded rate_limit_error',
+		),
+		sessionUnknown: words(
+			'session_not_found session_expired unknown_session session_unknown invalid_session conversation_not_found conversation_expired previous_response_not_found',
+		),
+		tokenRefused: words(
+			'unauthorized forbidden permission_denied token_expired token_invalid token_kind invalid_token invalid_api_key',
+		),
 		failed: ['*fail*'],
-		only: [
-			'success_response',
-			'http_status_code',
-			'data',
-			'reason',
-			'detail',
-			'details',
-			'message',
-			'msg',
-			'error',
-			'errors',
-			'code',
-			'type',
-			'status',
-			'param',
-			'params',
-			'field',
-			'loc',
-			'path',
-			'title',
-			'request_id',
-			'trace_id',
-			'logid',
-			'retry_after',
-		],
+		only: words(
+			'success_response http_status_code data reason detail details message msg error errors code type status param params field loc path title request_id trace_id logid retry_after',
+		),
 	},
 	upload: { part: 'file', url: 'data.url || url', id: '', expires: 'data.expires_at || expires_at' },
 };

@@ -11,14 +11,11 @@ import { explainChat, isOutOfCredit } from './failures';
 import type { ChatAnswer } from './answer/answerBuilder';
 import { AnswerReader, failed, timedOut, type AnswerTerms, type BilledAnswer } from './answer/answerReader';
 
-/** One question to the model. */
 export interface ChatCall extends AnswerTerms {
 	readonly body: JsonObject;
-	/** The most tries, including the first. */
 	readonly tries: number;
 }
 
-/** Access to the models of an account. */
 export interface ChatConnection extends AnswerConnection {
 	/** The base URL, without a trailing slash. */
 	readonly baseUrl: string;
@@ -27,7 +24,6 @@ export interface ChatConnection extends AnswerConnection {
 	readonly busyTerms?: BusyTerms | undefined;
 }
 
-/** Sends the question and reads the whole answer; never throws. */
 export type CompleteChat = (call: ChatCall) => Promise<Result<ChatAnswer>>;
 
 /** Path of the chat endpoint (§4.5), below the base URL. */

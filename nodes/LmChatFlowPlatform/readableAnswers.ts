@@ -43,26 +43,11 @@ const ADVICE: CallAdvice = {
 	check: "Compare the model's ID and the options of the chat model with what the platform says.",
 };
 
-/** The responses that n8n's client reports as errors. */
-class ErrorResponses {
-	constructor(
-		private readonly baseUrl: string,
-		private readonly redact: Redact,
-	) {}
-
-	explained(outcome: FailedOutcome, status: number): Response {
-		const { baseUrl, redact } = this;
-		const purpose = 'get an answer from the model';
-		const facts = { purpose, repeatability: 'read', baseUrl, tries: 1, redact } as const;
-		const { message, advice } = explainCall(outcome, facts, ADVICE);
-		return errorResponse(status, `${sentence(message)} ${advice}`.trim());
-	}
-
-	/** @param why as a clause @param hasBegun whether a part of the answer came */
-	noAnswer(why: string, hasBegun = false, status = SETTLED): Response {
-		return errorResponse(status, whyNoAnswer(excerpt(this.redact(why), 500), hasBegun));
-	}
-}
+/**
+ * A response that n8n's client reports as an error.
+ * @param why as a clause @param hasBegun whether a part of the answer came
+ */
+type NoAnswer = (why: string, hasBegun?: boolean, status?: number) => Response;
 
 function errorResponse(status: number, message: string): Response {
 	return Response.json({ error: { message } }, { status });
@@ -76,7 +61,19 @@ function errorResponse(status: number, message: string): Response {
  * - redirects are not followed, because the conversation would go to another address
  */
 export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fetch {
-	const errors = new ErrorResponses(baseUrl, redact);
+	const facts = {
+		purpose: 'get an answer from the model',
+		repeatability: 'read',
+		baseUrl,
+		tries: 1,
+		redact,
+	} as const;
+	const explained = (outcome: FailedOutcome, status: number): Response => {
+		const { message, advice } = explainCall(outcome, facts, ADVICE);
+		return errorResponse(status, `${sentence(message)} ${advice}`.trim());
+	};
+	const noAnswer: NoAnswer = (why, hasBegun = false, status = SETTLED) =>
+		errorResponse(status, whyNoAnswer(excerpt(redact(why), 500), hasBegun));
 	return async (input, init) => {
 		let hasBegun = false;
 		try {
@@ -89,19 +86,19 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 				return new Response(events.pipeThrough(new TextEncoderStream()), { status, statusText, headers });
 			}
 			const text = await response.text();
-			if (ok) return wholeResponse(text, response, errors);
+			if (ok) return wholeResponse(text, response, noAnswer);
 			const plain = Object.fromEntries(headers);
 			const outcome = classify({ kind: 'reply', status, headers: plain, text });
 			const isRedirect = status < 400;
 			return outcome.kind === 'answered'
-				? errors.noAnswer(`HTTP ${status}`)
-				: errors.explained(outcome, isRedirect ? SETTLED : status);
+				? noAnswer(`HTTP ${status}`)
+				: explained(outcome, isRedirect ? SETTLED : status);
 		} catch (error) {
 			// If the client itself ended the request, there is nothing to explain.
 			init?.signal?.throwIfAborted();
 			const unanswered = ofUnanswered(exchangeOfError(error));
 			const reason = 'text' in unanswered ? unanswered.text : '';
-			return hasBegun ? errors.noAnswer(reason, true) : errors.explained(unanswered, UNREACHED);
+			return hasBegun ? noAnswer(reason, true) : explained(unanswered, UNREACHED);
 		}
 	};
 }
@@ -110,15 +107,15 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 function wholeResponse(
 	text: string,
 	{ status, statusText, headers }: Response,
-	errors: ErrorResponses,
+	noAnswer: NoAnswer,
 ): Response {
 	const body = parseRounded(text);
 	const answer = isJsonObject(body) ? readableAnswer(body, false) : undefined;
 	const error = errorIn(body ?? null) ?? (answer && errorInChoice(answer.json));
-	if (error) return errors.noAnswer(error.text, false, error.status);
-	if (!answer?.hasChoice) return errors.noAnswer(answer ? NO_CHOICE : whatCame(text.trim()));
+	if (error) return noAnswer(error.text, false, error.status);
+	if (!answer?.hasChoice) return noAnswer(answer ? NO_CHOICE : whatCame(text.trim()));
 	const fault = whyNotWhole(answer, answer.callsTools);
-	if (fault) return errors.noAnswer(fault, true);
+	if (fault) return noAnswer(fault, true);
 	const readable = answer.isChanged ? jsonText(answer.json) : undefined;
 	return new Response(readable ?? text, { status, statusText, headers });
 }

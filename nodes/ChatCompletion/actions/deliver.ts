@@ -11,10 +11,8 @@ const WHOLE_REASONS: ReadonlySet<string> = new Set([
 	...['eos', 'eos_token', 'complete', 'normal'],
 ]);
 
-/** How an answer is output. */
 export interface ChatAnswerForm {
 	readonly format: AnswerFormat;
-	/** What to do with an answer that is not the requested JSON. */
 	readonly onInvalidJson: 'fail' | 'returnText';
 	/** If false, the output also has the answer in the interface's own shape. */
 	readonly simplify: boolean;
@@ -24,7 +22,6 @@ export interface ChatAnswerForm {
 	readonly asTool: boolean;
 }
 
-/** The fields of the item that an answer becomes. */
 export function describeAnswer(answer: ChatAnswer, form: ChatAnswerForm, redact: Redact): Result<JsonObject> {
 	const text = redact.known(answer.content);
 	const warning = redact.known(whatIsOdd(answer));

@@ -28,9 +28,7 @@ import { CHAT_OPTIONS, readRunOptions } from './options';
 /** How often idle timeouts are checked. */
 const IDLE_CHECK_MS = 500;
 
-/** What all items of a run share. */
 interface ChatRun extends RunFrame {
-	/** One client for each account. */
 	readonly clients: Accounts<{ readonly baseUrl: string; readonly complete: CompleteChat }>;
 	readonly redact: Redact;
 	readonly concurrency: number;

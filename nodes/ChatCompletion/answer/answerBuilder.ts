@@ -4,9 +4,8 @@ import { isJsonObject, objectsIn, type Json, type JsonObject } from '../../share
 import { FieldMerger, joinTexts, mergeUsage, takeLatest } from './mergeFields';
 import { ReasoningCollector } from './reasoning';
 import { splitAtLoneClosing, ThinkSplitter } from './thinkTags';
-import { MOST_TOOL_CALLS, ToolCallJoiner, type ToolCall } from './toolCalls';
+import { ToolCallJoiner, type ToolCall } from './toolCalls';
 
-/** A chat answer, streamed or not. */
 export interface ChatAnswer {
 	readonly id: string;
 	readonly model: string;
@@ -26,7 +25,6 @@ export interface ChatAnswer {
 	readonly raw: JsonObject;
 }
 
-/** What a chunk adds to the stream. */
 export type ChatPiece = ContentParts;
 
 /** The most characters of an answer; one event has the same limit. */
@@ -91,7 +89,6 @@ export class AnswerBuilder {
 		return this.finishReason !== '' && !this.hasFailed;
 	}
 
-	/** Whether the finish reason is an error. */
 	get hasFailed(): boolean {
 		return isFailedFinish(this.finishReason);
 	}
@@ -103,7 +100,6 @@ export class AnswerBuilder {
 
 	/** Why the answer is too large with `moreChars` added; empty if it is not. */
 	excessWith(moreChars: number): string {
-		if (this.toolCalls.isTooMany) return `it contains more than ${MOST_TOOL_CALLS} tool calls`;
 		return this.size + moreChars > MOST_CHARS ? `it contains more than ${MOST_CHARS} characters` : '';
 	}
 

@@ -3,9 +3,6 @@ import { isJsonObject, jsonText, type Json, type JsonObject } from '../../shared
 /** Joins a field's value so far with its next one; neither is an object or an array. */
 type JoinScalars = (known: Json, more: Json) => Json;
 
-/** The most characters that a merger keeps, because they stay in memory until the answer ends. The rest is dropped. */
-const MOST_CHARS = 16 * 1024 * 1024;
-
 /** Text in a delta comes in pieces; a text that is repeated unchanged is not appended again. */
 export function joinTexts(known: Json, more: Json): Json {
 	const isText = typeof known === 'string' && typeof more === 'string';
@@ -24,7 +21,6 @@ function takeLargest(known: Json, more: Json): Json {
 /** Collects the fields that a platform adds to the chunks of an answer. */
 export class FieldMerger {
 	readonly fields: JsonObject = {};
-	private chars = 0;
 
 	/** @param skipped fields that are read elsewhere */
 	constructor(
@@ -33,11 +29,8 @@ export class FieldMerger {
 	) {}
 
 	add(from: JsonObject): void {
-		const isOther = (key: string): boolean => !this.skipped.has(key);
-		if (!Object.keys(from).some(isOther)) return;
-		const own = Object.fromEntries(Object.entries(from).filter(([key]) => isOther(key)));
-		this.chars += jsonText(own)?.length ?? Infinity;
-		if (this.chars <= MOST_CHARS) mergeInto(this.fields, own, this.join);
+		const own = Object.entries(from).filter(([key]) => !this.skipped.has(key));
+		if (own.length > 0) mergeInto(this.fields, Object.fromEntries(own), this.join);
 	}
 }
 

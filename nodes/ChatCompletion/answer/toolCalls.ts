@@ -2,7 +2,6 @@ import { isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '.
 import { textOf, textOrNumber } from '../../shared/text/textOf';
 import { BracketCount } from '../json/jsonInText';
 
-/** A tool call that the model asks for. */
 export interface ToolCall {
 	readonly id: string;
 	readonly name: string;
@@ -25,8 +24,8 @@ interface OpenCall {
 	brackets: BracketCount;
 }
 
-/** No real answer has more. One more is kept as a sign that there were too many; the rest are dropped. */
-export const MOST_TOOL_CALLS = 1_000;
+/** What each call adds to the size, so that an answer of millions of calls is too large, too. */
+const CALL_CHARS = 1_000;
 
 /**
  * Joins tool calls that come in pieces. Servers differ in how they assign a piece to a call: by `index`, which may
@@ -37,17 +36,11 @@ export class ToolCallJoiner {
 	/** The newest call of each index, and the first call of each ID. */
 	private readonly byIndex = new Map<number, OpenCall>();
 	private readonly byId = new Map<string, OpenCall>();
-	/** The number of characters of IDs, names and arguments. */
+	/** The number of characters of IDs, names and arguments, plus that of each call. */
 	size = 0;
-
-	/** Whether the answer contains too many calls. */
-	get isTooMany(): boolean {
-		return this.open.length > MOST_TOOL_CALLS;
-	}
 
 	add(deltas: Json | undefined): void {
 		for (const delta of Array.isArray(deltas) ? deltas : [deltas]) {
-			if (this.isTooMany) return;
 			const piece = isJsonObject(delta) ? pieceIn(delta) : undefined;
 			if (piece && (piece.id || piece.name || piece.text)) this.addPiece(piece);
 		}
@@ -96,6 +89,7 @@ export class ToolCallJoiner {
 		if (!same && last && !id && !name) return last;
 		const call: OpenCall = { id: '', name: '', text: '', brackets: new BracketCount() };
 		this.open.push(call);
+		this.size += CALL_CHARS;
 		if (index !== undefined) this.byIndex.set(index, call);
 		return call;
 	}

@@ -13,7 +13,6 @@ import {
 } from '../../shared/text/json';
 import { BROKEN, jsonInText, type FoundValue } from './jsonInText';
 
-/** What the answer must be. */
 export type AnswerFormat =
 	| { readonly kind: 'text' }
 	| { readonly kind: 'jsonObject' }
@@ -88,13 +87,6 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
  */
 export function refuseSchema(name: string, schema: JsonObject, entered: unknown): Failure | undefined {
 	if (isTooDeep(schema)) return badInput(`${name} is nested too deeply`, 'Enter a schema with fewer levels.');
-	const [missing] = missingReferences(schema, schema);
-	if (missing !== undefined) {
-		return badInput(
-			`${name} refers to "${excerpt(missing, 80)}", which is not in it`,
-			'Correct the "$ref", or add what it refers to, e.g. under "$defs".',
-		);
-	}
 	const lost = lostDigits(entered);
 	if (lost === undefined) return undefined;
 	return badInput(
@@ -147,37 +139,6 @@ function problemOf({ value, source }: FoundValue, format: AnswerFormat, text: st
 	const shown = problems.slice(0, PROBLEMS_SHOWN).join('; ');
 	const more = problems.length - PROBLEMS_SHOWN;
 	return `it does not fit the schema: ${shown}${more > 0 ? ` and ${more} more` : ''}`;
-}
-
-/** Keywords whose values are data, so a "$ref" in them is not a reference. */
-const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples']);
-
-/** Broken references within the schema. The library would notice them only once an answer has been paid for. */
-function missingReferences(value: Json, root: JsonObject): string[] {
-	if (typeof value !== 'object' || value === null) return [];
-	return Object.entries<Json>(value).flatMap(([key, inner]) => {
-		if (DATA_KEYWORDS.has(key)) return [];
-		const isPointer = key === '$ref' && typeof inner === 'string' && inner.startsWith('#/');
-		return isPointer && !leadsSomewhere(inner, root) ? [inner] : missingReferences(inner, root);
-	});
-}
-
-function leadsSomewhere(pointer: string, root: JsonObject): boolean {
-	let at: Json | undefined = root;
-	for (const step of decoded(pointer).slice(2).split('/')) {
-		const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
-		if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return false;
-		at = Array.isArray(at) ? at[Number(key)] : at[key];
-	}
-	return true;
-}
-
-function decoded(pointer: string): string {
-	try {
-		return decodeURIComponent(pointer);
-	} catch {
-		return pointer;
-	}
 }
 
 function describeText(text: string): string {
@@ -233,7 +194,6 @@ interface SchemaPart {
 	readonly pointer: string;
 }
 
-/** A schema and all schemas within it. */
 function partsWithin(part: unknown, pointer = ''): SchemaPart[] {
 	if (!isJsonObject(part)) return [];
 	const inner = [...PARTS, ...NAMED_PARTS].flatMap((key) => {
@@ -253,5 +213,5 @@ function inPointer(name: string): string {
 function faultIn(error: unknown): string {
 	if (error instanceof RangeError) return 'it refers to itself without end';
 	const isExplained = error instanceof Error && !(error instanceof TypeError);
-	return isExplained ? excerpt(error.message, 160) : 'it cannot be read';
+	return isExplained ? excerpt(error.message.replace(/ located in <.*/, ''), 160) : 'it cannot be read';
 }

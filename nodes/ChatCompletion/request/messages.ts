@@ -19,7 +19,6 @@ export interface ImagePart {
 	readonly detail: string;
 }
 
-/** A message of the form. */
 export interface MessageRow {
 	readonly role: string;
 	/** `null` if an expression returned nothing, which is a mistake; empty text may be intended. */

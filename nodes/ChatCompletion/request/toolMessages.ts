@@ -3,7 +3,6 @@ import { lostDigits } from '../../shared/form/pastedJson';
 import { excerpt, isJsonObject, jsonText, parseJson, type JsonObject } from '../../shared/text/json';
 import { textOrNumber } from '../../shared/text/textOf';
 
-/** The result of one tool call. */
 export interface ToolResult {
 	readonly callId: string;
 	readonly content: string;

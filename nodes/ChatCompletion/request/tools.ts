@@ -2,7 +2,6 @@ import { badInput, fail, failInput, ok, type Failure, type Result } from '../../
 import { excerpt, isJsonObject, parseRounded, type JsonObject } from '../../shared/text/json';
 import { refuseSchema } from '../json/schema';
 
-/** A tool of the form. */
 export interface ToolRow {
 	readonly name: string;
 	readonly description: string;

@@ -3,7 +3,6 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { member } from '../../shared/text/json';
 import { textOrNumber } from '../../shared/text/textOf';
 
-/** The trimmed text of a field. */
 export function enteredText(value: unknown): string {
 	return textOrNumber(value).trim();
 }

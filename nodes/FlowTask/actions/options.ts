@@ -25,7 +25,6 @@ export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOption
 	});
 }
 
-/** How long links in a chat stay valid by default. */
 const CHAT_LINK_SECONDS = 86_400;
 
 /** Options that may differ per item, so an error in the first item's value must not fail the other items. */

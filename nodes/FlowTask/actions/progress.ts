@@ -54,7 +54,6 @@ export class ProgressTeller implements TaskObserver {
 		this.jobs.set(job, { ...this.jobs.get(job), failure, isOver: true });
 	}
 
-	/** Reports the end of the run, and shows its images. */
 	async end(outcomes: readonly TaskOutcome[]): Promise<void> {
 		this.over.abort();
 		await this.telling;
@@ -83,7 +82,6 @@ export class ProgressTeller implements TaskObserver {
 	}
 }
 
-/** The state of a job, as far as it is known. */
 export interface JobProgress {
 	readonly info?: TaskInfo | undefined;
 	readonly isOver?: boolean | undefined;

@@ -43,9 +43,7 @@ export interface NodeRun extends RunFrame {
 	readonly options: TaskRunOptions;
 	/** When the run stops waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
-	/** Hints next to the output; each is shown once. */
 	readonly hints: Set<string>;
-	/** What earlier tries of this run have sent. */
 	readonly memory: TaskMemory & { release?(): void };
 	readonly randomSeed: RandomSeed;
 	readonly workflows: KnownWorkflows;

@@ -30,17 +30,10 @@ const READ_TRIES = 4;
 const WRITE_TRIES = 10;
 const UPLOAD_TRIES = 6;
 
-/** A longer token makes a URL that no server accepts; such a task is polled. */
-const LONGEST_TOKEN_CHARS = 8_192;
-
-const PromptToken = v.optional(
-	v.fallback(v.nullable(v.pipe(v.string(), v.maxLength(LONGEST_TOKEN_CHARS))), null),
-	null,
-);
+const PromptToken = v.optional(v.fallback(v.nullable(v.string()), null), null);
 
 export interface ApiCall
 	extends Omit<RetryTerms, 'endByMs'>, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs' | 'outlivesStop'> {
-	/** Path below the base URL. */
 	readonly path: string;
 	/** What the call does, as it reads after "could not" and "the request to": `submit the task`. */
 	readonly purpose: string;
@@ -115,7 +108,6 @@ function withoutId(purpose: string, field: string): CallFailure {
 	};
 }
 
-/** What a submit sends (§4.1). */
 export function submitCall(
 	workflowId: string,
 	prompt: Prompt,

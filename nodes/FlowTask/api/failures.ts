@@ -24,7 +24,6 @@ const OF_READ: CallAdvice = {
 	check: 'Compare the input of this item, and the Base URL in the credential, with what the platform says.',
 };
 
-/** Explains a failed call of the workflow service to the operator. */
 export function explainTaskCall(outcome: FailedOutcome, facts: CallFacts): CallFailure {
 	const failure = explainCall(outcome, facts, facts.repeatability === 'write' ? OF_SUBMIT : OF_READ);
 	const passing =

@@ -70,7 +70,6 @@ function mostCallsAfter({ kind, passing, details }: CallFailure): number {
 	return isUnreadable ? UNREADABLE_WITHOUT_ANSWER : 0;
 }
 
-/** Polls any number of tasks once. */
 export async function infoOfMany(
 	api: Pick<TaskApi, 'info'>,
 	taskIds: readonly string[],
@@ -107,9 +106,7 @@ export const FEW_TASKS = 20;
 const FINISHED_PER_CALL = 10;
 
 export interface PollFacts {
-	/** How many calls the poll took. */
 	readonly calls: number;
-	/** How many tasks the poll found finished. */
 	readonly finished: number;
 	/** Whether the poll brought news about any task. */
 	readonly changed: boolean;

@@ -19,7 +19,6 @@ export type OpenSocket = (url: string, events: SocketEvents) => { close(): unkno
 
 /** The progress WebSockets of one node run (§4.4, §5.2, §6.1). A lost socket never fails a task. */
 export class ProgressSockets {
-	/** The path on which a message has arrived. */
 	private provenPath: string | undefined;
 	private refusedForGood = false;
 

@@ -152,10 +152,7 @@ export function readTaskInfos(data: Json | undefined): TaskInfo[] | undefined {
 	const list = data === null ? null : data.flow_task_info;
 	// The platform knows none of the IDs.
 	if (list === null) return [];
-	if (Array.isArray(list)) return list.map(readTaskInfo).filter((info) => info !== undefined);
-	// The WebSocket's messages contain a single object (§6.1), and some servers use that shape for both.
-	const only = readTaskInfo(list);
-	return only && [only];
+	return Array.isArray(list) ? list.map(readTaskInfo).filter((info) => info !== undefined) : undefined;
 }
 
 /**

@@ -1,11 +1,18 @@
 import type { ILoadOptionsFunctions, INodeListSearchItems, INodeListSearchResult } from 'n8n-workflow';
 
 import { readDefinition, type WorkflowDefinition } from '../../shared/workflow/definition';
-import { SAVED_PREFIX } from '../../shared/workflow/savedWorkflows';
+import {
+	findWorkflow,
+	readSavedWorkflows,
+	SAVED_PREFIX,
+	type SavedWorkflows,
+	type WorkflowSource,
+} from '../../shared/workflow/savedWorkflows';
+import type { Result } from '../../shared/errors/failure';
+import { chosenText } from '../actions/enteredText';
 import { graphOf, sourceOf } from '../workflow/graph';
 import { isFileInput } from '../workflow/inputRanking';
 import { keyOf, seedsIn } from '../workflow/seeds';
-import { savedInAccount, shownWorkflow } from './shownWorkflow';
 
 /** The workflows that are saved in the account. The search text may also be the ID of any other workflow. */
 export async function searchWorkflows(
@@ -85,4 +92,23 @@ export function seedChoicesIn(definition: WorkflowDefinition): INodeListSearchIt
 		name: `${titles.get(seed.nodeId) ?? ''} (${seed.nodeId}) · ${seed.parameter}`,
 		value: keyOf(seed),
 	}));
+}
+
+export async function shownWorkflow(context: ILoadOptionsFunctions): Promise<Result<WorkflowSource>> {
+	const saved = await savedInAccount(context);
+	const pasted = {
+		definition: context.getCurrentNodeParameter('workflowDefinition'),
+		view: context.getCurrentNodeParameter('parameterSpec'),
+	};
+	return findWorkflow(chosenText(context.getCurrentNodeParameter('workflowId')), pasted, () => saved);
+}
+
+export async function savedInAccount(context: ILoadOptionsFunctions): Promise<Result<SavedWorkflows>> {
+	try {
+		const { savedWorkflows } = await context.getCredentials('flowPlatformApi');
+		return readSavedWorkflows(savedWorkflows);
+	} catch {
+		// No account is chosen yet.
+		return readSavedWorkflows(undefined);
+	}
 }

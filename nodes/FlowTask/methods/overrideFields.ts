@@ -14,7 +14,7 @@ import {
 	type OfferedFields,
 } from '../workflow/formFields';
 import { countsOf, promptInputOf } from '../workflow/inputRanking';
-import { shownWorkflow } from './shownWorkflow';
+import { shownWorkflow } from './lists';
 
 export async function getOverrideFields(this: ILoadOptionsFunctions): Promise<ResourceMapperFields> {
 	const workflow = await shownWorkflow(this);

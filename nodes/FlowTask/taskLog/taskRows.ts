@@ -52,7 +52,6 @@ export interface RowOrigin {
 	readonly node: string;
 }
 
-/** The cells that count a submit towards the daily limit. */
 export interface CountCells {
 	readonly nodeDay: string;
 	readonly submitId: string;

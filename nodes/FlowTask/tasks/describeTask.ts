@@ -11,17 +11,14 @@ import type { TaskSnapshot } from './watchedTask';
 
 export type OutputForm = 'filePerItem' | 'allFiles' | 'urls';
 
-/** An output node whose files are wanted, and the binary field for them. */
 export interface OutputNode {
 	readonly nodeId: string;
 	readonly field: string;
 }
 
-/** What an item adds to the task's own report. */
 export interface OutcomeFacts extends TaskFacts {
 	/** Seeds that were sent: `node.parameter` -> value. */
 	readonly seeds?: Readonly<Record<string, number>> | undefined;
-	/** Whether to output the body that was sent. */
 	readonly includeRequest?: boolean | undefined;
 	/** The item that a task from the table was submitted for. */
 	readonly item?: number | undefined;
@@ -131,7 +128,6 @@ export function describeForAgent(
 	};
 }
 
-/** The links to a task's result. */
 export function shownFiles({ snapshot }: Pick<TaskOutcome, 'snapshot'>, redact: Redact): string[] {
 	const { finalFiles = [], files = {} } = snapshot?.info ?? {};
 	return (finalFiles.length > 0 ? finalFiles : Object.values(files).flat()).map(redact.known);
@@ -149,7 +145,6 @@ export function markdownOf(urls: readonly string[]): string {
 	return lines.join('\n');
 }
 
-/** The wanted nodes for which the platform reports no file. */
 export function missingOutputs(info: TaskInfo, wanted: readonly OutputNode[]): string[] {
 	return wanted.map(({ nodeId }) => nodeId).filter((nodeId) => !info.files[nodeId]?.length);
 }

@@ -29,9 +29,7 @@ export interface WatchStart {
 	readonly seen?: WatchEnd | undefined;
 }
 
-/** One input item's work. */
 export interface TaskJob extends ObservedJob {
-	/** Whether the files of the finished task are downloaded. */
 	readonly wantsFiles: boolean;
 	readonly start: SubmitStart | WatchStart;
 	/** The output nodes whose files are wanted; left out for the `fileSelection` of `EngineSettings`. */
@@ -51,7 +49,6 @@ export interface TaskClient extends SubmitClient, WatchClient {
 /** What became of a job. With a `failure`, the other fields are what was known when the job failed. */
 export interface TaskOutcome extends EndedTask {
 	readonly itemIndex: number;
-	/** Whether the item's idempotency key already had the task. */
 	readonly reused: boolean;
 	readonly files: readonly ResultFile[];
 	/** The inputs that this run sent; left out for a task that it did not make. */
@@ -66,7 +63,6 @@ export function outcome(itemIndex: number, known: Partial<TaskOutcome>): TaskOut
 export interface EngineSettings extends WatchSettings {
 	/** When a job is done: once its task is submitted, or once the task is finished. */
 	readonly goal: 'submitted' | 'finished';
-	/** The most jobs in progress at once. */
 	readonly maxInFlight: number;
 	/** No more tasks are submitted after this many failures; 0 = no limit. */
 	readonly maxFailures: number;

@@ -4,7 +4,6 @@ import type { Redact } from '../../shared/text/redact';
 import { wordsOfError } from '../../shared/errors/expressionError';
 import type { WatchEnd } from './watchedTask';
 
-/** Why no more tasks are submitted in this run. */
 export type StopReason = 'failure' | 'maxFailures' | 'timeout' | 'cancelled';
 
 const WHY_NOT_SUBMITTED: Record<StopReason, string> = {

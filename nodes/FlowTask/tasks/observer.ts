@@ -2,7 +2,6 @@ import type { Failure } from '../../shared/errors/failure';
 import type { TaskInfo } from '../api/taskInfo';
 import type { TaskSnapshot } from './watchedTask';
 
-/** What an item says about its task. */
 export interface TaskFacts {
 	readonly workflowId?: string | undefined;
 	/** The image's prompt, if it was sent. */
@@ -40,7 +39,6 @@ export interface EndedTask {
 
 /** Notified of the progress of a run's tasks. Must not throw; the engine does not wait for it. */
 export interface TaskObserver {
-	/** Called as soon as a job's task is known. */
 	began(job: ObservedJob, task: BegunTask): void;
 	/** Called when a poll or a socket brings something new. */
 	news(job: ObservedJob, info: TaskInfo): void;

@@ -1,4 +1,5 @@
 import type { DownloadRequest } from '../../shared/files/download';
+import { ENDING, shortened } from '../../shared/files/fileType';
 import { isWebAddress } from '../../shared/text/webAddress';
 import type { TaskInfo } from '../api/taskInfo';
 
@@ -82,7 +83,7 @@ export function nameInLink(url: string): string {
 		const { pathname, searchParams } = new URL(url);
 		const last = pathname.split('/').at(-1) ?? '';
 		const named = searchParams.get('filename');
-		if (named && !/\.[A-Za-z0-9]{1,8}$/.test(last)) return named;
+		if (named && !ENDING.test(last)) return named;
 		return decodeURIComponent(last);
 	} catch {
 		return '';
@@ -110,9 +111,10 @@ export interface TaskLabel {
 export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel): NamedLink[] {
 	const owners = new Map<string, number>();
 	const take = (raw: string, index: number): string => {
-		const plain = shortened(raw) || 'image';
+		const plain = shortName(raw) || 'image';
 		const linked = number === undefined ? plain : markName(plain, String(number));
-		const ofItem = stem === undefined ? linked : stem + endingIn(raw);
+		// Without an extension, a dot within the stem would count as the start of one.
+		const ofItem = stem === undefined ? linked : stem + (ENDING.exec(raw)?.[0] ?? '.bin');
 		let name = ofItem;
 		const isTaken = (): boolean => (owners.get(name.toLowerCase()) ?? index) !== index;
 		for (let mark = index + 1; isTaken(); mark++) name = markName(ofItem, `f${mark}`);
@@ -126,14 +128,6 @@ export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel
 	}));
 }
 
-/**
- * The extension of a name, or else `.bin`, because without an extension, a dot within the stem would count as the start
- * of one.
- */
-function endingIn(name: string): string {
-	return /\.[A-Za-z0-9]{1,8}$/.exec(name)?.[0] ?? '.bin';
-}
-
 /** A link, the file name derived from it, and a function that builds the file name from one the server sends. */
 export interface NamedLink extends Required<Pick<DownloadRequest, 'fileName' | 'nameBySaid'>> {
 	readonly link: FileLink;
@@ -144,9 +138,9 @@ const LONG_NAME_CHARS = 80;
 const SHORT_NAME_CHARS = 40;
 
 /** Shortens a long name, because storing would cut off its end, which contains the mark that distinguishes it. */
-function shortened(name: string): string {
+function shortName(name: string): string {
 	const dot = name.lastIndexOf('.');
 	const stem = dot > 0 ? name.slice(0, dot) : name;
-	if (stem.length <= LONG_NAME_CHARS && Buffer.byteLength(stem) <= LONG_NAME_BYTES) return name;
-	return [...stem].slice(0, SHORT_NAME_CHARS).join('') + (dot > 0 ? name.slice(dot) : '');
+	if (shortened(stem, LONG_NAME_CHARS, LONG_NAME_BYTES) === stem) return name;
+	return shortened(stem, SHORT_NAME_CHARS, LONG_NAME_BYTES) + name.slice(stem.length);
 }

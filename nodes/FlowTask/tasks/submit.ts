@@ -59,7 +59,6 @@ export interface SubmitClient {
 	readonly owner?: string | undefined;
 }
 
-/** Admits or refuses a new task. */
 type Admit = () => Promise<Result<undefined>>;
 
 /** Uploads what an item needs and submits it, or finds the task of its idempotency key. */

@@ -26,7 +26,6 @@ const Wait = v.object({
 
 export type WaitState = Readonly<v.InferOutput<typeof Wait>>;
 
-/** Reads a stored wait; `undefined` if there is none. */
 export function readWait(stored: unknown): WaitState | undefined {
 	const read = v.safeParse(Wait, stored);
 	return read.success ? read.output : undefined;

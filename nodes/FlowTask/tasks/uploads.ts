@@ -12,7 +12,6 @@ import type { UploadedImages } from './memory';
  */
 export type LoadImage = (mostBytes: number) => Promise<Result<UploadFile>>;
 
-/** An image that the platform has, and the digest of its bytes. */
 export interface UploadedImage {
 	readonly imageId: string;
 	readonly digest: string;

@@ -28,7 +28,6 @@ export type WatchEnd =
 	| { readonly kind: 'timedOut' | 'stalled' | 'unknown' | 'left'; readonly snapshot: TaskSnapshot }
 	| { readonly kind: 'refused'; readonly failure: Failure; readonly snapshot: TaskSnapshot };
 
-/** Consecutive polls with the same bad result. */
 class Streak {
 	private polls = 0;
 	private sinceMs = 0;

@@ -28,7 +28,6 @@ export interface WatchClient {
 }
 
 export interface WatchRun {
-	/** How many items are not submitted yet. */
 	backlog(): number;
 	/** Called with each report that differs from the last one of its task. */
 	onNews?(info: TaskInfo): void;
@@ -171,7 +170,6 @@ export class TaskWatcher {
 		return Math.min(regularMs, Math.max(soonestMs, Math.min(...ends)));
 	}
 
-	/** One poll of all unfinished tasks. */
 	private async poll(): Promise<void> {
 		const { clock } = this;
 		const { api } = this.client;
@@ -246,7 +244,6 @@ export class TaskWatcher {
 		return changed;
 	}
 
-	/** @returns whether the info is news */
 	private take(task: WatchedTask, info: TaskInfo): boolean {
 		const { clock } = this;
 		task.trouble = undefined;

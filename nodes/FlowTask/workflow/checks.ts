@@ -3,7 +3,7 @@ import { excerpt, type Json } from '../../shared/text/json';
 import { isLink, type DefinitionInput, type DefinitionNode } from '../../shared/workflow/definition';
 import type { WorkflowKnowledge } from '../../shared/workflow/knowledge';
 import { describeSpec, type ParameterSpec } from '../../shared/workflow/parameterView';
-import { graphOf, holderFinder } from './graph';
+import { graphOf, holderOf } from './graph';
 import { inputName, inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
 import { promptInputOf, rankInputs } from './inputRanking';
 import { convertTo, kindOf, showValue, type Kind } from './values';
@@ -110,7 +110,7 @@ function findInput(nodeId: string, parameter: string, known: WorkflowKnowledge):
 
 /** The end of a sentence that names the input to set instead of a linked one. */
 function heldBy(input: DefinitionInput, known: WorkflowKnowledge): string {
-	const holder = known.definition && holderFinder(graphOf(known.definition))(input);
+	const holder = known.definition && holderOf(graphOf(known.definition), input);
 	return holder ? `; set ${labelOf(holder.node.nodeId, holder.input.name, known)} instead` : '';
 }
 

@@ -5,7 +5,6 @@ import {
 	type WorkflowDefinition,
 } from '../../shared/workflow/definition';
 
-/** The nodes of a workflow by ID. */
 export type Graph = ReadonlyMap<string, DefinitionNode>;
 
 export function graphOf(definition: WorkflowDefinition): Graph {
@@ -21,7 +20,6 @@ export function sourceOf(graph: Graph, { isLink, value }: DefinitionInput): Defi
 	return typeof from === 'string' || typeof from === 'number' ? graph.get(String(from)) : undefined;
 }
 
-/** One input, with its node. */
 export interface GraphInput {
 	readonly node: DefinitionNode;
 	readonly input: DefinitionInput;
@@ -35,29 +33,21 @@ export function isSeedName(parameter: string): boolean {
 const NUMBER_NAMES: ReadonlySet<string> = new Set(['value', 'int', 'integer', 'number', 'float', 'a']);
 
 /**
- * Returns a function that follows a linked input, through reroutes and the like, to the value that can be set instead;
- * `undefined` if the number is calculated, or has no single source. Each node is searched once, however many inputs
- * lead to it.
+ * Follows a linked input, through reroutes and the like, to the value that can be set instead; `undefined` if the number
+ * is calculated, or has no single source.
  */
-export function holderFinder(graph: Graph): (linked: DefinitionInput) => GraphInput | undefined {
-	const known = new Map<DefinitionNode, GraphInput | undefined>();
-	return (linked) => {
-		const passed: DefinitionNode[] = [];
-		let holder: GraphInput | undefined;
-		let node = sourceOf(graph, linked);
-		while (node && !holder && !known.has(node)) {
-			known.set(node, undefined);
-			passed.push(node);
-			const links = node.inputs.filter(({ isLink }) => isLink);
-			const input = links.length === 0 ? numberIn(node) : node.inputs.find(isOwnSeed);
-			if (input) holder = { node, input };
-			const [only, ...others] = links;
-			node = only && others.length === 0 && !numberIn(node) ? sourceOf(graph, only) : undefined;
-		}
-		holder ??= node && known.get(node);
-		for (const one of passed) known.set(one, holder);
-		return holder;
-	};
+export function holderOf(graph: Graph, linked: DefinitionInput): GraphInput | undefined {
+	const seen = new Set<DefinitionNode>();
+	let node = sourceOf(graph, linked);
+	while (node && !seen.has(node)) {
+		seen.add(node);
+		const links = node.inputs.filter(({ isLink }) => isLink);
+		const input = links.length === 0 ? numberIn(node) : node.inputs.find(isOwnSeed);
+		if (input) return { node, input };
+		const [only, ...others] = links;
+		node = only && others.length === 0 && !numberIn(node) ? sourceOf(graph, only) : undefined;
+	}
+	return undefined;
 }
 
 function isOwnSeed({ name, isLink }: DefinitionInput): boolean {

@@ -6,12 +6,11 @@ import {
 	type WorkflowDefinition,
 } from '../../shared/workflow/definition';
 import { valueIn, type Prompt } from './prompt';
-import { graphOf, holderFinder, isSeedName, sourceOf, type Graph, type GraphInput } from './graph';
+import { graphOf, holderOf, isSeedName, sourceOf, type Graph, type GraphInput } from './graph';
 
 /** What a value is used for, if the links of the workflow show it. */
 type InputRole = 'positive' | 'negative' | 'seed';
 
-/** An input that can be set. */
 export interface RankedInput {
 	readonly node: DefinitionNode;
 	readonly input: DefinitionInput;
@@ -170,11 +169,10 @@ function rankByName(name: string): 'seed' | 'setting' | undefined {
 /** Values that have a node of their own, with the rank of the input that they are linked to. */
 function findHolders(graph: Graph): ReadonlyMap<DefinitionInput, Rank> {
 	const found = new Map<DefinitionInput, Rank>();
-	const holderOf = holderFinder(graph);
 	for (const { inputs } of graph.values()) {
 		for (const input of inputs) {
 			const rank = rankByName(input.name);
-			const holder = rank && input.isLink ? holderOf(input)?.input : undefined;
+			const holder = rank && input.isLink ? holderOf(graph, input)?.input : undefined;
 			// A number may be linked to several inputs; if one of them is a seed, it is a seed.
 			if (rank && holder && found.get(holder) !== 'seed') found.set(holder, rank);
 		}

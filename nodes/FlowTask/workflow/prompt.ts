@@ -6,12 +6,10 @@ import { convertTo, showValue } from './values';
 /** `prompt` of §4.1: node ID -> the inputs changed in this request. */
 export type Prompt = Record<string, { inputs: JsonObject }>;
 
-/** The prompt with one more input set. */
 export function withInput(prompt: Prompt, nodeId: string, parameter: string, value: Json): Prompt {
 	return { ...prompt, [nodeId]: { inputs: { ...inputsOf(prompt, nodeId), [parameter]: value } } };
 }
 
-/** The value that the prompt sets an input to, if any. */
 export function valueIn(prompt: Prompt, nodeId: string, parameter: string): Json | undefined {
 	const inputs = inputsOf(prompt, nodeId);
 	return Object.hasOwn(inputs, parameter) ? inputs[parameter] : undefined;
@@ -22,7 +20,6 @@ function inputsOf(prompt: Prompt, nodeId: string): JsonObject {
 	return (Object.hasOwn(prompt, nodeId) && prompt[nodeId]?.inputs) || {};
 }
 
-/** One input of a node. */
 export interface PromptInput {
 	readonly nodeId: string;
 	readonly parameter: string;
@@ -81,7 +78,6 @@ function readRow(
 	return converted.ok ? converted : fail(`(${name}) ${converted.failure}`);
 }
 
-/** Gives a row's value its type. */
 function convert(value: unknown, type: OverrideType): Result<Json, string> {
 	const json = toJson(value);
 	if (json === undefined || json === null) return fail('has no value (an expression returned nothing)');

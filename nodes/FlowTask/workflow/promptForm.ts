@@ -111,7 +111,6 @@ export function withRowTitles(message: string, { entered, schema }: FormRows): s
 	);
 }
 
-/** A row's name in the editor. */
 function rowTitle(schema: unknown, id: string): string {
 	const title = rowIn(schema, id, 'displayName');
 	if (typeof title === 'string' && title.trim() && title !== id) return excerpt(shortTitle(title), 120);

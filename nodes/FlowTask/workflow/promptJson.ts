@@ -48,7 +48,6 @@ function isRequestBody({ prompt, workflow_id: workflowId }: JsonObject): boolean
 	return Object.values(prompt).some((node) => isJsonObject(node) && isJsonObject(node.inputs));
 }
 
-/** @returns the value of "prompt" */
 function readBody(body: JsonObject, workflowId: string | undefined): Result<JsonObject> {
 	const { prompt, workflow_id: id, ...others } = body;
 	const [other] = Object.keys(others);
@@ -123,7 +122,6 @@ function missingIn(nodes: unknown): string | undefined {
 
 const ONLY_CHANGES = 'Enter only the inputs to change, such as {"6": {"inputs": {"text": "a red fox"}}}.';
 
-/** Refuses a whole file that was pasted instead of changes. */
 function refuseWholeFile(object: JsonObject): Result<JsonObject> {
 	const view = readParameterView(object);
 	if ('spec' in object || (view.ok && view.value.size > 0)) {

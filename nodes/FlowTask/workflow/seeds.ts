@@ -2,7 +2,7 @@ import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, type Json } from '../../shared/text/json';
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView } from '../../shared/workflow/parameterView';
-import { graphOf, holderFinder, isSeedName } from './graph';
+import { graphOf, holderOf, isSeedName } from './graph';
 import { inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
 
 /** How seeds are set. With the seed in the export, every run would make the same image. */
@@ -192,11 +192,11 @@ export function keyOf({ nodeId, parameter }: SeedTarget): string {
 /** Every seed of a workflow that can be set; a linked one is followed to the node that holds the number. */
 export function seedsIn(definition: WorkflowDefinition | undefined): PromptInput[] {
 	if (!definition) return [];
-	const holderOf = holderFinder(graphOf(definition));
+	const graph = graphOf(definition);
 	const seeds = definition.nodes.flatMap((node) =>
 		node.inputs
 			.filter(({ name }) => isSeedName(name))
-			.flatMap((input) => (input.isLink ? (holderOf(input) ?? []) : { node, input })),
+			.flatMap((input) => (input.isLink ? (holderOf(graph, input) ?? []) : { node, input })),
 	);
 	return withoutRepeats(
 		seeds.map(({ node, input }) => ({ nodeId: node.nodeId, parameter: input.name, value: input.value })),

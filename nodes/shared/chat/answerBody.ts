@@ -1,6 +1,5 @@
 import { isJsonObject, objectsIn, type Json, type JsonObject } from '../text/json';
 
-/** An error that the service reports in a body, with any HTTP status. */
 export interface ServiceError {
 	readonly text: string;
 	/** The HTTP status that the error corresponds to, if it names one. */

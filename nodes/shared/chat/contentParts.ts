@@ -9,16 +9,14 @@ export interface ContentParts {
 const TEXT_KEYS = [
 	...['text', 'thinking', 'reasoning', 'reasoning_content', 'content', 'summary', 'value', 'refusal'],
 ];
-const DEEPEST = 6;
 
 /** The text in a value of unknown shape, such as a string or an array of `{ text }`. */
-export function textIn(value: Json | undefined, depth = 0): string {
+export function textIn(value: Json | undefined): string {
 	if (typeof value === 'string') return value;
-	if (depth > DEEPEST || value === undefined) return '';
-	if (Array.isArray(value)) return value.map((part) => textIn(part, depth + 1)).join('');
+	if (Array.isArray(value)) return value.map(textIn).join('');
 	if (!isJsonObject(value)) return '';
 	for (const key of TEXT_KEYS) {
-		const text = textIn(value[key], depth + 1);
+		const text = textIn(value[key]);
 		if (text) return text;
 	}
 	return '';

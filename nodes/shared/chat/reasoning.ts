@@ -20,35 +20,26 @@ export type ReasoningChoice = (typeof CHOICES)[number];
 
 interface ModelRow {
 	/** The model's ID as in the spec, with a placeholder for the family name. */
-	readonly model: `<${string}>-${string}`;
-	/** Whether the model reasons by default, if documented. */
-	readonly byDefault: 'on' | 'off' | null;
+	readonly model: string;
+	/** The part of the ID that is the same for all vendors, such as `-v3.2-thinking`. */
+	readonly suffix: string;
 	readonly control: ReasoningControl;
-	/** Whether the model supports `reasoning_split`. */
-	readonly split?: true;
+	readonly split: boolean;
 }
 
-/** The table of §3.2 and the models named below it. */
+function rowsOf(family: string, suffixes: string, control: ReasoningControl, split = false): ModelRow[] {
+	return suffixes.split(' ').map((suffix) => ({ model: `<${family}>${suffix}`, suffix, control, split }));
+}
+
+/** The models of §3.2. */
 export const REASONING_MODELS: readonly ModelRow[] = [
-	{ model: '<family_a>-v3.2', byDefault: 'off', control: 'enable_thinking' },
-	{ model: '<family_a>-v3.2-thinking', byDefault: 'on', control: 'enable_thinking' },
-	{ model: '<family_a>-v3.2-exp', byDefault: 'off', control: 'enable_thinking' },
-	{ model: '<family_a>-v3.1', byDefault: 'off', control: 'enable_thinking' },
-	{ model: '<family_a>-v3.1-terminus', byDefault: 'off', control: 'enable_thinking' },
-	{ model: '<family_b>-8b', byDefault: 'off', control: 'enable_thinking' },
-	{ model: '<family_b>-32b', byDefault: 'off', control: 'enable_thinking' },
-	{ model: '<family_b>-30b-a3b', byDefault: 'off', control: 'enable_thinking' },
-	{ model: '<family_b>-235b-a22b', byDefault: 'off', control: 'enable_thinking' },
-	{ model: '<family_b>-14b', byDefault: 'on', control: 'always' },
-	{ model: '<family_c>-4.5', byDefault: 'on', control: 'enable_thinking' },
-	{ model: '<family_c>-4.6', byDefault: 'on', control: 'enable_thinking' },
-	{ model: '<family_c>-4.5-air', byDefault: 'on', control: 'enable_thinking' },
-	{ model: '<family_c>-4.5v', byDefault: 'on', control: 'enable_thinking' },
-	{ model: '<family_c>-4.6v', byDefault: 'on', control: 'enable_thinking' },
-	{ model: '<family_d>-k2.5', byDefault: 'on', control: 'enable_thinking' },
-	{ model: '<family_d>-k2', byDefault: null, control: 'thinking' },
-	{ model: '<family_e>-m2', byDefault: 'on', control: 'always', split: true },
-	{ model: '<family_e>-m2.1', byDefault: 'on', control: 'always', split: true },
+	...rowsOf('family_a', '-v3.2 -v3.2-thinking -v3.2-exp -v3.1 -v3.1-terminus', 'enable_thinking'),
+	...rowsOf('family_b', '-8b -32b -30b-a3b -235b-a22b', 'enable_thinking'),
+	...rowsOf('family_b', '-14b', 'always'),
+	...rowsOf('family_c', '-4.5 -4.6 -4.5-air -4.5v -4.6v', 'enable_thinking'),
+	...rowsOf('family_d', '-k2.5', 'enable_thinking'),
+	...rowsOf('family_d', '-k2', 'thinking'),
+	...rowsOf('family_e', '-m2 -m2.1', 'always', true),
 ];
 
 /** Providers put their own name before a model's ID, and a date or a variant after it. */
@@ -59,24 +50,17 @@ const FAMILY = '<?[^-/<>]+>?(?:-[a-zA-Z_]+)*';
 /** Only a family's name, for suffixes that begin with a size or version number, which any family may use. */
 const FAMILY_ALONE = '(?:<?[^-/<>]+>?|[fF]amily-[a-zA-Z])';
 
-/** The part of an ID that is the same for all vendors, such as `-v3.2-thinking`. */
-function suffixOf({ model }: ModelRow): string {
-	return model.slice(model.indexOf('>') + 1);
-}
-
 /** A case-insensitive regular expression for the IDs of these rows, as text, because n8n's forms need text. */
 export function patternOf(rows: readonly ModelRow[]): string {
-	const byFamily = Map.groupBy(rows, (row) => (/^-[0-9]/.test(suffixOf(row)) ? FAMILY_ALONE : FAMILY));
+	const byFamily = Map.groupBy(rows, ({ suffix }) => (/^-[0-9]/.test(suffix) ? FAMILY_ALONE : FAMILY));
 	const models = [...byFamily].map(
 		([family, chosen]) => `${family}(?:${chosen.map(suffixPattern).join('|')})`,
 	);
 	return `${PROVIDER}(?:${models.join('|')})${RELEASE}`;
 }
 
-function suffixPattern(row: ModelRow): string {
-	return suffixOf(row)
-		.replaceAll('.', '[.]')
-		.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
+function suffixPattern({ suffix }: ModelRow): string {
+	return suffix.replaceAll('.', '[.]').replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 }
 
 const PATTERNS = REASONING_MODELS.map((row) => ({ row, pattern: new RegExp(patternOf([row])) }));
@@ -90,11 +74,10 @@ export function reasoningModel(model: string): ModelRow | undefined {
 	if (id.length > LONGEST_ID_CHARS) return undefined;
 	return PATTERNS.filter(({ pattern }) => pattern.test(id))
 		.map(({ row }) => row)
-		.sort((left, right) => suffixOf(right).length - suffixOf(left).length)[0];
+		.sort((left, right) => right.suffix.length - left.suffix.length)[0];
 }
 
 export interface ReasoningWish {
-	/** The model's ID, trimmed. */
 	readonly model: string;
 	readonly choice: ReasoningChoice;
 	/** `auto`: looked up in the table. */

@@ -2,25 +2,23 @@ import { isJsonObject, type Json } from '../text/json';
 
 /** Keys under which services put the message of an error, the likeliest first. */
 const KEYS = ['msg', 'message', 'error', 'detail', 'errors', 'exception_message'] as const;
-/** A hostile error may be nested more deeply than the stack allows. */
-const MOST_LEVELS = 1_000;
 const MOST_MISTAKES = 5;
 
 /** The message in an error that a service sent as JSON, neither truncated nor redacted; empty if there is none. */
-export function errorWords(error: Json | undefined, levels = MOST_LEVELS): string {
-	if (!isJsonObject(error) || levels === 0) return '';
+export function errorWords(error: Json | undefined): string {
+	if (!isJsonObject(error)) return '';
 	for (const key of KEYS) {
-		const words = wordsIn(error[key], levels);
+		const words = wordsIn(error[key]);
 		if (words) return words;
 	}
 	return '';
 }
 
-function wordsIn(value: Json | undefined, levels: number): string {
+function wordsIn(value: Json | undefined): string {
 	if (typeof value === 'string') return value.trim() && value;
-	if (!Array.isArray(value)) return errorWords(value, levels - 1);
+	if (!Array.isArray(value)) return errorWords(value);
 	const mistakes = value.slice(0, MOST_MISTAKES).map((one) => {
-		const words = typeof one === 'string' ? one.trim() : errorWords(one, levels - 1);
+		const words = typeof one === 'string' ? one.trim() : errorWords(one);
 		const location = isJsonObject(one) && words ? locationIn(one.loc) : '';
 		return `${location}${words}`;
 	});

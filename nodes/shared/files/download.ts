@@ -37,7 +37,6 @@ export interface DownloadContext {
 	readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest' | 'prepareBinaryData'>;
 }
 
-/** What the downloads of a run share. */
 export interface DownloadRun {
 	readonly context: DownloadContext;
 	readonly clock: Clock;

@@ -35,7 +35,6 @@ export interface FileFetch<T> {
 	readonly take: (file: OpenFile) => Promise<T>;
 }
 
-/** A file whose first bytes have arrived. */
 export interface OpenFile {
 	readonly contentType: string | undefined;
 	/** The name that the server gives the file. */
@@ -44,7 +43,6 @@ export interface OpenFile {
 	readonly head: Uint8Array;
 	/** Throws if the connection breaks or goes silent, or if there are more than `maxBytes`. */
 	readonly bytes: AsyncGenerator<Uint8Array>;
-	/** The number of bytes read from `bytes`. */
 	readonly received: () => number;
 	/** The stream that n8n returned. */
 	readonly stream: ByteStream;
@@ -150,7 +148,6 @@ async function requestFile<T>(
 	}
 }
 
-/** The absolute URL that an answer redirects to. */
 function redirectIn({ status, headers }: OpenReply, from: string): string | undefined {
 	const { location } = headers;
 	return location && REDIRECT_STATUSES.has(status) ? URL.parse(location, from)?.href : undefined;
@@ -237,7 +234,6 @@ async function takeBody<T>(
 	}
 }
 
-/** Reads enough to recognize the type of the file. */
 async function readHead(pieces: AsyncIterator<Uint8Array>): Promise<Buffer> {
 	const head: Uint8Array[] = [];
 	for (let bytes = 0; bytes < HEAD_BYTES;) {

@@ -29,18 +29,10 @@ const IPV4_RANGES: readonly Range[] = [
 export const ALLOW_HOST =
 	'If your files are there, add the host to "File Hosts" in the FlowPlatform API credential, under "Show Expert Fields".';
 
-/** The first 16 bits of an IPv6 address: value and mask. */
-const IPV6_RANGES: ReadonlyArray<readonly [network: Network, value: number, mask: number]> = [
-	['local', 0xfc00, 0xfe00],
-	['special', 0xfe80, 0xffc0],
-	['local', 0xfec0, 0xffc0],
-	['special', 0xff00, 0xff00],
-];
-
 /** @param hostname from the URL parser, which has normalized decimal, octal and hex spellings */
 export function networkOf(hostname: string): Network {
 	const host = hostname.toLowerCase().replace(/\.$/, '');
-	if (host.startsWith('[')) return networkOfIpv6(groupsOf(host.slice(1, -1)));
+	if (host.startsWith('[')) return networkOfIpv6(host.slice(1, -1));
 	if (/^\d+(?:\.\d+){3}$/.test(host)) return networkOfIpv4(ipv4Of(host));
 	return host === 'localhost' || host.endsWith('.localhost') ? 'local' : 'public';
 }
@@ -57,28 +49,14 @@ function networkOfIpv4(address: number): Network {
 	return found?.[0] ?? 'public';
 }
 
-/** The eight numbers of an IPv6 address as the URL parser writes it, without brackets. */
-function groupsOf(address: string): number[] {
-	const [before = [], after = []] = address
-		.split('::')
-		.map((part) => (part ? part.split(':').map((group) => Number.parseInt(group, 16)) : []));
-	const missing = Math.max(0, 8 - before.length - after.length);
-	return [...before, ...Array.from({ length: missing }, () => 0), ...after];
-}
-
-function networkOfIpv6(groups: readonly number[]): Network {
-	const [first = 0, second = 0, third = 0] = groups;
-	const [high = 0, low = 0] = groups.slice(6);
-	const isZeroUntil = (end: number): boolean => groups.slice(0, end).every((group) => group === 0);
-	if (isZeroUntil(7)) return low === 1 ? 'local' : 'special';
-	// IPv4-mapped (also translated), IPv4-compatible and NAT64 addresses end with an IPv4 address; 6to4 begins with it.
-	const isMapped =
-		(isZeroUntil(5) && groups[5] === 0xffff) || (isZeroUntil(4) && groups[4] === 0xffff && groups[5] === 0);
-	if (isMapped || isZeroUntil(6) || (first === 0x64 && second === 0xff9b)) {
-		return networkOfIpv4(high * 65_536 + low);
-	}
-	if (first === 0x2002) return networkOfIpv4(second * 65_536 + third);
-	return IPV6_RANGES.find(([, value, mask]) => (first & mask) === value)?.[0] ?? 'public';
+/**
+ * Only global unicast addresses are public. All others are refused, also those that contain an IPv4 address, which no
+ * link needs.
+ */
+function networkOfIpv6(address: string): Network {
+	const first = Number.parseInt(address, 16) || 0;
+	if (address === '::1' || (first & 0xfe00) === 0xfc00) return 'local';
+	return (first & 0xe000) === 0x2000 && first !== 0x2002 ? 'public' : 'special';
 }
 
 /**

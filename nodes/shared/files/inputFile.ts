@@ -12,7 +12,6 @@ import { textOf, textOrNumber } from '../text/textOf';
 import { isWebAddress } from '../text/webAddress';
 import { originOf } from '../http/unreached';
 
-/** A file from an input item or a URL, as it is sent to the service. */
 export interface InputFile {
 	readonly bytes: Uint8Array;
 	readonly fileName: string;

@@ -14,7 +14,6 @@ interface QueuedFile {
 	readonly enter: () => void;
 }
 
-/** Limits the memory of files that are being uploaded. */
 export class MemoryBudget {
 	private usedBytes = 0;
 	private readonly queued: QueuedFile[] = [];

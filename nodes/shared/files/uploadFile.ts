@@ -18,7 +18,6 @@ import { sha256 } from '../text/sha256';
 export interface UploadFile {
 	/** Read from its start by each request that sends it. */
 	readonly file: File;
-	/** The SHA-256 of its bytes, in hex. */
 	readonly sha256: string;
 	/** The memory that the file takes until it is closed. */
 	readonly heldBytes: number;
@@ -91,7 +90,6 @@ async function* piecesOf({ helpers }: UploadFileContext, id: string): AsyncGener
 	yield* stream;
 }
 
-/** Reads a file to its end, or until it is too large. */
 async function scan(
 	pieces: AsyncIterable<Uint8Array>,
 	maxBytes: number,

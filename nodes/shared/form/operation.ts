@@ -9,7 +9,6 @@ export interface Operation {
 	readonly value: string;
 	readonly name: string;
 	readonly description: string;
-	/** E.g. "Submit task", as n8n's node creator lists it. */
 	readonly action: string;
 	readonly fields: readonly INodeProperties[];
 	execute(context: IExecuteFunctions): Promise<INodeExecutionData[][]>;
@@ -29,7 +28,6 @@ export async function runNode(
 	}
 }
 
-/** Runs the operation that is chosen in the form. */
 export async function runOperation(
 	context: IExecuteFunctions,
 	operations: readonly Operation[],
@@ -41,7 +39,6 @@ export async function runOperation(
 	return failRun(context, badInput(message, 'Open the node and choose an operation.'));
 }
 
-/** The operation menu and the fields of each operation, shown for that operation only. */
 export function operationProperties(
 	operations: readonly Operation[],
 	{ value: mostUsed }: Operation,

@@ -101,10 +101,8 @@ function withoutFacts(option: OptionField): INodeProperties {
 	return field;
 }
 
-/** The options that an operator has added. */
 export interface EnteredOptions {
 	readonly given: Readonly<Record<string, unknown>>;
-	/** The label of the group that an option was added to. */
 	readonly groupOf: (name: string) => string;
 }
 
@@ -165,7 +163,6 @@ function mustBeOneOf(field: string, choices: readonly string[]): string {
 export interface Numbers<Name> {
 	/** The entered number, or the default. */
 	readonly number: (name: Name) => number;
-	/** The entered number, if there is one. */
 	readonly entered: (name: Name) => number | undefined;
 }
 

@@ -6,7 +6,6 @@ import type { IdleTimeouts } from './idleTimeout';
 import { exchangeOfError, readWhole, type OpenHttp, type OpenReply } from './request';
 import { readStream, type StreamEvent } from './sse';
 
-/** How answers are requested and read. */
 export interface AnswerConnection {
 	readonly open: OpenHttp;
 	readonly idleTimeouts: IdleTimeouts;
@@ -38,7 +37,6 @@ export interface AnswerRequest extends Pick<
  */
 export type EventMeaning = 'nothing' | 'progress' | 'finished' | 'closed';
 
-/** Why a body ended early. */
 export interface BrokenOff {
 	readonly code: string;
 	readonly reason: string;

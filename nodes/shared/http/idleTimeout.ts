@@ -3,7 +3,6 @@ import { BodyEnded } from './request';
 import type { ByteStream } from './abortableStream';
 
 export interface PatienceLimits {
-	/** How long a body may be silent. */
 	readonly idleMs: number;
 	/** When a body must have ended, by the clock's `now()`. */
 	readonly endByMs: number;

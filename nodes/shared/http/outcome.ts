@@ -18,7 +18,6 @@ export type Outcome<T> = { readonly kind: 'answered'; readonly data: T } | Faile
 export type FailedOutcome =
 	| {
 			readonly kind: 'busy';
-			/** The value of the Retry-After header. */
 			readonly retryAfter: string | undefined;
 			readonly text: string;
 			readonly status?: number | undefined;
@@ -35,9 +34,7 @@ export type FailedOutcome =
 	| {
 			readonly kind: 'unclear';
 			readonly text: string;
-			/** The HTTP status, if an answer arrived. */
 			readonly status?: number | undefined;
-			/** The code of the network error, if no answer came. */
 			readonly code?: string;
 			readonly retryAfter?: string | undefined;
 			/** Whether the answer has the service's own form. Gateways that gave up waiting may use it, too. */

@@ -18,7 +18,6 @@ import {
 	type Unanswered,
 } from './exchange';
 
-/** An answer whose body has not been read. */
 export interface OpenReply {
 	readonly status: number;
 	readonly headers: Headers;
@@ -143,7 +142,6 @@ export async function readWhole(
 	}
 }
 
-/** The options for n8n's request helper. */
 export function requestOptions(request: HttpRequest): IHttpRequestOptions {
 	const { method, url, json, form, headers, timeoutMs, accept = 'application/json' } = request;
 	return {

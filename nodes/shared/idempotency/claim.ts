@@ -8,7 +8,6 @@ export interface ClaimCells {
 /** What a claim does to the ledger. */
 export interface ClaimEffects {
 	write(kind: RowKind, cells?: ClaimCells): void;
-	/** Removes the rows that were written. */
 	takeBack(): void;
 	/** Gives up the attempt: its rows no longer count. */
 	abandon(): void;
@@ -26,7 +25,6 @@ export type LedgerClaim = Pick<
 /** A claim that was won, and its outcome before the table shows it. */
 export class HeldClaim {
 	private readonly settling = new AbortController();
-	/** Aborted as soon as the outcome is known. */
 	readonly settled = this.settling.signal;
 	state: KeyState;
 

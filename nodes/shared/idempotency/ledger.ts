@@ -6,7 +6,7 @@ import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { sha256 } from '../text/sha256';
 import { HeldClaim, type ClaimCells, type LedgerClaim } from './claim';
-import { Contest, type ClaimStatus } from './contest';
+import { KeyAcquirer, type ClaimStatus } from './keyAcquirer';
 import { ClaimPermits } from './permits';
 import { CLAIM_FRESH_MS, silenceSeenBy, stateOf } from './rows';
 import type { Holder, IsSilent, KeyState, RowKind } from './rows';
@@ -48,7 +48,6 @@ export interface LedgerSettings {
 	readonly executionId: string;
 	/** How long entries count, ms; 0 = forever. */
 	readonly ttlMs: number;
-	/** What to do if it is unknown whether the work was done. */
 	readonly onUnknown: 'error' | 'again';
 	/** When to stop waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
@@ -57,7 +56,7 @@ export interface LedgerSettings {
 }
 
 /**
- * The claims of a key within one n8n process. Only the first contends for the key with other processes; the others
+ * The claims of a key within one n8n process. Only the first competes for the key with other processes; the others
  * learn the outcome from its claim, without reading the table. Otherwise, four executions with the same fifty keys
  * would each spend seconds on futile claims.
  */
@@ -103,7 +102,7 @@ type Seen = ClaimStatus<Answer>;
 export class TableLedger {
 	private readonly writer: LedgerWriter;
 	private readonly reads: KeyReads;
-	private readonly contest: Contest;
+	private readonly acquirer: KeyAcquirer;
 	private readonly isSilent: IsSilent;
 	private readonly held = new Set<HeldClaim>();
 	private readonly queue: ClaimQueue;
@@ -118,7 +117,7 @@ export class TableLedger {
 		this.queue = parts.queue ?? new KeyedQueue();
 		this.isSilent = silenceSeenBy(clock);
 		this.reads = new KeyReads(parts);
-		this.contest = new Contest(table, this.writer, this.reads, clock);
+		this.acquirer = new KeyAcquirer(table, this.writer, this.reads, clock);
 		this.permits = new ClaimPermits(settings.claimsAtOnce ?? Infinity, clock, signal);
 	}
 
@@ -143,7 +142,7 @@ export class TableLedger {
 			}
 			const seen = slot.lastWord && this.seenAs(slot.lastWord.state, wanted);
 			if (seen?.kind === 'known') return ok(seen.answer);
-			const answer = await this.contend(wanted);
+			const answer = await this.acquire(wanted);
 			claim = answer.ok && answer.value.kind === 'mine' ? answer.value.claim : undefined;
 			return answer;
 		} finally {
@@ -165,7 +164,7 @@ export class TableLedger {
 		slot.leave(claim);
 	}
 
-	private async contend(wanted: Wanted): Promise<Result<Answer>> {
+	private async acquire(wanted: Wanted): Promise<Result<Answer>> {
 		for (let reads = 0; ; reads++) {
 			let seen = await this.readKey(wanted, reads);
 			if (seen.ok && seen.value.kind === 'free') seen = await this.claimWithPermit(wanted);
@@ -184,7 +183,7 @@ export class TableLedger {
 
 	private statusOf(rows: readonly TableRow[], wanted: Wanted): Seen {
 		const isSilent = this.settings.onUnknown === 'again' ? this.isSilent : undefined;
-		const state = stateOf(rows, this.parts.clock.wallNow(), this.contest.abandoned, isSilent);
+		const state = stateOf(rows, this.parts.clock.wallNow(), this.acquirer.abandoned, isSilent);
 		return this.seenAs(state, wanted);
 	}
 
@@ -196,7 +195,7 @@ export class TableLedger {
 			const stop = this.whyStop(wanted);
 			if (stop) return fail(stop);
 			const sinceMs = this.parts.clock.now();
-			const won = await this.contest.claim({
+			const won = await this.acquirer.claim({
 				entryKey: wanted.entryKey,
 				claimRow: (owner) => this.row('claim', wanted, owner),
 				statusOf: (rows) => this.statusOf(rows, wanted),
@@ -227,7 +226,7 @@ export class TableLedger {
 		const ended = (outcome: 'succeeded' | 'failed'): void => {
 			if (isReported) return;
 			isReported = true;
-			if (outcome === 'failed') this.contest.abandoned.add(owner);
+			if (outcome === 'failed') this.acquirer.abandoned.add(owner);
 			this.writer.add(this.row('done', wanted, owner, { outcome, reference }));
 		};
 		return known({ kind: 'exists', reference, finished, by, ended });
@@ -240,7 +239,7 @@ export class TableLedger {
 		const claim = new HeldClaim({ owner, payloadHash, by }, sinceMs + SEND_WITHIN_MS, {
 			write: (kind, cells) => this.writer.add(this.row(kind, wanted, owner, cells)),
 			takeBack: () => this.writer.takeBack(owner),
-			abandon: () => this.contest.abandoned.add(owner),
+			abandon: () => this.acquirer.abandoned.add(owner),
 		});
 		this.held.add(claim);
 		return claim;

@@ -61,7 +61,6 @@ export class LedgerWriter {
 		return added;
 	}
 
-	/** Removes all rows of an owner. */
 	takeBack(owner: string): void {
 		this.leaving.add(owner);
 		this.background.start();

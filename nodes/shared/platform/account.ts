@@ -7,7 +7,6 @@ import { readFileHosts } from '../files/fileHosts';
 import { excerpt } from '../text/json';
 import { textOf } from '../text/textOf';
 
-/** A decrypted and checked `flowPlatformApi` credential. */
 export interface PlatformAccount {
 	/** The base URL, without a trailing slash. */
 	readonly baseUrl: string;

@@ -46,11 +46,15 @@ export async function readAccounts<T>(
 ): Promise<Result<Accounts<ReadAccount<T>>>> {
 	// Equal fields are kept once, because saved workflows can take a megabyte, and each read returns a new copy.
 	const known = new Map<string, { readonly fields: Fields; readonly account: Result<ReadAccount<T>> }>();
+	const accountOf = (fields: Fields) => {
+		const account = check(fields);
+		return { fields, account: account.ok ? ok({ account: account.value, fields }) : account };
+	};
 	const readItem = async (itemIndex: number): Promise<Result<ReadAccount<T>>> => {
 		const fields = await readCredential(context, type, itemIndex);
 		if (!fields.ok) return fields;
 		const name = JSON.stringify(fields.value);
-		const read = known.get(name) ?? { fields: fields.value, account: checked(fields.value, check) };
+		const read = known.get(name) ?? accountOf(fields.value);
 		known.set(name, read);
 		return read.account;
 	};
@@ -70,7 +74,7 @@ export async function readAccounts<T>(
 	);
 	return ok({
 		all: [...new Set(accounts)].flatMap((account) => (account.ok ? [account.value] : [])),
-		of: (index) => ofItem[index] ?? fail(NO_SUCH_ITEM),
+		of: (index) => ofItem[index] ?? first,
 		varying,
 	});
 }
@@ -83,10 +87,7 @@ export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U
 		all: [...made.values()],
 		of: (itemIndex) => {
 			const account = accounts.of(itemIndex);
-			if (!account.ok) return account;
-			const own = made.get(account.value);
-			if (own === undefined) throw new TypeError('An item uses an account that the run does not know');
-			return ok(own);
+			return account.ok ? ok(made.get(account.value) ?? make(account.value)) : account;
 		},
 	};
 }
@@ -102,17 +103,6 @@ export function itemsByAccount<T>(
 	}
 	return items;
 }
-
-function checked<T>(fields: Fields, check: (fields: Fields) => Result<T>): Result<ReadAccount<T>> {
-	const account = check(fields);
-	return account.ok ? ok({ account: account.value, fields }) : account;
-}
-
-const NO_SUCH_ITEM: Failure = {
-	kind: 'credential',
-	message: 'The credential was not read for this item',
-	advice: '',
-};
 
 function ofOneItem({ kind, message, details }: Failure, itemIndex: number): Failure {
 	return {

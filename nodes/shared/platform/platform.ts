@@ -8,7 +8,6 @@ import { shortSha256 } from '../text/sha256';
 import type { SendHttp } from '../http/exchange';
 import { authenticatedOpen, authenticatedSend, credentialOf, type OpenHttp } from '../http/request';
 
-/** How a node run reaches the platform with one account. */
 export interface Platform {
 	readonly account: PlatformAccount;
 	/** Identifies the account without revealing the key. */

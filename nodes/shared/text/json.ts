@@ -13,7 +13,6 @@ export function objectsIn(value: unknown): JsonObject[] {
 	return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
-/** The fields that have a value. */
 export function definedFields<T>(fields: Readonly<Record<string, T | undefined>>): Record<string, T> {
 	const defined = Object.entries(fields).filter((entry): entry is [string, T] => entry[1] !== undefined);
 	return Object.fromEntries(defined);

@@ -3,7 +3,6 @@ import type { Json } from './json';
 /** A step in brackets, with or without quotation marks, or a name between dots. */
 const STEP = /\[\s*(?:"([^"]*)"|'([^']*)'|(\d+))\s*\]|([^.[\]\s]+)/g;
 
-/** The steps of a path such as `data.items[0].id`. */
 export function pathSteps(path: string): string[] {
 	const steps = path
 		.trim()

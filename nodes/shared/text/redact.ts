@@ -171,7 +171,6 @@ function base64Within(bytes: Uint8Array, before: number): string {
 		.slice(Math.ceil((before * 8) / 6), Math.floor(bits / 6));
 }
 
-/** A part of a text, up to but not including `end`. */
 interface Span {
 	readonly start: number;
 	readonly end: number;

@@ -2,7 +2,6 @@ import { ok, type Result } from '../errors/failure';
 import { isEmptyDefinition, readDefinition, type WorkflowDefinition } from './definition';
 import { readParameterView, type ParameterView } from './parameterView';
 
-/** What is known about a workflow before anything is sent. */
 export interface WorkflowKnowledge {
 	readonly definition: WorkflowDefinition | undefined;
 	readonly view: ParameterView;

@@ -7,13 +7,11 @@ export type Scalar = string | number | boolean;
 
 const ENGINE_TYPES = ['INT', 'FLOAT', 'STRING', 'BOOLEAN'] as const;
 
-/** What one parameter accepts (§2.2). */
 export interface ParameterSpec {
 	readonly default?: Json;
 	readonly min?: number;
 	readonly max?: number;
 	readonly type?: (typeof ENGINE_TYPES)[number];
-	/** The values of an enumerated parameter. */
 	readonly list?: readonly Scalar[];
 }
 

@@ -8,11 +8,8 @@ import { readKnowledge, type WorkflowKnowledge } from './knowledge';
 /** One hosted workflow, entered in the node or saved in the account; not parsed yet. */
 export interface WorkflowSource {
 	readonly workflowId: string;
-	/** The API-format export, if any. */
 	readonly definition: unknown;
-	/** The parameter view, if any. */
 	readonly view: unknown;
-	/** The name in the account, if it is saved there. */
 	readonly savedAs?: string;
 }
 

@@ -16,8 +16,11 @@ beforeEach(() => {
 /** What is sent and whether the model then reasons; or the error if the item is refused before the call. */
 type Outcome = { readonly sent: object; readonly reasons: boolean } | string;
 
-function outcomeOf({ byDefault, control }: (typeof REASONING_MODELS)[number], choice: string): Outcome {
-	if (choice === 'default') return { sent: {}, reasons: byDefault === 'on' };
+/** The models of §3.2 that reason unless they are told not to. */
+const ON_BY_DEFAULT = /-thinking$|family_c|k2[.]5|-14b|family_e/;
+
+function outcomeOf({ model: id, control }: (typeof REASONING_MODELS)[number], choice: string): Outcome {
+	if (choice === 'default') return { sent: {}, reasons: ON_BY_DEFAULT.test(id) };
 	if (control === 'enable_thinking')
 		return { sent: { enable_thinking: choice === 'on' }, reasons: choice === 'on' };
 	if (control === 'always') return choice === 'on' ? { sent: {}, reasons: true } : 'cannot be switched off';

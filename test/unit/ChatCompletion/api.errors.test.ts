@@ -154,7 +154,7 @@ test.each([
 		() => [
 			sse(
 				delta({
-					tool_calls: Array.from({ length: 1_001 }, (_, index) => ({
+					tool_calls: Array.from({ length: 40_000 }, (_, index) => ({
 						index,
 						id: `c${index}`,
 						function: { name: 'f' },
@@ -162,7 +162,7 @@ test.each([
 				}),
 			),
 		],
-		/it contains more than 1000 tool calls/,
+		/it contains more than 33554432 characters/,
 	],
 	[
 		'too many tool calls in a body that is not a stream',
@@ -182,7 +182,7 @@ test.each([
 				],
 			}),
 		],
-		/it contains more than 1000 tool calls/,
+		/it contains more than 33554432 characters/,
 	],
 	[
 		'too much text',

@@ -2,8 +2,8 @@ import pLimit from 'p-limit';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { mapAccounts } from '../../../shared/platform/accounts';
-import { deliverResults } from '../../../shared/run/deliver';
-import { fail, failInput, ok, type Failure, type Result } from '../../../shared/errors/failure';
+import { failInput, ok, type Result } from '../../../shared/errors/failure';
+import { failItem } from '../../../shared/errors/nodeError';
 import { MemoryBudget } from '../../../shared/files/memoryBudget';
 import { createImageUploads, type UploadImage } from '../../tasks/uploads';
 import { readItem } from '../../../shared/errors/expressionError';
@@ -69,21 +69,16 @@ async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<IN
 		createImageUploads(api, images, memoryBudget),
 	);
 	const limit = pLimit(ITEMS_AT_ONCE);
-	let stop = false;
-	const results = await Promise.all(
-		context.getInputData().map(
-			async (_, itemIndex) =>
-				await limit(async () => {
-					if (stop) return fail(NOT_UPLOADED);
-					const upload = uploaders.of(itemIndex);
-					const result = upload.ok ? await uploadItem(context, itemIndex, upload.value, run) : upload;
-					if (!result.ok && !context.continueOnFail()) stop = true;
-					return result;
-				}),
-		),
-	);
-	const images = results.map((result) => (result.ok ? ok({ imageId: result.value.imageId }) : result));
-	return [deliverResults(context, images)];
+	const imageOf = async (itemIndex: number): Promise<INodeExecutionData> => {
+		const upload = uploaders.of(itemIndex);
+		const image = upload.ok ? await uploadItem(context, itemIndex, upload.value, run) : upload;
+		if (image.ok) return { json: { imageId: image.value.imageId }, pairedItem: { item: itemIndex } };
+		// The first failure ends the run, so no further image is uploaded.
+		if (!context.continueOnFail()) limit.clearQueue();
+		return failItem(context, image.failure, itemIndex);
+	};
+	const items = context.getInputData().map(async (_, index) => await limit(async () => await imageOf(index)));
+	return [await Promise.all(items)];
 }
 
 async function uploadItem(
@@ -95,12 +90,6 @@ async function uploadItem(
 	const source = readItem(() => readSource(context, itemIndex, run));
 	return source.ok ? await upload(source.value.load, source.value.bytes) : source;
 }
-
-const NOT_UPLOADED: Failure = {
-	kind: 'notSubmitted',
-	message: 'The image was not uploaded, because another item failed first',
-	advice: 'Run the node again with this item.',
-};
 
 function readSource(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<ImageSource> {
 	const from = readChoice(

@@ -127,7 +127,6 @@ function waitName({ owner }: AccountClient, taskIds: readonly string[]): string 
 
 interface AccountPoll {
 	readonly infos: ReadonlyMap<string, TaskInfo>;
-	/** How watching ended for each task, if the wait is over. */
 	readonly ends?: ReadonlyMap<string, WatchEnd>;
 	readonly wakeAtMs?: number;
 }

@@ -10,7 +10,6 @@ import {
 } from '../../../shared/workflow/savedWorkflows';
 import { textParameter } from '../enteredText';
 
-/** Each item's hosted workflow, as far as the account or the form describes it. */
 export type KnownWorkflows = ReturnType<typeof knownWorkflows>;
 
 /**

@@ -1,6 +1,5 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-/** Fields that describe the workflow for the form and the checks. */
 export const pastedFields: INodeProperties[] = [
 	{
 		displayName: 'Workflow Definition',

@@ -297,28 +297,6 @@ test('hostile deltas never cause an exception', () => {
 	);
 });
 
-/** Tool calls in one chunk, with a counter of how often they are read. */
-function countedCalls(count: number) {
-	const counter = { reads: 0 };
-	const calls = Array.from({ length: count }, (_, index): Json => {
-		const call = { id: `c${index}`, function: { name: 'weather', arguments: '{}' } };
-		return new Proxy(call, {
-			get: (target, key) => {
-				counter.reads++;
-				return Reflect.get(target, key) as unknown;
-			},
-		});
-	});
-	return { calls, counter };
-}
-
-test('does not even read calls beyond the limit', () => {
-	const few = countedCalls(1_001);
-	const many = countedCalls(40_000);
-	for (const { calls } of [few, many]) new ToolCallJoiner().add(calls);
-	expect(many.counter.reads).toBe(few.counter.reads);
-});
-
 test('finds the call of a piece without searching the others', () => {
 	const joiner = new ToolCallJoiner();
 	for (let index = 0; index < 1_000; index++) joiner.add(delta({ index, id: `c${index}`, name: 'weather' }));

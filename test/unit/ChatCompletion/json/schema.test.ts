@@ -119,7 +119,7 @@ test.each([
 ])('reports a broken reference before the call: %j', (given, pointer) => {
 	expect(readSchema(given)).toMatchObject({
 		ok: false,
-		failure: { message: `"JSON Schema" refers to "${pointer}", which is not in it` },
+		failure: { message: `"JSON Schema" is not a valid schema: no such schema ${pointer}` },
 	});
 });
 

@@ -155,10 +155,6 @@ describe('readTaskInfos', () => {
 	])('reads %s', (_name, data, expected) => {
 		expect(readTaskInfos(data)).toEqual(expected);
 	});
-
-	it('treats one object as a list of one', () => {
-		expect(readTaskInfos({ flow_task_info: WHOLE })).toMatchObject([{ taskId: 't-1' }]);
-	});
 });
 
 describe('decodeLink', () => {

@@ -257,13 +257,6 @@ test.each<[string, Parameters<typeof looksAtChain>[1]]>([
 			},
 		}),
 	],
-	[
-		'reroutes, with a sampler at each',
-		(at) => ({
-			[`r${at}`]: { class_type: 'Reroute', inputs: { '': [`r${at + 1}`, 0] } },
-			[at]: { class_type: 'KSampler', inputs: { seed: [`r${at}`, 0], steps: 20 } },
-		}),
-	],
 ])('ten times as many %s take about ten times the work', (_name, nodesAt) => {
 	expect(looksAtChain(5_000, nodesAt)).toBeLessThan(11 * looksAtChain(500, nodesAt));
 });

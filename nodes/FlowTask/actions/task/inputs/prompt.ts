@@ -16,7 +16,6 @@ import {
 } from '../../../workflow/promptForm';
 import { promptFromJson } from '../../../workflow/promptJson';
 
-/** Reads the inputs that an item changes, however they were entered. */
 export function readPrompt(
 	context: IExecuteFunctions,
 	itemIndex: number,

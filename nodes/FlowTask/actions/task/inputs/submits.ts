@@ -29,7 +29,6 @@ export interface Submit extends SentFacts {
 const SEED_KEPT =
 	'"Seed Mode" is Random, but the node does not know the seeds of the workflow, so the hosted seed was kept: the same inputs give the same image. Paste the export into "Workflow Definition", enter the names under "Seed Targets", or choose Keep.';
 
-/** An item's inputs before seeds are set. */
 interface ItemInputs extends ImageSlots {
 	readonly workflowId: string;
 	readonly prompt: Prompt;

@@ -12,7 +12,6 @@ import type { NodeRun } from '../../run';
 import { enteredText, textParameter } from '../../enteredText';
 import { readOutputNodes } from './outputNodes';
 
-/** A checked task of an item, and how its outcome is output. */
 export interface PreparedTask {
 	readonly job: TaskJob;
 	readonly delivery: Delivery;

@@ -19,22 +19,21 @@ export type ClaimStatus<A> =
 	| { readonly kind: 'pending'; readonly firstId?: number | undefined }
 	| { readonly kind: 'free' };
 
-export interface Contender {
+export interface Acquisition {
 	readonly entryKey: string;
 	readonly claimRow: (owner: string) => TableRow;
 	/** What the rows say, except those of abandoned attempts. */
 	readonly statusOf: (rows: readonly TableRow[]) => ClaimStatus<unknown>;
-	/** Why to stop. */
 	readonly whyStop: () => Failure | undefined;
 }
 
 /** A claim that takes longer leaves too little of the time in which something may be sent. */
 const CLAIM_WITHIN_MS = 20_000;
-/** How many times the first of several contenders reads again before it, too, retreats. */
+/** How many times the first of several acquirers reads again before it, too, retreats. */
 const READS_BEFORE_RETREAT = 5;
 
 /**
- * Gives a key to one of many contenders, over a table whose rows are only added, read and removed.
+ * Gives a key to one of many acquirers, over a table whose rows are only added, read and removed.
  *
  * To claim a key, add a row, and then, in a later statement, read all rows of the key: a claim that is alone has won.
  * Of two simultaneous claims at least one sees the other, so there are never two winners; a claim that is not alone is
@@ -44,7 +43,7 @@ const READS_BEFORE_RETREAT = 5;
  * Why not `TableLock`, which needs updates: n8n adds 500 rows in 0.3 s, but takes 8 s (SQLite) to 13 s (PostgreSQL) to
  * update as many, and a batch of tasks has hundreds of keys.
  */
-export class Contest {
+export class KeyAcquirer {
 	/** This run's failed attempts, whose rows no longer count for it even if they are still there. */
 	readonly abandoned = new Set<string>();
 	private readonly run = randomUUID();
@@ -65,11 +64,11 @@ export class Contest {
 	}
 
 	/** Adds a claim, and removes it unless it is the only one. @returns the claim's owner, if it is the only one */
-	async claim(contender: Contender): Promise<Result<string | undefined>> {
+	async claim(acquisition: Acquisition): Promise<Result<string | undefined>> {
 		const owner = `${this.run} ${++this.attempts}`;
 		// Until the claim is won, its rows do not count.
 		this.abandoned.add(owner);
-		const isAlone = await this.isAlone(contender, owner);
+		const isAlone = await this.isAlone(acquisition, owner);
 		if (isAlone.ok && isAlone.value) {
 			this.abandoned.delete(owner);
 			return ok(owner);
@@ -84,7 +83,7 @@ export class Contest {
 	 * just as safe for all to retreat, but twenty simultaneous claims would then take seconds until one of them wins.
 	 */
 	private async isAlone(
-		{ entryKey, claimRow, statusOf, whyStop }: Contender,
+		{ entryKey, claimRow, statusOf, whyStop }: Acquisition,
 		owner: string,
 	): Promise<Result<boolean>> {
 		const elapsedMs = stopwatch(this.clock);
