@@ -5,11 +5,20 @@ import { sha256 } from '../../shared/text/sha256';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
 import type { Ledger, LedgerAnswer } from '../../shared/idempotency/ledger';
 import { readSavedAnswer, type TurnResult } from './savedAnswer';
+import type { WaitLimit } from './waitLimit';
 
 export interface Idempotency {
 	readonly key: string;
 	/** Everything that will be sent, with files as digests; called when the item's turn comes. */
 	readonly payload: () => Promise<Result<string>>;
+}
+
+interface Asking {
+	readonly agent: string;
+	readonly ledger: Ledger;
+	readonly clock: Clock;
+	/** Limits the wait for another execution that is asking. */
+	readonly waitLimit: Pick<WaitLimit, 'whyStop'>;
 }
 
 /**
@@ -24,12 +33,16 @@ const RENEW_CLAIM_MS = 60_000;
  */
 export async function askOnce(
 	{ key, payload }: Idempotency,
-	{ agent, ledger, clock }: { readonly agent: string; readonly ledger: Ledger; readonly clock: Clock },
+	{ agent, ledger, clock, waitLimit }: Asking,
 	ask: (claim: LedgerClaim) => Promise<Result<TurnResult>>,
 ): Promise<Result<TurnResult>> {
 	const described = await payload();
 	if (!described.ok) return described;
-	const answer = await ledger.claim({ key, payloadHash: sha256(described.value) });
+	const answer = await ledger.claim({
+		key,
+		payloadHash: sha256(described.value),
+		whyStop: () => waitLimit.whyStop(),
+	});
 	if (!answer.ok) return answer;
 	if (answer.value.kind !== 'mine') return replay(excerpt(key, 80), answer.value, agent);
 	const { claim } = answer.value;

@@ -166,7 +166,8 @@ export class ItemTurn {
 		const { idempotency } = this.turn;
 		const { ledger, clock } = this.run;
 		if (!ledger || !idempotency) return await this.ask();
-		const once = await askOnce(idempotency, { agent, ledger, clock }, async (claim) => await this.ask(claim));
+		const asking = { agent, ledger, clock, waitLimit: this.waitLimit.again() };
+		const once = await askOnce(idempotency, asking, async (claim) => await this.ask(claim));
 		if (once.ok && once.value.replayed) await this.restore(once.value.session.id);
 		return once;
 	}

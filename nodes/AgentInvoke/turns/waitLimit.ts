@@ -77,7 +77,7 @@ function notRun(isStopped: boolean): Failure {
 function waitedTooLong(timeoutMs: number): Failure {
 	return {
 		kind: 'notSubmitted',
-		message: `The agent was not asked for this item, because other messages of its session key took more than ${Math.round(timeoutMs / 1000)} seconds`,
+		message: `The agent was not asked for this item, because other messages of its key took more than ${Math.round(timeoutMs / 1000)} seconds`,
 		advice:
 			'Messages of a key are answered one after the other. Nothing was sent for this item: run it again later, or raise "Timeout" in the options.',
 	};

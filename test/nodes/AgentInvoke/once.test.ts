@@ -80,7 +80,7 @@ describe.each(MAYBE_RUN)('a call that may have run: %j', (mishap) => {
 		async (skip) => {
 			stage.platform.faults.add({ on: 'invoke', ...mishap, skip, times: 1 });
 			const run = await stage.run(orders(), FAST, RETRY);
-			expect(run.error?.message).toContain('without getting a usable answer, so it may have run');
+			expect(run.error?.message).toContain('and got no usable answer, so the agent may have run');
 			expect(run.error?.description).toContain('The earlier try said: ');
 			expectNothingTwice();
 			const retried = await stage.harness.retry(run);

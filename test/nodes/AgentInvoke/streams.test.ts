@@ -136,7 +136,7 @@ test.each(['cut', 'end', 'silent'])(
 		stage.platform.resetBooks();
 		const retried = await stage.run(items, STREAM, settings);
 		expect(retried.output(NODE_NAME)[0]?.json.error).toContain(
-			'without getting a usable answer, so it may have run',
+			'and got no usable answer, so the agent may have run',
 		);
 		expect(stage.platform.books().effects).toEqual({ a: 1 });
 	},

@@ -322,6 +322,20 @@ describe('with a ledger', () => {
 		expect(agent.calls).toHaveLength(1);
 	});
 
+	test('an item waits no longer than its timeout for another execution that asks with its key', async () => {
+		await clock.run(ledgerOf('e1').claim({ key: 'order 7', payloadHash: 'p' }));
+		const startedMs = clock.elapsedMs;
+		const [outcome] = await take([keyed(0)], { timeoutMs: 5_000 }, { ledger: ledgerOf('e2') });
+		expect(outcome?.result).toMatchObject({
+			failure: {
+				kind: 'notSubmitted',
+				message: expect.stringContaining('other messages of its key took more than 5 seconds'),
+			},
+		});
+		expect(clock.elapsedMs - startedMs).toBeLessThan(9_000);
+		expect(agent.calls).toEqual([]);
+	});
+
 	test('a replay restores its session if the table has lost it', async () => {
 		const idempotency = { key: 'order 7', payload: async () => ok('p') };
 		await take([turn(0, key('k'), { idempotency })], {}, { ledger: ledgerOf('e1') });
@@ -373,7 +387,7 @@ describe('with a ledger', () => {
 	test('a turn that waits for another turn with the same key gets its answer', async () => {
 		agent.takesMs = 10 * 60_000;
 		const turns = [keyed(0), keyed(1)];
-		const outcomes = await take(turns, {}, { ledger: ledgerOf('e1') });
+		const outcomes = await take(turns, { timeoutMs: 11 * 60_000 }, { ledger: ledgerOf('e1') });
 		expect(outcomes.map(({ result }) => result.ok && result.value.replayed)).toEqual([false, true]);
 		expect(agent.calls).toHaveLength(1);
 	});
