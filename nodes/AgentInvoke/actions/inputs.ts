@@ -23,6 +23,8 @@ function readValue(value: unknown, label: string): Result<string> {
 	const rounded = refuseRounded(label, value);
 	if (rounded) return fail(rounded);
 	const text = textOrJson(value);
+	// An empty object or array is no key either: all such items would share a session.
+	if (typeof value === 'object' && (text === '{}' || text === '[]')) return ok('');
 	if (text !== undefined) return ok(text);
 	return failInput(`"${label}" is nested too deeply`, 'Pass text. Nothing was sent for this item.');
 }

@@ -100,11 +100,11 @@ describe('IDs that are long numbers', () => {
 	);
 });
 
-describe('NaN, which Number() returns for a missing field, or an invalid date', () => {
+describe('NaN, which Number() returns for a missing field, an invalid date, or an empty object', () => {
 	const nothing = '={{ Number($json.missing) }}';
 	const noDate = "={{ new Date('no day') }}";
 
-	test.each([nothing, noDate])(
+	test.each([nothing, noDate, '={{ [] }}', '={{ ({}) }}'])(
 		'is not a session key, so two items with it do not share a session (%s)',
 		async (key) => {
 			agent.answer((response, call) => response.end(envelope({ answer: 'hello', session_id: `s${call}` })));
