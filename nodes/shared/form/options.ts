@@ -187,7 +187,7 @@ export function checkEntered<F extends Named<F, OptionField>, G extends Named<G,
 		const raw = given[name];
 		const isBudget = field.isBudget === true;
 		// A budget whose expression returned nothing must not become 0, which means no limit.
-		if (isBlank(raw) && !(isBudget && name in given)) continue;
+		if (isBlank(raw) && !(isBudget && field.default === 0 && name in given)) continue;
 		const read = field.type === 'number' ? readNumber(field, raw) : checkChoice(field, raw);
 		if (!read.ok) {
 			complaints.push(read.failure);
