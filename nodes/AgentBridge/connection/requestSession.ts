@@ -39,15 +39,14 @@ class CollectedFrames {
 	/** What is wrong with the first unreadable frame; completes "a frame that is". */
 	firstUnreadable = '';
 
+	constructor(
+		readonly rule: ReplyRule,
+		readonly settle: (outcome: Result<Frame>) => void,
+	) {}
+
 	addUnreadable(what: string): void {
 		if (this.unreadable++ === 0) this.firstUnreadable = what;
 	}
-}
-
-interface Collector {
-	onText(text: string): void;
-	onBinary(): void;
-	onFailure(failure: Failure): void;
 }
 
 /** The connection that all items of an account share in a run. The first item that needs it opens it. */
@@ -62,7 +61,8 @@ export class RequestSession {
 	private fatal: Failure | undefined;
 	/** What late replies on this connection may still repeat. */
 	private readonly unanswered = new Set<string | undefined>();
-	private collector: Collector | undefined;
+	/** What the request that is waiting for its reply has received. */
+	private received: CollectedFrames | undefined;
 
 	/** @param signal aborted when the execution is stopped */
 	constructor(
@@ -79,26 +79,19 @@ export class RequestSession {
 	async request(text: string, rule: ReplyRule, timeoutMs: number): Promise<Result<FrameExchange>> {
 		const { clock, whom } = this.bridge;
 		const startedMs = clock.now();
-		const received = new CollectedFrames();
 		const over = new AbortController();
 		const { promise, resolve } = Promise.withResolvers<Result<Frame>>();
+		const received = new CollectedFrames(rule, resolve);
 		// A late reply to an earlier request would be mistaken for the reply to this one.
 		if (this.unanswered.has(rule.correlation)) await this.leave();
 		const sent = await this.transmit(text, () => {
-			this.collector = {
-				onText: (incoming) => {
-					const reply = this.collect(incoming, rule, received);
-					if (reply) resolve(ok(reply));
-				},
-				onBinary: () => received.addUnreadable('binary, not text'),
-				onFailure: (failure) => resolve(fail(failure)),
-			};
+			this.received = received;
 			this.signal.addEventListener('abort', () => resolve(fail(CANCELLED)), { signal: over.signal });
 			void clock.sleep(timeoutMs, over.signal).then(() => resolve(fail(timedOut(timeoutMs, whom))));
 		});
 		if (!sent.ok) return sent;
 		const outcome = await promise;
-		this.collector = undefined;
+		this.received = undefined;
 		over.abort();
 		const { collected, notCollected } = received;
 		if (outcome.ok) {
@@ -121,21 +114,21 @@ export class RequestSession {
 		}
 	}
 
-	/** @returns the frame, if it is the reply */
-	private collect(text: string, rule: ReplyRule, received: CollectedFrames): Frame | undefined {
+	private collect(text: string, received: CollectedFrames): void {
 		const incoming = readIncoming(text, this.bridge.whom.redact);
 		if (!incoming.ok) {
 			received.addUnreadable(incoming.failure);
-			return undefined;
+			return;
 		}
 		const frame = incoming.value;
+		const { rule, collected } = received;
 		const isForRequest = belongs(frame, rule);
 		const isFinal = isReply(frame, rule);
 		// A frame that repeats nothing of the request may be about anything, such as a refusal of the account.
 		this.hasAnswered ||= isFinal || (isForRequest && !isUncorrelated(rule));
-		if (isFinal) return frame;
-		const { collected } = received;
-		if (!isForRequest) {
+		if (isFinal) {
+			received.settle(ok(frame));
+		} else if (!isForRequest) {
 			received.others++;
 		} else if (collected.length >= MAX_COLLECTED || this.collectedChars + text.length > MAX_COLLECTED_CHARS) {
 			received.notCollected++;
@@ -143,7 +136,6 @@ export class RequestSession {
 			this.collectedChars += text.length;
 			collected.push(frame);
 		}
-		return undefined;
 	}
 
 	/** @param onSent called the moment the frame is sent, before anything can come back */
@@ -182,8 +174,10 @@ export class RequestSession {
 				isOpen = true;
 				resolve(opening);
 			},
-			onText: (text) => this.collector?.onText(text),
-			onBinary: () => this.collector?.onBinary(),
+			onText: (text) => {
+				if (this.received) this.collect(text, this.received);
+			},
+			onBinary: () => this.received?.addUnreadable('binary, not text'),
 			onEnd: (end) => {
 				if (isOpen) this.onEnd(number, end);
 				else resolve(end);
@@ -206,7 +200,7 @@ export class RequestSession {
 		if (failure.kind === 'credential') this.fatal = failure;
 		// An account that is refused only after an answer may have had the frame processed.
 		const isUnclear = failure.kind === 'credential' && this.hasAnswered;
-		this.collector?.onFailure(isUnclear ? { ...failure, kind: 'unreachable' } : failure);
+		this.received?.settle(fail(isUnclear ? { ...failure, kind: 'unreachable' } : failure));
 	}
 
 	/** Closes the connection, because a late reply could be mistaken for the reply to the next frame. */

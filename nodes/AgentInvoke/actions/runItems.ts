@@ -108,11 +108,9 @@ async function takeAll(
 	read: ItemTurns,
 ): Promise<Result<DeliveredTurn[]>> {
 	const chatStreamOf = openChatStreams(context, run.redact);
-	const streamed = new Set<number>();
 	const stopAtFailure = !context.continueOnFail();
 	const prepared = stopAtFailure ? allOrNone(read) : read;
 	const turns = agentTurns(context, run, prepared, async (itemIndex, text) => {
-		streamed.add(itemIndex);
 		if (!run.signal.aborted) await chatStreamOf(itemIndex).write(text);
 	});
 	const counted = await openBudget(run, turns);
@@ -120,9 +118,7 @@ async function takeAll(
 	await endUnasked(context.getInputData().length, prepared, chatStreamOf);
 	const received = async (outcome: TurnOutcome): Promise<void> => {
 		reportEnd(context, run, outcome);
-		const { itemIndex } = outcome.turn;
-		if (!run.signal.aborted)
-			await endStream(chatStreamOf(itemIndex), outcome.result, streamed.has(itemIndex));
+		if (!run.signal.aborted) await endStream(chatStreamOf(outcome.turn.itemIndex), outcome.result);
 	};
 	// No one watches a stopped execution, although answers to calls already sent are still read.
 	const endStreams = (): void => {
@@ -281,7 +277,6 @@ async function payloadOf(
 async function endStream(
 	chatStream: ChatStream,
 	result: TurnOutcome['result'],
-	isStreamed: boolean,
 ): Promise<void> {
 	if (!result.ok) {
 		await chatStream.fail(result.failure.message);
@@ -291,7 +286,7 @@ async function endStream(
 	const { answer, interrupts } = reply;
 	const asked = interrupts[0]?.question ?? '';
 	const question = asked === answer ? '' : asked;
-	const rest = [isStreamed ? '' : answer, question].filter(Boolean).join('\n\n');
+	const rest = [chatStream.hasBegun ? '' : answer, question].filter(Boolean).join('\n\n');
 	// A recalled answer was already streamed by the try that asked.
 	if (rest && !recalled) await chatStream.write(rest);
 	await chatStream.end();

@@ -125,10 +125,8 @@ function whyNotHeaders(headers: JsonObject): string | undefined {
 const OF_A_PATH = ['session'];
 const OF_A_MESSAGE = ['message', 'session', 'sessionNumber', 'files', 'stream', 'streamBoolean', 'uuid'];
 const OF_A_RESULT = ['interruptId', 'result', 'resultText'];
-const OF_A_RESUME = [
-	...OF_A_RESULT,
-	...['results', 'session', 'sessionNumber', 'stream', 'streamBoolean', 'uuid'],
-];
+const OF_A_CALL = ['session', 'sessionNumber', 'stream', 'streamBoolean', 'uuid'];
+const OF_A_RESUME = [...OF_A_RESULT, 'results', ...OF_A_CALL];
 const OF_A_FILE = ['url', 'name', 'mimeType', 'id'];
 
 const REQUEST = {

@@ -98,7 +98,8 @@ export class AdaptiveRate {
 		if (isFirstTry) this.tryAnew();
 		for (;;) {
 			const nowMs = clock.now();
-			if (nowMs >= deadlineMs || signal?.aborted) return this.unsent(nowMs);
+			// A request whose time is up is not sent, so it uses up no turn.
+			if (nowMs >= deadlineMs || signal?.aborted) return { atMs: nowMs, isSettled: true, isRefused: false };
 			const reservation = this.reserve(lane, nowMs);
 			const waitMs = Math.min(reservation.startMs, deadlineMs) - nowMs;
 			// Rounded up, because a timer of half a millisecond would fire too early, again and again.
@@ -129,16 +130,11 @@ export class AdaptiveRate {
 		return version === this.version;
 	}
 
-	/** A request whose time is up is not sent, so it uses up no turn. */
-	private unsent(atMs: number): StartedRequest {
-		return { atMs, isSettled: true, isRefused: false };
-	}
-
 	/** The next start stays as planned even if this one is late, so that a busy process does not fall behind the rate. */
 	start(nowMs: number): StartedRequest {
 		this.lastStartMs = nowMs;
 		this.startedCount++;
-		const request = { ...this.unsent(nowMs), isSettled: false };
+		const request = { atMs: nowMs, isSettled: false, isRefused: false };
 		// A refusal comes sooner than an answer, so a request that is not refused within a second counts as accepted.
 		this.accept(nowMs - SECOND_MS);
 		// Keeps one request more than is measured, because the first interval begins with it.

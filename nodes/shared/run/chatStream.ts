@@ -11,6 +11,8 @@ export type SendChunk = (kind: ChunkKind, itemIndex: number, text?: string) => P
 
 /** Streams the text of one item. It must be ended or failed, or the streams after it are never sent. */
 export interface ChatStream {
+	/** Whether anything was written. */
+	readonly hasBegun: boolean;
 	write(text: string): Promise<void>;
 	end(): Promise<void>;
 	/** @param message plain text; a chat shows it as Markdown, so it is escaped */
@@ -83,7 +85,7 @@ class ItemStream implements ChatStream {
 	/** Chunks that wait for the items before it. */
 	readonly kept: QueuedChunk[] = [];
 	isOver = false;
-	private hasBegun = false;
+	hasBegun = false;
 
 	/** @param over called when the last chunk has been queued */
 	constructor(
@@ -122,6 +124,7 @@ class ItemStream implements ChatStream {
 }
 
 const NO_STREAM: ChatStream = {
+	hasBegun: false,
 	write: async () => undefined,
 	end: async () => undefined,
 	fail: async () => undefined,
