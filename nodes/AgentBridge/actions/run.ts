@@ -35,11 +35,6 @@ interface BridgeRun extends RunFrame {
 const CONNECTIONS_AT_ONCE = 32;
 
 type WorkOnItem = (session: RequestSession, itemIndex: number) => Promise<ItemOutcome>;
-/**
- * Why an item that seemed to succeed has failed after all; called once its connection is closed.
- * @param lost why connections that the node did not close ended, by connection number
- */
-type WhyLost = (itemIndex: number, lost: ReadonlyMap<number, Failure>) => Failure | undefined;
 
 /**
  * The shared flow of both operations. The items of one account run in sequence over one connection; accounts run in
@@ -48,12 +43,11 @@ type WhyLost = (itemIndex: number, lost: ReadonlyMap<number, Failure>) => Failur
 export async function inSession(
 	context: IExecuteFunctions,
 	work: WorkOnItem,
-	whyLost: WhyLost = () => undefined,
 ): Promise<INodeExecutionData[][]> {
 	return await inRunFrame(
 		context,
 		async (frame) => await openBridgeRun(context, frame),
-		async (run) => await workOnAll(context, run, work, whyLost),
+		async (run) => await workOnAll(context, run, work),
 	);
 }
 
@@ -61,7 +55,6 @@ async function workOnAll(
 	context: IExecuteFunctions,
 	{ setups, clients, signal }: BridgeRun,
 	work: WorkOnItem,
-	whyLost: WhyLost,
 ): Promise<INodeExecutionData[][]> {
 	const memory = openFrameMemory(context);
 	const outcomeOf = new Map<number, ItemOutcome>();
@@ -81,7 +74,7 @@ async function workOnAll(
 			await session.close();
 		}
 		for (const [itemIndex, outcome] of own) {
-			const failure = outcome.ok ? whyLost(itemIndex, session.lost) : undefined;
+			const failure = outcome.ok ? session.whyLost(itemIndex) : undefined;
 			outcomeOf.set(itemIndex, failure ? fail(failure) : outcome);
 		}
 	};

@@ -25,6 +25,8 @@ const MAX_CONNECTIONS = 1_000;
 const CLOSE_CONFIRM_MS = 15_000;
 
 const CANCELLED: Failure = { kind: 'cancelled', message: 'The execution was stopped', advice: '' };
+const MAY_HAVE_ARRIVED =
+	'The connection ended before the platform confirmed the frame, so it may or may not have arrived. Send it again only if a duplicate does no harm.';
 export const SENT_BUT =
 	'The frame was sent and may have been processed, so it was not sent again. Send it again only if a duplicate does no harm.';
 
@@ -53,6 +55,8 @@ class CollectedFrames {
 export class RequestSession {
 	/** By connection number, why a connection ended that the node did not close: frames sent over it may be lost. */
 	readonly lost = new Map<number, Failure>();
+	/** The number of the connection that sent each item's frame. */
+	private readonly sentOver = new Map<number, number>();
 	private connection: Socket | undefined;
 	/** Whether the connection carried an answer to one of its frames, so that the platform accepted the account. */
 	private hasAnswered = false;
@@ -70,9 +74,21 @@ export class RequestSession {
 		private readonly signal: AbortSignal,
 	) {}
 
-	/** Sends a frame. @returns the number of the connection that sent it */
-	async send(text: string): Promise<Result<number>> {
-		return await this.transmit(text, () => undefined);
+	/** Sends an item's frame. @returns the number of the connection that sent it */
+	async send(text: string, itemIndex: number): Promise<Result<number>> {
+		const sent = await this.transmit(text, () => undefined);
+		if (sent.ok) this.sentOver.set(itemIndex, sent.value);
+		return sent;
+	}
+
+	/**
+	 * Why an item's frame that was sent may not have arrived; call it once the session is closed. The other side confirms
+	 * a close only after it has received everything sent before.
+	 */
+	whyLost(itemIndex: number): Failure | undefined {
+		const failure = this.lost.get(this.sentOver.get(itemIndex) ?? 0);
+		if (!failure || failure.kind === 'credential') return failure;
+		return { ...failure, kind: 'unclear', advice: `${MAY_HAVE_ARRIVED} ${failure.advice}` };
 	}
 
 	/** Sends a frame and collects incoming ones until the reply arrives or the time is up. */

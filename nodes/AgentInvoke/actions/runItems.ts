@@ -274,10 +274,7 @@ async function payloadOf(
 }
 
 /** Writes what was not streamed yet, or the chat would stay empty, and ends the stream. */
-async function endStream(
-	chatStream: ChatStream,
-	result: TurnOutcome['result'],
-): Promise<void> {
+async function endStream(chatStream: ChatStream, result: TurnOutcome['result']): Promise<void> {
 	if (!result.ok) {
 		await chatStream.fail(result.failure.message);
 		return;

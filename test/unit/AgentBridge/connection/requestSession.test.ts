@@ -212,13 +212,13 @@ test('a frame that cannot be read is reported if no reply arrives', async () => 
 
 test('a frame is not sent over a closing connection but over a new one', async () => {
 	const { session, socket, clock } = scene();
-	const first = session.send('one');
+	const first = session.send('one', 0);
 	const old = await socket();
 	old.open();
 	expect(await first).toEqual({ ok: true, value: 1 });
 	// The other side has begun to close, but the end has not been reported yet.
 	old.readyState = 2;
-	const second = session.send('two');
+	const second = session.send('two', 1);
 	await clock.advance(1_000);
 	const fresh = await socket(2);
 	fresh.open();
@@ -229,14 +229,15 @@ test('a frame is not sent over a closing connection but over a new one', async (
 	// What was sent over the first connection may not have arrived.
 	await closing;
 	expect([...session.lost.keys()]).toEqual([1]);
+	expect([0, 1].map((item) => session.whyLost(item)?.kind)).toEqual(['unclear', undefined]);
 });
 
 test('a refused handshake counts for all later requests', async () => {
 	const { session, socket, sockets } = scene({ kind: 'status', status: 401 });
-	const first = session.send('one');
+	const first = session.send('one', 0);
 	(await socket()).end();
 	expect(await first).toMatchObject({ ok: false, failure: { kind: 'credential' } });
-	expect(await session.send('two')).toMatchObject({ ok: false, failure: { kind: 'credential' } });
+	expect(await session.send('two', 1)).toMatchObject({ ok: false, failure: { kind: 'credential' } });
 	expect(sockets).toHaveLength(1);
 	await session.close();
 	expect(session.lost.size).toBe(0);
@@ -256,19 +257,19 @@ test('a frame after the reply belongs to no request', async () => {
 
 test('after a token is refused during a send, the next frame opens no connection', async () => {
 	const { session, socket, sockets } = scene();
-	const first = session.send('one');
+	const first = session.send('one', 0);
 	const open = await socket();
 	open.open();
 	await first;
 	open.end(4401);
-	expect(await session.send('two')).toMatchObject({ ok: false, failure: { kind: 'credential' } });
+	expect(await session.send('two', 1)).toMatchObject({ ok: false, failure: { kind: 'credential' } });
 	expect(sockets).toHaveLength(1);
 });
 
 test('a platform that closes every connection at once is given up in the end', async () => {
 	const { session, sockets, clock } = scene();
 	let sent: unknown;
-	void session.send('one').then((result) => (sent = result));
+	void session.send('one', 0).then((result) => (sent = result));
 	for (let round = 0; sent === undefined && round < 5_000; round++) {
 		const newest = sockets.at(-1);
 		if (newest?.readyState === 0) {
@@ -305,7 +306,7 @@ test.each([
 	[4409, ['unreachable']],
 ])('a close answered with code %d reports the losses %j', async (code, kinds) => {
 	const { session, socket } = scene();
-	const sending = session.send('one');
+	const sending = session.send('one', 0);
 	const open = await socket();
 	open.open();
 	await sending;
@@ -317,7 +318,7 @@ test.each([
 
 test('a platform that does not answer the close is given up after 15 seconds, and the frame counts as unconfirmed', async () => {
 	const { session, socket, clock } = scene();
-	const sending = session.send('one');
+	const sending = session.send('one', 0);
 	(await socket()).open();
 	await sending;
 	await clock.run(session.close());
@@ -339,19 +340,19 @@ test.each([
 	await clock.run(session.close(), 1_000);
 	expect(clock.elapsedMs).toBeLessThan(1_000);
 	expect(open.closes.length).toBeGreaterThan(0);
-	expect(await session.send('late')).toMatchObject({ ok: false, failure: { kind: 'cancelled' } });
+	expect(await session.send('late', 0)).toMatchObject({ ok: false, failure: { kind: 'cancelled' } });
 	expect(clock.sleepers).toBe(0);
 });
 
 test("n8n's guard is asked again before a second connection, and nothing is sent if it refuses", async () => {
 	let refusal: Failure | undefined = undefined;
 	const { session, socket, sockets } = scene(undefined, () => refusal);
-	const first = session.send('{"id":1}');
+	const first = session.send('{"id":1}', 0);
 	const open = await socket();
 	open.open();
 	expect(await first).toEqual({ ok: true, value: 1 });
 	refusal = { kind: 'badInput', message: 'This n8n does not allow connections to bridge.test', advice: '' };
 	open.end(1006);
-	expect(await session.send('{"id":2}')).toEqual({ ok: false, failure: refusal });
+	expect(await session.send('{"id":2}', 0)).toEqual({ ok: false, failure: refusal });
 	expect(sockets).toHaveLength(1);
 });
