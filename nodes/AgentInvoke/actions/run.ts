@@ -196,12 +196,10 @@ function openSessions(
 	{ clock, signal, writeLast }: RunFrame,
 ): SessionStore {
 	const workflowId = context.getWorkflow().id ?? '';
-	const sessions = new SessionStore(
-		{ agent, workflowId, executionId: context.getExecutionId(), ttlMs },
-		openTable(context, SESSION_TABLE, UNTIL_EXPIRY),
-		clock,
-		{ signal, sightings: SIGHTINGS },
-	);
+	const settings = { agent, workflowId, executionId: context.getExecutionId(), ttlMs };
+	const table = openTable(context, SESSION_TABLE, UNTIL_EXPIRY);
+	const parts = { table, clock, random: Math.random, signal, sightings: SIGHTINGS };
+	const sessions = new SessionStore(settings, parts);
 	writeLast(async () => await sessions.flush(), SESSIONS_NOT_WRITTEN);
 	return sessions;
 }

@@ -1,7 +1,6 @@
 import { digestOf } from '../../shared/dailyLimit/calendarDay';
 import type { Clock } from '../../shared/run/clock';
 import { hasNoTables } from '../../shared/dataTable/failures';
-import { Sightings } from '../../shared/dataTable/heartbeat';
 import type { LockAttempt } from '../../shared/dataTable/lockRows';
 import type { DataTable } from '../../shared/dataTable/table';
 import { TableLock, type Acquirer, type LockParts, type Waiting } from '../../shared/dataTable/tableLock';
@@ -19,9 +18,6 @@ import {
 	type StoredSession,
 } from './sessionRows';
 
-/** How a process uses the table. Each option has a default. */
-export type StoreOptions = Partial<Pick<LockParts, 'random' | 'signal' | 'sightings'>>;
-
 const UNOPENED = { sessionId: '', turns: 0 };
 
 /** The mapped sessions of one agent in one run of the node. */
@@ -29,21 +25,19 @@ export class SessionStore {
 	private readonly keys = new Map<string, KeySession>();
 	/** Sessions that were used by ID, which may belong to keys. */
 	private readonly resumed = new ResumedSessions();
+	private readonly table: DataTable;
+	private readonly clock: Clock;
 	private readonly writer: SessionWriter;
 	private readonly lock: TableLock;
 
 	constructor(
 		private readonly settings: SessionSettings,
-		private readonly table: DataTable,
-		private readonly clock: Clock,
-		{
-			random = Math.random,
-			signal = new AbortController().signal,
-			sightings = new Sightings(),
-		}: StoreOptions = {},
+		parts: LockParts,
 	) {
-		this.lock = new TableLock({ table, clock, random, signal, sightings });
-		this.writer = new SessionWriter(settings, table, this.lock, clock);
+		this.table = parts.table;
+		this.clock = parts.clock;
+		this.lock = new TableLock(parts);
+		this.writer = new SessionWriter(settings, this.table, this.lock, this.clock);
 	}
 
 	/** Reads the sessions of these keys, none of which is known yet. */

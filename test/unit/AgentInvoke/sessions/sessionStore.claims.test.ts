@@ -1,9 +1,10 @@
-import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import type { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { WaitLimit } from '../../../../nodes/AgentInvoke/turns/waitLimit';
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
+import { openStore } from './worker.scene';
 
 /* Claims of a key whose write takes very long or has an unknown outcome. */
 
@@ -16,7 +17,7 @@ beforeEach(() => {
 
 function store(executionId: string, ownTable: DataTable = table.open()): SessionStore {
 	const settings = { agent: 'a', workflowId: 'w', executionId, ttlMs: 0 };
-	return new SessionStore(settings, ownTable, clock, { random: () => 0.5 });
+	return openStore(settings, ownTable, clock, { random: () => 0.5 });
 }
 
 function waiting(): WaitLimit {

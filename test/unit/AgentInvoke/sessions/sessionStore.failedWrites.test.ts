@@ -1,8 +1,9 @@
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
-import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import type { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { WaitLimit } from '../../../../nodes/AgentInvoke/turns/waitLimit';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
+import { openStore } from './worker.scene';
 
 /* Sessions whose writes fail, take effect despite a failure, or are too late. */
 
@@ -15,7 +16,7 @@ beforeEach(() => {
 
 function store(executionId: string): SessionStore {
 	const settings = { agent: 'a', workflowId: 'w', executionId, ttlMs: 0 };
-	return new SessionStore(settings, table.open(), clock, { random: () => 0.5 });
+	return openStore(settings, table.open(), clock, { random: () => 0.5 });
 }
 
 function waiting(timeoutMs = 600_000): WaitLimit {
@@ -26,7 +27,7 @@ function waiting(timeoutMs = 600_000): WaitLimit {
 async function rowOf(sessionId: string): Promise<Record<string, string | number>> {
 	const aside = new MemoryTable(clock);
 	const settings = { agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 };
-	const first = new SessionStore(settings, aside.open(), clock);
+	const first = openStore(settings, aside.open(), clock);
 	await clock.run(first.obtain('k', waiting()));
 	first.opened('k', sessionId);
 	await clock.run(first.flush());

@@ -1,9 +1,9 @@
-import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { WaitLimit } from '../../../../nodes/AgentInvoke/turns/waitLimit';
 import type { DataTable, TableRow } from '../../../../nodes/shared/dataTable/table';
 import { ok, type Result } from '../../../../nodes/shared/errors/failure';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
+import { openStore } from './worker.scene';
 
 /* Many keys at once: n8n runs all its executions in one thread. */
 
@@ -30,7 +30,7 @@ test('each key checks only its own of the rows that are read together', async ()
 		swap: async (swaps) => watched(await table.swap(swaps)),
 	};
 	const settings = { agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 };
-	const sessions = new SessionStore(settings, counting, clock);
+	const sessions = openStore(settings, counting, clock);
 	const keys = Array.from({ length: MANY }, (_, index) => `k${index}`);
 	const { signal } = new AbortController();
 	const waiting = new WaitLimit(clock, 60_000, signal, signal, () => undefined);

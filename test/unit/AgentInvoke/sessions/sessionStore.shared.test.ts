@@ -1,11 +1,11 @@
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
 import { SESSION_TABLE } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
-import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import type { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import type { TurnOutcome } from '../../../../nodes/AgentInvoke/turns/runTurns';
 import { openTable } from '../../../../nodes/shared/dataTable/table';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
-import { OneAtATime, WorkerProcess } from './worker.scene';
+import { OneAtATime, WorkerProcess, openStore } from './worker.scene';
 
 /* Tests how executions of one process, and of several, share sessions. */
 
@@ -30,7 +30,7 @@ const kinds = (outcomes: TurnOutcome[] | 'died'): string[] =>
 
 function store(executionId = 'other'): SessionStore {
 	const settings = { agent: 'a', workflowId: 'w', executionId, ttlMs: 0 };
-	return new SessionStore(settings, table.open(), clock);
+	return openStore(settings, table.open(), clock);
 }
 
 async function forget(key = 'k'): Promise<void> {
@@ -492,13 +492,13 @@ test('in strict order, two workers never wait for each other over a key that sev
 describe('a session that is used by ID', () => {
 	const settings = { agent: 'a', workflowId: 'w2', executionId: 'e2', ttlMs: 720 * HOUR };
 	const keep = async (from = table.open()) => {
-		const resuming = new SessionStore(settings, from, clock);
+		const resuming = openStore(settings, from, clock);
 		for (let turns = 0; turns < 2; turns++) resuming.resumedById('s1', 's1');
 		return await clock.run(resuming.flush());
 	};
 
 	async function remember(ttlMs: number, name = 'a'): Promise<void> {
-		const sessions = new SessionStore({ ...settings, agent: name, ttlMs }, table.open(), clock);
+		const sessions = openStore({ ...settings, agent: name, ttlMs }, table.open(), clock);
 		sessions.opened('k', 's1');
 		sessions.used('k', sessions.find('k'));
 		await clock.run(sessions.flush());
@@ -531,7 +531,7 @@ describe('a session that is used by ID', () => {
 
 	test('is stored under the last of the IDs under which it continued', async () => {
 		await remember(HOUR);
-		const sessions = new SessionStore(settings, table.open(), clock);
+		const sessions = openStore(settings, table.open(), clock);
 		for (const [from, to] of [
 			['s1', 's2'],
 			['s2', 's3'],

@@ -1,9 +1,10 @@
 import { SESSION_TABLE } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
-import { explainTable, SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import { explainTable, type SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import type { WaitLimit } from '../../../../nodes/AgentInvoke/turns/waitLimit';
 import { badInput, fail } from '../../../../nodes/shared/errors/failure';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
+import { openStore } from './worker.scene';
 
 const HOUR = 3_600_000;
 const PATIENT: Pick<WaitLimit, 'pause' | 'whyStop'> = {
@@ -19,7 +20,7 @@ beforeEach(() => {
 
 function open(settings: { agent?: string; executionId?: string; ttlMs?: number } = {}): SessionStore {
 	const usual = { agent: 'a', workflowId: 'w', executionId: 'e1', ttlMs: 0 };
-	return new SessionStore({ ...usual, ...settings }, table.open(), clock);
+	return openStore({ ...usual, ...settings }, table.open(), clock);
 }
 
 async function loaded(keys: string[], settings?: Parameters<typeof open>[0]): Promise<SessionStore> {

@@ -1,11 +1,13 @@
 import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
+import type { SessionSettings } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
 import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/runTurns';
 import { Sightings } from '../../../../nodes/shared/dataTable/heartbeat';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
+import type { LockParts } from '../../../../nodes/shared/dataTable/tableLock';
 import { fail, ok } from '../../../../nodes/shared/errors/failure';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
@@ -62,6 +64,18 @@ export class OneAtATime {
 		const reply = { answer: `re ${said}`, sessionId: id, interrupts: [] };
 		return ok({ ...reply, reason: '', requestId: '', usage: null, hint: '', raw: {} });
 	};
+}
+
+/** A store that is alone in its process, unless told otherwise. */
+export function openStore(
+	settings: SessionSettings,
+	table: DataTable,
+	clock: Clock,
+	parts: Partial<LockParts> = {},
+): SessionStore {
+	const { signal } = new AbortController();
+	const alone = { table, clock, random: Math.random, signal, sightings: new Sightings() };
+	return new SessionStore(settings, { ...alone, ...parts });
 }
 
 export interface Ask {
@@ -129,7 +143,7 @@ export class WorkerProcess {
 		for (const { agent = 'a' } of asks) {
 			const facts = { agent, workflowId: 'w', executionId: 'e', ttlMs: 0 };
 			const parts = { random, sightings, signal };
-			const own = stores.get(agent) ?? new SessionStore(facts, this.mortal(this.table.open()), clock, parts);
+			const own = stores.get(agent) ?? openStore(facts, this.mortal(this.table.open()), clock, parts);
 			stores.set(agent, own);
 		}
 		const isStrict = settings.turnOrder === 'strict';

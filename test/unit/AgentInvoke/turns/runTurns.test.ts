@@ -2,7 +2,6 @@ import type { OpenRequest } from '../../../../nodes/AgentInvoke/wire/request';
 import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
-import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/runTurns';
 import type { AgentTurn } from '../../../../nodes/AgentInvoke/turns/turn';
 import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turn';
@@ -12,6 +11,7 @@ import { TableLedger, type Ledger } from '../../../../nodes/shared/idempotency/l
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
+import { openStore } from '../sessions/worker.scene';
 
 /** An agent in virtual time that opens sessions, takes `takesMs` and fails as a test specifies. */
 class ScriptedAgent {
@@ -106,7 +106,7 @@ async function take(
 		interruptLimit = new InterruptLimit({}, 0),
 	}: { ledger?: Ledger; signal?: AbortSignal; agentName?: string; interruptLimit?: InterruptLimit } = {},
 ): Promise<TurnOutcome[]> {
-	const sessions = new SessionStore(
+	const sessions = openStore(
 		{ agent: agentName, workflowId: 'w', executionId: 'e', ttlMs: 0 },
 		table.open(),
 		clock,
