@@ -23,7 +23,7 @@ import { sessions } from './rows/sessions';
 import { downloads, upload } from './rows/slowLines';
 import { sse } from './rows/sse';
 import { Stage, type Row } from './stage';
-import { pictureOf, summaryOf, type Results } from './summary';
+import { figureOf, summaryOf, type Results } from './summary';
 
 const ROWS: readonly Row[] = [
 	...[batch, latency, rivals, faults, pressure, files, upload, downloads, growth, record, fleet],
@@ -32,7 +32,7 @@ const ROWS: readonly Row[] = [
 
 const resultsFile = join(__dirname, 'results.json');
 const summaryFile = join(__dirname, 'SUMMARY.md');
-const pictureFile = join(__dirname, '..', 'docs', 'images', 'figures.svg');
+const figureFile = join(__dirname, '..', 'docs', 'images', 'figures.svg');
 
 const versionIn = (file: string): string =>
 	(JSON.parse(readFileSync(join(__dirname, '..', file), 'utf8')) as { version: string }).version;
@@ -61,7 +61,7 @@ function save(name: string, figures: readonly Figure[]): void {
 	};
 	writeFileSync(resultsFile, `${JSON.stringify(results, null, 2)}\n`);
 	writeFileSync(summaryFile, summaryOf(results));
-	writeFileSync(pictureFile, pictureOf(results));
+	writeFileSync(figureFile, figureOf(results));
 }
 
 function print(figures: readonly Figure[]): void {

@@ -2,17 +2,17 @@
 import type { Books, PollEntry, TaskEntry } from '../test/platform/books';
 
 /** The calls of one poll arrive within this time. */
-const ONE_LOOK_MS = 300;
+const ONE_POLL_MS = 300;
 /** How long after its submit arrived a task counts as known to the caller. */
 const KNOWN_AFTER_MS = 500;
 /** The caller polls a second apart, but two polls may arrive a little closer to each other. */
 const CLOSE_MS = 950;
 /** With up to this many running tasks, a socket's message is followed by a poll at once. */
-const TASKS_WITH_INSTANT_LOOKS = 4;
+const TASKS_WITH_INSTANT_POLLS = 4;
 export const IDS_PER_CALL = 100;
 
 /** All calls that poll at one moment. */
-interface Look {
+interface Poll {
 	readonly atMs: number;
 	readonly calls: number;
 	readonly ids: ReadonlySet<string>;
@@ -31,19 +31,19 @@ export function callsOf(owner: string, { tasks, polls }: Books): number {
 	);
 }
 
-export function looksIn(polls: readonly PollEntry[]): Look[] {
-	const looks: Array<Look & { calls: number; ids: Set<string> }> = [];
-	for (const { atMs, ids, unfinished } of polls) {
-		const last = looks.at(-1);
-		const belongs = last && atMs - last.atMs < ONE_LOOK_MS && ids.every((id) => !last.ids.has(id));
+export function pollsIn(entries: readonly PollEntry[]): Poll[] {
+	const polls: Array<Poll & { calls: number; ids: Set<string> }> = [];
+	for (const { atMs, ids, unfinished } of entries) {
+		const last = polls.at(-1);
+		const belongs = last && atMs - last.atMs < ONE_POLL_MS && ids.every((id) => !last.ids.has(id));
 		if (last && belongs) {
 			last.calls++;
 			for (const id of ids) last.ids.add(id);
 		} else {
-			looks.push({ atMs, calls: 1, ids: new Set(ids), unfinished });
+			polls.push({ atMs, calls: 1, ids: new Set(ids), unfinished });
 		}
 	}
-	return looks;
+	return polls;
 }
 
 export interface PollingFaults {
@@ -55,15 +55,15 @@ export interface PollingFaults {
 	readonly hasty: number;
 }
 
-export function pollingFaults({ polls, tasks }: Books): PollingFaults {
-	const looks = looksIn(polls);
-	const hasty = looks.filter((look, index) => {
-		const last = looks[index - 1];
-		return last && look.atMs - last.atMs < CLOSE_MS && look.ids.size > TASKS_WITH_INSTANT_LOOKS;
+export function pollingFaults({ polls: entries, tasks }: Books): PollingFaults {
+	const polls = pollsIn(entries);
+	const hasty = polls.filter((poll, index) => {
+		const last = polls[index - 1];
+		return last && poll.atMs - last.atMs < CLOSE_MS && poll.ids.size > TASKS_WITH_INSTANT_POLLS;
 	}).length;
-	const wasteful = looks.filter(({ calls, ids }) => calls > Math.ceil(ids.size / IDS_PER_CALL)).length;
+	const wasteful = polls.filter(({ calls, ids }) => calls > Math.ceil(ids.size / IDS_PER_CALL)).length;
 	let leftOut = 0;
-	for (const { atMs, ids } of looks) {
+	for (const { atMs, ids } of polls) {
 		leftOut += tasks.filter((task) => runsAt(task, atMs) && !ids.has(task.taskId)).length;
 	}
 	return { wasteful, leftOut, hasty };

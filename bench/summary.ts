@@ -70,7 +70,7 @@ const TILES = [
 const TILE_PX = 300;
 
 /** The image: three tiles, readable on a light and a dark page. */
-export function pictureOf({ rows }: Results): string {
+export function figureOf({ rows }: Results): string {
 	const figures = Object.values(rows).flatMap((row) => row.figures);
 	const valueOf = (what: string): string => {
 		const figure = figures.find((one) => one.what === what);

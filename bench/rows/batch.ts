@@ -1,5 +1,5 @@
 // Wall time, calls and polling rules of batches in three sizes, by FlowTask alone.
-import { callsIn, looksIn, pollingFaults } from '../books';
+import { callsIn, pollsIn, pollingFaults } from '../books';
 import { atMost, median, none, sum, told, type Figure } from '../figures';
 import { flowTaskFlow, runWell, type FlowRun } from '../flow';
 import type { Row, Stage } from '../stage';
@@ -95,7 +95,7 @@ async function measureSize(stage: Stage, { tasks, runners, taskMs, limit }: Size
 			},
 		),
 		told(
-			most(({ polls }) => looksIn(polls).length),
+			most(({ polls }) => pollsIn(polls).length),
 			`${name}: polls, most`,
 		),
 		atMost(

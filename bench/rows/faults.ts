@@ -34,7 +34,7 @@ interface Way {
 /** What became of the items of one run. */
 interface Toll {
 	readonly failed: number;
-	readonly pictures: number;
+	readonly images: number;
 	readonly paid: number;
 	readonly paidTwice: number;
 	/** Tasks that were paid for and fully answered, but whose ID cannot be found. */
@@ -129,14 +129,14 @@ async function play(stage: Stage, platform: BenchPlatform, way: Way, seed: numbe
 	const lost = tasks.filter(({ answer, taskId }) => answer === 'whole' && !said.includes(taskId)).length;
 	return {
 		failed: status === 'success' ? 0 : 1,
-		pictures: items.filter(hasPicture).length,
+		images: items.filter(hasImage).length,
 		paid: tasks.length,
 		paidTwice: duplicates,
 		lost,
 	};
 }
 
-const hasPicture = ({ binary }: Item): boolean => Object.keys(binary ?? {}).length > 0;
+const hasImage = ({ binary }: Item): boolean => Object.keys(binary ?? {}).length > 0;
 
 function figuresOf({ name, lastNode }: Way, tolls: readonly Toll[]): Figure[] {
 	const wanted = ITEMS * tolls.length;
@@ -151,7 +151,7 @@ function figuresOf({ name, lastNode }: Way, tolls: readonly Toll[]): Figure[] {
 			`executions failed or hung, of ${tolls.length}`,
 		),
 		told(
-			total(({ pictures }) => pictures),
+			total(({ images }) => images),
 			what(`images, of ${wanted}`),
 		),
 		told(

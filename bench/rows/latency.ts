@@ -1,5 +1,5 @@
 // Measures how long a finished task waits to be noticed: the platform's clock against the item's `timing.finishedAt`.
-import { looksIn } from '../books';
+import { pollsIn } from '../books';
 import { atMost, median, told, type Figure } from '../figures';
 import { FLOW_TASK, flowTaskFlow, runWell } from '../flow';
 import type { Row, Stage } from '../stage';
@@ -50,8 +50,8 @@ async function waitsOf(
 			const flow = await flowTaskFlow({ n8n, platform, customer, count, label, parameters });
 			const { executionId } = await runWell(n8n, flow);
 			const { tasks, polls } = await platform.books();
-			const looks = looksIn(polls);
-			intervalsMs.push(...looks.slice(1).map(({ atMs }, index) => atMs - (looks[index]?.atMs ?? Number.NaN)));
+			const times = pollsIn(polls).map(({ atMs }) => atMs);
+			intervalsMs.push(...times.slice(1).map((atMs, index) => atMs - (times[index] ?? Number.NaN)));
 			const ends = new Map(tasks.map(({ taskId, finishedAtMs }) => [taskId, finishedAtMs ?? Number.NaN]));
 			for (const { json } of outputItems(await n8n.client.getExecution(executionId), FLOW_TASK)) {
 				const seenAt: unknown = Reflect.get(Object(json.timing), 'finishedAt');

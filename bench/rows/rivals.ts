@@ -1,5 +1,5 @@
 // The same images, made by the workflow that most people build, by the one an expert builds, and by FlowTask.
-import { callsOf, looksIn } from '../books';
+import { callsOf, pollsIn } from '../books';
 import { atLeast, atMost, median, none, sum, told, type Figure } from '../figures';
 import { flowTaskFlow, rivalFlow, runWell, type FlowTaskRun } from '../flow';
 import type { Row, Stage } from '../stage';
@@ -19,7 +19,7 @@ const TIME_OF_EXPERT = 1.02;
 interface Score {
 	readonly wallMs: number;
 	readonly calls: number;
-	readonly looks: number;
+	readonly polls: number;
 	readonly unmade: number;
 }
 
@@ -71,7 +71,7 @@ async function play(stage: Stage, platform: BenchPlatform, build: Build, label: 
 	return {
 		wallMs,
 		calls: callsOf(label, books),
-		looks: looksIn(polls).length,
+		polls: pollsIn(polls).length,
 		unmade: Math.abs(ITEMS - made),
 	};
 }
@@ -100,7 +100,7 @@ function againstLoop(loop: readonly Score[], flowTask: readonly Score[]): Figure
 
 function againstExpert(expert: readonly Score[], flowTask: readonly Score[]): Figure[] {
 	const ratios = expert.map(({ wallMs }, index) => (flowTask[index]?.wallMs ?? Number.NaN) / wallMs);
-	const allowed = median(expert.map(({ calls, looks }) => calls + looks * Math.ceil(ITEMS / 100)));
+	const allowed = median(expert.map(({ calls, polls }) => calls + polls * Math.ceil(ITEMS / 100)));
 	return [
 		told(wallOf(expert) / 1000, `all at once, ${ITEMS} items: wall time`, ' s', secondsOf(expert)),
 		told(callsIn(expert), `all at once, ${ITEMS} items: HTTP calls`),
