@@ -57,10 +57,7 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 	},
 ];
 
-/**
- * n8n drops the value of a field that is not displayed. So while the switch is off, each value is kept in a hidden
- * field.
- */
+/** n8n drops the value of a field that is not displayed, so while the switch is off, a hidden field keeps it. */
 const expertFields = EXPERT_FIELDS.flatMap((field): INodeProperties[] => [
 	{ ...field, displayOptions: { show: { showExpertFields: [true] } } },
 	{
@@ -72,10 +69,7 @@ const expertFields = EXPERT_FIELDS.flatMap((field): INodeProperties[] => [
 	},
 ]);
 
-/**
- * The key of the HTTP interfaces (§5.1). A function tests it, because a declarative test shows bare network error
- * codes.
- */
+/** The key of the HTTP interfaces (§5.1). A function tests it: a declarative test shows bare network error codes. */
 export class FlowPlatformApi implements ICredentialType {
 	name = 'flowPlatformApi';
 

@@ -7,10 +7,7 @@ import { explainCall, quote, type CallAdvice, type CallFacts } from '../shared/p
 
 const PAYMENT_REQUIRED = 402;
 
-/**
- * Codes that OpenAI-compatible servers send with HTTP 429 for an account without credit, for which waiting does not
- * help.
- */
+/** Codes that servers send with HTTP 429 for an account without credit, for which waiting does not help. */
 const OUT_OF_CREDIT: ReadonlySet<Json | undefined> = new Set([
 	'insufficient_quota',
 	'billing_hard_limit_reached',

@@ -87,12 +87,9 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 			}
 			const text = await response.text();
 			if (ok) return wholeResponse(text, response, noAnswer);
-			const plain = Object.fromEntries(headers);
-			const outcome = classify({ kind: 'reply', status, headers: plain, text });
-			const isRedirect = status < 400;
-			return outcome.kind === 'answered'
-				? noAnswer(`HTTP ${status}`)
-				: explained(outcome, isRedirect ? SETTLED : status);
+			const outcome = classify({ kind: 'reply', status, headers: Object.fromEntries(headers), text });
+			if (outcome.kind === 'answered') return noAnswer(`HTTP ${status}`);
+			return explained(outcome, status < 400 ? SETTLED : status);
 		} catch (error) {
 			// If the client itself ended the request, there is nothing to explain.
 			init?.signal?.throwIfAborted();

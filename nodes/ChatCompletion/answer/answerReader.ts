@@ -149,10 +149,7 @@ export class AnswerReader {
 		return { kind: 'unclear', status, text };
 	}
 
-	/**
-	 * The question is not sent again, because the platform did answer, so the next answer would be the same, and billed,
-	 * too.
-	 */
+	/** The question is not sent again: the platform did answer, so the next answer would be the same, and billed. */
 	private noChoice(): Failure {
 		return {
 			kind: 'unclear',

@@ -25,10 +25,7 @@ export class ReasoningCollector {
 		return distinct([...this.texts.values()]).join('\n\n');
 	}
 
-	/**
-	 * What `text` adds: the shape of `reasoning_details` is not documented (§2.6), and some servers resend all text so
-	 * far.
-	 */
+	/** What `text` adds: `reasoning_details` is not documented (§2.6), and some servers resend all text so far. */
 	private newsIn(known: string, text: string): string {
 		if (this.isCumulative && text === known) return '';
 		if (known === '' || text.length <= known.length || !text.startsWith(known)) return text;

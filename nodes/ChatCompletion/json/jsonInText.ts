@@ -1,5 +1,5 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import { isTextTooDeep, parseJson, type Json } from '../../shared/text/json';
+import { isTextTooDeep, parseJson, withoutFence, type Json } from '../../shared/text/json';
 
 export interface FoundValue {
 	readonly value: Json;
@@ -24,7 +24,7 @@ const MEANT_AS_JSON = /^\{[^]*[":]|^\[\s*[{["]/;
  *   answer
  */
 export function jsonInText(text: string): Result<FoundValue[], string> {
-	for (const source of [text, ...fenced(text)]) {
+	for (const source of new Set([text, withoutFence(text)])) {
 		const value = parseJson(source);
 		if (value !== undefined) return ok([{ value, source, isWhole: true }]);
 	}
@@ -40,14 +40,6 @@ export function jsonInText(text: string): Result<FoundValue[], string> {
 		}
 	}
 	return ok(values);
-}
-
-/** The text inside a code fence, closed or not; no element if there is no fence. */
-function fenced(text: string): string[] {
-	const trimmed = text.trim();
-	const opening = /^```[a-zA-Z]*/.exec(trimmed)?.[0];
-	if (opening === undefined) return [];
-	return [trimmed.slice(opening.length, trimmed.endsWith('```') ? -'```'.length : undefined)];
 }
 
 /** @returns `undefined` if a bracket is never closed, or never opened */

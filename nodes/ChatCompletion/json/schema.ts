@@ -66,7 +66,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	const schema = isJsonObject(wrapping.schema) ? wrapping.schema : wrapping;
 	const refusal = refuseSchema('"JSON Schema"', schema, value);
 	if (refusal) return fail(refusal);
-	const fault = checkedFault(schema);
+	const fault = whyUnusable(schema);
 	if (fault) {
 		return failInput(
 			`"JSON Schema" is not a valid schema: ${fault}`,
@@ -156,15 +156,6 @@ function violations(value: Json, schema: JsonObject): string[] {
 	} catch (error) {
 		return [`the schema itself is invalid: ${faultIn(error)}`];
 	}
-}
-
-/** The schema that was tried last, with its fault. Cached, because usually all items of a run have the same schema. */
-let triedLast = { schema: '', fault: '' };
-
-function checkedFault(schema: JsonObject): string {
-	const text = jsonText(schema) ?? '';
-	if (text !== triedLast.schema) triedLast = { schema: text, fault: whyUnusable(schema) };
-	return triedLast.fault;
 }
 
 /**

@@ -97,9 +97,7 @@ function messageOf({ role, content, images }: MessageRow): JsonObject {
 	return { role, content: content?.trim() ? [{ type: 'text', text: content }, ...imageParts] : imageParts };
 }
 
-/**
- * Reads messages entered as JSON: an array, a single message, or a request body with `messages`. All fields are kept.
- */
+/** Reads messages entered as JSON: an array, a message, or a request body with `messages`. All fields are kept. */
 export function messagesFromJson(value: unknown): Result<Json[]> {
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	if (parsed === undefined) {

@@ -138,6 +138,8 @@ async function openClients(
 		const { accountId, send } = platform;
 		const { baseUrl, busyTerms, fileHosts } = platform.account;
 		const owner = platforms.varying.size > 0 ? accountId : '';
+		// An uploaded image exists only in the account that it was uploaded to.
+		const nameOf = (digest: string): string => (owner ? `${owner} ${digest}` : digest);
 		const retry = openRetry(`task ${accountId}`, { requestsPerSecond, concurrency: CONCURRENCY }, run);
 		const call = createClient({ baseUrl, busyTerms, send, redact }, retry, clock, deadlineMs);
 		return {
@@ -145,18 +147,13 @@ async function openClients(
 			api: new ServiceApi(call, redact),
 			mayFetch: fileHostRule(baseUrl, fileHosts),
 			sockets: socketsOf.get(platform),
-			images: owner ? imagesOf(memory.images, owner) : memory.images,
+			images: {
+				get: (digest) => memory.images.get(nameOf(digest)),
+				set: (digest, imageId) => memory.images.set(nameOf(digest), imageId),
+			},
 			owner,
 		};
 	});
-}
-
-/** The images of one account; an uploaded image exists only in the account that it was uploaded to. */
-function imagesOf(images: TaskMemory['images'], owner: string): TaskMemory['images'] {
-	return {
-		get: (digest) => images.get(`${owner} ${digest}`),
-		set: (digest, imageId) => images.set(`${owner} ${digest}`, imageId),
-	};
 }
 
 /** Opens the account's sockets; `undefined` if tasks are only polled, because the operator or n8n allows no socket. */

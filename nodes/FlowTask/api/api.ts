@@ -51,10 +51,7 @@ export interface ServiceAccount {
 	readonly redact: Redact;
 }
 
-/**
- * How long a call that is under way at the run's deadline may still take; if it were cut off, a task that it made would
- * be lost.
- */
+/** How long a call may outlast the run's deadline; if it were cut off, a task that it made would be lost. */
 const DEADLINE_GRACE_MS = 10_000;
 
 /** @param deadlineMs when the run stops waiting, by the clock's `now()`: no call begins or is retried after it */
@@ -164,9 +161,7 @@ export class ServiceApi {
 		return ok({ taskId: data.output.prompt_id, promptToken: data.output.prompt_token ?? undefined });
 	}
 
-	/**
-	 * Reads the state of at most `IDS_PER_CALL` tasks. Tasks that the platform does not know are missing from the answer.
-	 */
+	/** Reads the state of at most `IDS_PER_CALL` tasks. The answer lacks tasks that the platform does not know. */
 	async info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>> {
 		const answer = await this.call({
 			path: `${BASE_PATH}/get_task_info`,

@@ -127,11 +127,8 @@ export function nextIntervalMs(previousMs: number, facts: PollFacts): number {
 	// The time until few tasks are left, so that the node does not sleep through the end of a batch.
 	const untilFewMs =
 		finished === 0 || remaining <= FEW_TASKS ? Infinity : ((remaining - FEW_TASKS) * previousMs) / finished;
-	return inBounds(Math.min(stretch(previousMs, facts), untilFewMs));
-}
-
-function inBounds(intervalMs: number): number {
-	return Math.min(LONGEST_POLL_INTERVAL_MS, Math.max(SHORTEST_POLL_INTERVAL_MS, intervalMs));
+	const intervalMs = Math.min(LONGEST_POLL_INTERVAL_MS, stretch(previousMs, facts), untilFewMs);
+	return Math.max(SHORTEST_POLL_INTERVAL_MS, intervalMs);
 }
 
 function stretch(previousMs: number, facts: PollFacts): number {

@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson } from '../../shared/text/json';
+import { member, parseJson } from '../../shared/text/json';
 import { redactJson, redactor, type Redact } from '../../shared/text/redact';
 import type { SocketEvents } from '../../shared/http/webSocket';
 import { readTaskInfo, type TaskInfo } from './taskInfo';
@@ -20,7 +20,8 @@ export type OpenSocket = (url: string, events: SocketEvents) => { close(): unkno
 /** The progress WebSockets of one node run (§4.4, §5.2, §6.1). A lost socket never fails a task. */
 export class ProgressSockets {
 	private provenPath: string | undefined;
-	private refusedForGood = false;
+	/** False once all paths were refused. */
+	available = true;
 
 	/** @param paths tried in this order, because deployments differ; one that works is kept for the run */
 	constructor(
@@ -29,11 +30,6 @@ export class ProgressSockets {
 		private readonly openSocket: OpenSocket,
 	) {}
 
-	/** False once all paths were refused. */
-	get available(): boolean {
-		return !this.refusedForGood;
-	}
-
 	open(taskId: string, promptToken: string, events: ProgressEvents): ProgressSocket {
 		const query = `?authorization=${encodeURIComponent(promptToken.toWellFormed())}`;
 		const untried = [...this.paths];
@@ -41,7 +37,7 @@ export class ProgressSockets {
 		const openNext = (): void => {
 			const path = this.provenPath ?? untried.shift();
 			if (path === undefined) {
-				this.refusedForGood = true;
+				this.available = false;
 				events.onLost();
 				return;
 			}
@@ -49,7 +45,8 @@ export class ProgressSockets {
 				// An open socket proves nothing, because proxies accept any path.
 				onOpen: () => undefined,
 				onText: (text) => {
-					const info = readMessage(text);
+					// Anything but one task info (§6.1) is ignored.
+					const info = readTaskInfo(member(parseJson(text), 'flow_task_info'));
 					if (!info) return;
 					this.provenPath ??= path;
 					if (info.taskId === taskId) events.onInfo(info);
@@ -66,16 +63,7 @@ export class ProgressSockets {
 	}
 }
 
-/** A message contains one task info (§6.1); anything else is ignored. */
-function readMessage(text: string): TaskInfo | undefined {
-	const message = parseJson(text);
-	return isJsonObject(message) ? readTaskInfo(message.flow_task_info) : undefined;
-}
-
-/**
- * Hides a task's prompt token, which opens its socket for a day (§5.2), in case the platform repeats it in a link or an
- * error text.
- */
+/** Hides a task's prompt token, which opens its socket for a day (§5.2), in a link or an error text. */
 export function tokenHider(promptToken: string | undefined): Redact['known'] {
 	if (promptToken === undefined) return (text) => text;
 	return redactor([promptToken]).known;

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 
 import { errorWords } from '../../shared/errors/serviceMessage';
 import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
+import { decodePercents } from '../../shared/text/webAddress';
 
 /**
  * The states of a task by `status` (§2.4, §3.1), under the names that the node's output uses. `unknown` is any number
@@ -152,7 +153,10 @@ export function readTaskInfos(data: Json | undefined): TaskInfo[] | undefined {
 	const list = data === null ? null : data.flow_task_info;
 	// The platform knows none of the IDs.
 	if (list === null) return [];
-	return Array.isArray(list) ? list.map(readTaskInfo).filter((info) => info !== undefined) : undefined;
+	if (Array.isArray(list)) return list.map(readTaskInfo).filter((info) => info !== undefined);
+	// The WebSocket's messages contain a single object (§6.1), and some servers use that shape for both.
+	const only = readTaskInfo(list);
+	return only && [only];
 }
 
 /**
@@ -162,12 +166,8 @@ export function readTaskInfos(data: Json | undefined): TaskInfo[] | undefined {
 export function decodeLink(link: string): string {
 	const plain = unescapeText(link.trim().replace(/%5Cu0026/gi, '&'));
 	if (plain.includes('://') || !/^https?%3a%2f%2f/i.test(plain)) return plain;
-	try {
-		// A link that was escaped before it was encoded shows its escapes only now.
-		return unescapeText(decodeURIComponent(plain));
-	} catch {
-		return plain;
-	}
+	// A link that was escaped before it was encoded shows its escapes only now.
+	return unescapeText(decodePercents(plain));
 }
 
 function unescapeText(text: string): string {

@@ -70,10 +70,7 @@ export function imageNodesIn({ nodes }: WorkflowDefinition): INodeListSearchItem
 /** Class types of nodes that make files; some of them also pass their files on. */
 const SAVES_FILES = /save|export|combine/i;
 
-/**
- * An export does not say which nodes make files: nodes whose class names suggest it come first, then the ends of the
- * graph.
- */
+/** An export does not say which nodes make files: likely class names come first, then the ends of the graph. */
 export function outputNodesIn(definition: WorkflowDefinition): INodeListSearchItems[] {
 	const graph = graphOf(definition);
 	const used = new Set(

@@ -41,8 +41,15 @@ export function overrideFieldsOf(source: WorkflowSource, rows?: unknown): Resour
 	if (fields.length === 0) {
 		return notice('This workflow has no input that can be set: all of them come from other nodes.');
 	}
-	const more = leftOut > 0 ? [hintRow('more', moreInputs(leftOut))] : [];
-	return { fields: [shownAtOnce(hintRow('found', found)), ...fields.map(asRow), ...more] };
+	const more = `${leftOut} more inputs are not listed: set them by "Node ID and Parameter"`;
+	return {
+		fields: [
+			// A row that is marked as required is shown as soon as the form is loaded; in the mode "map" it needs no value.
+			{ ...hintRow('found', found), required: true },
+			...fields.map(asRow),
+			...(leftOut > 0 ? [hintRow('more', more)] : []),
+		],
+	};
 }
 
 const NOTHING_PASTED =
@@ -58,10 +65,6 @@ function complaining(
 	const complaint = `${message}. ${advice}`;
 	if (kept.length === 0) return notice(complaint);
 	return { fields: [hintRow('complaint', complaint), ...kept] };
-}
-
-function moreInputs(count: number): string {
-	return `${count} more inputs are not listed: set them by "Node ID and Parameter"`;
 }
 
 function readOffered(source: WorkflowSource): Result<OfferedFields & { readonly found: string }> {
@@ -97,13 +100,6 @@ function asRow({ options, ...field }: FormField): ResourceMapperField {
 /** A line of text among the rows: n8n shows no input field for this type, so nothing can be entered or sent. */
 function hintRow(id: string, displayName: string): ResourceMapperField {
 	return { ...asRow({ id, displayName, type: 'string' }), type: 'jwt', readOnly: true };
-}
-
-/**
- * Makes n8n show a row as soon as the form is loaded, by marking it as required. In the mode "map" it needs no value.
- */
-function shownAtOnce(field: ResourceMapperField): ResourceMapperField {
-	return { ...field, required: true };
 }
 
 /** The rows that were offered before, if any of them has a value. */

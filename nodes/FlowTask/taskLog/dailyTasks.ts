@@ -1,7 +1,7 @@
 import type { PreparableTable } from '../../shared/dataTable/table';
 import { dayAfter, dayOf, isTimeZone, nodeOwner, type NodeIds } from '../../shared/dailyLimit/calendarDay';
 import { DailyLimit, type Countable } from '../../shared/dailyLimit/dailyLimit';
-import type { DayAccounts, Used } from '../../shared/dailyLimit/dayAccounts';
+import type { DayAccounts } from '../../shared/dailyLimit/dayAccounts';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import type { Clock } from '../../shared/run/clock';
 import type { TaskJob } from '../tasks/engine';
@@ -45,7 +45,8 @@ export class DailyTasks implements TaskObserver {
 				unit: 'tasks',
 				option: OPTION,
 			},
-			{ table, columns: { ownerDay: 'nodeDay', id: 'submitId' }, countedIn },
+			// A row with a day counts as one task: only submits that made a task, or may have, have such a row.
+			{ table, columns: { ownerDay: 'nodeDay', id: 'submitId' }, countedIn: () => ({ count: 1, tokens: 0 }) },
 			clock,
 			accounts,
 		);
@@ -127,9 +128,4 @@ export class DailyTasks implements TaskObserver {
 			{ freeFrom },
 		);
 	}
-}
-
-/** Each row with a day counts as one task, because only submits that made a task, or may have, have such a row. */
-function countedIn(): Used {
-	return { count: 1, tokens: 0 };
 }

@@ -27,10 +27,7 @@ const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_0
 const REST_PER_CHANGE_MS = 50;
 /** The longer the run, the rarer the changes: rows may be as old as a 20th of it. */
 const REST_PER_RUN_MS = 1 / 20;
-/**
- * With more changes than this, rows are replaced, because a change takes n8n 40 ms, and replacing hundreds of rows 200
- * ms.
- */
+/** With more changes, rows are replaced: a change takes n8n 40 ms, and replacing hundreds of rows 200 ms. */
 const REPLACED_ABOVE = 5;
 
 interface LoggedTask extends RowFacts {
@@ -205,7 +202,9 @@ export class TaskRecorder implements TaskObserver {
 	 */
 	private async replace(): Promise<Result<undefined>> {
 		const { table } = this.parts;
-		const stale = [...this.entries.values()].filter((entry) => isStale(entry) && isOwn(entry));
+		const stale = [...this.entries.values()].filter(
+			(entry) => isStale(entry) && entry.source === 'made' && entry.isListed,
+		);
 		if (alikeIn(stale).length <= REPLACED_ABOVE) return ok(undefined);
 		const read = await table.read('executionId', [this.origin.executionId]);
 		const present = new Set((read.ok ? read.value : []).map(({ rowKey }) => rowKey));
@@ -255,11 +254,6 @@ function cellsOf({ cells, kept }: LoggedTask): TaskCells {
 /** Whether the table lacks the task or its current cells. */
 function isStale(entry: LoggedTask): boolean {
 	return !entry.isListed || JSON.stringify(cellsOf(entry)) !== entry.written;
-}
-
-/** Whether this run made the task, and wrote its rows. */
-function isOwn({ source, isListed }: LoggedTask): boolean {
-	return source === 'made' && isListed;
 }
 
 /** Groups entries whose rows get the same cells. */

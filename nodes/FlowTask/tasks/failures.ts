@@ -138,10 +138,7 @@ export function explainWatchEnd(
 	}
 }
 
-/**
- * A retry, or the same key, would find the same lost task again, so for a task of this node the advice says how to create
- * a new one.
- */
+/** A retry, or the same key, would find the lost task again, so for a task of this node the advice names a way out. */
 function explainUnknown(taskId: string, details: JsonObject, isGiven: boolean): Failure {
 	const isGone = details.status !== 'unknown';
 	const seen = isGone ? `, which was last seen as ${describeState(details)}` : '';

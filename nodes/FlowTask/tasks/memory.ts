@@ -1,4 +1,6 @@
-import { excerpt, isJsonObject, type JsonObject } from '../../shared/text/json';
+import * as v from 'valibot';
+
+import { excerpt } from '../../shared/text/json';
 import {
 	createRetryMemory,
 	createToolMemory as createToolCallMemory,
@@ -60,6 +62,7 @@ export interface UploadedImages {
 
 const NODE = 'flowTaskRuns';
 const PROMPT_CHARS = 200;
+const Seeds = v.fallback(v.record(v.string(), v.number()), {});
 
 /**
  * @param nodeContext n8n's own object; what is written into it is stored with the execution
@@ -74,9 +77,7 @@ export function createTaskMemory(nodeContext: Record<string, unknown>, runIndex:
 	};
 }
 
-/**
- * The memory of an agent's tool. Success removes the entry, because the same words are then a request for a new task.
- */
+/** The memory of an agent's tool. Success removes the entry, because the same words then ask for a new task. */
 export function createToolMemory(nodeContext: Record<string, unknown>): TaskMemory & { release(): void } {
 	const memory = createToolCallMemory(nodeContext, { node: NODE, part: 'tasks' });
 	return {
@@ -125,7 +126,7 @@ function recollect(memory: TaskEntries, item: ItemKey, fingerprint: string): Rec
 		kind: 'task',
 		taskId,
 		submittedAtMs: typeof atMs === 'number' ? atMs : undefined,
-		seeds: isJsonObject(seeds) ? numbersOf(seeds) : {},
+		seeds: v.parse(Seeds, seeds),
 		prompt: typeof prompt === 'string' ? prompt : undefined,
 	};
 }
@@ -139,10 +140,4 @@ function uploadedImages(nodeContext: Record<string, unknown>, run: number | stri
 		},
 		set: (digest, imageId) => entries.set(digest, imageId),
 	};
-}
-
-function numbersOf(object: JsonObject): Record<string, number> {
-	return Object.fromEntries(
-		Object.entries(object).flatMap(([key, value]) => (typeof value === 'number' ? [[key, value]] : [])),
-	);
 }

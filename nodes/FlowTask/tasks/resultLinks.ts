@@ -1,6 +1,6 @@
 import type { DownloadRequest } from '../../shared/files/download';
 import { ENDING, shortened } from '../../shared/files/fileType';
-import { isWebAddress } from '../../shared/text/webAddress';
+import { decodePercents, isWebAddress } from '../../shared/text/webAddress';
 import type { TaskInfo } from '../api/taskInfo';
 
 /** Which result links of a task to get: the final ones, or those of all or some output nodes. */
@@ -79,15 +79,10 @@ function fileIn(url: string): string {
 
 /** The file's name: the `filename` parameter of the link, or the last segment of its path. */
 export function nameInLink(url: string): string {
-	try {
-		const { pathname, searchParams } = new URL(url);
-		const last = pathname.split('/').at(-1) ?? '';
-		const named = searchParams.get('filename');
-		if (named && !ENDING.test(last)) return named;
-		return decodeURIComponent(last);
-	} catch {
-		return '';
-	}
+	const { pathname = '', searchParams } = URL.parse(url) ?? {};
+	const last = pathname.split('/').at(-1) ?? '';
+	const named = searchParams?.get('filename');
+	return named && !ENDING.test(last) ? named : decodePercents(last);
 }
 
 /** Inserts a mark before a name's extension: `cat.png`, `2` -> `cat_2.png`. */
@@ -104,10 +99,7 @@ export interface TaskLabel {
 	readonly stem?: string | undefined;
 }
 
-/**
- * Names for a task's files that collide neither with each other nor with those of other items, because platforms often
- * use the same names.
- */
+/** Names that collide neither with each other nor with those of other items, because platforms often reuse names. */
 export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel): NamedLink[] {
 	const owners = new Map<string, number>();
 	const take = (raw: string, index: number): string => {

@@ -46,17 +46,13 @@ const POLL_HELD_MS = 2_000;
 const FIRST_POLL_AT_OLD_MS = 50;
 const FIRST_POLL_AT_NEW_MS = 500;
 
-/**
- * In how many polls, and for how long, an ID must be missing to count as unknown, because the platform's index may lag.
- */
+/** In how many polls, and how long, an ID must be missing to count as unknown, because the platform's index may lag. */
 const MISSING_POLLS = 5;
 const MISSING_MS = 10_000;
 /** How long an ID must be missing to count as unknown if the platform certainly has the task. */
 export const KNOWN_MISSING_MS = 5 * 60_000;
 
-/**
- * Once the platform has answered, only this many refusals over this long are final, because gateways may send a 404.
- */
+/** Once the platform has answered, only so many refusals over this long are final: gateways may send a 404. */
 const REFUSED_POLLS = 3;
 const REFUSED_MS = 10_000;
 
@@ -228,6 +224,7 @@ export class TaskWatcher {
 
 	/** Processes an answer. @returns whether anything in it is news */
 	private takeAll(ids: readonly string[], answer: readonly TaskInfo[]): boolean {
+		const { clock } = this;
 		const infos = new Map(answer.map((info) => [info.taskId, info]));
 		const tasks = this.tasksOf(ids);
 		// Tasks do not all vanish at once, so the platform's index must be empty.
@@ -239,7 +236,9 @@ export class TaskWatcher {
 			const info = infos.get(task.taskId);
 			if (info) changed = this.take(task, info) || changed;
 			else if (isBlank && task.known) task.trouble = 'The platform returned none of the tasks';
-			else this.miss(task);
+			else if (task.missing.lasts(clock.now(), MISSING_POLLS, task.known ? KNOWN_MISSING_MS : MISSING_MS)) {
+				this.settle(task, 'unknown');
+			}
 		}
 		return changed;
 	}
@@ -253,11 +252,6 @@ export class TaskWatcher {
 			this.resolve(task, { kind: 'final', info, snapshot: task.snapshot(clock.wallNow()) });
 		}
 		return isNews;
-	}
-
-	private miss(task: WatchedTask): void {
-		const longMs = task.known ? KNOWN_MISSING_MS : MISSING_MS;
-		if (task.missing.lasts(this.clock.now(), MISSING_POLLS, longMs)) this.settle(task, 'unknown');
 	}
 
 	private endOverdue(): void {

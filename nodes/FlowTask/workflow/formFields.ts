@@ -111,9 +111,7 @@ export function shortTitle(displayName: string): string {
 	return displayName.split(HOSTED, 1)[0] ?? displayName;
 }
 
-/**
- * The export's own value is always an option, because n8n would otherwise refuse to publish a workflow that uses it.
- */
+/** The export's own value is always an option, because n8n would otherwise not publish a workflow that uses it. */
 function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormField['options']> {
 	const values = [...list, current].filter((value) => value !== null && typeof value !== 'object');
 	return [...new Set(values)].map((value) => ({ name: String(value), value }));

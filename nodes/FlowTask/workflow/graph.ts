@@ -11,10 +11,7 @@ export function graphOf(definition: WorkflowDefinition): Graph {
 	return new Map(definition.nodes.map((node) => [node.nodeId, node]));
 }
 
-/**
- * The node that a linked input gets its value from; `undefined` if the input is not linked, or the export lacks the
- * node.
- */
+/** The node that a linked input gets its value from; `undefined` if it has no link, or the export lacks the node. */
 export function sourceOf(graph: Graph, { isLink, value }: DefinitionInput): DefinitionNode | undefined {
 	const from = isLink && Array.isArray(value) ? value[0] : undefined;
 	return typeof from === 'string' || typeof from === 'number' ? graph.get(String(from)) : undefined;

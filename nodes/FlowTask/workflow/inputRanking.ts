@@ -194,10 +194,7 @@ type Start = readonly [
 	isStart: (input: DefinitionInput, node: DefinitionNode) => boolean,
 ];
 
-/**
- * The first search that reaches a text decides, because a zeroed copy of the prompt often serves as the negative
- * prompt.
- */
+/** The first search that reaches a text decides, because the negative prompt is often a zeroed copy of the prompt. */
 const SEARCHES: readonly Start[] = [
 	['positive', ({ name }, node) => isSampler(node) && polarityOf(name, node) === 'positive'],
 	['positive', ({ name }, node) => polarityOf(name, node) === 'positive'],

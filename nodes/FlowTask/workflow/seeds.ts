@@ -103,9 +103,7 @@ function countable(inputs: readonly PromptInput[]): FirstSeed[] {
 	});
 }
 
-/**
- * Whether a value reads as a seed: a number, with or without the quotation marks that JSON needs around an expression.
- */
+/** Whether a value reads as a seed: a number, with or without the quotation marks that an expression in JSON needs. */
 function readsAsSeed(value: Json): boolean {
 	return typeof value === 'number' || (typeof value === 'string' && /^\s*\d+\s*$/.test(value));
 }

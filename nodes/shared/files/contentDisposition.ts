@@ -1,3 +1,5 @@
+import { decodePercents } from '../text/webAddress';
+
 /** The bounds limit the time that matching a hostile header can take. */
 const PARAMETER =
 	/(?:^|;)\s{0,99}(filename\*?)\s{0,99}=\s{0,99}(?:"((?:\\.|[^"\\]){0,4096})"|([^;"]{0,4096}))/gi;
@@ -21,12 +23,4 @@ export function nameInDisposition(header: string | undefined): string | undefine
 function decodeBytes(bytes: Buffer): string {
 	const text = bytes.toString('utf8');
 	return text.includes('\uFFFD') ? bytes.toString('latin1') : text;
-}
-
-function decodePercents(text: string): string {
-	try {
-		return decodeURIComponent(text);
-	} catch {
-		return text;
-	}
 }

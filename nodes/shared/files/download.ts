@@ -135,9 +135,7 @@ async function store(
 
 type Readable = Exclude<Parameters<IExecuteFunctions['helpers']['prepareBinaryData']>[0], Buffer>;
 
-/**
- * n8n accepts only a Readable. The module "stream" must not be imported, so the class is taken from n8n's own stream.
- */
+/** n8n accepts only a Readable, and "stream" must not be imported, so the class is taken from n8n's own stream. */
 function readableFrom({ constructor }: ByteStream, source: AsyncGenerator<Uint8Array>): Readable {
 	const from: unknown = Reflect.get(constructor, 'from');
 	const made: unknown =

@@ -9,7 +9,7 @@ import { cuttable, type ByteStream } from '../http/abortableStream';
 import { repeatDelayMs } from '../retry/backoff';
 import { createIdleTimeouts } from '../http/idleTimeout';
 import { isWebAddress } from '../text/webAddress';
-import { describeError, openReply, type OpenReply } from '../http/request';
+import { describeError, openReply, requestOptions, type OpenReply } from '../http/request';
 
 /** Times are of the clock's `now()`. */
 export interface FileFetch<T> {
@@ -72,9 +72,7 @@ const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410])
 const PARTIAL_CONTENT = 206;
 const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
-/**
- * Fetches a file without any credential, because its host is another origin, and a link has its own signature.
- */
+/** Fetches a file without any credential: its host is another origin, and a link has its own signature. */
 export async function fetchFile<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>> {
 	const { clock, random, signal } = fetch;
 	for (let tries = 1; ; tries++) {
@@ -130,15 +128,14 @@ async function requestFile<T>(
 ): Promise<Result<OpenReply, FetchFailure>> {
 	try {
 		const response: unknown = await context.helpers.httpRequest({
-			method: 'GET',
-			url,
 			// A compressed body that was cut off would pass for a whole file: n8n's client unpacks as much as arrived.
-			headers: { Accept: '*/*', 'Accept-Encoding': 'identity' },
-			encoding: 'stream',
-			returnFullResponse: true,
-			ignoreHttpStatusErrors: true,
-			disableFollowRedirect: true,
-			timeout: idleMs,
+			...requestOptions({
+				method: 'GET',
+				url,
+				accept: '*/*',
+				headers: { 'Accept-Encoding': 'identity' },
+				timeoutMs: idleMs,
+			}),
 			abortSignal: signal,
 		});
 		const reply = openReply(response);
@@ -179,18 +176,6 @@ function refuseReply({ status, headers }: OpenReply, maxBytes: number): FetchFai
 	return Number(headers['content-length']) > maxBytes ? TOO_LARGE : undefined;
 }
 
-/** Some hosts say only in the body that a link has expired, or that they need a login. */
-function refuseContent<T>(
-	{ foundInstead }: FileFetch<T>,
-	{ headers }: OpenReply,
-	head: Uint8Array,
-): FetchFailure | undefined {
-	const found = foundInstead(head, headers['content-type']);
-	return found
-		? { kind: 'expired', reason: `the host answered with ${found} instead of the file` }
-		: undefined;
-}
-
 async function takeBody<T>(
 	fetch: FileFetch<T>,
 	reply: OpenReply,
@@ -216,8 +201,10 @@ async function takeBody<T>(
 	}
 	try {
 		const head = await readHead(pieces);
-		const refused = refuseContent(fetch, reply, head);
-		if (refused) return fail(refused);
+		// Some hosts say only in the body that a link has expired, or that they need a login.
+		const found = fetch.foundInstead(head, reply.headers['content-type']);
+		if (found)
+			return fail({ kind: 'expired', reason: `the host answered with ${found} instead of the file` });
 		const file = {
 			contentType: reply.headers['content-type'],
 			saidName: nameInDisposition(reply.headers['content-disposition']),

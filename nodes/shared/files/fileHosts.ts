@@ -49,10 +49,7 @@ function networkOfIpv4(address: number): Network {
 	return found?.[0] ?? 'public';
 }
 
-/**
- * Only global unicast addresses are public. All others are refused, also those that contain an IPv4 address, which no
- * link needs.
- */
+/** Only global unicast addresses are public. No link needs any other, even one that contains an IPv4 address. */
 function networkOfIpv6(address: string): Network {
 	const first = Number.parseInt(address, 16) || 0;
 	if (address === '::1' || (first & 0xfe00) === 0xfc00) return 'local';

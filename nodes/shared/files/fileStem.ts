@@ -53,10 +53,7 @@ export function uniqueStems(wanted: ReadonlyArray<string | undefined>): Array<st
 	});
 }
 
-/**
- * Equal for stems that could name the same file, because some systems ignore case and a task's files get suffixes
- * (`_f2`).
- */
+/** Equal for stems that could name the same file: some systems ignore case, and a task's files get suffixes (`_f2`). */
 function keyOf(stem: string): string {
 	return stem.toLowerCase().replace(/(_f\d+)+$/, '');
 }

@@ -9,7 +9,7 @@ import { systemClock, type Clock } from '../run/clock';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { textOf, textOrNumber } from '../text/textOf';
-import { isWebAddress } from '../text/webAddress';
+import { decodePercents, isWebAddress } from '../text/webAddress';
 import { originOf } from '../http/unreached';
 
 export interface InputFile {
@@ -147,7 +147,7 @@ export async function fetchInputFile(
 		);
 	}
 	const host = originOf(url);
-	const name = nameIn(url);
+	const name = decodePercents(new URL(url).pathname.split('/').at(-1) ?? '');
 	const fetched = await fetchFile({
 		...patience,
 		context,
@@ -176,16 +176,6 @@ export async function fetchInputFile(
 				? ALLOW_HOST
 				: 'Check that the URL opens without a login, and from the machine that n8n runs on.',
 	});
-}
-
-/** The last segment of a URL's path; may be empty. */
-function nameIn(url: string): string {
-	const last = new URL(url).pathname.split('/').at(-1) ?? '';
-	try {
-		return decodeURIComponent(last);
-	} catch {
-		return last;
-	}
 }
 
 function inputFile(bytes: Uint8Array, name: string, mimeType: string): InputFile {

@@ -29,9 +29,7 @@ export interface UploadFileContext extends InputFileContext {
 	readonly helpers: InputFileContext['helpers'] & Pick<IExecuteFunctions['helpers'], 'getBinaryStream'>;
 }
 
-/**
- * Files up to this size are read once and held; larger ones are read twice, for their digest and while they are sent.
- */
+/** Files up to this size are read once and held; larger ones are read twice: for their digest, and to be sent. */
 const MOST_HELD_BYTES = 8 * 1024 * 1024;
 
 /** An upload of a file that is in memory already. */

@@ -1,5 +1,13 @@
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
-import { endOfText, excerpt, isTextTooDeep, jsonText, parseJson, type Json } from '../text/json';
+import {
+	endOfText,
+	excerpt,
+	isTextTooDeep,
+	jsonText,
+	parseJson,
+	withoutFence,
+	type Json,
+} from '../text/json';
 
 /** A JSON string, possibly cut off. */
 const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
@@ -84,14 +92,6 @@ function longIntegers(text: string): string[] {
 
 function isLongInteger(value: number): boolean {
 	return Number.isInteger(value) && !Number.isSafeInteger(value);
-}
-
-function withoutFence(text: string): string {
-	if (!text.startsWith('```') || !text.endsWith('```')) return text;
-	return text
-		.slice(0, -3)
-		.replace(/^```\w*/, '')
-		.trim();
 }
 
 function withoutNaN(text: string): string {

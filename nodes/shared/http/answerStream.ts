@@ -50,10 +50,7 @@ export interface ReadAnswer {
 	readonly broken: BrokenOff | undefined;
 }
 
-/**
- * `timedOut`: no answer began in time. An `Exchange`: there was no answer, or it was an error that is not read as
- * events.
- */
+/** `timedOut`: no answer began in time. An `Exchange`: no answer, or an error that is not read as events. */
 export type AnswerEnd = ReadAnswer | { readonly kind: 'timedOut' } | Exchange;
 
 /** How long a server may keep a stream open after the answer is finished; token counts may follow. */

@@ -105,10 +105,7 @@ function stopSignals(context: IExecuteFunctions): (request: HttpRequest) => Abor
 	return ({ outlivesStop }) => (outlivesStop ? late : stop);
 }
 
-/**
- * Keyed by the execution's signal, which all its runs share, because a listener for each run of a loop would add up to
- * thousands.
- */
+/** Keyed by the execution's signal, because a listener for each run of a loop would add up to thousands. */
 const AFTER_STOP = new WeakMap<AbortSignal, AbortSignal>();
 
 /** A signal aborted 10 s after the execution is stopped: by then, even requests that may outlive the stop must end. */

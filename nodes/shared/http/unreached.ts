@@ -39,9 +39,5 @@ export function explainUnreached(
 
 /** The origin of a URL, for error texts, because the rest of the URL may contain secrets. */
 export function originOf(url: string): string {
-	try {
-		return new URL(url).origin;
-	} catch {
-		return excerpt(url.split('?')[0] ?? '', 100) || 'an unknown address';
-	}
+	return URL.parse(url)?.origin ?? (excerpt(url.split('?')[0] ?? '', 100) || 'an unknown address');
 }

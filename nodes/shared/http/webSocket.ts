@@ -96,9 +96,7 @@ export class Socket {
 		return true;
 	}
 
-	/**
-	 * Closes, and waits up to `graceMs` for the other side's close frame, which follows everything that it sent before.
-	 */
+	/** Closes, and waits up to `graceMs` for the other side's close frame, which follows everything that it sent. */
 	async close(code = NORMAL_CLOSE, graceMs = CLOSE_GRACE_MS): Promise<SocketEnd> {
 		if (!this.over.aborted) {
 			this.isClosing = true;

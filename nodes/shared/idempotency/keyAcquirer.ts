@@ -104,9 +104,7 @@ export class KeyAcquirer {
 	}
 }
 
-/**
- * Measures with both clocks, because the monotonic one may stand still while a machine sleeps, but claims still age.
- */
+/** Measures with both clocks: the monotonic one may stand still while a machine sleeps, but claims still age. */
 function stopwatch(clock: Clock): () => number {
 	const sinceMs = clock.now();
 	const sinceWallMs = clock.wallNow();

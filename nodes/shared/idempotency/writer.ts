@@ -16,10 +16,7 @@ export class LedgerWriter {
 	private rows: TableRow[] = [];
 	private leaving = new Set<string>();
 	private writing: Promise<unknown> | undefined;
-	/**
-	 * Writes of claims, each with the rows that were queued: until such a write is done, those rows may have to be
-	 * written again.
-	 */
+	/** Writes of claims, each with the queued rows, which may have to be written again until the write is done. */
 	private readonly entering = new Set<Promise<unknown>>();
 	private readonly background: BackgroundWriter;
 

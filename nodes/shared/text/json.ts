@@ -96,9 +96,7 @@ export function endOfText(source: string, start: number): number {
 	}
 }
 
-/**
- * @returns `undefined` if a value cannot be written as JSON: if it contains itself, is nested too deeply or is not data
- */
+/** @returns `undefined` if a value cannot be written as JSON: it contains itself, is too deep or is not data */
 export function jsonText(value: unknown): string | undefined {
 	try {
 		// Contrary to the type of JSON.stringify, it returns undefined for a function or undefined.
@@ -131,4 +129,12 @@ export function excerpt(text: string, maxChars = 200): string {
 /** Ends quoted text with a full stop, so that another sentence can follow. */
 export function sentence(said: string): string {
 	return /[.!?…]$/.test(said) ? said : `${said}.`;
+}
+
+/** The text inside a code fence, closed or not; without a fence, the text itself. */
+export function withoutFence(text: string): string {
+	const trimmed = text.trim();
+	const opening = /^```(?:[a-zA-Z]\w*)?/.exec(trimmed)?.[0];
+	if (opening === undefined) return text;
+	return trimmed.slice(opening.length, trimmed.endsWith('```') ? -'```'.length : undefined).trim();
 }

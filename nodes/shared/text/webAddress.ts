@@ -2,3 +2,12 @@
 export function isWebAddress(text: string): boolean {
 	return /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
 }
+
+/** Decodes percent escapes; a text with a wrong one stays as it is. */
+export function decodePercents(text: string): string {
+	try {
+		return decodeURIComponent(text);
+	} catch {
+		return text;
+	}
+}

@@ -105,10 +105,7 @@ export function isLongInteger(value: Json | undefined): boolean {
 	return isInteger && !Number.isSafeInteger(Number(value));
 }
 
-/**
- * Whether an object is, bare or wrapped, a file that the engine's editor saves (UI format), which only the editor can
- * run.
- */
+/** Whether an object is, bare or wrapped, a file of the engine's editor (UI format), which only the editor can run. */
 export function holdsEditorFile(object: JsonObject): boolean {
 	return unwrap(object, WRAPPERS).some(
 		({ nodes, links, ...others }) =>

@@ -20,10 +20,7 @@ export type ParameterView = ReadonlyMap<string, ReadonlyMap<string, ParameterSpe
 
 export const EMPTY_VIEW: ParameterView = new Map();
 
-/**
- * Only `spec`, `default`, `min` and `max` are specified, so the list of accepted values is searched for under these
- * keys.
- */
+/** The specified keys are `spec`, `default`, `min` and `max`, so the list of values is searched for under these. */
 const LIST_KEYS = ['list', 'options', 'values', 'enum', 'choices'];
 const WRAPPERS = ['data', 'parameters', 'parameter_view', 'nodes', 'workflow'];
 const PARAMETER_GROUPS = ['inputs', 'parameters', 'params'];

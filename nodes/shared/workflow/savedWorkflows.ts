@@ -3,7 +3,7 @@ import { onlyOne, parsePasted, refuseRounded } from '../form/pastedJson';
 import { excerpt, isJsonObject, type Json } from '../text/json';
 import { textOrNumber } from '../text/textOf';
 import { isEmptyDefinition } from './definition';
-import { readKnowledge, type WorkflowKnowledge } from './knowledge';
+import { readKnowledge } from './knowledge';
 
 /** One hosted workflow, entered in the node or saved in the account; not parsed yet. */
 export interface WorkflowSource {
@@ -126,17 +126,15 @@ export function whyListIsWrong(source: unknown): string | undefined {
 	const list = readSavedWorkflows(source);
 	if (!list.ok) return inSentences(list.failure);
 	const failures = [...list.value].flatMap(([name, entry]) => {
-		const read = entry.ok ? readAsRuns(entry.value) : entry;
+		const read = entry.ok
+			? namingEntry(entry.value, readKnowledge(entry.value.definition, entry.value.view))
+			: entry;
 		return read.ok ? [] : [{ name, failure: read.failure }];
 	});
 	const [first, ...others] = failures;
 	if (!first) return undefined;
 	const names = others.map(({ name }) => `"${excerpt(name, 40)}"`).join(', ');
 	return inSentences(first.failure) + (names && ` Also to be corrected: ${excerpt(names)}.`);
-}
-
-function readAsRuns(source: WorkflowSource): Result<WorkflowKnowledge> {
-	return namingEntry(source, readKnowledge(source.definition, source.view));
 }
 
 const inSentences = ({ message, advice }: Failure) => `${message}. ${advice}`;

@@ -1,6 +1,5 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import type { Result } from '../../../shared/errors/failure';
 import { failRun } from '../../../shared/errors/nodeError';
 import type { Operation } from '../../../shared/form/operation';
 import { readPreviewSwitches, withPreviews } from '../../../shared/form/previewRequest';
@@ -31,7 +30,10 @@ export async function submitOrPreview(
 	goal: EngineSettings['goal'],
 ): Promise<INodeExecutionData[][]> {
 	const switches = readPreviewSwitches(context);
-	const isShown = (itemIndex: number): boolean => switchedOn(switches[itemIndex]);
+	const isShown = (itemIndex: number): boolean => {
+		const preview = switches[itemIndex];
+		return preview?.ok === true && preview.value;
+	};
 	const readTasks = taskReader(context);
 	return await inNodeRun(context, async (run) => {
 		const shown = [...switches.keys()].filter(isShown);
@@ -46,8 +48,4 @@ export async function submitOrPreview(
 		const [items = []] = await runItems(context, run, goal, prepareItem);
 		return [withPreviews(items, previews.value)];
 	});
-}
-
-function switchedOn(preview: Result<boolean> | undefined): boolean {
-	return preview?.ok === true && preview.value;
 }

@@ -155,6 +155,10 @@ describe('readTaskInfos', () => {
 	])('reads %s', (_name, data, expected) => {
 		expect(readTaskInfos(data)).toEqual(expected);
 	});
+
+	it('treats one object as a list of one', () => {
+		expect(readTaskInfos({ flow_task_info: WHOLE })).toMatchObject([{ taskId: 't-1' }]);
+	});
 });
 
 describe('decodeLink', () => {

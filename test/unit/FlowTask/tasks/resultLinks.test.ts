@@ -111,7 +111,7 @@ describe('nameInLink', () => {
 		['https://h.example/view/cat.webp?filename=other.png', 'cat.webp'],
 		['https://h.example/', ''],
 		['https://h.example', ''],
-		['https://h.example/%E0%A4%A', ''],
+		['https://h.example/%E0%A4%A', '%E0%A4%A'],
 		['no link', ''],
 		['', ''],
 	])('finds in %s the name "%s"', (url, name) => {

@@ -43,10 +43,7 @@ function submittedParameters(context: IExecuteFunctions): unknown {
 	return { ...parameters, workflowId: chosenText(parameters?.workflowId), overrides: values };
 }
 
-/**
- * Reads and checks the tasks of one item. A task made by an earlier try is continued, even if the expressions now
- * return something else.
- */
+/** Reads the tasks of one item. A task of an earlier try is continued, even if expressions now return something else. */
 function prepareTasks(
 	context: IExecuteFunctions,
 	itemIndex: number,

@@ -38,7 +38,7 @@ interface ItemInputs extends ImageSlots {
 }
 
 /**
- * Reads what will be sent for an item, one request per image.
+ * Reads what will be sent for an item, one request per image; none for an image whose task is made.
  * @param isMade whether an earlier try made an image's task, which is not submitted again
  */
 export function readSubmits(
@@ -47,25 +47,22 @@ export function readSubmits(
 	run: NodeRun,
 	{ count, before }: ItemVariants,
 	isMade: readonly boolean[],
-): Result<Array<Submit | undefined>> {
+): Result<readonly Submit[]> {
 	const read = readInputs(context, itemIndex, run);
 	if (!read.ok) return read;
 	const inputs = read.value;
 	const plan = { ...inputs.plan, ...inputs.known };
 	let drawn: number | undefined;
 	const drawOnce: RandomSeed = (least, most) => (drawn ??= run.randomSeed(least, most));
-	const submits: Array<Submit | undefined> = [];
+	const submits: Submit[] = [];
 	for (let index = 0; index < count; index++) {
-		if (isMade[index]) {
-			submits.push(undefined);
-			continue;
-		}
+		if (isMade[index]) continue;
 		const seeded = applySeed(inputs.prompt, plan, before, drawOnce, { index, count });
 		if (!seeded.ok) return seeded;
 		if (seeded.value.isUnknown) run.hints.add(SEED_KEPT);
 		const submit = submitOf(inputs, seeded.value, index);
 		if (!submit.ok) return submit;
-		submits.push(submit.value);
+		submits[index] = submit.value;
 	}
 	return ok(submits);
 }
