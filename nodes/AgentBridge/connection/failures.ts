@@ -132,6 +132,6 @@ function explainHandshake({ host, protocol, tokenIn }: Whom, probe: Probe): Fail
 	const advice =
 		status >= 500 || status === 429
 			? 'The platform is not available at the moment. Try again later.'
-			: `Check the WebSocket Base URL, the Bridge Path and the Sub-Protocol (${protocol ?? 'none'}) in the credential.`;
+			: `Check the WebSocket Base URL, the Bridge Path and the Sub-Protocol (${excerpt(protocol ?? 'none', 60)}) in the credential.`;
 	return { kind: 'refused', message, advice, details };
 }
