@@ -125,6 +125,6 @@ test.each([
 	"Invalid schema for response_format 'n': 'required' is required to be supplied and to be an array including every key. Missing 'reasoning'",
 ])('says how to make a schema strict if the platform requires it: %s', async (said) => {
 	const run = await stage.run(sayings(`[refuse: 400 ${said}]`));
-	expect(run.error?.description).toContain('"additionalProperties": false in each object');
+	expect(run.error?.description).toContain('set "additionalProperties": false');
 	expect(run.error?.description).toContain('"strict": false');
 });
