@@ -1,4 +1,5 @@
 import { describeAnswer } from '../../../nodes/ChatCompletion/actions/deliver';
+import type { Json } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { answerOf, askChat, delta, failureOf, finish, KEY, sse } from './askChat';
 
@@ -148,40 +149,21 @@ test.each([
 	});
 });
 
+const calls = (count: number): Json[] =>
+	Array.from({ length: count }, (_, index) => ({
+		...{ index, id: `c${index}` },
+		function: { name: 'f', arguments: '{}' },
+	}));
+
 test.each([
 	[
 		'too many tool calls',
-		() => [
-			sse(
-				delta({
-					tool_calls: Array.from({ length: 40_000 }, (_, index) => ({
-						index,
-						id: `c${index}`,
-						function: { name: 'f' },
-					})),
-				}),
-			),
-		],
+		() => [sse(delta({ tool_calls: calls(40_000) }))],
 		/it contains more than 33554432 characters/,
 	],
 	[
 		'too many tool calls in a body that is not a stream',
-		() => [
-			JSON.stringify({
-				choices: [
-					{
-						message: {
-							content: '',
-							tool_calls: Array.from({ length: 40_000 }, (_, index) => ({
-								id: `c${index}`,
-								function: { name: 'f', arguments: '{}' },
-							})),
-						},
-						finish_reason: 'tool_calls',
-					},
-				],
-			}),
-		],
+		() => [JSON.stringify({ choices: [{ message: { content: '', tool_calls: calls(40_000) } }] })],
 		/it contains more than 33554432 characters/,
 	],
 	[

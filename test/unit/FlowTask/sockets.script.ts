@@ -1,5 +1,8 @@
 import type { SocketEvents } from '../../../nodes/shared/http/webSocket';
 
+/** What the other end of a socket does next. */
+export type PlayedStep = 'open' | 'refuse' | 'drop' | { readonly say: unknown };
+
 /** A socket whose other end is played by a test. */
 export class PlayedSocket {
 	closed = false;
@@ -24,6 +27,13 @@ export class PlayedSocket {
 
 	drop(): void {
 		this.end('closed');
+	}
+
+	play(steps: readonly PlayedStep[]): void {
+		for (const step of steps) {
+			if (typeof step === 'object') this.say(step.say);
+			else this[step]();
+		}
 	}
 
 	private end(cause: 'handshake' | 'closed'): void {

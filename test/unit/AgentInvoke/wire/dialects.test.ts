@@ -63,21 +63,6 @@ describe.each(dialectCases)('$name', (dialect) => {
 			expect(server.requests.map(({ problem }) => problem)).toEqual(['', '', '']);
 		});
 
-		test('four simultaneous conversations are kept apart', async () => {
-			plan({ takesMs: 5 });
-			const names = ['a', 'b', 'c', 'd'];
-			await Promise.all(
-				names.map(async (name) => {
-					let sessionId = '';
-					for (const turn of [1, 2, 3])
-						({ sessionId } = await reply(message(`${name}${turn}`), { sessionId, stream }));
-				}),
-			);
-			const turns = server.conversations.map((one) => one.turns.join(' ')).sort();
-			expect(turns).toEqual(names.map((name) => `${name}1 ${name}2 ${name}3`));
-			expect(server.mostAtOnce).toBeGreaterThan(1);
-		});
-
 		test('usage and all characters arrive', async () => {
 			plan({ says: TEXT });
 			const { outcome, deltas } = await tell(message('count me'), { stream });
@@ -146,15 +131,6 @@ describe.each(dialectCases)('$name', (dialect) => {
 			const { sessionId } = await reply(message('hi'), { stream });
 			server.forgetSessions();
 			expect(await failure({ sessionId, stream })).toMatchObject(dialect.refusals.sessionUnknown);
-		});
-
-		test('a second call for a busy session is reported as such', async () => {
-			const { sessionId } = await reply(message('hi'), { stream });
-			plan({ takesMs: 200 });
-			const slow = reply(message('slow'), { sessionId, stream });
-			while (server.requests.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
-			expect(await failure({ sessionId, stream })).toMatchObject(dialect.refusals.busy);
-			expect((await slow).answer).toBe('2: slow');
 		});
 
 		test('an agent that ran and failed has no answer', async () => {

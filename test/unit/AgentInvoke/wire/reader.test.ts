@@ -1,3 +1,4 @@
+import type { WireEvent } from '../../../../nodes/AgentInvoke/wire/reader';
 import { body, event, eventsIn, read, TOKEN, wireOf, wireText } from './wires';
 
 const standard = wireOf(wireText('standard'));
@@ -115,52 +116,34 @@ describe('a failure', () => {
 		},
 	);
 
-	test.each([
-		['a status other than success', standard, [text, done], { status: 500 }, 'the HTTP status'],
-		[
-			'an error in the middle',
-			standard,
-			[text, event({ error: { message: 'x' } }), done],
-			{},
-			'answer.error',
-		],
-		['an event that fails', standard, [text, event('boom', 'error'), done], {}, 'stream.rules[1].fail'],
-		[
-			'an envelope that reports a failure',
-			standard,
-			[body({ success_response: false })],
-			{},
-			'answer.envelope',
-		],
+	test('is a status other than success', () => {
+		const answer = read(standard, [text, done], { status: 500 });
+		expect(answer).toMatchObject({ ok: false, failure: { entry: 'the HTTP status' } });
+	});
+
+	test.each<[string, WireEvent[], entry: string]>([
+		['an error in the middle', [text, event({ error: { message: 'x' } }), done], 'answer.error'],
+		['an event that fails', [text, event('boom', 'error'), done], 'stream.rules[1].fail'],
+		['an envelope that reports a failure', [body({ success_response: false })], 'answer.envelope'],
 		[
 			'an envelope that reports a failure in a stream',
-			standard,
 			[text, event({ success_response: false }), done],
-			{},
 			'answer.envelope',
 		],
 		[
 			'an envelope with another status',
-			standard,
 			[body({ ...envelope({ answer: 'x' }), http_status_code: 500 })],
-			{},
 			'answer.envelope',
 		],
-		['no envelope', standard, [body({ answer: 'x' })], {}, 'answer.envelope'],
-		['no end', standard, [text], {}, 'stream.rules[0]'],
-		['no text', standard, [body(envelope({ other: 1 }))], {}, 'answer.text'],
-		[
-			'an interrupt of nulls',
-			standard,
-			[body(envelope({ interrupt: { id: null, tool: null } }))],
-			{},
-			'answer.text',
-		],
-		['a piece that cannot be read', standard, [text, event('{"delta":"x'), done], {}, 'stream.rules'],
-		['two texts', standard, [event({ answer: 'One' }), event({ answer: 'Two' }), done], {}, 'stream.rules'],
-		['no JSON', standard, [{ data: '<html>', isWholeBody: true }], {}, 'answer.envelope'],
-	])('is %s', (_, wire, events, ended, entry) => {
-		expect(read(wire, events, ended)).toMatchObject({ ok: false, failure: { entry } });
+		['no envelope', [body({ answer: 'x' })], 'answer.envelope'],
+		['no end', [text], 'stream.rules[0]'],
+		['no text', [body(envelope({ other: 1 }))], 'answer.text'],
+		['an interrupt of nulls', [body(envelope({ interrupt: { id: null, tool: null } }))], 'answer.text'],
+		['a piece that cannot be read', [text, event('{"delta":"x'), done], 'stream.rules'],
+		['two texts', [event({ answer: 'One' }), event({ answer: 'Two' }), done], 'stream.rules'],
+		['no JSON', [{ data: '<html>', isWholeBody: true }], 'answer.envelope'],
+	])('is %s', (_, events, entry) => {
+		expect(read(standard, events)).toMatchObject({ ok: false, failure: { entry } });
 	});
 
 	test('says what arrived', () => {

@@ -30,170 +30,90 @@ function delta({ index, id, name, args }: Piece): Json {
 
 const CALL = { id: 'c1', name: 'weather', arguments: { city: 'Oslo' } };
 const SECOND = { id: 'c2', name: 'time', arguments: { zone: 'CET' } };
+const OSLO = '{"city":"Oslo"}';
+
+/** The piece that begins CALL. */
+const begin = (args?: Json, over: Piece = {}): Piece => ({
+	index: 0,
+	id: 'c1',
+	name: 'weather',
+	args,
+	...over,
+});
+/** The piece that begins SECOND. */
+const second = (args?: Json, over: Piece = {}): Piece =>
+	begin(args, { index: 1, id: 'c2', name: 'time', ...over });
+const more = (args?: Json, over: Piece = {}): Piece => ({ index: 0, args, ...over });
+const UNNUMBERED = { index: undefined };
+const NO_ID = { id: undefined };
+const BARE = { ...UNNUMBERED, ...NO_ID };
 
 test.each<[string, Piece[], object[]]>([
-	[
-		'by index',
-		[
-			{ index: 0, id: 'c1', name: 'weather', args: '' },
-			{ index: 0, args: '{"city":' },
-			{ index: 0, args: '"Oslo"}' },
-		],
-		[CALL],
-	],
-	[
-		'starting at index 1',
-		[
-			{ index: 1, id: 'c1', name: 'weather', args: '{"city"' },
-			{ index: 1, args: ':"Oslo"}' },
-		],
-		[CALL],
-	],
-	[
-		'without an index',
-		[{ id: 'c1', name: 'weather', args: '' }, { args: '{"city":' }, { args: '"Oslo"}' }],
-		[CALL],
-	],
-	[
-		'a null index',
-		[
-			{ index: null, id: 'c1', name: 'weather' },
-			{ index: null, args: '{"city":"Oslo"}' },
-		],
-		[CALL],
-	],
-	[
-		'an empty ID after the first piece',
-		[
-			{ index: 0, id: 'c1', name: 'weather', args: '{"city":' },
-			{ index: 0, id: '', name: '', args: '"Oslo"}' },
-		],
-		[CALL],
-	],
+	['by index', [begin(''), more('{"city":'), more('"Oslo"}')], [CALL]],
+	['starting at index 1', [begin('{"city"', { index: 1 }), more(':"Oslo"}', { index: 1 })], [CALL]],
+	['without an index', [begin('', UNNUMBERED), more('{"city":', BARE), more('"Oslo"}', BARE)], [CALL]],
+	['a null index', [begin(undefined, { index: null }), more(OSLO, { index: null })], [CALL]],
+	['an empty ID after the first piece', [begin('{"city":'), more('"Oslo"}', { id: '', name: '' })], [CALL]],
 	[
 		'a null ID after the first piece',
-		[
-			{ id: 'c1', name: 'weather', args: '{"city":' },
-			{ id: null, name: null, args: '"Oslo"}' },
-		],
+		[begin('{"city":', UNNUMBERED), more('"Oslo"}', { index: undefined, id: null, name: null })],
 		[CALL],
 	],
 	[
 		'the ID with every piece',
-		[
-			{ id: 'c1', name: 'weather', args: '{"city":' },
-			{ id: 'c1', args: '"Oslo"}' },
-		],
+		[begin('{"city":', UNNUMBERED), more('"Oslo"}', { index: undefined, id: 'c1' })],
 		[CALL],
 	],
-	[
-		'the name with every piece',
-		[
-			{ index: 0, id: 'c1', name: 'weather', args: '{"city":' },
-			{ index: 0, id: 'c1', name: 'weather', args: '"Oslo"}' },
-			{ index: 0, id: 'c1', name: 'weather', args: '' },
-		],
-		[CALL],
-	],
+	['the name with every piece', [begin('{"city":'), begin('"Oslo"}'), begin('')], [CALL]],
 	[
 		'the name with every piece, without index and ID',
-		[
-			{ name: 'weather', args: '{"city":' },
-			{ name: 'weather', args: '"Oslo"}' },
-		],
+		[begin('{"city":', BARE), begin('"Oslo"}', BARE)],
 		[{ ...CALL, id: '' }],
 	],
 	[
 		'the name in pieces',
-		[
-			{ index: 0, id: 'c1', name: 'wea' },
-			{ index: 0, name: 'ther' },
-			{ index: 0, args: '{"city":"Oslo"}' },
-		],
+		[begin(undefined, { name: 'wea' }), more(undefined, { name: 'ther' }), more(OSLO)],
 		[CALL],
 	],
-	['arguments as an object', [{ index: 0, id: 'c1', name: 'weather', args: { city: 'Oslo' } }], [CALL]],
-	[
-		'empty arguments before the real ones',
-		[
-			{ index: 0, id: 'c1', name: 'weather', args: '{}' },
-			{ index: 0, args: '{"city":"Oslo"}' },
-		],
-		[CALL],
-	],
-	['no arguments', [{ index: 0, id: 'c1', name: 'weather' }], [{ ...CALL, arguments: {} }]],
-	[
-		'arguments that are cut off',
-		[{ index: 0, id: 'c1', name: 'weather', args: '{"city":"Os' }],
-		[{ ...CALL, arguments: '{"city":"Os' }],
-	],
-	[
-		'an index only after the first piece',
-		[
-			{ id: 'c1', name: 'weather' },
-			{ index: 0, args: '{"city":"Oslo"}' },
-		],
-		[CALL],
-	],
+	['arguments as an object', [begin({ city: 'Oslo' })], [CALL]],
+	['empty arguments before the real ones', [begin('{}'), more(OSLO)], [CALL]],
+	['no arguments', [begin()], [{ ...CALL, arguments: {} }]],
+	['arguments that are cut off', [begin('{"city":"Os')], [{ ...CALL, arguments: '{"city":"Os' }]],
+	['an index only after the first piece', [begin(undefined, UNNUMBERED), more(OSLO)], [CALL]],
 	[
 		'two by index, alternating',
 		[
-			{ index: 0, id: 'c1', name: 'weather' },
-			{ index: 1, id: 'c2', name: 'time' },
-			{ index: 0, args: '{"city":' },
-			{ index: 1, args: '{"zone":' },
-			{ index: 0, args: '"Oslo"}' },
-			{ index: 1, args: '"CET"}' },
+			...[begin(), second(), more('{"city":'), more('{"zone":', { index: 1 })],
+			...[more('"Oslo"}'), more('"CET"}', { index: 1 })],
 		],
 		[CALL, SECOND],
 	],
 	[
 		'two by ID, alternating',
 		[
-			{ id: 'c1', name: 'weather', args: '{"city":' },
-			{ id: 'c2', name: 'time', args: '{"zone":' },
-			{ id: 'c1', args: '"Oslo"}' },
-			{ id: 'c2', args: '"CET"}' },
+			...[begin('{"city":', UNNUMBERED), second('{"zone":', UNNUMBERED)],
+			...[more('"Oslo"}', { index: undefined, id: 'c1' }), more('"CET"}', { index: undefined, id: 'c2' })],
 		],
 		[CALL, SECOND],
 	],
 	[
 		'two with the same index and different IDs',
-		[
-			{ index: 0, id: 'c1', name: 'weather', args: '{"city":"Oslo"}' },
-			{ index: 0, id: 'c2', name: 'time', args: '{"zone":' },
-			{ index: 0, args: '"CET"}' },
-		],
+		[begin(OSLO), second('{"zone":', { index: 0 }), more('"CET"}')],
 		[CALL, SECOND],
 	],
 	[
 		'two with the same index and no IDs',
-		[
-			{ index: 0, name: 'weather', args: '{"city":"Oslo"}' },
-			{ index: 0, name: 'time', args: '{"zone":"CET"}' },
-		],
-		[
-			{ ...CALL, id: '' },
-			{ ...SECOND, id: '' },
-		],
+		[begin(OSLO, NO_ID), second('{"zone":"CET"}', { index: 0, ...NO_ID })],
+		[CALL, SECOND].map((call) => ({ ...call, id: '' })),
 	],
 	[
 		'the same tool twice with the same index and no IDs',
-		[
-			{ index: 0, name: 'weather', args: '{"city":"Oslo"}' },
-			{ index: 0, name: 'weather', args: '{"city":"Rome"}' },
-		],
-		[
-			{ ...CALL, id: '' },
-			{ ...CALL, id: '', arguments: { city: 'Rome' } },
-		],
+		[begin(OSLO, NO_ID), begin('{"city":"Rome"}', NO_ID)],
+		['Oslo', 'Rome'].map((city) => ({ ...CALL, id: '', arguments: { city } })),
 	],
 	[
 		'the same tool twice with the same index, the first call cut off',
-		[
-			{ index: 0, id: 'c1', name: 'weather', args: '{"city":' },
-			{ index: 0, id: 'c2', name: 'weather', args: '{"city":"Oslo"}' },
-		],
+		[begin('{"city":'), begin(OSLO, { id: 'c2' })],
 		[
 			{ ...CALL, arguments: '{"city":' },
 			{ ...CALL, id: 'c2' },
@@ -201,39 +121,23 @@ test.each<[string, Piece[], object[]]>([
 	],
 	[
 		'the ID and the name with every piece, and more after a whole object',
-		[
-			{ id: 'c1', name: 'weather', args: '{"city":"Oslo"}' },
-			{ id: 'c1', name: 'weather', args: '}' },
-		],
+		[begin(OSLO, UNNUMBERED), begin('}', UNNUMBERED)],
 		[{ ...CALL, arguments: '{"city":"Oslo"}}' }],
 	],
 	[
 		'the name with every piece, and a second, incomplete object',
-		[
-			{ index: 0, id: 'c1', name: 'weather', args: '{"city":"Oslo"}' },
-			{ index: 0, args: '{"city":' },
-			{ index: 0, name: 'weather', args: '1' },
-		],
+		[begin(OSLO), more('{"city":'), begin('1', NO_ID)],
 		[{ ...CALL, arguments: '{"city":"Oslo"}{"city":1' }],
 	],
 	[
 		'the name with every piece, and empty arguments before the real ones',
-		[
-			{ index: 0, id: 'c1', name: 'weather', args: '{}' },
-			{ index: 0, name: 'weather', args: '{"city":"Oslo"}' },
-		],
+		[begin('{}'), begin(OSLO, NO_ID)],
 		[CALL],
 	],
 	[
 		'two without index and ID',
-		[
-			{ name: 'weather', args: '{"city":"Oslo"}' },
-			{ name: 'time', args: '{"zone":"CET"}' },
-		],
-		[
-			{ ...CALL, id: '' },
-			{ ...SECOND, id: '' },
-		],
+		[begin(OSLO, BARE), second('{"zone":"CET"}', BARE)],
+		[CALL, SECOND].map((call) => ({ ...call, id: '' })),
 	],
 ])('joins tool calls: %s', (_name, pieces, expected) => {
 	expect(join(...pieces.map(delta))).toEqual(expected);

@@ -4,7 +4,7 @@ import { ProgressSockets } from '../../../../nodes/FlowTask/api/progressSocket';
 import type { TaskInfo } from '../../../../nodes/FlowTask/api/taskInfo';
 import { openSocket } from '../../../../nodes/shared/http/webSocket';
 import { TestClock, turn } from '../../testClock';
-import { playedSockets, type PlayedSocket } from '../sockets.script';
+import { playedSockets, type PlayedSocket, type PlayedStep } from '../sockets.script';
 
 const FIRST = '/mass/api/progress';
 const SECOND = '/api/mass/progress';
@@ -40,14 +40,6 @@ function scene(): Scene {
 const message = (taskId: string, status = 2): unknown => ({
 	flow_task_info: { flow_task_id: taskId, status },
 });
-
-const deliver =
-	(...messages: unknown[]) =>
-	(socket: PlayedSocket) => {
-		socket.open();
-		for (const one of messages) socket.say(one);
-		socket.drop();
-	};
 
 describe('ProgressSockets', () => {
 	it('opens the documented URL, with the encoded token in its query', () => {
@@ -90,18 +82,16 @@ describe('ProgressSockets', () => {
 		expect(lost).toEqual(['t']);
 	});
 
-	it.each([
-		['is refused', (socket: PlayedSocket) => socket.refuse()],
-		['opens and delivers nothing', deliver()],
-		['opens and delivers an undocumented message', deliver({ hello: 1 })],
-	])('tries the other path form if the first %s, without reporting it', (_name, play) => {
+	it.each<[string, PlayedStep[]]>([
+		['is refused', ['refuse']],
+		['opens and delivers nothing', ['open', 'drop']],
+		['opens and delivers an undocumented message', ['open', { say: { hello: 1 } }, 'drop']],
+	])('tries the other path form if the first %s, without reporting it', (_name, steps) => {
 		const { open, opened, paths, infos, lost, sockets } = scene();
 		open('t');
-		play(opened[0]!);
+		opened[0]?.play(steps);
 		expect([paths(), lost, sockets.available]).toEqual([[FIRST, SECOND], [], true]);
-		opened[1]?.open();
-		opened[1]?.say(message('t'));
-		opened[1]?.drop();
+		opened[1]?.play(['open', { say: message('t') }, 'drop']);
 		expect([infos.length, lost]).toEqual([1, ['t']]);
 	});
 

@@ -163,25 +163,13 @@ describe('readTaskInfos', () => {
 
 describe('decodeLink', () => {
 	it.each([
-		['a valid link', 'https://h.example/a.png?x=1&y=2', 'https://h.example/a.png?x=1&y=2'],
-		[
-			'the literal escape',
-			String.raw`https://h.example/a?x=1\u0026y=2\u0026z=3`,
-			'https://h.example/a?x=1&y=2&z=3',
-		],
-		['other literal escapes', String.raw`https://h.example/\u4f60\u003D\u003d`, 'https://h.example/你=='],
-		[
-			'a pair of escapes for one character',
-			String.raw`https://h.example/\ud83d\ude00`,
-			'https://h.example/😀',
-		],
-		[
-			'a link encoded as a whole',
-			'https%3A%2F%2Fh.example%2Fa.png%3Fx%3D1%26y%3D2',
-			'https://h.example/a.png?x=1&y=2',
-		],
-		['the same in lower case', 'http%3a%2f%2fh.example%2fa', 'http://h.example/a'],
-		['both', String.raw`https%3A%2F%2Fh.example%2Fa%3Fx%3D1\u0026y%3D2`, 'https://h.example/a?x=1&y=2'],
+		['a valid link', 'https://h/a.png?x=1&y=2', 'https://h/a.png?x=1&y=2'],
+		['the literal escape', String.raw`https://h/a?x=1\u0026y=2\u0026z=3`, 'https://h/a?x=1&y=2&z=3'],
+		['other literal escapes', String.raw`https://h/\u4f60\u003D\u003d`, 'https://h/你=='],
+		['a pair of escapes for one character', String.raw`https://h/\ud83d\ude00`, 'https://h/😀'],
+		['a link encoded as a whole', 'https%3A%2F%2Fh%2Fa.png%3Fx%3D1%26y%3D2', 'https://h/a.png?x=1&y=2'],
+		['the same in lower case', 'http%3a%2f%2fh%2fa', 'http://h/a'],
+		['both', String.raw`https%3A%2F%2Fh%2Fa%3Fx%3D1\u0026y%3D2`, 'https://h/a?x=1&y=2'],
 		[
 			'a link that was escaped first and then encoded as a whole',
 			'https%3A%2F%2Fh%2Ff.png%3Fa%3D1%5Cu0026b%3D2%5cu003d',
@@ -189,16 +177,8 @@ describe('decodeLink', () => {
 		],
 		['the escape, encoded', 'https://h/f.png?a=1%5Cu0026b=2%5cu0026c', 'https://h/f.png?a=1&b=2&c'],
 		['no other encoded escape', 'https://h/f.png?a=%5Cu4f60', 'https://h/f.png?a=%5Cu4f60'],
-		[
-			'a signed link that is encoded in part',
-			'https://h.example/a%2Fb?sig=x%2By%3D',
-			'https://h.example/a%2Fb?sig=x%2By%3D',
-		],
-		[
-			'a link with a link in its query',
-			'https://h.example/?u=https%3A%2F%2Fx',
-			'https://h.example/?u=https%3A%2F%2Fx',
-		],
+		['a signed link that is encoded in part', 'https://h/a%2Fb?sig=x%2By%3D', 'https://h/a%2Fb?sig=x%2By%3D'],
+		['a link with a link in its query', 'https://h/?u=https%3A%2F%2Fx', 'https://h/?u=https%3A%2F%2Fx'],
 		['a complete encoding that contains another', 'https%3A%2F%2Fh%2Fa%253D', 'https://h/a%3D'],
 		[
 			'a link that is encoded only at its start',
@@ -206,8 +186,8 @@ describe('decodeLink', () => {
 			'https%3A%2F%2Fh/a%2Fb?u=http://x',
 		],
 		['a complete encoding that is invalid', 'https%3A%2F%2Fh%2F%E0%A4%A', 'https%3A%2F%2Fh%2F%E0%A4%A'],
-		['an escape that is cut off', String.raw`https://h.example/a\u002`, String.raw`https://h.example/a\u002`],
-		['spaces around it', ' https://h.example/a \n', 'https://h.example/a'],
+		['an escape that is cut off', String.raw`https://h/a\u002`, String.raw`https://h/a\u002`],
+		['spaces around it', ' https://h/a \n', 'https://h/a'],
 		['a path alone', '/view?filename=a%20b.png', '/view?filename=a%20b.png'],
 		['nothing', '', ''],
 	])('decodes %s', (_name, link, expected) => {

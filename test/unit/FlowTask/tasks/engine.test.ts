@@ -378,7 +378,7 @@ describe('runTasks: failures', () => {
 					kind: 'unclear',
 					message: 'The node failed while it worked on task t-1: Maximum call stack size exceeded',
 					advice: expect.stringContaining('This is a bug in the node') as string,
-					details: { taskId: 't-1' },
+					details: { taskId: 't-1', status: 'unknown' },
 				},
 			},
 			{ taskId: 't-2', failure: undefined },

@@ -91,6 +91,14 @@ describe('explainWatchEnd', () => {
 		expect(explainWatchEnd('t-1', final({ status: 3, progress_num: 100 }), redact)).toBeUndefined();
 	});
 
+	const after = (
+		kind: 'timedOut' | 'stalled' | 'unknown' | 'left',
+		state?: Parameters<typeof snapshotOf>[0],
+	): WatchEnd => ({
+		kind,
+		snapshot: snapshotOf(state),
+	});
+
 	it.each<[string, WatchEnd, Failure['kind'], string, string]>([
 		[
 			'failed',
@@ -103,33 +111,24 @@ describe('explainWatchEnd', () => {
 		['denied', final({ status: 5, errMsg: 'private model' }), 'taskDenied', 'private model', 'denied'],
 		[
 			'not done in time',
-			{ kind: 'timedOut', snapshot: snapshotOf({ status: 2, progress_num: 40 }) },
+			after('timedOut', { status: 2, progress_num: 40 }),
 			'timedOut',
 			'last seen as generating at 40 % after 90 seconds',
 			'generating',
 		],
-		[
-			'never seen in time',
-			{ kind: 'timedOut', snapshot: snapshotOf() },
-			'timedOut',
-			'last seen as unknown after 90 seconds',
-			'unknown',
-		],
+		['never seen in time', after('timedOut'), 'timedOut', 'last seen as unknown after 90 seconds', 'unknown'],
 		[
 			'not done in time, in a state that the interface does not have',
-			{
-				kind: 'timedOut',
-				snapshot: snapshotOf({ status: 6, progress_num: null, errMsg: 'cancelled by the owner' }),
-			},
+			after('timedOut', { status: 6, progress_num: null, errMsg: 'cancelled by the owner' }),
 			'timedOut',
 			'last seen as unknown (status 6) after 90 seconds, with the message "cancelled by the owner"',
 			'unknown',
 		],
-		['stalled', { kind: 'stalled', snapshot: snapshotOf({ status: 1 }) }, 'stalled', 'no progress', 'queued'],
-		['unknown', { kind: 'unknown', snapshot: snapshotOf() }, 'taskUnknown', 'does not know', 'unknown'],
+		['stalled', after('stalled', { status: 1 }), 'stalled', 'no progress', 'queued'],
+		['unknown', after('unknown'), 'taskUnknown', 'does not know', 'unknown'],
 		[
 			'unknown after it was reported',
-			{ kind: 'unknown', snapshot: snapshotOf({ status: 2, progress_num: 40 }) },
+			after('unknown', { status: 2, progress_num: 40 }),
 			'taskUnknown',
 			'no longer knows task t-1, which was last seen as generating at 40 % after 90 seconds',
 			'generating',
@@ -141,13 +140,7 @@ describe('explainWatchEnd', () => {
 			'no longer knows task t-1, which was last seen as succeeded',
 			'succeeded',
 		],
-		[
-			'left running',
-			{ kind: 'left', snapshot: snapshotOf({ status: 2 }) },
-			'cancelled',
-			'left running',
-			'generating',
-		],
+		['left running', after('left', { status: 2 }), 'cancelled', 'left running', 'generating'],
 		[
 			'unreadable',
 			{ kind: 'refused', failure: refusedLook, snapshot: snapshotOf() },

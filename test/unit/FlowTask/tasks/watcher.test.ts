@@ -3,9 +3,10 @@ import fc from 'fast-check';
 import { ProgressSockets } from '../../../../nodes/FlowTask/api/progressSocket';
 import { TaskWatcher, type WatchSettings } from '../../../../nodes/FlowTask/tasks/watcher';
 import type { WatchEnd } from '../../../../nodes/FlowTask/tasks/watchedTask';
+import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { TestClock, turn } from '../../testClock';
 import { course, failing, gaps, ScriptedPlatform, SUCCEEDED } from '../platform.script';
-import { playedSockets, type PlayedSocket } from '../sockets.script';
+import { playedSockets, type PlayedSocket, type PlayedStep } from '../sockets.script';
 
 const MINUTE = 60_000;
 
@@ -184,9 +185,17 @@ describe('TaskWatcher: polls', () => {
 });
 
 describe('TaskWatcher: tasks that do not end', () => {
-	it('tolerates statuses that the interface does not define, until the task is done', async () => {
-		const { clock, platform, watch } = scene();
-		platform.add('t', (ageMs) => (ageMs < 30_000 ? { status: 77 } : SUCCEEDED));
+	const stepAt = (ageMs: number): number => Math.floor(ageMs / 45_000);
+
+	it.each<[string, noProgressMs: number, (ageMs: number) => JsonObject]>([
+		['a status that the interface does not define', 0, () => ({ status: 77 })],
+		['slow but steady progress', MINUTE, (ageMs) => ({ status: 2, progress_num: stepAt(ageMs) })],
+		['a slow but steady queue', MINUTE, (ageMs) => ({ status: 1, current_position: 100 - stepAt(ageMs) })],
+		['a queue that reports no positions', MINUTE, () => ({ status: 1, current_position: null })],
+		['no progress at all if no limit is set', 0, () => ({ status: 2, progress_num: 1 })],
+	])('tolerates %s', async (_name, noProgressMs, fields) => {
+		const { clock, platform, watch } = scene({ noProgressMs });
+		platform.add('t', (ageMs) => (ageMs > 50 * MINUTE ? SUCCEEDED : fields(ageMs)));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final', info: { statusCode: 3 } }]);
 	});
 
@@ -289,27 +298,6 @@ describe('TaskWatcher: tasks that do not end', () => {
 		expect(end).toMatchObject({ kind: 'stalled', snapshot: { info: { progress: 40 } } });
 		expect(clock.elapsedMs).toBeGreaterThanOrEqual(40_000 + 5 * MINUTE - 10_000);
 		expect(clock.elapsedMs).toBeLessThan(40_000 + 5 * MINUTE + 11_000);
-	});
-
-	it.each([
-		['progress', (step: number) => ({ status: 2, progress_num: step })],
-		['a changing position in the queue', (step: number) => ({ status: 1, current_position: 100 - step })],
-	])('tolerates slow but steady %s', async (_name, fields) => {
-		const { clock, platform, watch } = scene({ noProgressMs: MINUTE });
-		platform.add('t', (ageMs) => (ageMs > 10 * MINUTE ? SUCCEEDED : fields(Math.floor(ageMs / 45_000))));
-		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
-	});
-
-	it('tolerates a queue that reports no positions', async () => {
-		const { clock, platform, watch } = scene({ noProgressMs: MINUTE });
-		platform.add('t', (ageMs) => (ageMs > 10 * MINUTE ? SUCCEEDED : { status: 1, current_position: null }));
-		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
-	});
-
-	it('never gives up for lack of progress if no limit is set', async () => {
-		const { clock, platform, watch } = scene({ noProgressMs: 0 });
-		platform.add('t', (ageMs) => (ageMs > 50 * MINUTE ? SUCCEEDED : { status: 2, progress_num: 1 }));
-		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
 	it('polls once more at the timeout, so that a task that is done by then counts as done', async () => {
@@ -673,63 +661,26 @@ describe('TaskWatcher: sockets', () => {
 		},
 	);
 
-	it.each([
-		['never opens', (): void => undefined],
-		['is refused', (socket: PlayedSocket): void => socket.refuse()],
-		['opens and says nothing', (socket: PlayedSocket): void => socket.open()],
-		[
-			'drops at once',
-			(socket: PlayedSocket): void => {
-				socket.open();
-				socket.drop();
-			},
-		],
-		[
-			'sends one message and falls silent',
-			(socket: PlayedSocket): void => {
-				socket.open();
-				socket.say(message('t', 2, 1));
-			},
-		],
-		[
-			'sends one message and drops',
-			(socket: PlayedSocket): void => {
-				socket.open();
-				socket.say(message('t', 2, 1));
-				socket.drop();
-			},
-		],
+	it.each<[string, PlayedStep[]]>([
+		['never opens', []],
+		['is refused', ['refuse']],
+		['opens and says nothing', ['open']],
+		['drops at once', ['open', 'drop']],
+		['sends one message and falls silent', ['open', { say: message('t', 2, 1) }]],
+		['sends one message and drops', ['open', { say: message('t', 2, 1) }, 'drop']],
 		[
 			'sends garbage',
-			(socket: PlayedSocket): void => {
-				socket.open();
-				for (const frame of ['', '{', 'null', '[]', '{"flow_task_info":null}']) socket.say(frame);
-			},
+			['open', ...['', '{', 'null', '[]', '{"flow_task_info":null}'].map((say) => ({ say }))],
 		],
-		[
-			'reports another task',
-			(socket: PlayedSocket): void => {
-				socket.open();
-				socket.say(message('u', 4));
-			},
-		],
-		[
-			'reports the failure of a task that has not failed',
-			(socket: PlayedSocket): void => {
-				socket.open();
-				socket.say(message('t', 4));
-			},
-		],
-	])('stalls no task when its socket %s', async (_name, play) => {
+		['reports another task', ['open', { say: message('u', 4) }]],
+		['reports the failure of a task that has not failed', ['open', { say: message('t', 4) }]],
+	])('stalls no task when its socket %s', async (_name, steps) => {
 		const { clock, platform, watch, sockets } = scene({ withSockets: true });
 		platform.add('t', course(25_000));
 		const ends = watch('t');
 		let played = 0;
 		for (let second = 0; second < 40; second++) {
-			for (; played < sockets.length; played++) {
-				const socket = sockets[played];
-				if (socket) play(socket);
-			}
+			for (; played < sockets.length; played++) sockets[played]?.play(steps);
 			await clock.advance(1_000);
 		}
 		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'final', info: { state: 'succeeded' } }]);

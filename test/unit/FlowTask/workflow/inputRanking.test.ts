@@ -93,24 +93,14 @@ test('the texts are followed by images, seeds, sizes and steps, the rest, and in
 	]);
 });
 
-test.each([
-	...['upload', 'choose video to upload', '➕ Add Lora', 'Select to add LoRA', 'control_after_generate'],
-	...[
-		'control_before_generate',
-		'rgthree_comparer',
-		'PowerLoraLoaderHeaderWidget',
-		'videopreview',
-		'audioUI',
-	],
-	...[
-		'speak_and_recognation',
-		'is_changed',
-		'last_seed',
-		'OptionalDivider',
-		'preview_method',
+test.each(
+	[
+		'upload, choose video to upload, ➕ Add Lora, Select to add LoRA, control_after_generate',
+		'control_before_generate, rgthree_comparer, PowerLoraLoaderHeaderWidget, videopreview, audioUI',
+		'speak_and_recognation, is_changed, last_seed, OptionalDivider, preview_method',
 		'HEADER WIDGET',
-	],
-])('"%s" is for the editor and comes last, even as a text', (name) => {
+	].flatMap((some) => some.split(', ')),
+)('"%s" is for the editor and comes last, even as a text', (name) => {
 	const source = { '1': { class_type: 'X', inputs: { [name]: SENTENCE, other: 'x', text: 'fox' } } };
 	expect(rowsOf(source)).toEqual(['1/text', '1/other', `1/${name}`]);
 });

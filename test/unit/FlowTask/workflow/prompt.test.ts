@@ -25,6 +25,13 @@ const SPEC = { default: 20, min: 1, max: 100 };
 const MISSING_TEXT = { '6': { inputs: { text: undefined } } };
 const CHANGES = { '6': { inputs: { text: 'a red fox' } } };
 
+/** What is said about a prompt that is something else. */
+const FULL_EXPORT = 'full workflow export';
+const EDITORS_FILE = "engine's editor";
+const VIEW = 'parameter view';
+const noInputsFor = (node: string) => `no "inputs" object for node "${node}"`;
+const VIEW_BY_NODE = { '3': { steps: { spec: SPEC } } };
+
 describe('promptFromJson', () => {
 	it.each<[string, unknown]>([
 		['as text', JSON.stringify({ workflow_id: 'w', prompt: CHANGES }, null, 2)],
@@ -67,55 +74,43 @@ describe('promptFromJson', () => {
 	});
 
 	it.each<[string, unknown, string]>([
-		['the full export', EXPORT, 'full workflow export'],
-		['the full export as text', JSON.stringify(EXPORT), 'full workflow export'],
-		['part of an export', { '4': EXPORT['4'] }, 'full workflow export'],
-		['an export below "prompt"', { prompt: EXPORT }, 'full workflow export'],
-		['an export below "workflow"', { workflow: EXPORT }, 'full workflow export'],
+		['the full export', EXPORT, FULL_EXPORT],
+		['the full export as text', JSON.stringify(EXPORT), FULL_EXPORT],
+		['part of an export', { '4': EXPORT['4'] }, FULL_EXPORT],
+		['an export below "prompt"', { prompt: EXPORT }, FULL_EXPORT],
+		['an export below "workflow"', { workflow: EXPORT }, FULL_EXPORT],
 		[
 			'an export below "output", next to the editor file',
 			{ output: EXPORT, workflow: EDITOR_FILE },
-			'full workflow export',
+			FULL_EXPORT,
 		],
-		['an export below "prompt", as text', { prompt: JSON.stringify(EXPORT) }, 'full workflow export'],
-		['an export below "data"', { data: { prompt: EXPORT } }, 'full workflow export'],
+		['an export below "prompt", as text', { prompt: JSON.stringify(EXPORT) }, FULL_EXPORT],
+		['an export below "data"', { data: { prompt: EXPORT } }, FULL_EXPORT],
 		[
 			'a request from an editor to its engine',
 			{ client_id: 'c', prompt: EXPORT, extra_data: { extra_pnginfo: {} }, number: 1, front: true },
-			'full workflow export',
+			FULL_EXPORT,
 		],
-		['a request body with the full export', { workflow_id: 'w', prompt: EXPORT }, 'full workflow export'],
-		['the file of the editor', EDITOR_FILE, "engine's editor"],
-		['the file of the editor without links', { last_node_id: 9, nodes: [] }, "engine's editor"],
-		['the file of a newer editor', { version: 1, state: {}, nodes: [], links: [] }, "engine's editor"],
-		['the file of the editor below "workflow"', { workflow: EDITOR_FILE }, "engine's editor"],
-		['the parameter view by node', { '3': { steps: { spec: SPEC } } }, 'parameter view'],
-		[
-			'the parameter view by node and inputs',
-			{ '3': { inputs: { steps: { spec: SPEC } } } },
-			'parameter view',
-		],
+		['a request body with the full export', { workflow_id: 'w', prompt: EXPORT }, FULL_EXPORT],
+		['the file of the editor', EDITOR_FILE, EDITORS_FILE],
+		['the file of the editor without links', { last_node_id: 9, nodes: [] }, EDITORS_FILE],
+		['the file of a newer editor', { version: 1, state: {}, nodes: [], links: [] }, EDITORS_FILE],
+		['the file of the editor below "workflow"', { workflow: EDITOR_FILE }, EDITORS_FILE],
+		['the parameter view by node', VIEW_BY_NODE, VIEW],
+		['the parameter view by node and inputs', { '3': { inputs: { steps: { spec: SPEC } } } }, VIEW],
 		[
 			'the parameter view with classes',
 			{ '3': { class_type: 'KSampler', inputs: { steps: { spec: SPEC } } } },
-			'parameter view',
+			VIEW,
 		],
-		[
-			'the parameter view below "data"',
-			{ data: { '3': { inputs: { steps: { spec: SPEC } } } } },
-			'parameter view',
-		],
+		['the parameter view below "data"', { data: { '3': { inputs: { steps: { spec: SPEC } } } } }, VIEW],
 		[
 			'the parameter view of an answer',
-			{ code: 0, msg: 'Success', data: { parameters: { '3': { steps: { spec: SPEC } } } } },
-			'parameter view',
+			{ code: 0, msg: 'Success', data: { parameters: VIEW_BY_NODE } },
+			VIEW,
 		],
-		[
-			'the parameter view with a list as spec',
-			{ '4': { ckpt_name: { spec: ['a', 'b'] } } },
-			'parameter view',
-		],
-		['the view of one parameter', { spec: SPEC }, 'parameter view'],
+		['the parameter view with a list as spec', { '4': { ckpt_name: { spec: ['a', 'b'] } } }, VIEW],
+		['the view of one parameter', { spec: SPEC }, VIEW],
 		[
 			'a body for another workflow',
 			{ workflow_id: 'other', prompt: CHANGES },
@@ -123,32 +118,24 @@ describe('promptFromJson', () => {
 		],
 		['a body for no workflow', { workflow_id: null, prompt: CHANGES }, 'for the workflow "null", but'],
 		['a body with an empty ID', { workflow_id: '', prompt: CHANGES }, 'for the workflow "", but'],
-		[
-			'a body in a body',
-			{ prompt: { workflow_id: 'w', prompt: CHANGES } },
-			'no "inputs" object for node "prompt"',
-		],
+		['a body in a body', { prompt: { workflow_id: 'w', prompt: CHANGES } }, noInputsFor('prompt')],
 		[
 			'a body with another field',
 			{ workflow_id: 'w', prompt: CHANGES, n: 1 },
 			'a request body that contains "n"',
 		],
 		['a body whose prompt is text', { workflow_id: 'w', prompt: '{}' }, '"prompt" is not an object'],
-		['a body with the file of the editor', { workflow_id: 'w', prompt: EDITOR_FILE }, "engine's editor"],
-		[
-			'a body with the parameter view',
-			{ workflow_id: 'w', prompt: { '3': { steps: { spec: SPEC } } } },
-			'parameter view',
-		],
+		['a body with the file of the editor', { workflow_id: 'w', prompt: EDITOR_FILE }, EDITORS_FILE],
+		['a body with the parameter view', { workflow_id: 'w', prompt: VIEW_BY_NODE }, VIEW],
 		[
 			'a body whose text is missing because an expression returned nothing',
 			{ workflow_id: 'w', prompt: MISSING_TEXT },
 			'has no value for "text" of node "6"',
 		],
-		['a body without a prompt', { workflow_id: 'w' }, 'no "inputs" object for node "workflow_id"'],
-		['the file of the editor below two wrappers', { input: { workflow: EDITOR_FILE } }, "engine's editor"],
-		['an export below two wrappers', { input: { workflow: EXPORT } }, 'full workflow export'],
-		['changes below a wrapper', { input: { prompt: CHANGES } }, 'no "inputs" object for node "input"'],
+		['a body without a prompt', { workflow_id: 'w' }, noInputsFor('workflow_id')],
+		['the file of the editor below two wrappers', { input: { workflow: EDITOR_FILE } }, EDITORS_FILE],
+		['an export below two wrappers', { input: { workflow: EXPORT } }, FULL_EXPORT],
+		['changes below a wrapper', { input: { prompt: CHANGES } }, noInputsFor('input')],
 		[
 			'a seed that n8n has rounded',
 			{ '3': { inputs: { seed: 12345678901234567890n.toString(), b: [2 ** 60] } } },
@@ -176,10 +163,10 @@ describe('promptFromJson', () => {
 		['text that is cut off', '{"6":{"inputs":{"te', 'is not valid JSON'],
 		['nothing, as an expression may return', undefined, 'is not a JSON object'],
 		['a function', () => CHANGES, 'is not a JSON object'],
-		['a node without inputs', { '6': { text: 'a red fox' } }, 'no "inputs" object for node "6"'],
-		['a node that is text', { '6': 'a red fox' }, 'no "inputs" object for node "6"'],
-		['a node that is null', { '6': null }, 'no "inputs" object for node "6"'],
-		['inputs that are a list', { '6': { inputs: ['a'] } }, 'no "inputs" object for node "6"'],
+		['a node without inputs', { '6': { text: 'a red fox' } }, noInputsFor('6')],
+		['a node that is text', { '6': 'a red fox' }, noInputsFor('6')],
+		['a node that is null', { '6': null }, noInputsFor('6')],
+		['inputs that are a list', { '6': { inputs: ['a'] } }, noInputsFor('6')],
 		[
 			'a title next to the inputs',
 			{ '6': { inputs: {}, _meta: { title: 'x' } } },
