@@ -308,13 +308,13 @@ function explainPlainRefusal(
 	{ account: { baseUrl, isDebugToken }, redact, isUpload }: RefusalFacts,
 ): Failure {
 	const said = quote(redact, text);
-	const failure = { details: { httpStatus: status } };
+	const details = { httpStatus: status };
 	if (status === 401 || status === 403) {
 		return {
-			...failure,
 			kind: 'credential',
 			message: 'The platform does not accept the agent token',
 			advice: `Check the token in the FlowAgent credential.${isDebugToken ? DEBUG_TOKEN_ENDS : ''} The server said: ${said}`,
+			details,
 		};
 	}
 	const whatToCheck = isUpload
@@ -324,18 +324,18 @@ function explainPlainRefusal(
 		// Some servers answer 400 to a path that they do not know.
 		const mayBeElsewhere = status === 400;
 		return {
-			...failure,
 			kind: mayBeElsewhere ? 'credential' : 'refused',
 			message: `The platform refused the ${isUpload ? 'file' : 'call'} (HTTP ${status}): ${said}`,
 			advice: status === 413 ? TOO_LARGE : `${WHAT_TO_COMPARE}${mayBeElsewhere ? ` ${whatToCheck}` : ''}`,
+			details,
 		};
 	}
 	const where = `${originOf(baseUrl)} under this path (HTTP ${status})`;
 	return {
-		...failure,
 		kind: 'credential',
 		message: isUpload ? `Files cannot be uploaded to ${where}` : `There is no agent at ${where}`,
 		advice: `${whatToCheck} The server said: ${said}`,
+		details,
 	};
 }
 

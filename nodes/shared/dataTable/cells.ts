@@ -1,3 +1,5 @@
+import type { TableRow } from './workflow';
+
 /** When a row that never expires "expires"; a year of four digits, for people who read the table. */
 export const NEVER_MS = Date.UTC(9999, 0);
 
@@ -16,4 +18,9 @@ export function cellText(text: string, mostChars: number): string {
 /** The beginning of a key, for people who read the table. */
 export function keyText(key: string): string {
 	return cellText(key, KEY_TEXT_CHARS);
+}
+
+/** Whether a row holds all these cells; a missing one counts as null. */
+export function hasCells(row: TableRow, cells: TableRow): boolean {
+	return Object.entries(cells).every(([column, value]) => (row[column] ?? null) === value);
 }

@@ -1,5 +1,6 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
+import { hasCells } from './cells';
 import {
 	explainTableFailure,
 	explainMissingColumns,
@@ -407,11 +408,7 @@ function resultsOf(swaps: readonly RowSwap[], rows: readonly TableRow[]): TableR
 	const nameOf = (row: TableRow): string => JSON.stringify(lasting.map((column) => row[column] ?? null));
 	const byName = Map.groupBy(swaps, (swap) => nameOf(swap.where));
 	return rows.filter((row) =>
-		(byName.get(nameOf(row)) ?? []).some((swap) =>
-			Object.entries({ ...swap.where, ...swap.cells }).every(
-				([column, value]) => (row[column] ?? null) === value,
-			),
-		),
+		byName.get(nameOf(row))?.some(({ where: before, cells }) => hasCells(row, { ...before, ...cells })),
 	);
 }
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'crypto';
 import { createBatcher, type Batcher } from '../run/batcher';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { textOrNumber } from '../text/textOf';
+import { hasCells } from './cells';
 import { Heartbeat, type Sightings } from './heartbeat';
 import { batchByKey, KeyReads, STEPS_TOGETHER_MS, type KeyBatch, type KeyReadsParts } from './keyRows';
 import {
@@ -399,10 +400,6 @@ export class TableLock {
 	private async sleep(ms: number): Promise<void> {
 		await this.parts.clock.sleep(ms, this.parts.signal);
 	}
-}
-
-function hasCells(row: TableRow, cells: TableRow): boolean {
-	return Object.entries(cells).every(([column, value]) => (row[column] ?? null) === value);
 }
 
 function leaseOf({ owner, hasAdded }: LockAttempt, entryKey: string, all: readonly TableRow[]): Lease {
