@@ -81,7 +81,7 @@ export class LmChatFlowPlatform implements INodeType {
 		);
 		const settings = valueOf(modelSettings(valueOf(wish), given));
 		const fields = valueOf(await readCredential(this, 'flowPlatformApi', itemIndex));
-		const { baseUrl, apiKey, secrets } = valueOf(readPlatformAccount(fields));
+		const { baseUrl, apiKey } = valueOf(readPlatformAccount(fields));
 		const sdk = valueOf(await loadSdk());
 		const supplied = sdk.supplyModel(this, {
 			type: 'openai',
@@ -90,7 +90,7 @@ export class LmChatFlowPlatform implements INodeType {
 			useResponsesApi: false,
 			...settings,
 		});
-		makeAnswersReadable(supplied.response, baseUrl, redactor(secrets));
+		makeAnswersReadable(supplied.response, baseUrl, redactor([apiKey]));
 		return supplied;
 	}
 }

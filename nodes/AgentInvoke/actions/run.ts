@@ -20,7 +20,7 @@ import { redactor, type Redact } from '../../shared/text/redact';
 import { openRetryMemory, type RetryMemory } from '../../shared/run/retryMemory';
 import { shortSha256 } from '../../shared/text/sha256';
 import { openRetry } from '../../shared/retry/retry';
-import { afterStop, authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/http/request';
+import { afterStop, authenticated } from '../../shared/http/request';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
 import { AgentApi } from '../api/api';
@@ -159,12 +159,10 @@ function openClients(
 	const signal = AbortSignal.any([over, afterStop(context)]);
 	const isTokenOfItem = accounts.varying.has('agentToken');
 	return mapAccounts(accounts, ({ account, fields }): AgentClient => {
-		const credential = credentialOf(context, CREDENTIAL, fields);
-		const agent = agentOf(account, credential.id, isTokenOfItem);
+		const agent = agentOf(account, context.getNode().credentials?.[CREDENTIAL]?.id ?? '', isTokenOfItem);
 		const api = new AgentApi({
 			account,
-			open: authenticatedOpen(context, CREDENTIAL, credential),
-			send: authenticatedSend(context, CREDENTIAL, credential),
+			...authenticated(context, CREDENTIAL, fields),
 			retry: openRetry(`agent ${agent}`, { requestsPerSecond, concurrency }, frame),
 			idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),
 			clock,

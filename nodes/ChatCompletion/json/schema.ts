@@ -179,13 +179,11 @@ function whyUnusable(schema: JsonObject): string {
 	}
 }
 
-interface SchemaPart {
-	readonly part: JsonObject;
-	/** Where it is, as a JSON pointer in a URL. */
-	readonly pointer: string;
-}
-
-function partsWithin(part: unknown, pointer = ''): SchemaPart[] {
+/** @param pointer where the schema is, as a JSON pointer in a URL */
+function partsWithin(
+	part: unknown,
+	pointer = '',
+): Array<{ readonly part: JsonObject; readonly pointer: string }> {
 	if (!isJsonObject(part)) return [];
 	const inner = [...PARTS, ...NAMED_PARTS].flatMap((key) => {
 		const held = part[key];

@@ -139,13 +139,6 @@ export function cellsAtEnd(
 	};
 }
 
-/** The recorded tasks of an execution, in the order of their items. */
-export interface RecordedTasks {
-	readonly tasks: readonly RecordedTask[];
-	/** Submits without an answer, which may have created tasks. */
-	readonly unclear: number;
-}
-
 export interface RecordedTask {
 	readonly taskId: string;
 	/** The item of the execution that submitted it, from 0. */
@@ -155,10 +148,14 @@ export interface RecordedTask {
 }
 
 /**
- * Reads the rows of an execution; people can edit them.
+ * The recorded tasks of an execution, in the order of their items, and how many submits had no answer. People can edit
+ * the rows.
  * @param node the name of the node; empty for all nodes of the execution
  */
-export function recordedTasks(rows: readonly TableRow[], node: string): RecordedTasks {
+export function recordedTasks(
+	rows: readonly TableRow[],
+	node: string,
+): { readonly tasks: readonly RecordedTask[]; readonly unclear: number } {
 	const ofNode = rows
 		.filter((row) => node === '' || textOrNumber(row.node).trim() === node)
 		.map((row) => ({

@@ -86,14 +86,8 @@ function passedBound(number: number, min: number | undefined, max: number | unde
 	return max !== undefined && number > max ? max : undefined;
 }
 
-interface KnownInput {
-	readonly label: string;
-	readonly input: DefinitionInput | undefined;
-	readonly spec: ParameterSpec | undefined;
-}
-
 /** Finds an input that can be set. Without the definition, any input may exist. */
-function findInput(nodeId: string, parameter: string, known: WorkflowKnowledge): Result<KnownInput, string> {
+function findInput(nodeId: string, parameter: string, known: WorkflowKnowledge) {
 	const spec = known.view.get(nodeId)?.get(parameter);
 	const label = labelOf(nodeId, parameter, known);
 	if (!known.definition) return ok({ label, input: undefined, spec });

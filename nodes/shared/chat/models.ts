@@ -64,7 +64,7 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 	if (!fields.ok) return fields;
 	const account = readPlatformAccount(fields.value);
 	if (!account.ok) return account;
-	const { baseUrl, modelsPath, secrets } = account.value;
+	const { baseUrl, modelsPath, apiKey } = account.value;
 	if (!modelsPath) {
 		return failInput(
 			'The credential has no "Models Path", so there is no list of models',
@@ -73,7 +73,7 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 	}
 	const url = `${baseUrl}${modelsPath}`;
 	const exchange = await getText(context, url);
-	const redact = redactor(secrets);
+	const redact = redactor([apiKey]);
 	const status = exchange.kind === 'reply' ? exchange.status : undefined;
 	const isGood = status !== undefined && status < 300;
 	const body = exchange.kind === 'reply' && isGood ? parseJson(exchange.text) : undefined;

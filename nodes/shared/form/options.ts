@@ -101,11 +101,6 @@ function withoutFacts(option: OptionField): INodeProperties {
 	return field;
 }
 
-export interface EnteredOptions {
-	readonly given: Readonly<Record<string, unknown>>;
-	readonly groupOf: (name: string) => string;
-}
-
 /**
  * Reads the options of all groups; switches that an expression returned as text become booleans.
  * @param isEvaluated false for options whose expressions differ per item, because an error in one must not fail the
@@ -116,7 +111,7 @@ export function enteredOptions(
 	itemIndex: number,
 	fields: Readonly<Record<string, OptionField>>,
 	isEvaluated: (name: string) => boolean = () => true,
-): EnteredOptions {
+): { readonly given: Readonly<Record<string, unknown>>; readonly groupOf: (name: string) => string } {
 	const given: Record<string, unknown> = {};
 	const labels = new Map<string, string>();
 	for (const [group, label] of Object.entries(GROUPS)) {

@@ -1,10 +1,5 @@
 import * as v from 'valibot';
-import type {
-	ICredentialDataDecryptedObject,
-	ICredentialsDecrypted,
-	IExecuteFunctions,
-	IHttpRequestOptions,
-} from 'n8n-workflow';
+import type { ICredentialDataDecryptedObject, IExecuteFunctions, IHttpRequestOptions } from 'n8n-workflow';
 
 import { systemClock, timerMs } from '../run/clock';
 import { cuttable, type ByteStream } from './abortableStream';
@@ -33,7 +28,8 @@ export type OpenHttp = (request: HttpRequest) => Promise<Opening>;
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
- * Sends requests with the credential through n8n's own helper (proxy, SSRF guard and cancellation included).
+ * Sends requests with the credential through n8n's own helper (proxy, SSRF guard and cancellation included); `send`
+ * reads the whole answer, `open` leaves its body to be read.
  *
  * - no redirects, because they would carry the key to another origin
  * - n8n takes the abort signal only from the context, so each request gets a context with its own signal, because
@@ -41,22 +37,24 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
  * - the body is read as a stream, because `timeout` covers only the response headers
  * - the decrypted credential is passed in, because n8n would otherwise read it from its database for each request
  */
-export function authenticatedOpen(
+export function authenticated(
 	context: IExecuteFunctions,
-	credentialType: string,
-	credential: ICredentialsDecrypted,
-): OpenHttp {
+	type: string,
+	data: ICredentialDataDecryptedObject,
+): { readonly open: OpenHttp; readonly send: SendHttp } {
+	const { id, name = '' } = context.getNode().credentials?.[type] ?? {};
+	const credentialsDecrypted = { id: id ?? '', name, type, data };
 	const stopFor = stopSignals(context);
-	return async (request) => {
+	const open: OpenHttp = async (request) => {
 		const connection = new AbortController();
 		const ends = [connection.signal, stopFor(request), request.signal];
 		const signal = AbortSignal.any(ends.filter((end) => end !== undefined));
 		try {
 			const response: unknown = await context.helpers.httpRequestWithAuthentication.call(
 				withSignal(context, signal),
-				credentialType,
+				type,
 				requestOptions(request),
-				{ credentialsDecrypted: credential },
+				{ credentialsDecrypted },
 			);
 			const reply = openReply(response);
 			if (!reply) return lost('unknown', 'ERR_NO_BODY', 'the answer could not be read');
@@ -68,31 +66,14 @@ export function authenticatedOpen(
 			return exchangeOfError(error, stopFor(request));
 		}
 	};
+	return {
+		open,
+		send: async (request) => await readWhole(await open(request), request.timeoutMs, stopFor(request)),
+	};
 }
 
 function withSignal(context: IExecuteFunctions, signal: AbortSignal): IExecuteFunctions {
 	return Object.create(context, { getExecutionCancelSignal: { value: () => signal } }) as IExecuteFunctions;
-}
-
-/** A decrypted credential as n8n's request helper accepts it. */
-export function credentialOf(
-	context: Pick<IExecuteFunctions, 'getNode'>,
-	type: string,
-	data: ICredentialDataDecryptedObject,
-): ICredentialsDecrypted {
-	const stored = context.getNode().credentials?.[type];
-	return { id: stored?.id ?? '', name: stored?.name ?? '', type, data };
-}
-
-/** Like `authenticatedOpen`, but reads the whole answer. */
-export function authenticatedSend(
-	context: IExecuteFunctions,
-	credentialType: string,
-	credential: ICredentialsDecrypted,
-): SendHttp {
-	const open = authenticatedOpen(context, credentialType, credential);
-	const stopFor = stopSignals(context);
-	return async (request) => await readWhole(await open(request), request.timeoutMs, stopFor(request));
 }
 
 /** How long a request that outlives a stop may still wait for its answer. */

@@ -23,7 +23,6 @@ export interface PlatformAccount {
 	/** Codes or words by which the platform says that there are too many requests, in lower case. */
 	readonly busyTerms: readonly string[];
 	readonly apiKey: string;
-	readonly secrets: readonly string[];
 }
 
 export function readPlatformAccount(credential: Readonly<Record<string, unknown>>): Result<PlatformAccount> {
@@ -50,7 +49,6 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 		savedWorkflows: credential.savedWorkflows,
 		busyTerms: readTerms(credential.busyCodes),
 		apiKey: apiKey.value,
-		secrets: [apiKey.value],
 	});
 }
 

@@ -6,7 +6,7 @@ import { readPlatformAccount, type PlatformAccount } from './account';
 import { redactor, type Redact } from '../text/redact';
 import { shortSha256 } from '../text/sha256';
 import type { SendHttp } from '../http/exchange';
-import { authenticatedOpen, authenticatedSend, credentialOf, type OpenHttp } from '../http/request';
+import { authenticated, type OpenHttp } from '../http/request';
 
 export interface Platform {
 	readonly account: PlatformAccount;
@@ -27,15 +27,10 @@ const CREDENTIAL = 'flowPlatformApi';
 export async function openPlatforms(context: IExecuteFunctions): Promise<Result<Platforms>> {
 	const read = await readAccounts(context, CREDENTIAL, readPlatformAccount);
 	if (!read.ok) return read;
-	const platforms = mapAccounts(read.value, ({ account, fields }): Platform => {
-		const credential = credentialOf(context, CREDENTIAL, fields);
-		return {
-			account,
-			accountId: shortSha256(JSON.stringify([account.baseUrl, account.apiKey])),
-			send: authenticatedSend(context, CREDENTIAL, credential),
-			open: authenticatedOpen(context, CREDENTIAL, credential),
-		};
-	});
-	const secrets = platforms.all.flatMap(({ account }) => account.secrets);
-	return ok({ ...platforms, redact: redactor(secrets) });
+	const platforms = mapAccounts(read.value, ({ account, fields }): Platform => ({
+		account,
+		accountId: shortSha256(JSON.stringify([account.baseUrl, account.apiKey])),
+		...authenticated(context, CREDENTIAL, fields),
+	}));
+	return ok({ ...platforms, redact: redactor(platforms.all.map(({ account }) => account.apiKey)) });
 }

@@ -27,8 +27,8 @@ export async function testPlatformKey(
 ): Promise<INodeCredentialTestResult> {
 	const account = readPlatformAccount(data);
 	if (!account.ok) return testFailed(`${account.failure.message}. ${account.failure.advice}`);
-	const { secrets, savedWorkflows } = account.value;
-	const redact = redactor(secrets);
+	const { apiKey, savedWorkflows } = account.value;
+	const redact = redactor([apiKey]);
 	const ofKey = await whyKeyFails(this.helpers, account.value, redact);
 	const ofList = whyListIsWrong(savedWorkflows);
 	if (ofKey === undefined && ofList === undefined) return { status: 'OK', message: KEY_ACCEPTED };

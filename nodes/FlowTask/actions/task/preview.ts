@@ -72,13 +72,11 @@ async function previewTask(
 	return ok(redactJson(shown, run.redact.known));
 }
 
-interface Upload {
-	readonly name: string;
-	readonly shown: JsonObject;
-}
-
 /** Reads a file as its upload would, so that it fails in the same way. A URL is not opened. */
-async function previewUpload({ load, url }: ImageInput): Promise<Result<Upload>> {
+async function previewUpload({
+	load,
+	url,
+}: ImageInput): Promise<Result<{ readonly name: string; readonly shown: JsonObject }>> {
 	if (url !== undefined) return ok({ name: url, shown: { url } });
 	const opened = await load(Infinity);
 	if (!opened.ok) return opened;

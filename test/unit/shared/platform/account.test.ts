@@ -21,7 +21,6 @@ describe('readPlatformAccount', () => {
 				fileHosts: [],
 				busyTerms: expect.arrayContaining(['429', 'too frequent', 'system busy']) as string[],
 				apiKey: KEY,
-				secrets: [KEY],
 			},
 		});
 	});
@@ -99,7 +98,7 @@ describe('readPlatformAccount', () => {
 	});
 
 	it('accepts a key as pasted, and treats it as the secret to hide', () => {
-		expect(read({ apiKey: ` "Bearer ${KEY}"\n` })).toMatchObject({ ok: true, value: { secrets: [KEY] } });
+		expect(read({ apiKey: ` "Bearer ${KEY}"\n` })).toMatchObject({ ok: true, value: { apiKey: KEY } });
 	});
 
 	it('never throws and never repeats a key, whatever the credential contains', () => {
