@@ -65,11 +65,13 @@ function stateIn(mark = ''): string | undefined {
 	return mark.replace(MISSING, '').split('/')[0] || undefined;
 }
 
+/** @param refused the tasks whose state could not be read */
 export function notePoll(
 	last: WaitState | undefined,
 	infos: ReadonlyMap<string, TaskInfo>,
 	taskIds: readonly string[],
 	nowMs: number,
+	refused: PolledInfos['refused'] = new Map(),
 ): WaitState {
 	// Tasks do not all vanish at once, so the platform's index must be empty.
 	const lastMarks = last?.progressMark.split(' ') ?? [];
@@ -89,7 +91,12 @@ export function notePoll(
 		changedAtMs: changed ? nowMs : last.changedAtMs,
 		progressMark,
 		polls: (last?.polls ?? 0) + 1,
-		missing: taskIds.map((id, index) => (infos.has(id) ? 0 : (last?.missing?.[index] ?? 0) + 1)),
+		missing: taskIds.map((id, index) => {
+			if (infos.has(id)) return 0;
+			const before = last?.missing?.[index] ?? 0;
+			// A failure that may pass does not say whether the platform has the task.
+			return refused.get(id)?.passing ? before : before + 1;
+		}),
 		refusals: 0,
 	};
 }

@@ -145,7 +145,7 @@ async function pollAccount(
 	const nowMs = run.clock.wallNow();
 	const last = readWait(waits[name]);
 	const state = read.ok
-		? notePoll(last, infos, taskIds, nowMs)
+		? notePoll(last, infos, taskIds, nowMs, read.value.refused)
 		: noteFailedPoll(last, read.failure.passing, settings, nowMs);
 	waits[name] = state;
 	const endOfFailed = toleratesFailedPoll(state) ? undefined : 'timedOut';

@@ -211,6 +211,18 @@ describe('waitEnd', () => {
 		expect(end({ missing: [0, 3] }, infosOf(succeeded('a')), 0, ['a', 'gone'])).toBe('done');
 	});
 
+	it('does not count a task as missing whose state could not be read for the moment', () => {
+		const failure: CallFailure = { kind: 'unclear', message: 'An error', advice: '', passing: true };
+		const ends = [true, false].map((passing) => {
+			const refused = new Map([['b', { ...failure, passing }]]);
+			const polls = [infosOf(at(5)), infosOf(at(9)), infosOf(succeeded('a'))];
+			let seen: WaitState | undefined;
+			for (const infos of polls) seen = notePoll(seen, infos, ['a', 'b'], 0, refused);
+			return waitEnd(seen ?? state(), infosOf(succeeded('a')), ['a', 'b'], SETTINGS, 0);
+		});
+		expect(ends).toEqual([undefined, 'done']);
+	});
+
 	it('restarts the count for a task that is shown again', () => {
 		const polls = [infosOf(), infosOf(), infosOf(at(5)), infosOf()];
 		let seen: WaitState | undefined;
