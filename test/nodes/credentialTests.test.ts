@@ -1,17 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:net';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-
 import type { ICredentialDataDecryptedObject } from 'n8n-workflow';
 
 import { startPlatform, type LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
+import type { Harness } from './harness';
+import { createHarness } from './harness';
 import { openScriptedServer, type ScriptedServer } from './ChatCompletion/scriptedServer';
-import { createHarness, type Harness } from './harness';
 
 /* The result of each credential's test in its form, with n8n's own helper for credential tests and the built nodes. */
 

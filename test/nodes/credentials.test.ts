@@ -1,4 +1,5 @@
-import { createHarness, NODE_NAME, singleNode, type Harness } from './harness';
+import type { Harness } from './harness';
+import { createHarness, singleNode } from './harness';
 
 /* The error for a missing credential says that it is missing, and does not mention expressions. */
 
@@ -35,7 +36,7 @@ describe.each([
 			onError: 'continueRegularOutput',
 		});
 		const run = await harness.run({ workflow, items: [{ json: {} }], credentials: {} });
-		const [item] = run.output(NODE_NAME);
+		const [item] = run.items();
 		expect(item?.json).toMatchObject({
 			error: expect.stringContaining(`n8n could not read the node's ${name} credential`),
 			message: expect.stringContaining(`Select a ${name} credential in this node`),

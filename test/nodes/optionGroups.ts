@@ -1,4 +1,5 @@
 import type { INodeParameters, INodeTypeDescription } from 'n8n-workflow';
+
 import { isJsonObject } from '../../nodes/shared/text/json';
 
 /** Moves each option of a test to the group in which the node's form shows it. */

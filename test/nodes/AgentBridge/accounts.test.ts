@@ -1,17 +1,14 @@
 import type { BridgeChannel } from '../../platform';
-import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
-import { openStage, type Stage } from './agentBridge.fixture';
+import type { HarnessRun, ItemInput, SingleNode } from '../harness';
+import { freshStage, RETRY } from '../harness/stage';
+import { openStage } from './agentBridge.fixture';
 
 /* A credential whose token is an expression: each item's frames use the connection of its own account. */
 
-let stage: Stage;
+const stage = freshStage(openStage);
 let channels: Record<string, BridgeChannel>;
-beforeEach(async () => {
-	stage = await openStage();
+beforeEach(() => {
 	channels = { anna: stage.platform.createChannel(), ben: stage.platform.createChannel() };
-});
-afterEach(async () => {
-	await stage.close();
 });
 
 const TURNS = ['anna', 'ben', 'anna', 'ben'];
@@ -25,12 +22,7 @@ async function run(
 	parameters = {},
 	settings: Partial<SingleNode> = {},
 ): Promise<HarnessRun> {
-	const flowBridgeApi = { ...stage.credentials.flowBridgeApi, channelToken: '={{ $json.token }}' };
-	return await stage.harness.run({
-		workflow: stage.action(parameters, settings),
-		items,
-		credentials: { flowBridgeApi },
-	});
+	return await stage.run(items, parameters, { ...settings, account: { channelToken: '={{ $json.token }}' } });
 }
 
 /** The frames received over each connection. */
@@ -47,9 +39,7 @@ test.each(['request', 'send'])(
 	async (operation) => {
 		const outcome = await run(itemsOf(...TURNS), { operation });
 		expect(outcome.error).toBeUndefined();
-		expect(outcome.output(NODE_NAME).map(({ pairedItem }) => pairedItem)).toEqual(
-			TURNS.map((_, item) => ({ item })),
-		);
+		expect(outcome.items().map(({ pairedItem }) => pairedItem)).toEqual(TURNS.map((_, item) => ({ item })));
 		expect(heard()).toEqual([
 			['anna 0', 'anna 2'],
 			['ben 1', 'ben 3'],
@@ -62,24 +52,20 @@ test.each(['request', 'send'])(
 test('a bad token among good ones makes only its item fail', async () => {
 	const items = itemsOf('anna', 'wst_wrong', 'sk-0123456789', 'ben');
 	const outcome = await run(items, {}, { onError: 'continueRegularOutput' });
-	expect(outcome.output(NODE_NAME).map(({ json }) => (json.error ? 'error' : 'reply'))).toEqual([
+	expect(outcome.items().map(({ json }) => (json.error ? 'error' : 'reply'))).toEqual([
 		'reply',
 		'error',
 		'error',
 		'reply',
 	]);
-	expect(outcome.output(NODE_NAME)[2]?.json.error).toContain('item 2');
+	expect(outcome.jsons()[2]?.error).toContain('item 2');
 });
 
 test("without Continue On Fail, one account's failure ends the run, and a retry sends nothing twice", async () => {
 	const stopped = await run(itemsOf('anna', 'sk-0123456789'));
 	expect(stopped.error).toMatchObject({ context: { itemIndex: 1 } });
 	expect(heard()).toEqual([]);
-	const failed = await run(
-		itemsOf('anna', 'wst_wrong'),
-		{},
-		{ retryOnFail: true, maxTries: 2, waitBetweenTries: 1 },
-	);
+	const failed = await run(itemsOf('anna', 'wst_wrong'), {}, { ...RETRY, maxTries: 2 });
 	expect(failed.status).toBe('error');
 	expect(heard().flat()).toEqual(['anna 0']);
 });
@@ -93,7 +79,7 @@ test('no error shows one account the token of another, not even without its pref
 		msg: `known: ${bare.join(' ')}`,
 	});
 	const outcome = await run(itemsOf('anna', 'ben'), {}, { onError: 'continueRegularOutput' });
-	const errors = outcome.output(NODE_NAME).map(({ json }) => JSON.stringify(json));
+	const errors = outcome.items().map(({ json }) => JSON.stringify(json));
 	expect(errors).toHaveLength(2);
 	for (const error of errors) {
 		expect(error).toContain('known: ');
@@ -107,9 +93,7 @@ test('evaluates an authentication frame for each item, and opens one connection 
 	const outcome = await stage.run(items, { authMode: 'inFrame', authFrame });
 	expect(outcome.error).toBeUndefined();
 	expect(heard()).toEqual([['one', 'one'], ['two']]);
-	expect(outcome.output(NODE_NAME).map(({ pairedItem }) => pairedItem)).toEqual(
-		items.map((_, item) => ({ item })),
-	);
+	expect(outcome.items().map(({ pairedItem }) => pairedItem)).toEqual(items.map((_, item) => ({ item })));
 });
 
 test('an authentication frame that is wrong for one item makes only that item fail', async () => {
@@ -120,7 +104,7 @@ test('an authentication frame that is wrong for one item makes only that item fa
 		{ authMode: 'inFrame', authFrame },
 		{ onError: 'continueRegularOutput' },
 	);
-	const errors = outcome.output(NODE_NAME).map(({ json }) => (json.error as string | undefined) ?? '');
+	const errors = outcome.items().map(({ json }) => (json.error as string | undefined) ?? '');
 	expect(errors[1]).toContain('no placeholder for the token');
 	expect(errors[2]).not.toBe('');
 	expect([errors[0], errors[3]]).toEqual(['', '']);
@@ -134,7 +118,7 @@ test('many accounts have few connections open at once', async () => {
 	const tokens = Array.from({ length: 80 }, () => stage.platform.createChannel().token);
 	const outcome = await run(tokens.map((token, i) => ({ json: { text: `${i}`, token } })));
 	expect(outcome.error).toBeUndefined();
-	expect(outcome.output(NODE_NAME)).toHaveLength(80);
+	expect(outcome.items()).toHaveLength(80);
 	const { connections } = stage.platform.books().bridge;
 	expect(connections).toHaveLength(80);
 	const openAt = (timeMs: number): number =>

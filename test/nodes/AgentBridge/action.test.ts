@@ -1,21 +1,16 @@
-import { NODE_NAME, stopwatch, type HarnessRun } from '../harness';
-import { until } from '../../until';
-import { everythingSaid } from '../harness/stage';
-import { escaped, openStage, type Stage } from './agentBridge.fixture';
+import type { INodeParameters } from 'n8n-workflow';
 
-let stage: Stage;
-beforeEach(async () => {
-	stage = await openStage();
-});
-afterEach(async () => {
-	await stage.close();
-});
+import { until } from '../../until';
+import { stopwatch, toolOf, type HarnessRun } from '../harness';
+import { everythingSaid, freshStage, RETRY } from '../harness/stage';
+import { CORRELATED, escaped, openStage, type Stage } from './agentBridge.fixture';
+
+const stage = freshStage(openStage);
 
 const CONTINUE = { onError: 'continueErrorOutput' } as const;
 const texts = (...all: string[]): Array<{ json: { text: string } }> =>
 	all.map((text) => ({ json: { text } }));
-const jsonOf = (run: HarnessRun, output = 0): Array<Record<string, unknown>> =>
-	run.output(NODE_NAME, output).map(({ json }) => json);
+const jsonOf = (run: HarnessRun, output = 0): Array<Record<string, unknown>> => run.jsons(output);
 /** The platform learns of a close a moment later than the node. */
 const closed = async (): Promise<unknown> => await until(() => bridge().open === 0);
 const bridge = (): ReturnType<Stage['platform']['books']>['bridge'] => stage.platform.books().bridge;
@@ -30,9 +25,7 @@ describe('request', () => {
 			{ answer: 'Agent: two [tool]', collected: [{ status: 'started' }, { status: 'finished' }] },
 			{ event: 'interrupt', reply: { question: 'May I refund this order?' } },
 		]);
-		expect(run.output(NODE_NAME).map(({ pairedItem }) => pairedItem)).toEqual(
-			[0, 1, 2].map((item) => ({ item })),
-		);
+		expect(run.items().map(({ pairedItem }) => pairedItem)).toEqual([0, 1, 2].map((item) => ({ item })));
 		await closed();
 		expect(bridge().connections).toMatchObject([
 			{ auth: 'subprotocol', closeCode: 1000, closedBy: 'client' },
@@ -211,11 +204,7 @@ describe('request', () => {
 	});
 
 	test('Stop ends it within a second and closes the connection', async () => {
-		const live = await stage.harness.start({
-			workflow: stage.action({ timeoutSeconds: 60 }),
-			items: texts('[silent]'),
-			credentials: stage.credentials,
-		});
+		const live = await stage.start(texts('[silent]'), { timeoutSeconds: 60 });
 		await until(() => bridge().received.length === 1);
 		const sinceCancel = stopwatch();
 		live.cancel();
@@ -226,8 +215,6 @@ describe('request', () => {
 });
 
 describe('Retry On Fail', () => {
-	const RETRY = { retryOnFail: true, maxTries: 3, waitBetweenTries: 0 };
-
 	test('neither frames that were answered nor frames that may have been processed are sent again', async () => {
 		const run = await stage.run(texts('one', 'two [silent]', 'three'), { timeoutSeconds: 1 }, RETRY);
 		expect(run.error?.message).toContain('within 1 seconds');
@@ -354,51 +341,29 @@ test('the trigger and the action share one account, whether or not the platform 
 	await stage.run(texts('hello'));
 	expect(bridge().connections).toHaveLength(2);
 	await trigger.close();
-	await stage.close();
 
-	stage = await openStage({ oneSocket: true });
-	const displaced = await stage.activate({ eventFilter: 'order' });
-	await until(() => stage.channel.open === 1);
-	const run = await stage.run(texts('hello'));
+	const channel = stage.platform.createChannel({ oneSocket: true });
+	const account = { channelToken: channel.token };
+	const displaced = await stage.activate({ eventFilter: 'order' }, account);
+	await until(() => channel.open === 1);
+	const run = await stage.run(texts('hello'), {}, { account });
 	expect(run.error).toBeUndefined();
 	// The trigger was displaced, and reconnects once the action is done.
-	await until(() => bridge().connections.length === 3);
-	await until(() => stage.channel.open === 1);
-	stage.channel.push({ type: 'order' });
+	await until(() => bridge().connections.length === 5);
+	await until(() => channel.open === 1);
+	channel.push({ type: 'order' });
 	await displaced.waitForRuns(1);
 	expect(displaced.fatalErrors).toEqual([]);
 });
 
 test('as a tool of an agent, the node returns the reply as text, and its error contains the advice', async () => {
-	const tool = (parameters: Record<string, string | number>): Parameters<Stage['harness']['run']>[0] => ({
-		workflow: {
-			nodes: [
-				{ name: 'Trigger', type: 'harness.trigger' },
-				{ name: 'Agent', type: 'harness.agent', parameters: { args: {} } },
-				{
-					name: 'Ask the inbox',
-					type: 'n8n-nodes-flowtask.agentBridgeTool',
-					parameters: {
-						operation: 'request',
-						frame: '{"type":"message","text":"hello"}',
-						correlationPath: 'id',
-						replyPath: 'correlation_id',
-						...parameters,
-					},
-				},
-			],
-			connections: {
-				Trigger: { main: [[{ node: 'Agent', type: 'main', index: 0 }]] },
-				'Ask the inbox': { ai_tool: [[{ node: 'Agent', type: 'ai_tool', index: 0 }]] },
-			},
-		},
-		credentials: stage.credentials,
-	});
-	const run = await stage.harness.run(tool({}));
+	const type = 'n8n-nodes-flowtask.agentBridgeTool';
+	const own = { ...CORRELATED, eventFilter: '', frame: '{"type":"message","text":"hello"}' };
+	const tool = async (parameters: INodeParameters) =>
+		await stage.runWorkflow(toolOf({ name: 'Inbox', type, parameters: { ...own, ...parameters } }));
+	const run = await tool({});
 	expect(JSON.stringify(run.output('Agent'))).toContain('Agent: hello');
 	expect(JSON.stringify(run.output('Agent'))).not.toContain('elapsedMs');
-	const late = await stage.harness.run(
-		tool({ frame: '{"type":"message","text":"[silent]"}', timeoutSeconds: 1 }),
-	);
+	const late = await tool({ frame: '{"type":"message","text":"[silent]"}', timeoutSeconds: 1 });
 	expect(JSON.stringify([late.output('Agent'), late.error])).toContain('Check \\"ID in Reply');
 });

@@ -7,31 +7,21 @@ import {
 	type ActiveTrigger,
 	type HarnessOptions,
 	type HarnessRun,
-	type ItemInput,
-	type SingleNode,
+	type LiveRun,
 	type WorkflowJson,
 } from '../harness';
-import { openPlatform, type PlatformStage } from '../harness/stage';
+import { forNode, openPlatform, type NodeStage } from '../harness/stage';
 
-type Credentials = { flowBridgeApi: Record<string, string> };
+type Account = Record<string, string>;
 
-/** A platform stage with a channel account. */
-export interface Stage extends PlatformStage {
+/** A platform stage with a channel account, for the action and the trigger. */
+export interface Stage extends NodeStage<'flowBridgeApi'> {
 	readonly channel: BridgeChannel;
-	readonly credentials: Credentials;
 	/** Activates a workflow with only the trigger. */
-	activate(
-		parameters?: INodeParameters,
-		credentials?: Partial<Credentials['flowBridgeApi']>,
-	): Promise<ActiveTrigger>;
+	activate(parameters?: INodeParameters, account?: Account): Promise<ActiveTrigger>;
 	/** Runs a manual test of the trigger. */
-	test(
-		parameters?: INodeParameters,
-		credentials?: Partial<Credentials['flowBridgeApi']>,
-	): Promise<HarnessRun>;
-	/** Runs the action for these items. */
-	run(items: ItemInput[], parameters?: INodeParameters, settings?: Partial<SingleNode>): Promise<HarnessRun>;
-	action(parameters?: INodeParameters, settings?: Partial<SingleNode>): WorkflowJson;
+	test(parameters?: INodeParameters, account?: Account): Promise<HarnessRun>;
+	startTest(parameters?: INodeParameters, account?: Account): Promise<LiveRun>;
 }
 
 const triggerFlow = (parameters: INodeParameters): WorkflowJson => ({
@@ -61,39 +51,26 @@ export async function openStage(
 	const stage = await openPlatform({}, nodes);
 	const { platform, harness } = stage;
 	const channel = platform.createChannel(options);
-	const credentials: Credentials = {
-		flowBridgeApi: { channelToken: channel.token, wsBaseUrl: platform.wsUrl },
-	};
-	const changed = (change: Partial<Credentials['flowBridgeApi']> = {}): Credentials => ({
-		flowBridgeApi: { ...credentials.flowBridgeApi, ...change } as Credentials['flowBridgeApi'],
+	const flowBridgeApi = { channelToken: channel.token, wsBaseUrl: platform.wsUrl };
+	const type = 'n8n-nodes-flowtask.agentBridge';
+	const node = forNode(stage, { flowBridgeApi }, (parameters, settings) =>
+		singleNode({ type, parameters: { ...CORRELATED, ...parameters }, ...settings }),
+	);
+	const flowWith = (parameters: INodeParameters = {}, account: Account = {}) => ({
+		workflow: triggerFlow(parameters),
+		credentials: { flowBridgeApi: { ...flowBridgeApi, ...account } },
 	});
-	const action: Stage['action'] = (parameters = {}, settings = {}) =>
-		singleNode({
-			type: 'n8n-nodes-flowtask.agentBridge',
-			parameters: { ...CORRELATED, ...parameters },
-			...settings,
-		});
-	return {
-		...stage,
+	const startTest: Stage['startTest'] = async (...of) =>
+		await harness.start({ ...flowWith(...of), mode: 'manual' });
+	return Object.assign(node, {
 		channel,
-		credentials,
-		action,
-		activate: async (parameters = {}, change = {}) =>
-			await harness.activate({ workflow: triggerFlow(parameters), credentials: changed(change) }),
-		test: async (parameters = {}, change = {}) =>
-			await harness.run({
-				workflow: triggerFlow(parameters),
-				credentials: changed(change),
-				mode: 'manual',
-			}),
-		run: async (items, parameters, settings) =>
-			await harness.run({ workflow: action(parameters, settings), items, credentials }),
-	};
+		activate: async (...of: Parameters<typeof flowWith>) => await harness.activate(flowWith(...of)),
+		startTest,
+		test: async (...of: Parameters<typeof flowWith>) => await (await startTest(...of)).done,
+	});
 }
 
 /** All frames in the executions of a trigger, in order. */
 export function framesOf(trigger: ActiveTrigger): Array<Record<string, unknown>> {
-	return trigger.runs.flatMap((run) =>
-		run.output(NODE_NAME).map(({ json }) => json.frame as Record<string, unknown>),
-	);
+	return trigger.runs.flatMap((run) => run.jsons().map(({ frame }) => frame as Record<string, unknown>));
 }

@@ -1,6 +1,7 @@
-import { createHarness, type Harness } from '../harness';
-import { until } from '../../until';
 import { startPlatform, type BridgeChannel, type LocalPlatform } from '../../platform';
+import type { Harness } from '../harness';
+import { createHarness } from '../harness';
+import { until } from '../../until';
 
 let harness: Harness;
 let platform: LocalPlatform;

@@ -1,14 +1,9 @@
-import { NODE_NAME, stopwatch } from '../harness';
 import { until } from '../../until';
-import { openStage, type Stage } from './agentBridge.fixture';
+import { stopwatch } from '../harness';
+import { freshStage } from '../harness/stage';
+import { openStage } from './agentBridge.fixture';
 
-let stage: Stage;
-beforeEach(async () => {
-	stage = await openStage();
-});
-afterEach(async () => {
-	await stage.close();
-});
+const stage = freshStage(openStage);
 
 test('outputs the first matching frame as the test event, and closes the connection', async () => {
 	const testing = stage.test({ eventFilter: 'order' });
@@ -17,9 +12,7 @@ test('outputs the first matching frame as the test event, and closes the connect
 	stage.channel.push({ type: 'order', text: 'A-1' });
 	stage.channel.push({ type: 'order', text: 'A-2' });
 	const run = await testing;
-	expect(run.output(NODE_NAME).map(({ json }) => json)).toMatchObject([
-		{ event: 'order', frame: { text: 'A-1' } },
-	]);
+	expect(run.jsons()).toMatchObject([{ event: 'order', frame: { text: 'A-1' } }]);
 	await until(() => stage.platform.books().bridge.open === 0);
 	expect(stage.platform.books().bridge.connections).toMatchObject([{ closeCode: 1000 }]);
 });
@@ -68,14 +61,7 @@ test('reports a connection that is lost while it waits', async () => {
 });
 
 test('Stop ends the test at once and closes the connection', async () => {
-	const live = await stage.harness.start({
-		workflow: {
-			nodes: [{ name: NODE_NAME, type: 'n8n-nodes-flowtask.agentBridgeTrigger' }],
-			connections: {},
-		},
-		credentials: stage.credentials,
-		mode: 'manual',
-	});
+	const live = await stage.startTest();
 	await until(() => stage.channel.open === 1);
 	const sinceCancel = stopwatch();
 	live.cancel();

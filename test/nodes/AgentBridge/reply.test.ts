@@ -10,9 +10,9 @@ import {
 
 import { LISTEN_OPTIONS } from '../../../nodes/AgentBridge/actions/trigger/fields.listen';
 import { until } from '../../until';
-import { NODE_NAME, type ActiveTrigger, type NodeJson } from '../harness';
-import { everythingSaid } from '../harness/stage';
-import { openStage, type Stage } from './agentBridge.fixture';
+import { NODE_NAME, to, type ActiveTrigger, type NodeJson } from '../harness';
+import { everythingSaid, freshStage } from '../harness/stage';
+import { openStage } from './agentBridge.fixture';
 
 /** The nodes wait for this promise, so that tests can make an execution last. */
 let gate: Promise<void>;
@@ -61,14 +61,10 @@ class Work implements INodeType {
 	}
 }
 
-let stage: Stage;
-beforeEach(async () => {
+const stage = freshStage(openStage, { oneSocket: true }, [Work]);
+beforeEach(() => {
 	gate = Promise.resolve();
 	atGate = 0;
-	stage = await openStage({ oneSocket: true }, [Work]);
-});
-afterEach(async () => {
-	await stage.close();
 });
 
 const REPLY = { frame: { template: '{"type":"message","text":"Re: $json.frame.text"}' } };
@@ -90,10 +86,7 @@ async function activate(
 		...steps,
 	];
 	const connections = Object.fromEntries(
-		nodes.slice(0, -1).map(({ name }, index) => {
-			const next = nodes[index + 1]?.name ?? '';
-			return [name, { main: [[{ node: next, type: NodeConnectionTypes.Main, index: 0 }]] }];
-		}),
+		steps.map(({ name }, index) => [nodes[index]?.name ?? '', { main: [to(name)] }]),
 	);
 	const active = await stage.harness.activate({
 		workflow: { nodes, connections },

@@ -1,15 +1,9 @@
-import { NODE_NAME, stopwatch, type ActiveTrigger } from '../harness';
 import { until } from '../../until';
-import { everythingSaid } from '../harness/stage';
-import { escaped, framesOf, openStage, type Stage } from './agentBridge.fixture';
+import { stopwatch, type ActiveTrigger } from '../harness';
+import { everythingSaid, freshStage } from '../harness/stage';
+import { escaped, framesOf, openStage } from './agentBridge.fixture';
 
-let stage: Stage;
-beforeEach(async () => {
-	stage = await openStage();
-});
-afterEach(async () => {
-	await stage.close();
-});
+const stage = freshStage(openStage);
 
 const textsOf = (trigger: ActiveTrigger): unknown[] => framesOf(trigger).map(({ text }) => text);
 const messages = (trigger: ActiveTrigger): string[] => trigger.logs.map(({ message }) => message);
@@ -20,7 +14,7 @@ describe('frames', () => {
 		const ids = stage.channel.pushBurst(10_000);
 		await until(() => framesOf(trigger).length >= 10_000, 'all frames');
 		expect(framesOf(trigger).map(({ id }) => id)).toEqual(ids);
-		const sizes = trigger.runs.map((run) => run.output(NODE_NAME).length);
+		const sizes = trigger.runs.map((run) => run.items().length);
 		expect(Math.max(...sizes)).toBe(100);
 		expect(sizes.length).toBeLessThan(300);
 		expect(trigger.logs.filter(({ level }) => level === 'error')).toEqual([]);
@@ -30,7 +24,7 @@ describe('frames', () => {
 		const trigger = await stage.activate({ idPath: 'id' });
 		const id = stage.channel.push({ text: 'hello', data: { any: [1] } });
 		await trigger.waitForRuns(1);
-		expect(trigger.runs[0]?.output(NODE_NAME)).toMatchObject([
+		expect(trigger.runs[0]?.items()).toMatchObject([
 			{ json: { frame: { id, type: 'message', data: { any: [1] } }, event: 'message', frameId: id } },
 		]);
 	});

@@ -1,18 +1,13 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import { until } from '../../until';
-import { NODE_NAME, type ActiveTrigger, type WorkflowJson } from '../harness';
-import { openStage, type Stage } from './agentBridge.fixture';
+import { NODE_NAME, to, type ActiveTrigger, type WorkflowJson } from '../harness';
+import { freshStage } from '../harness/stage';
+import { openStage } from './agentBridge.fixture';
 
 // Frames that the action hands over to the trigger, for accounts that may have only one connection.
 
-let stage: Stage;
-beforeEach(async () => {
-	stage = await openStage({ oneSocket: true });
-});
-afterEach(async () => {
-	await stage.close();
-});
+const stage = freshStage(openStage, { oneSocket: true });
 
 const SEND: INodeParameters = {
 	operation: 'send',
@@ -22,14 +17,13 @@ const SEND: INodeParameters = {
 
 /** A workflow of the trigger, the action and a node that may fail. */
 function workflow(parameters: INodeParameters = SEND, last = '{}'): WorkflowJson {
-	const to = (node: string) => ({ main: [[{ node, type: 'main' as const, index: 0 }]] });
 	return {
 		nodes: [
 			{ name: NODE_NAME, type: 'n8n-nodes-flowtask.agentBridgeTrigger', parameters: { idPath: 'id' } },
 			{ name: 'Send', type: 'n8n-nodes-flowtask.agentBridge', parameters },
 			{ name: 'Last', type: 'harness.set', parameters: { json: last } },
 		],
-		connections: { [NODE_NAME]: to('Send'), Send: to('Last') },
+		connections: { [NODE_NAME]: { main: [to('Send')] }, Send: { main: [to('Last')] } },
 	};
 }
 
@@ -80,17 +74,13 @@ test("in n8n's Retry no trigger listens, so the frame is sent over a connection 
 	const [failed] = trigger.runs;
 	if (!failed) throw new Error('no run');
 	expect(received()).toEqual([]);
-	const run = await stage.harness.retry(failed, { workflow: workflow() });
+	const run = await stage.harness.retry(failed, workflow());
 	expect(run.output('Send')[0]?.json).toMatchObject({ sent: true, frame: { text: 'Re: x' } });
 	expect(received()).toHaveLength(1);
 });
 
 test('opens a connection of its own in a test in the editor', async () => {
-	const testing = stage.harness.run({
-		workflow: workflow(),
-		credentials: stage.credentials,
-		mode: 'manual',
-	});
+	const testing = stage.runWorkflow(workflow(), [{}], { mode: 'manual' });
 	await until(() => stage.channel.open === 1);
 	stage.channel.push({ text: 'x' });
 	expect((await testing).output('Send')[0]?.json).toMatchObject({ sent: true });
@@ -114,11 +104,7 @@ test('says after another trigger that there is no such connection', async () => 
 });
 
 test('displaces the trigger if the option is off', async () => {
-	const trigger = await stage.harness.activate({
-		workflow: workflow({ ...SEND, options: {} }),
-		credentials: stage.credentials,
-	});
-	await until(() => stage.channel.open === 1);
+	const trigger = await activate({ ...SEND, options: {} });
 	stage.channel.push({ text: 'x' });
 	await trigger.waitForRuns(1);
 	await until(() => stage.platform.books().bridge.connections.length >= 2);

@@ -1,23 +1,16 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import type { Agent } from '../../platform';
-import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
-import { everythingSaid } from '../harness/stage';
-import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import type { HarnessRun, ItemInput, SingleNode } from '../harness';
+import { everythingSaid, RETRY, sharedStage } from '../harness/stage';
+import { CONTINUE, openAgentStage } from './agent.fixture';
 
 /* A credential whose token is an expression: each item calls its own agent. */
 
-let stage: AgentStage;
+const stage = sharedStage(openAgentStage);
 let agents: Record<string, Agent>;
-beforeAll(async () => {
-	stage = await openAgentStage();
+beforeAll(() => {
 	agents = { anna: stage.platform.createAgent(), ben: stage.platform.createAgent() };
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.reset();
 });
 
 const TURNS = ['anna', 'ben', 'anna', 'ben', 'anna'];
@@ -44,15 +37,13 @@ function heard(): Record<string, string | undefined> {
 const heardOf = (...names: string[]): object =>
 	Object.fromEntries(names.map((name, i) => [`${name} ${i}`, name]));
 const sessionsOf = (outcome: HarnessRun): unknown[] =>
-	outcome.output(NODE_NAME).map(({ json }) => (json.session as { id: string } | undefined)?.id);
+	outcome.items().map(({ json }) => (json.session as { id: string } | undefined)?.id);
 
 test('each item calls its own agent, and the answers are output in item order', async () => {
 	const outcome = await run(itemsOf(...TURNS));
 	expect(outcome.error).toBeUndefined();
 	expect(heard()).toEqual(heardOf(...TURNS));
-	expect(outcome.output(NODE_NAME).map(({ pairedItem }) => pairedItem)).toEqual(
-		TURNS.map((_, item) => ({ item })),
-	);
+	expect(outcome.items().map(({ pairedItem }) => pairedItem)).toEqual(TURNS.map((_, item) => ({ item })));
 	expect(stage.platform.books().agentRefusals).toEqual({});
 });
 
@@ -62,8 +53,8 @@ test('no error shows one agent the token of another, not even without its prefix
 	stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40_000, msg: `known: ${bare.join(', ')}` });
 	const outcome = await run(itemsOf('anna', 'ben'), {}, CONTINUE);
 	const errors = outcome
-		.output(NODE_NAME)
-		.map(({ json: { error, message, details } }) => JSON.stringify([error, message, details]));
+		.jsons()
+		.map(({ error, message, details }) => JSON.stringify([error, message, details]));
 	expect(errors).toHaveLength(2);
 	for (const error of errors) {
 		expect(error).toContain('known: ');
@@ -96,11 +87,11 @@ test('a new token in a plain credential continues the sessions', async () => {
 test('forget ends the session of the item’s own agent', async () => {
 	await run(itemsOf('anna', 'ben'), MAPPED);
 	const forgotten = await run(itemsOf('ben'), { operation: 'forgetSession', forgetKey: 'one key' });
-	expect(forgotten.output(NODE_NAME)[0]?.json).toMatchObject({ forgotten: true });
+	expect(forgotten.jsons()[0]).toMatchObject({ forgotten: true });
 	const left = stage.tables.rows('flow_agent_sessions');
 	expect(left).toHaveLength(1);
 	const both = await run(itemsOf('anna', 'ben'), { operation: 'forgetSession', forgetKey: 'one key' });
-	expect(both.output(NODE_NAME).map(({ json }) => json.forgotten)).toEqual([true, false]);
+	expect(both.jsons().map(({ forgotten }) => forgotten)).toEqual([true, false]);
 });
 
 test('an idempotency key never returns the answer of another agent', async () => {
@@ -110,13 +101,13 @@ test('an idempotency key never returns the answer of another agent', async () =>
 	const other = await run(itemsOf('ben'), keyed);
 	expect(other.error?.message).toContain('to ask another agent');
 	const again = await run(itemsOf('anna'), keyed);
-	expect(again.output(NODE_NAME)[0]?.json).toMatchObject({ replayed: true });
+	expect(again.jsons()[0]).toMatchObject({ replayed: true });
 	expect(stage.platform.books().invocations).toHaveLength(1);
 });
 
 test('a bad token among good ones makes only its item fail', async () => {
 	const outcome = await run(itemsOf('anna', 'agt_wrong', 'ben'), {}, CONTINUE);
-	expect(outcome.output(NODE_NAME).map(({ json }) => (json.error ? 'error' : 'answer'))).toEqual([
+	expect(outcome.items().map(({ json }) => (json.error ? 'error' : 'answer'))).toEqual([
 		'answer',
 		'error',
 		'answer',
@@ -127,7 +118,7 @@ test('a bad token among good ones makes only its item fail', async () => {
 test('names an item with the wrong kind of token, and calls no agent unless the node continues on error', async () => {
 	const items = itemsOf('anna', 'sk-0123456789', 'ben');
 	const goesOn = await run(items, {}, CONTINUE);
-	expect(goesOn.output(NODE_NAME)[1]?.json.error).toMatch(/item 1.*FlowPlatform API/);
+	expect(goesOn.jsons()[1]?.error).toMatch(/item 1.*FlowPlatform API/);
 	expect(heard()).toEqual({ 'anna 0': 'anna', 'ben 2': 'ben' });
 	stage.reset();
 	const stopped = await run(items);
@@ -139,7 +130,7 @@ test('Max Invocations applies to the run, and a preview shows each item without 
 	const refused = await run(itemsOf(...TURNS), { options: { maxInvocations: 4 } });
 	expect(refused.error?.message).toContain('5 times');
 	const previews = await run(itemsOf('anna', 'ben'), { options: { previewRequest: true } });
-	expect(previews.output(NODE_NAME)).toHaveLength(2);
+	expect(previews.items()).toHaveLength(2);
 	expect(stage.platform.books().invocations).toEqual([]);
 });
 
@@ -148,13 +139,11 @@ test('reads the preview switch for each item, and calls the agent only if it is 
 	const items = itemsOf(...TURNS).map(({ json }, index) => ({ json: { ...json, only: switches[index] } }));
 	const outcome = await run(items, { options: { previewRequest: '={{ $json.only }}' } });
 	expect(outcome.error).toBeUndefined();
-	expect(outcome.output(NODE_NAME).map(({ json }) => 'preview' in json)).toEqual([
+	expect(outcome.items().map(({ json }) => 'preview' in json)).toEqual([
 		...[true, true],
 		...[false, true, false],
 	]);
-	expect(outcome.output(NODE_NAME).map(({ pairedItem }) => pairedItem)).toEqual(
-		TURNS.map((_, item) => ({ item })),
-	);
+	expect(outcome.items().map(({ pairedItem }) => pairedItem)).toEqual(TURNS.map((_, item) => ({ item })));
 	expect(Object.keys(heard()).sort()).toEqual(['anna 2', 'anna 4']);
 });
 
@@ -168,7 +157,7 @@ test('an item that fails among previewed ones is reported with its own index', a
 
 test('Retry On Fail sends no message twice', async () => {
 	stage.platform.faults.add({ on: 'invoke', kind: 'tokenExpired', skip: 2, times: 1 });
-	const retry = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+	const retry = RETRY;
 	const outcome = await run(itemsOf(...TURNS), { options: { concurrency: 1 } }, retry);
 	expect(outcome.error).toBeUndefined();
 	expect(heard()).toEqual(heardOf(...TURNS));

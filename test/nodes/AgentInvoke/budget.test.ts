@@ -1,20 +1,12 @@
 import type { INodeExecutionData } from 'n8n-workflow';
 
-import { NODE_NAME } from '../harness';
+import { sharedStage } from '../harness/stage';
 import { noDataTables, type DataTableRow } from '../harness/dataTables';
-import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { toolOf } from '../harness';
 import { addForeignTable, MAPPED, messages, operationsOn, said, TABLE } from './turnTable.fixture';
+import { CONTINUE, openAgentStage } from './agent.fixture';
 
-let stage: AgentStage;
-beforeAll(async () => {
-	stage = await openAgentStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.reset();
-});
+const stage = sharedStage(openAgentStage);
 
 const rows = (): DataTableRow[] => stage.tables.rows(TABLE);
 const outcomes = (): unknown[] => rows().map(({ outcome }) => outcome);
@@ -39,7 +31,7 @@ describe('a daily limit', () => {
 			expect.stringContaining('"Limit per Day" allows 2 turns a day for the key "anna"; used so far: 2'),
 			'answered',
 		]);
-		const over = first.output(NODE_NAME)[2]!.json;
+		const over = first.jsons()[2]!;
 		expect(over.message).toMatch(
 			/Raise "Limit per Day" under "Cost and Speed", or run the item again from \d{4}-\d\d-\d\d on/,
 		);
@@ -84,7 +76,7 @@ describe('a daily limit', () => {
 		const options = { idempotencyKey: '={{ $json.say }}' };
 		await stage.run([said('order 1'), said('order 2')], withBudget({}, options));
 		const run = await stage.run([said('order 1'), said('order 3')], withBudget({}, options), CONTINUE);
-		expect(run.output(NODE_NAME)[0]!.json).toMatchObject({ replayed: true });
+		expect(run.jsons()[0]!).toMatchObject({ replayed: true });
 		expect(messages(run)[1]).toContain('"Limit per Day"');
 		expect(outcomes()).toEqual(['answered', 'answered', 'replayed']);
 		// The idempotency key was released, because nothing was sent with it.
@@ -117,16 +109,16 @@ describe('a daily limit', () => {
 		const resume = async (waiting: INodeExecutionData['json'], result: string) =>
 			await stage.run([{ json: waiting }], { ...withBudget({}), operation: 'resume', result });
 		const first = await stage.run([asked], withBudget({}));
-		const second = await resume(first.output(NODE_NAME, 1)[0]!.json, '1');
+		const second = await resume(first.jsons(1)[0]!, '1');
 		expect(rows()).toMatchObject([{ kind: 'message' }, { kind: 'result', sessionKey: 'anna' }]);
-		const over = await resume(second.output(NODE_NAME, 1)[0]!.json, '2');
+		const over = await resume(second.jsons(1)[0]!, '2');
 		expect(over.error?.message).toContain(
 			'"Limit per Day" allows 2 turns a day for the key "anna"; used so far: 2',
 		);
 		const keyless = await stage.run([asked], { ...withBudget({}), sessionMode: 'new' });
-		const third = await resume(keyless.output(NODE_NAME, 1)[0]!.json, '1');
-		const fourth = await resume(third.output(NODE_NAME, 1)[0]!.json, '2');
-		const last = await resume(fourth.output(NODE_NAME, 1)[0]!.json, '3');
+		const third = await resume(keyless.jsons(1)[0]!, '1');
+		const fourth = await resume(third.jsons(1)[0]!, '2');
+		const last = await resume(fourth.jsons(1)[0]!, '3');
 		expect(last.error?.message).toContain('"Limit per Day" allows 2 turns a day for the session "ses_');
 	});
 
@@ -190,12 +182,7 @@ describe('a daily limit', () => {
 
 	test('counts days in the time zone of the workflow', async () => {
 		for (const timezone of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
-			await stage.harness.run({
-				workflow: { ...stage.workflow(withBudget({})), settings: { timezone } },
-				items: [said('hi')],
-				credentials: stage.credentials,
-				executeWorkflow: stage.tables.executeWorkflow,
-			});
+			await stage.run([said('hi')], withBudget({}), { settings: { timezone } });
 		}
 		// These zones are 25 hours apart, so never on the same day.
 		const [east, west] = rows().map(({ day }) => String(day));
@@ -204,26 +191,9 @@ describe('a daily limit', () => {
 });
 
 test('the limit applies to the node as a tool, and the AI agent is told when it is reached', async () => {
-	const ask = async () =>
-		await stage.harness.run({
-			workflow: {
-				nodes: [
-					{ name: 'Trigger', type: 'harness.trigger' },
-					{ name: 'Agent', type: 'harness.agent', parameters: { args: {} } },
-					{
-						name: 'Helper',
-						type: 'n8n-nodes-flowtask.agentInvokeTool',
-						parameters: { operation: 'invoke', message: 'hi', ...withBudget({ most: 1 }), sessionKey: 'k' },
-					},
-				],
-				connections: {
-					Trigger: { main: [[{ node: 'Agent', type: 'main', index: 0 }]] },
-					Helper: { ai_tool: [[{ node: 'Agent', type: 'ai_tool', index: 0 }]] },
-				},
-			},
-			credentials: stage.credentials,
-			executeWorkflow: stage.tables.executeWorkflow,
-		});
+	const parameters = { operation: 'invoke', message: 'hi', ...withBudget({ most: 1 }), sessionKey: 'k' };
+	const tool = { name: 'Helper', type: 'n8n-nodes-flowtask.agentInvokeTool', parameters };
+	const ask = async () => await stage.runWorkflow(toolOf(tool));
 	expect(JSON.stringify((await ask()).output('Agent'))).toContain('you said');
 	expect(rows()).toMatchObject([{ node: 'Helper', outcome: 'answered', sessionKey: 'k' }]);
 	const over = await ask();

@@ -1,29 +1,15 @@
-import {
-	NodeConnectionTypes,
-	type IExecuteFunctions,
-	type INodeExecutionData,
-	type INodeType,
-	type INodeTypeDescription,
-} from 'n8n-workflow';
-
-import { createHarness, NODE_NAME, TRIGGER_NAME } from '../harness';
-import { openScriptedServer, type ScriptedServer } from '../ChatCompletion/scriptedServer';
-import { everythingSaid, sayings } from '../harness/stage';
 import { describedBy } from '../../unit/AgentInvoke/wire/wire.fixture';
-import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { everythingSaid, sayings, sharedStage } from '../harness/stage';
+import { openScriptedServer, type ScriptedServer } from '../ChatCompletion/scriptedServer';
+import { CONTINUE, openAgentStage } from './agent.fixture';
 
-let stage: AgentStage;
+const stage = sharedStage(openAgentStage);
 let server: ScriptedServer;
 beforeAll(async () => {
-	stage = await openAgentStage();
 	server = await openScriptedServer();
 });
-afterAll(async () => {
-	await stage.close();
-	await server.close();
-});
+afterAll(async () => await server.close());
 beforeEach(() => {
-	stage.reset();
 	server.requests.length = 0;
 });
 
@@ -33,7 +19,7 @@ const envelope = (data: unknown): string =>
 describe('items', () => {
 	test('an answer has these fields in this order', async () => {
 		const run = await stage.run(sayings('hello'), { simplify: false });
-		const [item] = run.output(NODE_NAME);
+		const [item] = run.items();
 		expect(Object.keys(item!.json)).toEqual([
 			...['answer', 'session', 'reason', 'usage', 'trace', 'readFrom', 'raw', 'events'],
 		]);
@@ -49,11 +35,7 @@ describe('items', () => {
 	});
 
 	test('an empty list of items causes no request', async () => {
-		const run = await stage.harness.run({
-			workflow: stage.workflow(),
-			items: [],
-			credentials: stage.credentials,
-		});
+		const run = await stage.run([]);
 		expect(run.error).toBeUndefined();
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
@@ -62,13 +44,13 @@ describe('items', () => {
 		const message = '={{ $json.say.toUpperCase() }}';
 		const items = [...sayings('a'), { json: {} }, ...sayings('', 'b')];
 		const run = await stage.run(items, { message }, CONTINUE);
-		expect(run.output(NODE_NAME).map(({ json, pairedItem }) => [Object.keys(json), pairedItem])).toEqual([
+		expect(run.items().map(({ json, pairedItem }) => [Object.keys(json), pairedItem])).toEqual([
 			[['answer', 'session', 'reason', 'usage', 'trace'], { item: 0 }],
 			[['error', 'message', 'details'], { item: 1 }],
 			[['error', 'message', 'details'], { item: 2 }],
 			[['answer', 'session', 'reason', 'usage', 'trace'], { item: 3 }],
 		]);
-		expect(run.hints(NODE_NAME).map((hint) => hint.message)).toEqual(['2 answered, 2 failed.']);
+		expect(run.hints()).toEqual(['2 answered, 2 failed.']);
 	});
 
 	test('without Continue On Fail, nothing is sent if one item cannot be sent', async () => {
@@ -81,14 +63,14 @@ describe('items', () => {
 	test('an empty message is replaced by the chat input, but not if an expression returned nothing', async () => {
 		const items = [{ json: { chatInput: 'from the chat' } }, { json: { chatInput: 7 } }, { json: {} }];
 		const run = await stage.run(items, { message: '' }, CONTINUE);
-		expect(run.output(NODE_NAME).map(({ json }) => json.answer ?? json.error)).toEqual([
+		expect(run.items().map(({ json }) => json.answer ?? json.error)).toEqual([
 			'Turn 1: you said "from the chat"',
 			'Turn 1: you said "7"',
 			'"Message" is empty for this item',
 		]);
 		const [chat] = items;
 		const mapped = await stage.run([chat!], { message: '={{ $json.missing }}' }, CONTINUE);
-		expect(mapped.output(NODE_NAME)[0]?.json.error).toBe('"Message" is empty for this item');
+		expect(mapped.jsons()[0]?.error).toBe('"Message" is empty for this item');
 	});
 
 	test('the failure that ends a run names the sessions of the other items', async () => {
@@ -108,7 +90,7 @@ describe('items', () => {
 
 	test.each([CONTINUE, {}])('a batch over its budget is refused as a whole: %j', async (settings) => {
 		const run = await stage.run(sayings('a', 'b', 'c'), { options: { maxInvocations: 2 } }, settings);
-		const said = run.error?.message ?? run.output(NODE_NAME)[2]?.json.error;
+		const said = run.error?.message ?? run.jsons()[2]?.error;
 		expect(said).toContain('would call the agent 3 times, more than the 2');
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
@@ -138,7 +120,7 @@ describe('files', () => {
 	test('a file of the item is uploaded, and the agent can read it', async () => {
 		const item = { json: { say: '[describe files]' }, binary };
 		const run = await stage.run([item], { files });
-		expect(run.output(NODE_NAME)[0]?.json.answer).toMatch(/a\.txt.*text\/plain.*5/);
+		expect(run.jsons()[0]?.answer).toMatch(/a\.txt.*text\/plain.*5/);
 		const books = stage.platform.books();
 		expect(books.media).toMatchObject([{ name: 'a.txt', mimeType: 'text/plain', bytes: 5, reads: 1 }]);
 		expect(books.leaks).toEqual([]);
@@ -146,7 +128,7 @@ describe('files', () => {
 
 	test('Upload Media gives an address that Invoke can pass on', async () => {
 		const uploaded = await stage.run([{ json: {}, binary }], { operation: 'uploadMedia' });
-		const { json } = uploaded.output(NODE_NAME)[0]!;
+		const { json } = uploaded.items()[0]!;
 		expect(json).toEqual({
 			url: expect.stringMatching(/^http/),
 			name: 'a.txt',
@@ -155,7 +137,7 @@ describe('files', () => {
 		});
 		const byUrl = { file: [{ source: 'url', url: '={{ $json.url }}', name: 'b.txt' }] };
 		const run = await stage.run([{ json: { ...json, say: '[describe files]' } }], { files: byUrl });
-		expect(run.output(NODE_NAME)[0]?.json.answer).toContain('b.txt');
+		expect(run.jsons()[0]?.answer).toContain('b.txt');
 		expect(stage.platform.books().leaks).toEqual([]);
 	});
 
@@ -207,8 +189,8 @@ describe('an interrupt that asks in plain text', () => {
 			response.end(`event: done\n${piece({ reason: 'interrupt', session_id: 's' })}`);
 		};
 		const run = await stage.run(sayings('hi'), { stream: true }, { ...streaming, account: account() });
-		expect(run.output(NODE_NAME, 0)).toEqual([]);
-		expect(run.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+		expect(run.items()).toEqual([]);
+		expect(run.jsons(1)[0]).toMatchObject({
 			answer: 'Which size?',
 			interrupt: { id: '', kind: 'question', question: 'Which size?', tool: '', input: {} },
 			session: { id: 's' },
@@ -218,20 +200,20 @@ describe('an interrupt that asks in plain text', () => {
 		expect(said).toEqual(['Which ', 'size?']);
 
 		server.answer = (_body, response) => response.end(envelope({ answer: 'Large it is.', session_id: 's' }));
-		const item = { json: run.output(NODE_NAME, 1)[0]!.json };
+		const item = { json: run.jsons(1)[0]! };
 		const resumed = await stage.run([item], { operation: 'resume', result: 'large' }, { account: account() });
 		expect(server.requests.at(-1)).toMatchObject({
 			session_id: 's',
 			interrupt_result: { result: 'large' },
 		});
-		expect(resumed.output(NODE_NAME)[0]?.json.answer).toBe('Large it is.');
+		expect(resumed.jsons()[0]?.answer).toBe('Large it is.');
 	});
 
 	test('an answer in one piece next to an interrupt without text is also streamed once', async () => {
 		const data = { answer: 'Which size?', interrupt: { id: 'i', type: 'question' }, session_id: 's' };
 		server.answer = (_body, response) => response.end(envelope(data));
 		const run = await stage.run(sayings('hi'), {}, { ...streaming, account: account() });
-		expect(run.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+		expect(run.jsons(1)[0]).toMatchObject({
 			answer: 'Which size?',
 			interrupt: { id: 'i', question: 'Which size?' },
 		});
@@ -244,7 +226,7 @@ describe('an interrupt that asks in plain text', () => {
 		server.answer = (_body, response) =>
 			response.end(envelope({ answer: 'One moment.', interrupt, session_id: 's' }));
 		const run = await stage.run(sayings('hi'), {}, { account: account() });
-		expect(run.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+		expect(run.jsons(1)[0]).toMatchObject({
 			answer: 'One moment.',
 			interrupt: { kind: 'tool', tool: 'order', question: '' },
 		});
@@ -268,7 +250,7 @@ describe('a deployment with its own field names', () => {
 			options: { previewRequest: true },
 		};
 		const run = await stage.run([item], parameters, { account: account() });
-		expect(run.output(NODE_NAME)[0]?.json).toEqual({
+		expect(run.jsons()[0]).toEqual({
 			preview: {
 				method: 'POST',
 				url: `${server.baseUrl}/api/agents/Invoke`,
@@ -293,38 +275,12 @@ describe('a deployment with its own field names', () => {
 });
 
 test('in an execution that a Chat Trigger started, the text is in "output", too', async () => {
-	class ChatTrigger implements INodeType {
-		description: INodeTypeDescription = {
-			displayName: 'Chat Trigger',
-			name: '@n8n/n8n-nodes-langchain.chatTrigger',
-			group: ['trigger'],
-			version: 1,
-			description: 'Stands in for the real one',
-			defaults: { name: 'Chat' },
-			inputs: [],
-			outputs: [NodeConnectionTypes.Main],
-			properties: [],
-		};
-
-		async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
-			return [this.getInputData()];
-		}
-	}
-	const harness = await createHarness({ nodes: [ChatTrigger] });
-	try {
-		const { nodes, connections } = stage.workflow({ message: '={{ $json.chatInput }}' });
-		const [trigger, node] = nodes;
-		const run = await harness.run({
-			workflow: {
-				nodes: [{ ...trigger!, name: TRIGGER_NAME, type: '@n8n/n8n-nodes-langchain.chatTrigger' }, node!],
-				connections,
-			},
-			items: [{ json: { chatInput: 'hello' } }, { json: { chatInput: '[question: sure?]' } }],
-			credentials: stage.credentials,
-		});
-		expect(run.output(NODE_NAME)[0]?.json.output).toBe('Turn 1: you said "hello"');
-		expect(run.output(NODE_NAME, 1)[0]?.json.output).toBe('sure?');
-	} finally {
-		await harness.close();
-	}
+	const { nodes, connections } = stage.workflow({ message: '={{ $json.chatInput }}' });
+	const [trigger, node] = nodes;
+	const run = await stage.runWorkflow(
+		{ nodes: [{ ...trigger!, type: '@n8n/n8n-nodes-langchain.chatTrigger' }, node!], connections },
+		[{ json: { chatInput: 'hello' } }, { json: { chatInput: '[question: sure?]' } }],
+	);
+	expect(run.jsons()[0]?.output).toBe('Turn 1: you said "hello"');
+	expect(run.jsons(1)[0]?.output).toBe('sure?');
 });

@@ -2,11 +2,11 @@ import type { INodeParameters } from 'n8n-workflow';
 
 import type { Agent } from '../../platform';
 import type { DialectName } from '../../platform/agents/dialects';
-import { until } from '../../until';
-import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
-import { sayings } from '../harness/stage';
 import { describedBy } from '../../unit/AgentInvoke/wire/wire.fixture';
-import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { until } from '../../until';
+import type { HarnessRun, ItemInput } from '../harness';
+import { sayings, sharedStage } from '../harness/stage';
+import { CONTINUE, openAgentStage } from './agent.fixture';
 import { DIALECT_ACCOUNTS } from './dialectAccounts';
 
 /** Three deployments that differ in everything that the interface leaves open, and that credentials describe. */
@@ -49,18 +49,11 @@ const FACTS: Readonly<Record<DialectName, Facts>> = {
 };
 
 describe.each(NAMES)('%s', (dialect) => {
-	let stage: AgentStage;
+	// Calls with an unknown token are answered in the dialect of the default instance.
+	const stage = sharedStage(openAgentStage, { agentDialect: dialect });
 	let agent: Agent;
 	const facts = FACTS[dialect];
-	beforeAll(async () => {
-		// Calls with an unknown token are answered in the dialect of the default instance.
-		stage = await openAgentStage({ agentDialect: dialect });
-	});
-	afterAll(async () => {
-		await stage.close();
-	});
 	beforeEach(() => {
-		stage.reset();
 		agent = stage.platform.createAgent({ dialect });
 	});
 
@@ -78,7 +71,7 @@ describe.each(NAMES)('%s', (dialect) => {
 	}
 
 	const books = () => stage.platform.books();
-	const item = (run: HarnessRun, output = 0) => run.output(NODE_NAME, output)[0]!.json;
+	const item = (run: HarnessRun, output = 0) => run.jsons(output)[0]!;
 	const inSession = (id: string) => ({ sessionMode: 'explicit', sessionId: id });
 	const sessionOf = (json: object): string => (json as { session: { id: string } }).session.id;
 
@@ -276,21 +269,12 @@ describe.each(NAMES)('%s', (dialect) => {
 });
 
 describe('a platform whose dialect differs from the credential', () => {
-	let stage: AgentStage;
-	beforeAll(async () => {
-		stage = await openAgentStage();
-	});
-	afterAll(async () => {
-		await stage.close();
-	});
-	beforeEach(() => {
-		stage.reset();
-	});
+	const stage = sharedStage(openAgentStage);
 
 	test('is understood if it refuses with an envelope that the credential does not describe', async () => {
 		const account = { ...DIALECT_ACCOUNTS.bare, agentToken: 'agt_unknown0000' };
 		const run = await stage.run(sayings('hello'), { options: OPTIONS }, { account, ...CONTINUE });
-		expect(run.output(NODE_NAME)[0]?.json.details).toMatchObject({ kind: 'credential', httpStatus: 401 });
+		expect(run.jsons()[0]?.details).toMatchObject({ kind: 'credential', httpStatus: 401 });
 	});
 
 	test.each(NAMES.filter((name) => name !== 'usual'))(
@@ -300,7 +284,7 @@ describe('a platform whose dialect differs from the credential', () => {
 			const account = { ...DIALECT_ACCOUNTS[dialect], agentToken: agent.token };
 			for (const stream of [false, true]) {
 				const run = await stage.run(sayings('hello'), { stream, options: OPTIONS }, { account, ...CONTINUE });
-				expect(run.output(NODE_NAME)[0]?.json).toMatchObject({ error: expect.stringMatching(/./) });
+				expect(run.jsons()[0]).toMatchObject({ error: expect.stringMatching(/./) });
 			}
 			expect(stage.platform.books().invocations).toEqual([]);
 		},
@@ -347,7 +331,7 @@ describe('a platform whose dialect differs from the credential', () => {
 		const account = describedBy({ request: { message: { message: '$message' } } });
 		const keyed = { sessionMode: 'mapped', sessionKey: 'k' };
 		const json = async (parameters: INodeParameters) =>
-			(await stage.run(sayings('hi'), parameters, { account, ...CONTINUE })).output(NODE_NAME)[0]?.json;
+			(await stage.run(sayings('hi'), parameters, { account, ...CONTINUE })).jsons()[0];
 		expect(await json(keyed)).toMatchObject({
 			error: expect.stringContaining('no placeholder for the session'),
 		});

@@ -1,18 +1,12 @@
 import type { AgentRight } from '../../platform';
-import { NODE_NAME } from '../harness';
-import { everythingSaid, sayings } from '../harness/stage';
+import { everythingSaid, sayings, sharedStage } from '../harness/stage';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 describe.each(['always200', 'same'] as const)('failures with outer status %s (§7.5)', (agentOuterStatus) => {
-	let stage: AgentStage;
-	beforeAll(async () => {
-		stage = await openAgentStage({ agentOuterStatus, mediaMaxBytes: 1000, mediaTypes: ['text/*'] });
-	});
-	afterAll(async () => {
-		await stage.close();
-	});
-	beforeEach(() => {
-		stage.reset();
+	const stage = sharedStage(openAgentStage, {
+		agentOuterStatus,
+		mediaMaxBytes: 1000,
+		mediaTypes: ['text/*'],
 	});
 
 	interface Told {
@@ -25,7 +19,7 @@ describe.each(['always200', 'same'] as const)('failures with outer status %s (§
 		const options = { requestsPerSecond: 0, retries: 0 };
 		const run = await stage.run(items, { options, ...parameters }, { ...CONTINUE, ...settings });
 		expect(run.error).toBeUndefined();
-		const item = run.output(NODE_NAME).at(-1)!;
+		const item = run.items().at(-1)!;
 		expect(Object.keys(item.json)).toEqual(['error', 'message', 'details']);
 		const thrown = await stage.run(items, { options, ...parameters }, settings);
 		expect(thrown.error?.message).toBe(item.json.error);
@@ -112,7 +106,7 @@ describe.each(['always200', 'same'] as const)('failures with outer status %s (§
 
 	test('a message while an interrupt is pending, and a result for an unknown interrupt', async () => {
 		const first = await stage.run(sayings('[question: sure?]'));
-		const { id } = first.output(NODE_NAME, 1)[0]!.json.session as { id: string };
+		const { id } = first.jsons(1)[0]!.session as { id: string };
 		const pending = await toldFor(sayings('hello?'), { sessionMode: 'explicit', sessionId: id });
 		expect(pending.error).toBe('The agent is still waiting for the answer to its interrupt');
 		expect(pending.message).toContain('"Resume"');
@@ -127,7 +121,7 @@ describe.each(['always200', 'same'] as const)('failures with outer status %s (§
 		// One message is sent by key and one by session ID, because two of a kind would queue in the node.
 		const byKey = { sessionMode: 'mapped', sessionKey: 'busy' };
 		const first = await stage.run(sayings('hi'), byKey);
-		const { id } = first.output(NODE_NAME)[0]!.json.session as { id: string };
+		const { id } = first.jsons()[0]!.session as { id: string };
 		const parameters = { sessionMode: 'explicit', sessionId: id };
 		const slow = stage.run(sayings('[hold]'), byKey);
 		while (stage.platform.agent.held === 0) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -225,20 +219,17 @@ describe.each(['always200', 'same'] as const)('failures with outer status %s (§
 			`[question: ${token}]`,
 		]) {
 			for (const stream of [false, true]) {
-				const run = await stage.harness.run({
-					workflow: stage.workflow(
-						{
-							message: `={{ ${JSON.stringify(say.split(token))}.join($json.a + $json.b) }}`,
-							stream,
-							options: { retries: 0, requestsPerSecond: 0 },
-							simplify: false,
-						},
-						CONTINUE,
-					),
-					items: [{ json: { a: token.slice(0, 9), b: token.slice(9) } }],
-					credentials: stage.credentials,
-				});
-				expect(run.output(NODE_NAME, 0).length + run.output(NODE_NAME, 1).length).toBe(1);
+				const run = await stage.run(
+					[{ json: { a: token.slice(0, 9), b: token.slice(9) } }],
+					{
+						message: `={{ ${JSON.stringify(say.split(token))}.join($json.a + $json.b) }}`,
+						stream,
+						options: { retries: 0, requestsPerSecond: 0 },
+						simplify: false,
+					},
+					CONTINUE,
+				);
+				expect(run.items().length + run.items(1).length).toBe(1);
 				expect(everythingSaid(run)).not.toContain(token);
 			}
 		}

@@ -1,21 +1,12 @@
-import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
 import { deeplyNested } from '../../unit/FlowTask/hostileJson';
-import { everythingSaid } from '../harness/stage';
+import type { HarnessRun, ItemInput } from '../harness';
+import { everythingSaid, sharedStage } from '../harness/stage';
+import { envelope, item, openScriptedAgent, OPTIONS } from './scriptedAgent';
 import { CONTINUE } from './agent.fixture';
-import { envelope, item, openScriptedAgent, OPTIONS, type ScriptedAgent } from './scriptedAgent';
 
 /* Tests hostile input: IDs that a number cannot hold exactly, escaped secrets and deep nesting. */
 
-let agent: ScriptedAgent;
-beforeAll(async () => {
-	agent = await openScriptedAgent();
-});
-afterAll(async () => {
-	await agent.close();
-});
-beforeEach(() => {
-	agent.reset();
-});
+const agent = sharedStage(openScriptedAgent);
 
 describe('IDs that are long numbers', () => {
 	const raw = (id: string): string =>
@@ -35,9 +26,9 @@ describe('IDs that are long numbers', () => {
 				...{ sessionMode: 'mapped', sessionKey: '={{ $json.key }}', stream },
 				options: { ...OPTIONS, concurrency: 1 },
 			};
-			const ids = (run: HarnessRun) => run.output(NODE_NAME).map(({ json }) => json.session);
+			const ids = (run: HarnessRun) => run.jsons().map(({ session }) => session);
 			expect(ids(await agent.ask(parameters, {}, items))).toMatchObject([{ id: ANNA }, { id: BEN }]);
-			const stored = agent.stage.tables.rows('flow_agent_sessions').map(({ sessionId }) => sessionId);
+			const stored = agent.tables.rows('flow_agent_sessions').map(({ sessionId }) => sessionId);
 			expect(stored.sort()).toEqual([ANNA, BEN]);
 			await agent.ask(parameters, {}, items);
 			expect(agent.calls.map(({ session_id: id }) => id)).toEqual([undefined, undefined, ANNA, BEN]);
@@ -49,7 +40,7 @@ describe('IDs that are long numbers', () => {
 			`{"success_response":true,"http_status_code":200,"data":{"session_id":${BEN},"interrupt":{"id":${ANNA},"tool_name":"t","arguments":"{\\"order\\":${BEN}}"}}}`,
 		);
 		const run = await agent.ask();
-		const { json } = run.output(NODE_NAME, 1)[0]!;
+		const { json } = run.items(1)[0]!;
 		expect(json).toMatchObject({ interrupt: { id: ANNA, arguments: { order: BEN } }, session: { id: BEN } });
 		await agent.ask({ operation: 'resume', result: '={{ $json.interrupt.input }}' }, CONTINUE, [{ json }]);
 		expect(agent.calls[1]).toMatchObject({
@@ -90,7 +81,7 @@ describe('IDs that are long numbers', () => {
 			agent.says(envelope({ answer: 'hello', session_id: 's' }));
 			const items = [{ json: { say: 'hi', id: Number(BEN) } }, { json: { say: 'hi', id: 42 } }];
 			const run = await agent.ask(parameters, CONTINUE, items);
-			const [first, second] = run.output(NODE_NAME).map(({ json }) => json);
+			const [first, second] = run.jsons();
 			expect(first).toMatchObject({
 				error: expect.stringMatching(`^${label} contains \\d+, which is a number beyond 9007199254740991`),
 				details: { kind: 'badInput' },
@@ -110,11 +101,11 @@ describe('NaN, which Number() returns for a missing field, an invalid date, or a
 			agent.answer((response, call) => response.end(envelope({ answer: 'hello', session_id: `s${call}` })));
 			const items = [{ json: { say: 'hi' } }, { json: { say: 'ho' } }];
 			const run = await agent.ask({ sessionMode: 'mapped', sessionKey: key }, CONTINUE, items);
-			expect(run.output(NODE_NAME).map(({ json }) => json.session)).toEqual([
+			expect(run.jsons().map(({ session }) => session)).toEqual([
 				{ key: '', id: 's1', source: 'new' },
 				{ key: '', id: 's2', source: 'new' },
 			]);
-			expect(agent.stage.tables.rows('flow_agent_sessions')).toEqual([]);
+			expect(agent.tables.rows('flow_agent_sessions')).toEqual([]);
 		},
 	);
 
@@ -179,10 +170,8 @@ describe('a token that the platform writes with escapes', () => {
 					options: { ...OPTIONS, idempotencyKey: `k${stream}` },
 				};
 				const run = await agent.ask(parameters, { ...CONTINUE, account: { agentToken: token } });
-				expect(run.output(NODE_NAME, 0).length + run.output(NODE_NAME, 1).length).toBe(1);
-				const tables = ['flow_agent_sessions', 'flow_task_ledger'].map((name) =>
-					agent.stage.tables.rows(name),
-				);
+				expect(run.items().length + run.items(1).length).toBe(1);
+				const tables = ['flow_agent_sessions', 'flow_task_ledger'].map((name) => agent.tables.rows(name));
 				for (const text of [everythingSaid(run), JSON.stringify(tables)]) {
 					expect(text).not.toContain('SECRETPART');
 					expect(unescaped(text)).not.toContain('SECRETPART');
@@ -223,7 +212,7 @@ describe('deep nesting', () => {
 		const deep: unknown = JSON.parse(deeplyNested('object'));
 		const items = [{ json: { say: 'one', deep } }, { json: { say: 'two' } }] as ItemInput[];
 		const run = await agent.ask({}, CONTINUE, items);
-		const [first, second] = run.output(NODE_NAME).map(({ json }) => json);
+		const [first, second] = run.jsons();
 		expect(first).toMatchObject({ answer: 'hello' });
 		expect(second).toMatchObject({ answer: 'hello' });
 	});
@@ -242,7 +231,7 @@ describe('deep nesting', () => {
 		const deep: unknown = JSON.parse(deeplyNested('object', levels));
 		const items = [{ json: { say: 'one', deep } }, { json: { say: 'two' } }] as ItemInput[];
 		const run = await agent.ask(parameters, CONTINUE, items);
-		const [first, second] = run.output(NODE_NAME).map(({ json }) => json);
+		const [first, second] = run.jsons();
 		expect(first?.error).toContain(said);
 		expect(second).toMatchObject({ answer: 'hello' });
 	});

@@ -1,28 +1,12 @@
-import {
-	NodeConnectionTypes,
-	type IExecuteFunctions,
-	type INodeExecutionData,
-	type INodeParameters,
-	type INodeType,
-	type INodeTypeDescription,
-} from 'n8n-workflow';
+import type { INodeParameters } from 'n8n-workflow';
 
-import { NODE_NAME, createHarness, type HarnessRun } from '../harness';
-import { sayings } from '../harness/stage';
-import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { NODE_NAME, to, toolOf, TRIGGER_NAME, type HarnessRun } from '../harness';
+import { RETRY, sayings, sharedStage } from '../harness/stage';
+import { CONTINUE, openAgentStage } from './agent.fixture';
 
-let stage: AgentStage;
-beforeAll(async () => {
-	stage = await openAgentStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.reset();
-});
+const stage = sharedStage(openAgentStage);
 
-const interruptOf = (run: HarnessRun, item = 0) => run.output(NODE_NAME, 1)[item]!.json;
+const interruptOf = (run: HarnessRun, item = 0) => run.jsons(1)[item]!;
 
 async function resume(from: HarnessRun, parameters: INodeParameters): Promise<HarnessRun> {
 	return await stage.run([{ json: interruptOf(from) }], { operation: 'resume', ...parameters });
@@ -43,13 +27,13 @@ test('sends the result of a tool as JSON, and an answer as text', async () => {
 		reason: 'interrupted',
 	});
 	const done = await resume(tool, { result: '{ "refunded": true }' });
-	expect(done.output(NODE_NAME)[0]?.json.answer).toContain('{"refunded":true}');
+	expect(done.jsons()[0]?.answer).toContain('{"refunded":true}');
 	const question = await stage.run(sayings('[question: which colour?]'));
 	expect(interruptOf(question)).toMatchObject({
 		interrupt: { kind: 'question', question: 'which colour?', tool: '' },
 	});
 	const answered = await resume(question, { result: 'dark red' });
-	expect(answered.output(NODE_NAME)[0]?.json.answer).toContain('dark red');
+	expect(answered.jsons()[0]?.answer).toContain('dark red');
 	const { invocations } = stage.platform.books();
 	expect(invocations.map(({ interruptAnswered }) => interruptAnswered)).toMatchObject([
 		null,
@@ -70,7 +54,7 @@ test('sends an object from an expression unchanged', async () => {
 test('sends the reason for a decline', async () => {
 	const tool = await stage.run(sayings('[tool: refund {}]'));
 	const run = await resume(tool, { decision: 'decline', declineReason: 'not approved' });
-	expect(run.output(NODE_NAME)[0]?.json.answer).toContain('not approved');
+	expect(run.jsons()[0]?.answer).toContain('not approved');
 	expect(stage.platform.books().invocations.at(-1)?.interruptAnswered).toMatchObject({
 		result: { declined: true, reason: 'not approved' },
 	});
@@ -91,7 +75,7 @@ test('a resume may be interrupted again, and stays in its session', async () => 
 	const second = await resume(first, { result: 'x' });
 	expect(interruptOf(second)).toMatchObject({ interrupt: { tool: 'b' } });
 	const third = await resume(second, { result: 'y' });
-	expect(third.output(NODE_NAME)).toHaveLength(1);
+	expect(third.items()).toHaveLength(1);
 	expect(stage.platform.books().sessions).toMatchObject([{ turns: 3, pendingInterrupt: null }]);
 });
 
@@ -100,56 +84,31 @@ test('an unknown interrupt and a missing session are reported with what to do', 
 	const wrong = await resume(first, { interruptId: 'int_other', result: 'x' });
 	expect(wrong.error?.message).toBe('The agent is no longer waiting for this interrupt');
 	const without = await stage.run([{ json: {} }], { operation: 'resume', result: 'x' }, CONTINUE);
-	expect(without.output(NODE_NAME)[0]?.json.error).toBe('"Session ID" is empty for this item');
+	expect(without.jsons()[0]?.error).toBe('"Session ID" is empty for this item');
 });
 
 describe('after a node that passes nothing on, such as Wait', () => {
-	class Forget implements INodeType {
-		description: INodeTypeDescription = {
-			displayName: 'Forget',
-			name: 'test.forget',
-			group: ['transform'],
-			version: 1,
-			description: 'Passes nothing on but which item it was',
-			defaults: { name: 'Forget' },
-			inputs: [NodeConnectionTypes.Main],
-			outputs: [NodeConnectionTypes.Main],
-			properties: [],
-		};
-
-		async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
-			return [this.getInputData().map((_, item) => ({ json: {}, pairedItem: { item } }))];
-		}
-	}
 	const ASKED = "Ada's agent";
 	const UP_TO_QUOTE = String.raw`{{ $('Ada\'s agent').item.json`;
 
 	async function resumeBehind(parameters: INodeParameters): Promise<HarnessRun> {
-		const harness = await createHarness({ nodes: [Forget] });
-		try {
-			const [trigger, node] = stage.workflow().nodes;
-			const { name: first } = trigger!;
-			const to = (name: string) => [{ node: name, type: NodeConnectionTypes.Main, index: 0 }];
-			return await harness.run({
-				workflow: {
-					nodes: [
-						trigger!,
-						{ ...node!, name: ASKED },
-						{ ...node!, name: 'Forget', type: 'test.forget', parameters: {} },
-						{ ...node!, parameters: { operation: 'resume', result: 'yes', ...parameters } },
-					],
-					connections: {
-						[first]: { main: [to(ASKED)] },
-						[ASKED]: { main: [[], to('Forget')] },
-						Forget: { main: [to(NODE_NAME)] },
-					},
+		const [trigger, node] = stage.workflow().nodes;
+		return await stage.runWorkflow(
+			{
+				nodes: [
+					trigger!,
+					{ ...node!, name: ASKED },
+					{ name: 'Forget', type: 'harness.forget' },
+					{ ...node!, parameters: { operation: 'resume', result: 'yes', ...parameters } },
+				],
+				connections: {
+					[TRIGGER_NAME]: { main: [to(ASKED)] },
+					[ASKED]: { main: [[], to('Forget')] },
+					Forget: { main: [to(NODE_NAME)] },
 				},
-				items: sayings('[question: sure?]'),
-				credentials: stage.credentials,
-			});
-		} finally {
-			await harness.close();
-		}
+			},
+			sayings('[question: sure?]'),
+		);
 	}
 
 	test('the message contains an expression that works', async () => {
@@ -162,7 +121,7 @@ describe('after a node that passes nothing on, such as Wait', () => {
 		expect(half.error?.description).toContain(`Enter ${UP_TO_QUOTE}.interrupt.id }} as an expression.`);
 		stage.reset();
 		const whole = await resumeBehind({ resumeSessionId, interruptId: `=${UP_TO_QUOTE}.interrupt.id }}` });
-		expect(whole.output(NODE_NAME)[0]?.json.answer).toContain('the result was yes');
+		expect(whole.jsons()[0]?.answer).toContain('the result was yes');
 		expect(stage.platform.books().invocations).toHaveLength(2);
 	});
 });
@@ -172,27 +131,14 @@ test.each([
 	[3, 3],
 ])('a loop of interrupts and results ends after Max Interrupts: %d', async (maxInterrupts, resumes) => {
 	const say = Array.from({ length: 6 }, (_, i) => `[tool: t${i} {}]`).join(' ');
-	const base = stage.workflow();
-	const node = base.nodes[1]!;
-	const run = await stage.harness.run({
-		workflow: {
-			nodes: [
-				...base.nodes,
-				{
-					...node,
-					name: 'Resume',
-					parameters: { operation: 'resume', result: 'ok', limits: { maxInterrupts, requestsPerSecond: 0 } },
-				},
-			],
-			connections: {
-				...base.connections,
-				[NODE_NAME]: { main: [[], [{ node: 'Resume', type: 'main', index: 0 }]] },
-				Resume: { main: [[], [{ node: 'Resume', type: 'main', index: 0 }]] },
-			},
-		},
-		items: sayings(say),
-		credentials: stage.credentials,
-	});
+	const { nodes, connections } = stage.workflow();
+	const limits = { maxInterrupts, requestsPerSecond: 0 };
+	const resume = { ...nodes[1]!, name: 'Resume', parameters: { operation: 'resume', result: 'ok', limits } };
+	const back = { main: [[], to('Resume')] };
+	const run = await stage.runWorkflow(
+		{ nodes: [...nodes, resume], connections: { ...connections, [NODE_NAME]: back, Resume: back } },
+		sayings(say),
+	);
 	expect(run.error?.message).toBe(
 		`The agent has interrupted ${maxInterrupts + 1} times in this step, but "Max Interrupts" allows ${maxInterrupts}`,
 	);
@@ -201,25 +147,9 @@ test.each([
 
 describe('as a tool of an agent', () => {
 	async function asTool(parameters: INodeParameters, settings: object = {}): Promise<string> {
-		const run = await stage.harness.run({
-			workflow: {
-				nodes: [
-					{ name: 'Trigger', type: 'harness.trigger' },
-					{ name: 'Agent', type: 'harness.agent', parameters: { args: {} } },
-					{
-						name: 'Helper',
-						type: 'n8n-nodes-flowtask.agentInvokeTool',
-						parameters: { operation: 'invoke', sessionMode: 'new', ...parameters },
-						...settings,
-					},
-				],
-				connections: {
-					Trigger: { main: [[{ node: 'Agent', type: 'main', index: 0 }]] },
-					Helper: { ai_tool: [[{ node: 'Agent', type: 'ai_tool', index: 0 }]] },
-				},
-			},
-			credentials: stage.credentials,
-		});
+		const type = 'n8n-nodes-flowtask.agentInvokeTool';
+		const own = { operation: 'invoke', sessionMode: 'new', ...parameters };
+		const run = await stage.runWorkflow(toolOf({ name: 'Helper', type, parameters: own, ...settings }));
 		if (run.error) return run.error.message;
 		return JSON.stringify(run.output('Agent').map(({ json }) => json)).replaceAll('\\', '');
 	}
@@ -243,7 +173,7 @@ describe('as a tool of an agent', () => {
 	});
 
 	test('reports a call that may have run as an item, which n8n does not retry', async () => {
-		const settings = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+		const settings = RETRY;
 		const said = await asTool({ message: '[side effect: a] [fail: no fuel]' }, settings);
 		expect(said).toContain('"problem":"The agent failed: ');
 		expect(said).toContain('"adviceForOperator":"');

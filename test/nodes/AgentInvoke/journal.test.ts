@@ -1,29 +1,20 @@
-import { harnessWorkflowId } from '../harness/dataTables';
-import { NODE_NAME, type HarnessRun } from '../harness';
-import { noDataTables, type DataTableRow } from '../harness/dataTables';
 import { until } from '../../until';
-import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { NODE_NAME, type HarnessRun } from '../harness';
+import { RETRY, sharedStage } from '../harness/stage';
+import { harnessWorkflowId, noDataTables, type DataTableRow } from '../harness/dataTables';
 import { addForeignTable, MAPPED, messages, operationsOn, RECORDED, said, TABLE } from './turnTable.fixture';
+import { CONTINUE, openAgentStage } from './agent.fixture';
 
-let stage: AgentStage;
-beforeAll(async () => {
-	stage = await openAgentStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.reset();
-});
+const stage = sharedStage(openAgentStage);
 
 const rows = (): DataTableRow[] => stage.tables.rows(TABLE);
 const outcomes = (): unknown[] => rows().map(({ outcome }) => outcome);
-const hints = (run: HarnessRun): string[] => run.hints(NODE_NAME).map(({ message }) => message);
+const hints = (run: HarnessRun): string[] => run.hints();
 const operations = (): string[] => operationsOn(stage.tables);
 
 test('a row contains what an operator wants to know about a turn', async () => {
 	const run = await stage.run([said('hello')], { ...MAPPED, options: RECORDED });
-	const { session, trace, usage } = run.output(NODE_NAME)[0]!.json as Record<string, Record<string, unknown>>;
+	const { session, trace, usage } = run.jsons()[0]! as Record<string, Record<string, unknown>>;
 	const [row] = rows();
 	expect(row).toMatchObject({
 		...{ executionId: run.executionId, workflowId: harnessWorkflowId(), node: NODE_NAME, item: 0 },
@@ -69,7 +60,7 @@ test('writes a row for every outcome in one write, even if items fail', async ()
 	expect(operations()).toEqual(['list', 'create', 'list', 'insert']);
 	// The turns that may have run are those that the platform really ran.
 	expect(stage.platform.books().invocations).toHaveLength(5);
-	const interrupt = run.output(NODE_NAME, 1)[0]!.json;
+	const interrupt = run.jsons(1)[0]!;
 	await stage.run([{ json: interrupt }], { operation: 'resume', result: 'yes', options: RECORDED });
 	expect(rows().at(-1)).toMatchObject({ kind: 'result', outcome: 'answered', sessionKey: '' });
 	expect(operations().slice(4)).toEqual(['insert']);
@@ -97,7 +88,7 @@ test('writes 100 turns at once', async () => {
 
 test('a retry writes no second row for turns that were already answered', async () => {
 	stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, match: 'second', times: 1 });
-	const settings = { retryOnFail: true, maxTries: 2, waitBetweenTries: 1 };
+	const settings = { ...RETRY, maxTries: 2 };
 	const parameters = { options: { ...RECORDED, concurrency: 1 } };
 	const run = await stage.run([said('first'), said('second')], parameters, settings);
 	expect(run.status).toBe('success');
@@ -115,12 +106,7 @@ test('a retry writes no second row for turns that were already answered', async 
 });
 
 test('a stopped execution loses no row', async () => {
-	const live = await stage.harness.start({
-		workflow: stage.workflow({ options: RECORDED }),
-		items: [said('done'), said('[hold]')],
-		credentials: stage.credentials,
-		executeWorkflow: stage.tables.executeWorkflow,
-	});
+	const live = await stage.start([said('done'), said('[hold]')], { options: RECORDED });
 	await until(() => stage.platform.agent.held === 1 && stage.platform.books().invocations.length === 2);
 	await until(() => stage.platform.books().invocations.some(({ answered }) => answered === 'yes'));
 	await new Promise((resolve) => setTimeout(resolve, 50));

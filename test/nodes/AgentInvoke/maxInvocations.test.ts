@@ -1,17 +1,8 @@
-import { NODE_NAME } from '../harness';
-import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { sharedStage } from '../harness/stage';
 import { MAPPED, messages, RECORDED, said, TABLE } from './turnTable.fixture';
+import { CONTINUE, openAgentStage } from './agent.fixture';
 
-let stage: AgentStage;
-beforeAll(async () => {
-	stage = await openAgentStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.reset();
-});
+const stage = sharedStage(openAgentStage);
 
 const rows = () => stage.tables.rows(TABLE);
 
@@ -24,7 +15,7 @@ describe('Max Invocations', () => {
 	test('counts repeated calls; a repeat above it is not sent, and the item says what is known', async () => {
 		stage.platform.faults.add({ ...OVERLOADED, times: 5 });
 		const run = await stage.run([said('hi')], limited(3), CONTINUE);
-		const { error, message } = run.output(NODE_NAME)[0]!.json;
+		const { error, message } = run.jsons()[0]!;
 		expect(error).toContain('The agent is still not accepting calls after 3 tries');
 		expect(message).toContain('"Max Invocations" allows 3 call(s) in one run, retries included');
 		expect(stage.platform.books().requests.invoke).toBe(3);
@@ -71,7 +62,7 @@ describe('Max Invocations', () => {
 	test('counts repeats of a call that may have run', async () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter' });
 		const run = await stage.run([said('hi')], limited(2, { retryAmbiguous: true }), CONTINUE);
-		expect(run.output(NODE_NAME)[0]!.json.message).toContain('"Max Invocations" allows 2 call(s)');
+		expect(run.jsons()[0]!.message).toContain('"Max Invocations" allows 2 call(s)');
 		expect(stage.platform.books().invocations).toHaveLength(2);
 		expect(rows()).toMatchObject([{ outcome: 'unclear', attempts: 2, mayHaveRun: true }]);
 	});

@@ -1,28 +1,18 @@
 import { createHash } from 'node:crypto';
 
 import type { FaultRule } from '../../platform';
-import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
-import { noDataTables } from '../harness/dataTables';
 import { until } from '../../until';
-import { sayings } from '../harness/stage';
-import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { repeated, type HarnessRun, type ItemInput } from '../harness';
+import { RETRY, sayings, sharedStage } from '../harness/stage';
+import { noDataTables } from '../harness/dataTables';
+import { CONTINUE, openAgentStage } from './agent.fixture';
 
 /* Whatever fails at whatever point, the agent never runs twice for one item. */
 
-let stage: AgentStage;
-beforeAll(async () => {
-	stage = await openAgentStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.reset();
-});
+const stage = sharedStage(openAgentStage);
 
 const ITEMS = 4;
 const FAST = { options: { requestsPerSecond: 0, retries: 0 } };
-const RETRY = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
 
 /** Items that each ask for a side effect that must not happen twice. */
 function orders(count = ITEMS): ItemInput[] {
@@ -37,7 +27,7 @@ function expectNothingTwice(): void {
 
 function expectEachOnce(run: HarnessRun): void {
 	expect(run.error).toBeUndefined();
-	expect(run.output(NODE_NAME)).toHaveLength(ITEMS);
+	expect(run.items()).toHaveLength(ITEMS);
 	expectNothingTwice();
 	expect(Object.keys(stage.platform.books().effects)).toHaveLength(ITEMS);
 }
@@ -86,8 +76,8 @@ describe.each(MAYBE_RUN)('a call that may have run: %j', (mishap) => {
 			const retried = await stage.harness.retry(run);
 			expect(retried.error?.message).toContain('may have run');
 			expectNothingTwice();
-			const rest = await stage.harness.retry(run, { workflow: stage.workflow(FAST, CONTINUE) });
-			expect(rest.output(NODE_NAME).filter(({ json }) => 'error' in json)).toHaveLength(1);
+			const rest = await stage.harness.retry(run, stage.workflow(FAST, CONTINUE));
+			expect(rest.items().filter(({ json }) => 'error' in json)).toHaveLength(1);
 			expect(Object.keys(stage.platform.books().effects)).toHaveLength(ITEMS);
 			expectNothingTwice();
 		},
@@ -100,7 +90,7 @@ test('neither kind of retry repeats a call whose agent failed, unless the option
 	expect(run.error?.description).toContain('The earlier try said: The agent failed: ');
 	expect(stage.platform.books().effects).toEqual({ a: 1 });
 	const options = { ...FAST.options, retryAmbiguous: true };
-	await stage.harness.retry(run, { workflow: stage.workflow({ options }) });
+	await stage.harness.retry(run, stage.workflow({ options }));
 	expect(stage.platform.books().effects).toEqual({ a: 2 });
 });
 
@@ -120,7 +110,7 @@ describe('a call within one try', () => {
 	])('is repeated if it did not run: %j', async (mishap) => {
 		stage.platform.faults.add({ on: 'invoke', ...mishap, times: 1 });
 		const run = await stage.run(orders(1), { options: { requestsPerSecond: 0 } });
-		expect(run.output(NODE_NAME)[0]?.json.trace).toMatchObject({ attempts: 2 });
+		expect(run.jsons()[0]?.trace).toMatchObject({ attempts: 2 });
 		expect(stage.platform.books().requests.invoke).toBe(2);
 		expectNothingTwice();
 	});
@@ -137,7 +127,7 @@ describe('a call within one try', () => {
 			if (mishap.kind === 'hang') return;
 			stage.platform.faults.add({ on: 'invoke', ...mishap, times: 1 });
 			const again = await stage.run(orders(1), { options: { ...options, retryAmbiguous: true } });
-			expect(again.output(NODE_NAME)).toHaveLength(1);
+			expect(again.items()).toHaveLength(1);
 		},
 	);
 
@@ -145,7 +135,7 @@ describe('a call within one try', () => {
 		// One message is sent by key and one by session ID, because two of a kind would queue in the node.
 		const byKey = { sessionMode: 'mapped', sessionKey: 'busy' };
 		const first = await stage.run(sayings('hi'), byKey);
-		const { id } = first.output(NODE_NAME)[0]!.json.session as { id: string };
+		const { id } = first.jsons()[0]!.session as { id: string };
 		const parameters = { sessionMode: 'explicit', sessionId: id, options: { requestsPerSecond: 0 } };
 		const slow = stage.run(sayings('slow [hold]'), byKey);
 		await until(() => stage.platform.agent.held === 1);
@@ -196,14 +186,13 @@ test('a retry with another body runs the agent again, and one with another timeo
 	const failed = await stage.run(orders(2), FAST);
 	rule.remove();
 	const options = { ...FAST.options, timeoutSeconds: 30 };
-	await stage.harness.retry(failed, { workflow: stage.workflow({ options }) });
+	await stage.harness.retry(failed, stage.workflow({ options }));
 	expect(stage.platform.books().requests.invoke).toBe(3);
 	const edited = stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, skip: 1 });
 	const again = await stage.run(orders(2), FAST);
 	edited.remove();
-	await stage.harness.retry(again, {
-		workflow: stage.workflow({ options: { ...options, extraBody: '{"lang":"de"}' } }),
-	});
+	const withBody = { options: { ...options, extraBody: '{"lang":"de"}' } };
+	await stage.harness.retry(again, stage.workflow(withBody));
 	expect(stage.platform.books().requests.invoke).toBe(3 + 2 + 2);
 });
 
@@ -214,24 +203,7 @@ test('an execution without failures keeps answers only in its items', async () =
 });
 
 test('a loop runs the agent again for the same items', async () => {
-	const base = stage.workflow(FAST);
-	const run = await stage.harness.run({
-		workflow: {
-			nodes: [
-				...base.nodes,
-				{ name: 'More', type: 'harness.if', parameters: { condition: '={{ $runIndex < 2 }}' } },
-				{ name: 'Same', type: 'harness.set', parameters: { json: '={{ { say: "x" } }}' } },
-			],
-			connections: {
-				...base.connections,
-				[NODE_NAME]: { main: [[{ node: 'More', type: 'main' as const, index: 0 }]] },
-				More: { main: [[{ node: 'Same', type: 'main', index: 0 }], []] },
-				Same: { main: [[{ node: NODE_NAME, type: 'main', index: 0 }]] },
-			},
-		},
-		items: sayings('x'),
-		credentials: stage.credentials,
-	});
+	const run = await stage.runWorkflow(repeated(stage.workflow(FAST), { say: 'x' }), sayings('x'));
 	expect(run.error).toBeUndefined();
 	expect(stage.platform.books().invocations).toHaveLength(3);
 });
@@ -245,7 +217,7 @@ describe('with an idempotency key', () => {
 	test('a repeated execution outputs the recorded answer, and the agent runs once', async () => {
 		const first = await stage.run([asked()], KEYED);
 		const second = await stage.run([asked()], { ...KEYED, simplify: false });
-		const [one, two] = [first, second].map((run) => run.output(NODE_NAME)[0]?.json);
+		const [one, two] = [first, second].map((run) => run.jsons()[0]);
 		expect(one).not.toHaveProperty('replayed');
 		expect(two).toMatchObject({ answer: one?.answer, session: one?.session, replayed: true });
 		expect(two?.raw).toMatchObject({ success_response: true });
@@ -257,7 +229,7 @@ describe('with an idempotency key', () => {
 		const say = '[tool: refund {"order": 7}]';
 		await stage.run([asked(say)], KEYED);
 		const second = await stage.run([asked(say)], KEYED);
-		expect(second.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+		expect(second.jsons(1)[0]).toMatchObject({
 			interrupt: { kind: 'tool', tool: 'refund', arguments: { order: 7 } },
 			replayed: true,
 		});
@@ -281,7 +253,7 @@ describe('with an idempotency key', () => {
 			const say = 'my secret [side effect: a]';
 			const first = await stage.run([asked(say)], DIGEST);
 			const second = await stage.run([asked(say)], DIGEST);
-			const [one, two] = [first, second].map((run) => run.output(NODE_NAME)[0]?.json);
+			const [one, two] = [first, second].map((run) => run.jsons()[0]);
 			expect(one?.answer).toContain('my secret');
 			expect(one).not.toHaveProperty('answerDigest');
 			const answerDigest = createHash('sha256')
@@ -297,10 +269,10 @@ describe('with an idempotency key', () => {
 		test('an interrupt without its arguments is not replayed as an interrupt', async () => {
 			const say = '[tool: refund {"order": 7}]';
 			const first = await stage.run([asked(say)], DIGEST);
-			expect(first.output(NODE_NAME, 1)).toHaveLength(1);
+			expect(first.items(1)).toHaveLength(1);
 			const second = await stage.run([asked(say)], DIGEST);
-			expect(second.output(NODE_NAME, 1)).toEqual([]);
-			expect(second.output(NODE_NAME)[0]?.json).toMatchObject({ answer: '', replayed: true });
+			expect(second.items(1)).toEqual([]);
+			expect(second.jsons()[0]).toMatchObject({ answer: '', replayed: true });
 			expect(JSON.stringify(stage.tables.rows('flow_task_ledger'))).not.toContain('refund');
 		});
 	});
@@ -311,13 +283,13 @@ describe('with an idempotency key', () => {
 		);
 		for (const run of runs) expect(run.error).toBeUndefined();
 		expect(stage.platform.books().effects).toEqual({ a: 1 });
-		const replayed = runs.filter((run) => run.output(NODE_NAME)[0]?.json.replayed === true);
+		const replayed = runs.filter((run) => run.jsons()[0]?.replayed === true);
 		expect(replayed).toHaveLength(4);
 	});
 
 	test('the same key is replayed within a run, and refused for another message', async () => {
 		const run = await stage.run([asked(), asked(), asked('something else')], KEYED, CONTINUE);
-		expect(run.output(NODE_NAME).map(({ json }) => json)).toMatchObject([
+		expect(run.jsons()).toMatchObject([
 			{ answer: expect.any(String) },
 			{ replayed: true },
 			{
@@ -332,7 +304,7 @@ describe('with an idempotency key', () => {
 		const say = (length: number): string => `[answer: ${'x'.repeat(length)}]`;
 		await stage.run([asked(say(20_000), 'mid'), asked(say(40_000), 'long')], KEYED);
 		const run = await stage.run([asked(say(20_000), 'mid'), asked(say(40_000), 'long')], KEYED, CONTINUE);
-		expect(run.output(NODE_NAME).map(({ json }) => json)).toMatchObject([
+		expect(run.jsons()).toMatchObject([
 			{ answer: 'x'.repeat(20_000), replayed: true },
 			{
 				error: expect.stringContaining('too long to be kept'),
@@ -370,7 +342,7 @@ describe('with an idempotency key', () => {
 		expect(stage.tables.rows('flow_agent_sessions')).toEqual(mapped);
 		expect(stage.platform.books().effects).toEqual({ a: 1 });
 		const third = await stage.run([asked('hello', 'other key')], parameters, other);
-		const sessionOf = (run: HarnessRun) => run.output(NODE_NAME)[0]?.json.session as { id: string };
+		const sessionOf = (run: HarnessRun) => run.jsons()[0]?.session as { id: string };
 		expect(sessionOf(third).id).not.toBe(sessionOf(first).id);
 	});
 
@@ -386,7 +358,7 @@ describe('with an idempotency key', () => {
 			);
 			expect(stage.platform.books().effects).toEqual({ a: 1 });
 			const third = await stage.run([asked()], { options: { ...KEYED.options, retryAmbiguous: true } });
-			expect(third.output(NODE_NAME)[0]?.json.answer).toBeDefined();
+			expect(third.jsons()[0]?.answer).toBeDefined();
 		},
 	);
 
@@ -395,12 +367,7 @@ describe('with an idempotency key', () => {
 		const second = await stage.run([asked('[side effect: a] [fail: x]')], KEYED);
 		expect(second.error?.message).toContain('may have run for the idempotency key');
 
-		const live = await stage.harness.start({
-			workflow: stage.workflow(KEYED),
-			items: [asked('[side effect: b] [hold]', 'held')],
-			credentials: stage.credentials,
-			executeWorkflow: stage.tables.executeWorkflow,
-		});
+		const live = await stage.start([asked('[side effect: b] [hold]', 'held')], KEYED);
 		while (stage.platform.agent.held === 0) await new Promise((resolve) => setTimeout(resolve, 5));
 		live.cancel();
 		await live.done;
@@ -414,7 +381,7 @@ describe('with an idempotency key', () => {
 	test('a refusal releases the key', async () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, times: 1 });
 		expect((await stage.run([asked()], KEYED)).status).toBe('error');
-		expect((await stage.run([asked()], KEYED)).output(NODE_NAME)[0]?.json.replayed).toBeUndefined();
+		expect((await stage.run([asked()], KEYED)).jsons()[0]?.replayed).toBeUndefined();
 	});
 
 	test('nothing is sent without a key or a table, or if the table is full', async () => {

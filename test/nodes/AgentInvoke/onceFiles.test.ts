@@ -1,20 +1,12 @@
 import type { INodeParameters } from 'n8n-workflow';
 
-import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
-import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import type { HarnessRun, ItemInput } from '../harness';
+import { sharedStage } from '../harness/stage';
+import { CONTINUE, openAgentStage } from './agent.fixture';
 
 /* An idempotency key covers a message and its files, byte by byte. */
 
-let stage: AgentStage;
-beforeAll(async () => {
-	stage = await openAgentStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.reset();
-});
+const stage = sharedStage(openAgentStage);
 
 const FILE: INodeParameters = { source: 'binary', binaryPropertyName: 'data' };
 
@@ -30,7 +22,7 @@ async function ask(items: ItemInput[], file: INodeParameters = FILE, settings = 
 	return await stage.run(items, { files: { file: [file] }, options }, settings);
 }
 
-const item = (run: HarnessRun) => run.output(NODE_NAME)[0]!.json;
+const item = (run: HarnessRun) => run.jsons()[0]!;
 
 test.each<[string, ItemInput]>([
 	['other bytes', asking("Ben's letter")],
@@ -84,8 +76,7 @@ test('of two items in one run with the same key and different files, only one is
 	const run = await ask([asking("Anna's letter"), asking("Ben's letter")], FILE, CONTINUE);
 	// The files are read in parallel, so either item may claim the key.
 	const [answered, refused] = run
-		.output(NODE_NAME)
-		.map(({ json }) => json)
+		.jsons()
 		.sort((one, other) => Number('error' in one) - Number('error' in other));
 	expect(answered).toHaveProperty('answer');
 	expect(refused).toMatchObject({ error: expect.stringContaining('for another message') });

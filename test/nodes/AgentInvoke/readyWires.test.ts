@@ -1,9 +1,10 @@
 import type { INodeParameters } from 'n8n-workflow';
 
-import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
-import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 import { accountOf, dialectCases } from './dialects/dialectCases';
 import type { StandIn } from './dialects/standIn';
+import type { HarnessRun, ItemInput } from '../harness';
+import { sharedStage } from '../harness/stage';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 /*
  * Tests the descriptions in docs/wires/ in the node, each against a server that accepts nothing else. How each reads an
@@ -17,16 +18,10 @@ const FORMS = [
 	['as a stream', true],
 ] as const;
 
-let stage: AgentStage;
-beforeAll(async () => {
-	stage = await openAgentStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
+const stage = sharedStage(openAgentStage);
 
 const said = (say: string, key = 'k'): ItemInput => ({ json: { say, key } });
-const out = (run: HarnessRun, output = 0) => run.output(NODE_NAME, output).map(({ json }) => json);
+const out = (run: HarnessRun, output = 0) => run.jsons(output);
 
 describe.each(dialectCases)('$name', (dialect) => {
 	let server: StandIn;
@@ -38,7 +33,6 @@ describe.each(dialectCases)('$name', (dialect) => {
 	});
 	beforeEach(() => {
 		server.reset();
-		stage.reset();
 	});
 
 	async function ask(
@@ -99,14 +93,11 @@ test('the first answer that names no session causes a hint', async () => {
 	const description = JSON.parse(account.description ?? '') as { answer: object };
 	const nowhere = { ...description, answer: { ...description.answer, session: 'nowhere' } };
 	const settings = { ...CONTINUE, account: { ...account, description: JSON.stringify(nowhere) } };
-	stage.reset();
 	const run = await stage.run([said('hi')], { ...BY_KEY, options: OPTIONS }, settings);
 	expect(out(run)).toMatchObject([
 		{ answer: '1: hi', hint: expect.stringMatching(/^The answer names no session/) },
 	]);
-	expect(run.hints(NODE_NAME).map(({ message }) => message)).toEqual([
-		expect.stringMatching(/^The answer names no session/),
-	]);
+	expect(run.hints()).toEqual([expect.stringMatching(/^The answer names no session/)]);
 	expect(stage.tables.rows('flow_agent_sessions')).toEqual([]);
 	await server.close();
 });

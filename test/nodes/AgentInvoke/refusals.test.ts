@@ -1,21 +1,10 @@
-import { NODE_NAME } from '../harness';
+import { RETRY, sharedStage } from '../harness/stage';
+import { envelope, item, openScriptedAgent, OPTIONS } from './scriptedAgent';
 import { CONTINUE } from './agent.fixture';
-import { envelope, item, openScriptedAgent, OPTIONS, type ScriptedAgent } from './scriptedAgent';
 
 /* How often the node calls for contradictory or meaningless answers, and how it reports them. */
 
-let agent: ScriptedAgent;
-beforeAll(async () => {
-	agent = await openScriptedAgent();
-});
-afterAll(async () => {
-	await agent.close();
-});
-beforeEach(() => {
-	agent.reset();
-});
-
-const RETRY = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+const agent = sharedStage(openScriptedAgent);
 
 const TELLS_MORE: ReadonlyArray<readonly [string, object]> = [
 	['an answer', { reason: 'tool_failed', answer: 'I charged the card' }],
@@ -133,9 +122,9 @@ describe('an unusable success', () => {
 	])(
 		'with success_response %s is an error with the data received, and is not repeated',
 		async (_name, body) => {
-			agent.says(body);
 			for (const stream of [false, true]) {
 				agent.reset();
+				agent.says(body);
 				const json = item(await agent.ask({ stream }));
 				expect(json).toMatchObject({
 					error: expect.stringMatching(/^The answer does not say that the call succeeded|^The agent failed/),
@@ -196,7 +185,7 @@ describe('an unusable success', () => {
 		agent.says(envelope(ANSWER));
 		expect(item(await agent.ask())).not.toHaveProperty('hint');
 		agent.says(envelope({ interrupt: { id: 'i', question: 'sure?' }, session_id: 's' }));
-		expect((await agent.ask()).output(NODE_NAME, 1)[0]!.json).not.toHaveProperty('hint');
+		expect((await agent.ask()).jsons(1)[0]!).not.toHaveProperty('hint');
 	});
 });
 

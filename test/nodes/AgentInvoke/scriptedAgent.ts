@@ -1,28 +1,29 @@
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 
-import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
+import type { HarnessRun, ItemInput } from '../harness';
+import { bodyOf, openServer } from '../harness/server';
 import { sayings } from '../harness/stage';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
-type NodeParameters = NonNullable<Parameters<AgentStage['run']>[1]>;
+type Parameters1 = NonNullable<Parameters<AgentStage['run']>[1]>;
 type Settings = NonNullable<Parameters<AgentStage['run']>[2]>;
+type Answer = (response: ServerResponse, call: number) => void;
 
 /** An agent whose answers a test scripts byte by byte. */
-export interface ScriptedAgent {
-	readonly stage: AgentStage;
+export interface ScriptedAgent extends AgentStage {
+	readonly url: string;
 	/** Bodies of the calls so far, without uploads. */
 	readonly calls: ReadonlyArray<Readonly<Record<string, unknown>>>;
+	/** The same as text. */
+	readonly bodies: readonly string[];
 	/** Scripts the answers to calls; `call` counts from 1. */
-	answer(how: (response: ServerResponse, call: number) => void): void;
+	answer(how: Answer): void;
 	/** Answers each call with this text. */
 	says(text: string, httpStatus?: number): void;
+	answerUploads(how: Answer): void;
 	/** Answers each upload with this text. */
-	saysToUploads(text: string): void;
-	ask(parameters?: NodeParameters, settings?: Settings, items?: ItemInput[]): Promise<HarnessRun>;
-	/** Clears the recorded calls and the tables. */
-	reset(): void;
-	close(): Promise<void>;
+	saysToUploads(text: string, httpStatus?: number): void;
+	ask(parameters?: Parameters1, settings?: Settings, items?: ItemInput[]): Promise<HarnessRun>;
 }
 
 export const OPTIONS = { requestsPerSecond: 0, timeoutSeconds: 20 };
@@ -31,54 +32,63 @@ export function envelope(data: unknown, status: number = 200, success: unknown =
 	return JSON.stringify({ success_response: success, http_status_code: status, request_id: 'req_1', data });
 }
 
-export const item = (run: HarnessRun) => run.output(NODE_NAME)[0]!.json;
+export const item = (run: HarnessRun) => run.jsons()[0]!;
 
 export async function openScriptedAgent(): Promise<ScriptedAgent> {
 	const stage = await openAgentStage();
+	const { reset, close } = stage;
 	const calls: Array<Record<string, unknown>> = [];
-	let answer: (response: ServerResponse, call: number) => void;
-	let upload = '';
-	const server = createServer((request, response) => {
-		const chunks: Buffer[] = [];
-		request
-			.on('data', (data: Buffer) => chunks.push(data))
-			.on('end', () => {
-				if (request.url === '/media') {
-					response.end(upload);
-					return;
-				}
-				calls.push(JSON.parse(Buffer.concat(chunks).toString()) as (typeof calls)[0]);
-				answer(response, calls.length);
-			});
+	const bodies: string[] = [];
+	let answer: Answer;
+	let answerUpload: Answer;
+	const server = await openServer((request, response) => {
+		void bodyOf(request).then((body) => {
+			if (request.url === '/media') {
+				answerUpload(response, 0);
+				return;
+			}
+			bodies.push(body);
+			calls.push(JSON.parse(body) as (typeof calls)[0]);
+			answer(response, calls.length);
+		});
 	});
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-	return {
-		stage,
+	const answerWith =
+		(text: string, httpStatus = 200): Answer =>
+		(response) =>
+			response.writeHead(httpStatus).end(text);
+	const account = { baseUrl: server.url, mediaUploadPath: '/media' };
+	return Object.assign(stage, {
+		url: server.url,
 		calls,
-		answer: (how) => {
+		bodies,
+		answer: (how: Answer) => {
 			answer = how;
 		},
-		says: (text, httpStatus = 200) => {
-			answer = (response) => response.writeHead(httpStatus).end(text);
+		says: (...of: Parameters<typeof answerWith>) => {
+			answer = answerWith(...of);
 		},
-		saysToUploads: (text) => {
-			upload = text;
+		answerUploads: (how: Answer) => {
+			answerUpload = how;
 		},
-		ask: async (parameters = {}, { account, ...settings }: Settings = CONTINUE, items = sayings('hi')) =>
+		saysToUploads: (...of: Parameters<typeof answerWith>) => {
+			answerUpload = answerWith(...of);
+		},
+		ask: async (parameters?: Parameters1, settings: Settings = CONTINUE, items = sayings('hi')) =>
 			await stage.run(
 				items,
 				{ options: OPTIONS, ...parameters },
-				{ account: { baseUrl, mediaUploadPath: '/media', ...account }, ...settings },
+				{ ...settings, account: { ...account, ...settings.account } },
 			),
 		reset: () => {
-			stage.reset();
+			reset();
 			calls.length = 0;
+			bodies.length = 0;
+			answer = answerWith(envelope({ answer: 'hello', session_id: 's' }));
+			answerUpload = answerWith(envelope({ url: 'https://files.example/a' }));
 		},
 		close: async () => {
-			await stage.close();
-			server.closeAllConnections();
-			await new Promise((resolve) => server.close(resolve));
+			await close();
+			await server.close();
 		},
-	};
+	});
 }

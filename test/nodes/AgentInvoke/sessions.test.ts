@@ -1,29 +1,19 @@
-import { harnessWorkflowId } from '../harness/dataTables';
-import { NODE_NAME, stopwatch, type HarnessRun, type ItemInput } from '../harness';
-import { noDataTables } from '../harness/dataTables';
-import { everythingSaid } from '../harness/stage';
 import { until } from '../../until';
-import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { stopwatch, type HarnessRun, type ItemInput } from '../harness';
+import { everythingSaid, sharedStage } from '../harness/stage';
+import { harnessWorkflowId, noDataTables } from '../harness/dataTables';
+import { CONTINUE, openAgentStage } from './agent.fixture';
 
 const TABLE = 'flow_agent_sessions';
 const MAPPED = { sessionMode: 'mapped', sessionKey: '={{ $json.key }}' };
 
-let stage: AgentStage;
-beforeAll(async () => {
-	stage = await openAgentStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.reset();
-});
+const stage = sharedStage(openAgentStage);
 
 const said = (key: unknown, say = 'hi'): ItemInput => ({ json: { key: key as string, say } });
 
 function sessionsOf(run: HarnessRun): unknown[] {
 	expect(run.error).toBeUndefined();
-	return run.output(NODE_NAME).map(({ json }) => json.session);
+	return run.jsons().map(({ session }) => session);
 }
 
 const idsOf = (run: HarnessRun): unknown[] =>
@@ -36,7 +26,7 @@ test('two items with one key are turns of one session, as is the next execution'
 		{ key: 'anna', source: 'mapped' },
 	]);
 	const second = await stage.run([said('anna', '[recall]')], MAPPED);
-	expect(second.output(NODE_NAME)[0]?.json).toMatchObject({
+	expect(second.jsons()[0]).toMatchObject({
 		answer: 'one | two',
 		session: { key: 'anna', source: 'mapped' },
 	});
@@ -68,7 +58,7 @@ test('an empty key stands for the session of the chat, but not if an expression 
 	]);
 	expect(sessionsOf(await stage.run([chat], MAPPED))).toMatchObject([{ key: '', source: 'new' }]);
 	const forgotten = await stage.run([chat], { operation: 'forgetSession' });
-	expect(forgotten.output(NODE_NAME)[0]?.json).toMatchObject({ key: 'chat-1', forgotten: true });
+	expect(forgotten.jsons()[0]).toMatchObject({ key: 'chat-1', forgotten: true });
 });
 
 test.each([1, 8])(
@@ -87,9 +77,7 @@ test.each([1, 8])(
 			expect(order).toEqual([...order].sort((a, b) => a - b));
 			expect(new Set(order.map((i) => i % 5)).size).toBe(1);
 		}
-		expect(run.output(NODE_NAME).map(({ pairedItem }) => pairedItem)).toEqual(
-			items.map((_, item) => ({ item })),
-		);
+		expect(run.items().map(({ pairedItem }) => pairedItem)).toEqual(items.map((_, item) => ({ item })));
 	},
 );
 
@@ -99,9 +87,7 @@ test.each(['', '  ', null, undefined])(
 		const run = await stage.run([said(key), said(key)], MAPPED);
 		expect(new Set(idsOf(run)).size).toBe(2);
 		expect(sessionsOf(run)).toMatchObject([{ key: '', source: 'new' }, { source: 'new' }]);
-		expect(run.hints(NODE_NAME).map(({ message }) => message)).toEqual([
-			expect.stringContaining('no session key'),
-		]);
+		expect(run.hints()).toEqual([expect.stringContaining('no session key')]);
 		expect(stage.tables.operations).toEqual([]);
 	},
 );
@@ -192,12 +178,7 @@ test('simultaneous executions share operations, and each gets its own session', 
 });
 
 test('a new session is in the table within a second, while the agent still works', async () => {
-	const live = await stage.harness.start({
-		workflow: stage.workflow({ ...MAPPED, stream: true }),
-		items: [said('k', '[hold after: 1]')],
-		credentials: stage.credentials,
-		executeWorkflow: stage.tables.executeWorkflow,
-	});
+	const live = await stage.start([said('k', '[hold after: 1]')], { ...MAPPED, stream: true });
 	const watch = stopwatch();
 	await until(() => stage.tables.rows(TABLE).some(({ sessionId }) => sessionId));
 	expect(watch.stop()).toBeLessThan(1_500);
@@ -309,7 +290,7 @@ test('Forget Session makes the next message start a new session', async () => {
 	const first = await stage.run([said('k'), said('stays')], MAPPED);
 	const forget = { operation: 'forgetSession', forgetKey: '={{ $json.key }}' };
 	const run = await stage.run([said('k'), said('never seen'), said('k')], forget);
-	expect(run.output(NODE_NAME).map(({ json }) => json)).toEqual([
+	expect(run.jsons()).toEqual([
 		{ key: 'k', forgotten: true, sessionId: idsOf(first)[0] },
 		{ key: 'never seen', forgotten: false, sessionId: '' },
 		{ key: 'k', forgotten: true, sessionId: idsOf(first)[0] },
@@ -338,7 +319,7 @@ test.each([MAPPED, { operation: 'forgetSession', forgetKey: '={{ $json.key }}' }
 		const run = await stage.run([said('k')], parameters, { executeWorkflow: noDataTables });
 		expect(run.error?.message).toContain('no Data Tables');
 		const items = await stage.run([said('k')], parameters, { executeWorkflow: noDataTables, ...CONTINUE });
-		expect(items.output(NODE_NAME)[0]?.json.error).toContain('no Data Tables');
+		expect(items.jsons()[0]?.error).toContain('no Data Tables');
 		expect(stage.platform.books().requests.invoke).toBe(0);
 		if ('operation' in parameters) return;
 		expect(run.error?.description).toMatch(/Nothing was sent\..*"By ID" or "New Each Time"/);
@@ -363,9 +344,9 @@ test('if the table is full, nothing is sent for keys without a session', async (
 	};
 	const items = Array.from({ length: 20 }, (_, i) => said(`k${i % 5}`));
 	const run = await stage.run(items, MAPPED, CONTINUE);
-	expect(run.output(NODE_NAME)).toHaveLength(20);
-	for (const { json } of run.output(NODE_NAME)) expect(json.error).toContain('is full');
-	expect(run.output(NODE_NAME)[0]?.json.message).toContain('size limit exceeded. Without Data Tables, set');
+	expect(run.items()).toHaveLength(20);
+	for (const { json } of run.items()) expect(json.error).toContain('is full');
+	expect(run.jsons()[0]?.message).toContain('size limit exceeded. Without Data Tables, set');
 	expect(stage.platform.books().requests.invoke).toBe(0);
 });
 
@@ -376,7 +357,5 @@ test('if the table rejects changes, the answers are returned, and a hint says wh
 	};
 	const run = await stage.run([said('k')], MAPPED);
 	expect(idsOf(run)).toHaveLength(1);
-	expect(run.hints(NODE_NAME).map(({ message }) => message)).toEqual([
-		expect.stringContaining('could not be written'),
-	]);
+	expect(run.hints()).toEqual([expect.stringContaining('could not be written')]);
 });

@@ -1,23 +1,15 @@
 // Tests how simultaneous executions share sessions, according to the platform's books. They run in one n8n process
 // here; several processes are tested in test/unit/AgentInvoke and test/e2e.
-import { NODE_NAME, stopwatch, type HarnessRun, type ItemInput } from '../harness';
-import { noDataTables } from '../harness/dataTables';
 import { until } from '../../until';
-import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { stopwatch, type HarnessRun, type ItemInput } from '../harness';
+import { sharedStage } from '../harness/stage';
+import { noDataTables } from '../harness/dataTables';
+import { CONTINUE, openAgentStage } from './agent.fixture';
 
 const TABLE = 'flow_agent_sessions';
 const MAPPED = { sessionMode: 'mapped', sessionKey: '={{ $json.key }}' };
 
-let stage: AgentStage;
-beforeAll(async () => {
-	stage = await openAgentStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.reset();
-});
+const stage = sharedStage(openAgentStage);
 
 const said = (key: string, say = 'hi'): ItemInput => ({ json: { key, say } });
 
@@ -29,7 +21,7 @@ interface Session {
 
 function sessionOf(run: HarnessRun, output = 0): Session {
 	expect(run.error).toBeUndefined();
-	return run.output(NODE_NAME, output)[0]?.json.session as unknown as Session;
+	return run.jsons(output)[0]?.session as unknown as Session;
 }
 
 /** Operations on rows, except for the removal of expired ones and the search for the table. */
@@ -147,7 +139,7 @@ test.each(['arrival', 'strict'])(
 		await until(() => stage.platform.agent.held === 1);
 		const options = { timeoutSeconds: 1, turnOrder };
 		const run = await stage.run([said('k'), said('other')], { ...MAPPED, options }, CONTINUE);
-		const [waited, other] = run.output(NODE_NAME).map(({ json }) => json);
+		const [waited, other] = run.jsons();
 		expect(waited?.error).toContain('other messages of its key took more than 1 seconds');
 		expect(waited?.message).not.toContain('Without Data Tables');
 		expect(other).toMatchObject({ session: { key: 'other', source: 'new' } });
@@ -163,12 +155,7 @@ test.each(['arrival', 'strict'])(
 		const parameters = { ...MAPPED, options: { turnOrder } };
 		const slow = stage.run([said('k', '[hold]')], parameters);
 		await until(() => stage.platform.agent.held === 1);
-		const live = await stage.harness.start({
-			workflow: stage.workflow(parameters),
-			items: [said('k', 'never')],
-			credentials: stage.credentials,
-			executeWorkflow: stage.tables.executeWorkflow,
-		});
+		const live = await stage.start([said('k', 'never')], parameters);
 		await new Promise((resolve) => setTimeout(resolve, 300));
 		const watch = stopwatch();
 		live.cancel();
@@ -196,7 +183,7 @@ test('a run that was taken for dead while it opened a session reports that, and 
 	stage.platform.agent.release();
 	const run = await slow;
 	expect(sessionOf(run).id).not.toBe('other');
-	expect(run.output(NODE_NAME)[0]?.json.hint).toMatch(/^The session of this answer is not kept for its key/);
+	expect(run.jsons()[0]?.hint).toMatch(/^The session of this answer is not kept for its key/);
 	const kept = stage.tables.rows(TABLE).filter(({ sessionKey }) => sessionKey === 'k');
 	expect(kept.map(({ sessionId }) => sessionId)).toEqual(['other']);
 });
@@ -207,7 +194,7 @@ test('a run whose row was removed meanwhile reports that', async () => {
 	stage.tables.edit(TABLE, () => undefined);
 	stage.platform.agent.release();
 	const run = await slow;
-	expect(run.output(NODE_NAME)[0]?.json.hint).toMatch(/removed or changed while the agent answered\.$/);
+	expect(run.jsons()[0]?.hint).toMatch(/removed or changed while the agent answered\.$/);
 	expect(stage.tables.rows(TABLE)).toEqual([]);
 });
 
@@ -220,7 +207,7 @@ test('a turn in strict order that was taken for dead reports that another one ma
 	stage.platform.agent.release();
 	const run = await slow;
 	expect(sessionOf(run).id).toBe(id);
-	expect(run.output(NODE_NAME)[0]?.json.hint).toMatch(/^Another message of this key may have been sent/);
+	expect(run.jsons()[0]?.hint).toMatch(/^Another message of this key may have been sent/);
 	expect(stage.tables.rows(TABLE)).toMatchObject([{ sessionId: id, owner: 'of another worker' }]);
 });
 
@@ -239,7 +226,7 @@ test('a replayed answer opens no session, and the key stays free', async () => {
 	const first = sessionOf(await stage.run([said('k', 'order 7')], { ...MAPPED, options }));
 	stage.tables.edit(TABLE, () => undefined);
 	const again = await stage.run([said('k', 'order 7')], { ...MAPPED, options });
-	expect(again.output(NODE_NAME)[0]?.json).toMatchObject({ replayed: true, session: { id: first.id } });
+	expect(again.jsons()[0]).toMatchObject({ replayed: true, session: { id: first.id } });
 	expect(stage.platform.books().invocations).toHaveLength(1);
 	expect(stage.tables.rows(TABLE)).toMatchObject([{ sessionKey: 'k', sessionId: first.id }]);
 });
@@ -262,7 +249,7 @@ describe('Resume', () => {
 			const options = { sessionTtlHours: 2 };
 			const first = await stage.run([said('k', '[question: sure?]')], { ...MAPPED, sessionMode, options });
 			const { id } = sessionOf(first, 1);
-			const { interrupt } = first.output(NODE_NAME, 1)[0]!.json as { interrupt: { id: string } };
+			const { interrupt } = first.jsons(1)[0]! as { interrupt: { id: string } };
 			const hourAgo = Date.now() - 3_600_000;
 			if (sessionMode === 'mapped') {
 				stage.tables.edit(TABLE, (row) => ({
@@ -288,13 +275,13 @@ describe('Resume', () => {
 
 	test('works without Data Tables', async () => {
 		const first = await stage.run([said('k', '[question: sure?]')], { sessionMode: 'new' });
-		const { interrupt, session } = first.output(NODE_NAME, 1)[0]!.json as {
+		const { interrupt, session } = first.jsons(1)[0]! as {
 			interrupt: { id: string };
 			session: Session;
 		};
 		const executeWorkflow = noDataTables;
 		const run = await stage.run([said('k')], resume(session.id, interrupt.id), { executeWorkflow });
 		expect(run.error).toBeUndefined();
-		expect([run.output(NODE_NAME).length, run.hints(NODE_NAME)]).toEqual([1, []]);
+		expect([run.items().length, run.hints()]).toEqual([1, []]);
 	});
 });

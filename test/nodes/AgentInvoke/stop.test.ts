@@ -1,29 +1,15 @@
 // What happens to the turns of a stopped execution, according to the platform and the tables.
 import { until } from '../../until';
-import { openAgentStage, type AgentStage } from './agent.fixture';
-import { MAPPED, RECORDED, said } from './turnTable.fixture';
 import type { ItemInput } from '../harness';
+import { sharedStage } from '../harness/stage';
+import { MAPPED, RECORDED, said } from './turnTable.fixture';
+import { openAgentStage } from './agent.fixture';
 
-let stage: AgentStage;
-beforeAll(async () => {
-	stage = await openAgentStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.reset();
-});
+const stage = sharedStage(openAgentStage);
 
 async function start(items: ItemInput[], parameters: Record<string, string | boolean> = {}, options = {}) {
-	return await stage.harness.start({
-		workflow: stage.workflow({ ...MAPPED, ...parameters, options: { ...RECORDED, ...options } }),
-		items,
-		credentials: stage.credentials,
-		executeWorkflow: stage.tables.executeWorkflow,
-		mode: 'webhook',
-		streaming: true,
-	});
+	const own = { ...MAPPED, ...parameters, options: { ...RECORDED, ...options } };
+	return await stage.start(items, own, { mode: 'webhook', streaming: true });
 }
 
 const sent = (): number => stage.platform.books().requests.invoke;

@@ -1,19 +1,10 @@
 import type { JsonObject } from '../../../nodes/shared/text/json';
-import { NODE_NAME, stopwatch, type HarnessRun } from '../harness';
+import { stopwatch, type HarnessRun } from '../harness';
+import { sayings, sharedStage } from '../harness/stage';
 import { until } from '../../until';
-import { sayings } from '../harness/stage';
-import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { CONTINUE, openAgentStage } from './agent.fixture';
 
-let stage: AgentStage;
-beforeAll(async () => {
-	stage = await openAgentStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.reset();
-});
+const stage = sharedStage(openAgentStage);
 
 const STREAM = { stream: true, options: { requestsPerSecond: 0, timeoutSeconds: 2 } };
 
@@ -22,7 +13,7 @@ function chunksOf(run: HarnessRun): string[] {
 }
 
 function detailsOf(run: HarnessRun, item = 0): JsonObject {
-	const json = run.output(NODE_NAME)[item]!.json;
+	const json = run.jsons()[item]!;
 	expect(Object.keys(json)).toEqual(['error', 'message', 'details']);
 	return json.details as JsonObject;
 }
@@ -37,17 +28,12 @@ test.each(['webhook', 'manual'] as const)('passes the answer on in pieces in mod
 	expect(chunks.length).toBe(5);
 	expect(chunks.slice(1, -1).join('')).toBe('one two three!');
 	expect([chunks[0], chunks.at(-1)]).toEqual(['<begin>', '<end>']);
-	expect(run.output(NODE_NAME)[0]?.json.answer).toBe('one two three!');
+	expect(run.jsons()[0]?.answer).toBe('one two three!');
 });
 
 test('passes the first piece on while the agent is still writing', async () => {
-	const live = await stage.harness.start({
-		workflow: stage.workflow(STREAM),
-		items: sayings('[answer: one two three] [hold after: 1]'),
-		credentials: stage.credentials,
-		mode: 'webhook',
-		streaming: true,
-	});
+	const items = sayings('[answer: one two three] [hold after: 1]');
+	const live = await stage.start(items, STREAM, { mode: 'webhook', streaming: true });
 	await until(() => stage.platform.agent.held === 1);
 	await until(() => live.said.chunks.length === 2);
 	expect(stage.platform.books().invocations[0]?.answered).toBe('unknown');
@@ -123,9 +109,7 @@ test.each(['cut', 'end', 'silent'])(
 				...CONTINUE,
 			},
 		);
-		expect(run.output(NODE_NAME)[0]?.json.error).toMatch(
-			/^The agent's answer broke off after \d+ characters: /,
-		);
+		expect(run.jsons()[0]?.error).toMatch(/^The agent's answer broke off after \d+ characters: /);
 		const { sessions } = stage.platform.books();
 		expect(detailsOf(run)).toMatchObject({
 			kind: 'unclear',
@@ -135,9 +119,7 @@ test.each(['cut', 'end', 'silent'])(
 		});
 		stage.platform.resetBooks();
 		const retried = await stage.run(items, STREAM, settings);
-		expect(retried.output(NODE_NAME)[0]?.json.error).toContain(
-			'and got no usable answer, so the agent may have run',
-		);
+		expect(retried.jsons()[0]?.error).toContain('and got no usable answer, so the agent may have run');
 		expect(stage.platform.books().effects).toEqual({ a: 1 });
 	},
 );
@@ -147,9 +129,7 @@ test.each(['cut', 'end', 'silent'])(
 	async (how) => {
 		const options = { requestsPerSecond: 0, timeoutSeconds: 1 };
 		const run = await stage.run(sayings(`[${how} after: 0]`), { options }, CONTINUE);
-		expect(run.output(NODE_NAME)[0]?.json.error).toMatch(
-			/No clear answer|no answer within 1 second|broke off/,
-		);
+		expect(run.jsons()[0]?.error).toMatch(/No clear answer|no answer within 1 second|broke off/);
 		expect(detailsOf(run)).toMatchObject({ mayHaveRun: true });
 		expect(stage.platform.books().invocations).toHaveLength(1);
 	},
@@ -159,7 +139,7 @@ test.each(['slowBody', 'numbersAsStrings'] as const)('%s does not affect the ans
 	stage.platform.faults.add({ on: 'invoke', kind, ms: 100 });
 	for (const stream of [true, false]) {
 		const run = await stage.run(sayings('[answer: Füchse 🦊 狐]'), { ...STREAM, stream });
-		expect(run.output(NODE_NAME)[0]?.json).toMatchObject({
+		expect(run.jsons()[0]).toMatchObject({
 			answer: 'Füchse 🦊 狐',
 			session: { source: 'new' },
 		});
@@ -168,21 +148,20 @@ test.each(['slowBody', 'numbersAsStrings'] as const)('%s does not affect the ans
 
 test('a refusal before the stream begins is reported as a refusal', async () => {
 	const run = await stage.run(sayings('[refuse: no]'), { ...STREAM, options: { retries: 0 } }, CONTINUE);
-	expect(run.output(NODE_NAME)[0]?.json.error).toContain('not accepting calls');
+	expect(run.jsons()[0]?.error).toContain('not accepting calls');
 	expect(detailsOf(run)).not.toHaveProperty('mayHaveRun');
 });
 
 test('a failure within the stream is reported as one that may have run', async () => {
 	const run = await stage.run(sayings('[answer: one two] [fail: no fuel]'), STREAM, CONTINUE);
-	expect(run.output(NODE_NAME)[0]?.json.error).toMatch(/^The agent failed.*no fuel/);
+	expect(run.jsons()[0]?.error).toMatch(/^The agent failed.*no fuel/);
 	expect(detailsOf(run)).toMatchObject({ kind: 'agentFailed', mayHaveRun: true });
 });
 
 test('the node ends ten seconds after a stop and logs its sessions', async () => {
-	const live = await stage.harness.start({
-		workflow: stage.workflow({ ...STREAM, options: { timeoutSeconds: 60, requestsPerSecond: 0 } }),
-		items: sayings('done', '[hold after: 1]', '[hold]'),
-		credentials: stage.credentials,
+	const live = await stage.start(sayings('done', '[hold after: 1]', '[hold]'), {
+		...STREAM,
+		options: { timeoutSeconds: 60, requestsPerSecond: 0 },
 	});
 	await until(() => stage.platform.agent.held === 2);
 	const done = stage.platform.books().sessions.find(({ messages }) => messages[0] === 'done');

@@ -1,4 +1,4 @@
-import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
+import type { HarnessRun, ItemInput } from '../harness';
 import type { DataTables } from '../harness/dataTables';
 
 export const TABLE = 'flow_agent_turns';
@@ -9,7 +9,7 @@ export const said = (say: string, key = 'anna'): ItemInput => ({ json: { key, sa
 
 /** The outcome of each item of the first output: its error, or `answered`. */
 export const messages = (run: HarnessRun): string[] =>
-	run.output(NODE_NAME).map(({ json }) => (typeof json.error === 'string' ? json.error : 'answered'));
+	run.items().map(({ json }) => (typeof json.error === 'string' ? json.error : 'answered'));
 
 /** The operations on the table of turns so far, without those that remove expired rows. */
 export const operationsOn = ({ operations }: DataTables): string[] =>

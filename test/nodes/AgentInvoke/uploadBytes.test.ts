@@ -1,17 +1,16 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-
-import { NODE_NAME } from '../harness';
-import { sayings } from '../harness/stage';
+import { freshStage, sayings } from '../harness/stage';
+import { openServer } from '../harness/server';
 import { openAgentStage } from './agent.fixture';
 
 const MB = 1024 * 1024;
+
+const stage = freshStage(openAgentStage);
 
 /** Opens a server that takes uploads slowly and counts how many run at the same time. */
 async function openSlowUploads() {
 	let underWay = 0;
 	const seen = { most: 0, all: 0, lengths: [] as number[] };
-	const server = createServer((request, response) => {
+	const server = await openServer((request, response) => {
 		seen.all++;
 		seen.most = Math.max(seen.most, ++underWay);
 		let received = 0;
@@ -26,8 +25,7 @@ async function openSlowUploads() {
 			}, 100);
 		});
 	});
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	return { server, seen, baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+	return { server, seen };
 }
 
 const stored = (bytes: number) => ({ data: Buffer.alloc(bytes, 'x') });
@@ -39,25 +37,25 @@ test.each([
 	['streams large stored files in parallel', stored(20 * MB), [2, 4]],
 	['uploads small files in parallel', stored(1_000), [2, 4]],
 ])('%s, whatever their accounts', async (_name, file, [atLeast = 0, atMost = 0]) => {
-	const stage = await openAgentStage();
-	const { server, seen, baseUrl } = await openSlowUploads();
-	try {
-		const run = await stage.run(
-			sayings('a', 'b', 'a', 'b').map((item) => ({
-				...item,
-				binary: { data: { ...file, fileName: 'a.txt', mimeType: 'text/plain' } },
-			})),
-			{ operation: 'uploadMedia', binaryPropertyName: 'data', options: { concurrency: 4 } },
-			{ account: { baseUrl, mediaUploadPath: '/media', agentToken: '=agt_{{ $json.say }}0123456789' } },
-		);
-		expect(run.error).toBeUndefined();
-		expect(run.output(NODE_NAME)).toHaveLength(4);
-		expect(seen.lengths).toEqual([0, 0, 0, 0]);
-		expect(seen.most).toBeGreaterThanOrEqual(atLeast);
-		expect(seen.most).toBeLessThanOrEqual(atMost);
-	} finally {
-		await stage.close();
-		server.closeAllConnections();
-		server.close();
-	}
+	const { server, seen } = await openSlowUploads();
+	const run = await stage.run(
+		sayings('a', 'b', 'a', 'b').map((item) => ({
+			...item,
+			binary: { data: { ...file, fileName: 'a.txt', mimeType: 'text/plain' } },
+		})),
+		{ operation: 'uploadMedia', binaryPropertyName: 'data', options: { concurrency: 4 } },
+		{
+			account: {
+				baseUrl: server.url,
+				mediaUploadPath: '/media',
+				agentToken: '=agt_{{ $json.say }}0123456789',
+			},
+		},
+	);
+	expect(run.error).toBeUndefined();
+	expect(run.items()).toHaveLength(4);
+	expect(seen.lengths).toEqual([0, 0, 0, 0]);
+	expect(seen.most).toBeGreaterThanOrEqual(atLeast);
+	expect(seen.most).toBeLessThanOrEqual(atMost);
+	await server.close();
 });

@@ -1,53 +1,14 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 
-import { NODE_NAME, type HarnessRun } from '../harness';
-import { everythingSaid, sayings } from '../harness/stage';
 import { describedBy } from '../../unit/AgentInvoke/wire/wire.fixture';
-import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import type { HarnessRun } from '../harness';
+import { everythingSaid, sayings, sharedStage } from '../harness/stage';
+import { CONTINUE } from './agent.fixture';
+import { envelope, item, openScriptedAgent } from './scriptedAgent';
 
 /* Tests unusual answers of agents, which a scripted server sends byte for byte. */
 
-let stage: AgentStage;
-let server: Server;
-let baseUrl: string;
-let answer: (response: ServerResponse) => void;
-let media: (response: ServerResponse) => void;
-/** The bodies of the calls received so far. */
-let calls: string[];
-
-beforeAll(async () => {
-	stage = await openAgentStage();
-	server = createServer((request, response) => {
-		const chunks: Buffer[] = [];
-		request
-			.on('data', (data: Buffer) => chunks.push(data))
-			.on('end', () => {
-				if (request.url === '/media') {
-					media(response);
-					return;
-				}
-				calls.push(Buffer.concat(chunks).toString());
-				answer(response);
-			});
-	});
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
-afterAll(async () => {
-	await stage.close();
-	server.closeAllConnections();
-	await new Promise((resolve) => server.close(resolve));
-});
-beforeEach(() => {
-	stage.reset();
-	calls = [];
-	answer = (response) => response.end(envelope({ answer: 'hello', session_id: 's' }));
-	media = (response) => response.end(envelope({ url: 'https://files.example/a' }));
-});
-
-const envelope = (data: unknown): string =>
-	JSON.stringify({ success_response: true, http_status_code: 200, request_id: 'req_1', data });
+const agent = sharedStage(openScriptedAgent);
 
 const event = (data: unknown, name = 'message'): string => `event: ${name}\ndata: ${envelope(data)}\n\n`;
 
@@ -58,13 +19,8 @@ function stream(response: ServerResponse, text: string): ServerResponse {
 	return response;
 }
 
-async function ask(say = 'hi', parameters = {}): Promise<HarnessRun> {
-	const account = { baseUrl, mediaUploadPath: '/media' };
-	const options = { requestsPerSecond: 0, timeoutSeconds: 30 };
-	return await stage.run(sayings(say), { stream: true, options, ...parameters }, { account, ...CONTINUE });
-}
-
-const item = (run: HarnessRun) => run.output(NODE_NAME)[0]!.json;
+const ask = async (say = 'hi', parameters = {}): Promise<HarnessRun> =>
+	await agent.ask({ stream: true, ...parameters }, CONTINUE, sayings(say));
 
 test('several interrupts are listed and answered one by one, in a session whose numeric ID keeps all its digits', async () => {
 	const asked = [
@@ -75,28 +31,26 @@ test('several interrupts are listed and answered one by one, in a session whose 
 		'"session_id":0',
 		'"session_id":7300000000000000017',
 	);
-	answer = (response) => response.end(waiting);
+	agent.says(waiting);
 	const run = await ask();
-	const json = run.output(NODE_NAME, 1)[0]!.json;
+	const json = run.jsons(1)[0]!;
 	expect(json).toMatchObject({
 		interrupt: { id: 'i1', kind: 'tool', tool: 'refund', arguments: { order: 7 } },
 		interrupts: [{ id: 'i1' }, { id: 'i2', kind: 'question', question: 'Which colour?' }],
 		session: { id: '7300000000000000017' },
 	});
-	expect(run.hints(NODE_NAME).map(({ message }) => message)).toEqual([
-		expect.stringContaining('answer each with "Resume"'),
-	]);
-	answer = (response) => response.end(envelope({ interrupt: asked[1], session_id: 's' }));
+	expect(run.hints()).toEqual([expect.stringContaining('answer each with "Resume"')]);
+	agent.says(envelope({ interrupt: asked[1], session_id: 's' }));
 	const resume = {
 		operation: 'resume',
 		resumeSessionId: '7300000000000000017',
 		interruptId: 'i1',
 		result: '{}',
 	};
-	const still = (await ask('', resume)).output(NODE_NAME, 1)[0]!.json;
+	const still = (await ask('', resume)).jsons(1)[0]!;
 	expect(still).toMatchObject({ interrupt: { id: 'i2' } });
 	expect(still).not.toHaveProperty('interrupts');
-	expect(calls[1]).toContain('7300000000000000017');
+	expect(agent.bodies[1]).toContain('7300000000000000017');
 });
 
 test('Preview Response lists what arrived', async () => {
@@ -106,21 +60,22 @@ test('Preview Response lists what arrived', async () => {
 
 describe('streams', () => {
 	test('[DONE] ends a stream that is kept open, and the pieces are the answer', async () => {
-		answer = (response) =>
+		agent.answer((response) =>
 			stream(
 				response,
 				`${event({ delta: 'one ', session_id: 's' })}${event({ delta: 'two' })}data: [DONE]\n\n`,
-			);
+			),
+		);
 		expect(item(await ask())).toMatchObject({ answer: 'one two', session: { id: 's' } });
 	});
 
 	test('a complete last event counts, even if the connection breaks after it', async () => {
-		answer = (response) => {
+		agent.answer((response) => {
 			stream(response, event({ delta: 'on' }) + event({ answer: 'one two', session_id: 's' }, 'done'));
 			setTimeout(() => response.socket?.resetAndDestroy(), 20);
-		};
+		});
 		expect(item(await ask())).toMatchObject({ answer: 'one two' });
-		expect(calls).toHaveLength(1);
+		expect(agent.calls).toHaveLength(1);
 	});
 
 	test.each([
@@ -128,23 +83,25 @@ describe('streams', () => {
 		['white space before a body', ' \n'],
 		['events without text', event({ delta: '' })],
 	])('endless %s do not keep an item waiting beyond its timeout', async (_name, piece) => {
-		answer = (response) => {
+		agent.answer((response) => {
 			stream(response, piece);
 			const writing = setInterval(() => response.write(piece), 100);
 			response.on('close', () => {
 				clearInterval(writing);
 			});
-		};
+		});
 		const options = { requestsPerSecond: 0, timeoutSeconds: 1 };
 		expect(item(await ask('hi', { options }))).toMatchObject({
 			details: { kind: expect.stringMatching(/timedOut|unclear/), mayHaveRun: true },
 		});
-		expect(calls).toHaveLength(1);
+		expect(agent.calls).toHaveLength(1);
 	});
 
 	test('a last event of data without an envelope is read', async () => {
 		const data = JSON.stringify({ answer: 'one two', session_id: 's' });
-		answer = (response) => stream(response, `${event({ delta: 'one' })}event: done\ndata: ${data}\n\n`).end();
+		agent.answer((response) =>
+			stream(response, `${event({ delta: 'one' })}event: done\ndata: ${data}\n\n`).end(),
+		);
 		expect(item(await ask())).toMatchObject({ answer: 'one two', session: { id: 's' } });
 	});
 
@@ -156,31 +113,35 @@ describe('streams', () => {
 			'nested too deeply',
 		],
 	])('%s is reported with what had arrived, and the call is not repeated', async (_name, data, said) => {
-		answer = (response) =>
-			stream(response, `${event({ delta: 'one', session_id: 's' })}data: ${data}\n\n`).end();
+		agent.answer((response) =>
+			stream(response, `${event({ delta: 'one', session_id: 's' })}data: ${data}\n\n`).end(),
+		);
 		const json = item(await ask());
 		expect(json.error).toContain(said);
 		expect(json.details).toMatchObject({ mayHaveRun: true, answer: 'one', sessionId: 's' });
-		expect(calls).toHaveLength(1);
+		expect(agent.calls).toHaveLength(1);
 	});
 
 	test('a plain-text error within an answer means that the agent has failed, and the call is not repeated', async () => {
-		answer = (response) =>
+		agent.answer((response) =>
 			stream(
 				response,
 				`${event({ delta: 'one', session_id: 's' })}event: error\ndata: out of fuel\n\n`,
-			).end();
+			).end(),
+		);
 		const json = item(await ask());
 		expect(json.error).toMatch(/^The agent failed while it answered: .*out of fuel/);
 		expect(json.details).toMatchObject({ kind: 'agentFailed', mayHaveRun: true, answer: 'one' });
-		expect(calls).toHaveLength(1);
+		expect(agent.calls).toHaveLength(1);
 	});
 
 	test('a token that the agent repeats, even in two pieces, reaches no item', async () => {
-		const token = String(stage.credentials.flowAgentApi.agentToken);
+		const token = agent.platform.agentToken;
 		const half = Math.floor(token.length / 2);
 		const pieces = [token.slice(0, half), token.slice(half)].map((delta) => event({ delta }));
-		answer = (response) => stream(response, `${pieces.join('')}${event({ session_id: 's' }, 'done')}`).end();
+		agent.answer((response) =>
+			stream(response, `${pieces.join('')}${event({ session_id: 's' }, 'done')}`).end(),
+		);
 		const run = await ask();
 		expect(item(run)).toMatchObject({ session: { id: 's' } });
 		expect(everythingSaid(run)).not.toContain(token);
@@ -214,7 +175,7 @@ describe('answers that do not fit the description are shown in the error', () =>
 		],
 		['JSON that is cut off', body({ data: { answer: 'All is booked.' } }).slice(0, -2), 'cut off', {}],
 	])('%s', async (_name, text, said, ids) => {
-		answer = (response) => response.end(text);
+		agent.says(text);
 		const json = item(await ask());
 		expect(json.error).toContain(said);
 		expect(json.details).toMatchObject({
@@ -222,24 +183,24 @@ describe('answers that do not fit the description are shown in the error', () =>
 			received: expect.stringContaining('All is booked.'),
 			...ids,
 		});
-		expect(calls).toHaveLength(1);
+		expect(agent.calls).toHaveLength(1);
 	});
 
 	test('the error for plain text in events where JSON is described names the events', async () => {
-		answer = (response) => stream(response, 'data: All is\n\ndata: booked.\n\ndata: [DONE]\n\n').end();
+		agent.answer((response) => stream(response, 'data: All is\n\ndata: booked.\n\ndata: [DONE]\n\n').end());
 		const json = item(await ask());
 		expect(json.error).toContain("The agent's answer is empty. Expected: text or an interrupt");
 		expect(json.error).toContain('The events were message.');
-		expect(calls).toHaveLength(1);
+		expect(agent.calls).toHaveLength(1);
 	});
 
 	test('the message of a gateway is shown', async () => {
-		answer = (response) => response.writeHead(404).end('404 page not found');
+		agent.says('404 page not found', 404);
 		expect(item(await ask()).message).toContain('an answer that is not JSON: 404 page not found');
 	});
 
 	test('a web page is not shown', async () => {
-		answer = (response) => response.end('<html>Sign in</html>');
+		agent.says('<html>Sign in</html>');
 		expect(item(await ask()).details).not.toHaveProperty('received');
 	});
 
@@ -253,12 +214,11 @@ describe('answers that do not fit the description are shown in the error', () =>
 			},
 		],
 	])('the session that a header names is reported and kept, even if the turn %s', async (_name, how) => {
-		answer = (response) => how(response.setHeader('x-session', 's7'));
-		const account = { baseUrl, ...describedBy({ answer: { sessionHeader: 'x-session' } }) };
-		const parameters = { sessionMode: 'mapped', sessionKey: 'k' };
-		const run = await stage.run(sayings('hi'), parameters, { account, ...CONTINUE });
+		agent.answer((response) => how(response.setHeader('x-session', 's7')));
+		const account = describedBy({ answer: { sessionHeader: 'x-session' } });
+		const run = await agent.ask({ sessionMode: 'mapped', sessionKey: 'k' }, { account, ...CONTINUE });
 		expect(item(run).details).toMatchObject({ mayHaveRun: true, sessionId: 's7' });
-		expect(stage.tables.rows('flow_agent_sessions')).toMatchObject([{ sessionId: 's7', owner: 'free' }]);
+		expect(agent.tables.rows('flow_agent_sessions')).toMatchObject([{ sessionId: 's7', owner: 'free' }]);
 	});
 });
 
@@ -266,77 +226,70 @@ describe('uploads', () => {
 	const binary = { data: { data: Buffer.from('hello'), fileName: 'a.txt', mimeType: 'text/plain' } };
 	const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
 
-	async function send(wire = {}): Promise<HarnessRun> {
-		return await stage.run(
-			[{ json: { say: 'look' }, binary }],
-			{ files, options: { requestsPerSecond: 0 } },
-			{ account: { baseUrl, mediaUploadPath: '/media', ...wire }, ...CONTINUE },
-		);
-	}
+	const send = async (account = {}): Promise<HarnessRun> =>
+		await agent.ask({ files }, { account, ...CONTINUE }, [{ json: { say: 'look' }, binary }]);
 
 	test('if the answer names the file by an ID instead of an address, the ID is sent', async () => {
-		media = (response) => response.end(envelope({ id: 7 }));
+		agent.saysToUploads(envelope({ id: 7 }));
 		const described = describedBy({
 			request: { file: { upload_file_id: '$id', name: '$name' } },
 			upload: { url: '', id: 'data.id' },
 		});
 		expect(item(await send(described)).answer).toBe('hello');
-		expect(JSON.parse(calls[0]!)).toMatchObject({ files: [{ upload_file_id: '7', name: 'a.txt' }] });
+		expect(agent.calls[0]).toMatchObject({ files: [{ upload_file_id: '7', name: 'a.txt' }] });
 	});
 
 	test('an address without an origin is completed with that of the platform', async () => {
-		media = (response) => response.end(envelope({ url: '/files/a b.txt' }));
+		agent.saysToUploads(envelope({ url: '/files/a b.txt' }));
 		expect(item(await send()).answer).toBe('hello');
-		expect(JSON.parse(calls[0]!)).toMatchObject({ files: [{ url: `${baseUrl}/files/a%20b.txt` }] });
+		expect(agent.calls[0]).toMatchObject({ files: [{ url: `${agent.url}/files/a%20b.txt` }] });
 	});
 
 	test('an address next to the envelope’s data is used', async () => {
-		media = (response) =>
-			response.end(
-				JSON.stringify({ success_response: true, http_status_code: 200, url: 'https://files.example/b' }),
-			);
+		agent.saysToUploads(
+			JSON.stringify({ success_response: true, http_status_code: 200, url: 'https://files.example/b' }),
+		);
 		expect(item(await send()).answer).toBe('hello');
-		expect(JSON.parse(calls[0]!)).toMatchObject({ files: [{ url: 'https://files.example/b' }] });
+		expect(agent.calls[0]).toMatchObject({ files: [{ url: 'https://files.example/b' }] });
 	});
 
 	test('the error for an answer without an envelope says what the description expects', async () => {
-		media = (response) => response.end('{"url":"https://files.example/b"}');
+		agent.saysToUploads('{"url":"https://files.example/b"}');
 		expect(item(await send()).error).toContain(
 			'"success_response" is missing. Expected: an envelope, according to "answer.envelope"',
 		);
-		expect(calls).toEqual([]);
+		expect(agent.calls).toEqual([]);
 	});
 
 	test('an answer without an address is reported, and the agent is not called', async () => {
-		media = (response) => response.end(envelope({ id: 7 }));
+		agent.saysToUploads(envelope({ id: 7 }));
 		const json = item(await send());
 		expect(json.error).toBe('The file was uploaded, but the answer contains no URL for it');
 		expect(json.message).toContain('"upload.url" of the description');
-		expect(calls).toEqual([]);
+		expect(agent.calls).toEqual([]);
 	});
 
 	test.each([{}, null])(
 		'an answer whose data is %j is blamed on the platform, not on the credential',
 		async (data) => {
-			media = (response) =>
-				response.end(JSON.stringify({ success_response: true, http_status_code: 200, data }));
+			agent.saysToUploads(JSON.stringify({ success_response: true, http_status_code: 200, data }));
 			const json = item(await send());
 			expect(json.error).toBe('The platform accepted the file, but its answer contains no data');
 			expect(json.message).not.toContain('credential');
-			expect(calls).toEqual([]);
+			expect(agent.calls).toEqual([]);
 		},
 	);
 
 	test('a path that does not exist is reported, and the agent is not called', async () => {
-		media = (response) => response.writeHead(404).end('<html>not here</html>');
+		agent.saysToUploads('<html>not here</html>', 404);
 		const json = item(await send());
 		expect(json.error).toMatch(/^Files cannot be uploaded to .* under this path \(HTTP 404\)/);
-		expect(calls).toEqual([]);
+		expect(agent.calls).toEqual([]);
 	});
 
 	test('a file that the platform refuses is not sent again', async () => {
 		let uploads = 0;
-		media = (response) => {
+		agent.answerUploads((response) => {
 			uploads++;
 			response.end(
 				JSON.stringify({
@@ -345,9 +298,9 @@ describe('uploads', () => {
 					data: { reason: 'file_too_large' },
 				}),
 			);
-		};
+		});
 		const json = item(await send());
 		expect(json.error).toBe('A file is larger than the platform accepts');
-		expect([uploads, calls.length]).toEqual([1, 0]);
+		expect([uploads, agent.calls.length]).toEqual([1, 0]);
 	});
 });

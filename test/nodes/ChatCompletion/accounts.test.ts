@@ -1,23 +1,15 @@
-import { NODE_NAME, type HarnessRun, type ItemInput, type RunOptions, type SingleNode } from '../harness';
-import { openChatStage, type ChatStage } from './chat.fixture';
+import type { HarnessRun, ItemInput, RunOptions, SingleNode } from '../harness';
+import { RETRY, sharedStage } from '../harness/stage';
+import { CONTINUE, openChatStage } from './chat.fixture';
 
 /* A credential whose key is an expression: each item uses its own account. */
 
-let stage: ChatStage;
+const stage = sharedStage(openChatStage);
 const keys: Record<string, string> = {};
-beforeAll(async () => {
-	stage = await openChatStage();
+beforeAll(() => {
 	for (const name of ['anna', 'ben']) keys[name] = stage.platform.createOwner(name).apiKey;
 });
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.faults.clear();
-	stage.platform.resetBooks();
-});
 
-const CONTINUE = { onError: 'continueRegularOutput' } as const;
 const TURNS = ['anna', 'ben', 'anna', 'ben', 'ben', 'anna'];
 
 function itemsOf(...names: string[]): ItemInput[] {
@@ -28,16 +20,7 @@ async function run(
 	items: ItemInput[],
 	options: Partial<SingleNode> & Pick<RunOptions, 'streaming' | 'mode'> = {},
 ): Promise<HarnessRun> {
-	const { streaming, mode, ...settings } = options;
-	return await stage.harness.run({
-		workflow: stage.workflow({}, settings),
-		items,
-		credentials: {
-			flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey: '=sk-{{ $json.key }}' },
-		},
-		...(streaming !== undefined && { streaming }),
-		...(mode && { mode }),
-	});
+	return await stage.run(items, {}, { ...options, account: { apiKey: '=sk-{{ $json.key }}' } });
 }
 
 /** The number and the account of each question, sorted. */
@@ -54,7 +37,7 @@ test('sends each item with its own key, and outputs the answers in item order', 
 	const outcome = await run(itemsOf(...TURNS));
 	expect(outcome.error).toBeUndefined();
 	expect(asked()).toEqual(expectedOf(...TURNS));
-	const output = outcome.output(NODE_NAME);
+	const output = outcome.items();
 	expect(output.map(({ pairedItem }) => pairedItem)).toEqual(TURNS.map((_, item) => ({ item })));
 	expect(output.map(({ json }) => json.content)).toEqual(
 		TURNS.map((name, i) => expect.stringContaining(`${name} ${i}`) as unknown),
@@ -63,7 +46,7 @@ test('sends each item with its own key, and outputs the answers in item order', 
 
 test('a bad key among good ones makes only its item fail', async () => {
 	const outcome = await run(itemsOf('anna', 'sk-wrong', 'ben'), CONTINUE);
-	const kinds = outcome.output(NODE_NAME).map(({ json }) => (json.error ? 'error' : 'answer'));
+	const kinds = outcome.items().map(({ json }) => (json.error ? 'error' : 'answer'));
 	expect(kinds).toEqual(['answer', 'error', 'answer']);
 	expect(asked()).toEqual(['anna 0 anna', 'ben 2 ben']);
 });
@@ -71,7 +54,7 @@ test('a bad key among good ones makes only its item fail', async () => {
 test('names an item without a key, and sends nothing unless the node continues on error', async () => {
 	const items = itemsOf('anna', 'sk-', 'ben');
 	const goesOn = await run(items, CONTINUE);
-	expect(goesOn.output(NODE_NAME)[1]?.json.error).toMatch(/item 1.*contains no secret/);
+	expect(goesOn.jsons()[1]?.error).toMatch(/item 1.*contains no secret/);
 	expect(asked()).toEqual(['anna 0 anna', 'ben 2 ben']);
 	stage.platform.resetBooks();
 	const stopped = await run(items);
@@ -80,14 +63,8 @@ test('names an item without a key, and sends nothing unless the node continues o
 });
 
 test('a refusal because of load pauses only the account that got it', async () => {
-	stage.platform.faults.add({
-		on: 'chat',
-		kind: '429',
-		retryAfter: 'seconds',
-		retryAfterSeconds: 2,
-		match: 'anna',
-		times: 1,
-	});
+	const load = { kind: '429', retryAfter: 'seconds', retryAfterSeconds: 2 } as const;
+	stage.platform.faults.add({ on: 'chat', ...load, match: 'anna', times: 1 });
 	const outcome = await run(itemsOf('anna', 'ben', 'ben'));
 	expect(outcome.error).toBeUndefined();
 	const { chats } = stage.platform.books();
@@ -98,11 +75,7 @@ test('a refusal because of load pauses only the account that got it', async () =
 
 test('Retry On Fail repeats only failed items, each with its own key', async () => {
 	stage.platform.faults.add({ on: 'chat', kind: 'code', code: 401, match: 'ben 1', times: 1 });
-	const outcome = await run(itemsOf('anna', 'ben', 'anna'), {
-		retryOnFail: true,
-		maxTries: 2,
-		waitBetweenTries: 1,
-	});
+	const outcome = await run(itemsOf('anna', 'ben', 'anna'), { ...RETRY, maxTries: 2 });
 	expect(outcome.error).toBeUndefined();
 	expect(asked()).toEqual(expectedOf('anna', 'ben', 'anna'));
 });
@@ -115,7 +88,7 @@ test('a chat receives the answers of all accounts in item order', async () => {
 			.map(({ content }) => content ?? '')
 			.join(''),
 	);
-	expect(texts).toEqual(outcome.output(NODE_NAME).map(({ json }) => json.content));
+	expect(texts).toEqual(outcome.jsons().map(({ content }) => content));
 	const order = outcome.chunks.map(({ metadata }) => metadata.itemIndex);
 	expect(order).toEqual([...order].sort((a, b) => a - b));
 });

@@ -1,35 +1,20 @@
 import { NODE_NAME, type HarnessRun } from '../harness';
-import { sayings } from '../harness/stage';
-import { openChatStage, type ChatStage } from './chat.fixture';
+import { RETRY, sayings, sharedStage } from '../harness/stage';
+import { CONTINUE, openChatStage } from './chat.fixture';
 
 /* The option "Token Budget": the tokens that one run may use, as the platform counts them. */
 
-let stage: ChatStage;
-beforeAll(async () => {
-	stage = await openChatStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.faults.clear();
-	stage.platform.resetBooks();
-});
+const stage = sharedStage(openChatStage);
 
 const SAY = '[words: 20]';
-const CONTINUE = { onError: 'continueRegularOutput' } as const;
 
 const asked = (): number => stage.platform.books().requests.chat;
-const hintsOf = (run: HarnessRun): string =>
-	run
-		.hints(NODE_NAME)
-		.map(({ message }) => message)
-		.join('\n');
+const hintsOf = (run: HarnessRun): string => run.hints().join('\n');
 
 async function tokensOfOne(): Promise<number> {
 	const run = await stage.run(sayings(SAY));
 	stage.platform.resetBooks();
-	const { usage } = run.output(NODE_NAME)[0]?.json ?? {};
+	const { usage } = run.jsons()[0] ?? {};
 	return (usage as { totalTokens: number }).totalTokens;
 }
 
@@ -38,7 +23,7 @@ test.each([true, false])('sends no item once the budget is used (stream: %s)', a
 	const options = { concurrency: 1, tokenBudget: each + 1 };
 	const run = await stage.run(sayings(SAY, SAY, SAY, SAY), { stream, options }, CONTINUE);
 	expect(asked()).toBe(2);
-	const output = run.output(NODE_NAME).map(({ json }) => json);
+	const output = run.jsons();
 	expect(output.map(({ error }) => error === undefined)).toEqual([true, true, false, false]);
 	expect(output[2]).toEqual({
 		error: `"Token Budget" allows ${each + 1} tokens a run; used so far: ${2 * each}`,
@@ -70,7 +55,7 @@ test('counts answers of an earlier try, and outputs them even if the budget is u
 		{ retryOnFail: true, maxTries: 2, ...CONTINUE },
 	);
 	// n8n retries a node that continues on error only if its first item failed, which was answered here.
-	expect(run.output(NODE_NAME)[0]?.json.usage).toMatchObject({ totalTokens: each });
+	expect(run.jsons()[0]?.usage).toMatchObject({ totalTokens: each });
 	expect(asked()).toBe(1);
 	stage.platform.resetBooks();
 	const failing = await stage.run(sayings(SAY, SAY), { options }, { retryOnFail: true, maxTries: 2 });
@@ -80,14 +65,14 @@ test('counts answers of an earlier try, and outputs them even if the budget is u
 
 test('reports the tokens of each answer to n8n once, whichever try got it', async () => {
 	stage.platform.faults.add({ on: 'chat', kind: 'code', code: 40000, match: 'second', times: 1 });
-	const settings = { retryOnFail: true, maxTries: 2, waitBetweenTries: 1 };
+	const settings = { ...RETRY, maxTries: 2 };
 	const run = await stage.run(
 		sayings(SAY, `${SAY} second`),
 		{ options: { concurrency: 1, retries: 0 } },
 		settings,
 	);
 	expect(run.status).toBe('success');
-	const usages = run.output(NODE_NAME).map(({ json }) => json.usage as { totalTokens: number });
+	const usages = run.items().map(({ json }) => json.usage as { totalTokens: number });
 	const spent = usages.reduce((sum, { totalTokens }) => sum + totalTokens, 0);
 	const { inputTokens, outputTokens } = run.runs(NODE_NAME).at(-1)?.metadata?.tokenUsage ?? {};
 	expect(Number(inputTokens) + Number(outputTokens)).toBe(spent);
@@ -97,12 +82,7 @@ test('reads and outputs the answers in flight when the budget is used up', async
 	const options = { concurrency: 3, tokenBudget: 1 };
 	const run = await stage.run(sayings(SAY, SAY, SAY, SAY), { options }, CONTINUE);
 	expect(asked()).toBe(3);
-	expect(run.output(NODE_NAME).map(({ json }) => json.error === undefined)).toEqual([
-		true,
-		true,
-		true,
-		false,
-	]);
+	expect(run.items().map(({ json }) => json.error === undefined)).toEqual([true, true, true, false]);
 });
 
 test('counts an answer that is not the requested JSON, because it is paid for', async () => {
@@ -113,7 +93,7 @@ test('counts an answer that is not the requested JSON, because it is paid for', 
 		CONTINUE,
 	);
 	expect(asked()).toBe(1);
-	expect(run.output(NODE_NAME).map(({ json }) => json.error)).toEqual([
+	expect(run.jsons().map(({ error }) => error)).toEqual([
 		expect.stringMatching(/^The answer is not the JSON/),
 		expect.stringMatching(/^"Token Budget" allows 1 token a run/),
 	]);
@@ -127,7 +107,7 @@ test.each([
 	if (fault) stage.platform.faults.add({ on: 'chat', ...fault });
 	const options = { timeoutSeconds: 1, tokenBudget: 1_000 };
 	const run = await stage.run(sayings(say), { options }, CONTINUE);
-	expect(run.output(NODE_NAME)[0]?.json.error).toBeDefined();
+	expect(run.jsons()[0]?.error).toBeDefined();
 	const said = /(\d+) answer\(s\) reported no tokens/.exec(hintsOf(run))?.[1];
 	expect(Number(said ?? 0)).toBe(untold);
 });

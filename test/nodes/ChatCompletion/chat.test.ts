@@ -1,18 +1,7 @@
-import { NODE_NAME } from '../harness';
-import { sayings } from '../harness/stage';
-import { model, openChatStage, type ChatStage } from './chat.fixture';
+import { sayings, sharedStage } from '../harness/stage';
+import { model, openChatStage } from './chat.fixture';
 
-let stage: ChatStage;
-beforeAll(async () => {
-	stage = await openChatStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.faults.clear();
-	stage.platform.resetBooks();
-});
+const stage = sharedStage(openChatStage);
 
 const PLACES = ['content', 'details', 'reasoning', 'tags'];
 
@@ -22,7 +11,7 @@ test.each(PLACES.flatMap((place) => [true, false].map((stream) => ({ place, stre
 		const say = `[place: ${place}] [think: first this, then that] [answer: Forty-two.]`;
 		const run = await stage.run(sayings(say), { stream, reasoning: 'on' });
 		expect(run.error).toBeUndefined();
-		const [item] = run.output(NODE_NAME);
+		const [item] = run.items();
 		expect(item?.json).toMatchObject({
 			content: 'Forty-two.',
 			reasoning: 'first this, then that',
@@ -39,19 +28,14 @@ test('sends items in parallel and outputs the answers in item order', async () =
 	const run = await stage.run(
 		sayings(...Array.from({ length: 20 }, (_, index) => `[answer: ${index}] [takes: ${(20 - index) * 10}]`)),
 	);
-	expect(run.output(NODE_NAME).map(({ json, pairedItem }) => [json.content, pairedItem])).toEqual(
+	expect(run.items().map(({ json, pairedItem }) => [json.content, pairedItem])).toEqual(
 		Array.from({ length: 20 }, (_, item) => [String(item), { item }]),
 	);
 });
 
 test('a streaming execution passes the first words on before the last are sent', async () => {
-	const live = await stage.harness.start({
-		workflow: stage.workflow(),
-		items: sayings('[answer: one two three four] [hold after: 2]'),
-		credentials: stage.credentials,
-		mode: 'webhook',
-		streaming: true,
-	});
+	const items = sayings('[answer: one two three four] [hold after: 2]');
+	const live = await stage.start(items, {}, { mode: 'webhook', streaming: true });
 	const heard = (): string => live.said.chunks.map(({ content }) => content ?? '').join('');
 	while (stage.platform.chat.held === 0 || heard() === '') {
 		await new Promise((resolve) => setTimeout(resolve, 10));

@@ -1,19 +1,8 @@
-import { everythingSaid } from '../harness/stage';
-import { NODE_NAME, stopwatch } from '../harness';
-import { sayings } from '../harness/stage';
-import { model, openChatStage, type ChatStage } from './chat.fixture';
+import { stopwatch } from '../harness';
+import { everythingSaid, sayings, sharedStage } from '../harness/stage';
+import { model, openChatStage } from './chat.fixture';
 
-let stage: ChatStage;
-beforeAll(async () => {
-	stage = await openChatStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.faults.clear();
-	stage.platform.resetBooks();
-});
+const stage = sharedStage(openChatStage);
 
 const CONTINUE = { onError: 'continueErrorOutput', outputs: [['Good'], ['Bad']] } as const;
 const continued = () => ({ ...CONTINUE, outputs: CONTINUE.outputs.map((names) => [...names]) });
@@ -43,7 +32,7 @@ test.each([
 	stage.platform.faults.add({ on: 'chat', times: 1, ...fault });
 	const startedAt = Date.now();
 	const run = await stage.run(sayings('[answer: yes]'));
-	expect(run.output(NODE_NAME)[0]?.json).toMatchObject({ content: 'yes' });
+	expect(run.jsons()[0]).toMatchObject({ content: 'yes' });
 	const { requests, chats } = stage.platform.books();
 	expect([requests.chat, chats.length]).toEqual([2, 1]);
 	if ('retryAfterSeconds' in fault && fault.retryAfter === 'seconds') {
@@ -108,7 +97,7 @@ test('error items contain exactly error, message and details, and are paired wit
 		{},
 		{ onError: 'continueRegularOutput' },
 	);
-	const items = run.output(NODE_NAME);
+	const items = run.items();
 	expect(items.map(({ pairedItem }) => pairedItem)).toEqual([{ item: 0 }, { item: 1 }, { item: 2 }]);
 	expect(items[1]?.json).toEqual({
 		error: 'The platform refused the question: much too long',
@@ -116,7 +105,7 @@ test('error items contain exactly error, message and details, and are paired wit
 		details: { kind: 'refused', httpStatus: 413 },
 	});
 	expect(items[2]?.json).toMatchObject({ content: 'c' });
-	expect(run.hints(NODE_NAME)).toEqual([expect.objectContaining({ message: '2 answered, 1 failed.' })]);
+	expect(run.hints()).toEqual(['2 answered, 1 failed.']);
 });
 
 test('an expression that cannot be evaluated makes only its item fail, even in options and for the first item', async () => {
@@ -129,7 +118,7 @@ test('an expression that cannot be evaluated makes only its item fail, even in o
 				: { options: { temperature: bad, concurrency: 2 } },
 			{ onError: 'continueRegularOutput' },
 		);
-		const [first, second] = run.output(NODE_NAME).map(({ json }) => json);
+		const [first, second] = run.jsons();
 		expect(first?.error).toContain('n8n could not read');
 		expect(second?.content).toContain('You said');
 	}
@@ -147,31 +136,16 @@ test.each([
 	['wst_0123456789abcdef', 'FlowBridge API'],
 	['', 'contains no secret'],
 ])('names a token of the wrong kind and never sends it: %s', async (apiKey, said) => {
-	const credentials = { flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey } };
-	const run = await stage.harness.run({ workflow: stage.workflow(), items: sayings('x'), credentials });
+	const run = await stage.run(sayings('x'), {}, { account: { apiKey } });
 	expect(run.error?.message).toContain(said);
 	expect(stage.platform.books().requests.chat).toBe(0);
 });
 
 test('reports an unknown key and a wrong address', async () => {
-	const unknown = {
-		flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey: 'sk-unknown-0123456789' },
-	};
-	const run = await stage.harness.run({
-		workflow: stage.workflow(),
-		items: sayings('x'),
-		credentials: unknown,
-	});
+	const run = await stage.run(sayings('x'), {}, { account: { apiKey: 'sk-unknown-0123456789' } });
 	expect(run.error?.message).toContain('does not accept the API key');
 	expect(everythingSaid(run)).not.toContain('sk-unknown');
-	const nowhere = {
-		flowPlatformApi: { ...stage.credentials.flowPlatformApi, baseUrl: `${stage.platform.apiUrl}/api` },
-	};
-	const lost = await stage.harness.run({
-		workflow: stage.workflow(),
-		items: sayings('x'),
-		credentials: nowhere,
-	});
+	const lost = await stage.run(sayings('x'), {}, { account: { baseUrl: `${stage.platform.apiUrl}/api` } });
 	expect(lost.error?.description).toContain('Base URL');
 });
 
@@ -183,26 +157,19 @@ test('a key that the platform echoes appears in no item, chunk, hint or log', as
 		`[refuse: 400 key ${apiKey}]`,
 	];
 	for (const streaming of [false, true]) {
-		const run = await stage.harness.run({
-			workflow: stage.workflow(
-				{
-					messages: { message: [{ role: 'user', content: `={{ $json.say.replace('KEY', '${apiKey}') }}` }] },
-					simplify: false,
-					reasoning: 'on',
-					options: { streamReasoning: true },
-				},
-				{ onError: 'continueRegularOutput' },
-			),
-			items: sayings(...says.map((say) => say.replaceAll(apiKey, 'KEY'))),
-			credentials: stage.credentials,
-			mode: 'webhook',
-			streaming,
-		});
-		// The workflow itself contains the key here, so only the node's output is searched.
-		expect(JSON.stringify([run.output(NODE_NAME), run.chunks, run.hints(NODE_NAME), run.logs])).not.toContain(
-			apiKey,
+		const run = await stage.run(
+			sayings(...says.map((say) => say.replaceAll(apiKey, 'KEY'))),
+			{
+				messages: { message: [{ role: 'user', content: `={{ $json.say.replace('KEY', '${apiKey}') }}` }] },
+				simplify: false,
+				reasoning: 'on',
+				options: { streamReasoning: true },
+			},
+			{ onError: 'continueRegularOutput', mode: 'webhook', streaming },
 		);
-		expect(run.output(NODE_NAME)[0]?.json.content).toBe('[hidden]');
+		// The workflow itself contains the key here, so only the node's output is searched.
+		expect(JSON.stringify([run.items(), run.chunks, run.hints(), run.logs])).not.toContain(apiKey);
+		expect(run.jsons()[0]?.content).toBe('[hidden]');
 	}
 });
 
@@ -214,8 +181,8 @@ test.each([
 	['[answer: a] [finish: content_filter]', {}, 'content filter'],
 ])('explains the result of %s', async (say, parameters, warning) => {
 	const run = await stage.run(sayings(say), parameters);
-	expect(run.output(NODE_NAME)[0]?.json.warning).toContain(warning);
-	expect(run.hints(NODE_NAME)[0]?.message).toContain(warning);
+	expect(run.jsons()[0]?.warning).toContain(warning);
+	expect(run.hints()[0]).toContain(warning);
 });
 
 test('reports an answer that is not the requested JSON, or outputs its text', async () => {
@@ -229,14 +196,14 @@ test('reports an answer that is not the requested JSON, or outputs its text', as
 		...schema,
 		onInvalidJson: 'returnText',
 	});
-	expect(kept.output(NODE_NAME).map(({ json }) => [json.content, json.parseError])).toEqual([
+	expect(kept.items().map(({ json }) => [json.content, json.parseError])).toEqual([
 		['{"a":1}', expect.stringContaining('does not fit')],
 		[{ title: 'x' }, undefined],
 	]);
 	const fenced = await stage.run(sayings('[answer: Sure: ```json {"a":[1]} ``` Done.]'), {
 		responseFormat: 'jsonObject',
 	});
-	expect(fenced.output(NODE_NAME)[0]?.json.content).toEqual({ a: [1] });
+	expect(fenced.jsons()[0]?.content).toEqual({ a: [1] });
 	expect(stage.platform.books().chats.at(-1)?.body.response_format).toEqual({ type: 'json_object' });
 });
 

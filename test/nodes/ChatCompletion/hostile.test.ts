@@ -1,23 +1,14 @@
 import fc from 'fast-check';
 
 import { deeplyNested } from '../../unit/FlowTask/hostileJson';
-import { createHarness, NODE_NAME, singleNode, type Harness } from '../harness';
-import { model } from './chat.fixture';
+import { sharedStage } from '../harness/stage';
 import { hostileBodies, RAW_ERROR } from './hostileBodies';
-import { openScriptedServer, type ScriptedServer } from './scriptedServer';
+import { CONTINUE } from './chat.fixture';
+import { openScriptedChat } from './scriptedServer';
 
 /* Misbehaving platforms: whatever they answer, the node outputs an item or a readable error. */
 
-let harness: Harness;
-let server: ScriptedServer;
-beforeAll(async () => {
-	harness = await createHarness();
-	server = await openScriptedServer();
-});
-afterAll(async () => {
-	await harness.close();
-	await server.close();
-});
+const chat = sharedStage(openScriptedChat);
 
 const ITEMS = 150;
 
@@ -27,8 +18,8 @@ async function ask(
 	// Many accounts, because a refusal for too many requests slows down everything that uses the account.
 	apiKey = '={{ "sk-0123456789abcdef" + ($json.n % 50) }}',
 ) {
-	server.requests.length = 0;
-	server.answer = (body, response) => {
+	chat.server.requests.length = 0;
+	chat.server.answer = (body, response) => {
 		const [message] = body.messages as Array<{ content: string }>;
 		const {
 			status = 200,
@@ -37,20 +28,12 @@ async function ask(
 		} = answers[Number(message?.content)] ?? {};
 		response.writeHead(status, { 'content-type': type }).end(bytes);
 	};
-	return await harness.run({
-		workflow: singleNode({
-			type: 'n8n-nodes-flowtask.chatCompletion',
-			parameters: {
-				...model('any-1'),
-				messages: { message: [{ role: 'user', content: '={{ String($json.n) }}' }] },
-				limits: { retries: 0, requestsPerSecond: 0, concurrency: 64, idleTimeoutSeconds: 5 },
-				...parameters,
-			},
-			onError: 'continueRegularOutput',
-		}),
-		items: answers.map((_, n) => ({ json: { n } })),
-		credentials: { flowPlatformApi: { apiKey, baseUrl: server.baseUrl } },
-	});
+	const usual = {
+		messages: { message: [{ role: 'user', content: '={{ String($json.n) }}' }] },
+		limits: { retries: 0, requestsPerSecond: 0, concurrency: 64, idleTimeoutSeconds: 5 },
+	};
+	const items = answers.map((_, n) => ({ json: { n } }));
+	return await chat.ask({ ...usual, ...parameters }, { ...CONTINUE, account: { apiKey } }, items);
 }
 
 test.each([
@@ -70,7 +53,7 @@ test.each([
 			.map(([body, status]) => ({ status, body: status === 204 ? '' : body }));
 		const run = await ask(answers, parameters);
 		expect(run.error).toBeUndefined();
-		const items = run.output(NODE_NAME);
+		const items = run.items();
 		expect(items).toHaveLength(ITEMS);
 		let good = 0;
 		for (const [index, { json, pairedItem }] of items.entries()) {
@@ -98,19 +81,13 @@ test.each([
 		// Some bodies are valid and some are not, because they are close to valid ones.
 		expect(good).toBeGreaterThan(ITEMS / 50);
 		expect(good).toBeLessThan(ITEMS);
-		expect(server.requests).toHaveLength(ITEMS);
+		expect(chat.server.requests).toHaveLength(ITEMS);
 	},
 );
 
 test('without Continue On Fail, the error has its class and the item index', async () => {
-	server.answer = (_body, response) => response.writeHead(200).end('{"choices":5}');
-	const run = await harness.run({
-		workflow: singleNode({
-			type: 'n8n-nodes-flowtask.chatCompletion',
-			parameters: { ...model('any-1'), messagesMode: 'json', limits: { retries: 0 } },
-		}),
-		credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
-	});
+	chat.server.answer = (_body, response) => response.writeHead(200).end('{"choices":5}');
+	const run = await chat.ask({ messagesMode: 'json', limits: { retries: 0 } });
 	expect(run.error).toMatchObject({ name: 'NodeApiError', context: { itemIndex: 0 } });
 });
 
@@ -128,7 +105,7 @@ test('stops reading endless and endlessly nested bodies', async () => {
 		`data: {"choices":[${'{},'.repeat(20_000)}{}]}\n\n`,
 	].map((body) => ({ status: 200, body }));
 	const run = await ask(answers, { simplify: false });
-	const items = run.output(NODE_NAME).map(({ json }) => json.error ?? json.content);
+	const items = run.items().map(({ json }) => json.error ?? json.content);
 	expect(items).toEqual([
 		expect.stringContaining('the answer is too large'),
 		expect.stringContaining('the answer is too large'),
@@ -151,20 +128,14 @@ test.each([
 		'The answer broke off after 3 characters: it went silent',
 	],
 ])('endless %s do not keep an item waiting', async (_name, first, rest, error) => {
-	server.answer = (_body, response) => {
+	chat.server.answer = (_body, response) => {
 		response.writeHead(200, { 'content-type': 'text/event-stream' }).write(first || rest);
 		const writing = setInterval(() => response.write(rest), 100);
 		response.on('close', () => {
 			clearInterval(writing);
 		});
 	};
-	const run = await harness.run({
-		workflow: singleNode({
-			type: 'n8n-nodes-flowtask.chatCompletion',
-			parameters: { ...model('any-1'), messagesMode: 'json', limits: { retries: 0, idleTimeoutSeconds: 1 } },
-		}),
-		credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
-	});
+	const run = await chat.ask({ messagesMode: 'json', limits: { retries: 0, idleTimeoutSeconds: 1 } });
 	expect(run.error?.message).toBe(error);
 });
 
@@ -177,7 +148,7 @@ test('an endless answer is ended after half an hour if no timeout is set', async
 		clocks[1].mockImplementation(() => elapsed() + ms);
 	};
 	let written = 0;
-	server.answer = (_body, response) => {
+	chat.server.answer = (_body, response) => {
 		response.writeHead(200, { 'content-type': 'text/event-stream' });
 		const writing = setInterval(() => {
 			if (++written === 10) jump(30 * 60_000);
@@ -188,13 +159,7 @@ test('an endless answer is ended after half an hour if no timeout is set', async
 		});
 	};
 	try {
-		const run = await harness.run({
-			workflow: singleNode({
-				type: 'n8n-nodes-flowtask.chatCompletion',
-				parameters: { ...model('any-1'), messagesMode: 'json', limits: { idleTimeoutSeconds: 86_400 } },
-			}),
-			credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
-		});
+		const run = await chat.ask({ messagesMode: 'json', limits: { idleTimeoutSeconds: 86_400 } });
 		expect(run.error?.message).toMatch(/did not end before the timeout/);
 		expect(written).toBeGreaterThanOrEqual(10);
 	} finally {
@@ -231,7 +196,7 @@ test('a key that the platform echoes with escapes is hidden everywhere', async (
 		{ simplify: false, responseFormat: 'jsonObject' },
 		key,
 	);
-	const items = run.output(NODE_NAME);
+	const items = run.items();
 	expect(items).toHaveLength(answers.length);
 	for (const [index, { json }] of items.entries()) {
 		const shown = JSON.stringify(json);
@@ -248,30 +213,24 @@ test('a key that the platform echoes with escapes is hidden everywhere', async (
 });
 
 test('a key that the model writes in pieces is hidden in the stream, for each item', async () => {
-	const apiKey = 'sk-0123456789abcdef';
-	const pieces = [...Array.from(`It is ${apiKey}, as`), ' I ', 'said'];
+	const pieces = [...Array.from('It is sk-0123456789abcdef, as'), ' I ', 'said'];
 	const events = pieces.map(
 		(content) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`,
 	);
-	server.answer = (_body, response) => {
+	chat.server.answer = (_body, response) => {
 		response.writeHead(200, { 'content-type': 'text/event-stream' });
 		response.end(`${events.join('')}data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n`);
 	};
-	const run = await harness.run({
-		workflow: singleNode({
-			type: 'n8n-nodes-flowtask.chatCompletion',
-			parameters: { ...model('any-1'), messages: { message: [{ role: 'user', content: 'a' }] } },
-		}),
-		items: [{ json: {} }, { json: {} }],
-		credentials: { flowPlatformApi: { apiKey, baseUrl: server.baseUrl } },
-		mode: 'webhook',
-		streaming: true,
-	});
+	const run = await chat.ask(
+		{ messages: { message: [{ role: 'user', content: 'a' }] } },
+		{ mode: 'webhook', streaming: true },
+		[{}, {}],
+	);
 	for (const itemIndex of [0, 1]) {
 		const heard = run.chunks.filter(({ metadata }) => metadata.itemIndex === itemIndex);
 		expect(heard.map(({ content }) => content ?? '').join('')).toBe('It is [hidden], as I said');
 	}
-	expect(run.output(NODE_NAME).map(({ json }) => json.content)).toEqual(
+	expect(run.jsons().map(({ content }) => content)).toEqual(
 		Array.from({ length: 2 }, () => 'It is [hidden], as I said'),
 	);
 });

@@ -1,21 +1,9 @@
-import sharp from 'sharp';
-
-import { NODE_NAME } from '../harness';
-import { sayings } from '../harness/stage';
-import { openChatStage, type ChatStage } from './chat.fixture';
+import { PIXEL, sayings, sharedStage } from '../harness/stage';
+import { openChatStage } from './chat.fixture';
 
 /* "Preview Request": outputs the request and sends nothing. */
 
-let stage: ChatStage;
-beforeAll(async () => {
-	stage = await openChatStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.resetBooks();
-});
+const stage = sharedStage(openChatStage);
 
 const PREVIEW = { options: { previewRequest: true } };
 
@@ -39,7 +27,7 @@ test('shows the body that is sent, without the key', async () => {
 	const bodies = stage.platform.books().chats.map(({ body }) => body);
 	const said = (body: unknown): boolean => JSON.stringify(body).includes('hello');
 	const sent = [...bodies.filter(said), ...bodies.filter((body) => !said(body))];
-	expect(run.output(NODE_NAME)).toEqual(
+	expect(run.items()).toEqual(
 		sent.map((body, item) => ({
 			json: {
 				preview: {
@@ -52,24 +40,18 @@ test('shows the body that is sent, without the key', async () => {
 			pairedItem: { item },
 		})),
 	);
-	expect(JSON.stringify(run.output(NODE_NAME))).not.toContain(stage.platform.apiKey);
+	expect(JSON.stringify(run.items())).not.toContain(stage.platform.apiKey);
 });
 
 test('reports a problem of one item in its position, and shows the others', async () => {
 	const run = await stage.run([{ json: {} }, ...sayings('hello')], PREVIEW);
 	expect(run.error).toBeUndefined();
-	expect(run.output(NODE_NAME).map(({ json }) => Object.keys(json))).toEqual([
-		['problem', 'advice'],
-		['preview'],
-	]);
-	expect(run.output(NODE_NAME)[0]?.json.problem).toMatch(/^Message 1 \(user\) has no text/);
+	expect(run.items().map(({ json }) => Object.keys(json))).toEqual([['problem', 'advice'], ['preview']]);
+	expect(run.jsons()[0]?.problem).toMatch(/^Message 1 \(user\) has no text/);
 	expectNothingSent();
 });
 
 test('shows images by type and size', async () => {
-	const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'teal' } })
-		.png()
-		.toBuffer();
 	const images = {
 		image: [
 			{ source: 'binary', binaryPropertyName: 'photo' },
@@ -77,17 +59,17 @@ test('shows images by type and size', async () => {
 		],
 	};
 	const run = await stage.run(
-		[{ json: {}, binary: { photo: { data: png, fileName: 'a.png', mimeType: 'image/png' } } }],
+		[{ json: {}, binary: { photo: { data: PIXEL, fileName: 'a.png', mimeType: 'image/png' } } }],
 		{ messages: { message: [{ role: 'user', content: 'What is it?', images }] }, ...PREVIEW },
 	);
-	expect(run.output(NODE_NAME)[0]?.json).toMatchObject({
+	expect(run.jsons()[0]).toMatchObject({
 		preview: {
 			body: {
 				messages: [
 					{
 						content: [
 							{ type: 'text', text: 'What is it?' },
-							{ image_url: { url: `data:image/png;base64,<${png.byteLength} bytes>` } },
+							{ image_url: { url: `data:image/png;base64,<${PIXEL.byteLength} bytes>` } },
 							{ image_url: { url: 'https://example.com/b.png' } },
 						],
 					},
@@ -100,8 +82,8 @@ test('shows images by type and size', async () => {
 
 test('hides a key in a message', async () => {
 	const run = await stage.run(sayings(`My key is ${stage.platform.apiKey}`), PREVIEW);
-	expect(JSON.stringify(run.output(NODE_NAME))).not.toContain(stage.platform.apiKey);
-	expect(run.output(NODE_NAME)[0]?.json).toHaveProperty('preview');
+	expect(JSON.stringify(run.items())).not.toContain(stage.platform.apiKey);
+	expect(run.jsons()[0]).toHaveProperty('preview');
 });
 
 test('reads the switch for each item, and sends only those for which it is plainly off', async () => {
@@ -109,7 +91,7 @@ test('reads the switch for each item, and sends only those for which it is plain
 	const items = switches.map((only, index) => ({ json: { say: `question ${index}`, only } }));
 	const run = await stage.run(items, { options: { previewRequest: '={{ $json.only }}' } });
 	expect(run.error).toBeUndefined();
-	expect(run.output(NODE_NAME).map(({ json }) => 'preview' in json)).toEqual([
+	expect(run.items().map(({ json }) => 'preview' in json)).toEqual([
 		...[false, true, true],
 		...[false, false, true],
 	]);

@@ -1,17 +1,7 @@
-import { NODE_NAME } from '../harness';
-import { sayings } from '../harness/stage';
-import { openChatStage, type ChatStage } from './chat.fixture';
+import { sayings, sharedStage } from '../harness/stage';
+import { openChatStage } from './chat.fixture';
 
-let stage: ChatStage;
-beforeAll(async () => {
-	stage = await openChatStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.resetBooks();
-});
+const stage = sharedStage(openChatStage);
 
 const SYSTEM = { role: 'system', content: 'Be brief' };
 
@@ -24,7 +14,7 @@ test.each([
 		{ messages: { message: [SYSTEM, { role: 'user', content }] } },
 		{ onError: 'continueRegularOutput' },
 	);
-	const [bad, good] = run.output(NODE_NAME).map(({ json }) => json);
+	const [bad, good] = run.jsons();
 	expect(bad).toMatchObject({ error: expect.stringMatching(message), details: { kind: 'badInput' } });
 	expect(good).toMatchObject({ content: 'yes' });
 	expect(stage.platform.books().requests.chat).toBe(1);
@@ -65,7 +55,7 @@ test('omits a row that is intentionally empty if another contains a question', a
 			],
 		},
 	});
-	expect(run.output(NODE_NAME)[0]?.json).toMatchObject({ content: 'yes' });
+	expect(run.jsons()[0]).toMatchObject({ content: 'yes' });
 	expect(stage.platform.books().requests.chat).toBe(1);
 });
 
@@ -99,7 +89,7 @@ test('outputs a tool call instead of the requested JSON', async () => {
 			stream,
 			options: { extraBody: JSON.stringify(TOOLS) },
 		});
-		expect(run.output(NODE_NAME)[0]?.json).toMatchObject({
+		expect(run.jsons()[0]).toMatchObject({
 			content: '',
 			finishReason: 'tool_calls',
 			toolCalls: [{ name: 'weather', arguments: { city: 'Oslo' } }],

@@ -1,17 +1,8 @@
 import { REASONING_MODELS } from '../../../nodes/shared/chat/reasoning';
-import { NODE_NAME } from '../harness';
-import { model, openChatStage, type ChatStage } from './chat.fixture';
+import { sharedStage } from '../harness/stage';
+import { model, openChatStage } from './chat.fixture';
 
-let stage: ChatStage;
-beforeAll(async () => {
-	stage = await openChatStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.resetBooks();
-});
+const stage = sharedStage(openChatStage);
 
 /** What is sent and whether the model then reasons; or the error if the item is refused before the call. */
 type Outcome = { readonly sent: object; readonly reasons: boolean } | string;
@@ -48,7 +39,7 @@ test('sends what each model in the table accepts for default, on and off, and re
 		},
 		{ onError: 'continueRegularOutput' },
 	);
-	const items = run.output(NODE_NAME);
+	const items = run.items();
 	const { chats, requests } = stage.platform.books();
 	for (const [index, { name, reasoning, outcome }] of CASES.entries()) {
 		const json = items[index]?.json;
@@ -111,6 +102,6 @@ test('reads separated reasoning from its own field', async () => {
 		...model('family_e-m2'),
 		options: { reasoningSplit: true },
 	});
-	expect(run.output(NODE_NAME)[0]?.json).toMatchObject({ content: 'yes', reasoning: 'hm' });
+	expect(run.jsons()[0]).toMatchObject({ content: 'yes', reasoning: 'hm' });
 	expect(stage.platform.books().chats[0]?.body).toMatchObject({ reasoning_split: true });
 });

@@ -1,14 +1,7 @@
-import { NODE_NAME } from '../harness';
-import { sayings } from '../harness/stage';
-import { openChatStage, type ChatStage } from './chat.fixture';
+import { freshStage, sayings } from '../harness/stage';
+import { openChatStage } from './chat.fixture';
 
-let stage: ChatStage;
-beforeEach(async () => {
-	stage = await openChatStage();
-});
-afterEach(async () => {
-	await stage.close();
-});
+const stage = freshStage(openChatStage);
 
 const ITEMS = ['one', 'two', 'three', 'four'];
 const ONE_AT_A_TIME = { options: { concurrency: 1, retries: 0 } };
@@ -28,9 +21,7 @@ test.each(ITEMS.map((_, k) => k))('Retry On Fail requests no answer twice, after
 	const settings = { retryOnFail: true, maxTries: 3, waitBetweenTries: 20 };
 	const run = await stage.run(sayings(...ITEMS), ONE_AT_A_TIME, settings);
 	expect(run.error).toBeUndefined();
-	expect(run.output(NODE_NAME).map(({ json }) => json.content)).toEqual(
-		ITEMS.map((say) => `You said: ${say}`),
-	);
+	expect(run.jsons().map(({ content }) => content)).toEqual(ITEMS.map((say) => `You said: ${say}`));
 	expect(answered()).toEqual(EACH_ONCE);
 });
 
@@ -42,7 +33,7 @@ test.each(ITEMS.map((_, k) => k))(
 		expect(failed.error?.description).toContain(k > 0 ? `${k} other item(s) were answered` : 'later');
 		const run = await stage.harness.retry(failed);
 		expect(run.error).toBeUndefined();
-		expect(run.output(NODE_NAME)).toHaveLength(ITEMS.length);
+		expect(run.items()).toHaveLength(ITEMS.length);
 		expect(answered()).toEqual(EACH_ONCE);
 	},
 );
@@ -54,9 +45,7 @@ test('a retry with another question requests new answers, and a run without fail
 		...ONE_AT_A_TIME,
 		messages: { message: [{ role: 'user', content: '=again {{ $json.say }}' }] },
 	});
-	const run = await stage.harness.retry(failed, { workflow: edited });
-	expect(run.output(NODE_NAME).map(({ json }) => json.content)).toEqual(
-		ITEMS.map((say) => `You said: again ${say}`),
-	);
+	const run = await stage.harness.retry(failed, edited);
+	expect(run.jsons().map(({ content }) => content)).toEqual(ITEMS.map((say) => `You said: again ${say}`));
 	expect(JSON.stringify(run.stored.data.executionData?.contextData ?? {})).not.toContain('You said: again');
 });

@@ -1,30 +1,9 @@
-import {
-	NodeConnectionTypes,
-	type INodeType,
-	type INodeTypeDescription,
-	type ITriggerFunctions,
-} from 'n8n-workflow';
+import { NODE_NAME, stopwatch, to } from '../harness';
+import { PIXEL, sayings, sharedStage } from '../harness/stage';
+import { model, openChatStage } from './chat.fixture';
 
-import { createHarness, NODE_NAME, stopwatch } from '../harness';
-import { sayings } from '../harness/stage';
-import { model, openChatStage, type ChatStage } from './chat.fixture';
+const stage = sharedStage(openChatStage);
 
-let stage: ChatStage;
-beforeAll(async () => {
-	stage = await openChatStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.faults.clear();
-	stage.platform.resetBooks();
-});
-
-const PNG = Buffer.from(
-	'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
-	'base64',
-);
 const TEXT = '={{ $json.say }}';
 
 function mostAtOnce(): number {
@@ -46,7 +25,7 @@ test('outputs five hundred items in order and paired, and never exceeds the conc
 	const run = await stage.run(sayings(...Array.from({ length: 500 }, (_, index) => `[answer: ${index}]`)), {
 		options: { requestsPerSecond: 0, concurrency: 7 },
 	});
-	expect(run.output(NODE_NAME).map(({ json, pairedItem }) => [json.content, pairedItem])).toEqual(
+	expect(run.items().map(({ json, pairedItem }) => [json.content, pairedItem])).toEqual(
 		Array.from({ length: 500 }, (_, item) => [String(item), { item }]),
 	);
 	expect(stage.platform.books().requests.chat).toBe(500);
@@ -64,11 +43,7 @@ test('never exceeds the requests per second', async () => {
 test.each(['[hold after: 2] [words: 9]', '[silent after: 2] [words: 9]', '[hold after: 0] [words: 9]'])(
 	'a cancel closes the connection within a second: %s',
 	async (say) => {
-		const live = await stage.harness.start({
-			workflow: stage.workflow(),
-			items: sayings(say),
-			credentials: stage.credentials,
-		});
+		const live = await stage.start(sayings(say));
 		const open = () => stage.platform.books().chats[0];
 		while (!open()) await new Promise((resolve) => setTimeout(resolve, 5));
 		const sinceCancel = stopwatch();
@@ -114,7 +89,7 @@ test('sends messages from the form and from JSON, with images from files and URL
 	const items = [
 		{
 			json: { say: 'look' },
-			binary: { a: { data: PNG, mimeType: 'image/png' }, b: { data: PNG, mimeType: 'image/png' } },
+			binary: { a: { data: PIXEL, mimeType: 'image/png' }, b: { data: PIXEL, mimeType: 'image/png' } },
 		},
 	];
 	await stage.run(items, {
@@ -136,7 +111,7 @@ test('sends messages from the form and from JSON, with images from files and URL
 		},
 		options: { extraBody: '{"top_k":3}', temperature: 0, stop: ['END', ''] },
 	});
-	const data = `data:image/png;base64,${PNG.toString('base64')}`;
+	const data = `data:image/png;base64,${PIXEL.toString('base64')}`;
 	expect(stage.platform.books().chats[0]?.body).toMatchObject({
 		top_k: 3,
 		temperature: 0,
@@ -193,7 +168,7 @@ test.each([
 	[{}, { temperature: 9 }, /^"Temperature" must be a number from 0 to 2$/],
 	[{}, { temperature: '={{ [] }}' }, /^"Temperature" must be a number/],
 ])('refuses an invalid message before sending anything: %#', async (image, options, message) => {
-	const big = Buffer.concat([PNG, Buffer.alloc(20_000)]);
+	const big = Buffer.concat([PIXEL, Buffer.alloc(20_000)]);
 	const binary = {
 		big: { data: big, mimeType: 'image/png' },
 		pdf: { data: Buffer.from('%PDF-1.4'), mimeType: 'application/pdf' },
@@ -214,7 +189,7 @@ test.each([
 test('outputs raw data on request', async () => {
 	for (const stream of [true, false]) {
 		const run = await stage.run(sayings('[answer: yes]'), { simplify: false, stream });
-		expect(run.output(NODE_NAME)[0]?.json).toMatchObject({
+		expect(run.jsons()[0]).toMatchObject({
 			content: 'yes',
 			raw: {
 				object: 'chat.completion',
@@ -260,58 +235,30 @@ test('streams items one after the other, reasoning if the option is on, and an e
 test('returns the text as a tool, and reports a failure in a single message', async () => {
 	const tool = { type: 'n8n-nodes-flowtask.chatCompletionTool' };
 	const good = await stage.run(sayings('[answer: yes]'), {}, tool);
-	expect(good.output(NODE_NAME).map(({ json }) => json)).toEqual([{ content: 'yes' }]);
+	expect(good.jsons()).toEqual([{ content: 'yes' }]);
 	const bad = await stage.run(sayings('[refuse: 400 no]'), {}, tool);
 	expect(bad.error?.message).toMatch(
 		/^The platform refused the question: no\. \(For the operator of this workflow, not for the user: Compare /,
 	);
 });
 
-class ChatTrigger implements INodeType {
-	description: INodeTypeDescription = {
-		displayName: 'Chat Trigger',
-		name: '@n8n/n8n-nodes-langchain.chatTrigger',
-		group: ['trigger'],
-		version: 1,
-		description: '',
-		defaults: { name: 'Chat' },
-		inputs: [],
-		outputs: [NodeConnectionTypes.Main],
-		properties: [],
-	};
-	async trigger(this: ITriggerFunctions) {
-		return {};
-	}
-}
-
-test('also outputs the text in "output" if a chat started the execution', async () => {
-	const harness = await createHarness({ nodes: [ChatTrigger] });
-	try {
-		const workflow = stage.workflow({
+test.each(['Chat', 'Trigger'])(
+	'also outputs the text in "output" if a chat started the execution: %s',
+	async (startNode) => {
+		const { nodes, connections } = stage.workflow({
 			messages: { message: [{ role: 'user', content: '={{ $json.chatInput }}' }] },
 		});
-		for (const startNode of ['Chat', 'Trigger']) {
-			const run = await harness.run({
-				workflow: {
-					...workflow,
-					nodes: [...workflow.nodes, { name: 'Chat', type: '@n8n/n8n-nodes-langchain.chatTrigger' }],
-					connections: {
-						...workflow.connections,
-						Chat: { main: [[{ node: NODE_NAME, type: 'main', index: 0 }]] },
-					},
-				},
-				startNode,
-				items: [{ json: { chatInput: '[answer: hello]' } }],
-				credentials: stage.credentials,
-			});
-			expect(run.error).toBeUndefined();
-			const { output, content } = run.output(NODE_NAME)[0]?.json ?? {};
-			expect([output, content]).toEqual([startNode === 'Chat' ? 'hello' : undefined, 'hello']);
-		}
-	} finally {
-		await harness.close();
-	}
-});
+		const chat = { name: 'Chat', type: '@n8n/n8n-nodes-langchain.chatTrigger' };
+		const run = await stage.runWorkflow(
+			{ nodes: [...nodes, chat], connections: { ...connections, Chat: { main: [to(NODE_NAME)] } } },
+			[{ json: { chatInput: '[answer: hello]' } }],
+			{ startNode },
+		);
+		expect(run.error).toBeUndefined();
+		const { output, content } = run.jsons()[0] ?? {};
+		expect([output, content]).toEqual([startNode === 'Chat' ? 'hello' : undefined, 'hello']);
+	},
+);
 
 test('joins the parts of tool calls, with and without a stream', async () => {
 	for (const stream of [true, false]) {
@@ -323,7 +270,7 @@ test('joins the parts of tool calls, with and without a stream', async () => {
 					'{"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object"}}}]}',
 			},
 		});
-		expect(run.output(NODE_NAME)[0]?.json).toMatchObject({
+		expect(run.jsons()[0]).toMatchObject({
 			finishReason: 'tool_calls',
 			toolCalls: [{ id: expect.any(String), name: 'weather', arguments: { city: 'Oslo' } }],
 		});

@@ -1,8 +1,12 @@
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { INodeParameters } from 'n8n-workflow';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 
 import type { JsonObject } from '../../../nodes/shared/text/json';
+import type { HarnessRun, ItemInput } from '../harness';
+import { bodyOf, openServer } from '../harness/server';
+import type { NodeSettings } from '../harness/stage';
+import { model, openChatStage, type ChatStage } from './chat.fixture';
 import type { Ending } from './streamForms';
 
 /** A chat platform whose answers a test scripts byte by byte. */
@@ -16,30 +20,51 @@ export interface ScriptedServer {
 }
 
 export async function openScriptedServer(): Promise<ScriptedServer> {
-	const server = createServer((request, response) => {
+	const server = await openServer((request, response) => {
 		response.on('error', () => undefined);
-		const chunks: Buffer[] = [];
-		request
-			.on('data', (data: Buffer) => chunks.push(data))
-			.on('end', () => {
-				const body = JSON.parse(Buffer.concat(chunks).toString()) as JsonObject;
-				scripted.requests.push(body);
-				scripted.headers.push(request.headers);
-				void scripted.answer(body, response);
-			});
+		void bodyOf(request).then((text) => {
+			const body = JSON.parse(text) as JsonObject;
+			scripted.requests.push(body);
+			scripted.headers.push(request.headers);
+			return scripted.answer(body, response);
+		});
 	});
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 	const scripted: ScriptedServer = {
-		baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+		baseUrl: server.url,
 		requests: [],
 		headers: [],
 		answer: (_body, response) => response.end(),
-		close: async () => {
-			server.closeAllConnections();
-			await new Promise((resolve) => server.close(resolve));
-		},
+		close: server.close,
 	};
 	return scripted;
+}
+
+/** A chat stage whose account is at a scripted server. */
+export interface ScriptedChat extends ChatStage {
+	readonly server: ScriptedServer;
+	/** By default, asks any model one question for one item. */
+	ask(parameters?: INodeParameters, settings?: NodeSettings, items?: ItemInput[]): Promise<HarnessRun>;
+}
+
+export async function openScriptedChat(): Promise<ScriptedChat> {
+	const stage = await openChatStage();
+	const { close } = stage;
+	const server = await openScriptedServer();
+	return Object.assign(stage, {
+		server,
+		ask: async (
+			parameters: INodeParameters = { messagesMode: 'json' },
+			settings: NodeSettings = {},
+			items: ItemInput[] = [{}],
+		) => {
+			const account = { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl, ...settings.account };
+			return await stage.run(items, { ...model('any-1'), ...parameters }, { ...settings, account });
+		},
+		close: async () => {
+			await close();
+			await server.close();
+		},
+	});
 }
 
 /** Writes a body in pieces, sending each before it writes the next. */

@@ -1,21 +1,13 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import type { JsonObject } from '../../../nodes/shared/text/json';
-import { createHarness, NODE_NAME, singleNode, stopwatch, type Harness, type HarnessRun } from '../harness';
-import { model } from './chat.fixture';
-import { openScriptedServer, writePieces, type ScriptedServer } from './scriptedServer';
+import { stopwatch, type HarnessRun } from '../harness';
+import { sayings, sharedStage } from '../harness/stage';
+import { openScriptedChat, writePieces } from './scriptedServer';
 import { STREAM_FORMS, type StreamForm } from './streamForms';
+import { CONTINUE } from './chat.fixture';
 
-let harness: Harness;
-let server: ScriptedServer;
-beforeAll(async () => {
-	harness = await createHarness();
-	server = await openScriptedServer();
-});
-afterAll(async () => {
-	await harness.close();
-	await server.close();
-});
+const chat = sharedStage(openScriptedChat);
 
 /** A stream form and the positions at which it is split. */
 interface Question {
@@ -32,7 +24,7 @@ function sample({ body }: StreamForm): number[][] {
 
 /** Sends all questions in one execution, with failures as error items. */
 async function ask(questions: readonly Question[], limits: INodeParameters): Promise<HarnessRun> {
-	server.answer = async (body, response) => {
+	chat.server.answer = async (body, response) => {
 		const [message] = body.messages as Array<{ content: string }>;
 		const question = questions[Number(message?.content)];
 		if (!question) throw new Error('an unknown question');
@@ -41,24 +33,19 @@ async function ask(questions: readonly Question[], limits: INodeParameters): Pro
 		const pieces = places.slice(1).map((end, index) => form.body.subarray(places[index], end));
 		await writePieces(response, pieces, form.ending, form.contentType);
 	};
-	return await harness.run({
-		workflow: singleNode({
-			type: 'n8n-nodes-flowtask.chatCompletion',
-			parameters: {
-				...model('any-1'),
-				messages: { message: [{ role: 'user', content: '={{ $json.say }}' }] },
-				limits: { retries: 0, requestsPerSecond: 0, concurrency: 32, ...limits },
-			},
-			onError: 'continueRegularOutput',
-		}),
-		items: questions.map((_, index) => ({ json: { say: `n${index}`.slice(1) } })),
-		credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
-	});
+	return await chat.ask(
+		{
+			messages: { message: [{ role: 'user', content: '={{ $json.say }}' }] },
+			limits: { retries: 0, requestsPerSecond: 0, concurrency: 32, ...limits },
+		},
+		CONTINUE,
+		sayings(...questions.map((_, index) => String(index))),
+	);
 }
 
 function expectAnswers(questions: readonly Question[], run: HarnessRun): void {
 	expect(run.error).toBeUndefined();
-	const items = run.output(NODE_NAME);
+	const items = run.items();
 	expect(items).toHaveLength(questions.length);
 	for (const [index, { form, cuts }] of questions.entries()) {
 		const { expected, name } = form;
@@ -96,18 +83,12 @@ test('ends a stream that goes silent, and does not wait for one that is finished
 
 test('closes a connection on which nothing more arrives', async () => {
 	let closed = 0;
-	server.answer = (_body, response) => {
+	chat.server.answer = (_body, response) => {
 		response.on('close', () => closed++);
 		response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
 		response.write('data: {"choices":[{"delta":{"content":"x"}}]}\n\n');
 	};
-	const run = await harness.run({
-		workflow: singleNode({
-			type: 'n8n-nodes-flowtask.chatCompletion',
-			parameters: { ...model('any-1'), messagesMode: 'json', limits: { idleTimeoutSeconds: 3 } },
-		}),
-		credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
-	});
+	const run = await chat.ask({ messagesMode: 'json', limits: { idleTimeoutSeconds: 3 } });
 	expect(run.error?.message).toBe('The answer broke off after 1 characters: it went silent');
 	expect(run.error?.context).toMatchObject({ content: 'x', itemIndex: 0 });
 	while (closed < 1) await new Promise((resolve) => setTimeout(resolve, 10));

@@ -1,21 +1,11 @@
 import type { INodeParameters } from 'n8n-workflow';
 
-import { NODE_NAME } from '../harness';
-import { sayings } from '../harness/stage';
-import { openChatStage, type ChatStage } from './chat.fixture';
+import { sayings, sharedStage } from '../harness/stage';
+import { openChatStage } from './chat.fixture';
 
 /* Tools as rows: what is sent to the model, and how a second question answers the tool calls of the first. */
 
-let stage: ChatStage;
-beforeAll(async () => {
-	stage = await openChatStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.resetBooks();
-});
+const stage = sharedStage(openChatStage);
 
 const SCHEMA = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 
@@ -84,7 +74,7 @@ const ANSWERING: INodeParameters = {
 test('a second question answers the tool calls of the first', async () => {
 	const say = '[tool: weather {"city":"Oslo"}] [tool: time {"city":"Rome"}] What now? [answer: So: {result}]';
 	const first = await stage.run(sayings(say), { tools: tools('weather', 'time') });
-	const { toolCalls } = first.output(NODE_NAME)[0]?.json ?? {};
+	const { toolCalls } = first.jsons()[0] ?? {};
 	expect(toolCalls).toMatchObject([
 		{ name: 'weather', arguments: { city: 'Oslo' } },
 		{ name: 'time', arguments: { city: 'Rome' } },
@@ -93,7 +83,7 @@ test('a second question answers the tool calls of the first', async () => {
 
 	const json = { say, toolCalls: toolCalls ?? [], ids, results: [{ degrees: 4 }, 'noon'] };
 	const second = await stage.run([{ json }], { messages: ANSWERING, tools: tools('weather', 'time') });
-	expect(second.output(NODE_NAME)[0]?.json).toMatchObject({ content: 'So: {"degrees":4}; noon' });
+	expect(second.jsons()[0]).toMatchObject({ content: 'So: {"degrees":4}; noon' });
 	expect(bodies().at(-1)?.messages).toEqual([
 		{ role: 'user', content: say },
 		{
@@ -134,6 +124,6 @@ test.each([
 test('omits the rows if the conversation has not called a tool yet', async () => {
 	const json = { say: '[answer: yes]', toolCalls: [], ids: [], results: [] };
 	const run = await stage.run([{ json }], { messages: ANSWERING });
-	expect(run.output(NODE_NAME)[0]?.json).toMatchObject({ content: 'yes' });
+	expect(run.jsons()[0]).toMatchObject({ content: 'yes' });
 	expect(bodies()[0]?.messages).toEqual([{ role: 'user', content: '[answer: yes]' }]);
 });

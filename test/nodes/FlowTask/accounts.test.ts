@@ -1,46 +1,28 @@
 import type { INodeParameters } from 'n8n-workflow';
 
-import {
-	NODE_NAME,
-	type CredentialStore,
-	type HarnessRun,
-	type ItemInput,
-	type SingleNode,
-} from '../harness';
-import { CredentialsHelper } from '../harness/credentials.helper';
-import { createDataTables, type DataTables } from '../harness/dataTables';
+import { until } from '../../until';
 import textToImage from '../../platform/workflows/text-to-image.json';
 import imageToImage from '../../platform/workflows/image-to-image.json';
-import { until } from '../../until';
-import { everythingSaid } from '../harness/stage';
-import { openStage, text, type Stage } from './flowTask.fixture';
+import { CredentialsHelper } from '../harness/credentials.helper';
+import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
+import { everythingSaid, PIXEL, RETRY, sharedStage, type NodeSettings } from '../harness/stage';
+import { openStage, text } from './flowTask.fixture';
 
 /* A credential whose key is an expression: each item uses its own account, independently of the others. */
 
-let stage: Stage;
-let tables: DataTables;
+const stage = sharedStage(openStage, { taskMs: 60, runners: 8 });
 const keys: Record<string, string> = {};
 /** The workflow's ID in each account: every owner hosts a copy of it. */
 const flows: Record<string, string> = {};
 beforeAll(async () => {
-	stage = await openStage({ taskMs: 60, runners: 8 });
 	for (const name of ['anna', 'ben', 'cleo']) {
 		const { apiKey } = stage.platform.createOwner(name);
 		keys[name] = apiKey;
 		flows[name] = (await stage.platform.hostWorkflow(textToImage, { apiKey })).workflowId;
 	}
 });
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.faults.clear();
-	stage.platform.resetBooks();
-	tables = createDataTables();
-});
 
 const CONTINUE = { onError: 'continueRegularOutput' } as const;
-const RETRY = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 } as const;
 const TURNS = ['anna', 'ben', 'anna', 'cleo', 'ben', 'anna'];
 
 /** One item per name. `key` is the account's key without `sk-`, which the credential's expression prepends. */
@@ -58,16 +40,15 @@ function itemsOf(names: readonly string[], more: (index: number) => object = () 
 async function run(
 	items: ItemInput[],
 	parameters: INodeParameters = {},
-	settings: Partial<SingleNode> = {},
-	credential: Record<string, string> = {},
+	settings: NodeSettings = {},
+	account: Record<string, string> = {},
 ): Promise<HarnessRun> {
-	const { flowPlatformApi } = stage.credentials;
-	const credentials: CredentialStore = {
-		flowPlatformApi: { ...flowPlatformApi, apiKey: '=sk-{{ $json.key }}', ...credential },
-	};
-	const { executeWorkflow } = tables;
-	const workflow = stage.workflow({ workflowId: '={{ $json.flow }}', ...parameters }, settings);
-	return await stage.harness.run({ workflow, items, credentials, executeWorkflow });
+	const own = { apiKey: '=sk-{{ $json.key }}', ...account };
+	return await stage.run(
+		items,
+		{ workflowId: '={{ $json.flow }}', ...parameters },
+		{ ...settings, account: own },
+	);
 }
 
 test('no error shows one account the key of another, not even without its prefix', async () => {
@@ -75,9 +56,7 @@ test('no error shows one account the key of another, not even without its prefix
 	const msg = `known keys: ${ben}, ${ben.slice(3)}, ${anna.slice(3)}`;
 	stage.platform.faults.add({ on: 'submit', kind: 'code', msg });
 	const done = await run(itemsOf(['anna', 'ben']), {}, CONTINUE);
-	const errors = done
-		.output(NODE_NAME)
-		.map(({ json: { error, message, details } }) => JSON.stringify([error, message, details]));
+	const errors = done.jsons().map(({ error, message, details }) => JSON.stringify([error, message, details]));
 	expect(errors).toHaveLength(2);
 	for (const error of errors) {
 		expect(error).toContain('known keys');
@@ -99,8 +78,7 @@ const makersOf = (): string[] =>
 		.tasks.map(({ owner }) => owner)
 		.sort();
 
-const pairsOf = (outcome: HarnessRun): unknown[] =>
-	outcome.output(NODE_NAME).map(({ pairedItem }) => pairedItem);
+const pairsOf = (outcome: HarnessRun): unknown[] => outcome.items().map(({ pairedItem }) => pairedItem);
 
 function expectOwnMakers(names: readonly string[]): void {
 	expect(makers()).toEqual(Object.fromEntries(names.map((name, i) => [`${name} ${i}`, name])));
@@ -117,7 +95,7 @@ describe('run', () => {
 		expect(new Set(polls.map(({ owner }) => owner))).toEqual(new Set(TURNS));
 		expect(downloads).toBe(TURNS.length);
 		const ownerOf = new Map(tasks.map(({ taskId, owner }) => [taskId, owner]));
-		const output = outcome.output(NODE_NAME);
+		const output = outcome.items();
 		expect(output.map(({ json }) => ownerOf.get(text(json.taskId)))).toEqual(TURNS);
 		expect(pairsOf(outcome)).toEqual(TURNS.map((_, item) => ({ item })));
 		expect(output.every(({ binary }) => binary?.data)).toBe(true);
@@ -126,7 +104,7 @@ describe('run', () => {
 	test('polls the tasks of each account together, and both accounts at the same time', async () => {
 		const names = Array.from({ length: 40 }, (_, i) => (i % 2 ? 'anna' : 'ben'));
 		const outcome = await run(itemsOf(names), { limits: { progressChannel: 'polling' } });
-		expect(outcome.output(NODE_NAME)).toHaveLength(40);
+		expect(outcome.items()).toHaveLength(40);
 		const { polls } = stage.platform.books();
 		const inOneCall = Math.max(...polls.map(({ ids }) => ids.length));
 		expect(inOneCall).toBeGreaterThan(5);
@@ -135,7 +113,7 @@ describe('run', () => {
 
 	test('fails only the item with the bad key, and names it', async () => {
 		const outcome = await run(itemsOf(['anna', 'sk-wrong', 'ben']), {}, CONTINUE);
-		const output = outcome.output(NODE_NAME);
+		const output = outcome.items();
 		expect(output.map(({ json }) => json.status ?? 'error')).toEqual(['succeeded', 'error', 'succeeded']);
 		expect(output[1]?.json).toMatchObject({ details: { kind: 'credential' } });
 		expect(pairsOf(outcome)).toEqual([{ item: 0 }, { item: 1 }, { item: 2 }]);
@@ -150,7 +128,7 @@ describe('run', () => {
 	])('refuses an item that has %s before sending anything for it', async (_case, apiKey, said) => {
 		const items = itemsOf(['anna', 'ben', 'cleo'], (i) => (i === 1 ? { key: undefined } : {}));
 		const outcome = await run(items, {}, CONTINUE, { apiKey });
-		const output = outcome.output(NODE_NAME);
+		const output = outcome.items();
 		expect(output.map(({ json }) => json.status ?? 'error')).toEqual(['succeeded', 'error', 'succeeded']);
 		expect(output[1]?.json.error).toMatch(said);
 		expect(output[1]?.json.error).toContain('item 1');
@@ -202,7 +180,7 @@ describe('run', () => {
 		const other = await run(same('ben'), keyed);
 		expect(other.error?.message).toContain('with another API key');
 		const again = await run(same('anna'), keyed);
-		expect(again.output(NODE_NAME)[0]?.json.taskId).toBe(first.output(NODE_NAME)[0]?.json.taskId);
+		expect(again.jsons()[0]?.taskId).toBe(first.jsons()[0]?.taskId);
 		expect(stage.platform.books().tasksMade).toBe(1);
 	});
 
@@ -238,7 +216,7 @@ describe('run', () => {
 describe('other operations', () => {
 	async function submitted(names: readonly string[]): Promise<ItemInput[]> {
 		const outcome = await run(itemsOf(names), { operation: 'submit' });
-		return outcome.output(NODE_NAME).map(({ json }, i) => ({
+		return outcome.items().map(({ json }, i) => ({
 			json: { taskId: text(json.taskId), key: (keys[names[i] ?? ''] ?? '').slice(3) },
 		}));
 	}
@@ -247,14 +225,12 @@ describe('other operations', () => {
 		const items = await submitted(TURNS);
 		expectOwnMakers(TURNS);
 		const waited = await run(items, { operation: 'wait' });
-		expect(waited.output(NODE_NAME).map(({ json }) => [json.taskId, json.status])).toEqual(
+		expect(waited.items().map(({ json }) => [json.taskId, json.status])).toEqual(
 			items.map(({ json }) => [json?.taskId, 'succeeded']),
 		);
-		expect(waited.output(NODE_NAME).every(({ binary }) => binary?.data)).toBe(true);
+		expect(waited.items().every(({ binary }) => binary?.data)).toBe(true);
 		const got = await run(items, { operation: 'get' });
-		expect(got.output(NODE_NAME).map(({ json }) => json.taskId)).toEqual(
-			items.map(({ json }) => json?.taskId),
-		);
+		expect(got.jsons().map(({ taskId }) => taskId)).toEqual(items.map(({ json }) => json?.taskId));
 		const { polls } = stage.platform.books();
 		expect(polls.every(({ unknown }) => unknown === 0)).toBe(true);
 	});
@@ -271,17 +247,13 @@ describe('other operations', () => {
 	])("a suspended wait never shows one account's task to another: %s", async (names, shown) => {
 		const [task] = await submitted(['anna']);
 		const items = names.map((name) => ({ json: { ...task?.json, key: keys[name]?.slice(3) ?? '' } }));
-		const { flowPlatformApi } = stage.credentials;
-		const credentials = { flowPlatformApi: { ...flowPlatformApi, apiKey: '=sk-{{ $json.key }}' } };
-		const workflow = stage.workflow({ operation: 'wait', waitMode: 'suspend', output: 'urls' }, CONTINUE);
-		const back = [{ node: NODE_NAME, type: 'main' as const, index: 0 }];
-		workflow.connections[NODE_NAME] = { main: [back, []] };
-		let waited = await stage.harness.run({ workflow, items, credentials });
+		const suspended = { operation: 'wait', waitMode: 'suspend', output: 'urls' };
+		let waited = await run(items, suspended, { ...CONTINUE, outputs: [[NODE_NAME]] });
 		await until(async () => {
 			if (waited.status === 'waiting') waited = await stage.harness.resume(waited);
 			return waited.status !== 'waiting';
 		}, 'the end of the wait');
-		const output = waited.output(NODE_NAME, 1);
+		const output = waited.items(1);
 		expect(output.map(({ json }) => json.status === 'succeeded')).toEqual(shown);
 		expect(output.map(({ json }) => JSON.stringify(json).includes('http'))).toEqual(shown);
 	});
@@ -291,7 +263,7 @@ describe('other operations', () => {
 		stage.platform.resetBooks();
 		const spoiled = items.map((item, i) => (i === 1 ? { json: { ...item.json, key: 'wrong' } } : item));
 		const got = await run(spoiled, { operation: 'get' }, CONTINUE);
-		expect(got.output(NODE_NAME).map(({ json }) => json.taskId ?? 'error')).toEqual([
+		expect(got.items().map(({ json }) => json.taskId ?? 'error')).toEqual([
 			items[0]?.json?.taskId,
 			'error',
 			items[2]?.json?.taskId,
@@ -299,14 +271,10 @@ describe('other operations', () => {
 	});
 
 	test('an image is uploaded once for each account that uses it', async () => {
-		const data = Buffer.from(
-			'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
-			'base64',
-		);
-		const binary = { data: { data, fileName: 'a.png', mimeType: 'image/png' } };
+		const binary = { data: { data: PIXEL, fileName: 'a.png', mimeType: 'image/png' } };
 		const items = itemsOf(['anna', 'ben', 'anna']).map((item) => ({ ...item, binary }));
 		const uploaded = await run(items, { resource: 'image', operation: 'upload' });
-		const ids = uploaded.output(NODE_NAME).map(({ json }) => json.imageId);
+		const ids = uploaded.jsons().map(({ imageId }) => imageId);
 		const { uploads } = stage.platform.books();
 		expect(uploads.map(({ owner }) => owner).sort()).toEqual(['anna', 'ben']);
 		const ownerOf = new Map(uploads.map(({ imageId, owner }) => [imageId, owner]));
@@ -315,9 +283,7 @@ describe('other operations', () => {
 		for (const apiKey of Object.values(keys)) {
 			await stage.platform.hostWorkflow(imageToImage, { apiKey, workflowId: `image-${apiKey.slice(-6)}` });
 		}
-		const nodeId =
-			Object.entries(imageToImage).find(([, node]) => node.class_type === 'LoadImage')?.[0] ?? '';
-		const slot = { nodeId, parameter: 'image', source: 'binary', binaryField: 'data' };
+		const slot = { nodeId: '10', parameter: 'image', source: 'binary', binaryField: 'data' };
 		const drawn = await run(items, {
 			workflowId: '=image-{{ $json.key.slice(-6) }}',
 			overrideFields: {},
@@ -328,12 +294,12 @@ describe('other operations', () => {
 	});
 
 	test('download needs no key, so an item without one gets its files', async () => {
-		const files = (await run(itemsOf(['anna', 'ben']), { output: 'urls' })).output(NODE_NAME);
+		const files = (await run(itemsOf(['anna', 'ben']), { output: 'urls' })).items();
 		const items = files.map(({ json }, i) => ({
 			json: { finalFiles: json.finalFiles, ...(i === 0 && { key: keys.anna?.slice(3) }) },
 		}));
 		const outcome = await run(items, { resource: 'file', operation: 'download' }, CONTINUE);
-		expect(outcome.output(NODE_NAME).map(({ binary }) => binary !== undefined)).toEqual([true, true]);
+		expect(outcome.items().map(({ binary }) => binary !== undefined)).toEqual([true, true]);
 	});
 });
 

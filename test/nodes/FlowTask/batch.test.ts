@@ -1,7 +1,6 @@
 import sharp from 'sharp';
 
 import { HandWoundTime, type PollEntry } from '../../platform';
-import { NODE_NAME } from '../harness';
 import { openStage, prompts, text, type Stage } from './flowTask.fixture';
 
 let stage: Stage;
@@ -14,7 +13,7 @@ test('outputs 200 items on 8 runners in input order, with every file, in at most
 	const run = await stage.run(prompts(200));
 
 	expect(run.error).toBeUndefined();
-	const items = run.output(NODE_NAME);
+	const items = run.items();
 	expect(items.map((item) => item.pairedItem)).toEqual(prompts(200).map((_, item) => ({ item })));
 	const books = stage.platform.books();
 	const promptOfTask = new Map(books.tasks.map((task) => [task.taskId, textOf(task.prompt)]));
@@ -40,11 +39,7 @@ test('every poll asks for all unfinished IDs, a hundred per call', async () => {
 	const time = new HandWoundTime();
 	stage = await openStage({ runners: 8, taskMs: 400, time });
 	const limits = { requestsPerSecond: 0, progressChannel: 'polling' };
-	const live = await stage.harness.start({
-		workflow: stage.workflow({ limits }),
-		items: prompts(230),
-		credentials: stage.credentials,
-	});
+	const live = await stage.start(prompts(230), { limits });
 	const goesOn = async (): Promise<boolean> =>
 		await Promise.race([live.done.then(() => false), pause().then(() => true)]);
 	// No task ends before the node knows all of them; after that, a few end between two polls.
@@ -75,12 +70,12 @@ test('every poll asks for all unfinished IDs, a hundred per call', async () => {
 test('follows a single task over its WebSocket and confirms the result with task info', async () => {
 	stage = await openStage({ taskMs: 1_500 });
 	const run = await stage.run(prompts(1));
-	expect(run.output(NODE_NAME)).toHaveLength(1);
+	expect(run.items()).toHaveLength(1);
 	const books = stage.platform.books();
 	expect(books.sockets.opened).toBe(1);
 	expect(books.requests.info).toBeLessThanOrEqual(3);
 	const finishedAtMs = books.tasks[0]?.finishedAtMs ?? 0;
-	const { timing } = run.output(NODE_NAME)[0]?.json ?? {};
+	const { timing } = run.jsons()[0] ?? {};
 	const seenAtMs = Date.parse(String((timing as { finishedAt?: string }).finishedAt));
 	expect(seenAtMs).toBeGreaterThanOrEqual(finishedAtMs - 5);
 });

@@ -1,24 +1,13 @@
 import { until } from '../../until';
-import { NODE_NAME, stopwatch } from '../harness';
-import { openStage, prompts, text, type Stage } from './flowTask.fixture';
+import { stopwatch, toolOf } from '../harness';
+import { freshStage, RETRY } from '../harness/stage';
+import { CONTINUE, openStage, prompts, text, type Stage } from './flowTask.fixture';
 
-let stage: Stage;
-beforeEach(async () => {
-	stage = await openStage({ runners: 4, taskMs: 300 });
-});
-afterEach(async () => {
-	await stage.close();
-});
-
-const CONTINUE = { onError: 'continueErrorOutput' } as const;
+const stage = freshStage(openStage, { runners: 4, taskMs: 300 });
 
 test('a cancel ends the node within a second, closes its sockets and logs the task IDs', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
-	const live = await stage.harness.start({
-		workflow: stage.workflow(),
-		items: prompts(5),
-		credentials: stage.credentials,
-	});
+	const live = await stage.start(prompts(5));
 	await until(() => stage.platform.books().sockets.open === 5);
 	const sinceCancel = stopwatch();
 	live.cancel();
@@ -59,10 +48,10 @@ test('a small batch has no table, so the error lists the IDs that lead to the ot
 test('Max Failures lets running tasks finish and stops submitting', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 3 });
 	const run = await stage.run(prompts(40), { limits: { maxInFlight: 4, maxFailures: 2 } }, CONTINUE);
-	const failed = run.output(NODE_NAME, 1).map(({ json }) => (json.details as { kind: string }).kind);
+	const failed = run.items(1).map(({ json }) => (json.details as { kind: string }).kind);
 	expect(failed.filter((kind) => kind === 'taskFailed').length).toBeGreaterThanOrEqual(2);
 	expect(failed.filter((kind) => kind === 'notSubmitted').length).toBeGreaterThan(20);
-	expect(run.output(NODE_NAME, 0).length + failed.length).toBe(40);
+	expect(run.items().length + failed.length).toBe(40);
 	expect(stage.platform.books().tasksMade).toBeLessThan(15);
 });
 
@@ -89,77 +78,47 @@ test('never exceeds Max Tasks in Flight', async () => {
 
 test('tasks that were submitted can be queried and collected later', async () => {
 	const submitted = await stage.run(prompts(3), { operation: 'submit', overridesMode: 'fields' });
-	const items = submitted.output(NODE_NAME).map(({ json }) => ({ json }));
+	const items = submitted.items().map(({ json }) => ({ json }));
 	expect(items.map(({ json }) => json.status)).toEqual(['submitted', 'submitted', 'submitted']);
 	const asked = await stage.run([{ json: { taskId: items.map(({ json }) => json.taskId) } }], {
 		operation: 'get',
 	});
-	expect(asked.output(NODE_NAME)).toHaveLength(3);
+	expect(asked.items()).toHaveLength(3);
 	const waited = await stage.run(items, { operation: 'wait' });
-	expect(waited.output(NODE_NAME).map(({ json }) => json.taskId)).toEqual(
-		items.map(({ json }) => json.taskId),
-	);
-	expect(waited.output(NODE_NAME).every(({ binary }) => binary?.data)).toBe(true);
+	expect(waited.jsons().map(({ taskId }) => taskId)).toEqual(items.map(({ json }) => json.taskId));
+	expect(waited.items().every(({ binary }) => binary?.data)).toBe(true);
 	expect(stage.platform.books().tasksMade).toBe(3);
 });
 
 test('reports an unknown ID alongside the known ones', async () => {
 	const submitted = await stage.run(prompts(1), { operation: 'submit' });
-	const taskId = text(submitted.output(NODE_NAME)[0]?.json.taskId);
+	const taskId = text(submitted.jsons()[0]?.taskId);
 	const got = await stage.run([{ json: { taskId: [taskId, 'nobody'] } }], { operation: 'get' }, CONTINUE);
-	expect(got.output(NODE_NAME, 0)).toHaveLength(1);
-	expect(got.output(NODE_NAME, 1)[0]?.json.error).toBe('The platform does not know task nobody');
+	expect(got.items()).toHaveLength(1);
+	expect(got.jsons(1)[0]?.error).toBe('The platform does not know task nobody');
 	const waited = await stage.run([{ json: { taskId: [taskId, 'nobody'] } }], { operation: 'wait' }, CONTINUE);
-	expect(waited.output(NODE_NAME, 0)).toHaveLength(1);
-	expect(waited.output(NODE_NAME, 1)[0]?.json.error).toBe('The platform does not know task nobody');
+	expect(waited.items()).toHaveLength(1);
+	expect(waited.jsons(1)[0]?.error).toBe('The platform does not know task nobody');
 });
 
 test('random seeds differ, are sent and are output', async () => {
 	const run = await stage.run(prompts(4), { seedMode: 'random', seedTargets: '3.seed' });
-	const told = run.output(NODE_NAME).map(({ json }) => json.seed);
+	const told = run.jsons().map(({ seed }) => seed);
 	expect(new Set(told).size).toBe(4);
 	const sent = stage.platform
 		.books()
 		.tasks.map(({ prompt }) => (prompt as { '3': { inputs: { seed: number } } })['3'].inputs.seed);
 	expect([...sent].sort()).toEqual([...told].sort());
 	const counted = await stage.run(prompts(3), { seedMode: 'increment', seed: 100, seedTargets: '3.seed' });
-	expect(counted.output(NODE_NAME).map(({ json }) => json.seed)).toEqual([100, 101, 102]);
+	expect(counted.jsons().map(({ seed }) => seed)).toEqual([100, 101, 102]);
 });
 
 /** Runs agents one after another; each calls the same tool once with the same arguments. */
 async function runAsTool(parameters = {}, settings = {}, agents = ['Agent']): ReturnType<Stage['run']> {
-	return await stage.harness.run({
-		workflow: {
-			nodes: [
-				{ name: 'Trigger', type: 'harness.trigger' },
-				...agents.map((name) => ({ name, type: 'harness.agent', parameters: { args: {} } })),
-				{
-					name: 'Pictures',
-					type: 'n8n-nodes-flowtask.flowTaskTool',
-					parameters: {
-						resource: 'task',
-						operation: 'run',
-						workflowId: stage.workflowId,
-						overridesMode: 'fields',
-						...parameters,
-					},
-					...settings,
-				},
-			],
-			connections: {
-				...Object.fromEntries(
-					agents.map((name, index) => [
-						agents[index - 1] ?? 'Trigger',
-						{ main: [[{ node: name, type: 'main' as const, index: 0 }]] },
-					]),
-				),
-				Pictures: {
-					ai_tool: [agents.map((name) => ({ node: name, type: 'ai_tool' as const, index: 0 }))],
-				},
-			},
-		},
-		credentials: stage.credentials,
-	});
+	const own = { resource: 'task', operation: 'run', workflowId: stage.workflowId, overridesMode: 'fields' };
+	const type = 'n8n-nodes-flowtask.flowTaskTool';
+	const tool = { name: 'Pictures', type, parameters: { ...own, ...parameters }, ...settings };
+	return await stage.runWorkflow(toolOf(tool, agents));
 }
 
 test('returns text and links, but no files, as a tool of an agent', async () => {
@@ -180,7 +139,7 @@ test('creates another image as a tool if the same arguments are repeated after a
 test('continues the same task in every try of a call as a tool with Retry On Fail', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
 	const options = { timeoutMinutes: 0.03 };
-	const retry = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+	const retry = RETRY;
 	const run = await runAsTool({ options }, retry);
 	expect(JSON.stringify(run.stored.data.resultData)).toContain('was not done within the timeout');
 	expect(stage.platform.books().tasksMade).toBe(1);
@@ -189,11 +148,7 @@ test('continues the same task in every try of a call as a tool with Retry On Fai
 
 test("says what to do about another owner's workflow, an unknown workflow and a denied task", async () => {
 	const other = stage.platform.createOwner('other');
-	const foreign = await stage.harness.run({
-		workflow: stage.workflow(),
-		items: prompts(1),
-		credentials: { flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey: other.apiKey } },
-	});
+	const foreign = await stage.run(prompts(1), {}, { account: { apiKey: other.apiKey } });
 	expect(foreign.error?.message).toContain('refused the request to submit the task');
 	const unknown = await stage.run(prompts(1), { workflowId: 'wf_nobody' });
 	expect(unknown.error?.message).toContain('refused the request to submit the task');

@@ -1,58 +1,33 @@
 import type { INodeParameters } from 'n8n-workflow';
 
-import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
-import { createDataTables, noDataTables, type DataTables } from '../harness/dataTables';
-import { openStage, prompts, type Stage } from './flowTask.fixture';
+import type { HarnessRun } from '../harness';
+import { freshStage, RETRY } from '../harness/stage';
+import { noDataTables } from '../harness/dataTables';
+import { openStage, prompts } from './flowTask.fixture';
 
 /* The number of tasks that a node creates per day, across all executions. */
 
-let stage: Stage;
-let tables: DataTables;
-beforeEach(async () => {
-	stage = await openStage({ runners: 8, taskMs: 20 });
-	tables = createDataTables();
-});
-afterEach(async () => {
-	await stage.close();
-});
+const stage = freshStage(openStage, { runners: 8, taskMs: 20 });
 
 const TABLE = 'flow_task_runs';
 const CONTINUE = { onError: 'continueRegularOutput' } as const;
-
-type Settings = Partial<SingleNode> & {
-	executeWorkflow?: DataTables['executeWorkflow'];
-	timezone?: string;
-};
-
-async function run(
-	items: ItemInput[],
-	parameters: INodeParameters,
-	{ executeWorkflow = tables.executeWorkflow, timezone, ...settings }: Settings = {},
-): Promise<HarnessRun> {
-	return await stage.harness.run({
-		workflow: { ...stage.workflow(parameters, settings), ...(timezone && { settings: { timezone } }) },
-		items,
-		credentials: stage.credentials,
-		executeWorkflow,
-	});
-}
 
 const limit = (maxTasksPerDay: number, others: object = {}): INodeParameters => ({
 	limits: { maxTasksPerDay, ...others },
 });
 const made = (): number => stage.platform.books().tasksMade;
-const errors = (done: HarnessRun): unknown[] => done.output(NODE_NAME).map(({ json }) => json.error ?? '');
+const errors = (done: HarnessRun): unknown[] => done.items().map(({ json }) => json.error ?? '');
 
 describe.each(['run', 'submit'])('with "%s"', (operation) => {
 	test('sixty concurrent executions create exactly as many tasks as the limit allows', async () => {
 		const runs = await Promise.all(
-			Array.from({ length: 60 }, async () => await run(prompts(1), { operation, ...limit(20) })),
+			Array.from({ length: 60 }, async () => await stage.run(prompts(1), { operation, ...limit(20) })),
 		);
 		expect(made()).toBe(20);
 		expect(stage.platform.books().requests.submit).toBe(20);
 		expect(runs.filter(({ status }) => status === 'success')).toHaveLength(20);
-		expect(tables.rows(TABLE)).toHaveLength(20);
-		const late = await run(prompts(1), { operation, ...limit(20) });
+		expect(stage.tables.rows(TABLE)).toHaveLength(20);
+		const late = await stage.run(prompts(1), { operation, ...limit(20) });
 		expect(late.error?.message).toBe(
 			'"Max Tasks per Day" allows 20 tasks a day for this node; used so far: 20',
 		);
@@ -63,13 +38,13 @@ describe.each(['run', 'submit'])('with "%s"', (operation) => {
 });
 
 test('runs the first items up to the limit; the others fail with the limit, count and day', async () => {
-	const done = await run(prompts(5), limit(2), CONTINUE);
+	const done = await stage.run(prompts(5), limit(2), CONTINUE);
 	expect(errors(done)).toEqual([
 		'',
 		'',
 		...Array<unknown>(3).fill(expect.stringContaining('allows 2 tasks')),
 	]);
-	expect(done.output(NODE_NAME)[4]!.json.details).toMatchObject({
+	expect(done.jsons()[4]!.details).toMatchObject({
 		kind: 'notSubmitted',
 		budget: { per: 'node', unit: 'tasks', most: 2, used: 2 },
 		freeFrom: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) as string,
@@ -78,70 +53,72 @@ test('runs the first items up to the limit; the others fail with the limit, coun
 });
 
 test('submits nothing if exceeding the limit would fail the run and lose its results', async () => {
-	await run(prompts(1), limit(3));
-	const done = await run(prompts(4), limit(3));
+	await stage.run(prompts(1), limit(3));
+	const done = await stage.run(prompts(4), limit(3));
 	expect(done.error?.message).toBe(
 		'This run would submit 4 tasks, more than the 2 that are left today of the 3 that "Max Tasks per Day" allows',
 	);
 	expect(made()).toBe(1);
-	expect((await run(prompts(2), limit(3))).status).toBe('success');
+	expect((await stage.run(prompts(2), limit(3))).status).toBe('success');
 });
 
 test('counts each variant', async () => {
 	const parameters = { seedMode: 'random', seedTargets: '3.seed', variants: 3, ...limit(4) };
-	const done = await run(prompts(2), parameters, CONTINUE);
+	const done = await stage.run(prompts(2), parameters, CONTINUE);
 	expect(made()).toBe(4);
 	expect(errors(done).filter(Boolean)).toHaveLength(2);
 });
 
 test('does not count a refused submit, and uploads no image for items over the limit', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'code', code: 400, times: 1 });
-	const refused = await run(prompts(1), limit(2), CONTINUE);
+	const refused = await stage.run(prompts(1), limit(2), CONTINUE);
 	expect(errors(refused)[0]).not.toBe('');
-	await run(prompts(2), limit(2));
+	await stage.run(prompts(2), limit(2));
 	expect(made()).toBe(2);
 	const image = {
 		...{ json: { prompt: 'a cat' } },
 		binary: { data: { data: Buffer.from('GIF89a').toString('base64'), mimeType: 'image/gif' } },
 	};
 	const slot = { nodeId: '6', parameter: 'text', source: 'binary', binaryPropertyName: 'data' };
-	const over = await run([image], { ...limit(2), imageSlots: { slot: [slot] } });
+	const over = await stage.run([image], { ...limit(2), imageSlots: { slot: [slot] } });
 	expect(over.error?.message).toContain('"Max Tasks per Day" allows 2 tasks');
 	expect(stage.platform.books().requests.upload).toBe(0);
 });
 
 test('a retry continues its tasks, which count once', async () => {
 	stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times: 2 });
-	const retries = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
-	const done = await run(prompts(2), limit(2), retries);
+	const retries = RETRY;
+	const done = await stage.run(prompts(2), limit(2), retries);
 	expect(done.status).toBe('success');
 	expect(made()).toBe(2);
-	expect(new Set(tables.rows(TABLE).map(({ submitId }) => submitId)).size).toBe(2);
+	expect(new Set(stage.tables.rows(TABLE).map(({ submitId }) => submitId)).size).toBe(2);
 });
 
 test('returns the existing task of a key when the limit is reached, and refuses a new key', async () => {
 	const keyed = limit(1, { idempotencyKey: '={{ $json.prompt }}' });
-	await run(prompts(1), keyed);
-	const again = await run(prompts(2), keyed, CONTINUE);
+	await stage.run(prompts(1), keyed);
+	const again = await stage.run(prompts(2), keyed, CONTINUE);
 	expect(errors(again)).toEqual(['', expect.stringContaining('"Max Tasks per Day"')]);
 	// The refused key can still be used, because nothing was sent with it.
-	expect((await run(prompts(2), { limits: { ...(keyed.limits as object), maxTasksPerDay: 2 } })).status).toBe(
-		'success',
-	);
+	expect(
+		(await stage.run(prompts(2), { limits: { ...(keyed.limits as object), maxTasksPerDay: 2 } })).status,
+	).toBe('success');
 	expect(made()).toBe(2);
 });
 
 test('records tasks if a limit is set, whatever "Record Tasks" says, and not without a limit', async () => {
-	await run(prompts(1), { ...limit(5), options: { recordTasks: 'never' } });
-	expect(tables.rows(TABLE)).toMatchObject([{ status: 'succeeded', nodeDay: expect.any(String) as string }]);
-	await run(prompts(1), limit(0));
-	expect(tables.rows(TABLE)).toHaveLength(1);
+	await stage.run(prompts(1), { ...limit(5), options: { recordTasks: 'never' } });
+	expect(stage.tables.rows(TABLE)).toMatchObject([
+		{ status: 'succeeded', nodeDay: expect.any(String) as string },
+	]);
+	await stage.run(prompts(1), limit(0));
+	expect(stage.tables.rows(TABLE)).toHaveLength(1);
 });
 
 test('counts days in the time zone of the workflow', async () => {
 	for (const timezone of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
 		// These zones are 25 hours apart, so never on the same day.
-		expect((await run(prompts(1), limit(1), { timezone })).status).toBe('success');
+		expect((await stage.run(prompts(1), limit(1), { settings: { timezone } })).status).toBe('success');
 	}
 	expect(made()).toBe(2);
 });
@@ -151,17 +128,17 @@ test.each([
 	[
 		'a table that cannot be read',
 		() => {
-			tables.before = (operation) => {
+			stage.tables.before = (operation) => {
 				if (operation.startsWith('get')) throw new Error('database is locked');
 			};
-			return tables.executeWorkflow;
+			return stage.tables.executeWorkflow;
 		},
 	],
 ])('sends nothing if tasks cannot be counted: %s', async (_, executeWorkflow) => {
 	// The table already exists.
-	await run(prompts(1), { options: { recordTasks: 'always' } });
+	await stage.run(prompts(1), { options: { recordTasks: 'always' } });
 	const before = made();
-	const done = await run(prompts(1), limit(5), { executeWorkflow: executeWorkflow() });
+	const done = await stage.run(prompts(1), limit(5), { executeWorkflow: executeWorkflow() });
 	expect(done.error?.message).toContain('The Data Table "flow_task_runs"');
 	expect(done.error?.description).toContain(
 		'Nothing was sent, because "Max Tasks per Day" is counted in Data Tables.',
@@ -170,10 +147,10 @@ test.each([
 });
 
 test('sends nothing if the table does not exist and cannot be created', async () => {
-	tables.before = (operation) => {
+	stage.tables.before = (operation) => {
 		if (operation.startsWith('create')) throw new Error('Data store size limit exceeded');
 	};
-	const done = await run(prompts(1), limit(5));
+	const done = await stage.run(prompts(1), limit(5));
 	expect(done.error?.description).toContain(
 		'Nothing was sent, because "Max Tasks per Day" is counted in Data Tables.',
 	);
@@ -181,6 +158,6 @@ test('sends nothing if the table does not exist and cannot be created', async ()
 });
 
 test('a preview counts nothing', async () => {
-	await run(prompts(1), { ...limit(1), options: { previewRequest: true } });
-	expect(tables.operations).toEqual([]);
+	await stage.run(prompts(1), { ...limit(1), options: { previewRequest: true } });
+	expect(stage.tables.operations).toEqual([]);
 });

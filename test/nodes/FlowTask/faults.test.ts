@@ -1,44 +1,41 @@
-import { NODE_NAME, stopwatch, type HarnessRun } from '../harness';
-import { createDataTables } from '../harness/dataTables';
-import { openStage, prompts, text, type Stage } from './flowTask.fixture';
+import { stopwatch, type HarnessRun } from '../harness';
+import { freshStage } from '../harness/stage';
+import { CONTINUE, openStage, prompts, text } from './flowTask.fixture';
 
-let stage: Stage;
-afterEach(async () => {
-	await stage.close();
+describe('a campaign of faults', () => {
+	const stage = freshStage(openStage, { runners: 16, taskMs: 100, seed: 7 });
+
+	test('with 10 % of all requests failing, none of 300 tasks is duplicated or lost, and unclear ones are reported', async () => {
+		stage.platform.faults.campaign({ rate: 0.1, seed: 7 });
+		const run = await stage.run(prompts(300), {}, CONTINUE);
+		expect(run.status).toBe('success');
+		const done = run.items();
+		const failed = run.items(1);
+		expect(done.length + failed.length).toBe(300);
+
+		const books = stage.platform.books();
+		expect(books.faults['429']).toBeGreaterThan(0);
+		expect(books.faults.resetAfter).toBeGreaterThan(0);
+		expect(books.duplicates).toBe(0);
+		const said = JSON.stringify(run.stored.data.resultData);
+		const lost = books.tasks.filter((task) => task.answer === 'whole' && !said.includes(task.taskId));
+		expect(lost).toEqual([]);
+		const unclear = failed.filter(({ json }) => text(json.error).startsWith('A task may have been created'));
+		expect(unclear).toHaveLength(books.unclearSubmits);
+		expect(unclear.length).toBeGreaterThanOrEqual(books.undeliveredSubmits);
+		// Everything else succeeded, except perhaps a file whose four tries all failed, which happens to one in ten thousand.
+		const others = failed.filter((item) => !unclear.includes(item)).map(({ json }) => json);
+		expect(others.filter(({ error }) => !text(error).includes('could not be downloaded'))).toEqual([]);
+		expect(others.length).toBeLessThanOrEqual(1);
+		for (const item of done) expect((await run.binary(item, 'data')).byteLength).toBeGreaterThan(100);
+	}, 300_000);
 });
 
-const CONTINUE = { onError: 'continueErrorOutput' } as const;
-
-test('with 10 % of all requests failing, none of 300 tasks is duplicated or lost, and unclear ones are reported', async () => {
-	stage = await openStage({ runners: 16, taskMs: 100, seed: 7 });
-	stage.platform.faults.campaign({ rate: 0.1, seed: 7 });
-	const run = await stage.run(prompts(300), {}, CONTINUE);
-	expect(run.status).toBe('success');
-	const done = run.output(NODE_NAME, 0);
-	const failed = run.output(NODE_NAME, 1);
-	expect(done.length + failed.length).toBe(300);
-
-	const books = stage.platform.books();
-	expect(books.faults['429']).toBeGreaterThan(0);
-	expect(books.faults.resetAfter).toBeGreaterThan(0);
-	expect(books.duplicates).toBe(0);
-	const said = JSON.stringify(run.stored.data.resultData);
-	const lost = books.tasks.filter((task) => task.answer === 'whole' && !said.includes(task.taskId));
-	expect(lost).toEqual([]);
-	const unclear = failed.filter(({ json }) => text(json.error).startsWith('A task may have been created'));
-	expect(unclear).toHaveLength(books.unclearSubmits);
-	expect(unclear.length).toBeGreaterThanOrEqual(books.undeliveredSubmits);
-	// Everything else succeeded, except perhaps a file whose four tries all failed, which happens to one in ten thousand.
-	const others = failed.filter((item) => !unclear.includes(item)).map(({ json }) => json);
-	expect(others.filter(({ error }) => !text(error).includes('could not be downloaded'))).toEqual([]);
-	expect(others.length).toBeLessThanOrEqual(1);
-	for (const item of done) expect((await run.binary(item, 'data')).byteLength).toBeGreaterThan(100);
-}, 300_000);
-
 describe('a task info nested thousands of levels deep', () => {
+	const stage = freshStage(openStage, { taskMs: 100 });
 	const submit = async (count: number): Promise<string[]> => {
 		const submitted = await stage.run(prompts(count), { operation: 'submit' });
-		return submitted.output(NODE_NAME).map(({ json }) => text(json.taskId));
+		return submitted.items().map(({ json }) => text(json.taskId));
 	};
 	const wait = async (ids: string[], settings: object): Promise<HarnessRun> =>
 		await stage.run(
@@ -47,10 +44,6 @@ describe('a task info nested thousands of levels deep', () => {
 			CONTINUE,
 		);
 	const POLLING = { progressChannel: 'polling', timeoutMinutes: 0.1 };
-
-	beforeEach(async () => {
-		stage = await openStage({ taskMs: 100 });
-	});
 
 	test.each(['polling', 'websocket'])(
 		'ends its item at the timeout, with the task ID in the error (%s)',
@@ -61,7 +54,7 @@ describe('a task info nested thousands of levels deep', () => {
 			const run = await stage.run(items, { options: { ...POLLING }, limits: { progressChannel } }, CONTINUE);
 			expect(watch.stop()).toBeLessThan(25_000);
 			const ids = stage.platform.books().tasks.map(({ taskId }) => taskId);
-			const failed = run.output(NODE_NAME, 1);
+			const failed = run.items(1);
 			expect(failed).toHaveLength(3);
 			for (const { json } of failed) {
 				const { taskId } = json.details as { taskId: string };
@@ -77,8 +70,8 @@ describe('a task info nested thousands of levels deep', () => {
 		const bad = ids[7] ?? '';
 		stage.platform.faults.add({ on: 'info', kind: 'deepInfo', match: bad });
 		const run = await wait(ids, { options: { ...POLLING, timeoutMinutes: 0.25 } });
-		expect(run.output(NODE_NAME, 0)).toHaveLength(11);
-		expect(run.output(NODE_NAME, 1).map(({ json }) => json.details)).toMatchObject([{ taskId: bad }]);
+		expect(run.items()).toHaveLength(11);
+		expect(run.jsons(1).map(({ details }) => details)).toMatchObject([{ taskId: bad }]);
 	});
 
 	test('is refused by Get only for that task', async () => {
@@ -86,22 +79,20 @@ describe('a task info nested thousands of levels deep', () => {
 		const bad = ids[2] ?? '';
 		stage.platform.faults.add({ on: 'info', kind: 'deepInfo', match: bad });
 		const run = await wait(ids, { operation: 'get' });
-		expect(run.output(NODE_NAME, 0)).toHaveLength(4);
-		expect(run.output(NODE_NAME, 1)[0]?.json.error).toContain(`The state of task ${bad} cannot be read`);
+		expect(run.items()).toHaveLength(4);
+		expect(run.jsons(1)[0]?.error).toContain(`The state of task ${bad} cannot be read`);
 	});
 });
 
 describe('one fault at a time', () => {
-	beforeEach(async () => {
-		stage = await openStage({ taskMs: 100 });
-	});
+	const stage = freshStage(openStage, { taskMs: 100 });
 
 	test.each(['seconds', 'date', 'none'] as const)(
 		'a 429 is waited out (Retry-After: %s)',
 		async (retryAfter) => {
 			stage.platform.faults.add({ on: 'submit', kind: '429', retryAfter, times: 2 });
 			const run = await stage.run(prompts(1));
-			expect(run.output(NODE_NAME)).toHaveLength(1);
+			expect(run.items()).toHaveLength(1);
 			expect(stage.platform.books().requests.submit).toBe(3);
 			expect(stage.platform.books().tasksMade).toBe(1);
 		},
@@ -122,7 +113,7 @@ describe('one fault at a time', () => {
 		stage.platform.faults.add({ on: 'submit', kind, times: 1, ...more });
 		const run = await stage.run(prompts(1), {}, CONTINUE);
 		expect(stage.platform.books().requests.submit).toBe(1);
-		expect(run.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+		expect(run.jsons(1)[0]).toMatchObject({
 			error: expect.stringContaining('A task may have been created') as unknown,
 			details: { mayExist: true },
 		});
@@ -137,12 +128,8 @@ describe('one fault at a time', () => {
 	});
 
 	test('a base URL with a path is reported as such', async () => {
-		const { flowPlatformApi: account } = stage.credentials;
-		const run = await stage.harness.run({
-			workflow: stage.workflow(),
-			items: prompts(1),
-			credentials: { flowPlatformApi: { ...account, baseUrl: `${String(account.baseUrl)}/api` } },
-		});
+		const account = { baseUrl: `${stage.platform.apiUrl}/api` };
+		const run = await stage.run(prompts(1), {}, { account });
 		expect(run.error?.message).toBe(
 			'The API was not found at the base URL, so the node could not submit the task',
 		);
@@ -164,11 +151,7 @@ describe('one fault at a time', () => {
 		stage.platform.faults.add({ on: 'info', kind, ...more });
 		const run = await stage.run(prompts(3), { limits: { progressChannel: 'polling' } });
 		expect(run.error).toBeUndefined();
-		expect(run.output(NODE_NAME).map(({ json }) => json.status)).toEqual([
-			'succeeded',
-			'succeeded',
-			'succeeded',
-		]);
+		expect(run.jsons().map(({ status }) => status)).toEqual(['succeeded', 'succeeded', 'succeeded']);
 	});
 
 	test.each([
@@ -180,14 +163,14 @@ describe('one fault at a time', () => {
 	] as const)('a socket with %s never stalls or fails a task', async (kind, more) => {
 		stage.platform.faults.add({ on: 'socket', kind, ...more });
 		const run = await stage.run(prompts(2));
-		expect(run.output(NODE_NAME)).toHaveLength(2);
+		expect(run.items()).toHaveLength(2);
 		expect(stage.platform.books().tasksMade).toBe(2);
 	});
 
 	test('tasks without a prompt token are followed by polling', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'missingPromptToken' });
 		const run = await stage.run(prompts(2));
-		expect(run.output(NODE_NAME)).toHaveLength(2);
+		expect(run.items()).toHaveLength(2);
 		expect(stage.platform.books().sockets.opened).toBe(0);
 	});
 
@@ -214,36 +197,32 @@ describe('one fault at a time', () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'stuckTask', match: 'picture 1' });
 		const options = { timeoutMinutes: 0.05, onTimeout: 'returnStatus' };
 		const run = await stage.run(prompts(2), { options });
-		expect(run.output(NODE_NAME).map(({ json }) => json.status)).toEqual(['succeeded', 'timedOut']);
-		expect(run.hints(NODE_NAME)[0]?.message).toBe('1 done, 1 still running.');
+		expect(run.jsons().map(({ status }) => status)).toEqual(['succeeded', 'timedOut']);
+		expect(run.hints()[0]).toBe('1 done, 1 still running.');
 	});
 
 	test('an ID whose state the platform refuses to report does not affect other tasks', async () => {
 		const submitted = await stage.run(prompts(3), { operation: 'submit' });
-		const ids = submitted.output(NODE_NAME).map(({ json }) => text(json.taskId));
+		const ids = submitted.items().map(({ json }) => text(json.taskId));
 		const items = [...ids, 'bad-id'].map((taskId) => ({ json: { taskId } }));
 		const msg = 'task not found: bad-id';
 		stage.platform.faults.add({ on: 'info', kind: 'code', code: 10_004, msg, match: 'bad-id' });
 		const got = await stage.run(items, { operation: 'get' }, CONTINUE);
-		expect(got.output(NODE_NAME, 0).map(({ json }) => json.taskId)).toEqual(ids);
-		expect(got.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([
+		expect(got.jsons().map(({ taskId }) => taskId)).toEqual(ids);
+		expect(got.jsons(1).map(({ error }) => error)).toEqual([
 			`The state of task bad-id cannot be read. The platform refused the request to read the state of the tasks: ${msg}`,
 		]);
 		const waited = await stage.run(items, { operation: 'wait' }, CONTINUE);
-		expect(waited.output(NODE_NAME, 0).map(({ json }) => json.taskId)).toEqual(ids);
-		expect(waited.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([expect.stringContaining(msg)]);
+		expect(waited.jsons().map(({ taskId }) => taskId)).toEqual(ids);
+		expect(waited.jsons(1).map(({ error }) => error)).toEqual([expect.stringContaining(msg)]);
 		expect(stage.platform.books().requests.file).toBe(3);
 	});
 
 	test('the error for a key whose task the platform has forgotten says what to do', async () => {
-		const { executeWorkflow } = createDataTables();
-		const run = {
-			workflow: stage.workflow({ limits: { idempotencyKey: 'order-1' } }),
-			...{ items: prompts(1), credentials: stage.credentials, executeWorkflow },
-		};
-		expect((await stage.harness.run(run)).output(NODE_NAME)).toHaveLength(1);
+		const keyed = { limits: { idempotencyKey: 'order-1' } };
+		expect((await stage.run(prompts(1), keyed)).items()).toHaveLength(1);
 		stage.platform.faults.add({ on: 'info', kind: 'missingIds', after: 1 });
-		const again = await stage.harness.run(run);
+		const again = await stage.run(prompts(1), keyed);
 		expect(again.error?.message).toContain('The platform does not know task');
 		expect(again.error?.description).toContain("delete the key's rows in the Data Table flow_task_ledger");
 		expect(stage.platform.books().tasksMade).toBe(1);

@@ -1,25 +1,17 @@
 import textToImage from '../../platform/workflows/text-to-image.json';
 import twoOutputs from '../../platform/workflows/two-outputs.json';
-import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
-import { createDataTables } from '../harness/dataTables';
-import { openStage, prompts, type Stage } from './flowTask.fixture';
+import type { HarnessRun, ItemInput } from '../harness';
+import { freshStage } from '../harness/stage';
+import { openStage, prompts } from './flowTask.fixture';
 
 /* How the files of a run are named. */
 
-let stage: Stage;
-beforeEach(async () => {
-	stage = await openStage();
-});
-afterEach(async () => {
-	await stage.close();
-});
+const stage = freshStage(openStage);
 
 const saying = (...texts: string[]): ItemInput[] => texts.map((prompt) => ({ json: { prompt } }));
 
 function namesIn(run: HarnessRun): unknown[] {
-	return run
-		.output(NODE_NAME)
-		.flatMap(({ binary = {} }) => Object.values(binary).map(({ fileName }) => fileName));
+	return run.items().flatMap(({ binary = {} }) => Object.values(binary).map(({ fileName }) => fileName));
 }
 
 test('names files after the prompt and the item, however the prompt is entered', async () => {
@@ -41,7 +33,7 @@ test('names files after the prompt and the item, however the prompt is entered',
 	for (const parameters of entered) {
 		const run = await stage.run(items, parameters);
 		expect(namesIn(run)).toEqual(names);
-		expect(run.output(NODE_NAME)[0]?.json.file).toMatchObject({ name: names[0] });
+		expect(run.jsons()[0]?.file).toMatchObject({ name: names[0] });
 	}
 });
 
@@ -74,29 +66,19 @@ test('numbers several files of a task', async () => {
 });
 
 test('tasks collected by execution keep their item, prompt and file names', async () => {
-	const tables = createDataTables();
-	const start = async (items: ItemInput[], parameters: Parameters<Stage['workflow']>[0]) => {
-		const workflow = stage.workflow(parameters);
-		return await stage.harness.run({
-			workflow,
-			items,
-			credentials: stage.credentials,
-			executeWorkflow: tables.executeWorkflow,
-		});
-	};
 	const long = `a fox ${'in the snow '.repeat(50)}`;
-	const submitted = await start(saying('Red bicycle', long), {
+	const submitted = await stage.run(saying('Red bicycle', long), {
 		operation: 'submit',
 		options: { recordTasks: 'always' },
 	});
-	expect(tables.rows('flow_task_runs').map(({ prompt }) => prompt)).toEqual([
+	expect(stage.tables.rows('flow_task_runs').map(({ prompt }) => prompt)).toEqual([
 		'Red bicycle',
 		long.slice(0, 200),
 	]);
 	const { executionId } = submitted;
 	const by = { operation: 'wait', taskSource: 'execution', executionId };
-	const collected = await start([{ json: {} }], by);
-	expect(collected.output(NODE_NAME).map(({ json: { item, prompt } }) => ({ item, prompt }))).toEqual([
+	const collected = await stage.run([{ json: {} }], by);
+	expect(collected.jsons().map(({ item, prompt }) => ({ item, prompt }))).toEqual([
 		{ item: 0, prompt: 'Red bicycle' },
 		{ item: 1, prompt: long.slice(0, 200) },
 	]);
@@ -104,7 +86,7 @@ test('tasks collected by execution keep their item, prompt and file names', asyn
 		'red-bicycle_1.png',
 		'a-fox-in-the-snow-in-the-snow-in-the-snow-in-the_2.png',
 	]);
-	const named = await start([{ json: {} }], { ...by, options: { fileName: 'late' } });
+	const named = await stage.run([{ json: {} }], { ...by, options: { fileName: 'late' } });
 	expect(namesIn(named)).toEqual(['late.png', 'late_2.png']);
 });
 

@@ -1,23 +1,15 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-
 import sharp from 'sharp';
 
 import imageToImage from '../../platform/workflows/image-to-image.json';
 import twoOutputs from '../../platform/workflows/two-outputs.json';
-import { NODE_NAME, type ItemInput } from '../harness';
-import { openStage, prompts, type Stage } from './flowTask.fixture';
+import type { ItemInput } from '../harness';
+import { freshStage } from '../harness/stage';
+import { openServer, type TestServer } from '../harness/server';
+import { CONTINUE, openStage, prompts } from './flowTask.fixture';
 
-let stage: Stage;
-beforeEach(async () => {
-	stage = await openStage();
-});
-afterEach(async () => {
-	await stage.close();
-});
+const stage = freshStage(openStage);
 
 const NO_OVERRIDES = { overrideFields: {} };
-const CONTINUE = { onError: 'continueErrorOutput' } as const;
 
 async function photo(color: string): Promise<Buffer> {
 	return await sharp({ create: { width: 64, height: 48, channels: 3, background: color } })
@@ -30,7 +22,7 @@ test.each([1, 3])(
 	async (times) => {
 		stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times });
 		const run = await stage.run(prompts(1));
-		expect(run.output(NODE_NAME)).toHaveLength(1);
+		expect(run.items()).toHaveLength(1);
 		const books = stage.platform.books();
 		expect(books.requests.file).toBe(times + 1);
 	},
@@ -41,11 +33,11 @@ test('requests fresh links for many tasks together', async () => {
 	const submitted = await stage.run(prompts(40), { operation: 'submit' });
 	while (stage.platform.books().tasks.some(({ status }) => status !== 3))
 		await new Promise((resolve) => setTimeout(resolve, 50));
-	const items = submitted.output(NODE_NAME).map(({ json }) => ({ json: { taskId: json.taskId } }));
+	const items = submitted.items().map(({ json }) => ({ json: { taskId: json.taskId } }));
 	stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times: 40 });
 	const before = stage.platform.books().requests;
 	const run = await stage.run(items, { operation: 'wait' });
-	expect(run.output(NODE_NAME)).toHaveLength(40);
+	expect(run.items()).toHaveLength(40);
 	const { file, info } = stage.platform.books().requests;
 	expect(file - before.file).toBe(80);
 	expect(info - before.info).toBeLessThanOrEqual(5);
@@ -55,7 +47,7 @@ test('fails with the task ID and all links if a link stays expired', async () =>
 	stage.platform.faults.add({ on: 'file', kind: 'expiredLink' });
 	const run = await stage.run(prompts(1), {}, CONTINUE);
 	const [task] = stage.platform.books().tasks;
-	expect(run.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+	expect(run.jsons(1)[0]).toMatchObject({
 		error: expect.stringContaining('could not be downloaded') as unknown,
 		details: { taskId: task?.taskId, status: 'succeeded', urls: [expect.stringContaining('http')] },
 	});
@@ -64,7 +56,7 @@ test('fails with the task ID and all links if a link stays expired', async () =>
 test('requests fresh links if a web page arrives instead of an image', async () => {
 	stage.platform.faults.add({ on: 'file', kind: 'html200', times: 1 });
 	const run = await stage.run(prompts(1));
-	const [item] = run.output(NODE_NAME);
+	const [item] = run.items();
 	expect(item && (await sharp(await run.binary(item, 'data')).metadata()).format).toBe('png');
 	const { requests, tasks } = stage.platform.books();
 	expect([requests.file, tasks.length]).toEqual([2, 1]);
@@ -75,7 +67,7 @@ test.each(['fileReset', 'fileEmpty', '5xx', '429'] as const)(
 	async (kind) => {
 		stage.platform.faults.add({ on: 'file', kind, times: 1 });
 		const run = await stage.run(prompts(1));
-		const [item] = run.output(NODE_NAME);
+		const [item] = run.items();
 		expect(item && (await sharp(await run.binary(item, 'data')).metadata()).format).toBe('png');
 	},
 );
@@ -83,27 +75,27 @@ test.each(['fileReset', 'fileEmpty', '5xx', '429'] as const)(
 test("detects a file's type from its bytes if its declared type is wrong", async () => {
 	stage.platform.faults.add({ on: 'file', kind: 'fileWrongType' });
 	const run = await stage.run(prompts(1), {}, CONTINUE);
-	const [item] = [...run.output(NODE_NAME, 0), ...run.output(NODE_NAME, 1)];
+	const [item] = [...run.items(), ...run.items(1)];
 	expect(item?.json.error).toContain('web page');
 	expect(item?.binary).toBeUndefined();
 });
 
-test('stores no file above the size limit', async () => {
-	await stage.close();
-	stage = await openStage({ fileBytes: 3 * 1024 * 1024 });
-	const run = await stage.run(prompts(1), { limits: { maxFileSizeMb: 1 } }, CONTINUE);
-	expect(run.output(NODE_NAME, 1)[0]?.json.error).toContain('larger than the 1 MB');
-	const fine = await stage.run(prompts(1), { limits: { maxFileSizeMb: 4 } });
-	expect((fine.output(NODE_NAME)[0]?.json.file as { bytes: number }).bytes).toBeGreaterThanOrEqual(
-		3 * 1024 * 1024,
-	);
+describe('a platform with large files', () => {
+	const large = freshStage(openStage, { fileBytes: 3 * 1024 * 1024 });
+
+	test('stores no file above the size limit', async () => {
+		const run = await large.run(prompts(1), { limits: { maxFileSizeMb: 1 } }, CONTINUE);
+		expect(run.jsons(1)[0]?.error).toContain('larger than the 1 MB');
+		const fine = await large.run(prompts(1), { limits: { maxFileSizeMb: 4 } });
+		expect((fine.jsons()[0]?.file as { bytes: number }).bytes).toBeGreaterThanOrEqual(3 * 1024 * 1024);
+	});
 });
 
 test('outputs all files of a task in one item, with unique names and fields', async () => {
 	const { workflowId } = await stage.platform.hostWorkflow(twoOutputs);
 	const parameters = { ...NO_OVERRIDES, workflowId, output: 'allFiles', options: { files: 'all' } };
 	const run = await stage.run(prompts(2), parameters);
-	const items = run.output(NODE_NAME);
+	const items = run.items();
 	expect(items).toHaveLength(2);
 	for (const item of items) expect(Object.keys(item.binary ?? {})).toEqual(['data', 'data_1']);
 	const names = items.flatMap((item) => Object.values(item.binary ?? {}).map(({ fileName }) => fileName));
@@ -112,7 +104,7 @@ test('outputs all files of a task in one item, with unique names and fields', as
 
 test('downloads nothing if only links are wanted', async () => {
 	const run = await stage.run(prompts(1), { output: 'urls' });
-	const [item] = run.output(NODE_NAME);
+	const [item] = run.items();
 	expect(item?.binary).toBeUndefined();
 	expect(item?.json.finalFiles).toEqual([expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/.*&/)]);
 	expect(stage.platform.books().requests.file).toBe(0);
@@ -120,16 +112,15 @@ test('downloads nothing if only links are wanted', async () => {
 
 test('uploads images of items automatically, and identical ones once per run', async () => {
 	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
-	const load = Object.entries(imageToImage).find(([, node]) => node.class_type === 'LoadImage')?.[0] ?? '';
 	const red = await photo('red');
 	const items: ItemInput[] = [red, red, await photo('blue')].map((data, index) => ({
 		json: { prompt: `p${index}` },
 		binary: { photo: { data, fileName: `odd näme "${index}" 图.png`, mimeType: 'image/png' } },
 	}));
-	const slot = { nodeId: load, parameter: 'image', source: 'binary', binaryField: 'photo' };
+	const slot = { nodeId: '10', parameter: 'image', source: 'binary', binaryField: 'photo' };
 	const run = await stage.run(items, { ...NO_OVERRIDES, workflowId, imageSlots: { slot: [slot] } });
 	expect(run.error).toBeUndefined();
-	expect(run.output(NODE_NAME)).toHaveLength(3);
+	expect(run.items()).toHaveLength(3);
 	const books = stage.platform.books();
 	expect(books.uploads).toHaveLength(2);
 	expect(books.uploads.map(({ contentType }) => contentType)).toEqual(['image/png', 'image/png']);
@@ -144,33 +135,30 @@ test('upload and download are operations of their own, in which one failing item
 	const empty = { data: Buffer.alloc(0), fileName: 'b.png', mimeType: 'image/png' };
 	const items: ItemInput[] = [{ binary: { data: good } }, { binary: { data: empty } }, {}];
 	const run = await stage.run(items, { resource: 'image', operation: 'upload' }, CONTINUE);
-	expect(run.output(NODE_NAME, 0).map(({ json }) => json)).toEqual([
-		{ imageId: expect.any(String) as unknown },
-	]);
-	expect(run.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([
+	expect(run.jsons()).toEqual([{ imageId: expect.any(String) as unknown }]);
+	expect(run.jsons(1).map(({ error }) => error)).toEqual([
 		expect.stringContaining('is empty'),
 		expect.stringContaining('no file in field "data"'),
 	]);
 
 	const links = await stage.run(prompts(2), { output: 'urls' });
-	const again = links.output(NODE_NAME).map(({ json }) => ({ json }));
+	const again = links.items().map(({ json }) => ({ json }));
 	const files = await stage.run(
 		[...again, { json: { finalFiles: 'file:///etc/passwd' } }],
 		{ resource: 'file', operation: 'download' },
 		CONTINUE,
 	);
-	expect(files.output(NODE_NAME, 0)).toHaveLength(2);
-	expect(files.output(NODE_NAME, 1)[0]?.json.error).toContain('The file link is not an HTTP URL');
+	expect(files.items()).toHaveLength(2);
+	expect(files.jsons(1)[0]?.error).toContain('The file link is not an HTTP URL');
 });
 
 describe('a local file host', () => {
-	let server: Server;
-	let base: string;
+	let server: TestServer;
 	const seen: string[] = [];
 	beforeEach(async () => {
 		seen.length = 0;
 		const png = await photo('teal');
-		server = createServer((request, response) => {
+		server = await openServer((request, response) => {
 			seen.push(String(request.headers.authorization));
 			if (request.url?.startsWith('/html'))
 				response.setHeader('content-type', 'text/html').end('<h1>Login</h1>');
@@ -186,37 +174,31 @@ describe('a local file host', () => {
 				});
 			} else if (request.url?.startsWith('/empty')) response.end();
 			else response.end(png);
-		}).listen(0);
-		base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+		});
 	});
-	afterEach(() => {
-		server.closeAllConnections();
-		server.close();
-	});
+	afterEach(async () => await server.close());
 
 	test("gets no request from links and redirects into n8n's own network, which are refused", async () => {
-		const { port } = new URL(base);
-		const redirect = createServer((request, response) => {
+		const { port } = new URL(server.url);
+		const redirect = await openServer((request, response) => {
 			response.writeHead(302, { location: `http://localhost:${port}/secret${request.url}` }).end();
-		}).listen(0);
-		const hop = (redirect.address() as AddressInfo).port;
+		});
+		const hop = new URL(redirect.url).port;
 		const links = [
-			`${base}/a.png`,
+			`${server.url}/a.png`,
 			`http://localhost:${port}/a.png`,
 			`http://2130706433:${port}/a.png`,
 			`http://[::ffff:127.0.0.1]:${port}/a.png`,
 			`http://127.0.0.1:${hop}/b.png`,
 		];
-		const workflow = stage.workflow({ resource: 'file', operation: 'download' }, CONTINUE);
-		const account = stage.credentials.flowPlatformApi;
-		const elsewhere = { ...account, baseUrl: 'https://platform.example.com', wsBaseUrl: '' };
-		const run = await stage.harness.run({
-			workflow,
-			items: links.map((link) => ({ json: { finalFiles: link } })),
-			credentials: { flowPlatformApi: { ...elsewhere, fileHosts: `127.0.0.1:${hop}` } },
-		});
-		redirect.close();
-		const errors = run.output(NODE_NAME, 1).map(({ json }) => json.error);
+		const account = { baseUrl: 'https://platform.example.com', wsBaseUrl: '', fileHosts: `127.0.0.1:${hop}` };
+		const run = await stage.run(
+			links.map((link) => ({ json: { finalFiles: link } })),
+			{ resource: 'file', operation: 'download' },
+			{ ...CONTINUE, account },
+		);
+		await redirect.close();
+		const errors = run.jsons(1).map(({ error }) => error);
 		expect(errors).toHaveLength(links.length);
 		for (const error of errors) expect(error).toContain("must not reach into n8n's own network");
 		expect(errors.at(-1)).toContain('it redirects to localhost');
@@ -225,29 +207,27 @@ describe('a local file host', () => {
 
 	test('may serve an empty text file, but not an empty image', async () => {
 		const items = ['empty/notes.txt', 'empty/a.png'].map((path) => ({
-			json: { finalFiles: `${base}/${path}` },
+			json: { finalFiles: `${server.url}/${path}` },
 		}));
 		const run = await stage.run(items, { resource: 'file', operation: 'download' }, CONTINUE);
-		const [note] = run.output(NODE_NAME);
+		const [note] = run.items();
 		expect(note?.binary?.data).toMatchObject({ fileName: 'notes_1.txt', mimeType: 'text/plain' });
 		expect(note && (await run.binary(note, 'data')).byteLength).toBe(0);
-		expect(run.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([
-			expect.stringContaining('the file is empty'),
-		]);
+		expect(run.jsons(1).map(({ error }) => error)).toEqual([expect.stringContaining('the file is empty')]);
 	});
 
 	test('makes items fail with a web page or an endless file; a file without a type gets one', async () => {
 		const items = ['html', 'denied/t1.png', 'endless', `any/%2e%2e%2fcon?filename=x`].map((path) => ({
-			json: { finalFiles: `${base}/${path}` },
+			json: { finalFiles: `${server.url}/${path}` },
 		}));
 		const parameters = { resource: 'file', operation: 'download', options: { maxFileSizeMb: 2 } };
 		const run = await stage.run(items, parameters, CONTINUE);
-		expect(run.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([
+		expect(run.jsons(1).map(({ error }) => error)).toEqual([
 			expect.stringContaining('answered with a web page instead of the file'),
 			expect.stringContaining('answered with XML instead of the file'),
 			expect.stringContaining('larger than the 2 MB'),
 		]);
-		expect(run.output(NODE_NAME, 0)[0]?.binary?.data).toMatchObject({
+		expect(run.items()[0]?.binary?.data).toMatchObject({
 			mimeType: 'image/png',
 			fileName: 'x_4.png',
 		});

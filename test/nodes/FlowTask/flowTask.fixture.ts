@@ -2,46 +2,26 @@ import type { INodeParameters } from 'n8n-workflow';
 
 import textToImage from '../../platform/workflows/text-to-image.json';
 import type { PlatformOptions } from '../../platform';
-import { singleNode, type HarnessRun, type ItemInput, type SingleNode, type WorkflowJson } from '../harness';
-import { openPlatform, type PlatformStage } from '../harness/stage';
+import { singleNode, type ItemInput } from '../harness';
+import { forNode, openPlatform, type NodeStage } from '../harness/stage';
 
-/** A platform stage with a hosted workflow. */
-export interface Stage extends PlatformStage {
+/** A platform stage with a hosted workflow; by default, "Run" with the prompt as a field. */
+export interface Stage extends NodeStage<'flowPlatformApi'> {
 	readonly workflowId: string;
-	readonly credentials: { flowPlatformApi: Record<string, string> };
-	/** A workflow with FlowTask as its only node; by default, "Run" with the prompt as a field. */
-	workflow(parameters?: INodeParameters, settings?: Partial<SingleNode>): WorkflowJson;
-	run(items: ItemInput[], parameters?: INodeParameters, settings?: Partial<SingleNode>): Promise<HarnessRun>;
 }
 
 export async function openStage(options: PlatformOptions = {}): Promise<Stage> {
 	const stage = await openPlatform({ taskMs: 50, ...options });
-	const { platform, harness } = stage;
-	const { workflowId } = await platform.hostWorkflow(textToImage);
-	const credentials = {
-		flowPlatformApi: { apiKey: platform.apiKey, baseUrl: platform.apiUrl, wsBaseUrl: platform.wsUrl },
-	};
-	const workflow: Stage['workflow'] = (parameters = {}, settings = {}) =>
+	const { apiKey, apiUrl: baseUrl, wsUrl: wsBaseUrl } = stage.platform;
+	const { workflowId } = await stage.platform.hostWorkflow(textToImage);
+	const node = forNode(stage, { flowPlatformApi: { apiKey, baseUrl, wsBaseUrl } }, (parameters, settings) =>
 		singleNode({
-			type: 'n8n-nodes-flowtask.flowTask',
-			parameters: {
-				resource: 'task',
-				operation: 'run',
-				workflowId,
-				seedMode: 'keep',
-				...PROMPT_FIELD,
-				...parameters,
-			},
+			...FLOW_TASK,
+			parameters: { ...FLOW_TASK.parameters, workflowId, ...parameters },
 			...settings,
-		});
-	return {
-		...stage,
-		workflowId,
-		credentials,
-		workflow,
-		run: async (items, parameters, settings) =>
-			await harness.run({ workflow: workflow(parameters, settings), items, credentials }),
-	};
+		}),
+	);
+	return Object.assign(node, { workflowId });
 }
 
 /** Sends each item's prompt to node 6. */
@@ -51,6 +31,13 @@ export const PROMPT_FIELD: INodeParameters = {
 		override: [{ nodeId: '6', parameter: 'text', value: '={{ $json.prompt }}', valueType: 'string' }],
 	},
 };
+
+const FLOW_TASK = {
+	type: 'n8n-nodes-flowtask.flowTask',
+	parameters: { resource: 'task', operation: 'run', seedMode: 'keep', ...PROMPT_FIELD },
+};
+
+export const CONTINUE = { onError: 'continueErrorOutput' } as const;
 
 export function prompts(count: number): ItemInput[] {
 	return Array.from({ length: count }, (_, index) => ({ json: { prompt: `picture ${index}` } }));

@@ -1,22 +1,11 @@
 import type { INodeParameters } from 'n8n-workflow';
-import sharp from 'sharp';
 
-import imageToImage from '../../platform/workflows/image-to-image.json';
 import textToImage from '../../platform/workflows/text-to-image.json';
-import { NODE_NAME } from '../harness';
-import { openStage, prompts, type Stage } from './flowTask.fixture';
+import imageToImage from '../../platform/workflows/image-to-image.json';
+import { PIXEL, sharedStage } from '../harness/stage';
+import { openStage, prompts } from './flowTask.fixture';
 
-let stage: Stage;
-beforeAll(async () => {
-	stage = await openStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.resetBooks();
-	stage.platform.faults.clear();
-});
+const stage = sharedStage(openStage);
 
 /** The form as the editor stores it: values by row id, and the schema that the node returned. */
 function form(
@@ -190,14 +179,11 @@ test.each(['12345678901234567890', '={{ 12345678901234567890 }}', '={{ "12345678
 
 test('a freshly uploaded image is accepted, whatever files the view lists', async () => {
 	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
-	const picture = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'teal' } })
-		.png()
-		.toBuffer();
-	const uploaded = await stage.run([{ json: {}, binary: { data: { data: picture, fileName: 'new.png' } } }], {
+	const uploaded = await stage.run([{ json: {}, binary: { data: { data: PIXEL, fileName: 'new.png' } } }], {
 		resource: 'image',
 		operation: 'upload',
 	});
-	const imageId = uploaded.output(NODE_NAME)[0]?.json.imageId;
+	const imageId = uploaded.jsons()[0]?.imageId;
 	const item = [{ json: { imageId } }];
 	const known = {
 		workflowId,
@@ -259,7 +245,7 @@ test.each([
 
 test('with the definition, the seeds are found', async () => {
 	const run = await stage.run(prompts(2), form({}, {}, { seedMode: 'increment', seed: 5 }));
-	expect(run.output(NODE_NAME).map(({ json }) => json.seed)).toEqual([5, 6]);
+	expect(run.jsons().map(({ seed }) => seed)).toEqual([5, 6]);
 });
 
 test('a UI-format file is reported as such, with how to export the right one', async () => {
@@ -295,9 +281,7 @@ test('a row left empty keeps the hosted value, and an expression may set a negat
 	const given = await stage.run(prompts(1), form({ '7/text': "={{ '' }}", '6/text': '' }));
 	expect(given.error).toBeUndefined();
 	expect(sentPrompts()).toEqual([{}, { '7': { inputs: { text: '' } } }]);
-	expect(given.hints(NODE_NAME).map(({ message }) => message)).toEqual([
-		expect.stringContaining('1 task(s) were sent with an empty text'),
-	]);
+	expect(given.hints()).toEqual([expect.stringContaining('1 task(s) were sent with an empty text')]);
 });
 
 /** A choice from a list, or a value entered instead, as the editor stores it. */
@@ -350,10 +334,8 @@ test('an item without a value or with an empty prompt fails alone, before anythi
 	const items = [{ json: {} }, { json: { prompt: ' ' } }, { json: { prompt: 'fox' } }];
 	const rows = { '6/text': '={{ $json.prompt }}', '3/steps': null };
 	const run = await stage.run(items, form(rows), { onError: 'continueErrorOutput' });
-	expect(run.output(NODE_NAME, 1).map(({ pairedItem }) => pairedItem)).toEqual([{ item: 0 }, { item: 1 }]);
-	expect(run.output(NODE_NAME, 1)[1]?.json.error).toContain(
-		'The prompt is empty: Positive Prompt (node 6) · text',
-	);
+	expect(run.items(1).map(({ pairedItem }) => pairedItem)).toEqual([{ item: 0 }, { item: 1 }]);
+	expect(run.jsons(1)[1]?.error).toContain('The prompt is empty: Positive Prompt (node 6) · text');
 	expect(sentPrompts()).toEqual([{ '6': { inputs: { text: 'fox' } } }]);
 });
 

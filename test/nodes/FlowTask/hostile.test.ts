@@ -1,56 +1,34 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { INodeParameters } from 'n8n-workflow';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import {
-	createHarness,
-	NODE_NAME,
-	singleNode,
-	stopwatch,
-	type Harness,
-	type HarnessRun,
-	type SingleNode,
-} from '../harness';
-import { everythingSaid } from '../harness/stage';
-import { prompts, PROMPT_FIELD, text } from './flowTask.fixture';
+import { NODE_NAME, stopwatch, type HarnessRun, type LiveRun } from '../harness';
+import { everythingSaid, RETRY, sharedStage, type NodeSettings } from '../harness/stage';
+import { bodyOf, openServer, type TestServer } from '../harness/server';
+import { CONTINUE, openStage, prompts, text } from './flowTask.fixture';
 
 /* Tests the node against platforms that do not keep to the interface. */
 
-let harness: Harness;
-beforeAll(async () => {
-	harness = await createHarness();
-});
-afterAll(async () => {
-	await harness.close();
-});
+const stage = sharedStage(openStage);
 
 interface Script {
 	submit?(count: number, response: ServerResponse): unknown;
 	info?(ids: string[], response: ServerResponse): unknown;
 }
 
-let server: Server;
-let base: string;
+let server: TestServer;
 let submits: number;
 let looks: number;
 let script: Script;
-beforeEach(() => {
+beforeEach(async () => {
 	submits = 0;
 	looks = 0;
 	script = {};
-	server = createServer((request, response) => {
-		void answer(request, response);
-	}).listen(0);
-	base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+	server = await openServer((request, response) => void answer(request, response));
 });
-afterEach(() => {
-	server.closeAllConnections();
-	server.close();
-});
+afterEach(async () => await server.close());
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-	const chunks: Buffer[] = [];
-	for await (const chunk of request) chunks.push(chunk as Buffer);
-	const body = Buffer.concat(chunks).toString();
+	const body = await bodyOf(request);
 	if (request.url?.endsWith('/prompt')) {
 		const id = `t${++submits}`;
 		if (!script.submit?.(submits, response)) send(response, { prompt_id: id });
@@ -69,42 +47,35 @@ function send(response: ServerResponse, data: unknown, before = ''): true {
 }
 
 function done(id: string, more: object = {}): object {
-	return { flow_task_id: id, status: 3, progress_num: 100, final_files: [`${base}/f/${id}.png`], ...more };
+	return {
+		flow_task_id: id,
+		status: 3,
+		progress_num: 100,
+		final_files: [`${server.url}/f/${id}.png`],
+		...more,
+	};
 }
 
-async function run(
+async function start(
 	count: number,
-	parameters: object = {},
-	settings: Partial<SingleNode> = {},
-): Promise<HarnessRun> {
-	return await harness.run({
-		workflow: singleNode({
-			type: 'n8n-nodes-flowtask.flowTask',
-			parameters: {
-				resource: 'task',
-				operation: 'run',
-				workflowId: 'wf',
-				seedMode: 'keep',
-				...PROMPT_FIELD,
-				...parameters,
-			},
-			...settings,
-		}),
-		items: prompts(count),
-		credentials: { flowPlatformApi: { apiKey: KEY, baseUrl: base } },
-	});
+	parameters: INodeParameters = {},
+	settings: NodeSettings = {},
+): Promise<LiveRun> {
+	const account = { apiKey: KEY, baseUrl: server.url, wsBaseUrl: '' };
+	return await stage.start(prompts(count), { workflowId: 'wf', ...parameters }, { account, ...settings });
 }
+
+const run = async (...of: Parameters<typeof start>): Promise<HarnessRun> => await (await start(...of)).done;
 
 const KEY = 'sk-0123456789abcdef';
-const CONTINUE = { onError: 'continueErrorOutput' } as const;
 const POLLING = { limits: { progressChannel: 'polling' } };
 
 test('an expression that cannot be evaluated fails only its own item', async () => {
 	const workflowId = "={{ $json.prompt === 'picture 1' ? $('Nope').item.json.x : 'wf' }}";
 	const result = await run(3, { workflowId, ...POLLING }, CONTINUE);
-	expect(result.output(NODE_NAME, 0)).toHaveLength(2);
-	expect(result.output(NODE_NAME, 1)).toHaveLength(1);
-	expect(text(result.output(NODE_NAME, 1)[0]?.json.error)).toContain('n8n could not read');
+	expect(result.items()).toHaveLength(2);
+	expect(result.items(1)).toHaveLength(1);
+	expect(text(result.jsons(1)[0]?.error)).toContain('n8n could not read');
 	expect(submits).toBe(2);
 	const stopped = await run(3, { workflowId, ...POLLING });
 	expect(stopped.error?.message).toContain('n8n could not read');
@@ -112,25 +83,10 @@ test('an expression that cannot be evaluated fails only its own item', async () 
 });
 
 test('a suspended wait that fails is sent to the output "Done", and does not loop', async () => {
-	const parameters = {
-		operation: 'wait',
-		waitMode: 'suspend',
-		taskIds: 't1',
-		options: { timeoutMinutes: "={{ 'abc' }}" },
-	};
-	const base_ = singleNode({
-		type: 'n8n-nodes-flowtask.flowTask',
-		parameters: { resource: 'task', ...parameters },
-		onError: 'continueRegularOutput',
-		outputs: [[], ['Finished']],
-	});
-	const [, onward = []] = base_.connections[NODE_NAME]?.main ?? [];
-	const back = [{ node: NODE_NAME, type: 'main' as const, index: 0 }];
-	const result = await harness.run({
-		workflow: { ...base_, connections: { ...base_.connections, [NODE_NAME]: { main: [back, onward] } } },
-		items: prompts(1),
-		credentials: { flowPlatformApi: { apiKey: KEY, baseUrl: base } },
-	});
+	const options = { timeoutMinutes: "={{ 'abc' }}" };
+	const parameters = { operation: 'wait', waitMode: 'suspend', taskIds: 't1', options };
+	const outputs = [[NODE_NAME], ['Finished']];
+	const result = await run(1, parameters, { onError: 'continueRegularOutput', outputs });
 	expect(result.runs(NODE_NAME)).toHaveLength(1);
 	expect(text(result.output('Finished')[0]?.json.error)).toContain('Timeout (Minutes)');
 });
@@ -146,10 +102,10 @@ test.each<[string, number, object]>([
 		response.statusCode = status;
 		return response.end(JSON.stringify(body));
 	};
-	const retry = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+	const retry = RETRY;
 	const result = await run(1, POLLING, { ...CONTINUE, ...retry });
 	expect(submits).toBe(1);
-	expect(result.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+	expect(result.jsons(1)[0]).toMatchObject({
 		error: expect.stringMatching(/^Task odd-1 may have been created/),
 		details: { taskId: 'odd-1', mayExist: true },
 	});
@@ -161,7 +117,7 @@ test.each([[''], ['  '], [null], [0], ['0'], ['00000000-0000-0000-0000-000000000
 		script.submit = (_count, response) =>
 			response.end(JSON.stringify({ code: 1003, msg: 'no such workflow', data: { prompt_id: id } }));
 		const result = await run(1, POLLING, CONTINUE);
-		expect(result.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+		expect(result.jsons(1)[0]).toMatchObject({
 			error: expect.stringContaining('no such workflow'),
 			message: expect.stringContaining('No task was created'),
 		});
@@ -171,20 +127,18 @@ test.each([[''], ['  '], [null], [0], ['0'], ['00000000-0000-0000-0000-000000000
 test('retries do not submit again because the index is late', async () => {
 	const startedAt = Date.now();
 	script.info = (_ids, response) => Date.now() - startedAt < 13_000 && send(response, { flow_task_info: [] });
-	const result = await run(2, POLLING, { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 });
+	const result = await run(2, POLLING, RETRY);
 	expect(result.status).toBe('success');
 	expect(submits).toBe(2);
 });
 
 test('a task with thousands of links returns one thousand of them, and a hint', async () => {
-	const final_files = Array.from({ length: 5_000 }, (_, index) => `${base}/f/${index}.png`);
+	const final_files = Array.from({ length: 5_000 }, (_, index) => `${server.url}/f/${index}.png`);
 	script.info = (ids, response) =>
 		send(response, { flow_task_info: ids.map((id) => done(id, { final_files })) });
 	const result = await run(1, { ...POLLING, output: 'urls' });
-	expect(result.output(NODE_NAME)[0]?.json.finalFiles).toHaveLength(1_000);
-	expect(result.hints(NODE_NAME).map(({ message }) => message)).toContainEqual(
-		expect.stringContaining('1 task(s) list more than 1000 files'),
-	);
+	expect(result.jsons()[0]?.finalFiles).toHaveLength(1_000);
+	expect(result.hints()).toContainEqual(expect.stringContaining('1 task(s) list more than 1000 files'));
 });
 
 test.each([
@@ -193,14 +147,14 @@ test.each([
 ])('an ID of 5 MB is reported in a short sentence if it is %s', async (_name, parameters, submit) => {
 	if (submit) script.submit = (_count, response) => submit(response);
 	const result = await run(1, { ...parameters, ...POLLING }, CONTINUE);
-	const [failed] = result.output(NODE_NAME, 1);
+	const [failed] = result.items(1);
 	expect(text(failed?.json.error)).toMatch(/no usable "prompt_id"|longer than 1000 characters/);
 	expect(everythingSaid(result).length).toBeLessThan(200_000);
 });
 
 test('the last error of a retry names the tasks of the earlier tries', async () => {
 	script.submit = (count, response) => count === 3 && response.destroy();
-	const result = await run(3, POLLING, { retryOnFail: true, maxTries: 2, waitBetweenTries: 1 });
+	const result = await run(3, POLLING, { ...RETRY, maxTries: 2 });
 	expect(result.error?.message).toContain('A task may have been created');
 	const known = (result.error?.context.tasks ?? []) as Array<{ taskId: string }>;
 	expect(known.map(({ taskId }) => taskId).sort()).toEqual(['t1', 't2']);
@@ -212,14 +166,14 @@ test('the timeout also ends the wait for a permit', async () => {
 	const limits = { requestsPerSecond: 0.5, progressChannel: 'polling' };
 	const result = await run(10, { options, limits }, CONTINUE);
 	expect(watch.stop()).toBeLessThan(12_000);
-	expect(result.output(NODE_NAME, 0).length + result.output(NODE_NAME, 1).length).toBe(10);
+	expect(result.items().length + result.items(1).length).toBe(10);
 });
 
 test('broken tokens and byte order marks are tolerated', async () => {
 	script.submit = (count, response) =>
 		send(response, { prompt_id: `t${count}`, prompt_token: '\ud800x' }, '\uFEFF');
 	const result = await run(25);
-	expect(result.output(NODE_NAME)).toHaveLength(25);
+	expect(result.items()).toHaveLength(25);
 });
 
 test('the error of a refused poll says that the task exists, and does not advise running the item again', async () => {
@@ -242,16 +196,16 @@ test('neither a repeated prompt token nor a key in a link reaches an item', asyn
 				done(id, {
 					prompt_token: 'PTOKEN-1234567',
 					errMsg: 'token PTOKEN-1234567 is fine',
-					final_files: [`${base}/f/x.png?k=${KEY}&token=signed`],
+					final_files: [`${server.url}/f/x.png?k=${KEY}&token=signed`],
 				}),
 			),
 		});
 	const result = await run(1, { simplify: false, output: 'urls' });
-	const [item] = result.output(NODE_NAME);
+	const [item] = result.items();
 	expect(everythingSaid(result)).not.toContain('PTOKEN');
 	expect(everythingSaid(result)).not.toContain(KEY);
 	// A link is useless unless its signature is unchanged.
-	expect(item?.json.finalFiles).toEqual([`${base}/f/x.png?k=[hidden]&token=signed`]);
+	expect(item?.json.finalFiles).toEqual([`${server.url}/f/x.png?k=[hidden]&token=signed`]);
 });
 
 test('a task that succeeded without any file is polled again, and then reported', async () => {
@@ -259,19 +213,12 @@ test('a task that succeeded without any file is polled again, and then reported'
 		send(response, { flow_task_info: ids.map((id) => done(id, { files: null, final_files: [null, 3] })) });
 	const result = await run(1, POLLING);
 	expect(looks).toBe(2);
-	expect(result.hints(NODE_NAME)[0]?.message).toContain('succeeded without any file');
+	expect(result.hints()[0]).toContain('succeeded without any file');
 });
 
 test('a stop during submits logs that they may have created tasks', async () => {
 	script.submit = () => true;
-	const live = await harness.start({
-		workflow: singleNode({
-			type: 'n8n-nodes-flowtask.flowTask',
-			parameters: { resource: 'task', operation: 'run', workflowId: 'wf', seedMode: 'keep', ...PROMPT_FIELD },
-		}),
-		items: prompts(3),
-		credentials: { flowPlatformApi: { apiKey: KEY, baseUrl: base } },
-	});
+	const live = await start(3);
 	while (submits < 3) await new Promise((resolve) => setTimeout(resolve, 10));
 	live.cancel();
 	const result = await live.done;

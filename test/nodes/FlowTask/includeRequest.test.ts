@@ -1,19 +1,14 @@
 import type { INodeParameters } from 'n8n-workflow';
 
-import imageToImage from '../../platform/workflows/image-to-image.json';
 import textToImage from '../../platform/workflows/text-to-image.json';
-import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
-import { openStage, prompts, type Stage } from './flowTask.fixture';
+import imageToImage from '../../platform/workflows/image-to-image.json';
+import type { HarnessRun, ItemInput } from '../harness';
+import { freshStage, PIXEL } from '../harness/stage';
+import { openStage, prompts } from './flowTask.fixture';
 
 /* The request is output, so that the same image can be made again. */
 
-let stage: Stage;
-beforeEach(async () => {
-	stage = await openStage();
-});
-afterEach(async () => {
-	await stage.close();
-});
+const stage = freshStage(openStage);
 
 const INCLUDED = { options: { includeRequest: true } };
 const AGAIN = { overridesMode: 'json', prompt: '={{ $json.request }}', seedMode: 'keep' };
@@ -21,7 +16,7 @@ const AGAIN = { overridesMode: 'json', prompt: '={{ $json.request }}', seedMode:
 const sent = (): unknown[] => stage.platform.books().tasks.map(({ prompt }) => prompt);
 
 function requestsIn(run: HarnessRun): unknown[] {
-	return run.output(NODE_NAME).map(({ json }) => json.request);
+	return run.jsons().map(({ request }) => request);
 }
 
 async function expectSameAgain(items: ItemInput[], parameters: INodeParameters): Promise<void> {
@@ -34,7 +29,7 @@ async function expectSameAgain(items: ItemInput[], parameters: INodeParameters):
 		new Set(bodies.map((prompt) => JSON.stringify({ workflow_id: workflowId, prompt }))),
 	);
 	stage.platform.resetBooks();
-	const known = first.output(NODE_NAME).map(({ json }) => ({ json }));
+	const known = first.items().map(({ json }) => ({ json }));
 	const asObject = await stage.run(known, {
 		...INCLUDED,
 		...parameters,
@@ -69,15 +64,12 @@ test('a body from a form, or with an uploaded image, can be sent again too', asy
 	});
 	stage.platform.resetBooks();
 	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
-	const load = Object.entries(imageToImage).find(([, node]) => node.class_type === 'LoadImage')?.[0] ?? '';
-	const pixel =
-		'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
-	const photo = { data: Buffer.from(pixel, 'base64'), fileName: 'a.png', mimeType: 'image/png' };
+	const photo = { data: PIXEL, fileName: 'a.png', mimeType: 'image/png' };
 	await expectSameAgain([{ json: {}, binary: { data: photo } }], {
 		workflowId,
 		overrideFields: {},
 		workflowDefinition: JSON.stringify(imageToImage),
-		imageSlots: { slot: [{ nodeId: load, parameter: 'image', source: 'binary', binaryField: 'data' }] },
+		imageSlots: { slot: [{ nodeId: '10', parameter: 'image', source: 'binary', binaryField: 'data' }] },
 	});
 });
 

@@ -1,16 +1,10 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import textToImage from '../../platform/workflows/text-to-image.json';
-import { NODE_NAME } from '../harness';
-import { openStage, prompts, type Stage } from './flowTask.fixture';
+import { sharedStage } from '../harness/stage';
+import { openStage, prompts } from './flowTask.fixture';
 
-let stage: Stage;
-beforeAll(async () => {
-	stage = await openStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
+const stage = sharedStage(openStage);
 afterEach(() => {
 	// Bad input is reported before anything is sent.
 	expect(stage.platform.books().requests.submit).toBe(0);
@@ -122,8 +116,8 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	expect(run.error?.description).toMatch(advice);
 	const continued = await stage.run(prompts(2), parameters, { onError: 'continueErrorOutput' });
 	expect(continued.status).toBe('success');
-	expect(continued.output(NODE_NAME, 0)).toEqual([]);
-	expect(continued.output(NODE_NAME, 1)).toHaveLength(2);
+	expect(continued.items()).toEqual([]);
+	expect(continued.items(1)).toHaveLength(2);
 });
 
 test.each([
@@ -131,11 +125,7 @@ test.each([
 	['platform.example.com', /not a complete URL/],
 	['ftp://platform.example.com', /must start with/],
 ])('the base URL "%s" is refused before anything is sent', async (baseUrl, message) => {
-	const run = await stage.harness.run({
-		workflow: stage.workflow(),
-		items: prompts(1),
-		credentials: { flowPlatformApi: { ...stage.credentials.flowPlatformApi, baseUrl } },
-	});
+	const run = await stage.run(prompts(1), {}, { account: { baseUrl } });
 	expect(run.error?.message).toMatch(message);
 });
 

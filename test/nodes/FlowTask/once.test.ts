@@ -1,58 +1,42 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import type { FaultRule } from '../../platform';
-import { until } from '../../until';
-import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
-import { createDataTables, noDataTables, type DataTables } from '../harness/dataTables';
 import type { JsonObject } from '../../../nodes/shared/text/json';
-import { openStage, prompts, text, type Stage } from './flowTask.fixture';
+import { until } from '../../until';
+import type { HarnessRun, ItemInput } from '../harness';
+import { RETRY, sharedStage, type NodeSettings } from '../harness/stage';
+import { noDataTables } from '../harness/dataTables';
+import { CONTINUE, openStage, prompts, text } from './flowTask.fixture';
 
 /* With an idempotency key, no image is made twice, whatever fails and in however many executions. */
 
-let stage: Stage;
-let tables: DataTables;
-beforeAll(async () => {
-	stage = await openStage({ taskMs: 20, runners: 8 });
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.faults.clear();
-	stage.platform.resetBooks();
-	tables = createDataTables();
-});
+const stage = sharedStage(openStage, { taskMs: 20, runners: 8 });
 
 const LEDGER = 'flow_task_ledger';
 const KEYED = { progressChannel: 'polling', idempotencyKey: '={{ $json.id ?? "k" }}' };
-const RETRY = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
-const CONTINUE = { onError: 'continueErrorOutput' } as const;
 const HOUR_MS = 3_600_000;
-
-type Settings = Partial<SingleNode> & { executeWorkflow?: DataTables['executeWorkflow'] };
 
 async function run(
 	items: ItemInput[],
 	limits: INodeParameters = {},
-	{ executeWorkflow = tables.executeWorkflow, ...settings }: Settings = {},
+	settings: NodeSettings = {},
 	parameters: INodeParameters = {},
 ): Promise<HarnessRun> {
-	return await stage.harness.run({
-		workflow: stage.workflow({ limits: { ...KEYED, ...limits }, ...parameters }, settings),
-		items,
-		credentials: stage.credentials,
-		executeWorkflow,
-	});
+	return await stage.run(items, { limits: { ...KEYED, ...limits }, ...parameters }, settings);
 }
 
 const order = (id = 'k', prompt = `picture of ${id}`): ItemInput => ({ json: { id, prompt } });
-const taskIdOf = (done: HarnessRun): string => text(done.output(NODE_NAME)[0]?.json.taskId);
+const taskIdOf = (done: HarnessRun): string => text(done.jsons()[0]?.taskId);
 const made = (): number => stage.platform.books().tasksMade;
 
 /** Ages the table's rows by this time. */
 function age(byMs: number): void {
 	const older = (cell: unknown): number => Number(cell) - byMs;
-	tables.edit(LEDGER, (row) => ({ ...row, atMs: older(row.atMs), expiresAtMs: older(row.expiresAtMs) }));
+	stage.tables.edit(LEDGER, (row) => ({
+		...row,
+		atMs: older(row.atMs),
+		expiresAtMs: older(row.expiresAtMs),
+	}));
 }
 
 type Mishap = Omit<FaultRule, 'on'>;
@@ -77,14 +61,12 @@ describe.each(MADE_WITHOUT_A_WORD)(
 			}
 			expect(stage.platform.books().requests.submit).toBe(1);
 			expect(made()).toBe(1);
-			expect(tables.rows(LEDGER).map(({ outcome }) => outcome)).toEqual(['', 'unanswered']);
+			expect(stage.tables.rows(LEDGER).map(({ outcome }) => outcome)).toEqual(['', 'unanswered']);
 		});
 
 		test('is not sent again by a retry without a key', async () => {
 			stage.platform.faults.add({ on: 'submit', ...mishap });
-			const workflow = stage.workflow({ limits: { progressChannel: 'polling' } }, RETRY);
-			const items = prompts(1);
-			await stage.harness.run({ workflow, items, credentials: stage.credentials });
+			await stage.run(prompts(1), { limits: { progressChannel: 'polling' } }, RETRY);
 			expect(stage.platform.books().requests.submit).toBe(1);
 		});
 	},
@@ -97,7 +79,7 @@ describe.each<Mishap>([
 	test('releases the key', async () => {
 		stage.platform.faults.add({ on: 'submit', ...mishap, times: 1 });
 		expect((await run([order()])).status).toBe('error');
-		expect((await run([order()])).output(NODE_NAME)).toHaveLength(1);
+		expect((await run([order()])).items()).toHaveLength(1);
 		expect(made()).toBe(1);
 	});
 });
@@ -106,7 +88,7 @@ describe('an idempotency key', () => {
 	test('that was used returns the existing task in every later execution', async () => {
 		const [first, second] = [await run([order()]), await run([order()])];
 		expect(taskIdOf(second)).toBe(taskIdOf(first));
-		expect(second.output(NODE_NAME)[0]?.json).toMatchObject({ reused: true });
+		expect(second.jsons()[0]).toMatchObject({ reused: true });
 		expect(made()).toBe(1);
 	});
 
@@ -118,7 +100,7 @@ describe('an idempotency key', () => {
 
 	test('creates one task even if the table does not show new claims at once', async () => {
 		const shownMs = Date.now() + 1_500;
-		tables.hides = (ageMs) => Date.now() < shownMs && ageMs < 1_000;
+		stage.tables.hides = (ageMs) => Date.now() < shownMs && ageMs < 1_000;
 		const runs = await Promise.all([1, 2, 3].map(async () => await run([order()])));
 		expect(new Set(runs.map(taskIdOf)).size).toBe(1);
 		expect(made()).toBe(1);
@@ -136,8 +118,8 @@ describe('an idempotency key', () => {
 	test.each(['', ' ', null])('that is %j makes the node send nothing for its item', async (id) => {
 		const options = { idempotencyKey: '={{ $json.id }}' };
 		const done = await run([{ json: { id, prompt: 'x' } }, order('good')], options, CONTINUE);
-		expect(done.output(NODE_NAME, 1)[0]?.json.error).toContain('"Idempotency Key" is empty');
-		expect(done.output(NODE_NAME, 0)).toHaveLength(1);
+		expect(done.jsons(1)[0]?.error).toContain('"Idempotency Key" is empty');
+		expect(done.items()).toHaveLength(1);
 		expect(made()).toBe(1);
 	});
 
@@ -169,16 +151,16 @@ describe('an idempotency key', () => {
 		age(60_001);
 		await run([order()]);
 		expect(made()).toBe(2);
-		const last = tables.rows(LEDGER).at(-1);
+		const last = stage.tables.rows(LEDGER).at(-1);
 		expect(Number(last?.expiresAtMs) - Number(last?.atMs)).toBe(7 * 24 * HOUR_MS);
 	});
 
 	test('is released by a task that failed, and kept by the one that succeeded', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 		expect((await run([order()])).status).toBe('error');
-		expect((await run([order()])).output(NODE_NAME)).toHaveLength(1);
+		expect((await run([order()])).items()).toHaveLength(1);
 		expect(made()).toBe(2);
-		expect(tables.rows(LEDGER).map(({ outcome }) => outcome)).toEqual([
+		expect(stage.tables.rows(LEDGER).map(({ outcome }) => outcome)).toEqual([
 			'',
 			'',
 			'failed',
@@ -192,7 +174,7 @@ describe('an idempotency key', () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 		const submitted = await run([order()], {}, { id: 'a' }, { operation: 'submit' });
 		expect((await run([order()], {}, { id: 'a' })).error?.message).toContain(`${taskIdOf(submitted)} failed`);
-		expect((await run([order()], {}, { id: 'a' })).output(NODE_NAME)).toHaveLength(1);
+		expect((await run([order()], {}, { id: 'a' })).items()).toHaveLength(1);
 		expect(made()).toBe(2);
 	});
 
@@ -203,18 +185,13 @@ describe('an idempotency key', () => {
 		expect(asked.error?.message).toContain('A task may have been created for the idempotency key "k"');
 		expect(made()).toBe(0);
 		const again = await run([order()], { onUnknownSubmit: 'submitAgain' });
-		expect(again.output(NODE_NAME)).toHaveLength(1);
+		expect(again.items()).toHaveLength(1);
 		expect(made()).toBe(1);
 	});
 
 	test('is kept if the execution is stopped while it submits', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'hang', afterWork: true, times: 1 });
-		const live = await stage.harness.start({
-			workflow: stage.workflow({ limits: KEYED }),
-			items: [order()],
-			credentials: stage.credentials,
-			executeWorkflow: tables.executeWorkflow,
-		});
+		const live = await stage.start([order()], { limits: KEYED });
 		await until(() => made() > 0);
 		live.cancel();
 		await live.done;
@@ -229,41 +206,37 @@ describe('an idempotency key', () => {
 		const orders = Array.from({ length: ITEMS }, (_, index) => order(`k${index}`));
 		stage.platform.faults.add({ on: 'submit', kind: 'hang', skip: 20, times: UNDER_WAY });
 		let isKilled = false;
-		const live = await stage.harness.start({
-			workflow: stage.workflow({ limits: KEYED, operation: 'submit' }),
-			items: orders,
-			credentials: stage.credentials,
-			// A killed process writes nothing more to the table.
-			executeWorkflow: async (...work) => {
-				if (isKilled) throw new Error('The process is gone');
-				return await tables.executeWorkflow(...work);
-			},
-		});
+		// A killed process writes nothing more to the table.
+		stage.tables.before = () => {
+			if (isKilled) throw new Error('The process is gone');
+		};
+		const live = await stage.start(orders, { limits: KEYED, operation: 'submit' });
 		await until(() => stage.platform.books().requests.submit === 20 + UNDER_WAY);
 		isKilled = true;
 		live.cancel();
 		await live.done;
+		stage.tables.before = () => undefined;
 		age(HOUR_MS / 2);
 		const next = await run(orders, {}, CONTINUE, { operation: 'submit' });
-		expect(next.output(NODE_NAME, 1)).toHaveLength(UNDER_WAY);
-		expect(next.output(NODE_NAME, 0)).toHaveLength(ITEMS - UNDER_WAY);
+		expect(next.items(1)).toHaveLength(UNDER_WAY);
+		expect(next.items()).toHaveLength(ITEMS - UNDER_WAY);
 		expect(made()).toBe(ITEMS - UNDER_WAY);
 		expect(stage.platform.books().duplicates).toBe(0);
 	});
 
 	test('is in the table once the node has finished, with the task and its outcome', async () => {
 		const submitted = await run([order()], {}, {}, { operation: 'submit' });
-		expect(tables.rows(LEDGER).map(({ kind }) => kind)).toEqual(['claim', 'submitted']);
-		expect(tables.rows(LEDGER)[1]?.reference).toBe(taskIdOf(submitted));
+		expect(stage.tables.rows(LEDGER).map(({ kind }) => kind)).toEqual(['claim', 'submitted']);
+		expect(stage.tables.rows(LEDGER)[1]?.reference).toBe(taskIdOf(submitted));
 		await run([order()]);
-		expect(tables.rows(LEDGER).at(-1)).toMatchObject({ kind: 'done', outcome: 'succeeded' });
+		expect(stage.tables.rows(LEDGER).at(-1)).toMatchObject({ kind: 'done', outcome: 'succeeded' });
 	});
 
 	test('whose row was edited does not affect the tasks of other items', async () => {
 		const orders = ['far', 'long', 'good'].map((id) => order(id));
 		await run(orders, {}, {}, { operation: 'submit' });
-		const [far, long] = tables.rows(LEDGER).map(({ entryKey }) => entryKey);
-		tables.edit(LEDGER, (row) => {
+		const [far, long] = stage.tables.rows(LEDGER).map(({ entryKey }) => entryKey);
+		stage.tables.edit(LEDGER, (row) => {
 			if (row.entryKey === far) return { ...row, atMs: 1e17 };
 			const endless = 'x'.repeat(5_000_000);
 			if (row.entryKey !== long) return row;
@@ -271,9 +244,9 @@ describe('an idempotency key', () => {
 		});
 		const again = await run(orders, {}, CONTINUE, { operation: 'submit' });
 		expect(again.error).toBeUndefined();
-		expect(again.output(NODE_NAME, 0)).toHaveLength(2);
-		expect(again.output(NODE_NAME, 0)[0]?.json.submittedAt).toBeNull();
-		const [failed] = again.output(NODE_NAME, 1);
+		expect(again.items()).toHaveLength(2);
+		expect(again.jsons()[0]?.submittedAt).toBeNull();
+		const [failed] = again.items(1);
 		expect(failed?.json).toMatchObject({
 			error: 'The Data Table flow_task_ledger contains no task ID for the idempotency key "long"',
 			message: expect.stringContaining('delete'),
@@ -287,7 +260,7 @@ describe('an idempotency key', () => {
 		for (let level = 0; level < 20_000; level++) deep = { a: deep };
 		const done = await run([order('good'), { json: { id: 'deep', prompt: 'x', deep } }], {}, CONTINUE);
 		expect(done.error).toBeUndefined();
-		expect(done.output(NODE_NAME, 0)).toHaveLength(2);
+		expect(done.items()).toHaveLength(2);
 	});
 
 	test.each([
@@ -297,7 +270,7 @@ describe('an idempotency key', () => {
 		'has rows that name their scope and the execution that wrote them: %s',
 		async (idempotencyScope, scope) => {
 			const done = await run([order()], { idempotencyScope });
-			const rows = tables.rows(LEDGER);
+			const rows = stage.tables.rows(LEDGER);
 			expect(rows.length).toBeGreaterThan(0);
 			for (const row of rows) {
 				expect(row.scope).toMatch(scope);
@@ -309,7 +282,7 @@ describe('an idempotency key', () => {
 	test('makes the node send nothing if there is no table or it is full', async () => {
 		const none = await run([order()], {}, { executeWorkflow: noDataTables });
 		expect(none.error?.message).toContain('no Data Tables');
-		tables.before = (operation) => {
+		stage.tables.before = (operation) => {
 			if (operation.startsWith('insert')) throw new Error('Data table size limit exceeded');
 		};
 		expect((await run([order()])).error?.message).toContain('is full');
@@ -320,15 +293,14 @@ describe('an idempotency key', () => {
 test('four concurrent executions with the same keys need hardly more table operations than one', async () => {
 	const items = Array.from({ length: 20 }, (_, index) => order(`key ${index}`));
 	await run([order('makes the table')]);
-	tables.operations.length = 0;
+	stage.tables.operations.length = 0;
 	await run(items.map((_, index) => order(`alone ${index}`)));
-	const alone = tables.operations.length;
-	tables.operations.length = 0;
+	const alone = stage.tables.operations.length;
+	stage.tables.operations.length = 0;
 	const runs = await Promise.all([1, 2, 3, 4].map(async () => await run(items)));
-	const tasksOf = (done: HarnessRun): unknown[] =>
-		done.output(NODE_NAME).map(({ json: { taskId } }) => taskId);
+	const tasksOf = (done: HarnessRun): unknown[] => done.jsons().map(({ taskId }) => taskId);
 	for (const done of runs) expect(tasksOf(done)).toEqual(tasksOf(runs[0]!));
 	expect(made()).toBe(41);
 	// The other executions only record that they saw the tasks succeed.
-	expect(tables.operations.length).toBeLessThanOrEqual(alone + 14);
+	expect(stage.tables.operations.length).toBeLessThanOrEqual(alone + 14);
 });

@@ -1,23 +1,16 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import twoOutputs from '../../platform/workflows/two-outputs.json';
-import { NODE_NAME, type HarnessRun } from '../harness';
-import { openStage, text, type Stage } from './flowTask.fixture';
+import type { HarnessRun } from '../harness';
+import { sharedStage } from '../harness/stage';
+import { openStage, text } from './flowTask.fixture';
 
 /* Files by the node that made them, each in a field of its own. */
 
-let stage: Stage;
+const stage = sharedStage(openStage);
 let workflowId: string;
 beforeAll(async () => {
-	stage = await openStage();
 	({ workflowId } = await stage.platform.hostWorkflow(twoOutputs));
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.faults.clear();
-	stage.platform.resetBooks();
 });
 
 type Wanted = ReadonlyArray<readonly [nodeId: string, field: string]>;
@@ -40,7 +33,7 @@ test('outputs the files of two nodes in two fields of one item', async () => {
 		['20', 'final'],
 		['9', 'image'],
 	]);
-	const [item, ...others] = done.output(NODE_NAME);
+	const [item, ...others] = done.items();
 	expect(others).toEqual([]);
 	expect(Object.keys(item?.binary ?? {}).sort()).toEqual(['final', 'image']);
 	expect(item?.json.missingOutputs).toBeUndefined();
@@ -54,7 +47,7 @@ test('downloads only the file of the one node named, by its title too if there i
 	] as const) {
 		stage.platform.resetBooks();
 		const done = await run([[name, 'final']], { output: 'filePerItem', ...parameters });
-		expect(done.output(NODE_NAME).map(({ json, binary }) => [json.file, Object.keys(binary ?? {})])).toEqual([
+		expect(done.items().map(({ json, binary }) => [json.file, Object.keys(binary ?? {})])).toEqual([
 			[expect.objectContaining({ nodeId: '20' }), ['final']],
 		]);
 		expect(stage.platform.books().requests.file).toBe(1);
@@ -66,7 +59,7 @@ test('numbers the field if two nodes use the same one', async () => {
 		['9', 'data'],
 		['20', ''],
 	]);
-	expect(Object.keys(done.output(NODE_NAME)[0]?.binary ?? {}).sort()).toEqual(['data', 'data_1']);
+	expect(Object.keys(done.items()[0]?.binary ?? {}).sort()).toEqual(['data', 'data_1']);
 });
 
 test('reports a node without files, names the nodes that have some, and outputs no substitute', async () => {
@@ -74,7 +67,7 @@ test('reports a node without files, names the nodes that have some, and outputs 
 		['9', 'image'],
 		['77', 'mask'],
 	]);
-	const [item] = done.output(NODE_NAME);
+	const [item] = done.items();
 	expect(Object.keys(item?.binary ?? {})).toEqual(['image']);
 	expect(item?.json.missingOutputs).toEqual(['77']);
 	expect(hints(done)).toContain('1 task(s) lack files from chosen output nodes: 77. Files came from 9, 20.');
@@ -111,7 +104,7 @@ test('refuses a title that two nodes share, and names their IDs', async () => {
 
 test('"wait" selects the files of a node too', async () => {
 	const submitted = await run([], { operation: 'submit', options: {} });
-	const taskId = submitted.output(NODE_NAME)[0]?.json.taskId;
+	const taskId = submitted.jsons()[0]?.taskId;
 	const done = await run([['20', 'final']], { operation: 'wait', taskIds: text(taskId) });
-	expect(done.output(NODE_NAME).map(({ binary }) => Object.keys(binary ?? {}))).toEqual([['final']]);
+	expect(done.items().map(({ binary }) => Object.keys(binary ?? {}))).toEqual([['final']]);
 });

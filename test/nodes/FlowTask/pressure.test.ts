@@ -1,4 +1,3 @@
-import { NODE_NAME } from '../harness';
 import { openStage, prompts } from './flowTask.fixture';
 
 describe.each(['stopWorkflow', 'continueRegularOutput'] as const)('on error: %s', (onError) => {
@@ -9,7 +8,7 @@ describe.each(['stopWorkflow', 'continueRegularOutput'] as const)('on error: %s'
 		await stage.close();
 
 		expect(run.error).toBeUndefined();
-		expect(run.output(NODE_NAME).map(({ json }) => json.status)).toEqual(prompts(60).map(() => 'succeeded'));
+		expect(run.jsons().map(({ status }) => status)).toEqual(prompts(60).map(() => 'succeeded'));
 		expect([books.tasksMade, books.duplicates]).toEqual([60, 0]);
 		const calls = books.requests.submit + books.requests.info;
 		expect(books.rateLimited).toBeGreaterThan(0);
@@ -25,7 +24,7 @@ test('requests that are always refused slow down more and more until the timeout
 	const { requests, tasksMade } = stage.platform.books();
 	await stage.close();
 
-	const errors = run.output(NODE_NAME).map(({ json }) => json.error);
+	const errors = run.jsons().map(({ error }) => error);
 	expect(errors).toEqual(prompts(6).map(() => expect.stringContaining('is not accepting more requests')));
 	expect(tasksMade).toBe(0);
 	// Six are sent at once, and after the first ten one every five seconds.

@@ -1,47 +1,20 @@
 import type { INodeParameters } from 'n8n-workflow';
-import sharp from 'sharp';
 
-import imageToImage from '../../platform/workflows/image-to-image.json';
 import textToImage from '../../platform/workflows/text-to-image.json';
-import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
-import { createDataTables, type DataTables } from '../harness/dataTables';
-import { openStage, prompts, type Stage } from './flowTask.fixture';
+import imageToImage from '../../platform/workflows/image-to-image.json';
+import type { HarnessRun, ItemInput } from '../harness';
+import { PIXEL, sharedStage } from '../harness/stage';
+import { openStage, prompts } from './flowTask.fixture';
 
 /* "Preview Request": what would be submitted, and nothing sent or written. */
 
-let stage: Stage;
-let tables: DataTables;
-/** The number of sub-workflow calls that read or wrote a table. */
-let tableCalls: number;
-beforeAll(async () => {
-	stage = await openStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.resetBooks();
-	tables = createDataTables();
-	tableCalls = 0;
-});
+const stage = sharedStage(openStage);
 
 const KNOWN = { workflowDefinition: JSON.stringify(textToImage) };
 const SEED = { seedMode: 'increment', seed: 40, seedTargets: '3.seed' };
 
-async function run(items: ItemInput[], parameters: INodeParameters): Promise<HarnessRun> {
-	return await stage.harness.run({
-		workflow: stage.workflow(parameters),
-		items,
-		credentials: stage.credentials,
-		executeWorkflow: async (...call) => {
-			tableCalls++;
-			return await tables.executeWorkflow(...call);
-		},
-	});
-}
-
 async function preview(items: ItemInput[], parameters: INodeParameters): Promise<HarnessRun> {
-	const shown = await run(items, {
+	const shown = await stage.run(items, {
 		...parameters,
 		options: { ...optionsIn(parameters), previewRequest: true },
 	});
@@ -51,8 +24,8 @@ async function preview(items: ItemInput[], parameters: INodeParameters): Promise
 		[],
 		[],
 	]);
-	expect(tableCalls).toBe(0);
-	expect(JSON.stringify(shown.output(NODE_NAME))).not.toContain(stage.platform.apiKey);
+	expect(stage.tables.operations).toEqual([]);
+	expect(JSON.stringify(shown.items())).not.toContain(stage.platform.apiKey);
 	return shown;
 }
 
@@ -60,7 +33,7 @@ function optionsIn({ options }: INodeParameters): object {
 	return typeof options === 'object' && options !== null ? options : {};
 }
 
-const previews = (shown: HarnessRun): unknown[] => shown.output(NODE_NAME).map(({ json }) => json.preview);
+const previews = (shown: HarnessRun): unknown[] => shown.jsons().map(({ preview }) => preview);
 
 test.each(['run', 'submit'])('%s shows the request that it sends', async (operation) => {
 	const parameters = { operation, ...KNOWN, ...SEED };
@@ -73,7 +46,7 @@ test.each(['run', 'submit'])('%s shows the request that it sends', async (operat
 		'3': { inputs: { seed: 40 + index } },
 		'6': { inputs: { text: `picture ${index}` } },
 	});
-	expect(shown.output(NODE_NAME)).toEqual(
+	expect(shown.items()).toEqual(
 		[0, 1].map((item) => ({
 			json: {
 				preview: {
@@ -90,7 +63,7 @@ test.each(['run', 'submit'])('%s shows the request that it sends', async (operat
 			pairedItem: { item },
 		})),
 	);
-	await run(prompts(2), parameters);
+	await stage.run(prompts(2), parameters);
 	const sent = stage.platform.books().tasks.map((task) => task.prompt);
 	expect(sent).toHaveLength(2);
 	expect(sent).toEqual(expect.arrayContaining([prompt(0), prompt(1)]));
@@ -104,7 +77,7 @@ test('reports an item that cannot be submitted in its position, and shows the re
 		},
 	});
 	expect(shown.error).toBeUndefined();
-	expect(shown.output(NODE_NAME).map(({ json }) => json)).toEqual([
+	expect(shown.jsons()).toEqual([
 		{ preview: expect.objectContaining({ method: 'POST' }) },
 		{
 			problem: expect.stringContaining('there is no node 66 in the workflow definition'),
@@ -114,13 +87,10 @@ test('reports an item that cannot be submitted in its position, and shows the re
 });
 
 test('lists uploads by file, type and size, and does not open an address', async () => {
-	const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'teal' } })
-		.png()
-		.toBuffer();
 	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
 	stage.platform.resetBooks();
 	const slot = (more: object) => ({ nodeId: '10', parameter: 'image', ...more });
-	const item = { json: {}, binary: { photo: { data: png, fileName: 'cat.jpg', mimeType: 'image/jpeg' } } };
+	const item = { json: {}, binary: { photo: { data: PIXEL, fileName: 'cat.jpg', mimeType: 'image/jpeg' } } };
 	const shownFor = async (slots: object[]): Promise<unknown> => {
 		const imageSlots = { slot: slots } as INodeParameters;
 		return previews(await preview([item], { workflowId, overrideFields: {}, imageSlots }))[0];
@@ -134,7 +104,7 @@ test('lists uploads by file, type and size, and does not open an address', async
 				parameter: 'image',
 				fileName: 'cat.png',
 				mimeType: 'image/png',
-				bytes: png.byteLength,
+				bytes: PIXEL.byteLength,
 			},
 		],
 		notes: [expect.stringContaining('not checked'), 'Identical images are uploaded once per run.'],
@@ -163,7 +133,7 @@ test('reports a missing or too large file as the run would', async () => {
 			imageSlots: { slot: [slot(field)] },
 			limits: { maxFileSizeMb: 1 },
 		});
-		return shown.output(NODE_NAME)[0]?.json.problem;
+		return shown.jsons()[0]?.problem;
 	};
 	expect(await problemOf('big')).toMatch(/larger than 1 MB/);
 	expect(await problemOf('none')).toMatch(/no file in field "none"/);
@@ -183,8 +153,8 @@ test('notes what a preview cannot know about a random seed and an idempotency ke
 			'If the idempotency key already has a task, that task is returned; the preview does not check.',
 		],
 	});
-	await run(prompts(1), { ...KNOWN, limits: { idempotencyKey: 'order 7' } });
-	expect(tableCalls).toBeGreaterThan(0);
+	await stage.run(prompts(1), { ...KNOWN, limits: { idempotencyKey: 'order 7' } });
+	expect(stage.tables.operations).not.toEqual([]);
 });
 
 test('refuses a batch above its budget as the run would', async () => {
@@ -194,7 +164,7 @@ test('refuses a batch above its budget as the run would', async () => {
 
 test('leaves nothing behind that a run would mistake for a task of its own', async () => {
 	await preview(prompts(1), { ...KNOWN, ...SEED });
-	const done = await run(prompts(1), { ...KNOWN, ...SEED });
+	const done = await stage.run(prompts(1), { ...KNOWN, ...SEED });
 	expect(done.error).toBeUndefined();
 	expect(stage.platform.books().tasksMade).toBe(1);
 });
@@ -202,13 +172,11 @@ test('leaves nothing behind that a run would mistake for a task of its own', asy
 test('reads the switch for each item, and submits only if it is plainly off', async () => {
 	const switches = [true, 'true', 1, 'yes', 'no', false, 'false', ' FALSE ', 0, '', null, undefined];
 	const items = switches.map((only, index) => ({ json: { prompt: `picture ${index}`, only } }));
-	const done = await run(items, { ...KNOWN, options: { previewRequest: '={{ $json.only }}' } });
+	const done = await stage.run(items, { ...KNOWN, options: { previewRequest: '={{ $json.only }}' } });
 	expect(done.error).toBeUndefined();
 	const isShown = ({ json }: { json: object }): boolean => 'preview' in json;
-	expect(done.output(NODE_NAME).map(isShown)).toEqual(switches.map((_, index) => index < 5));
-	expect(done.output(NODE_NAME).map(({ pairedItem }) => pairedItem)).toEqual(
-		switches.map((_, item) => ({ item })),
-	);
+	expect(done.items().map(isShown)).toEqual(switches.map((_, index) => index < 5));
+	expect(done.items().map(({ pairedItem }) => pairedItem)).toEqual(switches.map((_, item) => ({ item })));
 	const sent = stage.platform.books().tasks.map(({ prompt }) => prompt);
 	expect(sent).toHaveLength(7);
 	expect(sent).toEqual(
@@ -217,27 +185,26 @@ test('reads the switch for each item, and submits only if it is plainly off', as
 });
 
 test('uploads and writes nothing for an item that is only previewed', async () => {
-	const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'teal' } })
-		.png()
-		.toBuffer();
 	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
 	stage.platform.resetBooks();
 	const slot = { nodeId: '10', parameter: 'image', source: 'binary', binaryField: 'photo' };
-	const binary = { photo: { data: png, fileName: 'cat.png', mimeType: 'image/png' } };
+	const binary = { photo: { data: PIXEL, fileName: 'cat.png', mimeType: 'image/png' } };
 	const items = ['a', 'b'].map((key, index) => ({ json: { key, only: index === 1 }, binary }));
-	const done = await run(items, {
+	const done = await stage.run(items, {
 		...{ workflowId, overrideFields: {}, imageSlots: { slot: [slot] } },
 		options: { previewRequest: '={{ $json.only }}', recordTasks: 'always' },
 		limits: { idempotencyKey: '={{ $json.key }}' },
 	});
 	expect(done.error).toBeUndefined();
 	expect(stage.platform.books()).toMatchObject({ tasksMade: 1, uploads: [expect.anything()] });
-	expect(new Set(tables.rows('flow_task_ledger').map(({ keyText }) => keyText))).toEqual(new Set(['a']));
-	expect(tables.rows('flow_task_runs').map(({ item }) => item)).toEqual([0]);
+	expect(new Set(stage.tables.rows('flow_task_ledger').map(({ keyText }) => keyText))).toEqual(
+		new Set(['a']),
+	);
+	expect(stage.tables.rows('flow_task_runs').map(({ item }) => item)).toEqual([0]);
 });
 
 test('does not submit an item whose switch cannot be read', async () => {
-	const done = await run(prompts(2), {
+	const done = await stage.run(prompts(2), {
 		...KNOWN,
 		options: { previewRequest: '={{ $itemIndex === 1 ? $("Nowhere").item.json.x : false }}' },
 	});

@@ -1,29 +1,19 @@
 import { HandWoundTime } from '../../platform';
 import { until } from '../../until';
 import type { HarnessRun } from '../harness';
-import { openStage, prompts, type Stage } from './flowTask.fixture';
+import { freshStage } from '../harness/stage';
+import { openStage, prompts } from './flowTask.fixture';
 
 /* The progress that a streaming chat or webhook shows. */
 
-let stage: Stage;
 let time: HandWoundTime;
-beforeEach(async () => {
+const stage = freshStage(async () => {
 	time = new HandWoundTime();
-	stage = await openStage({ runners: 1, taskMs: 10_000, time });
-});
-afterEach(async () => {
-	await stage.close();
+	return await openStage({ runners: 1, taskMs: 10_000, time });
 });
 
-async function start(count: number, options = {}, streaming = true) {
-	return await stage.harness.start({
-		workflow: stage.workflow({ output: 'urls', options }),
-		items: prompts(count),
-		credentials: stage.credentials,
-		mode: 'webhook',
-		streaming,
-	});
-}
+const start = async (count: number, options = {}, streaming = true) =>
+	await stage.start(prompts(count), { output: 'urls', options }, { mode: 'webhook', streaming });
 
 const said = ({ chunks }: Pick<HarnessRun, 'chunks'>): string =>
 	chunks.map(({ content }) => content ?? '').join('');

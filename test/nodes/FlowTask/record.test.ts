@@ -1,48 +1,22 @@
-import type { INodeParameters } from 'n8n-workflow';
-
 import { HandWoundTime } from '../../platform';
 import { until } from '../../until';
-import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
-import { createDataTables, noDataTables, type DataTables } from '../harness/dataTables';
-import { openStage, prompts, text, type Stage } from './flowTask.fixture';
+import { NODE_NAME, type HarnessRun } from '../harness';
+import { noDataTables, type DataTables } from '../harness/dataTables';
+import { freshStage, RETRY } from '../harness/stage';
+import { openStage, prompts, text } from './flowTask.fixture';
 
 /* The table in which an operator finds the tasks of a run. */
 
-let stage: Stage;
-let tables: DataTables;
 let time: HandWoundTime;
-beforeEach(async () => {
+const stage = freshStage(async () => {
 	time = new HandWoundTime();
-	stage = await openStage({ runners: 4, taskMs: 1_000, time });
-	tables = createDataTables();
-});
-afterEach(async () => {
-	await stage.close();
+	return await openStage({ runners: 4, taskMs: 1_000, time });
 });
 
 const TABLE = 'flow_task_runs';
 
-type Settings = Partial<SingleNode> & { executeWorkflow?: DataTables['executeWorkflow'] };
-
-async function start(
-	items: ItemInput[],
-	parameters: INodeParameters = {},
-	{ executeWorkflow = tables.executeWorkflow, ...settings }: Settings = {},
-) {
-	return await stage.harness.start({
-		workflow: stage.workflow(parameters, settings),
-		items,
-		credentials: stage.credentials,
-		executeWorkflow,
-	});
-}
-
-async function run(
-	items: ItemInput[],
-	parameters: INodeParameters = {},
-	settings: Settings = {},
-): Promise<HarnessRun> {
-	const live = await start(items, parameters, settings);
+async function run(...of: Parameters<typeof stage.start>): Promise<HarnessRun> {
+	const live = await stage.start(...of);
 	let isOver = false;
 	void live.done.finally(() => (isOver = true));
 	while (!isOver) {
@@ -53,52 +27,52 @@ async function run(
 }
 
 const made = (): Set<string> => new Set(stage.platform.books().tasks.map(({ taskId }) => taskId));
-const recorded = (): Set<unknown> => new Set(tables.rows(TABLE).map(({ taskId }) => taskId));
+const recorded = (): Set<unknown> => new Set(stage.tables.rows(TABLE).map(({ taskId }) => taskId));
 const hints = (done: HarnessRun): string => JSON.stringify(done.raw.data.resultData.runData);
 
 test('records eleven tasks but not ten, unless the option says otherwise', async () => {
 	await run(prompts(10));
-	expect(tables.operations).toEqual([]);
+	expect(stage.tables.operations).toEqual([]);
 	await run(prompts(11), { options: { recordTasks: 'never' } });
-	expect(tables.operations).toEqual([]);
+	expect(stage.tables.operations).toEqual([]);
 	stage.platform.resetBooks();
 	const done = await run(prompts(11));
 	expect(recorded()).toEqual(made());
-	expect(tables.rows(TABLE)[0]).toMatchObject({
+	expect(stage.tables.rows(TABLE)[0]).toMatchObject({
 		...{ executionId: done.executionId, node: NODE_NAME, status: 'succeeded', progress: 100, error: '' },
 		hostedWorkflow: stage.workflowId,
 	});
 	expect(
-		tables
+		stage.tables
 			.rows(TABLE)
 			.map(({ item }) => item)
 			.sort((a, b) => Number(a) - Number(b)),
 	).toEqual(prompts(11).map((_, item) => item));
 	stage.platform.resetBooks();
 	await run(prompts(1), { operation: 'submit', options: { recordTasks: 'always' } });
-	expect(tables.rows(TABLE)).toHaveLength(12);
-	expect(tables.rows(TABLE).at(-1)).toMatchObject({ status: 'submitted', taskId: [...made()][0] });
+	expect(stage.tables.rows(TABLE)).toHaveLength(12);
+	expect(stage.tables.rows(TABLE).at(-1)).toMatchObject({ status: 'submitted', taskId: [...made()][0] });
 });
 
 test('records a failed task with its reason, in which the secret is hidden', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 	await run(prompts(3), { options: { recordTasks: 'always' } }, { onError: 'continueRegularOutput' });
-	const failed = tables.rows(TABLE).filter(({ status }) => status === 'failed');
+	const failed = stage.tables.rows(TABLE).filter(({ status }) => status === 'failed');
 	expect(failed).toHaveLength(1);
 	expect(failed[0]?.error).not.toBe('');
 	expect(failed[0]?.finishedAt).not.toBeNull();
-	expect(JSON.stringify(tables.rows(TABLE))).not.toContain(stage.platform.apiKey);
+	expect(JSON.stringify(stage.tables.rows(TABLE))).not.toContain(stage.platform.apiKey);
 });
 
 test('writes every ID to the table even if the run is stopped before its first rows are written', async () => {
 	const stopped = Promise.withResolvers<undefined>();
 	let held = 0;
-	tables.before = async (operation) => {
+	stage.tables.before = async (operation) => {
 		if (!operation.startsWith('insert')) return;
 		held++;
 		await stopped.promise;
 	};
-	const live = await start(prompts(30));
+	const live = await stage.start(prompts(30));
 	await until(() => made().size === 30 && held > 0);
 	expect(recorded().size).toBe(0);
 	live.cancel();
@@ -110,7 +84,7 @@ test('writes every ID to the table even if the run is stopped before its first r
 
 test('creates the table before the first submit', async () => {
 	let submitsBefore: number | undefined;
-	tables.before = async (operation) => {
+	stage.tables.before = async (operation) => {
 		if (!operation.startsWith('create')) return;
 		// Creating the table is slow, so a submit that did not wait for it would be sent first.
 		for (let turn = 0; turn < 500; turn++) await new Promise((resolve) => setImmediate(resolve));
@@ -128,14 +102,14 @@ test("writes the remaining rows even after n8n's timeout has passed", async () =
 		const [, , options] = call;
 		// The timeout passes once tasks exist, before their first rows are written.
 		isOver ||= made().size > 0;
-		if (!isOver) return await tables.executeWorkflow(...call);
+		if (!isOver) return await stage.tables.executeWorkflow(...call);
 		// As in n8n, the deadline also applies to a sub-workflow that is waited for.
 		if (!options.doNotWaitToFinish) throw new Error('The execution was cancelled because it timed out');
 		writtenLate++;
-		void tables.executeWorkflow(...call);
+		void stage.tables.executeWorkflow(...call);
 		return { executionId: '', data: [null] };
 	};
-	const live = await start(prompts(30), {}, { executeWorkflow });
+	const live = await stage.start(prompts(30), {}, { executeWorkflow });
 	await until(() => isOver);
 	live.cancel();
 	await live.done;
@@ -146,7 +120,7 @@ test("writes the remaining rows even after n8n's timeout has passed", async () =
 
 test('reads the answers of submits in flight when the run is stopped, and sends no more', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'slowBody', ms: 400 });
-	const live = await start(prompts(40));
+	const live = await stage.start(prompts(40));
 	await until(() => stage.platform.books().requests.submit === 16);
 	live.cancel();
 	const settled = live.done.then(() => true);
@@ -161,34 +135,36 @@ test('reads the answers of submits in flight when the run is stopped, and sends 
 	await until(() => recorded().size === 16, 'the rows', { withinMs: 5_000 });
 	expect(recorded()).toEqual(made());
 	expect(stage.platform.books().requests.submit).toBe(16);
-	expect(tables.rows(TABLE).filter(({ status }) => status === 'unclear')).toEqual([]);
+	expect(stage.tables.rows(TABLE).filter(({ status }) => status === 'unclear')).toEqual([]);
 });
 
 test.each([1, 10])(
 	'updates the rows of %d task(s) collected by execution with their final status',
 	async (count) => {
-		const submitted = await start(prompts(count), {
+		const submitted = await stage.start(prompts(count), {
 			operation: 'submit',
 			options: { recordTasks: 'always' },
 		});
 		const { executionId } = await submitted.done;
 		await run([{ json: {} }], { operation: 'wait', taskSource: 'execution', executionId });
-		expect(tables.rows(TABLE).map(({ status }) => status)).toEqual(prompts(count).map(() => 'succeeded'));
+		expect(stage.tables.rows(TABLE).map(({ status }) => status)).toEqual(
+			prompts(count).map(() => 'succeeded'),
+		);
 	},
 );
 
 test('waits for all tasks of an execution, or those of a node, and submits nothing', async () => {
-	const stopped = await start(prompts(12), { operation: 'submit' });
+	const stopped = await stage.start(prompts(12), { operation: 'submit' });
 	const { executionId } = await stopped.done;
 	const tasks = made();
 	const by = { operation: 'wait', taskSource: 'execution', executionId };
 	// The tasks are output once, however many items name the execution.
 	const waited = await run(prompts(3), { ...by, options: { recordTasks: 'always' } });
 	expect(waited.error).toBeUndefined();
-	expect(waited.output(NODE_NAME)).toHaveLength(12);
-	expect(new Set(waited.output(NODE_NAME).map(({ json }) => text(json.taskId)))).toEqual(tasks);
-	expect(waited.output(NODE_NAME).every(({ binary }) => binary?.data)).toBe(true);
-	expect(tables.rows(TABLE).map(({ status }) => status)).toEqual(prompts(12).map(() => 'succeeded'));
+	expect(waited.items()).toHaveLength(12);
+	expect(new Set(waited.items().map(({ json }) => text(json.taskId)))).toEqual(tasks);
+	expect(waited.items().every(({ binary }) => binary?.data)).toBe(true);
+	expect(stage.tables.rows(TABLE).map(({ status }) => status)).toEqual(prompts(12).map(() => 'succeeded'));
 	expect(made()).toEqual(tasks);
 
 	const ofNobody = await run([{ json: {} }], { ...by, executionNode: 'Other' });
@@ -207,7 +183,7 @@ test('records a submit without an answer, and a wait for the execution says that
 		{ operation: 'submit', ...always },
 		{ onError: 'continueRegularOutput' },
 	);
-	expect(tables.rows(TABLE).filter(({ status }) => status === 'unclear')).toEqual([
+	expect(stage.tables.rows(TABLE).filter(({ status }) => status === 'unclear')).toEqual([
 		expect.objectContaining({
 			taskId: '',
 			error: expect.stringContaining('may have been created') as unknown,
@@ -215,19 +191,15 @@ test('records a submit without an answer, and a wait for the execution says that
 	]);
 	const { executionId } = done;
 	const waited = await run([{ json: {} }], { operation: 'wait', taskSource: 'execution', executionId });
-	expect(waited.output(NODE_NAME)).toHaveLength(2);
+	expect(waited.items()).toHaveLength(2);
 	expect(hints(waited)).toContain('1 submit(s) of these executions had no answer');
 });
 
 test('a retry of the node keeps its rows and adds to them', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
-	const done = await run(
-		prompts(3),
-		{ options: { recordTasks: 'always' } },
-		{ retryOnFail: true, maxTries: 2, waitBetweenTries: 1 },
-	);
+	const done = await run(prompts(3), { options: { recordTasks: 'always' } }, { ...RETRY, maxTries: 2 });
 	expect(done.error).toBeUndefined();
-	const rows = tables.rows(TABLE);
+	const rows = stage.tables.rows(TABLE);
 	expect(recorded()).toEqual(made());
 	expect(rows).toHaveLength(4);
 	expect(rows.map(({ status }) => status).sort()).toEqual(['failed', 'succeeded', 'succeeded', 'succeeded']);
@@ -244,14 +216,14 @@ test.each<[string, DataTables['executeWorkflow']]>([
 ])('with %s, the run succeeds with one hint', async (_name, executeWorkflow) => {
 	const done = await run(prompts(12), {}, { executeWorkflow });
 	expect(done.error).toBeUndefined();
-	expect(done.output(NODE_NAME)).toHaveLength(12);
+	expect(done.items()).toHaveLength(12);
 	expect(hints(done).split('Not all tasks could be recorded')).toHaveLength(2);
 	expect(hints(done)).toContain('set \\"Record Tasks\\" to Never');
 });
 
 test('a stopped run says in the log and in the rows where its tasks are', async () => {
 	stage.platform.faults.add({ on: 'info', kind: 'noProgress' });
-	const live = await start(prompts(12), { limits: { progressChannel: 'polling' } });
+	const live = await stage.start(prompts(12), { limits: { progressChannel: 'polling' } });
 	for (let tries = 0; tries < 400 && recorded().size < 12; tries++) {
 		time.pass(100);
 		await new Promise((resolve) => setTimeout(resolve, 5));
@@ -259,7 +231,9 @@ test('a stopped run says in the log and in the rows where its tasks are', async 
 	live.cancel();
 	const { executionId, logs } = await live.done;
 	await until(() =>
-		tables.rows(TABLE).every(({ error }) => String(error).includes('The node no longer follows this task')),
+		stage.tables
+			.rows(TABLE)
+			.every(({ error }) => String(error).includes('The node no longer follows this task')),
 	);
 	expect(logs.map(({ message }) => message).join()).toContain(
 		`The Data Table flow_task_runs lists them: "Wait for Completion" with "Tasks" set to Of an Execution and the execution ID ${executionId}`,

@@ -1,19 +1,10 @@
-import { NODE_NAME, type HarnessRun } from '../harness';
-import { openStage, prompts, text, type Stage } from './flowTask.fixture';
+import { NODE_NAME, repeated, type HarnessRun } from '../harness';
+import { RETRY, sharedStage } from '../harness/stage';
+import { openStage, prompts, text } from './flowTask.fixture';
 
 /* Whatever fails at whatever point, n8n runs the node again and no task is created twice. */
 
-let stage: Stage;
-beforeAll(async () => {
-	stage = await openStage({ taskMs: 20, runners: 8 });
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.faults.clear();
-	stage.platform.resetBooks();
-});
+const stage = sharedStage(openStage, { taskMs: 20, runners: 8 });
 
 const ITEMS = 5;
 const OPTIONS = { limits: { progressChannel: 'polling' } };
@@ -22,7 +13,7 @@ const OPTIONS = { limits: { progressChannel: 'polling' } };
 const REQUESTS = Array.from({ length: 13 }, (_, k) => k);
 
 function idsOf(run: HarnessRun): string[] {
-	return run.output(NODE_NAME).map(({ json }) => text(json.taskId));
+	return run.items().map(({ json }) => text(json.taskId));
 }
 
 function expectEachTaskOnce(run: HarnessRun): void {
@@ -33,7 +24,7 @@ function expectEachTaskOnce(run: HarnessRun): void {
 	expect(books.tasksMade).toBe(ITEMS);
 	expect(books.duplicates).toBe(0);
 	expect(new Set(books.tasks.map(({ taskId }) => taskId))).toEqual(new Set(ids));
-	expect(run.output(NODE_NAME).every(({ binary }) => binary?.data)).toBe(true);
+	expect(run.items().every(({ binary }) => binary?.data)).toBe(true);
 }
 
 describe.each(['submit', 'info', 'file'] as const)(
@@ -43,11 +34,7 @@ describe.each(['submit', 'info', 'file'] as const)(
 
 		test.each(REQUESTS.slice(0, on === 'info' ? 1 : ITEMS))('k = %d, Retry On Fail', async (skip) => {
 			stage.platform.faults.add({ on, ...fault, skip, times: on === 'file' ? 2 : 1 });
-			const run = await stage.run(prompts(ITEMS), OPTIONS, {
-				retryOnFail: true,
-				maxTries: 3,
-				waitBetweenTries: 1,
-			});
+			const run = await stage.run(prompts(ITEMS), OPTIONS, RETRY);
 			expectEachTaskOnce(run);
 		});
 
@@ -89,7 +76,7 @@ test('a prompt with {{ $now }} differs in each try, but continues the same task'
 				(prompt as { '3': { inputs: { seed: number } } })['3'].inputs.seed,
 			]),
 	);
-	for (const { json } of run.output(NODE_NAME)) expect(json.seed).toBe(sent.get(text(json.taskId)));
+	for (const { json } of run.items()) expect(json.seed).toBe(sent.get(text(json.taskId)));
 });
 
 test('with Continue On Fail and Retry On Fail, the first item is tried five times and the others once', async () => {
@@ -100,8 +87,8 @@ test('with Continue On Fail and Retry On Fail, the first item is tried five time
 		maxTries: 5,
 		waitBetweenTries: 1,
 	});
-	expect(run.output(NODE_NAME, 0)).toHaveLength(ITEMS - 1);
-	expect(run.output(NODE_NAME, 1)).toHaveLength(1);
+	expect(run.items()).toHaveLength(ITEMS - 1);
+	expect(run.items(1)).toHaveLength(1);
 	expect(stage.platform.books().tasksMade).toBe(ITEMS - 1);
 	expect(stage.platform.books().requests.submit).toBe(ITEMS - 1 + 5);
 });
@@ -125,17 +112,17 @@ test.each([
 
 test('a retry repeats a submit without an answer only if the user chooses so', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
-	const settings = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+	const settings = RETRY;
 	const run = await stage.run(prompts(ITEMS), OPTIONS, settings);
 	expect(run.error?.message).toContain('A task may have been created for this item in an earlier try');
 	expect(stage.platform.books().duplicates).toBe(0);
 	expect(stage.platform.books().tasksMade).toBeLessThanOrEqual(ITEMS);
 
-	const once = await stage.harness.retry(run, { workflow: stage.workflow(OPTIONS) });
+	const once = await stage.harness.retry(run, stage.workflow(OPTIONS));
 	expect(once.error?.message).toContain('A task may have been created');
 	const limits = { ...OPTIONS.limits, onUnknownSubmit: 'submitAgain' };
-	const chosen = await stage.harness.retry(run, { workflow: stage.workflow({ limits }) });
-	expect(chosen.output(NODE_NAME)).toHaveLength(ITEMS);
+	const chosen = await stage.harness.retry(run, stage.workflow({ limits }));
+	expect(chosen.items()).toHaveLength(ITEMS);
 	expect(stage.platform.books().duplicates).toBe(1);
 });
 
@@ -144,18 +131,14 @@ test('a retry with a longer timeout continues the existing tasks', async () => {
 	const late = await stage.run(prompts(ITEMS), { ...OPTIONS, options: { timeoutMinutes: 0.02 } });
 	expect(late.error?.message).toContain('was not done within the timeout');
 	stage.platform.faults.clear();
-	expectEachTaskOnce(await stage.harness.retry(late, { workflow: stage.workflow(OPTIONS) }));
+	expectEachTaskOnce(await stage.harness.retry(late, stage.workflow(OPTIONS)));
 });
 
 test('a retry creates a new task for one that failed on the platform', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
-	const run = await stage.run(prompts(ITEMS), OPTIONS, {
-		retryOnFail: true,
-		maxTries: 2,
-		waitBetweenTries: 1,
-	});
+	const run = await stage.run(prompts(ITEMS), OPTIONS, { ...RETRY, maxTries: 2 });
 	expect(run.status).toBe('success');
-	expect(run.output(NODE_NAME)).toHaveLength(ITEMS);
+	expect(run.items()).toHaveLength(ITEMS);
 	expect(stage.platform.books().tasksMade).toBe(ITEMS + 1);
 	expect(stage.platform.books().duplicates).toBe(0);
 });
@@ -165,33 +148,14 @@ test('a retry with an edited workflow submits new tasks and says so', async () =
 	const failed = await stage.run(prompts(2), OPTIONS);
 	rule.remove();
 	const edited = stage.workflow({ ...OPTIONS, seedMode: 'fixed', seed: 7, seedTargets: '3.seed' });
-	const run = await stage.harness.retry(failed, { workflow: edited });
+	const run = await stage.harness.retry(failed, edited);
 	expect(run.status).toBe('success');
-	expect(
-		run.hints(NODE_NAME).some(({ message }) => message.includes('has changed since an earlier try')),
-	).toBe(true);
+	expect(run.hints().join()).toContain('has changed since an earlier try');
 });
 
 test('a loop creates new tasks for the same items', async () => {
-	const again = { [NODE_NAME]: { main: [[{ node: 'More', type: 'main' as const, index: 0 }]] } };
-	const base = stage.workflow(OPTIONS);
-	const run = await stage.harness.run({
-		workflow: {
-			nodes: [
-				...base.nodes,
-				{ name: 'More', type: 'harness.if', parameters: { condition: '={{ $runIndex < 2 }}' } },
-				{ name: 'Same', type: 'harness.set', parameters: { json: '={{ { prompt: "picture 0" } }}' } },
-			],
-			connections: {
-				...base.connections,
-				...again,
-				More: { main: [[{ node: 'Same', type: 'main', index: 0 }], []] },
-				Same: { main: [[{ node: NODE_NAME, type: 'main', index: 0 }]] },
-			},
-		},
-		items: prompts(1),
-		credentials: stage.credentials,
-	});
+	const workflow = repeated(stage.workflow(OPTIONS), { prompt: 'picture 0' });
+	const run = await stage.runWorkflow(workflow, prompts(1));
 	expect(run.error).toBeUndefined();
 	expect(run.runs(NODE_NAME)).toHaveLength(3);
 	expect(stage.platform.books().tasksMade).toBe(3);

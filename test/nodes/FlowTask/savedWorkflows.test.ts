@@ -1,30 +1,21 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import textToImage from '../../platform/workflows/text-to-image.json';
-import { NODE_NAME, type HarnessRun } from '../harness';
-import { openStage, text, type Stage } from './flowTask.fixture';
+import type { HarnessRun } from '../harness';
+import { sharedStage } from '../harness/stage';
+import { openStage, text } from './flowTask.fixture';
 
 /* Workflows that the account saves by name. */
 
-let stage: Stage;
-beforeAll(async () => {
-	stage = await openStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.resetBooks();
-});
+const stage = sharedStage(openStage);
 
 const chosen = (name: string) => ({ __rl: true, mode: 'list', value: `saved:${name}` });
 
 async function run(saved: string, parameters: INodeParameters): Promise<HarnessRun> {
 	const own = { overridesMode: 'form', overrides: { mappingMode: 'defineBelow', value: null } };
-	const workflow = stage.workflow({ ...own, overrideFields: {}, ...parameters });
-	const { flowPlatformApi } = stage.credentials;
-	const credentials = { flowPlatformApi: { ...flowPlatformApi, savedWorkflows: saved } };
-	return await stage.harness.run({ workflow, items: [{ json: { name: 'Second' } }], credentials });
+	const items = [{ json: { name: 'Second' } }];
+	const account = { savedWorkflows: saved };
+	return await stage.run(items, { ...own, overrideFields: {}, ...parameters }, { account });
 }
 
 const entry = () => ({ workflowId: stage.workflowId, definition: textToImage });
@@ -34,7 +25,7 @@ test('chooses a workflow by name, and the prompt reaches its node', async () => 
 		workflowId: chosen('Portrait'),
 		promptText: 'a red door',
 	});
-	expect([done.status, done.output(NODE_NAME)[0]?.json.workflowId]).toEqual(['success', stage.workflowId]);
+	expect([done.status, done.jsons()[0]?.workflowId]).toEqual(['success', stage.workflowId]);
 	const [task] = stage.platform.books().tasks;
 	expect(task?.prompt).toEqual({ '6': { inputs: { text: 'a red door' } } });
 });
@@ -52,7 +43,7 @@ test.each(['__proto__', 'toString', ' Portrait\t', '"a": {b}', 'saved:', 'ðŸš² å
 			hostedId: stage.workflowId,
 			workflowDefinition: JSON.stringify(textToImage),
 		});
-		const list = text(again.output(NODE_NAME)[0]?.json.savedWorkflows);
+		const list = text(again.jsons()[0]?.savedWorkflows);
 		expect(JSON.parse(list)).toHaveProperty([name.trim()], entry());
 		expect(list.match(/"workflowId"/g)).toHaveLength(1);
 	},
@@ -135,7 +126,7 @@ describe('Save', () => {
 	test('outputs the list with the new workflow, which runs from there', async () => {
 		const before = JSON.stringify({ Old: { workflowId: 'wf_old', parameterView: { '3': {} } } });
 		const saved = await run(before, form('Portrait'));
-		const [item, ...others] = saved.output(NODE_NAME);
+		const [item, ...others] = saved.items();
 		expect(others).toEqual([]);
 		expect(item?.json.saved).toEqual([
 			{ name: 'Portrait', workflowId: stage.workflowId, nodes: 7, inputs: expect.any(Number), prompts: 1 },
@@ -157,10 +148,10 @@ describe('Save', () => {
 		const definition = JSON.stringify(textToImage).replace(/"seed":\d+/, '"seed":18446744073709551615');
 		expect(definition).toContain('18446744073709551615');
 		const saved = await run('{}', form('Portrait', { workflowDefinition: definition }));
-		const list = text(saved.output(NODE_NAME)[0]?.json.savedWorkflows);
+		const list = text(saved.jsons()[0]?.savedWorkflows);
 		expect(list).toContain('18446744073709551615');
 		const again = await run(list, form('Other'));
-		expect(text(again.output(NODE_NAME)[0]?.json.savedWorkflows)).toContain('18446744073709551615');
+		expect(text(again.jsons()[0]?.savedWorkflows)).toContain('18446744073709551615');
 		const done = await run(list, { workflowId: chosen('Portrait'), promptText: 'a red door' });
 		expect(done.status).toBe('success');
 	});

@@ -1,14 +1,7 @@
-import { NODE_NAME } from '../harness';
-import { everythingSaid } from '../harness/stage';
-import { openStage, prompts, type Stage } from './flowTask.fixture';
+import { everythingSaid, freshStage } from '../harness/stage';
+import { openStage, prompts } from './flowTask.fixture';
 
-let stage: Stage;
-beforeEach(async () => {
-	stage = await openStage();
-});
-afterEach(async () => {
-	await stage.close();
-});
+const stage = freshStage(openStage);
 
 function expectNoLeak(): void {
 	expect(stage.platform.books().leaks).toEqual([]);
@@ -16,7 +9,7 @@ function expectNoLeak(): void {
 
 test('the file host never sees a key', async () => {
 	const run = await stage.run(prompts(6));
-	expect(run.output(NODE_NAME)).toHaveLength(6);
+	expect(run.items()).toHaveLength(6);
 	expect(stage.platform.books().requests.file).toBe(6);
 	expectNoLeak();
 });
@@ -45,7 +38,7 @@ test('a key that the platform echoes in its errors appears in no item, error or 
 	stage.platform.faults.clear();
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', msg: `model loader said ${key}` });
 	const items = await stage.run(prompts(2), { simplify: false }, { onError: 'continueErrorOutput' });
-	expect(items.output(NODE_NAME, 1)).toHaveLength(2);
+	expect(items.items(1)).toHaveLength(2);
 	expect(everythingSaid(items)).not.toContain(key);
 });
 
@@ -62,11 +55,7 @@ test('no run, whether it succeeds or fails, leaves a key or a prompt token behin
 		expect(said).not.toContain('prompt_token');
 		expect(said).not.toMatch(/[?&]authorization=/);
 	}
-	const unreachable = await stage.harness.run({
-		workflow: stage.workflow(),
-		items: prompts(1),
-		credentials: { flowPlatformApi: { ...stage.credentials.flowPlatformApi, baseUrl: 'http://127.0.0.1:9' } },
-	});
+	const unreachable = await stage.run(prompts(1), {}, { account: { baseUrl: 'http://127.0.0.1:9' } });
 	expect(unreachable.error?.message).toContain('could not be reached');
 	expect(everythingSaid(unreachable)).not.toContain(stage.platform.apiKey);
 });
@@ -77,11 +66,7 @@ test.each([
 	['wst_0123456789abcdef', 'FlowBridge API'],
 	['', 'contains no secret'],
 ])('a token of the wrong kind is never sent, and the error says what is wrong: %s', async (apiKey, said) => {
-	const run = await stage.harness.run({
-		workflow: stage.workflow(),
-		items: prompts(1),
-		credentials: { flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey } },
-	});
+	const run = await stage.run(prompts(1), {}, { account: { apiKey } });
 	expect(run.error?.message).toContain(said);
 	if (apiKey) expect(everythingSaid(run)).not.toContain(apiKey);
 	expect(stage.platform.books().requests.submit).toBe(0);

@@ -1,44 +1,40 @@
 import { HandWoundTime } from '../../platform';
 import textToImage from '../../platform/workflows/text-to-image.json';
-import { NODE_NAME, stopwatch, type CredentialStore, type HarnessRun, type WorkflowJson } from '../harness';
-import { createDataTables } from '../harness/dataTables';
-import { openStage, prompts, text, type Stage } from './flowTask.fixture';
+import { NODE_NAME, stopwatch, type HarnessRun, type ItemInput } from '../harness';
+import { freshStage, type NodeSettings } from '../harness/stage';
+import { CONTINUE, openStage, prompts, text } from './flowTask.fixture';
 
-let stage: Stage;
 let time: HandWoundTime;
-beforeEach(async () => {
+const stage = freshStage(async () => {
 	time = new HandWoundTime();
-	stage = await openStage({ runners: 4, taskMs: 600, time });
-});
-afterEach(async () => {
-	await stage.close();
+	return await openStage({ runners: 4, taskMs: 600, time });
 });
 
-const SUSPEND = { operation: 'wait', waitMode: 'suspend' };
-
-/** Connects "Check Again" back to the node, and "Done" and the error output to nodes of their own. */
-function loop(parameters = {}, wired = true): WorkflowJson {
-	const base = stage.workflow(
-		{ ...SUSPEND, ...parameters },
-		{ onError: 'continueErrorOutput', outputs: [[], ['Finished'], ['Failed']] },
-	);
-	const [, ...others] = base.connections[NODE_NAME]?.main ?? [];
-	const back = [{ node: NODE_NAME, type: 'main' as const, index: 0 }];
-	return {
-		...base,
-		connections: { ...base.connections, [NODE_NAME]: { main: [wired ? back : [], ...others] } },
-	};
+/** Waits with "Check Again" connected back to the node, and "Done" and the error output to nodes of their own. */
+async function wait(items: ItemInput[], options = {}, settings: NodeSettings = {}): Promise<HarnessRun> {
+	const outputs = [[NODE_NAME], ['Finished'], ['Failed']];
+	const parameters = { operation: 'wait', waitMode: 'suspend', options };
+	return await stage.run(items, parameters, { ...CONTINUE, outputs, ...settings });
 }
 
 async function submit(count: number): Promise<Array<{ json: { taskId: string } }>> {
 	const run = await stage.run(prompts(count), { operation: 'submit' });
-	return run.output(NODE_NAME).map(({ json }) => ({ json: { taskId: text(json.taskId) } }));
+	return run.items().map(({ json }) => ({ json: { taskId: text(json.taskId) } }));
+}
+
+async function wakeUntilDone(run: HarnessRun): Promise<HarnessRun> {
+	let woken = run;
+	for (let sleeps = 0; woken.status === 'waiting' && sleeps < 6; sleeps++) {
+		time.pass(300);
+		woken = await stage.harness.resume(woken);
+	}
+	return woken;
 }
 
 test('the execution sleeps between polls, and the last poll downloads the files', async () => {
 	const items = await submit(6);
 	const startedAtMs = Date.now();
-	const first = await stage.harness.run({ workflow: loop(), items, credentials: stage.credentials });
+	const first = await wait(items);
 	expect(first.status).toBe('waiting');
 	expect(stage.platform.books().requests.file).toBe(0);
 	expect(Number(first.stored.waitTill) - startedAtMs).toBeGreaterThan(55_000);
@@ -54,25 +50,19 @@ test('the execution sleeps between polls, and the last poll downloads the files'
 });
 
 test('a finished wait leaves nothing behind in the execution', async () => {
-	const remembered = ({ stored }: HarnessRun): string =>
-		JSON.stringify(stored.data.executionData?.contextData ?? {});
 	const items = await submit(2);
-	const first = await stage.harness.run({ workflow: loop(), items, credentials: stage.credentials });
-	expect(remembered(first)).toContain('progressMark');
+	const first = await wait(items);
+	expect(first.remembered).toContain('progressMark');
 	time.pass(1_200);
 	const second = await stage.harness.resume(first);
 	expect(second.status).toBe('success');
-	expect(remembered(second)).not.toContain('progressMark');
+	expect(second.remembered).not.toContain('progressMark');
 });
 
 test('several sleeps, an unknown ID and a failed task end as in a wait without sleeping', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 	const items = [...(await submit(2)), { json: { taskId: 'nobody' } }];
-	let run = await stage.harness.run({ workflow: loop(), items, credentials: stage.credentials });
-	for (let sleeps = 0; run.status === 'waiting' && sleeps < 5; sleeps++) {
-		time.pass(300);
-		run = await stage.harness.resume(run);
-	}
+	const run = await wakeUntilDone(await wait(items));
 	expect(run.status).toBe('success');
 	expect(run.output('Finished')).toHaveLength(1);
 	expect(run.output('Failed').map(({ json }) => json.error)).toEqual([
@@ -82,46 +72,31 @@ test('several sleeps, an unknown ID and a failed task end as in a wait without s
 });
 
 test('each poll of a suspended wait updates the rows of its tasks', async () => {
-	const tables = createDataTables();
-	const { executeWorkflow } = tables;
-	const workflow = loop({ options: { recordTasks: 'always' } });
 	const items = await submit(5);
-	const first = await stage.harness.run({ workflow, items, credentials: stage.credentials, executeWorkflow });
+	const first = await wait(items, { recordTasks: 'always' });
 	expect(first.status).toBe('waiting');
-	const rows = (): unknown[] => tables.rows('flow_task_runs').map(({ status }) => status);
+	const rows = (): unknown[] => stage.tables.rows('flow_task_runs').map(({ status }) => status);
 	expect(rows()).toEqual(['generating', 'generating', 'generating', 'generating', 'queued']);
 	time.pass(1_200);
-	const second = await stage.harness.resume(first, { executeWorkflow });
+	const second = await stage.harness.resume(first);
 	expect(second.status).toBe('success');
 	expect(rows()).toEqual(items.map(() => 'succeeded'));
 });
 
 describe('two accounts, with a key per item', () => {
-	let credentials: CredentialStore;
-	beforeEach(() => {
-		credentials = {
-			flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey: '=sk-{{ $json.key }}' },
-		};
-	});
+	const byItem = { account: { apiKey: '=sk-{{ $json.key }}' } };
 
 	/** Creates a task in an account of its own; returns the task's ID and the key to ask for it. */
 	async function taskOf(name: string): Promise<{ taskId: string; key: string }> {
 		const { apiKey } = stage.platform.createOwner(name);
 		const { workflowId } = await stage.platform.hostWorkflow(textToImage, { apiKey });
 		const key = apiKey.slice(3);
-		const workflow = stage.workflow({ operation: 'submit', workflowId });
-		const items = [{ json: { prompt: name, key } }];
-		const run = await stage.harness.run({ workflow, items, credentials });
-		return { taskId: text(run.output(NODE_NAME)[0]?.json.taskId), key };
-	}
-
-	async function wakeUntilDone(run: HarnessRun, most: number): Promise<HarnessRun> {
-		let woken = run;
-		for (let sleeps = 0; woken.status === 'waiting' && sleeps < most; sleeps++) {
-			time.pass(300);
-			woken = await stage.harness.resume(woken);
-		}
-		return woken;
+		const run = await stage.run(
+			[{ json: { prompt: name, key } }],
+			{ operation: 'submit', workflowId },
+			byItem,
+		);
+		return { taskId: text(run.jsons()[0]?.taskId), key };
 	}
 
 	test('the wait ends with the last task, and each is polled with its own key', async () => {
@@ -129,9 +104,9 @@ describe('two accounts, with a key per item', () => {
 		time.pass(1_200);
 		const ben = await taskOf('ben');
 		const items = [ben, anna, ben].map((json) => ({ json }));
-		const first = await stage.harness.run({ workflow: loop(), items, credentials });
+		const first = await wait(items, {}, byItem);
 		expect(first.status).toBe('waiting');
-		const done = await wakeUntilDone(first, 6);
+		const done = await wakeUntilDone(first);
 		expect(done.status).toBe('success');
 		expect(done.output('Finished').map(({ json, pairedItem }) => [json.taskId, pairedItem])).toEqual(
 			[ben, anna, ben].map(({ taskId }, item) => [taskId, { item }]),
@@ -149,8 +124,8 @@ describe('two accounts, with a key per item', () => {
 			const ben = await taskOf('ben');
 			const wrong = { ...ben, taskId: anna.taskId };
 			const items = [anna, ben].toSpliced(at, 0, wrong).map((json) => ({ json }));
-			const first = await stage.harness.run({ workflow: loop(), items, credentials });
-			const done = await wakeUntilDone(first, 6);
+			const first = await wait(items, {}, byItem);
+			const done = await wakeUntilDone(first);
 			expect(done.output('Finished').map(({ json }) => json.taskId)).toEqual([anna.taskId, ben.taskId]);
 			expect(done.output('Failed').map(({ json }) => json.error)).toEqual([
 				`The platform does not know task ${anna.taskId}`,
@@ -162,8 +137,8 @@ describe('two accounts, with a key per item', () => {
 		const anna = await taskOf('anna');
 		const ben = await taskOf('ben');
 		const items = [anna, { ...ben, key: 'wrong-key-0123456789' }].map((json) => ({ json }));
-		const first = await stage.harness.run({ workflow: loop(), items, credentials });
-		const done = await wakeUntilDone(first, 6);
+		const first = await wait(items, {}, byItem);
+		const done = await wakeUntilDone(first);
 		expect(done.output('Finished').map(({ json }) => json.taskId)).toEqual([anna.taskId]);
 		expect(done.output('Failed').map(({ json }) => json.error)).toEqual([
 			expect.stringContaining('does not accept the API key'),
@@ -174,7 +149,7 @@ describe('two accounts, with a key per item', () => {
 test('nothing is polled unless "Check Again" is connected back to the node', async () => {
 	const items = await submit(1);
 	const asked = stage.platform.books().requests.info;
-	const run = await stage.harness.run({ workflow: loop({}, false), items, credentials: stage.credentials });
+	const run = await wait(items, {}, { outputs: [[], ['Finished'], ['Failed']] });
 	expect(run.output('Failed')[0]?.json.error).toContain('"Check Again" is not connected back to this node');
 	expect(stage.platform.books().requests.info).toBe(asked);
 });
@@ -182,11 +157,7 @@ test('nothing is polled unless "Check Again" is connected back to the node', asy
 test('the timeout covers all polls together', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
 	const items = await submit(1);
-	let run = await stage.harness.run({
-		workflow: loop({ options: { timeoutMinutes: 0.05 } }),
-		items,
-		credentials: stage.credentials,
-	});
+	let run = await wait(items, { timeoutMinutes: 0.05 });
 	expect(run.status).toBe('waiting');
 	await new Promise((resolve) => setTimeout(resolve, 3_100));
 	run = await stage.harness.resume(run);
@@ -195,7 +166,7 @@ test('the timeout covers all polls together', async () => {
 
 test('polls that fail late do not end the wait', async () => {
 	const items = await submit(2);
-	let run = await stage.harness.run({ workflow: loop(), items, credentials: stage.credentials });
+	let run = await wait(items);
 	run = await stage.harness.resume(run);
 	expect(run.status).toBe('waiting');
 	const outage = stage.platform.faults.add({ on: 'info', kind: '5xx' });
@@ -215,7 +186,7 @@ test('a wait that ends because of missing progress says so', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
 	const items = await submit(1);
 	const options = { noProgressMinutes: 0.04 };
-	let run = await stage.harness.run({ workflow: loop({ options }), items, credentials: stage.credentials });
+	let run = await wait(items, options);
 	expect(run.status).toBe('waiting');
 	await new Promise((resolve) => setTimeout(resolve, 2_500));
 	run = await stage.harness.resume(run);
@@ -227,15 +198,11 @@ test('300 finished tasks with slow files do not time out, and the end of the wai
 		operation: 'submit',
 		limits: { requestsPerSecond: 0 },
 	});
-	const items = submitted.output(NODE_NAME).map(({ json }) => ({ json: { taskId: json.taskId } }));
+	const items = submitted.items().map(({ json }) => ({ json: { taskId: json.taskId } }));
 	time.pass(600_000);
 	const polls = stage.platform.books().requests.info;
 	stage.platform.faults.add({ on: 'file', kind: 'slowBody', ms: 300 });
-	const run = await stage.harness.run({
-		workflow: loop({ options: { timeoutMinutes: 0.05 } }),
-		items,
-		credentials: stage.credentials,
-	});
+	const run = await wait(items, { timeoutMinutes: 0.05 });
 	expect(run.output('Failed')).toEqual([]);
 	expect(run.output('Finished')).toHaveLength(300);
 	expect(stage.platform.books().requests.info).toBe(polls + 3);
@@ -244,11 +211,7 @@ test('300 finished tasks with slow files do not time out, and the end of the wai
 test('a stuck task does not occupy a worker once its timeout has passed', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
 	const items = await submit(2);
-	let run = await stage.harness.run({
-		workflow: loop({ options: { timeoutMinutes: 0.02 } }),
-		items,
-		credentials: stage.credentials,
-	});
+	let run = await wait(items, { timeoutMinutes: 0.02 });
 	await new Promise((resolve) => setTimeout(resolve, 1_300));
 	const polls = stage.platform.books().requests.info;
 	const watch = stopwatch();
@@ -260,11 +223,7 @@ test('a stuck task does not occupy a worker once its timeout has passed', async 
 
 test('tasks are polled once more before they time out during an outage', async () => {
 	const items = await submit(2);
-	let run = await stage.harness.run({
-		workflow: loop({ options: { timeoutMinutes: 0.02 } }),
-		items,
-		credentials: stage.credentials,
-	});
+	let run = await wait(items, { timeoutMinutes: 0.02 });
 	await new Promise((resolve) => setTimeout(resolve, 1_300));
 	const outage = stage.platform.faults.add({ on: 'info', kind: '5xx' });
 	run = await stage.harness.resume(run);

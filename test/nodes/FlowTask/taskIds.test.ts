@@ -1,16 +1,7 @@
-import { NODE_NAME } from '../harness';
-import { openStage, type Stage } from './flowTask.fixture';
+import { sharedStage } from '../harness/stage';
+import { openStage } from './flowTask.fixture';
 
-let stage: Stage;
-beforeAll(async () => {
-	stage = await openStage();
-});
-afterAll(async () => {
-	await stage.close();
-});
-beforeEach(() => {
-	stage.platform.resetBooks();
-});
+const stage = sharedStage(openStage);
 
 const LONG = ['7200000000000000001', '7200000000000000002'];
 
@@ -59,6 +50,6 @@ test('a list may lack quotation marks, and an ID may be a number', async () => {
 	];
 	const parameters = { operation: 'get', taskIds: '={{ $json.ids }}' };
 	const run = await stage.run(items, parameters, { onError: 'continueErrorOutput' });
-	expect(run.output(NODE_NAME, 1)).toHaveLength(4);
+	expect(run.items(1)).toHaveLength(4);
 	expect(askedIds()).toEqual(['12345', '3f1c', '77b', 'x-y']);
 });

@@ -1,44 +1,29 @@
 import { createHash } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-
-import sharp from 'sharp';
 
 import { paddedPng } from '../../platform/files/paddedFile';
 import imageToImage from '../../platform/workflows/image-to-image.json';
-import { NODE_NAME } from '../harness';
+import { freshStage, PIXEL } from '../harness/stage';
+import { openServer, type TestServer } from '../harness/server';
 import { openStage, type Stage } from './flowTask.fixture';
 
 /* An image from an address reaches the platform despite outages, and nothing is paid for without one. */
 
-let stage: Stage;
-let server: Server;
-let base: string;
-let png: Buffer;
+const stage = freshStage(openStage);
+let server: TestServer;
 let outages: number;
 beforeEach(async () => {
-	stage = await openStage();
 	outages = 0;
-	png = await sharp({ create: { width: 32, height: 32, channels: 3, background: 'teal' } })
-		.png()
-		.toBuffer();
-	server = createServer((request, response) => {
+	server = await openServer((request, response) => {
 		if (request.url === '/login') response.setHeader('content-type', 'text/html').end('<p>Login</p>');
 		else if (outages-- > 0) response.writeHead(503).end('busy');
-		else response.end(png);
-	}).listen(0);
-	base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+		else response.end(PIXEL);
+	});
 });
-afterEach(async () => {
-	server.closeAllConnections();
-	server.close();
-	await stage.close();
-});
+afterEach(async () => await server.close());
 
 async function runWith(url: string): ReturnType<Stage['run']> {
 	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
-	const nodeId = Object.entries(imageToImage).find(([, node]) => node.class_type === 'LoadImage')?.[0] ?? '';
-	const slot = { nodeId, parameter: 'image', source: 'url', url };
+	const slot = { nodeId: '10', parameter: 'image', source: 'url', url };
 	return await stage.run(
 		[{ json: { prompt: 'a fox' } }],
 		{ overrideFields: {}, workflowId, imageSlots: { slot: [slot] } },
@@ -48,14 +33,14 @@ async function runWith(url: string): ReturnType<Stage['run']> {
 
 test('requests an address again after an outage', async () => {
 	outages = 2;
-	const run = await runWith(`${base}/a.png`);
-	expect(run.output(NODE_NAME, 0)).toHaveLength(1);
+	const run = await runWith(`${server.url}/a.png`);
+	expect(run.items()).toHaveLength(1);
 	expect(stage.platform.books().uploads).toHaveLength(1);
 });
 
 test('does not upload a login page or submit a task', async () => {
-	const run = await runWith(`${base}/login`);
-	expect(run.output(NODE_NAME, 1)[0]?.json.error).toContain('answered with a web page instead of the file');
+	const run = await runWith(`${server.url}/login`);
+	expect(run.jsons(1)[0]?.error).toContain('answered with a web page instead of the file');
 	const { requests, tasks } = stage.platform.books();
 	expect([requests.upload, tasks.length]).toEqual([0, 0]);
 });
@@ -66,8 +51,8 @@ test.each([
 	['truncatedJson', { times: 1 }, 2],
 ] as const)('repeats an upload that fails with %s %j, and creates one task', async (kind, more, requests) => {
 	stage.platform.faults.add({ on: 'upload', kind, ...more });
-	const run = await runWith(`${base}/a.png`);
-	expect(run.output(NODE_NAME, 0)).toHaveLength(1);
+	const run = await runWith(`${server.url}/a.png`);
+	expect(run.items()).toHaveLength(1);
 	const books = stage.platform.books();
 	expect([books.requests.upload, books.tasks.length]).toEqual([requests, 1]);
 });
@@ -82,7 +67,7 @@ test.each<[string, Parameters<Stage['platform']['faults']['add']>[0] | undefined
 	['a reset before it is read', { on: 'upload', kind: 'resetBefore', times: 1 }, 2],
 	['a reset after it is read', { on: 'upload', kind: 'resetAfter', times: 1 }, 2],
 ])('uploads a large file byte for byte after %s', async (_name, fault, requests) => {
-	const bytes = Buffer.concat([...paddedPng(png, 20 * MB).chunks()]);
+	const bytes = Buffer.concat([...paddedPng(PIXEL, 20 * MB).chunks()]);
 	if (fault) stage.platform.faults.add(fault);
 	const run = await stage.run(
 		[{ json: {}, binary: { data: { data: bytes, fileName: 'large.png', mimeType: 'image/png' } } }],
@@ -98,5 +83,5 @@ test.each<[string, Parameters<Stage['platform']['faults']['add']>[0] | undefined
 			...{ bytes: bytes.length, sha256, filename: 'large.png', contentType: 'image/png' },
 		});
 	}
-	expect(run.output(NODE_NAME)).toMatchObject([{ json: { imageId: uploads.at(-1)?.imageId } }]);
+	expect(run.items()).toMatchObject([{ json: { imageId: uploads.at(-1)?.imageId } }]);
 });

@@ -1,37 +1,16 @@
-import type { INodeParameters } from 'n8n-workflow';
-
-import imageToImage from '../../platform/workflows/image-to-image.json';
 import textToImage from '../../platform/workflows/text-to-image.json';
-import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
-import { createDataTables, type DataTables } from '../harness/dataTables';
-import { openStage, prompts, type Stage } from './flowTask.fixture';
+import imageToImage from '../../platform/workflows/image-to-image.json';
+import { freshStage, PIXEL, RETRY } from '../harness/stage';
+import { openStage, prompts } from './flowTask.fixture';
 
 /* Several images per item, each a task of its own. */
 
-let stage: Stage;
-let tables: DataTables;
-beforeEach(async () => {
-	stage = await openStage();
-	tables = createDataTables();
-});
-afterEach(async () => {
-	await stage.close();
-});
+const stage = freshStage(openStage);
 
 const RANDOM = { seedMode: 'random', seedTargets: '3.seed' };
 
-async function run(
-	items: ItemInput[],
-	parameters: INodeParameters,
-	settings: Partial<SingleNode> = {},
-): Promise<HarnessRun> {
-	return await stage.harness.run({
-		workflow: stage.workflow({ ...RANDOM, ...parameters }, settings),
-		items,
-		credentials: stage.credentials,
-		executeWorkflow: tables.executeWorkflow,
-	});
-}
+const run: typeof stage.run = async (items, parameters, settings) =>
+	await stage.run(items, { ...RANDOM, ...parameters }, settings);
 
 const sentSeeds = (): unknown[] =>
 	stage.platform
@@ -41,7 +20,7 @@ const sentSeeds = (): unknown[] =>
 
 test.each(['run', 'submit'])('with "%s", each image is a task with a seed of its own', async (operation) => {
 	const done = await run(prompts(2), { operation, variants: 3 });
-	const items = done.output(NODE_NAME);
+	const items = done.items();
 	expect(items.map(({ json, pairedItem }) => [json.variant, pairedItem])).toEqual(
 		[0, 1].flatMap((item) => [1, 2, 3].map((variant) => [variant, { item }])),
 	);
@@ -61,7 +40,7 @@ test.each(['run', 'submit'])('with "%s", each image is a task with a seed of its
 });
 
 test('makes one image by default, without mentioning variants', async () => {
-	const [item] = (await run(prompts(1), {})).output(NODE_NAME);
+	const [item] = (await run(prompts(1), {})).items();
 	expect(item?.json).not.toHaveProperty('variant');
 	expect(item?.binary?.data?.fileName).toBe('picture-0_1.png');
 });
@@ -70,8 +49,8 @@ test('reads the number for each item, and a wrong one fails its item before anyt
 	const items = [2, 17, 1, 'many', 1.5].map((count) => ({ json: { prompt: 'a fox', count } }));
 	const counted = { variants: '={{ $json.count }}', seedMode: 'increment', seed: 100 };
 	const done = await run(items, counted, { onError: 'continueErrorOutput' });
-	expect(done.output(NODE_NAME).map(({ json }) => json.seed)).toEqual([100, 101, 103]);
-	expect(done.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual(
+	expect(done.jsons().map(({ seed }) => seed)).toEqual([100, 101, 103]);
+	expect(done.jsons(1).map(({ error }) => error)).toEqual(
 		[1, 3, 4].map(() => '"Variants" must be a whole number from 1 to 16'),
 	);
 	expect(sentSeeds()).toHaveLength(3);
@@ -80,9 +59,9 @@ test('reads the number for each item, and a wrong one fails its item before anyt
 test('a failed image does not affect the others of its item', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 	const done = await run(prompts(1), { variants: 4 }, { onError: 'continueErrorOutput' });
-	const [failed, ...more] = done.output(NODE_NAME, 1);
+	const [failed, ...more] = done.items(1);
 	expect(more).toEqual([]);
-	const good = done.output(NODE_NAME).map(({ json }) => json.variant);
+	const good = done.jsons().map(({ variant }) => variant);
 	expect(failed?.json).toMatchObject({ details: { taskId: expect.any(String) as unknown } });
 	expect(failed?.pairedItem).toEqual({ item: 0 });
 	expect([...good, (failed?.json.details as { variant: number }).variant].sort()).toEqual([1, 2, 3, 4]);
@@ -90,7 +69,7 @@ test('a failed image does not affect the others of its item', async () => {
 
 test('refuses images that would be identical before sending anything, once per item', async () => {
 	const done = await run(prompts(1), { variants: 4, seedMode: 'keep' }, { onError: 'continueErrorOutput' });
-	expect(done.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([
+	expect(done.jsons(1).map(({ error }) => error)).toEqual([
 		'"Variants" is 4, but the node knows no seed of the workflow that it can set: all 4 images would be the same',
 	]);
 	expect(stage.platform.books().tasks).toEqual([]);
@@ -100,7 +79,7 @@ test('refuses images that would be identical before sending anything, once per i
 		workflowDefinition: JSON.stringify(textToImage),
 	});
 	const hosted = textToImage['3'].inputs.seed;
-	expect(kept.output(NODE_NAME).map(({ json }) => json.seed)).toEqual([undefined, hosted + 1]);
+	expect(kept.jsons().map(({ seed }) => seed)).toEqual([undefined, hosted + 1]);
 });
 
 test('counts every image toward budgets', async () => {
@@ -114,7 +93,9 @@ test('counts every image toward budgets', async () => {
 test('numbers the images of an item in the table and when they are collected', async () => {
 	const always = { options: { recordTasks: 'always' } };
 	const { executionId } = await run(prompts(2), { operation: 'submit', variants: 2, ...always });
-	const rows = tables.rows('flow_task_runs').map(({ item, variant, taskId }) => [item, variant, taskId]);
+	const rows = stage.tables
+		.rows('flow_task_runs')
+		.map(({ item, variant, taskId }) => [item, variant, taskId]);
 	expect(rows.map(([item, variant]) => `${String(item)}.${String(variant)}`).sort()).toEqual([
 		'0.1',
 		'0.2',
@@ -122,7 +103,7 @@ test('numbers the images of an item in the table and when they are collected', a
 		'1.2',
 	]);
 	const by = { operation: 'wait', taskSource: 'execution', executionId };
-	const collected = (await run([{ json: {} }], by)).output(NODE_NAME);
+	const collected = (await run([{ json: {} }], by)).items();
 	expect(collected.map(({ json: { item, variant, taskId } }) => [item, variant, taskId])).toEqual(
 		rows.sort((one, other) => String(one).localeCompare(String(other))),
 	);
@@ -131,13 +112,9 @@ test('numbers the images of an item in the table and when they are collected', a
 
 test('a retry continues the existing images and creates the missing ones', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'code', msg: 'no', skip: 2, times: 1 });
-	const done = await run(
-		prompts(1),
-		{ variants: 3 },
-		{ retryOnFail: true, maxTries: 2, waitBetweenTries: 1 },
-	);
+	const done = await run(prompts(1), { variants: 3 }, { ...RETRY, maxTries: 2 });
 	expect(stage.platform.books().tasks).toHaveLength(3);
-	const items = done.output(NODE_NAME).map(({ json }) => json);
+	const items = done.jsons();
 	expect(items.map(({ variant }) => variant)).toEqual([1, 2, 3]);
 	expect(new Set(items.map(({ seed }) => seed))).toEqual(new Set(sentSeeds()));
 });
@@ -148,7 +125,7 @@ test('a retry draws no seed that another image of the item already has', async (
 	await run(
 		prompts(1),
 		{ variants: 16, parameterSpec: JSON.stringify(parameterSpec) },
-		{ retryOnFail: true, maxTries: 2, waitBetweenTries: 1 },
+		{ ...RETRY, maxTries: 2 },
 	);
 	expect(sentSeeds()).toHaveLength(16);
 	expect(new Set(sentSeeds()).size).toBe(16);
@@ -156,29 +133,26 @@ test('a retry draws no seed that another image of the item already has', async (
 
 test("gives each image an idempotency key of its own; the first image uses the item's", async () => {
 	const once = { limits: { idempotencyKey: '={{ $json.prompt }}' } };
-	const [first] = (await run(prompts(1), once)).output(NODE_NAME);
-	const three = (await run(prompts(1), { ...once, variants: 3 })).output(NODE_NAME);
+	const [first] = (await run(prompts(1), once)).items();
+	const three = (await run(prompts(1), { ...once, variants: 3 })).items();
 	expect(three[0]?.json).toMatchObject({ taskId: first?.json.taskId, reused: true });
 	expect(stage.platform.books().tasks).toHaveLength(3);
-	const again = (await run(prompts(1), { ...once, variants: 3 })).output(NODE_NAME);
+	const again = (await run(prompts(1), { ...once, variants: 3 })).items();
 	expect(again.map(({ json }) => json.taskId)).toEqual(three.map(({ json }) => json.taskId));
 	expect(stage.platform.books().tasks).toHaveLength(3);
 });
 
 test('previews each image', async () => {
 	const done = await run(prompts(1), { variants: 2, options: { previewRequest: true } });
-	const previews = done.output(NODE_NAME).map(({ json }) => json.preview);
+	const previews = done.jsons().map(({ preview }) => preview);
 	expect(previews).toMatchObject([{ variant: 1 }, { variant: 2 }]);
 	expect(stage.platform.books().tasks).toEqual([]);
 });
 
 test('uploads the input image once, and never exceeds the allowed tasks in flight', async () => {
 	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
-	const load = Object.entries(imageToImage).find(([, node]) => node.class_type === 'LoadImage')?.[0] ?? '';
-	const slot = { nodeId: load, parameter: 'image', source: 'binary', binaryField: 'data' };
-	const pixel =
-		'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
-	const photo = { data: Buffer.from(pixel, 'base64'), fileName: 'a.png', mimeType: 'image/png' };
+	const slot = { nodeId: '10', parameter: 'image', source: 'binary', binaryField: 'data' };
+	const photo = { data: PIXEL, fileName: 'a.png', mimeType: 'image/png' };
 	const items = prompts(10).map((item) => ({ ...item, binary: { data: photo } }));
 	const done = await run(items, {
 		workflowId,
@@ -187,7 +161,7 @@ test('uploads the input image once, and never exceeds the allowed tasks in fligh
 		variants: 16,
 		limits: { maxInFlight: 20, progressChannel: 'polling' },
 	});
-	expect(done.output(NODE_NAME)).toHaveLength(160);
+	expect(done.items()).toHaveLength(160);
 	const { requests, polls } = stage.platform.books();
 	expect(requests.upload).toBe(1);
 	expect(Math.max(...polls.map(({ ids }) => ids.length))).toBeLessThanOrEqual(20);

@@ -3,7 +3,6 @@ import { ExecutionLifecycleHooks, ExternalSecretsProxy } from 'n8n-core';
 import {
 	UnexpectedError,
 	type IExecuteResponsePromiseData,
-	type IRunExecutionData,
 	type IWorkflowBase,
 	type IWorkflowExecuteAdditionalData,
 	type WorkflowExecuteMode,
@@ -22,21 +21,17 @@ export interface AdditionalDataOptions {
 	/** Called with a response of the execution, for which webhooks wait. */
 	onResponse?: (response: IExecuteResponsePromiseData) => void;
 	executeWorkflow: ExecuteWorkflow;
-	findExecution: (executionId: string) => IRunExecutionData | undefined;
 	streaming?: boolean;
 	retryOf?: string;
 	/** Set if a suspended execution continues with its old ID. */
 	restartExecutionId?: string;
-	rootExecutionMode?: WorkflowExecuteMode;
-	/** Milliseconds since the epoch, if the workflow has a timeout. */
-	deadline?: number;
 }
 
 const BASE_URL = 'http://localhost:5678';
 
 /** Mirrors `getBase` of workflow-execute-additional-data in n8n's `cli` package, and what workflow-runner adds to it. */
 export function additionalDataFor(options: AdditionalDataOptions): IWorkflowExecuteAdditionalData {
-	const { executionId, workflow, recorder, findExecution } = options;
+	const { executionId, workflow, recorder } = options;
 	const absent = (what: string) => async () => {
 		throw new UnexpectedError(`The harness has no ${what}`);
 	};
@@ -46,8 +41,6 @@ export function additionalDataFor(options: AdditionalDataOptions): IWorkflowExec
 		executeWorkflow: options.executeWorkflow,
 		executionId,
 		restartExecutionId: options.restartExecutionId,
-		executionTimeoutTimestamp: options.deadline,
-		rootExecutionMode: options.rootExecutionMode,
 		streamingEnabled: options.streaming,
 		hooks: lifecycleHooks(options),
 		restApiUrl: `${BASE_URL}/rest`,
@@ -70,7 +63,7 @@ export function additionalDataFor(options: AdditionalDataOptions): IWorkflowExec
 			recorder.logs.push({ level: 'debug', message: `Execution ${executionId} is now "${status}"` }),
 		sendDataToUI: (type, data) =>
 			recorder.logs.push({ level: 'ui', message: messageText(data), metadata: { type, data } }),
-		getRunExecutionData: async (id) => findExecution(id),
+		getRunExecutionData: absent('stored executions'),
 		getRuntimeCredential: absent('runtime credentials'),
 		startRunnerTask: absent('task runner'),
 		logAiEvent: (eventName, payload) =>
@@ -81,11 +74,8 @@ export function additionalDataFor(options: AdditionalDataOptions): IWorkflowExec
 function lifecycleHooks(options: AdditionalDataOptions): ExecutionLifecycleHooks {
 	const { mode, executionId, workflow, retryOf, recorder, streaming } = options;
 	const hooks = new ExecutionLifecycleHooks(mode, executionId, workflow, retryOf);
-	hooks.addHandler('workflowExecuteAfter', (run, staticData) => recorder.store(run, staticData));
-	hooks.addHandler('sendResponse', (response) => {
-		recorder.responses.push(response);
-		options.onResponse?.(response);
-	});
+	hooks.addHandler('workflowExecuteAfter', (run) => recorder.store(run));
+	hooks.addHandler('sendResponse', (response) => options.onResponse?.(response));
 	// A handler for chunks is what makes `isStreaming()` true, so an ordinary run must not have one.
 	if (streaming) hooks.addHandler('sendChunk', (chunk) => void recorder.chunks.push(chunk));
 	return hooks;

@@ -1,7 +1,6 @@
 import { Credentials, getAdditionalKeys } from 'n8n-core';
 import {
 	ICredentialsHelper,
-	isExpression,
 	NodeHelpers,
 	UnexpectedError,
 	type ICredentialDataDecryptedObject,
@@ -9,14 +8,12 @@ import {
 	type ICredentialsExpressionResolveValues,
 	type IExecuteData,
 	type IHttpRequestOptions,
-	type INode,
 	type INodeCredentialsDetails,
 	type INodeParameters,
 	type INodeProperties,
 	type IRequestOptionsSimplified,
 	type IWorkflowDataProxyAdditionalKeys,
 	type IWorkflowExecuteAdditionalData,
-	type Workflow,
 	type WorkflowExecuteMode,
 } from 'n8n-workflow';
 import type { TypeRegistry } from './type.registry';
@@ -36,35 +33,19 @@ export class CredentialsHelper extends ICredentialsHelper {
 		super();
 	}
 
+	/** The package's credentials sign requests by a function, if at all. */
 	async authenticate(
 		credentials: ICredentialDataDecryptedObject,
 		typeName: string,
 		incoming: IHttpRequestOptions | IRequestOptionsSimplified,
-		workflow?: Workflow,
-		node?: INode,
 	): Promise<IHttpRequestOptions> {
 		// The simplified options differ only in `uri`; n8n's helper passes both on in the same way.
 		const requestOptions = incoming as IHttpRequestOptions;
-		const credentialType = this.types.getCredentialType(typeName);
-		if (typeof credentialType.authenticate === 'function') {
-			// Called as a method, because it may use `this`.
-			return await credentialType.authenticate(credentials, requestOptions);
-		}
-		if (!credentialType.authenticate) return requestOptions;
-		if (!workflow || !node) {
-			throw new UnexpectedError('Workflow and node are required for declarative credential authentication');
-		}
-		const keys = { $credentials: credentials };
-		requestOptions.headers ??= {};
-		// `properties` names request options (headers, qs, body, auth) that n8n fills in without knowing their types.
-		const target = requestOptions as unknown as Partial<Record<string, Record<string, string>>>;
-		for (const [section, fields] of Object.entries(credentialType.authenticate.properties)) {
-			const values = (target[section] ||= {});
-			for (const [key, value] of Object.entries(fields as Record<string, string>)) {
-				values[resolve(key, keys, workflow, node)] = resolve(value, keys, workflow, node);
-			}
-		}
-		return requestOptions;
+		const type = this.types.getCredentialType(typeName);
+		// Called as a method, because it may use `this`.
+		return typeof type.authenticate === 'function'
+			? await type.authenticate(credentials, requestOptions)
+			: requestOptions;
 	}
 
 	async getDecrypted(
@@ -95,20 +76,13 @@ export class CredentialsHelper extends ICredentialsHelper {
 		return resolveData(withDefaults, mode, keys, executeData, expressionResolveValues);
 	}
 
-	getParentTypes(name: string): string[] {
-		const parents = this.types.getCredentialType(name).extends ?? [];
-		return [...parents, ...parents.flatMap((parent) => this.getParentTypes(parent))];
+	/** None, because the package's credentials extend no others. */
+	getParentTypes(): string[] {
+		return [];
 	}
 
 	getCredentialsProperties(type: string): INodeProperties[] {
-		const credentialType = this.types.getCredentialType(type);
-		if (!credentialType.extends) return credentialType.properties;
-		const properties: INodeProperties[] = [];
-		for (const parent of credentialType.extends) {
-			NodeHelpers.mergeNodeProperties(properties, this.getCredentialsProperties(parent));
-		}
-		NodeHelpers.mergeNodeProperties(properties, credentialType.properties);
-		return properties;
+		return this.types.getCredentialType(type).properties;
 	}
 
 	isCredentialUsableByNode(credentialType: string, nodeType: string): boolean {
@@ -149,17 +123,6 @@ export class CredentialsHelper extends ICredentialsHelper {
 		if (!data) throw new Error(`Credential with ID "${id}" does not exist for type "${type}".`);
 		return structuredClone(data);
 	}
-}
-
-function resolve(
-	value: string,
-	keys: IWorkflowDataProxyAdditionalKeys,
-	workflow: Workflow,
-	node: INode,
-): string {
-	if (!isExpression(value)) return value;
-	const resolved = workflow.expression.getSimpleParameterValue(node, value, 'internal', keys, undefined, '');
-	return resolved ? String(resolved) : '';
 }
 
 function pick(data: ICredentialDataDecryptedObject, ...names: string[]): ICredentialDataDecryptedObject {

@@ -12,11 +12,11 @@ import {
 } from 'n8n-workflow';
 import { additionalDataFor, type AdditionalDataOptions, type ExecuteWorkflow } from './additional.data';
 import { CredentialsHelper, type CredentialStore } from './credentials.helper';
+import { noDataTables } from './dataTables';
 import type { Host } from './host';
 import { logContext } from './log.capture';
 import { HarnessRun } from './run.result';
 import { copyAsStored, RunRecorder } from './run.recorder';
-import { inlineSubworkflows } from './subworkflow';
 import type { TypeRegistry } from './type.registry';
 import { buildWorkflow } from './workflow.json';
 
@@ -41,13 +41,11 @@ export interface ExecutionRequest {
 	streaming?: boolean;
 	retryOf?: string;
 	restartExecutionId?: string;
-	rootExecutionMode?: WorkflowExecuteMode;
 	onResponse?: AdditionalDataOptions['onResponse'];
 }
 
 /** Mirrors `runMainProcess` of workflow-runner and `stopExecution` of active-executions in n8n's `cli` package. */
 export class Executor {
-	private readonly finished = new Map<string, HarnessRun>();
 	private readonly live = new Set<LiveRun>();
 	private lastId = 0;
 
@@ -62,25 +60,19 @@ export class Executor {
 	}
 
 	start(request: ExecutionRequest): LiveRun {
-		const { executionId, mode, workflow, data } = request;
+		const { executionId, mode, workflow, data, credentials, executeWorkflow = noDataTables } = request;
 		const recorder = new RunRecorder();
-		const timeout = (workflow.settings?.executionTimeout ?? 0) * 1000;
 		const additionalData = additionalDataFor({
 			...request,
 			recorder,
-			credentialsHelper: new CredentialsHelper(this.types, request.credentials),
-			executeWorkflow: request.executeWorkflow ?? inlineSubworkflows(this, request.credentials, recorder),
-			findExecution: (id) => this.finished.get(id)?.stored.data,
-			deadline: timeout > 0 ? Date.now() + timeout : undefined,
+			credentialsHelper: new CredentialsHelper(this.types, credentials),
+			executeWorkflow,
 		});
 		const execute = new WorkflowExecute(additionalData, mode, data, Container.get(StorageConfig).modeTag);
-		const finish = (raw: IRun): HarnessRun => {
-			const run = new HarnessRun(request, recorder, recorder.stored ?? raw, raw, this.host.binaryData);
-			this.finished.set(executionId, run);
-			return run;
-		};
-		const begin = () =>
-			execute.processRunExecutionData(buildWorkflow(workflow, this.types, data.resultData.pinData));
+		const origin = { executionId, workflow, mode, credentials, executeWorkflow };
+		const finish = (raw: IRun): HarnessRun =>
+			new HarnessRun(origin, recorder, recorder.stored ?? raw, raw, this.host.binaryData);
+		const begin = () => execute.processRunExecutionData(buildWorkflow(workflow, this.types));
 		let execution: ReturnType<typeof begin>;
 		try {
 			execution = logContext.run((line) => recorder.logs.push(line), begin);
@@ -93,12 +85,7 @@ export class Executor {
 				done: Promise.resolve(finish(refusedRun(mode, error))),
 			};
 		}
-		const timer = timeout > 0 ? setTimeout(() => execution.cancel(), timeout) : undefined;
-		const done = (async () => {
-			const raw = await execution;
-			clearTimeout(timer);
-			return finish(raw);
-		})();
+		const done = (async () => finish(await execution))();
 		const live: LiveRun = { executionId, said: recorder, cancel: () => execution.cancel(), done };
 		this.live.add(live);
 		void done.finally(() => this.live.delete(live)).catch(() => {}); // the caller learns of a failure from `done`
@@ -114,8 +101,7 @@ export class Executor {
 			mode: 'trigger',
 			recorder,
 			credentialsHelper: new CredentialsHelper(this.types, credentials),
-			executeWorkflow: inlineSubworkflows(this, credentials, recorder),
-			findExecution: (id) => this.finished.get(id)?.stored.data,
+			executeWorkflow: noDataTables,
 		});
 		return { ...data, executionId: undefined, hooks: undefined };
 	}

@@ -6,7 +6,6 @@ import {
 	type ICredentialDataDecryptedObject,
 	type INodeCredentialTestResult,
 	type INodeExecutionData,
-	type IRunExecutionData,
 	type IWorkflowBase,
 	type WorkflowExecuteMode,
 } from 'n8n-workflow';
@@ -18,12 +17,21 @@ import { dataForResume, dataForRetry, Executor, type LiveRun } from './execution
 import { acquireHost, releaseHost, type Host } from './host';
 import type { LogLine } from './log.capture';
 import type { HarnessRun } from './run.result';
-import { TypeRegistry, type CredentialClass, type NodeClass } from './type.registry';
+import { TypeRegistry, type NodeClass } from './type.registry';
 import { buildWorkflow, findStartNode, savedWorkflow, type WorkflowJson } from './workflow.json';
 
 export type { ActiveTrigger, ExecuteWorkflow, CredentialStore, LiveRun, LogLine, HarnessRun, WorkflowJson };
 export { stopwatch, type Stopwatch } from './stopwatch';
-export { NODE_NAME, singleNode, TRIGGER_NAME, type NodeJson, type SingleNode } from './workflow.json';
+export {
+	NODE_NAME,
+	repeated,
+	singleNode,
+	to,
+	toolOf,
+	TRIGGER_NAME,
+	type NodeJson,
+	type SingleNode,
+} from './workflow.json';
 
 /** A binary property given as bytes, which is stored in n8n's binary store before the run starts. */
 export interface BinaryInput {
@@ -38,11 +46,8 @@ export type ItemInput = Omit<INodeExecutionData, 'json' | 'binary'> & {
 };
 
 export interface HarnessOptions {
-	/** The folder of the package whose built nodes are loaded: by default, this repository; `false` loads none. */
-	package?: string | false;
 	/** Node types of the test. A `description.name` "x" is registered as "harness.x"; a name with a dot is kept. */
 	nodes?: NodeClass[];
-	credentialTypes?: CredentialClass[];
 }
 
 export interface RunOptions {
@@ -56,12 +61,9 @@ export interface RunOptions {
 	startNode?: string;
 	/** Streams as for a chat or a streaming webhook: `isStreaming()` is true in manual, webhook and chat mode. */
 	streaming?: boolean;
-	/** Replaces the execution of inline sub-workflows. */
+	/** Executes inline sub-workflows; by default, as an n8n without Data Tables. */
 	executeWorkflow?: ExecuteWorkflow;
 }
-
-export type ContinueOptions = Pick<RunOptions, 'credentials' | 'streaming' | 'executeWorkflow'>;
-export type RetryOptions = ContinueOptions & { workflow?: WorkflowJson };
 
 const REPOSITORY = path.resolve(__dirname, '../../..');
 
@@ -97,62 +99,39 @@ export class Harness {
 				async (item) => await this.storeItem(item, FileLocation.ofExecution(workflow.id, executionId)),
 			),
 		);
-		const data = createRunExecutionData({
-			executionData: { nodeExecutionStack: [{ node: startNode, data: { main: [stored] }, source: null }] },
-			// n8n uses pinned data only in manual runs.
-			resultData: { pinData: mode === 'manual' ? workflow.pinData : undefined },
-		});
-		return this.executor.start({
-			executionId,
-			workflow,
-			data,
-			mode,
-			credentials,
-			streaming,
-			executeWorkflow,
-		});
+		const nodeExecutionStack = [{ node: startNode, data: { main: [stored] }, source: null }];
+		const data = createRunExecutionData({ executionData: { nodeExecutionStack } });
+		const request = { executionId, workflow, data, mode, credentials };
+		return this.executor.start({ ...request, streaming, executeWorkflow });
 	}
 
-	/** Retries with `workflow`, like "Retry with currently saved workflow", or else with the workflow that ran. */
-	async retry(run: HarnessRun, options: RetryOptions = {}): Promise<HarnessRun> {
-		return await this.startRetry(run, options).done;
-	}
-
-	startRetry(run: HarnessRun, options: RetryOptions = {}): LiveRun {
-		const credentials = options.credentials ?? run.origin.credentials;
-		const edited = options.workflow && this.save(options.workflow, credentials);
-		const data = dataForRetry(run, edited && buildWorkflow(edited, this.types));
-		const request = {
-			workflow: edited ?? run.origin.workflow,
-			mode: 'retry',
-			retryOf: run.executionId,
-		} as const;
-		return this.goOn(run, data, { ...options, ...request, executionId: this.executor.nextExecutionId() });
+	/** Retries with `edited`, like "Retry with currently saved workflow", or else with the workflow that ran. */
+	async retry(run: HarnessRun, edited?: WorkflowJson): Promise<HarnessRun> {
+		const workflow = edited && this.save(edited, run.origin.credentials);
+		const data = dataForRetry(run, workflow && buildWorkflow(workflow, this.types));
+		const executionId = this.executor.nextExecutionId();
+		const request = { ...run.origin, ...(workflow && { workflow }), mode: 'retry' } as const;
+		return await this.executor.start({ ...request, data, executionId, retryOf: run.executionId }).done;
 	}
 
 	/** Resumes a suspended execution as n8n would, but without waiting for its time. */
-	async resume(run: HarnessRun, options: ContinueOptions = {}): Promise<HarnessRun> {
-		return await this.startResume(run, options).done;
-	}
-
-	startResume(run: HarnessRun, options: ContinueOptions = {}): LiveRun {
-		const { workflow, mode, executionId } = run.origin;
-		const request = { workflow, mode, executionId, restartExecutionId: executionId };
-		return this.goOn(run, dataForResume(run), { ...options, ...request });
+	async resume(run: HarnessRun): Promise<HarnessRun> {
+		const data = dataForResume(run);
+		return await this.executor.start({ ...run.origin, data, restartExecutionId: run.executionId }).done;
 	}
 
 	/** Activates a workflow: its trigger runs until it is closed, and each `emit` starts an execution. */
-	async activate(
-		options: Pick<RunOptions, 'workflow' | 'credentials' | 'startNode'>,
-	): Promise<ActiveTrigger> {
-		const { credentials = {}, startNode } = options;
-		const saved = this.save(options.workflow, credentials);
+	async activate({
+		workflow: json,
+		credentials = {},
+	}: Pick<RunOptions, 'workflow' | 'credentials'>): Promise<ActiveTrigger> {
+		const saved = this.save(json, credentials);
 		const workflow = buildWorkflow(saved, this.types);
 		const trigger = new ActiveTrigger({
 			executor: this.executor,
 			saved,
 			workflow,
-			node: findStartNode(workflow, startNode),
+			node: findStartNode(workflow),
 			credentials,
 			additionalData: this.executor.outsideExecutions(saved, credentials),
 		});
@@ -192,14 +171,6 @@ export class Harness {
 		await Promise.allSettled(this.triggers.map(async (trigger) => await trigger.close()));
 		await this.executor.stopAll();
 		await releaseHost();
-	}
-
-	private goOn(
-		{ origin }: HarnessRun,
-		data: IRunExecutionData,
-		request: ContinueOptions & { workflow: IWorkflowBase; mode: WorkflowExecuteMode; executionId: string },
-	): LiveRun {
-		return this.executor.start({ ...request, data, credentials: request.credentials ?? origin.credentials });
 	}
 
 	private save(json: WorkflowJson, credentials: CredentialStore): IWorkflowBase {
@@ -247,11 +218,10 @@ export class Harness {
  * It runs the package's built files, so run `npm run build` first.
  */
 export async function createHarness(options: HarnessOptions = {}): Promise<Harness> {
-	const { package: directory = REPOSITORY, nodes = [], credentialTypes = [] } = options;
 	const host = await acquireHost();
 	try {
-		const types = new TypeRegistry(nodes, credentialTypes);
-		const packageNodes = directory === false ? [] : await types.loadPackage(directory);
+		const types = new TypeRegistry(options.nodes ?? []);
+		const packageNodes = await types.loadPackage(REPOSITORY);
 		return new Harness(packageNodes, types, host);
 	} catch (error) {
 		await releaseHost();

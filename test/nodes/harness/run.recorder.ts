@@ -1,23 +1,18 @@
 import { parse, stringify } from 'flatted';
-import type { IDataObject, IRun, IRunExecutionData, StructuredChunk } from 'n8n-workflow';
+import type { IRun, IRunExecutionData, StructuredChunk } from 'n8n-workflow';
 import type { LogLine } from './log.capture';
-import type { HarnessRun } from './run.result';
 
 /** The results of one execution: its row in the database and its messages. */
 export class RunRecorder {
 	readonly logs: LogLine[] = [];
 	readonly chunks: StructuredChunk[] = [];
-	readonly responses: unknown[] = [];
-	readonly subExecutions: HarnessRun[] = [];
 	stored?: IRun;
-	staticData?: IDataObject;
 
 	/** n8n stores a cancelled execution at the cancel, and never overwrites it (`requireNotCanceled`). */
-	store(run: IRun, newStaticData?: IDataObject): void {
+	store(run: IRun): void {
 		if (this.stored?.status === 'canceled') return;
 		run.status = finalStatus(run);
 		this.stored = { ...run, data: copyAsStored(run.data) };
-		if (newStaticData && run.mode !== 'manual') this.staticData = structuredClone({ ...newStaticData });
 	}
 }
 

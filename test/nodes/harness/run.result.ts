@@ -4,18 +4,18 @@ import {
 	type ExecutionError,
 	type ExecutionStatus,
 	type IDataObject,
-	type IExecuteContextData,
 	type INodeExecutionData,
 	type IRun,
 	type ITaskData,
 	type IWorkflowBase,
-	type NodeExecutionHint,
 	type StructuredChunk,
 	type WorkflowExecuteMode,
 } from 'n8n-workflow';
+import type { ExecuteWorkflow } from './additional.data';
 import type { CredentialStore } from './credentials.helper';
 import type { LogLine } from './log.capture';
 import type { RunRecorder } from './run.recorder';
+import { NODE_NAME } from './workflow.json';
 
 /** The input of an execution, which retry and resume need again. */
 export interface RunOrigin {
@@ -23,6 +23,7 @@ export interface RunOrigin {
 	workflow: IWorkflowBase;
 	credentials: CredentialStore;
 	mode: WorkflowExecuteMode;
+	executeWorkflow?: ExecuteWorkflow;
 }
 
 /** A finished (or suspended) execution as n8n's execution list would show it. */
@@ -50,6 +51,16 @@ export class HarnessRun {
 		return this.stored.data.resultData.error;
 	}
 
+	/** The items of one output of the node under test. */
+	items(output = 0): INodeExecutionData[] {
+		return this.output(NODE_NAME, output);
+	}
+
+	/** The JSON of the items of one output of the node under test. */
+	jsons(output = 0): IDataObject[] {
+		return this.items(output).map(({ json }) => json);
+	}
+
 	/** The items of one output of a node's run; by default, its last run. */
 	output(nodeName: string, outputIndex = 0, runIndex?: number): INodeExecutionData[] {
 		const run = this.task(nodeName, runIndex);
@@ -60,8 +71,9 @@ export class HarnessRun {
 		return this.stored.data.resultData.runData[nodeName] ?? [];
 	}
 
-	hints(nodeName: string, runIndex?: number): NodeExecutionHint[] {
-		return this.task(nodeName, runIndex)?.hints ?? [];
+	/** The texts of the hints of the node under test. */
+	hints(): string[] {
+		return (this.task(NODE_NAME)?.hints ?? []).map(({ message }) => message);
 	}
 
 	/** The lines of n8n's logger and the messages to the UI, in order. */
@@ -74,24 +86,9 @@ export class HarnessRun {
 		return this.recorder.chunks;
 	}
 
-	/** The arguments of `sendResponse`. */
-	get responses(): unknown[] {
-		return this.recorder.responses;
-	}
-
-	/** Executions that the node started with `executeWorkflow({ code })`. */
-	get subExecutions(): HarnessRun[] {
-		return this.recorder.subExecutions;
-	}
-
-	/** The workflow's static data if the run changed it; n8n keeps it only in production modes. */
-	get staticData(): IDataObject | undefined {
-		return this.recorder.staticData;
-	}
-
-	/** The contexts from `getContext`, by "flow" and "node:<name>". */
-	get contextData(): IExecuteContextData {
-		return this.stored.data.executionData?.contextData ?? {};
+	/** What `getContext` leaves in the execution, as text. */
+	get remembered(): string {
+		return JSON.stringify(this.stored.data.executionData?.contextData ?? {});
 	}
 
 	async binary(item: INodeExecutionData | undefined, property = 'data'): Promise<Buffer> {

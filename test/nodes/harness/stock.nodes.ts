@@ -11,7 +11,8 @@ import {
  * n8n-nodes-base, which is not installed here; none of them matters to a test.
  */
 
-function describe(
+/** The description of a node type of a test, which takes and outputs items by default. */
+export function describedNode(
 	over: Partial<INodeTypeDescription> & Pick<INodeTypeDescription, 'name'>,
 ): INodeTypeDescription {
 	return {
@@ -31,25 +32,34 @@ function describe(
  * Outputs the items of the run. It has `execute`, like n8n's "Execute Sub-workflow Trigger", because a
  * trigger function would always output one empty item in manual mode.
  */
-export class Trigger implements INodeType {
-	description = describe({ name: 'trigger', group: ['trigger'], inputs: [] });
+class Trigger implements INodeType {
+	description = describedNode({ name: 'trigger', group: ['trigger'], inputs: [] });
 
 	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
 		return [this.getInputData()];
 	}
 }
 
-export class NoOp implements INodeType {
-	description = describe({ name: 'noOp' });
+class NoOp implements INodeType {
+	description = describedNode({ name: 'noOp' });
 
 	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
 		return [this.getInputData()];
+	}
+}
+
+/** Passes nothing on but which item it was, such as Wait. */
+class Forget implements INodeType {
+	description = describedNode({ name: 'forget' });
+
+	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
+		return [this.getInputData().map((_, item) => ({ json: {}, pairedItem: { item } }))];
 	}
 }
 
 /** Adds the fields of `json`, an object or an expression that returns one, to each item. */
-export class SetFields implements INodeType {
-	description = describe({
+class SetFields implements INodeType {
+	description = describedNode({
 		name: 'set',
 		properties: [{ displayName: 'JSON', name: 'json', type: 'json', default: '{}' }],
 	});
@@ -64,8 +74,8 @@ export class SetFields implements INodeType {
 }
 
 /** Outputs items for which `condition` is true at the first output, and the others at the second. */
-export class If implements INodeType {
-	description = describe({
+class If implements INodeType {
+	description = describedNode({
 		name: 'if',
 		outputs: [NodeConnectionTypes.Main, NodeConnectionTypes.Main],
 		outputNames: ['true', 'false'],
@@ -83,8 +93,8 @@ export class If implements INodeType {
 }
 
 /** A stand-in for the AI Agent: calls every connected tool once with `args`, and outputs their answers. */
-export class Agent implements INodeType {
-	description = describe({
+class Agent implements INodeType {
+	description = describedNode({
 		name: 'agent',
 		inputs: [NodeConnectionTypes.Main, NodeConnectionTypes.AiTool],
 		properties: [{ displayName: 'Arguments', name: 'args', type: 'json', default: '{}' }],
@@ -116,10 +126,12 @@ function isTool(candidate: unknown): candidate is Tool {
 export const stockNodes: Record<string, new () => INodeType> = {
 	'harness.trigger': Trigger,
 	'harness.noOp': NoOp,
+	'harness.forget': Forget,
 	'harness.set': SetFields,
 	'harness.if': If,
 	'harness.agent': Agent,
 	'n8n-nodes-base.manualTrigger': Trigger,
 	'n8n-nodes-base.executeWorkflowTrigger': Trigger,
 	'n8n-nodes-base.noOp': NoOp,
+	'@n8n/n8n-nodes-langchain.chatTrigger': Trigger,
 };

@@ -14,22 +14,20 @@ import { stockNodes } from './stock.nodes';
 import { asTool } from './tool.variant';
 
 export type NodeClass = new () => INodeType | IVersionedNodeType;
-export type CredentialClass = new () => ICredentialType;
 
-/** The package's node and credential types, read by n8n's own loader, and those of the tests. */
+/** The package's node and credential types, read by n8n's own loader, and the nodes of the tests. */
 export class TypeRegistry implements INodeTypes {
 	private readonly nodes = new Map<string, INodeType | IVersionedNodeType>();
 	private readonly tools = new Map<string, INodeType>();
 	private readonly credentials = new Map<string, ICredentialType>();
 
-	constructor(nodeClasses: NodeClass[], credentialClasses: CredentialClass[]) {
+	constructor(nodeClasses: NodeClass[]) {
 		for (const [name, Stock] of Object.entries(stockNodes)) this.nodes.set(name, new Stock());
 		for (const NodeClass of nodeClasses) {
 			const node = new NodeClass();
 			const { name } = node.description;
 			this.nodes.set(name.includes('.') ? name : `harness.${name}`, node);
 		}
-		for (const Credential of credentialClasses) this.addCredential(new Credential());
 	}
 
 	/** Loads the built files that package.json's `n8n` section lists. Returns the node types. */
@@ -40,12 +38,13 @@ export class TypeRegistry implements INodeTypes {
 		if (missing.length > 0) throw new Error(`Not built (npm run build): ${missing.join(', ')}`);
 		await loader.loadAll();
 		const names = Object.keys(loader.known.nodes).map((name) => `${loader.packageName}.${name}`);
-		if (names.length === 0) throw new Error(`package.json in ${directory} lists no n8n nodes`);
 		for (const name of Object.keys(loader.known.nodes)) {
 			this.nodes.set(`${loader.packageName}.${name}`, loader.getNode(name).type);
 		}
 		for (const name of Object.keys(loader.known.credentials)) {
-			this.addCredential(loader.getCredential(name).type);
+			const { type } = loader.getCredential(name);
+			type.properties = injectDomainRestrictionFields(type);
+			this.credentials.set(name, type);
 		}
 		return names;
 	}
@@ -79,10 +78,5 @@ export class TypeRegistry implements INodeTypes {
 		const credential = this.credentials.get(name);
 		if (!credential) throw new UnrecognizedCredentialTypeError(name);
 		return credential;
-	}
-
-	private addCredential(credential: ICredentialType): void {
-		credential.properties = injectDomainRestrictionFields(credential);
-		this.credentials.set(credential.name, credential);
 	}
 }

@@ -1,10 +1,9 @@
 import {
 	Workflow,
+	type IConnection,
 	type IConnections,
-	type IDataObject,
 	type INode,
 	type INodeTypes,
-	type IPinData,
 	type IWorkflowBase,
 	type IWorkflowSettings,
 } from 'n8n-workflow';
@@ -19,8 +18,6 @@ export interface WorkflowJson {
 	nodes: NodeJson[];
 	connections: IConnections;
 	settings?: IWorkflowSettings;
-	staticData?: IDataObject;
-	pinData?: IPinData;
 }
 
 export interface SingleNode extends Partial<Omit<INode, 'credentials'>> {
@@ -34,9 +31,9 @@ export interface SingleNode extends Partial<Omit<INode, 'credentials'>> {
 export const TRIGGER_NAME = 'Trigger';
 export const NODE_NAME = 'Node';
 
-/** Trigger → the node under test ("Node" by default), with a no-op node at each named output. */
+/** Trigger → the node under test ("Node" by default), with a no-op node, or itself, at each named output. */
 export function singleNode({ outputs = [], settings, name = NODE_NAME, ...node }: SingleNode): WorkflowJson {
-	const successors = outputs.flat();
+	const successors = outputs.flat().filter((successor) => successor !== name);
 	return {
 		nodes: [
 			{ name: TRIGGER_NAME, type: 'harness.trigger' },
@@ -44,12 +41,47 @@ export function singleNode({ outputs = [], settings, name = NODE_NAME, ...node }
 			...successors.map((successor) => ({ name: successor, type: 'harness.noOp' })),
 		],
 		connections: {
-			[TRIGGER_NAME]: { main: [[{ node: name, type: 'main', index: 0 }]] },
-			[name]: {
-				main: outputs.map((names) => names.map((successor) => ({ node: successor, type: 'main', index: 0 }))),
-			},
+			[TRIGGER_NAME]: { main: [to(name)] },
+			[name]: { main: outputs.map((names) => to(...names)) },
 		},
 		settings,
+	};
+}
+
+/** The connections of one output to the inputs of these nodes. */
+export function to(...names: string[]): IConnection[] {
+	return names.map((node) => ({ node, type: 'main', index: 0 }));
+}
+
+/** The workflow with its node repeated twice for an item with this JSON. */
+export function repeated({ nodes, connections }: WorkflowJson, json: object): WorkflowJson {
+	const more = { name: 'More', type: 'harness.if', parameters: { condition: '={{ $runIndex < 2 }}' } };
+	const same = { name: 'Same', type: 'harness.set', parameters: { json: JSON.stringify(json) } };
+	return {
+		nodes: [...nodes, more, same],
+		connections: {
+			...connections,
+			[NODE_NAME]: { main: [to('More')] },
+			More: { main: [to('Same'), []] },
+			Same: { main: [to(NODE_NAME)] },
+		},
+	};
+}
+
+/** Agents, one after another, each of which calls the node once as its tool. */
+export function toolOf(tool: NodeJson, agents = ['Agent']): WorkflowJson {
+	return {
+		nodes: [
+			{ name: TRIGGER_NAME, type: 'harness.trigger' },
+			...agents.map((name) => ({ name, type: 'harness.agent' })),
+			tool,
+		],
+		connections: {
+			...Object.fromEntries(
+				agents.map((name, index) => [agents[index - 1] ?? TRIGGER_NAME, { main: [to(name)] }]),
+			),
+			[tool.name]: { ai_tool: [agents.map((node) => ({ node, type: 'ai_tool', index: 0 }))] },
+		},
 	};
 }
 
@@ -73,14 +105,12 @@ export function savedWorkflow(json: WorkflowJson, nodeTypes: INodeTypes): IWorkf
 		})),
 		connections: json.connections,
 		settings: { executionOrder: 'v1', ...json.settings },
-		staticData: json.staticData,
-		pinData: json.pinData,
 	};
 }
 
 /** Builds a Workflow from a copy of the nodes, because it changes them (defaults, `disabled` on resume). */
-export function buildWorkflow(saved: IWorkflowBase, nodeTypes: INodeTypes, pinData?: IPinData): Workflow {
-	const { id, name, nodes, connections, staticData, settings } = structuredClone(saved);
+export function buildWorkflow(saved: IWorkflowBase, nodeTypes: INodeTypes): Workflow {
+	const { id, name, nodes, connections, settings } = structuredClone(saved);
 	return new Workflow({
 		id,
 		name,
@@ -88,9 +118,7 @@ export function buildWorkflow(saved: IWorkflowBase, nodeTypes: INodeTypes, pinDa
 		connections,
 		active: saved.activeVersionId !== null,
 		nodeTypes,
-		staticData,
 		settings,
-		pinData,
 	});
 }
 
