@@ -105,7 +105,7 @@ test('switches may be text, and a fraction of a budget does not become "no limit
 		limits: { maxTasks: '={{ 0.5 }}' },
 	};
 	const one = await stage.run(prompts(1), parameters);
-	expect(one.output(NODE_NAME)[0]?.json).toHaveProperty('request');
+	expect(one.jsons()[0]).toHaveProperty('request');
 	const two = await stage.run(prompts(2), parameters);
 	expect(two.error?.message).toContain('"Max Tasks"');
 	expect(stage.platform.books().tasksMade).toBe(1);

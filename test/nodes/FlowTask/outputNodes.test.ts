@@ -91,7 +91,7 @@ test('refuses a node that is named twice, and keeps a file in a field with any n
 	expect(twice.error?.message).toBe('"Output Nodes" names node "20" twice');
 	expect(stage.platform.books().tasksMade).toBe(0);
 	const done = await run([['20', '__proto__']]);
-	expect(Object.keys(done.output(NODE_NAME)[0]?.binary ?? {})).toEqual(['__proto__']);
+	expect(Object.keys(done.items()[0]?.binary ?? {})).toEqual(['__proto__']);
 });
 
 test('refuses a title that two nodes share, and names their IDs', async () => {
