@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ICredentialDataDecryptedObject } from 'n8n-workflow';
 
-import { startPlatform, type LocalPlatform } from '../platform';
+import { startPlatform, type BridgeChannel, type LocalPlatform } from '../platform';
+import { until } from '../until';
 import textToImage from '../platform/workflows/text-to-image.json';
-import type { Harness } from './harness';
-import { createHarness } from './harness';
+import { createHarness, type Harness } from './harness';
 import { openScriptedServer, type ScriptedServer } from './ChatCompletion/scriptedServer';
 
 /* The result of each credential's test in its form, with n8n's own helper for credential tests and the built nodes. */
@@ -201,23 +201,8 @@ describe.each([PLATFORM, AGENT])('$type', (kind) => {
 	test('reports a self-signed certificate', async () => {
 		const folder = mkdtempSync(join(tmpdir(), 'certificate-'));
 		const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-		execFileSync(
-			'openssl',
-			[
-				'req',
-				'-x509',
-				'-newkey',
-				'rsa:2048',
-				'-nodes',
-				'-subj',
-				'/CN=localhost',
-				'-keyout',
-				key,
-				'-out',
-				cert,
-			],
-			{ stdio: 'ignore' },
-		);
+		const made = 'req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost'.split(' ');
+		execFileSync('openssl', [...made, '-keyout', key, '-out', cert], { stdio: 'ignore' });
 		const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) });
 		const port = await listen(server);
 		const { message } = await ask(kind, `https://127.0.0.1:${port}`, kind?.secret ?? '');
@@ -300,29 +285,10 @@ describe('flowPlatformApi: Saved Workflows', () => {
 			'"Saved Workflows" of the account is not a JSON object: it has a comma before a closing bracket',
 			'Correct it in the credential. It looks like {"Portrait": ',
 		],
-		['a list', '[1, 2]', 'is not a JSON object. ', 'It looks like {"Portrait": '],
-		[
-			'a missing ID',
-			wrong({ definition: {} }),
-			'has no "workflowId" for "Poster"',
-			'It looks like {"Portrait": ',
-		],
-		[
-			'an entry that is not an object',
-			'{"Poster": "wf_1"}',
-			'has no "workflowId" for "Poster"',
-			'It looks like {"Portrait": ',
-		],
 		[
 			'an ID that was rounded',
 			{ Poster: { workflowId: Number('12345678901234567890') } },
 			'In the saved workflow "Poster" of the account: "workflowId" contains 12345678901234567000, which is a number beyond',
-			"the ID that the platform's console shows, in quotation marks.",
-		],
-		[
-			'a sentence for an ID',
-			wrong({ workflowId: 'ID: wf_8c1f0a' }),
-			'In the saved workflow "Poster" of the account: "workflowId" contains "ID: wf_8c1f0a", which is not an ID',
 			"the ID that the platform's console shows, in quotation marks.",
 		],
 		[
@@ -421,3 +387,46 @@ test.each(['none', 'domains'])(
 		expect(await harness.testCredential('flowAgentApi', token)).toMatchObject({ status: 'OK' });
 	},
 );
+
+describe('flowBridgeApi: answers', () => {
+	async function result(change: Record<string, string> = {}): ReturnType<Harness['testCredential']> {
+		const data = { channelToken: channel.token, wsBaseUrl: platform.wsUrl, ...change };
+		return await harness.testCredential('flowBridgeApi', data);
+	}
+	let channel: BridgeChannel;
+	beforeEach(() => {
+		channel = platform.createChannel();
+		platform.resetBooks();
+	});
+	afterEach(() => platform.faults.clear());
+
+	test('opens, then closes, and sends nothing', async () => {
+		expect(await result()).toEqual({ status: 'OK', message: 'The bridge accepted the channel account' });
+		// The platform notices the close a moment later.
+		await until(() => platform.books().bridge.open === 0);
+		const { connections, received } = platform.books().bridge;
+		expect(connections).toMatchObject([{ auth: 'subprotocol', closeCode: 1000, closedBy: 'client' }]);
+		expect(received).toEqual([]);
+	});
+
+	test.each([
+		['an unknown token', { channelToken: 'wst_unknown' }, 'refused the channel token (HTTP 401)'],
+		['a wrong path', { bridgePath: '/elsewhere' }, 'Bridge Path'],
+	])('reports %s in a sentence', async (_what, change, said) => {
+		expect(await result(change)).toEqual({ status: 'Error', message: expect.stringContaining(said) });
+	});
+
+	test('reports a server that accepts the connection and then closes it', async () => {
+		platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4401, msg: channel.token });
+		const { status, message } = await result();
+		expect(status).toBe('Error');
+		expect(message).toContain('refused the channel account (close code 4401');
+		expect(message).not.toContain(channel.token);
+	});
+
+	test('reports a server that chooses another sub-protocol', async () => {
+		const msg = `bearer.${btoa(channel.token).replace(/=+$/, '')}`;
+		platform.faults.add({ on: 'bridge', kind: 'wrongProtocol', msg });
+		expect((await result()).message).toContain('did not choose the sub-protocol');
+	});
+});

@@ -1,5 +1,4 @@
-import type { Harness } from './harness';
-import { createHarness, singleNode } from './harness';
+import { createHarness, singleNode, type Harness } from './harness';
 
 /* The error for a missing credential says that it is missing, and does not mention expressions. */
 

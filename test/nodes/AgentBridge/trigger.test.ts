@@ -103,22 +103,16 @@ describe('authentication', () => {
 		expect(stage.platform.books().bridge.connections).toMatchObject([{ auth: 'inFrame' }]);
 	});
 
-	test('hides a token that the platform echoes in a frame', async () => {
-		const trigger = await stage.activate();
-		const { token } = stage.channel;
-		stage.channel.push({ text: `you are ${token}`, encoded: Buffer.from(token).toString('base64url') });
-		await trigger.waitForRuns(1);
-		expect(framesOf(trigger)).toMatchObject([{ text: 'you are [hidden]', encoded: '[hidden]' }]);
-	});
-
-	test('hides a token that the platform echoes with JSON escapes', async () => {
+	test('hides a token that the platform echoes in a frame, also encoded or with JSON escapes', async () => {
 		const trigger = await stage.activate({ idPath: 'id', eventPath: 'event' });
 		const { token } = stage.channel;
 		const echoed = escaped(token);
 		stage.channel.pushRaw(`{"id":"${echoed}","event":"${echoed}","x":{"${echoed}":"no ${echoed}!"}}`);
-		await trigger.waitForRuns(1);
-		expect(framesOf(trigger)).toEqual([
+		stage.channel.push({ text: `you are ${token}`, encoded: Buffer.from(token).toString('base64url') });
+		await until(() => framesOf(trigger).length === 2);
+		expect(framesOf(trigger)).toMatchObject([
 			{ id: '[hidden]', event: '[hidden]', x: { '[hidden]': 'no [hidden]!' } },
+			{ text: 'you are [hidden]', encoded: '[hidden]' },
 		]);
 		expect(JSON.stringify([trigger.runs.map(everythingSaid), trigger.logs])).not.toContain(token);
 	});

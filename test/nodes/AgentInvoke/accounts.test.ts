@@ -157,8 +157,7 @@ test('an item that fails among previewed ones is reported with its own index', a
 
 test('Retry On Fail sends no message twice', async () => {
 	stage.platform.faults.add({ on: 'invoke', kind: 'tokenExpired', skip: 2, times: 1 });
-	const retry = RETRY;
-	const outcome = await run(itemsOf(...TURNS), { options: { concurrency: 1 } }, retry);
+	const outcome = await run(itemsOf(...TURNS), { options: { concurrency: 1 } }, RETRY);
 	expect(outcome.error).toBeUndefined();
 	expect(heard()).toEqual(heardOf(...TURNS));
 	expect(stage.platform.books().duplicateInvocations).toBe(0);

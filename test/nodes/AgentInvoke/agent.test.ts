@@ -14,9 +14,11 @@ test.each([true, false])(
 		expect(run.jsons()).toMatchObject([
 			{ answer: 'Turn 1: you said "hello"', session: { id: expect.any(String), source: 'new', key: '' } },
 		]);
-		expect(run.items(1).map(({ json, pairedItem }) => [json.interrupt, pairedItem])).toMatchObject([
-			[{ kind: 'tool', tool: 'refund', arguments: { order: 7 } }, { item: 1 }],
-			[{ kind: 'question', question: 'which colour?' }, { item: 2 }],
+		expect(
+			run.items(1).map(({ json, pairedItem }) => [json.interrupt, json.reason, pairedItem]),
+		).toMatchObject([
+			[{ kind: 'tool', tool: 'refund', arguments: { order: 7 } }, 'interrupted', { item: 1 }],
+			[{ kind: 'question', question: 'which colour?' }, 'interrupted', { item: 2 }],
 		]);
 	},
 );

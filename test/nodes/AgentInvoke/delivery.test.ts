@@ -117,15 +117,6 @@ describe('files', () => {
 	const binary = { data: { data: Buffer.from('hello'), fileName: 'a.txt', mimeType: 'text/plain' } };
 	const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
 
-	test('a file of the item is uploaded, and the agent can read it', async () => {
-		const item = { json: { say: '[describe files]' }, binary };
-		const run = await stage.run([item], { files });
-		expect(run.jsons()[0]?.answer).toMatch(/a\.txt.*text\/plain.*5/);
-		const books = stage.platform.books();
-		expect(books.media).toMatchObject([{ name: 'a.txt', mimeType: 'text/plain', bytes: 5, reads: 1 }]);
-		expect(books.leaks).toEqual([]);
-	});
-
 	test('Upload Media gives an address that Invoke can pass on', async () => {
 		const uploaded = await stage.run([{ json: {}, binary }], { operation: 'uploadMedia' });
 		const { json } = uploaded.items()[0]!;

@@ -116,7 +116,10 @@ describe.each(NAMES)('%s', (dialect) => {
 		const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
 		const run = await ask([{ json: { say: '[describe files]' }, binary: { data } }], { files });
 		expect(item(run).answer).toContain('5 bytes');
-		expect(books()).toMatchObject({ media: [{ reads: 1 }], invocations: [{ files: [{}] }] });
+		expect(books()).toMatchObject({
+			media: [{ name: 'a.txt', mimeType: 'text/plain', bytes: 5, reads: 1 }],
+			invocations: [{ files: [{}] }],
+		});
 		const uploaded = await ask([{ json: {}, binary: { data } }], { operation: 'uploadMedia' });
 		expect(item(uploaded)).toMatchObject({ url: expect.stringContaining('/media/'), name: 'a.txt' });
 		expect(item(uploaded).expiresAt).toMatch(/./);

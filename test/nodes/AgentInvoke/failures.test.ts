@@ -94,16 +94,6 @@ describe.each(['always200', 'same'] as const)('failures with outer status %s (§
 		},
 	);
 
-	test('an unknown session', async () => {
-		const told = await toldFor(sayings('hi'), { sessionMode: 'explicit', sessionId: 'ses_nobody' });
-		expect(told.error).toBe('The platform no longer knows the session "ses_nobody"');
-		expect(told.details).toMatchObject({
-			kind: 'refused',
-			reason: 'session_not_found',
-			sessionId: 'ses_nobody',
-		});
-	});
-
 	test('a message while an interrupt is pending, and a result for an unknown interrupt', async () => {
 		const first = await stage.run(sayings('[question: sure?]'));
 		const { id } = first.jsons(1)[0]!.session as { id: string };
@@ -115,20 +105,6 @@ describe.each(['always200', 'same'] as const)('failures with outer status %s (§
 		});
 		expect(unknown.error).toBe('The agent is no longer waiting for this interrupt');
 		expect(unknown.details).toMatchObject({ kind: 'refused', reason: 'interrupt_not_found' });
-	});
-
-	test('a busy session', async () => {
-		// One message is sent by key and one by session ID, because two of a kind would queue in the node.
-		const byKey = { sessionMode: 'mapped', sessionKey: 'busy' };
-		const first = await stage.run(sayings('hi'), byKey);
-		const { id } = first.jsons()[0]!.session as { id: string };
-		const parameters = { sessionMode: 'explicit', sessionId: id };
-		const slow = stage.run(sayings('[hold]'), byKey);
-		while (stage.platform.agent.held === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-		const told = await toldFor(sayings('hi'), { ...parameters, options: { timeoutSeconds: 1 } });
-		stage.platform.agent.release();
-		await slow;
-		expect(told.error).toBe('This session is busy with another message');
 	});
 
 	test.each([

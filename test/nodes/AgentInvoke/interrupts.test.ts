@@ -2,7 +2,7 @@ import type { INodeParameters } from 'n8n-workflow';
 
 import { NODE_NAME, to, toolOf, TRIGGER_NAME, type HarnessRun } from '../harness';
 import { RETRY, sayings, sharedStage } from '../harness/stage';
-import { CONTINUE, openAgentStage } from './agent.fixture';
+import { openAgentStage } from './agent.fixture';
 
 const stage = sharedStage(openAgentStage);
 
@@ -11,37 +11,6 @@ const interruptOf = (run: HarnessRun, item = 0) => run.jsons(1)[item]!;
 async function resume(from: HarnessRun, parameters: INodeParameters): Promise<HarnessRun> {
 	return await stage.run([{ json: interruptOf(from) }], { operation: 'resume', ...parameters });
 }
-
-test('sends the result of a tool as JSON, and an answer as text', async () => {
-	const tool = await stage.run(sayings('[tool: refund {"order": 7}]'));
-	expect(interruptOf(tool)).toMatchObject({
-		answer: '',
-		interrupt: {
-			kind: 'tool',
-			id: expect.stringMatching(/./),
-			tool: 'refund',
-			arguments: { order: 7 },
-			question: '',
-		},
-		session: { id: expect.stringMatching(/^ses_/) },
-		reason: 'interrupted',
-	});
-	const done = await resume(tool, { result: '{ "refunded": true }' });
-	expect(done.jsons()[0]?.answer).toContain('{"refunded":true}');
-	const question = await stage.run(sayings('[question: which colour?]'));
-	expect(interruptOf(question)).toMatchObject({
-		interrupt: { kind: 'question', question: 'which colour?', tool: '' },
-	});
-	const answered = await resume(question, { result: 'dark red' });
-	expect(answered.jsons()[0]?.answer).toContain('dark red');
-	const { invocations } = stage.platform.books();
-	expect(invocations.map(({ interruptAnswered }) => interruptAnswered)).toMatchObject([
-		null,
-		{ result: { refunded: true } },
-		null,
-		{ result: 'dark red' },
-	]);
-});
 
 test('sends an object from an expression unchanged', async () => {
 	const tool = await stage.run(sayings('[tool: t {}]'));
@@ -68,23 +37,6 @@ test.each([
 	const run = await resume(tool, { decision, result: 'x' });
 	expect(run.error?.message).toBe(message);
 	expect(stage.platform.books().invocations).toHaveLength(1);
-});
-
-test('a resume may be interrupted again, and stays in its session', async () => {
-	const first = await stage.run(sayings('[tool: a {}] [tool: b {}]'));
-	const second = await resume(first, { result: 'x' });
-	expect(interruptOf(second)).toMatchObject({ interrupt: { tool: 'b' } });
-	const third = await resume(second, { result: 'y' });
-	expect(third.items()).toHaveLength(1);
-	expect(stage.platform.books().sessions).toMatchObject([{ turns: 3, pendingInterrupt: null }]);
-});
-
-test('an unknown interrupt and a missing session are reported with what to do', async () => {
-	const first = await stage.run(sayings('[tool: a {}]'));
-	const wrong = await resume(first, { interruptId: 'int_other', result: 'x' });
-	expect(wrong.error?.message).toBe('The agent is no longer waiting for this interrupt');
-	const without = await stage.run([{ json: {} }], { operation: 'resume', result: 'x' }, CONTINUE);
-	expect(without.jsons()[0]?.error).toBe('"Session ID" is empty for this item');
 });
 
 describe('after a node that passes nothing on, such as Wait', () => {
@@ -173,8 +125,7 @@ describe('as a tool of an agent', () => {
 	});
 
 	test('reports a call that may have run as an item, which n8n does not retry', async () => {
-		const settings = RETRY;
-		const said = await asTool({ message: '[side effect: a] [fail: no fuel]' }, settings);
+		const said = await asTool({ message: '[side effect: a] [fail: no fuel]' }, RETRY);
 		expect(said).toContain('"problem":"The agent failed: ');
 		expect(said).toContain('"adviceForOperator":"');
 		expect(said).toContain('"mayHaveRun":true');

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 
 import type { FaultRule } from '../../platform';
-import { until } from '../../until';
 import { repeated, type HarnessRun, type ItemInput } from '../harness';
 import { RETRY, sayings, sharedStage } from '../harness/stage';
 import { noDataTables } from '../harness/dataTables';
@@ -130,21 +129,6 @@ describe('a call within one try', () => {
 			expect(again.items()).toHaveLength(1);
 		},
 	);
-
-	test('is repeated if the session is busy', async () => {
-		// One message is sent by key and one by session ID, because two of a kind would queue in the node.
-		const byKey = { sessionMode: 'mapped', sessionKey: 'busy' };
-		const first = await stage.run(sayings('hi'), byKey);
-		const { id } = first.jsons()[0]!.session as { id: string };
-		const parameters = { sessionMode: 'explicit', sessionId: id, options: { requestsPerSecond: 0 } };
-		const slow = stage.run(sayings('slow [hold]'), byKey);
-		await until(() => stage.platform.agent.held === 1);
-		const quick = stage.run(sayings('quick'), parameters);
-		await until(() => stage.platform.books().agentRefusals.session_busy === 1);
-		stage.platform.agent.release();
-		expect((await slow).error ?? (await quick).error).toBeUndefined();
-		expect(stage.platform.books().sessions[0]?.turns).toBe(3);
-	});
 
 	test('did not run if the server could not be reached', async () => {
 		const run = await stage.run(

@@ -1,3 +1,4 @@
+import { until } from '../../until';
 import { sayings, sharedStage } from '../harness/stage';
 import { model, openChatStage } from './chat.fixture';
 
@@ -37,9 +38,7 @@ test('a streaming execution passes the first words on before the last are sent',
 	const items = sayings('[answer: one two three four] [hold after: 2]');
 	const live = await stage.start(items, {}, { mode: 'webhook', streaming: true });
 	const heard = (): string => live.said.chunks.map(({ content }) => content ?? '').join('');
-	while (stage.platform.chat.held === 0 || heard() === '') {
-		await new Promise((resolve) => setTimeout(resolve, 10));
-	}
+	await until(() => stage.platform.chat.held > 0 && heard() !== '');
 	const early = heard();
 	stage.platform.chat.release();
 	const run = await live.done;

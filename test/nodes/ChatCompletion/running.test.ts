@@ -1,6 +1,6 @@
 import { NODE_NAME, stopwatch, to } from '../harness';
 import { PIXEL, sayings, sharedStage } from '../harness/stage';
-import { model, openChatStage } from './chat.fixture';
+import { openChatStage } from './chat.fixture';
 
 const stage = sharedStage(openChatStage);
 
@@ -259,20 +259,3 @@ test.each(['Chat', 'Trigger'])(
 		expect([output, content]).toEqual([startNode === 'Chat' ? 'hello' : undefined, 'hello']);
 	},
 );
-
-test('joins the parts of tool calls, with and without a stream', async () => {
-	for (const stream of [true, false]) {
-		const run = await stage.run(sayings('[tool: weather {"city":"Oslo"}]'), {
-			...model('family_c-4.6'),
-			stream,
-			options: {
-				extraBody:
-					'{"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object"}}}]}',
-			},
-		});
-		expect(run.jsons()[0]).toMatchObject({
-			finishReason: 'tool_calls',
-			toolCalls: [{ id: expect.any(String), name: 'weather', arguments: { city: 'Oslo' } }],
-		});
-	}
-});

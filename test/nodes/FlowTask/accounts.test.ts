@@ -216,6 +216,7 @@ describe('run', () => {
 describe('other operations', () => {
 	async function submitted(names: readonly string[]): Promise<ItemInput[]> {
 		const outcome = await run(itemsOf(names), { operation: 'submit' });
+		expect(outcome.jsons().map(({ status }) => status)).toEqual(names.map(() => 'submitted'));
 		return outcome.items().map(({ json }, i) => ({
 			json: { taskId: text(json.taskId), key: (keys[names[i] ?? ''] ?? '').slice(3) },
 		}));

@@ -87,8 +87,7 @@ test('does not count a refused submit, and uploads no image for items over the l
 
 test('a retry continues its tasks, which count once', async () => {
 	stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times: 2 });
-	const retries = RETRY;
-	const done = await stage.run(prompts(2), limit(2), retries);
+	const done = await stage.run(prompts(2), limit(2), RETRY);
 	expect(done.status).toBe('success');
 	expect(made()).toBe(2);
 	expect(new Set(stage.tables.rows(TABLE).map(({ submitId }) => submitId)).size).toBe(2);

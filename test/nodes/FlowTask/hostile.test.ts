@@ -1,6 +1,7 @@
 import type { INodeParameters } from 'n8n-workflow';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
+import { until } from '../../until';
 import { NODE_NAME, stopwatch, type HarnessRun, type LiveRun } from '../harness';
 import { everythingSaid, RETRY, sharedStage, type NodeSettings } from '../harness/stage';
 import { bodyOf, openServer, type TestServer } from '../harness/server';
@@ -102,8 +103,7 @@ test.each<[string, number, object]>([
 		response.statusCode = status;
 		return response.end(JSON.stringify(body));
 	};
-	const retry = RETRY;
-	const result = await run(1, POLLING, { ...CONTINUE, ...retry });
+	const result = await run(1, POLLING, { ...CONTINUE, ...RETRY });
 	expect(submits).toBe(1);
 	expect(result.jsons(1)[0]).toMatchObject({
 		error: expect.stringMatching(/^Task odd-1 may have been created/),
@@ -219,17 +219,9 @@ test('a task that succeeded without any file is polled again, and then reported'
 test('a stop during submits logs that they may have created tasks', async () => {
 	script.submit = () => true;
 	const live = await start(3);
-	while (submits < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+	await until(() => submits === 3);
 	live.cancel();
-	const result = await live.done;
-	for (
-		let tries = 0;
-		tries < 100 && !result.logs.some(({ message }) => message.includes('no answer yet'));
-		tries++
-	) {
-		await new Promise((resolve) => setTimeout(resolve, 10));
-	}
-	expect(result.logs.find(({ message }) => message.includes('was stopped'))?.message).toContain(
-		'3 submit(s) had no answer yet',
-	);
+	const { logs } = await live.done;
+	const line = await until(() => logs.find(({ message }) => message.includes('was stopped')));
+	expect(line.message).toContain('3 submit(s) had no answer yet');
 });

@@ -79,20 +79,6 @@ test('a prompt with {{ $now }} differs in each try, but continues the same task'
 	for (const { json } of run.items()) expect(json.seed).toBe(sent.get(text(json.taskId)));
 });
 
-test('with Continue On Fail and Retry On Fail, the first item is tried five times and the others once', async () => {
-	stage.platform.faults.add({ on: 'submit', kind: 'code', msg: 'no', match: 'picture 0"' });
-	const run = await stage.run(prompts(ITEMS), OPTIONS, {
-		onError: 'continueErrorOutput',
-		retryOnFail: true,
-		maxTries: 5,
-		waitBetweenTries: 1,
-	});
-	expect(run.items()).toHaveLength(ITEMS - 1);
-	expect(run.items(1)).toHaveLength(1);
-	expect(stage.platform.books().tasksMade).toBe(ITEMS - 1);
-	expect(stage.platform.books().requests.submit).toBe(ITEMS - 1 + 5);
-});
-
 test.each([
 	['continueErrorOutput', 'picture 0"', 3],
 	['continueRegularOutput', 'picture 0"', 3],
@@ -112,8 +98,7 @@ test.each([
 
 test('a retry repeats a submit without an answer only if the user chooses so', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
-	const settings = RETRY;
-	const run = await stage.run(prompts(ITEMS), OPTIONS, settings);
+	const run = await stage.run(prompts(ITEMS), OPTIONS, RETRY);
 	expect(run.error?.message).toContain('A task may have been created for this item in an earlier try');
 	expect(stage.platform.books().duplicates).toBe(0);
 	expect(stage.platform.books().tasksMade).toBeLessThanOrEqual(ITEMS);
@@ -132,15 +117,6 @@ test('a retry with a longer timeout continues the existing tasks', async () => {
 	expect(late.error?.message).toContain('was not done within the timeout');
 	stage.platform.faults.clear();
 	expectEachTaskOnce(await stage.harness.retry(late, stage.workflow(OPTIONS)));
-});
-
-test('a retry creates a new task for one that failed on the platform', async () => {
-	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
-	const run = await stage.run(prompts(ITEMS), OPTIONS, { ...RETRY, maxTries: 2 });
-	expect(run.status).toBe('success');
-	expect(run.items()).toHaveLength(ITEMS);
-	expect(stage.platform.books().tasksMade).toBe(ITEMS + 1);
-	expect(stage.platform.books().duplicates).toBe(0);
 });
 
 test('a retry with an edited workflow submits new tasks and says so', async () => {
