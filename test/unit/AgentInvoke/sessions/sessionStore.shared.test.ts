@@ -108,15 +108,6 @@ test('the session of a stream is in the table while the agent is still answering
 	expect(table.calls).toEqual(['read', 'insertThenRead', 'swap', 'swap']);
 });
 
-test('another worker waits for the session, and continues it', async () => {
-	agent.takesMs = () => 3_000;
-	const first = worker().run(ask('one'));
-	await clock.advance(500);
-	const outcomes = await clock.run(Promise.all([first, worker().run(ask('two'))]));
-	expect(outcomes.map(kinds)).toEqual([['new'], ['mapped']]);
-	expect(heard()).toEqual(['one in s1', 'two in s1']);
-});
-
 test('executions that use the same keys in different order do not wait for each other', async () => {
 	const [one, other] = [worker(), worker()];
 	const keys = ['a', 'b', 'c', 'd'];

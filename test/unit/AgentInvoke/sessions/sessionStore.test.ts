@@ -64,14 +64,6 @@ test('writes a new session within a second, or before a flush ends', async () =>
 	expect(clock.sleepers).toBe(0);
 });
 
-test('writes many new sessions at once', async () => {
-	const keys = Array.from({ length: 200 }, (_, i) => `k${i}`);
-	const store = await loaded(keys);
-	for (const key of keys) store.opened(key, `s ${key}`);
-	await clock.run(store.flush());
-	expect(table.calls).toEqual(['read', 'insert']);
-});
-
 test('writes a first turn at once, including its count', async () => {
 	await remember('k', 's1');
 	expect(table.calls).toEqual(['read', 'insert']);

@@ -234,13 +234,6 @@ describe('the table', () => {
 		expect(n8n.operations.filter((operation) => operation === 'list')).toHaveLength(1);
 	});
 
-	it('is created once by simultaneous calls', async () => {
-		const table = open();
-		const done = await Promise.all([table.insert([row('a')]), table.insert([row('b')])]);
-		expect(done).toEqual([DONE, DONE]);
-		expect(n8n.operations.filter((operation) => operation === 'create')).toHaveLength(1);
-	});
-
 	it('is also used if another execution creates it at the same moment', async () => {
 		n8n.before = (operation) => {
 			if (operation === 'create') n8n.add('some_table');
@@ -627,13 +620,5 @@ describe('runs of one workflow', () => {
 		const second = await run(workflow).read('entryKey', ['a']);
 		expect(second).toMatchObject({ ok: true, value: [{ entryKey: 'a' }] });
 		await first;
-	});
-
-	it('find a table that was deleted and recreated', async () => {
-		const workflow = newWorkflow();
-		await run(workflow).insert([row('a')]);
-		n8n.tables[0]!.id = 'another';
-		expect(await run(workflow).insert([row('b')])).toEqual(DONE);
-		expect(n8n.tables[0]?.rows).toHaveLength(2);
 	});
 });

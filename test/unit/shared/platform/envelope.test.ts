@@ -119,11 +119,6 @@ describe('classify', () => {
 		expect(classify(reply(400, body))).not.toHaveProperty('wordless', true);
 	});
 
-	it.each([408, 499, 504])('does not treat a timeout code in the envelope as a refusal: %d', (code) => {
-		expect(classify(reply(200, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'unclear' });
-		expect(classify(reply(400, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'unclear' });
-	});
-
 	it.each([0, 7])('treats an envelope with code %d in a redirect as a broken answer', (code) => {
 		const body = { code, msg: 'x', data: { prompt_id: 'p' } };
 		expect(classify(reply(302, body, { location: 'https://other.example/x' }))).toMatchObject({
