@@ -39,6 +39,16 @@ test.each([
 	expect(platform.books().bridge).toMatchObject({ refused: [{ status }], connections: [] });
 });
 
+test('a first frame with the token authenticates, and is answered', async () => {
+	const socket = offer([PROTOCOL]);
+	await once(socket, 'open');
+	const answered = once(socket, 'message');
+	socket.send(JSON.stringify({ type: 'auth', token: channel.token }));
+	expect(JSON.parse(String((await answered)[0]))).toEqual({ type: 'auth_ok', channel: channel.name });
+	expect(platform.books().bridge).toMatchObject({ open: 1, connections: [{ auth: 'inFrame' }] });
+	expect(channel.open).toBe(1);
+});
+
 test('a token in the URL is a leak', async () => {
 	offer([PROTOCOL], `/ws/v1?token=${channel.token}`);
 	await until(() => platform.books().leaks.length > 0);

@@ -20,6 +20,18 @@ test.each([PROGRESS, OTHER_FORM])('%s stays open while nothing changes', async (
 	});
 });
 
+test('the socket closes after a failure, and at once if the task has already ended', async () => {
+	await withPlatform({ taskMs: 40 }, async (client) => {
+		const { token } = await client.submitText('[fail: no paint]');
+		const watch = client.watch(token);
+		expect(await watch.closed).toBe(1000);
+		expect(watch.messages.at(-1)).toMatchObject({ status: 4, errMsg: 'no paint' });
+		const late = client.watch(token);
+		expect(await late.closed).toBe(1000);
+		expect(late.messages).toHaveLength(1);
+	});
+});
+
 test('the socket requires a valid token in the query', async () => {
 	const time = new HandWoundTime();
 	await withPlatform({ promptTokenSeconds: 60, time }, async (client, platform) => {

@@ -57,6 +57,52 @@ test('runners lose no time between tasks, and tasks start in the order of their 
 	});
 });
 
+test('a batch produces as many pictures as its size', async () => {
+	await withPlatform({ taskMs: 0 }, async (client) => {
+		const { id } = await client.submit({ '5': { inputs: { batch_size: 3 } } });
+		expect(new Set((await client.info(id)).final_files).size).toBe(3);
+	});
+});
+
+test('previews are files, but not final files', async () => {
+	await withPlatform({ taskMs: 0 }, async (client, platform) => {
+		await platform.hostWorkflow(
+			{
+				'1': { class_type: 'LoadImage', inputs: { image: 'example.png' } },
+				'2': { class_type: 'ImageScale', inputs: { image: ['1', 0] } },
+				'3': { class_type: 'PreviewImage', inputs: { images: ['1', 0] } },
+				'4': { class_type: 'SaveImage', inputs: { images: ['2', 0] } },
+			},
+			{ workflowId: 'scaled' },
+		);
+		const { id } = await client.submit({}, 'scaled');
+		const info = await client.info(id);
+		expect(Object.keys(info.files)).toEqual(['3', '4']);
+		expect(info.final_files).toEqual(info.files['4']);
+	});
+});
+
+test('a prompt text can request an outcome', async () => {
+	const time = new HandWoundTime();
+	await withPlatform({ taskMs: 30, time }, async (client) => {
+		const failing = await client.submitText('a fox [fail: out of paint]');
+		const denied = await client.submitText('a fox [deny]');
+		const stalled = await client.submitText('a fox [stall]');
+		const stuck = await client.submitText('a fox [stuck]');
+		const strange = await client.submitText('a fox [status:9]');
+		const slow = await client.submitText('a fox [takes: 5000]');
+		const fine = await client.submitText('a fox');
+		time.pass(90);
+		expect(await client.info(fine.id)).toMatchObject({ status: 3 });
+		expect(await client.info(failing.id)).toMatchObject({ status: 4, errMsg: 'out of paint', files: {} });
+		expect(await client.info(denied.id)).toMatchObject({ status: 5, final_files: [] });
+		expect(await client.info(stalled.id)).toMatchObject({ status: 2, progress_num: 0 });
+		expect(await client.info(stuck.id)).toMatchObject({ status: 2, progress_num: 99 });
+		expect(await client.info(strange.id)).toMatchObject({ status: 9 });
+		expect(await client.info(slow.id)).toMatchObject({ status: 2 });
+	});
+});
+
 test('task info reports many tasks and leaves out those of other owners', async () => {
 	await withPlatform({ taskMs: 0 }, async (client, platform) => {
 		const other = new Client(platform, platform.createOwner('other').apiKey);
