@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import WebSocket from 'ws';
-import { startPlatform, type BridgeChannel, type LocalPlatform } from '../../platform';
+import { BRIDGE_CLOSE, startPlatform, type BridgeChannel, type LocalPlatform } from '../../platform';
 import { until } from '../../until';
 
 const PROTOCOL = 'neutral.bridge.v1';
@@ -62,6 +62,26 @@ test('a push reaches every open connection, and none that opens later', async ()
 	for (const [frame] of await Promise.all(heard))
 		expect(JSON.parse(String(frame))).toMatchObject({ id: 'f-x', type: 'message' });
 	expect(platform.books().bridge).toMatchObject({ unheard: 1, open: 2, maxOpen: 2 });
+});
+
+test('a channel can be limited to one connection', async () => {
+	channel = platform.createChannel({ oneSocket: true });
+	const displaced = once(await connect(), 'close');
+	await connect();
+	expect((await displaced)[0]).toBe(BRIDGE_CLOSE.displaced);
+	expect(channel.open).toBe(1);
+});
+
+test('a token can be refused temporarily, in the handshake and in a frame', async () => {
+	channel.refuse(403);
+	offer([PROTOCOL, bearer(channel.token)]);
+	await until(() => platform.books().bridge.refused.some(({ status }) => status === 403));
+	const inFrame = offer([PROTOCOL]);
+	await once(inFrame, 'open');
+	inFrame.send(JSON.stringify({ type: 'auth', token: channel.token }));
+	expect((await once(inFrame, 'close'))[0]).toBe(BRIDGE_CLOSE.tokenForbidden);
+	channel.refuse(undefined);
+	await connect();
 });
 
 test('the books can be reset', async () => {
