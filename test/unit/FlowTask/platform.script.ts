@@ -12,7 +12,7 @@ type Fields = Readonly<Record<string, Json>>;
 /** The fields of a task's info by the time since it was added; `undefined` if the task is unknown at that time. */
 type Course = (ageMs: number) => Fields | undefined;
 
-export interface Look {
+export interface InfoCall {
 	readonly atMs: number;
 	readonly ids: readonly string[];
 }
@@ -31,23 +31,23 @@ export function course(takesMs: number, last: Fields = SUCCEEDED): Course {
 
 export const failing = (passing: boolean): CallFailure => ({
 	kind: passing ? 'unclear' : 'credential',
-	message: 'The look failed',
-	advice: 'Look again.',
+	message: 'The poll failed',
+	advice: 'Poll again.',
 	passing,
 });
 
 /** The service in virtual time; a test decides how long calls take and which ones fail. */
 export class ScriptedPlatform implements TaskApi {
-	readonly looks: Look[] = [];
+	readonly infoCalls: InfoCall[] = [];
 	readonly submits: Array<{ readonly atMs: number; readonly workflowId: string; readonly prompt: Prompt }> =
 		[];
 	readonly uploads: File[] = [];
 	readonly asked: Array<{ readonly ids: readonly string[]; readonly urlExpireSeconds: number }> = [];
-	lookTakesMs = 0;
+	infoTakesMs = 0;
 	submitTakesMs: (number: number) => number = () => 0;
 	uploadTakesMs = 0;
 	/** Returns the failure of a poll, or `undefined` to let it succeed. */
-	lookFails: (look: Look) => CallFailure | undefined = () => undefined;
+	infoFails: (call: InfoCall) => CallFailure | undefined = () => undefined;
 	submitFails: (number: number) => CallFailure | undefined = () => undefined;
 	uploadFails: (number: number) => CallFailure | undefined = () => undefined;
 	/** The course of each submitted task, counted from 1. */
@@ -65,11 +65,11 @@ export class ScriptedPlatform implements TaskApi {
 	}
 
 	async info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>> {
-		const look = { atMs: this.clock.elapsedMs, ids: [...taskIds] };
-		this.looks.push(look);
-		this.asked.push({ ids: look.ids, urlExpireSeconds });
-		if (this.lookTakesMs > 0) await this.clock.sleep(this.lookTakesMs);
-		const failure = this.lookFails(look);
+		const call = { atMs: this.clock.elapsedMs, ids: [...taskIds] };
+		this.infoCalls.push(call);
+		this.asked.push({ ids: call.ids, urlExpireSeconds });
+		if (this.infoTakesMs > 0) await this.clock.sleep(this.infoTakesMs);
+		const failure = this.infoFails(call);
 		if (failure) return fail(failure);
 		return ok(taskIds.map((id) => this.infoOf(id)).filter((info) => info !== undefined));
 	}
@@ -95,11 +95,11 @@ export class ScriptedPlatform implements TaskApi {
 
 	/** The polls grouped by time: which IDs were requested at the same time, and in how many calls. */
 	rounds(): Array<{ readonly atMs: number; readonly calls: number; readonly ids: readonly string[] }> {
-		const byTime = Map.groupBy(this.looks, ({ atMs }) => atMs);
-		return [...byTime].map(([atMs, looks]) => ({
+		const byTime = Map.groupBy(this.infoCalls, ({ atMs }) => atMs);
+		return [...byTime].map(([atMs, calls]) => ({
 			atMs,
-			calls: looks.length,
-			ids: looks.flatMap(({ ids }) => ids),
+			calls: calls.length,
+			ids: calls.flatMap(({ ids }) => ids),
 		}));
 	}
 

@@ -18,7 +18,7 @@ const NOT_FOUND = { ...failing(false), kind: 'refused' } as const;
 function platformWith(count: number, bad: readonly string[]): { platform: ScriptedPlatform; ids: string[] } {
 	const platform = new ScriptedPlatform(new TestClock());
 	const ids = Array.from({ length: count }, (_, index) => platform.add(`t${index}`, course(60_000)));
-	platform.lookFails = ({ ids: asked }) => (bad.some((id) => asked.includes(id)) ? NOT_FOUND : undefined);
+	platform.infoFails = ({ ids: asked }) => (bad.some((id) => asked.includes(id)) ? NOT_FOUND : undefined);
 	return { platform, ids };
 }
 
@@ -26,7 +26,7 @@ describe('askInPieces', () => {
 	it.each([1, 2, 7, 100])('asks once for %d IDs if nothing is refused', async (count) => {
 		const { platform, ids } = platformWith(count, []);
 		expect(await askInPieces(platform, ids, 60)).toMatchObject([{ ids, answer: { ok: true } }]);
-		expect(platform.looks).toHaveLength(1);
+		expect(platform.infoCalls).toHaveLength(1);
 	});
 
 	it.each([[['t0']], [['t99']], [['t13', 't14', 't77']]])('singles out %j', async (bad) => {
@@ -36,16 +36,16 @@ describe('askInPieces', () => {
 		expect(pieces.filter(({ answer }) => !answer.ok).map((piece) => piece.ids)).toEqual(
 			bad.map((id) => [id]),
 		);
-		expect(platform.looks.length).toBeLessThan(50);
+		expect(platform.infoCalls.length).toBeLessThan(50);
 	});
 
 	it('gives up if nothing at all is answered', async () => {
 		const { platform, ids } = platformWith(100, []);
-		platform.lookFails = () => NOT_FOUND;
+		platform.infoFails = () => NOT_FOUND;
 		const pieces = await askInPieces(platform, ids, 60);
 		expect(new Set(pieces.flatMap((piece) => piece.ids))).toEqual(new Set(ids));
 		expect(pieces.every(({ answer }) => !answer.ok)).toBe(true);
-		expect(platform.looks).toHaveLength(20);
+		expect(platform.infoCalls).toHaveLength(20);
 	});
 
 	it.each([
@@ -54,40 +54,40 @@ describe('askInPieces', () => {
 	])('singles out the one task for which an answer %s', async (_name, details) => {
 		const { platform, ids } = platformWith(100, []);
 		const unreadable = { ...failing(true), details };
-		platform.lookFails = ({ ids: asked }) => (asked.includes('t63') ? unreadable : undefined);
+		platform.infoFails = ({ ids: asked }) => (asked.includes('t63') ? unreadable : undefined);
 		const pieces = await askInPieces(platform, ids, 60);
 		expect(pieces.filter(({ answer }) => !answer.ok).map((piece) => piece.ids)).toEqual([['t63']]);
 	});
 
 	it('soon gives up if no answer at all can be read', async () => {
 		const { platform, ids } = platformWith(100, []);
-		platform.lookFails = () => ({ ...failing(true), details: { httpStatus: 200 } });
+		platform.infoFails = () => ({ ...failing(true), details: { httpStatus: 200 } });
 		await askInPieces(platform, ids, 60);
-		expect(platform.looks).toHaveLength(9);
+		expect(platform.infoCalls).toHaveLength(9);
 	});
 
 	it.each([true, false])('asks once if the key or an outage is to blame (passing: %s)', async (passing) => {
 		const { platform, ids } = platformWith(100, []);
-		platform.lookFails = () => failing(passing);
+		platform.infoFails = () => failing(passing);
 		await askInPieces(platform, ids, 60);
-		expect(platform.looks).toHaveLength(1);
+		expect(platform.infoCalls).toHaveLength(1);
 	});
 });
 
 describe('infoOfMany', () => {
 	it('returns all tasks that the platform returns, and which ones it refuses', async () => {
 		const { platform, ids } = platformWith(250, ['t7', 't180']);
-		const look = await infoOfMany(platform, [...ids, 'gone', 't1'], 60);
-		if (!look.ok) throw new Error(look.failure.message);
-		expect(look.value.infos.size).toBe(248);
-		expect([...look.value.refused.keys()]).toEqual(['t7', 't180']);
+		const read = await infoOfMany(platform, [...ids, 'gone', 't1'], 60);
+		if (!read.ok) throw new Error(read.failure.message);
+		expect(read.value.infos.size).toBe(248);
+		expect([...read.value.refused.keys()]).toEqual(['t7', 't180']);
 	});
 
 	it('fails if all is refused, and if a part got no answer', async () => {
 		const { platform, ids } = platformWith(2, ['t0', 't1']);
 		expect(await infoOfMany(platform, ids, 60)).toEqual({ ok: false, failure: NOT_FOUND });
 		const many = platformWith(101, []);
-		many.platform.lookFails = ({ ids: asked }) => (asked.includes('t100') ? failing(true) : undefined);
+		many.platform.infoFails = ({ ids: asked }) => (asked.includes('t100') ? failing(true) : undefined);
 		expect(await infoOfMany(many.platform, many.ids, 60)).toEqual({ ok: false, failure: failing(true) });
 	});
 });
@@ -134,8 +134,8 @@ describe('nextIntervalMs', () => {
 		fc.assert(
 			fc.property(fc.array(facts, { maxLength: 50 }), (course) => {
 				let intervalMs = SHORTEST_POLL_INTERVAL_MS;
-				for (const look of course) {
-					intervalMs = nextIntervalMs(intervalMs, look);
+				for (const read of course) {
+					intervalMs = nextIntervalMs(intervalMs, read);
 					expect(intervalMs).toBeGreaterThanOrEqual(SHORTEST_POLL_INTERVAL_MS);
 					expect(intervalMs).toBeLessThanOrEqual(LONGEST_POLL_INTERVAL_MS);
 				}

@@ -220,7 +220,7 @@ describe('runTasks: a batch', () => {
 		const outcomes = await clock.run(run(submitJobs(3), { goal: 'submitted' }));
 		expect(outcomes).toMatchObject([{ taskId: 't-1' }, { taskId: 't-2' }, { taskId: 't-3' }]);
 		expect(outcomes[0]?.snapshot).toEqual({ sinceMs: clock.now(), endedAtMs: clock.now() });
-		expect(platform.looks).toEqual([]);
+		expect(platform.infoCalls).toEqual([]);
 	});
 
 	it('watches an existing task without submitting anything', async () => {
@@ -387,7 +387,7 @@ describe('runTasks: failures', () => {
 
 	it('ends a task whose state cannot be read, and keeps its ID', async () => {
 		const { clock, platform, run } = scene();
-		platform.lookFails = () => failing(false);
+		platform.infoFails = () => failing(false);
 		await expect(clock.run(run(submitJobs(1)))).resolves.toMatchObject([
 			{ taskId: 't-1', failure: { kind: 'credential', details: { taskId: 't-1' } } },
 		]);
@@ -413,7 +413,7 @@ describe('runTasks: cancel', () => {
 		const { clock, platform, run, ending } = scene();
 		ending.abort();
 		expect(kinds(await clock.run(run(submitJobs(3))))).toEqual(Array(3).fill('notSubmitted'));
-		expect([platform.submits, platform.looks]).toEqual([[], []]);
+		expect([platform.submits, platform.infoCalls]).toEqual([[], []]);
 		expect(clock.sleepers).toBe(0);
 	});
 
@@ -529,7 +529,7 @@ describe('runTasks: files', () => {
 		const paths = downloads.map(({ url }) => new URL(url).pathname);
 		expect(paths).toEqual(['/t-1/a.png', '/t-1/b.png', '/t-1/a.png', '/t-1/b.png']);
 		expect(new Set(downloads.slice(2).map(({ url }) => new URL(url).search)).size).toBe(1);
-		expect(platform.looks).toHaveLength(2 + 1);
+		expect(platform.infoCalls).toHaveLength(2 + 1);
 	});
 
 	it.each<[string, paths: (isFresh: boolean) => string[]]>([
@@ -597,7 +597,7 @@ describe('runTasks: files', () => {
 		expect(new Set(kinds(outcomes))).toEqual(new Set(['done']));
 		expect(downloads).toHaveLength(400);
 		// One poll finds all tasks done, and another returns all fresh links.
-		expect(platform.looks.slice(-2).map(({ ids }) => ids.length)).toEqual([100, 100]);
+		expect(platform.infoCalls.slice(-2).map(({ ids }) => ids.length)).toEqual([100, 100]);
 	});
 
 	it('lets other tasks download while it requests fresh links', async () => {

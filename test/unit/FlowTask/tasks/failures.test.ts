@@ -23,7 +23,7 @@ function final(fields: Parameters<typeof taskInfo>[1]): WatchEnd {
 	if (!snapshot.info) throw new Error('no info');
 	return { kind: 'final', info: snapshot.info, snapshot };
 }
-const refusedLook: Failure = {
+const refusedPoll: Failure = {
 	kind: 'credential',
 	message: 'No right',
 	advice: 'Use another',
@@ -143,7 +143,7 @@ describe('explainWatchEnd', () => {
 		['left running', after('left', { status: 2 }), 'cancelled', 'left running', 'generating'],
 		[
 			'unreadable',
-			{ kind: 'refused', failure: refusedLook, snapshot: snapshotOf() },
+			{ kind: 'refused', failure: refusedPoll, snapshot: snapshotOf() },
 			'credential',
 			'No right',
 			'unknown',
@@ -182,7 +182,7 @@ describe('explainWatchEnd', () => {
 	});
 
 	it('keeps the details of a failed poll alongside the task ID', () => {
-		const end: WatchEnd = { kind: 'refused', failure: refusedLook, snapshot: snapshotOf() };
+		const end: WatchEnd = { kind: 'refused', failure: refusedPoll, snapshot: snapshotOf() };
 		expect(explainWatchEnd('t-1', end, redact)?.details).toMatchObject({ httpStatus: 403, taskId: 't-1' });
 	});
 

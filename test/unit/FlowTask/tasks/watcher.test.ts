@@ -100,7 +100,7 @@ describe('TaskWatcher: polls', () => {
 			expect(calls).toBe(Math.ceil(unfinished.size / 100));
 			unfinished = new Set(ids.filter((_, index) => 1_000 + index * 40 > atMs));
 		}
-		expect(platform.looks.every(({ ids: asked }) => asked.length <= 100)).toBe(true);
+		expect(platform.infoCalls.every(({ ids: asked }) => asked.length <= 100)).toBe(true);
 	});
 
 	it('asks for links that live as long as the run specifies', async () => {
@@ -131,7 +131,7 @@ describe('TaskWatcher: polls', () => {
 
 	it('does not begin a poll while another is in progress', async () => {
 		const { clock, platform, watch } = scene();
-		platform.lookTakesMs = 7_000;
+		platform.infoTakesMs = 7_000;
 		platform.add('t', course(20_000));
 		await clock.run(watch('t'));
 		expect(Math.min(...gaps(platform.rounds()))).toBeGreaterThanOrEqual(7_000);
@@ -147,8 +147,8 @@ describe('TaskWatcher: polls', () => {
 		const first = newer.watch('t');
 		await newer.clock.advance(300);
 		await newer.clock.run(Promise.all([first, newer.watch('u')]));
-		expect(older.platform.looks).toMatchObject([{ atMs: 50, ids: ['t'] }]);
-		expect(newer.platform.looks).toMatchObject([{ atMs: 500, ids: ['t', 'u'] }]);
+		expect(older.platform.infoCalls).toMatchObject([{ atMs: 50, ids: ['t'] }]);
+		expect(newer.platform.infoCalls).toMatchObject([{ atMs: 500, ids: ['t', 'u'] }]);
 	});
 
 	it('keeps the interval between polls when tasks are added after all earlier ones have ended', async () => {
@@ -165,7 +165,7 @@ describe('TaskWatcher: polls', () => {
 		platform.add('t', course(3_000));
 		const ends = await clock.run(watch('t', 't'));
 		expect(ends[0]).toBe(ends[1]);
-		expect(platform.looks.every(({ ids }) => ids.length === 1)).toBe(true);
+		expect(platform.infoCalls.every(({ ids }) => ids.length === 1)).toBe(true);
 	});
 
 	it('watches an ID again after its task has ended', async () => {
@@ -215,15 +215,15 @@ describe('TaskWatcher: tasks that do not end', () => {
 		expect(end).toMatchObject({ kind: 'unknown', snapshot: { info: undefined } });
 		expect(clock.elapsedMs).toBeGreaterThanOrEqual(10_000);
 		expect(clock.elapsedMs).toBeLessThan(60_000);
-		expect(platform.looks.filter(({ ids }) => ids.includes('mistyped')).length).toBeGreaterThanOrEqual(5);
+		expect(platform.infoCalls.filter(({ ids }) => ids.includes('mistyped')).length).toBeGreaterThanOrEqual(5);
 		await expect(clock.run(known)).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
 	it('polls several times before it treats an ID as unknown, even if polls are slow', async () => {
 		const { clock, platform, watcher } = scene();
-		platform.lookTakesMs = 8_000;
+		platform.infoTakesMs = 8_000;
 		await expect(clock.run(watcher.watch('mistyped'))).resolves.toMatchObject({ kind: 'unknown' });
-		expect(platform.looks.length).toBeGreaterThanOrEqual(5);
+		expect(platform.infoCalls.length).toBeGreaterThanOrEqual(5);
 	});
 
 	it('tolerates a task of this run that is not shown for minutes', async () => {
@@ -313,7 +313,7 @@ describe('TaskWatcher: tasks that do not end', () => {
 
 	it('ends at the timeout even if a poll hangs', async () => {
 		const { clock, platform, watch } = scene({ timeoutMs: 30_000 });
-		platform.lookTakesMs = 30 * MINUTE;
+		platform.infoTakesMs = 30 * MINUTE;
 		platform.add('t', course(60_000));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'timedOut' }]);
 		expect(clock.elapsedMs).toBeLessThanOrEqual(35_000);
@@ -330,40 +330,40 @@ describe('TaskWatcher: tasks that do not end', () => {
 describe('TaskWatcher: polls that fail', () => {
 	it('tolerates an outage, and polls less often meanwhile', async () => {
 		const { clock, platform, watch } = scene();
-		platform.lookFails = ({ atMs }) => (atMs < 100_000 ? failing(true) : undefined);
+		platform.infoFails = ({ atMs }) => (atMs < 100_000 ? failing(true) : undefined);
 		platform.add('t', course(5_000));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
-		expect(platform.looks.length).toBeLessThan(20);
+		expect(platform.infoCalls.length).toBeLessThan(20);
 	});
 
 	it('ends at the timeout in an outage that does not end', async () => {
 		const { clock, platform, watch } = scene({ timeoutMs: 2 * MINUTE });
-		platform.lookFails = () => failing(true);
+		platform.infoFails = () => failing(true);
 		platform.add('t', course(5_000));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'timedOut' }]);
 	});
 
 	it('does not count a failed poll as one in which the ID was missing', async () => {
 		const { clock, platform, watch } = scene();
-		platform.lookFails = ({ atMs }) => (atMs > 400 && atMs < 120_000 ? failing(true) : undefined);
+		platform.infoFails = ({ atMs }) => (atMs > 400 && atMs < 120_000 ? failing(true) : undefined);
 		platform.add('t', (ageMs) => (ageMs < 120_000 ? undefined : SUCCEEDED));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
 	it('ends tasks given by ID at once if the answer will not change', async () => {
 		const { clock, platform, watcher } = scene();
-		platform.lookFails = () => failing(false);
+		platform.infoFails = () => failing(false);
 		for (const id of ['a', 'b']) platform.add(id, course(5_000));
 		await expect(clock.run(Promise.all([watcher.watch('a'), watcher.watch('b')]))).resolves.toMatchObject([
-			{ kind: 'refused', failure: { message: 'The look failed' } },
+			{ kind: 'refused', failure: { message: 'The poll failed' } },
 			{ kind: 'refused' },
 		]);
-		expect(platform.looks).toHaveLength(1);
+		expect(platform.infoCalls).toHaveLength(1);
 	});
 
 	it('gives tasks of its own run minutes, whatever the answers to the first polls', async () => {
 		const { clock, platform, watch } = scene();
-		platform.lookFails = ({ atMs }) => (atMs < 4 * MINUTE ? failing(false) : undefined);
+		platform.infoFails = ({ atMs }) => (atMs < 4 * MINUTE ? failing(false) : undefined);
 		for (const id of ['a', 'b']) platform.add(id, course(5_000));
 		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
 	});
@@ -371,7 +371,7 @@ describe('TaskWatcher: polls that fail', () => {
 	it('ends only the tasks of the call that was refused', async () => {
 		const { clock, platform, watch } = scene();
 		const ids = many(platform, 101, () => 3_000);
-		platform.lookFails = (look) => (look.ids.includes('t100') ? failing(false) : undefined);
+		platform.infoFails = (call) => (call.ids.includes('t100') ? failing(false) : undefined);
 		const ends = await clock.run(watch(...ids));
 		expect(ends.filter(({ kind }) => kind === 'refused')).toHaveLength(1);
 		expect(ends.filter(({ kind }) => kind === 'final')).toHaveLength(100);
@@ -414,17 +414,17 @@ describe('TaskWatcher: polls that are refused', () => {
 		const { clock, platform, watch } = scene();
 		// One poll in three is answered, so there are never three refusals in a row.
 		let polls = 0;
-		platform.lookFails = () => (polls++ % 3 === 0 ? undefined : failing(false));
+		platform.infoFails = () => (polls++ % 3 === 0 ? undefined : failing(false));
 		for (const id of ['a', 'b']) platform.add(id, course(2 * MINUTE));
 		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
 	});
 
 	it('ends after minutes of refusals, even for tasks that were reported before', async () => {
 		const { clock, platform, watch } = scene();
-		platform.lookFails = ({ atMs }) => (atMs > 1_000 ? failing(false) : undefined);
+		platform.infoFails = ({ atMs }) => (atMs > 1_000 ? failing(false) : undefined);
 		for (const id of ['a', 'b']) platform.add(id, course(MINUTE));
 		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([
-			{ kind: 'refused', failure: { message: 'The look failed' }, snapshot: { info: { state: 'queued' } } },
+			{ kind: 'refused', failure: { message: 'The poll failed' }, snapshot: { info: { state: 'queued' } } },
 			{ kind: 'refused' },
 		]);
 		expect(clock.elapsedMs).toBeGreaterThan(5 * MINUTE);
@@ -434,19 +434,19 @@ describe('TaskWatcher: polls that are refused', () => {
 	it('ends only the task whose state the platform refuses to report', async () => {
 		const { clock, platform, watch } = scene();
 		const ids = many(platform, 100, () => MINUTE);
-		platform.lookFails = ({ ids: asked }) => (asked.includes('t37') ? notFound : undefined);
+		platform.infoFails = ({ ids: asked }) => (asked.includes('t37') ? notFound : undefined);
 		const ends = await clock.run(watch(...ids));
 		expect(ends.flatMap(({ kind }, index) => (kind === 'final' ? [] : [`${index} ${kind}`]))).toEqual([
 			'37 refused',
 		]);
 		// The refused task is found once, and polled by itself from then on.
-		const shared = platform.looks.filter(({ ids: asked }) => asked.length > 1 && asked.includes('t37'));
+		const shared = platform.infoCalls.filter(({ ids: asked }) => asked.length > 1 && asked.includes('t37'));
 		expect(new Set(shared.map(({ atMs }) => atMs)).size).toBe(1);
 	});
 
 	it('waits for a task that the platform reports later', async () => {
 		const { clock, platform, watch } = scene();
-		platform.lookFails = ({ ids: asked, atMs }) =>
+		platform.infoFails = ({ ids: asked, atMs }) =>
 			asked.includes('late') && atMs < 8_000 ? notFound : undefined;
 		for (const id of ['a', 'late']) platform.add(id, course(20_000));
 		await expect(clock.run(watch('a', 'late'))).resolves.toMatchObject([
@@ -475,14 +475,14 @@ describe('TaskWatcher: stop', () => {
 
 	it('ends during a poll, and does not poll again', async () => {
 		const { clock, platform, watch, watcher } = scene();
-		platform.lookTakesMs = 5_000;
+		platform.infoTakesMs = 5_000;
 		platform.add('t', course(10 * MINUTE));
 		const ends = watch('t');
 		await clock.advance(1_000);
 		watcher.stop();
 		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'left' }]);
 		await clock.advance(10 * MINUTE);
-		expect(platform.looks).toHaveLength(1);
+		expect(platform.infoCalls).toHaveLength(1);
 		expect(clock.sleepers).toBe(0);
 	});
 
@@ -492,7 +492,7 @@ describe('TaskWatcher: stop', () => {
 		watcher.stop();
 		platform.add('t', course(1_000));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'left' }]);
-		expect(platform.looks).toEqual([]);
+		expect(platform.infoCalls).toEqual([]);
 	});
 });
 
@@ -565,7 +565,7 @@ describe('TaskWatcher: sockets', () => {
 		}
 		socketOf('t').say(message('t', 3, 100));
 		await clock.run(ends);
-		expect(platform.looks.length).toBeLessThanOrEqual(9);
+		expect(platform.infoCalls.length).toBeLessThanOrEqual(9);
 	});
 
 	it('counts what a socket says as progress', async () => {
@@ -720,16 +720,16 @@ describe('TaskWatcher: sockets', () => {
 		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
 		platform.add('t', course(2_000));
 		const [end] = await clock.run(watch('t'));
-		const looks = platform.looks.length;
+		const calls = platform.infoCalls.length;
 		socketOf('t').say(message('t', 2));
 		socketOf('t').say(message('t', 3));
 		socketOf('t').drop();
 		await clock.advance(MINUTE);
-		expect(platform.looks).toHaveLength(looks);
+		expect(platform.infoCalls).toHaveLength(calls);
 		expect(end).toMatchObject({ kind: 'final' });
 		const nextMs = clock.elapsedMs;
 		platform.add('u', course(100));
 		await clock.run(watch('u'));
-		expect(platform.looks.at(-1)?.atMs).toBe(nextMs + 500);
+		expect(platform.infoCalls.at(-1)?.atMs).toBe(nextMs + 500);
 	});
 });

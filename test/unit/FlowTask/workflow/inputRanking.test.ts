@@ -223,21 +223,21 @@ test('tolerates links in a cycle and to missing nodes', () => {
 });
 
 /** Counts how often nodes are read to rank a chain of `length` links. */
-function looksAtChain(length: number, nodesAt: (at: number) => Record<string, object>): number {
+function readsOfChain(length: number, nodesAt: (at: number) => Record<string, object>): number {
 	const nodes = Array.from({ length }, (_, at) => Object.entries(nodesAt(at))).flat();
-	let looks = 0;
+	let reads = 0;
 	const counted = define(Object.fromEntries(nodes)).nodes.map(({ inputs, ...node }) => ({
 		...node,
 		get inputs() {
-			looks++;
+			reads++;
 			return inputs;
 		},
 	}));
 	expect(rankInputs({ nodes: counted })).toHaveLength(length);
-	return looks;
+	return reads;
 }
 
-test.each<[string, Parameters<typeof looksAtChain>[1]]>([
+test.each<[string, Parameters<typeof readsOfChain>[1]]>([
 	[
 		'samplers',
 		(at) => ({
@@ -248,5 +248,5 @@ test.each<[string, Parameters<typeof looksAtChain>[1]]>([
 		}),
 	],
 ])('ten times as many %s take about ten times the work', (_name, nodesAt) => {
-	expect(looksAtChain(5_000, nodesAt)).toBeLessThan(11 * looksAtChain(500, nodesAt));
+	expect(readsOfChain(5_000, nodesAt)).toBeLessThan(11 * readsOfChain(500, nodesAt));
 });
