@@ -256,7 +256,7 @@ export class TableLock {
 		for (let reads = 0; ;) {
 			const answer = rows && acquirer.answer(rows);
 			if (answer !== undefined) return ok({ kind: 'known', answer });
-			const state = this.look(attempt, line, rows);
+			const state = this.stateFor(attempt, line, rows);
 			if (state.kind === 'held' && rows) {
 				// After a step this slow, another run may have taken over; one more read shows most such cases.
 				if (isConfirmed || !this.heartbeat.isLate(attempt.owner)) {
@@ -275,7 +275,7 @@ export class TableLock {
 		}
 	}
 
-	private look(
+	private stateFor(
 		attempt: LockAttempt,
 		line: LockAttempt | undefined,
 		rows: readonly TableRow[] | undefined,
@@ -335,7 +335,7 @@ export class TableLock {
 			// Only a read shows whether the failed step was carried out.
 			const read = await this.reads.read(entryKey, RETRY_MS * tries);
 			if (!read.ok) continue;
-			const { kind } = this.look(attempt, undefined, read.value);
+			const { kind } = this.stateFor(attempt, undefined, read.value);
 			if (kind === 'held' || kind === 'others') return read;
 		}
 	}

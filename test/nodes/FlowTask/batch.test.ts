@@ -43,25 +43,25 @@ test('every poll asks for all unfinished IDs, a hundred per call', async () => {
 	const goesOn = async (): Promise<boolean> =>
 		await Promise.race([live.done.then(() => false), pause().then(() => true)]);
 	// No task ends before the node knows all of them; after that, a few end between two polls.
-	const looks = (): PollEntry[][] => looksOf(stage.platform.books().polls);
-	const knowsAll = (look: readonly PollEntry[]): boolean => idsOf(look).length === 230;
-	while (!looks().some(knowsAll)) await pause();
+	const polls = (): PollEntry[][] => pollsIn(stage.platform.books().polls);
+	const knowsAll = (poll: readonly PollEntry[]): boolean => idsOf(poll).length === 230;
+	while (!polls().some(knowsAll)) await pause();
 	for (let seen = 0; await goesOn();) {
-		if (looks().length === seen) continue;
-		seen = looks().length;
+		if (polls().length === seen) continue;
+		seen = polls().length;
 		time.pass(3_000);
 	}
-	for (const look of looks()) {
-		const ids = idsOf(look);
+	for (const poll of polls()) {
+		const ids = idsOf(poll);
 		expect(new Set(ids).size).toBe(ids.length);
-		expect(look).toHaveLength(Math.ceil(ids.length / 100));
+		expect(poll).toHaveLength(Math.ceil(ids.length / 100));
 	}
-	const later = looks().slice(looks().findIndex(knowsAll));
+	const later = polls().slice(polls().findIndex(knowsAll));
 	expect(later.length).toBeGreaterThan(2);
-	for (const look of later) {
+	for (const poll of later) {
 		// Tasks may end between the calls of one poll.
-		const asked = look.reduce((sum, { unfinishedAsked }) => sum + unfinishedAsked, 0);
-		const known = look.map(({ unfinishedKnown }) => unfinishedKnown);
+		const asked = poll.reduce((sum, { unfinishedAsked }) => sum + unfinishedAsked, 0);
+		const known = poll.map(({ unfinishedKnown }) => unfinishedKnown);
 		expect(asked).toBeGreaterThanOrEqual(Math.min(...known));
 		expect(asked).toBeLessThanOrEqual(Math.max(...known));
 	}
@@ -91,8 +91,8 @@ async function pause(): Promise<void> {
 	await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-function idsOf(look: readonly PollEntry[]): string[] {
-	return look.flatMap(({ ids }) => ids);
+function idsOf(poll: readonly PollEntry[]): string[] {
+	return poll.flatMap(({ ids }) => ids);
 }
 
 function textOf(prompt: unknown): unknown {
@@ -100,17 +100,17 @@ function textOf(prompt: unknown): unknown {
 }
 
 /** Groups the calls by poll: the first call that repeats an ID begins the next poll. */
-function looksOf(polls: readonly PollEntry[]): PollEntry[][] {
-	const looks: PollEntry[][] = [];
-	let askedInLook = new Set<string>();
-	for (const poll of polls) {
-		const look = looks.at(-1);
-		if (look && !poll.ids.some((id) => askedInLook.has(id))) look.push(poll);
+function pollsIn(calls: readonly PollEntry[]): PollEntry[][] {
+	const polls: PollEntry[][] = [];
+	let asked = new Set<string>();
+	for (const call of calls) {
+		const poll = polls.at(-1);
+		if (poll && !call.ids.some((id) => asked.has(id))) poll.push(call);
 		else {
-			looks.push([poll]);
-			askedInLook = new Set();
+			polls.push([call]);
+			asked = new Set();
 		}
-		for (const id of poll.ids) askedInLook.add(id);
+		for (const id of call.ids) asked.add(id);
 	}
-	return looks;
+	return polls;
 }
