@@ -8,7 +8,7 @@ import { whyNoPlaceholder, type WireResult } from '../wire/request';
 import type { FileRow } from './files';
 import type { AgentClient, AgentRun } from './run';
 
-/** Reads a text field, called `label` in the form. If an expression returns an object, it is read as JSON. */
+/** Reads a text field, called `label` in the form. If an expression returns an object, it becomes JSON text. */
 export function readText(
 	context: IExecuteFunctions,
 	itemIndex: number,
