@@ -17,7 +17,7 @@ export interface ListenerEvents {
 	/** @returns false if the queue is full; the connection then stays closed until `onFull` resolves */
 	onText(text: string): boolean;
 	onBinary(): void;
-	/** @param failures failed tries before the connection opened */
+	/** @param failures as in `Pauses` */
 	onUp(failures: number): void;
 	/** The connection was lost or could not be opened; the next try follows after the pause. */
 	onDown(failure: Failure, pauseMs: number, failures: number): void;
@@ -123,7 +123,7 @@ export class Listener {
 
 /** The pauses between connections, random so that many n8n instances do not reconnect at once. */
 export class Pauses {
-	/** How many connections have failed since the last stable one. */
+	/** How many connections have ended or not opened since a stable one was open. */
 	failures = 0;
 	private openedAtMs: number | undefined;
 

@@ -63,7 +63,7 @@ export class RequestSession {
 	private connections = 0;
 	private collectedChars = 0;
 	private fatal: Failure | undefined;
-	/** What late replies on this connection may still repeat. */
+	/** The values that late replies on this connection may still repeat. */
 	private readonly unanswered = new Set<string | undefined>();
 	/** What the request that is waiting for its reply has received. */
 	private received: CollectedFrames | undefined;

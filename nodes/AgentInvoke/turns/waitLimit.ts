@@ -9,7 +9,7 @@ import { jitteredPauseMs, type PauseGrowth } from '../../shared/run/growingPause
 export class WaitLimit {
 	/** When the waiting ends, by the clock's `now()`. */
 	readonly untilMs: number;
-	/** Ends the waiting early. */
+	/** Aborted when the waiting must end early. */
 	readonly signal: AbortSignal;
 
 	/**

@@ -17,7 +17,7 @@ export interface WireFile {
 export type WireTurn =
 	| { readonly kind: 'message'; readonly message: string; readonly files: readonly WireFile[] }
 	| { readonly kind: 'results'; readonly results: readonly WireResult[] }
-	/** A call without a message, which tests a token; an upload takes its headers from it. */
+	/** A call without a message: it tests a token, or gives an upload its headers. */
 	| { readonly kind: 'nothing' };
 
 export interface WireResult {

@@ -40,7 +40,7 @@ function untouchedSince(ms: number): RowCondition {
 	return { column: 'updatedAt', condition: 'lt', value: new Date(ms).toISOString() };
 }
 
-/** Removes rows that meet all conditions. What is left over is left to the next sweep. */
+/** Removes rows that meet all conditions. The next sweep removes what is left. */
 export async function removeLots(
 	over: readonly RowCondition[],
 	run: (work: RowWork) => TableResult<readonly TableRow[]>,
