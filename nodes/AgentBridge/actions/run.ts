@@ -37,7 +37,7 @@ const CONNECTIONS_AT_ONCE = 32;
 type WorkOnItem = (session: RequestSession, itemIndex: number) => Promise<ItemOutcome>;
 
 /**
- * The shared flow of both operations. The items of one account run in sequence over one connection; accounts run in
+ * The shared flow of both operations. Items that share a connection run in sequence; the connections are used in
  * parallel.
  */
 export async function inSession(

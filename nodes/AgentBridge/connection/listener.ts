@@ -3,7 +3,7 @@ import { jitteredPauseMs, type PauseGrowth } from '../../shared/run/growingPause
 import type { Socket, SocketEnd } from '../../shared/http/webSocket';
 import { whyEnded, type Bridge } from './failures';
 
-/** The pauses between retries, which never stop while the trigger is active. */
+/** The pauses between retries, which go on until the trigger stops or the account is refused. */
 const PAUSES: PauseGrowth = { firstMs: 1_000, factor: 2, longestMs: 60_000 };
 /** Once a connection has lived this long, the next failure counts as the first again. */
 const STABLE_AFTER_MS = 60_000;
@@ -14,16 +14,16 @@ const STABLE_AFTER_MS = 60_000;
 const FULL_CLOSE = 4013;
 
 export interface ListenerEvents {
-	/** @returns false if the queue is full; the connection then stays closed until there is room */
+	/** @returns false if the queue is full; the connection then stays closed until `onFull` resolves */
 	onText(text: string): boolean;
 	onBinary(): void;
-	/** @param failures failed tries before the connection opened */
+	/** @param failures as in `Pauses` */
 	onUp(failures: number): void;
 	/** The connection was lost or could not be opened; the next try follows after the pause. */
 	onDown(failure: Failure, pauseMs: number, failures: number): void;
 	/** The platform refuses the account, so the listener stops. */
 	onRefused(failure: Failure): void;
-	/** The connection was closed because the queue is full. Resolves as soon as there is room. */
+	/** The connection was closed because the queue is full. Resolves when it may be reopened. */
 	onFull(): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export class Listener {
 	private readonly firstTry = Promise.withResolvers<undefined>();
 	private readonly pauses: Pauses;
 	private connection: Socket | undefined;
-	/** The newest authenticated connection. Once it has ended, its `send` returns false. */
+	/** The newest connection that was opened. Once it has ended, its `send` returns false. */
 	private open: Socket | undefined;
 
 	constructor(
@@ -44,7 +44,7 @@ export class Listener {
 		this.pauses = new Pauses(() => bridge.clock.now(), random);
 	}
 
-	/** Starts listening. Resolves with the outcome of the first try: open, refused, or to be retried. */
+	/** Starts listening. Resolves once the first try is over: open, refused, or to be retried. */
 	async start(): Promise<void> {
 		void this.keepOpen().finally(() => this.firstTry.resolve(undefined));
 		await this.firstTry.promise;
@@ -123,7 +123,7 @@ export class Listener {
 
 /** The pauses between connections, random so that many n8n instances do not reconnect at once. */
 export class Pauses {
-	/** How many connections have failed since the last stable one. */
+	/** How many connections have ended or not opened since a stable one was open. */
 	failures = 0;
 	private openedAtMs: number | undefined;
 

@@ -42,7 +42,7 @@ export class Outbox {
 		this.queuedChars += text.length;
 	}
 
-	/** To be called whenever a try to connect has failed: frames that have waited for too long are dropped. */
+	/** To be called whenever the connection was lost or not opened: frames that have waited for too long are dropped. */
 	down(): void {
 		this.downSinceMs ??= this.now();
 		this.dropLate(this.downSinceMs);

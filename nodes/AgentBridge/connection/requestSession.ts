@@ -15,9 +15,9 @@ export interface FrameExchange {
 
 /** Frames kept per request, so that a chatty platform cannot fill the memory. */
 const MAX_COLLECTED = 200;
-/** Limits the total length of the frames collected in a run, because all items are kept until the run ends. */
+/** Limits the total length of the frames that a session collects, because all are kept until the run ends. */
 const MAX_COLLECTED_CHARS = 32_000_000;
-/** Connections per run: a platform that closes each one at once would otherwise keep the run going forever. */
+/** Connections per session: a platform that closes each one at once would otherwise keep the run going forever. */
 const MAX_CONNECTIONS = 1_000;
 /**
  * How long the other side may take to answer a close; it answers once it has received everything that was sent before.
@@ -51,9 +51,9 @@ class CollectedFrames {
 	}
 }
 
-/** The connection that all items of an account share in a run. The first item that needs it opens it. */
+/** The connection that items with the same account and authentication share. The first that needs it opens it. */
 export class RequestSession {
-	/** By connection number, why a connection ended that the node did not close: frames sent over it may be lost. */
+	/** By connection number, why a connection ended without a confirmed close: frames sent over it may be lost. */
 	readonly lost = new Map<number, Failure>();
 	/** The number of the connection that sent each item's frame. */
 	private readonly sentOver = new Map<number, number>();
@@ -63,7 +63,7 @@ export class RequestSession {
 	private connections = 0;
 	private collectedChars = 0;
 	private fatal: Failure | undefined;
-	/** What late replies on this connection may still repeat. */
+	/** The values that late replies on this connection may still repeat. */
 	private readonly unanswered = new Set<string | undefined>();
 	/** What the request that is waiting for its reply has received. */
 	private received: CollectedFrames | undefined;

@@ -9,7 +9,7 @@ import type { FileRow } from './files';
 import type { AgentClient, AgentRun } from './run';
 
 /**
- * Reads a text field, called `label` in the form. If an expression returns an object, it is read as JSON.
+ * Reads a text field, called `label` in the form. If an expression returns an object, it becomes JSON text.
  * @param isKey whether the text is a key or an ID, and not words for the agent
  */
 export function readText(

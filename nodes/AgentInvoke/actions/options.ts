@@ -138,7 +138,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 	},
 	...callOptions({
 		concurrency:
-			'How many sessions to serve at the same time. Items of one session are always sent one after another.',
+			'How many sessions to serve, or files to upload, at the same time. Items of one session are always sent one after another.',
 		extraBody: 'as the API-call page of the instance shows them',
 		requestsPerSecond: 'Maximum number of calls per second',
 		retries:
@@ -263,7 +263,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		default: 600,
 		typeOptions: { minValue: 1, maxValue: 86_400 },
 		description:
-			'How long the agent may take for one answer. An item also waits this long for other messages of its session.',
+			'How long one answer or upload may take. An item also waits up to this long for other messages of its session.',
 		isPartOfRequest: false,
 	},
 	turnOrder: {

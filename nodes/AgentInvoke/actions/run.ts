@@ -48,7 +48,7 @@ export interface AgentRun extends RunFrame {
 	readonly clients: Accounts<AgentClient>;
 	readonly options: AgentOptions;
 	readonly redact: Redact;
-	/** Present if the operator set an idempotency key. */
+	/** Present if the option "Idempotency Key" is added. */
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
 	readonly interruptLimit: InterruptLimit;
@@ -64,7 +64,7 @@ export interface AgentRun extends RunFrame {
 	readonly asTool: boolean;
 }
 
-/** Shared by all executions of this n8n process, which watch the owners of rows together. */
+/** What all executions of this n8n process have seen of the owners of rows, which they watch together. */
 const SIGHTINGS = new Sightings();
 
 const CREDENTIAL = 'flowAgentApi';
@@ -96,13 +96,13 @@ export async function inAgentRun(
 }
 
 /**
- * Shared by all executions of this n8n process: messages of a key are sent in the order in which their node runs began.
+ * Shared by all executions of this n8n process: messages of a session are sent in the order in which node runs began.
  */
 const QUEUE = new KeyedQueue();
 
 /**
- * Queues up for the sessions of all items before anything is awaited. Agents are not known yet, so the queue is per
- * credential and key.
+ * Queues up for the sessions of all items before anything is awaited. Agents are not known yet, so there is a queue for
+ * each credential and key or session ID.
  */
 function enterQueue(context: IExecuteFunctions, sessions: ReadonlyArray<Result<SessionChoice>>): ItemSlots {
 	const owner = Symbol('run');
@@ -202,7 +202,7 @@ function openSessions(
 	return sessions;
 }
 
-/** Shared by all executions of this n8n process. */
+/** The counts that all executions of this n8n process share. */
 const DAY_ACCOUNTS = new DayAccounts();
 
 /** The turn log and the budget share a table, so it is looked up only once. */

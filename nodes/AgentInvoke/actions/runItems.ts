@@ -175,7 +175,7 @@ const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was r
 const OVERTAKEN =
 	'Another message of this key may have been sent at the same time: this execution was presumed dead while the agent answered.';
 
-/** Adds a hint to answers whose session later messages of the key will not continue. */
+/** Adds a hint to answers whose session is not kept for the key, or may have been used by others meanwhile. */
 async function addSessionHints(
 	{ clients, options }: AgentRun,
 	outcomes: readonly TurnOutcome[],
@@ -193,7 +193,7 @@ async function addSessionHints(
 	});
 }
 
-/** Why a session was not kept. @param nextId the key's session now @returns empty if it is the same, as expected */
+/** What the loss of the key's row means for an answer; empty if nothing. @param nextId the key's session now */
 function whyNotKept(answeredId: string, nextId: string, turnOrder: TurnOrder): string {
 	if (nextId === answeredId) return turnOrder === 'strict' ? OVERTAKEN : '';
 	return nextId ? REPLACED : REMOVED;

@@ -32,18 +32,18 @@ export interface InvokeCall {
 	/** The session in the request; empty if the call opens one. */
 	readonly sessionId: string;
 	readonly timeoutMs: number;
-	/** How many times the call may be sent in all, as long as the agent cannot have run. */
+	/** See `RetryTerms`. */
 	readonly tries: number;
 	/** Whether to ask again even if the agent may have run. */
 	readonly retryAmbiguous: boolean;
 	readonly onDelta: (text: string) => Promise<void>;
-	/** Called as soon as the session is known. */
+	/** Called as soon as the session is known, and again if its ID changes. */
 	readonly onSession: (sessionId: string) => void;
 	/** Counts the requests of a turn, and decides before each retry whether it is allowed. */
 	readonly calls: TurnCalls;
 }
 
-/** The outcome of a call. A refusal is final, just as an answer is. */
+/** The outcome of a call. A refusal that is final counts as answered, just as a reply does. */
 type InvokeOutcome = Outcome<Result<AgentReply, AgentFailure>>;
 
 interface AgentConnection extends UploadConnection, AnswerConnection {}
@@ -195,7 +195,7 @@ function notAskedInTime({ timeoutMs }: InvokeCall): Failure {
 		kind: 'notSubmitted',
 		message: `The agent was not asked for this item, because other requests took more than ${Math.round(timeoutMs / 1000)} seconds`,
 		advice:
-			'Nothing was sent for it. Raise "Requests per Second" or "Timeout" in the options, or run fewer items at once.',
+			'Nothing was sent for it. Raise "Requests per Second" under "Cost and Speed" or "Timeout" in the options, or run fewer items at once.',
 	};
 }
 

@@ -26,7 +26,7 @@ export interface RefusalFacts {
 	readonly isUpload?: boolean;
 }
 
-/** @returns the `details` that all refusals share */
+/** @returns the `details` that come from the answer itself */
 function detailsOf(
 	{ status, code, detail, requestId }: WireFailure,
 	{ redact, sessionId }: Pick<RefusalFacts, 'redact' | 'sessionId'>,
@@ -51,10 +51,7 @@ export function busyOutcome({ why, status }: WireFailure, headers: Headers): Fai
 	return { kind: 'busy', retryAfter, text: why || NO_REASON, status: status >= 300 ? status : undefined };
 }
 
-/**
- * Whether the failure is about the session. A plain "not found" is, because the session is the only thing that the call
- * named.
- */
+/** Whether the failure is about the session. A plain "not found" is, because most calls name nothing else. */
 function isAboutSession({ status, meaning, code, detail }: WireFailure): boolean {
 	if (meaning !== undefined) return meaning === 'sessionUnknown';
 	return (status === 404 || status === 410) && /^\s*$|^(http.?)?(404.?)?not.?found$/i.test(code || detail);
@@ -152,8 +149,8 @@ export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: 
 const MOST_SHOWN_CHARS = 100_000;
 
 /**
- * Everything that arrived of an answer that cannot be used, because the agent may have worked for it. If the description
- * finds no text in it, `received` is the answer itself.
+ * What arrived of an answer that cannot be used, because the agent may have worked for it. If the answer contains
+ * neither text nor an interrupt according to the description, `received` is its body.
  */
 export function arrivedOf(failure: WireFailure, { redact, sessionId }: RefusalFacts): JsonObject {
 	const answer = redact.known(failure.text);
@@ -167,7 +164,7 @@ export function arrivedOf(failure: WireFailure, { redact, sessionId }: RefusalFa
 	};
 }
 
-/** Empty if nothing arrived, or only a web page. */
+/** The body, if it contains no answer according to the description (`notAnAnswer`); empty for a web page. */
 function receivedIn({ kind, body }: WireFailure): string {
 	if (kind !== 'notAnAnswer' || body === null) return '';
 	const text = typeof body === 'string' ? body.trim() : (jsonText(body) ?? '');
@@ -319,7 +316,7 @@ function explainPlainRefusal(
 	}
 	const whatToCheck = isUpload
 		? 'Check "Media Upload Path" in the FlowAgent credential.'
-		: `Check Invoke Path in the FlowAgent credential against the instance's API-call page. ${adviceOnPath(baseUrl)}`;
+		: `Check "Invoke Path" in the FlowAgent credential against the instance's API-call page. ${adviceOnPath(baseUrl)}`;
 	if (!SAY_NOT_HERE.has(status)) {
 		// Some servers answer 400 to a path that they do not know.
 		const mayBeElsewhere = status === 400;

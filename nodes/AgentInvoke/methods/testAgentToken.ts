@@ -21,7 +21,7 @@ const TOKEN_REFUSED =
 const NO_RIGHT =
 	'This token does not have permission to call the agent. Use the token of the instance that you want to call.';
 const NOT_AN_AGENT =
-	'Something answered at this address, but not an agent instance. Check the invoke path against the API-call page of the instance.';
+	'Something answered at this address, but not an agent instance. Check "Invoke Path" against the API-call page of the instance.';
 
 /**
  * The test of the FlowAgent credential: an Invoke without a message. The token is checked, but the agent has nothing to

@@ -9,13 +9,13 @@ interface Resumed {
 	readonly nextId: string;
 }
 
-/** The turns of a run in sessions that it used by ID. */
+/** The turns with which a run resumed sessions by their IDs. */
 export class ResumedSessions {
 	private readonly resumed = new Map<string, Resumed>();
-	/** The ID by which each session was first used, keyed by the ID under which it continues. */
+	/** The ID by which each session was first resumed, keyed by the ID under which it continues. */
 	private readonly resumedFrom = new Map<string, string>();
 
-	/** The IDs by which the sessions were first used. */
+	/** The IDs by which the sessions were first resumed. */
 	get ids(): string[] {
 		return [...this.resumed.keys()];
 	}
@@ -50,8 +50,8 @@ export class ResumedSessions {
 }
 
 /**
- * How long a mapping lasts after its last use, in ms; 0 = forever. The run that opened the session chose the lifetime;
- * each use restarts it.
+ * How long a mapping lasts after its last use, in ms; 0 = forever. The last run that used the key chose the lifetime; a
+ * resumed turn only restarts it.
  */
 function lifeOf({ expiresAtMs, lastUsedAt }: TableRow, nowMs: number): number {
 	const expiryMs = Number(expiresAtMs);

@@ -11,7 +11,7 @@ import { textOrNumber } from '../../shared/text/textOf';
 
 /**
  * Which session of an agent belongs to which key (§1.8: keeping that mapping is up to the flow). One n8n Data Table per
- * project, which people can read and edit. If a key has several rows, the one with the lowest id is used.
+ * project, which people can read and edit. Of several rows of a key, the first by id with a valid session is used.
  *
  * While a run opens a key's session, or takes a turn in strict order, it holds the key's row (see `tableLock.ts`). A
  * row without a session ID belongs to a session that is being opened, or to a queued turn.
@@ -27,7 +27,7 @@ export const SESSION_TABLE: TableSpec = {
 		{ name: 'lastUsedAt', type: 'string' }, // ISO 8601
 		{ name: 'turns', type: 'number' },
 		{ name: 'expiresAtMs', type: 'number' }, // the row is ignored from then on
-		{ name: 'entryKey', type: 'string' }, // digest of agent and whole key: the column that is searched
+		{ name: 'entryKey', type: 'string' }, // digest of agent and whole key, by which the rows of a key are found
 		...OWNER_COLUMNS,
 	],
 };
@@ -105,7 +105,7 @@ export interface KnownSession {
 /** What a run knows about one key, and the lease it may hold. */
 export class KeySession {
 	session: KnownSession | undefined;
-	/** What the key's row contains; undefined if there was none. */
+	/** What the key's row contains; undefined if no row has a session. */
 	stored: StoredCells | undefined;
 	/** Cells that may be in the row because of failed writes. */
 	unclear: readonly StoredCells[] = [];
@@ -115,7 +115,7 @@ export class KeySession {
 	lease: Lease | undefined;
 	/** How long the mapping lasts after its last use, in ms, if another run chose that; 0 = forever. */
 	lifeMs: number | undefined;
-	/** In strict order the lease is kept until the turn is over, even after a write. */
+	/** Whether the lease is kept until the turn is over, even after a write, as strict order needs. */
 	isStrict = false;
 	/** Whether another execution took over the row while it was held, or a person deleted it. */
 	isLost = false;
@@ -184,7 +184,7 @@ interface Change {
 	/** The turns that the row counts for the first time. */
 	readonly added: number;
 	readonly stored: StoredCells | undefined;
-	/** Without the key: n8n evaluates each cell of a write as an expression, which takes time. */
+	/** Without `entryKey`: n8n evaluates each cell of a write as an expression, which takes time. */
 	readonly cells: TableRow;
 }
 
@@ -254,8 +254,8 @@ export class SessionWriter {
 	}
 
 	/**
-	 * Writes to rows without an owner. Nothing is written for a session that another execution has replaced; turns that
-	 * other runs have counted are added to the count.
+	 * Writes to rows that this run does not hold. Nothing is written for a session that another execution has replaced;
+	 * turns that other runs have counted are added to the count.
 	 */
 	private async change(changes: readonly Change[], tries = 1): Promise<Result<undefined>> {
 		if (changes.length === 0) return ok(undefined);

@@ -23,7 +23,7 @@ const UNOPENED = { sessionId: '', turns: 0 };
 /** The mapped sessions of one agent in one run of the node. */
 export class SessionStore {
 	private readonly keys = new Map<string, KeySession>();
-	/** Sessions that were used by ID, which may belong to keys. */
+	/** Sessions that were resumed by ID, which may belong to keys. */
 	private readonly resumed = new ResumedSessions();
 	private readonly table: DataTable;
 	private readonly clock: Clock;
@@ -107,9 +107,8 @@ export class SessionStore {
 
 	/**
 	 * Gets the session of a key, or the right to open one; then call `opened` or `release`. Waits while another run opens
-	 * it.
-	 * @param over.isOld what was read before may have changed
-	 * @param over.voidId a session that the platform no longer knows
+	 * it. `isOld` says that what was read before may have changed; `voidId` is the ID of a session that the platform no
+	 * longer knows.
 	 * @returns the session; empty if a new one should be opened
 	 */
 	async obtain(
@@ -160,7 +159,7 @@ export class SessionStore {
 	}
 
 	/**
-	 * Counts a turn in a session that was used by ID and may belong to a key.
+	 * Counts a turn in a session that was resumed by ID and may belong to a key.
 	 * @param nextId the session that the answer names
 	 */
 	resumedById(sessionId: string, nextId: string): void {
@@ -218,7 +217,7 @@ export class SessionStore {
 	}
 
 	/**
-	 * The keys of the sessions that were used by ID, with what is to be written for them. It is not a failure if n8n has
+	 * The keys of the sessions resumed by ID, with what is to be written for them. It is not a failure if n8n has
 	 * no Data Tables, because then there are no mappings.
 	 */
 	private async readResumed(): Promise<Result<KeySession[]>> {

@@ -57,7 +57,7 @@ export class DailyBudget {
 	/**
 	 * Reads what was already used and reserves turns for the first items: an item that is served early because its
 	 * session is free must not take the turn of an earlier item.
-	 * @param due the turns without an answer from an earlier try, in the order of their items
+	 * @param due the turns of which nothing is remembered from an earlier try, in the order of their items
 	 */
 	async open(turns: readonly DueTurn[], due: readonly DueTurn[]): Promise<Result<undefined>> {
 		const loaded = this.settings.limit.per === 'key' ? await this.owners.load(turns) : ok(undefined);
@@ -87,7 +87,7 @@ export class DailyBudget {
 		this.limit.close(isWritten);
 	}
 
-	/** What the operator should know about turns that could not be counted; usually empty. */
+	/** What the operator should know about turns whose tokens could not be counted; usually empty. */
 	get hint(): string {
 		if (this.settings.limit.unit === 'turns') return '';
 		const remedy =

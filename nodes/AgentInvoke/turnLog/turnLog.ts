@@ -10,8 +10,8 @@ import type { TurnCalls } from '../api/callLimit';
 import type { OwnedTurn, TurnOwners } from './owner';
 
 /**
- * The recorded turns (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. Rows are only added,
- * and budgets are counted from them.
+ * The recorded turns (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. The
+ * node never changes a row, and counts budgets from the rows.
  */
 export const TURN_TABLE: TableSpec = {
 	name: 'flow_agent_turns',
@@ -59,7 +59,7 @@ export interface EndedTurn extends OwnedTurn {
 	readonly isResume: boolean;
 	readonly result: Result<TurnResult>;
 	readonly calls: TurnCalls;
-	/** Whether the operator stopped the execution in the meantime. */
+	/** Whether the execution was stopped in the meantime. */
 	readonly isCancelled: boolean;
 	/** When it ended, by both clocks. */
 	readonly ended: { readonly nowMs: number; readonly wallMs: number };

@@ -20,7 +20,7 @@ export interface TurnResult {
 	/** How many calls were sent, including retries. */
 	readonly attempts: number;
 	readonly elapsedMs: number;
-	/** Whether the answer was saved by another execution. */
+	/** Whether the answer was read from the ledger, so that the agent was not asked. */
 	readonly replayed: boolean;
 	/** Whether an earlier try of this node run got the answer. */
 	readonly recalled?: boolean;
@@ -57,8 +57,8 @@ export function savedAnswerOf(result: TurnResult, agent: string, keepRaw: boolea
 }
 
 /**
- * The text that the ledger keeps of an answer. If it is too long, the raw answer is dropped first, because it only
- * repeats the rest.
+ * The text that the ledger keeps of an answer. If it is too long, the raw answer and the steps are dropped first:
+ * items can do without them.
  */
 export function savedAnswerText(result: TurnResult, agent: string, keeping: AnswerKeeping): string {
 	if (keeping === 'digest') {
@@ -73,8 +73,8 @@ export function savedAnswerText(result: TurnResult, agent: string, keeping: Answ
 }
 
 /**
- * Removes what the agent said, so that only the session, the reason and the cost remain. An interrupt is left out,
- * because without its arguments it must not be acted on.
+ * Removes what the agent said, so that only the session, the reason, the request ID and the cost remain. An interrupt
+ * is left out, because without its arguments it must not be acted on.
  */
 function withoutWords(result: TurnResult): TurnResult {
 	const { sessionId, reason, requestId, usage } = result.reply;

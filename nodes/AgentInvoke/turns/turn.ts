@@ -49,7 +49,7 @@ export interface AgentTurn {
 	readonly slot?: Slot | undefined;
 	/** Whether the turn answers an interrupt, in a session that may belong to a key. */
 	readonly isResume: boolean;
-	/** Uploads files and builds the request except for its session; called when the item's turn comes. */
+	/** Checks the budget, uploads files and builds the request except for its session; called when the turn comes. */
 	readonly prepare: () => Promise<Result<OpenRequest>>;
 	/** Undefined if the item has no idempotency key. */
 	readonly idempotency: Idempotency | undefined;
@@ -156,7 +156,7 @@ export class ItemTurn {
 		const { slot } = this.turn;
 		if (line) sessions.leaveLine(line);
 		const released = key ? sessions.release(key, slot?.isWanted === true) : undefined;
-		// A stopped run does not wait for the table.
+		// A run that was stopped or ended by a failure does not wait for the table.
 		if (!this.waitLimit.signal.aborted) await released;
 		slot?.leave();
 	}

@@ -9,11 +9,11 @@ import { jitteredPauseMs, type PauseGrowth } from '../../shared/run/growingPause
 export class WaitLimit {
 	/** When the waiting ends, by the clock's `now()`. */
 	readonly untilMs: number;
-	/** Ends the waiting early. */
+	/** Aborted when the waiting must end early. */
 	readonly signal: AbortSignal;
 
 	/**
-	 * @param stopped the execution was stopped
+	 * @param stopped aborted when the execution is stopped
 	 * @param ending aborted when a failure has ended the run
 	 * @param pause called before waiting, so that other turns of the run can go first
 	 */
@@ -77,8 +77,8 @@ function notRun(isStopped: boolean): Failure {
 function waitedTooLong(timeoutMs: number): Failure {
 	return {
 		kind: 'notSubmitted',
-		message: `The agent was not asked for this item, because other messages of its key took more than ${Math.round(timeoutMs / 1000)} seconds`,
+		message: `The agent was not asked for this item, because other messages of its session or key took more than ${Math.round(timeoutMs / 1000)} seconds`,
 		advice:
-			'Messages of a key are answered one after the other. Nothing was sent for this item: run it again later, or raise "Timeout" in the options.',
+			'Messages of a session or key are answered one after the other. Nothing was sent for this item: run it again later, or raise "Timeout" in the options.',
 	};
 }

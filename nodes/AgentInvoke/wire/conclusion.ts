@@ -47,14 +47,14 @@ export interface WireFailure {
 	readonly why: string;
 	/** What was expected, and what arrived instead. */
 	readonly expected: string;
-	/** The entry of the description that makes it a failure. */
+	/** What makes it a failure: an entry of the description, or the HTTP status. */
 	readonly entry: string;
 	readonly status: number;
 	readonly code: string;
 	readonly detail: string;
 	readonly meaning: RefusalMeaning | undefined;
 	readonly mayHaveRun: boolean;
-	/** What arrived of an incomplete answer. */
+	/** The text that arrived, if any. */
 	readonly text: string;
 	readonly sessionId: string;
 	readonly requestId: string;
@@ -198,7 +198,7 @@ function refusalOf(reader: WireReader, { status, sessionId }: WireEnded): Why {
 	const { wire, fault } = reader;
 	const body = fault?.body ?? reader.raw;
 	const said = statusIn(body) ?? NaN;
-	// The envelope's status takes precedence, because the HTTP status may come from a gateway.
+	// A failing status in the envelope takes precedence, because the HTTP status may come from a gateway.
 	const counts = !Number.isNaN(said) && !isGood(said) ? said : status;
 	const read = (at: Wire['refusal']['code']): string => wordOf(at?.read(body)).trim();
 	const code = fault?.code.trim() || read(wire.refusal.code);
@@ -266,7 +266,7 @@ function meaningOf({ refusal }: Wire, code: string): RefusalMeaning | undefined 
 	return code === '' ? undefined : kinds.find((kind) => refusal[kind].some((word) => isWord(code, word)));
 }
 
-/** Compares words without regard to case, spaces, hyphens and underscores. */
+/** Whether a code fits a word of the description; see `REFUSAL` for the rules. */
 function isWord(said: string, word: string): boolean {
 	const spelt = (text: string): string => text.toLowerCase().replace(/[\s_-]+/g, '');
 	return fitsName(spelt(said.slice(0, MOST_CODE_CHARS)), patternOf(spelt(word)));

@@ -226,7 +226,7 @@ const REFUSAL = {
 	notRun: words,
 	sessionUnknown: words,
 	tokenRefused: words,
-	/** Codes of an agent that has run and failed, whatever the status. */
+	/** Words that, in `code: detail` of a status 429 or 503, mean that the agent has run and failed. */
 	failed: words,
 	/** Fields that a refusal may contain if the agent has not run. */
 	only: wordsOr(WIRE.refusal.only),

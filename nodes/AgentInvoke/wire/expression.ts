@@ -77,7 +77,7 @@ function evaluate(from: Json, text: string): Result<Json | undefined, string> {
 		if (hasExpression(found)) return fail('it returns an expression');
 		return ok(parseJson(jsonText(found) ?? ''));
 	} catch (error) {
-		// Without prefixes such as "TypeError: ".
+		// The message is shown without prefixes such as "TypeError: ".
 		return fail(excerpt(String(error).replace(/^(\w+: )+/, ''), 200));
 	}
 }

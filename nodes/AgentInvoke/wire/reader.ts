@@ -86,9 +86,9 @@ export class WireReader {
 	/** Whether anything arrived from a running agent. */
 	hasBegun = false;
 	isWholeBody = false;
-	/** The names of the events. */
+	/** The first `MOST_NAMES` names of events. */
 	readonly names: string[] = [];
-	/** The paths to the values that arrived. */
+	/** The paths to the first `MOST_NAMES` values that arrived. */
 	readonly keys = new Set<string>();
 	/** Why an entry cannot be applied to the answer, by entry. */
 	readonly misfits: Record<string, string> = {};
@@ -96,13 +96,13 @@ export class WireReader {
 	/** The total length of the kept steps, in characters. */
 	private stepChars = 0;
 
-	/** @param hide hides the token; applied to a text before anything else */
+	/** @param hide hides the token; applied to everything that is kept of an answer */
 	constructor(
 		readonly wire: Wire,
 		readonly hide: (text: string) => string,
 	) {}
 
-	/** Reads one more event. After an end or a fault, events change nothing. */
+	/** Reads one more event. After a fault, or once the reader is closed, events change nothing. */
 	read(event: WireEvent): void {
 		this.delta = '';
 		if (this.isClosed || this.fault) return;
@@ -337,7 +337,7 @@ export function saidSuccess(json: Json): boolean | undefined {
 	return word === 'true' || word === '1';
 }
 
-/** What the entries of `answer` are read from: the envelope's data if there is any, otherwise the whole answer. */
+/** Where `answer` is read from, except `error` and `requestId`: the envelope's data, or else the whole answer. */
 function dataOf({ answer }: Wire, json: Json): Json {
 	return answer.envelope && isJsonObject(json) && isJsonObject(json.data) ? json.data : json;
 }

@@ -17,7 +17,7 @@ export interface WireFile {
 export type WireTurn =
 	| { readonly kind: 'message'; readonly message: string; readonly files: readonly WireFile[] }
 	| { readonly kind: 'results'; readonly results: readonly WireResult[] }
-	/** A call without a message, to test a token. */
+	/** A call without a message: it tests a token, or gives an upload its headers. */
 	| { readonly kind: 'nothing' };
 
 export interface WireResult {
@@ -46,7 +46,7 @@ type Values = ReadonlyMap<string, Json>;
 export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues): WireRequest {
 	const values: Values = new Map([...callValues(call), ...turnValues(request, turn)]);
 	const body = fill(turn.kind === 'results' ? (request.resume ?? {}) : request.message, values);
-	// Encoded, so that a session ID cannot lead to another path. Without an ID, a path with that placeholder is dropped.
+	// The session ID is encoded, so that it cannot lead to another path. Without one, a path that needs it is dropped.
 	const { sessionId } = call;
 	const inPath: Values = new Map(
 		sessionId === '' ? [] : [['session', encodeURIComponent(sessionId.toWellFormed())]],
@@ -157,7 +157,7 @@ export function whyNoPlaceholder(
 	// A resume may do without the session, because the ID of the interrupt may be enough.
 	if (hasSession && !isResume && !placeholders.has('session') && !placeholders.has('sessionNumber')) {
 		return badInput(
-			'The description has no placeholder for the session, so each message would begin a new one',
+			'The description has no placeholder for the session, so each message would begin a new session',
 			advice('session', 'set "Session" to "New Each Time"'),
 		);
 	}

@@ -37,7 +37,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
 	return format;
 }
 
-/** The current day in a time zone, as 2030-01-31. */
+/** The day of a time in a time zone, as 2030-01-31. */
 export function dayOf(wallMs: number, timeZone: string): string {
 	const parts = formatOf(timeZone).formatToParts(wallMs);
 	const part = (type: string): string => parts.find((one) => one.type === type)?.value ?? '';

@@ -49,7 +49,7 @@ const READ_VALID_MS = 1_000;
 
 /**
  * Keeps a day's work within a limit that all executions share. Within a process the count is exact; the work of other
- * processes is in the table, which is read again before anything new is counted.
+ * processes is in the table, which is read again before anything new is counted, but at most once a second.
  */
 export class DailyLimit {
 	private readonly entered = new Map<string, DayAccount>();
@@ -159,7 +159,7 @@ export class DailyLimit {
 		if (isFresh) return ok(undefined);
 		const { reading } = this;
 		const { size } = this.entered;
-		// A read covers the accounts entered before it; an owner's account of a new day is entered at its first entry.
+		// A read covers the accounts entered before it; after midnight, an owner's first turn or task enters another one.
 		if (reading?.size === size && nowMs - reading.sinceMs < READ_VALID_MS) return await reading.done;
 		const done = this.read(nowMs);
 		this.reading = { sinceMs: nowMs, size, done };

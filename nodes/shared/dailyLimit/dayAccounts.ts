@@ -86,7 +86,7 @@ export class DayAccount {
 
 const NOTHING: Used = { count: 0, tokens: 0 };
 
-/** Shared by all runs of an n8n process. An account that no run uses is dropped. */
+/** The accounts of all runs in an n8n process. An account that no run uses is dropped. */
 export class DayAccounts {
 	private readonly accounts = new Map<string, DayAccount>();
 

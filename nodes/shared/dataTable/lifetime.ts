@@ -2,7 +2,7 @@ import type { TableResult } from './sharedTable';
 import { meeting, type RowCondition, type RowWork, type TableRow } from './workflow';
 
 /*
- * All Data Tables of an n8n instance share one size limit, and a full table stops agents, so rows of every table
+ * All Data Tables of an n8n instance share one size limit, and a full table stops runs, so rows of every table can
  * expire. n8n's own column `updatedAt` shows which rows are in use, because heartbeats update it.
  */
 
@@ -40,7 +40,7 @@ function untouchedSince(ms: number): RowCondition {
 	return { column: 'updatedAt', condition: 'lt', value: new Date(ms).toISOString() };
 }
 
-/** Removes the rows that meet all conditions. What fails is left to the next sweep. */
+/** Removes rows that meet all conditions. The next sweep removes what is left. */
 export async function removeLots(
 	over: readonly RowCondition[],
 	run: (work: RowWork) => TableResult<readonly TableRow[]>,

@@ -51,7 +51,7 @@ export function lockStateOf(
 /**
  * How many rows of other processes wait before this process's first one; all of them if this process has none. Within a
  * process, its queue keeps the order.
- * @param process see `waitsAs`
+ * @param process see `Sightings`
  */
 export function waitingBefore(
 	process: string,

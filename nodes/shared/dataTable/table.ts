@@ -89,7 +89,7 @@ const VALUES_PER_READ = 300;
 const VALUES_PER_CHANGE = 20;
 /** How many times to try a read whose pages keep shifting. */
 const READ_TRIES = 5;
-/** How many times to look for a table that cannot be found although it was created. */
+/** How many times to create a table and look for it, until it is found. */
 const CREATE_TRIES = 4;
 
 /**

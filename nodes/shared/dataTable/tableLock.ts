@@ -30,7 +30,7 @@ export interface Waiting {
 /** A request for a key. `A` is an answer that makes the lock unnecessary. */
 export interface Acquirer<A> {
 	readonly entryKey: string;
-	/** The row to add if the key has none, without `owner` and `beat`. */
+	/** The row to add if the key has none, or to wait in line; without `owner` and `beat`. */
 	readonly row: () => TableRow;
 	/** The answer that the rows already give, whichever run holds them. */
 	readonly answer: (rows: readonly TableRow[]) => A | undefined;
@@ -220,7 +220,7 @@ export class TableLock {
 		await this.giveBack({ owner, hasTaken: !isNew, hasAdded: isNew });
 	}
 
-	/** Releases the rows that could not be released before. */
+	/** Releases the rows that could not be released before, and ends the heartbeats. */
 	async flush(): Promise<Result<undefined>> {
 		await Promise.all(this.givingBack);
 		let done: Result<undefined> = ok(undefined);

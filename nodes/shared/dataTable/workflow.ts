@@ -152,7 +152,7 @@ function oneOf(column: string, values: readonly CellValue[], list: 'v' | 'keys' 
 
 type Compared = Omit<RowCondition, 'value'> & Partial<RowCondition>;
 
-/** Requires all conditions, whose values are in a list of the item, in the same order. */
+/** Requires all conditions. Values that are not plain come from a list of the item, in the same order. */
 function allOf(conditions: readonly Compared[], list: 'v' | 'keys' = 'v') {
 	const named = conditions.map(({ column, condition, value = null }, index) => ({
 		keyName: column,

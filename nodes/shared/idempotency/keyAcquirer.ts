@@ -44,7 +44,7 @@ const READS_BEFORE_RETREAT = 5;
  * update as many, and a batch of tasks has hundreds of keys.
  */
 export class KeyAcquirer {
-	/** This run's failed attempts, whose rows no longer count for it even if they are still there. */
+	/** Attempts whose rows do not count for this run: its own that have not won, and all that it knows to have failed. */
 	readonly abandoned = new Set<string>();
 	private readonly run = randomUUID();
 	private attempts = 0;

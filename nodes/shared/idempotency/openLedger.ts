@@ -11,11 +11,11 @@ import { LEDGER_TABLE } from './rows';
 const NOT_WRITTEN =
 	'Some results could not be written to the Data Table flow_task_ledger. A later execution with the same idempotency keys may fail, because their outcome is unknown.';
 
-/** Shared by all runs of this n8n process. */
+/** The queues that all runs of this n8n process share. */
 const QUEUE: ClaimQueue = new KeyedQueue();
 
 /**
- * Opens the ledger of a node run, if the operator set an idempotency key.
+ * Opens the ledger of a node run, if the option "Idempotency Key" is added.
  * @param operation keeps keys apart: the same key may stand for a task and for a question to an agent
  */
 export function openLedger(

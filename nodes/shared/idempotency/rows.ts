@@ -38,8 +38,8 @@ export type RowKind = 'claim' | 'submitted' | 'done';
 
 /**
  * - `succeeded`: the side effect happened
- * - `failed`: it did not, and the key is free again
- * - `unanswered`: it was requested, but no answer said whether it happened
+ * - `failed`: the work failed, as a task may, and the key is free again
+ * - `unanswered`: the side effect was requested, but no answer said whether it happened
  */
 export type RowOutcome = 'succeeded' | 'failed' | 'unanswered';
 
@@ -75,9 +75,9 @@ export type KeyState =
 	  };
 
 /**
- * How long a claim counts as alive without a new row. Its owner sends within 60 s of claiming, and gets an answer or
- * gives up within another 120 s (60 s for the response headers, 60 s for the body); the rest allows for slow databases
- * and clocks that differ.
+ * How long a claim counts as alive without a new row. Its owner sends within 60 s of claiming. Within another 120 s
+ * (60 s for the response headers, 60 s for the body), it gets an answer, gives up or renews the claim; the rest allows
+ * for slow databases and clocks that differ.
  */
 export const CLAIM_FRESH_MS = 200_000;
 
@@ -100,7 +100,7 @@ export function silenceSeenBy(clock: Pick<Clock, 'now'>): IsSilent {
  * `pending` over `unknown`, because waiting costs nothing.
  *
  * @param nowMs time of day
- * @param own owners to ignore, because they are the caller's own attempts
+ * @param own owners to ignore, see `KeyAcquirer.abandoned`
  * @param isSilent asked before a claim counts as dead, because a wrong wall clock can make it look old; unnecessary if
  *   a dead claim frees nothing
  */

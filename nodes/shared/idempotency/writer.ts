@@ -16,7 +16,7 @@ export class LedgerWriter {
 	private rows: TableRow[] = [];
 	private leaving = new Set<string>();
 	private writing: Promise<unknown> | undefined;
-	/** Writes of claims, each with the queued rows, which may have to be written again until the write is done. */
+	/** Writes of claims together with queued rows, which are queued again if such a write fails. */
 	private readonly entering = new Set<Promise<unknown>>();
 	private readonly background: BackgroundWriter;
 

@@ -26,7 +26,7 @@ export interface TurnWait {
 	readonly signal: AbortSignal | undefined;
 	/** When to stop waiting, by the clock's `now()`; the caller then checks the time itself. */
 	readonly deadlineMs: number;
-	/** Whether the request was never sent before. */
+	/** Whether this is the request's first turn in its slot. */
 	readonly isFirstTry: boolean;
 }
 
@@ -37,7 +37,7 @@ const SECOND_MS = 1_000;
  * measured over at most `LONGEST_SPACING_MS`.
  */
 const LONGEST_SPAN_MS = 1_350;
-/** The rate may rise to this many times the rate at which a request was last accepted. */
+/** The rate may rise to this many times the rate at which the latest judged request was sent. */
 const GROWTH = 3;
 /** The spacing of the first requests to an account; it then shrinks. */
 const FIRST_SPACING_MS = 50;
@@ -46,7 +46,7 @@ const SHORTEST_BACKOFF_MS = 250;
 const LONGEST_SPACING_MS = 5_000;
 /** While submits are queued at a low rate, polls get one turn in this many; at a higher rate, every other one. */
 const WATCH_ONE_IN = 15;
-/** A rate is low if its turns are this far apart. At a higher rate, the calls of one poll stay together. */
+/** A rate is low if its turns are at least this far apart. At a higher rate, the calls of one poll stay together. */
 const LOW_RATE_SPACING_MS = 50;
 
 /**

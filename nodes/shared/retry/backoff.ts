@@ -3,8 +3,8 @@ import { connectionWasRefused } from '../http/exchange';
 import type { Outcome } from '../http/outcome';
 
 /**
- * Which requests may be retried. A `read` changes nothing that counts (an upload creates no task). A `write` (a submit)
- * is retried only if the service cannot have carried it out, because a second write would be billed, too.
+ * Which requests may be retried: a `read` (a poll, an upload, a chat question) even if it may have been carried out, a
+ * `write` (a submit, by default an agent call) only if it cannot have been, because a second one would be billed, too.
  */
 export type Repeatability = 'read' | 'write';
 

@@ -70,7 +70,6 @@ export class LimitBelief {
 	 */
 	observe(perSecond: number, isRefused: boolean, sinceS: number): void {
 		const changed = 1 - Math.exp(-sinceS / CHANGES_EVERY_S);
-		// The surplus above a limit is refused.
 		const passing = LIMITS.map((limit) =>
 			limit < perSecond ? LEAST_PASSING + (1 - LEAST_PASSING) * (limit / perSecond) : 1,
 		);

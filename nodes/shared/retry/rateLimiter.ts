@@ -10,13 +10,13 @@ export interface RateLimits {
 	readonly concurrency: number;
 }
 
-/** A slot in a lane, for one request and its retries. */
+/** A slot in a lane, for one request and the retries that only take another turn. */
 export interface LaneSlot {
 	/** Waits until the next request may start, but at most until `untilMs`; the caller then checks the time itself. */
 	turn(untilMs: number): Promise<StartedRequest>;
 }
 
-/** The rate limiter that all requests of one node run share (§8.1). */
+/** The rate limiter that all requests of one node run to an account share (§8.1). */
 export class RateLimiter {
 	private readonly lanes: Readonly<Record<Lane, LimitFunction>>;
 	/**

@@ -47,7 +47,7 @@ interface Tries {
 }
 
 /**
- * Sends all requests of a node run through the rate limiter and retries them.
+ * Sends all requests of a node run to an account through its rate limiter, and retries them.
  *
  * A request that was refused because there are too many takes another turn, at a lower rate, until it is accepted or
  * its time is up, because nothing was carried out, and the limit applies to all requests with the key.

@@ -12,7 +12,7 @@ export interface RunFrame {
 	readonly signal: AbortSignal;
 	/** Aborted when all work is done; after a stop, later than `signal`, because sent requests are still answered. */
 	readonly over: AbortSignal;
-	/** Whether the operator stopped the execution. */
+	/** Whether the execution was stopped, by a person or by its timeout. */
 	readonly cancelled: () => boolean;
 	/** Adds a write that the run waits for when it ends. @param hint shown if the write fails */
 	readonly writeLast: (write: () => Promise<Result<unknown>>, hint: string) => void;

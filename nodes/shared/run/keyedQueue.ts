@@ -24,7 +24,7 @@ interface Queue<Word> {
 	lastWord: Word | undefined;
 }
 
-/** The queues of one n8n process, one for each key. An empty one is dropped. */
+/** Queues within an n8n process, one for each key. An empty one is dropped. */
 export class KeyedQueue<Word = unknown> {
 	private readonly queues = new Map<string, Queue<Word>>();
 

@@ -12,7 +12,7 @@ export type ItemKey = number | string;
  * and Retry Execution, so that neither repeats it.
  *
  * Entries belong to one run index, because a loop passes the same items through the node again and expects new results.
- * They are kept after delivery, because n8n also retries a node that returned normally if its first item is an error.
+ * They outlive the delivery of errors, because n8n also retries a node that returned normally if its first item is one.
  */
 export interface RetryMemory {
 	/** What was kept for the item, unless the item or the node has been edited since. */

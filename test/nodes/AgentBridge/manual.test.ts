@@ -31,7 +31,7 @@ test('names the events that arrive if none matches', async () => {
 	stage.channel.push({ type: 17 });
 	stage.channel.pushRaw('<html>');
 	const run = await testing;
-	expect(run.error?.message).toContain('none names a listed event');
+	expect(run.error?.message).toContain('none of them starts the workflow');
 	expect(run.error?.description).toContain('tool_event, 17, a frame that is not a JSON object');
 });
 

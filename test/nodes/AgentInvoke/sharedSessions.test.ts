@@ -140,7 +140,7 @@ test.each(['arrival', 'strict'])(
 		const options = { timeoutSeconds: 1, turnOrder };
 		const run = await stage.run([said('k'), said('other')], { ...MAPPED, options }, CONTINUE);
 		const [waited, other] = run.jsons();
-		expect(waited?.error).toContain('other messages of its key took more than 1 seconds');
+		expect(waited?.error).toContain('other messages of its session or key took more than 1 seconds');
 		expect(waited?.message).not.toContain('Without Data Tables');
 		expect(other).toMatchObject({ session: { key: 'other', source: 'new' } });
 		stage.platform.agent.release();

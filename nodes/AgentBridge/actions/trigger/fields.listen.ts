@@ -46,7 +46,7 @@ export const LISTEN_OPTIONS = defineOptions({
 		displayName: 'Reply',
 		name: 'reply',
 		type: 'fixedCollection',
-		// The default is complete, so that adding the option is enough to get replies.
+		// The default is complete, so that adding the option is enough to get replies if "ID Path" is filled in.
 		default: { frame: { template: REPLY_TEMPLATE, correlationPath: '', replyPath: 'reply_to' } },
 		placeholder: 'Add Frame',
 		description:

@@ -44,7 +44,7 @@ class ActiveTrigger implements ListenerEvents {
 	private isActive = false;
 	private refused: Failure | undefined;
 	private lastReason = '';
-	/** Unreadable frames of the connection: the first is logged at once, their number when the connection ends. */
+	/** Unreadable frames of a connection: the first is logged at once, their number upon the next connection or stop. */
 	private skipped = 0;
 
 	constructor(
@@ -117,7 +117,7 @@ class ActiveTrigger implements ListenerEvents {
 	}
 
 	onDown({ message }: Failure, pauseMs: number): void {
-		// During an outage, each try would log the same warning, so only the first is logged at this level.
+		// During an outage, each try would log the same warning, so only the first is logged as one.
 		const level = message === this.lastReason ? 'debug' : 'warn';
 		this.log(level, `${message}. Next try in ${(pauseMs / 1000).toFixed(1)} s`);
 		this.lastReason = message;

@@ -10,7 +10,7 @@ import { receive, toItem, type ListenSettings, type IncomingFrame } from './inco
 const EVENTS_SHOWN = 8;
 const EVENT_SHOWN_CHARS = 60;
 
-/** "Listen for test event": waits for the first matching frame, or fails with what to check. */
+/** A test in the editor: waits for the first matching frame, or fails with what to check. */
 export function listenOnce(
 	context: ITriggerFunctions,
 	setup: Bridge,
@@ -76,7 +76,7 @@ function nothingCame({ testTimeoutMs }: ListenSettings, others: ReadonlySet<stri
 	if (others.size > 0) {
 		const shown = [...others].join(', ');
 		return badInput(
-			`Frames arrived within ${seconds} seconds, but none names a listed event`,
+			`Frames arrived within ${seconds} seconds, but none of them starts the workflow`,
 			`Received: ${shown}. Compare this with "Event Path" and "Events".`,
 		);
 	}

@@ -22,7 +22,7 @@ export class ReplySender {
 	) {}
 
 	/**
-	 * An execution ended. Must not throw.
+	 * Replies to the frames of an execution that has ended. Must not throw.
 	 * @param run undefined if n8n skipped the execution because it had already processed the frame
 	 */
 	ended(batch: readonly IncomingFrame[], run: IRun | undefined): void {
@@ -37,7 +37,7 @@ export class ReplySender {
 		}
 	}
 
-	/** A node of an execution sent a response, which may contain a frame. Must not throw. */
+	/** Sends the frame, if any, in a response that a node of an execution gave. Must not throw. */
 	responded(response: unknown): void {
 		const text = readHandedOver(response);
 		if (text !== undefined) this.outbox.send(text, '');

@@ -29,7 +29,7 @@ export class ExecutionStarter {
 	private readonly closing = new AbortController();
 	private readonly maxBatch: number;
 
-	/** @param seen frames that n8n did not accept are removed from it, so that they are not skipped if they come again */
+	/** @param seen loses the IDs of frames that n8n did not accept, so that they are not skipped if they come again */
 	constructor(
 		private readonly context: ITriggerFunctions,
 		private readonly setup: Pick<Bridge, 'clock'> & { readonly whom: Pick<Whom, 'redact'> },

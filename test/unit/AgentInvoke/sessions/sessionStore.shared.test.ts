@@ -146,7 +146,7 @@ test.each(['one process', 'two processes'])(
 		expect(outcome?.result).toMatchObject({
 			failure: {
 				kind: 'notSubmitted',
-				message: expect.stringContaining('other messages of its key took more than 5 seconds'),
+				message: expect.stringContaining('other messages of its session or key took more than 5 seconds'),
 			},
 		});
 		expect(clock.elapsedMs).toBeLessThan(9_000);

@@ -329,7 +329,7 @@ describe('with a ledger', () => {
 		expect(outcome?.result).toMatchObject({
 			failure: {
 				kind: 'notSubmitted',
-				message: expect.stringContaining('other messages of its key took more than 5 seconds'),
+				message: expect.stringContaining('other messages of its session or key took more than 5 seconds'),
 			},
 		});
 		expect(clock.elapsedMs - startedMs).toBeLessThan(9_000);
