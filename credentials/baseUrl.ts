@@ -1,7 +1,7 @@
 export interface AddressField {
 	readonly label: string;
 	readonly scheme: 'http' | 'ws';
-	/** The path that the node adds. The entered URL may already end with it, or with the path of another WebSocket. */
+	/** The path that the node adds. The entered URL may already end with it, or contain `/ws/v1`. */
 	readonly mayEndWith?: string;
 }
 

@@ -89,8 +89,8 @@ export function whyTokenDoesNotFit(token: string, credential: TokenCredential): 
 }
 
 /**
- * Adds the token to a request's header. This runs before each request that carries the token, so a token of another
- * kind is refused before it is sent, even if it comes from an expression.
+ * Adds the token to a request's header. This runs before each request of a node, so a token of another kind is refused
+ * before it is sent, even if it comes from an expression.
  */
 export function withBearer(
 	request: IHttpRequestOptions,

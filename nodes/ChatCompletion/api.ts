@@ -28,7 +28,7 @@ export type CompleteChat = (call: ChatCall) => Promise<Result<ChatAnswer>>;
 
 /** Path of the chat endpoint (§4.5), below the base URL. */
 export const CHAT_PATH = '/maas/v1/chat/completions';
-/** The header that the samples of §4.5 send. */
+/** The `Accept` header of the samples in §4.5. */
 const ACCEPT = 'application/json, text/event-stream, */*';
 
 /** The chat interface (§4.5). A question is sent again only if no part of an answer has arrived. */

@@ -30,7 +30,7 @@ export function outcomeOfError({ text, status }: ServiceError, httpStatus: numbe
 }
 
 const OF_QUESTION: CallAdvice = {
-	busy: 'Lower "Concurrency" in the node\'s options, or run the workflow later.',
+	busy: 'Lower "Concurrency" under "Cost and Speed", or run the workflow later.',
 	rightful: 'Use a key of an account that may use this model.',
 	check:
 		"Compare the model's ID, the messages and the options of this node, and the Base URL in the credential, with what the platform says.",
@@ -65,7 +65,7 @@ function adviceFor(status: number, said: string, baseUrl: string): string {
 		return 'Set "Reasoning" to Default, or choose its switch under "Reasoning Control".';
 	}
 	if (/stream_options|include_usage/i.test(said)) {
-		return 'Turn "Include Usage" off in the node\'s options: this deployment does not support it.';
+		return 'Turn "Include Usage" off under "Cost and Speed": this deployment does not support it.';
 	}
 	if (/response_format|json_schema/i.test(said)) {
 		return 'Set "Response Format" to Text and ask for JSON in the message, or choose another model.';

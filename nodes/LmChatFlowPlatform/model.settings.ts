@@ -35,9 +35,9 @@ export const MODEL_OPTIONS = defineOptions({
 	},
 	...samplingOptions({
 		maxTokens:
-			'Maximum number of tokens in an answer, thinking included. Not sent unless this option is added.',
+			'Maximum number of tokens in an answer, reasoning included. Not sent unless this option is added.',
 		separateReasoning:
-			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models support it.',
+			'Whether to send reasoning_split, so that the model keeps its reasoning out of its answer. Only some models support it.',
 	}),
 });
 

@@ -76,7 +76,7 @@ function readContent(
 	return parsed.ok ? ok(redactJson(parsed.value, redact.known)) : parsed;
 }
 
-/** What an operator should know about an incomplete or empty answer; empty if there is nothing. */
+/** What an operator should know about an answer that is incomplete, empty or a refusal; otherwise empty. */
 function whatIsOdd(answer: ChatAnswer): string {
 	const said = answer.laterError ? `After it, the platform said: ${sentence(answer.laterError)}` : '';
 	return [oddEnd(answer), said].filter(Boolean).join(' ');

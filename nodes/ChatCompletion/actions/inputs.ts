@@ -211,7 +211,7 @@ function checkImageUrl(url: string, maxBytes: number): Result<string[]> {
 	if ((url.length - head.length) * 0.75 > maxBytes) {
 		return failInput(
 			`An image is larger than ${megabytes(maxBytes)} MB`,
-			'Make it smaller, or raise "Max Image Size (MB)" in the node\'s options.',
+			'Make it smaller, or raise "Max Image Size (MB)" under "Cost and Speed".',
 		);
 	}
 	return ok([url]);

@@ -27,7 +27,7 @@ export interface AnswerTerms {
 	readonly endByMs: number;
 }
 
-/** A whole answer, or one that broke off. Both are billed, so neither is requested again. */
+/** A whole answer, or a failure after which something may be billed. Neither is requested again. */
 export type BilledAnswer = Result<ChatAnswer>;
 
 const TOO_MANY = 429;
@@ -149,7 +149,6 @@ export class AnswerReader {
 		return { kind: 'unclear', status, text };
 	}
 
-	/** The question is not sent again: the platform did answer, so the next answer would be the same, and billed. */
 	private noChoice(): Failure {
 		return {
 			kind: 'unclear',
@@ -168,7 +167,7 @@ export class AnswerReader {
 		return {
 			kind: isIdle || broken?.code === 'ERR_TOO_LATE' ? 'timedOut' : 'unclear',
 			message: `The answer broke off after ${length} characters: ${this.why(broken)}`,
-			advice: `${isIdle ? 'Raise "Idle Timeout" in the node\'s options if the model needs longer pauses. ' : ''}What arrived is in the error's details. The question was not sent again, because what was generated is billed.`,
+			advice: `${isIdle ? 'Raise "Idle Timeout (Seconds)" under "Cost and Speed" if the model needs longer pauses. ' : ''}What arrived is in the error's details. The question was not sent again, because what was generated is billed.`,
 			details: {
 				...this.partial(),
 				...(gap !== undefined && { cutOff: excerpt(this.redact(gap), CUT_OFF_SHOWN) }),
@@ -213,14 +212,14 @@ export function timedOut(clock: Clock, { idleMs, endByMs }: AnswerTerms, details
 	const kind = 'timedOut';
 	if (clock.now() >= endByMs) {
 		const message = 'The answer did not arrive before the timeout';
-		const advice = 'Raise "Timeout" in the node\'s options, or set it to 0 for none.';
+		const advice = 'Raise "Timeout (Seconds)" under "Cost and Speed", or set it to 0 for none.';
 		return { kind, message, advice, details };
 	}
 	return {
 		kind,
 		message: `No answer began within ${Math.round(idleMs / 1000)} seconds`,
 		advice:
-			'Raise "Idle Timeout" in the node\'s options if the model needs more time to think. The question was not sent again, because it may still be answered and billed.',
+			'Raise "Idle Timeout (Seconds)" under "Cost and Speed" if the model needs more time to think. The question was not sent again, because it may still be answered and billed.',
 		details,
 	};
 }

@@ -1,6 +1,6 @@
 import { isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 
-/** Joins a field's value so far with its next one; neither is an object or an array. */
+/** Joins a field's value so far with its next one, which is neither an object nor an array. */
 type JoinScalars = (known: Json, more: Json) => Json;
 
 /** Text in a delta comes in pieces; a text that is repeated unchanged is not appended again. */

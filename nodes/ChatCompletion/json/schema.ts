@@ -104,8 +104,8 @@ export function refuseSchema(name: string, schema: JsonObject, entered: unknown)
  * Reads the requested JSON in an answer, because models put fences around it, or a sentence before it. If several
  * different values fit, none is used, because one of them may be an old record that the model quotes.
  *
- * @param isCut the answer reached the token limit. It must then be JSON as a whole, because JSON in a part of it may
- *   not be the answer.
+ * @param isCut the answer may be incomplete. It must then be JSON as a whole, because JSON in a part of it may not be
+ *   the answer.
  * @returns the value, or a clause that says why there is none: "it is …"
  */
 export function parseAnswer(text: string, format: AnswerFormat, isCut = false): Result<Json, string> {

@@ -26,7 +26,7 @@ const INFO_TIMEOUT_MS = 30_000;
 const UPLOAD_TIMEOUT_MS = 5 * 60_000;
 
 const READ_TRIES = 4;
-/** Only 429 and refused connections are retried, so many tries cost only time. */
+/** Only requests that were not carried out are retried, so many tries cost only time. */
 const WRITE_TRIES = 10;
 const UPLOAD_TRIES = 6;
 
@@ -54,7 +54,7 @@ export interface ServiceAccount {
 /** How long a call may outlast the run's deadline; if it were cut off, a task that it made would be lost. */
 const DEADLINE_GRACE_MS = 10_000;
 
-/** @param deadlineMs when the run stops waiting, by the clock's `now()`: no call begins or is retried after it */
+/** @param deadlineMs when the run stops waiting, by the clock's `now()`: only polls begin after it, without retries */
 export function createClient(
 	{ baseUrl, busyTerms, send, redact }: ServiceAccount,
 	retry: Pick<Retry, 'run'>,

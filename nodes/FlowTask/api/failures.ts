@@ -8,8 +8,7 @@ export interface CallFailure extends Failure {
 	readonly passing: boolean;
 }
 
-const BUSY =
-	'Lower "Requests per Second" or "Max Tasks in Flight" in the node\'s options, or run the workflow later.';
+const BUSY = 'Lower "Requests per Second" or "Max Tasks in Flight" in the node, or run the workflow later.';
 
 const OF_SUBMIT: CallAdvice = {
 	busy: BUSY,

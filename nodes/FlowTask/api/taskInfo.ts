@@ -6,7 +6,7 @@ import { decodePercents } from '../../shared/text/webAddress';
 
 /**
  * The states of a task by `status` (§2.4, §3.1), under the names that the node's output uses. `unknown` is any number
- * that the interface does not define: such a task does not count as finished.
+ * that the interface does not define, or none: such a task does not count as finished.
  */
 const STATES = ['unknown', 'queued', 'generating', 'succeeded', 'failed', 'denied'] as const;
 export type TaskState = (typeof STATES)[number];
@@ -66,7 +66,7 @@ const LooseNumber = v.fallback(
 	null,
 );
 
-/** A task's ID in a report: not trimmed, because it is compared with the submitted one. */
+/** A task's ID in a report: not trimmed, because it repeats the ID that was sent. */
 const TaskId = v.union([
 	v.pipe(v.string(), v.minLength(1), v.maxLength(LONGEST_ID_CHARS)),
 	v.pipe(v.number(), v.transform(String)),

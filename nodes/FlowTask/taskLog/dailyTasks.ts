@@ -80,7 +80,7 @@ export class DailyTasks implements TaskObserver {
 		return fail(this.notForAll(due.length, left));
 	}
 
-	/** Called right before a job's task is submitted. @returns a failure if the limit is reached */
+	/** Called before a job's task is submitted. @returns a failure if the limit is reached */
 	async admit(job: ObservedJob): Promise<Result<undefined>> {
 		const admitted = this.settings.most === 0 ? ok(undefined) : await this.limit.admit(this.countable(job));
 		if (admitted.ok) this.admitted.add(job);

@@ -36,7 +36,7 @@ export interface TaskJob extends ObservedJob {
 	readonly outputNodes?: readonly string[] | undefined;
 	/** The name of the task's files, without extension; left out if they keep the names in their links. */
 	readonly fileStem?: string | undefined;
-	/** Records what becomes of the submit; left out for tasks that this run does not own. */
+	/** Records what becomes of the submit; left out for tasks that the item names. */
 	readonly record?: SubmitRecord | undefined;
 }
 
@@ -79,7 +79,7 @@ export interface EngineRun {
 	readonly redact: Redact;
 	readonly download: Download;
 	readonly ledger?: Ledger | undefined;
-	/** Returns why a job's task must not be made; called right before it is made. Left out if nothing limits tasks. */
+	/** Returns why a job's task must not be made; called before it is made. Left out if nothing limits tasks. */
 	readonly admit?: ((job: ObservedJob) => Promise<Result<undefined>>) | undefined;
 	/** Notified of the tasks' progress. */
 	readonly observers?: readonly TaskObserver[];

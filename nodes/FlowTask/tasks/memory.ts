@@ -25,7 +25,7 @@ export type SentSeeds = Readonly<Record<string, number>>;
  * - `new`: nothing was submitted for the item
  * - `task`: its task exists
  * - `unclear`: a submit was sent but got no clear answer, so a task may exist; `taskId` if the answer named one
- * - `edited`: a task exists, but the node or the item has changed since
+ * - `edited`: an earlier try submitted the item, but the node or the item has changed since
  */
 export type Recollection =
 	| { readonly kind: 'new' }
@@ -77,7 +77,7 @@ export function createTaskMemory(nodeContext: Record<string, unknown>, runIndex:
 	};
 }
 
-/** The memory of an agent's tool. Success removes the entry, because the same words then ask for a new task. */
+/** The memory of an agent's tool. Delivery removes the entry, because the same words then ask for a new task. */
 export function createToolMemory(nodeContext: Record<string, unknown>): TaskMemory & { release(): void } {
 	const memory = createToolCallMemory(nodeContext, { node: NODE, part: 'tasks' });
 	return {

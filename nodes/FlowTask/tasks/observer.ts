@@ -10,7 +10,7 @@ export interface TaskFacts {
 	readonly variant?: number | undefined;
 }
 
-/** The work of one item. Jobs are identified by the object itself. */
+/** The work on one task of an item. Jobs are identified by the object itself. */
 export interface ObservedJob {
 	readonly itemIndex: number;
 	readonly facts?: TaskFacts;

@@ -15,8 +15,8 @@ export interface FileLink {
 }
 
 /**
- * The links to download, without duplicates and in a stable order. If a platform reports files but no final ones (in
- * the samples, both are optional), all files are final. A file whose node is not reported belongs to no node.
+ * The links to download, in a stable order and, unless nodes were chosen, without duplicates. If a platform reports
+ * files but no final ones, all files are final. A file whose node is not reported belongs to no node.
  */
 export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 	if (typeof selection !== 'string') {
@@ -77,7 +77,7 @@ function fileIn(url: string): string {
 	return JSON.stringify([path, ...['filename', 'subfolder', 'type'].map((name) => parameters.get(name))]);
 }
 
-/** The file's name: the `filename` parameter of the link, or the last segment of its path. */
+/** The file's name: the last segment of the path or, if that has no extension, the `filename` parameter. */
 export function nameInLink(url: string): string {
 	const { pathname = '', searchParams } = URL.parse(url) ?? {};
 	const last = pathname.split('/').at(-1) ?? '';

@@ -81,7 +81,7 @@ export class TaskSubmitter {
 		this.upload = createImageUploads(client.api, client.images, memoryBudget);
 	}
 
-	/** @param admit called before anything is sent; with a key, only once the key is known to have no task */
+	/** @param admit called before anything is sent; with a key, after the uploads, if the key has no task */
 	async submit(
 		start: SubmitStart,
 		record: SubmitRecord | undefined,

@@ -55,7 +55,7 @@ const POLLS_FOR_MISSING = 2;
 /** A gateway may occasionally refuse a poll; a deleted key is refused every time. */
 const REFUSALS_TOLERATED = 2;
 
-/** How many polls may fail after the timeout, which may pass during an outage. */
+/** So many failed polls after the timeout, which may pass during an outage, end the wait. */
 const LATE_FAILURES_TOLERATED = 3;
 
 const MISSING = '-';
@@ -146,7 +146,7 @@ export function waitEnd(
 	return isUnchanged && ![...infos.values()].some(isQueuedUnnumbered) ? 'stalled' : undefined;
 }
 
-/** How long to sleep before the next poll: about a minute, plus a quarter of the time waited so far. */
+/** How long to sleep before the next poll: a minute plus a quarter of the time waited so far, at most 15 minutes. */
 export function sleepMs(state: WaitState, { timeoutMs }: SuspendSettings, nowMs: number): number {
 	const leftMs = state.startedAtMs + timeoutMs - nowMs;
 	return Math.max(SHORTEST_SLEEP_MS, Math.min(growingPauseMs(SLEEPS, state.polls), leftMs));

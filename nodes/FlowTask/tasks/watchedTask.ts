@@ -7,9 +7,9 @@ export interface TaskSnapshot {
 	readonly info?: TaskInfo | undefined;
 	/** Its state in that report, if the report itself is no longer known. */
 	readonly lastState?: string | undefined;
-	/** Why the last poll got no answer. */
+	/** Why the last poll did not show the task's state. */
 	readonly trouble?: string | undefined;
-	/** When the task was submitted; left out if another run submitted it. */
+	/** When the task was submitted; left out if unknown. */
 	readonly sinceMs?: number | undefined;
 	readonly generatingAtMs?: number | undefined;
 	readonly endedAtMs: number;
@@ -19,7 +19,7 @@ export interface TaskSnapshot {
  * - `final`: the platform is done with the task (succeeded, failed or denied)
  * - `timedOut`, `stalled`: the run's timeout was reached, or the task showed no progress for too long
  * - `unknown`: the platform does not know the ID
- * - `refused`: task info cannot be read at all
+ * - `refused`: the platform refuses to report the task
  * - `left`: the watcher was stopped
  */
 export type WatchEnd =
@@ -58,7 +58,7 @@ export class WatchedTask {
 	askedAlone = false;
 	socket: ProgressSocket | undefined;
 	socketsOpened = 0;
-	/** Whether the socket has sent anything; only then can polls be less frequent. */
+	/** Whether the socket reports the task as unfinished; only then can polls be less frequent. */
 	socketSpoke = false;
 	/** Whether the socket has reported the end of the task since the last poll. */
 	isSaidDone = false;
@@ -67,7 +67,7 @@ export class WatchedTask {
 
 	/**
 	 * @param sinceMs when it was submitted, time of day
-	 * @param known whether the platform certainly has the task: this run made it, or it was reported before
+	 * @param known whether the platform certainly has the task, e.g. because this run made it or a report showed it
 	 */
 	constructor(
 		readonly taskId: string,

@@ -63,7 +63,7 @@ const SOCKETS_PER_TASK = 3;
 const DEADLINE_GRACE_MS = 5_000;
 
 /**
- * Watches all unfinished tasks of a node run together: one poll asks for all of them, up to `IDS_PER_CALL` per call.
+ * Watches a run's unfinished tasks of one account: a poll asks for all of them, up to `IDS_PER_CALL` per call.
  * While few are left, progress sockets show when to poll. Only task info decides: a socket that is wrong, lost or
  * silent delays a task by at most one polling interval.
  */
@@ -316,7 +316,7 @@ export class TaskWatcher {
 		}
 	}
 
-	/** Processes a socket's message. An error ends only this task, because n8n would end with an event that throws. */
+	/** Processes a socket's message. An error ends only this task: thrown out of an event, it would end n8n. */
 	private receive(task: WatchedTask, info: TaskInfo): void {
 		try {
 			this.hear(task, info);

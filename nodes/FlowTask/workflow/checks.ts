@@ -134,7 +134,6 @@ export function checkImageInputs(
 	return ok(undefined);
 }
 
-/** The text inputs of a prompt that are empty. */
 export function emptyTexts(prompt: Prompt): PromptInput[] {
 	return inputsIn(prompt).filter(({ value }) => typeof value === 'string' && value.trim() === '');
 }

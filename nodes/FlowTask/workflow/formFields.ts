@@ -22,7 +22,7 @@ export function isFieldType(type: unknown): type is FormField['type'] {
 /** The editor becomes slow beyond this, and its menu has no search. */
 export const MOST_FIELDS = 300;
 
-/** A longer default would be stored with the workflow a second time. */
+/** Longer defaults are left out, because n8n stores them in the workflow a second time. */
 const LONGEST_DEFAULT_CHARS = 2_000;
 
 /** Precedes the hosted value in a row's title. */
@@ -55,7 +55,7 @@ export interface OfferedFields {
 	readonly leftOut: number;
 }
 
-/** One field for each value input of the definition; never links, `class_type` or `_meta` (§4.1). */
+/** A field for each value input, up to `MOST_FIELDS`; never for links, `class_type` or `_meta` (§4.1). */
 export function formFields(definition: WorkflowDefinition, view: ParameterView): OfferedFields {
 	const ranked = rankInputs(definition).filter(({ node, input }) => hasFieldId(node.nodeId, input.name));
 	const sharing = Map.groupBy(ranked, ({ node, role }) => `${role ?? ''} ${node.nodeId}`);

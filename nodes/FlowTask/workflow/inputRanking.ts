@@ -115,7 +115,7 @@ export function countsOf(definition: WorkflowDefinition): Record<'nodes' | 'inpu
 	};
 }
 
-/** The input that describes the image: the likeliest positive text, else the only text of the workflow. */
+/** The input that describes the image: the likeliest positive text, else the only text whose use is unknown. */
 export function promptInputOf(definition: WorkflowDefinition): GraphInput | undefined {
 	return promptAmong(rankInputs(definition));
 }
@@ -205,7 +205,7 @@ const SEARCHES: readonly Start[] = [
 	['text', ({ value }) => isProse(value)],
 ];
 
-/** The texts that reach a prompt's input, directly or through other nodes; the nearest first. */
+/** All texts: those that reach a prompt's input, directly or through other nodes, then the others. */
 function findTexts(graph: Graph): ReadonlyMap<DefinitionInput, RankedText> {
 	const found = new Map<DefinitionInput, RankedText>();
 	for (const [search, [rank, isStart]] of SEARCHES.entries()) {

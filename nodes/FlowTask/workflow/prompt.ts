@@ -37,7 +37,7 @@ export function inputName(nodeId: string, parameter: string): string {
 	return `"${parameter}" of node ${nodeId}`;
 }
 
-/** One row of the "Fields" form. */
+/** One row of "Inputs to Change", entered by node ID and parameter. */
 export interface OverrideField {
 	readonly nodeId: string;
 	readonly parameter: string;
@@ -114,7 +114,7 @@ export function toJson(value: unknown): Json | undefined {
 	return text === undefined ? undefined : parseJson(text);
 }
 
-/** Converts text such as `42` or `true`. A number that would be written differently afterwards stays text. */
+/** Converts text such as `42` or `true`. A number with leading zeros, or too many digits, stays text. */
 function fromText(text: string): Json {
 	const word = text.trim();
 	if (word === 'true' || word === 'false') return word === 'true';

@@ -54,7 +54,7 @@ export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt
 	return ok(prompt);
 }
 
-/** Refuses rows without a value: n8n drops a missing one and reads empty text as 0, and either task is paid for. */
+/** Refuses rows without a value: n8n drops a missing one and reads an empty number as 0, and each task is paid for. */
 export function refuseMissingRows({ entered, given, schema }: FormRows): Failure | undefined {
 	const complaints = membersOf(entered).flatMap(([id, text]) => {
 		const value = member(given, id);

@@ -15,7 +15,7 @@ export type ReasoningControl = 'enable_thinking' | 'thinking' | 'always' | 'none
 
 const CHOICES = ['default', 'on', 'off'] as const;
 
-/** `default` sends nothing and leaves it to the model. */
+/** With `default`, nothing is sent, and the model decides. */
 export type ReasoningChoice = (typeof CHOICES)[number];
 
 interface ModelRow {

@@ -43,8 +43,8 @@ function controlOfModel(model: string): string {
 /**
  * Only the editor evaluates this hidden field. n8n would evaluate display conditions with regular expressions in each
  * execution too, with a time limit that fails the execution on a busy machine, and would show every notice if the model
- * is an expression. This must be a node's first field: the editor resolves it together with the fields before it, and
- * it fails if one of them lacks input data (`{{ $json.name }}`).
+ * is an expression. This must be a node's first field: the editor resolves it together with the fields before it,
+ * which fails if one of them lacks input data (`{{ $json.name }}`).
  */
 export const reasoningSentField: INodeProperties = {
 	displayName: 'Reasoning Sent',

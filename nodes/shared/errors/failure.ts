@@ -3,7 +3,7 @@ import type { JsonObject } from '../text/json';
 /**
  * Why an item, a request or a file failed.
  *
- * - `badInput`: the operator's input is at fault; nothing was sent
+ * - `badInput`: the operator's input or settings are at fault
  * - `credential`: the key, its kind or its permissions are at fault
  * - `refused`: the service refused and did nothing
  * - `unreachable`: the request never reached the service
@@ -13,7 +13,7 @@ import type { JsonObject } from '../text/json';
  * - `timedOut` / `stalled`: we stopped waiting; the task may still be running
  * - `notSubmitted`: the batch stopped, or a limit was reached, before this item was sent
  * - `file`: a result or input file could not be transferred
- * - `cancelled`: the execution was stopped by the operator
+ * - `cancelled`: the execution was stopped, or its time was up
  */
 export type FailureKind =
 	| 'badInput'

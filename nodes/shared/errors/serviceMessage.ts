@@ -4,7 +4,7 @@ import { isJsonObject, type Json } from '../text/json';
 const KEYS = ['msg', 'message', 'error', 'detail', 'errors', 'exception_message'] as const;
 const MOST_MISTAKES = 5;
 
-/** The message in an error that a service sent as JSON, neither truncated nor redacted; empty if there is none. */
+/** The message in an error that a service sent as JSON, not redacted; of a list, the first five. May be empty. */
 export function errorWords(error: Json | undefined): string {
 	if (!isJsonObject(error)) return '';
 	for (const key of KEYS) {

@@ -23,7 +23,7 @@ export interface DownloadFailure extends Failure {
 
 export interface DownloadRequest {
 	readonly url: string;
-	/** The name from the link; its extension is corrected to the file's true type. */
+	/** The name, unless `nameBySaid` makes one; its extension is corrected to the file's true type. */
 	readonly fileName: string;
 	/** Makes the file's name from the server's name for it, if the server gives one. */
 	readonly nameBySaid?: ((said: string) => string) | undefined;
@@ -50,7 +50,7 @@ export interface DownloadRun {
 }
 
 const IDLE_TIMEOUT_MS = 60_000;
-/** How long a download may continue after the run has timed out. */
+/** How long a download may continue after the run has timed out, or after its own start if that was later. */
 const DEADLINE_GRACE_MS = 2 * 60_000;
 /** How long after the timeout a download may still start, so that a hanging host does not delay the run for hours. */
 const BEGIN_GRACE_MS = 10 * 60_000;
@@ -92,7 +92,7 @@ function explain(host: string, { kind, reason }: FetchFailure, maxBytes: number)
 	const limit = `${Math.round(maxBytes / 1024 / 1024)} MB`;
 	const why =
 		kind === 'tooLarge'
-			? `it is larger than the ${limit} that "Max File Size" in the node's options allows`
+			? `it is larger than the ${limit} that "Max File Size (MB)" in the node allows`
 			: reason;
 	return {
 		kind: 'file',
@@ -103,18 +103,18 @@ function explain(host: string, { kind, reason }: FetchFailure, maxBytes: number)
 }
 
 const ADVICE: Readonly<Partial<Record<FetchFailure['kind'], string>>> = {
-	expired: 'The link may have expired. Use the "Get Task" operation for fresh links.',
+	expired: 'The link may have expired. Use the "Get" operation for fresh links.',
 	forbidden: ALLOW_HOST,
 };
 
-/** What was sent instead of the file, if so. Text is accepted, unless an image, video or audio is expected. */
+/** What was sent instead of the file: a web page, or any text where an image, video or audio is expected. */
 function pageOrError(head: Uint8Array, contentType: string | undefined, name: string): string | undefined {
 	if (saysText(name)) return /\.html?$/i.test(name) ? undefined : pageIn(head);
 	const mustNotBeText = /^text\/html\b/i.test(contentType ?? '') || saysMedia(contentType, name);
 	return mustNotBeText ? anyTextIn(head, contentType, name) : undefined;
 }
 
-/** A name without an extension gets the link's extension. */
+/** The server's name, if it gives one and it is wanted; without an extension, it gets the link's. */
 function nameOf({ saidName }: OpenFile, fileName: string, nameBySaid: DownloadRequest['nameBySaid']): string {
 	if (!saidName || !nameBySaid) return fileName;
 	return nameBySaid(ENDING.test(saidName) ? saidName : saidName + (ENDING.exec(fileName)?.[0] ?? ''));

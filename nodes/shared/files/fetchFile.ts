@@ -57,7 +57,7 @@ export interface OpenFile {
  */
 export interface FetchFailure {
 	readonly kind: 'passing' | 'expired' | 'tooLarge' | 'forbidden' | 'final';
-	/** The reason, a text from outside, which follows "could not be read:". */
+	/** A clause, possibly from outside, that follows "could not be read:" or "could not be downloaded:". */
 	readonly reason: string;
 	readonly retryAfter?: string | undefined;
 }
@@ -72,7 +72,7 @@ const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410])
 const PARTIAL_CONTENT = 206;
 const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
-/** Fetches a file without any credential: its host is another origin, and a link has its own signature. */
+/** Fetches a file without any credential: its host may be another origin, and a link has its own signature. */
 export async function fetchFile<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>> {
 	const { clock, random, signal } = fetch;
 	for (let tries = 1; ; tries++) {

@@ -33,7 +33,7 @@ export async function readBinaryField(
 	field: string,
 	maxBytes: number,
 	/** The label of the option that sets `maxBytes`. */
-	sizeOption = 'Max File Size',
+	sizeOption = 'Max File Size (MB)',
 ): Promise<Result<InputFile>> {
 	try {
 		const meta = binaryMeta(context, itemIndex, field);
@@ -184,10 +184,10 @@ function inputFile(bytes: Uint8Array, name: string, mimeType: string): InputFile
 }
 
 /** @param maxBytes the limit, which is also in the details */
-export function tooLarge(what: string, maxBytes: number, sizeOption = 'Max File Size'): Failure {
+export function tooLarge(what: string, maxBytes: number, sizeOption = 'Max File Size (MB)'): Failure {
 	return badInput(
 		`The file (${excerpt(what, 80)}) is larger than ${megabytes(maxBytes)} MB`,
-		`Make it smaller, or raise "${sizeOption}" in the node's options.`,
+		`Make it smaller, or raise "${sizeOption}" in the node.`,
 		{ maxBytes },
 	);
 }

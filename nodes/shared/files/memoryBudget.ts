@@ -1,7 +1,7 @@
 import type { Result } from '../errors/failure';
 import type { UploadFile } from './uploadFile';
 
-/** How much memory the files of all uploads may take in total. */
+/** How much memory the files of a run's uploads may take in total. */
 const BYTES_AT_ONCE = 32 * 1024 * 1024;
 
 /** The memory that a file of unknown size may take at first; a larger file is loaded again with the whole budget. */
@@ -22,7 +22,7 @@ export class MemoryBudget {
 	 * Loads a file once there is room for it, lets `use` do its work, closes the file and frees the room. A file that is
 	 * larger than the whole budget is held alone, and one that is streamed takes no room.
 	 * @param load fails for a file that is larger than `mostBytes`, with that number as `maxBytes` in its failure's
-	 *   details; `Infinity` if the size is known
+	 *   details; `Infinity` if the size is known or the file is loaded again
 	 * @param bytes the most memory that the file may take, if that is known before it is loaded
 	 */
 	async hold<F extends Held, T>(

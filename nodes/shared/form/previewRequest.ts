@@ -27,7 +27,7 @@ export function readPreviewSwitches(
 		);
 }
 
-/** Blank counts as off, and anything else but a plain "no" as on, because sending costs money. */
+/** Blank counts as off, and anything else but false or 0 as on, because sending costs money. */
 function isSwitchedOn(value: unknown): boolean {
 	const isEmpty = isBlank(typeof value === 'string' ? value.trim() : value);
 	return !isEmpty && booleanOf(value) !== false;

@@ -8,7 +8,7 @@ type Filter = ReturnType<Helpers['getSecureEgressFilter']>;
  * @param url `ws:` or `wss:`
  */
 export async function allowsSocketTo(helpers: Helpers, url: string): Promise<boolean> {
-	// Up to 2.35, n8n returns no filter if the protection is off; older versions lack the helper.
+	// n8n up to 2.35 returns no filter if the protection is off, and its oldest versions lack the helper.
 	const filter: Filter | undefined =
 		'getSecureEgressFilter' in helpers ? helpers.getSecureEgressFilter() : undefined;
 	const checked = await filter?.validateUrl(url.replace(/^ws/, 'http'));

@@ -17,8 +17,8 @@ export interface HttpRequest {
 
 /**
  * - `reply`: a complete answer came, whatever it says
- * - `lost`: no answer came; `sent` is `no` if the request cannot have reached the service, `unknown` if it may have
- *   been carried out
+ * - `lost`: no complete answer came; `sent` is `no` if the request cannot have reached the service, `unknown` if it
+ *   may have been carried out
  * - `cancelled`: the execution was stopped
  */
 export type Exchange =

@@ -150,7 +150,7 @@ function isByteStream(body: object): body is ByteStream {
 	return Symbol.asyncIterator in body && 'destroy' in body && typeof body.destroy === 'function';
 }
 
-/** Header names in lower case, each with one value. */
+/** The headers that have a single value, with their names in lower case. */
 export function plainHeaders(headers: unknown): Headers {
 	const plain: Record<string, string> = {};
 	if (typeof headers !== 'object' || headers === null) return plain;
@@ -196,7 +196,7 @@ export class BodyEnded extends Error {
 	}
 }
 
-/** Reasons that show that the connection was open despite such a code, so that the request may have been sent. */
+/** Reasons that show, whatever the code, that the connection was open, so that the request may have been sent. */
 const WAS_OPEN = /^(read|write) (?!EPROTO)|bad record mac|decryption failed/i;
 
 /** Extracts what an error of n8n's request helper says about the request; the error itself contains the key. */

@@ -140,9 +140,9 @@ function leftIn(reader: StreamReader): readonly StreamEvent[] {
 /** `words`: nothing of an event stream has come yet, so this may be plain text, such as a gateway's error. */
 type Form = 'unknown' | 'words' | 'events' | 'lines' | 'document';
 
-/** The beginning of a line that only event streams have: a comment, or a field of the standard. */
+/** The beginning of a line that only event streams have: a comment, a field of the standard, or `error`. */
 const EVENT_LINE = /^(?::|(?:data|event|id|retry)[:\r\n]|error:)/m;
-/** Fields that the standard does not define may come first, but plain text longer than this is no error message. */
+/** Longer text without such a line is no error message, but a stream that begins with fields of its own. */
 const MOST_WORDS = 8_192;
 
 /** @param text without leading white space */

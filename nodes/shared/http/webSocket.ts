@@ -14,9 +14,9 @@ export type EndCause = 'handshake' | 'silent' | 'protocol' | 'idle' | 'closed' |
 
 export interface SocketEnd {
 	readonly cause: EndCause;
-	/** 1006 if the connection broke, 1005 if no close code was given. */
+	/** 1006 if the other side did not close the connection, 1005 if it gave no code. */
 	readonly code: number;
-	/** The reason, a text from outside. */
+	/** The other side's reason, a text from outside. */
 	readonly reason: string;
 }
 
@@ -31,7 +31,7 @@ export interface SocketEvents {
 	onOpen(): void;
 	onText(text: string): void;
 	onBinary?(): void;
-	/** Not called if we closed the connection. */
+	/** Not called after `close`. */
 	onEnd(end: SocketEnd): void;
 }
 

@@ -18,7 +18,7 @@ export interface PlatformAccount {
 	readonly modelsPath: string;
 	/** Hosts in a private network whose files may be fetched. */
 	readonly fileHosts: readonly string[];
-	/** The saved workflows, not parsed yet, because only Flow Task needs them. */
+	/** The saved workflows, not parsed yet, because only Flow Task and the credential's test need them. */
 	readonly savedWorkflows: unknown;
 	/** Codes or words by which the platform says that there are too many requests, in lower case. */
 	readonly busyTerms: readonly string[];

@@ -37,7 +37,7 @@ const READS_AT_ONCE = 16;
  * Reads and checks the credential, with its expressions as each item sees them. A read takes n8n 0.8 ms (a database
  * read, a decryption and expressions), so the credential is read only once if its fields are known not to differ
  * between items.
- * @returns a failure if no item can have an account
+ * @returns a failure if it is the same for all items
  */
 export async function readAccounts<T>(
 	context: CredentialContext,

@@ -49,7 +49,7 @@ async function whyKeyFails(
 	const asked = await sendTest(helpers, request, redact);
 	if (!asked.ok) return asked.failure;
 	const outcome = classify(asked.value);
-	// An empty list may be answered with any `data`.
+	// What `data` an empty list is answered with is not specified, so any is accepted.
 	if (outcome.kind === 'answered') return undefined;
 	return whyNot(outcome, asked.value.status, baseUrl, redact);
 }

@@ -25,11 +25,11 @@ export interface TemplateRules {
 	readonly joining?: readonly string[];
 }
 
-/** A name in a path. A hyphen is part of it only between letters, so that "$from-$to" has two placeholders. */
+/** A name in a path. It may contain single hyphens, yet "$from-$to" has two placeholders. */
 const NAME = String.raw`[\p{L}\p{N}_]+(?:-[\p{L}\p{N}_]+)*`;
 const PATH = String.raw`(?<path>(?:\.${NAME}|\[(?:\d+|"[^"]*"|'[^']*')\])*)`;
 
-/** `$$` stands for a dollar sign, and so does `$` before anything but a letter, as in a price. */
+/** `$$` stands for a dollar sign, and so does `$` before anything but a letter or `_`, as in a price. */
 function placeholderPattern({ hasPaths, choice }: TemplateRules): RegExp {
 	const choices = choice ? String.raw`(?<choice>${choice})\((?<words>[^(),]*,[^(),]*)\)|` : '';
 	return new RegExp(String.raw`\$(?:\$|${choices}(?<name>[A-Za-z_]\w*)${hasPaths ? PATH : ''})`, 'gu');

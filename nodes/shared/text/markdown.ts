@@ -2,7 +2,7 @@ import { isWebAddress } from './webAddress';
 
 /** Characters that can start a link, an image, HTML, code, an entity, emphasis, a table or a heading. */
 const SPECIAL_CHARS = /[\\`*_[\]<>~|&#!]/g;
-/** Characters that make a chat turn text into a link: in URLs, and in names that begin with "www." */
+/** Characters that make a chat turn text into a link: in URLs, email addresses and names that begin with "www." */
 const AUTOLINKS = /(?::(?=\/\/)|(?<=\bwww)\.|@)/gi;
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\s]+/gu;
 

@@ -135,7 +135,7 @@ function firstAfter(sorted: readonly string[], text: string): string | undefined
 	return sorted[low];
 }
 
-/** The prefixes of secrets (§2.7), which a service may leave out. */
+/** The prefixes of secrets (§2.7, §5.1), which a service may leave out. */
 const KIND = /^(?:sk-|agt_|dbg_|wst_)/;
 /** A shorter part of an encoded secret, or a shorter secret without its prefix, could be ordinary text. */
 const SHORTEST_FORM_CHARS = 8;

@@ -6,8 +6,8 @@ export function textOf(value: unknown): string {
 }
 
 /**
- * Like `textOf`, but numbers become text, because people edit table cells, and some IDs are numbers. What is not a number,
- * as `Number()` makes of a missing field, is no ID either: all such items would share it.
+ * Like `textOf`, but numbers become text, because people edit table cells, and some IDs are numbers. `NaN`,
+ * which `Number()` makes of a missing field, becomes empty text: as an ID, all such items would share it.
  */
 export function textOrNumber(value: unknown): string {
 	return typeof value === 'number' && Number.isFinite(value) ? String(value) : textOf(value);
@@ -31,7 +31,7 @@ export function numberOf(value: unknown): number | undefined {
 	return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
 }
 
-/** What a form or an expression leaves out. */
+/** Whether a form or an expression left a value out. */
 export function isBlank(value: unknown): value is undefined | null | '' {
 	return value === undefined || value === null || value === '';
 }

@@ -20,7 +20,7 @@ export type ParameterView = ReadonlyMap<string, ReadonlyMap<string, ParameterSpe
 
 export const EMPTY_VIEW: ParameterView = new Map();
 
-/** The specified keys are `spec`, `default`, `min` and `max`, so the list of values is searched for under these. */
+/** §2.2 names no key for the list of accepted values, so the list is searched for under each of these. */
 const LIST_KEYS = ['list', 'options', 'values', 'enum', 'choices'];
 const WRAPPERS = ['data', 'parameters', 'parameter_view', 'nodes', 'workflow'];
 const PARAMETER_GROUPS = ['inputs', 'parameters', 'params'];

@@ -80,7 +80,7 @@ test('silence ends the wait and closes the connection', async () => {
 		options: { idleTimeoutSeconds: 1 },
 	});
 	expect(run.error?.message).toBe('The answer broke off after 11 characters: it went silent');
-	expect(run.error?.description).toContain('Raise "Idle Timeout"');
+	expect(run.error?.description).toContain('Raise "Idle Timeout (Seconds)"');
 	while (!stage.platform.books().chats[0]?.hungUpAt) await new Promise((resolve) => setTimeout(resolve, 5));
 });
 

@@ -149,7 +149,7 @@ test('notes what a preview cannot know about a random seed and an idempotency ke
 		idempotencyKey: 'order 7',
 		seeds: { '3.seed': expect.any(Number) },
 		notes: [
-			'"Seed Mode" is Random, so the run will use a different seed.',
+			'"Seed Mode" is Random, so the run will use a different seed, unless one was entered.',
 			'If the idempotency key already has a task, that task is returned; the preview does not check.',
 		],
 	});

@@ -15,7 +15,7 @@ import { optionsCollection } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
 import { textParameter } from '../enteredText';
 
-/** Downloads result links (§2.4) without any credential. */
+/** Downloads result links (§2.4) without sending the key. */
 export const download: Operation = {
 	value: 'download',
 	name: 'Download',
@@ -51,7 +51,7 @@ interface WantedFile extends NamedLink {
 
 interface WantedOfItem {
 	readonly itemIndex: number;
-	/** A failure if the item has no links. */
+	/** A failure if the item's links cannot be read, or it has none. */
 	readonly wanted: Result<WantedFile>;
 }
 

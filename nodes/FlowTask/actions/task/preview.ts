@@ -101,7 +101,7 @@ function checksOf(
 		checkedAgainst.length === 0 &&
 			'The inputs were not checked. To check them, paste "Workflow Definition" and "Parameter View".',
 		context.getNodeParameter('seedMode', itemIndex, '') === 'random' &&
-			'"Seed Mode" is Random, so the run will use a different seed.',
+			'"Seed Mode" is Random, so the run will use a different seed, unless one was entered.',
 		uploads.length > 0 && 'Identical images are uploaded once per run.',
 		uploads.some((upload) => 'url' in upload) && 'Images given by URL were not fetched.',
 		idempotency !== undefined &&

@@ -17,7 +17,7 @@ export interface PreparedTask {
 	readonly delivery: Delivery;
 }
 
-/** @param record left out for tasks that this run does not own */
+/** @param record left out for tasks that the item names */
 export type MakeTask = (
 	start: TaskJob['start'],
 	facts: OutcomeFacts,
