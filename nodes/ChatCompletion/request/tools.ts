@@ -86,7 +86,7 @@ function readParameters(value: unknown, tool: string): Result<JsonObject> {
 	return refusal ? fail(refusal) : ok({ ...parsed, type, properties: parsed.properties ?? {} });
 }
 
-/** Every schema that restricts an object has at least one of these. */
+/** Keywords of schemas that restrict an object; an object with fields, but none of these, is no schema. */
 const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
 	...['properties', 'additionalProperties', 'patternProperties', 'required'],
 	...['$ref', 'allOf', 'anyOf', 'oneOf'],
