@@ -15,10 +15,8 @@ export type ItemOptions = Extract<ReturnType<typeof readItemOptions>, { ok: true
 
 export function readRunOptions(context: IExecuteFunctions) {
 	// Only these three are read, because an error in another option's expression must fail its item, not the run.
-	const { concurrency, requestsPerSecond, tokenBudget } = CHAT_OPTIONS;
-	const ofRun = { concurrency, requestsPerSecond, tokenBudget };
-	const { given, groupOf } = enteredOptions(context, 0, ofRun, (name) => name in ofRun);
-	const read = checkEntered(given, ofRun, undefined, groupOf);
+	const { given, groupOf } = enteredOptions(context, 0, OF_RUN, (name) => name in OF_RUN);
+	const read = checkEntered(given, OF_RUN, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number } = read.value;
 	return ok({
@@ -31,8 +29,8 @@ export function readRunOptions(context: IExecuteFunctions) {
 }
 
 export function readItemOptions(context: IExecuteFunctions, itemIndex: number) {
-	const { given, groupOf } = enteredOptions(context, itemIndex, CHAT_OPTIONS);
-	const read = checkEntered(given, CHAT_OPTIONS, undefined, groupOf);
+	const { given, groupOf } = enteredOptions(context, itemIndex, OF_ITEM, (name) => !(name in OF_RUN));
+	const read = checkEntered(given, OF_ITEM, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number, entered } = read.value;
 	const stops = stopTexts(given.stop);
@@ -164,3 +162,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 			'Whether to send reasoning_split, so that the model keeps its reasoning out of its answer. Only some models support it; the output separates the two in any case.',
 	}),
 });
+
+const { concurrency, requestsPerSecond, tokenBudget, ...OF_ITEM } = CHAT_OPTIONS;
+/** Read from the first item. */
+const OF_RUN = { concurrency, requestsPerSecond, tokenBudget };

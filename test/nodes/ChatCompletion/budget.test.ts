@@ -118,3 +118,10 @@ test('does not guess if there are no token counts: it sends all items and output
 	expect(asked()).toBe(2);
 	expect(hintsOf(run)).toMatch(/^2 answer\(s\) reported no tokens, so "Token Budget" counts none/);
 });
+
+test('reads the budget of the run from the first item, whatever it is for the others', async () => {
+	const items = [{ json: { say: SAY, budget: 1_000 } }, { json: { say: SAY } }];
+	const run = await stage.run(items, { options: { tokenBudget: '={{ $json.budget }}' } });
+	expect(run.status).toBe('success');
+	expect(asked()).toBe(2);
+});
