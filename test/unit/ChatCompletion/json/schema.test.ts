@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { Validator } from 'jsonschema';
 
 import {
 	parseAnswer,
@@ -146,11 +147,19 @@ test.each([
 	[named({ enum: 5 }), 'enum expects an array'],
 	[named({ type: ['string', 'none'] }), '"none" is not a type'],
 	[{ anyOf: [{ type: 'string' }, { pattern: '(' }] }, 'Invalid regular expression'],
+	[{ dependencies: { a: ['b'], b: { $ref: '#/$defs/gone' } } }, 'no such schema #/$defs/gone'],
 ])('refuses before the call a schema that cannot check an answer: %j', (broken, fault) => {
 	expect(readSchema(broken)).toMatchObject({
 		ok: false,
 		failure: { message: expect.stringContaining(`"JSON Schema" is not a valid schema: ${fault}`) },
 	});
+});
+
+test('tries a schema that all items have only once', () => {
+	const tries = jest.spyOn(Validator.prototype, 'validate');
+	for (let item = 0; item < 3; item++) readSchema({ properties: { once: { type: 'string' } } });
+	expect(tries).toHaveBeenCalledTimes(6);
+	tries.mockRestore();
 });
 
 test('fields may be named like keywords, and a schema may refer to itself', () => {
