@@ -8,23 +8,27 @@ import { whyNoPlaceholder, type WireResult } from '../wire/request';
 import type { FileRow } from './files';
 import type { AgentClient, AgentRun } from './run';
 
-/** Reads a text field, called `label` in the form. If an expression returns an object, it is read as JSON. */
+/**
+ * Reads a text field, called `label` in the form. If an expression returns an object, it is read as JSON.
+ * @param isKey whether the text is a key or an ID, and not words for the agent
+ */
 export function readText(
 	context: IExecuteFunctions,
 	itemIndex: number,
 	name: string,
 	label: string,
+	isKey = true,
 ): Result<string> {
-	return readValue(context.getNodeParameter(name, itemIndex, ''), label);
+	return readValue(context.getNodeParameter(name, itemIndex, ''), label, isKey);
 }
 
-function readValue(value: unknown, label: string): Result<string> {
+function readValue(value: unknown, label: string, isKey: boolean): Result<string> {
 	// A rounded number would be the ID or key of another conversation.
 	const rounded = refuseRounded(label, value);
 	if (rounded) return fail(rounded);
 	const text = textOrJson(value);
 	// An empty object or array is no key either: all such items would share a session.
-	if (typeof value === 'object' && (text === '{}' || text === '[]')) return ok('');
+	if (isKey && typeof value === 'object' && (text === '{}' || text === '[]')) return ok('');
 	if (text !== undefined) return ok(text);
 	return failInput(`"${label}" is nested too deeply`, 'Pass text. Nothing was sent for this item.');
 }
@@ -41,8 +45,9 @@ export function readOrChat(
 	ofChat: 'chatInput' | 'sessionId',
 ): Result<string> {
 	const entered: unknown = context.getNodeParameter(name, itemIndex, '', { rawExpressions: true });
-	if (entered !== '') return readText(context, itemIndex, name, label);
-	return readValue(context.getInputData()[itemIndex]?.json[ofChat], label);
+	const isKey = ofChat === 'sessionId';
+	if (entered !== '') return readText(context, itemIndex, name, label, isKey);
+	return readValue(context.getInputData()[itemIndex]?.json[ofChat], label, isKey);
 }
 
 /** Like `readText`, but the field must not be blank. */

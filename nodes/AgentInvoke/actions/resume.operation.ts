@@ -120,7 +120,7 @@ function useEarlier(expression: string): string {
 function readAnswer(context: IExecuteFunctions, itemIndex: number): Result<Said> {
 	const interrupt = readInterruptId(context, itemIndex);
 	if (!interrupt.ok) return interrupt;
-	const reason = readText(context, itemIndex, 'declineReason', 'Reason');
+	const reason = readText(context, itemIndex, 'declineReason', 'Reason', false);
 	if (!reason.ok) return reason;
 	const decision = readDecision(context.getNodeParameter('decision', itemIndex));
 	if (!decision.ok) return decision;

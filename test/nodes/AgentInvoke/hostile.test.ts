@@ -91,6 +91,12 @@ describe('IDs that are long numbers', () => {
 	);
 });
 
+test('sends an empty list as the message, because it may be what the agent is told', async () => {
+	agent.says(envelope({ answer: 'hello', session_id: 's' }));
+	await agent.ask({ message: '={{ [] }}' });
+	expect(agent.calls).toMatchObject([{ message: '[]' }]);
+});
+
 describe('NaN, which Number() returns for a missing field, an invalid date, or an empty object', () => {
 	const nothing = '={{ Number($json.missing) }}';
 	const noDate = "={{ new Date('no day') }}";
