@@ -1,6 +1,6 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, parseRounded, type JsonObject } from '../../shared/text/json';
-import { refuseSchema } from '../json/schema';
+import { faultOf, refuseSchema } from '../json/schema';
 
 export interface ToolRow {
 	readonly name: string;
@@ -82,11 +82,20 @@ function readParameters(value: unknown, tool: string): Result<JsonObject> {
 		);
 	}
 	const refusal = refuseSchema(`${tool}: "Parameters (JSON Schema)"`, parsed, value);
+	if (refusal) return fail(refusal);
+	// Only the platform knows what else its tools may contain.
+	const fault = faultOf(parsed);
+	if (fault.startsWith('no such schema #')) {
+		return failInput(
+			`${tool}: "Parameters (JSON Schema)" is not a valid schema: ${fault}`,
+			'Correct the "$ref", or add what it refers to, e.g. under "$defs".',
+		);
+	}
 	// Some servers require both `type` and `properties`.
-	return refusal ? fail(refusal) : ok({ ...parsed, type, properties: parsed.properties ?? {} });
+	return ok({ ...parsed, type, properties: parsed.properties ?? {} });
 }
 
-/** Every schema that restricts an object has at least one of these. */
+/** Keywords of schemas that restrict an object; an object with fields, but none of these, is no schema. */
 const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
 	...['properties', 'additionalProperties', 'patternProperties', 'required'],
 	...['$ref', 'allOf', 'anyOf', 'oneOf'],

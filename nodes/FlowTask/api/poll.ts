@@ -112,7 +112,7 @@ export interface PollFacts {
 	readonly changed: boolean;
 	/** Unfinished tasks, including those not submitted yet. */
 	readonly remaining: number;
-	/** Whether items wait for a task to finish before they can be submitted. */
+	/** Whether tasks are still to be submitted. */
 	readonly backlog: boolean;
 	/** Whether at least one call of the poll got no answer. */
 	readonly failed: boolean;

@@ -66,7 +66,7 @@ export interface EngineSettings extends WatchSettings {
 	readonly maxInFlight: number;
 	/** No more tasks are submitted after this many failures; 0 = no limit. */
 	readonly maxFailures: number;
-	/** Ends everything at the first failure, because the node does not continue on failure. */
+	/** Whether the first failure ends everything, because the node does not continue on failure. */
 	readonly stopAtFailure: boolean;
 	/** Whether a task that is not done in time counts as failed. */
 	readonly lateIsFailure: boolean;

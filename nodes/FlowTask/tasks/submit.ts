@@ -47,7 +47,7 @@ export interface ItemTask extends SubmittedTask {
 	readonly reused: boolean;
 	/** Whether another execution saw its end. */
 	readonly finished?: boolean;
-	/** Records in the ledger how the task ended; left out for tasks without a key. */
+	/** Records in the ledger how the task ended; does nothing for a task without a key. */
 	readonly ended?: (outcome: 'succeeded' | 'failed') => void;
 }
 

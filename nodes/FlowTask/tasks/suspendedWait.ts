@@ -41,7 +41,7 @@ export type WaitEnd = 'done' | 'timedOut' | 'stalled';
 
 export interface SuspendSettings {
 	readonly timeoutMs: number;
-	/** How long a task may make no progress; 0 = forever. */
+	/** How long the tasks may go without a change in any of them; 0 = forever. */
 	readonly noProgressMs: number;
 }
 

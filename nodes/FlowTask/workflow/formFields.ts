@@ -22,7 +22,7 @@ export function isFieldType(type: unknown): type is FormField['type'] {
 /** The editor becomes slow beyond this, and its menu has no search. */
 export const MOST_FIELDS = 300;
 
-/** Longer defaults are left out, because n8n stores them in the workflow a second time. */
+/** Longer defaults are left out, because n8n would store them in the workflow a second time. */
 const LONGEST_DEFAULT_CHARS = 2_000;
 
 /** Precedes the hosted value in a row's title. */

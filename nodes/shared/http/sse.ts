@@ -142,7 +142,7 @@ type Form = 'unknown' | 'words' | 'events' | 'lines' | 'document';
 
 /** The beginning of a line that only event streams have: a comment, a field of the standard, or `error`. */
 const EVENT_LINE = /^(?::|(?:data|event|id|retry)[:\r\n]|error:)/m;
-/** Longer text without such a line is no error message, but a stream that begins with fields of its own. */
+/** Plain text longer than this is no error message, but a stream that begins with fields of its own. */
 const MOST_WORDS = 8_192;
 
 /** @param text without leading white space */

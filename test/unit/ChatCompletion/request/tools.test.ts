@@ -42,6 +42,16 @@ test.each(['', ' ', '{}', {}, undefined, '{"type":"object","properties":{},"requ
 	},
 );
 
+test('leaves types and references that only the platform may know to it', () => {
+	const parameters = {
+		type: 'object',
+		properties: { a: { type: 'STRING' }, b: { $ref: 'https://x.example/b' } },
+	};
+	expect(toolFields([tool({ parameters })], 'auto', '')).toMatchObject({
+		value: { tools: [{ function: { parameters } }] },
+	});
+});
+
 test('a schema may be text or an object, with or without its type', () => {
 	const { type: _type, ...rest } = SCHEMA;
 	for (const parameters of [JSON.stringify(SCHEMA), rest, JSON.stringify(rest)]) {
@@ -70,6 +80,10 @@ test.each<[ToolRow[], string]>([
 	[
 		[tool({ parameters: { order_id: '17' } })],
 		'Tool 1 ("get_order"): "Parameters (JSON Schema)" is not a JSON schema: it has order_id',
+	],
+	[
+		[tool({ parameters: { properties: { a: { $ref: '#/$defs/a' } } } })],
+		'Tool 1 ("get_order"): "Parameters (JSON Schema)" is not a valid schema: no such schema #/$defs/a',
 	],
 	[
 		[tool({ parameters: '{"properties":{"id":{"maximum":9223372036854775807}}}' })],
