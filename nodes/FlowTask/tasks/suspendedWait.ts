@@ -56,7 +56,7 @@ const POLLS_FOR_MISSING = 2;
 const REFUSALS_TOLERATED = 2;
 
 /** So many failed polls after the timeout, which may pass during an outage, end the wait. */
-const LATE_FAILURES_TOLERATED = 3;
+const MOST_LATE_FAILURES = 3;
 
 const MISSING = '-';
 
@@ -122,7 +122,7 @@ function isLate({ startedAtMs }: WaitState, { timeoutMs }: SuspendSettings, nowM
 
 /** Whether to poll again after a failed poll. */
 export function toleratesFailedPoll({ polls, refusals = 0, lateFailures = 0 }: WaitState): boolean {
-	if (lateFailures >= LATE_FAILURES_TOLERATED) return false;
+	if (lateFailures >= MOST_LATE_FAILURES) return false;
 	// If even the first poll was refused, the base URL or the key is wrong.
 	return refusals === 0 || (polls > 0 && refusals <= REFUSALS_TOLERATED);
 }

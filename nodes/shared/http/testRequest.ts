@@ -92,8 +92,8 @@ function whyNoAnswer(exchange: Unanswered, host: string, redact: Redact): string
 	if (code === 'ETIMEDOUT' || code === 'ECONNABORTED') {
 		return `${host} did not answer within ${DEADLINE_MS / 1000} seconds. Check the base URL, and that this n8n can reach it.`;
 	}
-	// Without a code, n8n itself refused to send.
-	if (!code) return `n8n sent nothing to ${host}: ${sentence(excerpt(redact(reason)))}`;
+	// Without a code, n8n refused to send, or the answer is unreadable.
+	if (!code) return `n8n got no answer from ${host}: ${sentence(excerpt(redact(reason)))}`;
 	const { message, advice } = explainUnreached(code, host, 'http');
 	return `${message}. ${advice}.`;
 }
