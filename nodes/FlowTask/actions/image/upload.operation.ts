@@ -2,8 +2,8 @@ import pLimit from 'p-limit';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { mapAccounts } from '../../../shared/platform/accounts';
-import { failInput, ok, type Result } from '../../../shared/errors/failure';
-import { failItem } from '../../../shared/errors/nodeError';
+import { deliverResults } from '../../../shared/run/deliver';
+import { fail, failInput, ok, type Failure, type Result } from '../../../shared/errors/failure';
 import { MemoryBudget } from '../../../shared/files/memoryBudget';
 import { createImageUploads, type UploadImage } from '../../tasks/uploads';
 import { readItem } from '../../../shared/errors/expressionError';
@@ -69,16 +69,20 @@ async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<IN
 		createImageUploads(api, images, memoryBudget),
 	);
 	const limit = pLimit(ITEMS_AT_ONCE);
-	const imageOf = async (itemIndex: number): Promise<INodeExecutionData> => {
+	let isOver = false;
+	const imageOf = async (itemIndex: number): Promise<Result<{ imageId: string }>> => {
+		if (isOver) return fail(NOT_UPLOADED);
 		const upload = uploaders.of(itemIndex);
 		const image = upload.ok ? await uploadItem(context, itemIndex, upload.value, run) : upload;
-		if (image.ok) return { json: { imageId: image.value.imageId }, pairedItem: { item: itemIndex } };
-		// The first failure ends the run, so no further image is uploaded.
-		if (!context.continueOnFail()) limit.clearQueue();
-		return failItem(context, image.failure, itemIndex);
+		if (image.ok) return ok({ imageId: image.value.imageId });
+		// Uploads under way end normally, so that Retry On Fail finds them in the node's memory.
+		if (!context.continueOnFail()) isOver = true;
+		return image;
 	};
-	const items = context.getInputData().map(async (_, index) => await limit(async () => await imageOf(index)));
-	return [await Promise.all(items)];
+	const images = context
+		.getInputData()
+		.map(async (_, index) => await limit(async () => await imageOf(index)));
+	return [deliverResults(context, await Promise.all(images))];
 }
 
 async function uploadItem(
@@ -90,6 +94,12 @@ async function uploadItem(
 	const source = readItem(() => readSource(context, itemIndex, run));
 	return source.ok ? await upload(source.value.load, source.value.bytes) : source;
 }
+
+const NOT_UPLOADED: Failure = {
+	kind: 'notSubmitted',
+	message: 'The image was not uploaded, because another item failed first',
+	advice: 'Run the node again with this item.',
+};
 
 function readSource(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<ImageSource> {
 	const from = readChoice(
