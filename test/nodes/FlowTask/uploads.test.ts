@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 import { paddedPng } from '../../platform/files/paddedFile';
 import imageToImage from '../../platform/workflows/image-to-image.json';
-import { freshStage, PIXEL } from '../harness/stage';
+import { freshStage, PIXEL, RETRY } from '../harness/stage';
 import { openServer, type TestServer } from '../harness/server';
 import { openStage, type Stage } from './flowTask.fixture';
 
@@ -84,4 +84,15 @@ test.each<[string, Parameters<Stage['platform']['faults']['add']>[0] | undefined
 		});
 	}
 	expect(run.items()).toMatchObject([{ json: { imageId: uploads.at(-1)?.imageId } }]);
+});
+
+test('a retry of the node does not repeat an upload that was under way when another item failed', async () => {
+	const binary = { data: { data: PIXEL, fileName: 'a.png', mimeType: 'image/png' } };
+	const run = await stage.run(
+		[{ json: {}, binary }, { json: {} }],
+		{ resource: 'image', operation: 'upload', imageSource: 'binary', inputDataFieldName: 'data' },
+		RETRY,
+	);
+	expect(run.error?.message).toContain('data');
+	expect(stage.platform.books().requests.upload).toBe(1);
 });
