@@ -30,7 +30,7 @@ import { makeAnswersReadable } from './readableAnswers';
  */
 const reasoningKeptNotice: INodeProperties = {
 	displayName:
-		'An agent gets the answer. n8n passes on reasoning that comes as <code>reasoning_content</code> and drops it from other fields. Reasoning that a model writes into its answer, between <code>&lt;think&gt;</code> tags, stays there; the option <i>Separate Reasoning</i> prevents that for models that support it. The Chat Completion node keeps reasoning, whichever way it comes.',
+		'n8n passes reasoning on to an agent only if it comes as <code>reasoning_content</code>; reasoning in other fields is dropped. Reasoning that a model writes into its answer, between <code>&lt;think&gt;</code> tags, stays there; the option <i>Separate Reasoning</i> prevents that for models that support it. The Chat Completion node keeps reasoning, whichever way it comes.',
 	name: 'reasoningKeptNotice',
 	type: 'notice',
 	default: '',

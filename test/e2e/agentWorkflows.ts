@@ -61,7 +61,7 @@ export function callsOfFewKeys(calls: number, keys: number, name: string): Ask[]
 	});
 }
 
-/** Lists what is wrong if the calls of a key are not turns of one session, each once. */
+/** Lists the keys whose calls did not each become exactly one turn of a single session, and what happened instead. */
 export function splitSessions(
 	calls: readonly Ask[],
 	sessions: ReadonlyArray<{ readonly sessionId: string; readonly messages: readonly string[] }>,

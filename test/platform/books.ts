@@ -51,7 +51,7 @@ export interface PollEntry {
 	unknown: number;
 	/** The number of the owner's unfinished tasks at this moment. */
 	unfinished: number;
-	/** The number of those whose submit answer was sent whole, which are all that the caller can know. */
+	/** The number of those whose submit answer was sent whole; the caller can know no others. */
 	unfinishedKnown: number;
 	/** The number of those that this poll asked for. */
 	unfinishedAsked: number;

@@ -32,7 +32,7 @@ export async function openBridge(context: BridgeContext, form: ConnectionFields)
 	return await openBridgeOf(context, account.value, redactor(account.value.secrets), form);
 }
 
-/** Like `openBridge`, for an account that was read before. */
+/** Like `openBridge`, for an account that has already been read. */
 export async function openBridgeOf(
 	context: Pick<BridgeContext, 'helpers'>,
 	account: BridgeAccount,

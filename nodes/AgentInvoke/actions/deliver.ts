@@ -20,7 +20,7 @@ export interface DeliveredTurn extends Pick<TurnOutcome, 'result'> {
 const IDS_SHOWN = 5;
 
 const SEVERAL_INTERRUPTS =
-	'Some agents wait for more than one answer. "interrupt" is the first, "interrupts" lists all of them: answer each with "Resume".';
+	'Some agents sent more than one interrupt. "interrupt" holds the first and "interrupts" holds all of them. Answer each one with "Resume".';
 
 /** Turns the outcomes of a run into items: answers for the first output, interrupts for the second. */
 export function deliverTurns(

@@ -181,7 +181,7 @@ function whatHappened(failure: WireFailure, said: string, isMidway: boolean): st
 
 type Sentences = readonly [message: string, advice: string];
 
-/** The words of the reason decide only the message. Status and description decide what is done about a refusal. */
+/** The words of the reason decide only what the error says. Status and description decide what is done about a refusal. */
 function sentencesFor(status: number, reason: string): Sentences | undefined {
 	if (status < 400 || status >= 500) return undefined;
 	if (/interrupt/i.test(reason)) {

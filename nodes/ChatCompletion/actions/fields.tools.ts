@@ -66,7 +66,7 @@ export const toolsField: INodeProperties = {
 		},
 	],
 	description:
-		'Tools that the model may call. The model only asks: its calls are in toolCalls of the output, and the workflow carries them out.',
+		'Tools that the model may call. The model only asks: its calls are in the output field toolCalls, and the workflow carries them out.',
 };
 
 /** Options instead of fields, because most nodes with tools need neither. */

@@ -92,7 +92,7 @@ function unlessMade(
 	return { kind: 'unclear', status: exchange.status, text: outcome.text, details: { taskId } };
 }
 
-/** Matches the number and the UUID with which servers that fill in every field say that there is no ID. */
+/** Matches 0 and the nil UUID, which servers that fill in every field send if there is no ID. */
 const NO_ID = /^[0-]+$/;
 
 /** A successful answer without the ID: the task or image may exist but cannot be found. */

@@ -132,7 +132,7 @@ export function explainWatchEnd(
 				...end.failure,
 				message: `Task ${taskId} was submitted, but its state cannot be read. ${end.failure.message}`,
 				// The advice of a refusal is about the item's input, on which a submitted task no longer depends.
-				advice: `${end.failure.kind === 'refused' ? '' : `${end.failure.advice} `}Nothing is lost${isGiven ? '' : ', but running the item again would create a new task, which is billed'}. ${goOn}`,
+				advice: `${end.failure.kind === 'refused' ? '' : `${end.failure.advice} `}The task may still be running on the platform. ${goOn}${isGiven ? '' : ' Running the item again without an idempotency key would create a new task, which is billed.'}`,
 				details: { ...end.failure.details, ...details },
 			};
 	}

@@ -54,7 +54,7 @@ export class WatchedTask {
 	readonly refused = new Streak();
 	info: TaskInfo | undefined;
 	trouble: string | undefined;
-	/** Whether it is polled alone, because it was refused while others were reported. */
+	/** Whether the task is polled alone, because its report was refused or unreadable while others arrived. */
 	askedAlone = false;
 	socket: ProgressSocket | undefined;
 	socketsOpened = 0;

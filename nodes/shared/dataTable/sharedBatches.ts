@@ -30,7 +30,7 @@ export class SharedBatches<T, R extends Result<unknown>> {
 	/**
 	 * Like `add`, for work that must not be repeated, because a second try would find it done, as if by another
 	 * execution.
-	 * @param unclear the result if the batch of another caller failed, so that the outcome is unknown
+	 * @param unclear the result if another caller's batch failed or took too long, so that the outcome is unknown
 	 */
 	async addOnce(items: readonly T[], work: (items: readonly T[]) => Promise<R>, unclear: R): Promise<R> {
 		const joined = this.join(items);

@@ -63,7 +63,10 @@ export class KeyAcquirer {
 		this.retreats = createBatcher(clock, STEPS_TOGETHER_MS, remove);
 	}
 
-	/** Adds a claim, and removes it unless it is the only one. @returns the claim's owner, if it is the only one */
+	/**
+	 * Adds a claim, and removes it unless it proves in time to be the only one.
+	 * @returns the claim's owner, if it is the only one
+	 */
 	async claim(acquisition: Acquisition): Promise<Result<string | undefined>> {
 		const owner = `${this.run} ${++this.attempts}`;
 		// Until the claim is won, its rows do not count.

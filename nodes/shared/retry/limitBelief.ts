@@ -27,7 +27,7 @@ const UNLIMITED_AT_FIRST = 0.85;
 const UNLIMITED_LATER = 0.2;
 /** Even far above a limit, some requests pass, because limits let bursts through. */
 const LEAST_PASSING = 0.05;
-/** Limits and chances change about once in this many seconds. */
+/** The model assumes that limits and the share of chance refusals change about once in this many seconds. */
 const CHANGES_EVERY_S = 20;
 /** The weight of the share that is refused, relative to the logarithm of what is accepted. */
 const PRICE_OF_REFUSAL = 1.6;

@@ -11,7 +11,7 @@ export interface Slot<Word = unknown> {
 	readonly isWanted: boolean;
 	/** Whether another owner's slot was directly before it. */
 	readonly isBehindOthers: boolean;
-	/** The word that the slots before this one left last. */
+	/** The last value that a slot before this one passed on as it left. */
 	readonly lastWord: Word | undefined;
 	/** Waits for the slot's turn, for at most `ms` or until `signal` is aborted; then check `isFirst`. */
 	wait(ms: number, clock: Clock, signal: AbortSignal): Promise<void>;

@@ -49,7 +49,7 @@ function readEntry(name: string, entry: Json): Result<WorkflowSource> {
 	if (wrong !== undefined) {
 		return failInput(
 			`${inEntry(name)}: ${wrong}`,
-			"Correct it in the credential: the ID that the platform's console shows, in quotation marks.",
+			"In the credential, enter the ID that the platform's console shows, in quotation marks.",
 		);
 	}
 	return ok({

@@ -326,7 +326,7 @@ test.each([MAPPED, { operation: 'forgetSession', forgetKey: '={{ $json.key }}' }
 	},
 );
 
-test('an error of n8n about its table is shown without the token', async () => {
+test('an n8n error about the Data Table is shown without the token', async () => {
 	const { agentToken } = stage.platform;
 	stage.tables.before = () => {
 		throw new Error(`the value "${agentToken}" is too long for a column`);

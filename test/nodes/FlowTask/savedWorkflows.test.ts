@@ -88,7 +88,7 @@ test.each([
 		'a sentence for an ID',
 		'{"Poster": {"workflowId": "ID: wf_8c1f0a"}}',
 		/^In the saved workflow "Poster" of the account: "workflowId" contains "ID: wf_8c1f0a", which is not an ID/,
-		/Correct it in the credential/,
+		/In the credential, enter the ID/,
 	],
 ])('reports %s with what to do, and sends nothing', async (_, saved, message, advice) => {
 	const done = await run(saved, { workflowId: chosen('Poster') });

@@ -192,7 +192,7 @@ describe('a failure', () => {
 		});
 	});
 
-	test('may come from an agent that has run if it is a refusal with more fields', () => {
+	test('is treated as possibly run if the refusal has fields that refusal.only does not list', () => {
 		expect(
 			read(standard, [body({ success_response: false, data: { reason: 'session_busy' } })], { status: 409 }),
 		).toMatchObject({

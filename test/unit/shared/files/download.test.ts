@@ -482,7 +482,7 @@ describe('createDownload over a real connection', () => {
 		expect(stored[0]?.bytes.equals(file)).toBe(true);
 	});
 
-	it('aborts a file over the limit instead of loading it', async () => {
+	it('aborts the download of a file over the limit instead of loading all of it', async () => {
 		let written = 0;
 		const base = await listen((_request, response) => {
 			response.writeHead(200, { 'content-type': 'image/png' });

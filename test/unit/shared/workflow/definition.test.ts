@@ -283,7 +283,7 @@ describe('isLink', () => {
 	});
 });
 
-test('recognizes an editor file by its lists', () => {
+test('recognizes an editor file by a list of nodes together with links or a version', () => {
 	expect(holdsEditorFile({ nodes: [], links: [] })).toBe(true);
 	expect(holdsEditorFile({ nodes: [], version: null })).toBe(true);
 	expect(holdsEditorFile({ nodes: [] })).toBe(false);
