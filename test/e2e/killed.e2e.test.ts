@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HandWoundTime, startPlatform, type LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
@@ -17,6 +18,8 @@ const START_DEADLINE_MS = 300_000;
 const ASK_DEADLINE_MS = 290_000;
 const TEST_DEADLINE_MS = 12 * 60_000;
 const PATIENCE = { withinMs: 120_000 };
+/** Leaves most of a minute for which claims of a dead process are waited for. */
+const AGED_MS = 150_000;
 const KEYS = 60;
 const UNDER_WAY = 16;
 const ANSWERED = 20;
@@ -96,6 +99,14 @@ function unclearOf(keys: string[], told: Told[]): number {
 	return unclear.length;
 }
 
+/** Makes all claims older while n8n is down, so that a part of the time for which they count as alive has passed. */
+function ageClaims(): void {
+	const database = new DatabaseSync(join(userFolder, '.n8n', 'database.sqlite'));
+	const { id } = database.prepare(`SELECT id FROM data_table WHERE name = 'flow_task_ledger'`).get() ?? {};
+	database.exec(`UPDATE "data_table_user_${String(id)}" SET "atMs" = "atMs" - ${AGED_MS}`);
+	database.close();
+}
+
 test(
 	`of ${KEYS} keys, at most ${UNDER_WAY} are unclear, and each of the others has exactly one task`,
 	async () => {
@@ -115,6 +126,7 @@ test(
 		expect(made).toBeLessThan(2 * KEYS);
 
 		platform.faults.clear();
+		ageClaims();
 		n8n = await startN8n({ userFolder });
 		const [ofHeld, ofFlowing] = await Promise.all([ask(held), ask(flowing)]);
 
