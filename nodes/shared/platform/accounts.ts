@@ -74,7 +74,7 @@ export async function readAccounts<T>(
 	);
 	return ok({
 		all: [...new Set(accounts)].flatMap((account) => (account.ok ? [account.value] : [])),
-		of: (index) => ofItem[index] ?? first,
+		of: (index) => ofItem[index] ?? fail(NO_SUCH_ITEM),
 		varying,
 	});
 }
@@ -87,7 +87,11 @@ export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U
 		all: [...made.values()],
 		of: (itemIndex) => {
 			const account = accounts.of(itemIndex);
-			return account.ok ? ok(made.get(account.value) ?? make(account.value)) : account;
+			if (!account.ok) return account;
+			const own = made.get(account.value);
+			// Made again, it would have a rate limiter of its own.
+			if (own === undefined) throw new TypeError('An item uses an account that the run does not know');
+			return ok(own);
 		},
 	};
 }
@@ -103,6 +107,12 @@ export function itemsByAccount<T>(
 	}
 	return items;
 }
+
+const NO_SUCH_ITEM: Failure = {
+	kind: 'credential',
+	message: 'The credential was not read for this item',
+	advice: '',
+};
 
 function ofOneItem({ kind, message, details }: Failure, itemIndex: number): Failure {
 	return {
