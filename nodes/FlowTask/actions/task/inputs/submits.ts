@@ -47,22 +47,25 @@ export function readSubmits(
 	run: NodeRun,
 	{ count, before }: ItemVariants,
 	isMade: readonly boolean[],
-): Result<readonly Submit[]> {
+): Result<Array<Submit | undefined>> {
 	const read = readInputs(context, itemIndex, run);
 	if (!read.ok) return read;
 	const inputs = read.value;
 	const plan = { ...inputs.plan, ...inputs.known };
 	let drawn: number | undefined;
 	const drawOnce: RandomSeed = (least, most) => (drawn ??= run.randomSeed(least, most));
-	const submits: Submit[] = [];
+	const submits: Array<Submit | undefined> = [];
 	for (let index = 0; index < count; index++) {
-		if (isMade[index]) continue;
+		if (isMade[index]) {
+			submits.push(undefined);
+			continue;
+		}
 		const seeded = applySeed(inputs.prompt, plan, before, drawOnce, { index, count });
 		if (!seeded.ok) return seeded;
 		if (seeded.value.isUnknown) run.hints.add(SEED_KEPT);
 		const submit = submitOf(inputs, seeded.value, index);
 		if (!submit.ok) return submit;
-		submits[index] = submit.value;
+		submits.push(submit.value);
 	}
 	return ok(submits);
 }
