@@ -6,7 +6,7 @@ import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { sha256 } from '../text/sha256';
 import { HeldClaim, type ClaimCells, type LedgerClaim } from './claim';
-import { KeyAcquirer, type ClaimStatus } from './keyAcquirer';
+import { ClaimLock, type ClaimStatus } from './claimLock';
 import { ClaimPermits } from './permits';
 import { CLAIM_FRESH_MS, silenceSeenBy, stateOf } from './rows';
 import type { Holder, IsSilent, KeyState, RowKind } from './rows';
@@ -102,7 +102,7 @@ type Seen = ClaimStatus<Answer>;
 export class TableLedger {
 	private readonly writer: LedgerWriter;
 	private readonly reads: KeyReads;
-	private readonly acquirer: KeyAcquirer;
+	private readonly lock: ClaimLock;
 	private readonly isSilent: IsSilent;
 	private readonly held = new Set<HeldClaim>();
 	private readonly queue: ClaimQueue;
@@ -117,7 +117,7 @@ export class TableLedger {
 		this.queue = parts.queue ?? new KeyedQueue();
 		this.isSilent = silenceSeenBy(clock);
 		this.reads = new KeyReads(parts);
-		this.acquirer = new KeyAcquirer(table, this.writer, this.reads, clock);
+		this.lock = new ClaimLock(table, this.writer, this.reads, clock);
 		this.permits = new ClaimPermits(settings.claimsAtOnce ?? Infinity, clock, signal);
 	}
 
@@ -183,7 +183,7 @@ export class TableLedger {
 
 	private statusOf(rows: readonly TableRow[], wanted: Wanted): Seen {
 		const isSilent = this.settings.onUnknown === 'again' ? this.isSilent : undefined;
-		const state = stateOf(rows, this.parts.clock.wallNow(), this.acquirer.abandoned, isSilent);
+		const state = stateOf(rows, this.parts.clock.wallNow(), this.lock.abandoned, isSilent);
 		return this.seenAs(state, wanted);
 	}
 
@@ -195,7 +195,7 @@ export class TableLedger {
 			const stop = this.whyStop(wanted);
 			if (stop) return fail(stop);
 			const sinceMs = this.parts.clock.now();
-			const won = await this.acquirer.claim({
+			const won = await this.lock.claim({
 				entryKey: wanted.entryKey,
 				claimRow: (owner) => this.row('claim', wanted, owner),
 				statusOf: (rows) => this.statusOf(rows, wanted),
@@ -226,7 +226,7 @@ export class TableLedger {
 		const ended = (outcome: 'succeeded' | 'failed'): void => {
 			if (isReported) return;
 			isReported = true;
-			if (outcome === 'failed') this.acquirer.abandoned.add(owner);
+			if (outcome === 'failed') this.lock.abandoned.add(owner);
 			this.writer.add(this.row('done', wanted, owner, { outcome, reference }));
 		};
 		return known({ kind: 'exists', reference, finished, by, ended });
@@ -239,7 +239,7 @@ export class TableLedger {
 		const claim = new HeldClaim({ owner, payloadHash, by }, sinceMs + SEND_WITHIN_MS, {
 			write: (kind, cells) => this.writer.add(this.row(kind, wanted, owner, cells)),
 			takeBack: () => this.writer.takeBack(owner),
-			abandon: () => this.acquirer.abandoned.add(owner),
+			abandon: () => this.lock.abandoned.add(owner),
 		});
 		this.held.add(claim);
 		return claim;

@@ -100,7 +100,7 @@ export function silenceSeenBy(clock: Pick<Clock, 'now'>): IsSilent {
  * `pending` over `unknown`, because waiting costs nothing.
  *
  * @param nowMs time of day
- * @param own owners to ignore, see `KeyAcquirer.abandoned`
+ * @param own owners to ignore, see `ClaimLock.abandoned`
  * @param isSilent asked before a claim counts as dead, because a wrong wall clock can make it look old; unnecessary if
  *   a dead claim frees nothing
  */

@@ -19,7 +19,7 @@ export type ClaimStatus<A> =
 	| { readonly kind: 'pending'; readonly firstId?: number | undefined }
 	| { readonly kind: 'free' };
 
-export interface Acquisition {
+export interface ClaimAcquirer {
 	readonly entryKey: string;
 	readonly claimRow: (owner: string) => TableRow;
 	/** What the rows say, except those of abandoned attempts. */
@@ -43,7 +43,7 @@ const READS_BEFORE_RETREAT = 5;
  * Why not `TableLock`, which needs updates: n8n adds 500 rows in 0.3 s, but takes 8 s (SQLite) to 13 s (PostgreSQL) to
  * update as many, and a batch of tasks has hundreds of keys.
  */
-export class KeyAcquirer {
+export class ClaimLock {
 	/** Attempts whose rows do not count for this run: its own that have not won, and all that it knows to have failed. */
 	readonly abandoned = new Set<string>();
 	private readonly run = randomUUID();
@@ -67,11 +67,11 @@ export class KeyAcquirer {
 	 * Adds a claim, and removes it unless it proves in time to be the only one.
 	 * @returns the claim's owner, if it is the only one
 	 */
-	async claim(acquisition: Acquisition): Promise<Result<string | undefined>> {
+	async claim(acquirer: ClaimAcquirer): Promise<Result<string | undefined>> {
 		const owner = `${this.run} ${++this.attempts}`;
 		// Until the claim is won, its rows do not count.
 		this.abandoned.add(owner);
-		const isAlone = await this.isAlone(acquisition, owner);
+		const isAlone = await this.isAlone(acquirer, owner);
 		if (isAlone.ok && isAlone.value) {
 			this.abandoned.delete(owner);
 			return ok(owner);
@@ -86,7 +86,7 @@ export class KeyAcquirer {
 	 * just as safe for all to retreat, but twenty simultaneous claims would then take seconds until one of them wins.
 	 */
 	private async isAlone(
-		{ entryKey, claimRow, statusOf, whyStop }: Acquisition,
+		{ entryKey, claimRow, statusOf, whyStop }: ClaimAcquirer,
 		owner: string,
 	): Promise<Result<boolean>> {
 		const elapsedMs = stopwatch(this.clock);
