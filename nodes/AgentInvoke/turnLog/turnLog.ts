@@ -10,8 +10,8 @@ import type { TurnCalls } from '../api/callLimit';
 import type { OwnedTurn, TurnOwners } from './owner';
 
 /**
- * The recorded turns (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. The
- * node never changes a row, and counts budgets from the rows.
+ * The recorded turns (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. The node never
+ * changes a row, and counts budgets from the rows.
  */
 export const TURN_TABLE: TableSpec = {
 	name: 'flow_agent_turns',
