@@ -61,7 +61,7 @@ async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outc
 	return ended.kind === 'read' ? await reader.outcome(ended) : classifyError(ended);
 }
 
-/** Errors of this interface have no envelope (§7.1). One in the interface's own form shows that the URL is right. */
+/** Errors of this interface have no envelope (§7.1). An error in the interface's own form shows that the URL is right. */
 function classifyError(exchange: Exchange): Outcome<BilledAnswer> {
 	const outcome = classify(exchange);
 	if (outcome.kind === 'answered') return { kind: 'unclear', status: 200, text: 'no answer' };

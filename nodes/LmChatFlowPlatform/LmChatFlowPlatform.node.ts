@@ -26,11 +26,11 @@ import { makeAnswersReadable } from './readableAnswers';
 
 /**
  * Says which reasoning an agent does not get. n8n's SDK also accepts a custom model instead of its OpenAI client, but
- * that path drops all reasoning from streams and joins parallel tool calls of a stream into one.
+ * then drops all reasoning from streams, and joins parallel tool calls of a stream into one.
  */
 const reasoningKeptNotice: INodeProperties = {
 	displayName:
-		'n8n passes reasoning on to an agent only if it comes as <code>reasoning_content</code>; reasoning in other fields is dropped. Reasoning that a model writes into its answer, between <code>&lt;think&gt;</code> tags, stays there; the option <i>Separate Reasoning</i> prevents that for models that support it. The Chat Completion node keeps reasoning, whichever way it comes.',
+		'n8n passes reasoning on to an agent only if it comes as <code>reasoning_content</code>; reasoning in other fields is dropped. Reasoning that a model writes into its answer, between <code>&lt;think&gt;</code> tags, stays there; the option <i>Separate Reasoning</i> prevents that for models that support it. The Chat Completion node keeps all of these.',
 	name: 'reasoningKeptNotice',
 	type: 'notice',
 	default: '',

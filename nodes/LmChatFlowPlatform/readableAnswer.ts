@@ -68,8 +68,8 @@ function makeReadable(message: JsonObject): boolean {
 }
 
 /**
- * Why an answer must not be taken for a whole one, as a clause; empty if it may. The client completes the arguments of a
- * tool call that was cut off, so the agent would call the tool with a part of them.
+ * Why an answer must be reported as an error, as a clause; empty if it need not be. The client completes the arguments of
+ * a tool call that was cut off, so the agent would call the tool with only some of them.
  */
 export function whyNotWhole({ finishReason }: ReadableAnswer, callsTools: boolean): string {
 	if (isFailedFinish(finishReason)) {
@@ -81,7 +81,7 @@ export function whyNotWhole({ finishReason }: ReadableAnswer, callsTools: boolea
 
 export const NO_CHOICE = 'its "choices" are empty';
 
-/** What came instead of an answer, as a clause. */
+/** What arrived instead of an answer, as a clause. */
 export function whatCame(text: string): string {
 	if (text === '') return 'its response is empty';
 	if (text.startsWith('<')) return 'it sent a web page. The Base URL in the credential may be wrong';

@@ -34,7 +34,7 @@ export function makeAnswersReadable(
 
 /** n8n's client does not repeat a request that was answered with this status. */
 const SETTLED = 409;
-/** The status for n8n's client if the platform was not reached: it sends the request again. */
+/** The status that tells n8n's client to send the request again, because the platform was not reached. */
 const UNREACHED = 503;
 
 const ADVICE: CallAdvice = {
@@ -44,8 +44,9 @@ const ADVICE: CallAdvice = {
 };
 
 /**
- * A response that n8n's client reports as an error.
- * @param why as a clause @param hasBegun whether a part of the answer came
+ * Makes a response that n8n's client reports as an error.
+ * @param why as a clause
+ * @param hasBegun whether a part of the answer has arrived
  */
 type NoAnswer = (why: string, hasBegun?: boolean, status?: number) => Response;
 
@@ -54,9 +55,9 @@ function errorResponse(status: number, message: string): Response {
 }
 
 /**
- * A `fetch` whose chat answers (§4.5) n8n's OpenAI client reads as they are meant:
- * - answers and streams are in its form
- * - an incomplete answer is an error, because the client takes a part for the whole, or fails without a reason
+ * A `fetch` that returns chat answers (§4.5) in such a way that n8n's OpenAI client reads them correctly:
+ * - answers and streams have the form that the client expects
+ * - an incomplete answer is an error, because the client would take it for a whole one, or fail without saying why
  * - errors are explained, and never contain the key
  * - redirects are not followed, because the conversation would go to another address
  */

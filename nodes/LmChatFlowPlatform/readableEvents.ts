@@ -19,8 +19,8 @@ type Piece =
 	| { readonly kind: 'answer'; readonly answer: ReadableAnswer };
 
 /**
- * The events of a stream, in the form that n8n's OpenAI client reads. That client takes a stream for whole whenever it
- * ends, so one that failed or broke off ends with an error.
+ * The events of a stream, in the form that n8n's OpenAI client reads. The client considers any stream that ends complete,
+ * so an error is added to one that failed or broke off.
  */
 export async function* readableEvents(body: ByteStream, redact: Redact): AsyncGenerator<string, void, void> {
 	const failure = (reason: string): string => {
@@ -57,7 +57,7 @@ export async function* readableEvents(body: ByteStream, redact: Redact): AsyncGe
 	} catch (error) {
 		const { code, reason } = describeError(error);
 		why = code ? `${reason} (${code})` : reason;
-		// How the answer ended is then unknown.
+		// The answer went on after its finish reason, so it may not have been complete.
 		if (wentOn) isFinished = false;
 	}
 	if (!isFinished) yield failure(why);

@@ -5,7 +5,7 @@ import { redactJson, type Redact } from '../../shared/text/redact';
 import { parseAnswer, type AnswerFormat } from '../json/schema';
 import type { ChatAnswer } from '../answer/answerBuilder';
 
-/** Finish reasons of whole answers, in lower case, as OpenAI-compatible servers and those behind gateways send them. */
+/** Finish reasons of whole answers, in lower case, as sent by OpenAI-compatible servers and by others behind gateways. */
 const WHOLE_REASONS: ReadonlySet<string> = new Set([
 	...['', 'stop', 'tool_calls', 'function_call', 'end_turn', 'tool_use', 'stop_sequence'],
 	...['eos', 'eos_token', 'complete', 'normal'],
@@ -14,7 +14,7 @@ const WHOLE_REASONS: ReadonlySet<string> = new Set([
 export interface ChatAnswerForm {
 	readonly format: AnswerFormat;
 	readonly onInvalidJson: 'fail' | 'returnText';
-	/** If false, the output also has the answer in the interface's own shape. */
+	/** If false, the output also contains the answer in the interface's own shape. */
 	readonly simplify: boolean;
 	/** Whether a chat shows the text, which it reads from `output`. */
 	readonly forChat: boolean;

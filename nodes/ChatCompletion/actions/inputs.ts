@@ -1,6 +1,6 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
-import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { megabytes, readBinaryField } from '../../shared/files/inputFile';
 import { excerpt, member, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
 import { booleanOf, textOrJson } from '../../shared/text/textOf';
@@ -185,13 +185,14 @@ async function readImageFields(
 		.split(',')
 		.map((field) => field.trim())
 		.filter(Boolean);
-	// Without any name, reading is refused, because the question would otherwise be paid for without its image.
+	// Without any name, reading an unnamed field fails the item; otherwise the question would be sent without its image.
 	for (const name of names.length > 0 ? names : ['']) {
 		const file = await readBinaryField(context, itemIndex, name, maxBytes, 'Max Image Size (MB)');
 		if (!file.ok) return file;
 		const { bytes, mimeType } = file.value;
-		if (!IMAGE_TYPES.has(mimeType))
-			return fail(noImage(`The file in field "${excerpt(name, 60)}"`, mimeType));
+		if (!IMAGE_TYPES.has(mimeType)) {
+			return refuseType(`The file in field "${excerpt(name, 60)}"`, mimeType);
+		}
 		urls.push(`data:${mimeType};base64,${Buffer.from(bytes).toString('base64')}`);
 	}
 	return ok(urls);
@@ -207,7 +208,7 @@ function checkImageUrl(url: string, maxBytes: number): Result<string[]> {
 		);
 	}
 	const [head, type = ''] = inline;
-	if (!IMAGE_TYPES.has(type.toLowerCase())) return fail(noImage('An image', type.toLowerCase()));
+	if (!IMAGE_TYPES.has(type.toLowerCase())) return refuseType('An image', type.toLowerCase());
 	if ((url.length - head.length) * 0.75 > maxBytes) {
 		return failInput(
 			`An image is larger than ${megabytes(maxBytes)} MB`,
@@ -217,8 +218,8 @@ function checkImageUrl(url: string, maxBytes: number): Result<string[]> {
 	return ok([url]);
 }
 
-function noImage(what: string, mimeType: string): Failure {
-	return badInput(
+function refuseType(what: string, mimeType: string) {
+	return failInput(
 		`${what} is ${mimeType}, which models do not accept as an image`,
 		'Send PNG, JPEG, WebP or GIF. The Edit Image node can convert other formats.',
 	);

@@ -5,7 +5,7 @@ import { mapAccounts, type Accounts } from '../../shared/platform/accounts';
 import { isStartedByChat } from '../../shared/run/startedBy';
 import { deliverResults, hintFailed, otherAnswers, showHint } from '../../shared/run/deliver';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
-import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemory';
+import { openRetryMemory, requestFingerprints, type RetryMemory } from '../../shared/run/retryMemory';
 import { reportTokens } from '../../shared/run/tokenUsage';
 import { isTool } from '../../shared/errors/nodeError';
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
@@ -18,8 +18,8 @@ import { openRetry } from '../../shared/retry/retry';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { readPreviewSwitches } from '../../shared/form/previewRequest';
 import { createChatApi, type CompleteChat } from '../api';
+import type { AnswerTerms } from '../answer/answerReader';
 import { describeAnswer } from './deliver';
-import type { ChatPiece } from '../answer/answerBuilder';
 import { TokenBudget } from '../tokenBudget';
 import { prepareQuestion } from './inputs';
 import { previewQuestion } from './preview';
@@ -33,7 +33,9 @@ interface ChatRun extends RunFrame {
 	readonly redact: Redact;
 	readonly concurrency: number;
 	readonly forChat: boolean;
-	readonly memory: ReturnType<typeof openAnswerMemory>;
+	/** The answers that earlier tries of this node run received, so that they are not billed again on a retry. */
+	readonly memory: RetryMemory;
+	readonly fingerprintOf: (itemIndex: number) => string;
 	readonly budget: TokenBudget;
 }
 
@@ -73,24 +75,15 @@ async function openChatRun(context: IExecuteFunctions, frame: RunFrame): Promise
 		redact,
 		concurrency,
 		forChat: isStartedByChat(context),
-		memory: openAnswerMemory(context),
+		memory: openRetryMemory(context, 'flowChatRuns', 'answers'),
+		fingerprintOf: requestFingerprints(context, CHAT_OPTIONS),
 		budget: new TokenBudget(tokenBudget),
 	});
 }
 
-/** The answers that earlier tries of this node run received, so that they are not billed again on a retry. */
-function openAnswerMemory(context: IExecuteFunctions) {
-	const memory = openRetryMemory(context, 'flowChatRuns', 'answers');
-	const fingerprintOf = requestFingerprints(context, CHAT_OPTIONS);
-	return {
-		recall: (itemIndex: number): JsonObject | undefined => {
-			const { answer } = memory.recall(itemIndex, fingerprintOf(itemIndex)) ?? {};
-			return isJsonObject(answer) ? answer : undefined;
-		},
-		keep: (itemIndex: number, answer: JsonObject): void =>
-			memory.keep(itemIndex, fingerprintOf(itemIndex), { answer }),
-		clear: (): void => memory.clear(),
-	};
+function rememberedAnswer({ memory, fingerprintOf }: ChatRun, itemIndex: number): JsonObject | undefined {
+	const { answer } = memory.recall(itemIndex, fingerprintOf(itemIndex)) ?? {};
+	return isJsonObject(answer) ? answer : undefined;
 }
 
 async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INodeExecutionData[]> {
@@ -129,11 +122,11 @@ async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INod
 }
 
 /** Counts the answers of earlier tries towards the budget of this run. */
-function countRemembered(context: IExecuteFunctions, { budget, memory }: ChatRun): void {
-	if (!budget.isSet) return;
+function countRemembered(context: IExecuteFunctions, run: ChatRun): void {
+	if (!run.budget.isSet) return;
 	for (const itemIndex of context.getInputData().keys()) {
-		const known = memory.recall(itemIndex);
-		if (known) budget.count(known.usage);
+		const known = rememberedAnswer(run, itemIndex);
+		if (known) run.budget.count(known.usage);
 	}
 }
 
@@ -143,8 +136,8 @@ async function answerItem(
 	itemIndex: number,
 	chatStream: ChatStream,
 ): Promise<Result<JsonObject>> {
-	// The earlier try has already streamed this answer.
-	const known = run.memory.recall(itemIndex);
+	// An earlier try has already streamed this answer.
+	const known = rememberedAnswer(run, itemIndex);
 	if (known) return ok(known);
 	const spent = run.budget.refusal();
 	if (spent) return fail(spent);
@@ -169,13 +162,13 @@ async function answerItem(
 		reportTokens(context, answer.value.usage);
 		const asTool = isTool(context.getNode());
 		const described = describeAnswer(answer.value, { ...form, forChat: run.forChat, asTool }, run.redact);
-		if (described.ok) run.memory.keep(itemIndex, described.value);
+		if (described.ok) run.memory.keep(itemIndex, run.fingerprintOf(itemIndex), { answer: described.value });
 		return described;
 	});
 }
 
-/** Streams the answer and, if wanted, the reasoning before it, as a quotation to set it apart from the answer. */
-function pieceWriter(chatStream: ChatStream, streamReasoning: boolean): (piece: ChatPiece) => Promise<void> {
+/** Streams the answer and, if wanted, the reasoning before it, which is quoted to set it apart. */
+function pieceWriter(chatStream: ChatStream, streamReasoning: boolean): AnswerTerms['onPiece'] {
 	let isThinking = false;
 	return async ({ content, reasoning }) => {
 		if (reasoning && streamReasoning) {

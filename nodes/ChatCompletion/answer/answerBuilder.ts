@@ -25,11 +25,6 @@ export interface ChatAnswer {
 	readonly raw: JsonObject;
 }
 
-export type ChatPiece = ContentParts;
-
-/** The most characters of an answer; one event has the same limit. */
-const MOST_CHARS = 32 * 1024 * 1024;
-
 /** Fields that every chunk repeats; the first non-empty value is used. */
 const NAMES = ['id', 'model', 'created', 'system_fingerprint'] as const;
 const READ_IN_CHUNK: ReadonlySet<string> = new Set([...NAMES, 'object', 'choices', 'usage']);
@@ -38,7 +33,7 @@ const READ_IN_DELTA: ReadonlySet<string> = new Set([
 	...['role', 'content', 'reasoning_content', 'reasoning', 'thinking', 'tool_calls', 'function_call'],
 ]);
 
-const NOTHING: ChatPiece = { content: '', reasoning: '' };
+const NOTHING: ContentParts = { content: '', reasoning: '' };
 
 /** Puts an answer together from the chunks of a stream, or from one whole response (§4.5). */
 export class AnswerBuilder {
@@ -59,8 +54,8 @@ export class AnswerBuilder {
 	private answering: Json | undefined;
 	private whole: JsonObject | undefined;
 
-	/** Adds a chunk, which may have other fields, such as usage, even if it has no choices or no delta. */
-	add(chunk: JsonObject): ChatPiece {
+	/** Adds a chunk. One without choices or without a delta may still have other fields, such as usage. */
+	add(chunk: JsonObject): ContentParts {
 		for (const key of NAMES) {
 			const value = chunk[key] ?? '';
 			if (value !== '') this.names[key] ??= value;
@@ -75,7 +70,7 @@ export class AnswerBuilder {
 	}
 
 	/** Returns what was held back: what might have been the beginning of a think tag, or a refusal. */
-	end(): ChatPiece {
+	end(): ContentParts {
 		const { content, reasoning } = this.splitter.end();
 		this.content += content;
 		return {
@@ -98,16 +93,11 @@ export class AnswerBuilder {
 		return this.textSize + this.reasoning.size + this.toolCalls.size;
 	}
 
-	/** Why the answer is too large with `moreChars` added; empty if it is not. */
-	excessWith(moreChars: number): string {
-		return this.size + moreChars > MOST_CHARS ? `it contains more than ${MOST_CHARS} characters` : '';
-	}
-
 	answer(): ChatAnswer {
 		const { names, usage, finishReason } = this;
 		const thought = this.reasoning.text();
 		const lone = splitAtLoneClosing(this.content);
-		// If the reasoning came in a field of its own, only a tag that was left over from it is taken off.
+		// If the reasoning came in a field of its own, only a closing tag at the start of the content is removed.
 		const split = thought && lone?.reasoning ? undefined : lone;
 		const reasoning = thought || (split?.reasoning ?? '');
 		const content = split?.content ?? (this.content || this.refusal);
@@ -143,7 +133,7 @@ export class AnswerBuilder {
 		return objects.find(({ index }) => (index ?? this.answering) === this.answering);
 	}
 
-	private addChoice({ finish_reason: reason, delta, message, text }: JsonObject): ChatPiece {
+	private addChoice({ finish_reason: reason, delta, message, text }: JsonObject): ContentParts {
 		// Some servers send the string "null" instead of `null`.
 		if (typeof reason === 'string' && reason !== 'null') this.finishReason = reason || this.finishReason;
 		if (isJsonObject(delta)) {
@@ -156,7 +146,7 @@ export class AnswerBuilder {
 		return typeof text === 'string' ? this.addMessage({ content: text }) : NOTHING;
 	}
 
-	private addMessage(message: JsonObject): ChatPiece {
+	private addMessage(message: JsonObject): ContentParts {
 		const parts = partsOf(message.content);
 		const refused = textIn(message.refusal);
 		const split = this.splitter.push(parts.content);
@@ -182,7 +172,7 @@ function nameIn(value: Json | undefined): string {
 	return typeof value === 'number' ? String(value) : textIn(value);
 }
 
-/** Token counts of a chunk: in its own field, in a vendor's such as "x_groq", or in the choice. */
+/** The token counts of a chunk, which may be in the chunk itself, in a vendor's field such as "x_groq", or in the choice. */
 function usagesIn(chunk: JsonObject, choice: JsonObject | undefined): JsonObject[] {
 	const vendors = Object.keys(chunk).filter((key) => key.startsWith('x_'));
 	const holders = [...vendors.map((key) => chunk[key]), choice, chunk].filter(isJsonObject);

@@ -10,17 +10,18 @@ import type { Outcome } from '../../shared/http/outcome';
 import { BodyEnded } from '../../shared/http/request';
 import type { StreamEvent } from '../../shared/http/sse';
 import { answerIn, errorInChoice, errorInEvent, type ServiceError } from '../../shared/chat/answerBody';
+import type { ContentParts } from '../../shared/chat/contentParts';
 import { saysBusy, type BusyTerms } from '../../shared/platform/envelope';
 import { quote } from '../../shared/platform/failures';
 import { excerpt, isJsonObject, parseJson, type JsonObject } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
 import { outcomeOfError } from '../failures';
-import { AnswerBuilder, type ChatAnswer, type ChatPiece } from './answerBuilder';
+import { AnswerBuilder, type ChatAnswer } from './answerBuilder';
 
 /** How long an answer may take, and what receives its pieces. */
 export interface AnswerTerms {
 	/** Called and awaited for each piece of the answer, in order. Text that arrived together is one piece. */
-	readonly onPiece: (piece: ChatPiece) => Promise<void>;
+	readonly onPiece: (piece: ContentParts) => Promise<void>;
 	/** The idle timeout: before the answer begins, and between two pieces that are not empty. */
 	readonly idleMs: number;
 	/** When the whole answer must have arrived, by the clock's `now()`. */
@@ -32,7 +33,10 @@ export type BilledAnswer = Result<ChatAnswer>;
 
 const TOO_MANY = 429;
 
-/** Characters of a cut-off part that the error includes. */
+/** The most characters of an answer; one event has the same limit. */
+const MOST_CHARS = 32 * 1024 * 1024;
+
+/** The most characters that an error shows of a part that was cut off. */
 const CUT_OFF_SHOWN = 2_000;
 
 /** Reads the events of one answer and decides its outcome. */
@@ -47,12 +51,12 @@ export class AnswerReader {
 	/** Whether the answer went on after a finish reason, which some servers send with every chunk. */
 	private wentOn = false;
 	private error: ServiceError | undefined;
-	/** Whether the answer contains an error or is too large, so that it has failed, however it ends. */
+	/** Whether the answer contains an error or is too large, and has therefore failed, whatever follows. */
 	private failed = false;
-	/** A chunk or body that cannot be read, as far as it arrived. */
+	/** The text of the first chunk or body that could not be parsed. */
 	private gap: string | undefined;
 	/** Pieces that `onPiece` has not received yet. */
-	private waiting: ChatPiece[] = [];
+	private waiting: ContentParts[] = [];
 
 	constructor(
 		private readonly clock: Clock,
@@ -110,14 +114,13 @@ export class AnswerReader {
 
 	/** `chars` may count JSON syntax, too, because even the largest body that is read is within the limit. */
 	private refuseExcess(chars: number): void {
-		const excess = this.builder.excessWith(chars);
-		if (!excess) return;
+		if (this.builder.size + chars <= MOST_CHARS) return;
 		this.failed = true;
-		throw new BodyEnded('ERR_TOO_LARGE', excess);
+		throw new BodyEnded('ERR_TOO_LARGE', `it contains more than ${MOST_CHARS} characters`);
 	}
 
 	/** Joins pieces that arrived together, because passing a piece on through n8n costs more than reading it. */
-	private keep(piece: ChatPiece): void {
+	private keep(piece: ContentParts): void {
 		if (!piece.content && !piece.reasoning) return;
 		const last = this.waiting.at(-1);
 		// Within a piece, the reasoning comes before the content.
@@ -188,7 +191,7 @@ export class AnswerReader {
 			: whyBroken(broken, redact);
 	}
 
-	/** What arrived of a broken answer; the error includes it, because it is billed. */
+	/** What arrived of a broken answer. The error includes it, because it is billed. */
 	private partial(): JsonObject {
 		const { content, reasoning, finishReason, id, model, usage } = this.builder.answer();
 		const { known } = this.redact;

@@ -1,4 +1,4 @@
-/** Where a model's reasoning can be (§2.6); a server may use several of these. */
+/** Where a server may put a model's reasoning (§2.6); it may use several of these places. */
 export type ReasoningSource = 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'parts' | 'tags';
 
 /** Collects the reasoning of one answer from all sources. */
@@ -34,7 +34,7 @@ export class ReasoningCollector {
 	}
 }
 
-/** Leaves out blank texts, and those that another one contains. */
+/** Leaves out blank texts, and texts that another text contains. */
 function distinct(texts: readonly string[]): string[] {
 	const letters = texts.map((text) => text.replace(/\s+/g, ''));
 	return texts

@@ -1,6 +1,6 @@
 import type { ContentParts } from '../../shared/chat/contentParts';
 
-/** Some models put their reasoning into `content`, between such tags (§2.6, last line). */
+/** The tags between which some models put their reasoning into `content` (§2.6, last line). */
 const TAG_PAIRS = [
 	['<think>', '</think>'],
 	['<thinking>', '</thinking>'],
@@ -10,11 +10,11 @@ const TAG_PAIRS = [
 
 const LONGEST_TAG = Math.max(...TAG_PAIRS.flat().map((tag) => tag.length));
 
-/** Splits think blocks off the beginning of an answer; further on, the answer may be about think tags. */
+/** Splits think blocks off the beginning of an answer. Tags further on are left: the answer may be about think tags. */
 export class ThinkSplitter {
 	/** Text within a block or before the answer; it may end with part of a tag. */
 	private held = '';
-	/** The white space before `held`, kept apart because it may come in any number of pieces. */
+	/** The white space before `held`, kept apart because it may arrive in any number of pieces. */
 	private blanks = '';
 	/** The closing tag of the open block. */
 	private closing: string | undefined;
@@ -33,7 +33,7 @@ export class ThinkSplitter {
 		return { content: this.takeAnswer(isEnd), reasoning };
 	}
 
-	/** Returns what was held back because it might have become a tag. */
+	/** Returns the text that was held back because it might have become a tag. */
 	end(): ContentParts {
 		return this.push('', true);
 	}
@@ -80,7 +80,10 @@ function partialTail(text: string, tag: string): number {
 	return 0;
 }
 
-/** Splits text with only a closing tag, on its own line, because some models have the opening tag in their template. */
+/**
+ * Splits text at a closing tag without an opening one, if it is on a line of its own: the templates of some models contain
+ * the opening tag, so the answer does not.
+ */
 export function splitAtLoneClosing(text: string): ContentParts | undefined {
 	const match = /(?:^|\n)[ \t]*<\/think(?:ing)?>[ \t]*(?:\r?\n|$)/i.exec(text);
 	// With an opening tag before it, the answer is about think tags.

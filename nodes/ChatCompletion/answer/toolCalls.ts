@@ -24,7 +24,7 @@ interface OpenCall {
 	brackets: BracketCount;
 }
 
-/** What each call adds to the size, so that an answer of millions of calls is too large, too. */
+/** What each call adds to the size, so that an answer of millions of empty calls is too large, too. */
 const CALL_CHARS = 1_000;
 
 /**

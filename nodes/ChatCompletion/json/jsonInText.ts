@@ -20,8 +20,8 @@ const MEANT_AS_JSON = /^\{[^]*[":]|^\[\s*[{["]/;
  * Finds the JSON in an answer: the whole text, with or without a fence around it, otherwise each piece in outermost
  * brackets. Inner brackets are skipped, because the inner parts of a cut-off answer would pass for the answer.
  *
- * @returns a clause ("it is …") if some of the JSON is incomplete or malformed, because the rest may then not be the
- *   answer
+ * @returns a failure, as a clause ("it is …"), if any of the JSON is incomplete or malformed, because the pieces that can
+ *   be parsed may then not be the answer
  */
 export function jsonInText(text: string): Result<FoundValue[], string> {
 	for (const source of new Set([text, withoutFence(text)])) {
@@ -30,7 +30,7 @@ export function jsonInText(text: string): Result<FoundValue[], string> {
 	}
 	const sources = outermostBrackets(text);
 	if (!sources) return fail(BROKEN);
-	if (sources.length > MOST_PIECES) return fail('it contains more brackets than an answer could');
+	if (sources.length > MOST_PIECES) return fail('it contains too many separate pieces in brackets');
 	const values: FoundValue[] = [];
 	for (const source of sources) {
 		const value = parseJson(source);
@@ -64,7 +64,7 @@ export class BracketCount {
 	private isInString = false;
 	private isEscaped = false;
 
-	/** @returns what the character does to the outermost brackets; `strays`: it closes one that was never opened */
+	/** @returns what the character does to the outermost brackets; `strays` if it closes one that was never opened */
 	take(char: string): 'opens' | 'closes' | 'strays' | undefined {
 		if (this.isEscaped) this.isEscaped = false;
 		else if (this.isInString) {

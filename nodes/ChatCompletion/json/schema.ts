@@ -34,7 +34,7 @@ const CHECKING: Options = { nestedErrors: true, base: SCHEMA_BASE };
 const TYPES: ReadonlySet<string> = new Set([
 	...['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'],
 ]);
-/** Values for which the library reads all keywords that it refuses if they are wrong. */
+/** Validating these values makes the library read every keyword in which it may find a fault. */
 const SAMPLES: readonly Json[] = [{ sample: '' }, [''], ''];
 /** Keywords whose value is a schema or an array of schemas, and those whose value is an object of schemas. */
 const PARTS: ReadonlySet<string> = new Set([
@@ -70,7 +70,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	if (fault) {
 		return failInput(
 			`"JSON Schema" is not a valid schema: ${fault}`,
-			'Correct it in the node. Nothing was sent for this item, because no answer could be checked.',
+			'Correct it in the node. Nothing was sent for this item, because no answer could be checked against it.',
 		);
 	}
 	const given = typeof wrapping.name === 'string' ? wrapping.name : '';
@@ -82,7 +82,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 /**
  * Why a schema cannot be used; `undefined` if it can. An integer beyond 2^53, e.g. as a bound, is refused, because it
  * would be sent as another number.
- * @param name for messages
+ * @param name how a message calls the schema
  * @param entered the schema as it was entered
  */
 export function refuseSchema(name: string, schema: JsonObject, entered: unknown): Failure | undefined {
@@ -122,7 +122,7 @@ export function parseAnswer(text: string, format: AnswerFormat, isCut = false): 
 	return fail(longest?.problem ?? describeText(text));
 }
 
-/** Whether nothing can be missing even if the answer was cut off; a number may have had more digits. */
+/** Whether a value is complete even if the answer was cut off. A number is not: it may have had more digits. */
 function isSurelyWhole({ value, isWhole }: FoundValue): boolean {
 	return isWhole && typeof value !== 'number';
 }
@@ -158,11 +158,11 @@ function violations(value: Json, schema: JsonObject): string[] {
 	}
 }
 
-/** The faults of the schemas that were tried last. */
+/** The faults of recently tried schemas, by the schema's text. */
 const tried = new Map<string, string>();
 const MOST_TRIED = 50;
 
-/** Like `whyUnusable`; items usually have the same schemas, and trying one with hundreds of fields takes 0.1 s. */
+/** Like `whyUnusable`, but tries a schema once for all items: one with hundreds of fields takes 0.1 s. */
 export function faultOf(schema: JsonObject): string {
 	const text = jsonText(schema) ?? '';
 	const fault = tried.get(text) ?? whyUnusable(schema);
@@ -172,8 +172,8 @@ export function faultOf(schema: JsonObject): string {
 }
 
 /**
- * Why no answer could be checked with a schema, as a clause; empty if one can. The library notices a fault only where a
- * value meets it, so each part is tried with values of all types, before an answer is paid for.
+ * Why a schema cannot check answers, as a clause; empty if it can. The library notices a fault only when a value meets
+ * it, so each part is tried with sample values before an answer is paid for.
  */
 function whyUnusable(schema: JsonObject): string {
 	try {
@@ -211,7 +211,7 @@ function inPointer(name: string): string {
 	return encodeURIComponent(name.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
-/** What an error says that the library throws because of the schema itself. */
+/** The message of an error that the library throws because of the schema itself. */
 function faultIn(error: unknown): string {
 	if (error instanceof RangeError) return 'it refers to itself without end';
 	const isExplained = error instanceof Error && !(error instanceof TypeError);

@@ -47,7 +47,7 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 		);
 	}
 	const wrong = rows.findIndex(({ role }) => !ROLES.has(role));
-	if (wrong >= 0) return fail(noMessages(`Message ${wrong + 1} ${badRole(rows[wrong]?.role)}`));
+	if (wrong >= 0) return refuseMessages(`Message ${wrong + 1} ${badRole(rows[wrong]?.role)}`);
 	// The model would invent an answer, which is billed, and the item would look successful.
 	if (filled.every(({ role }) => INSTRUCTING.has(role))) return fail(noQuestion(rows));
 	const messages = filled.flatMap(messagesOf);
@@ -102,15 +102,15 @@ export function messagesFromJson(value: unknown): Result<Json[]> {
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	if (parsed === undefined) {
 		const why = typeof value === 'string' ? `: ${whyNotJson(value)}` : '';
-		return fail(noMessages(`"Messages" cannot be read as JSON${why}`));
+		return refuseMessages(`"Messages" cannot be read as JSON${why}`);
 	}
 	const unwrapped = isJsonObject(parsed) && 'messages' in parsed ? parsed.messages : parsed;
 	const list: unknown = isJsonObject(unwrapped) ? [unwrapped] : unwrapped;
-	if (!Array.isArray(list)) return fail(noMessages('"Messages" is not an array of messages'));
-	if (list.length === 0) return fail(noMessages('"Messages" is an empty array'));
+	if (!Array.isArray(list)) return refuseMessages('"Messages" is not an array of messages');
+	if (list.length === 0) return refuseMessages('"Messages" is an empty array');
 	for (const [index, message] of list.entries()) {
 		const problem = whyNoMessage(message);
-		if (problem) return fail(noMessages(`Message ${index + 1} ${problem}`));
+		if (problem) return refuseMessages(`Message ${index + 1} ${problem}`);
 	}
 	if (!list.some(asksSomething)) {
 		return failInput(
@@ -122,12 +122,12 @@ export function messagesFromJson(value: unknown): Result<Json[]> {
 	if (rounded) return fail(rounded);
 	// An expression may return a value that cannot be sent, e.g. one that contains itself.
 	return jsonText(list) === undefined
-		? fail(noMessages('"Messages" cannot be written as JSON'))
+		? refuseMessages('"Messages" cannot be written as JSON')
 		: ok(list.filter(isJsonObject));
 }
 
-function noMessages(message: string): Failure {
-	return badInput(
+function refuseMessages(message: string) {
+	return failInput(
 		message,
 		'Messages are an array such as [{ "role": "system", "content": "Be brief." }, { "role": "user", "content": "Hello" }].',
 	);
@@ -143,7 +143,7 @@ function whyNoMessage(message: unknown): string {
 	return 'has no "content": it must be text, or an array of parts';
 }
 
-/** Whether a message that was checked says more than how the model should behave. */
+/** Whether a valid message asks something, instead of only telling the model how to behave. */
 function asksSomething({ role, content, ...rest }: JsonObject): boolean {
 	if (INSTRUCTING.has(textOf(role))) return false;
 	if (typeof content === 'string') return content.trim() !== '' || Object.keys(rest).length > 0;

@@ -11,8 +11,8 @@ export interface ToolResult {
 const ID_CHARS = 80;
 
 /**
- * Reads tool calls, in the output's shape or the interface's. @returns calls in the interface's shape, or what is wrong
- * as a clause
+ * Reads tool calls in the shape of this node's output or in the interface's.
+ * @returns the calls in the interface's shape, or a clause that says what is wrong with them
  */
 export function readToolCalls(value: unknown): Result<JsonObject[], string> {
 	if ((value ?? '') === '') return ok([]);
@@ -37,7 +37,7 @@ export function readToolCalls(value: unknown): Result<JsonObject[], string> {
 	return ok(calls);
 }
 
-/** The results of a row: one, or several for an array of IDs; none if the row has neither ID nor result. */
+/** The results in a row: one, or several if "Call ID" is an array; none if the row has neither an ID nor a result. */
 export function readToolResults(callId: unknown, content: unknown): Result<ToolResult[], string> {
 	const isList = Array.isArray(callId);
 	const ids: unknown[] = isList ? callId : [callId];

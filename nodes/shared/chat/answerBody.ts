@@ -77,7 +77,7 @@ function statusIn(error: JsonObject): number | undefined {
 	return STATUS_WORDS.find(([pattern]) => pattern.test(words))?.[1];
 }
 
-/** The answer itself, which some gateways put into the envelope of the other interfaces (§7.1). */
+/** The answer itself: some gateways wrap it in the envelope of the other interfaces (§7.1). */
 export function answerIn(json: JsonObject): JsonObject {
 	return !('choices' in json) && isJsonObject(json.data) && 'choices' in json.data ? json.data : json;
 }

@@ -13,7 +13,7 @@ import { exchangeOfError, openReply, readWhole, requestOptions } from '../http/r
 import { originOf } from '../http/unreached';
 
 const LIST_TIMEOUT_MS = 20_000;
-/** The most models shown; the list's filter finds the others. */
+/** How many models the list shows at most; its filter finds the others. */
 const MODELS_SHOWN = 1_000;
 
 const BY_ID = 'choose "By ID" and enter the model\'s ID';

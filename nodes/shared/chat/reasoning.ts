@@ -45,12 +45,12 @@ export const REASONING_MODELS: readonly ModelRow[] = [
 /** Providers put their own name before a model's ID, and a date or a variant after it. */
 const PROVIDER = '^(?:.*[/])?';
 const RELEASE = '(?:-[0-9]{4,8})?(?:[:@].*)?$';
-/** One word, then more words without digits: "other-2-distill-x-32b" contains a version, so it is another family. */
+/** A word, then more words without digits. "other-2-distill-x-32b" contains a version, so it is of another family. */
 const FAMILY = '<?[^-/<>]+>?(?:-[a-zA-Z_]+)*';
-/** Only a family's name, for suffixes that begin with a size or version number, which any family may use. */
+/** Only a family's name. Used for suffixes that begin with a number, because any family may use the same numbers. */
 const FAMILY_ALONE = '(?:<?[^-/<>]+>?|[fF]amily-[a-zA-Z])';
 
-/** A case-insensitive regular expression for the IDs of these rows, as text, because n8n's forms need text. */
+/** A regular expression for the IDs of these rows, whatever their case; as text, because n8n's forms need text. */
 export function patternOf(rows: readonly ModelRow[]): string {
 	const byFamily = Map.groupBy(rows, ({ suffix }) => (/^-[0-9]/.test(suffix) ? FAMILY_ALONE : FAMILY));
 	const models = [...byFamily].map(
@@ -105,7 +105,7 @@ function modelId(field: unknown): string {
 	return textOf(typeof field === 'object' ? member(field, 'value') : field).trim();
 }
 
-/** Why a choice is not possible, by the model's switch. */
+/** Why a model's reasoning cannot be switched as chosen, by the model's switch. */
 const REFUSALS = {
 	thinking: (name: string) =>
 		badInput(

@@ -31,7 +31,7 @@ const NOTICES: Readonly<
 /** Computed by the editor, e.g. `on:enable_thinking`; selects one of the notices below. */
 const SENT = 'reasoningSent';
 
-/** JavaScript that returns a model's control by its ID; '' for an expression, whose value is known only at run time. */
+/** JavaScript that returns a model's control; '' if its ID is an expression, whose value is known only at run time. */
 function controlOfModel(model: string): string {
 	const known = CONTROLS.flatMap((control) => {
 		const rows = REASONING_MODELS.filter((row) => row.control === control);
@@ -54,7 +54,7 @@ export const reasoningSentField: INodeProperties = {
 	default: `={{ [${CHOICES.map((choice) => `'${choice}'`).join(', ')}].includes($rawParameter.reasoning) ? $rawParameter.reasoning + ':' + (($rawParameter.reasoningControl ?? 'auto') === 'auto' ? (${controlOfModel('$rawParameter.model')}) : $rawParameter.reasoningControl) : '' }}`,
 };
 
-/** Notices, of which one at a time is shown, that say what will be sent to the chosen model. */
+/** Notices that say what will be sent to the chosen model. The form shows one of them at a time. */
 const sentNotices = CHOICES.flatMap((choice) =>
 	Object.entries(NOTICES[choice]).map(([control, text]): INodeProperties => {
 		return {

@@ -1,5 +1,6 @@
 import { createChatApi, type ChatCall } from '../../../nodes/ChatCompletion/api';
-import type { ChatAnswer, ChatPiece } from '../../../nodes/ChatCompletion/answer/answerBuilder';
+import type { ChatAnswer } from '../../../nodes/ChatCompletion/answer/answerBuilder';
+import type { ContentParts } from '../../../nodes/shared/chat/contentParts';
 import type { Failure, Result } from '../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
@@ -31,7 +32,7 @@ export async function askChat({
 	const clock = new TestClock();
 	const run = new AbortController();
 	const redact = redactor([KEY]);
-	const pieces: ChatPiece[] = [];
+	const pieces: ContentParts[] = [];
 	let opened = 0;
 	const stream = cuttable(
 		{

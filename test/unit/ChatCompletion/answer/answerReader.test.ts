@@ -1,4 +1,4 @@
-import type { ChatPiece } from '../../../../nodes/ChatCompletion/answer/answerBuilder';
+import type { ContentParts } from '../../../../nodes/shared/chat/contentParts';
 import { AnswerReader } from '../../../../nodes/ChatCompletion/answer/answerReader';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { redactor } from '../../../../nodes/shared/text/redact';
@@ -6,9 +6,10 @@ import { TestClock } from '../../testClock';
 import { askChat, delta, finish, sse } from '../askChat';
 
 /** @returns the pieces that are delivered for events that arrive together */
-async function piecesOf(...chunks: JsonObject[]): Promise<ChatPiece[]> {
-	const pieces: ChatPiece[] = [];
-	const onPiece = async (piece: ChatPiece): Promise<void> => void pieces.push(await Promise.resolve(piece));
+async function piecesOf(...chunks: JsonObject[]): Promise<ContentParts[]> {
+	const pieces: ContentParts[] = [];
+	const onPiece = async (piece: ContentParts): Promise<void> =>
+		void pieces.push(await Promise.resolve(piece));
 	const terms = { onPiece, idleMs: Infinity, endByMs: Infinity };
 	const reader = new AnswerReader(new TestClock(), redactor([]), terms);
 	for (const chunk of chunks) {
