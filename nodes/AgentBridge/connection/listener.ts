@@ -70,7 +70,7 @@ export class Listener {
 			const end = await this.connect(isFirst);
 			if (end === 'stopped' || this.isStopped()) return;
 			if (end === 'full') {
-				this.pauses.ended();
+				this.pauses.reset();
 				await this.events.onFull();
 			} else if (end.kind === 'credential') {
 				this.events.onRefused(end);
@@ -136,9 +136,15 @@ export class Pauses {
 		this.openedAtMs = this.now();
 	}
 
+	/** Called when a connection has proved to work: the next failure counts as the first again. */
+	reset(): void {
+		this.failures = 0;
+		this.openedAtMs = undefined;
+	}
+
 	/** Called when a connection ended or could not be opened. @returns the pause before the next try, in ms */
 	ended(): number {
-		if (this.openedAtMs !== undefined && this.now() - this.openedAtMs >= STABLE_AFTER_MS) this.failures = 0;
+		if (this.openedAtMs !== undefined && this.now() - this.openedAtMs >= STABLE_AFTER_MS) this.reset();
 		this.openedAtMs = undefined;
 		this.failures++;
 		return jitteredPauseMs(PAUSES, this.failures, this.random);
