@@ -54,7 +54,15 @@ export function busyOutcome({ why, status }: WireFailure, headers: Headers): Fai
 /** Whether the failure is about the session. A plain "not found" is, because most calls name nothing else. */
 function isAboutSession({ status, meaning, code, detail }: WireFailure): boolean {
 	if (meaning !== undefined) return meaning === 'sessionUnknown';
-	return (status === 404 || status === 410) && /^\s*$|^(http.?)?(404.?)?not.?found$/i.test(code || detail);
+	const isPlain = (said: string): boolean => /^\s*$|^(http.?)?(404.?)?not.?found$/i.test(said);
+	return (status === 404 || status === 410) && isPlain(code) && isPlain(detail);
+}
+
+/** An answer in no envelope that does not mention a session may come from a server that does not know the path. */
+function adviceOnOtherPath({ meaning, entry }: WireFailure): string {
+	return meaning !== undefined || entry === 'answer.envelope'
+		? ''
+		: ' The answer does not mention the session, so the path may be wrong instead: compare "Invoke Path" in the FlowAgent credential with the instance\'s API-call page.';
 }
 
 /** Turns a refusal into messages. Error codes are not documented (§7.7), so status and description decide. */
@@ -72,7 +80,7 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 			details,
 			isSessionUnknown: true,
 			message: `The platform no longer knows the session "${excerpt(sessionId, 80)}"`,
-			advice: `It may have expired, or belong to another agent instance. Turn on "Renew Expired Session" in the options to continue in a new one, or use "Forget Session". The platform said: ${said}`,
+			advice: `It may have expired, or belong to another agent instance. Turn on "Renew Expired Session" in the options to continue in a new one, or use "Forget Session".${adviceOnOtherPath(failure)} The platform said: ${said}`,
 		};
 	}
 	const isOfToken = status === 401 || status === 403 || meaning === 'tokenRefused';

@@ -295,6 +295,22 @@ test.each([
 	expect(result).toMatchObject({ ok: false, failure: { message: expect.stringMatching(said) } });
 });
 
+test.each([
+	[{ detail: 'Not Found' }, /^The platform no longer knows the session "s9"$/, true],
+	[
+		{ code: 'not_found', message: 'Invalid URL' },
+		/^The platform refused the call: not_found: Invalid URL$/,
+		false,
+	],
+	[{ code: 'session_not_found' }, /^The platform no longer knows the session "s9"$/, false],
+])('HTTP 404 with %j in a session blames only what it names', async (json, said, mayBePath) => {
+	const served = { pieces: [bytes(JSON.stringify(json))], status: 404 };
+	const { result } = await invoke(served, { sessionId: 's9' }, describedBy({ answer: { envelope: false } }));
+	if (result.ok) throw new Error('It is no answer');
+	expect(result.failure.message).toMatch(said);
+	expect(result.failure.advice.includes('the path may be wrong')).toBe(mayBePath);
+});
+
 test('an error of a gateway does not count as the answer of the agent, and the call is repeated if ambiguous failures may be retried', async () => {
 	const served = { pieces: [bytes('{"error":"Bad Gateway"}')], status: 502 };
 	const { result, asked } = await invoke(served, { tries: 3, retryAmbiguous: true });
