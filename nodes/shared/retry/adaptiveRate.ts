@@ -26,7 +26,7 @@ export interface TurnWait {
 	readonly signal: AbortSignal | undefined;
 	/** When to stop waiting, by the clock's `now()`; the caller then checks the time itself. */
 	readonly deadlineMs: number;
-	/** Whether this is the request's first turn in its slot. */
+	/** Whether the request was not sent before. */
 	readonly isFirstTry: boolean;
 }
 

@@ -37,8 +37,9 @@ export class RateLimiter {
 		this.ownRate = requestsPerSecond > 0 ? new AdaptiveRate(requestsPerSecond) : undefined;
 	}
 
-	async run<T>(lane: Lane, work: (slot: LaneSlot) => Promise<T>): Promise<T> {
-		let isFirstTry = true;
+	/** @param isRetry whether the request was sent before, in another slot */
+	async run<T>(lane: Lane, work: (slot: LaneSlot) => Promise<T>, isRetry = false): Promise<T> {
+		let isFirstTry = !isRetry;
 		const slot: LaneSlot = {
 			turn: async (untilMs) => {
 				const started = this.turn(lane, untilMs, isFirstTry);

@@ -77,6 +77,7 @@ export class Retry {
 			const next = await this.rateLimiter.run(
 				terms.lane,
 				async (slot) => await this.tryInTurn(slot, terms, exchange, tries),
+				tries.count > 0,
 			);
 			if (next.kind === 'settled') return { outcome: next.outcome, tries: tries.count };
 			await clock.sleep(next.delayMs, this.signal);

@@ -44,3 +44,17 @@ test('a request with one try is sent once, however busy the service is', async (
 	const settled = await clock.run(retryOn(clock).run(termsUntil(clock.now() + LONG_MS, 1), service.answer));
 	expect([settled.outcome.kind, settled.tries, service.asked]).toEqual(['busy', 1, 1]);
 });
+
+test('a request that is told to wait again and again backs off as far as one that is refused', async () => {
+	const clock = new TestClock();
+	const sentMs: number[] = [];
+	const terms = { ...termsUntil(Infinity, 9), repeatability: 'read' } as const;
+	await clock.run(
+		retryOn(clock).run(terms, async () => {
+			sentMs.push(clock.elapsedMs);
+			return await Promise.resolve({ kind: 'unclear', status: 503, retryAfter: '1', text: 'later' });
+		}),
+	);
+	expect(sentMs).toHaveLength(9);
+	expect((sentMs.at(-1) ?? 0) - (sentMs.at(-2) ?? 0)).toBe(5_000);
+});
