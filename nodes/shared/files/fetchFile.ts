@@ -151,7 +151,9 @@ function redirectIn({ status, headers }: OpenReply, from: string): string | unde
 }
 
 function forbidden(url: string, isRedirect: boolean): FetchFailure {
-	const host = isWebAddress(url) ? new URL(url).hostname : 'something other than an HTTP URL';
+	if (!isWebAddress(url))
+		return { kind: 'final', reason: 'it redirects to something other than an HTTP URL' };
+	const host = new URL(url).hostname;
 	const what = isRedirect ? `it redirects to ${host}` : `${host} is the address`;
 	return {
 		kind: 'forbidden',

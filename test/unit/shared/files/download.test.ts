@@ -296,6 +296,9 @@ describe('createDownload', () => {
 		expect(result).toMatchObject(
 			asked === 2 ? { ok: true } : { failure: { message: expect.stringContaining('it redirects to') } },
 		);
+		// "File Hosts" helps only if there is a host.
+		const isOfHost = JSON.stringify(result).includes('File Hosts');
+		expect(isOfHost).toBe(asked === 1 && location.startsWith('http'));
 	});
 
 	it('uses the file name of the server, with the extension of the link if it has none', async () => {
