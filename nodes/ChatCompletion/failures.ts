@@ -21,7 +21,7 @@ export function isOutOfCredit(body: Json | undefined): boolean {
 
 /** The outcome of an error that came instead of an answer. `httpStatus` is used if the error names no status. */
 export function outcomeOfError({ text, status }: ServiceError, httpStatus: number): FailedOutcome {
-	if (status === 429) return { kind: 'busy', retryAfter: undefined, text };
+	if (status === 429) return { kind: 'busy', status: httpStatus, retryAfter: undefined, text };
 	if (status !== undefined && (status === 408 || status >= 500)) {
 		return { kind: 'unclear', status, text, inItsForm: true };
 	}

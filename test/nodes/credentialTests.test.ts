@@ -232,11 +232,13 @@ describe('flowPlatformApi: answers', () => {
 		['another JSON', 200, '{"ok":true}', 'not the image workflow service'],
 		['HTTP 404', 404, 'not found', 'not the image workflow service'],
 		['HTTP 429', 429, '{"code":429,"msg":"slow down"}', 'Try again later. It said: slow down.'],
+		['a busy code', 200, '{"code":7001,"msg":"later"}', 'Try again later. It said: later.'],
 		['HTTP 502', 502, '<html>', 'could not answer (HTTP 502)'],
 		['HTTP 200 and nothing', 200, '', 'not the image workflow service'],
 	])('%s', async (_what, status, body, said) => {
 		scripted.answer = (_request, response) => response.writeHead(status).end(body);
-		const result = await ask(PLATFORM, scripted.baseUrl, 'sk-SECRETPART12');
+		const key = { baseUrl: scripted.baseUrl, apiKey: 'sk-SECRETPART12', busyCodes: '7001' };
+		const result = await harness.testCredential('flowPlatformApi', key);
 		if (said === undefined) expect(result).toMatchObject({ status: 'OK' });
 		else expect(result).toEqual({ status: 'Error', message: expect.stringContaining(said) });
 		expect(result.message).not.toContain('SECRETPART');

@@ -26,9 +26,7 @@ export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutc
 	if (outcome.kind !== 'refused' && outcome.kind !== 'busy') return outcome;
 	// If the answer contains more than a refusal's fields, it may come from an agent that has run.
 	if (failure?.mayHaveRun !== false || status < 300) return notOfAnAgent(status);
-	return outcome.kind === 'busy'
-		? { ...outcome, status }
-		: { kind: 'refused', status, code: null, text: outcome.text };
+	return outcome.kind === 'busy' ? outcome : { kind: 'refused', status, code: null, text: outcome.text };
 }
 
 /** What a body says that no agent sent. */

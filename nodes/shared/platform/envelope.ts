@@ -47,7 +47,7 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 		...(retryAfter && { retryAfter }),
 	} as const;
 	if (status === 429 || code === 429 || (status < 300 && saysBusy(body, busyTerms))) {
-		return { kind: 'busy', retryAfter, text };
+		return { kind: 'busy', status, retryAfter, text };
 	}
 	if (status >= 300 && status < 400) {
 		return headers.location && code === null

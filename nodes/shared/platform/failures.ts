@@ -33,7 +33,7 @@ export function explainCall(outcome: FailedOutcome, facts: CallFacts, advice: Ca
 				kind: 'refused',
 				message: `The platform is not accepting more requests, so the node could not ${facts.purpose}${afterTries(facts)}`,
 				advice: `${advice.busy} ${platformSaid(outcome, facts)}`,
-				details: { httpStatus: 429 },
+				details: outcome.status === undefined ? {} : { httpStatus: outcome.status },
 			};
 		case 'refused':
 			return explainRefused(outcome, facts, advice);

@@ -42,13 +42,13 @@ export async function testPlatformKey(
  */
 async function whyKeyFails(
 	helpers: TestHelpers,
-	{ baseUrl, apiKey }: PlatformAccount,
+	{ baseUrl, apiKey, busyTerms }: PlatformAccount,
 	redact: Redact,
 ): Promise<string | undefined> {
 	const request = { url: `${baseUrl}${PATH}`, token: apiKey, json: { flow_task_ids: [] } };
 	const asked = await sendTest(helpers, request, redact);
 	if (!asked.ok) return asked.failure;
-	const outcome = classify(asked.value);
+	const outcome = classify(asked.value, busyTerms);
 	// What `data` an empty list is answered with is not specified, so any is accepted.
 	if (outcome.kind === 'answered') return undefined;
 	return whyNot(outcome, asked.value.status, baseUrl, redact);

@@ -164,6 +164,12 @@ describe('explainTaskCall', () => {
 		expect(explain(busy, facts('write', 10)).message).toContain('after 10 tries');
 	});
 
+	it('includes the status with which a busy platform answered', () => {
+		const busy = { kind: 'busy', retryAfter: undefined, text: '' } as const;
+		expect(explain({ ...busy, status: 200 }, facts()).details).toEqual({ httpStatus: 200 });
+		expect(explain(busy, facts()).details).toEqual({});
+	});
+
 	it('names only the origin to which a redirect leads', () => {
 		const outcome = { kind: 'redirected', status: 307, location: 'https://eu.example:8443/a?b=c' } as const;
 		expect(explain(outcome, facts()).advice).toContain('to https://eu.example:8443.');

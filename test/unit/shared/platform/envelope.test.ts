@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 
-import type { Exchange } from '../../../../nodes/shared/http/exchange';
 import { ofWrite } from '../../../../nodes/shared/http/outcome';
 import { classify } from '../../../../nodes/shared/platform/envelope';
 
-function reply(status: number, body: unknown, headers: Record<string, string> = {}): Exchange {
-	return { kind: 'reply', status, headers, text: typeof body === 'string' ? body : JSON.stringify(body) };
+function reply(status: number, body: unknown, headers: Record<string, string> = {}) {
+	const text = typeof body === 'string' ? body : JSON.stringify(body);
+	return { kind: 'reply', status, headers, text } as const;
 }
 
 describe('classify', () => {
@@ -56,7 +56,7 @@ describe('classify', () => {
 		['429 as text in the envelope', reply(200, { code: '429' }, { 'retry-after': '7' }), '7'],
 		['429 in the envelope with HTTP 503', reply(503, { code: 429 }, { 'retry-after': '7' }), '7'],
 	])('treats %s as busy and keeps Retry-After unchanged', (_name, exchange, retryAfter) => {
-		expect(classify(exchange)).toMatchObject({ kind: 'busy', retryAfter });
+		expect(classify(exchange)).toMatchObject({ kind: 'busy', status: exchange.status, retryAfter });
 	});
 
 	it.each([300, 301, 302, 303, 304, 307, 308])('treats HTTP %d as a redirect', (status) => {
