@@ -73,7 +73,7 @@ export const WIRE = {
 		),
 		failed: ['*fail*'],
 		only: words(
-			'success_response http_status_code data reason detail details message msg error errors code type status param params field loc path title request_id trace_id logid retry_after',
+			'success_response http_status_code data reason detail details message msg error errors code type status status_code status_text param params field loc path instance title hint timestamp request_id trace_id logid retry_after',
 		),
 	},
 	upload: { part: 'file', url: 'data.url || url', id: '', expires: 'data.expires_at || expires_at' },

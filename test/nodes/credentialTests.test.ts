@@ -343,6 +343,20 @@ describe('flowPlatformApi: Saved Workflows', () => {
 
 describe('flowAgentApi: answers', () => {
 	test.each([
+		[200, 'OK', 'accepted the token'],
+		[401, 'Error', 'refused this token'],
+	])('HTTP %d from an agent that always streams', async (httpStatus, status, said) => {
+		scripted.answer = (_request, response) =>
+			response
+				.writeHead(httpStatus, { 'content-type': 'text/event-stream; charset=utf-8' })
+				.end('event: error\ndata: {"message":"no content"}\n\n');
+		const described = { baseUrl: scripted.baseUrl, agentToken: 'agt_SECRETPART12', wire: 'described' };
+		const description = JSON.stringify({ request: { message: { m: '$message' } }, answer: { text: 'a' } });
+		const result = await harness.testCredential('flowAgentApi', { ...described, description });
+		expect(result).toMatchObject({ status, message: expect.stringContaining(said) });
+	});
+
+	test.each([
 		['an unknown token', () => 'agt_unknown', 'refused this token'],
 		['a token that has expired', () => platform.agent.debugToken(0), 'dbg_ token works only until'],
 		['a token without permission', () => platform.createAgent({ rights: [] }).token, 'not have permission'],

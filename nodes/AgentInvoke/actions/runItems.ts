@@ -168,7 +168,7 @@ function deliveredTurns(prepared: ItemTurns, outcomes: readonly TurnOutcome[]): 
 }
 
 const NO_SESSION =
-	'The answer names no session, so the next message with this key begins a new one. Point "answer.session" of the description in the FlowAgent credential to the session ID, or set "Session" to "New Each Time".';
+	'The answer names no session, so the next message with this key begins a new one. Point "answer.session" of the description in the FlowAgent credential to the session ID. If your deployment lets you choose the IDs, set "Session" to "By ID"; otherwise to "New Each Time".';
 const NOT_KEPT = 'The session of this answer is not kept for its key:';
 const REPLACED = `${NOT_KEPT} this execution was presumed dead while it opened the session, and another one opened the session that is kept.`;
 const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was removed or changed while the agent answered.`;

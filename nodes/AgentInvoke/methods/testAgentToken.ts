@@ -52,7 +52,7 @@ function judge({ status, headers, text }: Reply, { baseUrl, wire }: AgentAccount
 	const reader = new WireReader(wire, (said) => said);
 	reader.read({ data: text, isWholeBody: true });
 	const failure = concludeRefusal(reader, { status, headers, broken: '', sessionId: '' });
-	if (!failure) return undefined;
+	if (!failure || isStream(status, headers)) return undefined;
 	// If the description has an envelope, the outer HTTP status says nothing (§4.6), and an answer without an envelope
 	// does not come from an agent.
 	const hasForm = !wire.answer.envelope || saidSuccess(reader.raw) !== undefined;
@@ -65,6 +65,11 @@ function judge({ status, headers, text }: Reply, { baseUrl, wire }: AgentAccount
 	return !wire.answer.envelope && isHttpError && meaning === undefined
 		? withoutEnvelope(status, baseUrl)
 		: undefined;
+}
+
+/** Whether an agent has begun to answer, as one that always streams does; a refusal would be an HTTP error. */
+function isStream(status: number, headers: Reply['headers']): boolean {
+	return status < 300 && /^text\/event-stream\b/i.test(headers['content-type'] ?? '');
 }
 
 /** Explains an answer that is not an agent's, because it comes from a gateway or another server. */

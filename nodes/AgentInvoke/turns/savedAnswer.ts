@@ -105,7 +105,7 @@ export function readSavedAnswer(saved: Json | undefined): TurnResult | undefined
 			requestId: textOf(reply.requestId),
 			usage: reply.usage ?? null,
 			hint: textOf(reply.hint),
-			raw: isJsonObject(raw) ? raw : {},
+			raw: raw ?? {},
 			interrupts: objectsIn(interrupts).map(readInterrupt),
 			...(Array.isArray(events) && { events: events.filter(isJsonObject) }),
 			...(isJsonObject(readFrom) && { readFrom }),

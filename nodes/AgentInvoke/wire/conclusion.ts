@@ -1,4 +1,5 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
+import { errorWords } from '../../shared/errors/serviceMessage';
 import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, patternOf, type Wire } from './description';
 import { isThere, wordOf } from './expression';
@@ -26,7 +27,7 @@ export interface AgentReply {
 	readonly usage: Json;
 	/** What the operator should know about the answer; usually empty. */
 	readonly hint: string;
-	readonly raw: JsonObject;
+	readonly raw: Json;
 	/** The steps that a stream reported, in order. If there were too many, the last entry counts those left out. */
 	readonly events?: readonly JsonObject[];
 	/** Which entry of the description gave each value (`null` if none did), and what the answer contained. */
@@ -81,7 +82,7 @@ export function concludeAnswer(reader: WireReader, ended: WireEnded): Result<Age
 		requestId,
 		usage,
 		hint: '',
-		raw: isJsonObject(raw) ? raw : {},
+		raw: raw ?? {},
 		...(events.length > 0 && { events }),
 		readFrom: readFromOf(reader, header),
 	});
@@ -163,7 +164,7 @@ function gapIn(reader: WireReader): Flaw | undefined {
 	}
 	return reader.wire.answer.envelope
 		? { kind: 'notAnAnswer', entry: 'answer.envelope', why, expected: 'an envelope' }
-		: { kind: 'notAnAnswer', entry: 'answer.text', why, expected: 'a JSON object' };
+		: { kind: 'notAnAnswer', entry: 'answer.text', why, expected: 'JSON' };
 }
 
 function flawIn(reader: WireReader, ended: WireEnded): Flaw | undefined {
@@ -226,7 +227,7 @@ function refusalOf(reader: WireReader, { status, sessionId }: WireEnded): Why {
 		` Its "${excerpt(more, 40)}" is not in "refusal.only" of the description, so the agent may have run.`;
 	return {
 		kind: mayHaveRun ? 'failed' : 'refused',
-		why: [...new Set([code, detail])].filter(Boolean).join(': '),
+		why: [...new Set([code, detail || errorWords(body)])].filter(Boolean).join(': '),
 		expected: `Expected: ${expected}. ${whatCame(reader)}${beyond ?? ''}`,
 		entry,
 		status: counts,
@@ -266,13 +267,18 @@ function meaningOf({ refusal }: Wire, code: string): RefusalMeaning | undefined 
 	return code === '' ? undefined : kinds.find((kind) => refusal[kind].some((word) => isWord(code, word)));
 }
 
-/** Whether a code fits a word of the description; see `REFUSAL` for the rules. */
+/** Whether a code, or the name of a field, fits a word of the description; see `REFUSAL` for the rules. */
 function isWord(said: string, word: string): boolean {
 	const spelt = (text: string): string => text.toLowerCase().replace(/[\s_-]+/g, '');
 	return fitsName(spelt(said.slice(0, MOST_CODE_CHARS)), patternOf(spelt(word)));
 }
 
 const MOST_CODE_CHARS = 2_000;
+
+/** Whether a value is a mistake in the request, as Python validators report it. It may repeat all of the request. */
+function isMistake(value: Json): boolean {
+	return isJsonObject(value) && Array.isArray(value.loc) && typeof value.msg === 'string';
+}
 
 /**
  * The name of the first field that has a value and is not in `only`. The call's own session ID is ignored wherever it
@@ -282,7 +288,8 @@ function fieldBeyond(body: Json, only: readonly string[], sessionId: string): st
 	const walk = (value: Json, beyond: string | undefined): string | undefined => {
 		if (typeof value !== 'object' || value === null)
 			return value && wordOf(value) !== sessionId ? beyond : undefined;
-		const isKnown = (key: string): boolean => Array.isArray(value) || only.includes(key);
+		if (isMistake(value)) return beyond;
+		const isKnown = (key: string): boolean => Array.isArray(value) || only.some((word) => isWord(key, word));
 		const inner = Object.entries(value).map(([key, one]) =>
 			walk(one, beyond ?? (isKnown(key) ? undefined : key)),
 		);

@@ -218,7 +218,7 @@ const STREAM = {
 	),
 };
 
-/** Codes are compared regardless of case, spaces, hyphens and underscores; a `*` stands for any characters. */
+/** Words are compared regardless of case, spaces, hyphens and underscores; a `*` stands for any characters. */
 const REFUSAL = {
 	code: expression,
 	detail: expression,

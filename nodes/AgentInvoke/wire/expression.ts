@@ -13,6 +13,8 @@ export interface Expression {
 /** The names of inherited properties, which the library would read. */
 const INHERITED: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
 const MOST_CHARS = 2_000;
+/** The longest path that `pathsIn` gives, in levels. */
+const MOST_LEVELS = 6;
 
 /** @returns the expression, or why it cannot be used, as a clause */
 export function compileExpression(text: string): Result<Expression, string> {
@@ -25,7 +27,7 @@ export function compileExpression(text: string): Result<Expression, string> {
 	} catch (error) {
 		return fail(error instanceof Error ? excerpt(error.message, 120) : 'it is not valid JMESPath');
 	}
-	const paths = pathsIn(text);
+	const paths = plainPathsIn(text);
 	if (paths) return ok({ read: (from) => firstAt(from, paths), misfit: () => '' });
 	return ok({
 		read: (from) => {
@@ -53,7 +55,7 @@ function namesIn(text: string): string[] {
  * any other. The library parses an expression at each use, which is too slow for tens of thousands of events. Most
  * expressions are simple; these are evaluated here, with the same result.
  */
-function pathsIn(text: string): string[][] | undefined {
+function plainPathsIn(text: string): string[][] | undefined {
 	if (!/^\s*\w+(?:\s*(?:\.|\|\|)\s*\w+)*\s*$/.test(text)) return undefined;
 	return text.split('||').map((path) => path.split('.').map((name) => name.trim()));
 }
@@ -97,4 +99,14 @@ export function wordOf(value: Json | undefined): string {
 export function isThere(value: Json | undefined): value is Json {
 	if (value === undefined || value === null || value === '' || value === false) return false;
 	return typeof value !== 'object' || Object.keys(value).length > 0;
+}
+
+/** The paths to the values, as written in expressions. Of an array, only the first element is included. */
+export function* pathsIn(json: Json, path = '', level = 0): Generator<string> {
+	const inner = typeof json === 'object' && json !== null && level < MOST_LEVELS ? Object.entries(json) : [];
+	if (inner.length === 0 && (path !== '' || typeof json !== 'object')) yield path || '@';
+	for (const [key, value] of Array.isArray(json) ? inner.slice(0, 1) : inner) {
+		const name = /^[A-Za-z_]\w*$/.test(key) ? key : JSON.stringify(key);
+		yield* pathsIn(value, Array.isArray(json) ? `${path}[0]` : `${path && `${path}.`}${name}`, level + 1);
+	}
 }

@@ -1,7 +1,7 @@
 import type { Exchange } from '../../shared/http/exchange';
 import { ofUnanswered, ofWrite, type FailedOutcome, type Outcome } from '../../shared/http/outcome';
 import { classify } from '../../shared/platform/envelope';
-import { isJsonObject, parseJson } from '../../shared/text/json';
+import { parseJson } from '../../shared/text/json';
 import type { WireFailure } from './conclusion';
 import { saidSuccess, type WireReader } from './reader';
 
@@ -11,7 +11,7 @@ export function isOwnWord(
 	{ wire, fault, isWholeBody }: WireReader,
 ): boolean {
 	if (fault && (!isWholeBody || fault.entry === 'answer.envelope')) return true;
-	if (!isJsonObject(body) || Object.keys(body).length === 0) return false;
+	if (typeof body !== 'object' || body === null || Object.keys(body).length === 0) return false;
 	// A code that contains words, except "not found", which any server may return for an unknown path.
 	const isCode = status >= 400 && status < 500 && /^(?!.*not.?found$).*[a-z]/i.test(code);
 	return !wire.answer.envelope || isCode || saidSuccess(body) !== undefined;

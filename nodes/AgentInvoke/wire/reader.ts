@@ -8,7 +8,7 @@ import {
 } from '../../shared/text/json';
 import { redactJson } from '../../shared/text/redact';
 import { fitsName, type StreamRule, type Wire } from './description';
-import { isThere, wordOf, type Expression } from './expression';
+import { isThere, pathsIn, wordOf, type Expression } from './expression';
 
 /** What the agent waits for: a person's answer, or the result of a tool that the flow runs. */
 export interface WireInterrupt {
@@ -37,8 +37,6 @@ export interface WireFault {
 
 const MOST_NAMES = 20;
 const MOST_NAME_CHARS = 60;
-/** The longest path that is shown, in levels. */
-const MOST_LEVELS = 6;
 /** An agent that works for hours reports many steps; these are enough to see what it does. */
 const MOST_STEPS = 1_000;
 const MOST_STEP_CHARS = 1_000_000;
@@ -117,7 +115,8 @@ export class WireReader {
 		const { wire, hide } = this;
 		const parsed = parseJson(text);
 		this.isWholeBody = true;
-		if (!isJsonObject(parsed)) {
+		// Only an envelope has to be an object.
+		if (parsed === undefined || (wire.answer.envelope && !isJsonObject(parsed))) {
 			const why = parsed === undefined ? `is not JSON: ${whyNotJson(text)}` : 'is JSON, but not an object';
 			this.gap = `the body ${why}`;
 			this.raw = hide(text);
@@ -125,6 +124,7 @@ export class WireReader {
 		}
 		const json = redactJson(parsed, hide);
 		this.readShared(json);
+		this.raw = json;
 		this.noteMisfits(json);
 		if (this.fault) {
 			this.takeText(json);
@@ -251,7 +251,8 @@ export class WireReader {
 		const usage = answer.usage?.read(data);
 		if (isThere(usage)) this.usage = usage;
 		const interrupts = this.fault ? [] : interruptsIn(wire, data);
-		if (interrupts.length > 0) this.interrupts = interrupts;
+		if (interrupts.length > 0)
+			this.interrupts = [...this.interrupts.filter(isBeside(interrupts)), ...interrupts];
 		this.waits ||= isThere(answer.interrupt.waits?.read(data));
 		if (isThere(answer.incomplete?.read(data))) this.incomplete = 'answer.incomplete';
 		// Whatever an event says, an agent that sends events is running.
@@ -360,6 +361,15 @@ function interruptsIn({ answer: { interrupt } }: Wire, data: Json): WireInterrup
 	});
 }
 
+/**
+ * Finds the earlier interrupts that newer ones leave open. A stream may report each in an event of its own, or repeat
+ * one with the same ID; one without an ID is replaced.
+ */
+function isBeside(newer: readonly WireInterrupt[]): (earlier: WireInterrupt) => boolean {
+	const ids = new Set(newer.map(({ id }) => id));
+	return ({ id }) => id !== '' && !ids.has('') && !ids.has(id);
+}
+
 /** An interrupt that is a plain-text question. */
 export function asked(question: string): WireInterrupt {
 	return { id: '', kind: 'question', tool: '', arguments: {}, question };
@@ -386,14 +396,4 @@ function idAt(at: Expression | undefined, from: Json): string {
 	const id = at?.read(from);
 	const word = typeof id === 'boolean' ? '' : wordOf(id);
 	return word.trim() === '' ? '' : word;
-}
-
-/** The paths to the values of an object, as written in expressions. Of an array, only the first element is included. */
-function* pathsIn(json: Json, path = '', level = 0): Generator<string> {
-	const inner = typeof json === 'object' && json !== null && level < MOST_LEVELS ? Object.entries(json) : [];
-	if (inner.length === 0 && path !== '') yield path;
-	for (const [key, value] of Array.isArray(json) ? inner.slice(0, 1) : inner) {
-		const name = /^[A-Za-z_]\w*$/.test(key) ? key : JSON.stringify(key);
-		yield* pathsIn(value, Array.isArray(json) ? `${path}[0]` : `${path && `${path}.`}${name}`, level + 1);
-	}
 }

@@ -84,6 +84,24 @@ describe('a success', () => {
 		});
 	});
 
+	test('may report each interrupt in an event of its own, and repeat one', () => {
+		const waiting = (id: string, question: string) => event({ interrupt: { id, question } });
+		const found = read(standard, [
+			waiting('i1', 'Colour?'),
+			waiting('i2', 'Size?'),
+			waiting('i1', 'Which colour?'),
+			event('[DONE]'),
+		]);
+		expect(found).toMatchObject({
+			value: {
+				interrupts: [
+					{ id: 'i2', question: 'Size?' },
+					{ id: 'i1', question: 'Which colour?' },
+				],
+			},
+		});
+	});
+
 	test('may contain several interrupts, which a later empty one does not replace', () => {
 		const one = { id: 'i1', tool_name: 'search', arguments: '{"q":1}' };
 		const found = read(standard, [
@@ -190,6 +208,32 @@ describe('a failure', () => {
 				why: 'invalid_param: inputs is required',
 			},
 		});
+	});
+
+	test('is a refusal whose fields are spelled differently from those in refusal.only', () => {
+		const error = {
+			statusCode: 400,
+			'Status-Text': 'Bad Request',
+			timestamp: 7,
+			traceId: 't',
+			path: '/chat',
+		};
+		expect(read(dify, [body(error)], { status: 400 })).toMatchObject({
+			failure: { kind: 'refused', mayHaveRun: false },
+		});
+	});
+
+	test('is a refusal that lists the mistakes in the request, with a part of it', () => {
+		const mistake = {
+			type: 'missing',
+			loc: ['body', 'query'],
+			msg: 'Field required',
+			input: { answer: 'x' },
+		};
+		const refused = { kind: 'refused', mayHaveRun: false, why: 'body.query: Field required' };
+		const read422 = (detail: unknown) => read(dify, [body({ detail })], { status: 422 });
+		expect(read422([mistake])).toMatchObject({ failure: refused });
+		expect(read422([{ ...mistake, loc: undefined }])).toMatchObject({ failure: { mayHaveRun: true } });
 	});
 
 	test('is treated as possibly run if the refusal has fields that refusal.only does not list', () => {
