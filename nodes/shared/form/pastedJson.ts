@@ -103,8 +103,40 @@ function withoutNaN(text: string): string {
 
 function explain(text: string): string {
 	if (isTextTooDeep(text)) return 'it is nested too deeply';
-	const syntax = text.replace(new RegExp(TEXT, 'g'), '""');
-	if (/[“”„]/.test(syntax)) return 'it has curly quotes (“ ”) where JSON has straight ones (")';
-	if (/,\s*[}\]]/.test(syntax)) return 'it has a comma before a closing bracket, which JSON does not allow';
-	return '';
+	if (/^[{[]\s*'/.test(text)) return 'it has single quotes (\') where JSON has double ones (")';
+	// Of the same length, so that places in it are places in the text.
+	const syntax = text.replace(new RegExp(TEXT, 'g'), (token) => '"'.repeat(token.length));
+	const curly = syntax.search(/[“”„]/);
+	if (curly >= 0) return `it has curly quotes (“ ”) where JSON has straight ones (")${placeIn(text, curly)}`;
+	const comma = syntax.search(/,\s*[}\]]/);
+	if (comma < 0) return whereItStops(withoutNaN(text));
+	return `it has a comma before a closing bracket, which JSON does not allow${placeIn(text, comma)}`;
+}
+
+/** Says up to where a text is JSON, as far as the engine's own message tells. */
+function whereItStops(text: string): string {
+	if (!/^[{[]/.test(text)) return text && 'it does not begin with { or [';
+	const message = whyParsingFails(text);
+	const position = / at position (\d+)/.exec(message)?.[1];
+	// For an unexpected token, the message quotes the ten characters on both sides of it instead.
+	const around = /, \.\.\."([^]*)"(?:\.\.\.)? is not valid JSON$/.exec(message)?.[1];
+	const at = position === undefined && around !== undefined ? text.indexOf(around) + 10 : Number(position);
+	if (/^Unexpected end|^Unterminated/.test(message) || at === text.length) return 'its end is missing';
+	if (Number.isNaN(at)) return '';
+	const isMore = message.includes('after JSON');
+	return `${isMore ? 'it goes on after its last bracket' : 'it cannot be read any further'}${placeIn(text, at)}`;
+}
+
+function whyParsingFails(text: string): string {
+	try {
+		JSON.parse(text);
+		return '';
+	} catch (error) {
+		return error instanceof Error ? error.message : '';
+	}
+}
+
+function placeIn(text: string, at: number): string {
+	const before = text.slice(0, at).split('\n');
+	return ` (line ${before.length}, column ${(before.at(-1) ?? '').length + 1})`;
 }

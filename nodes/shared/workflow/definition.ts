@@ -32,8 +32,9 @@ export function readDefinition(source: unknown): Result<WorkflowDefinition> {
 	const advice = `Paste the whole content of the workflow's API-format export. ${HOW_TO_EXPORT}`;
 	const parsed = readPastedObject(FIELD, source, advice);
 	if (!parsed.ok) return parsed;
-	const exported = unwrap(parsed.value, WRAPPERS).find((object) => Object.values(object).some(isExportNode));
-	if (!exported) return refuseOtherFile(parsed.value);
+	const found = findExport(parsed.value);
+	if (!found.ok) return found;
+	const exported = found.value;
 	const isNode = (id: string): boolean => isExportNode(exported[id]);
 	const nodes = Object.entries(exported).flatMap(([nodeId, node]) =>
 		isExportNode(node)
@@ -43,16 +44,63 @@ export function readDefinition(source: unknown): Result<WorkflowDefinition> {
 	return ok({ nodes });
 }
 
-function refuseOtherFile(object: JsonObject): Result<never> {
-	return holdsEditorFile(object)
-		? failInput(
-				`"${FIELD}" is a workflow file of the engine's editor (UI format), not an API-format export`,
-				`${HOW_TO_EXPORT} Then paste the content of that file.`,
-			)
-		: failInput(
-				`"${FIELD}" is JSON, but contains no workflow nodes`,
-				`An API-format export looks like {"3": {"class_type": "KSampler", "inputs": {…}}}. ${HOW_TO_EXPORT}`,
-			);
+function findExport(object: JsonObject): Result<JsonObject> {
+	const wrapped = unwrap(object, WRAPPERS).find(isExport);
+	if (!wrapped && holdsEditorFile(object)) return refuseEditorFile();
+	const [only, ...others] = wrapped ? [wrapped] : exportsIn(object, MOST_WRAPPERS);
+	if (!only) return refuseOtherFile();
+	if (others.length > 0) return refuseSeveral(1 + others.length);
+	return isView(only) ? refuseView() : ok(only);
+}
+
+/** Exports below unknown keys or in lists, as in the replies of an engine. */
+function exportsIn(value: Json, levels: number): JsonObject[] {
+	if (typeof value !== 'object' || value === null || levels === 0) return [];
+	if (isJsonObject(value) && isExport(value)) return [value];
+	return Object.values(value).flatMap((inner: Json) => exportsIn(inner, levels - 1));
+}
+
+/** The engine's history has an export at the third level, its queue at the fourth. */
+const MOST_WRAPPERS = 5;
+
+function isExport(object: JsonObject): boolean {
+	return Object.values(object).some(isExportNode);
+}
+
+/** Whether all values are those of a parameter view, each of which is described by a "spec". */
+function isView(object: JsonObject): boolean {
+	const values = Object.values(object).flatMap((node) =>
+		isJsonObject(node) && isJsonObject(node.inputs) ? Object.values(node.inputs) : [],
+	);
+	return values.length > 0 && values.every((value) => isJsonObject(value) && 'spec' in value);
+}
+
+function refuseEditorFile(): Result<never> {
+	return failInput(
+		`"${FIELD}" is a workflow file of the engine's editor (UI format), not an API-format export`,
+		`${HOW_TO_EXPORT} Then paste the content of that file.`,
+	);
+}
+
+function refuseOtherFile(): Result<never> {
+	return failInput(
+		`"${FIELD}" is JSON, but contains no workflow nodes`,
+		`An API-format export looks like {"3": {"class_type": "KSampler", "inputs": {…}}}. ${HOW_TO_EXPORT}`,
+	);
+}
+
+function refuseSeveral(count: number): Result<never> {
+	return failInput(
+		`"${FIELD}" contains several workflows (${count})`,
+		`Paste only the one that is hosted. ${HOW_TO_EXPORT}`,
+	);
+}
+
+function refuseView(): Result<never> {
+	return failInput(
+		`"${FIELD}" is a parameter view, not an API-format export`,
+		`Paste it into "Parameter View". ${HOW_TO_EXPORT}`,
+	);
 }
 
 export function isEmptyDefinition(source: unknown): boolean {

@@ -85,7 +85,9 @@ test.each<[string, Record<string, object>]>([
 });
 
 test('each notice says what to do', () => {
-	expect(overrideFieldsOf('{', '').emptyFieldsNotice).toMatch(/is not valid JSON\. Paste the whole content/);
+	expect(overrideFieldsOf('{', '').emptyFieldsNotice).toMatch(
+		/is not valid JSON: its end is missing\. Paste the whole content/,
+	);
 	expect(overrideFieldsOf(definition, '[]').emptyFieldsNotice).toMatch(
 		/is not a JSON object\. Paste the whole/,
 	);

@@ -344,7 +344,7 @@ describe('checkOverrides', () => {
 	it('changes at most the type of a value, never its meaning', () => {
 		fc.assert(
 			fc.property(hostileJson(), hostileJson(), (model, value) => {
-				const definition = { '3': { class_type: 'X', inputs: { a: model } } };
+				const definition = { '3': { class_type: 'X', inputs: { a: model, b: 1 } } };
 				const result = checkOverrides(one('3', 'a', value), know(definition));
 				if (!result.ok) return;
 				const sent = result.value['3']?.inputs.a;

@@ -221,7 +221,8 @@ describe('formFields', () => {
 		const nodes = fc.array(fc.tuple(hostileName(), node), { minLength: 1, maxLength: 6 });
 		fc.assert(
 			fc.property(nodes, (entries) => {
-				const definition = define(JSON.stringify(Object.fromEntries(entries)));
+				const last = { class_type: 'X', inputs: { a: 1 } };
+				const definition = define(JSON.stringify({ ...Object.fromEntries(entries), last }));
 				const { fields } = formFields(definition, EMPTY_VIEW);
 				expect(new Set(fields.map(({ id }) => id)).size).toBe(fields.length);
 				const rows = fields.map((field): [string, Json] => [field.id, unchanged(field) ?? null]);

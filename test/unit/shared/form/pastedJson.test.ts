@@ -24,12 +24,28 @@ describe('parsePasted', () => {
 	});
 
 	it.each([
-		['{"a": 1,}', 'it has a comma before a closing bracket, which JSON does not allow'],
-		['{"a": [1 , \n]}', 'it has a comma before a closing bracket, which JSON does not allow'],
-		['{“a”: 1}', 'it has curly quotes (“ ”) where JSON has straight ones (")'],
-		['{"a": "“,}', ''],
+		['{"a": 1,}', 'it has a comma before a closing bracket, which JSON does not allow (line 1, column 8)'],
+		[
+			'{"a,]": [1 , \n]}',
+			'it has a comma before a closing bracket, which JSON does not allow (line 1, column 12)',
+		],
+		['{“a”: 1}', 'it has curly quotes (“ ”) where JSON has straight ones (") (line 1, column 2)'],
+		['{"a": "“,}', 'its end is missing'],
+		['{"a": [1', 'its end is missing'],
+		['{"a": {"b": 1}', 'its end is missing'],
+		['{"a": 1}}', 'it goes on after its last bracket (line 1, column 9)'],
+		['{"a": 1}\n{"a": 1}', 'it goes on after its last bracket (line 2, column 1)'],
+		["{'a': 1}", 'it has single quotes (\') where JSON has double ones (")'],
+		['{\n  "a": 1\n  "b": 2\n}', 'it cannot be read any further (line 3, column 3)'],
+		['{\n  "a": NaN,\n  b: 2\n}', 'it cannot be read any further (line 3, column 3)'],
+		[
+			`{\n  "a": "${'x'.repeat(40)}",\n  "seed": {{seed}},\n  "b": 2\n}`,
+			'it cannot be read any further (line 3, column 12)',
+		],
+		[`{\n  "a": "${'x'.repeat(40)}",\n  "seed": %s}`, 'it cannot be read any further (line 3, column 11)'],
 		['{"a": NaNa}', ''],
-		['a red fox', ''],
+		['a red fox', 'it does not begin with { or ['],
+		['workflow = {"a": 1}', 'it does not begin with { or ['],
 		['['.repeat(600), 'it is nested too deeply'],
 		['', ''],
 	])('says what is wrong with %j, if it knows', (text, failure) => {
@@ -56,7 +72,7 @@ describe('parsePasted', () => {
 
 	it('is fast even if a long text is cut off', () => {
 		const cut = `{"a": NaN, "b": "${'\\"x'.repeat(1_000_000)}`;
-		expect(parsePasted(cut)).toEqual({ ok: false, failure: '' });
+		expect(parsePasted(cut)).toEqual({ ok: false, failure: 'its end is missing' });
 		expect(lostDigits(`${cut}"}`)).toBeUndefined();
 	}, 5_000);
 });

@@ -12,6 +12,7 @@ import { hostileJson, hostileSource } from '../../FlowTask/hostileJson';
 
 const NODE = { class_type: 'KSampler', inputs: { seed: 5, model: ['4', 0] }, _meta: { title: 'Sampler' } };
 const EXPORT = { '3': NODE };
+const NO_VALUES = { class_type: 'VAEDecode', inputs: {} };
 const EDITOR_FILE = { last_node_id: 9, last_link_id: 9, nodes: [{ id: 3 }], links: [], version: 0.4 };
 
 function read(source: unknown): WorkflowDefinition {
@@ -66,6 +67,9 @@ describe('readDefinition', () => {
 		['with spaces before its byte order mark', ` \n\uFEFF${JSON.stringify(EXPORT)}`],
 		['below "prompt", as Python\'s text', { prompt: `{"3": ${JSON.stringify(NODE)}, "a": NaN}` }],
 		['behind a wrapper that is null', { prompt: null, workflow: EXPORT }],
+		['below an unknown key', { body: EXPORT }],
+		['in the history of an engine', { 'a-b': { prompt: [3, 'a-b', EXPORT, {}, ['9']], outputs: {} } }],
+		['in the queue of an engine', { queue_running: [[1, 'a-b', EXPORT, {}, ['9']]], queue_pending: [] }],
 		[
 			'next to values that are not nodes',
 			{ ...EXPORT, extra: { a: 1 }, version: 1, list: [NODE], none: null },
@@ -205,15 +209,20 @@ describe('readDefinition', () => {
 		['an empty object', {}, 'contains no workflow nodes'],
 		['changes', { '6': { inputs: { text: 'fox' } } }, 'contains no workflow nodes'],
 		['a class that is a number', { '6': { class_type: 7, inputs: {} } }, 'contains no workflow nodes'],
-		['too many wrappers', { data: { data: { data: { data: EXPORT } } } }, 'contains no workflow nodes'],
-		['an unknown wrapper', { body: EXPORT }, 'contains no workflow nodes'],
+		['too many wrappers', { a: { b: { c: { d: { e: EXPORT } } } } }, 'contains no workflow nodes'],
+		['several exports', { one: EXPORT, other: EXPORT }, 'contains several workflows'],
+		[
+			'a parameter view',
+			{ '3': { class_type: 'X', inputs: { seed: { spec: { min: 0 } } } }, '8': NO_VALUES },
+			'is a parameter view',
+		],
 		['nodes that are not a list', { nodes: {}, links: [] }, 'contains no workflow nodes'],
 	])('refuses %s', (_name, source, message) => {
 		expect(refusal(source)).toContain(message);
 	});
 
 	it('finds no export in the prototype of objects', () => {
-		expect(readDefinition(JSON.parse('{"__proto__": {"3": {"class_type": "X"}}}')).ok).toBe(false);
+		expect(readDefinition(Object.create(EXPORT)).ok).toBe(false);
 		expect(Object.hasOwn(Object.prototype, 'class_type')).toBe(false);
 	});
 
