@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/run/clock';
-import { openSocket, type Connect, type Socket, type SocketEvents } from '../../shared/http/webSocket';
+import { Socket, type Connect, type SocketEvents } from '../../shared/http/webSocket';
 
 export interface BridgeSettings {
 	readonly url: string;
@@ -35,7 +35,7 @@ export function openConnection(
 		if (heartbeat) void beat(heartbeat.everyMs, heartbeat.frame);
 	};
 	const protocols = subprotocols({ protocol, bearer });
-	const socket = openSocket({ url, protocols, idleMs }, { ...events, onOpen }, clock, connect);
+	const socket = new Socket({ url, protocols, idleMs }, { ...events, onOpen }, clock, connect);
 	return socket;
 }
 

@@ -57,7 +57,7 @@ export class WaitLimit {
 			const leftMs = untilMs - clock.now();
 			if (!busySession || leftMs <= 0 || isStopped()) return invoked;
 			this.pause();
-			const askedMs = retryAfterMs(busySession.retryAfter, clock.wallNow()) ?? 0;
+			const askedMs = retryAfterMs(busySession.retryAfter, clock.wallNow());
 			await clock.sleep(Math.min(leftMs, askedMs || jitteredPauseMs(PAUSES, calls, random)), signal);
 			if (isStopped() || !mayRepeat()) return invoked;
 		}

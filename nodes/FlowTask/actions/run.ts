@@ -17,7 +17,7 @@ import { runIndexOf } from '../../shared/run/retryMemory';
 import { createDownload, type Download } from '../../shared/files/download';
 import { fileHostRule } from '../../shared/files/fileHosts';
 import { allowsSocketTo } from '../../shared/http/egress';
-import { openSocket } from '../../shared/http/webSocket';
+import { Socket } from '../../shared/http/webSocket';
 import { openRetry } from '../../shared/retry/retry';
 import { createClient, ServiceApi } from '../api/api';
 import type { TaskClient } from '../tasks/engine';
@@ -165,8 +165,10 @@ async function openSockets(
 	if (progressChannel === 'polling') return undefined;
 	if (!(await allowsSocketTo(context.helpers, account.wsBaseUrl))) return undefined;
 	const paths = [...new Set([account.progressPath, ...PROGRESS_PATHS])];
-	return new ProgressSockets(account.wsBaseUrl, paths, (url, events) =>
-		openSocket({ url }, events, systemClock),
+	return new ProgressSockets(
+		account.wsBaseUrl,
+		paths,
+		(url, events) => new Socket({ url }, events, systemClock),
 	);
 }
 

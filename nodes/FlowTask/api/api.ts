@@ -35,7 +35,7 @@ const PromptToken = v.optional(v.fallback(v.nullable(v.string()), null), null);
 export interface ApiCall
 	extends Omit<RetryTerms, 'endByMs'>, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs' | 'outlivesStop'> {
 	readonly path: string;
-	/** What the call does, as it reads after "could not" and "the request to": `submit the task`. */
+	/** Completes "could not" and "the request to", e.g. `submit the task`. */
 	readonly purpose: string;
 	/** Finds in the data of an answer the ID of the task that the call created. */
 	readonly taskIn?: (data: Json | undefined) => string | undefined;
@@ -51,10 +51,10 @@ export interface ServiceAccount {
 	readonly redact: Redact;
 }
 
-/** How long a call may outlast the run's deadline; if it were cut off, a task that it made would be lost. */
+/** How long a call may outlast the run's deadline, because the ID of a task would be lost if its call were cut off. */
 const DEADLINE_GRACE_MS = 10_000;
 
-/** @param deadlineMs when the run stops waiting, by the clock's `now()`: only polls begin after it, without retries */
+/** @param deadlineMs when the run stops waiting, by the clock's `now()`; only polls begin after it, without retries */
 export function createClient(
 	{ baseUrl, busyTerms, send, redact }: ServiceAccount,
 	retry: Pick<Retry, 'run'>,
@@ -95,7 +95,7 @@ function unlessMade(
 /** Matches 0 and the nil UUID, which servers that fill in every field send if there is no ID. */
 const NO_ID = /^[0-]+$/;
 
-/** A successful answer without the ID: the task or image may exist but cannot be found. */
+/** Explains a success without an ID: the task or image may exist but cannot be found. */
 function withoutId(purpose: string, field: string): CallFailure {
 	return {
 		kind: 'unclear',

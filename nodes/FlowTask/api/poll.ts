@@ -6,9 +6,9 @@ import type { TaskInfo } from './taskInfo';
 /** Task IDs per get_task_info call; the interface states no limit (§4.2). */
 export const IDS_PER_CALL = 100;
 
-/** After this many refused calls without an answer, the call itself is presumed wrong rather than an ID in it. */
+/** After this many calls, all of them refused, the call itself is presumed wrong and not an ID in it. */
 const CALLS_WITHOUT_ANSWER = 20;
-/** The same limit for unreadable answers: just enough calls to find one task among `IDS_PER_CALL`. */
+/** The same limit if all answers are unreadable: just enough calls to find one task among `IDS_PER_CALL`. */
 const UNREADABLE_WITHOUT_ANSWER = 9;
 
 export interface PolledPiece {
@@ -114,7 +114,7 @@ export interface PollFacts {
 	readonly remaining: number;
 	/** Whether tasks are still to be submitted. */
 	readonly backlog: boolean;
-	/** Whether at least one call of the poll got no answer. */
+	/** Whether a call of the poll failed. */
 	readonly failed: boolean;
 }
 

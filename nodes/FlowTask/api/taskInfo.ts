@@ -46,7 +46,7 @@ export const MOST_FILES = 1_000;
 const LONGEST_LINK_CHARS = 16_384;
 /** Some engines send their whole log. */
 const LONGEST_ERROR_CHARS = 10_000;
-/** The longest ID accepted, far above the length of real ones. */
+/** Longer IDs are not accepted; real ones are far shorter. */
 export const LONGEST_ID_CHARS = 1_000;
 
 /** A number beyond 2^53 has already lost its last digits, so it is not accepted as an ID. */

@@ -14,7 +14,7 @@ export interface DailyTaskSettings {
 	readonly timeZone: string;
 	/** Identifies this run of the node, to distinguish its submits from those of other runs. */
 	readonly runId: string;
-	/** 0 = no limit; submits are still counted. */
+	/** 0 = no limit; tasks are still counted. */
 	readonly most: number;
 }
 

@@ -23,11 +23,11 @@ export interface RecorderParts {
 const FIRST_WRITE_MS = 1_000;
 /** The time from the start of one write to the next, which grows after each failure. */
 const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_000 };
-/** The slower the table, the fewer the changes, which may take a 50th of the time. New rows are not delayed. */
+/** Changes may take a 50th of the time, so a slow table is changed less often. New rows are not delayed. */
 const REST_PER_CHANGE_MS = 50;
-/** The longer the run, the rarer the changes: rows may be as old as a 20th of it. */
+/** Changes are rarer in a long run: rows may be out of date by a 20th of its duration so far. */
 const REST_PER_RUN_MS = 1 / 20;
-/** With more changes, rows are replaced: a change takes n8n 40 ms, and replacing hundreds of rows 200 ms. */
+/** With more changes than this, rows are replaced: a change takes n8n 40 ms, and replacing hundreds of rows 200 ms. */
 const REPLACED_ABOVE = 5;
 
 interface LoggedTask extends RowFacts {

@@ -40,7 +40,7 @@ export function describeTask(info: TaskInfo, redact: Redact): JsonObject {
 	};
 }
 
-/** When a task was submitted and finished, how long it was queued and how long it ran, as far as this run knows. */
+/** The times of a task, as far as this run knows them. */
 export function describeTiming({ info, sinceMs, generatingAtMs, endedAtMs }: TaskSnapshot): JsonObject {
 	const finishedMs = info && isFinal(info.state) ? endedAtMs : undefined;
 	return {
@@ -77,13 +77,13 @@ export function describeOutcome(outcome: TaskOutcome, facts: OutcomeFacts, redac
 	return { ...describeTask(snapshot.info, redact), ...sent, timing: describeTiming(snapshot) };
 }
 
-/** The body as JSON mode accepts it, to make the image again; only for a task that this run made. */
+/** The body of a task that this run made, as "Prompt (JSON)" accepts it to make the image again. */
 function describeRequest({ sent }: TaskOutcome, { workflowId }: OutcomeFacts, redact: Redact): JsonObject {
 	if (sent === undefined || workflowId === undefined) return {};
 	return { request: redactJson(submitCall(workflowId, sent).json, redact.known) };
 }
 
-/** Usually there is one seed; different ones are also listed by node and parameter. */
+/** Usually all inputs have the same seed; different ones are also listed by node and parameter. */
 function describeSeeds(seeds: OutcomeFacts['seeds'] = {}): JsonObject {
 	const [seed, ...others] = new Set(Object.values(seeds));
 	if (seed === undefined) return {};
@@ -99,7 +99,7 @@ export function rawTaskInfo({ raw }: TaskInfo, redact: Redact): JsonObject {
 	return isJsonObject(safe) ? safe : {};
 }
 
-/** The note for an agent, without which it describes the link or copies it incorrectly. */
+/** A note for an agent, which would otherwise describe the links or copy them incorrectly. */
 const SHOW_IMAGES =
 	'Put the text of "markdown" into your answer exactly as it is: it shows the files. Do not change or shorten the links.';
 

@@ -46,7 +46,7 @@ export interface TaskClient extends SubmitClient, WatchClient {
 	readonly mayFetch: MayFetch;
 }
 
-/** What became of a job. With a `failure`, the other fields are what was known when the job failed. */
+/** What became of a job. With a `failure`, the other fields are what was known at that point. */
 export interface TaskOutcome extends EndedTask {
 	readonly itemIndex: number;
 	readonly reused: boolean;
@@ -79,9 +79,8 @@ export interface EngineRun {
 	readonly redact: Redact;
 	readonly download: Download;
 	readonly ledger?: Ledger | undefined;
-	/** Returns why a job's task must not be made; called before it is made. Left out if nothing limits tasks. */
+	/** Called before a job's task is made; fails if it must not be. Left out if nothing limits tasks. */
 	readonly admit?: ((job: ObservedJob) => Promise<Result<undefined>>) | undefined;
-	/** Notified of the tasks' progress. */
 	readonly observers?: readonly TaskObserver[];
 	/** Aborted by the engine when the run ends early; waits and transfers then end. */
 	readonly ending: AbortController;

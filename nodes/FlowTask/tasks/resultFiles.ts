@@ -47,10 +47,10 @@ export const DOWNLOADS_AT_ONCE = 8;
 /** A task may finish a moment before its links appear, so the links are requested once more. */
 const LINKS_BEHIND_MS = 1_000;
 
-/** Pauses before each request for fresh links, because a platform may repeat old ones. */
+/** The pauses before requests for fresh links, of which there are several because a platform may repeat old links. */
 const RENEWAL_PAUSES_MS = [0, 2_000, 5_000];
 
-/** How long a renewal waits for others, because links of tasks that ended together expire together. */
+/** How long a request for fresh links waits for other tasks: those that ended together have links that expire together. */
 const BATCH_RENEWALS_MS = 250;
 
 /** Requests a fresh link to a file; the files of a task share one request per round. */

@@ -65,7 +65,7 @@ export function sameFile(
 	return inPlace && alikeIn(before, inPlace).length === 0 ? inPlace : undefined;
 }
 
-/** Whether an entry is the output of a text node, which some platforms list among the files. */
+/** Whether an entry is not a link but the output of a text node, which some platforms list among the files. */
 export function isPlainText(entry: string): boolean {
 	return !isWebAddress(entry) && (/\s/.test(entry.trim()) || !/[:/]/.test(entry));
 }
@@ -120,7 +120,6 @@ export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel
 	}));
 }
 
-/** A link, the file name derived from it, and a function that builds the file name from one the server sends. */
 export interface NamedLink extends Required<Pick<DownloadRequest, 'fileName' | 'nameBySaid'>> {
 	readonly link: FileLink;
 }
@@ -129,7 +128,7 @@ const LONG_NAME_BYTES = 160;
 const LONG_NAME_CHARS = 80;
 const SHORT_NAME_CHARS = 40;
 
-/** Shortens a long name, because storing would cut off its end, which contains the mark that distinguishes it. */
+/** Shortens a long name, because storing would cut off its end, and with it the mark that distinguishes it. */
 function shortName(name: string): string {
 	const dot = name.lastIndexOf('.');
 	const stem = dot > 0 ? name.slice(0, dot) : name;

@@ -23,7 +23,7 @@ export interface SubmitStart {
 
 export interface IdempotencyKey {
 	readonly key: string;
-	/** What will be sent, except what differs in each run. */
+	/** What will be sent, without what differs in each run. */
 	readonly payload: string;
 }
 
@@ -45,7 +45,7 @@ export interface ItemTask extends SubmittedTask {
 	readonly sent?: Prompt;
 	/** Whether another execution or another item made it. */
 	readonly reused: boolean;
-	/** Whether another execution saw its end. */
+	/** Whether another execution saw the task end. */
 	readonly finished?: boolean;
 	/** Records in the ledger how the task ended; does nothing for a task without a key. */
 	readonly ended?: (outcome: 'succeeded' | 'failed') => void;
@@ -185,7 +185,7 @@ export class TaskSubmitter {
 		return fail(explainSubmit(this.heldBack(submitted.failure)));
 	}
 
-	/** A platform may return the same task for an equal request. For other inputs, a known ID is another item's task. */
+	/** Refuses a task that an earlier request got for other inputs; for equal inputs, a platform may return it again. */
 	private asOwn(task: SubmittedTask, workflowId: string, prompt: Prompt): Result<SubmittedTask> {
 		const asked = sha256(jsonText([workflowId, prompt]) ?? '');
 		const before = this.made.get(task.taskId);

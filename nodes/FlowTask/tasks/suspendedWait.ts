@@ -9,18 +9,19 @@ import type { WatchEnd } from './watchedTask';
 
 /** The state of a suspended wait for one set of tasks; n8n stores it with the execution. */
 const Wait = v.object({
-	/** When the tasks were first polled, ms since the epoch. */
+	/** When the tasks were first polled, in ms since the epoch. */
 	startedAtMs: v.number(),
-	/** When a report of any of them last differed, and their last reports: after a hyphen if the task is missing now. */
+	/** When the report of any task last changed. */
 	changedAtMs: v.number(),
+	/** A mark for each task's last report; it begins with a hyphen if the last poll lacked the task. */
 	progressMark: v.string(),
-	/** How many polls got an answer. */
+	/** The number of polls that got an answer. */
 	polls: v.number(),
-	/** For each task, in order: how many consecutive answers lacked it. */
+	/** For each task, in order, the number of consecutive answers that lacked it. */
 	missing: v.optional(v.array(v.number())),
-	/** How many consecutive polls the platform refused. */
+	/** The number of consecutive polls that the platform refused. */
 	refusals: v.optional(v.number()),
-	/** How many polls have failed since the timeout. */
+	/** The number of polls that failed after the timeout. */
 	lateFailures: v.optional(v.number()),
 });
 
@@ -55,7 +56,7 @@ const POLLS_FOR_MISSING = 2;
 /** A gateway may occasionally refuse a poll; a deleted key is refused every time. */
 const REFUSALS_TOLERATED = 2;
 
-/** So many failed polls after the timeout, which may pass during an outage, end the wait. */
+/** This many failed polls after the timeout end the wait; fewer do not, because it may pass during an outage. */
 const MOST_LATE_FAILURES = 3;
 
 const MISSING = '-';

@@ -8,7 +8,7 @@ import { inputName, inputsIn, withInput, type Prompt, type PromptInput } from '.
 import { promptInputOf, rankInputs } from './inputRanking';
 import { convertTo, kindOf, showValue, type Kind } from './values';
 
-/** How many complaints an error lists; the rest are counted. */
+/** An error lists this many complaints, and says how many more there are. */
 const COMPLAINTS_SHOWN = 20;
 
 /**
@@ -102,7 +102,7 @@ function findInput(nodeId: string, parameter: string, known: WorkflowKnowledge) 
 	return fail(`${label} is not an input of that node (${has})`);
 }
 
-/** The end of a sentence that names the input to set instead of a linked one. */
+/** Ends a sentence about a linked input with the input to set instead, if there is one. */
 function heldBy(input: DefinitionInput, known: WorkflowKnowledge): string {
 	const holder = known.definition && holderOf(graphOf(known.definition), input);
 	return holder ? `; set ${labelOf(holder.node.nodeId, holder.input.name, known)} instead` : '';
@@ -112,13 +112,13 @@ function nodeOf({ definition }: WorkflowKnowledge, nodeId: string): DefinitionNo
 	return definition?.nodes.find((node) => node.nodeId === nodeId);
 }
 
-/** The name of an input in messages: with the node's title, if it is known. */
+/** The name of an input in messages, with the node's title if that is known. */
 function labelOf(nodeId: string, parameter: string, known: WorkflowKnowledge): string {
 	const node = nodeOf(known, nodeId);
 	return node ? `${node.title} (node ${nodeId}) · ${parameter}` : inputName(nodeId, parameter);
 }
 
-/** Checks the inputs for images before anything is uploaded; their values are known only afterwards. */
+/** Checks only whether the inputs for images exist, because their values are known only after the uploads. */
 export function checkImageInputs(
 	images: ReadonlyArray<{ readonly nodeId: string; readonly parameter: string }>,
 	known: WorkflowKnowledge,

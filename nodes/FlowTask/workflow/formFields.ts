@@ -5,7 +5,7 @@ import { rankInputs, type RankedInput } from './inputRanking';
 
 /** A row that the form offers for one value input of the workflow. */
 export interface FormField {
-	/** Encoded node ID and parameter; survives a newer export, and n8n's own parsing of IDs. */
+	/** The encoded node ID and parameter, so that it stays the same in a newer export, and n8n can parse it. */
 	readonly id: string;
 	readonly displayName: string;
 	readonly type: (typeof FIELD_TYPES)[number];
@@ -29,7 +29,7 @@ const LONGEST_DEFAULT_CHARS = 2_000;
 const HOSTED = ' – hosted: ';
 const HOSTED_CHARS = 60;
 
-/** An empty name, or one with half of a surrogate pair, cannot be encoded as an ID. */
+/** Whether names can be encoded as an ID: empty ones cannot, nor those with half of a surrogate pair. */
 function hasFieldId(...names: string[]): boolean {
 	return names.every((name) => name !== '' && name.isWellFormed());
 }
@@ -117,7 +117,7 @@ function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormFi
 	return [...new Set(values)].map((value) => ({ name: String(value), value }));
 }
 
-/** Undefined for text (n8n would append a dragged field to it), numbers that n8n rounds, `null`, and long values. */
+/** None for text (n8n would append a dragged field to it), numbers that n8n rounds, `null`, and long values. */
 function defaultOf(type: FormField['type'], value: Json): Scalar | undefined {
 	if (type === 'string' || isLongInteger(value) || value === null) return undefined;
 	if (typeof value !== 'object') return value;

@@ -26,7 +26,7 @@ export function isSeedName(parameter: string): boolean {
 	return parameter === 'seed' || parameter === 'noise_seed';
 }
 
-/** Names of the input in nodes that only hold a number. */
+/** The name of the input in a node that does nothing but hold a number. */
 const NUMBER_NAMES: ReadonlySet<string> = new Set(['value', 'int', 'integer', 'number', 'float', 'a']);
 
 /**

@@ -8,14 +8,15 @@ import {
 import { valueIn, type Prompt } from './prompt';
 import { graphOf, holderOf, isSeedName, sourceOf, type Graph, type GraphInput } from './graph';
 
-/** What a value is used for, if the links of the workflow show it. */
+/** What a value is used for. */
 type InputRole = 'positive' | 'negative' | 'seed';
 
 export interface RankedInput {
 	readonly node: DefinitionNode;
 	readonly input: DefinitionInput;
+	/** `undefined` if the workflow's links do not show it. */
 	readonly role: InputRole | undefined;
-	/** Whether it is a text, and the workflow's links do not show what it is used for. */
+	/** Whether it is a text without a role. */
 	readonly isOtherText: boolean;
 }
 
@@ -51,7 +52,7 @@ const ASIDE = 'system question query';
 const SIDE_TEXT = anyOf(ASIDE);
 const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
 
-/** Last words of the names of links that do not lead to a text of this image. */
+/** The last words of the names of linked inputs that no text of this image reaches. */
 const OTHER_LINK = anyOf('images? pixels latents? model clip');
 
 const FILE =
@@ -104,7 +105,7 @@ function rankAnew(definition: WorkflowDefinition): RankedInput[] {
 	return ranked.sort((one, other) => compare(one.order, other.order)).map((one) => one.ranked);
 }
 
-/** Numbers by which a person can see whether an export is the right one. */
+/** Counts that show a person whether this is the right export. */
 export function countsOf(definition: WorkflowDefinition): Record<'nodes' | 'inputs' | 'prompts', number> {
 	const ranked = rankInputs(definition);
 	const positive = ranked.filter(({ role }) => role === 'positive').length;
@@ -133,7 +134,7 @@ export function promptTextOf(prompt: Prompt, definition: WorkflowDefinition | un
 	return values.filter((value) => typeof value === 'string').find((text) => text.trim() !== '') ?? '';
 }
 
-/** Derives as much of a workflow as its changed inputs show. */
+/** A definition with only the inputs that a prompt sets. */
 function definitionOf(prompt: Prompt): WorkflowDefinition {
 	const nodes = Object.entries(prompt).map(([nodeId, { inputs }]) => ({
 		nodeId,
@@ -166,7 +167,7 @@ function rankByName(name: string): 'seed' | 'setting' | undefined {
 	return SETTINGS.has(name.slice(name.lastIndexOf('.') + 1)) ? 'setting' : undefined;
 }
 
-/** Values that have a node of their own, with the rank of the input that they are linked to. */
+/** Inputs of nodes that hold a value for others, with the rank of the input that the value goes to. */
 function findHolders(graph: Graph): ReadonlyMap<DefinitionInput, Rank> {
 	const found = new Map<DefinitionInput, Rank>();
 	for (const { inputs } of graph.values()) {

@@ -32,7 +32,7 @@ export function inputsIn(prompt: Prompt): PromptInput[] {
 	);
 }
 
-/** The name of an input in messages, if nothing else is known about it. */
+/** The name of an input in messages, if the workflow is not known. */
 export function inputName(nodeId: string, parameter: string): string {
 	return `"${parameter}" of node ${nodeId}`;
 }
@@ -65,7 +65,7 @@ export function promptFromFields(rows: readonly OverrideField[]): Result<Prompt>
 	);
 }
 
-/** @param before the inputs that earlier rows set */
+/** @param before the prompt that earlier rows made */
 function readRow(
 	{ nodeId, parameter, value, valueType }: OverrideField,
 	before: Prompt,

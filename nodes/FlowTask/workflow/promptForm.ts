@@ -13,7 +13,7 @@ export interface FormRows {
 	readonly entered: unknown;
 	/** Row ID -> the resolved value, before n8n converts it to the row's type. */
 	readonly given: unknown;
-	/** Stored by the editor for each row: among others, its title and type. */
+	/** What the editor stores for each row, such as its title and type. */
 	readonly schema: unknown;
 }
 
@@ -72,7 +72,7 @@ export function refuseMissingRows({ entered, given, schema }: FormRows): Failure
 	);
 }
 
-/** Puts the text of the field *Prompt* into the input that describes the image. */
+/** Sets the input that describes the image to the text of the field "Prompt". */
 export function withPromptText(
 	prompt: Prompt,
 	text: string,
@@ -120,7 +120,7 @@ function rowIn(schema: unknown, id: string, key: string): unknown {
 	return objectsIn(schema).find((row) => row.id === id)?.[key];
 }
 
-/** Whether the value would not be sent. JSON cannot contain NaN, so NaN counts as nothing, too. */
+/** Whether JSON would not contain the value, as with NaN. */
 function isNothing(value: unknown): boolean {
 	return value === undefined || value === null || (typeof value === 'number' && !Number.isFinite(value));
 }

@@ -10,7 +10,7 @@ export type SeedMode = 'keep' | 'random' | 'fixed' | 'increment';
 
 export interface SeedPlan {
 	readonly mode: SeedMode;
-	/** The first or only seed of `fixed` and `increment`. */
+	/** The seed of the first image, in the modes `fixed` and `increment`. */
 	readonly base: number;
 	/** `node.parameter`, separated by commas; empty = every seed of the definition and of the item's overrides. */
 	readonly targets: string;
@@ -108,12 +108,12 @@ function readsAsSeed(value: Json): boolean {
 	return typeof value === 'number' || (typeof value === 'string' && /^\s*\d+\s*$/.test(value));
 }
 
-/** A seed that is not drawn, with the number for the first variant. */
+/** An entered or hosted seed, which the first variant keeps. */
 interface FirstSeed extends SeedTarget {
 	readonly value: number;
 }
 
-/** The first variant keeps the seeds; each later one adds 1. What the workflow accepts is checked with all inputs. */
+/** Each variant after the first adds 1. Whether the workflow accepts the seeds is checked later, with all inputs. */
 function countUp(prompt: Prompt, seeds: readonly FirstSeed[], { index }: Variant): Result<SeededPrompt> {
 	let counted: SeededPrompt = { prompt, seeds: {} };
 	for (const target of seeds) {

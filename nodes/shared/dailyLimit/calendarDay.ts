@@ -5,7 +5,7 @@ export interface NodeIds {
 	readonly nodeId: string;
 }
 
-/** The owner of work that is counted per node. */
+/** The digest of a node, for work that is counted per node. */
 export function nodeOwner({ workflowId, nodeId }: NodeIds): string {
 	return digestOf('node', workflowId, nodeId);
 }

@@ -13,7 +13,7 @@ export interface DailyLimitSettings {
 	readonly per: 'key' | 'node';
 	/** Days begin at midnight in this time zone. */
 	readonly timeZone: string;
-	/** The label of the option, in the group "Cost and Speed". */
+	/** The label of the option that sets the limit. */
 	readonly option: string;
 }
 
@@ -21,9 +21,9 @@ export interface DailyLimitSettings {
 export interface CountedTable {
 	readonly table: PreparableTable;
 	readonly columns: {
-		/** Contains the result of `ownerDay`. */
+		/** The name of the column that holds the result of `ownerDay`. */
 		readonly ownerDay: string;
-		/** Unique to a turn or task. */
+		/** The name of the column that holds the ID of the turn or task. */
 		readonly id: string;
 	};
 	readonly countedIn: (row: TableRow) => Used;
@@ -34,7 +34,7 @@ export interface Countable {
 	readonly id: string;
 	/** The digest of what the entry is counted for, such as a node. */
 	readonly owner: string;
-	/** The name of the owner in messages. */
+	/** How messages name the owner, e.g. `this node`. */
 	readonly ownerName: string;
 }
 
@@ -152,7 +152,7 @@ export class DailyLimit {
 		return this.usedOf(account) < this.settings.most;
 	}
 
-	/** Reads all accounts of the run, unless that was just done. Callers share a read that is under way. */
+	/** Reads all accounts of the run, unless they were just read. Callers share a read that is under way. */
 	private async readAgain(): Promise<Result<undefined>> {
 		const nowMs = this.clock.now();
 		const isFresh = [...this.entered.values()].every(({ readMs }) => nowMs - readMs < READ_VALID_MS);

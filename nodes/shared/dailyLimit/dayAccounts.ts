@@ -12,7 +12,7 @@ export interface CountedRow extends Used {
 interface OwnEntry {
 	/** The tokens used; 0 until the turn or task is over. */
 	readonly tokens: number;
-	/** When its row was written, by the clock's `now()`; until then, Infinity. */
+	/** When its row was written, by the clock's `now()`; `Infinity` before that. */
 	writtenMs: number;
 }
 
@@ -25,7 +25,7 @@ export class DayAccount {
 	private others: Used = NOTHING;
 	private readonly own = new Map<string, OwnEntry>();
 	private ownTokens = 0;
-	/** IDs of entries in `own` that are not over. */
+	/** The IDs of entries in `own` that are under way or reserved. */
 	private readonly open = new Set<string>();
 	/** When the last read began, by the clock's `now()`. */
 	readMs = -Infinity;

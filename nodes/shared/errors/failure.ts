@@ -1,35 +1,21 @@
 import type { JsonObject } from '../text/json';
 
-/**
- * Why an item, a request or a file failed.
- *
- * - `badInput`: the operator's input or settings are at fault
- * - `credential`: the key, its kind or its permissions are at fault
- * - `refused`: the service refused and did nothing
- * - `unreachable`: the request never reached the service
- * - `unclear`: no usable answer came; a write may or may not have been carried out
- * - `taskFailed` / `taskDenied` / `taskUnknown`: how the task itself ended (§3.1)
- * - `agentFailed`: the agent ran and failed
- * - `timedOut` / `stalled`: we stopped waiting; the task may still be running
- * - `notSubmitted`: the batch stopped, or a limit was reached, before this item was sent
- * - `file`: a result or input file could not be transferred
- * - `cancelled`: the execution was stopped, or its time was up
- */
+/** Why an item, a request or a file failed. */
 export type FailureKind =
-	| 'badInput'
-	| 'credential'
-	| 'refused'
-	| 'unreachable'
-	| 'unclear'
-	| 'taskFailed'
+	| 'badInput' // the operator's input or settings are at fault
+	| 'credential' // the key, its kind or its permissions are at fault
+	| 'refused' // the service refused and did nothing
+	| 'unreachable' // the request never reached the service
+	| 'unclear' // no usable answer came; a write may or may not have been carried out
+	| 'taskFailed' // how the task itself ended (§3.1), as do the next two
 	| 'taskDenied'
 	| 'taskUnknown'
-	| 'agentFailed'
-	| 'timedOut'
-	| 'stalled'
-	| 'notSubmitted'
-	| 'file'
-	| 'cancelled';
+	| 'agentFailed' // the agent ran and failed
+	| 'timedOut' // we stopped waiting; the task may still be running
+	| 'stalled' // the same, because there was no progress
+	| 'notSubmitted' // the batch stopped, or a limit was reached, before this item was sent
+	| 'file' // a result or input file could not be transferred
+	| 'cancelled'; // the execution was stopped, or its time was up
 
 /**
  * A failure as data: protocol code returns it, and only `nodeError.ts` turns it into an n8n error. `message` says what

@@ -104,7 +104,7 @@ export function failedItems(results: ReadonlyArray<Result<unknown>>): FailedItem
 	return results.flatMap((result, itemIndex) => (result.ok ? [] : [{ itemIndex, failure: result.failure }]));
 }
 
-/** Consequences of another item's failure, or of the end of the run. */
+/** Kinds that only follow from another item's failure, or from the end of the run. */
 const CONSEQUENCES: ReadonlySet<FailureKind> = new Set(['notSubmitted', 'cancelled']);
 
 /**

@@ -1,9 +1,8 @@
 import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
 
-import { fetchFile, type FetchFailure, type OpenFile } from './fetchFile';
+import { fetchFile, type FetchFailure, type FileFetch, type OpenFile } from './fetchFile';
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
 import { anyTextIn, ENDING, fileTypeOf, pageIn, safeFileName, saysMedia, saysText } from './fileType';
-import type { Clock } from '../run/clock';
 import { badInput, fail, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import type { Redact } from '../text/redact';
@@ -23,9 +22,9 @@ export interface DownloadFailure extends Failure {
 
 export interface DownloadRequest {
 	readonly url: string;
-	/** The name, unless `nameBySaid` makes one; its extension is corrected to the file's true type. */
+	/** Used unless `nameBySaid` makes a name; the extension is corrected to the file's true type. */
 	readonly fileName: string;
-	/** Makes the file's name from the server's name for it, if the server gives one. */
+	/** Makes the file's name from the one that the server gives it. */
 	readonly nameBySaid?: ((said: string) => string) | undefined;
 	readonly mayFetch: MayFetch;
 }
@@ -37,12 +36,9 @@ export interface DownloadContext {
 	readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest' | 'prepareBinaryData'>;
 }
 
-export interface DownloadRun {
+export interface DownloadRun extends Pick<FileFetch<StoredFile>, 'clock' | 'random' | 'maxBytes'> {
 	readonly context: DownloadContext;
-	readonly clock: Clock;
 	readonly redact: Redact;
-	readonly random: () => number;
-	readonly maxBytes: number;
 	/** When the run stops waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
 	/** Ends all downloads; must be aborted when the run is over, however it ends. */
@@ -107,14 +103,14 @@ const ADVICE: Readonly<Partial<Record<FetchFailure['kind'], string>>> = {
 	forbidden: ALLOW_HOST,
 };
 
-/** What was sent instead of the file: a web page, or any text where an image, video or audio is expected. */
+/** Names what was sent instead of the file: a web page, or any text where an image, video or audio is expected. */
 function pageOrError(head: Uint8Array, contentType: string | undefined, name: string): string | undefined {
 	if (saysText(name)) return /\.html?$/i.test(name) ? undefined : pageIn(head);
 	const mustNotBeText = /^text\/html\b/i.test(contentType ?? '') || saysMedia(contentType, name);
 	return mustNotBeText ? anyTextIn(head, contentType, name) : undefined;
 }
 
-/** The server's name, if it gives one and it is wanted; without an extension, it gets the link's. */
+/** The server's name if it gives one and the caller wants it, with the link's extension if it has none. */
 function nameOf({ saidName }: OpenFile, fileName: string, nameBySaid: DownloadRequest['nameBySaid']): string {
 	if (!saidName || !nameBySaid) return fileName;
 	return nameBySaid(ENDING.test(saidName) ? saidName : saidName + (ENDING.exec(fileName)?.[0] ?? ''));

@@ -6,7 +6,7 @@ import { HEAD_BYTES } from './fileType';
 import type { Clock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
 import { cuttable, type ByteStream } from '../http/abortableStream';
-import { repeatDelayMs } from '../retry/backoff';
+import { askedPauseMs, backoffMs } from '../retry/backoff';
 import { createIdleTimeouts } from '../http/idleTimeout';
 import { isWebAddress } from '../text/webAddress';
 import { describeError, openReply, requestOptions, type OpenReply } from '../http/request';
@@ -18,7 +18,7 @@ export interface FileFetch<T> {
 	/** A number in [0, 1). */
 	readonly random: () => number;
 	/** Ends the fetch; the caller checks the signal itself. */
-	readonly signal?: AbortSignal | undefined;
+	readonly signal: AbortSignal;
 	readonly url: string;
 	/** Called for the link and for the target of each redirect. */
 	readonly mayFetch: MayFetch;
@@ -29,7 +29,7 @@ export interface FileFetch<T> {
 	readonly endByMs: (nowMs: number) => number;
 	/** When to stop retrying. */
 	readonly lastTryMs: number;
-	/** Names what arrived instead of a file, in words that follow "answered with". */
+	/** Names what arrived instead of the file, in words that follow "answered with". */
 	readonly foundInstead: (head: Uint8Array, contentType: string | undefined) => string | undefined;
 	/** Receives the file; if it throws, the file is fetched again. */
 	readonly take: (file: OpenFile) => Promise<T>;
@@ -39,7 +39,7 @@ export interface OpenFile {
 	readonly contentType: string | undefined;
 	/** The name that the server gives the file. */
 	readonly saidName: string | undefined;
-	/** The first bytes; `bytes` begins with them. */
+	/** The first bytes, which `bytes` yields again. */
 	readonly head: Uint8Array;
 	/** Throws if the connection breaks or goes silent, or if there are more than `maxBytes`. */
 	readonly bytes: AsyncGenerator<Uint8Array>;
@@ -79,14 +79,15 @@ export async function fetchFile<T>(fetch: FileFetch<T>): Promise<Result<T, Fetch
 		const fetched = await tryOnce(fetch);
 		if (fetched.ok || fetched.failure.kind !== 'passing') return fetched;
 		if (tries === TRIES || clock.now() >= fetch.lastTryMs) return fetched;
-		await clock.sleep(repeatDelayMs(fetched.failure, tries, clock.wallNow(), random), signal);
-		if (signal?.aborted) return fetched;
+		const askedMs = askedPauseMs(fetched.failure.retryAfter, clock.wallNow());
+		await clock.sleep(askedMs || backoffMs(tries, random), signal);
+		if (signal.aborted) return fetched;
 	}
 }
 
 async function tryOnce<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>> {
 	const connection = new AbortController();
-	const signal = AbortSignal.any([connection.signal, ...(fetch.signal ? [fetch.signal] : [])]);
+	const signal = AbortSignal.any([connection.signal, fetch.signal]);
 	const opened = await openLink(fetch, signal);
 	if (!opened.ok) return opened;
 	const reply = opened.value;
@@ -172,7 +173,7 @@ function refuseReply({ status, headers }: OpenReply, maxBytes: number): FetchFai
 	if (status === 429 || status === 408 || status >= 500) {
 		return { kind: 'passing', reason, retryAfter: headers['retry-after'] };
 	}
-	// The request did not ask for a part of the file.
+	// No part was asked for, so the next try may return the whole file.
 	if (status === PARTIAL_CONTENT) return { kind: 'passing', reason: `${reason}, only a part of the file` };
 	if (status < 200 || status > 299) return { kind: 'final', reason };
 	return Number(headers['content-length']) > maxBytes ? TOO_LARGE : undefined;

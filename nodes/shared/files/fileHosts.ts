@@ -49,7 +49,7 @@ function networkOfIpv4(address: number): Network {
 	return found?.[0] ?? 'public';
 }
 
-/** Only global unicast addresses are public. No link needs any other, even one that contains an IPv4 address. */
+/** Of all addresses, only global unicast ones are public, without 2002::/16, which can embed a private IPv4 address. */
 function networkOfIpv6(address: string): Network {
 	const first = Number.parseInt(address, 16) || 0;
 	if (address === '::1' || (first & 0xfe00) === 0xfc00) return 'local';
@@ -76,10 +76,7 @@ export function fileHostRule(baseUrl: string, listed: readonly string[]): MayFet
 	};
 }
 
-/**
- * Reads the list of *File Hosts*: names or IP addresses, with or without a port.
- * @returns them as the URL parser writes them, or the first entry that is not a host
- */
+/** @returns the entries of *File Hosts* as the URL parser writes them, or the first that is not a host */
 export function readFileHosts(entered: string): { readonly hosts: string[] } | { readonly wrong: string } {
 	const hosts: string[] = [];
 	for (const entry of entered.split(/[\s,;]+/).filter(Boolean)) {

@@ -1,6 +1,6 @@
 import { ENDING, isFileEnding, safeFileName, shortened } from './fileType';
 
-/** Leaves room for the suffixes of a stem, because longer names are cut at the end when a file is stored. */
+/** These limits leave room for a stem's suffixes, because a longer name loses its end when the file is stored. */
 const LONGEST_STEM_CHARS = 80;
 const LONGEST_STEM_BYTES = 150;
 const LONGEST_SLUG_CHARS = 48;

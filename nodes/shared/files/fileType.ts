@@ -1,4 +1,4 @@
-/** MIME type, extension, and the first bytes, one character per byte, `?` for any byte. The first match is used. */
+/** Each format's first bytes have one character per byte, `?` for any byte. The first format that matches is used. */
 const FORMATS: ReadonlyArray<readonly [mimeType: string, extension: string, beginning: string]> = [
 	['image/png', 'png', '\x89PNG'],
 	['image/jpeg', 'jpg', '\xff\xd8\xff'],
@@ -29,7 +29,7 @@ const CONTAINERS: ReadonlyMap<string, RegExp> = new Map([
 	['application/zip', /^(?:application|model)\//],
 ]);
 
-/** Further MIME types, with their extensions and whether such a file is text. */
+/** Types that are not recognized by their first bytes. */
 const MORE_TYPES: ReadonlyArray<readonly [mimeType: string, extension: string, isText?: 'text']> = [
 	['image/svg+xml', 'svg', 'text'],
 	['image/jpeg', 'jpeg'],
@@ -164,7 +164,6 @@ export function saysText(name: string): boolean {
 	return TEXT_ENDINGS.has(endingOf(name)) && !saysMedia(undefined, name);
 }
 
-/** Recognizes a web page that was sent instead of another text. */
 export function pageIn(head: Uint8Array): string | undefined {
 	return /^<(!doctype html|html|head|body)\b/i.test(startOf(head)) ? 'a web page' : undefined;
 }

@@ -5,7 +5,7 @@ import type { IBinaryData, IExecuteFunctions, INodeExecutionData } from 'n8n-wor
 import { fetchFile } from './fetchFile';
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
 import { anyTextIn, fileTypeOf, safeFileName } from './fileType';
-import { systemClock, type Clock } from '../run/clock';
+import { systemClock } from '../run/clock';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { textOf, textOrNumber } from '../text/textOf';
@@ -26,7 +26,6 @@ export interface InputFileContext {
 	getInputData(): INodeExecutionData[];
 }
 
-/** Reads a binary field of an item through n8n's helpers, wherever the instance stores binary data. */
 export async function readBinaryField(
 	context: InputFileContext,
 	itemIndex: number,
@@ -87,7 +86,7 @@ export function refuseMissingFile(
 	);
 }
 
-/** Characters of base64 per chunk, in whole groups of four. */
+/** A multiple of four, because four characters of base64 encode whole bytes. */
 const PIECE_CHARS = 4 * 64 * 1024;
 
 /** A file's name and type in n8n, and the SHA-256 of its bytes (base64url), read in chunks. */
@@ -120,13 +119,6 @@ export function refuseUnreadable(field: string): Result<never> {
 	);
 }
 
-/** What the pauses between tries depend on; tests pass their own. */
-export interface Patience {
-	readonly clock: Clock;
-	readonly random: () => number;
-}
-
-const PATIENCE: Patience = { clock: systemClock, random: Math.random };
 /** The limit for the response headers, and again for the body. */
 const FETCH_TIMEOUT_MS = 120_000;
 
@@ -136,8 +128,7 @@ export async function fetchInputFile(
 	rawUrl: string,
 	maxBytes: number,
 	mayFetch: MayFetch,
-	signal?: AbortSignal,
-	patience: Patience = PATIENCE,
+	signal: AbortSignal,
 ): Promise<Result<InputFile>> {
 	const url = rawUrl.trim();
 	if (!isWebAddress(url)) {
@@ -149,7 +140,8 @@ export async function fetchInputFile(
 	const host = originOf(url);
 	const name = decodePercents(new URL(url).pathname.split('/').at(-1) ?? '');
 	const fetched = await fetchFile({
-		...patience,
+		clock: systemClock,
+		random: Math.random,
 		context,
 		signal,
 		url,
@@ -183,7 +175,6 @@ function inputFile(bytes: Uint8Array, name: string, mimeType: string): InputFile
 	return { bytes, fileName: safeFileName(name || 'image', type.extension), mimeType: type.mimeType };
 }
 
-/** @param maxBytes the limit, which is also in the details */
 export function tooLarge(what: string, maxBytes: number, sizeOption = 'Max File Size (MB)'): Failure {
 	return badInput(
 		`The file (${excerpt(what, 80)}) is larger than ${megabytes(maxBytes)} MB`,

@@ -9,14 +9,9 @@ const SHARE_BYTES = BYTES_AT_ONCE / 4;
 
 type Held = Pick<UploadFile, 'heldBytes' | 'close'>;
 
-interface QueuedFile {
-	readonly bytes: number;
-	readonly enter: () => void;
-}
-
 export class MemoryBudget {
 	private usedBytes = 0;
-	private readonly queued: QueuedFile[] = [];
+	private readonly queued: Array<{ readonly bytes: number; readonly enter: () => void }> = [];
 
 	/**
 	 * Loads a file once there is room for it, lets `use` do its work, closes the file and frees the room. A file that is

@@ -21,7 +21,7 @@ export interface UploadFile {
 	readonly sha256: string;
 	/** The memory that the file takes until it is closed. */
 	readonly heldBytes: number;
-	/** To be called when no request needs the file any more, because a request that breaks leaves its stream open. */
+	/** Must be called once no request needs the file, because a request that breaks leaves its stream open. */
 	close(): void;
 }
 
@@ -32,7 +32,6 @@ export interface UploadFileContext extends InputFileContext {
 /** Files up to this size are read once and held; larger ones are read twice: for their digest, and to be sent. */
 const MOST_HELD_BYTES = 8 * 1024 * 1024;
 
-/** An upload of a file that is in memory already. */
 export function heldFile({ bytes, fileName, mimeType }: InputFile): UploadFile {
 	const part = isBlobPart(bytes) ? bytes : Uint8Array.from(bytes);
 	const file = new File([part], fileName, { type: mimeType });

@@ -1,6 +1,6 @@
 import { defineRequestOptions } from './options';
 
-/** The options that AgentInvoke and ChatCompletion share, with each node's own descriptions. */
+/** Options that AgentInvoke and ChatCompletion share. */
 export function callOptions(
 	words: Readonly<Record<'concurrency' | 'extraBody' | 'requestsPerSecond' | 'retries', string>>,
 ) {

@@ -1,11 +1,12 @@
 import { fail, failInput, ok, type Result } from '../errors/failure';
 import { excerpt, isJsonObject, isTextTooDeep, isTooDeep, parseJson, type JsonObject } from '../text/json';
+import { isBlank } from '../text/textOf';
 import { refuseLostDigits } from './pastedJson';
 
 /**
  * Reads "Extra Body": JSON text, or an object from an expression. It must not replace a field that the form sets,
  * because the form would then show something other than what is sent.
- * @param example in JSON, for the advice
+ * @param example JSON that the advice shows
  * @param setBy names what already sets a field, if anything does
  */
 export function readExtraBody(
@@ -13,7 +14,7 @@ export function readExtraBody(
 	example: string,
 	setBy: (name: string) => string | undefined,
 ): Result<JsonObject> {
-	if (value === undefined || value === null || value === '') return ok({});
+	if (isBlank(value)) return ok({});
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	const isDeep = typeof value === 'string' ? isTextTooDeep(value) : isJsonObject(value) && isTooDeep(value);
 	if (!isJsonObject(parsed) || isDeep) {

@@ -8,19 +8,15 @@ export interface IdempotencyOptions {
 	readonly ttlMs: number;
 }
 
-/** Undefined if the option is not added; the key itself is read per item. */
+/** @returns `undefined` if the option is not added; the key itself is read per item */
 export function idempotencyOf(
 	given: Readonly<Record<string, unknown>>,
 	ttlHours: number,
 ): IdempotencyOptions | undefined {
 	if (!('idempotencyKey' in given)) return undefined;
-	return {
-		scope: oneOf(['node', 'project'], given.idempotencyScope),
-		ttlMs: ttlHours * MS_PER_HOUR,
-	};
+	return { scope: oneOf(['node', 'project'], given.idempotencyScope), ttlMs: ttlHours * MS_PER_HOUR };
 }
 
-/** The options of the ledger, with a node's own descriptions. */
 export function idempotencyFields(
 	words: Readonly<Record<'key' | 'thisNode' | 'project' | 'lifetime', string>>,
 	isKeyPartOfRequest: boolean,

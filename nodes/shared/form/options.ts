@@ -14,9 +14,9 @@ interface OptionFacts extends INodeProperties {
 	whenAbsent?: number;
 	/** Whether a retry with another value is a new request: true for a seed, false for a timeout. */
 	isPartOfRequest?: boolean;
-	/** Whether it limits the cost or speed of a run; such options have a group of their own. */
+	/** Whether it limits the cost or speed of a run; such options are in "Cost and Speed". */
 	isLimit?: boolean;
-	/** Whether 0 means no limit to what a run may cost, so that nothing else may become 0. */
+	/** Whether 0 removes the limit on what a run may cost, so that no other value may become 0. */
 	isBudget?: boolean;
 }
 
@@ -47,10 +47,10 @@ export function defineRequestOptions<F extends Named<F, RequestOption>>(fields: 
 	return fields;
 }
 
-/** The groups of options: parameter name and label. */
+/** The parameters that hold options, and their labels. */
 const GROUPS = { options: 'Options', limits: 'Cost and Speed' } as const;
 
-/** The "Options" collection with the named fields, or with all. */
+/** The "Options" collection with the named fields, or with all, limits included. */
 export function optionsCollection<F extends Named<F, OptionField>>(
 	fields: F,
 	names?: ReadonlyArray<keyof F>,
@@ -58,7 +58,7 @@ export function optionsCollection<F extends Named<F, OptionField>>(
 	return collectionOf('options', 'Add option', chosenFields(fields, names));
 }
 
-/** The collections of options and of limits, with the named fields or with all. */
+/** The collections "Options" and "Cost and Speed", with the named fields or with all. */
 export function optionGroups<F extends Named<F, OptionField>>(
 	fields: F,
 	names?: ReadonlyArray<keyof F>,
@@ -125,7 +125,7 @@ export function enteredOptions(
 	return { given, groupOf: (name) => labels.get(name) ?? GROUPS.options };
 }
 
-/** The given choice, or the first choice if the given value is not one of them. */
+/** The given value if it is one of the choices, otherwise the first choice. */
 export function oneOf<Choice extends string>(
 	choices: readonly [Choice, ...Choice[]],
 	given: unknown,
@@ -154,8 +154,7 @@ function mustBeOneOf(field: string, choices: readonly string[]): string {
 	return `${field} must be ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`;
 }
 
-/** The checked numbers of a form. */
-export interface Numbers<Name> {
+interface Numbers<Name> {
 	/** The entered number, or the default. */
 	readonly number: (name: Name) => number;
 	readonly entered: (name: Name) => number | undefined;

@@ -28,13 +28,13 @@ export function parsePasted(source: string): Result<Json, string> {
 	}
 }
 
-/** Removes the field's default `{}`, if JSON was pasted before, into or after it. */
+/** Removes the field's default `{}` if JSON was pasted before it, into it or after it. */
 function withoutDefault(text: string): string {
 	const beside = text.replace(/^\{\s*\}(?=\s*\{)|(?<=\}\s*)\{\s*\}$/, '');
 	return beside === text ? text.replace(/^\{(\s*\{[\s\S]*\}\s*)\}$/, '$1') : beside;
 }
 
-/** Unwraps the only object of an array, because some tools wrap a single object in an array. */
+/** Unwraps an array of one object, because some tools wrap a single object in an array. */
 export function onlyOne(value: unknown): unknown {
 	const first: unknown = Array.isArray(value) && value.length === 1 ? value[0] : undefined;
 	return typeof first === 'object' && first !== null ? first : value;

@@ -5,7 +5,7 @@ import { ok, type Result } from '../errors/failure';
 import type { JsonObject } from '../text/json';
 import { booleanOf, isBlank } from '../text/textOf';
 
-/** The switch of a dry run, the same in every node. */
+/** @param more a sentence of the node's own, for the description */
 export function previewRequestField(more: string) {
 	return {
 		displayName: 'Preview Request',
@@ -16,7 +16,7 @@ export function previewRequestField(more: string) {
 	} as const satisfies INodeProperties;
 }
 
-/** For each item, whether it is only previewed, or why its switch cannot be read, in which case it must not be sent. */
+/** Whether each item is only previewed, or why its switch cannot be read; such an item must not be sent. */
 export function readPreviewSwitches(
 	context: Pick<IExecuteFunctions, 'getInputData' | 'getNodeParameter'>,
 ): ReadonlyArray<Result<boolean>> {
@@ -48,7 +48,6 @@ export function shownRequest(
 	return { method: 'POST', url, headers, body };
 }
 
-/** An item's output: what would be sent for it, or why nothing would be. */
 export function shownPreview(preview: Result<JsonObject>): JsonObject {
 	if (preview.ok) return { preview: preview.value };
 	const { message, advice } = preview.failure;
@@ -60,9 +59,10 @@ export function withPreviews(
 	sent: readonly INodeExecutionData[],
 	previews: Iterable<readonly [item: number, preview: Result<JsonObject>]>,
 ): INodeExecutionData[] {
-	const shown = [...previews].map(([item, preview]): INodeExecutionData => {
-		return { json: shownPreview(preview), pairedItem: { item } };
-	});
+	const shown = [...previews].map(([item, preview]) => ({
+		json: shownPreview(preview),
+		pairedItem: { item },
+	}));
 	return [...sent, ...shown].sort((one, other) => inputOf(one) - inputOf(other));
 }
 

@@ -20,7 +20,7 @@ export interface AnswerRequest extends Pick<
 > {
 	/** The longest silence: before the answer begins, and between two meaningful events. */
 	readonly idleMs: number;
-	/** When the answer must be complete, by the clock's `now()`. */
+	/** By when the answer must be complete, by the clock's `now()`. */
 	readonly endByMs: number;
 	/** Whether errors may come as events, so that events are read regardless of the HTTP status. */
 	readonly hasErrorEvents?: boolean;

@@ -216,11 +216,7 @@ function lost(sent: 'no' | 'unknown', code: string, reason: string): Unanswered 
  * Reads the innermost code and reason of an error, because n8n wraps the client's error. `fromNetwork` is false if n8n
  * itself did not send, e.g. because of its SSRF guard or an error in the credential.
  */
-export function describeError(error: unknown): {
-	readonly code: string;
-	readonly reason: string;
-	readonly fromNetwork: boolean;
-} {
+export function describeError(error: unknown) {
 	let code = '';
 	let reason = '';
 	let fromNetwork = false;

@@ -26,7 +26,7 @@ export interface TestRequest {
 const DEADLINE_MS = 10_000;
 const TOO_LATE: Unanswered = { kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: '' };
 
-/** An error status is an answer, too. Redirects are not followed, because their targets would get the key. */
+/** Options that treat an error status as an answer, and follow no redirect, because its target would get the key. */
 const PLAIN = {
 	encoding: null,
 	simple: false,
@@ -36,10 +36,7 @@ const PLAIN = {
 	timeout: DEADLINE_MS,
 } as const;
 
-/**
- * Sends one request of a credential test. Never throws.
- * @returns the answer, or why there is none and what to check
- */
+/** @returns the answer, or why there is none and what to check; never throws */
 export async function sendTest(
 	helpers: TestHelpers,
 	{ url, token, json, headers: more }: TestRequest,

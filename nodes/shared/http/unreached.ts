@@ -1,7 +1,7 @@
 import { excerpt } from '../text/json';
 import { certificateWasRejected } from './exchange';
 
-/** What the codes of network errors mean, for operators who do not know them. */
+/** The codes of network errors in words, for operators who do not know them. */
 const REASONS: Readonly<Record<string, string>> = {
 	ECONNREFUSED: 'nothing answers there',
 	ENOTFOUND: 'there is no host with this name',

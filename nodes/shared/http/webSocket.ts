@@ -16,7 +16,7 @@ export interface SocketEnd {
 	readonly cause: EndCause;
 	/** 1006 if the other side did not close the connection, 1005 if it gave no code. */
 	readonly code: number;
-	/** The other side's reason, a text from outside. */
+	/** The other side's words, not redacted. */
 	readonly reason: string;
 }
 
@@ -47,16 +47,7 @@ const NORMAL_CLOSE = 1000;
 
 const nativeConnect: Connect = (url, protocols) => new WebSocket(url, protocols);
 
-/** Opens a WebSocket; never throws. */
-export function openSocket(
-	settings: SocketSettings,
-	events: SocketEvents,
-	clock: Clock,
-	connect: Connect = nativeConnect,
-): Socket {
-	return new Socket(settings, events, clock, connect);
-}
-
+/** A WebSocket that never throws. */
 export class Socket {
 	/** Aborted as soon as the handshake is over. */
 	private readonly opening = new AbortController();
@@ -72,7 +63,7 @@ export class Socket {
 		private readonly settings: SocketSettings,
 		private readonly events: SocketEvents,
 		private readonly clock: Clock,
-		connect: Connect,
+		connect: Connect = nativeConnect,
 	) {
 		try {
 			this.socket = connect(settings.url, [...(settings.protocols ?? [])]);

@@ -52,7 +52,7 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 	});
 }
 
-/** Credentials that were saved before the field existed have the default; an empty field means none. */
+/** A credential that was saved before the field existed gets the default; an empty field means no terms. */
 function readTerms(field: unknown): string[] {
 	const text = field === undefined ? DEFAULT_BUSY_CODES : textOf(field);
 	const terms = text.split(/[,，\n]/).map((term) => term.trim().toLowerCase());

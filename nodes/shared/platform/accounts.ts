@@ -37,7 +37,7 @@ const READS_AT_ONCE = 16;
  * Reads and checks the credential, with its expressions as each item sees them. A read takes n8n 0.8 ms (a database
  * read, a decryption and expressions), so the credential is read only once if its fields are known not to differ
  * between items.
- * @returns a failure if it is the same for all items
+ * @returns a failure only if it applies to all items
  */
 export async function readAccounts<T>(
 	context: CredentialContext,
@@ -119,7 +119,7 @@ function ofOneItem({ kind, message, details }: Failure, itemIndex: number): Fail
 		kind,
 		message: `The credential cannot be used for item ${itemIndex}. ${message}`,
 		advice:
-			"The credential contains expressions, so each item has its own values: check them against this item's data. Nothing was sent for it.",
+			"The credential contains expressions, so its values may differ for each item. Check the expressions against this item's data. Nothing was sent for this item.",
 		details: { ...details, item: itemIndex },
 	};
 }

@@ -47,7 +47,7 @@ export function readAddress(entered: unknown, field: AddressField, type: Credent
 	return ok(new URL(String(entered)));
 }
 
-/** Advice without a full stop, so that the caller can continue it. */
+/** Without a full stop, so that the caller can continue the sentence. */
 export function openCredential(type: CredentialType): string {
 	return `Open the ${NAMES[type]} credential that this node uses`;
 }

@@ -16,7 +16,7 @@ const NamedRefusal = v.object({
 	data: v.optional(v.null()),
 });
 
-/** Statuses, and codes that mirror them, of a server that stopped waiting: the work may still get done. */
+/** Statuses, and codes that repeat them, of a server that stopped waiting although the work may still get done. */
 const GAVE_UP: ReadonlySet<number | null> = new Set([408, 499, 504]);
 
 /** Codes of a server in trouble, which, like the HTTP statuses, leave open what was done. */

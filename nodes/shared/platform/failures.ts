@@ -18,9 +18,9 @@ export interface CallFacts {
 /** What an operator can do; each node names its own options. */
 export interface CallAdvice {
 	readonly busy: string;
-	/** Which key has the permission. */
+	/** Says whose key has the permission. */
 	readonly rightful: string;
-	/** What to compare with the platform's message. */
+	/** Says what to compare with the platform's message. */
 	readonly check: string;
 }
 

@@ -7,7 +7,6 @@ import { LimitBelief } from './limitBelief';
  */
 export type Lane = 'work' | 'watch';
 
-/** A started request, and what is known about its outcome. */
 export interface StartedRequest {
 	readonly atMs: number;
 	/** Whether the outcome is known, or assumed. */
@@ -17,7 +16,7 @@ export interface StartedRequest {
 
 export interface Reservation {
 	readonly startMs: number;
-	/** The version of the rate that it is based on. */
+	/** The version of the rate on which the reservation is based. */
 	readonly version: number;
 }
 
@@ -60,7 +59,7 @@ export class AdaptiveRate {
 	private perSecond: number;
 	private readonly belief = new LimitBelief();
 	private wasRefused = false;
-	/** When the latest judged request was started. */
+	/** The start of the latest request whose outcome has been judged. */
 	private judgedMs: number | undefined;
 	private requests: StartedRequest[] = [];
 	private startedCount = 0;
@@ -93,7 +92,7 @@ export class AdaptiveRate {
 		};
 	}
 
-	/** Waits until a request may start, and starts it. At the deadline or when stopped, it is returned unsent. */
+	/** Waits until a request may start. At the deadline or after a stop, returns a settled request that was not started. */
 	async turn(lane: Lane, { clock, signal, deadlineMs, isFirstTry }: TurnWait): Promise<StartedRequest> {
 		if (isFirstTry) this.tryAnew();
 		for (;;) {
@@ -149,7 +148,7 @@ export class AdaptiveRate {
 		this.nextStartMs = Math.max(this.nextStartMs, nowMs + this.spacingMs());
 	}
 
-	/** Records that a request got an answer other than a refusal for too many requests. */
+	/** Records an answer other than a refusal for too many requests. */
 	answered(request: StartedRequest): void {
 		this.isRefusing = false;
 		this.backoffMs = 0;
@@ -158,9 +157,9 @@ export class AdaptiveRate {
 
 	/**
 	 * Records that a request was refused because there were too many, or was told to wait.
-	 * @param askedMs how long to wait, if the service said
+	 * @param askedMs how long the service asks to wait; 0 if it does not say
 	 */
-	refused(request: StartedRequest, nowMs: number, askedMs = 0): void {
+	refused(request: StartedRequest, nowMs: number, askedMs: number): void {
 		this.backOff(request, nowMs, askedMs);
 		this.wasRefused = true;
 		request.isRefused = true;

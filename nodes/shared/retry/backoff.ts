@@ -10,7 +10,7 @@ export type Repeatability = 'read' | 'write';
 
 const BACKOFF: PauseGrowth = { firstMs: 500, factor: 2, longestMs: 20_000 };
 /** A longer Retry-After is capped at this; beyond it, the node's own timeout decides. */
-export const LONGEST_PAUSE_MS = 5 * 60_000;
+const LONGEST_PAUSE_MS = 5 * 60_000;
 
 /** Whether the same request may be sent once more after this outcome. */
 export function mayRepeat(outcome: Outcome<unknown>, repeatability: Repeatability): boolean {
@@ -27,34 +27,28 @@ export function mayRepeat(outcome: Outcome<unknown>, repeatability: Repeatabilit
 }
 
 /**
- * How long to wait before the next try.
- *
- * @param asked what the service asked for, if anything
+ * The pause before the next try if the service asks for none.
  * @param tries how many tries have been made, 1 or more
- * @param nowMs the time, for a Retry-After that is a date
- * @param random a number in [0, 1): full jitter, so that many workers do not retry at the same moment
+ * @param random in [0, 1): full jitter, so that many workers do not retry at the same moment
  */
-export function repeatDelayMs(
-	asked: { readonly retryAfter?: string | undefined },
-	tries: number,
-	nowMs: number,
-	random: () => number,
-): number {
-	const askedMs = retryAfterMs(asked.retryAfter, nowMs);
-	// If the two clocks differ, a date may already be past; our own back-off then keeps the tries from running out.
-	if (askedMs) return Math.min(askedMs, LONGEST_PAUSE_MS);
+export function backoffMs(tries: number, random: () => number): number {
 	return Math.round(random() * growingPauseMs(BACKOFF, tries));
+}
+
+/** The pause that a service asks for, capped. 0 if it asks for none; `backoffMs` then keeps the tries from running out. */
+export function askedPauseMs(retryAfter: string | undefined, nowMs: number): number {
+	return Math.min(retryAfterMs(retryAfter, nowMs), LONGEST_PAUSE_MS);
 }
 
 /**
  * Reads a Retry-After header: seconds, or an HTTP date.
- * @returns milliseconds from `nowMs`, or `undefined` if the header is missing or unusable
+ * @returns milliseconds from `nowMs`; 0 if the header is missing or unusable, or its date is past, as if clocks differ
  */
-export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
-	if (!header?.trim()) return undefined;
+export function retryAfterMs(header: string | undefined, nowMs: number): number {
+	if (!header?.trim()) return 0;
 	const seconds = Number(header);
 	if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
 	// Date.parse makes a date of almost any text with a number in it; an HTTP date has a time of day.
 	const dateMs = /\d:\d\d:\d\d/.test(header) ? Date.parse(header) : NaN;
-	return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs);
+	return Number.isNaN(dateMs) ? 0 : Math.max(0, dateMs - nowMs);
 }

@@ -25,7 +25,7 @@ const CHANCES = [
  */
 const UNLIMITED_AT_FIRST = 0.85;
 const UNLIMITED_LATER = 0.2;
-/** Even far above a limit, some requests pass, because limits let bursts through. */
+/** The share that passes even far above a limit, because limits let bursts through. */
 const LEAST_PASSING = 0.05;
 /** The model assumes that limits and the share of chance refusals change about once in this many seconds. */
 const CHANGES_EVERY_S = 20;

@@ -10,7 +10,7 @@ export interface RateLimits {
 	readonly concurrency: number;
 }
 
-/** A slot in a lane, for one request and the retries that only take another turn. */
+/** A slot in a lane. It serves one request, and those retries of it that only need another turn. */
 export interface LaneSlot {
 	/** Waits until the next request may start, but at most until `untilMs`; the caller then checks the time itself. */
 	turn(untilMs: number): Promise<StartedRequest>;

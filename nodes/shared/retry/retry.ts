@@ -1,17 +1,17 @@
 import type { Clock } from '../run/clock';
-import { LONGEST_PAUSE_MS, mayRepeat, repeatDelayMs, retryAfterMs, type Repeatability } from './backoff';
+import { askedPauseMs, backoffMs, mayRepeat, type Repeatability } from './backoff';
 import { ofWrite, type Outcome } from '../http/outcome';
 import type { RunFrame } from '../run/frame';
 import { adaptiveRateOf, type Lane, type StartedRequest } from './adaptiveRate';
 import { RateLimiter, type LaneSlot, type RateLimits } from './rateLimiter';
 
-/** How many times a request may be sent, and until when; times are of the clock's `now()`. */
+/** How many times a request may be sent, and until when, by the clock's `now()`. */
 export interface RetryTerms {
 	readonly repeatability: Repeatability;
 	readonly lane: Lane;
 	/** All tries, including the first; refusals for too many requests do not count, unless there is only one try. */
 	readonly tries: number;
-	/** Work is given up as `cancelled` rather than sent after this time. */
+	/** After this time, work is not sent but ends as `cancelled`. */
 	readonly sendByMs?: number | undefined;
 	/**
 	 * The request's deadline: after it, no turn is awaited, no further try begins and no work is sent. The last outcome
@@ -24,7 +24,7 @@ export interface RetryTerms {
 
 export interface Settled<T> {
 	readonly outcome: Outcome<T>;
-	/** How many tries were made, including one that was given up just before it was sent. */
+	/** Includes a try that was given up just before it was sent. */
 	readonly tries: number;
 }
 
@@ -100,7 +100,7 @@ export class Retry {
 			if (refusal && isOver && !this.isStopped()) return { kind: 'settled', outcome: refusal };
 			const outcome = await this.inTime(terms, exchange);
 			tries.count++;
-			if (!isTooMany(outcome)) tries.faults++;
+			if (outcome.kind !== 'busy') tries.faults++;
 			this.learn(request, outcome);
 			const next = this.next(terms, outcome, tries.faults);
 			if (next.kind !== 'inTurn') return next;
@@ -124,15 +124,15 @@ export class Retry {
 		this.hasAnswered = true;
 		const { adaptiveRate } = this.rateLimiter;
 		const askedMs = askedToWaitMs(outcome, this.clock.wallNow());
-		if (isTooMany(outcome) || askedMs > 0) adaptiveRate.refused(request, this.clock.now(), askedMs);
+		if (outcome.kind === 'busy' || askedMs > 0) adaptiveRate.refused(request, this.clock.now(), askedMs);
 		else adaptiveRate.answered(request);
 	}
 
 	private next<T>(terms: TimedTerms, outcome: Outcome<T>, faults: number): Next<T> {
 		const { clock } = this;
-		const inTurn = isTooMany(outcome);
+		const inTurn = outcome.kind === 'busy';
 		const askedMs = askedToWaitMs(outcome, clock.wallNow());
-		const delayMs = inTurn ? askedMs : askedMs || repeatDelayMs({}, faults, clock.wallNow(), this.random);
+		const delayMs = inTurn ? askedMs : askedMs || backoffMs(faults, this.random);
 		const againMs = clock.now() + delayMs;
 		const isAllowed =
 			(inTurn ? terms.tries > 1 : faults < this.triesFor(terms, outcome)) &&
@@ -164,13 +164,8 @@ export function openRetry(
 	return new Retry(rateLimiter, clock, Math.random, signal);
 }
 
-function isTooMany(outcome: Outcome<unknown>): boolean {
-	return outcome.kind === 'busy';
-}
-
 function askedToWaitMs(outcome: Outcome<unknown>, nowMs: number): number {
-	const isAsked = outcome.kind === 'unclear' || outcome.kind === 'busy';
-	return isAsked ? Math.min(retryAfterMs(outcome.retryAfter, nowMs) ?? 0, LONGEST_PAUSE_MS) : 0;
+	return 'retryAfter' in outcome ? askedPauseMs(outcome.retryAfter, nowMs) : 0;
 }
 
 function isUnanswered(outcome: Outcome<unknown>): boolean {

@@ -3,7 +3,7 @@ import type { Clock } from './clock';
 
 export interface BackgroundWork {
 	isBehind(): boolean;
-	/** @param isLast whether nothing may be left for later */
+	/** @param isLast whether no other write follows, so that nothing may be left for later */
 	write(isLast: boolean): Promise<Result<undefined>>;
 	/** How long to wait for more to write. @param failures the number of consecutive failures before this write */
 	pauseMs(failures: number): number;
@@ -12,7 +12,7 @@ export interface BackgroundWork {
 /** Writes in the background, one write after the other, and retries a failed one until the flush. */
 export class BackgroundWriter {
 	private working: Promise<void> | undefined;
-	private lastWrite: Promise<unknown> | undefined;
+	private lastWrite: Promise<Result<undefined>> | undefined;
 	private flushNow = new AbortController();
 	private isFlushed = false;
 	private failures = 0;
@@ -22,12 +22,11 @@ export class BackgroundWriter {
 		private readonly work: BackgroundWork,
 	) {}
 
-	/** To be called whenever there is something to write. */
 	start(): void {
 		this.working ??= this.run();
 	}
 
-	/** Writes at once what there is to write; if that fails, it is tried again in the background. */
+	/** Writes without a pause; if that fails, the background tries again. */
 	async now(): Promise<Result<undefined>> {
 		const written = await this.writeInTurn(false);
 		if (!written.ok && !this.isFlushed) this.start();
@@ -58,13 +57,12 @@ export class BackgroundWriter {
 	/** Waits for the previous write, because writes that arrive during the flush must not overtake it. */
 	private async writeInTurn(isLast: boolean): Promise<Result<undefined>> {
 		const before = this.lastWrite;
-		const written = (async () => {
+		const write = async (): Promise<Result<undefined>> => {
 			await before;
 			const done = await this.work.write(isLast);
 			this.failures = done.ok ? 0 : this.failures + 1;
 			return done;
-		})();
-		this.lastWrite = written;
-		return await written;
+		};
+		return await (this.lastWrite = write());
 	}
 }

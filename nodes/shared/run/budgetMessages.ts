@@ -2,7 +2,7 @@ import { isJsonObject } from '../text/json';
 import { numberOf } from '../text/textOf';
 
 export interface SpentBudget {
-	/** The label of the option. */
+	/** The label of the option that sets the limit. */
 	readonly option: string;
 	readonly most: number;
 	readonly unit: 'tasks' | 'turns' | 'tokens';
@@ -48,20 +48,15 @@ export function countTokens(usage: unknown): number | undefined {
 	return parts ? parts.input + parts.output : total;
 }
 
-interface TokenParts {
-	readonly input: number;
-	readonly output: number;
-}
-
 /** The input and output tokens of a usage. If a usage has only their sum, the sum is its `input`. */
-export function tokenParts(usage: unknown): TokenParts | undefined {
+export function tokenParts(usage: unknown) {
 	const parts = isJsonObject(usage) ? partsOf(usage) : undefined;
 	if (parts) return parts;
 	const total = countTokens(usage);
 	return total === undefined ? undefined : { input: total, output: 0 };
 }
 
-function partsOf(usage: Readonly<Record<string, unknown>>): TokenParts | undefined {
+function partsOf(usage: Readonly<Record<string, unknown>>) {
 	const pairs = PAIRS.map(([input, output]) => [countOf(usage[input]), countOf(usage[output])] as const);
 	const given = pairs.find(([input, output]) => input !== undefined || output !== undefined);
 	return given && { input: given[0] ?? 0, output: given[1] ?? 0 };

@@ -21,7 +21,7 @@ export interface ChatStream {
 
 interface QueuedChunk {
 	readonly kind: ChunkKind;
-	readonly text: string | undefined;
+	readonly text?: string;
 }
 
 /**
@@ -51,17 +51,14 @@ export class ChatStreams {
 		return stream;
 	}
 
-	/** @returns a promise that settles when the chunk is sent; `undefined` if the chunk is kept */
+	/** @returns `undefined` if the chunk is kept until the item's turn */
 	private put(itemIndex: number, chunk: QueuedChunk): Promise<void> | undefined {
 		if (itemIndex === this.live) return this.sendInTurn(itemIndex, chunk);
 		this.opened.get(itemIndex)?.kept.push(chunk);
 		return undefined;
 	}
 
-	/**
-	 * To be called when an item is over: sends the kept chunks of the next items, up to and including the first that is
-	 * not over.
-	 */
+	/** Called when an item is over: sends the kept chunks of the next items, up to the first that is not over. */
 	private async advance(): Promise<void> {
 		const sends: Promise<void>[] = [];
 		// Queued without awaiting anything, because what the next item writes meanwhile must follow what it wrote before.
@@ -82,12 +79,10 @@ export class ChatStreams {
 }
 
 class ItemStream implements ChatStream {
-	/** Chunks that wait for the items before it. */
 	readonly kept: QueuedChunk[] = [];
 	isOver = false;
 	hasBegun = false;
 
-	/** @param over called when the last chunk has been queued */
 	constructor(
 		private readonly emit: (chunk: QueuedChunk) => Promise<void> | undefined,
 		private readonly over: () => Promise<void>,
@@ -99,7 +94,7 @@ class ItemStream implements ChatStream {
 	}
 
 	async end(): Promise<void> {
-		await this.finish({ kind: 'end', text: undefined });
+		await this.finish({ kind: 'end' });
 	}
 
 	async fail(message: string): Promise<void> {
@@ -108,7 +103,7 @@ class ItemStream implements ChatStream {
 
 	private async writeRedacted(text: string): Promise<void> {
 		// Chunks are sent in the order in which they were queued, so awaiting the last one suffices.
-		const begun = this.hasBegun ? undefined : this.emit({ kind: 'begin', text: undefined });
+		const begun = this.hasBegun ? undefined : this.emit({ kind: 'begin' });
 		this.hasBegun = true;
 		await (text ? this.emit({ kind: 'item', text }) : begun);
 	}

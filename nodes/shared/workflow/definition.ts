@@ -9,7 +9,7 @@ export interface WorkflowDefinition {
 
 export interface DefinitionNode {
 	readonly nodeId: string;
-	/** The name in the editor, or else the class or the id: never empty. */
+	/** The title in the editor, else the class, else "Node" and the ID; never empty. */
 	readonly title: string;
 	readonly classType: string;
 	readonly inputs: readonly DefinitionInput[];

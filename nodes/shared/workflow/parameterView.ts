@@ -108,7 +108,7 @@ const LISTED_VALUES_SHOWN = 8;
 /** A limit beyond 2^53, which seeds often have, is as good as none and would be shown with wrong digits. */
 const LARGEST_SHOWN = Number.MAX_SAFE_INTEGER;
 
-/** What a parameter accepts, in words; empty if nothing is known. */
+/** What a parameter accepts, in words; empty if that is unknown. */
 export function describeSpec({ list = [], min, max }: ParameterSpec = {}): string {
 	if (list.length > 0) {
 		const shown = list.slice(0, LISTED_VALUES_SHOWN).map((value) => excerpt(String(value), 40));

@@ -13,7 +13,7 @@ export interface WorkflowSource {
 	readonly savedAs?: string;
 }
 
-/** Keyed by name, which is trimmed, because fields trim it, too. A wrong entry does not affect the others. */
+/** Keyed by trimmed name, because the forms trim names, too. A wrong entry does not affect the others. */
 export type SavedWorkflows = ReadonlyMap<string, Result<WorkflowSource>>;
 
 /** Marks the name of a saved workflow, in place of an ID. */
@@ -109,7 +109,7 @@ export function findWorkflow(
 	);
 }
 
-/** Adds to a failure which entry of the account it is about. */
+/** Adds to a failure the name of the saved workflow that caused it. */
 export function namingEntry<T>({ savedAs }: WorkflowSource, read: Result<T>): Result<T> {
 	if (read.ok || savedAs === undefined) return read;
 	return fail({

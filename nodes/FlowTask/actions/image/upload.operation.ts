@@ -5,7 +5,7 @@ import { mapAccounts } from '../../../shared/platform/accounts';
 import { deliverResults } from '../../../shared/run/deliver';
 import { fail, failInput, ok, type Failure, type Result } from '../../../shared/errors/failure';
 import { MemoryBudget } from '../../../shared/files/memoryBudget';
-import { createImageUploads, type UploadImage } from '../../tasks/uploads';
+import { createImageUploads } from '../../tasks/uploads';
 import { readItem } from '../../../shared/errors/expressionError';
 import { imageAtUrl, imageInField, type ImageSource } from '../imageSource';
 import { inNodeRun, type NodeRun } from '../run';
@@ -73,7 +73,9 @@ async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<IN
 	const imageOf = async (itemIndex: number): Promise<Result<{ imageId: string }>> => {
 		if (isOver) return fail(NOT_UPLOADED);
 		const upload = uploaders.of(itemIndex);
-		const image = upload.ok ? await uploadItem(context, itemIndex, upload.value, run) : upload;
+		if (!upload.ok) return upload;
+		const source = readItem(() => readSource(context, itemIndex, run));
+		const image = source.ok ? await upload.value(source.value.load, source.value.bytes) : source;
 		if (image.ok) return ok({ imageId: image.value.imageId });
 		// Uploads under way end normally, so that Retry On Fail finds them in the node's memory.
 		if (!context.continueOnFail()) isOver = true;
@@ -83,16 +85,6 @@ async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<IN
 		.getInputData()
 		.map(async (_, index) => await limit(async () => await imageOf(index)));
 	return [deliverResults(context, await Promise.all(images))];
-}
-
-async function uploadItem(
-	context: IExecuteFunctions,
-	itemIndex: number,
-	upload: UploadImage,
-	run: NodeRun,
-): ReturnType<UploadImage> {
-	const source = readItem(() => readSource(context, itemIndex, run));
-	return source.ok ? await upload(source.value.load, source.value.bytes) : source;
 }
 
 const NOT_UPLOADED: Failure = {

@@ -42,11 +42,11 @@ export async function pollAndSleep(
 	let ends: SeenEnds = new Map();
 	const outputs = await inNodeRun(context, async (run) => {
 		const poll = await pollOnce(context, run, tasksOfItems);
-		if (poll.ends) {
-			({ ends } = poll);
+		if (typeof poll !== 'number') {
+			ends = poll;
 			return [];
 		}
-		await context.putExecutionToWait(new Date(poll.wakeAtMs));
+		await context.putExecutionToWait(new Date(poll));
 		// n8n discards this output. It must not be the input items, because with an error output n8n empties the array, and
 		// the sleeping execution would wake without them.
 		return [[]];
@@ -81,11 +81,15 @@ function leadsBack(context: IExecuteFunctions): boolean | undefined {
 		.some((next) => next === name || context.getChildNodes(next).some((node) => node.name === name));
 }
 
-/** The result of a poll: how watching ended, or when to poll again, ms since the epoch. */
-type Poll = { readonly ends: SeenEnds } | { readonly ends?: undefined; readonly wakeAtMs: number };
-
-/** The wait ends when the tasks of all accounts are done; until then all are polled. */
-async function pollOnce(context: IExecuteFunctions, run: NodeRun, tasksOfItems: TasksOfItems): Promise<Poll> {
+/**
+ * Polls the tasks of all accounts, also those that are done, until all are done.
+ * @returns how watching ended, or when to poll again, in ms since the epoch
+ */
+async function pollOnce(
+	context: IExecuteFunctions,
+	run: NodeRun,
+	tasksOfItems: TasksOfItems,
+): Promise<SeenEnds | number> {
 	const itemsOf = itemsByAccount(run.clients, context.getInputData().keys());
 	const waits = waitsIn(context.getContext('node'));
 	const idsOf = (itemIndex: number): readonly string[] => {
@@ -111,24 +115,18 @@ async function pollOnce(context: IExecuteFunctions, run: NodeRun, tasksOfItems: 
 			return { name, itemIndexes, ...poll };
 		}),
 	);
-	const wakeAtMs = Math.min(...polls.flatMap((poll) => poll.wakeAtMs ?? []));
-	if (Number.isFinite(wakeAtMs)) return { wakeAtMs };
+	const wakeAtMs = Math.min(...polls.map((poll) => poll.wakeAtMs));
+	if (Number.isFinite(wakeAtMs)) return wakeAtMs;
 	for (const { name } of polls) Reflect.deleteProperty(waits, name);
 	const ofItems = polls.flatMap(({ itemIndexes, ends }) =>
 		ends ? itemIndexes.map((itemIndex) => [itemIndex, ends] as const) : [],
 	);
-	return { ends: new Map(ofItems) };
+	return new Map(ofItems);
 }
 
 function waitName({ owner }: AccountClient, taskIds: readonly string[]): string {
 	const wait = owner ? [owner, taskIds] : taskIds;
 	return sha256(JSON.stringify(wait));
-}
-
-interface AccountPoll {
-	readonly infos: ReadonlyMap<string, TaskInfo>;
-	readonly ends?: ReadonlyMap<string, WatchEnd>;
-	readonly wakeAtMs?: number;
 }
 
 async function pollAccount(
@@ -137,7 +135,7 @@ async function pollAccount(
 	taskIds: readonly string[],
 	waits: Record<string, unknown>,
 	name: string,
-): Promise<AccountPoll> {
+) {
 	const read = await infoOfMany(client.api, taskIds, run.options.urlExpireSeconds);
 	const infos: ReadonlyMap<string, TaskInfo> = read.ok ? read.value.infos : new Map();
 	const settings: SuspendSettings = run.options;
@@ -150,9 +148,11 @@ async function pollAccount(
 	waits[name] = state;
 	const endOfFailed = toleratesFailedPoll(state) ? undefined : 'timedOut';
 	const end = read.ok ? waitEnd(state, infos, taskIds, settings, nowMs) : endOfFailed;
-	return end
-		? { infos, ends: endsOf(taskIds, read, state, end, nowMs) }
-		: { infos, wakeAtMs: nowMs + sleepMs(state, settings, nowMs) };
+	return {
+		infos,
+		ends: end && endsOf(taskIds, read, state, end, nowMs),
+		wakeAtMs: end ? Infinity : nowMs + sleepMs(state, settings, nowMs),
+	};
 }
 
 /** The waits that n8n stores with the execution. */

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 
 import { ProgressSockets } from '../../../../nodes/FlowTask/api/progressSocket';
 import type { TaskInfo } from '../../../../nodes/FlowTask/api/taskInfo';
-import { openSocket } from '../../../../nodes/shared/http/webSocket';
+import { Socket } from '../../../../nodes/shared/http/webSocket';
 import { TestClock, turn } from '../../testClock';
 import { playedSockets, type PlayedSocket, type PlayedStep } from '../sockets.script';
 
@@ -123,8 +123,10 @@ describe('ProgressSockets', () => {
 			throw new SyntaxError('The URL is invalid');
 		};
 		const clock = new TestClock();
-		const sockets = new ProgressSockets('wss://platform.example', [FIRST, SECOND], (url, events) =>
-			openSocket({ url }, events, clock, connect),
+		const sockets = new ProgressSockets(
+			'wss://platform.example',
+			[FIRST, SECOND],
+			(url, events) => new Socket({ url }, events, clock, connect),
 		);
 		const lost = jest.fn();
 		const socket = sockets.open('t', 'token', { onInfo: jest.fn(), onLost: lost });

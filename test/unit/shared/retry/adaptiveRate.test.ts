@@ -210,10 +210,10 @@ test('a late start delays no other one, and a long stall is not made up for', ()
 test('simultaneous refusals count once', () => {
 	const rate = new AdaptiveRate();
 	const requests = Array.from({ length: 16 }, (_, index) => rate.start(index));
-	for (const request of requests) rate.refused(request, 100);
+	for (const request of requests) rate.refused(request, 100, 0);
 	// The first refusal counts; those of requests that were already under way add nothing.
 	expect(rate.reserve('work', 1_000).startMs).toBe(1_000);
-	rate.refused(rate.start(1_100), 1_110);
+	rate.refused(rate.start(1_100), 1_110, 0);
 	expect(rate.reserve('work', 1_110).startMs).toBe(1_350);
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { mayRepeat, repeatDelayMs, retryAfterMs } from '../../../../nodes/shared/retry/backoff';
+import { askedPauseMs, backoffMs, mayRepeat, retryAfterMs } from '../../../../nodes/shared/retry/backoff';
 import type { FailedOutcome, Outcome } from '../../../../nodes/shared/http/outcome';
 
 const busy = (retryAfter?: string): FailedOutcome => ({ kind: 'busy', retryAfter, text: '' });
@@ -75,44 +75,27 @@ describe('retryAfterMs', () => {
 		['infinity', 'Infinity'],
 		['two headers joined into one', '5, 7'],
 	])('ignores %s', (_name, header) => {
-		expect(retryAfterMs(header, now)).toBeUndefined();
+		expect(retryAfterMs(header, now)).toBe(0);
 	});
 
-	it('returns a waiting time or nothing, whatever the header contains', () => {
+	it('returns a waiting time, whatever the header contains', () => {
 		fc.assert(
 			fc.property(fc.oneof(fc.string(), fc.date().map(String), fc.double().map(String)), (header) => {
-				const waitMs = retryAfterMs(header, now);
-				if (waitMs !== undefined) expect(waitMs).toBeGreaterThanOrEqual(0);
+				expect(retryAfterMs(header, now)).toBeGreaterThanOrEqual(0);
 			}),
 		);
 	});
 });
 
-describe('repeatDelayMs', () => {
-	it('waits as long as the service asks, without jitter', () => {
-		const dice = jest.fn(() => 0.5);
-		expect(repeatDelayMs({ retryAfter: '7' }, 1, 0, dice)).toBe(7_000);
-		expect(dice).not.toHaveBeenCalled();
-	});
+it('waits as long as the service asks, but at most five minutes', () => {
+	expect(askedPauseMs('7', 0)).toBe(7_000);
+	expect(askedPauseMs('86400', 0)).toBe(300_000);
+	expect(askedPauseMs('Fri, 01 Jan 2100 00:00:00 GMT', 0)).toBe(300_000);
+});
 
-	it('waits at most five minutes, whatever the service asks', () => {
-		expect(repeatDelayMs({ retryAfter: '86400' }, 1, 0, () => 0)).toBe(300_000);
-		expect(repeatDelayMs({ retryAfter: 'Fri, 01 Jan 2100 00:00:00 GMT' }, 1, 0, () => 0)).toBe(300_000);
-	});
-
-	it('falls back on its own steps if the header is missing or invalid', () => {
-		expect(repeatDelayMs({ retryAfter: 'soon' }, 1, 0, () => 0.5)).toBe(250);
-		expect(repeatDelayMs({}, 1, 0, () => 0.5)).toBe(250);
-	});
-
-	it('does not repeat in a tight loop if the header says "at once", as a date does if clocks differ', () => {
-		const past = 'Wed, 21 Oct 2015 07:28:00 GMT';
-		expect(repeatDelayMs({ retryAfter: past }, 3, Date.UTC(2030, 0, 1), () => 0.5)).toBe(1_000);
-		expect(repeatDelayMs({ retryAfter: '0' }, 3, 0, () => 0.5)).toBe(1_000);
-	});
-
+describe('backoffMs', () => {
 	it('doubles its steps up to twenty seconds', () => {
-		const longest = [1, 2, 3, 4, 5, 6, 7, 8, 50].map((tries) => repeatDelayMs({}, tries, 0, () => 1));
+		const longest = [1, 2, 3, 4, 5, 6, 7, 8, 50].map((tries) => backoffMs(tries, () => 1));
 		expect(longest).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 20_000, 20_000, 20_000]);
 	});
 
@@ -120,7 +103,7 @@ describe('repeatDelayMs', () => {
 		const draw = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 		fc.assert(
 			fc.property(fc.integer({ min: 1, max: 10_000 }), draw, (tries, random) => {
-				const delayMs = repeatDelayMs({}, tries, 0, () => random);
+				const delayMs = backoffMs(tries, () => random);
 				expect(Number.isInteger(delayMs)).toBe(true);
 				expect(delayMs).toBeGreaterThanOrEqual(0);
 				expect(delayMs).toBeLessThanOrEqual(Math.min(20_000, 500 * 2 ** (tries - 1)));

@@ -37,7 +37,13 @@ export function readImageSlots(
 		if (!nodeId)
 			return failInput(`${name} has no node`, 'Choose the node that loads the image, or enter its ID.');
 		const target = inputName(nodeId, input.parameter);
-		if (named.has(target)) return refuseSecond(name, target);
+		// One of the two images would silently not be used.
+		if (named.has(target)) {
+			return failInput(
+				`${name} sets ${target} a second time`,
+				'An input takes one image: remove one of the two, or choose another node or parameter. Nothing was submitted for this item.',
+			);
+		}
 		named.add(target);
 		const from = readChoice(`The "Source" of ${name}`, ['binary', 'url', 'imageId'], row.source);
 		if (!from.ok) return from;
@@ -55,14 +61,6 @@ export function readImageSlots(
 		images.push({ ...input, ...source.value });
 	}
 	return ok({ images, imageIds });
-}
-
-/** Refuses a second image for an input, because one of the two would silently not be used. */
-function refuseSecond(name: string, target: string): Result<never> {
-	return failInput(
-		`${name} sets ${target} a second time`,
-		'An input takes one image: remove one of the two, or choose another node or parameter. Nothing was submitted for this item.',
-	);
 }
 
 function readImageId(row: IDataObject, name: string): Result<string> {

@@ -4,7 +4,7 @@ import { fail, failInput, ok, type Result } from '../../../../shared/errors/fail
 import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { readChoice } from '../../../../shared/form/options';
 import { excerpt } from '../../../../shared/text/json';
-import { textOrNumber } from '../../../../shared/text/textOf';
+import { numberOf, textOrNumber } from '../../../../shared/text/textOf';
 import type { WorkflowKnowledge } from '../../../../shared/workflow/knowledge';
 import { canBeId } from '../../../../shared/workflow/savedWorkflows';
 import type { Recollection } from '../../../tasks/memory';
@@ -54,18 +54,15 @@ export function readSubmits(
 	const plan = { ...inputs.plan, ...inputs.known };
 	let drawn: number | undefined;
 	const drawOnce: RandomSeed = (least, most) => (drawn ??= run.randomSeed(least, most));
-	const submits: Array<Submit | undefined> = [];
+	const submits = Array.from<Submit | undefined>({ length: count });
 	for (let index = 0; index < count; index++) {
-		if (isMade[index]) {
-			submits.push(undefined);
-			continue;
-		}
+		if (isMade[index]) continue;
 		const seeded = applySeed(inputs.prompt, plan, before, drawOnce, { index, count });
 		if (!seeded.ok) return seeded;
 		if (seeded.value.isUnknown) run.hints.add(SEED_KEPT);
 		const submit = submitOf(inputs, seeded.value, index);
 		if (!submit.ok) return submit;
-		submits.push(submit.value);
+		submits[index] = submit.value;
 	}
 	return ok(submits);
 }
@@ -92,7 +89,7 @@ function readInputs(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 	if (!mode.ok) return mode;
 	const plan = {
 		mode: mode.value,
-		base: seedOf(context.getNodeParameter('seed', itemIndex, 1)),
+		base: numberOf(context.getNodeParameter('seed', itemIndex, 1)) ?? NaN,
 		targets: textParameter(context, 'seedTargets', itemIndex),
 	};
 	return ok({
@@ -125,13 +122,7 @@ function submitOf(inputs: ItemInputs, seeded: SeededPrompt, index: number): Resu
 					payload: JSON.stringify([inputs.prompt, plan, ...further]),
 				};
 	return ok({
-		start: {
-			kind: 'submit',
-			workflowId,
-			prompt: sent,
-			images,
-			idempotency,
-		},
+		start: { kind: 'submit', workflowId, prompt: sent, images, idempotency },
 		seeds: seeded.seeds,
 		prompt: promptTextOf(sent, known.definition),
 	});
@@ -181,9 +172,4 @@ function readWorkflowId(context: IExecuteFunctions, itemIndex: number, run: Node
 		);
 	}
 	return workflowId;
-}
-
-/** Reads a seed; NaN for an empty expression, which `Number` would turn into the seed 0. */
-function seedOf(value: unknown): number {
-	return typeof value === 'number' || (typeof value === 'string' && value.trim()) ? Number(value) : NaN;
 }
