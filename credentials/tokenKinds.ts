@@ -50,7 +50,7 @@ function whenPasted(credential: TokenCredential): Array<{ _cnd: { startsWith: st
 	);
 }
 
-/** Strips what web pages, emails and curl examples add to a token: white space, invisible characters, quotation marks, "Bearer". */
+/** Removes what people copy with a token: white space, invisible characters, quotation marks, "Bearer". */
 export function cleanToken(pasted: unknown): string {
 	if (typeof pasted !== 'string') return '';
 	const unquoted = pasted.replace(/^[\s\p{Cf}]+|[\s\p{Cf}]+$/gu, '').replace(/^["'`]+|["'`]+$/g, '');

@@ -35,7 +35,7 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 	const name = textOf(credential.subprotocol).trim() || DEFAULT_PROTOCOL;
 	if (!PROTOCOL_NAME.test(name)) {
 		return failInput(
-			'The Sub-Protocol in the credential is not a valid WebSocket sub-protocol name',
+			'"Sub-Protocol" in the credential is not a valid name of a WebSocket sub-protocol',
 			`${openCredential('flowBridgeApi')} and enter a name without spaces or commas, such as ${DEFAULT_PROTOCOL}, or "-" for none.`,
 		);
 	}
@@ -68,7 +68,7 @@ export function fillAuthFrame(template: unknown, token: string): Result<string> 
 	const frame = typeof template === 'string' ? parseJson(template) : template;
 	if (!isJsonObject(frame)) {
 		return failInput(
-			'The authentication frame is not a JSON object',
+			'"Authentication Frame" is not a JSON object',
 			`Enter the frame that your platform expects, with ${TOKEN_PLACEHOLDER} in place of the token, e.g. {"type": "auth", "token": "${TOKEN_PLACEHOLDER}"}`,
 		);
 	}
@@ -77,7 +77,7 @@ export function fillAuthFrame(template: unknown, token: string): Result<string> 
 	const filled = jsonText(fill(frame, token));
 	if (filled === undefined || filled === jsonText(frame)) {
 		return failInput(
-			`The authentication frame has no placeholder for the token: it does not contain ${TOKEN_PLACEHOLDER}`,
+			`"Authentication Frame" has no placeholder for the token: it does not contain ${TOKEN_PLACEHOLDER}`,
 			`Write ${TOKEN_PLACEHOLDER} where the token belongs. It is filled in when the connection opens and never shown.`,
 		);
 	}

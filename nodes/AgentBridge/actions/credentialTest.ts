@@ -13,11 +13,8 @@ import { openConnection, subprotocols } from '../connection/connection';
 import { whyEnded } from '../connection/failures';
 import { probeHandshake } from '../connection/probe';
 
-/**
- * How long a connection has to stay open: a server that accepts every connection and then closes the unwanted ones does
- * so within this time.
- */
-const SECOND_THOUGHTS_MS = 700;
+/** How long a connection has to stay open: some servers accept every connection, and then close the unwanted ones. */
+const STAYS_OPEN_MS = 700;
 const ACCEPTED = 'The bridge accepted the channel account';
 const TOKEN_UNTESTED =
 	'The bridge accepted the connection. The token was not tested: without a sub-protocol, only the nodes send it, in a frame.';
@@ -39,7 +36,7 @@ export async function testBridgeConnection(
 	if (!end) return { status: 'OK', message: bearer === undefined ? TOKEN_UNTESTED : ACCEPTED };
 	const target = { url: account.value.url, protocols: subprotocols(account.value) };
 	const { message, advice, details } = await whyEnded(end, {
-		whom: {
+		peer: {
 			host,
 			protocol,
 			tokenIn: bearer === undefined ? 'frame' : 'handshake',
@@ -63,7 +60,7 @@ async function tryConnection({ url, protocol, bearer }: BridgeAccount): Promise<
 	const ended = new AbortController();
 	const { promise, resolve } = Promise.withResolvers<SocketEnd | undefined>();
 	const closeLater = async (): Promise<void> => {
-		await systemClock.sleep(SECOND_THOUGHTS_MS, ended.signal);
+		await systemClock.sleep(STAYS_OPEN_MS, ended.signal);
 		await connection.close();
 		resolve(undefined);
 	};

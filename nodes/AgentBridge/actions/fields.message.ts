@@ -26,7 +26,7 @@ export const REPLY_TIMEOUT = defineOptions({
 	},
 });
 
-/** How the reply is recognised. The field names of a frame are not documented (§6.2). */
+/** How the reply is recognized. The field names of a frame are not documented (§6.2), so the operator enters them. */
 export const REPLY_FIELDS: readonly INodeProperties[] = [
 	{
 		displayName: 'ID to Repeat',

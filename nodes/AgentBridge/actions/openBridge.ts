@@ -58,7 +58,7 @@ export async function openBridgeOf(
 		await context.helpers.httpRequest(request);
 	return ok({
 		clock,
-		whom: { host: account.host, protocol, tokenIn, redact },
+		peer: { host: account.host, protocol, tokenIn, redact },
 		open: (events) => openConnection(settings.value, events, clock),
 		probe: async () => await probeHandshake(target, ask, clock),
 		refusal,
@@ -69,7 +69,7 @@ function readSettings(
 	account: BridgeAccount,
 	{ authMode, authFrame, options }: ConnectionFields,
 ): Result<BridgeSettings> {
-	const seconds = checkEntered({ ...options }, LISTEN_OPTIONS);
+	const seconds = checkEntered(options, LISTEN_OPTIONS);
 	if (!seconds.ok) return seconds;
 	const { number } = seconds.value;
 	const heartbeat = readHeartbeat(options.heartbeatFrame);
@@ -82,7 +82,7 @@ function readSettings(
 		...(heartbeat.value && { heartbeat: { frame: heartbeat.value, everyMs } }),
 		idleMs: number('idleTimeoutSeconds') * 1000,
 	};
-	// The two ways to authenticate exclude each other (§5.4): nothing of the unused one is sent.
+	// The two ways to authenticate exclude each other (§5.4), so the token is sent in only one of them.
 	if (authMode !== 'inFrame') return ok({ ...connection, bearer });
 	const filled = fillAuthFrame(authFrame, account.token);
 	return filled.ok ? ok({ ...connection, authFrame: filled.value }) : filled;
@@ -96,7 +96,7 @@ function readHeartbeat(entered: unknown): Result<string | undefined> {
 		return ok(Object.keys(frame).length > 0 ? text : undefined);
 	}
 	return failInput(
-		'The Heartbeat Frame is not a JSON object',
+		'"Heartbeat Frame" is not a JSON object',
 		'Enter one such as {"type": "ping"}, or leave it empty.',
 	);
 }

@@ -23,7 +23,7 @@ interface ItemRequest {
 	readonly answerPath: string;
 }
 
-/** Sends a frame for each item and collects frames until the reply comes. */
+/** Sends a frame for each item and collects frames until the reply arrives. */
 export const request: Operation = {
 	value: 'request',
 	name: 'Request',

@@ -12,8 +12,8 @@ const TRIGGER = /(^|\.)agentBridgeTrigger$/;
 const FIELD = 'flowBridgeFrame';
 
 /**
- * Whether the trigger that started the execution is listening for frames to send. It is not in editor tests and in
- * n8n's "Retry" of an execution.
+ * Whether the trigger that started the execution is listening for frames to send. During a test in the editor, or a retry
+ * of an execution, it is not.
  */
 export function canReachTrigger(context: IExecuteFunctions): Result<boolean> {
 	return isStartedBy(context, TRIGGER) ? ok(context.getMode() === 'trigger') : fail(NOT_STARTED);

@@ -7,8 +7,8 @@ import { HANDSHAKE_DEADLINE_MS, type Socket, type SocketEnd } from '../../shared
 import type { BridgeEvents } from './connection';
 import type { Probe } from './probe';
 
-/** The bridge that messages are about. */
-export interface Whom {
+/** The other side of a connection, as messages describe it. */
+export interface Peer {
 	readonly host: string;
 	readonly protocol: string | undefined;
 	/** Whether the token is sent in the first frame, in the handshake, or not at all. */
@@ -18,7 +18,7 @@ export interface Whom {
 
 export interface Bridge {
 	readonly clock: Clock;
-	readonly whom: Whom;
+	readonly peer: Peer;
 	readonly open: (events: BridgeEvents) => Socket;
 	/**
 	 * Why n8n's SSRF guard forbids a connection now; undefined if it allows one. Called before each connection, because
@@ -43,7 +43,7 @@ const NO_TOKEN_ADVICE =
 const TOKEN_LATER_ADVICE =
 	'The handshake contains no token: with this "Authentication" it is sent in the first frame. Check the address in the credential, and whether the platform expects the token as a sub-protocol.';
 
-const HANDSHAKE_ADVICE: Readonly<Record<Whom['tokenIn'], string>> = {
+const HANDSHAKE_ADVICE: Readonly<Record<Peer['tokenIn'], string>> = {
 	frame: TOKEN_LATER_ADVICE,
 	handshake: TOKEN_ADVICE,
 	nothing: NO_TOKEN_ADVICE,
@@ -52,14 +52,14 @@ const HANDSHAKE_ADVICE: Readonly<Record<Whom['tokenIn'], string>> = {
 /** Like `explainEnd`, but finds out by HTTP why a handshake failed: the native WebSocket does not say. */
 export async function whyEnded(
 	end: SocketEnd,
-	{ whom, probe }: Pick<Bridge, 'whom' | 'probe'>,
+	{ peer, probe }: Pick<Bridge, 'peer' | 'probe'>,
 ): Promise<Failure> {
-	return explainEnd(end, whom, end.cause === 'handshake' ? await probe() : undefined);
+	return explainEnd(end, peer, end.cause === 'handshake' ? await probe() : undefined);
 }
 
 /** @returns a failure, of kind `credential` if the account was refused, so that trying again is pointless */
-export function explainEnd(end: SocketEnd, whom: Whom, probe: Probe = { kind: 'nothing' }): Failure {
-	const { host, protocol = '' } = whom;
+export function explainEnd(end: SocketEnd, peer: Peer, probe: Probe = { kind: 'nothing' }): Failure {
+	const { host, protocol = '' } = peer;
 	const ended = (kind: FailureKind, message: string, advice: string): Failure => ({
 		kind,
 		message,
@@ -88,13 +88,13 @@ export function explainEnd(end: SocketEnd, whom: Whom, probe: Probe = { kind: 'n
 		// A refusal may also arrive while this side is already closing.
 		case 'closed':
 		case 'ours':
-			return explainClose(end, whom);
+			return explainClose(end, peer);
 		case 'handshake':
-			return explainHandshake(whom, probe);
+			return explainHandshake(peer, probe);
 	}
 }
 
-function explainClose({ code, reason }: SocketEnd, { host, redact, tokenIn }: Whom): Failure {
+function explainClose({ code, reason }: SocketEnd, { host, redact, tokenIn }: Peer): Failure {
 	const said = reason && excerpt(redact(reason), 120);
 	const why = said && `: ${said}`;
 	const details = { closeCode: code, ...(said && { reason: said }) };
@@ -109,7 +109,7 @@ function explainClose({ code, reason }: SocketEnd, { host, redact, tokenIn }: Wh
 	return { kind: 'unreachable', message: `The connection to ${host} ended. ${how}`, advice, details };
 }
 
-function explainHandshake({ host, protocol, tokenIn }: Whom, probe: Probe): Failure {
+function explainHandshake({ host, protocol, tokenIn }: Peer, probe: Probe): Failure {
 	if (probe.kind === 'unreachable') {
 		const { message, advice } = explainUnreached(probe.code, host, 'ws');
 		return { kind: 'unreachable', message, advice: `${advice}.`, details: { networkCode: probe.code } };

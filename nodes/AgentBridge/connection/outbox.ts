@@ -12,7 +12,7 @@ interface OutgoingText {
 export class Outbox {
 	private readonly queued: OutgoingText[] = [];
 	private queuedChars = 0;
-	/** When the connection was found to be down; undefined while it is up, or the trigger itself keeps it closed. */
+	/** When the connection was found to be down; undefined while it is open, or the trigger itself keeps it closed. */
 	private downSinceMs: number | undefined;
 	private whyClosed: string | undefined;
 
@@ -42,7 +42,7 @@ export class Outbox {
 		this.queuedChars += text.length;
 	}
 
-	/** To be called whenever the connection was lost or not opened: frames that have waited for too long are dropped. */
+	/** Drops frames that have waited too long. To be called whenever the connection is lost or cannot be opened. */
 	down(): void {
 		this.downSinceMs ??= this.now();
 		this.dropLate(this.downSinceMs);
@@ -58,7 +58,7 @@ export class Outbox {
 		}
 	}
 
-	/** Nothing is sent from now on. @param why as a clause */
+	/** Drops all queued frames, and any that are sent later. @param why as a clause */
 	close(why: string): void {
 		this.whyClosed = why;
 		this.lose(this.queued.length, why);

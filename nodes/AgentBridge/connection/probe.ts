@@ -11,11 +11,6 @@ export type Probe =
 	/** No answer. A bridge that accepts the upgrade sends none that an HTTP client could read. */
 	| { readonly kind: 'nothing' };
 
-export interface ProbeTarget {
-	readonly url: string;
-	readonly protocols: readonly string[];
-}
-
 const PROBE_DEADLINE_MS = 3_000;
 /** Any 16 bytes will do: the answer to them is not checked, because no upgrade is wanted. */
 const HANDSHAKE_KEY = Buffer.from('flowtask-bridge!').toString('base64');
@@ -24,7 +19,7 @@ type SendRequest = (options: IHttpRequestOptions) => Promise<unknown>;
 
 /** Repeats the handshake once as an HTTP request through n8n's helper, to learn the status. */
 export async function probeHandshake(
-	target: ProbeTarget,
+	target: { readonly url: string; readonly protocols: readonly string[] },
 	request: SendRequest,
 	clock: Clock,
 ): Promise<Probe> {
@@ -50,7 +45,7 @@ export async function probeHandshake(
 function readStatus(response: unknown): Probe {
 	if (!isJsonObject(response) || typeof response.statusCode !== 'number') return { kind: 'nothing' };
 	const { statusCode: status } = response;
-	// This time the bridge accepted the upgrade.
+	// The bridge has accepted the upgrade this time, so the status does not explain the failure.
 	return status === 101 ? { kind: 'nothing' } : { kind: 'status', status };
 }
 
@@ -63,7 +58,7 @@ function isOfNetwork(code: string): boolean {
 function readError(error: unknown): Probe {
 	for (let cause = error; typeof cause === 'object' && cause !== null;) {
 		if ('code' in cause && typeof cause.code === 'string' && isOfNetwork(cause.code)) {
-			// A connection that breaks says nothing about the bridge; one that cannot be opened does.
+			// A connection that breaks reveals nothing about the bridge; one that cannot be opened does.
 			const isCut = cause.code === 'ECONNRESET' || cause.code === 'ECONNABORTED';
 			return isCut ? { kind: 'nothing' } : { kind: 'unreachable', code: cause.code };
 		}

@@ -1,7 +1,7 @@
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import type { Socket, SocketEnd } from '../../shared/http/webSocket';
-import { explainEnd, whyEnded, type Bridge, type Whom } from './failures';
-import { belongs, isReply, isUncorrelated, readIncoming, type Frame, type ReplyRule } from '../frames/frames';
+import { explainEnd, whyEnded, type Bridge, type Peer } from './failures';
+import { belongs, isUncorrelated, readIncoming, type Frame, type ReplyRule } from '../frames/frames';
 
 export interface FrameExchange {
 	readonly reply: Frame;
@@ -19,9 +19,7 @@ const MAX_COLLECTED = 200;
 const MAX_COLLECTED_CHARS = 32_000_000;
 /** Connections per session: a platform that closes each one at once would otherwise keep the run going forever. */
 const MAX_CONNECTIONS = 1_000;
-/**
- * How long the other side may take to answer a close; it answers once it has received everything that was sent before.
- */
+/** How long the platform may take to answer a close, which it does once it has received everything sent before. */
 const CLOSE_CONFIRM_MS = 15_000;
 
 const CANCELLED: Failure = { kind: 'cancelled', message: 'The execution was stopped', advice: '' };
@@ -38,7 +36,7 @@ class CollectedFrames {
 	/** How many frames did not belong to the request. */
 	others = 0;
 	unreadable = 0;
-	/** What is wrong with the first unreadable frame; completes "a frame that is". */
+	/** What is wrong with the first unreadable frame: words that complete the phrase "a frame that is". */
 	firstUnreadable = '';
 
 	constructor(
@@ -65,7 +63,7 @@ export class RequestSession {
 	private fatal: Failure | undefined;
 	/** The values that late replies on this connection may still repeat. */
 	private readonly unanswered = new Set<string | undefined>();
-	/** What the request that is waiting for its reply has received. */
+	/** The frames that have arrived for the request in progress; undefined if none is. */
 	private received: CollectedFrames | undefined;
 
 	/** @param signal aborted when the execution is stopped */
@@ -81,10 +79,7 @@ export class RequestSession {
 		return sent;
 	}
 
-	/**
-	 * Why an item's frame that was sent may not have arrived; call it once the session is closed. The other side confirms
-	 * a close only after it has received everything sent before.
-	 */
+	/** Why an item's frame that was sent may not have arrived; call it once the session is closed. */
 	whyLost(itemIndex: number): Failure | undefined {
 		const failure = this.lost.get(this.sentOver.get(itemIndex) ?? 0);
 		if (!failure || failure.kind === 'credential') return failure;
@@ -93,7 +88,7 @@ export class RequestSession {
 
 	/** Sends a frame and collects incoming ones until the reply arrives or the time is up. */
 	async request(text: string, rule: ReplyRule, timeoutMs: number): Promise<Result<FrameExchange>> {
-		const { clock, whom } = this.bridge;
+		const { clock, peer } = this.bridge;
 		const startedMs = clock.now();
 		const over = new AbortController();
 		const { promise, resolve } = Promise.withResolvers<Result<Frame>>();
@@ -103,7 +98,7 @@ export class RequestSession {
 		const sent = await this.transmit(text, () => {
 			this.received = received;
 			this.signal.addEventListener('abort', () => resolve(fail(CANCELLED)), { signal: over.signal });
-			void clock.sleep(timeoutMs, over.signal).then(() => resolve(fail(timedOut(timeoutMs, whom))));
+			void clock.sleep(timeoutMs, over.signal).then(() => resolve(fail(timedOut(timeoutMs, peer))));
 		});
 		if (!sent.ok) return sent;
 		const outcome = await promise;
@@ -120,18 +115,18 @@ export class RequestSession {
 		return fail(withReceived(outcome.failure, received));
 	}
 
-	/** Closes the connection and waits for the other side to confirm, which proves that everything sent has arrived. */
+	/** Closes the connection and waits for the platform to confirm, which proves that everything sent has arrived. */
 	async close(): Promise<void> {
 		const number = this.connections;
 		const end = await this.connection?.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
 		// Codes 1000 and 1005 are the answers to this side's close.
 		if (end && end.code !== 1000 && end.code !== 1005) {
-			this.lost.set(number, explainEnd(end, this.bridge.whom));
+			this.lost.set(number, explainEnd(end, this.bridge.peer));
 		}
 	}
 
 	private collect(text: string, received: CollectedFrames): void {
-		const incoming = readIncoming(text, this.bridge.whom.redact);
+		const incoming = readIncoming(text, this.bridge.peer.redact);
 		if (!incoming.ok) {
 			received.addUnreadable(incoming.failure);
 			return;
@@ -139,8 +134,8 @@ export class RequestSession {
 		const frame = incoming.value;
 		const { rule, collected } = received;
 		const isForRequest = belongs(frame, rule);
-		const isFinal = isReply(frame, rule);
-		// A frame that repeats nothing of the request may be about anything, such as a refusal of the account.
+		const isFinal = isForRequest && rule.filter.accepts(frame);
+		// A frame that repeats no value of the request may be about anything, such as a refusal of the account.
 		this.hasAnswered ||= isFinal || (isForRequest && !isUncorrelated(rule));
 		if (isFinal) {
 			received.settle(ok(frame));
@@ -166,10 +161,10 @@ export class RequestSession {
 				onSent();
 				return ok(number);
 			}
-			// The other side is closing and the frame was not sent, so a new connection may send it.
+			// The platform is closing the connection and the frame was not sent, so a new connection may send it.
 			const end: SocketEnd = { ...(await open.value.close()), cause: 'closed' };
 			if (this.connection === open.value) this.onEnd(number, end);
-			if (this.connections >= MAX_CONNECTIONS) this.fatal ??= explainEnd(end, this.bridge.whom);
+			if (this.connections >= MAX_CONNECTIONS) this.fatal ??= explainEnd(end, this.bridge.peer);
 		}
 	}
 
@@ -209,12 +204,12 @@ export class RequestSession {
 	}
 
 	private onEnd(number: number, end: SocketEnd): void {
-		const failure = explainEnd(end, this.bridge.whom);
+		const failure = explainEnd(end, this.bridge.peer);
 		this.connection = undefined;
 		this.unanswered.clear();
 		this.lost.set(number, failure);
 		if (failure.kind === 'credential') this.fatal = failure;
-		// An account that is refused only after an answer may have had the frame processed.
+		// If the account is refused only after an answer, the platform may have processed the frame.
 		const isUnclear = failure.kind === 'credential' && this.hasAnswered;
 		this.received?.settle(fail(isUnclear ? { ...failure, kind: 'unreachable' } : failure));
 	}
@@ -228,7 +223,7 @@ export class RequestSession {
 	}
 }
 
-function timedOut(timeoutMs: number, { host }: Whom): Failure {
+function timedOut(timeoutMs: number, { host }: Peer): Failure {
 	return {
 		kind: 'timedOut',
 		message: `No reply arrived from ${host} within ${timeoutMs / 1000} seconds`,

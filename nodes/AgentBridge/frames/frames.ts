@@ -10,7 +10,10 @@ export type Frame = JsonObject;
 /** No real message is this large, and a few frames of this size at once would fill the memory. */
 export const MAX_FRAME_CHARS = 16_000_000;
 
-/** Parses an incoming frame and hides the token, which a platform may echo. A failure completes "a frame that is". */
+/**
+ * Parses an incoming frame and hides the token, which a platform may echo.
+ * @returns the frame, or words that complete the phrase "a frame that is"
+ */
 export function readIncoming(text: string, { known }: Redact): Result<Frame, string> {
 	if (text.length > MAX_FRAME_CHARS) return fail('larger than 16 million characters');
 	const frame = parseJson(text);
@@ -86,16 +89,12 @@ export class RecentIds {
 
 	constructor(private readonly limit: number) {}
 
-	get size(): number {
-		return this.ids.size;
-	}
-
 	has(id: string): boolean {
 		return this.ids.has(shortId(id));
 	}
 
 	add(id: string): void {
-		// An ID that comes again becomes the newest one.
+		// An ID that arrives again becomes the newest one.
 		this.remove(id);
 		this.ids.add(shortId(id));
 		const [oldest] = this.ids;
@@ -115,16 +114,12 @@ export interface ReplyRule {
 	readonly filter: EventFilter;
 }
 
-/** Whether frames do not say which request they belong to. */
+/** Whether replies do not say which request they belong to. */
 export function isUncorrelated({ replyPath }: ReplyRule): boolean {
 	return pathSteps(replyPath).length === 0;
 }
 
-/** Whether a frame belongs to the request: it repeats the request's correlation value, or frames are not correlated. */
+/** Whether a frame belongs to the request: it repeats the correlation value, or replies are not correlated. */
 export function belongs(frame: Frame, rule: ReplyRule): boolean {
 	return isUncorrelated(rule) || readName(frame, rule.replyPath) === rule.correlation;
-}
-
-export function isReply(frame: Frame, rule: ReplyRule): boolean {
-	return belongs(frame, rule) && rule.filter.accepts(frame);
 }

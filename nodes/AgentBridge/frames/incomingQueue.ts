@@ -8,7 +8,7 @@ export interface QueueLimits {
 
 /**
  * Queues incoming frames for n8n. n8n's `emit` neither waits nor keeps the order, so frames that arrive during an
- * execution stay in the queue until it ends, and go into the next execution together.
+ * execution stay in the queue until that execution ends, and go into the next one together.
  */
 export class IncomingQueue<T> {
 	private readonly waiting: Array<{ readonly frame: T; readonly chars: number }> = [];

@@ -7,7 +7,7 @@ interface ItemPosition {
 	readonly item: number;
 }
 
-export interface LastItem {
+interface LastItem {
 	readonly json: INodeExecutionData['json'];
 	/** The position of the trigger item it is paired with; absent if there is none or several. */
 	readonly origin: number | undefined;

@@ -20,7 +20,7 @@ export interface ReplySettings {
 /** The value that tells the platform which frame a reply answers. */
 export interface Correlation {
 	readonly value: string | number | boolean;
-	/** Whether `value` is the text of a number beyond 2^53, which the reply contains as a number again. */
+	/** Whether `value` is text that stands for a number beyond 2^53. The reply then contains the number. */
 	readonly isLongNumber: boolean;
 }
 
@@ -46,7 +46,7 @@ export function readReplySettings(
 	if (pathSteps(correlationPath).length === 0) {
 		return failInput(
 			'"ID in Reply" is filled in, but nothing says where a frame holds the value to repeat',
-			'Fill in "ID to Repeat" in the option "Reply", or "ID Path". If your platform does not correlate frames, empty "ID in Reply".',
+			'Fill in "ID to Repeat" in the option "Reply", or "ID Path". If your platform does not correlate frames, clear "ID in Reply".',
 		);
 	}
 	// A placeholder may stand for an object that contains the path.
@@ -55,7 +55,7 @@ export function readReplySettings(
 		return ok({ template: template.value, correlationPath, replyPath });
 	}
 	return failInput(
-		`The Reply Frame cannot hold a value at "${excerpt(replyPath, SHOWN_CHARS)}"`,
+		`"Reply Frame" cannot hold a value at "${excerpt(replyPath, SHOWN_CHARS)}"`,
 		'Enter an "ID in Reply" of field names, such as "reply_to" or "data.reply_to".',
 	);
 }
@@ -66,7 +66,7 @@ function readTemplate(entered: unknown): Result<Json> {
 	const isFrame = isJsonObject(template) ? Object.keys(template).length > 0 : isPlaceholder(template);
 	if (template === undefined || !isFrame) {
 		return failInput(
-			'The Reply Frame is not a JSON object',
+			'"Reply Frame" is not a JSON object',
 			`Enter the frame that your platform expects, with placeholders for the values of the last node's item, e.g. ${REPLY_TEMPLATE}`,
 		);
 	}
@@ -75,7 +75,7 @@ function readTemplate(entered: unknown): Result<Json> {
 	const unknown = TEMPLATES.placeholdersIn(template).find(({ name }) => !KNOWN_PLACEHOLDERS.has(name));
 	if (!unknown) return ok(template);
 	return failInput(
-		`The Reply Frame has an unknown placeholder: ${excerpt(unknown.written, SHOWN_CHARS)}`,
+		`"Reply Frame" has an unknown placeholder: ${excerpt(unknown.written, SHOWN_CHARS)}`,
 		"Use $json for the last node's item, $json.path for a value in it, or $frame.path for a value in the received frame. Write $$ for a dollar sign.",
 	);
 }
@@ -122,7 +122,7 @@ export function composeReply(
 		return fail(`the last node's item has nothing at ${names}`);
 	}
 	const filled = TEMPLATES.fill(template, lookup);
-	if (!isJsonObject(filled)) return fail('the Reply Frame, filled in for the item, is not a JSON object');
+	if (!isJsonObject(filled)) return fail('"Reply Frame", filled in for the item, is not a JSON object');
 	const rounded = roundedIn(filled);
 	if (rounded !== undefined) {
 		return fail(`the reply contains the number ${rounded}, which n8n rounds; pass it on as text`);
@@ -136,12 +136,12 @@ function writeReply(
 	correlation: Correlation | undefined,
 ): Result<string, string> {
 	if (replyPath === '') return checkText(jsonText(filled));
-	if (!correlation) return fail('the received frame has nothing at the ID to Repeat');
+	if (!correlation) return fail('the received frame has no value at the path in "ID to Repeat"');
 	const { value, isLongNumber } = correlation;
 	// JSON.stringify cannot write a number beyond 2^53, so a unique placeholder is replaced afterwards.
 	const holder = isLongNumber ? randomUUID() : value;
 	const correlated = withValueAt(filled, replyPath, holder);
-	if (!correlated.ok) return fail('the reply cannot hold a value at the ID in Reply');
+	if (!correlated.ok) return fail('the reply cannot hold a value at the path in "ID in Reply"');
 	const text = jsonText(correlated.value);
 	return checkText(isLongNumber ? text?.replace(`"${holder}"`, () => String(value)) : text);
 }

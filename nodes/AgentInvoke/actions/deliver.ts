@@ -32,8 +32,8 @@ export function deliverTurns(
 		logCancelled(context, outcomes);
 		return [[], []];
 	}
-	// n8n retries a tool after an error or an error item. As a tool the node does not remember its tries, so it returns
-	// neither once the agent was asked.
+	// n8n retries a tool after an error or an error item. As a tool, the node does not remember its tries, so once the
+	// agent was asked, it returns neither.
 	const isFinal =
 		run.asTool && outcomes.some(({ result }) => result.ok || result.failure.details?.mayHaveRun === true);
 	if (!isFinal) throwFailed(context, outcomes);
@@ -100,7 +100,7 @@ function describeProblem({ kind, message, advice, details }: Failure): IDataObje
 	return { problem: message, adviceForOperator: advice, details: { kind, ...details } };
 }
 
-/** The text that an AI agent reads: the answer, or what is needed to go on. */
+/** The output that an AI agent reads: the answer, or what the interrupt asks for. */
 function describeForAgent({ reply, session, replayed }: TurnResult, redact: Redact): IDataObject {
 	const { interrupts } = reply;
 	const [interrupt] = interrupts;

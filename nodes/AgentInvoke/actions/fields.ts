@@ -62,7 +62,7 @@ export const inputField: INodeProperties = {
 	type: 'string',
 	default: 'data',
 	description: 'Name of the field that contains the file',
-	hint: 'You find the name in the Binary tab of the input',
+	hint: 'Shown in the Binary tab of the input',
 };
 
 export const filesField: INodeProperties = {
@@ -110,7 +110,7 @@ export const filesField: INodeProperties = {
 			],
 		},
 	],
-	description: 'Files for the agent. An upload is only valid for a limited time.',
+	description: 'Files for the agent. An uploaded file is available only for a limited time.',
 };
 
 export const streamField: INodeProperties = {

@@ -1,10 +1,10 @@
-import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
+import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { binaryMeta, digestBinaryField, refuseMissingFile } from '../../shared/files/inputFile';
 import { readChoice } from '../../shared/form/options';
 import { bytesToHold, openBinaryField } from '../../shared/files/uploadFile';
-import { excerpt } from '../../shared/text/json';
+import { excerpt, objectsIn } from '../../shared/text/json';
 import { textOf, textOrNumber } from '../../shared/text/textOf';
 import { isWebAddress } from '../../shared/text/webAddress';
 import type { WireFile } from '../wire/request';
@@ -15,10 +15,8 @@ import type { AgentRun } from './run';
 export type FileRow = WireFile | { readonly field: string };
 
 export function readFileRows(context: IExecuteFunctions, itemIndex: number): Result<FileRow[]> {
-	const given: unknown = context.getNodeParameter('files.file', itemIndex, []);
-	const rows: unknown[] = Array.isArray(given) ? given : [];
 	const files: FileRow[] = [];
-	for (const row of rows.filter((one): one is IDataObject => typeof one === 'object' && one !== null)) {
+	for (const row of objectsIn(context.getNodeParameter('files.file', itemIndex, []))) {
 		const source = readChoice('The "Source" of a file', ['binary', 'url'], row.source);
 		if (!source.ok) return source;
 		if (source.value === 'binary') {

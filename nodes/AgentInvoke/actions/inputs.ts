@@ -34,7 +34,7 @@ function readValue(value: unknown, label: string, isKey: boolean): Result<string
 }
 
 /**
- * What was entered, or what the chat put into the item if the field is empty. A field with an expression never counts
+ * Reads a text field or, if it is empty, what the chat put into the item instead. A field with an expression never counts
  * as empty.
  */
 export function readOrChat(

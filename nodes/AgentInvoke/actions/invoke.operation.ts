@@ -8,7 +8,7 @@ import type { SessionChoice } from '../turns/turn';
 import { filesField, messageField, sessionFields, streamField } from './fields';
 import { readFileRows } from './files';
 import { readFilled, readOrChat, type Said } from './inputs';
-import { AGENT_OPTIONS, TURN_OPTIONS } from './options';
+import { INVOKE_OPTIONS, TURN_OPTIONS } from './options';
 import { runItems } from './runItems';
 
 /** Sends a message to the agent and returns its answer, or its interrupt (§4.6). */
@@ -23,13 +23,7 @@ export const invoke: Operation = {
 		filesField,
 		streamField,
 		simplifyField,
-		...optionGroups(AGENT_OPTIONS, [
-			...TURN_OPTIONS,
-			'maxFileSizeMb',
-			'renewExpiredSession',
-			'sessionTtlHours',
-			'turnOrder',
-		]),
+		...optionGroups({ ...TURN_OPTIONS, ...INVOKE_OPTIONS }),
 	],
 	async execute(context) {
 		return await runItems(context, readSession, readMessage);

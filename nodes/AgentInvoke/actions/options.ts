@@ -84,7 +84,8 @@ function readBudget(given: unknown, groupOf: (name: string) => string): Result<B
 	return ok({ per, unit, most: Math.floor(most.value.number('most')) });
 }
 
-export const AGENT_OPTIONS = defineRequestOptions({
+/** The options of every operation that asks the agent. */
+export const TURN_OPTIONS = defineRequestOptions({
 	budget: {
 		displayName: 'Limit per Day',
 		name: 'budget',
@@ -142,7 +143,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		extraBody: 'as the API-call page of the instance shows them',
 		requestsPerSecond: 'Maximum number of calls per second',
 		retries:
-			'How many times to resend a call if the agent cannot have run. A call that was refused because of load is resent until the timeout; with 0 nothing is resent.',
+			'How many times to resend a call if the agent cannot have run. A call that was refused because of load is resent until the timeout; with 0, nothing is resent.',
 	}),
 	...idempotencyFields(
 		{
@@ -169,27 +170,6 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		],
 		description:
 			'What the Data Table flow_task_ledger keeps of answers, in plain text. The agent is asked once either way.',
-		isPartOfRequest: false,
-	},
-	maxFileSizeMb: {
-		displayName: 'Max File Size (MB)',
-		name: 'maxFileSizeMb',
-		type: 'number',
-		default: 50,
-		typeOptions: { minValue: 0.01, maxValue: 1_024, numberPrecision: 2 },
-		description: 'A larger file is not uploaded, and its item fails',
-		isPartOfRequest: false,
-	},
-	maxInterrupts: {
-		displayName: 'Max Interrupts',
-		name: 'maxInterrupts',
-		isLimit: true,
-		isBudget: true,
-		type: 'number',
-		default: 10,
-		typeOptions: { minValue: 0, maxValue: 1_000 },
-		description:
-			'How many times the agent may interrupt in one step, from a message to its final answer. 0 means no limit.',
 		isPartOfRequest: false,
 	},
 	maxInvocations: {
@@ -229,15 +209,6 @@ export const AGENT_OPTIONS = defineRequestOptions({
 			'Whether to write a row for each turn to the Data Table flow_agent_turns: which item and session, how it ended, how long it took and its usage. The rows do not contain what was said.',
 		isPartOfRequest: false,
 	},
-	renewExpiredSession: {
-		displayName: 'Renew Expired Session',
-		name: 'renewExpiredSession',
-		type: 'boolean',
-		default: false,
-		description:
-			'Whether to start one new session and continue in it if the platform no longer knows the old one. The agent has then forgotten what was said.',
-		isPartOfRequest: false,
-	},
 	retryAmbiguous: {
 		displayName: 'Retry Ambiguous Failures',
 		name: 'retryAmbiguous',
@@ -245,15 +216,6 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		type: 'boolean',
 		default: false,
 		description: 'Whether to ask again even if the agent may have run. What it does may then happen twice.',
-		isPartOfRequest: false,
-	},
-	sessionTtlHours: {
-		displayName: 'Session Lifetime (Hours)',
-		name: 'sessionTtlHours',
-		type: 'number',
-		default: 720,
-		typeOptions: { minValue: 0, maxValue: 87_600 },
-		description: 'How long a key keeps its session after its last use. 0 means forever.',
 		isPartOfRequest: false,
 	},
 	timeoutSeconds: {
@@ -264,6 +226,36 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		typeOptions: { minValue: 1, maxValue: 86_400 },
 		description:
 			'How long one answer or upload may take. An item also waits up to this long for other messages of its session.',
+		isPartOfRequest: false,
+	},
+});
+
+export const INVOKE_OPTIONS = defineRequestOptions({
+	maxFileSizeMb: {
+		displayName: 'Max File Size (MB)',
+		name: 'maxFileSizeMb',
+		type: 'number',
+		default: 50,
+		typeOptions: { minValue: 0.01, maxValue: 1_024, numberPrecision: 2 },
+		description: 'A larger file is not uploaded, and its item fails',
+		isPartOfRequest: false,
+	},
+	renewExpiredSession: {
+		displayName: 'Renew Expired Session',
+		name: 'renewExpiredSession',
+		type: 'boolean',
+		default: false,
+		description:
+			'Whether to start one new session and continue in it if the platform no longer knows the old one. The agent has then forgotten what was said.',
+		isPartOfRequest: false,
+	},
+	sessionTtlHours: {
+		displayName: 'Session Lifetime (Hours)',
+		name: 'sessionTtlHours',
+		type: 'number',
+		default: 720,
+		typeOptions: { minValue: 0, maxValue: 87_600 },
+		description: 'How long a key keeps its session after its last use. 0 means forever.',
 		isPartOfRequest: false,
 	},
 	turnOrder: {
@@ -291,22 +283,19 @@ export const AGENT_OPTIONS = defineRequestOptions({
 	},
 });
 
-/** The options of every operation that asks the agent. */
-export const TURN_OPTIONS = [
-	'budget',
-	'concurrency',
-	'extraBody',
-	'idempotencyAnswers',
-	'idempotencyKey',
-	'idempotencyScope',
-	'idempotencyTtlHours',
-	'maxInvocations',
-	'previewRequest',
-	'previewResponse',
-	'recordLifetimeDays',
-	'recordTurns',
-	'requestsPerSecond',
-	'retries',
-	'retryAmbiguous',
-	'timeoutSeconds',
-] as const;
+export const RESUME_OPTIONS = defineRequestOptions({
+	maxInterrupts: {
+		displayName: 'Max Interrupts',
+		name: 'maxInterrupts',
+		isLimit: true,
+		isBudget: true,
+		type: 'number',
+		default: 10,
+		typeOptions: { minValue: 0, maxValue: 1_000 },
+		description:
+			'How many times the agent may interrupt in one step, from a message to its final answer. 0 means no limit.',
+		isPartOfRequest: false,
+	},
+});
+
+export const AGENT_OPTIONS = { ...TURN_OPTIONS, ...INVOKE_OPTIONS, ...RESUME_OPTIONS };

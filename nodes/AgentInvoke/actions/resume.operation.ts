@@ -11,7 +11,7 @@ import { isBlank } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turn';
 import { streamField } from './fields';
 import { readText, type Said } from './inputs';
-import { AGENT_OPTIONS, TURN_OPTIONS } from './options';
+import { RESUME_OPTIONS, TURN_OPTIONS } from './options';
 import { runItems } from './runItems';
 
 const fields: readonly INodeProperties[] = [
@@ -78,12 +78,7 @@ export const resume: Operation = {
 	name: 'Resume',
 	description: 'Answer an interrupt so that the agent continues',
 	action: 'Resume agent',
-	fields: [
-		...fields,
-		streamField,
-		simplifyField,
-		...optionGroups(AGENT_OPTIONS, [...TURN_OPTIONS, 'maxInterrupts']),
-	],
+	fields: [...fields, streamField, simplifyField, ...optionGroups({ ...TURN_OPTIONS, ...RESUME_OPTIONS })],
 	async execute(context) {
 		return await runItems(context, readResumed, readAnswer);
 	},
@@ -102,7 +97,7 @@ function readResumed(context: IExecuteFunctions, itemIndex: number): Result<Sess
 	);
 }
 
-/** Some agents give interrupts no IDs; but if there was one, answering without it must be a mistake. */
+/** Reads the ID, which may be empty, because some agents give none; but if the interrupt had an ID, it must be there. */
 function readInterruptId(context: IExecuteFunctions, itemIndex: number): Result<string> {
 	const text = readText(context, itemIndex, 'interruptId', 'Interrupt ID');
 	if (!text.ok) return text;
@@ -114,7 +109,7 @@ function readInterruptId(context: IExecuteFunctions, itemIndex: number): Result<
 }
 
 function useEarlier(expression: string): string {
-	return `The item no longer holds it, as happens after a Wait node. Enter ${expression} as an expression. Nothing was sent for this item.`;
+	return `The item no longer contains it, as happens after a Wait node. Enter ${expression} as an expression. Nothing was sent for this item.`;
 }
 
 function readAnswer(context: IExecuteFunctions, itemIndex: number): Result<Said> {

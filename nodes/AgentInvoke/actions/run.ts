@@ -68,7 +68,7 @@ export interface AgentRun extends RunFrame {
 const SIGHTINGS = new Sightings();
 
 const CREDENTIAL = 'flowAgentApi';
-/** How late an idle timeout may be noticed. */
+/** How often idle timeouts are checked. */
 const IDLE_CHECK_MS = 500;
 
 const SESSIONS_NOT_WRITTEN =

@@ -92,7 +92,8 @@ function readMedia(
 ): Result<UploadedMedia> {
 	const { upload, answer: form } = wire;
 	const read = (at: Expression | undefined): string => wordOf(at?.read(answer));
-	const [given, id, expiresAt] = [read(upload.url), read(upload.id), read(upload.expires)];
+	const given = read(upload.url);
+	const id = read(upload.id);
 	const data = form.envelope && isJsonObject(answer) ? answer.data : answer;
 	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
 	if (!url && !id) {
@@ -113,6 +114,6 @@ function readMedia(
 		...(id && { id }),
 		name,
 		mimeType,
-		expiresAt,
+		expiresAt: read(upload.expires),
 	});
 }

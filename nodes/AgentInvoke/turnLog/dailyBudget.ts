@@ -87,7 +87,7 @@ export class DailyBudget {
 		this.limit.close(isWritten);
 	}
 
-	/** What the operator should know about turns whose tokens could not be counted; usually empty. */
+	/** A hint about turns whose tokens could not be counted; empty if there are none. */
 	get hint(): string {
 		if (this.settings.limit.unit === 'turns') return '';
 		const remedy =

@@ -18,7 +18,7 @@ import { hasBrokenChoice, TEMPLATES } from './templates';
 const MOST_LEVELS = 100;
 const MOST_RULES = 100;
 
-/** Parts of the ready-made descriptions that the operator must replace; otherwise another bot might answer. */
+/** Matches what the operator must replace in a ready-made description, such as a bot's ID. */
 const TO_FILL_IN = /\bYOUR-[A-Z]+(?:-[A-Z]+)*\b/;
 
 // The messages below are clauses that follow the path of an entry, such as `"stream.rules[2].delta"`.

@@ -54,7 +54,7 @@ export class WireReader {
 	textFrom = '';
 	/** Whether the text came as a whole before the end: a draft, which later pieces replace. */
 	isDraft = false;
-	/** Whether a whole text that came before the end did not continue the one before it. */
+	/** Whether a whole text that came before the end did not continue the text before it. */
 	isScattered = false;
 	/** What the last event added to the text. */
 	delta = '';
@@ -348,16 +348,13 @@ function interruptsIn({ answer: { interrupt } }: Wire, data: Json): WireInterrup
 	if (!isThere(waiting)) return [];
 	return (Array.isArray(waiting) ? waiting : [waiting]).flatMap((one) => {
 		if (typeof one === 'string') return one.trim() ? [asked(one)] : [];
-		const [id, tool, question] = [interrupt.id, interrupt.tool, interrupt.question].map((at) =>
-			textAt(at, one),
-		);
-		if (!id && !tool && !question?.trim()) return [];
+		const id = textAt(interrupt.id, one);
+		const tool = textAt(interrupt.tool, one);
+		const question = textAt(interrupt.question, one);
+		if (!id && !tool && !question.trim()) return [];
 		const given = interrupt.arguments?.read(one);
-		const kind = tool ? 'tool' : 'question';
 		const parsed = typeof given === 'string' ? (parseJson(given) ?? given) : given;
-		return [
-			{ id: id ?? '', kind, tool: tool ?? '', arguments: parsed ?? {}, question: question ?? '' } as const,
-		];
+		return [{ id, kind: tool ? 'tool' : 'question', tool, arguments: parsed ?? {}, question }];
 	});
 }
 

@@ -44,7 +44,7 @@ const READS_BEFORE_RETREAT = 5;
  * update as many, and a batch of tasks has hundreds of keys.
  */
 export class ClaimLock {
-	/** Attempts whose rows do not count for this run: its own that have not won, and all that it knows to have failed. */
+	/** Attempts whose rows this run ignores: its own that have not won, and all that it knows to have failed. */
 	readonly abandoned = new Set<string>();
 	private readonly run = randomUUID();
 	private attempts = 0;
@@ -69,7 +69,7 @@ export class ClaimLock {
 	 */
 	async claim(acquirer: ClaimAcquirer): Promise<Result<string | undefined>> {
 		const owner = `${this.run} ${++this.attempts}`;
-		// Until the claim is won, its rows do not count.
+		// Until the claim is won, its rows are ignored.
 		this.abandoned.add(owner);
 		const isAlone = await this.isAlone(acquirer, owner);
 		if (isAlone.ok && isAlone.value) {

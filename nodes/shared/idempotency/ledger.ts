@@ -46,7 +46,7 @@ export interface LedgerSettings {
 	readonly scope: string;
 	readonly workflowId: string;
 	readonly executionId: string;
-	/** How long entries count, ms; 0 = forever. */
+	/** How long entries are valid, in ms; 0 = forever. */
 	readonly ttlMs: number;
 	readonly onUnknown: 'error' | 'again';
 	/** When to stop waiting, by the clock's `now()`. */
@@ -69,7 +69,7 @@ export interface LedgerParts extends KeyReadsParts {
 	readonly queue?: ClaimQueue;
 }
 
-/** How long after a claim something may be sent. */
+/** How long after a claim the request may still be sent. */
 const SEND_WITHIN_MS = 60_000;
 /** How often queued claims check whether their run has ended. */
 const STOP_CHECK_MS = 1_000;
@@ -151,13 +151,13 @@ export class TableLedger {
 		}
 	}
 
-	/** Writes what is not written yet; to be called before the node ends, however it ends. */
+	/** Writes the rows that are still queued; must be called before the node ends, however it ends. */
 	async flush(): Promise<Result<undefined>> {
 		for (const claim of this.held) claim.letGo();
 		return await this.writer.flush();
 	}
 
-	/** Leaves the queue once the outcome of the claim is known, or once the table shows as much as this run knows. */
+	/** Leaves the queue once the outcome of the claim is known, the claim is no longer fresh, or the run ends. */
 	private async leaveSettled(slot: Slot<HeldClaim>, claim: HeldClaim): Promise<void> {
 		const { clock, signal } = this.parts;
 		await clock.sleep(CLAIM_FRESH_MS, AbortSignal.any([claim.settled, signal]));

@@ -16,7 +16,7 @@ export class ClaimPermits {
 	private emptied = new AbortController();
 	private isWaitingForMore = false;
 
-	/** @param signal aborted at the end of the run, when all waiting claims are let in to notice it */
+	/** @param signal aborted at the end of the run, when all waiting claims are let in, so that they fail */
 	constructor(
 		private readonly most: number,
 		private readonly clock: Clock,

@@ -51,7 +51,7 @@ test.each([
 	[{ wsBaseUrl: 'wss://h/api/maas' }, 'contains an API path, "/api/maas"'],
 	[{ wsBaseUrl: 'https://h/maas/v1/' }, 'contains an API path, "/maas/v1"'],
 	[{ wsBaseUrl: 'wss://h/?token=0123456789#y' }, 'contains a "?"'],
-	[{ subprotocol: 'two, names' }, 'not a valid WebSocket sub-protocol name'],
+	[{ subprotocol: 'two, names' }, 'not a valid name of a WebSocket sub-protocol'],
 ])('refuses %j: %s', (change, said) => {
 	const account = readBridgeAccount({ ...CREDENTIAL, ...change });
 	expect(account).toMatchObject({ ok: false, failure: { message: expect.stringContaining(said) } });

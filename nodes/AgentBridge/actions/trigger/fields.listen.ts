@@ -94,7 +94,7 @@ export const LISTEN_OPTIONS = defineOptions({
 	},
 });
 
-/** The trigger's fields. Paths are left to the operator, because the fields of frames are not documented (§6.2). */
+/** The trigger's fields. The operator enters paths, because the fields of frames are not documented (§6.2). */
 export const LISTEN_FIELDS: readonly INodeProperties[] = [
 	EVENT_PATH,
 	{

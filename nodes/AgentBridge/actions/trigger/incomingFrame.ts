@@ -69,13 +69,16 @@ function readReply(given: unknown, idPath: string): Result<ReplySettings | undef
 	);
 }
 
-/** Reads an incoming frame with its event and ID. A failure completes "a frame that is". */
+/**
+ * Reads an incoming frame with its event and ID.
+ * @returns the frame, or words that complete the phrase "a frame that is"
+ */
 export function receive(
 	text: string,
-	{ whom }: Bridge,
+	{ peer }: Bridge,
 	{ filter, idPath, reply }: ListenSettings,
 ): Result<IncomingFrame, string> {
-	const incoming = readIncoming(text, whom.redact);
+	const incoming = readIncoming(text, peer.redact);
 	if (!incoming.ok) return incoming;
 	const frame = incoming.value;
 	const receivedAt = new Date().toISOString();

@@ -44,7 +44,7 @@ class ActiveTrigger implements ListenerEvents {
 	private isActive = false;
 	private refused: Failure | undefined;
 	private lastReason = '';
-	/** Unreadable frames of a connection: the first is logged at once, their number upon the next connection or stop. */
+	/** How many frames were unreadable. The first is logged at once, their number when the trigger reconnects or stops. */
 	private skipped = 0;
 
 	constructor(
@@ -56,14 +56,14 @@ class ActiveTrigger implements ListenerEvents {
 		const workflowId = context.getWorkflow().id ?? '';
 		const log: Log = (level, text) =>
 			context.logger[level](`Agent Bridge Trigger "${name}": ${text}`, { workflowId });
-		const { host } = setup.whom;
+		const { host } = setup.peer;
 		const outbox = new Outbox(
 			() => setup.clock.now(),
 			(text) => this.listener.send(text),
 			(names, why) =>
 				log('error', `${names.length} frame(s) to ${host} were not sent: ${why}${listNames(names)}`),
 		);
-		const replies = new ReplySender(name, settings.reply, outbox, setup.whom.redact, log);
+		const replies = new ReplySender(name, settings.reply, outbox, setup.peer.redact, log);
 		this.log = log;
 		this.outbox = outbox;
 		this.executions = new ExecutionStarter(context, setup, settings, log, this.seen, replies);
@@ -111,7 +111,7 @@ class ActiveTrigger implements ListenerEvents {
 	onUp(failures: number): void {
 		this.summariseSkipped();
 		this.lastReason = '';
-		const { host } = this.setup.whom;
+		const { host } = this.setup.peer;
 		this.log('info', failures === 0 ? `connected to ${host}` : `reconnected after ${failures} failure(s)`);
 		this.outbox.up();
 	}
@@ -139,7 +139,7 @@ class ActiveTrigger implements ListenerEvents {
 		await queue.idle();
 	}
 
-	/** @param what completes "a frame that is" */
+	/** @param what words that complete the phrase "a frame that is" */
 	private skip(what: string): void {
 		if (this.skipped++ === 0) this.log('warn', `skipped a frame that is ${what}`);
 	}

@@ -37,7 +37,7 @@ export class ReplySender {
 		}
 	}
 
-	/** Sends the frame, if any, in a response that a node of an execution gave. Must not throw. */
+	/** Sends a frame that a node handed over as a response; ignores n8n's own responses. Must not throw. */
 	responded(response: unknown): void {
 		const text = readHandedOver(response);
 		if (text !== undefined) this.outbox.send(text, '');

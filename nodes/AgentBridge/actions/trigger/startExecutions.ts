@@ -2,7 +2,7 @@ import { ExecutionCancelledError, type IRun, type ITriggerFunctions } from 'n8n-
 
 import { wordsOfError } from '../../../shared/errors/expressionError';
 import { growingPauseMs, type PauseGrowth } from '../../../shared/run/growingPause';
-import type { Bridge, Whom } from '../../connection/failures';
+import type { Bridge, Peer } from '../../connection/failures';
 import { shortId, type RecentIds } from '../../frames/frames';
 import { IncomingQueue } from '../../frames/incomingQueue';
 import {
@@ -29,10 +29,10 @@ export class ExecutionStarter {
 	private readonly closing = new AbortController();
 	private readonly maxBatch: number;
 
-	/** @param seen loses the IDs of frames that n8n did not accept, so that they are not skipped if they come again */
+	/** @param seen IDs of frames that n8n does not accept are removed, so that the frames are not skipped if sent again */
 	constructor(
 		private readonly context: ITriggerFunctions,
-		private readonly setup: Pick<Bridge, 'clock'> & { readonly whom: Pick<Whom, 'redact'> },
+		private readonly setup: Pick<Bridge, 'clock'> & { readonly peer: Pick<Peer, 'redact'> },
 		{ maxBatch, maxQueued }: Pick<ListenSettings, 'maxBatch' | 'maxQueued'>,
 		private readonly log: Log,
 		private readonly seen: Pick<RecentIds, 'remove'>,
@@ -65,7 +65,7 @@ export class ExecutionStarter {
 				this.replies.ended(batch, await this.emit(batch));
 				return;
 			} catch (error) {
-				const why = this.setup.whom.redact(wordsOfError(error));
+				const why = this.setup.peer.redact(wordsOfError(error));
 				if (hasBegun(error)) {
 					this.log('error', `${frames} did not finish: ${why}`);
 					return;

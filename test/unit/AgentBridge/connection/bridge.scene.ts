@@ -28,7 +28,7 @@ export function bridgeScene(
 		sockets,
 		bridge: {
 			clock,
-			whom: {
+			peer: {
 				host: 'bridge.test',
 				protocol,
 				tokenIn: 'handshake',

@@ -1,15 +1,15 @@
-import { explainEnd, type Whom } from '../../../../nodes/AgentBridge/connection/failures';
+import { explainEnd, type Peer } from '../../../../nodes/AgentBridge/connection/failures';
 import { redactor } from '../../../../nodes/shared/text/redact';
 
 const END = { cause: 'handshake', code: 1006, reason: '' } as const;
 
-test.each<[Whom['tokenIn'], string, string]>([
+test.each<[Peer['tokenIn'], string, string]>([
 	['handshake', 'refused the channel token (HTTP 401)', 'may be mistyped'],
 	['frame', 'refused the WebSocket connection (HTTP 401)', 'The handshake contains no token'],
 	['nothing', 'refused the WebSocket connection (HTTP 401)', 'No token was sent'],
 ])('a 401 names the token only if the handshake contains it: %s', (tokenIn, message, advice) => {
-	const whom = { host: 'h', protocol: undefined, tokenIn, redact: redactor([]) };
-	expect(explainEnd(END, whom, { kind: 'status', status: 401 })).toMatchObject({
+	const peer = { host: 'h', protocol: undefined, tokenIn, redact: redactor([]) };
+	expect(explainEnd(END, peer, { kind: 'status', status: 401 })).toMatchObject({
 		kind: 'credential',
 		message: `h ${message}`,
 		advice: expect.stringContaining(advice),
@@ -17,8 +17,8 @@ test.each<[Whom['tokenIn'], string, string]>([
 });
 
 test('names no sub-protocol if none was offered', () => {
-	const whom = { host: 'h', protocol: undefined, tokenIn: 'frame', redact: redactor([]) } as const;
-	const { advice } = explainEnd(END, whom);
+	const peer = { host: 'h', protocol: undefined, tokenIn: 'frame', redact: redactor([]) } as const;
+	const { advice } = explainEnd(END, peer);
 	expect(advice).toContain('the platform expects a sub-protocol');
-	expect(explainEnd(END, whom, { kind: 'status', status: 404 }).advice).toContain('(none)');
+	expect(explainEnd(END, peer, { kind: 'status', status: 404 }).advice).toContain('(none)');
 });

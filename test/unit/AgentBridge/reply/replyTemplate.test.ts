@@ -49,13 +49,15 @@ test.each([
 });
 
 test.each(['{}', '{"id":""}', '{"id":null}', '{"id":{"a":1}}'])('finds nothing to repeat in %s', (came) => {
-	expect(reply({}, { text: 'x' }, came)).toBe('the received frame has nothing at the ID to Repeat');
+	expect(reply({}, { text: 'x' }, came)).toBe(
+		'the received frame has no value at the path in "ID to Repeat"',
+	);
 });
 
 test('puts the ID into an object from a placeholder, and refuses to put it into a list', () => {
 	const given = { template: '{"data":"$json.data"}', replyPath: 'data.to' };
 	expect(reply(given, { data: { a: 1 } })).toBe('{"data":{"a":1,"to":"f-1"}}');
-	expect(reply(given, { data: [1] })).toBe('the reply cannot hold a value at the ID in Reply');
+	expect(reply(given, { data: [1] })).toBe('the reply cannot hold a value at the path in "ID in Reply"');
 });
 
 test('reports items that cannot be written as JSON', () => {

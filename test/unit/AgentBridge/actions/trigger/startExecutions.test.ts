@@ -41,7 +41,7 @@ function scene(maxBatch: number): Scene {
 	} as unknown as ITriggerFunctions;
 	const delivery = new ExecutionStarter(
 		context,
-		{ clock, whom: { redact: redactor(['wst_secret']) } },
+		{ clock, peer: { redact: redactor(['wst_secret']) } },
 		{ maxBatch, maxQueued: 100 },
 		(level, text) => lines.push(`${level}: ${text}`),
 		{ remove: (id) => void forgotten.push(id) },
