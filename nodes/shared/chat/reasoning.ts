@@ -68,13 +68,11 @@ const PATTERNS = REASONING_MODELS.map((row) => ({ row, pattern: new RegExp(patte
 /** The length above which a text cannot be a model's ID; matching a very long one would be slow. */
 const LONGEST_ID_CHARS = 300;
 
-/** The row of a model identifier; if several match, the one with the longest suffix. */
+/** The row of a model's ID. */
 export function reasoningModel(model: string): ModelRow | undefined {
 	const id = model.trim();
 	if (id.length > LONGEST_ID_CHARS) return undefined;
-	return PATTERNS.filter(({ pattern }) => pattern.test(id))
-		.map(({ row }) => row)
-		.sort((left, right) => right.suffix.length - left.suffix.length)[0];
+	return PATTERNS.find(({ pattern }) => pattern.test(id))?.row;
 }
 
 export interface ReasoningWish {

@@ -71,7 +71,7 @@ test('Stop ends the test at once and closes the connection', async () => {
 test.each([
 	[{ eventPath: '', eventFilter: 'message' }, '"Event Path" is empty'],
 	[{ authMode: 'inFrame', authFrame: '{"type":"auth"}' }, 'no placeholder for the token'],
-	[{ options: { heartbeatFrame: 'ping' } }, 'Heartbeat Frame is not a JSON object'],
+	[{ options: { heartbeatFrame: 'ping' } }, '"Heartbeat Frame" is not a JSON object'],
 ])('refuses %j before opening a connection', async (parameters, said) => {
 	const run = await stage.test(parameters);
 	expect(run.error?.message).toContain(said);
