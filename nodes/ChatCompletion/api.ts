@@ -8,7 +8,7 @@ import type { Retry } from '../shared/retry/retry';
 import { classify, type BusyTerms } from '../shared/platform/envelope';
 import { errorIn } from '../shared/chat/answerBody';
 import { explainChat, isOutOfCredit } from './failures';
-import type { ChatAnswer } from './answer/answerBuilder';
+import { AnswerBuilder, type ChatAnswer } from './answer/answerBuilder';
 import { AnswerReader, failed, timedOut, type AnswerTerms, type BilledAnswer } from './answer/answerReader';
 
 export interface ChatCall extends AnswerTerms {
@@ -49,8 +49,9 @@ export function createChatApi(connection: ChatConnection): CompleteChat {
 
 async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outcome<BilledAnswer>> {
 	const { baseUrl, clock, redact, busyTerms } = connection;
-	const reader = new AnswerReader(clock, redact, call, busyTerms);
 	const { body: json, idleMs, endByMs } = call;
+	const builder = new AnswerBuilder((json.n ?? 1) === 1);
+	const reader = new AnswerReader(clock, redact, call, busyTerms, builder);
 	const ended = await readAnswer(
 		connection,
 		{ url: `${baseUrl}${CHAT_PATH}`, json, accept: ACCEPT, idleMs, endByMs },
@@ -61,6 +62,9 @@ async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outc
 	return ended.kind === 'read' ? await reader.outcome(ended) : classifyError(ended);
 }
 
+/** The status of servers that have read the question, but do not accept a part of it. */
+const UNPROCESSABLE = 422;
+
 /** Errors of this interface have no envelope (§7.1). An error in the interface's own form shows that the URL is right. */
 function classifyError(exchange: Exchange): Outcome<BilledAnswer> {
 	const outcome = classify(exchange);
@@ -69,8 +73,7 @@ function classifyError(exchange: Exchange): Outcome<BilledAnswer> {
 	if (outcome.kind === 'busy' && isOutOfCredit(body)) {
 		return { kind: 'refused', status: 429, code: 429, text: outcome.text };
 	}
-	const isChatError = errorIn(body ?? null) !== undefined;
-	return outcome.kind === 'refused' && outcome.code === null && isChatError
-		? { ...outcome, code: outcome.status }
-		: outcome;
+	if (outcome.kind !== 'refused' || outcome.code !== null) return outcome;
+	const isOfBody = outcome.status === UNPROCESSABLE && !outcome.wordless;
+	return isOfBody || errorIn(body ?? null) ? { ...outcome, code: outcome.status } : outcome;
 }

@@ -7,6 +7,8 @@ import { explainCall, quote, type CallAdvice, type CallFacts } from '../shared/p
 
 const PAYMENT_REQUIRED = 402;
 
+const LESS = 'Send less text or fewer images, or lower "Max Tokens" in the node\'s options.';
+
 /** Codes that servers send with HTTP 429 for an account without credit, for which waiting does not help. */
 const OUT_OF_CREDIT: ReadonlySet<Json | undefined> = new Set([
 	'insufficient_quota',
@@ -54,25 +56,40 @@ export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 	};
 }
 
+/** What the messages of platforms are about, and what to do; the first that matches is used. */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+	[
+		// This is checked first, because the property may have any name, such as "thinking".
+		/additionalProperties|\brequired\W+is required/i,
+		'In each object of "JSON Schema", list every property under "required" and set "additionalProperties": false. Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.',
+	],
+	[
+		/stream_options|include_usage/i,
+		'Turn "Include Usage" off under "Cost and Speed": this deployment does not support it.',
+	],
+	[/\b(?:stream|streaming)\b/i, 'Turn "Stream" on if it is off, or off if it is on.'],
+	[
+		// Not the name of a model, such as "family-8b-thinking".
+		/(?<![-\w])(?:enable_)?(?:thinking|reasoning)/i,
+		'Set "Reasoning" to Default, or choose its switch under "Reasoning Control".',
+	],
+	[
+		/response_format|json_schema/i,
+		'Set "Response Format" to Text and ask for JSON in the message, or choose another model.',
+	],
+	[
+		/max_completion_tokens/i,
+		'Remove the option "Max Tokens", and set "max_completion_tokens" under "Extra Body".',
+	],
+	[/context|too (?:long|large)|maximum|max_\w*tokens|input length/i, LESS],
+];
+
 function adviceFor(status: number, said: string, baseUrl: string): string {
 	if (status === 429 || status === PAYMENT_REQUIRED)
 		return 'Check the credit and the limits of the account, or use a key of another account.';
-	// This is checked first, because the property may have any name, such as "thinking".
-	if (/additionalProperties|\brequired\W+is required/i.test(said)) {
-		return 'In each object of "JSON Schema", list every property under "required" and set "additionalProperties": false. Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.';
-	}
-	if (/thinking|reasoning/i.test(said)) {
-		return 'Set "Reasoning" to Default, or choose its switch under "Reasoning Control".';
-	}
-	if (/stream_options|include_usage/i.test(said)) {
-		return 'Turn "Include Usage" off under "Cost and Speed": this deployment does not support it.';
-	}
-	if (/response_format|json_schema/i.test(said)) {
-		return 'Set "Response Format" to Text and ask for JSON in the message, or choose another model.';
-	}
-	if (/context|too (?:long|large)|maximum|max_tokens/i.test(said) || status === 413) {
-		return 'Send less text or fewer images, or lower "Max Tokens" in the node\'s options.';
-	}
+	const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
+	if (advice) return advice;
+	if (status === 413) return LESS;
 	if (status === 404 && !/model/i.test(said)) {
 		return `${adviceOnPath(baseUrl)} Check the model's ID, too.`;
 	}

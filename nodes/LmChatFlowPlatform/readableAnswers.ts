@@ -1,4 +1,4 @@
-import { errorIn, errorInChoice } from '../shared/chat/answerBody';
+import { errorIn, errorInChunk } from '../shared/chat/answerBody';
 import type { ByteStream } from '../shared/http/abortableStream';
 import { ofUnanswered, type FailedOutcome } from '../shared/http/outcome';
 import { exchangeOfError } from '../shared/http/request';
@@ -109,7 +109,7 @@ function wholeResponse(
 ): Response {
 	const body = parseRounded(text);
 	const answer = isJsonObject(body) ? readableAnswer(body, false) : undefined;
-	const error = errorIn(body ?? null) ?? (answer && errorInChoice(answer.json));
+	const error = errorIn(body ?? null) ?? (answer && errorInChunk(answer.json));
 	if (error) return noAnswer(error.text, false, error.status);
 	if (!answer?.hasChoice) return noAnswer(answer ? NO_CHOICE : whatCame(text.trim()));
 	const fault = whyNotWhole(answer, answer.callsTools);

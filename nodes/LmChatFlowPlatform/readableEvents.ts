@@ -1,4 +1,4 @@
-import { errorInChoice, errorInEvent } from '../shared/chat/answerBody';
+import { errorInChunk, errorInEvent } from '../shared/chat/answerBody';
 import type { ByteStream } from '../shared/http/abortableStream';
 import { describeError } from '../shared/http/request';
 import { readStream, type StreamEvent } from '../shared/http/sse';
@@ -71,7 +71,7 @@ function pieceOf({ name, data, isWholeBody }: StreamEvent): Piece {
 	if (error) return { kind: 'failed', why: error.text };
 	if (isJsonObject(json)) {
 		const answer = readableAnswer(json, true);
-		const inChoice = errorInChoice(answer.json);
+		const inChoice = errorInChunk(answer.json);
 		return inChoice ? { kind: 'failed', why: inChoice.text } : { kind: 'answer', answer };
 	}
 	// Text between the chunks ("ping") is ignored; an unreadable chunk is a gap.

@@ -49,10 +49,15 @@ export class AnswerBuilder {
 	private content = '';
 	private refusal = '';
 	private finishReason = '';
+	/** Whether a delta contained a part of the answer. */
 	private sawDelta = false;
 	/** The index of the choice that is the answer; undefined before the first choice. */
 	private answering: Json | undefined;
 	private whole: JsonObject | undefined;
+	private highestIndex = 0;
+
+	/** @param isOnly whether only one choice was requested */
+	constructor(private readonly isOnly = false) {}
 
 	/** Adds a chunk. One without choices or without a delta may still have other fields, such as usage. */
 	add(chunk: JsonObject): ContentParts {
@@ -65,8 +70,10 @@ export class AnswerBuilder {
 		for (const counts of usagesIn(chunk, choice)) mergeUsage(this.usage, counts);
 		if (!choice) return NOTHING;
 		this.ofChoice.add(choice);
-		if (isJsonObject(choice.message) && !this.sawDelta) this.whole = chunk;
-		return this.addChoice(choice);
+		const piece = this.addChoice(choice);
+		if (this.sawDelta) this.whole = undefined;
+		else if (isJsonObject(choice.message)) this.whole = chunk;
+		return piece;
 	}
 
 	/** Returns what was held back: what might have been the beginning of a think tag, or a refusal. */
@@ -128,18 +135,27 @@ export class AnswerBuilder {
 	/** If there are several choices, the first one to arrive is the answer. */
 	private answeringChoice(choices: Json | undefined): JsonObject | undefined {
 		const objects = objectsIn(choices);
-		if (!objects[0]) return undefined;
-		this.answering ??= objects[0].index ?? 0;
-		return objects.find(({ index }) => (index ?? this.answering) === this.answering);
+		const [first] = objects;
+		if (!first) return undefined;
+		this.answering ??= first.index ?? 0;
+		const own = objects.find(({ index }) => (index ?? this.answering) === this.answering);
+		if (own || !this.isOnly) return own;
+		// Some servers number the chunks instead of the choices.
+		if (typeof first.index !== 'number' || first.index <= this.highestIndex) return undefined;
+		this.highestIndex = first.index;
+		return first;
 	}
 
 	private addChoice({ finish_reason: reason, delta, message, text }: JsonObject): ContentParts {
 		// Some servers send the string "null" instead of `null`.
 		if (typeof reason === 'string' && reason !== 'null') this.finishReason = reason || this.finishReason;
 		if (isJsonObject(delta)) {
-			this.sawDelta ||= Object.keys(delta).length > 0;
+			const { size } = this;
 			this.ofDelta.add(delta);
-			return this.addMessage(delta);
+			const piece = this.addMessage(delta);
+			this.sawDelta ||= this.size > size;
+			// Some servers put an empty delta next to a whole message.
+			if (this.sawDelta || !isJsonObject(message)) return piece;
 		}
 		// Some servers end a stream with the whole message, which repeats the deltas.
 		if (isJsonObject(message) && !this.sawDelta) return this.addMessage(message);
@@ -162,7 +178,8 @@ export class AnswerBuilder {
 		this.content += split.content;
 		this.refusal += refused;
 		// `function_call` is the older form; servers that send both send the same call twice.
-		this.toolCalls.add(message.tool_calls ?? message.function_call);
+		const hasCalls = objectsIn(message.tool_calls).length > 0;
+		this.toolCalls.add(hasCalls ? message.tool_calls : message.function_call);
 		return { content: split.content, reasoning: news.join('') };
 	}
 }
@@ -187,7 +204,7 @@ function readUsage(usage: JsonObject): ChatAnswer['usage'] {
 		completionTokens: usage.completion_tokens ?? usage.output_tokens,
 		totalTokens: usage.total_tokens,
 		reasoningTokens: completion.reasoning_tokens ?? usage.reasoning_tokens,
-		cachedTokens: prompt.cached_tokens,
+		cachedTokens: prompt.cached_tokens ?? usage.cached_tokens,
 	};
 	const isSent = (entry: [string, unknown]): entry is [string, number] => typeof entry[1] === 'number';
 	return Object.fromEntries(Object.entries(counts).filter(isSent));

@@ -9,7 +9,7 @@ import type { Clock } from '../../shared/run/clock';
 import type { Outcome } from '../../shared/http/outcome';
 import { BodyEnded } from '../../shared/http/request';
 import type { StreamEvent } from '../../shared/http/sse';
-import { answerIn, errorInChoice, errorInEvent, type ServiceError } from '../../shared/chat/answerBody';
+import { answerIn, errorInChunk, errorInEvent, type ServiceError } from '../../shared/chat/answerBody';
 import type { ContentParts } from '../../shared/chat/contentParts';
 import { saysBusy, type BusyTerms } from '../../shared/platform/envelope';
 import { quote } from '../../shared/platform/failures';
@@ -41,7 +41,6 @@ const CUT_OFF_SHOWN = 2_000;
 
 /** Reads the events of one answer and decides its outcome. */
 export class AnswerReader {
-	private readonly builder = new AnswerBuilder();
 	/** Whether any chunk with a choice arrived, even a broken chunk. */
 	private started = false;
 	/** Whether any chunk had `choices`, even an empty array or `null`. */
@@ -63,6 +62,7 @@ export class AnswerReader {
 		private readonly redact: Redact,
 		private readonly terms: AnswerTerms,
 		private readonly busyTerms: BusyTerms = [],
+		private readonly builder = new AnswerBuilder(),
 	) {}
 
 	take({ name, data, isWholeBody }: StreamEvent): EventMeaning {
@@ -94,7 +94,7 @@ export class AnswerReader {
 		const { size, isFinished } = builder;
 		this.started ||= Array.isArray(chunk.choices) && chunk.choices.some(isJsonObject);
 		this.spoke ||= 'choices' in chunk;
-		this.error = errorInChoice(chunk);
+		this.error = errorInChunk(chunk);
 		// An error after the finish reason does not fail the answer.
 		this.failed ||= this.error !== undefined && !isFinished;
 		this.refuseExcess(chars);

@@ -110,7 +110,8 @@ function pieceIn(delta: JsonObject): CallPiece {
 
 /** Whether a piece that seems to belong to `call` actually begins a new one. */
 function beginsAnother(call: OpenCall, { index, id, name, text }: CallPiece): boolean {
-	if (id && call.id && id !== call.id) return true;
+	// Some servers send another ID with each piece of a call.
+	if (id && call.id && id !== call.id) return name !== '' || index === undefined;
 	if (!name || !call.name || (id && id === call.id)) return false;
 	// Without an ID, a name begins a new call, unless the server repeats it with every piece or sends it in pieces.
 	const isComplete = call.brackets.closed === 1 && call.brackets.depth === 0;

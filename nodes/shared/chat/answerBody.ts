@@ -1,4 +1,6 @@
+import { errorWords } from '../errors/serviceMessage';
 import { isJsonObject, objectsIn, type Json, type JsonObject } from '../text/json';
+import { textOf } from '../text/textOf';
 
 export interface ServiceError {
 	readonly text: string;
@@ -7,12 +9,14 @@ export interface ServiceError {
 }
 
 /**
- * An error in a body or a chunk: `{ error: { message, code } }`, `{ error: "…" }`, `{ object: "error", message }`
- * or the envelope of §7.1 with a `code` other than 0.
+ * An error in a body or a chunk: `{ error: { message, code } }`, `{ error: "…" }`, `{ object: "error", message }`,
+ * `{ base_resp: { status_code, status_msg } }`, the envelope of §7.1 with a `code` other than 0, or an array with one
+ * of these.
  */
-export function errorIn(json: Json): ServiceError | undefined {
+export function errorIn(body: Json): ServiceError | undefined {
+	const json = Array.isArray(body) ? body[0] : body;
 	if (!isJsonObject(json)) return undefined;
-	const error = errorOf(json);
+	const error = errorOf(json) ?? errorInStatus(json.base_resp);
 	if (error) return error;
 	if (json.object === 'error' || json.type === 'error')
 		return { text: messageIn(json), status: statusIn(json) };
@@ -33,10 +37,18 @@ export function errorInEvent(
 	return errorIn({ error: json ?? text }) ?? { text, status: undefined };
 }
 
-/** An error within the first choice, which is how gateways report a failed model. */
-export function errorInChoice({ choices }: JsonObject): ServiceError | undefined {
-	const [first] = objectsIn(choices);
-	return first && errorOf(first);
+/** An error within the first choice, or next to it, which is how gateways report a failed model. */
+export function errorInChunk({ choices, x_groq: vendor }: JsonObject): ServiceError | undefined {
+	const [error] = objectsIn([objectsIn(choices)[0], vendor])
+		.map(errorOf)
+		.filter(Boolean);
+	return error;
+}
+
+function errorInStatus(status: Json | undefined): ServiceError | undefined {
+	if (!isJsonObject(status) || !numberIn(status.status_code)) return undefined;
+	const text = textOf(status.status_msg) || `status code ${numberIn(status.status_code)}`;
+	return { text, status: statusIn({ code: text }) };
 }
 
 function errorOf(json: JsonObject): ServiceError | undefined {
@@ -53,7 +65,9 @@ function numberIn(value: Json | undefined): number {
 }
 
 function messageIn(error: JsonObject): string {
-	for (const key of ['message', 'msg', 'detail', 'reason', 'type', 'code']) {
+	const words = errorWords(error);
+	if (words) return words;
+	for (const key of ['reason', 'type', 'code']) {
 		const value = error[key];
 		if (typeof value === 'string' && value.trim()) return value;
 	}

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../text/json';
+import { isJsonObject, objectsIn, parseJson, type Json, type JsonObject } from '../text/json';
 
 /** Keys under which services put the message of an error, the likeliest first. */
 const KEYS = ['msg', 'message', 'error', 'detail', 'errors', 'exception_message'] as const;
@@ -6,12 +6,19 @@ const MOST_MISTAKES = 5;
 
 /** The message in an error that a service sent as JSON, not redacted; of a list, the first five. May be empty. */
 export function errorWords(error: Json | undefined): string {
+	if (Array.isArray(error)) return wordsIn(objectsIn(error));
 	if (!isJsonObject(error)) return '';
 	for (const key of KEYS) {
 		const words = wordsIn(error[key]);
-		if (words) return words;
+		if (words) return [words, causeIn(error)].filter(Boolean).join(': ');
 	}
 	return '';
+}
+
+/** What the server behind a gateway said, which some gateways put next to their own message. */
+function causeIn({ metadata }: JsonObject): string {
+	const raw = isJsonObject(metadata) && typeof metadata.raw === 'string' ? metadata.raw.trim() : '';
+	return errorWords(parseJson(raw)) || raw;
 }
 
 function wordsIn(value: Json | undefined): string {

@@ -33,10 +33,12 @@ function createStreamReader(hasLines: boolean): StreamReader {
 	const parser = createParser({
 		maxBufferSize: MAX_EVENT_CHARS,
 		onEvent: ({ event, data }) => ready.push({ name: event, data, isWholeBody: false }),
-		onError: ({ type, field, value = '' }) => {
+		onError: ({ type, field, value = '', line = '' }) => {
 			if (type === 'max-buffer-size-exceeded') throw tooLarge();
 			// Some servers end a stream with a line "error: {…}", a field that the standard does not define.
 			if (field === 'error') ready.push({ name: 'error', data: value, isWholeBody: false });
+			// Others write the body of an error response into a stream that they have begun.
+			if (field === '{"error"') ready.push({ name: undefined, data: line, isWholeBody: false });
 		},
 	});
 	let form: Form = 'unknown';

@@ -233,3 +233,78 @@ test('a busy message with HTTP 200 is reported as a busy platform', async () => 
 	const { result } = await askChat({ body: () => ['{"code":12,"msg":"Too frequent","data":null}'] });
 	expect(failureOf(result).message).toMatch(/^The platform is not accepting more requests/);
 });
+
+const BUSY = { status_code: 1002, status_msg: 'rate limit' };
+
+test.each([
+	[
+		'an array',
+		[{ error: { code: 400, message: 'bad thing' } }],
+		/^The platform refused the question: bad thing$/,
+	],
+	[
+		'a status next to empty choices',
+		{ choices: null, base_resp: { status_code: 1008, status_msg: 'no balance' } },
+		/^The platform refused the question: no balance$/,
+	],
+	['a status without words', { base_resp: { status_code: 7 } }, /refused the question: status code 7$/],
+	['a status that means busy', { base_resp: BUSY }, /^The platform is not accepting more requests/],
+	[
+		'an object as message',
+		{ object: 'error', message: { detail: [{ loc: ['body', 'seed'], msg: 'not permitted' }] } },
+		/^The platform refused the question: body.seed: not permitted$/,
+	],
+])('an error with HTTP 200 is found in %s, alone or in a stream', async (_name, error, message) => {
+	for (const body of [JSON.stringify(error), `data: ${JSON.stringify(error)}\n\n`]) {
+		const { result } = await askChat({ body: () => [body] });
+		expect(failureOf(result).message).toMatch(message);
+	}
+});
+
+test.each([
+	['an array', [{ error: { code: 503, message: 'gone' } }]],
+	['a status', { choices: null, base_resp: { status_code: 1027, status_msg: 'gone' } }],
+	['the field of a vendor', { choices: [{ delta: {}, finish_reason: 'stop' }], x_groq: { error: 'gone' } }],
+])('%s with an error in the middle of an answer says why it broke off', async (_name, error) => {
+	const { result } = await askChat({
+		body: () => [sse(delta({ content: 'Hel' })), `data: ${JSON.stringify(error)}\n\n`, sse('[DONE]')],
+	});
+	expect(failureOf(result)).toMatchObject({
+		message: 'The answer broke off after 3 characters: the platform said: gone',
+		details: { content: 'Hel' },
+	});
+});
+
+test('a status of success is not an error', async () => {
+	const base_resp = { status_code: 0, status_msg: '' };
+	const { result } = await askChat({
+		body: () => [sse({ ...delta({ content: 'a' }), base_resp }, '[DONE]')],
+	});
+	expect(answerOf(result).content).toBe('a');
+});
+
+test.each([
+	[404, 'The model `any-235b-thinking-2507` does not exist.', /^Check the model's ID/],
+	[400, 'maximum context length is 4096 tokens (model: any-4-reasoning)', /^Send less text/],
+	[400, 'Range of input length should be [1, 129024]', /^Send less text/],
+	[413, 'no', /^Send less text/],
+	[400, 'parameter.enable_thinking must be set to false for non-streaming calls', /^Turn "Stream" on/],
+	[400, 'enable_thinking is unknown', /^Set "Reasoning" to Default/],
+	[400, "'max_tokens' is not supported. Use 'max_completion_tokens' instead.", /"max_completion_tokens"/],
+	[400, 'stream_options is unknown', /^Turn "Include Usage" off/],
+])('the advice fits what the platform says: HTTP %d, %s', async (status, message, advice) => {
+	const { result } = await askChat({ body: () => [JSON.stringify({ error: { message } })], status });
+	expect(failureOf(result)).toMatchObject({
+		message: `The platform refused the question: ${message}`,
+		advice: expect.stringMatching(advice),
+	});
+});
+
+test('a list of what is wrong in the body is about the question', async () => {
+	const detail = [{ loc: ['body', 'enable_thinking'], msg: 'Extra inputs are not permitted' }];
+	const { result } = await askChat({ body: () => [JSON.stringify({ detail })], status: 422 });
+	expect(failureOf(result)).toMatchObject({
+		message: 'The platform refused the question: body.enable_thinking: Extra inputs are not permitted',
+		advice: expect.stringMatching(/^Set "Reasoning" to Default/),
+	});
+});

@@ -3,7 +3,10 @@ import { AnswerBuilder } from '../../../../nodes/ChatCompletion/answer/answerBui
 import { delta } from '../askChat';
 
 function build(...chunks: JsonObject[]) {
-	const builder = new AnswerBuilder();
+	return add(new AnswerBuilder(), chunks);
+}
+
+function add(builder: AnswerBuilder, chunks: readonly JsonObject[]) {
 	for (const chunk of chunks) builder.add(chunk);
 	builder.end();
 	return builder;
@@ -33,6 +36,25 @@ describe('the answer of several choices', () => {
 		['with gaps', [choices(null, 5, say(3, 'a')), choices(), choices([], say(3, 'b'))], 'ab'],
 	])('is that of the first choice with content: %s', (_name, chunks, content) => {
 		expect(answer(...chunks).content).toBe(content);
+	});
+});
+
+test.each([
+	['the chunks are numbered', [choices(say(0, 'a')), choices(say(1, 'b')), choices(say(2, 'c'))], 'abc'],
+	['others come, too', [0, 1, 0, 1].map((index) => choices(say(index, index ? '' : 'a'))), 'aa'],
+])('if only one choice was requested, it is the answer, although %s', (_name, chunks, content) => {
+	expect(add(new AnswerBuilder(true), chunks).answer().content).toBe(content);
+});
+
+test('a message next to empty deltas is the answer, and next to others it adds nothing', () => {
+	const beside = (said: string, whole: string) =>
+		choices({ delta: { role: 'assistant', content: said }, message: { content: whole } });
+	expect(answer(beside('', 'ab'))).toMatchObject({ content: 'ab', raw: beside('', 'ab') });
+	const streamed = answer(beside('', ''), beside('a', 'a'), beside('b', 'ab'), beside('', 'ab'));
+	expect(streamed.content).toBe('ab');
+	expect(streamed.raw).toMatchObject({
+		object: 'chat.completion',
+		choices: [{ message: { content: 'ab' } }],
 	});
 });
 

@@ -71,6 +71,19 @@ test.each<[string, Piece[], object[]]>([
 		[{ ...CALL, id: '' }],
 	],
 	[
+		'another ID with every piece',
+		[begin(''), more('{"city":', { id: 'x1' }), more('"Oslo"}', { id: 'x2', name: null })],
+		[CALL],
+	],
+	[
+		'another ID after the first piece, for two calls',
+		[
+			...[begin('{"city":'), more('"Oslo"}', { id: 'x1' })],
+			...[second('{"zone":'), more('"CET"}', { index: 1, id: 'x2', name: '' })],
+		],
+		[CALL, SECOND],
+	],
+	[
 		'the name in pieces',
 		[begin(undefined, { name: 'wea' }), more(undefined, { name: 'ther' }), more(OSLO)],
 		[CALL],

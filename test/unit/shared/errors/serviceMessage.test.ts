@@ -21,6 +21,10 @@ test.each<[Json, string]>([
 	[{ detail: [] }, ''],
 	[{ detail: [{ loc: ['body'] }] }, ''],
 	[{ code: 7 }, ''],
+	[[{ error: { code: 400, message: 'no' } }], 'no'],
+	[{ error: { message: 'failed', metadata: { raw: '{"error":{"message":"no"}}' } } }, 'failed: no'],
+	[{ message: 'failed', metadata: { raw: ' upstream gone\n', provider_name: 'x' } }, 'failed: upstream gone'],
+	[{ message: 'no', metadata: { raw: null, reasons: ['x'] } }, 'no'],
 	[['no'], ''],
 	['no', ''],
 ])('finds the message in %j', (error, words) => {

@@ -35,6 +35,11 @@ test.each<[string, string[], object[]]>([
 	['events', ['data: a\n\nda', 'ta: b\n\n'], [event('a'), event('b')]],
 	['an event name', ['event: done\ndata: a\n\n'], [event('a', 'done')]],
 	['a line of the field "error"', ['data: a\n\nerror: {"b":1}\n'], [event('a'), event('{"b":1}', 'error')]],
+	[
+		'a line that is an error object',
+		['data: a\n\n{"error":{"b":1}}'],
+		[event('a'), event('{"error":{"b":1}}')],
+	],
 	['an event without its end', ['data: a\n\ndata: b'], [event('a'), event('b')]],
 	['an event whose data is cut off', ['data: a\n\nevent: done\ndata: '], [event('a')]],
 	['a complete event without data', ['event: done\ndata:\n\n'], [event('', 'done')]],
