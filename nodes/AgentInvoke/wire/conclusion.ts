@@ -1,5 +1,6 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { errorWords } from '../../shared/errors/serviceMessage';
+import { isCutByLength } from '../../shared/chat/answerBody';
 import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, patternOf, type Wire } from './description';
 import { isThere, wordOf } from './expression';
@@ -63,6 +64,8 @@ export interface WireFailure {
 	readonly body: Json;
 }
 
+const CUT = 'The answer was cut off because it reached the maximum number of tokens.';
+
 /** Evaluates an answer that has ended. @returns the reply, or why there is none */
 export function concludeAnswer(reader: WireReader, ended: WireEnded): Result<AgentReply, WireFailure> {
 	const { wire, hide } = reader;
@@ -73,15 +76,16 @@ export function concludeAnswer(reader: WireReader, ended: WireEnded): Result<Age
 	// The token is hidden again in the whole text, because it may have arrived in two pieces.
 	const text = hide(reader.text);
 	if (failure) return fail({ ...failure, text, sessionId: sessionId || ended.sessionId, requestId });
+	const reason = wordOf(wire.refusal.code?.read(raw));
 	const events = [...steps, ...(stepsOmitted > 0 ? [{ omitted: stepsOmitted }] : [])];
 	return ok({
 		answer: text,
 		sessionId,
 		interrupts: interruptsOf(reader, text),
-		reason: wordOf(wire.refusal.code?.read(raw)),
+		reason,
 		requestId,
 		usage,
-		hint: '',
+		hint: isCutByLength(reason) ? CUT : '',
 		raw: raw ?? {},
 		...(events.length > 0 && { events }),
 		readFrom: readFromOf(reader, header),

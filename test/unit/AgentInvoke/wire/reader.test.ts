@@ -63,6 +63,15 @@ describe('a success', () => {
 		expect(read(wire, events)).toMatchObject({ ok: true, value: { answer: 'Hi', sessionId: 's' } });
 	});
 
+	test.each([
+		['length', 'The answer was cut off because it reached the maximum number of tokens.'],
+		['MAX_TOKENS', 'The answer was cut off because it reached the maximum number of tokens.'],
+		['completed', ''],
+	])('that ended with the reason %s has the right hint', (reason, hint) => {
+		const events = [event({ delta: 'H' }), event(envelope({ reason, answer: 'Hi', session_id: 's' }))];
+		expect(read(standard, events)).toMatchObject({ ok: true, value: { reason, hint } });
+	});
+
 	test.each(['ok', 'null', '[]', '"[DONE]"', '[DONE]', '{}'])(
 		'may end with a named event with the data %s',
 		(data) => {
