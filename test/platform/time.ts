@@ -36,6 +36,31 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
 	});
 }
 
+/** The system's time, which a test can stop, so that what it looks at does not change meanwhile. */
+export class StoppableTime implements TimeSource {
+	readonly #time = systemTime();
+	#stoppedAtMs: number | undefined;
+	#stoppedMs = 0;
+
+	now(): number {
+		return (this.#stoppedAtMs ?? this.#time.now()) - this.#stoppedMs;
+	}
+
+	wake(delayMs: number, run: () => void): () => void {
+		// Nothing becomes due while the time is stopped, so the caller only plans anew.
+		return this.#time.wake(this.#stoppedAtMs === undefined ? delayMs : Math.max(delayMs, 100), run);
+	}
+
+	stop(): void {
+		this.#stoppedAtMs ??= this.#time.now();
+	}
+
+	goOn(): void {
+		if (this.#stoppedAtMs !== undefined) this.#stoppedMs += this.#time.now() - this.#stoppedAtMs;
+		this.#stoppedAtMs = undefined;
+	}
+}
+
 interface Alarm {
 	readonly atMs: number;
 	readonly run: () => void;
