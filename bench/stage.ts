@@ -62,7 +62,7 @@ export class Stage {
 	}
 
 	async withPlatform<T>(options: PlatformOptions, work: (platform: BenchPlatform) => Promise<T>): Promise<T> {
-		const platform = await BenchPlatform.start({ pictures: 'prepared', ...options });
+		const platform = await BenchPlatform.start({ images: 'prepared', ...options });
 		this.platforms.push(platform);
 		try {
 			return await work(platform);

@@ -66,7 +66,7 @@ export const upload: Row = {
 	name: 'upload',
 	async measure(stage) {
 		// The images must differ, because equal ones are uploaded only once.
-		const options = { runners: UPLOADS, taskMs: 0, fileBytes: UPLOAD_MB * MB, pictures: 'render' } as const;
+		const options = { runners: UPLOADS, taskMs: 0, fileBytes: UPLOAD_MB * MB, images: 'render' } as const;
 		return await stage.withPlatform(options, async (platform) => {
 			const own = await inWarmN8n(stage, platform, async (n8n) => {
 				return await growthOf(n8n, await uploadFlow(n8n, platform, 'made', false));

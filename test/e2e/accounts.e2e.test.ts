@@ -36,7 +36,7 @@ let plain: SavedCredential;
 let plainToken: SavedCredential;
 
 beforeAll(async () => {
-	platform = await startPlatform({ runners: 20, taskMs: 50, pictures: 'prepared' });
+	platform = await startPlatform({ runners: 20, taskMs: 50, images: 'prepared' });
 	for (const name of ['anna', 'ben']) {
 		const { apiKey } = platform.createOwner(name);
 		const { token, agentId } = platform.createAgent({ name });
@@ -94,7 +94,7 @@ async function serviceOf(path: string, step: Node): Promise<(items: object[]) =>
 	};
 }
 
-function pictures(name: string, account: SavedCredential, workflowId: string): Node {
+function images(name: string, account: SavedCredential, workflowId: string): Node {
 	const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key.say }}', valueType: 'string' }];
 	return flowTask(name, account, {
 		...{ operation: 'run', workflowId, output: 'urls', limits: { requestsPerSecond: 0 } },
@@ -123,7 +123,7 @@ const byItem = (pairs: string[][]): string[][] =>
 	pairs.sort(([a = ''], [b = '']) => Number(a.split(' ')[1]) - Number(b.split(' ')[1]));
 
 test('FlowTask creates and watches each task with the key of its item, and outputs them in order', async () => {
-	const call = await serviceOf('tasks', pictures('Pictures', perItem, '={{ $json.key.flow }}'));
+	const call = await serviceOf('tasks', images('Pictures', perItem, '={{ $json.key.flow }}'));
 
 	const output = await call(itemsOf(TURNS));
 
@@ -183,7 +183,7 @@ describe('a plain credential is read at most twice in a run, however many items 
 	}
 
 	test.each([
-		['Flow Task', (workflowId: string) => pictures('Pictures', plain, workflowId)],
+		['Flow Task', (workflowId: string) => images('Pictures', plain, workflowId)],
 		['Chat Completion', () => chats(plain)],
 		['Agent Invoke', () => turns(plainToken, { sessionMode: 'new' })],
 	] as const)('by %s', async (name, step) => {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import type { LocalPlatform } from '../platform';
 import type { Editor } from './browser';
-import { docsPicture } from './browser';
+import { docsImage } from './browser';
 import { dataTableRows } from './databases';
 import type { RunningN8n, SavedCredential, SavedWorkflow } from './runner';
 import { editorStage } from './stage';
@@ -106,7 +106,7 @@ test(
 		await page.getByTestId('execute-workflow-button').first().click();
 		await editor.canvasNode('Answer').getByTestId('canvas-node-status-success').waitFor();
 		await editor.dismissMessages();
-		await docsPicture(page, 'agent-canvas');
+		await docsImage(page, 'agent-canvas');
 		const { sessions } = platform.books();
 		expect(sessions.map(({ pendingInterrupt }) => pendingInterrupt)).toEqual([null, null]);
 
@@ -114,7 +114,7 @@ test(
 		await editor.output.getByText('Turn 1: you said').first().waitFor();
 		await editor.output.getByText('Interrupt Branch').click();
 		await editor.output.getByText('A-1043').first().waitFor();
-		await docsPicture(page, 'agent-invoke');
+		await docsImage(page, 'agent-invoke');
 		await editor.closeNode();
 	},
 	TEST_DEADLINE_MS,
@@ -151,9 +151,9 @@ describe('the credential form', () => {
 			await page.getByTestId('parameter-input-wire').click();
 			await page.getByRole('option', { name: 'Described' }).click();
 			await description.waitFor();
-			// The picture shows the choice from its label down, and the field that it opens.
+			// The image shows the choice from its label down, and the field that it opens.
 			await page.getByTestId('wire').evaluate((field) => field.scrollIntoView({ block: 'start' }));
-			await docsPicture(page, 'agent-credential');
+			await docsImage(page, 'agent-credential');
 		},
 		TEST_DEADLINE_MS,
 	);
@@ -188,7 +188,7 @@ test(
 		await page.goto(`${n8n.url}/home/datatables`);
 		await page.getByText('flow_agent_sessions').click();
 		await page.getByText('bob@example.com').waitFor();
-		await docsPicture(page, 'agent-sessions');
+		await docsImage(page, 'agent-sessions');
 		expect(n8n.log.errors()).toEqual([]);
 		expect(n8n.log.text()).not.toContain(platform.agentToken);
 	},

@@ -2,7 +2,7 @@
 import type { BridgeChannel, LocalPlatform } from '../platform';
 import { until } from '../until';
 import type { Editor } from './browser';
-import { docsPicture } from './browser';
+import { docsImage } from './browser';
 import type { RunningN8n, SavedWorkflow } from './runner';
 import { editorStage } from './stage';
 
@@ -64,7 +64,7 @@ test('the trigger shows the first frame that arrives, and closes the connection'
 	await executed;
 	await editor.output.getByText('Where is my order A-1042?').first().waitFor();
 	await editor.dismissMessages();
-	await docsPicture(editor.page, 'bridge-trigger');
+	await docsImage(editor.page, 'bridge-trigger');
 	await until(() => platform.books().bridge.open === 0, 'the connection is closed');
 	await editor.closeNode();
 });
@@ -83,7 +83,7 @@ test('the action sends a request and gets the reply; missing values are reported
 	await editor.executeStep();
 	await editor.output.getByText('Agent: Where is my order? [tool]').first().waitFor();
 	await editor.dismissMessages();
-	await docsPicture(editor.page, 'bridge-request');
+	await docsImage(editor.page, 'bridge-request');
 	expect(platform.books().bridge.received.at(-1)?.frame).toMatchObject({ text: 'Where is my order? [tool]' });
 	expect(n8n.log.text()).not.toContain(channel.token);
 });

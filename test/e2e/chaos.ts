@@ -199,7 +199,7 @@ async function main(): Promise<boolean> {
 	const home = join(packageRoot, '.e2e');
 	await mkdir(home, { recursive: true });
 	const scratch = await mkdtemp(join(home, 'chaos-'));
-	const platform = await startPlatform({ runners: 64, taskMs: 300, pictures: 'prepared', seed: SEED });
+	const platform = await startPlatform({ runners: 64, taskMs: 300, images: 'prepared', seed: SEED });
 	try {
 		console.log(`Seed ${SEED}. This takes some minutes.`);
 		const tarball = await packTarball(scratch);

@@ -2,7 +2,7 @@
 import type { Locator } from 'playwright-core';
 import type { LocalPlatform } from '../platform';
 import type { Editor } from './browser';
-import { docsPicture } from './browser';
+import { docsImage } from './browser';
 import { asks, chatCompletion, inARow, modelById } from './chatWorkflows';
 import { readTemplate } from './runner';
 import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
@@ -81,7 +81,7 @@ test('the form shows what will be sent to a model while it is filled in', async 
 	await choose('reasoning', 'On');
 	await expectNotice('Sends enable_thinking: true to this model.');
 	await editor.field('reasoningControl').scrollIntoViewIfNeeded();
-	await docsPicture(editor.page, 'chat-form');
+	await docsImage(editor.page, 'chat-form');
 
 	await enterModel('family_d-k2');
 	await expectNotice('Sends thinking: { "type": "enabled" } to this model.');
@@ -100,7 +100,7 @@ test('the form shows what will be sent to a model while it is filled in', async 
 	await editor.dismissMessages();
 	const title = await editor.output.getByTestId('node-error-message').innerText();
 	expect(title).toContain('"family_b-14b" always reasons; its reasoning cannot be switched off');
-	await docsPicture(editor.page, 'chat-error');
+	await docsImage(editor.page, 'chat-error');
 	expect(platform.books().requests).toMatchObject({ chat: 0 });
 
 	// The values that the editor computes for the notices are not saved.
@@ -125,7 +125,7 @@ test('a tool is a row, and the resulting call is in the output', async () => {
 	await editor.dismissMessages();
 	await editor.output.getByText('order_status').first().waitFor();
 	await editor.field('description').scrollIntoViewIfNeeded();
-	await docsPicture(editor.page, 'chat-tools');
+	await docsImage(editor.page, 'chat-tools');
 	const [asked] = platform.books().chats;
 	expect(asked?.body.tools).toMatchObject([{ type: 'function', function: { name: 'order_status' } }]);
 });
@@ -165,7 +165,7 @@ describe('the list of models', () => {
 		const entries = editor.page.getByTestId('rlc-item');
 		await entries.first().waitFor();
 		expect(await entries.allInnerTexts()).toEqual(expect.arrayContaining(['family_a-v3.1']));
-		await docsPicture(editor.page, 'chat-models');
+		await docsImage(editor.page, 'chat-models');
 		await editor.page.getByTestId('rlc-search').fill('c-4.6');
 		await entries.filter({ hasText: /^family_c-4\.6$/ }).click();
 		await expectNotice('Sends enable_thinking: true to this model.');
@@ -180,7 +180,7 @@ describe('the list of models', () => {
 			.first()
 			.waitFor();
 		await notices().scrollIntoViewIfNeeded();
-		await docsPicture(editor.page, 'chat-output');
+		await docsImage(editor.page, 'chat-output');
 		expect(platform.books().chats.map(({ body }) => body.enable_thinking)).toEqual([true]);
 		await editor.closeNode();
 		const label = editor.canvasNode('Chat Completion').getByText('family_c-4.6', { exact: true });
@@ -220,5 +220,5 @@ async function addOption(name: string): Promise<void> {
 
 test('an agent with the model and a tool looks as in the template', async () => {
 	await editor.openWorkflow(await n8n.client.createWorkflow(readTemplate('agent-pictures.json')));
-	await docsPicture(editor.page, 'chat-agent');
+	await docsImage(editor.page, 'chat-agent');
 });

@@ -81,7 +81,7 @@ describe('Chat with a tool', () => {
 	});
 });
 
-test('"Agent that makes pictures" makes the requested picture and remembers the conversation', async () => {
+test('"Agent that makes pictures" makes the requested image and remembers the conversation', async () => {
 	const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 	const path = await publish(
 		fillTemplate(readTemplate('agent-pictures.json'), {
@@ -101,7 +101,7 @@ test('"Agent that makes pictures" makes the requested picture and remembers the 
 	expect(tasksMade).toBe(1);
 	const inputs = tasks[0]?.prompt as Record<string, { inputs: Record<string, unknown> }>;
 	expect(inputs['6']?.inputs.text).toBe('a red fox in snow');
-	// When the model is asked the second time, it knows the picture's link.
+	// When the model is asked the second time, it knows the image's link.
 	expect(chats).toHaveLength(2);
 	expect(JSON.stringify(chats[1]?.body.messages)).toContain('/files/');
 
@@ -110,8 +110,8 @@ test('"Agent that makes pictures" makes the requested picture and remembers the 
 	expect(stage.n8n.log.errors()).toEqual([]);
 });
 
-test('"Long render as a tool": the agent and the picture sleep, and the agent goes on with the links', async () => {
-	const slow = await startPlatform({ runners: 1, taskMs: 20_000, pictures: 'prepared' });
+test('"Long render as a tool": the agent and the image sleep, and the agent goes on with the links', async () => {
+	const slow = await startPlatform({ runners: 1, taskMs: 20_000, images: 'prepared' });
 	try {
 		const { client } = stage.n8n;
 		const flowPlatformApi = await client.createCredential('flowPlatformApi', 'Slow platform', {
@@ -195,7 +195,7 @@ describe('MCP server for pictures', () => {
 		return { status: greeted.status, ask, call };
 	}
 
-	test('a program submits a picture, asks for its progress and gets its link; without the token it gets nothing', async () => {
+	test('a program submits an image, asks for its progress and gets its link; without the token it gets nothing', async () => {
 		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 		const httpBearerAuth = await stage.n8n.client.createCredential('httpBearerAuth', 'MCP', { token: TOKEN });
 		const document = fillTemplate(readTemplate('mcp-server.json'), {
@@ -217,8 +217,8 @@ describe('MCP server for pictures', () => {
 		]);
 		const { taskId } = await client.call('Submit_a_picture', { prompt: 'a red fox in snow' });
 		expect(await client.call('Progress_of_a_picture', { taskId })).toMatchObject({ taskId });
-		const picture = await client.call('Get_a_picture', { taskId });
-		expect(JSON.stringify(picture)).toMatch(/"http[^"]+\/files\/[^"]+"/);
+		const image = await client.call('Get_a_picture', { taskId });
+		expect(JSON.stringify(image)).toMatch(/"http[^"]+\/files\/[^"]+"/);
 		const { tasks, tasksMade } = stage.platform.books();
 		expect(tasksMade).toBe(1);
 		expect(JSON.stringify(tasks[0]?.prompt)).toContain('a red fox in snow');

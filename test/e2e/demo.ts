@@ -1,10 +1,10 @@
-// npm run demo: a real n8n with this package makes a batch of pictures on the local platform. With `--once`, it ends
-// after the run, with exit code 0 only if every picture exists, can be read and differs from the others.
+// npm run demo: a real n8n with this package makes a batch of images on the local platform. With `--once`, it ends
+// after the run, with exit code 0 only if every image exists, can be read and differs from the others.
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { startPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
-import { savePictures } from './demoPictures';
+import { saveImages } from './demoImages';
 import {
 	failureOf,
 	fillTemplate,
@@ -19,7 +19,7 @@ import type { RunningN8n } from './runner';
 
 const packageRoot = join(__dirname, '..', '..');
 const demoFolder = join(packageRoot, '.demo');
-const picturesFolder = join(demoFolder, 'pictures');
+const imagesFolder = join(demoFolder, 'pictures');
 
 const BATCH_DEADLINE_MS = 300_000;
 
@@ -103,13 +103,9 @@ async function main(): Promise<void> {
 
 	const wanted = outputItems(execution, 'One item per prompt').length;
 	const failed = outputItems(execution, 'Make the pictures', 1);
-	const pictures = await savePictures(
-		everything.n8n.client,
-		outputItems(execution, 'Pictures'),
-		picturesFolder,
-	);
+	const images = await saveImages(everything.n8n.client, outputItems(execution, 'Pictures'), imagesFolder);
 	console.log('');
-	for (const { taskId, seed, width, height, kilobytes, path } of pictures) {
+	for (const { taskId, seed, width, height, kilobytes, path } of images) {
 		const size = `${width} x ${height}, ${kilobytes} KB`;
 		console.log(`${taskId}  seed ${seed}  ${size}  ${relative(process.cwd(), path)}`);
 	}
@@ -117,9 +113,9 @@ async function main(): Promise<void> {
 		console.log(`failed: "${String(json.prompt)}": ${String(json.error)}. ${String(json.message)}`);
 	}
 
-	const different = new Set(pictures.map(({ pixelHash }) => pixelHash)).size;
-	const isGood = wanted > 0 && pictures.length === wanted && different === wanted;
-	console.log(`\n${pictures.length} of ${wanted} pictures, ${different} of them different.`);
+	const different = new Set(images.map(({ pixelHash }) => pixelHash)).size;
+	const isGood = wanted > 0 && images.length === wanted && different === wanted;
+	console.log(`\n${images.length} of ${wanted} pictures, ${different} of them different.`);
 	if (!isGood) process.exitCode = 1;
 	if (!process.argv.includes('--once')) await keepOpen(everything.n8n, workflow.id);
 }

@@ -32,8 +32,8 @@ afterAll(async () => {
 	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
 });
 
-/** A webhook that answers with a picture; the call contains the prompt and the seed. */
-function pictureService(path: string, workflowId: string): WorkflowDocument {
+/** A webhook that answers with an image; the call contains the prompt and the seed. */
+function imageService(path: string, workflowId: string): WorkflowDocument {
 	return {
 		name: `Picture service ${path}`,
 		nodes: [
@@ -88,9 +88,9 @@ function pictureService(path: string, workflowId: string): WorkflowDocument {
 	};
 }
 
-test('a webhook call becomes one task, and its picture is the answer', async () => {
+test('a webhook call becomes one task, and its image is the answer', async () => {
 	const { workflowId } = await platform.hostWorkflow(textToImage);
-	const workflow = await n8n.client.createWorkflow(pictureService('picture', workflowId));
+	const workflow = await n8n.client.createWorkflow(imageService('picture', workflowId));
 	await n8n.client.activate(workflow);
 	const order = { prompt: 'a red fox asleep in fresh snow', seed: 4711, width: 320, height: 192 };
 

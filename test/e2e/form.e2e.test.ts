@@ -6,7 +6,7 @@ import sharp from 'sharp';
 import type { LocalPlatform } from '../platform';
 import type textToImage from '../platform/workflows/text-to-image.json';
 import type { Editor } from './browser';
-import { docsPicture } from './browser';
+import { docsImage } from './browser';
 import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
 import { editorStage } from './stage';
 
@@ -127,14 +127,14 @@ test('a pasted export becomes rows, and changes in them reach the platform', asy
 	await editor.choose('heun');
 	await editor.type('3/steps', '12');
 	expect([await editor.shown('3/sampler_name'), await editor.shown('3/steps')]).toEqual(['heun', '12']);
-	await docsPicture(editor.page, 'form');
+	await docsImage(editor.page, 'form');
 
 	await editor.executeStep();
 	expect(await editor.output.innerText()).toContain('image/png');
 	await editor.dismissMessages();
 	await editor.output.getByTestId('ndv-view-binary-data').click();
 	await editor.output.getByRole('img').first().waitFor();
-	await docsPicture(editor.page, 'output');
+	await docsImage(editor.page, 'output');
 
 	const { tasks, requests, leaks } = platform.books();
 	expect(tasks.map(({ prompt }) => prompt)).toEqual([CHANGES]);
@@ -320,7 +320,7 @@ test('the panel reports values that do not fit, with advice, before anything is 
 	expect(await editor.output.getByTestId('node-error-description').innerText()).toMatch(
 		/nothing was submitted/i,
 	);
-	await docsPicture(editor.page, 'error');
+	await docsImage(editor.page, 'error');
 	expect(platform.books().requests).toMatchObject({ submit: 0, info: 0 });
 });
 
@@ -338,7 +338,7 @@ test('a suspended wait has two outputs, and "Check Again" can be connected to it
 	await editor.closeNode();
 	expect(await editor.outputLabels('Wait for Pictures')).toEqual(['Check Again', 'Done']);
 	await editor.connect('Wait for Pictures', 0, 'Wait for Pictures');
-	await docsPicture(editor.page, 'canvas');
+	await docsImage(editor.page, 'canvas');
 	const back = [{ node: 'Wait for Pictures', type: 'main', index: 0 }];
 	await untilSaved(saved, ({ connections, nodes }) => {
 		expect(connections['Wait for Pictures']).toEqual({ main: [back] });

@@ -35,7 +35,7 @@ let platform: LocalPlatform;
 let n8n: RunningN8n;
 
 beforeAll(async () => {
-	platform = await startPlatform({ runners: 50, taskMs: 100, pictures: 'prepared' });
+	platform = await startPlatform({ runners: 50, taskMs: 100, images: 'prepared' });
 	n8n = await startN8n({ userFolder, tarball: packedTarball() });
 	const account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
 		apiKey: platform.apiKey,
@@ -154,7 +154,7 @@ describe('without idempotency keys', () => {
 	let timed: SavedWorkflow;
 
 	beforeAll(async () => {
-		slow = await startPlatform({ runners: 4, taskMs: 60_000, pictures: 'prepared', time });
+		slow = await startPlatform({ runners: 4, taskMs: 60_000, images: 'prepared', time });
 		account = await n8n.client.createCredential('flowPlatformApi', 'Slow platform', {
 			apiKey: slow.apiKey,
 			baseUrl: slow.apiUrl,

@@ -72,7 +72,7 @@ it('changes nothing that a template uses', async () => {
 	expect(told.filter((ruleId) => !OF_EVERY_N8N_2.includes(ruleId))).toEqual([]);
 });
 
-it('makes pictures with the settings of n8n 3, as files of the execution', async () => {
+it('makes images with the settings of n8n 3, as files of the execution', async () => {
 	const { workflowId } = await platform.hostWorkflow(textToImage);
 	const account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
 		apiKey: platform.apiKey,

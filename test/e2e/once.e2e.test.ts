@@ -40,7 +40,7 @@ describe.each(HOSTS)('on %s', (host) => {
 	let database: Awaited<ReturnType<typeof ownDatabase>>;
 
 	beforeAll(async () => {
-		platform = await startPlatform({ runners: 50, taskMs: 100, pictures: 'prepared' });
+		platform = await startPlatform({ runners: 50, taskMs: 100, images: 'prepared' });
 		const env = host === 'one process' ? {} : await queueMode();
 		n8n = await startN8n({ userFolder, tarball: packedTarball(), env });
 		if (host !== 'one process')

@@ -6,7 +6,7 @@ import type { LocalPlatform } from '../platform';
 import { StoppableTime } from '../platform/time';
 import { until } from '../until';
 import { chatTrigger, inARow, modelById } from './chatWorkflows';
-import { docsPicture, drawnWidth, type Editor } from './browser';
+import { docsImage, drawnWidth, type Editor } from './browser';
 import { dataTableRows } from './databases';
 import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
 import { editorStage } from './stage';
@@ -94,11 +94,11 @@ async function say(document: WorkflowDocument, text: string): Promise<Locator> {
 	return chat;
 }
 
-/** Expects the picture in the chat to be drawn from the platform's own bytes. */
-async function expectPicture(chat: Locator): Promise<void> {
-	const picture = chat.locator('img[src*="/files/"]').first();
-	await picture.waitFor({ timeout: SEEN_WITHIN_MS });
-	expect(await drawnWidth(picture)).toBe(512);
+/** Expects the image in the chat to be drawn from the platform's own bytes. */
+async function expectImage(chat: Locator): Promise<void> {
+	const image = chat.locator('img[src*="/files/"]').first();
+	await image.waitFor({ timeout: SEEN_WITHIN_MS });
+	expect(await drawnWidth(image)).toBe(512);
 }
 
 /** The text that the model reads when it is asked the second time. */
@@ -111,10 +111,10 @@ function toldTheModel(): string {
 const ORDER = '[tool: Make_a_picture {"prompt": "a red fox in snow"}]';
 
 test(
-	"an agent that passes on the tool's answer shows the picture",
+	"an agent that passes on the tool's answer shows the image",
 	async () => {
 		const chat = await say(agent('pass', 'lastNode'), `${ORDER} [answer: {result}] A fox, please.`);
-		await expectPicture(chat);
+		await expectImage(chat);
 		expect(toldTheModel()).toContain('![');
 	},
 	TEST_DEADLINE_MS,
@@ -125,7 +125,7 @@ test(
 	async () => {
 		const document = agent('stream', 'streaming', { streamProgress: true });
 		const chat = await say(document, `${ORDER} [answer: There it is.] A fox, please.`);
-		await expectPicture(chat);
+		await expectImage(chat);
 		await chat.getByText('There it is.', { exact: true }).waitFor();
 		expect(toldTheModel()).toContain('The user already sees the files');
 		expect(toldTheModel()).not.toContain('![');
@@ -138,13 +138,13 @@ test(
 		await mouse.up();
 		await editor.dismissMessages();
 		await chat.locator('img[src*="/files/"]').scrollIntoViewIfNeeded();
-		await docsPicture(editor.page, 'chat-pictures', { x: 42, y: 100, width: 1238, height: 800 });
+		await docsImage(editor.page, 'chat-pictures', { x: 42, y: 100, width: 1238, height: 800 });
 	},
 	TEST_DEADLINE_MS,
 );
 
 test(
-	'FlowTask in a streaming chat reports its progress, then shows its pictures',
+	'FlowTask in a streaming chat reports its progress, then shows its images',
 	async () => {
 		const document = inARow('progress', [
 			chatTrigger('progress', 'streaming'),
@@ -155,7 +155,7 @@ test(
 			.getByText(/Generating|Submitted|Queued/)
 			.first()
 			.waitFor({ timeout: SEEN_WITHIN_MS });
-		await expectPicture(chat);
+		await expectImage(chat);
 	},
 	TEST_DEADLINE_MS,
 );
@@ -203,7 +203,7 @@ test(
 			await page.reload();
 			await any.first().waitFor();
 		}
-		await docsPicture(page, 'task-runs', { x: 42, y: 0, width: 1238, height: 640 });
+		await docsImage(page, 'task-runs', { x: 42, y: 0, width: 1238, height: 640 });
 		time.goOn();
 		await n8n.client.waitForExecution(executionId);
 		await page.reload();
@@ -214,7 +214,7 @@ test(
 );
 
 test(
-	'a batch that is stopped in the editor sends no more requests, and its pictures can be collected as its notice says',
+	'a batch that is stopped in the editor sends no more requests, and its images can be collected as its notice says',
 	async () => {
 		const { page } = editor;
 		const prompts = Array.from({ length: 12 }, (_, index) => `[takes:5000] Lighthouse ${index}`);

@@ -62,7 +62,7 @@ onQueue('main and two workers', () => {
 	let sleeper: string;
 
 	beforeAll(async () => {
-		platform = await startPlatform({ runners: 50, taskMs: 100, pictures: 'prepared' });
+		platform = await startPlatform({ runners: 50, taskMs: 100, images: 'prepared' });
 		({ workflowId } = await platform.hostWorkflow(textToImage));
 		database = await ownDatabase(NAME);
 		env = {
@@ -112,7 +112,7 @@ onQueue('main and two workers', () => {
 	}
 
 	/** A FlowTask step, whose prompt contains the item's key. */
-	function pictures(name: string, parameters: Record<string, unknown>) {
+	function images(name: string, parameters: Record<string, unknown>) {
 		const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key }}', valueType: 'string' }];
 		return flowTask(name, account, {
 			operation: 'run',
@@ -178,7 +178,7 @@ onQueue('main and two workers', () => {
 		'a suspended wait occupies no worker',
 		async () => {
 			const path = `${NAME}_sleep`;
-			const submit = pictures('Submit', { operation: 'submit' });
+			const submit = images('Submit', { operation: 'submit' });
 			const wait = flowTask('Wait', account, { operation: 'wait', waitMode: 'suspend' });
 			const collected: WorkflowDocument['nodes'][number] = {
 				...{ id: 'collected', name: 'Collected', type: 'n8n-nodes-base.noOp', typeVersion: 1 },
@@ -205,11 +205,11 @@ onQueue('main and two workers', () => {
 	);
 
 	test(
-		`a batch of ${TASKS} ends with its pictures, which the main process shows, and a file that it was sent reaches a worker`,
+		`a batch of ${TASKS} ends with its images, which the main process shows, and a file that it was sent reaches a worker`,
 		async () => {
 			platform.resetBooks();
 			const path = `${NAME}_batch`;
-			const batch: BatchService = { path, answers: 'onReceived', steps: [pictures('Flow Task', {})] };
+			const batch: BatchService = { path, answers: 'onReceived', steps: [images('Flow Task', {})] };
 			const workflow = await publish(batchService(batch));
 			const execution = await startBatch(workflow, path, keysOf('picture', TASKS));
 			const items = outputItems(await finished(execution), 'Flow Task');
@@ -222,7 +222,7 @@ onQueue('main and two workers', () => {
 			const [first, last] = [files[0], files[TASKS - 1]];
 			if (!first || !last) throw new Error('no file');
 			const bytes = [await n8n.client.download(first), await n8n.client.download(last)];
-			expect(bytes.map((picture) => picture.toString('latin1', 1, 4))).toEqual(['PNG', 'PNG']);
+			expect(bytes.map((image) => image.toString('latin1', 1, 4))).toEqual(['PNG', 'PNG']);
 
 			// The main process receives the webhook's file, and a worker uploads it.
 			const upload = { ...flowTask('Upload', account, { resource: 'image', operation: 'upload' }) };
@@ -371,7 +371,7 @@ onQueue('main and two workers', () => {
 		async () => {
 			platform.resetBooks();
 			const path = `${NAME}_many`;
-			const steps = [pictures('Flow Task', { output: 'urls' })];
+			const steps = [images('Flow Task', { output: 'urls' })];
 			await publish(batchService({ path, answers: 'lastNode', steps }));
 			const keys = keysOf('order', AT_ONCE);
 			const before = takenUp().flat();
@@ -423,7 +423,7 @@ onQueue('main and two workers', () => {
 		let workflow: SavedWorkflow;
 
 		beforeAll(async () => {
-			const steps = [pictures('Flow Task', { limits: { idempotencyKey: '={{ $json.key }}' } })];
+			const steps = [images('Flow Task', { limits: { idempotencyKey: '={{ $json.key }}' } })];
 			workflow = await publish(batchService({ path, answers: 'onReceived', steps }));
 		}, DEADLINE_MS);
 
@@ -448,7 +448,7 @@ onQueue('main and two workers', () => {
 			return rows;
 		}
 
-		/** Starts the workflow again and expects one task and one picture for each key. */
+		/** Starts the workflow again and expects one task and one image for each key. */
 		async function startAgain(keys: string[]): Promise<unknown[]> {
 			const again = await startBatch(workflow, path, keys);
 			const items = outputItems(await finished(again), 'Flow Task');

@@ -17,7 +17,7 @@ let n8n: RunningN8n;
 const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-suspend-'));
 
 beforeAll(async () => {
-	platform = await startPlatform({ runners: 10, taskMs: 1_000, pictures: 'prepared' });
+	platform = await startPlatform({ runners: 10, taskMs: 1_000, images: 'prepared' });
 	n8n = await startN8n({ userFolder, tarball: packedTarball() });
 }, START_DEADLINE_MS);
 

@@ -7,7 +7,7 @@ import { startPlatform } from '../platform';
 import { until } from '../until';
 import imageToImage from '../platform/workflows/image-to-image.json';
 import textToImage from '../platform/workflows/text-to-image.json';
-import { savePictures } from './demoPictures';
+import { saveImages } from './demoImages';
 import { failureOf, fillTemplate, hostedWorkflow, outputItems, readTemplate } from './runner';
 import type { WorkflowDocument } from './runner';
 import { templateStage } from './stage';
@@ -43,25 +43,25 @@ describe('Image batch', () => {
 		return execution;
 	}
 
-	test('each prompt of the list becomes a picture of its own', async () => {
+	test('each prompt of the list becomes an image of its own', async () => {
 		const execution = await runOnce(await ready());
 
 		const prompts = outputItems(execution, 'One item per prompt').map(({ json }) => String(json.prompt));
 		expect(prompts.length).toBeGreaterThanOrEqual(8);
 		expect(outputItems(execution, 'Make the pictures', 1)).toEqual([]);
 		const items = outputItems(execution, 'Pictures');
-		const pictures = await savePictures(stage.n8n.client, items, join(stage.userFolder, 'pictures'));
-		// The pictures are in the order of the list, each with the prompt from which it was made.
-		expect(pictures.map(({ prompt, width, height }) => ({ prompt, width, height }))).toEqual(
+		const images = await saveImages(stage.n8n.client, items, join(stage.userFolder, 'pictures'));
+		// The images are in the order of the list, each with the prompt from which it was made.
+		expect(images.map(({ prompt, width, height }) => ({ prompt, width, height }))).toEqual(
 			prompts.map((prompt) => ({ prompt, width: 512, height: 512 })),
 		);
-		expect(new Set(pictures.map(({ pixelHash }) => pixelHash)).size).toBe(prompts.length);
+		expect(new Set(images.map(({ pixelHash }) => pixelHash)).size).toBe(prompts.length);
 
 		const books = stage.platform.books();
 		const sent = new Map(books.tasks.map(({ taskId, prompt }) => [taskId, prompt]));
-		expect(pictures.map(({ taskId }) => sent.get(taskId))).toEqual(
+		expect(images.map(({ taskId }) => sent.get(taskId))).toEqual(
 			prompts.map((text, index) => ({
-				'3': { inputs: { seed: Number(pictures[index]?.seed) } },
+				'3': { inputs: { seed: Number(images[index]?.seed) } },
 				'6': { inputs: { text } },
 			})),
 		);
@@ -106,12 +106,12 @@ describe('Image batch', () => {
 
 describe('Image to image from a form', () => {
 	/** Fills in the page as a visitor does, and reads the page that follows. */
-	async function visit(document: WorkflowDocument, picture: Buffer, wish: string) {
+	async function visit(document: WorkflowDocument, image: Buffer, wish: string) {
 		const workflow = await stage.n8n.client.createWorkflow(document);
 		await stage.n8n.client.activate(workflow);
 		const page = document.nodes.find(({ name }) => name === 'Ask for a picture')?.webhookId;
 		const form = new FormData();
-		form.set('field-0', new Blob([new Uint8Array(picture)], { type: 'image/png' }), 'harbour.png');
+		form.set('field-0', new Blob([new Uint8Array(image)], { type: 'image/png' }), 'harbour.png');
 		form.set('field-1', wish);
 		const sent = await fetch(`${stage.n8n.url}/form/${String(page)}`, { method: 'POST', body: form });
 		const { formWaitingUrl } = (await sent.json()) as { formWaitingUrl: string };
@@ -147,7 +147,7 @@ describe('Image to image from a form', () => {
 			.png()
 			.toBuffer();
 
-	test('the uploaded picture is repainted, and the visitor gets the result', async () => {
+	test('the uploaded image is repainted, and the visitor gets the result', async () => {
 		const { answer, execution } = await visit(await ready(), await upload(), 'a harbour in winter');
 
 		expect([execution.status, failureOf(execution)]).toEqual(['success', undefined]);
@@ -155,8 +155,8 @@ describe('Image to image from a form', () => {
 		expect(answer).toContain('Here is your picture');
 		const shown = /<img src="([^"]+)"/.exec(answer)?.[1]?.replaceAll('&amp;', '&') ?? '';
 		expect([shown]).toEqual(result?.json.finalFiles);
-		const picture = Buffer.from(await (await fetch(shown)).arrayBuffer());
-		expect((await sharp(picture).metadata()).format).toBe('png');
+		const image = Buffer.from(await (await fetch(shown)).arrayBuffer());
+		expect((await sharp(image).metadata()).format).toBe('png');
 		const { tasks, requests, leaks } = stage.platform.books();
 		expect(tasks.map(({ prompt }) => prompt)).toEqual([
 			{
@@ -185,7 +185,7 @@ describe('Image to image from a form', () => {
 });
 
 describe('Review of a batch', () => {
-	test('ticked pictures are made again until none is ticked, and each picture is kept once', async () => {
+	test('ticked images are made again until none is ticked, and each image is kept once', async () => {
 		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 		const document = fillTemplate(readTemplate('image-review.json'), {
 			fields: { 'Make the pictures': hostedWorkflow(workflowId, textToImage) },
@@ -220,7 +220,7 @@ describe('Review of a batch', () => {
 		expect(first.match(/<img [^>]*\/files\//g)).toHaveLength(2);
 		expect(first).toContain('out of memory');
 		await tick('2', '3');
-		await until(() => stage.platform.books().tasksMade === 5, 'two pictures are made again');
+		await until(() => stage.platform.books().tasksMade === 5, 'two images are made again');
 		const second = await pageOf();
 		expect(second.match(/<img [^>]*\/files\//g)).toHaveLength(2);
 		expect(second).not.toContain('a lighthouse');
@@ -241,7 +241,7 @@ describe('Review of a batch', () => {
 });
 
 describe('Submit now, collect later', () => {
-	test('one run submits tasks and another collects them, each picture once', async () => {
+	test('one run submits tasks and another collects them, each image once', async () => {
 		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 		const workflow = await stage.n8n.client.createWorkflow(
 			fillTemplate(readTemplate('submit-now-collect-later.json'), {
@@ -288,8 +288,8 @@ describe('Submit now, collect later', () => {
 });
 
 describe('Long render', () => {
-	test('the execution sleeps until the pictures are ready, and ends with all of them', async () => {
-		const slow = await startPlatform({ runners: 1, taskMs: 8_000, pictures: 'prepared' });
+	test('the execution sleeps until the images are ready, and ends with all of them', async () => {
+		const slow = await startPlatform({ runners: 1, taskMs: 8_000, images: 'prepared' });
 		try {
 			const slowAccount = await stage.n8n.client.createCredential('flowPlatformApi', 'Slow platform', {
 				apiKey: slow.apiKey,
@@ -309,9 +309,9 @@ describe('Long render', () => {
 
 			expect([execution.status, failureOf(execution)]).toEqual(['success', undefined]);
 			const submitted = outputItems(execution, 'Submit').map(({ json }) => json.taskId);
-			const pictures = outputItems(execution, 'Pictures');
-			expect(pictures.map(({ json }) => json.taskId)).toEqual(submitted);
-			expect(pictures.every(({ binary }) => binary?.data)).toBe(true);
+			const images = outputItems(execution, 'Pictures');
+			expect(images.map(({ json }) => json.taskId)).toEqual(submitted);
+			expect(images.every(({ binary }) => binary?.data)).toBe(true);
 			const { tasksMade, duplicates, leaks } = slow.books();
 			expect({ tasksMade, duplicates, leaks }).toEqual({ tasksMade: 3, duplicates: 0, leaks: [] });
 			expect(stage.n8n.log.errors()).toEqual([]);

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import sharp from 'sharp';
 import type { LocalPlatform } from '../platform';
 import type { Editor } from './browser';
-import { CredentialForm, docsPicture, drawnWidth, NodePanel } from './browser';
+import { CredentialForm, docsImage, drawnWidth, NodePanel } from './browser';
 import { readTemplate } from './runner';
 import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
 import { editorStage } from './stage';
@@ -71,7 +71,7 @@ const promptOf = (text: string) => ({
 });
 
 test(
-	'a flow of webhook, FlowTask and picture is built on an empty canvas, tried step by step and called from outside',
+	'a flow of webhook, FlowTask and image is built on an empty canvas, tried step by step and called from outside',
 	async () => {
 		await page.goto(`${n8n.url}/workflow/new`);
 		await page.getByTestId('canvas-add-button').getByRole('button').first().click();
@@ -94,7 +94,7 @@ test(
 		const panel = await editor.addBehind('Webhook');
 		await (await panel.find('picture', FLOW_TASK)).click();
 		await panel.choice('Run image workflow').waitFor();
-		await docsPicture(page, 'search', { x: 400, y: 0, width: 880, height: 720 });
+		await docsImage(page, 'search', { x: 400, y: 0, width: 880, height: 720 });
 		await panel.choice('Run image workflow').click();
 		await page.getByTestId('node-parameters').waitFor();
 		await editor.chooseCredential(account.name);
@@ -109,11 +109,11 @@ test(
 		await page.getByTestId('node-parameters').getByText(firstPrompt, { exact: true }).waitFor();
 		await editor.executeStep();
 		await editor.output.getByTestId('ndv-view-binary-data').click();
-		const picture = editor.output.locator('img').first();
-		await picture.waitFor();
-		expect(await drawnWidth(picture)).toBe(512);
+		const image = editor.output.locator('img').first();
+		await image.waitFor();
+		expect(await drawnWidth(image)).toBe(512);
 		await editor.dismissMessages();
-		await docsPicture(page, 'first-flow');
+		await docsImage(page, 'first-flow');
 		expect(platform.books().tasks.map(({ prompt }) => prompt)).toEqual([promptOf(firstPrompt)]);
 		await editor.closeNode();
 
@@ -223,7 +223,7 @@ test(
 		await editor.untilRow('Found: 7 nodes, 13 inputs, 1 prompt; "Prompt" fills text (6)');
 		expect(await editor.field('workflowDefinition').count()).toBe(0);
 		await hands.act(async () => await editor.type('promptText', PROMPTS[1] ?? ''));
-		await docsPicture(page, 'saved-workflow');
+		await docsImage(page, 'saved-workflow');
 		await hands.act(async () => await editor.executeStep());
 		await editor.output.getByTestId('ndv-view-binary-data').waitFor();
 		expect(platform.books().tasks.map(({ prompt: sent }) => sent)).toEqual([promptOf(PROMPTS[1] ?? '')]);
@@ -303,7 +303,7 @@ describe('a failed item', () => {
 			await editor.output.getByText('nothing was submitted for this item').waitFor();
 			await editor.output.getByText('out of memory').first().waitFor();
 			await editor.dismissMessages();
-			await docsPicture(page, 'error-output');
+			await docsImage(page, 'error-output');
 			expect(platform.books().requests).toMatchObject({ submit: 3 });
 			await editor.closeNode();
 		},
@@ -327,7 +327,7 @@ describe('a failed item', () => {
 			const advice = await editor.output.getByTestId('node-error-description').innerText();
 			expect(advice).toContain('Check the values of this item against what the workflow accepts');
 			await editor.dismissMessages();
-			await docsPicture(page, 'error-item');
+			await docsImage(page, 'error-item');
 			await editor.closeNode();
 		},
 		TEST_DEADLINE_MS,
@@ -359,7 +359,7 @@ test(
 		await page.getByText('flow_task_ledger').click();
 		for (const { order } of items) await page.getByText(order).first().waitFor();
 		expect(await page.getByText('succeeded', { exact: true }).count()).toBe(PROMPTS.length);
-		await docsPicture(page, 'ledger', { x: 42, y: 0, width: 1238, height: 440 });
+		await docsImage(page, 'ledger', { x: 42, y: 0, width: 1238, height: 440 });
 
 		await page.goto(`${n8n.url}/home/datatables`);
 		await page.getByText('flow_agent_sessions').click();
@@ -380,7 +380,7 @@ test(
 		await page.getByTestId('execute-workflow-button').first().click();
 		await editor.canvasNode('Pictures').getByTestId('canvas-node-status-success').waitFor();
 		await editor.dismissMessages();
-		await docsPicture(page, 'batch', { x: 130, y: 300, width: 1080, height: 340 });
+		await docsImage(page, 'batch', { x: 130, y: 300, width: 1080, height: 340 });
 	},
 	TEST_DEADLINE_MS,
 );

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core';
 import type { LocalPlatform } from '../platform';
 import type { Editor } from './browser';
-import { CredentialForm, docsPicture, drawnWidth, NodePanel } from './browser';
+import { CredentialForm, docsImage, drawnWidth, NodePanel } from './browser';
 import {
 	installedAliases,
 	installedManifest,
@@ -105,7 +105,7 @@ test(
 		const text = await card.innerText();
 		expect(text).toContain('6 nodes');
 		for (const { displayName } of nodes) expect(text).toContain(displayName);
-		await docsPicture(page, 'community-nodes', { x: 0, y: 0, width: 1280, height: 480 });
+		await docsImage(page, 'community-nodes', { x: 0, y: 0, width: 1280, height: 480 });
 
 		// n8n reports for each package whether its nodes could be loaded.
 		const installed = await n8n.client.call<unknown[]>('GET', '/rest/community-packages');
@@ -128,7 +128,7 @@ describe('the form of a credential', () => {
 		/** A secret that belongs in another form. */
 		foreign: () => string;
 		belongsTo: string;
-		picture?: string;
+		image?: string;
 	}
 
 	const accounts: Account[] = [
@@ -142,7 +142,7 @@ describe('the form of a credential', () => {
 			address: () => ({ baseUrl: platform.apiUrl }),
 			foreign: () => platform.agentToken,
 			belongsTo: 'FlowAgent API',
-			picture: 'platform-credential',
+			image: 'platform-credential',
 		},
 		{
 			displayName: 'FlowAgent API',
@@ -164,13 +164,13 @@ describe('the form of a credential', () => {
 			address: () => ({ wsBaseUrl: platform.wsUrl }),
 			foreign: () => platform.agentToken,
 			belongsTo: 'FlowAgent API',
-			picture: 'bridge-credential',
+			image: 'bridge-credential',
 		},
 	];
 
 	test.each(accounts)(
 		'$displayName: a wrong secret is refused with a clear message, the right one is confirmed',
-		async ({ displayName, secretField, wrong, refusal, right, address, foreign, belongsTo, picture }) => {
+		async ({ displayName, secretField, wrong, refusal, right, address, foreign, belongsTo, image }) => {
 			const form = await CredentialForm.create(page, n8n.url, displayName);
 			await form.fill(address());
 			noteSecrets(stage.userFolder, { foreign: foreign() });
@@ -192,7 +192,7 @@ describe('the form of a credential', () => {
 			await form.save();
 			await form.untilConfirmed();
 			await editor.dismissMessages();
-			if (picture !== undefined) await docsPicture(page, picture, DIALOG);
+			if (image !== undefined) await docsImage(page, image, DIALOG);
 		},
 		TEST_DEADLINE_MS,
 	);

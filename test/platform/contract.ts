@@ -21,8 +21,8 @@ export interface PlatformOptions {
 	stepMs?: number;
 	/** The run time of every task, in place of steps × stepMs; 0: a task is done when it is submitted. */
 	taskMs?: number;
-	/** How pictures are made; `prepared`: one cached picture for each size, for load tests; default `render`. */
-	pictures?: 'render' | 'prepared';
+	/** How images are made; `prepared`: one cached image for each size, for load tests; default `render`. */
+	images?: 'render' | 'prepared';
 	/** The minimum size of result files, which remain valid images. */
 	fileBytes?: number;
 	/** The bandwidth of the file host, which all downloads share; 0 or missing: no limit. */

@@ -80,13 +80,13 @@ function assembleAgents(
 }
 
 function assemble(options: PlatformOptions, ears: Ears): Parts {
-	const { runners = 4, stepMs = 5, taskMs, pictures = 'render', seed = 1 } = options;
+	const { runners = 4, stepMs = 5, taskMs, images = 'render', seed = 1 } = options;
 	const agenda = new Agenda(options.time);
 	const owners = new Owners();
 	const books = new BookKeeper(agenda);
 	const uploads = new UploadStore();
 	const links = new FileLinks();
-	const artist = new Artist(uploads, pictures);
+	const artist = new Artist(uploads, images);
 	const tokenMs = (options.promptTokenSeconds ?? DAY_SECONDS) * 1000;
 	const desk = new TaskDesk(
 		{ runners, stepMs, taskMs, tokenMs },

@@ -19,7 +19,7 @@ const HELP = `Starts the local platform.
   --runners <n>                 tasks that run at once (4)
   --step-ms <n>                 time of one sampler step (5)
   --task-ms <n>                 run time of every task, in place of its steps
-  --pictures render|prepared    prepared: one picture for each size, for load tests
+  --images render|prepared    prepared: one image for each size, for load tests
   --file-bytes <n>              least size of result files
   --file-bytes-per-second <n>   what all downloads get together (no limit)
   --requests-per-second <n>     request-frequency limit of each key
@@ -38,7 +38,7 @@ const options = {
 	runners: { type: 'string' },
 	'step-ms': { type: 'string' },
 	'task-ms': { type: 'string' },
-	pictures: { type: 'string' },
+	images: { type: 'string' },
 	'file-bytes': { type: 'string' },
 	'file-bytes-per-second': { type: 'string' },
 	'requests-per-second': { type: 'string' },
@@ -76,7 +76,7 @@ function platformOptions(flags: Flags): PlatformOptions {
 		runners: numberOf('runners', flags.runners),
 		stepMs: numberOf('step-ms', flags['step-ms']),
 		taskMs: numberOf('task-ms', flags['task-ms']),
-		pictures: oneOf('pictures', flags.pictures, ['render', 'prepared']),
+		images: oneOf('images', flags.images, ['render', 'prepared']),
 		fileBytes: numberOf('file-bytes', flags['file-bytes']),
 		fileBytesPerSecond: numberOf('file-bytes-per-second', flags['file-bytes-per-second']),
 		requestsPerSecond: numberOf('requests-per-second', flags['requests-per-second']),

@@ -4,7 +4,7 @@ import type { Browser, BrowserContext } from 'playwright-core';
 /** The variable that the launcher sets; see install.mjs. */
 const CHROMIUM_VARIABLE = 'FLOWTASK_E2E_CHROMIUM';
 
-/** The size of a laptop's window; pictures in the docs have this width. */
+/** The size of a laptop's window; images in the docs have this width. */
 const VIEWPORT = { width: 1280, height: 900 };
 
 /**

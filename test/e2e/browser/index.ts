@@ -1,7 +1,7 @@
 export { surveyCanvas } from './canvasSurvey';
 export { launchChromium, openWindow } from './chromium';
 export { CredentialForm } from './credentialForm';
-export { docsPicture } from './docsPicture';
+export { docsImage } from './docsImage';
 export { drawnWidth } from './drawnWidth';
 export { Editor } from './editor';
 export { NodePanel } from './nodePanel';

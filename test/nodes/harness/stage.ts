@@ -50,7 +50,7 @@ export async function openPlatform(
 ): Promise<PlatformStage> {
 	// The harness is created first, because it also controls the platform's time.
 	const harness = await createHarness({ nodes });
-	const platform = await startPlatform({ pictures: 'prepared', seed: 1, ...options });
+	const platform = await startPlatform({ images: 'prepared', seed: 1, ...options });
 	let tables = createDataTables();
 	return {
 		platform,

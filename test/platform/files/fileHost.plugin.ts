@@ -4,7 +4,7 @@ import type { Fault } from '../faults/faultBoard';
 import { deliver, faultAnswer, onceWhole, resetConnection } from '../service/delivery';
 import type { HttpAnswer } from '../service/delivery';
 import type { Parts } from '../service/parts';
-import type { PictureRecipe } from '../tasks/recipe';
+import type { ImageRecipe } from '../tasks/recipe';
 import { pause } from '../time';
 import type { Line } from './line';
 import { paddedPng } from './paddedFile';
@@ -23,10 +23,10 @@ const NO_FILE = xmlAnswer(404, 'NoSuchKey', 'The file does not exist.');
 
 const WRONG_TYPE = '<html><body>Please sign in to this network.</body></html>\n';
 
-function findPicture(parts: Parts, path: string): PictureRecipe | undefined {
+function findImage(parts: Parts, path: string): ImageRecipe | undefined {
 	const [, , taskId = '', nodeId = '', name = ''] = path.split('/');
 	const output = parts.desk.find(taskId)?.execution?.outputs.find((entry) => entry.nodeId === nodeId);
-	return output?.pictures[output.names.indexOf(name)];
+	return output?.images[output.names.indexOf(name)];
 }
 
 function decodedPath(url: URL): string {
@@ -98,7 +98,7 @@ async function answerFile(parts: Parts, request: FastifyRequest, reply: FastifyR
 	}
 	const problem = parts.links.problem(path, url.searchParams, parts.agenda.now());
 	if (problem !== undefined) return deliver(reply, problem === 'expired' ? EXPIRED : BAD_SIGNATURE);
-	const recipe = findPicture(parts, path);
+	const recipe = findImage(parts, path);
 	if (recipe === undefined) return deliver(reply, NO_FILE);
 	if (faults.some(({ kind }) => kind === 'fileEmpty')) {
 		return reply.header('content-type', 'image/png').send(Buffer.alloc(0));
@@ -106,14 +106,14 @@ async function answerFile(parts: Parts, request: FastifyRequest, reply: FastifyR
 	if (faults.some(({ kind }) => kind === 'fileWrongType')) {
 		return reply.header('content-type', 'text/html; charset=utf-8').send(WRONG_TYPE);
 	}
-	const content = paddedPng(await parts.artist.picture(recipe), parts.fileBytes);
+	const content = paddedPng(await parts.artist.image(recipe), parts.fileBytes);
 	const sinceMs = parts.agenda.now();
 	return sendFile(reply, content, faults, parts.fileLine, () => {
 		if (request.method === 'GET') parts.books.download(content.length, sinceMs);
 	});
 }
 
-/** The file host, with result pictures behind signed links, and the trap to which redirect faults lead. */
+/** The file host, with result images behind signed links, and the trap to which redirect faults lead. */
 export async function fileHost(app: FastifyInstance, { parts }: { parts: Parts }): Promise<void> {
 	app.addHook('onRequest', async (request) => {
 		const path = request.url.split('?', 1)[0] ?? '';

@@ -19,7 +19,7 @@ export interface UploadedImage extends Size {
 
 export type UploadProblem = 'empty' | 'notAnImage';
 
-/** Stores uploaded pictures on disk, so that many large ones do not fill the memory. */
+/** Stores uploaded images on disk, so that many large ones do not fill the memory. */
 export class UploadStore {
 	readonly #images = new Map<string, UploadedImage>();
 	#folder: Promise<string> | undefined;

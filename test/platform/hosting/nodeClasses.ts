@@ -25,11 +25,11 @@ export interface NodeClass {
 	readonly links: Readonly<Record<string, SlotType>>;
 	readonly values: Readonly<Record<string, ValueInput>>;
 	readonly outputs: readonly SlotType[];
-	/** Whether the node's pictures are results; those of a preview are not final. */
-	readonly pictures?: 'final' | 'preview';
+	/** Whether the node's images are results; those of a preview are not final. */
+	readonly images?: 'final' | 'preview';
 }
 
-/** The picture that each account has from the start, so that an exported LoadImage node runs unchanged. */
+/** The image that each account has from the start, so that an exported LoadImage node runs unchanged. */
 export const EXAMPLE_IMAGE = 'example.png';
 
 const CHECKPOINTS = [
@@ -142,8 +142,8 @@ export const NODE_CLASSES: ReadonlyMap<string, NodeClass> = new Map<string, Node
 			links: { images: 'IMAGE' },
 			values: { filename_prefix: { type: 'text', default: 'ComfyUI' } },
 			outputs: [],
-			pictures: 'final',
+			images: 'final',
 		},
 	],
-	['PreviewImage', { links: { images: 'IMAGE' }, values: {}, outputs: [], pictures: 'preview' }],
+	['PreviewImage', { links: { images: 'IMAGE' }, values: {}, outputs: [], images: 'preview' }],
 ]);

@@ -54,7 +54,7 @@ function checkValues(node: WorkflowNode): void {
 	}
 }
 
-/** Orders nodes depth first from those that output pictures; nodes that no result needs are left out, as in the engine. */
+/** Orders nodes depth first from those that output images; nodes that no result needs are left out, as in the engine. */
 function executionOrder(nodes: Nodes): WorkflowNode[] {
 	const order: WorkflowNode[] = [];
 	const done = new Map<WorkflowNode, boolean>();
@@ -70,7 +70,7 @@ function executionOrder(nodes: Nodes): WorkflowNode[] {
 		done.set(node, true);
 		order.push(node);
 	};
-	for (const node of nodes.values()) if (node.nodeClass.pictures !== undefined) visit(node);
+	for (const node of nodes.values()) if (node.nodeClass.images !== undefined) visit(node);
 	if (order.length === 0) throw invalid('The workflow has no SaveImage or PreviewImage node.');
 	return order;
 }

@@ -2,10 +2,10 @@ import sharp from 'sharp';
 import type { Sharp } from 'sharp';
 import { labelSvg, paintingSvg, unfinishedBlur } from './painting';
 import { sizeOf } from './recipe';
-import type { LatentRecipe, PictureRecipe, Sampling, Size } from './recipe';
+import type { LatentRecipe, ImageRecipe, Sampling, Size } from './recipe';
 
-/** The source of uploaded pictures for the artist. */
-export interface PictureSource {
+/** The source of uploaded images for the artist. */
+export interface ImageSource {
 	path(imageId: string): string | undefined;
 	size(imageId: string): Size;
 }
@@ -48,8 +48,8 @@ function open({ pixels, width, height }: Canvas): Sharp {
 	return sharp(pixels, { raw: { width, height, channels: 3 } });
 }
 
-async function finish(picture: Sharp): Promise<Canvas> {
-	const { data, info } = await picture
+async function finish(image: Sharp): Promise<Canvas> {
+	const { data, info } = await image
 		.flatten({ background: '#ffffff' })
 		.toColourspace('srgb')
 		.removeAlpha()
@@ -62,19 +62,19 @@ function indexOf(latent: LatentRecipe): number {
 	return latent.kind === 'sampled' ? indexOf(latent.from) : latent.index;
 }
 
-/** Draws recipes. The same recipe results in the same bytes, so a picture that the cache drops can be drawn again. */
+/** Draws recipes. The same recipe results in the same bytes, so an image that the cache drops can be drawn again. */
 export class Artist {
 	readonly #cache = new Map<string, Buffer>();
 	readonly #underWay = new Map<string, Promise<Buffer>>();
 	#cachedBytes = 0;
 
 	constructor(
-		private readonly source: PictureSource,
+		private readonly source: ImageSource,
 		private readonly mode: 'render' | 'prepared',
 	) {}
 
-	/** Returns the picture as a PNG file. */
-	async picture(recipe: PictureRecipe): Promise<Buffer> {
+	/** Returns the image as a PNG file. */
+	async image(recipe: ImageRecipe): Promise<Buffer> {
 		const wanted = this.mode === 'prepared' ? this.#standIn(recipe) : recipe;
 		const key = JSON.stringify(wanted);
 		const cached = this.#cache.get(key);
@@ -86,21 +86,21 @@ export class Artist {
 		return drawing;
 	}
 
-	/** Draws while the task is running; if there are too many pictures, one is drawn when it is fetched. */
-	drawAhead(recipe: PictureRecipe): void {
+	/** Draws while the task is running; if there are too many images, one is drawn when it is fetched. */
+	drawAhead(recipe: ImageRecipe): void {
 		if (this.mode === 'prepared' || this.#underWay.size >= MAX_AHEAD) return;
-		// If the picture cannot be drawn, the error is reported when it is fetched.
-		this.picture(recipe).catch(() => undefined);
+		// If the image cannot be drawn, the error is reported when it is fetched.
+		this.image(recipe).catch(() => undefined);
 	}
 
-	/** For load tests, replaces the recipe by one picture for each size. */
-	#standIn(recipe: PictureRecipe): PictureRecipe {
+	/** For load tests, replaces the recipe by one image for each size. */
+	#standIn(recipe: ImageRecipe): ImageRecipe {
 		const { width, height } = sizeOf(recipe, (imageId) => this.source.size(imageId));
 		const latent = { kind: 'blank', width, height, index: 0 } as const;
 		return { kind: 'decoded', latent: { kind: 'sampled', sampling: EXAMPLE, from: latent } };
 	}
 
-	async #drawFile(key: string, recipe: PictureRecipe): Promise<Buffer> {
+	async #drawFile(key: string, recipe: ImageRecipe): Promise<Buffer> {
 		try {
 			const file = await open(await this.#draw(recipe))
 				.png({ compressionLevel: 4 })
@@ -122,7 +122,7 @@ export class Artist {
 		}
 	}
 
-	async #draw(recipe: PictureRecipe): Promise<Canvas> {
+	async #draw(recipe: ImageRecipe): Promise<Canvas> {
 		switch (recipe.kind) {
 			case 'loaded': {
 				const path = this.source.path(recipe.imageId);
@@ -153,13 +153,13 @@ export class Artist {
 				return finish(sharp({ create: { width, height, channels: 3, background: '#7f7468' } }));
 			}
 			case 'encoded':
-				return this.#draw(latent.picture);
+				return this.#draw(latent.image);
 			case 'sampled': {
 				const from = await this.#drawLatent(latent.from);
 				const { sampling } = latent;
 				const painting = await this.#paint(sampling, indexOf(latent), from);
 				if (sampling.denoise >= 1) return painting;
-				// Below full strength, the given picture shows through the painting.
+				// Below full strength, the given image shows through the painting.
 				const veil = await open(painting)
 					.ensureAlpha(sampling.denoise)
 					.png({ compressionLevel: 1 })

@@ -5,15 +5,15 @@ import type { HostedWorkflow, NodeLink, WorkflowNode } from '../hosting/workflow
 import type { Owner, Owners } from '../owners';
 import { exactInteger } from '../wireJson';
 import { samplingOf } from './recipe';
-import type { LatentRecipe, PictureRecipe } from './recipe';
+import type { LatentRecipe, ImageRecipe } from './recipe';
 
 /** The output of one output node of a task. */
 export interface TaskOutput {
 	readonly nodeId: string;
 	readonly final: boolean;
 	readonly names: readonly string[];
-	readonly pictures: readonly PictureRecipe[];
-	/** After how many sampler steps the pictures exist. */
+	readonly images: readonly ImageRecipe[];
+	/** After how many sampler steps the images exist. */
 	readonly afterSteps: number;
 }
 
@@ -36,7 +36,7 @@ type Slot =
 	| { readonly type: 'models'; readonly names: readonly string[] }
 	| { readonly type: 'conditioning'; readonly text: string }
 	| { readonly type: 'latents'; readonly latents: readonly LatentRecipe[] }
-	| { readonly type: 'pictures'; readonly pictures: readonly PictureRecipe[] };
+	| { readonly type: 'images'; readonly images: readonly ImageRecipe[] };
 
 class TaskStop extends Error {
 	constructor(
@@ -84,9 +84,9 @@ class Run {
 		return link === undefined ? undefined : this.#slots.get(link.nodeId)?.[link.slot];
 	}
 
-	#pictures(node: WorkflowNode, name: string): readonly PictureRecipe[] {
+	#images(node: WorkflowNode, name: string): readonly ImageRecipe[] {
 		const slot = this.#slot(node.links.get(name));
-		return slot?.type === 'pictures' ? slot.pictures : [];
+		return slot?.type === 'images' ? slot.images : [];
 	}
 
 	#models(node: WorkflowNode, name: string): readonly string[] {
@@ -137,14 +137,14 @@ class Run {
 			case 'KSampler':
 				return [this.#sample(node)];
 			case 'VAEEncode': {
-				const pictures = this.#pictures(node, 'pixels');
-				const latents = pictures.map((picture, index) => ({ kind: 'encoded', picture, index }) as const);
+				const images = this.#images(node, 'pixels');
+				const latents = images.map((image, index) => ({ kind: 'encoded', image, index }) as const);
 				return [{ type: 'latents', latents }];
 			}
 			case 'VAEDecode': {
 				const latents = this.#latents(node, 'samples');
-				const pictures = latents.map((latent) => ({ kind: 'decoded', latent }) as const);
-				return [{ type: 'pictures', pictures }];
+				const images = latents.map((latent) => ({ kind: 'decoded', latent }) as const);
+				return [{ type: 'images', images }];
 			}
 			default:
 				return this.#runImageClass(node);
@@ -154,16 +154,16 @@ class Run {
 	#runImageClass(node: WorkflowNode): readonly Slot[] {
 		switch (node.classType) {
 			case 'LoadImage':
-				return [{ type: 'pictures', pictures: [this.#load(node)] }];
+				return [{ type: 'images', images: [this.#load(node)] }];
 			case 'ImageScale': {
 				const width = this.#number(node, 'width');
 				const height = this.#number(node, 'height');
 				const method = this.#text(node, 'upscale_method');
 				const crop = this.#text(node, 'crop');
-				const pictures = this.#pictures(node, 'image').map(
+				const images = this.#images(node, 'image').map(
 					(from) => ({ kind: 'scaled', from, width, height, method, crop }) as const,
 				);
-				return [{ type: 'pictures', pictures }];
+				return [{ type: 'images', images }];
 			}
 			case 'SaveImage':
 			case 'PreviewImage':
@@ -201,7 +201,7 @@ class Run {
 		return { type: 'latents', latents };
 	}
 
-	#load(node: WorkflowNode): PictureRecipe {
+	#load(node: WorkflowNode): ImageRecipe {
 		const imageId = this.#text(node, 'image');
 		if (imageId !== EXAMPLE_IMAGE && !this.surroundings.imageExists(this.owner, imageId)) {
 			const advice = 'upload one and pass its image_id';
@@ -211,22 +211,22 @@ class Run {
 	}
 
 	#deliver(node: WorkflowNode): void {
-		const final = node.nodeClass.pictures === 'final';
-		const pictures = this.#pictures(node, 'images');
+		const final = node.nodeClass.images === 'final';
+		const images = this.#images(node, 'images');
 		const prefix = final ? this.#text(node, 'filename_prefix') : 'preview';
 		const stem = prefix.replace(/[^\p{L}\p{N}._-]+/gu, '_').replace(/^\.+/, '') || 'image';
 		this.outputs.push({
 			nodeId: node.id,
 			final,
-			names: pictures.map((_, index) => `${stem}_${String(index + 1).padStart(5, '0')}_.png`),
-			pictures: final ? pictures.map(signed) : pictures,
+			names: images.map((_, index) => `${stem}_${String(index + 1).padStart(5, '0')}_.png`),
+			images: final ? images.map(signed) : images,
 			afterSteps: this.steps,
 		});
 	}
 }
 
-/** Adds to the foot of a saved picture what it was made from. */
-function signed(from: PictureRecipe): PictureRecipe {
+/** Adds to the foot of a saved image what it was made from. */
+function signed(from: ImageRecipe): ImageRecipe {
 	const sampling = samplingOf(from);
 	if (sampling === undefined) return from;
 	const { positive, seed, steps, cfg, sampler, denoise } = sampling;

@@ -10,7 +10,7 @@ interface Colour {
 
 const colour = (hue: number, saturation = 70, lightness = 50): Colour => ({ hue, saturation, lightness });
 
-/** Words with a colour of their own, so that a prompt about a red fox results in a red picture. */
+/** Words with a colour of their own, so that a prompt about a red fox results in a red image. */
 const WORD_COLOURS: Readonly<Record<string, Colour>> = {
 	red: colour(2, 80),
 	orange: colour(28, 90),
@@ -119,8 +119,8 @@ function styleOf({ positive, negative, models }: Sampling): string {
 }
 
 /**
- * The picture of a sampling: the words decide the colours, the seed the pattern, the steps the number of shapes and cfg
- * the contrast. `index` is the position in a batch, whose pictures differ.
+ * The image of a sampling: the words decide the colours, the seed the pattern, the steps the number of shapes and cfg
+ * the contrast. `index` is the position in a batch, whose images differ.
  */
 export function paintingSvg(sampling: Sampling, index: number, size: Size): string {
 	const { seed, sampler, scheduler, steps, cfg } = sampling;
@@ -149,7 +149,7 @@ export function paintingSvg(sampling: Sampling, index: number, size: Size): stri
 	);
 }
 
-/** The blur of a picture that few steps leave unfinished. */
+/** The blur of an image that few steps leave unfinished. */
 export function unfinishedBlur(steps: number): number | undefined {
 	return steps < 15 ? 0.4 + (15 - steps) * 0.45 : undefined;
 }
@@ -158,13 +158,13 @@ function escapeXml(text: string): string {
 	return (
 		text
 			.toWellFormed()
-			// Characters that XML does not allow would make the whole picture fail.
+			// Characters that XML does not allow would make the whole image fail.
 			.replace(/[\p{Cc}\ufffe\uffff]+/gu, ' ')
 			.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 	);
 }
 
-/** A dark band at the foot, as wide as the picture, with the lines in small print. */
+/** A dark band at the foot, as wide as the image, with the lines in small print. */
 export function labelSvg(lines: readonly string[], width: number): { svg: string; height: number } {
 	const font = Math.max(8, Math.min(18, Math.round(width / 40)));
 	const room = Math.max(4, Math.floor((width - font) / (font * 0.56)));

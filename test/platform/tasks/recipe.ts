@@ -1,4 +1,4 @@
-/** How a picture is made: everything needed to draw it at any time, always with the same bytes. */
+/** How an image is made: everything needed to draw it at any time, always with the same bytes. */
 export interface Sampling {
 	readonly seed: string;
 	readonly steps: number;
@@ -14,21 +14,21 @@ export interface Sampling {
 
 export type LatentRecipe =
 	| { readonly kind: 'blank'; readonly width: number; readonly height: number; readonly index: number }
-	| { readonly kind: 'encoded'; readonly picture: PictureRecipe; readonly index: number }
+	| { readonly kind: 'encoded'; readonly image: ImageRecipe; readonly index: number }
 	| { readonly kind: 'sampled'; readonly sampling: Sampling; readonly from: LatentRecipe };
 
-export type PictureRecipe =
+export type ImageRecipe =
 	| { readonly kind: 'loaded'; readonly imageId: string }
 	| { readonly kind: 'decoded'; readonly latent: LatentRecipe }
 	| {
 			readonly kind: 'scaled';
-			readonly from: PictureRecipe;
+			readonly from: ImageRecipe;
 			readonly width: number;
 			readonly height: number;
 			readonly method: string;
 			readonly crop: string;
 	  }
-	| { readonly kind: 'signed'; readonly from: PictureRecipe; readonly lines: readonly string[] };
+	| { readonly kind: 'signed'; readonly from: ImageRecipe; readonly lines: readonly string[] };
 
 export interface Size {
 	readonly width: number;
@@ -40,22 +40,22 @@ function latentSize(latent: LatentRecipe, imageSize: (imageId: string) => Size):
 		case 'blank':
 			return latent;
 		case 'encoded':
-			return sizeOf(latent.picture, imageSize);
+			return sizeOf(latent.image, imageSize);
 		case 'sampled':
 			return latentSize(latent.from, imageSize);
 	}
 }
 
-export function sizeOf(picture: PictureRecipe, imageSize: (imageId: string) => Size): Size {
-	switch (picture.kind) {
+export function sizeOf(image: ImageRecipe, imageSize: (imageId: string) => Size): Size {
+	switch (image.kind) {
 		case 'loaded':
-			return imageSize(picture.imageId);
+			return imageSize(image.imageId);
 		case 'decoded':
-			return latentSize(picture.latent, imageSize);
+			return latentSize(image.latent, imageSize);
 		case 'scaled':
-			return picture;
+			return image;
 		case 'signed':
-			return sizeOf(picture.from, imageSize);
+			return sizeOf(image.from, imageSize);
 	}
 }
 
@@ -64,21 +64,21 @@ function latentSampling(latent: LatentRecipe): Sampling | undefined {
 		case 'blank':
 			return undefined;
 		case 'encoded':
-			return samplingOf(latent.picture);
+			return samplingOf(latent.image);
 		case 'sampled':
 			return latent.sampling;
 	}
 }
 
-/** The last sampling that a picture went through. */
-export function samplingOf(picture: PictureRecipe): Sampling | undefined {
-	switch (picture.kind) {
+/** The last sampling that an image went through. */
+export function samplingOf(image: ImageRecipe): Sampling | undefined {
+	switch (image.kind) {
 		case 'loaded':
 			return undefined;
 		case 'decoded':
-			return latentSampling(picture.latent);
+			return latentSampling(image.latent);
 		case 'scaled':
 		case 'signed':
-			return samplingOf(picture.from);
+			return samplingOf(image.from);
 	}
 }

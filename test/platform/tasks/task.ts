@@ -56,7 +56,7 @@ export function progressOf(task: Task, atMs: number): number {
 	return Math.min(end, Math.floor(shareDone(task, atMs) * (end + 1)));
 }
 
-/** The outputs whose pictures exist. */
+/** The outputs whose images exist. */
 export function outputsReady(task: Task, atMs: number): readonly TaskOutput[] {
 	const { execution, status, outcome } = task;
 	if (execution === undefined) return [];

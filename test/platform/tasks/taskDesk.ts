@@ -152,8 +152,8 @@ export class TaskDesk {
 		this.#idle--;
 		task.status = STATUS.generating;
 		task.finishesAtMs = atMs + runMs;
-		for (const { pictures } of task.execution?.outputs ?? []) {
-			for (const picture of pictures) this.artist.drawAhead(picture);
+		for (const { images } of task.execution?.outputs ?? []) {
+			for (const image of images) this.artist.drawAhead(image);
 		}
 		this.agenda.at(task.finishesAtMs, (endMs) => {
 			this.#idle++;

@@ -113,8 +113,8 @@ export class Client {
 		});
 	}
 
-	/** Downloads the first picture of a finished task. */
-	async picture(id: string): Promise<Buffer> {
+	/** Downloads the first image of a finished task. */
+	async image(id: string): Promise<Buffer> {
 		const { final_files: files, errMsg } = await this.finished(id);
 		if (files[0] === undefined) throw new Error(errMsg);
 		const response = await fetch(decodeLink(files[0]));

@@ -40,7 +40,7 @@ test('the run time is steps × stepMs, or taskMs if set', async () => {
 
 test('runners lose no time between tasks, and tasks start in the order of their submits', async () => {
 	const time = new HandWoundTime();
-	await withPlatform({ runners: 3, taskMs: 40, pictures: 'prepared', time }, async (client, platform) => {
+	await withPlatform({ runners: 3, taskMs: 40, images: 'prepared', time }, async (client, platform) => {
 		for (let seed = 0; seed < 12; seed++) {
 			await client.submit({ '3': { inputs: { seed } } });
 			time.pass(7);
@@ -57,7 +57,7 @@ test('runners lose no time between tasks, and tasks start in the order of their 
 	});
 });
 
-test('a batch produces as many pictures as its size', async () => {
+test('a batch produces as many images as its size', async () => {
 	await withPlatform({ taskMs: 0 }, async (client) => {
 		const { id } = await client.submit({ '5': { inputs: { batch_size: 3 } } });
 		expect(new Set((await client.info(id)).final_files).size).toBe(3);

@@ -3,7 +3,7 @@ import { startPlatform, SAMPLE_WORKFLOWS } from '../../platform';
 import type { LocalPlatform } from '../../platform';
 import { Client } from './client';
 
-/** The mean difference of two pictures of the same size, 0 to 255. */
+/** The mean difference of two images of the same size, 0 to 255. */
 async function distance(a: Buffer, b: Buffer): Promise<number> {
 	const [first, second] = await Promise.all([a, b].map(async (file) => sharp(file).raw().toBuffer()));
 	if (first === undefined || second === undefined || first.length !== second.length) return 255;
@@ -12,7 +12,7 @@ async function distance(a: Buffer, b: Buffer): Promise<number> {
 	return sum / first.length;
 }
 
-describe('pictures', () => {
+describe('images', () => {
 	let platform: LocalPlatform;
 	let client: Client;
 
@@ -31,7 +31,7 @@ describe('pictures', () => {
 	const small = { '5': { inputs: { width: 256, height: 192 } } };
 
 	async function draw(prompt: object, workflowId?: string): Promise<Buffer> {
-		return client.picture((await client.submit(prompt, workflowId)).id);
+		return client.image((await client.submit(prompt, workflowId)).id);
 	}
 
 	test('have the requested size', async () => {
@@ -46,7 +46,7 @@ describe('pictures', () => {
 		const other = await startPlatform({ taskMs: 0, seed: 99 });
 		await other.hostWorkflow(SAMPLE_WORKFLOWS['text-to-image'], { workflowId: 'text-to-image' });
 		const stranger = new Client(other);
-		const same = await stranger.picture((await stranger.submit(small)).id);
+		const same = await stranger.image((await stranger.submit(small)).id);
 		await other.close();
 		expect((await draw(small)).equals(same)).toBe(true);
 	});

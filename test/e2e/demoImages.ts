@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import type { BinaryFile, Item, N8nClient } from './runner';
 
-export interface SavedPicture {
+export interface SavedImage {
 	path: string;
 	prompt: string;
 	taskId: string;
@@ -16,15 +16,11 @@ export interface SavedPicture {
 	pixelHash: string;
 }
 
-/** Downloads the pictures of the items from n8n and decodes each one; a file that is not a picture is an error. */
-export async function savePictures(
-	client: N8nClient,
-	items: Item[],
-	folder: string,
-): Promise<SavedPicture[]> {
+/** Downloads the images of the items from n8n and decodes each one; a file that is not an image is an error. */
+export async function saveImages(client: N8nClient, items: Item[], folder: string): Promise<SavedImage[]> {
 	await rm(folder, { recursive: true, force: true });
 	await mkdir(folder, { recursive: true });
-	const saved: SavedPicture[] = [];
+	const saved: SavedImage[] = [];
 	for (const [index, { json, binary }] of items.entries()) {
 		const file = binary?.data;
 		if (file === undefined) throw new Error(`Picture ${index + 1} has no file in its field "data".`);
