@@ -24,7 +24,7 @@ export interface RankedInput {
 function anyOf(...words: string[]): RegExp {
 	const bounded = words
 		.flatMap((some) => some.split(' '))
-		.map((word) => (/^[a-z]/.test(word) ? `(?<!\\p{L})${word}(?!\\p{L})` : word));
+		.map((word) => (/[a-z]/.test(word) ? `(?<!\\p{L})${word}(?!\\p{L})` : word));
 	return new RegExp(bounded.join('|'), 'iu');
 }
 
@@ -38,7 +38,7 @@ const TEXT = anyOf(
 	'提示词 提示詞 プロンプト 文本 テキスト',
 );
 /** Names of texts in nodes that only hold or join them. */
-const HELD_TEXT = anyOf('value str inputs?');
+const HELD_TEXT = anyOf('value str inputs');
 /** Last words that are skipped, because the one before says what it is: `text_positive`, `text_input`. */
 const QUALIFIER = anyOf('positive pos negative neg input');
 /** Values of switches, whatever their names: `log_prompt` is "No". */
@@ -66,7 +66,7 @@ const SETTINGS: ReadonlySet<string> = new Set(
 );
 /** Inputs that a node shows or stores for the editor, with no effect on the image. */
 const EDITOR_STATE =
-	/^(upload|choose .*upload|➕.*|select to add .*|control_(after|before)_generate|rgthree_.*|.*header ?widget|.*preview.*|audioui|speak_and_recog.*|is_changed|last_seed|.*divider.*)$/i;
+	/^(upload|choose .+upload|control_(after|before)_generate|audioui|is_changed|last_seed)$|➕|select to add |rgthree_|speak_and_recog|header ?widget|preview|divider/i;
 const DISPLAY_NODE = anyOf('show display preview');
 
 /** The ranks of inputs, in the order in which people need them. */
@@ -229,7 +229,7 @@ function isSampler({ classType }: DefinitionNode): boolean {
 
 /** A guider and some samplers have a single conditioning, the positive one. */
 function polarityOf(name: string, node: DefinitionNode): Polarity | undefined {
-	const isOnly = isSampler(node) && /cond|embeds/i.test(name);
+	const isOnly = isSampler(node) && /cond|embeds/.test(name);
 	return polarityIn(wordsOf(name)) ?? (isOnly ? 'positive' : undefined);
 }
 

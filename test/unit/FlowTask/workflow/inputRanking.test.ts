@@ -151,6 +151,54 @@ test.each([
 	}
 });
 
+test.each(['image_upload', 'upload_size', 'my_last_seed'])('"%s" is not only for the editor', (name) => {
+	const source = { '1': { class_type: 'X', inputs: { preview: 1, [name]: 'x' } } };
+	expect(rowsOf(source)).toEqual([`1/${name}`, '1/preview']);
+});
+
+const TEXT_NAMES = ['prompt', 'prompts', 'strings', 'captions', 'wildcard', 'wildcards', 'instruction'];
+test.each([...TEXT_NAMES, 'instructions', 'positive', 'pos'])('"%s" is the name of a text', (name) => {
+	const source = { '1': { class_type: 'X', inputs: { steps: 4, [name]: 'fox' } } };
+	expect(rowsOf(source)).toEqual([`1/${name}`, '1/steps']);
+});
+
+test.each(['context', 'texture', 'pretext', 'compose', 'position'])(
+	'"%s" is not the name of a text',
+	(name) => {
+		const source = { '1': { class_type: 'X', inputs: { [name]: 'fox', steps: 4 } } };
+		expect(rowsOf(source)).toEqual(['1/steps', `1/${name}`]);
+	},
+);
+
+test.each(['input', 'inputs', 'value', 'str'])('a text that a node holds as "%s" is the prompt', (name) => {
+	const source = {
+		'1': { class_type: 'KSampler', inputs: { positive: ['2', 0] } },
+		'2': { class_type: 'Hold', inputs: { style: 'oil', [name]: 'fox' } },
+	};
+	expect(rankInputs(define(source))).toMatchObject([
+		{ input: { name }, role: 'positive' },
+		{ role: undefined },
+	]);
+});
+
+test.each(['a fox  on a hill at dawn', '赤い狐、雪', '雪中的狐狸。', '狐狸，雪'])(
+	'"%s" is a prompt, whatever its name',
+	(value) => {
+		const source = { '1': { class_type: 'X', inputs: { steps: 4, style: value } } };
+		expect(rowsOf(source)).toEqual(['1/style', '1/steps']);
+	},
+);
+
+test('three words with another name are not a prompt', () => {
+	const source = { '1': { class_type: 'X', inputs: { style: 'oil on canvas', steps: 4 } } };
+	expect(rowsOf(source)).toEqual(['1/steps', '1/style']);
+});
+
+test('a text that begins like a switch is a prompt', () => {
+	const source = { '1': { class_type: 'X', inputs: { steps: 4, text: 'on a hill' } } };
+	expect(rowsOf(source)).toEqual(['1/text', '1/steps']);
+});
+
 test.each(['image', 'images', 'pixels', 'latent', 'latents', 'model', 'clip'])(
 	'a text behind a link "%s" is not a prompt of this image',
 	(name) => {
