@@ -1,6 +1,14 @@
 import { answerIn, isCutByLength, isFailedFinish } from '../shared/chat/answerBody';
 import { partsOf } from '../shared/chat/contentParts';
-import { excerpt, isJsonObject, objectsIn, sentence, type JsonObject } from '../shared/text/json';
+import {
+	excerpt,
+	isJsonObject,
+	jsonText,
+	objectsIn,
+	sentence,
+	type Json,
+	type JsonObject,
+} from '../shared/text/json';
 import { textOf } from '../shared/text/textOf';
 
 /** A whole answer, or one chunk of a stream (§4.5), that n8n's OpenAI client can read. */
@@ -9,9 +17,12 @@ export interface ReadableAnswer {
 	/** For a whole answer: whether the client would drop a part of it without the changes. */
 	readonly isChanged: boolean;
 	readonly hasChoice: boolean;
-	readonly callsTools: boolean;
+	/** Tool calls, or in a chunk, pieces of them, which are taken out of it. */
+	readonly calls: readonly JsonObject[];
 	/** Whether it contains text, reasoning or a part of a tool call. */
 	readonly saysSomething: boolean;
+	/** Whether a delta does, rather than a message. */
+	readonly hasDelta: boolean;
 	/** Empty if there is none yet. */
 	readonly finishReason: string;
 }
@@ -21,34 +32,49 @@ export interface ReadableAnswer {
  * - each message and delta has a role, because without one in the first delta, the client drops reasoning, token counts
  *   and tool calls
  * - content that is an array of parts becomes text and `reasoning_content`; a refusal becomes content
- * - in a stream, a message becomes a delta
+ * - arguments of tool calls become text
+ * - in a stream, a message becomes a delta, unless it repeats deltas
+ * @param hadDelta whether an earlier delta of the stream contained a part of the answer
  */
-export function readableAnswer(body: JsonObject, isStream: boolean): ReadableAnswer {
+export function readableAnswer(body: JsonObject, isStream: boolean, hadDelta = false): ReadableAnswer {
 	const json = answerIn(body);
 	const choices = objectsIn(json.choices);
 	let isChanged = json !== body;
+	let hasDelta = hadDelta;
 	for (const choice of choices) {
 		const { delta, message } = choice;
 		for (const one of objectsIn([delta, message])) isChanged = makeReadable(one) || isChanged;
-		if (isStream && !isJsonObject(delta) && isJsonObject(message)) choice.delta = message;
+		hasDelta ||= saysSomething(delta);
+		if (isStream && !hasDelta && isJsonObject(message)) choice.delta = message;
 	}
 	const [first] = choices;
-	const messages = objectsIn([first?.delta, first?.message]);
-	const callsTools = messages.some(({ tool_calls: calls }) => objectsIn(calls).length > 0);
+	const said = isStream ? first?.delta : first?.message;
+	const isSaying = saysSomething(said);
+	const calls = callsIn(said);
+	if (isStream && isJsonObject(said) && calls.length > 0) delete said.tool_calls;
+	// Some servers put the token counts into the choice.
+	if (isStream && isJsonObject(first?.usage) && !isJsonObject(json.usage)) json.usage = first.usage;
 	const reason = textOf(first?.finish_reason);
 	return {
 		json,
 		isChanged,
 		hasChoice: first !== undefined,
-		callsTools,
-		saysSomething:
-			callsTools ||
-			messages.some((one) =>
-				[one.content, one.reasoning_content, one.reasoning].some((said) => textOf(said) !== ''),
-			),
+		calls,
+		saysSomething: isSaying,
+		hasDelta,
 		// Some servers send the string "null" instead of `null`.
 		finishReason: reason === 'null' ? '' : reason,
 	};
+}
+
+function callsIn(message: Json | undefined): JsonObject[] {
+	return isJsonObject(message) ? objectsIn(message.tool_calls) : [];
+}
+
+function saysSomething(message: Json | undefined): boolean {
+	if (!isJsonObject(message)) return false;
+	const { content, reasoning_content: thought, reasoning } = message;
+	return callsIn(message).length > 0 || [content, thought, reasoning].some((said) => textOf(said) !== '');
 }
 
 /** @returns whether anything had to be changed */
@@ -56,15 +82,24 @@ function makeReadable(message: JsonObject): boolean {
 	const hasRole = typeof message.role === 'string' && message.role !== '';
 	if (!hasRole) message.role = 'assistant';
 	const { content, refusal } = message;
-	if (typeof content === 'object' && content !== null) {
+	const isParts = typeof content === 'object' && content !== null;
+	if (isParts) {
 		const parts = partsOf(content);
 		message.content = parts.content;
 		if (parts.reasoning) message.reasoning_content ??= parts.reasoning;
-		return true;
 	}
-	const isRefusal = !content && typeof refusal === 'string' && refusal !== '';
+	const isRefusal = !message.content && typeof refusal === 'string' && refusal !== '';
 	if (isRefusal) message.content = refusal;
-	return isRefusal || !hasRole;
+	const isOfObjects = writeArguments(message);
+	return isParts || isRefusal || isOfObjects || !hasRole;
+}
+
+/** @returns whether any arguments of tool calls were not text */
+function writeArguments(message: JsonObject): boolean {
+	const called = callsIn(message).map((call) => call.function);
+	const others = objectsIn(called).filter(({ arguments: given }) => isJsonObject(given));
+	for (const one of others) one.arguments = jsonText(one.arguments) ?? '';
+	return others.length > 0;
 }
 
 /**

@@ -112,7 +112,7 @@ function wholeResponse(
 	const error = errorIn(body ?? null) ?? (answer && errorInChunk(answer.json));
 	if (error) return noAnswer(error.text, false, error.status);
 	if (!answer?.hasChoice) return noAnswer(answer ? NO_CHOICE : whatCame(text.trim()));
-	const fault = whyNotWhole(answer, answer.callsTools);
+	const fault = whyNotWhole(answer, answer.calls.length > 0);
 	if (fault) return noAnswer(fault, true);
 	const readable = answer.isChanged ? jsonText(answer.json) : undefined;
 	return new Response(readable ?? text, { status, statusText, headers });

@@ -1,4 +1,5 @@
 import { errorInChunk, errorInEvent } from '../shared/chat/answerBody';
+import { ToolCallJoiner } from '../shared/chat/toolCalls';
 import type { ByteStream } from '../shared/http/abortableStream';
 import { describeError } from '../shared/http/request';
 import { readStream, type StreamEvent } from '../shared/http/sse';
@@ -20,15 +21,17 @@ type Piece =
 
 /**
  * The events of a stream, in the form that n8n's OpenAI client reads. The client considers any stream that ends complete,
- * so an error is added to one that failed or broke off.
+ * so an error is added to one that failed or broke off. Tool calls are sent whole, at the end, because the client joins
+ * their pieces only if each has the right index and ID.
  */
 export async function* readableEvents(body: ByteStream, redact: Redact): AsyncGenerator<string, void, void> {
 	const failure = (reason: string): string => {
 		const message = whyNoAnswer(excerpt(redact(reason), 500), hasBegun);
 		return `data: ${jsonText({ error: { message } })}\n\n`;
 	};
+	const calls = new ToolCallJoiner();
 	let hasBegun = false;
-	let callsTools = false;
+	let hasDelta = false;
 	let isFinished = false;
 	/** Whether the answer went on after a finish reason, which some servers send with every chunk. */
 	let wentOn = false;
@@ -36,18 +39,19 @@ export async function* readableEvents(body: ByteStream, redact: Redact): AsyncGe
 	try {
 		for await (const events of readStream(body)) {
 			for (const event of events) {
-				const piece = pieceOf(event);
+				const piece = pieceOf(event, hasDelta);
 				if (piece.kind === 'nothing') continue;
-				if (piece.kind === 'end' && hasBegun) return yield 'data: [DONE]\n\n';
+				if (piece.kind === 'end' && hasBegun) return yield `${calledIn(calls)}data: [DONE]\n\n`;
 				if (piece.kind !== 'answer') {
 					// An error after the finish reason does not fail the answer.
-					if (isFinished && !wentOn) return;
+					if (isFinished && !wentOn) return yield calledIn(calls);
 					return yield failure(piece.kind === 'failed' ? piece.why : NO_CHOICE);
 				}
 				const { answer } = piece;
 				hasBegun ||= answer.hasChoice;
-				callsTools ||= answer.callsTools;
-				const fault = whyNotWhole(answer, callsTools);
+				hasDelta ||= answer.hasDelta;
+				calls.add([...answer.calls]);
+				const fault = whyNotWhole(answer, calls.size > 0);
 				if (fault) return yield failure(fault);
 				wentOn ||= isFinished && answer.saysSomething;
 				isFinished ||= answer.finishReason !== '' || (event.isWholeBody && answer.hasChoice);
@@ -60,17 +64,25 @@ export async function* readableEvents(body: ByteStream, redact: Redact): AsyncGe
 		// The answer went on after its finish reason, so it may not have been complete.
 		if (wentOn) isFinished = false;
 	}
-	if (!isFinished) yield failure(why);
+	yield isFinished ? calledIn(calls) : failure(why);
 }
 
-function pieceOf({ name, data, isWholeBody }: StreamEvent): Piece {
+/** A chunk with the whole tool calls; empty if there are none. */
+function calledIn(joiner: ToolCallJoiner): string {
+	const calls = joiner.raw().map((call, index) => ({ index, ...call }));
+	if (calls.length === 0) return '';
+	const delta = { role: 'assistant', tool_calls: calls };
+	return `data: ${jsonText({ choices: [{ index: 0, delta }] })}\n\n`;
+}
+
+function pieceOf({ name, data, isWholeBody }: StreamEvent, hadDelta: boolean): Piece {
 	const text = data.trim();
 	if (text === '[DONE]') return { kind: 'end' };
 	const json = parseRounded(text);
 	const error = errorInEvent(name, json, text);
 	if (error) return { kind: 'failed', why: error.text };
 	if (isJsonObject(json)) {
-		const answer = readableAnswer(json, true);
+		const answer = readableAnswer(json, true, hadDelta);
 		const inChoice = errorInChunk(answer.json);
 		return inChoice ? { kind: 'failed', why: inChoice.text } : { kind: 'answer', answer };
 	}

@@ -1,10 +1,10 @@
 import { isFailedFinish } from '../../shared/chat/answerBody';
 import { partsOf, textIn, type ContentParts } from '../../shared/chat/contentParts';
+import { ToolCallJoiner, type ToolCall } from '../../shared/chat/toolCalls';
 import { isJsonObject, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
 import { FieldMerger, joinTexts, mergeUsage, takeLatest } from './mergeFields';
 import { ReasoningCollector } from './reasoning';
 import { splitAtLoneClosing, ThinkSplitter } from './thinkTags';
-import { ToolCallJoiner, type ToolCall } from './toolCalls';
 
 export interface ChatAnswer {
 	readonly id: string;

@@ -78,7 +78,16 @@ const finish = (reason: string) => ({
 const STOP = sse(finish('stop'));
 const DONE = 'data: [DONE]\n\n';
 
-const CALL = { index: 0, id: 'c1', function: { name: 'weather', arguments: '{"city":"Zürich 🦊"}' } };
+const CALL = {
+	index: 0,
+	id: 'c1',
+	type: 'function',
+	function: { name: 'weather', arguments: '{"city":"Zürich 🦊"}' },
+};
+/** The chunk that ends a stream in which tools are called. */
+const called = (...calls: unknown[]) => ({
+	choices: [{ index: 0, delta: { role: 'assistant', tool_calls: calls } }],
+});
 
 test('each delta without a role gets one, and is otherwise unchanged', async () => {
 	const text = await ask(
@@ -94,10 +103,55 @@ test('each delta without a role gets one, and is otherwise unchanged', async () 
 	expect(chunksOf(text)).toEqual([
 		chunk({ role: 'assistant', reasoning_content: 'hm' }),
 		chunk({ role: 'assistant', content: 'x' }),
-		chunk({ role: 'assistant', tool_calls: [CALL] }),
+		chunk({ role: 'assistant' }),
 		{ choices: [], usage: { total_tokens: 7 } },
+		called(CALL),
 	]);
 	expect(text).toContain('data: [DONE]\n');
+});
+
+const HEAD = { index: 0, id: 'c1', type: 'function', function: { name: 'weather', arguments: '{"city":' } };
+const TAIL = { index: 0, function: { arguments: '"Zürich 🦊"}' } };
+const { index: _index, ...UNNUMBERED } = HEAD;
+
+test.each([
+	['have no index', [UNNUMBERED, { function: TAIL.function }]],
+	['have different IDs', [HEAD, { ...TAIL, id: 'x1' }]],
+	['repeat the name', [HEAD, { ...HEAD, function: { ...HEAD.function, ...TAIL.function } }]],
+	[
+		'have an object as arguments',
+		[{ ...HEAD, function: { name: 'weather', arguments: { city: 'Zürich 🦊' } } }],
+	],
+])('a tool call comes whole although its pieces %s, however the stream ends', async (_name, pieces) => {
+	const body = pieces.map((one) => sse(chunk({ role: 'assistant', tool_calls: [one] }))).join('');
+	const end = sse(finish('tool_calls'));
+	for (const ending of [end, end + DONE, DONE, end + sse({ error: 'late' })]) {
+		expect(chunksOf(await ask(body + ending)).at(-1)).toEqual(called(CALL));
+	}
+});
+
+test('arguments of a whole answer become text', async () => {
+	const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: { a: 1 } } };
+	const body = JSON.stringify({ choices: [{ message: { role: 'assistant', tool_calls: [call] } }] });
+	expect(JSON.parse(await ask(body, false))).toMatchObject({
+		choices: [{ message: { tool_calls: [{ function: { name: 'f', arguments: '{"a":1}' } }] } }],
+	});
+});
+
+test('a message that repeats the deltas before it is not a delta', async () => {
+	const message = { role: 'assistant', content: 'ab' };
+	const end = { choices: [{ index: 0, message, finish_reason: 'stop' }] };
+	expect(
+		chunksOf(await ask(['a', 'b'].map((content) => sse(chunk({ content }))).join('') + sse(end))),
+	).toEqual([...['a', 'b'].map((content) => chunk({ role: 'assistant', content })), end]);
+	const beside = { choices: [{ ...end.choices[0], delta: { role: 'assistant', content: '' } }] };
+	expect(chunksOf(await ask(JSON.stringify(beside)))).toMatchObject([{ choices: [{ delta: message }] }]);
+});
+
+test('token counts in a choice are those of the chunk', async () => {
+	const usage = { total_tokens: 7 };
+	const end = { choices: [{ index: 0, delta: { role: 'assistant' }, finish_reason: 'stop', usage }] };
+	expect(chunksOf(await ask(HELLO + sse(end))).at(-1)).toMatchObject({ usage });
 });
 
 const PARTS = [
@@ -119,7 +173,7 @@ test('a stream is read the same wherever it is cut', async () => {
 		`: ping\n\n${sse(chunk({ content: PARTS }))}ping\n\n${sse(chunk({ tool_calls: [CALL] }))}data: [DONE]`,
 	);
 	const whole = await ask([bytes]);
-	expect(chunksOf(whole)).toHaveLength(2);
+	expect(chunksOf(whole)).toHaveLength(3);
 	for (let at = 1; at < bytes.length; at++) {
 		expect(await ask([bytes.subarray(0, at), bytes.subarray(at)])).toBe(whole);
 	}
@@ -134,10 +188,12 @@ test.each([
 });
 
 test('a refusal by the model is its answer', async () => {
-	const message = { role: 'assistant', content: null, refusal: 'I cannot' };
-	expect(JSON.parse(await ask(JSON.stringify({ choices: [{ message }] }), false))).toMatchObject({
-		choices: [{ message: { content: 'I cannot' } }],
-	});
+	for (const content of [null, []]) {
+		const message = { role: 'assistant', content, refusal: 'I cannot' };
+		expect(JSON.parse(await ask(JSON.stringify({ choices: [{ message }] }), false))).toMatchObject({
+			choices: [{ message: { content: 'I cannot' } }],
+		});
+	}
 });
 
 test('reads a whole answer if a stream was requested, and one in an envelope', async () => {

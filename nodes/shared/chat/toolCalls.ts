@@ -1,6 +1,6 @@
-import { isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../../shared/text/json';
-import { textOf, textOrNumber } from '../../shared/text/textOf';
-import { BracketCount } from '../json/jsonInText';
+import { BracketCount } from '../text/brackets';
+import { isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../text/json';
+import { textOf, textOrNumber } from '../text/textOf';
 
 export interface ToolCall {
 	readonly id: string;
