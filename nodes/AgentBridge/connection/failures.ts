@@ -109,7 +109,7 @@ function explainClose({ code, reason }: SocketEnd, { host, redact, tokenIn }: Pe
 	return { kind: 'unreachable', message: `The connection to ${host} ended. ${how}`, advice, details };
 }
 
-function explainHandshake({ host, protocol, tokenIn }: Peer, probe: Probe): Failure {
+function explainHandshake({ host, protocol, tokenIn, redact }: Peer, probe: Probe): Failure {
 	if (probe.kind === 'unreachable') {
 		const { message, advice } = explainUnreached(probe.code, host, 'ws');
 		return { kind: 'unreachable', message, advice: `${advice}.`, details: { networkCode: probe.code } };
@@ -121,12 +121,20 @@ function explainHandshake({ host, protocol, tokenIn }: Peer, probe: Probe): Fail
 			advice: `Either the connection was lost, or the platform ${protocol === undefined ? 'expects a sub-protocol' : `does not choose the sub-protocol ${protocol}`}. Check the address and the "Sub-Protocol" in the credential.`,
 		};
 	}
-	const { status } = probe;
+	const { status, redirectsTo } = probe;
 	const details = { httpStatus: status };
 	if (REFUSAL_STATUSES.has(status)) {
 		const refused = tokenIn === 'handshake' ? 'the channel token' : 'the WebSocket connection';
 		const message = `${host} refused ${refused} (HTTP ${status})`;
 		return { kind: 'credential', message, advice: HANDSHAKE_ADVICE[tokenIn], details };
+	}
+	if (redirectsTo !== undefined) {
+		return {
+			kind: 'refused',
+			message: `${host} redirects to another address, which the node does not follow (HTTP ${status})`,
+			advice: `The address is ${excerpt(redact(redirectsTo), 120)}. The token is never sent to another address. If that is your platform, enter it as WebSocket Base URL and Bridge Path in the credential.`,
+			details,
+		};
 	}
 	const message = `${host} did not accept the WebSocket connection (HTTP ${status})`;
 	const advice =

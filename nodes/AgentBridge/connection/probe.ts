@@ -3,10 +3,12 @@ import type { IHttpRequestOptions } from 'n8n-workflow';
 import { within, type Clock } from '../../shared/run/clock';
 import { isJsonObject } from '../../shared/text/json';
 import { certificateWasRejected } from '../../shared/http/exchange';
+import { plainHeaders } from '../../shared/http/request';
 
 /** What a plain HTTP request reveals after a failed handshake. */
 export type Probe =
-	| { readonly kind: 'status'; readonly status: number }
+	/** `redirectsTo`: the WebSocket address to which the server redirects, without a query. */
+	| { readonly kind: 'status'; readonly status: number; readonly redirectsTo?: string }
 	| { readonly kind: 'unreachable'; readonly code: string }
 	/** No answer. A bridge that accepts the upgrade sends none that an HTTP client could read. */
 	| { readonly kind: 'nothing' };
@@ -38,15 +40,19 @@ export async function probeHandshake(
 		ignoreHttpStatusErrors: true,
 		returnFullResponse: true,
 	};
-	const answer = request(options).then(readStatus, readError);
+	const answer = request(options).then((response) => readStatus(response, options.url), readError);
 	return await within(clock, PROBE_DEADLINE_MS, answer, { kind: 'nothing' as const });
 }
 
-function readStatus(response: unknown): Probe {
+function readStatus(response: unknown, url: string): Probe {
 	if (!isJsonObject(response) || typeof response.statusCode !== 'number') return { kind: 'nothing' };
 	const { statusCode: status } = response;
 	// The bridge has accepted the upgrade this time, so the status does not explain the failure.
-	return status === 101 ? { kind: 'nothing' } : { kind: 'status', status };
+	if (status === 101) return { kind: 'nothing' };
+	const { location = '' } = status >= 300 && status < 400 ? plainHeaders(response.headers) : {};
+	const to = location === '' ? null : URL.parse(location, url);
+	if (!to) return { kind: 'status', status };
+	return { kind: 'status', status, redirectsTo: `${to.origin}${to.pathname}`.replace(/^http/, 'ws') };
 }
 
 /** Whether a code is that of a network error. Codes that begin with ERR_ come from the HTTP client or from Node. */

@@ -22,3 +22,17 @@ test('names no sub-protocol if none was offered', () => {
 	expect(advice).toContain('the platform expects a sub-protocol');
 	expect(explainEnd(END, peer, { kind: 'status', status: 404 }).advice).toContain('(none)');
 });
+
+test('a redirect names the address, without a secret', () => {
+	const whom = {
+		host: 'h',
+		protocol: undefined,
+		tokenIn: 'handshake',
+		redact: redactor(['wst_secret01']),
+	} as const;
+	const probe = { kind: 'status', status: 301, redirectsTo: 'wss://new.test/ws/wst_secret01' } as const;
+	const { kind, message, advice } = explainEnd(END, whom, probe);
+	expect(kind).toBe('refused');
+	expect(message).toBe('h redirects to another address, which the node does not follow (HTTP 301)');
+	expect(advice).toContain('The address is wss://new.test/ws/[hidden].');
+});

@@ -36,6 +36,22 @@ test('gives up after 3 seconds, because a bridge that accepts the upgrade never 
 
 test.each([
 	[{ statusCode: 101 }, { kind: 'nothing' }],
+	[
+		{ statusCode: 301, headers: { location: 'https://new.test/ws/v2/?a=1' } },
+		{ kind: 'status', status: 301, redirectsTo: 'wss://new.test/ws/v2/' },
+	],
+	[
+		{ statusCode: 308, headers: { location: '/ws/v1/' } },
+		{ kind: 'status', status: 308, redirectsTo: 'wss://bridge.test/ws/v1/' },
+	],
+	[
+		{ statusCode: 302, headers: { location: 'http://' } },
+		{ kind: 'status', status: 302 },
+	],
+	[
+		{ statusCode: 503, headers: { location: '/elsewhere' } },
+		{ kind: 'status', status: 503 },
+	],
 	['text', { kind: 'nothing' }],
 	[{ statusCode: '401' }, { kind: 'nothing' }],
 	[null, { kind: 'nothing' }],
