@@ -7,7 +7,8 @@ import type { Outcome } from '../shared/http/outcome';
 import type { Retry } from '../shared/retry/retry';
 import { classify, type BusyTerms } from '../shared/platform/envelope';
 import { errorIn } from '../shared/chat/answerBody';
-import { explainChat, isOutOfCredit } from './failures';
+import { isOutOfCredit } from '../shared/chat/credit';
+import { explainChat } from './failures';
 import { AnswerBuilder, type ChatAnswer } from './answer/answerBuilder';
 import { AnswerReader, failed, timedOut, type AnswerTerms, type BilledAnswer } from './answer/answerReader';
 

@@ -1,25 +1,11 @@
 import { adviceOnPath } from '../../credentials/baseUrl';
 import type { Failure } from '../shared/errors/failure';
 import type { ServiceError } from '../shared/chat/answerBody';
-import { isJsonObject, type Json } from '../shared/text/json';
+import { CREDIT_ADVICE, PAYMENT_REQUIRED } from '../shared/chat/credit';
 import type { FailedOutcome } from '../shared/http/outcome';
 import { explainCall, quote, type CallAdvice, type CallFacts } from '../shared/platform/failures';
 
-const PAYMENT_REQUIRED = 402;
-
 const LESS = 'Send less text or fewer images, or lower "Max Tokens" in the node\'s options.';
-
-/** Codes that servers send with HTTP 429 for an account without credit, for which waiting does not help. */
-const OUT_OF_CREDIT: ReadonlySet<Json | undefined> = new Set([
-	'insufficient_quota',
-	'billing_hard_limit_reached',
-	'exceeded_current_quota_error',
-]);
-
-export function isOutOfCredit(body: Json | undefined): boolean {
-	const error = isJsonObject(body) && isJsonObject(body.error) ? body.error : {};
-	return OUT_OF_CREDIT.has(error.code) || OUT_OF_CREDIT.has(error.type);
-}
 
 /** The outcome of an error that came instead of an answer. `httpStatus` is used if the error names no status. */
 export function outcomeOfError({ text, status }: ServiceError, httpStatus: number): FailedOutcome {
@@ -85,8 +71,7 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 ];
 
 function adviceFor(status: number, said: string, baseUrl: string): string {
-	if (status === 429 || status === PAYMENT_REQUIRED)
-		return 'Check the credit and the limits of the account, or use a key of another account.';
+	if (status === 429 || status === PAYMENT_REQUIRED) return CREDIT_ADVICE;
 	const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
 	if (advice) return advice;
 	if (status === 413) return LESS;

@@ -30,7 +30,7 @@ import { makeAnswersReadable } from './readableAnswers';
  */
 const reasoningKeptNotice: INodeProperties = {
 	displayName:
-		'n8n passes reasoning on to an agent only if it comes as <code>reasoning_content</code>; reasoning in other fields is dropped. Reasoning that a model writes into its answer, between <code>&lt;think&gt;</code> tags, stays there; the option <i>Separate Reasoning</i> prevents that for models that support it. The Chat Completion node keeps all of these.',
+		"An agent answers without the model's reasoning. If a model writes it into its answer, between <code>&lt;think&gt;</code> tags, turn on <i>Separate Reasoning</i>, if the model supports it. To read the reasoning, use Chat Completion.",
 	name: 'reasoningKeptNotice',
 	type: 'notice',
 	default: '',

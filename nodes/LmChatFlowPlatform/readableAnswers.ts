@@ -1,10 +1,19 @@
 import { errorIn, errorInChunk } from '../shared/chat/answerBody';
+import { CREDIT_ADVICE, isOutOfCredit, PAYMENT_REQUIRED } from '../shared/chat/credit';
 import type { ByteStream } from '../shared/http/abortableStream';
 import { ofUnanswered, type FailedOutcome } from '../shared/http/outcome';
 import { exchangeOfError } from '../shared/http/request';
 import { classify } from '../shared/platform/envelope';
 import { explainCall, type CallAdvice } from '../shared/platform/failures';
-import { excerpt, isJsonObject, jsonText, member, parseRounded, sentence } from '../shared/text/json';
+import {
+	excerpt,
+	isJsonObject,
+	jsonText,
+	member,
+	parseRounded,
+	sentence,
+	type Json,
+} from '../shared/text/json';
 import type { Redact } from '../shared/text/redact';
 import { NO_CHOICE, readableAnswer, whatCame, whyNoAnswer, whyNotWhole } from './readableAnswer';
 import { readableEvents } from './readableEvents';
@@ -42,6 +51,7 @@ const ADVICE: CallAdvice = {
 	rightful: 'Use a key of an account that may use this model.',
 	check: "Compare the model's ID and the options of the chat model with what the platform says.",
 };
+const ADVICE_ON_CREDIT: CallAdvice = { ...ADVICE, busy: CREDIT_ADVICE, check: CREDIT_ADVICE };
 
 /**
  * Makes a response that n8n's client reports as an error.
@@ -69,8 +79,10 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 		tries: 1,
 		redact,
 	} as const;
-	const explained = (outcome: FailedOutcome, status: number): Response => {
-		const { message, advice } = explainCall(outcome, facts, ADVICE);
+	const explained = (outcome: FailedOutcome, status: number, body?: Json): Response => {
+		const needsCredit = status === PAYMENT_REQUIRED || isOutOfCredit(body);
+		const known = ofQuestion(outcome, body);
+		const { message, advice } = explainCall(known, facts, needsCredit ? ADVICE_ON_CREDIT : ADVICE);
 		return errorResponse(status, `${sentence(message)} ${advice}`.trim());
 	};
 	const noAnswer: NoAnswer = (why, hasBegun = false, status = SETTLED) =>
@@ -90,7 +102,7 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 			if (ok) return wholeResponse(text, response, noAnswer);
 			const outcome = classify({ kind: 'reply', status, headers: Object.fromEntries(headers), text });
 			if (outcome.kind === 'answered') return noAnswer(`HTTP ${status}`);
-			return explained(outcome, status < 400 ? SETTLED : status);
+			return explained(outcome, status < 400 ? SETTLED : status, parseRounded(text));
 		} catch (error) {
 			// If the client itself ended the request, there is nothing to explain.
 			init?.signal?.throwIfAborted();
@@ -99,6 +111,12 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 			return hasBegun ? noAnswer(reason, true) : explained(unanswered, UNREACHED);
 		}
 	};
+}
+
+/** A refusal in the form of the chat interface has a code: a missing model is no sign of a wrong base URL. */
+function ofQuestion(outcome: FailedOutcome, body: Json | undefined): FailedOutcome {
+	if (outcome.kind !== 'refused' || !errorIn(body ?? null)) return outcome;
+	return { ...outcome, code: outcome.code ?? outcome.status };
 }
 
 /** The response to a request that asked for no stream. */

@@ -59,6 +59,7 @@ const fields: readonly INodeProperties[] = [
 		typeOptions: { rows: 3 },
 		default: '',
 		displayOptions: { show: { decision: ['answer'] } },
+		placeholder: 'e.g. {{ $json.answer }}',
 		description: 'What the person answered or the tool returned. Text, or JSON for an object or a list.',
 	},
 	{
@@ -139,13 +140,17 @@ function readDecision(given: unknown): Result<'answer' | 'decline'> {
 /** Reads the result as JSON if it parses, otherwise as text. */
 function readResult(context: IExecuteFunctions, itemIndex: number): Result<Json> {
 	const value: unknown = context.getNodeParameter('result', itemIndex, '');
-	if (typeof value === 'string') return ok(parseJson(value) ?? value);
-	// An interrupt is answered only once, so a field that is missing must not be the answer.
-	if (value === undefined || Number.isNaN(value)) {
+	const entered: unknown = context.getNodeParameter('result', itemIndex, '', { rawExpressions: true });
+	// An interrupt is answered only once, so a field that is missing, or was not filled in, must not be the answer.
+	if (value === undefined || Number.isNaN(value) || entered === '') {
 		return failInput(
 			'"Result" is empty for this item',
-			'Check that its expression returns a value for each item. If the tool returned nothing, enter null. Nothing was sent for this item.',
+			'Enter what the person answered or the tool returned. If it is an expression, check that it returns a value for each item. If the tool returned nothing, enter null. Nothing was sent for this item.',
 		);
+	}
+	if (typeof value === 'string') {
+		const parsed = parseJson(value);
+		return ok(parsed === undefined ? value : parsed);
 	}
 	const rounded = refuseRounded('Result', value);
 	if (rounded) return fail(rounded);

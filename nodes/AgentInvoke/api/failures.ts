@@ -1,6 +1,6 @@
 import { adviceOnPath } from '../../../credentials/baseUrl';
 import type { Failure } from '../../shared/errors/failure';
-import { excerpt, isJsonObject, jsonText, type JsonObject } from '../../shared/text/json';
+import { excerpt, isJsonObject, jsonText, sentence, type JsonObject } from '../../shared/text/json';
 import type { Headers } from '../../shared/http/exchange';
 import type { FailedOutcome } from '../../shared/http/outcome';
 import { originOf } from '../../shared/http/unreached';
@@ -80,7 +80,7 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 			details,
 			isSessionUnknown: true,
 			message: `The platform no longer knows the session "${excerpt(sessionId, 80)}"`,
-			advice: `It may have expired, or belong to another agent instance. Turn on "Renew Expired Session" in the options to continue in a new one, or use "Forget Session".${adviceOnOtherPath(failure)} The platform said: ${said}`,
+			advice: `It may have expired, or belong to another agent instance. Turn on "Renew Expired Session" in the options to continue in a new one, or use "Forget Session".${adviceOnOtherPath(failure)} The platform said: ${sentence(said)}`,
 		};
 	}
 	const isOfToken = status === 401 || status === 403 || meaning === 'tokenRefused';
@@ -88,7 +88,7 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 	if (known) {
 		const [message, advice] = known;
 		const kind = isOfToken ? 'credential' : 'refused';
-		return { kind, message, advice: `${advice} The platform said: ${said}`, details };
+		return { kind, message, advice: `${advice} The platform said: ${sentence(said)}`, details };
 	}
 	if (isUpload) {
 		return {
@@ -103,7 +103,7 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 		kind: 'refused',
 		details,
 		message: `The platform refused the call: ${said}`,
-		advice: WHAT_TO_COMPARE,
+		advice: status === PAYMENT_REQUIRED ? CHECK_CREDIT : WHAT_TO_COMPARE,
 	};
 }
 
@@ -116,7 +116,7 @@ export function explainBusySession(
 	return {
 		kind: 'refused',
 		message: 'This session is busy with another message',
-		advice: `A session handles one message at a time; this one was rejected. Run the item again once the other has its answer. The platform said: ${quote(facts.redact, failure.why || NO_REASON)}`,
+		advice: `A session handles one message at a time; this one was rejected. Run the item again once the other has its answer. The platform said: ${sentence(quote(facts.redact, failure.why || NO_REASON))}`,
 		details: detailsOf(failure, facts),
 		busySession: { retryAfter },
 	};
@@ -125,6 +125,11 @@ export function explainBusySession(
 const WHAT_TO_COMPARE =
 	'Nothing was run. Compare what is sent ("Preview Request") with the instance\'s API-call page in the console.';
 
+const PAYMENT_REQUIRED = 402;
+
+const CHECK_CREDIT =
+	'Nothing was run. Check the credit and the limits of the account that the agent belongs to.';
+
 export const NO_REASON = 'no reason was given';
 
 const NOT_SAID = 'The answer does not say that the call succeeded: "success_response" must be true';
@@ -132,7 +137,11 @@ const NOT_SAID = 'The answer does not say that the call succeeded: "success_resp
 /** Whether an envelope reports neither failure nor success. */
 function saysNothing({ entry, status, body }: WireFailure): boolean {
 	if (entry !== 'answer.envelope' || status >= 300 || !isJsonObject(body)) return false;
-	return !/^(false|0)$/i.test(wordOf(body.success_response).trim());
+	return !reportsFailure(body);
+}
+
+function reportsFailure(body: WireFailure['body']): boolean {
+	return isJsonObject(body) && /^(false|0)$/i.test(wordOf(body.success_response).trim());
 }
 
 /** Explains a failure after which the agent has run or may have run; includes what arrived of the answer. */
@@ -142,13 +151,15 @@ export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: 
 	const expected = quote(redact, failure.expected);
 	const isEmpty = kind === 'notAnAnswer';
 	const arrived = arrivedOf(failure, facts);
+	// If the agent itself says why it failed, its words are enough.
+	const needsNoMore = isEmpty || (why !== '' && reportsFailure(failure.body));
 	const isShown = arrived.answer !== undefined || arrived.received !== undefined;
 	return {
 		kind: kind === 'failed' && !saysNothing(failure) ? 'agentFailed' : 'unclear',
 		message: isEmpty
 			? `The agent's answer is empty${code && ` (${quote(redact, code)})`}. ${expected.replace(/\.$/, '')}`
 			: whatHappened(failure, quote(redact, why), isMidway),
-		advice: `It may have run, so it was not asked again. ${isShown ? "What arrived is in the error's details. " : ''}Look at the agent in the console before you run the item again.${isEmpty ? '' : ` ${expected}`}`,
+		advice: `It may have run, so it was not asked again. ${isShown ? "What arrived is in the error's details. " : ''}Look at the agent in the console before you run the item again.${needsNoMore ? '' : ` ${expected}`}`,
 		details: { mayHaveRun: true, answer: '', ...arrived },
 	};
 }
@@ -196,7 +207,7 @@ function sentencesFor(status: number, reason: string): Sentences | undefined {
 		return /pending/i.test(reason)
 			? [
 					'The agent is still waiting for the answer to its interrupt',
-					'Answer it with the operation "Resume" first, with the interrupt and session of the "Interrupt" output.',
+					'Answer it with the operation "Resume" first, with the interrupt and session of the "Interrupt" output, or start over with "Forget Session".',
 				]
 			: [
 					'The agent is no longer waiting for this interrupt',
@@ -318,7 +329,7 @@ function explainPlainRefusal(
 		return {
 			kind: 'credential',
 			message: 'The platform does not accept the agent token',
-			advice: `Check the token in the FlowAgent credential.${isDebugToken ? DEBUG_TOKEN_ENDS : ''} The server said: ${said}`,
+			advice: `Check the token in the FlowAgent credential.${isDebugToken ? DEBUG_TOKEN_ENDS : ''} The server said: ${sentence(said)}`,
 			details,
 		};
 	}
@@ -331,7 +342,7 @@ function explainPlainRefusal(
 		return {
 			kind: mayBeElsewhere ? 'credential' : 'refused',
 			message: `The platform refused the ${isUpload ? 'file' : 'call'} (HTTP ${status}): ${said}`,
-			advice: status === 413 ? TOO_LARGE : `${WHAT_TO_COMPARE}${mayBeElsewhere ? ` ${whatToCheck}` : ''}`,
+			advice: adviceOnStatus(status) ?? `${WHAT_TO_COMPARE}${mayBeElsewhere ? ` ${whatToCheck}` : ''}`,
 			details,
 		};
 	}
@@ -339,9 +350,14 @@ function explainPlainRefusal(
 	return {
 		kind: 'credential',
 		message: isUpload ? `Files cannot be uploaded to ${where}` : `There is no agent at ${where}`,
-		advice: `${whatToCheck} The server said: ${said}`,
+		advice: `${whatToCheck} The server said: ${sentence(said)}`,
 		details,
 	};
+}
+
+function adviceOnStatus(status: number): string | undefined {
+	if (status === PAYMENT_REQUIRED) return CHECK_CREDIT;
+	return status === 413 ? TOO_LARGE : undefined;
 }
 
 /** HTTP statuses that mean the server does not know the path or does not allow the method. */

@@ -146,7 +146,7 @@ function whyFailed(reader: WireReader, ended: WireEnded, flaw: Flaw | undefined)
 	if (!flaw) return undefined;
 	return {
 		...flaw,
-		expected: `Expected: ${flaw.expected}, according to "${flaw.entry}" in the description. ${whatCame(reader)}`,
+		expected: `Expected: ${flaw.expected}, according to "${flaw.entry}" under "Wire" in the credential. ${whatCame(reader)}`,
 		status,
 		meaning: undefined,
 		mayHaveRun: true,
@@ -224,7 +224,7 @@ function refusalOf(reader: WireReader, { status, sessionId }: WireEnded): Why {
 		more !== undefined;
 	const entry = fault?.entry ?? 'the HTTP status';
 	const expected = fault
-		? `${fault.expected}, according to "${entry}" in the description`
+		? `${fault.expected}, according to "${entry}" under "Wire" in the credential`
 		: 'a status from 200 to 299';
 	const beyond =
 		more &&

@@ -40,7 +40,8 @@ export function describeAnswer(answer: ChatAnswer, form: ChatAnswerForm, redact:
 	};
 	if (form.asTool) return ok({ content: value, ...notes });
 	return ok({
-		...(form.forChat && { output: text }),
+		// A chat shows the whole item if there is nothing to show.
+		...(form.forChat && { output: text || warning }),
 		content: value,
 		...partOf(answer, redact),
 		...notes,

@@ -162,7 +162,12 @@ async function answerItem(
 		reportTokens(context, answer.value.usage);
 		const asTool = isTool(context.getNode());
 		const described = describeAnswer(answer.value, { ...form, forChat: run.forChat, asTool }, run.redact);
-		if (described.ok) run.memory.keep(itemIndex, run.fingerprintOf(itemIndex), { answer: described.value });
+		if (described.ok) {
+			run.memory.keep(itemIndex, run.fingerprintOf(itemIndex), { answer: described.value });
+			// Otherwise, the chat would say that streaming is switched off.
+			const { warning } = described.value;
+			if (!chatStream.hasBegun && typeof warning === 'string') await chatStream.fail(warning);
+		}
 		return described;
 	});
 }

@@ -11,6 +11,7 @@ import {
 	type Json,
 	type JsonObject,
 } from '../../shared/text/json';
+import { acceptsEverything, schemaOfExample } from './exampleSchema';
 import { BROKEN, jsonInText, type FoundValue } from './jsonInText';
 
 export type AnswerFormat =
@@ -66,6 +67,12 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	const schema = isJsonObject(wrapping.schema) ? wrapping.schema : wrapping;
 	const refusal = refuseSchema('"JSON Schema"', schema, value);
 	if (refusal) return fail(refusal);
+	if (acceptsEverything(schema)) {
+		return failInput(
+			'"JSON Schema" is not a schema: every answer would fit it',
+			`If it is an example of an answer, enter its schema: ${jsonText(schemaOfExample(schema))}`,
+		);
+	}
 	const fault = faultOf(schema);
 	if (fault) {
 		return failInput(

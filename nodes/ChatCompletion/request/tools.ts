@@ -1,5 +1,6 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
-import { excerpt, isJsonObject, parseRounded, type JsonObject } from '../../shared/text/json';
+import { excerpt, isJsonObject, jsonText, parseRounded, type JsonObject } from '../../shared/text/json';
+import { schemaOfExample } from '../json/exampleSchema';
 import { faultOf, refuseSchema } from '../json/schema';
 
 export interface ToolRow {
@@ -78,7 +79,7 @@ function readParameters(value: unknown, tool: string): Result<JsonObject> {
 	if (!isSchema) {
 		return failInput(
 			`${tool}: "Parameters (JSON Schema)" is not a JSON schema: it has ${excerpt(Object.keys(rest).join(', '), 120)}`,
-			advice,
+			`If these are example arguments, enter their schema: ${jsonText(schemaOfExample(parsed))}`,
 		);
 	}
 	const refusal = refuseSchema(`${tool}: "Parameters (JSON Schema)"`, parsed, value);

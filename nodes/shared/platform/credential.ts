@@ -49,7 +49,7 @@ export function readAddress(entered: unknown, field: AddressField, type: Credent
 
 /** Without a full stop, so that the caller can continue the sentence. */
 export function openCredential(type: CredentialType): string {
-	return `Open the ${NAMES[type]} credential that this node uses`;
+	return `Open the ${NAMES[type]} credential`;
 }
 
 /** Makes a path start with one slash; an empty path stays empty. */

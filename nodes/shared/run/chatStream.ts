@@ -78,6 +78,9 @@ export class ChatStreams {
 	}
 }
 
+/** A chat writes what failed right after the text before it, and n8n's own words about the failure right after that. */
+const PARAGRAPH = '\n\n';
+
 class ItemStream implements ChatStream {
 	readonly kept: QueuedChunk[] = [];
 	isOver = false;
@@ -94,11 +97,12 @@ class ItemStream implements ChatStream {
 	}
 
 	async end(): Promise<void> {
-		await this.finish({ kind: 'end' });
+		await this.finish('', { kind: 'end' });
 	}
 
 	async fail(message: string): Promise<void> {
-		await this.finish({ kind: 'error', text: escapeMarkdown(message) });
+		const gap = this.hasBegun ? PARAGRAPH : '';
+		await this.finish(gap, { kind: 'error', text: `${escapeMarkdown(message)}${PARAGRAPH}` });
 	}
 
 	private async writeRedacted(text: string): Promise<void> {
@@ -108,11 +112,12 @@ class ItemStream implements ChatStream {
 		await (text ? this.emit({ kind: 'item', text }) : begun);
 	}
 
-	private async finish(last: QueuedChunk): Promise<void> {
+	/** @param rest the text before the last chunk */
+	private async finish(rest: string, last: QueuedChunk): Promise<void> {
 		if (this.isOver) return;
 		// Both are queued before anything is awaited, because a stop may also finish this stream while its last chunks are
 		// being sent.
-		const left = [this.writeRedacted(this.redacted.end()), this.emit(last)];
+		const left = [this.writeRedacted(`${this.redacted.end()}${rest}`), this.emit(last)];
 		this.isOver = true;
 		await Promise.all([...left, this.over()]);
 	}

@@ -63,10 +63,14 @@ describe('IDs that are long numbers', () => {
 			'"Idempotency Key"',
 		],
 		['a message', { message: '={{ $json.id }}' }, '"Message"'],
-		['a session to resume', { operation: 'resume', resumeSessionId: '={{ $json.id }}' }, '"Session ID"'],
+		[
+			'a session to resume',
+			{ operation: 'resume', resumeSessionId: '={{ $json.id }}', result: 'x' },
+			'"Session ID"',
+		],
 		[
 			'an interrupt',
-			{ operation: 'resume', resumeSessionId: 's', interruptId: '={{ $json.id }}' },
+			{ operation: 'resume', resumeSessionId: 's', interruptId: '={{ $json.id }}', result: 'x' },
 			'"Interrupt ID"',
 		],
 		[
@@ -129,13 +133,15 @@ describe('NaN, which Number() returns for a missing field, an invalid date, or a
 		expect(agent.calls).toEqual([]);
 	});
 
-	test.each([nothing, '={{ $json.missing }}'])('does not answer an interrupt (%s)', async (result) => {
+	test.each([nothing, '={{ $json.missing }}', ''])('does not answer an interrupt (%s)', async (result) => {
 		agent.says(envelope({ answer: 'hello', session_id: 's' }));
 		const resume = { operation: 'resume', resumeSessionId: 's', interruptId: 'i' };
 		expect(item(await agent.ask({ ...resume, result })).error).toBe('"Result" is empty for this item');
 		expect(agent.calls).toEqual([]);
 		expect(item(await agent.ask({ ...resume, result: '={{ null }}' })).answer).toBe('hello');
-		expect(agent.calls).toMatchObject([{ interrupt_result: { id: 'i', result: null } }]);
+		expect(item(await agent.ask({ ...resume, result: 'null' })).answer).toBe('hello');
+		const isNull = { interrupt_result: { id: 'i', result: null } };
+		expect(agent.calls).toMatchObject([isNull, isNull]);
 	});
 });
 

@@ -49,7 +49,7 @@ test('passes items that stream at the same time on one after the other', async (
 		{ mode: 'webhook', streaming: true, ...CONTINUE },
 	);
 	const text = chunksOf(run).join('');
-	expect(text).toMatch(/^<begin>a a a<end><begin>b b b<end><begin>.*<error>$/);
+	expect(text).toMatch(/^<begin>a a a<end><begin>b b b<end><begin>.*\n\n<error>$/);
 });
 
 test.each([true, false])(

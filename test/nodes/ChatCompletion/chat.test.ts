@@ -49,6 +49,15 @@ test('a streaming execution passes the first words on before the last are sent',
 	expect([types[0], types[1], types.at(-2), types.at(-1)]).toEqual(['begin', 'item', 'item', 'end']);
 });
 
+test('tells a chat why there is no answer', async () => {
+	const run = await stage.run(sayings('[empty]'), {}, { mode: 'webhook', streaming: true });
+	expect(run.chunks.map(({ type, content }) => [type, content?.trim()])).toEqual([
+		['begin', undefined],
+		['error', 'The model gave an empty answer. Check the messages, or ask again.'],
+	]);
+	expect(run.error).toBeUndefined();
+});
+
 test('reports before the call that reasoning cannot be switched', async () => {
 	const run = await stage.run(sayings('hello'), { ...model('vendor/family_b-14b'), reasoning: 'off' });
 	expect(run.error?.message).toBe(

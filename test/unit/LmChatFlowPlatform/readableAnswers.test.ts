@@ -315,6 +315,26 @@ test.each([true, false])(
 	},
 );
 
+test.each([
+	[402, { message: 'no credit' }, /no credit\. Check the credit and the limits of the account/],
+	[
+		429,
+		{ message: 'no credit', code: 'insufficient_quota' },
+		/Check the credit and the limits of the account/,
+	],
+	[
+		404,
+		{ message: 'There is no model "x"', code: 'model_not_found' },
+		/refused .*There is no model "x"\. Compare/,
+	],
+])(
+	'a refusal (%d) is explained by what is wrong with the account or the model',
+	async (code, error, said) => {
+		status = code;
+		expect(await refused(JSON.stringify({ error }), false)).toEqual([code, expect.stringMatching(said)]);
+	},
+);
+
 test.each([301, 302, 303, 307, 308])('a redirect (%d) is not followed', async (code) => {
 	status = code;
 	location = `${url}/elsewhere?token=secret`;

@@ -211,6 +211,12 @@ describe.each([false, true])('a client error without an envelope (upload: %j)', 
 		expect(advice).toMatch(/^Nothing was run\. /);
 	});
 
+	test('402 is a matter of credit', () => {
+		expect(explain(402, 'no').advice).toBe(
+			'Nothing was run. Check the credit and the limits of the account that the agent belongs to.',
+		);
+	});
+
 	test.each([413, 422, 425])('%d is not a problem of the credential', (status) => {
 		expect(explain(status, 'no')).toMatchObject({ kind: 'refused', details: { httpStatus: status } });
 		expect(explain(status, 'no').advice).not.toContain('credential');
@@ -220,7 +226,7 @@ describe.each([false, true])('a client error without an envelope (upload: %j)', 
 		const { kind, message, advice } = explain(status, 'no such route');
 		expect(kind).toBe('credential');
 		expect(message).toMatch(new RegExp(`under this path \\(HTTP ${status}\\)$`));
-		expect(advice).toMatch(/ The server said: no such route$/);
+		expect(advice).toMatch(/ The server said: no such route\.$/);
 	});
 });
 

@@ -115,6 +115,27 @@ test.each([['', '{}', 'no json', '[]', null, undefined, 5, {}, []]].flat())(
 );
 
 test.each([
+	{ title: 'Broken parcel', urgent: true, price: 12.5, note: null },
+	{ items: [{ sku: 'A-1', count: 2 }], tags: [] },
+	{ description: 'a text' },
+])('refuses %j, which every answer would fit, and gives the schema of it as an example', (example) => {
+	const read = readSchema(example);
+	if (read.ok) throw new Error('accepted');
+	const { message, advice } = read.failure;
+	expect(message).toBe('"JSON Schema" is not a schema: every answer would fit it');
+	const format = schema(advice.slice(advice.indexOf('{')));
+	expect(parseAnswer(JSON.stringify(example), format)).toEqual({ ok: true, value: example });
+	expect(parseAnswer('{}', format)).toMatchObject({ ok: false });
+});
+
+test.each([{ items: { type: 'string' } }, { minProperties: 1 }, { title: 'A title', required: ['title'] }])(
+	'accepts %j as a schema although it has no type',
+	(given) => {
+		expect(readSchema(given)).toMatchObject({ ok: true });
+	},
+);
+
+test.each([
 	[{ $ref: '#/$defs/gone' }, '#/$defs/gone'],
 	[{ properties: { a: { items: { $ref: '#/definitions/b' } } }, definitions: { c: {} } }, '#/definitions/b'],
 ])('reports a broken reference before the call: %j', (given, pointer) => {

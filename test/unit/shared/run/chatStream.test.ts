@@ -46,7 +46,15 @@ test('ends an item that fails with an error chunk, and then streams the next', a
 	await first.end();
 	await first.fail('again');
 	await outlets.of(1).end();
-	expect(sent).toEqual(['0 begin', '0 item half', '0 error It broke off', '1 begin', '1 end']);
+	// A chat shows all of it in a row, and n8n's words about the failure after it.
+	expect(sent).toEqual([
+		'0 begin',
+		'0 item half',
+		'0 item \n\n',
+		'0 error It broke off\n\n',
+		'1 begin',
+		'1 end',
+	]);
 });
 
 test('adds nothing to an item that ended before its turn', async () => {
@@ -65,7 +73,7 @@ test('ends an item once even if it is ended twice at the same time', async () =>
 	const outlets = new ChatStreams(record, NOTHING_HIDDEN);
 	await outlets.of(0).write('a');
 	await Promise.all([outlets.of(0).end(), outlets.of(0).fail('stopped'), outlets.of(1).fail('stopped')]);
-	expect(sent).toEqual(['0 begin', '0 item a', '0 end', '1 begin', '1 error stopped']);
+	expect(sent).toEqual(['0 begin', '0 item a', '0 end', '1 begin', '1 error stopped\n\n']);
 });
 
 test('keeps each chunk with its item, in order, if an item ends while others write', async () => {
@@ -100,14 +108,14 @@ test('hides a key that arrives in pieces for every item, and loses nothing else'
 	await second.fail('It broke off');
 	expect(sent).toEqual([
 		...['0 begin', '0 item a ', '0 item [hidden] ask', '0 item s', '0 end'],
-		...['1 begin', '1 item b ', '1 item [hidden]', '1 error It broke off'],
+		...['1 begin', '1 item b ', '1 item [hidden]', '1 item \n\n', '1 error It broke off\n\n'],
 	]);
 });
 
 test('reports a failure as text, which shows no image in a chat', async () => {
 	const { sent, record } = recorder();
 	await new ChatStreams(record, redactor([KEY])).of(0).fail('![x](https://evil.example)');
-	expect(sent.at(-1)).toBe(String.raw`0 error \!\[x\](https\://evil.example)`);
+	expect(sent.at(-1)?.trimEnd()).toBe(String.raw`0 error \!\[x\](https\://evil.example)`);
 });
 
 test('tolerates a listener that has gone', async () => {
@@ -156,8 +164,9 @@ test('streams item after item, each in order, whenever items write and however s
 					const lines = expected[index];
 					if (!outlet || !lines) continue;
 					if (lines.length === 0) lines.push(`${index} begin`);
+					else if (action === 'fail') lines.push(`${index} item \n\n`);
 					lines.push(
-						`${index} ${action === 'say' ? `item ${word}` : action === 'end' ? 'end' : `error ${word}`}`,
+						`${index} ${action === 'say' ? `item ${word}` : action === 'end' ? 'end' : `error ${word}\n\n`}`,
 					);
 					under.push(
 						action === 'say' ? outlet.write(word) : action === 'end' ? outlet.end() : outlet.fail(word),
