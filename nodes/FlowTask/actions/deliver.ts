@@ -33,7 +33,7 @@ export interface DeliveredTask {
 	readonly delivery: Delivery;
 }
 
-/** The most task IDs that the text of an error shows; the error's details contain all. */
+/** An error's text shows at most this many task IDs; its details contain all. */
 const IDS_SHOWN = 5;
 
 const COLLECT_BY_ID =

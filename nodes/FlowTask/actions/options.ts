@@ -12,7 +12,7 @@ import { nodeField } from './nodeField';
 const MS_PER_MINUTE = 60_000;
 const BYTES_PER_MB = 1024 * 1024;
 
-/** Read once, because they apply to the whole run. 0 = no limit or forever. */
+/** The options that apply to the whole run. 0 = no limit or forever. */
 export type TaskRunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
 
 /** Reads and checks the options, because expressions may return invalid numbers. */
@@ -27,7 +27,7 @@ export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOption
 
 const CHAT_LINK_SECONDS = 86_400;
 
-/** Options that may differ per item, so an error in the first item's value must not fail the other items. */
+/** Options that are read per item, so that a bad value in the first item does not fail the others. */
 const PER_ITEM: ReadonlySet<string> = new Set([
 	'fileName',
 	'idempotencyKey',

@@ -11,7 +11,6 @@ import { markdownOf, shownFiles } from '../tasks/describeTask';
 import { isFinal, type TaskInfo } from '../api/taskInfo';
 import type { NodeRun } from './run';
 
-/** When a run reports its progress for the first time, and the interval after that. */
 const FIRST_REPORT_MS = 1_000;
 const REPORT_INTERVAL_MS = 5_000;
 /** How many images are shown; more would flood the chat. */
@@ -91,7 +90,7 @@ export interface JobProgress {
 /**
  * The progress of a run as one line of Markdown; empty before anything has begun.
  * @param jobs those that have begun
- * @param total the number of all jobs
+ * @param total includes jobs that have not begun
  */
 export function progressText(jobs: readonly JobProgress[], total: number): string {
 	const [only] = jobs;

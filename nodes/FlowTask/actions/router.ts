@@ -1,6 +1,6 @@
 import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
 
-import { operationProperties, runOperation, type Operation } from '../../shared/form/operation';
+import { operationProperties, runOperation } from '../../shared/form/operation';
 import { download } from './file/download.operation';
 import { upload } from './image/upload.operation';
 import { get } from './task/get.operation';
@@ -9,15 +9,8 @@ import { submit } from './task/submit.operation';
 import { wait } from './task/wait.operation';
 import { save } from './workflow/save.operation';
 
-interface Resource {
-	readonly value: string;
-	readonly name: string;
-	readonly operations: readonly Operation[];
-	readonly mostUsed: Operation;
-}
-
 /** Both the form and the routing are built from this. */
-export const RESOURCES: readonly Resource[] = [
+export const RESOURCES = [
 	{ value: 'file', name: 'File', operations: [download], mostUsed: download },
 	{ value: 'image', name: 'Image', operations: [upload], mostUsed: upload },
 	{ value: 'task', name: 'Task', operations: [get, run, submit, wait], mostUsed: run },

@@ -56,7 +56,7 @@ const ACCOUNTS_WITH_SOCKETS = 5;
 
 /**
  * Opens a node run for an operation, and closes it afterwards.
- * @param leastMs the minimum time for the run, even if the timeout in the options is shorter
+ * @param leastMs the least time that the run has, even if the timeout in the options is shorter
  */
 export async function inNodeRun(
 	context: IExecuteFunctions,
@@ -156,7 +156,7 @@ async function openClients(
 	});
 }
 
-/** Opens the account's sockets; `undefined` if tasks are only polled, because the operator or n8n allows no socket. */
+/** @returns `undefined` if the operator or n8n allows no socket, so that tasks are only polled */
 async function openSockets(
 	context: IExecuteFunctions,
 	account: PlatformAccount,

@@ -6,7 +6,7 @@ import type { Outcome } from '../../shared/http/outcome';
 import type { Retry, RetryTerms } from '../../shared/retry/retry';
 import type { Clock } from '../../shared/run/clock';
 import { classify, type BusyTerms } from '../../shared/platform/envelope';
-import { isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import { isJsonObject, parseJson, type Json } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
 import { explainTaskCall, type CallFailure } from './failures';
 import { Id, readTaskInfos, type TaskInfo } from './taskInfo';
@@ -105,10 +105,7 @@ function withoutId(purpose: string, field: string): CallFailure {
 	};
 }
 
-export function submitCall(
-	workflowId: string,
-	prompt: Prompt,
-): { readonly path: string; readonly json: JsonObject } {
+export function submitCall(workflowId: string, prompt: Prompt) {
 	return { path: `${BASE_PATH}/prompt`, json: { workflow_id: workflowId, prompt } };
 }
 

@@ -121,19 +121,13 @@ function errorTextOf(error: Json | undefined): string {
 	return errorWords({ error }) || excerpt(jsonText(error) ?? '', 500);
 }
 
-function readLinks(
-	texts: readonly string[],
-	most: number,
-): { readonly links: readonly string[]; readonly leftOut: number } {
+function readLinks(texts: readonly string[], most: number) {
 	const usable = texts.filter((text) => text.length <= LONGEST_LINK_CHARS).slice(0, most);
 	return { links: usable.map(decodeLink).filter(Boolean), leftOut: texts.length - usable.length };
 }
 
 /** Reads the links of all output nodes, which share one limit. */
-function readFiles(files: Readonly<Record<string, readonly string[]>>): {
-	readonly byNode: TaskInfo['files'];
-	readonly leftOut: number;
-} {
+function readFiles(files: Readonly<Record<string, readonly string[]>>) {
 	let room = MOST_FILES;
 	let leftOut = 0;
 	const byNode = new Map<string, readonly string[]>();

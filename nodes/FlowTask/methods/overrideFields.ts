@@ -24,8 +24,7 @@ export async function getOverrideFields(this: ILoadOptionsFunctions): Promise<Re
 }
 
 /**
- * The rows that the form offers, from what is pasted in the node or saved in the account. It never throws, because n8n
- * hides errors, but shows a notice in place of the rows.
+ * The rows that the form offers. Never throws, because n8n hides errors but shows a notice in place of the rows.
  * @param rows the rows as the editor stores them. n8n deletes the value of a row that is no longer offered, so existing
  *   rows are offered again as long as the workflow cannot be read
  */
@@ -97,7 +96,7 @@ function asRow({ options, ...field }: FormField): ResourceMapperField {
 	};
 }
 
-/** A line of text among the rows: n8n shows no input field for this type, so nothing can be entered or sent. */
+/** A line of text among the rows. n8n shows no input for the type `jwt`, so nothing can be entered or sent. */
 function hintRow(id: string, displayName: string): ResourceMapperField {
 	return { ...asRow({ id, displayName, type: 'string' }), type: 'jwt', readOnly: true };
 }

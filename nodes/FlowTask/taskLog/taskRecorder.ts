@@ -12,13 +12,6 @@ import type { TaskInfo } from '../api/taskInfo';
 import type { DailyTasks } from './dailyTasks';
 import { cellsAfter, cellsAtEnd, newRow, type RowFacts, type RowOrigin, type TaskCells } from './taskRows';
 
-export interface RecorderParts {
-	readonly table: DataTable;
-	readonly clock: Clock;
-	readonly redact: Redact;
-	readonly daily: Pick<DailyTasks, 'countOf'>;
-}
-
 /** How long the first write is delayed to collect rows, so that a run that ends sooner needs a single write. */
 const FIRST_WRITE_MS = 1_000;
 /** The time from the start of one write to the next, which grows after each failure. */
@@ -59,7 +52,12 @@ export class TaskRecorder implements TaskObserver {
 
 	constructor(
 		private readonly origin: RowOrigin,
-		private readonly parts: RecorderParts,
+		private readonly parts: {
+			readonly table: DataTable;
+			readonly clock: Clock;
+			readonly redact: Redact;
+			readonly daily: Pick<DailyTasks, 'countOf'>;
+		},
 	) {
 		this.writer = new BackgroundWriter(parts.clock, {
 			isBehind: () => [...this.entries.values()].some(isStale),
@@ -171,17 +169,9 @@ export class TaskRecorder implements TaskObserver {
 	}
 
 	private async insert(): Promise<Result<undefined>> {
-		const added = [...this.entries.values()].flatMap((entry) => {
-			if (entry.isListed) return [];
-			const { rowKeys: oldKeys = [] } = entry;
-			const rowKey = this.nextRowKey();
-			// A failed write may have been carried out, so its row is kept up to date as well.
-			entry.rowKeys = [...oldKeys, rowKey];
-			return [{ entry, cells: cellsOf(entry), oldKeys, rowKey }];
-		});
+		const added = this.newRows([...this.entries.values()].filter(({ isListed }) => !isListed));
 		if (added.length === 0) return ok(undefined);
-		const rows = added.map(({ entry, cells, rowKey }) => newRow(this.origin, entry, cells, rowKey));
-		const inserted = await this.parts.table.insert(rows);
+		const inserted = await this.parts.table.insert(added.map(({ row }) => row));
 		if (!inserted.ok) return inserted;
 		for (const { entry, cells, oldKeys } of added) {
 			// Rows that were there before still lack these cells.
@@ -191,8 +181,15 @@ export class TaskRecorder implements TaskObserver {
 		return inserted;
 	}
 
-	private nextRowKey(): string {
-		return `${this.runKey}-${this.rowsMade++}`;
+	private newRows(entries: readonly LoggedTask[]) {
+		return entries.map((entry) => {
+			const { rowKeys: oldKeys = [] } = entry;
+			const rowKey = `${this.runKey}-${this.rowsMade++}`;
+			// A failed write may have been carried out, so the next one changes or removes its row, too.
+			entry.rowKeys = [...oldKeys, rowKey];
+			const cells = cellsOf(entry);
+			return { entry, cells, oldKeys, rowKey, row: newRow(this.origin, entry, cells, rowKey) };
+		});
 	}
 
 	/**
@@ -208,17 +205,11 @@ export class TaskRecorder implements TaskObserver {
 		if (alikeIn(stale).length <= REPLACED_ABOVE) return ok(undefined);
 		const read = await table.read('executionId', [this.origin.executionId]);
 		const present = new Set((read.ok ? read.value : []).map(({ rowKey }) => rowKey));
-		const replaced = stale.flatMap((entry) => {
-			const { rowKeys: oldKeys = [] } = entry;
-			if (!oldKeys.some((key) => present.has(key))) return [];
-			const rowKey = this.nextRowKey();
-			// A failed write may have been carried out, so the next one removes both rows.
-			entry.rowKeys = [...oldKeys, rowKey];
-			return [{ entry, cells: cellsOf(entry), oldKeys, rowKey }];
-		});
+		const replaced = this.newRows(
+			stale.filter(({ rowKeys = [] }) => rowKeys.some((key) => present.has(key))),
+		);
 		if (replaced.length === 0) return ok(undefined);
-		const rows = replaced.map(({ entry, cells, rowKey }) => newRow(this.origin, entry, cells, rowKey));
-		const inserted = await table.insert(rows);
+		const inserted = await table.insert(replaced.map(({ row }) => row));
 		if (!inserted.ok) return inserted;
 		const removed = await table.remove(
 			'rowKey',

@@ -124,7 +124,6 @@ class TaskRun {
 	private readonly accounts = new Map<TaskClient, AccountWork>();
 	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
 	private readonly memoryBudget = new MemoryBudget();
-	/** What distinguishes the files of each job's task from those of others. */
 	private readonly labels: ReadonlyMap<TaskJob, TaskLabel>;
 	private unsubmitted: number;
 	private failures = 0;

@@ -61,7 +61,7 @@ function lookFor(taskId: string | undefined): string {
 		: `Use the "Get" operation with task ID ${excerpt(taskId, 100)} to see whether the task exists`;
 }
 
-/** Explains an error that a bug in the node caused after the task was created. */
+/** Explains a bug in the node that struck after the task was created. */
 export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	const taskId = excerpt(fullTaskId, 100);
 	return {
@@ -138,7 +138,7 @@ export function explainWatchEnd(
 	}
 }
 
-/** A retry, or the same key, would find the lost task again, so for a task of this node the advice names a way out. */
+/** If this node made the task, a retry or the same key would find it again, so the advice says how to make a new one. */
 function explainUnknown(taskId: string, details: JsonObject, isGiven: boolean): Failure {
 	const isGone = details.status !== 'unknown';
 	const seen = isGone ? `, which was last seen as ${describeState(details)}` : '';

@@ -49,8 +49,8 @@ export interface SubmitRecord {
 	/** The task failed, so a retry must make a new one. */
 	failed(): void;
 	/**
-	 * The item has what it asked for: its task succeeded, or was submitted if the run only submits. Left out if the item
-	 * keeps its task anyway.
+	 * The item has what it asked for: its task succeeded, or was submitted if the run only submits. Left out if a retry
+	 * must find the task all the same.
 	 */
 	delivered?(): void;
 }

@@ -1,7 +1,7 @@
 import type { LimitFunction } from 'p-limit';
 
 import type { Clock } from '../../shared/run/clock';
-import { ok, type Failure, type Result } from '../../shared/errors/failure';
+import { ok, type Result } from '../../shared/errors/failure';
 import { createBatcher, type Batcher } from '../../shared/run/batcher';
 import type { CallFailure } from '../api/failures';
 import type { Download, StoredFile } from '../../shared/files/download';
@@ -31,14 +31,6 @@ export interface WantedFiles {
 	/** Left out for the files of `fileSelection`. */
 	readonly outputNodes?: readonly string[] | undefined;
 	readonly label: TaskLabel;
-}
-
-/** The files of a task; with a `failure`, those that arrived. */
-export interface FetchedFiles {
-	readonly files: readonly ResultFile[];
-	/** All links as first reported. */
-	readonly links: readonly FileLink[];
-	readonly failure: Failure | undefined;
 }
 
 /** Streams are cheap, but each holds a connection and a file handle. */
@@ -82,7 +74,8 @@ export class ResultFiles {
 		);
 	}
 
-	async fetch({ info, outputNodes, label }: WantedFiles): Promise<FetchedFiles> {
+	/** @returns the files of a task, or with a `failure` those that arrived, and all links as first reported */
+	async fetch({ info, outputNodes, label }: WantedFiles) {
 		const selection = outputNodes ?? this.settings.fileSelection;
 		const reported = linksOf(info, selection);
 		// If other nodes have files, the report is complete, so a node without files will not get any.

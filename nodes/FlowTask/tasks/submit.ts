@@ -104,9 +104,7 @@ export class TaskSubmitter {
 	}
 
 	/** @returns in `placed`, each image's input and digest, which, unlike the `image_id`, is the same in each run */
-	private async uploadImages(
-		start: SubmitStart,
-	): Promise<Result<{ readonly prompt: Prompt; readonly placed: string[][] }>> {
+	private async uploadImages(start: SubmitStart) {
 		let { prompt } = start;
 		const placed: string[][] = [];
 		for (const { load, bytes, nodeId, parameter } of start.images) {

@@ -61,11 +61,6 @@ const MOST_LATE_FAILURES = 3;
 
 const MISSING = '-';
 
-/** The state that a task's mark shows; `undefined` if the task was never reported. */
-function stateIn(mark = ''): string | undefined {
-	return mark.replace(MISSING, '').split('/')[0] || undefined;
-}
-
 /** @param refused the tasks whose state could not be read */
 export function notePoll(
 	last: WaitState | undefined,
@@ -170,7 +165,7 @@ export function endsOf(
 	const endOf = (taskId: string, index: number): WatchEnd => {
 		const info = poll.ok ? poll.value.infos.get(taskId) : undefined;
 		const failure = poll.ok ? poll.value.refused.get(taskId) : poll.failure;
-		const lastState = stateIn(marks[index]);
+		const lastState = marks[index]?.replace(MISSING, '').split('/')[0] || undefined;
 		const snapshot = { info, lastState, endedAtMs: wallMs, trouble: failure?.message };
 		if (info) return isFinal(info.state) ? { kind: 'final', info, snapshot } : { kind: late, snapshot };
 		if (failure && !failure.passing) return { kind: 'refused', failure, snapshot };

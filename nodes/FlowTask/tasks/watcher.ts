@@ -36,7 +36,7 @@ export interface WatchRun {
 /** Up to this many tasks are polled immediately when a socket reports an end. */
 const TASKS_WITH_INSTANT_POLLS = 4;
 
-/** Tasks that run together end together, so a short wait lets one poll serve all of them. */
+/** A poll that a socket asked for is delayed by this, because tasks that run together end together. */
 const BATCH_SIGNALS_MS = 100;
 
 /** With more tasks still running, a poll that a socket asked for comes at least this long after the last one. */
@@ -46,13 +46,13 @@ const POLL_HELD_MS = 2_000;
 const FIRST_POLL_AT_OLD_MS = 50;
 const FIRST_POLL_AT_NEW_MS = 500;
 
-/** In how many polls, and how long, an ID must be missing to count as unknown, because the platform's index may lag. */
+/** An ID counts as unknown only after so many polls and so long without it, because the platform's index may lag. */
 const MISSING_POLLS = 5;
 const MISSING_MS = 10_000;
 /** How long an ID must be missing to count as unknown if the platform certainly has the task. */
 export const KNOWN_MISSING_MS = 5 * 60_000;
 
-/** Once the platform has answered, only so many refusals over this long are final: gateways may send a 404. */
+/** Once the platform has answered, a refusal is final only after so many polls and so long: a gateway may send a 404. */
 const REFUSED_POLLS = 3;
 const REFUSED_MS = 10_000;
 
@@ -222,7 +222,7 @@ export class TaskWatcher {
 		}
 	}
 
-	/** Processes an answer. @returns whether anything in it is news */
+	/** @returns whether the answer brings any news */
 	private takeAll(ids: readonly string[], answer: readonly TaskInfo[]): boolean {
 		const { clock } = this;
 		const infos = new Map(answer.map((info) => [info.taskId, info]));
@@ -306,7 +306,14 @@ export class TaskWatcher {
 			if (socket || promptToken === undefined || socketsOpened >= SOCKETS_PER_TASK) continue;
 			task.socketsOpened++;
 			task.socket = sockets.open(taskId, promptToken, {
-				onInfo: (info) => this.receive(task, info),
+				onInfo: (info) => {
+					try {
+						this.hear(task, info);
+					} catch (error) {
+						// Thrown out of an event, the error would end n8n.
+						this.giveUp(task, error);
+					}
+				},
 				onLost: () => {
 					task.socket = undefined;
 					task.socketSpoke = false;
@@ -316,16 +323,7 @@ export class TaskWatcher {
 		}
 	}
 
-	/** Processes a socket's message. An error ends only this task: thrown out of an event, it would end n8n. */
-	private receive(task: WatchedTask, info: TaskInfo): void {
-		try {
-			this.hear(task, info);
-		} catch (error) {
-			this.giveUp(task, error);
-		}
-	}
-
-	/** A reported end is only a reason to poll. */
+	/** Processes a socket's message. A reported end is only a reason to poll. */
 	private hear(task: WatchedTask, info: TaskInfo): void {
 		if (!this.tasks.has(task.taskId)) return;
 		const nowMs = this.clock.now();

@@ -92,9 +92,7 @@ async function tryOnce<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>>
 	if (!opened.ok) return opened;
 	const reply = opened.value;
 	const refused = refuseReply(reply, fetch.maxBytes);
-	const body = cuttable(reply.body, () => {
-		connection.abort();
-	});
+	const body = cuttable(reply.body, () => connection.abort());
 	try {
 		return refused ? fail(refused) : await takeBody(fetch, reply, body, signal);
 	} finally {

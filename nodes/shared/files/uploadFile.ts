@@ -87,10 +87,7 @@ async function* piecesOf({ helpers }: UploadFileContext, id: string): AsyncGener
 	yield* stream;
 }
 
-async function scan(
-	pieces: AsyncIterable<Uint8Array>,
-	maxBytes: number,
-): Promise<{ readonly head: Uint8Array; readonly bytes: number; readonly digest: string }> {
+async function scan(pieces: AsyncIterable<Uint8Array>, maxBytes: number) {
 	const hash = createHash('sha256');
 	let head: Uint8Array = new Uint8Array();
 	let bytes = 0;

@@ -23,9 +23,7 @@ export function cuttable(body: ByteStream, close: () => void): ByteStream {
 	): Promise<IteratorResult<Uint8Array, undefined>> => {
 		if (isCut) return end();
 		const cut = new Promise<'cut'>((resolve) => {
-			wake = () => {
-				resolve('cut');
-			};
+			wake = () => resolve('cut');
 		});
 		const piece = await Promise.race([iterator.next(), cut]);
 		// A chunk that arrives at the same moment still counts.

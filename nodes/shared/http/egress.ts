@@ -1,7 +1,6 @@
 import type { IExecuteFunctions, ITriggerFunctions } from 'n8n-workflow';
 
 type Helpers = (IExecuteFunctions | ITriggerFunctions)['helpers'];
-type Filter = ReturnType<Helpers['getSecureEgressFilter']>;
 
 /**
  * Whether n8n's protection against server-side request forgery, which a WebSocket bypasses, would allow a connection.
@@ -9,8 +8,7 @@ type Filter = ReturnType<Helpers['getSecureEgressFilter']>;
  */
 export async function allowsSocketTo(helpers: Helpers, url: string): Promise<boolean> {
 	// n8n up to 2.35 returns no filter if the protection is off, and its oldest versions lack the helper.
-	const filter: Filter | undefined =
-		'getSecureEgressFilter' in helpers ? helpers.getSecureEgressFilter() : undefined;
+	const filter = 'getSecureEgressFilter' in helpers ? helpers.getSecureEgressFilter() : undefined;
 	const checked = await filter?.validateUrl(url.replace(/^ws/, 'http'));
 	return checked?.ok ?? true;
 }

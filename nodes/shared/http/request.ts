@@ -44,7 +44,9 @@ export function authenticated(
 ): { readonly open: OpenHttp; readonly send: SendHttp } {
 	const { id, name = '' } = context.getNode().credentials?.[type] ?? {};
 	const credentialsDecrypted = { id: id ?? '', name, type, data };
-	const stopFor = stopSignals(context);
+	const stop = context.getExecutionCancelSignal();
+	const late = afterStop(context);
+	const stopFor = ({ outlivesStop }: HttpRequest): AbortSignal | undefined => (outlivesStop ? late : stop);
 	const open: OpenHttp = async (request) => {
 		const connection = new AbortController();
 		const ends = [connection.signal, stopFor(request), request.signal];
@@ -58,9 +60,7 @@ export function authenticated(
 			);
 			const reply = openReply(response);
 			if (!reply) return lost('unknown', 'ERR_NO_BODY', 'the answer could not be read');
-			const body = cuttable(reply.body, () => {
-				connection.abort();
-			});
+			const body = cuttable(reply.body, () => connection.abort());
 			return { kind: 'open', reply: { ...reply, body } };
 		} catch (error) {
 			return exchangeOfError(error, stopFor(request));
@@ -78,13 +78,6 @@ function withSignal(context: IExecuteFunctions, signal: AbortSignal): IExecuteFu
 
 /** How long a request that outlives a stop may still wait for its answer. */
 const OUTLIVES_STOP_MS = 10_000;
-
-/** The signal that ends a request when the execution is stopped: at once, or somewhat later. */
-function stopSignals(context: IExecuteFunctions): (request: HttpRequest) => AbortSignal | undefined {
-	const stop = context.getExecutionCancelSignal();
-	const late = afterStop(context);
-	return ({ outlivesStop }) => (outlivesStop ? late : stop);
-}
 
 /** Keyed by the execution's signal, because a listener for each run of a loop would add up to thousands. */
 const AFTER_STOP = new WeakMap<AbortSignal, AbortSignal>();

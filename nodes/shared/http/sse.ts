@@ -75,18 +75,12 @@ function createStreamReader(hasLines: boolean): StreamReader {
 	return {
 		push,
 		end: () => {
-			if (form === 'events') return leftOpen(push);
+			// Many servers leave out the empty line that ends the last event. An event without data, though, is dropped: it
+			// was cut off, and its name alone could wrongly say that the stream is over.
+			if (form === 'events') return push('\n\n').filter(({ data }) => data !== '');
 			return form === 'lines' ? eventsOfLines(text) : [{ name: undefined, data: text, isWholeBody: true }];
 		},
 	};
-}
-
-/**
- * Many servers leave out the empty line that ends the last event. An event without data, though, is dropped: it was cut
- * off, and its name alone could wrongly say that the stream is over.
- */
-function leftOpen(push: StreamReader['push']): readonly StreamEvent[] {
-	return push('\n\n').filter(({ data }) => data !== '');
 }
 
 /**

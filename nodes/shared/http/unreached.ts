@@ -20,11 +20,7 @@ const REASONS: Readonly<Record<string, string>> = {
  * @param host as the sentence names it
  * @param scheme the scheme of URLs without TLS
  */
-export function explainUnreached(
-	code: string,
-	host: string,
-	scheme: 'http' | 'ws',
-): { readonly message: string; readonly advice: string } {
+export function explainUnreached(code: string, host: string, scheme: 'http' | 'ws') {
 	const isRejected = certificateWasRejected(code);
 	const reason = isRejected ? 'its certificate was rejected' : REASONS[code];
 	const why = reason === undefined ? '' : `: ${reason}`;

@@ -22,12 +22,6 @@ export interface RetryTerms {
 	readonly mayRepeat?: (() => boolean) | undefined;
 }
 
-export interface Settled<T> {
-	readonly outcome: Outcome<T>;
-	/** Includes a try that was given up just before it was sent. */
-	readonly tries: number;
-}
-
 const FIRST_CONTACT_TRIES = 3;
 
 /** `sendByWallMs` is `sendByMs` as a time of day, because claims age even while a sleeping machine stops its clock. */
@@ -67,8 +61,11 @@ export class Retry {
 		private readonly signal?: AbortSignal,
 	) {}
 
-	/** Runs an exchange and retries it if the outcome allows; never throws. */
-	async run<T>(asked: RetryTerms, exchange: () => Promise<Outcome<T>>): Promise<Settled<T>> {
+	/**
+	 * Runs an exchange and retries it if the outcome allows; never throws.
+	 * @returns in `tries`, the number of tries, including one that was given up just before it was sent
+	 */
+	async run<T>(asked: RetryTerms, exchange: () => Promise<Outcome<T>>) {
 		const { clock } = this;
 		const { sendByMs = Infinity } = asked;
 		const terms = { ...asked, sendByMs, sendByWallMs: clock.wallNow() + (sendByMs - clock.now()) };

@@ -18,16 +18,14 @@ export interface RunFrame {
 	readonly writeLast: (write: () => Promise<Result<unknown>>, hint: string) => void;
 }
 
-interface Opened {
-	/** The account of each item, or why it has none. */
-	readonly clients: { readonly of: (itemIndex: number) => Result<unknown> };
-}
-
-/** A stopped node has to end within a second. */
+/** How long a stopped run waits for its last writes, because it has to end within a second. */
 const AFTER_CANCEL_MS = 700;
 
-/** The frame of every run: `open` checks options and accounts, `work` does the work, and nothing is left running. */
-export async function inRunFrame<T extends Opened>(
+/**
+ * The frame of every run: `open` checks options and opens the items' accounts, `work` does the work, and nothing is left
+ * running.
+ */
+export async function inRunFrame<T extends { clients: { of: (itemIndex: number) => Result<unknown> } }>(
 	context: IExecuteFunctions,
 	open: (frame: RunFrame) => Promise<Result<T>>,
 	work: (run: T) => Promise<INodeExecutionData[][]>,
@@ -41,9 +39,12 @@ export async function inRunFrame<T extends Opened>(
 	if (cancelSignal?.aborted) end();
 	const cancelled = (): boolean => cancelSignal?.aborted ?? false;
 	const lastWrites: Array<() => Promise<string | undefined>> = [];
-	const writeLast: RunFrame['writeLast'] = (write, hint) => {
-		lastWrites.push(async () => ((await finish(write(), cancelled())) ? undefined : hint));
-	};
+	const writeLast: RunFrame['writeLast'] = (write, hint) =>
+		lastWrites.push(async () => {
+			const isWritten = write().then(({ ok }) => ok);
+			const wait = cancelled() ? within(systemClock, AFTER_CANCEL_MS, isWritten, true) : isWritten;
+			return (await wait) ? undefined : hint;
+		});
 	try {
 		const opened = await open({
 			clock: systemClock,
@@ -65,13 +66,6 @@ export async function inRunFrame<T extends Opened>(
 		end();
 		over.abort();
 	}
-}
-
-/** Waits for a write, after a cancel only briefly. @returns false if it failed */
-async function finish(written: Promise<Result<unknown>>, isCancelled: boolean): Promise<boolean> {
-	const isWritten = written.then(({ ok }) => ok);
-	if (!isCancelled) return await isWritten;
-	return await within(systemClock, AFTER_CANCEL_MS, isWritten, true);
 }
 
 /**

@@ -139,27 +139,21 @@ export function runIndexOf(context: Pick<IExecuteFunctions, 'getWorkflowDataProx
 	return typeof runIndex === 'number' ? runIndex : 0;
 }
 
-type RequestFlags = Readonly<Record<string, { readonly isPartOfRequest: boolean }>>;
-
-/** The entered options that are part of the request: changing one of them makes another request. */
-export function requestOptions(entered: unknown, options: RequestFlags): Array<[string, unknown]> {
-	if (!isJsonObject(entered)) return [];
-	return Object.entries(entered).filter(([name]) => options[name]?.isPartOfRequest !== false);
-}
-
 /**
- * Fingerprints of the input items and of the parameters that are part of the request: a retry with a longer timeout,
- * for example, does not send the request again, but one with another body does.
+ * Fingerprints of the input items and of the parameters and options that are part of the request: a retry with a longer
+ * timeout, for example, does not send the request again, but one with another body does.
  * @param notPart fields that are not part of the request
  */
 export function requestFingerprints(
 	context: Pick<IExecuteFunctions, 'getNode' | 'getInputData'>,
-	optionFields: RequestFlags,
+	optionFields: Readonly<Record<string, { readonly isPartOfRequest: boolean }>>,
 	notPart: readonly string[] = [],
 ): (itemIndex: number) => string {
 	const { options, limits, ...fields } = context.getNode().parameters;
 	const asked = Object.entries(fields).filter(([name]) => !notPart.includes(name));
-	const entered = [options, limits].flatMap((group) => requestOptions(group, optionFields));
+	const entered = [options, limits]
+		.flatMap((group): Array<[string, unknown]> => (isJsonObject(group) ? Object.entries(group) : []))
+		.filter(([name]) => optionFields[name]?.isPartOfRequest !== false);
 	const fingerprintOf = fingerprinter([Object.fromEntries(asked), entered]);
 	const items = context.getInputData();
 	return (itemIndex) => fingerprintOf(items[itemIndex]?.json);

@@ -14,6 +14,7 @@ import type { Operation } from '../../../shared/form/operation';
 import { optionsCollection } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
 import { textParameter } from '../enteredText';
+import { outputFieldName } from '../task/fields';
 
 /** Downloads result links (§2.4) without sending the key. */
 export const download: Operation = {
@@ -31,13 +32,7 @@ export const download: Operation = {
 			placeholder: 'e.g. https://files.example.com/a.png',
 			description: 'One link, several separated by line breaks, or an expression that returns an array',
 		},
-		{
-			displayName: 'Put Output File in Field',
-			name: 'binaryPropertyName',
-			type: 'string',
-			default: 'data',
-			hint: 'The name of the output binary field to put the file in',
-		},
+		outputFieldName,
 		optionsCollection(TASK_OPTIONS, ['maxFileSizeMb']),
 	],
 	async execute(context) {
@@ -51,7 +46,6 @@ interface WantedFile extends NamedLink {
 
 interface WantedOfItem {
 	readonly itemIndex: number;
-	/** A failure if the item's links cannot be read, or it has none. */
 	readonly wanted: Result<WantedFile>;
 }
 
@@ -85,7 +79,7 @@ async function downloadItem(
 	});
 }
 
-/** The hosts an item may fetch from. Links need no key; without a usable account, it may fetch what all others may. */
+/** The hosts from which an item may fetch. Links need no key, so without a usable account it may fetch what all others may. */
 function hostRuleOf({ clients }: NodeRun, itemIndex: number): MayFetch {
 	const client = clients.of(itemIndex);
 	if (client.ok) return client.value.mayFetch;

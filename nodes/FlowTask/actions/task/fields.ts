@@ -295,6 +295,14 @@ export const submitForm: readonly INodeProperties[] = [
 	seedNotice,
 ];
 
+export const outputFieldName = {
+	displayName: 'Put Output File in Field',
+	name: 'binaryPropertyName',
+	type: 'string',
+	default: 'data',
+	hint: 'The name of the output binary field to put the file in',
+} as const satisfies INodeProperties;
+
 export const outputFields: INodeProperties[] = [
 	{
 		displayName: 'Output',
@@ -313,12 +321,8 @@ export const outputFields: INodeProperties[] = [
 		description: 'How the result files are output',
 	},
 	{
-		displayName: 'Put Output File in Field',
-		name: 'binaryPropertyName',
-		type: 'string',
-		default: 'data',
+		...outputFieldName,
 		displayOptions: { show: { output: ['filePerItem', 'allFiles'] } },
-		hint: 'The name of the output binary field to put the file in',
 		description:
 			'If an item has several files, the second and later ones get a number after the name, e.g. data_1',
 	},

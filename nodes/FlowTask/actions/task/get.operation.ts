@@ -3,7 +3,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { itemsByAccount, mapAccounts } from '../../../shared/platform/accounts';
 import { failItem } from '../../../shared/errors/nodeError';
 import { showHint } from '../../../shared/run/deliver';
-import { ok, type Failure, type Result } from '../../../shared/errors/failure';
+import { ok, type Failure } from '../../../shared/errors/failure';
 import { excerpt } from '../../../shared/text/json';
 import { explainWatchEnd } from '../../tasks/failures';
 import { infoOfMany } from '../../api/poll';
@@ -67,10 +67,7 @@ async function getTasks(context: IExecuteFunctions, run: NodeRun): Promise<INode
 	return [items.flat()];
 }
 
-function readWanted(
-	context: IExecuteFunctions,
-	itemIndex: number,
-): Result<{ readonly taskIds: readonly string[]; readonly simplify: boolean }> {
+function readWanted(context: IExecuteFunctions, itemIndex: number) {
 	const ids = taskIdsOf(context, itemIndex);
 	if (!ids.ok) return ids;
 	return readItem(() => ok({ taskIds: ids.value, simplify: readSimplify(context, itemIndex) }));

@@ -12,7 +12,7 @@ import type { NodeRun } from '../run';
 import type { PrepareItem } from './inputs/readTask';
 import type { PreparedTask } from './inputs/taskMaker';
 
-/** One entry for each task of an item. */
+/** An item has an entry for each of its tasks. */
 type Previews = ReadonlyArray<readonly [itemIndex: number, preview: Result<JsonObject>]>;
 
 /** Previews one task after the other, because their images are held in memory. */
@@ -85,7 +85,7 @@ async function previewUpload({
 	return ok({ name, shown: { fileName: name, mimeType, bytes } });
 }
 
-/** What the inputs were checked against, and what the preview does not show. */
+/** What the inputs were checked against, and in what the run may differ from the preview. */
 function checksOf(
 	context: IExecuteFunctions,
 	run: NodeRun,

@@ -13,7 +13,7 @@ import { readGivenTasks, taskSourceFields, type TasksOfItems } from './taskSourc
 import { runItems } from './runItems';
 import { pollAndSleep, type SeenEnds } from './wait.suspended';
 
-/** The least time for downloads after a suspended wait; the wait's own timeout may have passed by then. */
+/** The least time for downloads after a suspended wait, because its timeout may have passed by then. */
 const COLLECT_MS = 10 * 60_000;
 
 export const wait: Operation = {

@@ -24,7 +24,7 @@ import type { TasksOfItems } from './taskSource';
 
 const CONTEXT_KEY = 'flowTaskWaits';
 
-/** How watching ended, by item and then by task ID, because two accounts may have tasks with the same ID. */
+/** How watching ended, by item and task ID, because two accounts may have tasks with the same ID. */
 export type SeenEnds = ReadonlyMap<number, ReadonlyMap<string, WatchEnd>>;
 
 /**

@@ -75,7 +75,7 @@ async function readSaved(context: IExecuteFunctions): Promise<Result<Map<string,
 	return ok(saved);
 }
 
-/** Outputs a single item, because the list is pasted as a whole. */
+/** Makes a single item of all input items, because the list is pasted as a whole. */
 function saveAll(context: IExecuteFunctions, saved: Map<string, WorkflowSource>): INodeExecutionData {
 	const items = [...context.getInputData().keys()];
 	const added = [];

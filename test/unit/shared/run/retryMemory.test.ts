@@ -5,7 +5,6 @@ import {
 	fingerprinter,
 	openRetryMemory,
 	requestFingerprints,
-	requestOptions,
 	type RetryMemory,
 } from '../../../../nodes/shared/run/retryMemory';
 
@@ -103,7 +102,6 @@ describe('the fingerprint of a request', () => {
 		expect(fingerprint({ ...asked, simplify: false })).toBe(fingerprint(asked));
 		expect(fingerprint({ ...asked, options: { seed: 1 } })).toBe(fingerprint(asked));
 		expect(fingerprint({ text: 'x' })).toBe(fingerprint({ text: 'x', options: { timeout: 9 } }));
-		expect(requestOptions({ seed: 1, timeout: 5 }, FIELDS)).toEqual([['seed', 1]]);
 	});
 
 	test('is the same as in earlier versions, because waiting executions have stored it', () => {

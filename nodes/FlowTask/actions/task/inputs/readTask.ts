@@ -17,7 +17,7 @@ import { chosenText } from '../../enteredText';
 /** Reads the tasks of one input item: those to submit, or those to wait for. */
 export type PrepareItem = (itemIndex: number, run: NodeRun) => Array<Result<PreparedTask>>;
 
-/** Reads items for the operations that submit, with a task for each image of an item. */
+/** Reads items for the operations that submit: one task for each image of an item. */
 export function taskReader(context: IExecuteFunctions): PrepareItem {
 	const fingerprintOf = fingerprinter(submittedParameters(context));
 	const variantsOf = readVariants(context);
@@ -43,7 +43,7 @@ function submittedParameters(context: IExecuteFunctions): unknown {
 	return { ...parameters, workflowId: chosenText(parameters?.workflowId), overrides: values };
 }
 
-/** Reads the tasks of one item. A task of an earlier try is continued, even if expressions now return something else. */
+/** A task of an earlier try is continued, even if the item's expressions now return something else. */
 function prepareTasks(
 	context: IExecuteFunctions,
 	itemIndex: number,

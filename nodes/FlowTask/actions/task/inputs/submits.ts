@@ -38,8 +38,8 @@ interface ItemInputs extends ImageSlots {
 }
 
 /**
- * Reads what will be sent for an item, one request per image; none for an image whose task is made.
- * @param isMade whether an earlier try made an image's task, which is not submitted again
+ * Reads what will be sent for an item, one request per image.
+ * @param isMade for each image, whether an earlier try made its task, so that it gets no request
  */
 export function readSubmits(
 	context: IExecuteFunctions,
@@ -103,7 +103,7 @@ function readInputs(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 	});
 }
 
-/** Makes one request of an item, checked against what is known about the workflow. */
+/** Makes one request of an item, and checks it against what is known about the workflow. */
 function submitOf(inputs: ItemInputs, seeded: SeededPrompt, index: number): Result<Submit> {
 	const { workflowId, images, imageIds, plan, key, known } = inputs;
 	const checked = checkSeeded(seeded, known);

@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { isTool } from '../../../../shared/errors/nodeError';
-import { ok, type Result } from '../../../../shared/errors/failure';
+import { ok } from '../../../../shared/errors/failure';
 import { booleanOf } from '../../../../shared/text/textOf';
 import { enteredStem, slugOf } from '../../../../shared/files/fileStem';
 import { readChoice } from '../../../../shared/form/options';
@@ -17,15 +17,8 @@ export interface PreparedTask {
 	readonly delivery: Delivery;
 }
 
-/** @param record left out for tasks that the item names */
-export type MakeTask = (
-	start: TaskJob['start'],
-	facts: OutcomeFacts,
-	record?: TaskJob['record'],
-) => PreparedTask;
-
 /** Reads how the tasks of an item are output. An AI agent reads text, so nothing is downloaded for it. */
-export function taskMaker(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<MakeTask> {
+export function taskMaker(context: IExecuteFunctions, itemIndex: number, run: NodeRun) {
 	const outputs = readOutputNodes(context, itemIndex, run);
 	if (!outputs.ok) return outputs;
 	const chosen = readChoice(
@@ -45,7 +38,8 @@ export function taskMaker(context: IExecuteFunctions, itemIndex: number, run: No
 	};
 	const fileName = enteredText(context.getNodeParameter('options.fileName', itemIndex, ''));
 	const outputNodes = outputs.value?.map(({ nodeId }) => nodeId);
-	return ok((start, facts, record) => ({
+	type Start = TaskJob['start'];
+	return ok((start: Start, facts: OutcomeFacts, record?: TaskJob['record']): PreparedTask => ({
 		job: {
 			itemIndex,
 			facts,
