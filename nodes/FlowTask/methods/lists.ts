@@ -11,7 +11,7 @@ import {
 import type { Result } from '../../shared/errors/failure';
 import { chosenText } from '../actions/enteredText';
 import { graphOf, sourceOf } from '../workflow/graph';
-import { isFileInput } from '../workflow/inputRanking';
+import { isFed, isFileInput } from '../workflow/inputRanking';
 import { keyOf, seedsIn } from '../workflow/seeds';
 
 /** The workflows that are saved in the account. The search text may also be the ID of any other workflow. */
@@ -54,14 +54,19 @@ function contains(name: string, filter: string): boolean {
 	return name.toLowerCase().includes(filter.trim().toLowerCase());
 }
 
-/** Nodes with an input called `image` come first, because that is the default of the field "Parameter". */
+/**
+ * Nodes with an input called `image` come first, because that is the default of the field "Parameter"; nodes that get
+ * their images from others, and only show them, come last.
+ */
 export function imageNodesIn({ nodes }: WorkflowDefinition): INodeListSearchItems[] {
-	const loaders = nodes.flatMap(({ nodeId, title, inputs }) => {
-		const files = inputs.filter(isFileInput).map(({ name }) => name);
-		return files.length > 0
-			? [{ value: nodeId, name: `${title} (${nodeId}) · ${files.join(', ')}`, files }]
-			: [];
-	});
+	const loaders = [...nodes.filter((node) => !isFed(node)), ...nodes.filter(isFed)].flatMap(
+		({ nodeId, title, inputs }) => {
+			const files = inputs.filter(isFileInput).map(({ name }) => name);
+			return files.length > 0
+				? [{ value: nodeId, name: `${title} (${nodeId}) · ${files.join(', ')}`, files }]
+				: [];
+		},
+	);
 	return loaders
 		.sort((one, other) => Number(other.files.includes('image')) - Number(one.files.includes('image')))
 		.map(({ name, value }) => ({ name, value }));

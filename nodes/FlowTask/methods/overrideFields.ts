@@ -13,7 +13,7 @@ import {
 	type FormField,
 	type OfferedFields,
 } from '../workflow/formFields';
-import { countsOf, promptInputOf } from '../workflow/inputRanking';
+import { countsOf, promptInputsOf } from '../workflow/inputRanking';
 import { shownWorkflow } from './lists';
 
 export async function getOverrideFields(this: ILoadOptionsFunctions): Promise<ResourceMapperFields> {
@@ -72,12 +72,11 @@ function readOffered(source: WorkflowSource): Result<OfferedFields & { readonly 
 	const view = readParameterView(source.view);
 	if (!view.ok) return view;
 	const { nodes, inputs, prompts } = countsOf(definition.value);
-	const promptInput = promptInputOf(definition.value);
+	const filled = promptInputsOf(definition.value).map(({ node, input }) => `${input.name} (${node.nodeId})`);
 	const counts = [count(nodes, 'node'), count(inputs, 'input'), count(prompts, 'prompt')];
-	const filled = promptInput && `"Prompt" fills ${promptInput.input.name} (${promptInput.node.nodeId})`;
 	return ok({
 		...formFields(definition.value, view.value),
-		found: `Found: ${counts.join(', ')}${filled ? `; ${filled}` : ''}`,
+		found: `Found: ${counts.join(', ')}${filled.length > 0 ? `; "Prompt" fills ${filled.join(', ')}` : ''}`,
 	});
 }
 

@@ -22,8 +22,13 @@ export interface GraphInput {
 	readonly input: DefinitionInput;
 }
 
+/** The name of an input itself; newer nodes name the inputs of a choice after it: `model.resolution`. */
+export function lastNameOf(parameter: string): string {
+	return parameter.slice(parameter.lastIndexOf('.') + 1);
+}
+
 export function isSeedName(parameter: string): boolean {
-	return parameter === 'seed' || parameter === 'noise_seed';
+	return ['seed', 'noise_seed'].includes(lastNameOf(parameter));
 }
 
 /** The name of the input in a node that does nothing but hold a number. */

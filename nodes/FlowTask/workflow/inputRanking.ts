@@ -6,7 +6,7 @@ import {
 	type WorkflowDefinition,
 } from '../../shared/workflow/definition';
 import { valueIn, type Prompt } from './prompt';
-import { graphOf, holderOf, isSeedName, sourceOf, type Graph, type GraphInput } from './graph';
+import { graphOf, holderOf, isSeedName, lastNameOf, sourceOf, type Graph, type GraphInput } from './graph';
 
 /** What a value is used for. */
 type InputRole = 'positive' | 'negative' | 'seed';
@@ -28,7 +28,8 @@ function anyOf(...words: string[]): RegExp {
 	return new RegExp(bounded.join('|'), 'iu');
 }
 
-const NEGATIVE = anyOf('negative neg uncond exclude', '负 負 反向 否定 ネガ');
+// `nag` is guidance away from a text.
+const NEGATIVE = anyOf('negative neg nag uncond exclude', '负 負 反向 否定 ネガ');
 const POSITIVE = anyOf('positive pos', '正面 正向 正提示 肯定 ポジ');
 
 /** Matched against the last word of a name: a "negative prompt" is a prompt, a "prompt enhancer" is not. */
@@ -46,9 +47,11 @@ const SWITCH_VALUE = /^(yes|no|on|off|true|false|enabled?|disabled?)$/i;
 /** Several words in a row, or a sentence of a language without spaces: a prompt, whatever its name. */
 const PROSE = /(\p{L}\S*\s+){5}|[，。、]/u;
 const PROSE_LOOKED_AT_CHARS = 200;
+/** A list of LoRAs, which loaders have as a text. */
+const LORAS = /^[\s,]*(<lora:[^<>]*>[\s,]*)+$/i;
 
 /** Inputs of language models, whose text is seldom the image's description. */
-const ASIDE = 'system question query';
+const ASIDE = 'system question query 系统 系統 システム';
 const SIDE_TEXT = anyOf(ASIDE);
 const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
 
@@ -97,7 +100,7 @@ function rankAnew(definition: WorkflowDefinition): RankedInput[] {
 				// A seed under its own name needs no role, because its name says what it is.
 				const role = rank === 'seed' && !held.has(input) ? undefined : ROLES.find((one) => one === rank);
 				return {
-					order: [RANKS.indexOf(rank), ...(text?.order ?? [])],
+					order: [RANKS.indexOf(rank), ...(text?.order ?? [Number(rank === 'file' && isFed(node))])],
 					ranked: { node, input, role, isOtherText: rank === 'text' },
 				};
 			}),
@@ -119,6 +122,26 @@ export function countsOf(definition: WorkflowDefinition): Record<'nodes' | 'inpu
 /** The input that describes the image: the likeliest positive text, else the only text whose use is unknown. */
 export function promptInputOf(definition: WorkflowDefinition): GraphInput | undefined {
 	return promptAmong(rankInputs(definition));
+}
+
+/** Texts of one node that describe the same image to different encoders, or with and without wildcards. */
+const SAME_PROMPT = /^((clip|text)_[gl]|t5xxl|llama|(wildcard|populated)_text)$/;
+
+/**
+ * The inputs that describe the image: the main one, those of the same encoder, and copies of its text, such as that of a
+ * refiner. If only the main one were changed, the others would still describe the hosted image.
+ */
+export function promptInputsOf(definition: WorkflowDefinition): GraphInput[] {
+	const ranked = rankInputs(definition);
+	const main = promptAmong(ranked);
+	if (!main) return [];
+	const { name, value } = main.input;
+	const others = ranked.filter(({ node, input, role }) => {
+		if (role !== 'positive' || input === main.input) return false;
+		const isCopy = input.value === value && typeof value === 'string' && value.trim() !== '';
+		return isCopy || (node === main.node && SAME_PROMPT.test(name) && SAME_PROMPT.test(input.name));
+	});
+	return [main, ...others.map(({ node, input }) => ({ node, input }))];
 }
 
 function promptAmong(ranked: readonly RankedInput[]): GraphInput | undefined {
@@ -161,10 +184,14 @@ export function isFileInput({ name, value, isLink }: DefinitionInput): boolean {
 	return !isLink && typeof value === 'string' && FILE.test(name);
 }
 
+/** Whether a node gets something from another one; a file of such a node is seldom the one to upload. */
+export function isFed({ inputs }: DefinitionNode): boolean {
+	return inputs.some(({ isLink }) => isLink);
+}
+
 function rankByName(name: string): 'seed' | 'setting' | undefined {
 	if (isSeedName(name)) return 'seed';
-	// Newer nodes name the inputs of a choice after it: `model.resolution`.
-	return SETTINGS.has(name.slice(name.lastIndexOf('.') + 1)) ? 'setting' : undefined;
+	return SETTINGS.has(lastNameOf(name)) ? 'setting' : undefined;
 }
 
 /** Inputs of nodes that hold a value for others, with the rank of the input that the value goes to. */
@@ -209,18 +236,34 @@ const SEARCHES: readonly Start[] = [
 /** All texts: those that reach a prompt's input, directly or through other nodes, then the others. */
 function findTexts(graph: Graph): ReadonlyMap<DefinitionInput, RankedText> {
 	const found = new Map<DefinitionInput, RankedText>();
+	const linked = linkedNodes(graph);
+	const leftOver = new Map<DefinitionInput, RankedText>();
 	for (const [search, [rank, isStart]] of SEARCHES.entries()) {
 		for (const { node, input } of textsUpstream(graph, rank, isStart)) {
-			if (found.has(input)) continue;
+			if (found.has(input) || leftOver.has(input)) continue;
 			// If no link shows what a text is used for, its node's title may.
 			const polarity = rank === 'text' ? polarityIn(wordsOf(node.title)) : undefined;
 			const usesLanguageModel = node.inputs.some(({ name }) => LANGUAGE_MODEL.test(wordsOf(name)));
 			const isEmpty = typeof input.value === 'string' && input.value.trim() === '';
-			const drawbacks = [SIDE_TEXT.test(wordsOf(input.name)), usesLanguageModel, isEmpty];
-			found.set(input, { rank: polarity ?? rank, order: [search, ...drawbacks.map(Number), found.size] });
+			// A node that only holds a text says in its title what the text is: "System Prompt".
+			const aside = [input.name, node.title].filter((name) => SIDE_TEXT.test(wordsOf(name)));
+			const drawbacks = [aside.length, Number(usesLanguageModel), Number(isEmpty)];
+			const texts = linked.has(node) ? found : leftOver;
+			texts.set(input, { rank: polarity ?? rank, order: [search, ...drawbacks, texts.size] });
 		}
 	}
-	return found;
+	return found.size > 0 ? found : leftOver;
+}
+
+/** The nodes that a link leads to or from; the editor exports nodes that somebody left unconnected, too. */
+function linkedNodes(graph: Graph): ReadonlySet<DefinitionNode> {
+	const linked = new Set<DefinitionNode>();
+	for (const node of graph.values()) {
+		for (const source of node.inputs.map((input) => sourceOf(graph, input))) {
+			if (source) linked.add(node).add(source);
+		}
+	}
+	return linked;
 }
 
 function isSampler({ classType }: DefinitionNode): boolean {
@@ -294,7 +337,8 @@ function isTextName(name: string): boolean {
 }
 
 function isText({ node, input: { name, value } }: GraphInput): boolean {
-	if (typeof value !== 'string' || isLongInteger(value) || SWITCH_VALUE.test(value)) return false;
+	if (typeof value !== 'string' || isLongInteger(value)) return false;
+	if (SWITCH_VALUE.test(value) || LORAS.test(value)) return false;
 	if (EDITOR_STATE.test(name) || DISPLAY_NODE.test(wordsOf(node.classType)) || FILE.test(name)) return false;
 	const head = headOf(name);
 	return head === '' || TEXT.test(head) || HELD_TEXT.test(head) || isProse(value);

@@ -4,7 +4,7 @@ import { excerpt, isJsonObject, member, objectsIn } from '../../shared/text/json
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { membersOf } from '../../shared/workflow/pasted';
 import { readFieldId, shortTitle } from './formFields';
-import { promptInputOf } from './inputRanking';
+import { promptInputsOf } from './inputRanking';
 import { inputName, toJson, valueIn, withInput, type Prompt } from './prompt';
 
 /** The rows of the form as n8n stores them, and their values for one item. */
@@ -72,7 +72,7 @@ export function refuseMissingRows({ entered, given, schema }: FormRows): Failure
 	);
 }
 
-/** Sets the input that describes the image to the text of the field "Prompt". */
+/** Sets the inputs that describe the image to the text of the field "Prompt"; rows may set all but the main one. */
 export function withPromptText(
 	prompt: Prompt,
 	text: string,
@@ -84,7 +84,7 @@ export function withPromptText(
 			'Choose a saved workflow that has its definition, paste the API-format export into "Workflow Definition", or set "Change Inputs By" to Node ID and Parameter and enter the prompt there. Nothing was submitted for this item.',
 		);
 	}
-	const target = promptInputOf(definition);
+	const [target, ...others] = promptInputsOf(definition);
 	if (!target) {
 		return failInput(
 			'"Prompt" cannot be sent: the workflow has no input that is clearly its prompt',
@@ -98,7 +98,12 @@ export function withPromptText(
 			'Clear one of them. Nothing was submitted for this item.',
 		);
 	}
-	return ok(withInput(prompt, node.nodeId, input.name, text));
+	const free = others.filter((one) => valueIn(prompt, one.node.nodeId, one.input.name) === undefined);
+	const filled = [target, ...free].reduce(
+		(changed, one) => withInput(changed, one.node.nodeId, one.input.name, text),
+		prompt,
+	);
+	return ok(filled);
 }
 
 /** A message of n8n with the rows' titles instead of their IDs, which the editor never shows. */

@@ -77,6 +77,29 @@ describe('the field Prompt', () => {
 		expect(new Set(sent.map((prompt) => prompt['3']?.inputs.seed)).size).toBe(2);
 	});
 
+	test('is sent to copies of the prompt too, except those that a row sets', async () => {
+		const { '3': sampler, '6': prompt } = textToImage;
+		const copied = { ...textToImage, '30': sampler, '31': prompt, '32': prompt };
+		copied['30'] = { ...sampler, inputs: { ...sampler.inputs, positive: ['33', 0] } };
+		const both = { class_type: 'Combine', inputs: { first: ['31', 0], second: ['32', 0] } };
+		const workflowDefinition = JSON.stringify({ ...copied, '33': both });
+		const rows = form({ '32/text': 'an owl' });
+		// The platform does not host this workflow, so the request is only shown.
+		const shown = { workflowDefinition, options: { previewRequest: true } };
+		const run = await stage.run(prompts(1), { ...rows, ...asked(shown) });
+		expect(run.jsons()[0]).toMatchObject({
+			preview: {
+				body: {
+					prompt: {
+						'6': { inputs: { text: 'picture 0' } },
+						'31': { inputs: { text: 'picture 0' } },
+						'32': { inputs: { text: 'an owl' } },
+					},
+				},
+			},
+		});
+	});
+
 	test.each([
 		[{ promptText: '={{ $json.nothing }}' }, '"Prompt" is empty for this item'],
 		[{ promptText: '={{ [1] }}' }, '"Prompt" is an array or an object, not text'],

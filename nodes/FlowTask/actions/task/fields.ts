@@ -48,7 +48,7 @@ export const promptField: INodeProperties = {
 	displayOptions: { show: { overridesMode: ['form'] } },
 	hint: 'Empty keeps the prompt of the hosted workflow',
 	description:
-		'What the image shows. It fills the workflow\'s first prompt, the row "Prompt" of "Inputs to Change" below. It needs a saved workflow or a "Workflow Definition".',
+		'What the image shows. It fills the workflow\'s first prompt, the row "Prompt" of "Inputs to Change" below, and copies of it. It needs a saved workflow or a "Workflow Definition".',
 };
 
 /**

@@ -78,6 +78,13 @@ test.each<[string, Record<string, object>]>([
 			'2': { class_type: 'X', inputs: { a: 1, b: ['1', 0] } },
 		},
 	],
+	[
+		'2 nodes, 2 inputs, 2 prompts; "Prompt" fills text_g (1), text_l (1)',
+		{
+			'1': { class_type: 'CLIPTextEncodeSDXL', inputs: { text_g: 'a', text_l: 'a' } },
+			'2': { class_type: 'KSampler', inputs: { positive: ['1', 0] } },
+		},
+	],
 ])('the first row says what was found: %s', (counts, source) => {
 	const [found] = overrideFieldsOf(source, '').fields;
 	// n8n does not require a value, because the mode is "map".

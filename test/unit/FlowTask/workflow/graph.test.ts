@@ -55,6 +55,17 @@ describe('a linked seed', () => {
 		expect(result.ok ? Object.keys(result.value.seeds) : []).toEqual(found);
 	});
 
+	it('is found among the inputs of a choice, which newer nodes name after it', () => {
+		const definition = define({
+			'3': node('TextGenerate', { mode: 'on', 'mode.seed': 5, 'mode.top_k': 64 }),
+		});
+		expect(seedChoicesIn(definition).map(({ value }) => value)).toEqual(['3.mode.seed']);
+		const plan = { mode: 'fixed' as const, base: 42, targets: '3.mode.seed', definition };
+		expect(applySeed({}, plan, 0, () => 0)).toMatchObject({
+			value: { prompt: { '3': { inputs: { 'mode.seed': 42 } } } },
+		});
+	});
+
 	it('is set once, even if several samplers share it', () => {
 		const definition = define({ '3': SAMPLER, '4': SAMPLER, '9': node('Int', { value: 5 }) });
 		const plan = { mode: 'fixed' as const, base: 42, targets: '', definition };

@@ -1,5 +1,6 @@
 import { readDefinition, type WorkflowDefinition } from '../../../../nodes/shared/workflow/definition';
-import { rankInputs } from '../../../../nodes/FlowTask/workflow/inputRanking';
+import { promptInputsOf, rankInputs } from '../../../../nodes/FlowTask/workflow/inputRanking';
+import { imageNodesIn } from '../../../../nodes/FlowTask/methods/lists';
 import { BUILT_EXPORTS } from '../exports.builder';
 import { TEXT_EXPORTS } from '../exports.texts';
 
@@ -212,6 +213,114 @@ test.each(['image', 'images', 'pixels', 'latent', 'latents', 'model', 'clip'])(
 		expect(ranked.map(({ node, role }) => `${node.nodeId} ${role ?? ''}`)).toEqual(['4 positive', '3 ']);
 	},
 );
+
+/** The inputs that the field *Prompt* fills. */
+function filledBy(source: unknown): string[] {
+	return promptInputsOf(define(source)).map(({ node, input }) => `${node.nodeId}/${input.name}`);
+}
+
+const OWL = 'an owl on a branch';
+const NO_CLIP = { class_type: 'Latent', inputs: { width: 8 } };
+
+/** A sampler whose positive and negative texts are encoded from other nodes. */
+function sampled(positive: object, more: object = {}): Record<string, object> {
+	return {
+		'1': { class_type: 'KSampler', inputs: { positive: ['2', 0], negative: ['3', 0], latent: ['9', 0] } },
+		'2': { class_type: 'Encode', inputs: positive },
+		'3': { class_type: 'Encode', inputs: { text: 'blurry' } },
+		'9': NO_CLIP,
+		...more,
+	};
+}
+
+describe('the field Prompt', () => {
+	test.each<[string, object, string[]]>([
+		['two encoders with one text', { text_g: OWL, text_l: OWL, width: 8 }, ['2/text_g', '2/text_l']],
+		['two encoders with different texts', { clip_l: 'owl', t5xxl: OWL }, ['2/clip_l', '2/t5xxl']],
+		['encoders without a text', { clip_l: '', clip_g: '', t5xxl: '' }, ['2/clip_l', '2/clip_g', '2/t5xxl']],
+		['tags and lyrics, which differ', { tags: '', lyrics: '' }, ['2/tags']],
+		[
+			'wildcards and what was made of them',
+			{ wildcard_text: '__bird__', populated_text: OWL, mode: 'fixed' },
+			['2/wildcard_text', '2/populated_text'],
+		],
+	])('fills all texts of %s', (_name, inputs, filled) => {
+		expect(filledBy(sampled(inputs))).toEqual(filled);
+	});
+
+	test('fills the copies of its text, but neither other positive texts nor the negative one', () => {
+		const second = { class_type: 'KSampler', inputs: { positive: ['6', 0], negative: ['7', 0] } };
+		const source = sampled(
+			{ text: OWL },
+			{
+				'5': second,
+				'6': { class_type: 'Encode', inputs: { text: OWL } },
+				'7': { class_type: 'Encode', inputs: { text: OWL } },
+				'10': { class_type: 'FaceDetailer', inputs: { positive: ['11', 0], image: ['1', 0] } },
+				'11': { class_type: 'Encode', inputs: { text: 'a detailed beak' } },
+			},
+		);
+		expect(filledBy(source)).toEqual(['2/text', '6/text']);
+	});
+
+	test.each(['System Prompt', 'LLM system instruction', '系统提示词'])(
+		'does not fill the text of a node with the title "%s" if there is another one',
+		(title) => {
+			const held = (value: string, name: string): object => ({
+				class_type: 'PrimitiveStringMultiline',
+				inputs: { value },
+				_meta: { title: name },
+			});
+			const joined = { class_type: 'Join', inputs: { string_a: ['5', 0], string_b: ['6', 0] } };
+			const texts = { '4': joined, '5': held(SENTENCE, title), '6': held('', 'Request') };
+			expect(filledBy(sampled({ text: ['4', 0] }, texts))[0]).toBe('6/value');
+		},
+	);
+
+	test('does not fill a list of LoRAs', () => {
+		const loader = {
+			class_type: 'Loader',
+			inputs: { text: '<lora:a:0.8>, <lora:b c:1:1> ', model: ['9', 0] },
+		};
+		const texts = { '4': { class_type: 'Join', inputs: { string_a: ['5', 0], string_b: ['6', 2] } } };
+		const held = { class_type: 'Literal', inputs: { string: '' } };
+		expect(filledBy(sampled({ text: ['4', 0] }, { ...texts, '5': held, '6': loader }))).toEqual(['5/string']);
+		const mixed = sampled({ text: 'an owl <lora:a:0.8>' });
+		expect(filledBy(mixed)).toEqual(['2/text']);
+	});
+
+	test('ignores texts of nodes that nothing is connected to, unless there are no others', () => {
+		const spoken = { class_type: 'Speech', inputs: { text: 'Good evening' } };
+		const saved = { class_type: 'SaveAudio', inputs: { audio: ['1', 0] } };
+		const leftOver = { class_type: 'Literal', inputs: { text: SENTENCE }, _meta: { title: 'Positive' } };
+		expect(filledBy({ '0': leftOver, '1': spoken, '2': saved })).toEqual(['1/text']);
+		expect(rowsOf({ '0': leftOver, '1': spoken, '2': saved })).toEqual(['1/text', '0/text']);
+		expect(filledBy({ '0': leftOver })).toEqual(['0/text']);
+	});
+});
+
+test('the text that a guidance leads away from is negative', () => {
+	const source = {
+		'1': { class_type: 'VideoSampler', inputs: { text_embeds: ['2', 0] } },
+		'2': { class_type: 'ApplyNAG', inputs: { nag_text_embeds: ['3', 0], original_text_embeds: ['4', 0] } },
+		'3': { class_type: 'EncodeSingle', inputs: { prompt: 'blurry' } },
+		'4': { class_type: 'EncodeSingle', inputs: { prompt: OWL } },
+	};
+	const ranked = rankInputs(define(source));
+	expect(ranked.map(({ node, role }) => `${node.nodeId} ${role ?? ''}`)).toEqual([
+		'4 positive',
+		'3 negative',
+	]);
+});
+
+test('a file of a node that gets images from another one comes last', () => {
+	const source = {
+		'1': { class_type: 'PreviewBridge', inputs: { image: '$1-0', images: ['2', 0] } },
+		'2': { class_type: 'LoadImage', inputs: { image: 'a.png' } },
+	};
+	expect(rowsOf(source)).toEqual(['2/image', '1/image']);
+	expect(imageNodesIn(define(source)).map(({ value }) => value)).toEqual(['2', '1']);
+});
 
 test('the main negative prompt comes before that of a detailer', () => {
 	const one = ALL.find(({ name }) => name.endsWith('words before the sampler'));
