@@ -65,6 +65,7 @@ function reader(piecesOf: () => AsyncIterable<Uint8Array>): CompleteChat {
 	const quiet = { received: () => undefined, expect: () => undefined, release: () => undefined };
 	return createChatApi({
 		baseUrl: 'http://127.0.0.1',
+		busyTerms: [],
 		open: async () => {
 			const pieces = piecesOf();
 			const body = { destroy: () => undefined, [Symbol.asyncIterator]: () => pieces[Symbol.asyncIterator]() };

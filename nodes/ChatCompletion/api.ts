@@ -22,7 +22,7 @@ export interface ChatConnection extends AnswerConnection {
 	readonly baseUrl: string;
 	readonly retry: Pick<Retry, 'run'>;
 	readonly redact: Redact;
-	readonly busyTerms?: BusyTerms | undefined;
+	readonly busyTerms: BusyTerms;
 }
 
 export type CompleteChat = (call: ChatCall) => Promise<Result<ChatAnswer>>;

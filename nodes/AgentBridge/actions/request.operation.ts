@@ -95,7 +95,7 @@ function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Item
 	});
 }
 
-/** Adds a new ID to a frame that has nothing at its correlation path. */
+/** Adds a new ID to a frame that has no value at the correlation path. */
 function correlate(
 	{ frame, text }: OutgoingFrame,
 	correlationPath: string,

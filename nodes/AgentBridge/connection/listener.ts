@@ -17,10 +17,10 @@ export interface ListenerEvents {
 	/** @returns false if the queue is full; the connection then stays closed until `onFull` resolves */
 	onText(text: string): boolean;
 	onBinary(): void;
-	/** @param failures as in `Pauses` */
+	/** @param failures how many connections have ended or not opened since the last stable one */
 	onUp(failures: number): void;
 	/** The connection was lost or could not be opened; the next try follows after the pause. */
-	onDown(failure: Failure, pauseMs: number, failures: number): void;
+	onDown(failure: Failure, pauseMs: number): void;
 	/** The platform refuses the account, so the listener stops. */
 	onRefused(failure: Failure): void;
 	/** The connection was closed because the queue is full. Resolves when it may be reopened. */
@@ -31,7 +31,9 @@ export interface ListenerEvents {
 export class Listener {
 	private readonly stopping = new AbortController();
 	private readonly firstTry = Promise.withResolvers<undefined>();
-	private readonly pauses: Pauses;
+	/** How many connections have ended or not opened since the last stable one. */
+	private failures = 0;
+	private openedAtMs: number | undefined;
 	private connection: Socket | undefined;
 	/** The newest connection that was opened. Once it has ended, its `send` returns false. */
 	private open: Socket | undefined;
@@ -39,10 +41,8 @@ export class Listener {
 	constructor(
 		private readonly bridge: Bridge,
 		private readonly events: ListenerEvents,
-		random: () => number,
-	) {
-		this.pauses = new Pauses(() => bridge.clock.now(), random);
-	}
+		private readonly random: () => number,
+	) {}
 
 	/** Starts listening. Resolves once the first try is over: open, refused, or to be retried. */
 	async start(): Promise<void> {
@@ -70,14 +70,14 @@ export class Listener {
 			const end = await this.connect(isFirst);
 			if (end === 'stopped' || this.isStopped()) return;
 			if (end === 'full') {
-				this.pauses.reset();
+				this.forgetFailures();
 				await this.events.onFull();
 			} else if (end.kind === 'credential') {
 				this.events.onRefused(end);
 				return;
 			} else {
-				const pauseMs = this.pauses.ended();
-				this.events.onDown(end, pauseMs, this.pauses.failures);
+				const pauseMs = this.nextPauseMs();
+				this.events.onDown(end, pauseMs);
 				this.firstTry.resolve(undefined);
 				await this.bridge.clock.sleep(pauseMs, this.stopping.signal);
 			}
@@ -101,8 +101,8 @@ export class Listener {
 		const current = this.bridge.open({
 			onOpen: () => {
 				this.open = current;
-				this.events.onUp(this.pauses.failures);
-				this.pauses.opened();
+				this.events.onUp(this.failures);
+				this.openedAtMs = this.bridge.clock.now();
 				this.firstTry.resolve(undefined);
 			},
 			onText: (text) => {
@@ -119,34 +119,18 @@ export class Listener {
 		this.stopping.signal.removeEventListener('abort', stop);
 		return end;
 	}
-}
 
-/** The pauses between connections, random so that many n8n instances do not reconnect at once. */
-export class Pauses {
-	/** How many connections have ended or not opened since a stable one was open. */
-	failures = 0;
-	private openedAtMs: number | undefined;
-
-	constructor(
-		private readonly now: () => number,
-		private readonly random: () => number,
-	) {}
-
-	opened(): void {
-		this.openedAtMs = this.now();
-	}
-
-	/** Called when a connection has proved to work: the next failure counts as the first again. */
-	reset(): void {
-		this.failures = 0;
-		this.openedAtMs = undefined;
-	}
-
-	/** Called when a connection ended or could not be opened. @returns the pause before the next try, in ms */
-	ended(): number {
-		if (this.openedAtMs !== undefined && this.now() - this.openedAtMs >= STABLE_AFTER_MS) this.reset();
+	/** Counts a connection that ended or could not be opened. @returns the pause before the next try */
+	private nextPauseMs(): number {
+		const openMs = this.openedAtMs === undefined ? 0 : this.bridge.clock.now() - this.openedAtMs;
+		if (openMs >= STABLE_AFTER_MS) this.forgetFailures();
 		this.openedAtMs = undefined;
 		this.failures++;
 		return jitteredPauseMs(PAUSES, this.failures, this.random);
+	}
+
+	private forgetFailures(): void {
+		this.failures = 0;
+		this.openedAtMs = undefined;
 	}
 }

@@ -58,7 +58,7 @@ function isAboutSession({ status, meaning, code, detail }: WireFailure): boolean
 	return (status === 404 || status === 410) && isPlain(code) && isPlain(detail);
 }
 
-/** An answer in no envelope that does not mention a session may come from a server that does not know the path. */
+/** Without an envelope, an answer that does not mention a session may come from a server that does not know the path. */
 function adviceOnOtherPath({ meaning, entry }: WireFailure): string {
 	return meaning !== undefined || entry === 'answer.envelope'
 		? ''

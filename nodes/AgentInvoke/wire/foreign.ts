@@ -29,7 +29,7 @@ export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutc
 	return outcome.kind === 'busy' ? outcome : { kind: 'refused', status, code: null, text: outcome.text };
 }
 
-/** What a body says that no agent sent. */
+/** The outcome of a call that was answered by a server other than the agent. */
 export function ofForeignBody(
 	exchange: Extract<Exchange, { kind: 'reply' }>,
 	failure: WireFailure | undefined,

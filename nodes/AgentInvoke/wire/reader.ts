@@ -40,7 +40,7 @@ const MOST_NAME_CHARS = 60;
 /** An agent that works for hours reports many steps; these are enough to see what it does. */
 const MOST_STEPS = 1_000;
 const MOST_STEP_CHARS = 1_000_000;
-/** The longest text of an answer; a single event is limited to as much. */
+/** The longest text of an answer; a single event has the same limit. */
 const MOST_CHARS = 32 * 1024 * 1024;
 /** The name that the standard for event streams gives to an event without one. */
 const UNNAMED = 'message';
@@ -88,7 +88,7 @@ export class WireReader {
 	readonly names: string[] = [];
 	/** The paths to the first `MOST_NAMES` values that arrived. */
 	readonly keys = new Set<string>();
-	/** Why an entry cannot be applied to the answer, by entry. */
+	/** For each entry of the description that cannot be applied to the answer, why not. */
 	readonly misfits: Record<string, string> = {};
 	raw: Json = null;
 	/** The total length of the kept steps, in characters. */
@@ -359,8 +359,8 @@ function interruptsIn({ answer: { interrupt } }: Wire, data: Json): WireInterrup
 }
 
 /**
- * Finds the earlier interrupts that newer ones leave open. A stream may report each in an event of its own, or repeat
- * one with the same ID; one without an ID is replaced.
+ * Tells whether newer interrupts leave an earlier one open. A stream may report each interrupt in an event of its own, or
+ * repeat one with the same ID; one without an ID is replaced.
  */
 function isBeside(newer: readonly WireInterrupt[]): (earlier: WireInterrupt) => boolean {
 	const ids = new Set(newer.map(({ id }) => id));

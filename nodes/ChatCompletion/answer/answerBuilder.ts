@@ -2,7 +2,7 @@ import { isFailedFinish } from '../../shared/chat/answerBody';
 import { partsOf, textIn, type ContentParts } from '../../shared/chat/contentParts';
 import { ToolCallJoiner, type ToolCall } from '../../shared/chat/toolCalls';
 import { isJsonObject, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
-import { FieldMerger, joinTexts, mergeUsage, takeLatest } from './mergeFields';
+import { FieldMerger, joinTexts, takeLargest, takeLatest } from './mergeFields';
 import { ReasoningCollector } from './reasoning';
 import { splitAtLoneClosing, ThinkSplitter } from './thinkTags';
 
@@ -41,10 +41,10 @@ export class AnswerBuilder {
 	private readonly splitter = new ThinkSplitter();
 	private readonly toolCalls = new ToolCallJoiner();
 	private readonly names: JsonObject = {};
-	private readonly usage: JsonObject = {};
 	private readonly ofChunk = new FieldMerger(READ_IN_CHUNK, takeLatest);
 	private readonly ofChoice = new FieldMerger(READ_IN_CHOICE, takeLatest);
 	private readonly ofDelta = new FieldMerger(READ_IN_DELTA, joinTexts);
+	private readonly usage = new FieldMerger(new Set(), takeLargest);
 	private textSize = 0;
 	private content = '';
 	private refusal = '';
@@ -67,7 +67,7 @@ export class AnswerBuilder {
 		}
 		this.ofChunk.add(chunk);
 		const choice = this.answeringChoice(chunk.choices);
-		for (const counts of usagesIn(chunk, choice)) mergeUsage(this.usage, counts);
+		for (const counts of usagesIn(chunk, choice)) this.usage.add(counts);
 		if (!choice) return NOTHING;
 		this.ofChoice.add(choice);
 		const piece = this.addChoice(choice);
@@ -101,7 +101,8 @@ export class AnswerBuilder {
 	}
 
 	answer(): ChatAnswer {
-		const { names, usage, finishReason } = this;
+		const { names, finishReason } = this;
+		const usage = this.usage.fields;
 		const thought = this.reasoning.text();
 		const lone = splitAtLoneClosing(this.content);
 		// If the reasoning came in a field of its own, only a closing tag at the start of the content is removed.

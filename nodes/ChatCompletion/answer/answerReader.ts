@@ -61,7 +61,7 @@ export class AnswerReader {
 		private readonly clock: Clock,
 		private readonly redact: Redact,
 		private readonly terms: AnswerTerms,
-		private readonly busyTerms: BusyTerms = [],
+		private readonly busyTerms: BusyTerms,
 		private readonly builder = new AnswerBuilder(),
 	) {}
 

@@ -14,7 +14,7 @@ export function takeLatest(_known: Json, more: Json): Json {
 }
 
 /** Token counts only grow, so the largest is right if they are sent several times. */
-function takeLargest(known: Json, more: Json): Json {
+export function takeLargest(known: Json, more: Json): Json {
 	return typeof known === 'number' && typeof more === 'number' ? Math.max(known, more) : more;
 }
 
@@ -32,10 +32,6 @@ export class FieldMerger {
 		const own = Object.entries(from).filter(([key]) => !this.skipped.has(key));
 		if (own.length > 0) mergeInto(this.fields, Object.fromEntries(own), this.join);
 	}
-}
-
-export function mergeUsage(into: JsonObject, from: JsonObject): void {
-	mergeInto(into, from, takeLargest);
 }
 
 /** Objects are merged field by field. */

@@ -27,7 +27,7 @@ export interface ClaimAcquirer {
 	readonly whyStop: () => Failure | undefined;
 }
 
-/** A claim that takes longer leaves too little of the time in which something may be sent. */
+/** A slower claim would leave too little of the time in which its request may be sent. */
 const CLAIM_WITHIN_MS = 20_000;
 /** How many times the first of several acquirers reads again before it, too, retreats. */
 const READS_BEFORE_RETREAT = 5;

@@ -42,7 +42,7 @@ export type LedgerAnswer =
 	| { readonly kind: 'conflict' | 'unknown'; readonly by: Holder };
 
 export interface LedgerSettings {
-	/** See `ledgerScope`. */
+	/** Where a key is unique. */
 	readonly scope: string;
 	readonly workflowId: string;
 	readonly executionId: string;
@@ -75,18 +75,6 @@ const SEND_WITHIN_MS = 60_000;
 const STOP_CHECK_MS = 1_000;
 /** The shortest lifetime of entries, so that they outlive the claims of other runs, whatever lifetime was entered. */
 const SHORTEST_LIFE_MS = 10 * 60_000;
-
-/**
- * The scope in which a key is unique. Two nodes with the same key each do their own work, unless the operator chose the
- * whole project (to which a Data Table belongs).
- */
-export function ledgerScope(
-	operation: string,
-	uniqueIn: 'node' | 'project',
-	node: { readonly workflowId: string; readonly nodeId: string },
-): string {
-	return uniqueIn === 'project' ? operation : `${operation} ${node.workflowId} ${node.nodeId}`;
-}
 
 interface Wanted extends LedgerEntry {
 	readonly entryKey: string;

@@ -5,7 +5,7 @@ import { openTable } from '../dataTable/table';
 import type { IdempotencyOptions } from '../form/idempotencyOptions';
 import type { RunFrame } from '../run/frame';
 import { KeyedQueue } from '../run/keyedQueue';
-import { ledgerScope, TableLedger, type ClaimQueue, type LedgerSettings } from './ledger';
+import { TableLedger, type ClaimQueue, type LedgerSettings } from './ledger';
 import { LEDGER_TABLE } from './rows';
 
 const NOT_WRITTEN =
@@ -27,7 +27,9 @@ export function openLedger(
 ): TableLedger | undefined {
 	if (!idempotency) return undefined;
 	const workflowId = context.getWorkflow().id ?? '';
-	const scope = ledgerScope(operation, idempotency.scope, { workflowId, nodeId: context.getNode().id });
+	// Two nodes with the same key each do their own work, unless the operator chose the project, to which the table belongs.
+	const scope =
+		idempotency.scope === 'project' ? operation : `${operation} ${workflowId} ${context.getNode().id}`;
 	const ledger = new TableLedger(
 		{ ...settings, scope, workflowId, executionId: context.getExecutionId(), ttlMs: idempotency.ttlMs },
 		{
@@ -35,7 +37,7 @@ export function openLedger(
 			clock,
 			random: Math.random,
 			signal,
-			// Workflows that were never saved cannot be told apart.
+			// Workflows that were never saved cannot be told apart, so their runs share no queue.
 			...(workflowId && { queue: QUEUE }),
 		},
 	);

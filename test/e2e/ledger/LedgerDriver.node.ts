@@ -13,7 +13,7 @@ import type {
 } from '../../../nodes/shared/dataTable/table';
 import type { RowCondition } from '../../../nodes/shared/dataTable/workflow';
 import type { Result } from '../../../nodes/shared/errors/failure';
-import { TableLedger, ledgerScope } from '../../../nodes/shared/idempotency/ledger';
+import { TableLedger } from '../../../nodes/shared/idempotency/ledger';
 import { LEDGER_TABLE } from '../../../nodes/shared/idempotency/rows';
 
 type ClaimOrder = { does: 'claim'; keys: string[]; holdMs: number };
@@ -88,7 +88,7 @@ async function claimAll(
 	const workflowId = String(context.getWorkflow().id);
 	const ledger = new TableLedger(
 		{
-			scope: ledgerScope('test', 'node', { workflowId, nodeId: context.getNode().id }),
+			scope: `test ${workflowId} ${context.getNode().id}`,
 			...{ workflowId, executionId, ttlMs: 3_600_000, onUnknown: 'error' },
 			deadlineMs: Date.now() + 120_000,
 		},

@@ -35,6 +35,7 @@ async function ask(form: StreamForm, cuts: readonly number[]) {
 	const heard = { content: '', reasoning: '' };
 	const result = await createChatApi({
 		baseUrl: 'http://platform',
+		busyTerms: [],
 		open: async () => await Promise.resolve(opening),
 		retry: new Retry(new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock), clock, () => 0),
 		idleTimeouts: {

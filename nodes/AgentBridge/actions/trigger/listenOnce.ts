@@ -10,7 +10,7 @@ import { receive, toItem, type ListenSettings, type IncomingFrame } from './inco
 const EVENTS_SHOWN = 8;
 const EVENT_SHOWN_CHARS = 60;
 
-/** A test in the editor: waits for the first matching frame, or fails with what to check. */
+/** A test in the editor: waits for the first matching frame, or fails and says what to check. */
 export function listenOnce(
 	context: ITriggerFunctions,
 	setup: Bridge,

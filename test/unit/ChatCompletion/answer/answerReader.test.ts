@@ -11,7 +11,7 @@ async function piecesOf(...chunks: JsonObject[]): Promise<ContentParts[]> {
 	const onPiece = async (piece: ContentParts): Promise<void> =>
 		void pieces.push(await Promise.resolve(piece));
 	const terms = { onPiece, idleMs: Infinity, endByMs: Infinity };
-	const reader = new AnswerReader(new TestClock(), redactor([]), terms);
+	const reader = new AnswerReader(new TestClock(), redactor([]), terms, []);
 	for (const chunk of chunks) {
 		reader.take({ name: undefined, data: JSON.stringify(chunk), isWholeBody: false });
 	}

@@ -1,6 +1,5 @@
 import {
 	TableLedger,
-	ledgerScope,
 	type Ledger,
 	type LedgerAnswer,
 	type LedgerSettings,
@@ -731,11 +730,4 @@ it('rows contain the columns of the table and nothing else', async () => {
 	await flush(ledger);
 	const names = LEDGER_TABLE.columns.map(({ name }) => name).sort();
 	for (const { id, ...row } of table.all()) expect(Object.keys(row).sort()).toEqual(names);
-});
-
-it('the scope of a key is the node or the project', () => {
-	const place = { workflowId: 'w', nodeId: 'n' };
-	expect(ledgerScope('task', 'node', place)).toBe('task w n');
-	expect(ledgerScope('task', 'project', place)).toBe('task');
-	expect(ledgerScope('task', 'node', { ...place, nodeId: 'm' })).not.toBe(ledgerScope('task', 'node', place));
 });
