@@ -9,7 +9,7 @@ import { cuttable, type ByteStream } from '../http/abortableStream';
 import { askedPauseMs, backoffMs } from '../retry/backoff';
 import { createIdleTimeouts } from '../http/idleTimeout';
 import { isWebAddress } from '../text/webAddress';
-import { describeError, openReply, requestOptions, type OpenReply } from '../http/request';
+import { describeError, inPlainWords, openReply, requestOptions, type OpenReply } from '../http/request';
 
 /** Times are of the clock's `now()`. */
 export interface FileFetch<T> {
@@ -162,7 +162,8 @@ function forbidden(url: string, isRedirect: boolean): FetchFailure {
 
 function reasonOf(error: unknown): string {
 	const { reason, code } = describeError(error);
-	return code ? `${reason} (${code})` : reason;
+	const words = inPlainWords(reason);
+	return code ? `${words} (${code})` : words;
 }
 
 function refuseReply({ status, headers }: OpenReply, maxBytes: number): FetchFailure | undefined {

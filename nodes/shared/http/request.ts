@@ -198,7 +198,17 @@ export function exchangeOfError(error: unknown, signal?: AbortSignal): Unanswere
 	if (signal?.aborted || code === 'ERR_CANCELED') return { kind: 'cancelled' };
 	const neverOpen = connectionWasRefused(code) && !WAS_OPEN.test(reason);
 	const unsent = neverOpen || certificateWasRejected(code) || !fromNetwork;
-	return lost(unsent ? 'no' : 'unknown', code, reason);
+	return unsent ? lost('no', code, reason) : lost('unknown', code, inPlainWords(reason));
+}
+
+const TIMEOUT = /^timeout of (\d+)ms exceeded$/;
+const BROKEN = /^(?:socket hang up|aborted|(?:read|write) E[A-Z]+)$/;
+
+/** Replaces what the HTTP client says about an answer that did not come, because operators do not know its words. */
+export function inPlainWords(reason: string): string {
+	const timeoutMs = TIMEOUT.exec(reason)?.[1];
+	if (timeoutMs !== undefined) return `no answer came within ${Math.ceil(Number(timeoutMs) / 1000)} seconds`;
+	return BROKEN.test(reason) ? 'the connection broke before the answer was complete' : reason;
 }
 
 function lost(sent: 'no' | 'unknown', code: string, reason: string): Unanswered {

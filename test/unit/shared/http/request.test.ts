@@ -228,6 +228,18 @@ describe('exchangeOfError', () => {
 		expect(exchangeOfError(errorWith(message, { code, isAxiosError: true }))).toMatchObject({ sent: 'no' });
 	});
 
+	const BROKE = 'the connection broke before the answer was complete';
+	it.each([
+		['timeout of 27992ms exceeded', 'ECONNABORTED', 'no answer came within 28 seconds'],
+		['read ECONNRESET', 'ECONNRESET', BROKE],
+		['socket hang up', 'ECONNRESET', BROKE],
+		['aborted', '', BROKE],
+		['stream has been aborted', 'ERR_BAD_RESPONSE', 'stream has been aborted'],
+	])('says "%s" in plain words', (message, code, reason) => {
+		const error = errorWith(message, { code, isAxiosError: true });
+		expect(exchangeOfError(error)).toEqual({ kind: 'lost', sent: 'unknown', code, reason });
+	});
+
 	it('treats a client error without a code as an unknown outcome', () => {
 		expect(exchangeOfError(errorWith('x', { isAxiosError: true }))).toMatchObject({ sent: 'unknown' });
 	});
