@@ -119,6 +119,19 @@ export function throwFirst(
 	const first = failed.find(({ failure }) => !CONSEQUENCES.has(failure.kind)) ?? failed[0];
 	if (!first || context.continueOnFail()) return;
 	const { failure, itemIndex } = first;
-	const advice = [failure.advice, ...(more.advice ?? [])].filter(Boolean).join(' ');
+	const advice = [failure.advice, alsoFailed(failed, itemIndex), ...(more.advice ?? [])]
+		.filter(Boolean)
+		.join(' ');
 	throw toNodeError(context.getNode(), { ...failure, advice }, itemIndex, more.context);
+}
+
+const OTHERS_SHOWN = 10;
+
+/** Names the other items that failed by themselves, so that all of them can be corrected before the next run. */
+function alsoFailed(failed: readonly FailedItem[], first: number): string {
+	const own = failed.filter(({ failure }) => !CONSEQUENCES.has(failure.kind));
+	const items = [...new Set(own.map(({ itemIndex }) => itemIndex))].filter((item) => item !== first);
+	if (items.length === 0) return '';
+	const more = items.length > OTHERS_SHOWN ? ` and ${items.length - OTHERS_SHOWN} more` : '';
+	return `Other items failed, too: ${items.slice(0, OTHERS_SHOWN).join(', ')}${more} (counted from 0).`;
 }

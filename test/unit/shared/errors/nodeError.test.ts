@@ -154,7 +154,7 @@ describe('throwFirst', () => {
 		const more = { advice: ['', 'Others went well.'], context: { tasks: ['t'] } };
 		expect(thrownBy(contextOf(false), failed, more)).toMatchObject({
 			message: 'The cause',
-			description: 'Do this. Others went well.',
+			description: 'Do this. Other items failed, too: 3 (counted from 0). Others went well.',
 			context: { itemIndex: 2, tasks: ['t'] },
 		});
 		expect(thrownBy(contextOf(false), failed.slice(0, 2))).toMatchObject({ message: 'Not begun' });
