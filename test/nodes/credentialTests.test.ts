@@ -231,6 +231,7 @@ describe('flowPlatformApi: answers', () => {
 		['a web page', 200, '<!doctype html>', 'not the image workflow service'],
 		['another JSON', 200, '{"ok":true}', 'not the image workflow service'],
 		['HTTP 404', 404, 'not found', 'not the image workflow service'],
+		['a path that is not there', 404, '{"code":40400,"msg":"no such path"}', 'Check the Base URL'],
 		['HTTP 429', 429, '{"code":429,"msg":"slow down"}', 'Try again later. It said: slow down.'],
 		['a busy code', 200, '{"code":7001,"msg":"later"}', 'Try again later. It said: later.'],
 		['HTTP 502', 502, '<html>', 'could not answer (HTTP 502)'],

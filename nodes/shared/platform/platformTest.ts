@@ -64,7 +64,7 @@ function whyNot(outcome: FailedOutcome, status: number, baseUrl: string, redact:
 	if (status >= 500) {
 		return `The platform could not answer (HTTP ${status}), so the key could not be tested. Try again later, or check the base URL. It said: ${said}`;
 	}
-	if (code === null)
+	if (code === null || status === 404)
 		return `${NOT_THE_PLATFORM} ${adviceOnPath(baseUrl)} It answered HTTP ${status}: ${said}`;
 	return `The platform did not accept this test (code ${code}), so it may not accept the key either. It said: ${said}`;
 }
