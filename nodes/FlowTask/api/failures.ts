@@ -20,7 +20,8 @@ const OF_SUBMIT: CallAdvice = {
 const OF_READ: CallAdvice = {
 	busy: BUSY,
 	rightful: 'Use the key of an account that has this permission.',
-	check: 'Compare the input of this item, and the Base URL in the credential, with what the platform says.',
+	check:
+		'Compare the input of this item, such as its file or its task ID, and the Base URL in the credential, with what the platform says.',
 };
 
 export function explainTaskCall(outcome: FailedOutcome, facts: CallFacts): CallFailure {

@@ -36,7 +36,7 @@ export function checkOverrides(
 	const count = complaints.length === 1 ? 'One input does' : `${complaints.length} inputs do`;
 	return failInput(
 		`${count} not fit the workflow: ${list}`,
-		'Correct this in the node. Nothing was submitted for this item.',
+		'Correct or remove it in the node. After a newer export, "Refresh Input List" in the menu (⋮) of "Inputs to Change" removes inputs that are gone. Nothing was submitted for this item.',
 	);
 }
 
@@ -92,7 +92,10 @@ function findInput(nodeId: string, parameter: string, known: WorkflowKnowledge) 
 	const label = labelOf(nodeId, parameter, known);
 	if (!known.definition) return ok({ label, input: undefined, spec });
 	const node = nodeOf(known, nodeId);
-	if (!node) return fail(`there is no node ${excerpt(nodeId, 40)} in the workflow definition`);
+	if (!node) {
+		const id = excerpt(nodeId, 40);
+		return fail(`there is no node ${id} in the workflow definition, so its "${parameter}" cannot be set`);
+	}
 	const input = node.inputs.find(({ name }) => name === parameter);
 	if (input?.isLink)
 		return fail(`${label} comes from another node, so it cannot be set${heldBy(input, known)}`);

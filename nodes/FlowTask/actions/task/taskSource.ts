@@ -47,7 +47,8 @@ export const taskSourceFields: INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. Flow Task',
 		displayOptions: { show: { taskSource: ['execution'] } },
-		description: 'The node that submitted the tasks. Empty means all nodes of the execution.',
+		hint: 'Empty means every node of the execution',
+		description: 'The node that submitted the tasks',
 	},
 ];
 
