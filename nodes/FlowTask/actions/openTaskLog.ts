@@ -25,13 +25,9 @@ const DAY_ACCOUNTS = new DayAccounts();
  * Opens the table that records the tasks of this node run, if they are recorded. The table is created before the first
  * submit, so that a run that ends early can write to it; the last rows are written when the run ends.
  */
-export async function openTaskLog(
-	context: IExecuteFunctions,
-	run: NodeRun,
-	taskCount: number,
-): Promise<{ readonly recorder: TaskRecorder; readonly daily: DailyTasks } | undefined> {
+export async function openTaskLog(context: IExecuteFunctions, run: NodeRun, taskCount: number) {
 	const { options, clock, redact, writeLast, signal } = run;
-	if (!isRecorded(context, run, taskCount)) return undefined;
+	if (!isRecorded(context, run, taskCount)) return {};
 	const { id: nodeId, name: node } = context.getNode();
 	const { id: workflowId = '', name: workflow = '' } = context.getWorkflow();
 	const table = openTable(context, TASK_TABLE, recordLifetime(workflowId, options.recordLifeMs));

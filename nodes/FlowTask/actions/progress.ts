@@ -26,7 +26,7 @@ export function openProgress(
 	return stream && new ProgressTeller(stream, taskCount, clock, redact);
 }
 
-export class ProgressTeller implements TaskObserver {
+class ProgressTeller implements TaskObserver {
 	private readonly jobs = new Map<ObservedJob, JobProgress>();
 	private readonly over = new AbortController();
 	private readonly telling: Promise<void>;
@@ -103,7 +103,7 @@ function ofOne({ info, failure, isOver }: JobProgress): string {
 	if (isOver) return 'Done';
 	if (info?.state === 'queued') return `Queued${positionIn(info)}`;
 	if (info?.state === 'generating')
-		return info.progress === null ? 'Generating' : `Generating: ${info.progress} %`;
+		return info.progress === null ? 'Generating' : `Generating: ${info.progress}%`;
 	return 'Submitted';
 }
 

@@ -10,7 +10,7 @@ import { wait } from './task/wait.operation';
 import { save } from './workflow/save.operation';
 
 /** Both the form and the routing are built from this. */
-export const RESOURCES = [
+const RESOURCES = [
 	{ value: 'file', name: 'File', operations: [download], mostUsed: download },
 	{ value: 'image', name: 'Image', operations: [upload], mostUsed: upload },
 	{ value: 'task', name: 'Task', operations: [get, run, submit, wait], mostUsed: run },

@@ -11,7 +11,7 @@ const CALLS_WITHOUT_ANSWER = 20;
 /** The same limit if all answers are unreadable: just enough calls to find one task among `IDS_PER_CALL`. */
 const UNREADABLE_WITHOUT_ANSWER = 9;
 
-export interface PolledPiece {
+interface PolledPiece {
 	readonly ids: readonly string[];
 	readonly answer: Result<TaskInfo[], CallFailure>;
 }

@@ -3,7 +3,7 @@ import { redactJson, redactor, type Redact } from '../../shared/text/redact';
 import type { SocketEvents } from '../../shared/http/webSocket';
 import { readTaskInfo, type TaskInfo } from './taskInfo';
 
-export interface ProgressEvents {
+interface ProgressEvents {
 	/** A message about the task; its links are valid for only ten minutes (§6.1). */
 	onInfo(info: TaskInfo): void;
 	/** The socket was refused or is lost, so the task must be polled. */
@@ -15,7 +15,7 @@ export interface ProgressSocket {
 	close(): void;
 }
 
-export type OpenSocket = (url: string, events: SocketEvents) => { close(): unknown };
+type OpenSocket = (url: string, events: SocketEvents) => { close(): unknown };
 
 /** The progress WebSockets of one node run (§4.4, §5.2, §6.1). A lost socket never fails a task. */
 export class ProgressSockets {

@@ -9,7 +9,7 @@ import { decodePercents } from '../../shared/text/webAddress';
  * that the interface does not define, or none: such a task does not count as finished.
  */
 const STATES = ['unknown', 'queued', 'generating', 'succeeded', 'failed', 'denied'] as const;
-export type TaskState = (typeof STATES)[number];
+type TaskState = (typeof STATES)[number];
 
 /** Whether the platform is done with a task in this state. */
 export function isFinal(state: TaskState): boolean {

@@ -105,7 +105,7 @@ export async function shownWorkflow(context: ILoadOptionsFunctions): Promise<Res
 	return findWorkflow(chosenText(context.getCurrentNodeParameter('workflowId')), pasted, () => saved);
 }
 
-export async function savedInAccount(context: ILoadOptionsFunctions): Promise<Result<SavedWorkflows>> {
+async function savedInAccount(context: ILoadOptionsFunctions): Promise<Result<SavedWorkflows>> {
 	try {
 		const { savedWorkflows } = await context.getCredentials('flowPlatformApi');
 		return readSavedWorkflows(savedWorkflows);

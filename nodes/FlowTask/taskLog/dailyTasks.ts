@@ -8,7 +8,7 @@ import type { TaskJob } from '../tasks/engine';
 import type { BegunTask, EndedTask, ObservedJob, TaskObserver } from '../tasks/observer';
 import type { CountCells } from './taskRows';
 
-export interface DailyTaskSettings {
+interface DailyTaskSettings {
 	readonly node: NodeIds;
 	/** Days begin at midnight in this time zone. */
 	readonly timeZone: string;
@@ -32,7 +32,6 @@ export class DailyTasks implements TaskObserver {
 		private readonly settings: DailyTaskSettings,
 		table: PreparableTable,
 		private readonly clock: Clock,
-		/** Shared by all runs of this n8n process. */
 		accounts: DayAccounts,
 	) {
 		const { most, timeZone, node } = settings;

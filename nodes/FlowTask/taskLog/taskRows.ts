@@ -37,7 +37,7 @@ export const TASK_TABLE: TableSpec = {
 };
 
 /** States of the platform, and two that the node adds: no report came yet, or the submit had no answer. */
-export type RowStatus = TaskInfo['state'] | 'submitted' | 'unclear';
+type RowStatus = TaskInfo['state'] | 'submitted' | 'unclear';
 
 /** The cells that change while a task runs, as far as they are known. */
 export type TaskCells = {

@@ -21,7 +21,7 @@ import type { Prompt } from '../workflow/prompt';
 import { KNOWN_MISSING_MS, TaskWatcher, type WatchClient, type WatchSettings } from './watcher';
 import type { WatchEnd } from './watchedTask';
 
-export interface WatchStart {
+interface WatchStart {
 	readonly kind: 'watch';
 	readonly taskId: string;
 	readonly submittedAtMs?: number | undefined;

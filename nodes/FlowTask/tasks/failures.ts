@@ -184,7 +184,7 @@ function describeState(details: JsonObject): string {
 	const { status, statusCode } = details;
 	const code = status === 'unknown' && typeof statusCode === 'number' ? ` (status ${statusCode})` : '';
 	const state = `${typeof status === 'string' ? status : 'unknown'}${code}`;
-	const progress = typeof details.progress === 'number' ? ` at ${details.progress} %` : '';
+	const progress = typeof details.progress === 'number' ? ` at ${details.progress}%` : '';
 	const elapsed =
 		typeof details.elapsedMs === 'number' ? ` after ${Math.round(details.elapsedMs / 1000)} seconds` : '';
 	return `${state}${progress}${elapsed}`;

@@ -19,7 +19,7 @@ export interface TaskMemory {
 }
 
 /** `node.parameter` -> the seed that is sent. */
-export type SentSeeds = Readonly<Record<string, number>>;
+type SentSeeds = Readonly<Record<string, number>>;
 
 /**
  * - `new`: nothing was submitted for the item

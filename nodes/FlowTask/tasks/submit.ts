@@ -21,7 +21,7 @@ export interface SubmitStart {
 	readonly idempotency?: IdempotencyKey | undefined;
 }
 
-export interface IdempotencyKey {
+interface IdempotencyKey {
 	readonly key: string;
 	/** What will be sent, without what differs in each run. */
 	readonly payload: string;

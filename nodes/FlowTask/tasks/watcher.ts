@@ -27,7 +27,7 @@ export interface WatchClient {
 	readonly sockets?: Pick<ProgressSockets, 'available' | 'open'> | undefined;
 }
 
-export interface WatchRun {
+interface WatchRun {
 	backlog(): number;
 	/** Called with each report that differs from the last one of its task. */
 	onNews?(info: TaskInfo): void;

@@ -27,7 +27,7 @@ export interface SeededPrompt {
 }
 
 /** One of the images that an item makes; each has its own seed. */
-export interface Variant {
+interface Variant {
 	/** Counted from 0. */
 	readonly index: number;
 	readonly count: number;
@@ -81,7 +81,7 @@ export function applySeed(
 	if (chosen.length === 0) return ok({ ...counted.value, isUnknown: all.length === 0 && !plan.definition });
 	const seed =
 		plan.mode === 'random'
-			? drawSeed(limitsOf(chosen, plan.view), randomSeed, variant)
+			? drawSeed(chosen, plan.view, randomSeed, variant)
 			: wholeSeed('Seed', plan.base + (plan.mode === 'increment' ? before : 0) + variant.index);
 	if (!seed.ok) return seed;
 	return ok(chosen.reduce((seeded, target) => withSeed(seeded, target, seed.value), counted.value));
@@ -133,39 +133,27 @@ function noVariants(count: number, { definition }: SeedPlan): Result<never> {
 	);
 }
 
-/** The range that all of the chosen inputs accept, in numbers and words. */
-interface SeedLimits {
-	readonly least: number;
-	readonly most: number;
-	readonly words: string;
-}
-
-function limitsOf(chosen: readonly SeedTarget[], view: ParameterView | undefined): SeedLimits {
+/** Draws the seed of an image from the range that all of the chosen inputs accept, because they share it. */
+function drawSeed(
+	chosen: readonly SeedTarget[],
+	view: ParameterView | undefined,
+	randomSeed: RandomSeed,
+	{ index, count }: Variant,
+): Result<number> {
 	const specs = chosen.map((target) => {
 		const { min, max } = view?.get(target.nodeId)?.get(target.parameter) ?? {};
 		return { target, min, max };
 	});
+	const least = Math.max(0, ...specs.map(({ min = 0 }) => Math.ceil(min)));
+	const most = Math.min(Number.MAX_SAFE_INTEGER, ...specs.map(({ max = Infinity }) => Math.floor(max)));
+	const lastFirst = Math.min(most, Math.max(LARGEST_RANDOM_SEED, least + count - 1)) - (count - 1);
+	if (least <= lastFirst) return ok(randomSeed(least, lastFirst) + index);
 	const ranges = specs.flatMap(({ target, min, max }) => {
 		const range = describeSpec({ min, max });
 		return range ? [`${keyOf(target)} accepts a number ${range}`] : [];
 	});
-	return {
-		least: Math.max(0, ...specs.map(({ min = 0 }) => Math.ceil(min))),
-		most: Math.min(Number.MAX_SAFE_INTEGER, ...specs.map(({ max = Infinity }) => Math.floor(max))),
-		words: ranges.join(', '),
-	};
-}
-
-/** All inputs of an image share its seed. */
-function drawSeed(
-	{ least, most, words }: SeedLimits,
-	randomSeed: RandomSeed,
-	{ index, count }: Variant,
-): Result<number> {
-	const lastFirst = Math.min(most, Math.max(LARGEST_RANDOM_SEED, least + count - 1)) - (count - 1);
-	if (least <= lastFirst) return ok(randomSeed(least, lastFirst) + index);
 	return failInput(
-		`"Seed Mode" finds too few seeds that fit all of its inputs: ${words}`,
+		`"Seed Mode" finds too few seeds that fit all of its inputs: ${ranges.join(', ')}`,
 		'List under "Seed Targets" only inputs that accept the same seed, or make fewer variants. Nothing was submitted for this item.',
 	);
 }
@@ -180,7 +168,7 @@ function wholeSeed(name: string, seed: number): Result<number> {
 	);
 }
 
-export type SeedTarget = Pick<PromptInput, 'nodeId' | 'parameter'>;
+type SeedTarget = Pick<PromptInput, 'nodeId' | 'parameter'>;
 
 /** `node.parameter`, as in "Seed Targets". */
 export function keyOf({ nodeId, parameter }: SeedTarget): string {

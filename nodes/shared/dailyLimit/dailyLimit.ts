@@ -7,7 +7,7 @@ import { textOrNumber } from '../text/textOf';
 import { dayAfter, dayOf, ownerDay } from './calendarDay';
 import type { CountedRow, DayAccount, DayAccounts, Used } from './dayAccounts';
 
-export interface DailyLimitSettings {
+interface DailyLimitSettings {
 	readonly most: number;
 	readonly unit: SpentBudget['unit'];
 	readonly per: 'key' | 'node';
@@ -18,7 +18,7 @@ export interface DailyLimitSettings {
 }
 
 /** A table that records what counts towards a limit. */
-export interface CountedTable {
+interface CountedTable {
 	readonly table: PreparableTable;
 	readonly columns: {
 		/** The name of the column that holds the result of `ownerDay`. */
@@ -60,7 +60,6 @@ export class DailyLimit {
 		private readonly settings: DailyLimitSettings,
 		private readonly counted: CountedTable,
 		private readonly clock: Clock,
-		/** Shared by all runs of this n8n process. */
 		private readonly accounts: DayAccounts,
 	) {}
 
@@ -194,12 +193,11 @@ export class DailyLimit {
 	private isUsedUp({ ownerName }: Countable, account: DayAccount, day: string): Failure {
 		const { option, per, unit, most, timeZone } = this.settings;
 		const taken = this.usedOf(account);
-		const scope = `a day for ${ownerName}`;
 		const ofThem = account.hasOpen ? 'used or in progress' : 'used so far';
 		const freeFrom = dayAfter(day);
 		return {
 			kind: 'notSubmitted',
-			message: budgetSpent({ option, most, unit, scope, taken, ofThem }),
+			message: budgetSpent({ option, most, unit, scope: `a day for ${ownerName}`, taken, ofThem }),
 			advice: `The item was not run. Raise "${option}" under "Cost and Speed", or run the item again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`,
 			details: { budget: { per, unit, most, used: taken, day }, freeFrom },
 		};

@@ -26,7 +26,7 @@ const OF_THE_SERVICE: ReadonlySet<FailureKind> = new Set([
 
 type FailingContext = Pick<IExecuteFunctions, 'continueOnFail' | 'getInputData' | 'getNode'>;
 
-export interface FailedItem {
+interface FailedItem {
 	readonly itemIndex: number;
 	readonly failure: Failure;
 }

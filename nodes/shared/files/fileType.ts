@@ -95,7 +95,7 @@ function formatOf(head: Uint8Array): (typeof FORMATS)[number] | undefined {
 	);
 }
 
-export interface FileType {
+interface FileType {
 	readonly mimeType: string;
 	/** The extension without a dot; empty if unknown. */
 	readonly extension: string;

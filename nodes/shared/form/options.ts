@@ -21,7 +21,7 @@ interface OptionFacts extends INodeProperties {
 }
 
 /** A number, accepted only within the range that the form shows. */
-export interface NumberField extends OptionFacts {
+interface NumberField extends OptionFacts {
 	type: 'number';
 	default: number;
 	typeOptions: INodePropertyTypeOptions & { minValue: number; maxValue: number };
@@ -31,10 +31,10 @@ interface OtherField extends OptionFacts {
 	type: Exclude<NodePropertyTypes, 'number'>;
 }
 
-export type OptionField = NumberField | OtherField;
+type OptionField = NumberField | OtherField;
 
 /** An option of a node that remembers across retries what it has requested. */
-export type RequestOption = OptionField & { isPartOfRequest: boolean };
+type RequestOption = OptionField & { isPartOfRequest: boolean };
 
 type Named<F, Field> = { [Name in keyof F]: Field & { name: Name } };
 type NumberName<F> = { [Name in keyof F]: F[Name] extends NumberField ? Name : never }[keyof F];

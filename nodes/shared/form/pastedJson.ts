@@ -70,7 +70,7 @@ export function refuseRounded(fieldLabel: string, value: unknown): Failure | und
 	if (rounded === undefined) return undefined;
 	return badInput(
 		`"${fieldLabel}" contains ${rounded}, which ${ROUNDED}`,
-		'Have the previous node pass it as text, in quotation marks in JSON.',
+		'Have the previous node pass it as text: in JSON, put it in quotation marks.',
 	);
 }
 

@@ -14,10 +14,7 @@ export interface AnswerConnection {
 	readonly signal?: AbortSignal | undefined;
 }
 
-export interface AnswerRequest extends Pick<
-	HttpRequest,
-	'url' | 'json' | 'accept' | 'headers' | 'outlivesStop'
-> {
+interface AnswerRequest extends Pick<HttpRequest, 'url' | 'json' | 'accept' | 'headers' | 'outlivesStop'> {
 	/** The longest silence: before the answer begins, and between two meaningful events. */
 	readonly idleMs: number;
 	/** By when the answer must be complete, by the clock's `now()`. */
@@ -51,7 +48,7 @@ export interface ReadAnswer {
 }
 
 /** `timedOut`: no answer began in time. An `Exchange`: no answer, or an error that is not read as events. */
-export type AnswerEnd = ReadAnswer | { readonly kind: 'timedOut' } | Exchange;
+type AnswerEnd = ReadAnswer | { readonly kind: 'timedOut' } | Exchange;
 
 /** How long a server may keep a stream open after the answer is finished; token counts may follow. */
 const AFTER_FINISH_MS = 3_000;

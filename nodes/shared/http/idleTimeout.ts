@@ -2,7 +2,7 @@ import type { Clock } from '../run/clock';
 import { BodyEnded } from './request';
 import type { ByteStream } from './abortableStream';
 
-export interface PatienceLimits {
+interface PatienceLimits {
 	readonly idleMs: number;
 	/** When a body must have ended, by the clock's `now()`. */
 	readonly endByMs: number;

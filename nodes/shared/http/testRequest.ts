@@ -15,7 +15,7 @@ export type TestHelpers = Pick<ICredentialTestFunctions['helpers'], 'request'>;
 
 export type Reply = Extract<Exchange, { kind: 'reply' }>;
 
-export interface TestRequest {
+interface TestRequest {
 	readonly url: string;
 	readonly token: string;
 	readonly json: object;

@@ -10,7 +10,7 @@ import type { Clock } from '../run/clock';
  * - `closed`: the other side closed it, or it broke
  * - `ours`: we closed it
  */
-export type EndCause = 'handshake' | 'silent' | 'protocol' | 'idle' | 'closed' | 'ours';
+type EndCause = 'handshake' | 'silent' | 'protocol' | 'idle' | 'closed' | 'ours';
 
 export interface SocketEnd {
 	readonly cause: EndCause;
@@ -20,7 +20,7 @@ export interface SocketEnd {
 	readonly reason: string;
 }
 
-export interface SocketSettings {
+interface SocketSettings {
 	readonly url: string;
 	readonly protocols?: readonly string[];
 	/** How long the connection may be silent; 0 = forever. */

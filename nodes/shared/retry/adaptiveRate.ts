@@ -14,13 +14,13 @@ export interface StartedRequest {
 	isRefused: boolean;
 }
 
-export interface Reservation {
+interface Reservation {
 	readonly startMs: number;
 	/** The version of the rate on which the reservation is based. */
 	readonly version: number;
 }
 
-export interface TurnWait {
+interface TurnWait {
 	readonly clock: Clock;
 	readonly signal: AbortSignal | undefined;
 	/** When to stop waiting, by the clock's `now()`; the caller then checks the time itself. */

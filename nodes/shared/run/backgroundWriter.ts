@@ -1,7 +1,7 @@
 import { ok, type Result } from '../errors/failure';
 import type { Clock } from './clock';
 
-export interface BackgroundWork {
+interface BackgroundWork {
 	isBehind(): boolean;
 	/** @param isLast whether no other write follows, so that nothing may be left for later */
 	write(isLast: boolean): Promise<Result<undefined>>;

@@ -5,7 +5,7 @@ import { escapeMarkdown } from '../text/markdown';
 import type { PieceRedactor, Redact } from '../text/redact';
 
 /** The kind of a chunk of output that n8n streams to a chat or a webhook. */
-export type ChunkKind = 'begin' | 'item' | 'end' | 'error';
+type ChunkKind = 'begin' | 'item' | 'end' | 'error';
 
 export type SendChunk = (kind: ChunkKind, itemIndex: number, text?: string) => Promise<void>;
 
@@ -135,7 +135,8 @@ export function openChatStreams(
 	context: IExecuteFunctions,
 	redact: Pick<Redact, 'inPieces'>,
 ): (itemIndex: number) => ChatStream {
-	return (!isTool(context.getNode()) && streamsOf(context, redact)) || (() => NO_STREAM);
+	const streams = isTool(context.getNode()) ? undefined : streamsOf(context, redact);
+	return (itemIndex) => streams?.of(itemIndex) ?? NO_STREAM;
 }
 
 /** One stream for all items of a run, even of a tool; `undefined` if n8n does not stream. */
@@ -143,17 +144,10 @@ export function openRunStream(
 	context: IExecuteFunctions,
 	redact: Pick<Redact, 'inPieces'>,
 ): ChatStream | undefined {
-	return streamsOf(context, redact)?.(0);
+	return streamsOf(context, redact)?.of(0);
 }
 
-function streamsOf(
-	context: IExecuteFunctions,
-	redact: Pick<Redact, 'inPieces'>,
-): ((itemIndex: number) => ChatStream) | undefined {
+function streamsOf(context: IExecuteFunctions, redact: Pick<Redact, 'inPieces'>) {
 	if (!context.isStreaming()) return undefined;
-	const streams = new ChatStreams(
-		async (kind, itemIndex, text) => context.sendChunk(kind, itemIndex, text),
-		redact,
-	);
-	return (itemIndex) => streams.of(itemIndex);
+	return new ChatStreams(async (kind, itemIndex, text) => context.sendChunk(kind, itemIndex, text), redact);
 }

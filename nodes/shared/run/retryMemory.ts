@@ -26,7 +26,7 @@ export interface RetryMemory {
 }
 
 /** The path of entries in the node context; other versions of this package read them, too. */
-export interface MemoryScope {
+interface MemoryScope {
 	readonly node: string;
 	/** The index of the run within the execution; a word if entries outlive the run. */
 	readonly run: number | string;

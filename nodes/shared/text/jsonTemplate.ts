@@ -12,9 +12,9 @@ export interface Placeholder {
 }
 
 /** @returns the value of a placeholder; `undefined` if it is absent */
-export type Lookup = (placeholder: Placeholder) => Json | undefined;
+type Lookup = (placeholder: Placeholder) => Json | undefined;
 
-export interface TemplateRules {
+interface TemplateRules {
 	/** Whether a name may be followed by a path; otherwise what follows is text. */
 	readonly hasPaths?: boolean;
 	/** The name that may be followed by two words, e.g. `stream`. */

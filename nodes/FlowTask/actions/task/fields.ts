@@ -7,7 +7,7 @@ import { pastedFields } from '../workflow/pastedFields';
 
 export { simplifyField } from '../../../shared/form/simplifyField';
 
-export const workflowField: INodeProperties = {
+const workflowField: INodeProperties = {
 	displayName: 'Workflow',
 	name: 'workflowId',
 	type: 'resourceLocator',
@@ -38,7 +38,7 @@ const NOT_SAVED: INodeProperties['displayOptions'] = {
 };
 
 /** A field of its own, because the form's rows have a single line, and most users change only the prompt. */
-export const promptField: INodeProperties = {
+const promptField: INodeProperties = {
 	displayName: 'Prompt',
 	name: 'promptText',
 	type: 'string',
@@ -244,7 +244,7 @@ const imageSlotValues: INodeProperties[] = [
  * Always shown, although many workflows need no image: n8n drops the values of hidden fields before the node sees them,
  * so a task would be submitted, and paid for, without its image.
  */
-export const imageSlotFields: INodeProperties = {
+const imageSlotFields: INodeProperties = {
 	displayName: 'Input Images',
 	name: 'imageSlots',
 	type: 'fixedCollection',

@@ -99,7 +99,7 @@ function checksOf(
 	const checkedAgainst = [...definition, ...view];
 	const notes = [
 		checkedAgainst.length === 0 &&
-			'The inputs were not checked. To check them, paste "Workflow Definition" and "Parameter View".',
+			'The inputs were not checked. To have them checked, fill in "Workflow Definition" and "Parameter View".',
 		context.getNodeParameter('seedMode', itemIndex, '') === 'random' &&
 			'"Seed Mode" is Random, so the run will use a different seed, unless one was entered.',
 		uploads.length > 0 && 'Identical images are uploaded once per run.',

@@ -44,7 +44,7 @@ export async function runItems(
 		lateIsFailure: options.onTimeout === 'error',
 	};
 	const due = doomed ? [] : jobs;
-	const { daily, recorder } = (await openTaskLog(context, run, due.length)) ?? {};
+	const { daily, recorder } = await openTaskLog(context, run, due.length);
 	const counted = await daily?.open(due, !context.continueOnFail());
 	if (counted?.ok === false) return failRun(context, counted.failure);
 	const progress = openProgress(context, run, jobs.length);

@@ -53,7 +53,7 @@ export const taskSourceFields: INodeProperties[] = [
 ];
 
 /** A task that an item names, or that the table lists for an execution. */
-export type GivenTask = Pick<RecordedTask, 'taskId'> & Partial<RecordedTask>;
+type GivenTask = Pick<RecordedTask, 'taskId'> & Partial<RecordedTask>;
 
 export type TasksOfItems = ReadonlyArray<Result<readonly GivenTask[]>>;
 

@@ -97,7 +97,7 @@ async function pollOnce(
 		return tasks?.ok ? tasks.value.map(({ taskId }) => taskId) : [];
 	};
 	const taskCount = context.getInputData().reduce((sum, _, itemIndex) => sum + idsOf(itemIndex).length, 0);
-	const { recorder } = (await openTaskLog(context, run, taskCount)) ?? {};
+	const { recorder } = await openTaskLog(context, run, taskCount);
 	const polls = await Promise.all(
 		run.clients.all.map(async (client) => {
 			const itemIndexes = itemsOf.get(client) ?? [];

@@ -10,7 +10,7 @@ it.each<[string, JobProgress[]]>([
 	['Queued, position 3 of 12', [{ info: queued }]],
 	['Queued, position 3', [{ info: taskInfo('t', { status: 1, current_position: 3, queue_size: null }) }]],
 	['Queued', [{ info: taskInfo('t', { status: 1, current_position: null }) }]],
-	['Generating: 45 %', [{ info: taskInfo('t', { progress_num: 45 }) }]],
+	['Generating: 45%', [{ info: taskInfo('t', { progress_num: 45 }) }]],
 	['Generating', [{ info: taskInfo('t', { progress_num: null }) }]],
 	['Done', [{ info: succeeded('t'), isOver: true }]],
 	[

@@ -113,7 +113,7 @@ describe('explainWatchEnd', () => {
 			'not done in time',
 			after('timedOut', { status: 2, progress_num: 40 }),
 			'timedOut',
-			'last seen as generating at 40 % after 90 seconds',
+			'last seen as generating at 40% after 90 seconds',
 			'generating',
 		],
 		['never seen in time', after('timedOut'), 'timedOut', 'last seen as unknown after 90 seconds', 'unknown'],
@@ -130,7 +130,7 @@ describe('explainWatchEnd', () => {
 			'unknown after it was reported',
 			after('unknown', { status: 2, progress_num: 40 }),
 			'taskUnknown',
-			'no longer knows task t-1, which was last seen as generating at 40 % after 90 seconds',
+			'no longer knows task t-1, which was last seen as generating at 40% after 90 seconds',
 			'generating',
 		],
 		[

@@ -39,12 +39,6 @@ describe('mayRepeat', () => {
 			expect(mayRepeat(outcome, 'write')).toBe(write);
 		},
 	);
-
-	it('never repeats a write if a read may not be repeated', () => {
-		for (const [, outcome] of table) {
-			if (mayRepeat(outcome, 'write')) expect(mayRepeat(outcome, 'read')).toBe(true);
-		}
-	});
 });
 
 describe('retryAfterMs', () => {
