@@ -69,8 +69,10 @@ const SETTINGS: ReadonlySet<string> = new Set(
 );
 /** Inputs that a node shows or stores for the editor, with no effect on the image. */
 const EDITOR_STATE =
-	/^(upload|choose .+upload|control_(after|before)_generate|audioui|is_changed|last_seed)$|➕|select to add |rgthree_|speak_and_recog|header ?widget|preview|divider/i;
+	/^(upload|choose .+upload|control_(after|before)_generate|audioui|is_changed|last_seed|result)$|➕|select to add |rgthree_|speak_and_recog|header ?widget|preview|divider/i;
 const DISPLAY_NODE = anyOf('show display preview');
+/** A node that describes an image; its `tags` are what it found last, and an engine finds them anew. */
+const TAGGER_NODE = anyOf('tagger');
 
 /** The ranks of inputs, in the order in which people need them. */
 const RANKS = ['positive', 'negative', 'text', 'file', 'seed', 'setting', 'rest', 'editorState'] as const;
@@ -173,10 +175,14 @@ function compare(one: readonly number[], other: readonly number[]): number {
 	return at < 0 ? 0 : (one[at] ?? 0) - (other[at] ?? 0);
 }
 
-function rankOf({ classType }: DefinitionNode, input: DefinitionInput): Rank {
-	const { name } = input;
-	if (EDITOR_STATE.test(name) || DISPLAY_NODE.test(wordsOf(classType))) return 'editorState';
-	return rankByName(name) ?? (isFileInput(input) ? 'file' : 'rest');
+function rankOf(node: DefinitionNode, input: DefinitionInput): Rank {
+	if (isEditorState(node, input)) return 'editorState';
+	return rankByName(input.name) ?? (isFileInput(input) ? 'file' : 'rest');
+}
+
+function isEditorState({ classType }: DefinitionNode, { name }: DefinitionInput): boolean {
+	const words = wordsOf(classType);
+	return EDITOR_STATE.test(name) || DISPLAY_NODE.test(words) || (name === 'tags' && TAGGER_NODE.test(words));
 }
 
 /** Whether an input accepts an image or another file. */
@@ -336,10 +342,11 @@ function isTextName(name: string): boolean {
 	return TEXT.test(headOf(name));
 }
 
-function isText({ node, input: { name, value } }: GraphInput): boolean {
+function isText({ node, input }: GraphInput): boolean {
+	const { name, value } = input;
 	if (typeof value !== 'string' || isLongInteger(value)) return false;
 	if (SWITCH_VALUE.test(value) || LORAS.test(value)) return false;
-	if (EDITOR_STATE.test(name) || DISPLAY_NODE.test(wordsOf(node.classType)) || FILE.test(name)) return false;
+	if (isEditorState(node, input) || FILE.test(name)) return false;
 	const head = headOf(name);
 	return head === '' || TEXT.test(head) || HELD_TEXT.test(head) || isProse(value);
 }

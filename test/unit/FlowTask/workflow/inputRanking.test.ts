@@ -99,7 +99,7 @@ test.each(
 		'upload, choose video to upload, ➕ Add Lora, Select to add LoRA, control_after_generate',
 		'control_before_generate, rgthree_comparer, PowerLoraLoaderHeaderWidget, videopreview, audioUI',
 		'speak_and_recognation, is_changed, last_seed, OptionalDivider, preview_method',
-		'HEADER WIDGET',
+		'HEADER WIDGET, result',
 	].flatMap((some) => some.split(', ')),
 )('"%s" is for the editor and comes last, even as a text', (name) => {
 	const source = { '1': { class_type: 'X', inputs: { [name]: SENTENCE, other: 'x', text: 'fox' } } };
@@ -118,6 +118,20 @@ test.each([
 		'2 ',
 		'1 ',
 	]);
+});
+
+test('the tags that a tagger found last are not a prompt, but those of other nodes are', () => {
+	const found = (classType: string) => {
+		const source = {
+			'1': { class_type: 'KSampler', inputs: { positive: ['3', 0] } },
+			'2': { class_type: classType, inputs: { tags: SENTENCE, image: ['4', 0], model: 'v3' } },
+			'3': { class_type: 'CLIPTextEncode', inputs: { text: ['2', 0] } },
+			'4': { class_type: 'LoadImage', inputs: { image: 'a.png' } },
+		};
+		return [promptInputsOf(define(source)).map(({ input }) => input.name), rowsOf(source).at(-1)];
+	};
+	expect(found('WD14Tagger|pysssss')).toEqual([[], '2/tags']);
+	expect(found('SongMaker')).toEqual([['tags'], '2/model']);
 });
 
 test.each([
@@ -152,10 +166,13 @@ test.each([
 	}
 });
 
-test.each(['image_upload', 'upload_size', 'my_last_seed'])('"%s" is not only for the editor', (name) => {
-	const source = { '1': { class_type: 'X', inputs: { preview: 1, [name]: 'x' } } };
-	expect(rowsOf(source)).toEqual([`1/${name}`, '1/preview']);
-});
+test.each(['image_upload', 'upload_size', 'my_last_seed', 'result_type'])(
+	'"%s" is not only for the editor',
+	(name) => {
+		const source = { '1': { class_type: 'X', inputs: { preview: 1, [name]: 'x' } } };
+		expect(rowsOf(source)).toEqual([`1/${name}`, '1/preview']);
+	},
+);
 
 const TEXT_NAMES = ['prompt', 'prompts', 'strings', 'captions', 'wildcard', 'wildcards', 'instruction'];
 test.each([...TEXT_NAMES, 'instructions', 'positive', 'pos'])('"%s" is the name of a text', (name) => {
