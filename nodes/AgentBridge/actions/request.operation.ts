@@ -11,17 +11,10 @@ import { optionsCollection, checkEntered } from '../../shared/form/options';
 import { lostDigits } from '../../shared/form/pastedJson';
 import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/errors/nodeError';
-import { createEventFilter, readName, withValueAt, type Frame, type ReplyRule } from '../frames/frames';
+import { createEventFilter, readName, withValueAt, type Frame } from '../frames/frames';
 import { FRAME_FIELD, REPLY_FIELDS, REPLY_TIMEOUT, REQUEST_OPTIONS } from './fields.message';
 import type { Operation } from '../../shared/form/operation';
 import { inSession, readFrame, type OutgoingFrame } from './run';
-
-interface ItemRequest {
-	readonly text: string;
-	readonly rule: ReplyRule;
-	readonly timeoutMs: number;
-	readonly answerPath: string;
-}
 
 /** Sends a frame for each item and collects frames until the reply arrives. */
 export const request: Operation = {
@@ -61,7 +54,7 @@ export const request: Operation = {
 	},
 };
 
-function readRequest(context: IExecuteFunctions, itemIndex: number): Result<ItemRequest> {
+function readRequest(context: IExecuteFunctions, itemIndex: number) {
 	const text = (name: string): string => {
 		const value: unknown = context.getNodeParameter(name, itemIndex, '');
 		// An expression may return a list of events as an array.

@@ -2,15 +2,9 @@
 export const KEPT_MS = 120_000;
 const MAX_QUEUED_CHARS = 50_000_000;
 
-interface OutgoingText {
-	readonly text: string;
-	readonly name: string;
-	readonly queuedAtMs: number;
-}
-
 /** Holds outgoing frames until the trigger's connection can send them. Each is sent at most once. */
 export class Outbox {
-	private readonly queued: OutgoingText[] = [];
+	private readonly queued: Array<{ text: string; name: string; queuedAtMs: number }> = [];
 	private queuedChars = 0;
 	/** When the connection was found to be down; undefined while it is open, or the trigger itself keeps it closed. */
 	private downSinceMs: number | undefined;

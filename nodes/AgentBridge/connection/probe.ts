@@ -17,12 +17,10 @@ const PROBE_DEADLINE_MS = 3_000;
 /** Any 16 bytes will do: the answer to them is not checked, because no upgrade is wanted. */
 const HANDSHAKE_KEY = Buffer.from('flowtask-bridge!').toString('base64');
 
-type SendRequest = (options: IHttpRequestOptions) => Promise<unknown>;
-
 /** Repeats the handshake once as an HTTP request through n8n's helper, to learn the status. */
 export async function probeHandshake(
 	target: { readonly url: string; readonly protocols: readonly string[] },
-	request: SendRequest,
+	request: (options: IHttpRequestOptions) => Promise<unknown>,
 	clock: Clock,
 ): Promise<Probe> {
 	const options: IHttpRequestOptions = {

@@ -3,16 +3,6 @@ import type { Socket, SocketEnd } from '../../shared/http/webSocket';
 import { explainEnd, whyEnded, type Bridge, type Peer } from './failures';
 import { belongs, isUncorrelated, readIncoming, type Frame, type ReplyRule } from '../frames/frames';
 
-export interface FrameExchange {
-	readonly reply: Frame;
-	/** The frames that arrived before the reply and belong to the request. */
-	readonly collected: readonly Frame[];
-	/** How many more frames of the request arrived but were not kept. */
-	readonly notCollected: number;
-	/** Time until the reply, in ms, including the opening of a connection. */
-	readonly elapsedMs: number;
-}
-
 /** Frames kept per request, so that a chatty platform cannot fill the memory. */
 const MAX_COLLECTED = 200;
 /** Limits the total length of the frames that a session collects, because all are kept until the run ends. */
@@ -30,8 +20,9 @@ export const SENT_BUT =
 
 /** Frames that arrived while a request waited for its reply. */
 class CollectedFrames {
+	/** The frames that belong to the request, except the reply. */
 	readonly collected: Frame[] = [];
-	/** Frames that belong to the request, but exceeded a limit. */
+	/** How many more frames belong to the request, but exceeded a limit. */
 	notCollected = 0;
 	/** How many frames did not belong to the request. */
 	others = 0;
@@ -87,7 +78,7 @@ export class RequestSession {
 	}
 
 	/** Sends a frame and collects incoming ones until the reply arrives or the time is up. */
-	async request(text: string, rule: ReplyRule, timeoutMs: number): Promise<Result<FrameExchange>> {
+	async request(text: string, rule: ReplyRule, timeoutMs: number) {
 		const { clock, peer } = this.bridge;
 		const startedMs = clock.now();
 		const over = new AbortController();
@@ -106,6 +97,7 @@ export class RequestSession {
 		over.abort();
 		const { collected, notCollected } = received;
 		if (outcome.ok) {
+			// The time includes the opening of a connection.
 			return ok({ reply: outcome.value, collected, notCollected, elapsedMs: clock.now() - startedMs });
 		}
 		if (outcome.failure.kind === 'timedOut') {

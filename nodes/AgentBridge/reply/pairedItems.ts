@@ -1,4 +1,4 @@
-import type { INodeExecutionData, IPairedItemData, IRunData, ISourceData, ITaskData } from 'n8n-workflow';
+import type { IPairedItemData, IRunData, ISourceData, ITaskData } from 'n8n-workflow';
 
 interface ItemPosition {
 	readonly node: string;
@@ -7,14 +7,11 @@ interface ItemPosition {
 	readonly item: number;
 }
 
-interface LastItem {
-	readonly json: INodeExecutionData['json'];
-	/** The position of the trigger item it is paired with; absent if there is none or several. */
-	readonly origin: number | undefined;
-}
-
-/** The items of a node's last run, on all its outputs, with the trigger items that they come from. */
-export function lastItems(runData: IRunData, lastNode: string, trigger: string): LastItem[] {
+/**
+ * The items of a node's last run, on all its outputs. The origin of an item is the position of the trigger item that it is
+ * paired with; undefined if there is none, or if there are several.
+ */
+export function lastItems(runData: IRunData, lastNode: string, trigger: string) {
 	const run = (runData[lastNode]?.length ?? 0) - 1;
 	const outputs = taskAt(runData, lastNode, run)?.data?.main ?? [];
 	return outputs.flatMap((items, output) =>

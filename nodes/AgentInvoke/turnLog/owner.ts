@@ -9,12 +9,6 @@ export interface OwnedTurn {
 	readonly session: SessionChoice;
 }
 
-interface KeyOfSession {
-	readonly entryKey: string;
-	/** The session key in a readable form. */
-	readonly sessionKey: string;
-}
-
 /**
  * Assigns each turn to the owner that it counts for, if turns are counted per key. An owner is a session key with one
  * agent. A turn in a session given by ID (as when an interrupt is answered) counts for the key that opened the session,
@@ -22,8 +16,8 @@ interface KeyOfSession {
  * count for the node.
  */
 export class TurnOwners {
-	/** The session keys by agent and session. */
-	private readonly keys = new Map<string, KeyOfSession | undefined>();
+	/** By agent and session: the key in a readable form, and its digest. */
+	private readonly keys = new Map<string, { sessionKey: string; entryKey: string } | undefined>();
 
 	constructor(
 		private readonly node: NodeIds,

@@ -108,12 +108,12 @@ function* resultValues({ interruptId, result }: WireResult): Generator<readonly 
 /** Makes the request of a call once its session is known; the ID is empty for a new session. */
 export type OpenRequest = (sessionId: string) => WireRequest;
 
-interface CallForm extends Omit<CallValues, 'sessionId'> {
-	readonly extraBody: unknown;
-}
-
 /** Prepares an Invoke call (§4.6) as the wire describes it; the extra body is merged in last. */
-export function openRequest(turn: WireTurn, form: CallForm, wire: Wire): Result<OpenRequest> {
+export function openRequest(
+	turn: WireTurn,
+	form: Omit<CallValues, 'sessionId'> & { readonly extraBody: unknown },
+	wire: Wire,
+): Result<OpenRequest> {
 	const { stream, extraBody, uuid } = form;
 	const extra = readExtraBody(extraBody, '{ "language": "en" }', () => undefined);
 	if (!extra.ok) return extra;

@@ -12,22 +12,13 @@ import { messagesFromJson, messagesFromRows, type ImagePart, type MessageRow } f
 import { chatBody } from '../request/body';
 import { readToolCalls, readToolResults } from '../request/toolMessages';
 import { toolFields } from '../request/tools';
-import type { ChatAnswerForm } from './deliver';
 import { readItemOptions, type ItemOptions } from './options';
-
-export interface PreparedQuestion extends Pick<ChatAnswerForm, 'format' | 'onInvalidJson' | 'simplify'> {
-	readonly body: JsonObject;
-	readonly options: ItemOptions;
-}
 
 /** Formats that most vision models accept. */
 const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif']);
 
 /** Reads and checks the question of one item; nothing is sent yet. */
-export async function prepareQuestion(
-	context: IExecuteFunctions,
-	itemIndex: number,
-): Promise<Result<PreparedQuestion>> {
+export async function prepareQuestion(context: IExecuteFunctions, itemIndex: number) {
 	const options = readItemOptions(context, itemIndex);
 	if (!options.ok) return options;
 	const format = readFormat(context, itemIndex);
@@ -122,10 +113,8 @@ async function readMessages(
 const TOOL_ADVICE =
 	'Set "Tool Calls" to the field toolCalls of the answer that made them, "Call ID" to the ID of one of them, and the content to its result. Check the expressions. Nothing was sent for this item.';
 
-type ToolPart = Pick<MessageRow, 'toolCalls' | 'results'> & { readonly content?: '' };
-
 /** The tool fields of a row, except those that the form hides for its role. */
-function readToolPart(row: IDataObject, role: string): Result<ToolPart, string> {
+function readToolPart(row: IDataObject, role: string) {
 	if (role !== 'tool' && role !== 'assistant') return ok({});
 	const field = role === 'tool' ? 'toolCallId' : 'toolCalls';
 	const isLost = field in row && (row[field] ?? null) === null;

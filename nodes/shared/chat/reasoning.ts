@@ -15,9 +15,6 @@ export type ReasoningControl = 'enable_thinking' | 'thinking' | 'always' | 'none
 
 const CHOICES = ['default', 'on', 'off'] as const;
 
-/** With `default`, nothing is sent, and the model decides. */
-export type ReasoningChoice = (typeof CHOICES)[number];
-
 interface ModelRow {
 	/** The model's ID as in the spec, with a placeholder for the family name. */
 	readonly model: string;
@@ -77,7 +74,8 @@ export function reasoningModel(model: string): ModelRow | undefined {
 
 export interface ReasoningWish {
 	readonly model: string;
-	readonly choice: ReasoningChoice;
+	/** With `default`, nothing is sent, and the model decides. */
+	readonly choice: (typeof CHOICES)[number];
 	/** `auto`: looked up in the table. */
 	readonly control: 'auto' | ReasoningControl;
 	/** Whether to request the reasoning in a separate field (§2.6). */
