@@ -5,8 +5,8 @@ import { readAnswer, type AnswerConnection } from '../shared/http/answerStream';
 import type { Exchange } from '../shared/http/exchange';
 import type { Outcome } from '../shared/http/outcome';
 import type { Retry } from '../shared/retry/retry';
-import { classify, type BusyTerms } from '../shared/platform/envelope';
-import { errorIn } from '../shared/chat/answerBody';
+import type { BusyTerms } from '../shared/platform/envelope';
+import { classifyRefusal } from '../shared/chat/refusal';
 import { isOutOfCredit } from '../shared/chat/credit';
 import { explainChat } from './failures';
 import { AnswerBuilder, type ChatAnswer } from './answer/answerBuilder';
@@ -63,18 +63,12 @@ async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outc
 	return ended.kind === 'read' ? await reader.outcome(ended) : classifyError(ended);
 }
 
-/** The status of servers that have read the question, but do not accept a part of it. */
-const UNPROCESSABLE = 422;
-
-/** Errors of this interface have no envelope (§7.1). An error in the interface's own form shows that the URL is right. */
 function classifyError(exchange: Exchange): Outcome<BilledAnswer> {
-	const outcome = classify(exchange);
+	const outcome = classifyRefusal(exchange);
 	if (outcome.kind === 'answered') return { kind: 'unclear', status: 200, text: 'no answer' };
 	const body = exchange.kind === 'reply' ? parseJson(exchange.text) : undefined;
 	if (outcome.kind === 'busy' && isOutOfCredit(body)) {
 		return { kind: 'refused', status: 429, code: 429, text: outcome.text };
 	}
-	if (outcome.kind !== 'refused' || outcome.code !== null) return outcome;
-	const isOfBody = outcome.status === UNPROCESSABLE && !outcome.wordless;
-	return isOfBody || errorIn(body ?? null) ? { ...outcome, code: outcome.status } : outcome;
+	return outcome;
 }

@@ -5,6 +5,7 @@ import {
 	isJsonObject,
 	jsonText,
 	objectsIn,
+	parseRounded,
 	sentence,
 	type Json,
 	type JsonObject,
@@ -112,6 +113,15 @@ export function whyNotWhole({ finishReason }: ReadableAnswer, callsTools: boolea
 	}
 	const isCutCall = callsTools && isCutByLength(finishReason);
 	return isCutCall ? 'it reached the maximum number of tokens within a tool call; raise "Max Tokens"' : '';
+}
+
+/** Why tool calls must be reported as an error, as a clause; empty if they need not be. */
+export function whyUnusable(calls: readonly JsonObject[]): string {
+	for (const { name, arguments: given } of objectsIn(calls.map((call) => call.function))) {
+		const isUnusable = typeof given === 'string' && given.trim() !== '' && parseRounded(given) === undefined;
+		if (isUnusable) return `the arguments of its tool call "${excerpt(textOf(name), 80)}" are not JSON`;
+	}
+	return '';
 }
 
 export const NO_CHOICE = 'its "choices" are empty';

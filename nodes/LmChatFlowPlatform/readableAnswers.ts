@@ -3,7 +3,7 @@ import { CREDIT_ADVICE, isOutOfCredit, PAYMENT_REQUIRED } from '../shared/chat/c
 import type { ByteStream } from '../shared/http/abortableStream';
 import { ofUnanswered, type FailedOutcome } from '../shared/http/outcome';
 import { exchangeOfError } from '../shared/http/request';
-import { classify } from '../shared/platform/envelope';
+import { classifyRefusal } from '../shared/chat/refusal';
 import { explainCall, type CallAdvice } from '../shared/platform/failures';
 import {
 	excerpt,
@@ -15,7 +15,7 @@ import {
 	type Json,
 } from '../shared/text/json';
 import type { Redact } from '../shared/text/redact';
-import { NO_CHOICE, readableAnswer, whatCame, whyNoAnswer, whyNotWhole } from './readableAnswer';
+import { NO_CHOICE, readableAnswer, whatCame, whyNoAnswer, whyNotWhole, whyUnusable } from './readableAnswer';
 import { readableEvents } from './readableEvents';
 
 type Fetch = typeof fetch;
@@ -100,7 +100,7 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 			}
 			const text = await response.text();
 			if (ok) return wholeResponse(text, response, noAnswer);
-			const outcome = classify({ kind: 'reply', status, headers: Object.fromEntries(headers), text });
+			const outcome = classifyRefusal({ kind: 'reply', status, headers: Object.fromEntries(headers), text });
 			if (outcome.kind === 'answered') return noAnswer(`HTTP ${status}`);
 			return explained(outcome, status < 400 ? SETTLED : status, parseRounded(text));
 		} catch (error) {
@@ -130,7 +130,7 @@ function wholeResponse(
 	const error = errorIn(body ?? null) ?? (answer && errorInChunk(answer.json));
 	if (error) return noAnswer(error.text, false, error.status);
 	if (!answer?.hasChoice) return noAnswer(answer ? NO_CHOICE : whatCame(text.trim()));
-	const fault = whyNotWhole(answer, answer.calls.length > 0);
+	const fault = whyNotWhole(answer, answer.calls.length > 0) || whyUnusable(answer.calls);
 	if (fault) return noAnswer(fault, true);
 	const readable = answer.isChanged ? jsonText(answer.json) : undefined;
 	return new Response(readable ?? text, { status, statusText, headers });

@@ -11,6 +11,7 @@ import {
 	whatCame,
 	whyNoAnswer,
 	whyNotWhole,
+	whyUnusable,
 	type ReadableAnswer,
 } from './readableAnswer';
 
@@ -29,6 +30,14 @@ export async function* readableEvents(body: ByteStream, redact: Redact): AsyncGe
 		const message = whyNoAnswer(excerpt(redact(reason), 500), hasBegun);
 		return `data: ${jsonText({ error: { message } })}\n\n`;
 	};
+	/** The chunk with the whole tool calls; empty if there are none. */
+	const called = (): string => {
+		const whole = calls.raw();
+		const fault = whyUnusable(whole);
+		if (fault || whole.length === 0) return fault && failure(fault);
+		const delta = { role: 'assistant', tool_calls: whole.map((call, index) => ({ index, ...call })) };
+		return `data: ${jsonText({ choices: [{ index: 0, delta }] })}\n\n`;
+	};
 	const calls = new ToolCallJoiner();
 	let hasBegun = false;
 	let hasDelta = false;
@@ -41,10 +50,10 @@ export async function* readableEvents(body: ByteStream, redact: Redact): AsyncGe
 			for (const event of events) {
 				const piece = pieceOf(event, hasDelta);
 				if (piece.kind === 'nothing') continue;
-				if (piece.kind === 'end' && hasBegun) return yield `${calledIn(calls)}data: [DONE]\n\n`;
+				if (piece.kind === 'end' && hasBegun) return yield `${called()}data: [DONE]\n\n`;
 				if (piece.kind !== 'answer') {
 					// An error after the finish reason does not fail the answer.
-					if (isFinished && !wentOn) return yield calledIn(calls);
+					if (isFinished && !wentOn) return yield called();
 					return yield failure(piece.kind === 'failed' ? piece.why : NO_CHOICE);
 				}
 				const { answer } = piece;
@@ -64,15 +73,7 @@ export async function* readableEvents(body: ByteStream, redact: Redact): AsyncGe
 		// The answer went on after its finish reason, so it may not have been complete.
 		if (wentOn) isFinished = false;
 	}
-	yield isFinished ? calledIn(calls) : failure(why);
-}
-
-/** A chunk with the whole tool calls; empty if there are none. */
-function calledIn(joiner: ToolCallJoiner): string {
-	const calls = joiner.raw().map((call, index) => ({ index, ...call }));
-	if (calls.length === 0) return '';
-	const delta = { role: 'assistant', tool_calls: calls };
-	return `data: ${jsonText({ choices: [{ index: 0, delta }] })}\n\n`;
+	yield isFinished ? called() : failure(why);
 }
 
 function pieceOf({ name, data, isWholeBody }: StreamEvent, hadDelta: boolean): Piece {

@@ -130,6 +130,18 @@ test.each([
 	}
 });
 
+test('a tool call whose arguments are not JSON is an error, because the client would complete them', async () => {
+	const bad = { ...CALL, function: { name: 'weather', arguments: '{"city":"Zür' } };
+	const why = 'the arguments of its tool call "weather" are not JSON';
+	const message = `The answer broke off: ${why}. It was not requested again, because what was generated is billed.`;
+	const body = sse(chunk({ tool_calls: [bad] })) + sse(finish('tool_calls'));
+	for (const ending of ['', DONE]) {
+		expect(chunksOf(await ask(body + ending)).at(-1)).toEqual({ error: { message } });
+	}
+	const whole = JSON.stringify({ choices: [{ message: { role: 'assistant', tool_calls: [bad] } }] });
+	expect(await refused(whole, false)).toEqual([409, message]);
+});
+
 test('arguments of a whole answer become text', async () => {
 	const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: { a: 1 } } };
 	const body = JSON.stringify({ choices: [{ message: { role: 'assistant', tool_calls: [call] } }] });
@@ -334,6 +346,13 @@ test.each([
 		expect(await refused(JSON.stringify({ error }), false)).toEqual([code, expect.stringMatching(said)]);
 	},
 );
+
+test('a model that does not exist is not a wrong base URL', async () => {
+	status = 404;
+	const [code, message] = await refused(JSON.stringify({ error: { message: 'no model "x"' } }), true);
+	expect([code, message]).toEqual([404, expect.stringMatching(/no model "x"\. Compare the model's ID/)]);
+	expect(await refused('{"detail":"Not Found"}', true)).toEqual([404, expect.stringContaining('Base URL')]);
+});
 
 test.each([301, 302, 303, 307, 308])('a redirect (%d) is not followed', async (code) => {
 	status = code;
