@@ -121,7 +121,10 @@ describe('authentication', () => {
 		'stops the activation if the handshake is refused with HTTP %d, without another attempt',
 		async (status) => {
 			stage.platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status });
-			await expect(stage.activate()).rejects.toThrow(`refused the channel token (HTTP ${status})`);
+			// n8n shows only the message, so it contains the advice.
+			await expect(stage.activate()).rejects.toThrow(
+				new RegExp(`refused the channel token \\(HTTP ${status}\\)\\. .*Copy it again`),
+			);
 			// One handshake and one request for the reason; the native socket repeats the handshake after a 401.
 			expect(stage.platform.books().requests.bridge).toBe(status === 401 ? 3 : 2);
 			expect(stage.platform.books().leaks).toEqual([]);
@@ -145,6 +148,18 @@ describe('authentication', () => {
 		stage.channel.drop(1001);
 		expect((await trigger.waitForFatalError())?.message).toContain('HTTP 403');
 		expect(stage.platform.books().bridge.refused).toHaveLength(2);
+	});
+
+	// As n8n does after a refusal: it activates the trigger again in two ways at once, and forgets one of the two.
+	test('is only the newest one if n8n starts the trigger twice', async () => {
+		await stage.activate({ idPath: 'id' });
+		const kept = await stage.activate({ idPath: 'id' });
+		await until(() => stage.channel.open === 1, 'the earlier connection is closed');
+		const { connections } = stage.platform.books().bridge;
+		expect(connections.map(({ closedBy }) => closedBy)).toEqual(['client', null]);
+		stage.channel.push({ text: 'once' });
+		await kept.waitForRuns(1);
+		expect(textsOf(kept)).toEqual(['once']);
 	});
 
 	test('in a frame stops and reports an error if the token is refused', async () => {

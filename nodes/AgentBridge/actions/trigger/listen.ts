@@ -2,7 +2,7 @@ import type { ITriggerFunctions, ITriggerResponse } from 'n8n-workflow';
 
 import type { Failure } from '../../../shared/errors/failure';
 import { toNodeError } from '../../../shared/errors/nodeError';
-import { isJsonObject } from '../../../shared/text/json';
+import { isJsonObject, sentence } from '../../../shared/text/json';
 import type { Bridge } from '../../connection/failures';
 import { Listener, type ListenerEvents } from '../../connection/listener';
 import { Outbox } from '../../connection/outbox';
@@ -16,26 +16,41 @@ import { ExecutionStarter } from './startExecutions';
 /** How many IDs are remembered to detect repeated frames: twice the default of "Max Waiting Frames". */
 const REMEMBERED_IDS = 20_000;
 
+/**
+ * The listening triggers of this n8n process, by workflow and node. If an account is refused while a workflow is active,
+ * n8n may start its trigger twice at once, and then closes only the one that started last.
+ */
+const listening = new Map<string, ActiveTrigger>();
+
 /** Starts the trigger: in the editor it waits for one frame, in an active workflow it keeps listening. */
 export async function listen(context: ITriggerFunctions): Promise<ITriggerResponse> {
 	const given: unknown = context.getNodeParameter('options', {});
 	const options = isJsonObject(given) ? given : {};
 	const read = readListenSettings(context, options);
-	if (!read.ok) throw toNodeError(context.getNode(), read.failure);
+	if (!read.ok) throw startError(context, read.failure);
 	const setup = await openBridge(context, {
 		authMode: context.getNodeParameter('authMode'),
 		authFrame: context.getNodeParameter('authFrame', ''),
 		options,
 	});
-	if (!setup.ok) throw toNodeError(context.getNode(), setup.failure);
+	if (!setup.ok) throw startError(context, setup.failure);
 	if (context.getMode() === 'manual') return listenOnce(context, setup.value, read.value);
 	const trigger = new ActiveTrigger(context, setup.value, read.value);
 	await trigger.start();
 	return { closeFunction: async () => await trigger.stop() };
 }
 
+/** When n8n activates a trigger, it shows only the message of an error. */
+function startError(context: ITriggerFunctions, failure: Failure): ReturnType<typeof toNodeError> {
+	const { message, advice } = failure;
+	const isTest = context.getMode() === 'manual';
+	const shown = isTest ? failure : { ...failure, message: `${sentence(message)} ${advice}`.trim() };
+	return toNodeError(context.getNode(), shown);
+}
+
 /** The trigger of an active workflow: incoming frames start executions, whose replies it sends. */
 class ActiveTrigger implements ListenerEvents {
+	private readonly key: string;
 	private readonly log: Log;
 	private readonly seen = new RecentIds(REMEMBERED_IDS);
 	private readonly executions: ExecutionStarter;
@@ -52,8 +67,9 @@ class ActiveTrigger implements ListenerEvents {
 		private readonly setup: Bridge,
 		private readonly settings: ListenSettings,
 	) {
-		const { name } = context.getNode();
+		const { name, id } = context.getNode();
 		const workflowId = context.getWorkflow().id ?? '';
+		this.key = `${workflowId} ${id}`;
 		const log: Log = (level, text) =>
 			context.logger[level](`Agent Bridge Trigger "${name}": ${text}`, { workflowId });
 		const { host } = setup.peer;
@@ -73,11 +89,18 @@ class ActiveTrigger implements ListenerEvents {
 	/** A token that is refused makes the activation fail, so that the operator sees why. */
 	async start(): Promise<void> {
 		await this.listener.start();
-		if (this.refused) throw toNodeError(this.context.getNode(), this.refused);
+		if (this.refused) throw startError(this.context, this.refused);
 		this.isActive = true;
+		const earlier = listening.get(this.key);
+		listening.set(this.key, this);
+		// Not awaited: of two triggers that start at once, n8n keeps the one whose start ends last.
+		void earlier?.stop();
 	}
 
 	async stop(): Promise<void> {
+		if (!this.isActive) return;
+		this.isActive = false;
+		if (listening.get(this.key) === this) listening.delete(this.key);
 		// Close the socket first, so that frames it has already received still join the queue.
 		await this.listener.stop();
 		this.summariseSkipped();
@@ -128,7 +151,7 @@ class ActiveTrigger implements ListenerEvents {
 		this.refused = failure;
 		this.outbox.close('the platform refused the channel account');
 		this.log('error', failure.message);
-		if (this.isActive) this.context.emitError(toNodeError(this.context.getNode(), failure));
+		if (this.isActive) this.context.emitError(startError(this.context, failure));
 	}
 
 	async onFull(): Promise<void> {
