@@ -6,7 +6,7 @@ import { mapAccounts, readAccounts, type Accounts, type ReadAccount } from '../.
 import { isStartedByChat } from '../../shared/run/startedBy';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { KeyedQueue, type Slot } from '../../shared/run/keyedQueue';
-import { Sightings } from '../../shared/dataTable/heartbeat';
+import { Liveness } from '../../shared/dataTable/heartbeat';
 import { recordLifetime, UNTIL_EXPIRY } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
 import { isTimeZone } from '../../shared/dailyLimit/calendarDay';
@@ -65,7 +65,7 @@ export interface AgentRun extends RunFrame {
 }
 
 /** What all executions of this n8n process have seen of the owners of rows, which they watch together. */
-const SIGHTINGS = new Sightings();
+const LIVENESS = new Liveness();
 
 const CREDENTIAL = 'flowAgentApi';
 /** How often idle timeouts are checked. */
@@ -196,7 +196,7 @@ function openSessions(
 	const workflowId = context.getWorkflow().id ?? '';
 	const settings = { agent, workflowId, executionId: context.getExecutionId(), ttlMs };
 	const table = openTable(context, SESSION_TABLE, UNTIL_EXPIRY);
-	const parts = { table, clock, random: Math.random, signal, sightings: SIGHTINGS };
+	const parts = { table, clock, random: Math.random, signal, liveness: LIVENESS };
 	const sessions = new SessionStore(settings, parts);
 	writeLast(async () => await sessions.flush(), SESSIONS_NOT_WRITTEN);
 	return sessions;

@@ -128,8 +128,8 @@ async function takeAll(
 	else run.signal.addEventListener('abort', endStreams, { once: true });
 	// The process has one queue per credential and key; a credential with expressions may lead to several agents, which
 	// that queue would mix.
-	const linesUpAhead = run.clients.varying.size === 0;
-	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure, linesUpAhead }, run, received);
+	const reservesPositions = run.clients.varying.size === 0;
+	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure, reservesPositions }, run, received);
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if ([...prepared.values()].some((item) => item.ok && item.value.lacksKey))
 		showHint(context, NO_KEY, 'info');

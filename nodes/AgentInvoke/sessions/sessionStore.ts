@@ -66,24 +66,24 @@ export class SessionStore {
 
 	/**
 	 * Reserves a position in the table's queue for a message that is still queued in this process. Pass the position to
-	 * `hold` or `leaveLine`.
+	 * `hold` or `leavePosition`.
 	 */
-	lineUp(name: string): LockAttempt {
-		return this.lock.lineUp(this.wanted(this.keyOf(name)));
+	reservePosition(name: string): LockAttempt {
+		return this.lock.reservePosition(this.wanted(this.keyOf(name)));
 	}
 
-	leaveLine(line: LockAttempt): void {
-		this.lock.leaveLine(line);
+	leavePosition(position: LockAttempt): void {
+		this.lock.leavePosition(position);
 	}
 
 	/**
 	 * Waits until it is this run's turn with the key, in strict order across all processes; call `release` afterwards.
 	 * @returns the session; empty if a new one should be opened
 	 */
-	async hold(name: string, waiting: Waiting, line?: LockAttempt): Promise<Result<string>> {
+	async hold(name: string, waiting: Waiting, position?: LockAttempt): Promise<Result<string>> {
 		const key = this.keyOf(name);
 		const still = await this.isHeldStill(key);
-		if (line && (!still.ok || still.value)) this.leaveLine(line);
+		if (position && (!still.ok || still.value)) this.leavePosition(position);
 		if (!still.ok) return explainTable(still);
 		if (still.value) {
 			// The row could not be released after the previous turn.
@@ -95,7 +95,7 @@ export class SessionStore {
 			waiting,
 			answer: () => undefined,
 			isOrdered: true,
-			line,
+			position,
 		});
 		if (!acquired.ok) return explainTable(acquired);
 		if (acquired.value.kind === 'known') return ok('');

@@ -19,7 +19,7 @@ export interface TurnSettings extends CallSettings {
 	 * Whether, in strict order, a message reserves its position in the table's queue while it is still in the queue of
 	 * the process. False if that queue mixes several agents, because two processes could then wait for each other.
 	 */
-	readonly linesUpAhead: boolean;
+	readonly reservesPositions: boolean;
 }
 
 /**
@@ -37,11 +37,11 @@ export async function runTurns(
 	const { clock, signal } = run;
 	const limit = pLimit(settings.concurrency);
 	const ending = new AbortController();
-	const take = async (turn: AgentTurn, line?: LockAttempt): Promise<TurnOutcome> => {
+	const take = async (turn: AgentTurn, position?: LockAttempt): Promise<TurnOutcome> => {
 		const giveBack = await takePermit(limit);
 		try {
 			const waitLimit = new WaitLimit(clock, settings.timeoutMs, signal, ending.signal, giveBack);
-			const result = await new ItemTurn(turn, settings, run, waitLimit, line).take();
+			const result = await new ItemTurn(turn, settings, run, waitLimit, position).take();
 			// Aborted while this turn still holds its permit; otherwise the next turn in the queue would start.
 			if (!result.ok && settings.stopAtFailure) ending.abort();
 			return { turn, result };
@@ -53,9 +53,9 @@ export async function runTurns(
 		const outcomes: TurnOutcome[] = [];
 		// One position is enough for a conversation, because whichever of its turns comes first uses it.
 		const last = conversation.at(-1);
-		const line = last && settings.linesUpAhead ? lineUp(last, settings) : undefined;
+		const position = last && settings.reservesPositions ? reservePosition(last, settings) : undefined;
 		for (const turn of conversation) {
-			const outcome = await take(turn, turn === last ? line : undefined);
+			const outcome = await take(turn, turn === last ? position : undefined);
 			await received(outcome);
 			outcomes.push(outcome);
 		}
@@ -70,9 +70,12 @@ export async function runTurns(
  * In strict order, reserves a position in the table's queue for a message that is still in the queue of this process,
  * ahead of messages that reach other processes later.
  */
-function lineUp({ session, slot, client }: AgentTurn, { turnOrder }: TurnSettings): LockAttempt | undefined {
+function reservePosition(
+	{ session, slot, client }: AgentTurn,
+	{ turnOrder }: TurnSettings,
+): LockAttempt | undefined {
 	const isQueued = turnOrder === 'strict' && slot?.isFirst === false;
-	return isQueued && session.kind === 'mapped' ? client.sessions.lineUp(session.key) : undefined;
+	return isQueued && session.kind === 'mapped' ? client.sessions.reservePosition(session.key) : undefined;
 }
 
 /**

@@ -89,13 +89,13 @@ export class ItemTurn {
 	/** Empty if the session is not mapped. */
 	private readonly key: string;
 
-	/** @param line the position in the table's queue, reserved while the turn was still queued in this process */
+	/** @param position the position in the table's queue, reserved while the turn was still queued in this process */
 	constructor(
 		private readonly turn: AgentTurn,
 		private readonly settings: CallSettings,
 		private readonly run: TurnRun,
 		private readonly waitLimit: WaitLimit,
-		private line?: LockAttempt,
+		private position?: LockAttempt,
 	) {
 		this.agent = turn.client.agent;
 		this.sessions = turn.client.sessions;
@@ -139,11 +139,11 @@ export class ItemTurn {
 		const stop = waitLimit.whyStop();
 		if (stop) return fail(stop);
 		if (!key) return ok(undefined);
-		const { line } = this;
-		this.line = undefined;
+		const { position } = this;
+		this.position = undefined;
 		const obtained =
 			this.settings.turnOrder === 'strict'
-				? await sessions.hold(key, waitLimit, line)
+				? await sessions.hold(key, waitLimit, position)
 				: await sessions.obtain(key, waitLimit, { isOld: slot?.isBehindOthers === true });
 		if (!obtained.ok) return obtained;
 		// The run may have ended during the wait.
@@ -152,9 +152,9 @@ export class ItemTurn {
 	}
 
 	private async end(): Promise<void> {
-		const { sessions, key, line } = this;
+		const { sessions, key, position } = this;
 		const { slot } = this.turn;
-		if (line) sessions.leaveLine(line);
+		if (position) sessions.leavePosition(position);
 		const released = key ? sessions.release(key, slot?.isWanted === true) : undefined;
 		// A run that was stopped or ended by a failure does not wait for the table.
 		if (!this.waitLimit.signal.aborted) await released;

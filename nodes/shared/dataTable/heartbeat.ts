@@ -16,8 +16,8 @@ export const SILENT_MS = 60_000;
 const BEAT_MS = SILENT_MS / 4;
 /** After this long without a beat, other runs may soon presume the owner dead. */
 const LATE_MS = (SILENT_MS * 3) / 4;
-/** How long unused sightings are kept. */
-const SIGHTING_LIFE_MS = 2 * 60 * 60_000;
+/** How long a silence is kept after it was last measured. */
+const SILENCE_LIFE_MS = 2 * 60 * 60_000;
 
 /** Keeps all owners of one run alive, with one write per beat. */
 export class Heartbeat {
@@ -76,7 +76,7 @@ export class Heartbeat {
 	}
 }
 
-interface Sighting {
+interface Silence {
 	/** For how long the process has watched the row without a new beat. */
 	readonly silentMs: number;
 	readonly lastMs: number;
@@ -87,28 +87,28 @@ interface Sighting {
  * clock, because the wall clocks of machines differ, and across all of its executions, because each may wait only
  * briefly.
  */
-export class Sightings {
+export class Liveness {
 	/** Distinguishes this process's owners from those of other processes. */
 	readonly process = randomUUID();
 	/** In the order in which they were last seen. */
-	private readonly sightings = new Map<string, Sighting>();
+	private readonly silences = new Map<string, Silence>();
 
 	isDead({ id, owner, beat }: TableRow, clock: Pick<Clock, 'now'>): boolean {
 		const lastMs = clock.now();
 		const name = `${textOrNumber(id)} ${textOrNumber(owner)} ${textOrNumber(beat)}`;
-		const before = this.sightings.get(name);
-		if (before) this.sightings.delete(name);
-		else this.forgetBefore(lastMs - SIGHTING_LIFE_MS);
+		const before = this.silences.get(name);
+		if (before) this.silences.delete(name);
+		else this.forgetBefore(lastMs - SILENCE_LIFE_MS);
 		// A longer pause may be an outage, during which the owner could not write either, so it counts as one beat.
 		const silentMs = before ? before.silentMs + Math.min(lastMs - before.lastMs, BEAT_MS) : 0;
-		this.sightings.set(name, { silentMs, lastMs });
+		this.silences.set(name, { silentMs, lastMs });
 		return silentMs >= SILENT_MS;
 	}
 
 	private forgetBefore(ms: number): void {
-		for (const [name, { lastMs }] of this.sightings) {
+		for (const [name, { lastMs }] of this.silences) {
 			if (lastMs >= ms) return;
-			this.sightings.delete(name);
+			this.silences.delete(name);
 		}
 	}
 }

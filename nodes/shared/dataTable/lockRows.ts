@@ -4,7 +4,7 @@ import type { CellValue, TableRow } from './table';
 /** The `OWNER_COLUMNS` cells of a row without an owner. */
 export const UNOWNED = { owner: 'free', beat: 0 } as const;
 
-/** The prefix of the owner of a row that only waits in line. */
+/** The prefix of the owner of a row that only waits in the queue. */
 const WAITS = 'waits ';
 /** After this many consecutive reads that did not show a new row, the row is added again. */
 export const UNSEEN_READS = 5;
@@ -15,7 +15,7 @@ export function isFree({ owner }: TableRow): boolean {
 	return text === '' || text === UNOWNED.owner;
 }
 
-/** Whether a row only waits in line for its key and cannot be held. */
+/** Whether a row only waits in the queue for its key and cannot be held. */
 export function isWaiting({ owner }: TableRow): boolean {
 	return textOrNumber(owner).startsWith(WAITS);
 }
@@ -51,7 +51,7 @@ export function lockStateOf(
 /**
  * How many rows of other processes wait before this process's first one; all of them if this process has none. Within a
  * process, its queue keeps the order.
- * @param process see `Sightings`
+ * @param process see `Liveness`
  */
 export function waitingBefore(
 	process: string,
@@ -76,7 +76,7 @@ export interface Leaving {
 	readonly adding?: Promise<unknown> | undefined;
 }
 
-/** What one attempt to get a key, or a position in line, has written. */
+/** What one attempt to get a key, or a position in the queue, has written. */
 export class LockAttempt implements Leaving {
 	hasTaken = false;
 	hasAdded = false;

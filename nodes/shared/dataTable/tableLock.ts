@@ -4,7 +4,7 @@ import { createBatcher, type Batcher } from '../run/batcher';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { textOrNumber } from '../text/textOf';
 import { hasCells } from './cells';
-import { Heartbeat, type Sightings } from './heartbeat';
+import { Heartbeat, type Liveness } from './heartbeat';
 import { batchByKey, KeyReads, STEPS_TOGETHER_MS, type KeyBatch, type KeyReadsParts } from './keyRows';
 import {
 	LockAttempt,
@@ -30,17 +30,17 @@ export interface Waiting {
 /** A request for a key. `A` is an answer that makes the lock unnecessary. */
 export interface Acquirer<A> {
 	readonly entryKey: string;
-	/** The row to add if the key has none, or to wait in line; without `owner` and `beat`. */
+	/** The row to add if the key has none, or to wait in the queue; without `owner` and `beat`. */
 	readonly row: () => TableRow;
 	/** The answer that the rows already give, whichever run holds them. */
 	readonly answer: (rows: readonly TableRow[]) => A | undefined;
 	readonly waiting: Waiting;
 	/** The rows of the key, if they were read before. */
 	readonly rows?: readonly TableRow[] | undefined;
-	/** Whether to wait in line, across all processes, behind earlier acquirers. */
+	/** Whether to wait in the queue, across all processes, behind earlier acquirers. */
 	readonly isOrdered?: boolean;
-	/** The acquirer's position in line, if it already has one. */
-	readonly line?: LockAttempt | undefined;
+	/** The acquirer's position in the queue, if it already has one. */
+	readonly position?: LockAttempt | undefined;
 }
 
 /** A key that is held. Call `release` or `abandon` afterwards. */
@@ -62,7 +62,7 @@ export type Released = 'written' | 'lost';
 export interface LockParts extends KeyReadsParts {
 	readonly table: DataTable;
 	/** Shared by all runs of the process. */
-	readonly sightings: Sightings;
+	readonly liveness: Liveness;
 }
 
 /** How many times the first of several contenders reads again before it retreats; the others retreat at once. */
@@ -115,50 +115,50 @@ export class TableLock {
 	/** Waits until the key is held, or until its rows contain the answer. */
 	async acquire<A>(acquirer: Acquirer<A>): Promise<Result<Acquired<A>>> {
 		const { entryKey } = acquirer;
-		const line = acquirer.line ?? (acquirer.isOrdered ? this.newLine() : undefined);
+		const position = acquirer.position ?? (acquirer.isOrdered ? this.newPosition() : undefined);
 		let rows = acquirer.rows;
 		let before = 0;
 		try {
 			for (let waits = 0; ; waits++) {
 				const attempt = new LockAttempt(this.nextOwner());
 				this.heartbeat.start(attempt.owner);
-				const tried = await this.attempt(attempt, line, acquirer, rows);
+				const tried = await this.attempt(attempt, position, acquirer, rows);
 				if (tried.ok && tried.value?.kind === 'held') return ok(tried.value);
 				await this.giveBack(attempt);
 				if (!tried.ok) return tried;
 				if (tried.value) return ok(tried.value);
 				acquirer.waiting.pause();
-				const read = line?.mayAdd()
-					? await this.enterLine(line, acquirer)
+				const read = position?.mayAdd()
+					? await this.writePosition(position, acquirer)
 					: await this.readAgain(entryKey, waits);
 				if (!read.ok) return read;
 				const stop = acquirer.waiting.whyStop();
 				if (stop) return fail(stop);
 				rows = read.value;
-				if (!line) continue;
-				const now = waitingBefore(this.parts.sightings.process, rows, this.isDead);
+				if (!position) continue;
+				const now = waitingBefore(this.parts.liveness.process, rows, this.isDead);
 				if (now !== before) waits = 0;
 				before = now;
 			}
 		} finally {
-			// In the background, because the next in line sees who holds the key.
-			if (line) this.leaveLine(line);
+			// In the background, because the next in the queue sees who holds the key.
+			if (position) this.leavePosition(position);
 		}
 	}
 
 	/**
-	 * Joins the line before `acquire` is called. The next acquirer of the process that tries uses the first of the
+	 * Joins the queue before `acquire` is called. The next acquirer of the process that tries uses the first of the
 	 * process's positions.
-	 * @returns the position, which must be passed to `acquire` or `leaveLine`
+	 * @returns the position, which must be passed to `acquire` or `leavePosition`
 	 */
-	lineUp(acquirer: Pick<Acquirer<never>, 'entryKey' | 'row'>): LockAttempt {
-		const line = this.newLine();
-		void this.enterLine(line, acquirer);
-		return line;
+	reservePosition(acquirer: Pick<Acquirer<never>, 'entryKey' | 'row'>): LockAttempt {
+		const position = this.newPosition();
+		void this.writePosition(position, acquirer);
+		return position;
 	}
 
-	leaveLine(line: LockAttempt): void {
-		void this.giveBack(line);
+	leavePosition(position: LockAttempt): void {
+		void this.giveBack(position);
 	}
 
 	/**
@@ -244,10 +244,10 @@ export class TableLock {
 		return ok(isDone);
 	}
 
-	/** @returns undefined if others hold the key, or are ahead in line */
+	/** @returns undefined if others hold the key, or are ahead in the queue */
 	private async attempt<A>(
 		attempt: LockAttempt,
-		line: LockAttempt | undefined,
+		position: LockAttempt | undefined,
 		acquirer: Acquirer<A>,
 		before: readonly TableRow[] | undefined,
 	): Promise<Result<Acquired<A> | undefined>> {
@@ -256,7 +256,7 @@ export class TableLock {
 		for (let reads = 0; ;) {
 			const answer = rows && acquirer.answer(rows);
 			if (answer !== undefined) return ok({ kind: 'known', answer });
-			const state = this.stateFor(attempt, line, rows);
+			const state = this.stateFor(attempt, position, rows);
 			if (state.kind === 'held' && rows) {
 				// After a step this slow, another run may have taken over; one more read shows most such cases.
 				if (isConfirmed || !this.heartbeat.isLate(attempt.owner)) {
@@ -277,37 +277,37 @@ export class TableLock {
 
 	private stateFor(
 		attempt: LockAttempt,
-		line: LockAttempt | undefined,
+		position: LockAttempt | undefined,
 		rows: readonly TableRow[] | undefined,
 	): LockState {
 		attempt.sees(rows);
-		line?.sees(rows);
+		position?.sees(rows);
 		const holdable = rows?.filter((row) => !isWaiting(row));
-		// Determined even if others are first in line, so that the silence of a dead holder is noticed meanwhile.
+		// Determined even if others are first in the queue, so that the silence of a dead holder is noticed meanwhile.
 		const state = lockStateOf(attempt.owner, holdable, this.isDead);
-		const isBehind = line && rows && waitingBefore(this.parts.sightings.process, rows, this.isDead) > 0;
+		const isBehind = position && rows && waitingBefore(this.parts.liveness.process, rows, this.isDead) > 0;
 		return isBehind ? { kind: 'others', isFirst: false } : state;
 	}
 
-	private readonly isDead = (row: TableRow): boolean => this.parts.sightings.isDead(row, this.parts.clock);
+	private readonly isDead = (row: TableRow): boolean => this.parts.liveness.isDead(row, this.parts.clock);
 
 	private nextOwner(): string {
 		return `${this.run} ${++this.attempts}`;
 	}
 
-	private newLine(): LockAttempt {
-		return new LockAttempt(waitsAs(this.parts.sightings.process, this.nextOwner()));
+	private newPosition(): LockAttempt {
+		return new LockAttempt(waitsAs(this.parts.liveness.process, this.nextOwner()));
 	}
 
 	/** @returns the rows of the key, including the waiting one */
-	private async enterLine(
-		line: LockAttempt,
+	private async writePosition(
+		position: LockAttempt,
 		{ entryKey, row }: Pick<Acquirer<never>, 'entryKey' | 'row'>,
 	): Promise<Result<readonly TableRow[]>> {
-		this.heartbeat.start(line.owner);
-		line.hasAdded = true;
-		const adding = this.inserts.add({ ...row(), entryKey, owner: line.owner, beat: 0 });
-		line.adding = adding;
+		this.heartbeat.start(position.owner);
+		position.hasAdded = true;
+		const adding = this.inserts.add({ ...row(), entryKey, owner: position.owner, beat: 0 });
+		position.adding = adding;
 		const added = await adding;
 		return added.ok ? added : await this.readAgain(entryKey, 0);
 	}

@@ -5,7 +5,7 @@ import type { SessionSettings } from '../../../../nodes/AgentInvoke/sessions/ses
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
 import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/runTurns';
-import { Sightings } from '../../../../nodes/shared/dataTable/heartbeat';
+import { Liveness } from '../../../../nodes/shared/dataTable/heartbeat';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import type { LockParts } from '../../../../nodes/shared/dataTable/tableLock';
 import { fail, ok } from '../../../../nodes/shared/errors/failure';
@@ -74,7 +74,7 @@ export function openStore(
 	parts: Partial<LockParts> = {},
 ): SessionStore {
 	const { signal } = new AbortController();
-	const alone = { table, clock, random: Math.random, signal, sightings: new Sightings() };
+	const alone = { table, clock, random: Math.random, signal, liveness: new Liveness() };
 	return new SessionStore(settings, { ...alone, ...parts });
 }
 
@@ -88,7 +88,7 @@ export interface Ask {
 /** One n8n process, with what its executions share and its own clocks, which can die. */
 export class WorkerProcess {
 	readonly queue = new KeyedQueue();
-	private readonly sightings = new Sightings();
+	private readonly liveness = new Liveness();
 	private readonly death = Promise.withResolvers<'died'>();
 	private readonly clock: Clock;
 	private isAlive = true;
@@ -136,13 +136,13 @@ export class WorkerProcess {
 		settings: Partial<TurnSettings>,
 		signal: AbortSignal,
 	): Promise<TurnOutcome[]> {
-		const { clock, random, sightings, queue } = this;
+		const { clock, random, liveness, queue } = this;
 		const owner = Symbol('run');
 		const slots = asks.map(({ key }) => queue.enter(key, owner));
 		const stores = new Map<string, SessionStore>();
 		for (const { agent = 'a' } of asks) {
 			const facts = { agent, workflowId: 'w', executionId: 'e', ttlMs: 0 };
-			const parts = { random, sightings, signal };
+			const parts = { random, liveness, signal };
 			const own = stores.get(agent) ?? openStore(facts, this.mortal(this.table.open()), clock, parts);
 			stores.set(agent, own);
 		}
@@ -170,7 +170,7 @@ export class WorkerProcess {
 			{
 				...{ concurrency: 8, timeoutMs: 600_000, attempts: 1, retryAmbiguous: false, renewExpired: false },
 				...{ idempotencyAnswers: 'keep' as const, stopAtFailure: false, turnOrder: 'arrival' as const },
-				...{ linesUpAhead: asks.every(({ agent }) => agent === undefined), ...settings },
+				...{ reservesPositions: asks.every(({ agent }) => agent === undefined), ...settings },
 			},
 			{
 				...{ clock, random, signal, ledger: undefined },

@@ -122,7 +122,7 @@ async function take(
 		idempotencyAnswers: 'keep' as const,
 		stopAtFailure: false,
 		turnOrder: 'arrival' as const,
-		linesUpAhead: true,
+		reservesPositions: true,
 	};
 	const work = async () => {
 		const outcomes = await runTurns(

@@ -1,4 +1,4 @@
-import { SILENT_MS, Sightings } from '../../../../nodes/shared/dataTable/heartbeat';
+import { SILENT_MS, Liveness } from '../../../../nodes/shared/dataTable/heartbeat';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { TableLock, type Acquirer } from '../../../../nodes/shared/dataTable/tableLock';
 import { badInput } from '../../../../nodes/shared/errors/failure';
@@ -12,9 +12,9 @@ beforeEach(() => {
 	table = new MemoryTable(clock);
 });
 
-function open(ownTable: DataTable = table.open(), sightings = new Sightings()): TableLock {
+function open(ownTable: DataTable = table.open(), liveness = new Liveness()): TableLock {
 	const { signal } = new AbortController();
-	return new TableLock({ table: ownTable, clock, random: () => 0.5, signal, sightings });
+	return new TableLock({ table: ownTable, clock, random: () => 0.5, signal, liveness });
 }
 
 /** Waits for the key until `untilMs` by the clock's `now()`. */
@@ -54,7 +54,7 @@ it('an owner keeps the key if its heartbeat arrives after it was presumed dead a
 it('an owner keeps the key through an outage of the table, during which its heartbeats failed', async () => {
 	expect(await clock.run(open().acquire(wants()))).toMatchObject({ value: { kind: 'held' } });
 	const holders = table.all().map(({ owner }) => owner);
-	const others = new Sightings();
+	const others = new Liveness();
 	const another = (): Promise<unknown> => open(table.open(), others).acquire(wants(clock.now() + 20_000));
 	void another();
 	await clock.advance(5_000);
@@ -65,7 +65,7 @@ it('an owner keeps the key through an outage of the table, during which its hear
 	expect(table.all().map(({ owner }) => owner)).toEqual(holders);
 });
 
-it('the key is free after a minute if both its holder and the first in line have died', async () => {
+it('the key is free after a minute if both its holder and the first in the queue have died', async () => {
 	table.put({ entryKey: 'k', owner: 'dead', beat: 1 });
 	table.put({ entryKey: 'k', owner: 'waits dead 1', beat: 1 });
 	const acquired = await clock.run(open().acquire({ ...wants(), isOrdered: true }));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { Sightings, OWNER_COLUMNS } from '../../../../nodes/shared/dataTable/heartbeat';
+import { Liveness, OWNER_COLUMNS } from '../../../../nodes/shared/dataTable/heartbeat';
 import { TableLock, type Released } from '../../../../nodes/shared/dataTable/tableLock';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { badInput, type Failure } from '../../../../nodes/shared/errors/failure';
@@ -103,12 +103,12 @@ async function play(world: World): Promise<Played> {
 			clock,
 			() => death.resolve(undefined),
 		);
-		const sightings = new Sightings();
+		const liveness = new Liveness();
 		const work = async (): Promise<void> => {
 			await clock.sleep(world.apartMs > 0 ? process * world.apartMs : Math.round(random() * 3_000));
 			for (let round = 0; round < ROUNDS; round++) {
 				const { signal } = new AbortController();
-				const lock = new TableLock({ table: open, clock: clockOf, random, signal, sightings });
+				const lock = new TableLock({ table: open, clock: clockOf, random, signal, liveness });
 				await lockOnce(lock, `k${Math.floor(random() * world.keys)}`, process);
 				await lock.flush();
 			}
