@@ -91,7 +91,7 @@ function replay(
 	if (result) return ok({ ...result, replayed: true });
 	return fail({
 		kind: 'notSubmitted',
-		message: `The agent has already answered for the idempotency key "${key}", but the answer was too long to be kept`,
+		message: `The agent has already answered for the idempotency key "${key}", but the answer was too long or too deeply nested to be kept`,
 		advice: `It was not asked again. Find the answer in the output of ${executionId ? who : 'the execution that asked first'}, or use another key to ask again.`,
 		details,
 	});

@@ -284,14 +284,14 @@ describe('with an idempotency key', () => {
 		expect(stage.platform.books().requests.invoke).toBe(1);
 	});
 
-	test('a long answer is reported as too long, and a medium one is saved without its raw form', async () => {
+	test('a long answer is reported as not kept, and a medium one is saved without its raw form', async () => {
 		const say = (length: number): string => `[answer: ${'x'.repeat(length)}]`;
 		await stage.run([asked(say(20_000), 'mid'), asked(say(40_000), 'long')], KEYED);
 		const run = await stage.run([asked(say(20_000), 'mid'), asked(say(40_000), 'long')], KEYED, CONTINUE);
 		expect(run.jsons()).toMatchObject([
 			{ answer: 'x'.repeat(20_000), replayed: true },
 			{
-				error: expect.stringContaining('too long to be kept'),
+				error: expect.stringContaining('too long or too deeply nested to be kept'),
 				message: expect.stringContaining('execution '),
 			},
 		]);
