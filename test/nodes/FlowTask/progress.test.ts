@@ -29,7 +29,7 @@ test("shows a single task's progress while it runs, then its image", async () =>
 		...run.chunks.slice(1, -1).map(() => 'item'),
 		'end',
 	]);
-	expect(said(run)).toMatch(/Generating: \d+ %\n\nDone\n\n!\[[^\]]+\]\(http[^)]+\)\n\n$/);
+	expect(said(run)).toMatch(/Generating: \d+%\n\nDone\n\n!\[[^\]]+\]\(http[^)]+\)\n\n$/);
 }, 30_000);
 
 test('shows the counts of many tasks in one line', async () => {
