@@ -1,5 +1,6 @@
 import type { IBinaryData, IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
+import type { FailureKind } from '../../shared/errors/failure';
 import { isTool, throwFirst, toErrorItem } from '../../shared/errors/nodeError';
 import { listIds, logStopped, showHint } from '../../shared/run/deliver';
 import type { Redact } from '../../shared/text/redact';
@@ -195,9 +196,18 @@ function throwFailed(
 		advice:
 			ids.length > 0 && outcomes.length > 1
 				? [tasksOfRun, isRecorded ? collectBy(context) : COLLECT_BY_ID]
-				: [],
+				: onUnsent(outcomes),
 		context: { tasks },
 	});
+}
+
+const UNSENT: ReadonlySet<FailureKind> = new Set(['badInput', 'notSubmitted']);
+
+/** Says that no item was submitted, if that is certain, because the failed item speaks of itself alone. */
+function onUnsent(outcomes: readonly TaskOutcome[]): string[] {
+	const kinds = outcomes.flatMap(({ failure }) => failure?.kind ?? []);
+	const isCertain = kinds.length === outcomes.length && kinds.every((kind) => UNSENT.has(kind));
+	return isCertain && kinds.includes('notSubmitted') ? ['No other item was submitted.'] : [];
 }
 
 function knownIds(outcomes: readonly TaskOutcome[]): string[] {

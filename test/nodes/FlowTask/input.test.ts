@@ -132,6 +132,7 @@ test.each([
 test('without Continue On Fail, one bad item prevents the good ones from being submitted', async () => {
 	const run = await stage.run([{ json: { prompt: 'good' } }, { json: {} }]);
 	expect(run.error?.message).toMatch(/has no value/);
+	expect(run.error?.description).toMatch(/No other item was submitted\.$/);
 	expect(run.error?.context.itemIndex).toBe(1);
 });
 
