@@ -59,7 +59,7 @@ export function whyAddressDoesNotFit(entered: unknown, field: AddressField): Add
 	if (path === undefined) return undefined;
 	return {
 		...because(`contains an API path, "${path}"`),
-		advice: `${advice}, without "${path}" and what follows: a path has a field of its own, or the nodes add it`,
+		advice: `${advice}, without "${path}" and what follows: the nodes add the path, or it belongs in a field of its own`,
 	};
 }
 

@@ -42,7 +42,7 @@ export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 	};
 }
 
-/** What the messages of platforms are about, and what to do; the first that matches is used. */
+/** Patterns for a platform's message, and the advice for it. The first pattern that matches is used. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
 	[
 		// This is checked first, because the property may have any name, such as "thinking".

@@ -30,7 +30,7 @@ import { makeAnswersReadable } from './readableAnswers';
  */
 const reasoningKeptNotice: INodeProperties = {
 	displayName:
-		"An agent answers without the model's reasoning. If a model writes it into its answer, between <code>&lt;think&gt;</code> tags, turn on <i>Separate Reasoning</i>, if the model supports it. To read the reasoning, use Chat Completion.",
+		"An agent answers without the model's reasoning. If a model writes its reasoning into the answer, between <code>&lt;think&gt;</code> tags, and supports <i>Separate Reasoning</i>, turn that option on. To read the reasoning, use Chat Completion.",
 	name: 'reasoningKeptNotice',
 	type: 'notice',
 	default: '',

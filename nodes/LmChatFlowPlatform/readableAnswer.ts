@@ -18,11 +18,11 @@ export interface ReadableAnswer {
 	/** For a whole answer: whether the client would drop a part of it without the changes. */
 	readonly isChanged: boolean;
 	readonly hasChoice: boolean;
-	/** Tool calls, or in a chunk, pieces of them, which are taken out of it. */
+	/** The tool calls of a whole answer; or, in a chunk, pieces of them, which are removed from it. */
 	readonly calls: readonly JsonObject[];
 	/** Whether it contains text, reasoning or a part of a tool call. */
 	readonly saysSomething: boolean;
-	/** Whether a delta does, rather than a message. */
+	/** Whether a delta of the stream has contained text, reasoning or a part of a tool call. */
 	readonly hasDelta: boolean;
 	/** Empty if there is none yet. */
 	readonly finishReason: string;

@@ -113,7 +113,7 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 	};
 }
 
-/** A refusal in the form of the chat interface has a code: a missing model is no sign of a wrong base URL. */
+/** Gives a refusal in the form of the chat interface a code: without one, the base URL would be blamed. */
 function ofQuestion(outcome: FailedOutcome, body: Json | undefined): FailedOutcome {
 	if (outcome.kind !== 'refused' || !errorIn(body ?? null)) return outcome;
 	return { ...outcome, code: outcome.code ?? outcome.status };

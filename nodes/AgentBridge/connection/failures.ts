@@ -83,7 +83,7 @@ export function explainEnd(end: SocketEnd, peer: Peer, probe: Probe = { kind: 'n
 			return ended(
 				'unreachable',
 				`${host} did not answer the WebSocket handshake within ${HANDSHAKE_DEADLINE_MS / 1000} seconds`,
-				'Check the WebSocket Base URL and Bridge Path in the credential, and that no proxy or firewall blocks WebSockets: n8n connects directly.',
+				'Check "WebSocket Base URL" and "Bridge Path" in the credential, and that no proxy or firewall blocks WebSockets: n8n connects directly.',
 			);
 		// A refusal may also arrive while this side is already closing.
 		case 'closed':
@@ -132,7 +132,7 @@ function explainHandshake({ host, protocol, tokenIn, redact }: Peer, probe: Prob
 		return {
 			kind: 'refused',
 			message: `${host} redirects to another address, which the node does not follow (HTTP ${status})`,
-			advice: `The address is ${excerpt(redact(redirectsTo), 120)}. The token is never sent to another address. If that is your platform, enter it as WebSocket Base URL and Bridge Path in the credential.`,
+			advice: `The address is ${excerpt(redact(redirectsTo), 120)}. The token is never sent to another address. If that is your platform, enter it as "WebSocket Base URL" and "Bridge Path" in the credential.`,
 			details,
 		};
 	}
@@ -140,6 +140,6 @@ function explainHandshake({ host, protocol, tokenIn, redact }: Peer, probe: Prob
 	const advice =
 		status >= 500 || status === 429
 			? 'The platform is not available at the moment. Try again later.'
-			: `Check the WebSocket Base URL, the Bridge Path and the Sub-Protocol (${excerpt(protocol ?? 'none', 60)}) in the credential.`;
+			: `Check "WebSocket Base URL", "Bridge Path" and "Sub-Protocol" (${excerpt(protocol ?? 'none', 60)}) in the credential.`;
 	return { kind: 'refused', message, advice, details };
 }

@@ -19,7 +19,7 @@ export interface WireEnded {
 export interface AgentReply {
 	readonly answer: string;
 	readonly sessionId: string;
-	/** All that the agent waits for; usually nothing. */
+	/** Everything that the agent waits for; usually empty. */
 	readonly interrupts: readonly WireInterrupt[];
 	/** How the turn ended, if the last event says so. */
 	readonly reason: string;
@@ -128,7 +128,7 @@ export function concludeRefusal(reader: WireReader, ended: WireEnded): WireFailu
 
 type Why = Omit<WireFailure, 'text' | 'sessionId' | 'requestId'>;
 
-/** What is wrong with an answer that is no refusal. */
+/** What is wrong with an answer that is not a refusal. */
 type Flaw = Pick<Why, 'kind' | 'entry' | 'why' | 'expected'>;
 
 /** What marks the answer as complete according to the description; empty if nothing does. */
@@ -279,7 +279,7 @@ function isWord(said: string, word: string): boolean {
 
 const MOST_CODE_CHARS = 2_000;
 
-/** Whether a value is a mistake in the request, as Python validators report it. It may repeat all of the request. */
+/** Whether a value reports a mistake in the request, as Python validators do. It may repeat the whole request. */
 function isMistake(value: Json): boolean {
 	return isJsonObject(value) && Array.isArray(value.loc) && typeof value.msg === 'string';
 }
