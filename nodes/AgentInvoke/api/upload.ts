@@ -10,7 +10,7 @@ import { isOwnWord, ofForeignBody } from '../wire/foreign';
 import { busyOutcome, explainCall, explainRefusal, isPassing } from './failures';
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
-import { isThere, wordOf, type Expression } from '../wire/expression';
+import { isThere, textAt, type Expression } from '../wire/expression';
 import { WireReader } from '../wire/reader';
 
 export interface UploadedMedia extends WireFile {
@@ -91,7 +91,7 @@ function readMedia(
 	{ wire, baseUrl }: AgentAccount,
 ): Result<UploadedMedia> {
 	const { upload, answer: form } = wire;
-	const read = (at: Expression | undefined): string => wordOf(at?.read(answer));
+	const read = (at: Expression | undefined): string => textAt(at, answer);
 	const given = read(upload.url);
 	const id = read(upload.id);
 	const data = form.envelope && isJsonObject(answer) ? answer.data : answer;

@@ -3,7 +3,7 @@ import { errorWords } from '../../shared/errors/serviceMessage';
 import { isCutByLength } from '../../shared/chat/answerBody';
 import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, patternOf, type Wire } from './description';
-import { isThere, wordOf } from './expression';
+import { isThere, textAt, wordOf } from './expression';
 import { asked, saidSuccess, statusIn, type WireReader, type WireInterrupt } from './reader';
 
 export interface WireEnded {
@@ -76,7 +76,7 @@ export function concludeAnswer(reader: WireReader, ended: WireEnded): Result<Age
 	// The token is hidden again in the whole text, because it may have arrived in two pieces.
 	const text = hide(reader.text);
 	if (failure) return fail({ ...failure, text, sessionId: sessionId || ended.sessionId, requestId });
-	const reason = wordOf(wire.refusal.code?.read(raw));
+	const reason = textAt(wire.refusal.code, raw);
 	const events = [...steps, ...(stepsOmitted > 0 ? [{ omitted: stepsOmitted }] : [])];
 	return ok({
 		answer: text,
@@ -151,8 +151,8 @@ function whyFailed(reader: WireReader, ended: WireEnded, flaw: Flaw | undefined)
 		meaning: undefined,
 		mayHaveRun: true,
 		body: raw,
-		code: wordOf(wire.refusal.code?.read(raw)),
-		detail: wordOf(wire.refusal.detail?.read(raw)),
+		code: textAt(wire.refusal.code, raw),
+		detail: textAt(wire.refusal.detail, raw),
 	};
 }
 
@@ -205,7 +205,7 @@ function refusalOf(reader: WireReader, { status, sessionId }: WireEnded): Why {
 	const said = statusIn(body) ?? NaN;
 	// A failing status in the envelope takes precedence, because the HTTP status may come from a gateway.
 	const counts = !Number.isNaN(said) && !isGood(said) ? said : status;
-	const read = (at: Wire['refusal']['code']): string => wordOf(at?.read(body)).trim();
+	const read = (at: Wire['refusal']['code']): string => textAt(at, body).trim();
 	const code = fault?.code.trim() || read(wire.refusal.code);
 	const detail = fault?.detail || read(wire.refusal.detail);
 	// With a 2xx status, a code that is a sentence may quote a tool or a model that the agent has already called, so it

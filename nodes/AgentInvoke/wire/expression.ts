@@ -89,6 +89,15 @@ function hasExpression(found: unknown): boolean {
 	return typeof found === 'object' && found !== null && Reflect.get(found, 'jmespathType') !== undefined;
 }
 
+/**
+ * The text that an expression finds; empty if there is none. The value `false` is no text: a condition such as
+ * `type == 'text' && content` returns it where it does not hold.
+ */
+export function textAt(at: Expression | undefined, from: Json): string {
+	const found = at?.read(from);
+	return found === false ? '' : wordOf(found);
+}
+
 /** A string, number or boolean as text; empty for anything else. */
 export function wordOf(value: Json | undefined): string {
 	if (typeof value === 'string') return value;

@@ -8,7 +8,7 @@ import {
 } from '../../shared/text/json';
 import { redactJson } from '../../shared/text/redact';
 import { fitsName, type StreamRule, type Wire } from './description';
-import { isThere, pathsIn, wordOf, type Expression } from './expression';
+import { isThere, pathsIn, textAt, wordOf, type Expression } from './expression';
 
 /** What the agent waits for: a person's answer, or the result of a tool that the flow runs. */
 export interface WireInterrupt {
@@ -382,10 +382,6 @@ function fits(rule: StreamRule, name: string, data: string, json: Json): boolean
 	if (rule.data !== '' && data.trim() !== rule.data) return false;
 	if (rule.on && !rule.on.some((pattern) => fitsName(name, pattern))) return false;
 	return rule.when === undefined || isThere(rule.when.read(json));
-}
-
-function textAt(at: Expression | undefined, from: Json): string {
-	return wordOf(at?.read(from));
 }
 
 /** Reads a session ID. A boolean or a blank text means "no session", and must not be kept and sent back as an ID. */

@@ -130,6 +130,29 @@ describe('a success', () => {
 	});
 });
 
+test('a condition that does not hold is no text, code, tool or question', () => {
+	const wire = wireOf(
+		JSON.stringify({
+			request: { message: { m: '$message' } },
+			answer: {
+				text: "kind == 'text' && say",
+				interrupt: { at: 'ask', id: 'id', tool: "kind == 'tool' && name", question: "kind == 'q' && say" },
+			},
+			stream: { rules: [{ on: 'end', end: true }, { delta: "kind == 'text' && say" }] },
+			refusal: { code: 'contains(error, `busy`) && `session_busy`' },
+		}),
+	);
+	const events = ['text', 'step', 'text'].map((kind) => event({ kind, say: kind }));
+	expect(read(wire, [...events, event('', 'end')])).toMatchObject({ value: { answer: 'texttext' } });
+	expect(read(wire, [body({ kind: 'step', say: 'x' })])).toMatchObject({ failure: { kind: 'notAnAnswer' } });
+	expect(read(wire, [body({ ask: { id: 'i', name: 'x' } })])).toMatchObject({
+		value: { interrupts: [{ kind: 'question', tool: '', question: '' }] },
+	});
+	expect(read(wire, [body({ error: 'no' })], { status: 400 })).toMatchObject({
+		failure: { code: '', why: 'no' },
+	});
+});
+
 describe('a failure', () => {
 	const text = event({ delta: 'Half' });
 	const done = event('[DONE]');
