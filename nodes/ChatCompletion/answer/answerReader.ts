@@ -104,11 +104,10 @@ export class AnswerReader {
 		if (this.closed || this.error) return 'closed';
 		// Chunks that add no characters only keep the connection alive.
 		const hasGrown = builder.size > size;
-		if (hasGrown && isFinished) {
-			this.wentOn = true;
-			return 'progress';
-		}
-		if (builder.isFinished || builder.hasFailed) return 'finished';
+		this.wentOn ||= hasGrown && isFinished;
+		// Text next to a finish reason may not be the last, because some servers send the reason with every chunk.
+		const isOver = builder.isFinished && !hasGrown && size > 0;
+		if (isOver || builder.hasFailed) return 'finished';
 		return hasGrown ? 'progress' : 'nothing';
 	}
 
