@@ -120,6 +120,8 @@ function itemsOf(
 	};
 	const { files } = outcome;
 	if (files.length === 0) return [{ json, pairedItem }];
+	const fieldFor = (nodeId: string | null): string =>
+		delivery.outputs?.find((output) => output.nodeId === nodeId)?.field ?? delivery.binaryField;
 	if (delivery.form === 'filePerItem') {
 		return files.map(({ link, stored }) => ({
 			json: {
@@ -133,22 +135,18 @@ function itemsOf(
 					url: redact.known(link.url),
 				},
 			},
-			binary: { [fieldFor(link.nodeId, delivery)]: stored.binary },
+			binary: { [fieldFor(link.nodeId)]: stored.binary },
 			pairedItem,
 		}));
 	}
 	const binary = new Map<string, IBinaryData>();
 	for (const { link, stored } of files) {
-		const field = fieldFor(link.nodeId, delivery);
+		const field = fieldFor(link.nodeId);
 		let name = field;
 		for (let number = 1; binary.has(name); number++) name = `${field}_${number}`;
 		binary.set(name, stored.binary);
 	}
 	return [{ json, binary: Object.fromEntries(binary), pairedItem }];
-}
-
-function fieldFor(nodeId: string | null, { outputs, binaryField }: Delivery): string {
-	return outputs?.find((output) => output.nodeId === nodeId)?.field ?? binaryField;
 }
 
 function logCancelled(
@@ -159,13 +157,11 @@ function logCancelled(
 	const ids = knownIds(outcomes);
 	const unanswered = outcomes.filter(({ failure }) => failure?.details?.mayExist === true).length;
 	if (ids.length === 0 && unanswered === 0) return;
+	const running = `${ids.length} submitted task(s) keep running on the platform: ${listIds(ids)}`;
 	const open =
 		unanswered > 0 ? `; ${unanswered} submit(s) had no answer yet, and may have created a task` : '';
-	logStopped(
-		context,
-		'FlowTask',
-		`${ids.length} submitted task(s) keep running on the platform: ${listIds(ids)}${open}${isRecorded ? `. ${collectBy(context)}` : ''}`,
-	);
+	const collect = isRecorded ? `. ${collectBy(context)}` : '';
+	logStopped(context, 'FlowTask', running + open + collect);
 }
 
 function collectBy(context: IExecuteFunctions): string {

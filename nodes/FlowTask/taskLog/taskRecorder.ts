@@ -32,7 +32,7 @@ interface LoggedTask extends RowFacts {
 	written: string;
 	/** The task's rows; `undefined` before they were looked up. */
 	rowKeys: readonly string[] | undefined;
-	/** Whether the table has the row that it should have for the task. */
+	/** Whether the table lists the task for this execution, or need not. */
 	isListed: boolean;
 }
 

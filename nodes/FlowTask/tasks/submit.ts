@@ -220,7 +220,14 @@ function reuse(
 	const { by } = known;
 	const taskId = known.reference.trim();
 	// People may edit the table.
-	if (taskId.length > LONGEST_ID_CHARS) return refuseReference(key);
+	if (taskId.length > LONGEST_ID_CHARS) {
+		const shown = excerpt(key, 80);
+		return failInput(
+			`The Data Table flow_task_ledger contains no task ID for the idempotency key "${shown}"`,
+			`Nothing was submitted. The value under "reference" is longer than ${LONGEST_ID_CHARS} characters: enter the task's ID there, or delete the key's rows to create a new task.`,
+			{ idempotencyKey: shown },
+		);
+	}
 	record?.submitted(taskId, by.atMs ?? clock.wallNow(), true);
 	return ok({
 		taskId,
@@ -230,15 +237,6 @@ function reuse(
 		finished: known.finished,
 		ended: (end) => known.ended(end),
 	});
-}
-
-function refuseReference(key: string): Result<never> {
-	const shown = excerpt(key, 80);
-	return failInput(
-		`The Data Table flow_task_ledger contains no task ID for the idempotency key "${shown}"`,
-		`Nothing was submitted. The value under "reference" is longer than ${LONGEST_ID_CHARS} characters: enter the task's ID there, or delete the key's rows to create a new task.`,
-		{ idempotencyKey: shown },
-	);
 }
 
 function explainAnswer(

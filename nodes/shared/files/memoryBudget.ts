@@ -17,7 +17,7 @@ export class MemoryBudget {
 	 * Loads a file once there is room for it, lets `use` do its work, closes the file and frees the room. A file that is
 	 * larger than the whole budget is held alone, and one that is streamed takes no room.
 	 * @param load fails for a file that is larger than `mostBytes`, with that number as `maxBytes` in its failure's
-	 *   details; `Infinity` if the size is known or the file is loaded again
+	 *   details; `mostBytes` is `Infinity` if the size is known or the file is loaded again
 	 * @param bytes the most memory that the file may take, if that is known before it is loaded
 	 */
 	async hold<F extends Held, T>(

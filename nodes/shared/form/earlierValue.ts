@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 /**
- * An expression that gets a value from an earlier node, for an item that has lost the value, as after a Wait node.
+ * An expression that gets a value from an earlier node, for an item that no longer has it, e.g. after a Wait node.
  * Nearer nodes are preferred.
  * @param path in the earlier item, e.g. `session.id`
  * @returns undefined if no earlier node has such a value

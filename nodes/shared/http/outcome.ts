@@ -37,7 +37,7 @@ export type FailedOutcome =
 			readonly status?: number | undefined;
 			readonly code?: string;
 			readonly retryAfter?: string | undefined;
-			/** Whether the answer has the service's own form. Gateways that gave up waiting may use it, too. */
+			/** Whether the answer is in the service's envelope; a gateway that gave up waiting may use it, too. */
 			readonly inItsForm?: boolean;
 			/** What the error output shows besides the message. */
 			readonly details?: JsonObject;

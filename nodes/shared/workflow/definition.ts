@@ -131,7 +131,7 @@ function inputsOf({ inputs }: JsonObject, isNode: (nodeId: string) => boolean): 
 	}));
 }
 
-/** No node has more outputs, so a pair with a larger number is a size, not a link. */
+/** No node has more outputs than this, so a pair with a larger number is a size, not a link. */
 const MOST_OUTPUTS = 64;
 
 /**
