@@ -175,6 +175,7 @@ const answerFields: readonly INodeProperties[] = [
 			'{\n  "type": "object",\n  "properties": {\n    "title": { "type": "string" }\n  },\n  "required": ["title"],\n  "additionalProperties": false\n}',
 		typeOptions: { rows: 8 },
 		displayOptions: { show: { responseFormat: ['jsonSchema'] } },
+		hint: 'No schema yet? Enter an example of an answer and execute the step: the error contains its schema.',
 		description: 'What the answer must look like',
 	},
 	{
