@@ -37,13 +37,13 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		'a workflow ID that n8n has rounded',
 		{ workflowId: '={{ 7.2e17 }}' },
 		/720000000000000000/,
-		/as text, in quotation marks/,
+		/as text: in JSON, put it in quotation marks/,
 	],
 	[
 		'an idempotency key that n8n has rounded',
 		{ limits: { idempotencyKey: '={{ 7.2e17 }}' } },
 		/"Idempotency Key" contains 720000000000000000, which is a number beyond 9007199254740991/,
-		/as text, in quotation marks/,
+		/as text: in JSON, put it in quotation marks/,
 	],
 	[
 		'an image ID that n8n has rounded',
@@ -53,7 +53,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 			},
 		},
 		/"Image ID" contains 9007199254740992/,
-		/as text, in quotation marks/,
+		/as text: in JSON, put it in quotation marks/,
 	],
 	['an empty value of type Automatic', row(''), /Row 1 \("text" of node 6\) has an empty value/, /Correct/],
 	[

@@ -36,7 +36,7 @@ test.each(['={{ 7200000000000000001 }}', '={{ [7200000000000000001, "b"] }}', '=
 			expect(run.error?.message).toMatch(
 				/^"Task IDs" contains (7200000000000000000|1152921504606847000), which is a number beyond 9007199254740991, so n8n rounds its last digits/,
 			);
-			expect(run.error?.description).toContain('pass it as text, in quotation marks');
+			expect(run.error?.description).toContain('pass it as text: in JSON, put it in quotation marks');
 			expect(askedIds()).toEqual([]);
 		}
 	},
