@@ -37,6 +37,8 @@ export interface DeliveredTask {
 /** An error's text shows at most this many task IDs; its details contain all. */
 const IDS_SHOWN = 5;
 
+const RETRY = 'A retry in the list of executions continues with them.';
+
 const COLLECT_BY_ID =
 	'"Wait for Completion" with these IDs gets the images of the other items. To get them at once next time, set "On Error" in the node\'s settings to continue.';
 
@@ -191,7 +193,7 @@ function throwFailed(
 	throwFirst(context, failed, {
 		advice:
 			ids.length > 0 && outcomes.length > 1
-				? [tasksOfRun, isRecorded ? collectBy(context) : COLLECT_BY_ID]
+				? [tasksOfRun, RETRY, isRecorded ? collectBy(context) : COLLECT_BY_ID]
 				: onUnsent(outcomes),
 		context: { tasks },
 	});
