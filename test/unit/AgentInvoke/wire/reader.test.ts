@@ -494,13 +494,10 @@ test.each(STREAMS)(
 	},
 );
 
-test('40,000 events take little time', () => {
+// Far beyond what jest waits for if the work of each event grew with those before it.
+test('40,000 events are read', () => {
 	const events = Array.from({ length: 40_000 }, () =>
 		event({ event: 'message', answer: 'word ', conversation_id: 's' }),
 	);
-	const startedMs = performance.now();
 	expect(read(dify, [...events, event({ event: 'message_end' })])).toMatchObject({ ok: true });
-	const tookMs = performance.now() - startedMs;
-	if (process.env.SHOW_TIMES) process.stdout.write(`40,000 events: ${Math.round(tookMs)} ms\n`);
-	expect(tookMs).toBeLessThan(8_000);
 });
