@@ -201,7 +201,7 @@ function throwFailed(
 
 const UNSENT: ReadonlySet<FailureKind> = new Set(['badInput', 'notSubmitted']);
 
-/** Says that no item was submitted, if that is certain, because the failed item speaks of itself alone. */
+/** Adds, if it is certain, that no other item was submitted, because the error is only about one item. */
 function onUnsent(outcomes: readonly TaskOutcome[]): string[] {
 	const kinds = outcomes.flatMap(({ failure }) => failure?.kind ?? []);
 	const isCertain = kinds.length === outcomes.length && kinds.every((kind) => UNSENT.has(kind));

@@ -47,7 +47,7 @@ const SWITCH_VALUE = /^(yes|no|on|off|true|false|enabled?|disabled?)$/i;
 /** Several words in a row, or a sentence of a language without spaces: a prompt, whatever its name. */
 const PROSE = /(\p{L}\S*\s+){5}|[，。、]/u;
 const PROSE_LOOKED_AT_CHARS = 200;
-/** A list of LoRAs, which loaders have as a text. */
+/** A text that is only a list of LoRAs, as some loaders have it. */
 const LORAS = /^[\s,]*(<lora:[^<>]*>[\s,]*)+$/i;
 
 /** Inputs of language models, whose text is seldom the image's description. */
@@ -71,7 +71,7 @@ const SETTINGS: ReadonlySet<string> = new Set(
 const EDITOR_STATE =
 	/^(upload|choose .+upload|control_(after|before)_generate|audioui|is_changed|last_seed|result)$|➕|select to add |rgthree_|speak_and_recog|header ?widget|preview|divider/i;
 const DISPLAY_NODE = anyOf('show display preview');
-/** A node that describes an image; its `tags` are what it found last, and an engine finds them anew. */
+/** A node that describes an image. Its `tags` show the last result, which the engine replaces in each run. */
 const TAGGER_NODE = anyOf('tagger');
 
 /** The ranks of inputs, in the order in which people need them. */
@@ -190,7 +190,7 @@ export function isFileInput({ name, value, isLink }: DefinitionInput): boolean {
 	return !isLink && typeof value === 'string' && FILE.test(name);
 }
 
-/** Whether a node gets something from another one; a file of such a node is seldom the one to upload. */
+/** Whether a node has a linked input; the file of such a node is seldom the one to upload. */
 export function isFed({ inputs }: DefinitionNode): boolean {
 	return inputs.some(({ isLink }) => isLink);
 }

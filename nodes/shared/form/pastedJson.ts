@@ -104,7 +104,7 @@ function withoutNaN(text: string): string {
 function explain(text: string): string {
 	if (isTextTooDeep(text)) return 'it is nested too deeply';
 	if (/^[{[]\s*'/.test(text)) return 'it has single quotes (\') where JSON has double ones (")';
-	// Of the same length, so that places in it are places in the text.
+	// Keeps the length of each string, so that positions stay those of the text.
 	const syntax = text.replace(new RegExp(TEXT, 'g'), (token) => '"'.repeat(token.length));
 	const curly = syntax.search(/[“”„]/);
 	if (curly >= 0) return `it has curly quotes (“ ”) where JSON has straight ones (")${placeIn(text, curly)}`;

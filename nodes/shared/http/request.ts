@@ -204,7 +204,7 @@ export function exchangeOfError(error: unknown, signal?: AbortSignal): Unanswere
 const TIMEOUT = /^timeout of (\d+)ms exceeded$/;
 const BROKEN = /^(?:socket hang up|aborted|(?:read|write) E[A-Z]+)$/;
 
-/** Replaces what the HTTP client says about an answer that did not come, because operators do not know its words. */
+/** Replaces the HTTP client's words for an answer that did not come or broke off, which operators do not know. */
 export function inPlainWords(reason: string): string {
 	const timeoutMs = TIMEOUT.exec(reason)?.[1];
 	if (timeoutMs !== undefined) return `no answer came within ${Math.ceil(Number(timeoutMs) / 1000)} seconds`;

@@ -78,7 +78,7 @@ export class ChatStreams {
 	}
 }
 
-/** A chat writes what failed right after the text before it, and n8n's own words about the failure right after that. */
+/** Sets an error apart, because a chat appends it to the text before it, and n8n's own message to the error. */
 const PARAGRAPH = '\n\n';
 
 class ItemStream implements ChatStream {
