@@ -113,7 +113,7 @@ describe('a webhook that streams', () => {
 		const heard: Chunk[] = [];
 		for await (const chunk of chunksOf(response)) heard.push(chunk);
 
-		expect(textOf(heard)).toBe('word1 word2 word3');
+		expect(textOf(heard)).toBe('word1 word2 word3\n\n');
 		// n8n adds its own error, with the advice.
 		const failure = heard.find(({ type }) => type === 'error');
 		expect(failure?.content).toMatch(/^The answer broke off after 17 characters: /);
