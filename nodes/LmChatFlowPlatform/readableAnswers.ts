@@ -93,8 +93,7 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 			const response = await send(input, { ...init, redirect: 'manual' });
 			hasBegun = response.ok;
 			const { ok, body, status, statusText, headers } = response;
-			const asked = typeof init?.body === 'string' ? parseRounded(init.body) : undefined;
-			if (ok && body && isJsonObject(asked) && asked.stream === true) {
+			if (ok && body && asksForStream(init?.body)) {
 				const events = ReadableStream.from(readableEvents(bytesOf(body), redact));
 				return new Response(events.pipeThrough(new TextEncoderStream()), { status, statusText, headers });
 			}
@@ -117,6 +116,11 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 function ofQuestion(outcome: FailedOutcome, body: Json | undefined): FailedOutcome {
 	if (outcome.kind !== 'refused' || !errorIn(body ?? null)) return outcome;
 	return { ...outcome, code: outcome.code ?? outcome.status };
+}
+
+function asksForStream(request: RequestInit['body']): boolean {
+	const asked = typeof request === 'string' ? parseRounded(request) : undefined;
+	return isJsonObject(asked) && asked.stream === true;
 }
 
 /** The response to a request that asked for no stream. */

@@ -162,14 +162,16 @@ async function answerItem(
 		reportTokens(context, answer.value.usage);
 		const asTool = isTool(context.getNode());
 		const described = describeAnswer(answer.value, { ...form, forChat: run.forChat, asTool }, run.redact);
-		if (described.ok) {
-			run.memory.keep(itemIndex, run.fingerprintOf(itemIndex), { answer: described.value });
-			// Otherwise, the chat would say that streaming is switched off.
-			const { warning } = described.value;
-			if (!chatStream.hasBegun && typeof warning === 'string') await chatStream.fail(warning);
-		}
+		if (!described.ok) return described;
+		run.memory.keep(itemIndex, run.fingerprintOf(itemIndex), { answer: described.value });
+		await showWarning(described.value, chatStream);
 		return described;
 	});
+}
+
+/** Shows why an answer has no text. Otherwise, the chat would say that streaming is switched off. */
+async function showWarning({ warning }: JsonObject, chatStream: ChatStream): Promise<void> {
+	if (!chatStream.hasBegun && typeof warning === 'string') await chatStream.fail(warning);
 }
 
 /** Streams the answer and, if wanted, the reasoning before it, which is quoted to set it apart. */

@@ -223,13 +223,13 @@ interface RankedText {
 }
 
 /** Where a search for texts starts, and the rank of what it finds. */
-type Start = readonly [
+type TextSearch = readonly [
 	rank: RankedText['rank'],
 	isStart: (input: DefinitionInput, node: DefinitionNode) => boolean,
 ];
 
 /** The first search that reaches a text decides, because the negative prompt is often a zeroed copy of the prompt. */
-const SEARCHES: readonly Start[] = [
+const SEARCHES: readonly TextSearch[] = [
 	['positive', ({ name }, node) => isSampler(node) && polarityOf(name, node) === 'positive'],
 	['positive', ({ name }, node) => polarityOf(name, node) === 'positive'],
 	['negative', ({ name }, node) => isSampler(node) && polarityOf(name, node) === 'negative'],
@@ -293,7 +293,7 @@ function isNegativeText({ name, value }: DefinitionInput): boolean {
 }
 
 /** Every text upstream of an input for which `isStart` holds; those with fewer texts in between come first. */
-function textsUpstream(graph: Graph, rank: RankedText['rank'], isStart: Start[1]): GraphInput[] {
+function textsUpstream(graph: Graph, rank: RankedText['rank'], isStart: TextSearch[1]): GraphInput[] {
 	const texts: GraphInput[] = [];
 	const seen = new Set<DefinitionNode>();
 	let level: GraphInput[] = [...graph.values()].flatMap((node) =>

@@ -37,13 +37,7 @@ export function readImageSlots(
 		if (!nodeId)
 			return failInput(`${name} has no node`, 'Choose the node that loads the image, or enter its ID.');
 		const target = inputName(nodeId, input.parameter);
-		// One of the two images would silently not be used.
-		if (named.has(target)) {
-			return failInput(
-				`${name} sets ${target} a second time`,
-				'An input takes one image: remove one of the two, or choose another node or parameter. Nothing was submitted for this item.',
-			);
-		}
+		if (named.has(target)) return failTwice(name, target);
 		named.add(target);
 		const from = readChoice(`The "Source" of ${name}`, ['binary', 'url', 'imageId'], row.source);
 		if (!from.ok) return from;
@@ -61,6 +55,14 @@ export function readImageSlots(
 		images.push({ ...input, ...source.value });
 	}
 	return ok({ images, imageIds });
+}
+
+/** One of the two images would silently not be used. */
+function failTwice(name: string, target: string) {
+	return failInput(
+		`${name} sets ${target} a second time`,
+		'An input takes one image: remove one of the two, or choose another node or parameter. Nothing was submitted for this item.',
+	);
 }
 
 function readImageId(row: IDataObject, name: string): Result<string> {
