@@ -22,58 +22,88 @@ type Piece =
 
 /**
  * The events of a stream, in the form that n8n's OpenAI client reads. The client considers any stream that ends complete,
- * so an error is added to one that failed or broke off. Tool calls are sent whole, at the end, because the client joins
- * their pieces only if each has the right index and ID.
+ * so an error is added to one that failed or broke off.
  */
 export async function* readableEvents(body: ByteStream, redact: Redact): AsyncGenerator<string, void, void> {
-	const failure = (reason: string): string => {
-		const message = whyNoAnswer(excerpt(redact(reason), 500), hasBegun);
-		return `data: ${jsonText({ error: { message } })}\n\n`;
-	};
-	/** The chunk with the whole tool calls; empty if there are none. */
-	const called = (): string => {
-		const whole = calls.raw();
-		const fault = whyUnusable(whole);
-		if (fault || whole.length === 0) return fault && failure(fault);
-		const delta = { role: 'assistant', tool_calls: whole.map((call, index) => ({ index, ...call })) };
-		return `data: ${jsonText({ choices: [{ index: 0, delta }] })}\n\n`;
-	};
-	const calls = new ToolCallJoiner();
-	let hasBegun = false;
-	let hasDelta = false;
-	let isFinished = false;
-	/** Whether the answer went on after a finish reason, which some servers send with every chunk. */
-	let wentOn = false;
-	let why = 'the connection ended before the answer was finished';
+	const writer = new EventWriter(redact);
 	try {
 		for await (const events of readStream(body)) {
 			for (const event of events) {
-				const piece = pieceOf(event, hasDelta);
-				if (piece.kind === 'nothing') continue;
-				if (piece.kind === 'end' && hasBegun) return yield `${called()}data: [DONE]\n\n`;
-				if (piece.kind !== 'answer') {
-					// An error after the finish reason does not fail the answer.
-					if (isFinished && !wentOn) return yield called();
-					return yield failure(piece.kind === 'failed' ? piece.why : NO_CHOICE);
-				}
-				const { answer } = piece;
-				hasBegun ||= answer.hasChoice;
-				hasDelta ||= answer.hasDelta;
-				calls.add([...answer.calls]);
-				const fault = whyNotWhole(answer, calls.size > 0);
-				if (fault) return yield failure(fault);
-				wentOn ||= isFinished && answer.saysSomething;
-				isFinished ||= answer.finishReason !== '' || (event.isWholeBody && answer.hasChoice);
-				yield `data: ${jsonText(answer.json)}\n\n`;
+				const text = writer.write(event);
+				if (text) yield text;
+				if (writer.isDone) return;
 			}
 		}
 	} catch (error) {
 		const { code, reason } = describeError(error);
-		why = code ? `${reason} (${code})` : reason;
-		// The answer went on after its finish reason, so it may not have been complete.
-		if (wentOn) isFinished = false;
+		return yield writer.brokeOff(code ? `${reason} (${code})` : reason);
 	}
-	yield isFinished ? called() : failure(why);
+	yield writer.end();
+}
+
+/** Writes the readable form of one stream. */
+class EventWriter {
+	/** Whether everything is written, even if the stream goes on. */
+	isDone = false;
+	/** Tool calls are written whole, at the end: the client joins their pieces only if each has the right index and ID. */
+	private readonly calls = new ToolCallJoiner();
+	private hasBegun = false;
+	private hasDelta = false;
+	private isFinished = false;
+	/** Whether the answer went on after a finish reason, which some servers send with every chunk. */
+	private wentOn = false;
+
+	constructor(private readonly redact: Redact) {}
+
+	write(event: StreamEvent): string {
+		const piece = pieceOf(event, this.hasDelta);
+		if (piece.kind === 'nothing') return '';
+		if (piece.kind === 'answer') return this.answer(piece.answer, event.isWholeBody);
+		this.isDone = true;
+		if (piece.kind === 'end' && this.hasBegun) return `${this.wholeCalls()}data: [DONE]\n\n`;
+		// An error after the finish reason does not fail the answer.
+		if (this.isFinished && !this.wentOn) return this.wholeCalls();
+		return this.failure(piece.kind === 'failed' ? piece.why : NO_CHOICE);
+	}
+
+	end(why = 'the connection ended before the answer was finished'): string {
+		return this.isFinished ? this.wholeCalls() : this.failure(why);
+	}
+
+	brokeOff(why: string): string {
+		// If the answer went on after its finish reason, it may not have been complete.
+		if (this.wentOn) this.isFinished = false;
+		return this.end(why);
+	}
+
+	private answer(answer: ReadableAnswer, isWholeBody: boolean): string {
+		this.hasBegun ||= answer.hasChoice;
+		this.hasDelta ||= answer.hasDelta;
+		this.calls.add([...answer.calls]);
+		const fault = whyNotWhole(answer, this.calls.size > 0);
+		if (fault) {
+			this.isDone = true;
+			return this.failure(fault);
+		}
+		this.wentOn ||= this.isFinished && answer.saysSomething;
+		this.isFinished ||= answer.finishReason !== '' || (isWholeBody && answer.hasChoice);
+		return `data: ${jsonText(answer.json)}\n\n`;
+	}
+
+	/** A chunk with all tool calls, or why they cannot be called; empty if there are none. */
+	private wholeCalls(): string {
+		const calls = this.calls.raw();
+		if (calls.length === 0) return '';
+		const fault = whyUnusable(calls);
+		if (fault) return this.failure(fault);
+		const delta = { role: 'assistant', tool_calls: calls.map((call, index) => ({ index, ...call })) };
+		return `data: ${jsonText({ choices: [{ index: 0, delta }] })}\n\n`;
+	}
+
+	private failure(reason: string): string {
+		const message = whyNoAnswer(excerpt(this.redact(reason), 500), this.hasBegun);
+		return `data: ${jsonText({ error: { message } })}\n\n`;
+	}
 }
 
 function pieceOf({ name, data, isWholeBody }: StreamEvent, hadDelta: boolean): Piece {
