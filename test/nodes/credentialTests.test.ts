@@ -286,7 +286,7 @@ describe('flowPlatformApi: Saved Workflows', () => {
 			'invalid JSON',
 			'{"Poster": {"workflowId": "wf_1"},}',
 			'"Saved Workflows" of the account is not a JSON object: it has a comma before a closing bracket',
-			'Correct it in the credential. It looks like {"Portrait": ',
+			'Correct it in the credential. It should look like {"Portrait": ',
 		],
 		[
 			'an ID that was rounded',

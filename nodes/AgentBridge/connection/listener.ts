@@ -17,7 +17,7 @@ export interface ListenerEvents {
 	/** @returns false if the queue is full; the connection then stays closed until `onFull` resolves */
 	onText(text: string): boolean;
 	onBinary(): void;
-	/** @param failures how many connections have ended or not opened since the last stable one */
+	/** @param failures how many connections have ended or failed to open since the last stable one */
 	onUp(failures: number): void;
 	/** The connection was lost or could not be opened; the next try follows after the pause. */
 	onDown(failure: Failure, pauseMs: number): void;
@@ -31,7 +31,7 @@ export interface ListenerEvents {
 export class Listener {
 	private readonly stopping = new AbortController();
 	private readonly firstTry = Promise.withResolvers<undefined>();
-	/** How many connections have ended or not opened since the last stable one. */
+	/** How many connections have ended or failed to open since the last stable one. */
 	private failures = 0;
 	private openedAtMs: number | undefined;
 	private connection: Socket | undefined;

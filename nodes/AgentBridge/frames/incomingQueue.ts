@@ -26,7 +26,7 @@ export class IncomingQueue<T> {
 		return this.waiting.length;
 	}
 
-	/** @returns false if the frame was rejected because the queue is full */
+	/** @returns false if the frame was rejected, because the queue is full or closed */
 	push(frame: T, chars: number): boolean {
 		const { maxQueued, maxQueuedChars } = this.limits;
 		// An oversized frame is accepted if the queue is empty; otherwise the platform might send it again forever.

@@ -102,7 +102,7 @@ const QUEUE = new KeyedQueue();
 
 /**
  * Queues up for the sessions of all items before anything is awaited. Agents are not known yet, so there is a queue for
- * each credential and key or session ID.
+ * each key or session ID of each credential.
  */
 function enterQueue(context: IExecuteFunctions, sessions: ReadonlyArray<Result<SessionChoice>>): ItemSlots {
 	const owner = Symbol('run');

@@ -26,7 +26,7 @@ export interface RefusalFacts {
 	readonly isUpload?: boolean;
 }
 
-/** @returns the `details` that come from the answer itself */
+/** @returns the `details` of a call that failed with an answer */
 function detailsOf(
 	{ status, code, detail, requestId }: WireFailure,
 	{ redact, sessionId }: Pick<RefusalFacts, 'redact' | 'sessionId'>,

@@ -164,7 +164,7 @@ function endOf({ result, isCancelled }: EndedTurn): TurnEnd {
 	return kind === 'unreachable' ? 'unreached' : 'refused';
 }
 
-/** Whether the agent ran for a turn in this run, or may have: the turn then counts towards a budget. */
+/** Whether the agent ran, or may have run, for a turn of this run: the turn then counts towards a budget. */
 export function mayHaveRun({ result, calls }: Pick<EndedTurn, 'result' | 'calls'>): boolean {
 	if (calls.made === 0) return false;
 	return result.ok || calls.wasUnclear || result.failure.details?.mayHaveRun === true;

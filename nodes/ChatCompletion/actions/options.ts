@@ -100,7 +100,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		isPartOfRequest: false,
 	},
 	previewRequest: {
-		...previewRequestField('Images are shown by type and size.'),
+		...previewRequestField('Of each image, only type and size are shown.'),
 		isPartOfRequest: false,
 	},
 	seed: {

@@ -8,7 +8,7 @@ export class ReasoningCollector {
 	/** The number of characters of the reasoning. */
 	size = 0;
 
-	/** @returns the part to add to a stream */
+	/** @returns what to add to the stream; empty if another source leads */
 	add(source: ReasoningSource, text: string): string {
 		if (!text) return '';
 		const known = this.texts.get(source) ?? '';

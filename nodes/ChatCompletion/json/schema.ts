@@ -103,7 +103,7 @@ export function refuseSchema(name: string, schema: JsonObject, entered: unknown)
 }
 
 /**
- * Reads the requested JSON in an answer, because models put fences around it, or a sentence before it. If several
+ * Finds the requested JSON in an answer: models put fences around it or a sentence before it. If several
  * different values fit, none is used, because one of them may be an old record that the model quotes.
  *
  * @param isCut the answer may be incomplete. It must then be JSON as a whole, because JSON in a part of it may not be

@@ -42,7 +42,7 @@ export class ProgressSockets {
 				return;
 			}
 			current = this.openSocket(`${this.wsBaseUrl}${path}${query}`, {
-				// An open socket proves nothing, because proxies accept any path.
+				// An open socket proves nothing, because some proxies accept any path.
 				onOpen: () => undefined,
 				onText: (text) => {
 					// Anything but one task info (§6.1) is ignored.

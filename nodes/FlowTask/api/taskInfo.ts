@@ -49,7 +49,7 @@ const LONGEST_ERROR_CHARS = 10_000;
 /** Longer IDs are not accepted; real ones are far shorter. */
 export const LONGEST_ID_CHARS = 1_000;
 
-/** A number beyond 2^53 has already lost its last digits, so it is not accepted as an ID. */
+/** A number beyond 2^53 may already have lost its last digits, so it is not accepted as an ID. */
 export const Id = v.union([
 	v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(LONGEST_ID_CHARS)),
 	v.pipe(v.number(), v.safeInteger(), v.transform(String)),

@@ -115,7 +115,7 @@ export function explainWatchEnd(
 			return {
 				kind: 'stalled',
 				message: `Task ${taskId} has shown no progress for too long; ${lastSeen}`,
-				advice: `The task may still be running on the platform. ${goOn} "No Progress for (Minutes)" in the options sets how long the node waits.`,
+				advice: `The task may still be running on the platform. ${goOn} "No Progress for (Minutes)" in the options sets how long the node waits without progress.`,
 				details,
 			};
 		case 'unknown':

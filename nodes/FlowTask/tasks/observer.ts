@@ -6,7 +6,7 @@ export interface TaskFacts {
 	readonly workflowId?: string | undefined;
 	/** The image's prompt, if it was sent. */
 	readonly prompt?: string | undefined;
-	/** Which of the item's images it is, counted from 1; left out if there is one. */
+	/** Which of the item's images it is, counted from 1; left out if the item makes only one. */
 	readonly variant?: number | undefined;
 }
 
@@ -20,7 +20,8 @@ export interface ObservedJob {
  * Where a task comes from:
  *
  * - `made`: this run has just submitted it
- * - `known`: an earlier try or another execution submitted it for the same item
+ * - `known`: it existed before: an earlier try submitted it for this item, or another execution or item did so with the
+ *   same idempotency key
  * - `given`: the item names it by its ID
  */
 export type TaskSource = 'made' | 'known' | 'given';

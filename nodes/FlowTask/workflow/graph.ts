@@ -22,7 +22,7 @@ export interface GraphInput {
 	readonly input: DefinitionInput;
 }
 
-/** The name of an input itself; newer nodes name the inputs of a choice after it: `model.resolution`. */
+/** The last part of an input's name. Newer nodes put the name of a choice before those of its inputs: `model.resolution`. */
 export function lastNameOf(parameter: string): string {
 	return parameter.slice(parameter.lastIndexOf('.') + 1);
 }

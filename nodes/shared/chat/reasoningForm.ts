@@ -28,7 +28,7 @@ const NOTICES: Readonly<
 	},
 };
 
-/** Computed by the editor, e.g. `on:enable_thinking`; selects one of the notices below. */
+/** The hidden field that selects a notice; the editor computes its value, e.g. `on:enable_thinking`. */
 const SENT = 'reasoningSent';
 
 /** JavaScript that returns a model's control; '' if its ID is an expression, whose value is known only at run time. */

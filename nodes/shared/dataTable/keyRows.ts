@@ -4,7 +4,7 @@ import { growingPauseMs, type PauseGrowth } from '../run/growingPause';
 import { ok, type Result } from '../errors/failure';
 import type { CellValue, DataTable, TableRow } from './table';
 
-/** Steps within this time share a statement. */
+/** Operations of the same kind that are requested within this time are carried out together, for all keys. */
 export const STEPS_TOGETHER_MS = 10;
 const READS_TOGETHER_MS = 50;
 /** The range of pauses, which grows once a key has been read six times. */

@@ -63,7 +63,7 @@ export interface LedgerSettings {
 export type ClaimQueue = KeyedQueue<HeldClaim>;
 
 export interface LedgerParts extends KeyReadsParts {
-	/** The table of LEDGER_TABLE. */
+	/** The Data Table that `LEDGER_TABLE` specifies. */
 	readonly table: DataTable;
 	/** Shared by the process; undefined if the run shares no queue. */
 	readonly queue?: ClaimQueue;

@@ -20,7 +20,7 @@ export interface PlatformAccount {
 	readonly fileHosts: readonly string[];
 	/** The saved workflows, not parsed yet, because only Flow Task and the credential's test need them. */
 	readonly savedWorkflows: unknown;
-	/** Codes or words by which the platform says that there are too many requests, in lower case. */
+	/** Codes or words, in lower case, by which the platform says that there are too many requests. */
 	readonly busyTerms: readonly string[];
 	readonly apiKey: string;
 }

@@ -16,7 +16,7 @@ export interface LaneSlot {
 	turn(untilMs: number): Promise<StartedRequest>;
 }
 
-/** The rate limiter that all requests of one node run to an account share (§8.1). */
+/** The rate limiter for all requests that one node run sends to one account (§8.1). */
 export class RateLimiter {
 	private readonly lanes: Readonly<Record<Lane, LimitFunction>>;
 	/**

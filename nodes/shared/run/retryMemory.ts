@@ -4,7 +4,7 @@ import { isJsonObject, jsonText, type JsonObject } from '../text/json';
 import { shortSha256 } from '../text/sha256';
 import { isTool } from '../errors/nodeError';
 
-/** The index of an item; a string if the item has several requests. */
+/** The index of an item; for its second and later requests a string such as `3.2`. */
 export type ItemKey = number | string;
 
 /**

@@ -47,7 +47,7 @@ export function readDefinition(source: unknown): Result<WorkflowDefinition> {
 function findExport(object: JsonObject): Result<JsonObject> {
 	const wrapped = unwrap(object, WRAPPERS).find(isExport);
 	if (!wrapped && holdsEditorFile(object)) return refuseEditorFile();
-	const [only, ...others] = wrapped ? [wrapped] : exportsIn(object, MOST_WRAPPERS);
+	const [only, ...others] = wrapped ? [wrapped] : exportsIn(object, MOST_LEVELS);
 	if (!only) return refuseOtherFile();
 	if (others.length > 0) return refuseSeveral(1 + others.length);
 	return isView(only) ? refuseView() : ok(only);
@@ -60,8 +60,8 @@ function exportsIn(value: Json, levels: number): JsonObject[] {
 	return Object.values(value).flatMap((inner: Json) => exportsIn(inner, levels - 1));
 }
 
-/** The engine's history has an export at the third level, its queue at the fourth. */
-const MOST_WRAPPERS = 5;
+/** How many levels are searched. In an engine's history and queue, the export is at the fourth. */
+const MOST_LEVELS = 5;
 
 function isExport(object: JsonObject): boolean {
 	return Object.values(object).some(isExportNode);

@@ -21,7 +21,7 @@ export const SAVED_PREFIX = 'saved:';
 
 const FIELD = '"Saved Workflows" of the account';
 const LOOKS_LIKE =
-	'Correct it in the credential. It looks like {"Portrait": {"workflowId": "wf_8c1f0a", "definition": {…}}}.';
+	'Correct it in the credential. It should look like {"Portrait": {"workflowId": "wf_8c1f0a", "definition": {…}}}.';
 
 /** Reads the list of a credential, which may be JSON text, an object or nothing. */
 export function readSavedWorkflows(source: unknown): Result<SavedWorkflows> {

@@ -124,8 +124,8 @@ export function deduplicationKey(
 }
 
 /**
- * Whether an execution started and may have processed the frames. n8n does not reject if an execution ends with an
- * error, only if it did not start, was stopped or is no longer known.
+ * Whether an execution started and may have processed the frames. n8n's promise is not rejected if an execution
+ * ends with an error, only if it did not start, was stopped or is no longer known.
  */
 function hasBegun(error: unknown): boolean {
 	if (error instanceof ExecutionCancelledError) return true;

@@ -24,7 +24,7 @@ export const taskSourceFields: INodeProperties[] = [
 				name: 'Of an Execution',
 				value: 'execution',
 				description:
-					'All that an execution recorded in the Data Table flow_task_runs, even if it was stopped',
+					'All tasks that an execution recorded in the Data Table flow_task_runs, even if it was stopped',
 			},
 		],
 		description: 'Which tasks to wait for',
