@@ -162,6 +162,23 @@ describe('authentication', () => {
 		expect(textsOf(kept)).toEqual(['once']);
 	});
 
+	test('stays open next to that of another trigger, even if both nodes have the same ID', async () => {
+		const first = await stage.activate();
+		const other = await stage.harness.activate({
+			workflow: {
+				nodes: [{ name: 'Other', type: 'n8n-nodes-flowtask.agentBridgeTrigger', parameters: {} }],
+				connections: {},
+			},
+			credentials: stage.credentials,
+		});
+		// One frame at a time, because a connection that is being closed may still output one.
+		for (const count of [1, 2, 3]) {
+			stage.channel.push({ text: `${count}` });
+			await Promise.all([first.waitForRuns(count), other.waitForRuns(count)]);
+		}
+		expect(messages(first)).not.toContainEqual(expect.stringContaining('disconnected'));
+	});
+
 	test('in a frame stops and reports an error if the token is refused', async () => {
 		stage.channel.refuse(401);
 		const trigger = await stage.activate({ authMode: 'inFrame' });

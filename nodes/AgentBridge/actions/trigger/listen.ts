@@ -67,9 +67,10 @@ class ActiveTrigger implements ListenerEvents {
 		private readonly setup: Bridge,
 		private readonly settings: ListenSettings,
 	) {
-		const { name, id } = context.getNode();
+		const { name } = context.getNode();
 		const workflowId = context.getWorkflow().id ?? '';
-		this.key = `${workflowId} ${id}`;
+		// Not the node's ID, which two nodes of an imported workflow may share.
+		this.key = `${workflowId} ${name}`;
 		const log: Log = (level, text) =>
 			context.logger[level](`Agent Bridge Trigger "${name}": ${text}`, { workflowId });
 		const { host } = setup.peer;
