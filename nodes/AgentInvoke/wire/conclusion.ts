@@ -279,9 +279,18 @@ function isWord(said: string, word: string): boolean {
 
 const MOST_CODE_CHARS = 2_000;
 
-/** Whether a value reports a mistake in the request, as Python validators do. It may repeat the whole request. */
+/** The parts of a request, as Python validators name them first in the place of a mistake. */
+const REQUEST_PARTS: ReadonlySet<Json | undefined> = new Set([
+	...['body', 'query', 'path', 'header', 'cookie', 'form', 'file'],
+]);
+
+/**
+ * Whether a value reports a mistake in the request, as Python validators do. It may repeat the whole request. A mistake
+ * in any other place may be one in what the agent itself has written.
+ */
 function isMistake(value: Json): boolean {
-	return isJsonObject(value) && Array.isArray(value.loc) && typeof value.msg === 'string';
+	if (!isJsonObject(value) || typeof value.msg !== 'string') return false;
+	return Array.isArray(value.loc) && REQUEST_PARTS.has(value.loc[0]);
 }
 
 /**

@@ -265,7 +265,10 @@ describe('a failure', () => {
 		const refused = { kind: 'refused', mayHaveRun: false, why: 'body.query: Field required' };
 		const read422 = (detail: unknown) => read(dify, [body({ detail })], { status: 422 });
 		expect(read422([mistake])).toMatchObject({ failure: refused });
-		expect(read422([{ ...mistake, loc: undefined }])).toMatchObject({ failure: { mayHaveRun: true } });
+		// The last one is about an answer that the agent's model has written.
+		for (const loc of [undefined, [], ['answer']]) {
+			expect(read422([{ ...mistake, loc }])).toMatchObject({ failure: { mayHaveRun: true } });
+		}
 	});
 
 	test('is treated as possibly run if the refusal has fields that refusal.only does not list', () => {
