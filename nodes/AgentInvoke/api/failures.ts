@@ -51,16 +51,22 @@ export function busyOutcome({ why, status }: WireFailure, headers: Headers): Fai
 	return { kind: 'busy', retryAfter, text: why || NO_REASON, status: status >= 300 ? status : undefined };
 }
 
-/** Whether the failure is about the session. A plain "not found" is, because most calls name nothing else. */
+const NAMES_SESSION = /\b(?:session|conversation|thread)/i;
+
+/**
+ * Whether the failure is about the session. A plain "not found" is, because most calls name nothing else; with other
+ * words, only if they name it.
+ */
 function isAboutSession({ status, meaning, code, detail }: WireFailure): boolean {
 	if (meaning !== undefined) return meaning === 'sessionUnknown';
 	const isPlain = (said: string): boolean => /^\s*$|^(http.?)?(404.?)?not.?found$/i.test(said);
-	return (status === 404 || status === 410) && isPlain(code) && isPlain(detail);
+	const isOfIt = isPlain(detail) || NAMES_SESSION.test(detail);
+	return (status === 404 || status === 410) && isPlain(code) && isOfIt;
 }
 
 /** Without an envelope, an answer that does not mention a session may come from a server that does not know the path. */
-function adviceOnOtherPath({ meaning, entry }: WireFailure): string {
-	return meaning !== undefined || entry === 'answer.envelope'
+function adviceOnOtherPath({ meaning, entry, detail }: WireFailure): string {
+	return meaning !== undefined || entry === 'answer.envelope' || NAMES_SESSION.test(detail)
 		? ''
 		: ' The answer does not mention the session, so the path may be wrong instead: compare "Invoke Path" in the FlowAgent credential with the instance\'s API-call page.';
 }

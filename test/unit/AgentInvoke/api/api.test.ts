@@ -303,6 +303,11 @@ test.each([
 		false,
 	],
 	[{ code: 'session_not_found' }, /^The platform no longer knows the session "s9"$/, false],
+	[
+		{ code: 'not_found', message: 'This conversation does not exist' },
+		/^The platform no longer knows the session "s9"$/,
+		false,
+	],
 ])('HTTP 404 with %j in a session blames only what it names', async (json, said, mayBePath) => {
 	const served = { pieces: [bytes(JSON.stringify(json))], status: 404 };
 	const { result } = await invoke(served, { sessionId: 's9' }, describedBy({ answer: { envelope: false } }));
