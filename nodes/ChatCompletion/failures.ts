@@ -64,7 +64,8 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 		'Set "Response Format" to Text and ask for JSON in the message, or choose another model.',
 	],
 	[
-		/max_completion_tokens/i,
+		// Not the name alone, which servers also use to say that the number is too large.
+		/\buse\W+max_completion_tokens/i,
 		'Remove the option "Max Tokens", and set "max_completion_tokens" under "Extra Body".',
 	],
 	[/context|too (?:long|large)|maximum|max_\w*tokens|input length/i, LESS],

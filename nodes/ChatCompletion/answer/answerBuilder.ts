@@ -55,6 +55,8 @@ export class AnswerBuilder {
 	private answering: Json | undefined;
 	private whole: JsonObject | undefined;
 	private highestIndex = 0;
+	/** How many chunks with the answer's own index added characters. */
+	private ownParts = 0;
 
 	/** @param isOnly whether only one choice was requested */
 	constructor(private readonly isOnly = false) {}
@@ -70,7 +72,9 @@ export class AnswerBuilder {
 		for (const counts of usagesIn(chunk, choice)) this.usage.add(counts);
 		if (!choice) return NOTHING;
 		this.ofChoice.add(choice);
+		const { size } = this;
 		const piece = this.addChoice(choice);
+		if (this.size > size && (choice.index ?? this.answering) === this.answering) this.ownParts++;
 		if (this.sawDelta) this.whole = undefined;
 		else if (isJsonObject(choice.message)) this.whole = chunk;
 		return piece;
@@ -140,8 +144,8 @@ export class AnswerBuilder {
 		if (!first) return undefined;
 		this.answering ??= first.index ?? 0;
 		const own = objects.find(({ index }) => (index ?? this.answering) === this.answering);
-		if (own || !this.isOnly) return own;
-		// Some servers number the chunks instead of the choices.
+		// Some servers number the chunks instead of the choices, but then no index comes twice.
+		if (own || !this.isOnly || this.ownParts > 1) return own;
 		if (typeof first.index !== 'number' || first.index <= this.highestIndex) return undefined;
 		this.highestIndex = first.index;
 		return first;
@@ -179,8 +183,9 @@ export class AnswerBuilder {
 		this.content += split.content;
 		this.refusal += refused;
 		// `function_call` is the older form; servers that send both send the same call twice.
-		const hasCalls = objectsIn(message.tool_calls).length > 0;
-		this.toolCalls.add(hasCalls ? message.tool_calls : message.function_call);
+		const { tool_calls: calls = null } = message;
+		const hasCalls = isJsonObject(calls) || objectsIn(calls).length > 0;
+		this.toolCalls.add(hasCalls ? calls : message.function_call);
 		return { content: split.content, reasoning: news.join('') };
 	}
 }

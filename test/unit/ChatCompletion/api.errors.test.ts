@@ -290,6 +290,7 @@ test.each([
 	[413, 'no', /^Send less text/],
 	[400, 'parameter.enable_thinking must be set to false for non-streaming calls', /^Turn "Stream" on/],
 	[400, 'enable_thinking is unknown', /^Set "Reasoning" to Default/],
+	[400, "'max_tokens' or 'max_completion_tokens' is too large: 9 (9 > 8 - 1)", /^Send less text/],
 	[400, "'max_tokens' is not supported. Use 'max_completion_tokens' instead.", /"max_completion_tokens"/],
 	[400, 'stream_options is unknown', /^Turn "Include Usage" off/],
 ])('the advice fits what the platform says: HTTP %d, %s', async (status, message, advice) => {

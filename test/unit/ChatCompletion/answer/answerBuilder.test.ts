@@ -42,8 +42,15 @@ describe('the answer of several choices', () => {
 test.each([
 	['the chunks are numbered', [choices(say(0, 'a')), choices(say(1, 'b')), choices(say(2, 'c'))], 'abc'],
 	['others come, too', [0, 1, 0, 1].map((index) => choices(say(index, index ? '' : 'a'))), 'aa'],
+	['another one comes afterwards', [0, 0, 1, 2].map((index) => choices(say(index, `${index}`))), '00'],
 ])('if only one choice was requested, it is the answer, although %s', (_name, chunks, content) => {
 	expect(add(new AnswerBuilder(true), chunks).answer().content).toBe(content);
+});
+
+test('a tool call that is not in an array is one, too', () => {
+	const call = { id: 'a', function: { name: 'f', arguments: '{"x":1}' } };
+	const { toolCalls } = answer(choices({ message: { content: null, tool_calls: call } }));
+	expect(toolCalls).toEqual([{ id: 'a', name: 'f', arguments: { x: 1 } }]);
 });
 
 test('a message next to empty deltas is the answer, and next to others it adds nothing', () => {
