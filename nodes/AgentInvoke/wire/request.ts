@@ -121,7 +121,7 @@ export function openRequest(
 	const clash = [message, resume ?? {}].map((template) => clashWith(template, extra.value)).find(Boolean);
 	if (clash !== undefined) {
 		const said = `"Extra Body" sets "${excerpt(clash, 60)}", which a field of this node sets`;
-		return failInput(said, 'Remove it from "Extra Body".');
+		return failInput(said, `Remove "${excerpt(clash, 60)}" from "Extra Body".`);
 	}
 	return ok((sessionId) => {
 		const request = wireRequest(wire, turn, { sessionId, stream, uuid });

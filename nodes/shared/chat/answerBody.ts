@@ -9,9 +9,9 @@ export interface ServiceError {
 }
 
 /**
- * An error in a body or a chunk: `{ error: { message, code } }`, `{ error: "…" }`, `{ object: "error", message }`,
- * `{ base_resp: { status_code, status_msg } }`, the envelope of §7.1 with a `code` other than 0, or an array with one
- * of these.
+ * An error in a body or a chunk: `{ error: { message, code } }`, `{ error: "…" }`, `{ object: "error", message }` (or
+ * `type` for `object`), `{ base_resp: { status_code, status_msg } }`, the envelope of §7.1 with a `code` other than 0,
+ * or an array that begins with one of these.
  */
 export function errorIn(body: Json): ServiceError | undefined {
 	const json = Array.isArray(body) ? body[0] : body;
@@ -26,7 +26,7 @@ export function errorIn(body: Json): ServiceError | undefined {
 	return isEnvelope && !hasAnswer ? { text: messageIn(json), status: statusIn(json) } : undefined;
 }
 
-/** The error in an event, if it is one. An event named "error" may be an object of any form, or plain text. */
+/** The error in an event, if there is one. An event named "error" may be an object of any form, or plain text. */
 export function errorInEvent(
 	name: string | undefined,
 	json: Json | undefined,
@@ -37,7 +37,7 @@ export function errorInEvent(
 	return errorIn({ error: json ?? text }) ?? { text, status: undefined };
 }
 
-/** An error within the first choice, or next to it, which is how gateways report a failed model. */
+/** An error in the first choice or in `x_groq`, where gateways report a failed model. */
 export function errorInChunk({ choices, x_groq: vendor }: JsonObject): ServiceError | undefined {
 	const [error] = objectsIn([objectsIn(choices)[0], vendor])
 		.map(errorOf)

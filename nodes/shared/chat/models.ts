@@ -39,7 +39,7 @@ export const modelField: INodeProperties = {
 		},
 	],
 	description:
-		'The model\'s ID as the platform\'s console shows it. The list needs a "Models Path" in the credential, which only some deployments have.',
+		'The model\'s ID as the platform\'s console shows it. Only some deployments list their models; for those, set "Models Path" in the credential.',
 };
 
 /** The models of the deployment, if it lists them; nothing is requested unless a path is set (§1.10). */
@@ -108,7 +108,7 @@ async function getText(context: ILoadOptionsFunctions, url: string): Promise<Exc
 	}
 }
 
-/** The model IDs in a list of models: `{ data: [{ id }] }`, `{ models: […] }` or a bare array. */
+/** The model IDs in a list of models: `{ data: [{ id }] }`, `{ models: […] }`, `{ list: […] }` or a bare array. */
 function modelIds(json: Json): string[] {
 	if (isJsonObject(json)) return modelIds(json.data ?? json.models ?? json.list ?? null);
 	if (!Array.isArray(json)) return [];

@@ -101,7 +101,7 @@ function modelId(field: unknown): string {
 	return textOf(typeof field === 'object' ? member(field, 'value') : field).trim();
 }
 
-/** Why a model's reasoning cannot be switched as chosen, by the model's switch. */
+/** For each reasoning control, why the reasoning cannot be switched as chosen. */
 const REFUSALS = {
 	thinking: (name: string) =>
 		badInput(

@@ -31,7 +31,7 @@ const NOTICES: Readonly<
 /** The hidden field that selects a notice; the editor computes its value, e.g. `on:enable_thinking`. */
 const SENT = 'reasoningSent';
 
-/** JavaScript that returns a model's control; '' if its ID is an expression, whose value is known only at run time. */
+/** JavaScript that returns a model's control; '' for an empty ID, or an expression, which has no value before a run. */
 function controlOfModel(model: string): string {
 	const known = CONTROLS.flatMap((control) => {
 		const rows = REASONING_MODELS.filter((row) => row.control === control);
@@ -54,7 +54,7 @@ export const reasoningSentField: INodeProperties = {
 	default: `={{ [${CHOICES.map((choice) => `'${choice}'`).join(', ')}].includes($rawParameter.reasoning) ? $rawParameter.reasoning + ':' + (($rawParameter.reasoningControl ?? 'auto') === 'auto' ? (${controlOfModel('$rawParameter.model')}) : $rawParameter.reasoningControl) : '' }}`,
 };
 
-/** Notices that say what will be sent to the chosen model. The form shows one of them at a time. */
+/** Notices that say what will be sent to the chosen model. The form shows at most one of them. */
 const sentNotices = CHOICES.flatMap((choice) =>
 	Object.entries(NOTICES[choice]).map(([control, text]): INodeProperties => {
 		return {
@@ -94,7 +94,7 @@ export const reasoningFormFields: readonly INodeProperties[] = [
 				value: 'always',
 				description: 'The model has no switch and always reasons',
 			},
-			{ name: 'Automatic', value: 'auto', description: "By the model's ID" },
+			{ name: 'Automatic', value: 'auto', description: "Found by the model's ID" },
 			{ name: 'Enable_thinking', value: 'enable_thinking', description: 'A boolean: true or false' },
 			{ name: 'None', value: 'none', description: 'The model has no switch' },
 			{

@@ -1,6 +1,6 @@
 import { defineRequestOptions } from '../form/options';
 
-/** The options of both chat nodes that shape an answer. Numbers that were not entered are not sent. */
+/** The options that shape an answer, for both chat nodes. Numbers that were not entered are not sent. */
 export function samplingOptions(words: Readonly<Record<'maxTokens' | 'separateReasoning', string>>) {
 	return defineRequestOptions({
 		frequencyPenalty: {

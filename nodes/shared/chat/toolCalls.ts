@@ -24,19 +24,19 @@ interface OpenCall {
 	brackets: BracketCount;
 }
 
-/** What each call adds to the size, so that an answer of millions of empty calls is too large, too. */
+/** What each call adds to the size, so that millions of empty calls also exceed the limit. */
 const CALL_CHARS = 1_000;
 
 /**
  * Joins tool calls that come in pieces. Servers differ in how they assign a piece to a call: by `index`, which may
- * begin at any number; by `id`, which may come once, always or be empty; or not at all.
+ * begin at any number; by `id`, which may come once, with every piece, or empty; or not at all.
  */
 export class ToolCallJoiner {
 	private readonly open: OpenCall[] = [];
 	/** The newest call of each index, and the first call of each ID. */
 	private readonly byIndex = new Map<number, OpenCall>();
 	private readonly byId = new Map<string, OpenCall>();
-	/** The number of characters of IDs, names and arguments, plus that of each call. */
+	/** The number of characters of all IDs, names and arguments, plus `CALL_CHARS` for each call. */
 	size = 0;
 
 	add(deltas: Json | undefined): void {

@@ -49,7 +49,7 @@ const READ_VALID_MS = 1_000;
 
 /**
  * Keeps a day's work within a limit that all executions share. Within a process the count is exact; the work of other
- * processes is in the table, which is read again before anything new is counted, but at most once a second.
+ * processes is in the table, which is read again before anything is admitted, but at most once a second.
  */
 export class DailyLimit {
 	private readonly entered = new Map<string, DayAccount>();
@@ -64,8 +64,9 @@ export class DailyLimit {
 	) {}
 
 	/**
-	 * Reads what was already used, and reserves a share of the limit for each `due` entry in order, so that a later entry
-	 * that runs first cannot use up an earlier one's share. Tokens are known only afterwards, so none are reserved.
+	 * Reads what was already used, and reserves a share for each `due` entry in order, as far as the limit allows, so
+	 * that a later entry that runs first cannot use up an earlier one's share. Tokens are not reserved, because their
+	 * number is known only afterwards.
 	 */
 	async open(all: readonly Countable[], due: readonly Countable[]): Promise<Result<undefined>> {
 		const day = this.today();
@@ -87,7 +88,7 @@ export class DailyLimit {
 		return this.admitted.has(id);
 	}
 
-	/** Admits the entry if the limit allows; to be called right before the work. @returns why it must not be done */
+	/** Admits the entry if the limit allows; to be called right before the work, which a failure forbids. */
 	async admit(entry: Countable): Promise<Result<undefined>> {
 		const { id } = entry;
 		const day = this.today();
@@ -158,7 +159,7 @@ export class DailyLimit {
 		if (isFresh) return ok(undefined);
 		const { reading } = this;
 		const { size } = this.entered;
-		// A read covers the accounts entered before it; after midnight, an owner's first turn or task enters another one.
+		// A read covers the accounts entered before it; after midnight, an owner's first turn or task enters a new account.
 		if (reading?.size === size && nowMs - reading.sinceMs < READ_VALID_MS) return await reading.done;
 		const done = this.read(nowMs);
 		this.reading = { sinceMs: nowMs, size, done };
@@ -208,6 +209,6 @@ export class DailyLimit {
 export function notCounted(failure: Failure, { option }: Pick<DailyLimitSettings, 'option'>): Failure {
 	return {
 		...failure,
-		advice: `Nothing was sent, because "${option}" is counted in Data Tables. ${sentence(failure.advice)} Without Data Tables, remove "${option}" from the options.`,
+		advice: `Nothing was sent, because the count for "${option}" is kept in Data Tables. ${sentence(failure.advice)} Without Data Tables, remove "${option}" from the options.`,
 	};
 }

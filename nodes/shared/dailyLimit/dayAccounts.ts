@@ -17,8 +17,8 @@ interface OwnEntry {
 }
 
 /**
- * What one owner has used on one day: the table's rows as last read, plus what this process did since. Entries in both
- * have the same ID, so they count once.
+ * What one owner has used on one day: the table's rows as last read, plus the entries of this process that those rows
+ * may lack. An entry that is in both has the same ID, so it counts once.
  */
 export class DayAccount {
 	/** The sum of the rows as last read, without those of `own`. */
@@ -31,7 +31,7 @@ export class DayAccount {
 	readMs = -Infinity;
 	readonly runs = new Set<unknown>();
 
-	/** @param ownerDay the account's owner and day */
+	/** @param ownerDay the digest of the account's owner and day */
 	constructor(readonly ownerDay: string) {}
 
 	get used(): Used {
@@ -44,7 +44,7 @@ export class DayAccount {
 		return this.open.size > 0;
 	}
 
-	/** Replaces the table's rows, unless a later read has already ended. @param sinceMs when the read began */
+	/** Replaces the table's rows, unless a read that began later has already ended. @param sinceMs when the read began */
 	showRows(rows: readonly CountedRow[], sinceMs: number): void {
 		if (sinceMs < this.readMs) return;
 		this.readMs = sinceMs;
@@ -94,7 +94,7 @@ export class DayAccounts {
 		return this.accounts.size;
 	}
 
-	/** @param ownerDay the account's owner and day @param run must call `leave` afterwards */
+	/** @param ownerDay the digest of the account's owner and day @param run must call `leave` afterwards */
 	enter(ownerDay: string, run: unknown): DayAccount {
 		const account = this.accounts.get(ownerDay) ?? new DayAccount(ownerDay);
 		this.accounts.set(ownerDay, account);

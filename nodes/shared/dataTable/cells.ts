@@ -1,6 +1,6 @@
 import type { TableRow } from './workflow';
 
-/** When a row that never expires "expires"; a year of four digits, for people who read the table. */
+/** The expiry of rows that never expire; its year has four digits, for people who read the table. */
 export const NEVER_MS = Date.UTC(9999, 0);
 
 /** Replaces NUL characters, because PostgreSQL rejects the whole statement if one of its rows contains one. */

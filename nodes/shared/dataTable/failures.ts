@@ -57,7 +57,7 @@ export function hasNoTables(failure: Failure): boolean {
 /** Redacts database errors, which may contain a row's values. */
 const hideTokens = redactor([]);
 
-/** @param said n8n's own words */
+/** @param said n8n's own words, or ours for what n8n did not report */
 export function explainTableFailure({ name }: TableSpec, said: string): TableFailure {
 	const cause = CAUSES.find(([pattern]) => pattern.test(said));
 	const [, what, advice] = cause ?? [
@@ -67,7 +67,7 @@ export function explainTableFailure({ name }: TableSpec, said: string): TableFai
 	];
 	const failure = badInput(
 		`The Data Table "${name}" ${what}`,
-		`${advice} n8n said: ${excerpt(hideTokens(said), 300)}`,
+		`${advice} The reason: ${excerpt(hideTokens(said), 300)}`,
 	);
 	return { ...failure, said };
 }

@@ -99,7 +99,8 @@ export class Liveness {
 		const before = this.silences.get(name);
 		if (before) this.silences.delete(name);
 		else this.forgetBefore(lastMs - SILENCE_LIFE_MS);
-		// A longer pause may be an outage, during which the owner could not write either, so it counts as one beat.
+		// A longer pause between two reads may be an outage, during which the owner could not write either, so at most
+		// `BEAT_MS` of it counts.
 		const silentMs = before ? before.silentMs + Math.min(lastMs - before.lastMs, BEAT_MS) : 0;
 		this.silences.set(name, { silentMs, lastMs });
 		return silentMs >= SILENT_MS;

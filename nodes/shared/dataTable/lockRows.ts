@@ -49,8 +49,8 @@ export function lockStateOf(
 }
 
 /**
- * How many rows of other processes wait before this process's first one; all of them if this process has none. Within a
- * process, its queue keeps the order.
+ * How many rows of living owners in other processes wait before this process's first one; all of them if this process
+ * has none. Within a process, its queue keeps the order.
  * @param process see `Liveness`
  */
 export function waitingBefore(
@@ -72,7 +72,7 @@ export interface Leaving {
 	readonly owner: string;
 	readonly hasTaken: boolean;
 	readonly hasAdded: boolean;
-	/** The write of its row, which must be done before the row is removed. */
+	/** The write of the owner's row, which must be done before the row is removed. */
 	readonly adding?: Promise<unknown> | undefined;
 }
 

@@ -22,7 +22,7 @@ export class SharedTable {
 	/** Each operation on a column of a table has batches of its own. */
 	readonly reads = batchesBy<CellValue, readonly TableRow[]>();
 	readonly inserts = batchesBy<TableRow, undefined>();
-	/** The batches by the columns that their swaps compare. */
+	/** The second argument names the columns that the swaps compare. */
 	readonly swaps = batchesBy<RowSwap, readonly TableRow[]>();
 	readonly swapsThenRead = batchesBy<RowSwap, readonly TableRow[]>();
 	readonly insertsThenRead = batchesBy<TableRow, readonly TableRow[]>();

@@ -64,8 +64,8 @@ export interface DataTable {
 	 */
 	swapThenRead(swaps: readonly RowSwap[], column: string): Promise<Result<readonly TableRow[]>>;
 	/**
-	 * Adds rows, after creating the table if it is missing, and then reads all rows that share their values in `column`.
-	 * Rows may be added twice, and may have been added even if this fails.
+	 * Adds rows, after creating the table if it is missing, and then reads all rows whose value in `column` is one that
+	 * an added row has. Rows may be added twice, and may have been added even if this fails.
 	 */
 	insertThenRead(rows: readonly TableRow[], column: string): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */
@@ -188,7 +188,7 @@ class OpenTable implements PreparableTable {
 	}
 
 	/**
-	 * After the execution's timeout n8n no longer reports which swaps found their rows, so all are assumed to have found
+	 * After the execution's timeout, n8n no longer reports which swaps found their rows, so all are assumed to have found
 	 * them.
 	 */
 	private async beginSwaps(id: string, swaps: readonly RowSwap[]): TableResult<readonly TableRow[]> {

@@ -21,7 +21,7 @@ import type { DataTable, RowSwap, TableRow } from './table';
 
 /** What limits the wait for a key. */
 export interface Waiting {
-	/** Why to stop waiting. */
+	/** Why to stop waiting; `undefined` to go on. */
 	whyStop(): Failure | undefined;
 	/** Called before waiting for other runs. */
 	pause(): void;
@@ -73,15 +73,15 @@ const RETRY_MS = 500;
 /**
  * A lock for each key, on a table without unique constraints.
  *
- * To take a key, a compare-and-set writes the owner's name into one of its free rows, or a new row is added if it has
- * none. A later statement then reads all rows of the key, which is held if no other owner has one. Two owners can never
- * hold it: each one's read would have to precede the other's take, although each take precedes its own read. For the
- * same reason, duplicate rows do no harm.
+ * To take a key, a compare-and-set writes the owner's name into its free rows, or a row is added if the key has no row
+ * at all. A later statement then reads all rows of the key, which is held if no other owner has one. Two owners can
+ * never hold it: each one's read would have to precede the other's take, although each take precedes its own read. For
+ * the same reason, duplicate rows do no harm.
  *
  * Owners without a heartbeat are replaced, by a compare-and-set on their last beat. An owner that was replaced but is
  * alive learns of it when it releases, and writes nothing. A run must not ask for the same key twice at once.
  *
- * An ordered acquirer that cannot have the key immediately adds a waiting row: IDs show who came first, and only the
+ * An ordered acquirer adds a waiting row if it does not get the key at once: IDs show who came first, and only the
  * first tries to take the key. Within a process, a queue keeps the order.
  */
 export class TableLock {
@@ -147,8 +147,8 @@ export class TableLock {
 	}
 
 	/**
-	 * Joins the queue before `acquire` is called. The next acquirer of the process that tries uses the first of the
-	 * process's positions.
+	 * Joins the queue before `acquire` is called. The first of the process's positions serves whichever of the process's
+	 * acquirers tries next.
 	 * @returns the position, which must be passed to `acquire` or `leavePosition`
 	 */
 	reservePosition(acquirer: Pick<Acquirer<never>, 'entryKey' | 'row'>): LockAttempt {
@@ -409,5 +409,5 @@ function leaseOf({ owner, hasAdded }: LockAttempt, entryKey: string, all: readon
 
 const SHOWS_LATE = badInput(
 	'What was written to the Data Table did not appear there in time',
-	'Nothing was sent for this item. Check whether the database of n8n reads from a replica that lags behind.',
+	'Nothing was sent for this item. Check whether n8n reads its database from a replica that lags behind.',
 );

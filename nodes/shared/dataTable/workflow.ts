@@ -82,7 +82,7 @@ export interface RowSwap {
 	readonly cells: TableRow;
 }
 
-/** A compare-and-set for each swap; all of them compare the same columns. Its result is the rows that it changed. */
+/** A compare-and-set for each swap; all of them compare the same columns. The result is the rows that were changed. */
 export function swapping(swaps: readonly RowSwap[]): RowWork {
 	const compared = Object.keys(swaps[0]?.where ?? {});
 	const conditions = compared.map((column) => ({ column, condition: 'eq' as const }));
@@ -130,7 +130,7 @@ export function meeting(
 	};
 }
 
-/** Adds a read, after the write, of the rows that have one of `values` in a column. */
+/** Makes a write also read, afterwards, all rows that have one of `values` in a column. */
 export function thenReading({ parameters, items }: RowWork, column: string, values: CellValue[]): RowWork {
 	return {
 		parameters,

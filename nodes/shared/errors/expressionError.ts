@@ -25,7 +25,7 @@ export async function workItem<T>(work: () => Promise<Result<T>>): Promise<Resul
 /** Errors with these names are our own bugs, because the errors that n8n throws about parameters have other names. */
 const OWN_MISTAKES: ReadonlySet<string> = new Set(['TypeError', 'ReferenceError', 'RangeError']);
 
-/** What n8n threw, as a failure of the operator's input. */
+/** Whatever was thrown, by n8n or by a bug of ours, as a failure of kind `badInput`. */
 export function explainExpressionError(error: unknown): Failure {
 	if (error instanceof RangeError && /call stack/i.test(error.message)) {
 		return badInput(

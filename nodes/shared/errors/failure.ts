@@ -7,12 +7,12 @@ export type FailureKind =
 	| 'refused' // the service refused and did nothing
 	| 'unreachable' // the request never reached the service
 	| 'unclear' // no usable answer came; a write may or may not have been carried out
-	| 'taskFailed' // how the task itself ended (§3.1), as do the next two
-	| 'taskDenied'
-	| 'taskUnknown'
+	| 'taskFailed' // the task itself ended as failed (§3.1)
+	| 'taskDenied' // the task itself ended as denied (§3.1)
+	| 'taskUnknown' // the platform does not know the task
 	| 'agentFailed' // the agent ran and failed
 	| 'timedOut' // we stopped waiting; the task may still be running
-	| 'stalled' // the same, because there was no progress
+	| 'stalled' // we stopped waiting because there was no progress; the task may still be running
 	| 'notSubmitted' // the batch stopped, or a limit was reached, before this item was sent
 	| 'file' // a result or input file could not be transferred
 	| 'cancelled'; // the execution was stopped, or its time was up

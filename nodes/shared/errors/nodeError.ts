@@ -108,7 +108,7 @@ export function failedItems(results: ReadonlyArray<Result<unknown>>): FailedItem
 const CONSEQUENCES: ReadonlySet<FailureKind> = new Set(['notSubmitted', 'cancelled']);
 
 /**
- * Throws the first failure that is not a mere consequence, unless the operator chose to continue.
+ * Throws the first failure, preferably one that is not a mere consequence, unless the operator chose to continue.
  * @param more advice and context for the error, about the other items
  */
 export function throwFirst(

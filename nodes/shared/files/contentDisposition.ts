@@ -5,9 +5,9 @@ const PARAMETER =
 	/(?:^|;)\s{0,99}(filename\*?)\s{0,99}=\s{0,99}(?:"((?:\\.|[^"\\]){0,4096})"|([^;"]{0,4096}))/gi;
 
 /**
- * The file name in a `Content-Disposition` header (RFC 6266), unsanitized. `filename*` is preferred, in the only
- * charset that RFC 8187 requires, UTF-8. Both are read as browsers do, as UTF-8 if valid, with percent escapes, because
- * some servers send bare bytes in `filename*`, too.
+ * The file name in a `Content-Disposition` header (RFC 6266), unsanitized. `filename*` is preferred if it is in UTF-8,
+ * the only charset that RFC 8187 requires. Both parameters are read as browsers read them, as UTF-8 if valid, with
+ * percent escapes, because some servers send bare bytes even in `filename*`.
  */
 export function nameInDisposition(header: string | undefined): string | undefined {
 	const found = new Map<string, string>();

@@ -82,7 +82,10 @@ const NOT_A_LINK = badInput(
 	'Only links that start with http:// or https:// are followed.',
 );
 
-const TOO_LATE: FetchFailure = { kind: 'final', reason: 'the run had timed out long before its turn' };
+const TOO_LATE: FetchFailure = {
+	kind: 'final',
+	reason: 'the run had timed out long before the download could start',
+};
 
 function explain(host: string, { kind, reason }: FetchFailure, maxBytes: number): DownloadFailure {
 	const limit = `${Math.round(maxBytes / 1024 / 1024)} MB`;
@@ -100,6 +103,7 @@ function explain(host: string, { kind, reason }: FetchFailure, maxBytes: number)
 
 const ADVICE: Readonly<Partial<Record<FetchFailure['kind'], string>>> = {
 	expired: 'The link may have expired. Use the "Get" operation for fresh links.',
+	tooLarge: 'Raise "Max File Size (MB)", or use the "Download" operation with the link and a larger limit.',
 	forbidden: ALLOW_HOST,
 };
 

@@ -11,7 +11,7 @@ import { createIdleTimeouts } from '../http/idleTimeout';
 import { isWebAddress } from '../text/webAddress';
 import { describeError, inPlainWords, openReply, requestOptions, type OpenReply } from '../http/request';
 
-/** Times are of the clock's `now()`. */
+/** All times are by the clock's `now()`. */
 export interface FileFetch<T> {
 	readonly context: { readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest'> };
 	readonly clock: Clock;
@@ -153,7 +153,7 @@ function forbidden(url: string, isRedirect: boolean): FetchFailure {
 	if (!isWebAddress(url))
 		return { kind: 'final', reason: 'it redirects to something other than an HTTP URL' };
 	const host = new URL(url).hostname;
-	const what = isRedirect ? `it redirects to ${host}` : `${host} is the address`;
+	const what = isRedirect ? `it redirects to ${host}` : `its host is ${host}`;
 	return {
 		kind: 'forbidden',
 		reason: `${what}, and links from outside must not reach into n8n's own network`,
@@ -173,7 +173,8 @@ function refuseReply({ status, headers }: OpenReply, maxBytes: number): FetchFai
 		return { kind: 'passing', reason, retryAfter: headers['retry-after'] };
 	}
 	// No part was asked for, so the next try may return the whole file.
-	if (status === PARTIAL_CONTENT) return { kind: 'passing', reason: `${reason}, only a part of the file` };
+	if (status === PARTIAL_CONTENT)
+		return { kind: 'passing', reason: `${reason} with only a part of the file` };
 	if (status < 200 || status > 299) return { kind: 'final', reason };
 	return Number(headers['content-length']) > maxBytes ? TOO_LARGE : undefined;
 }

@@ -49,7 +49,7 @@ function networkOfIpv4(address: number): Network {
 	return found?.[0] ?? 'public';
 }
 
-/** Of all addresses, only global unicast ones are public, without 2002::/16, which can embed a private IPv4 address. */
+/** Only global unicast addresses are public, except 2002::/16, which can embed a private IPv4 address. */
 function networkOfIpv6(address: string): Network {
 	const first = Number.parseInt(address, 16) || 0;
 	if (address === '::1' || (first & 0xfe00) === 0xfc00) return 'local';
@@ -58,7 +58,7 @@ function networkOfIpv6(address: string): Network {
 
 /**
  * Decides which links may be fetched. Links come from a platform, an agent or data from outside, so they must not reach
- * into n8n's own network, unless the platform itself is there.
+ * into n8n's own network, unless the platform itself is there or the operator has listed the host.
  *
  * @param baseUrl of the credential
  * @param listed hosts that `readFileHosts` has read

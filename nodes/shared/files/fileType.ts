@@ -1,4 +1,4 @@
-/** Each format's first bytes have one character per byte, `?` for any byte. The first format that matches is used. */
+/** A format's first bytes, with one character per byte; `?` matches any byte. The first format that matches is used. */
 const FORMATS: ReadonlyArray<readonly [mimeType: string, extension: string, beginning: string]> = [
 	['image/png', 'png', '\x89PNG'],
 	['image/jpeg', 'jpg', '\xff\xd8\xff'],
@@ -106,7 +106,7 @@ export const HEAD_BYTES = 256;
 /** How many bytes suffice to reach the first element of an SVG. */
 const START_BYTES = 4_096;
 
-/** The extension of a name, after its dot. */
+/** Matches the extension of a name; its group is the extension without the dot. */
 export const ENDING = /\.([A-Za-z0-9]{1,8})$/;
 
 /** The type of a file, by its bytes, then by what the server said, then by the name's extension. */
@@ -171,7 +171,7 @@ export function pageIn(head: Uint8Array): string | undefined {
 /**
  * Recognizes text where only an image, video or audio is acceptable; SVG passes. Some hosts send errors with HTTP 200
  * and any content type.
- * @returns words that follow "answered with"; `undefined` if it is not text
+ * @returns words that follow "answered with"; `undefined` for SVG, and for what is not text
  */
 export function anyTextIn(
 	head: Uint8Array,
@@ -211,7 +211,7 @@ const RESERVED_STEM = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[\d¹²³
 
 /**
  * A file name that any file system accepts: no path, no control or reserved characters, of bounded length.
- * @param extension the true one, which replaces a wrong one
+ * @param extension the true one, in lower case, which replaces a wrong one; empty to keep the name's own
  */
 export function safeFileName(rawName: string, extension: string): string {
 	const base = rawName.split(/[\\/]/).at(-1) ?? '';

@@ -50,7 +50,7 @@ export async function readBinaryField(
 
 /**
  * What n8n knows about a file; `undefined` if there is none, even if the field is called "constructor". A Code node may
- * leave out its name and type, or set them to anything.
+ * leave out the file's name and type, or set them to anything.
  */
 export function binaryMeta(
 	{ helpers }: { readonly helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData'> },
@@ -73,7 +73,8 @@ export function refuseMissingFile(
 ): Result<never> {
 	const present = Object.keys(context.getInputData()[itemIndex]?.binary ?? {});
 	if (present.includes(field)) return refuseUnreadable(field);
-	const found = present.length > 0 ? `Its files are in: ${present.join(', ')}.` : 'It has no file at all.';
+	const found =
+		present.length > 0 ? `The item's files are in: ${present.join(', ')}.` : 'The item has no file at all.';
 	if (!field.trim()) {
 		return failInput(
 			'The name of the input field that holds the file is empty for this item',
@@ -82,7 +83,7 @@ export function refuseMissingFile(
 	}
 	return failInput(
 		`The item has no file in field "${excerpt(field, 60)}"`,
-		`${found} Enter the name of the field that holds the file, or connect a node before this one that outputs it.`,
+		`${found} Enter the name of the field that holds the file, or put a node that outputs the file before this one.`,
 	);
 }
 
@@ -115,7 +116,7 @@ export async function digestBinaryField(
 export function refuseUnreadable(field: string): Result<never> {
 	return failInput(
 		`The item has no file in field "${excerpt(field, 60)}" that can be read`,
-		'Enter the name of the field that holds the file, or connect a node before this one that outputs it. Nothing was sent for this item.',
+		'Enter the name of the field that holds the file, or put a node that outputs the file before this one. Nothing was sent for this item.',
 	);
 }
 

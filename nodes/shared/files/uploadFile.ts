@@ -38,7 +38,7 @@ export function heldFile({ bytes, fileName, mimeType }: InputFile): UploadFile {
 	return { file, sha256: sha256(bytes, 'hex'), heldBytes: file.size, close: () => undefined };
 }
 
-/** Whether a Blob accepts the bytes; others are copied first. */
+/** Whether a Blob accepts the bytes; if not, they are copied first. */
 function isBlobPart(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
 	return bytes.buffer instanceof ArrayBuffer;
 }

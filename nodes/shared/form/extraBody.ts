@@ -29,7 +29,7 @@ export function readExtraBody(
 		const owner = setBy(name);
 		if (owner === undefined) continue;
 		const message = `"Extra Body" sets "${excerpt(name, 60)}", which ${owner} already sets`;
-		return failInput(message, 'Remove it from "Extra Body".');
+		return failInput(message, `Remove "${excerpt(name, 60)}" from "Extra Body".`);
 	}
 	return ok(parsed);
 }

@@ -50,7 +50,7 @@ export function defineRequestOptions<F extends Named<F, RequestOption>>(fields: 
 /** The parameters that hold options, and their labels. */
 const GROUPS = { options: 'Options', limits: 'Cost and Speed' } as const;
 
-/** The "Options" collection with the named fields, or with all, limits included. */
+/** The "Options" collection with the named fields, or with all fields; limits are included. */
 export function optionsCollection<F extends Named<F, OptionField>>(
 	fields: F,
 	names?: ReadonlyArray<keyof F>,
@@ -58,7 +58,7 @@ export function optionsCollection<F extends Named<F, OptionField>>(
 	return collectionOf('options', 'Add option', chosenFields(fields, names));
 }
 
-/** The collections "Options" and "Cost and Speed", with the named fields or with all. */
+/** The collections "Options" and "Cost and Speed", with the named fields or with all fields. */
 export function optionGroups<F extends Named<F, OptionField>>(
 	fields: F,
 	names?: ReadonlyArray<keyof F>,
@@ -135,7 +135,7 @@ export function oneOf<Choice extends string>(
 
 /**
  * Reads a choice of the form. Blank counts as the first choice; anything else that is not a choice is refused.
- * @param field in a message, e.g. `"Seed Mode"`
+ * @param field as messages name it, e.g. `"Seed Mode"`
  */
 export function readChoice<Choice extends string>(
 	field: string,
@@ -155,14 +155,14 @@ function mustBeOneOf(field: string, choices: readonly string[]): string {
 }
 
 interface Numbers<Name> {
-	/** The entered number, or the default. */
+	/** The entered number, or the one that applies if none was entered. */
 	readonly number: (name: Name) => number;
 	readonly entered: (name: Name) => number | undefined;
 }
 
 /**
- * Reads the numbers among the options, which may come from expressions, and checks their ranges, and that each choice is
- * one of its field's. Blank values count as absent.
+ * Reads the numbers among the options and checks that they are in range, and that each choice is one that its field
+ * offers. Values may come from expressions; blank ones count as absent, except in a budget whose default is no limit.
  * @param formFields fields of the form itself, not among the options
  * @param groupOf the label of the group that an option is in
  */

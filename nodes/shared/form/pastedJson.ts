@@ -40,7 +40,7 @@ export function onlyOne(value: unknown): unknown {
 	return typeof first === 'object' && first !== null ? first : value;
 }
 
-/** The first integer beyond 2^53, which may lose digits as a number, in JSON text or a value from an expression. */
+/** The first integer in JSON text, or in a value from an expression, that is beyond 2^53 and so may lose digits. */
 export function lostDigits(value: unknown): string | undefined {
 	const text = typeof value === 'string' ? value : (jsonText(value) ?? '');
 	return longIntegers(text).find((token) => /^-?\d+$/.test(token));
@@ -52,7 +52,7 @@ export function refuseLostDigits(fieldLabel: string, value: unknown): Failure | 
 	if (lost === undefined) return undefined;
 	return badInput(
 		`"${fieldLabel}" contains the number ${excerpt(lost, 40)}, which would lose digits`,
-		`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or put it in quotation marks if it may be text.`,
+		`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or put the number in quotation marks if it may be text.`,
 	);
 }
 

@@ -10,7 +10,7 @@ export function recordOptions(tableName: string) {
 			type: 'number',
 			default: 90,
 			typeOptions: { minValue: 0, maxValue: 3_650 },
-			description: `How long rows of this workflow stay in the Data Table ${tableName} after their last change. Rows newer than 8 days are always kept. 0 means forever.`,
+			description: `How long rows of this workflow stay in the Data Table ${tableName} after their last change. Rows changed in the last 8 days are always kept. 0 means forever.`,
 			isPartOfRequest: false,
 		},
 	});

@@ -29,7 +29,7 @@ interface AnswerRequest extends Pick<HttpRequest, 'url' | 'json' | 'accept' | 'h
  * What an event meant:
  * - `nothing`: it only keeps the connection alive, so the idle time keeps running
  * - `progress`: it is a part of the answer, which is not complete, whatever was said before
- * - `finished`: the answer is complete, and little more may follow
+ * - `finished`: the answer is complete; only extras such as token counts may follow
  * - `closed`: nothing after it is read
  */
 export type EventMeaning = 'nothing' | 'progress' | 'finished' | 'closed';

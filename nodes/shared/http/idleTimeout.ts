@@ -22,7 +22,8 @@ export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortS
 	const check = (): void => {
 		const nowMs = clock.now();
 		for (const [body, { limits, receivedAtMs }] of entries) {
-			if (nowMs - receivedAtMs > limits.idleMs) body.destroy(new BodyEnded('ETIMEDOUT', 'it went silent'));
+			if (nowMs - receivedAtMs > limits.idleMs)
+				body.destroy(new BodyEnded('ETIMEDOUT', 'the connection went silent'));
 			else if (nowMs > limits.endByMs) {
 				body.destroy(new BodyEnded('ERR_TOO_LATE', 'it did not end before the timeout'));
 			}

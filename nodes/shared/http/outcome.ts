@@ -57,7 +57,7 @@ const SEE_OTHER = 303;
 /** Statuses with which servers refuse a request before any work: for its credentials, path, method or size. */
 const BEFORE_ANY_WORK: ReadonlySet<number> = new Set([401, 403, 404, 405, 413]);
 
-/** Changes every outcome that leaves open whether a write was carried out to `unclear`. */
+/** Changes to `unclear` every outcome that leaves open whether a write was carried out. */
 export function ofWrite<T>(outcome: Outcome<T>): Outcome<T> {
 	if (outcome.kind === 'cancelled') {
 		return { kind: 'unclear', code: 'ERR_CANCELED', text: 'the execution was stopped meanwhile' };

@@ -89,8 +89,8 @@ function createStreamReader(hasLines: boolean): StreamReader {
  * begins with a bracket or a quotation mark. Text without a line of an event stream is a document, too.
  *
  * Yields all events of a chunk together, so that a chunk costs one turn of the event loop. Ending the iteration early
- * closes the connection. If the body breaks off, the rest is yielded before the error is thrown, even half an event,
- * because the answer was paid for.
+ * closes the connection. If the body breaks off, what has arrived is yielded before the error is thrown, even half an
+ * event, because the answer was paid for.
  *
  * @param hasLines whether each line is an event if a body is several lines of JSON
  * @throws the error that ends the body early

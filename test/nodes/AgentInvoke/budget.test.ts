@@ -138,7 +138,7 @@ describe('a daily limit', () => {
 		const run = await stage.run([said('hi')], parameters, { executeWorkflow: tables() });
 		expect(run.error?.message).toContain('The Data Table "flow_agent_turns"');
 		expect(run.error?.description).toContain(
-			'Nothing was sent, because "Limit per Day" is counted in Data Tables.',
+			'Nothing was sent, because the count for "Limit per Day" is kept in Data Tables.',
 		);
 		const items = await stage.run([said('hi')], parameters, { executeWorkflow: tables(), ...CONTINUE });
 		expect(messages(items)).toEqual([expect.stringContaining('The Data Table "flow_agent_turns"')]);

@@ -125,7 +125,7 @@ test.each([
 		'empty deltas',
 		'data: {"choices":[{"delta":{"content":"Hel"}}]}\n\n',
 		'data: {"choices":[{"delta":{"content":""}}]}\n\n',
-		'The answer broke off after 3 characters: it went silent',
+		'The answer broke off after 3 characters: the connection went silent',
 	],
 ])('endless %s do not keep an item waiting', async (_name, first, rest, error) => {
 	chat.server.answer = (_body, response) => {

@@ -79,7 +79,7 @@ test('silence ends the wait and closes the connection', async () => {
 	const run = await stage.run(sayings('[silent after: 2] [words: 9]'), {
 		options: { idleTimeoutSeconds: 1 },
 	});
-	expect(run.error?.message).toBe('The answer broke off after 11 characters: it went silent');
+	expect(run.error?.message).toBe('The answer broke off after 11 characters: the connection went silent');
 	expect(run.error?.description).toContain('Raise "Idle Timeout (Seconds)"');
 	while (!stage.platform.books().chats[0]?.hungUpAt) await new Promise((resolve) => setTimeout(resolve, 5));
 });

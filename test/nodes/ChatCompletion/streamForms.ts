@@ -387,7 +387,10 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 	form(
 		'silence in the middle',
 		sse(say('Hel'), say('lo')),
-		{ error: /^The answer broke off after 5 characters: it went silent$/, details: { content: 'Hello' } },
+		{
+			error: /^The answer broke off after 5 characters: the connection went silent$/,
+			details: { content: 'Hello' },
+		},
 		{ ending: 'hold' },
 	),
 	form(

@@ -89,7 +89,7 @@ test('closes a connection on which nothing more arrives', async () => {
 		response.write('data: {"choices":[{"delta":{"content":"x"}}]}\n\n');
 	};
 	const run = await chat.ask({ messagesMode: 'json', limits: { idleTimeoutSeconds: 3 } });
-	expect(run.error?.message).toBe('The answer broke off after 1 characters: it went silent');
+	expect(run.error?.message).toBe('The answer broke off after 1 characters: the connection went silent');
 	expect(run.error?.context).toMatchObject({ content: 'x', itemIndex: 0 });
 	while (closed < 1) await new Promise((resolve) => setTimeout(resolve, 10));
 });

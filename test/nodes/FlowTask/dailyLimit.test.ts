@@ -140,7 +140,7 @@ test.each([
 	const done = await stage.run(prompts(1), limit(5), { executeWorkflow: executeWorkflow() });
 	expect(done.error?.message).toContain('The Data Table "flow_task_runs"');
 	expect(done.error?.description).toContain(
-		'Nothing was sent, because "Max Tasks per Day" is counted in Data Tables.',
+		'Nothing was sent, because the count for "Max Tasks per Day" is kept in Data Tables.',
 	);
 	expect(made()).toBe(before);
 });
@@ -151,7 +151,7 @@ test('sends nothing if the table does not exist and cannot be created', async ()
 	};
 	const done = await stage.run(prompts(1), limit(5));
 	expect(done.error?.description).toContain(
-		'Nothing was sent, because "Max Tasks per Day" is counted in Data Tables.',
+		'Nothing was sent, because the count for "Max Tasks per Day" is kept in Data Tables.',
 	);
 	expect(made()).toBe(0);
 });

@@ -19,7 +19,7 @@ function bodyOf({ body, ending }: StreamForm, cuts: readonly number[]): ByteStre
 		destroy: () => undefined,
 		async *[Symbol.asyncIterator]() {
 			for (const [index, end] of places.slice(1).entries()) yield body.subarray(places[index], end);
-			if (ending === 'hold') throw new BodyEnded('ETIMEDOUT', 'it went silent');
+			if (ending === 'hold') throw new BodyEnded('ETIMEDOUT', 'the connection went silent');
 			if (ending === 'reset') throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
 		},
 	};

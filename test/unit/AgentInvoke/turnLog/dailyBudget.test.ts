@@ -271,7 +271,7 @@ describe('a table that people or accidents changed', () => {
 			failure: {
 				message: 'The Data Table could not be used',
 				advice: expect.stringMatching(
-					/^Nothing was sent, because "Limit per Day" is counted in Data Tables\. /,
+					/^Nothing was sent, because the count for "Limit per Day" is kept in Data Tables\. /,
 				) as string,
 			},
 		});

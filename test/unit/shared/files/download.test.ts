@@ -137,7 +137,7 @@ describe('createDownload', () => {
 		expect(stored.map(({ bytes }) => bytes)).toEqual([PNG]);
 		const always = scene(() => found([PNG.subarray(0, 100)], {}, 206));
 		await expect(always.clock.run(always.download(WANTED))).resolves.toMatchObject({
-			failure: { message: expect.stringContaining('HTTP 206, only a part of the file') },
+			failure: { message: expect.stringContaining('HTTP 206 with only a part of the file') },
 		});
 	});
 

@@ -29,7 +29,7 @@ test('a silent body ends at once with the reason for which it was destroyed', as
 	const body = cuttable(silent(), () => closed++);
 	const reading = readAll(body);
 	await new Promise((resolve) => setImmediate(resolve));
-	body.destroy(new BodyEnded('ETIMEDOUT', 'it went silent'));
+	body.destroy(new BodyEnded('ETIMEDOUT', 'the connection went silent'));
 	body.destroy(new BodyEnded('ERR_TOO_LATE', 'too late'));
 	const { events, error } = await reading;
 	expect(events.map(({ data }) => data)).toEqual(['a', 'b']);
