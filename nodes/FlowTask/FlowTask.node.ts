@@ -11,7 +11,7 @@ import { getOverrideFields } from './methods/overrideFields';
 import { testPlatformKey } from '../shared/platform/platformTest';
 import { resourceProperties, route } from './actions/router';
 
-/** A suspended wait has an output that leads back to it; everything else has one output. */
+/** A suspended wait has two outputs, one of which leads back to the node; every other operation has one. */
 const OUTPUTS =
 	`={{ $parameter.resource === 'task' && $parameter.operation === 'wait' && $parameter.waitMode === 'suspend'
 	? [{ type: '${NodeConnectionTypes.Main}', displayName: 'Check Again' }, { type: '${NodeConnectionTypes.Main}', displayName: 'Done' }]

@@ -201,7 +201,7 @@ function throwFailed(
 
 const UNSENT: ReadonlySet<FailureKind> = new Set(['badInput', 'notSubmitted']);
 
-/** Adds, if it is certain, that no other item was submitted, because the error is only about one item. */
+/** Says, if that is certain, that no other item was submitted; the error itself is about a single item. */
 function onUnsent(outcomes: readonly TaskOutcome[]): string[] {
 	const kinds = outcomes.flatMap(({ failure }) => failure?.kind ?? []);
 	const isCertain = kinds.length === outcomes.length && kinds.every((kind) => UNSENT.has(kind));

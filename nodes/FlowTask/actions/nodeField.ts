@@ -1,6 +1,6 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-/** Chooses a node of the hosted workflow, from a list built from its export, or by ID. */
+/** A field for a node of the hosted workflow, chosen from a list built from the export, or entered by ID. */
 export function nodeField(
 	searchListMethod: 'searchImageNodes' | 'searchOutputNodes',
 	entered: { readonly displayName: string; readonly placeholder: string },

@@ -26,7 +26,7 @@ const INFO_TIMEOUT_MS = 30_000;
 const UPLOAD_TIMEOUT_MS = 5 * 60_000;
 
 const READ_TRIES = 4;
-/** Only requests that were not carried out are retried, so many tries cost only time. */
+/** Only requests that were not carried out are retried, so further tries cost nothing but time. */
 const WRITE_TRIES = 10;
 const UPLOAD_TRIES = 6;
 
@@ -77,8 +77,8 @@ export function createClient(
 }
 
 /**
- * Makes the outcome unclear if the answer is not a success but names a task, which the call may have created. The call is
- * then neither refused nor repeated, and the ID is kept.
+ * Makes the outcome unclear if the answer is not a success but names a task, which the call may have created. The call
+ * then does not count as refused and is not repeated, and the ID is kept.
  */
 function unlessMade(
 	outcome: Outcome<Json | undefined>,
@@ -100,7 +100,7 @@ function withoutId(purpose: string, field: string): CallFailure {
 	return {
 		kind: 'unclear',
 		message: `The node tried to ${purpose}, but the platform's answer contains no usable "${field}"`,
-		advice: 'It was not tried again, because the platform may have carried it out.',
+		advice: 'The request was not repeated, because the platform may have carried it out.',
 		passing: false,
 	};
 }

@@ -6,7 +6,7 @@ import type { TaskInfo } from './taskInfo';
 /** Task IDs per get_task_info call; the interface states no limit (§4.2). */
 export const IDS_PER_CALL = 100;
 
-/** After this many calls, all of them refused, the call itself is presumed wrong and not an ID in it. */
+/** After this many calls, all of them refused, the call itself is presumed wrong, rather than an ID in it. */
 const CALLS_WITHOUT_ANSWER = 20;
 /** The same limit if all answers are unreadable: just enough calls to find one task among `IDS_PER_CALL`. */
 const UNREADABLE_WITHOUT_ANSWER = 9;
@@ -19,7 +19,7 @@ interface PolledPiece {
 export interface PolledInfos {
 	/** IDs that the platform does not know are missing. */
 	readonly infos: ReadonlyMap<string, TaskInfo>;
-	/** IDs that the platform refuses to report although it reports others. */
+	/** IDs whose reports were refused or unreadable, although others were answered. */
 	readonly refused: ReadonlyMap<string, CallFailure>;
 }
 

@@ -114,7 +114,7 @@ export function readTaskInfo(value: unknown): TaskInfo | undefined {
 	};
 }
 
-/** Some engines send an error as an object or a list: its words, or all of it if it has none. */
+/** The text of an error. Some engines send an object or a list: its words are taken, or its JSON if it has none. */
 function errorTextOf(error: Json | undefined): string {
 	if (typeof error === 'string') return error;
 	if (typeof error !== 'object' || error === null || Object.keys(error).length === 0) return '';

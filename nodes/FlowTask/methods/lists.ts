@@ -24,7 +24,7 @@ export async function searchWorkflows(
 	return { results: workflowChoices([...saved.value.keys()], filter) };
 }
 
-const NOTHING_SAVED = 'No workflow is saved in this account: enter the ID of one above';
+const NOTHING_SAVED = 'No workflow is saved in this account: enter an ID in the search field above';
 
 export function workflowChoices(names: readonly string[], filter: string): INodeListSearchItems[] {
 	const choices = names

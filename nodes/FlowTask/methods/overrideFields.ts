@@ -38,7 +38,7 @@ export function overrideFieldsOf(source: WorkflowSource, rows?: unknown): Resour
 	if (!read.ok) return complaining(read.failure, kept);
 	const { fields, leftOut, found } = read.value;
 	if (fields.length === 0) {
-		return notice('This workflow has no input that can be set: all of them come from other nodes.');
+		return notice('This workflow has no input that can be set: all its inputs come from other nodes.');
 	}
 	const more = `${leftOut} more inputs are not listed: set them by "Node ID and Parameter"`;
 	return {

@@ -44,7 +44,7 @@ export class DailyTasks implements TaskObserver {
 				unit: 'tasks',
 				option: OPTION,
 			},
-			// A row with a day counts as one task: only submits that made a task, or may have, have such a row.
+			// A row with a day counts as one task: only submits that made a task, or may have made one, have such a row.
 			{ table, columns: { ownerDay: 'nodeDay', id: 'submitId' }, countedIn: () => ({ count: 1, tokens: 0 }) },
 			clock,
 			accounts,

@@ -223,7 +223,7 @@ export class TaskRecorder implements TaskObserver {
 		return removed;
 	}
 
-	/** Writes what is stale into the rows that are there; equal changes share a statement. */
+	/** Writes the current cells of stale entries into their rows; equal changes share a statement. */
 	private async change(): Promise<Result<undefined>> {
 		const sent = alikeIn([...this.entries.values()].filter(isStale)).map((entries) => {
 			const values = entries.flatMap(({ rowKeys = [] }) => rowKeys);

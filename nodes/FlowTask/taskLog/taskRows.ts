@@ -141,7 +141,7 @@ export function cellsAtEnd(
 
 export interface RecordedTask {
 	readonly taskId: string;
-	/** The item of the execution that submitted it, from 0. */
+	/** The index of the item that the task was submitted for, from 0. */
 	readonly item: number;
 	readonly variant: number | undefined;
 	readonly prompt: string;

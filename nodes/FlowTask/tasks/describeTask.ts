@@ -24,7 +24,7 @@ export interface OutcomeFacts extends TaskFacts {
 	readonly item?: number | undefined;
 }
 
-/** A task's report as the node outputs it: §2.4 under names that suit n8n. */
+/** A task's report as the node outputs it: the fields of §2.4 under names that suit n8n. */
 export function describeTask(info: TaskInfo, redact: Redact): JsonObject {
 	return {
 		taskId: info.taskId,
@@ -90,7 +90,7 @@ function describeSeeds(seeds: OutcomeFacts['seeds'] = {}): JsonObject {
 	return others.length === 0 ? { seed } : { seed, seeds: { ...seeds } };
 }
 
-/** The task info as the platform sent it, without its prompt token and anything that looks like a key. */
+/** The task info as the platform sent it, without its prompt token or anything that looks like a key. */
 export function rawTaskInfo({ raw }: TaskInfo, redact: Redact): JsonObject {
 	const withoutTokens = JSON.stringify(raw, (key, value: Json) =>
 		key === 'prompt_token' ? undefined : value,
@@ -179,7 +179,7 @@ function listNodes(nodeIds: readonly string[]): string {
 export function leftOutHint(infos: ReadonlyArray<TaskInfo | undefined>): string | undefined {
 	const count = infos.filter((info) => info && info.filesLeftOut > 0).length;
 	if (count === 0) return undefined;
-	return `${count} task(s) list more than ${MOST_FILES} files, or links that are too long for any server; those files were left out.`;
+	return `${count} task(s) list more than ${MOST_FILES} files, or links that are too long for any server; the files beyond these limits were left out.`;
 }
 
 /** "37 done, 2 failed, 1 still running": one line for the whole run. */

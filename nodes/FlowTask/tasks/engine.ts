@@ -32,7 +32,7 @@ interface WatchStart {
 export interface TaskJob extends ObservedJob {
 	readonly wantsFiles: boolean;
 	readonly start: SubmitStart | WatchStart;
-	/** The output nodes whose files are wanted; left out for the `fileSelection` of `EngineSettings`. */
+	/** The output nodes whose files are wanted; if left out, `fileSelection` of `EngineSettings` decides. */
 	readonly outputNodes?: readonly string[] | undefined;
 	/** The name of the task's files, without extension; left out if they keep the names in their links. */
 	readonly fileStem?: string | undefined;
@@ -40,7 +40,7 @@ export interface TaskJob extends ObservedJob {
 	readonly record?: SubmitRecord | undefined;
 }
 
-/** How the tasks of one account are reached; a task is visible only to its own key. */
+/** How the tasks of one account are reached; a task is visible only to the account that submitted it. */
 export interface TaskClient extends SubmitClient, WatchClient {
 	readonly api: TaskApi;
 	readonly mayFetch: MayFetch;
@@ -79,10 +79,10 @@ export interface EngineRun {
 	readonly redact: Redact;
 	readonly download: Download;
 	readonly ledger?: Ledger | undefined;
-	/** Called before a job's task is made; fails if it must not be. Left out if nothing limits tasks. */
+	/** Called before a job's task is made; a failure means that it must not be made. Left out if tasks are not counted. */
 	readonly admit?: ((job: ObservedJob) => Promise<Result<undefined>>) | undefined;
 	readonly observers?: readonly TaskObserver[];
-	/** Aborted by the engine when the run ends early; waits and transfers then end. */
+	/** Aborted when the run ends early, by the engine or because n8n stops it; waits and transfers then end. */
 	readonly ending: AbortController;
 }
 
@@ -278,7 +278,7 @@ class TaskRun {
 		return !reused || (!finished && this.run.clock.wallNow() - submittedAtMs < KNOWN_MISSING_MS);
 	}
 
-	/** @returns links without the prompt token, which only the download needs */
+	/** @returns the files, with the prompt token hidden in their links, because only the download needs it */
 	private async fetchFiles(
 		account: AccountWork,
 		wanted: WantedFiles,

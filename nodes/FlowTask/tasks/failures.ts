@@ -22,7 +22,7 @@ export function notSubmitted(reason: StopReason): Failure {
 	};
 }
 
-/** Adds to a failed submit whether a task may exist (§4.1 offers no way to find out). */
+/** Says of an unclear submit that it may have created a task (§4.1 offers no way to find out). */
 export function explainSubmit(failure: Failure): Failure {
 	if (failure.kind !== 'unclear') return failure;
 	const taskId = namedTask(failure);
@@ -39,12 +39,12 @@ export function stillUnclear(taskId?: string): Failure {
 	return {
 		kind: 'unclear',
 		message: mayExist(taskId, ' for this item in an earlier try'),
-		advice: `It was not submitted again, so that nothing is paid for twice. ${lookFor(taskId)}. To submit it anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again, or start a new execution.`,
+		advice: `The item was not submitted again, so that nothing is paid for twice. ${lookFor(taskId)}. To submit the item anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again, or start a new execution.`,
 		details: { ...(taskId !== undefined && { taskId }), status: 'unknown', mayExist: true },
 	};
 }
 
-/** The ID of a task that may exist, if the answer to its submit names it although it is not a success. */
+/** The ID of a task that may exist, if the answer to the submit contains one although it reports no success. */
 export function namedTask({ details }: Failure): string | undefined {
 	return typeof details?.taskId === 'string' ? details.taskId : undefined;
 }

@@ -36,7 +36,7 @@ export type Recollection =
 			readonly taskId: string;
 			readonly submittedAtMs: number | undefined;
 			readonly seeds: SentSeeds;
-			/** The start of the prompt, for file names and the item's `prompt`. */
+			/** The start of the prompt, for file names and the column `prompt` of the task log. */
 			readonly prompt: string | undefined;
 	  };
 
@@ -77,7 +77,7 @@ export function createTaskMemory(nodeContext: Record<string, unknown>, runIndex:
 	};
 }
 
-/** The memory of an agent's tool. Delivery removes the entry, because the same words then ask for a new task. */
+/** The memory of an agent's tool. Delivery removes the entry: a later call with the same words asks for a new task. */
 export function createToolMemory(nodeContext: Record<string, unknown>): TaskMemory & { release(): void } {
 	const memory = createToolCallMemory(nodeContext, { node: NODE, part: 'tasks' });
 	return {

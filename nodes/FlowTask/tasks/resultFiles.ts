@@ -28,7 +28,7 @@ export interface ResultFile {
 /** Which files of a finished task to get. */
 export interface WantedFiles {
 	readonly info: TaskInfo;
-	/** Left out for the files of `fileSelection`. */
+	/** If left out, `fileSelection` of the settings decides. */
 	readonly outputNodes?: readonly string[] | undefined;
 	readonly label: TaskLabel;
 }
@@ -36,7 +36,7 @@ export interface WantedFiles {
 /** Streams are cheap, but each holds a connection and a file handle. */
 export const DOWNLOADS_AT_ONCE = 8;
 
-/** A task may finish a moment before its links appear, so the links are requested once more. */
+/** A task may finish a moment before its links appear, so they are requested once more after this pause. */
 const LINKS_BEHIND_MS = 1_000;
 
 /** The pauses before requests for fresh links, of which there are several because a platform may repeat old links. */

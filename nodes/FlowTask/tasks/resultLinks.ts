@@ -9,7 +9,7 @@ export type FileSelection = 'finalFiles' | 'all' | readonly string[];
 export interface FileLink {
 	/** The output node that made the file; `null` if the platform does not say. */
 	readonly nodeId: string | null;
-	/** Position among the links of the task. */
+	/** Position among the selected links of the task, from 0. */
 	readonly index: number;
 	readonly url: string;
 }
@@ -38,7 +38,7 @@ export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 	return [...chosen].map(([url, nodeId], index) => ({ nodeId, index, url }));
 }
 
-/** The node of links that differ only in their signature; `null` if several nodes made them. */
+/** The node of links that differ only in their signature; `null` unless exactly one node made them. */
 function onlyNode(files: ReadonlyArray<Pick<FileLink, 'nodeId'>> = []): string | null {
 	const [nodeId = null, ...others] = new Set(files.map((file) => file.nodeId));
 	return others.length === 0 ? nodeId : null;
@@ -47,7 +47,7 @@ function onlyNode(files: ReadonlyArray<Pick<FileLink, 'nodeId'>> = []): string |
 /**
  * Finds a file's link among fresh ones, which may be in another order, repeated or missing.
  * @param before the links of the task as first reported, including `link`
- * @returns `undefined` if it may be the link of another file
+ * @returns `undefined` if no fresh link certainly leads to the same file
  */
 export function sameFile(
 	link: FileLink,

@@ -38,7 +38,7 @@ export interface ImageInput {
 	readonly url?: string | undefined;
 }
 
-/** The item's task, which this run created or found by its idempotency key. */
+/** The item's task: created by this run, found by its idempotency key, or known from an earlier try or the item. */
 export interface ItemTask extends SubmittedTask {
 	readonly submittedAtMs: number | undefined;
 	/** What this run sent; left out if another run submitted the task. */
@@ -250,7 +250,7 @@ function explainAnswer(
 	if (kind === 'conflict') {
 		return badInput(
 			`The idempotency key "${shown}" was used by ${who} for other inputs${owner ? ' or with another API key' : ''}`,
-			'Nothing was submitted. A key belongs to one set of inputs: use another key for other inputs, or delete its rows in the Data Table flow_task_ledger.',
+			'Nothing was submitted. An idempotency key belongs to one set of inputs: use another one for other inputs, or delete the rows of this one in the Data Table flow_task_ledger.',
 			details,
 		);
 	}
@@ -258,7 +258,7 @@ function explainAnswer(
 		kind: 'unclear',
 		message: `A task may have been created for the idempotency key "${shown}" by ${who}, but its ID is unknown`,
 		advice:
-			'Nothing was submitted, so nothing is paid for twice. Look for the task in the platform\'s console. To submit it anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again.',
+			'Nothing was submitted, so nothing is paid for twice. Look for the task in the platform\'s console. To submit the item anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again.',
 		details: { ...details, status: 'unknown', mayExist: true },
 	};
 }

@@ -56,7 +56,7 @@ const POLLS_FOR_MISSING = 2;
 /** A gateway may occasionally refuse a poll; a deleted key is refused every time. */
 const REFUSALS_TOLERATED = 2;
 
-/** This many failed polls after the timeout end the wait; fewer do not, because it may pass during an outage. */
+/** This many failed polls after the timeout end the wait; fewer do not, because an outage may last past the timeout. */
 const MOST_LATE_FAILURES = 3;
 
 const MISSING = '-';
@@ -142,7 +142,10 @@ export function waitEnd(
 	return isUnchanged && ![...infos.values()].some(isQueuedUnnumbered) ? 'stalled' : undefined;
 }
 
-/** How long to sleep before the next poll: a minute plus a quarter of the time waited so far, at most 15 minutes. */
+/**
+ * How long to sleep before the next poll: a minute plus a quarter of the time waited so far, but at most 15 minutes and
+ * not past the timeout, unless less than a minute is left.
+ */
 export function sleepMs(state: WaitState, { timeoutMs }: SuspendSettings, nowMs: number): number {
 	const leftMs = state.startedAtMs + timeoutMs - nowMs;
 	return Math.max(SHORTEST_SLEEP_MS, Math.min(growingPauseMs(SLEEPS, state.polls), leftMs));

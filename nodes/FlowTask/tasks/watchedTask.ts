@@ -54,7 +54,7 @@ export class WatchedTask {
 	readonly refused = new Streak();
 	info: TaskInfo | undefined;
 	trouble: string | undefined;
-	/** Whether the task is polled alone, because its report was refused or unreadable while others arrived. */
+	/** Whether the task is polled alone, because it was found to be a cause of a failed call for several tasks. */
 	askedAlone = false;
 	socket: ProgressSocket | undefined;
 	socketsOpened = 0;

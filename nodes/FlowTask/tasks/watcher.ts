@@ -36,13 +36,13 @@ interface WatchRun {
 /** Up to this many tasks are polled immediately when a socket reports an end. */
 const TASKS_WITH_INSTANT_POLLS = 4;
 
-/** A poll that a socket asked for is delayed by this, because tasks that run together end together. */
+/** With more tasks, a poll that a socket asked for is delayed by this, because tasks that run together end together. */
 const BATCH_SIGNALS_MS = 100;
 
 /** With more tasks still running, a poll that a socket asked for comes at least this long after the last one. */
 const POLL_HELD_MS = 2_000;
 
-/** When to poll first, so that the other tasks of the run can join. */
+/** The delay of the first poll, so that the run's other tasks can join it. */
 const FIRST_POLL_AT_OLD_MS = 50;
 const FIRST_POLL_AT_NEW_MS = 500;
 
@@ -207,7 +207,7 @@ export class TaskWatcher {
 		return ids.map((id) => this.tasks.get(id)).filter((task) => task !== undefined);
 	}
 
-	/** @param isolated whether the other tasks in the same call were reported */
+	/** @param isolated whether a failed call for several tasks was narrowed down to this ID */
 	private noteTrouble(ids: readonly string[], failure: CallFailure, isolated: boolean): void {
 		const nowMs = this.clock.now();
 		for (const task of this.tasksOf(ids)) {

@@ -8,7 +8,7 @@ import { inputName, inputsIn, withInput, type Prompt, type PromptInput } from '.
 import { promptInputOf, rankInputs } from './inputRanking';
 import { convertTo, kindOf, showValue, type Kind } from './values';
 
-/** An error lists this many complaints, and says how many more there are. */
+/** An error lists at most this many complaints, and says how many more there are. */
 const COMPLAINTS_SHOWN = 20;
 
 /**
@@ -36,7 +36,7 @@ export function checkOverrides(
 	const count = complaints.length === 1 ? 'One input does' : `${complaints.length} inputs do`;
 	return failInput(
 		`${count} not fit the workflow: ${list}`,
-		'Correct or remove it in the node. After a newer export, "Refresh Input List" in the menu (⋮) of "Inputs to Change" removes inputs that are gone. Nothing was submitted for this item.',
+		'Correct or remove what does not fit. After a newer export, "Refresh Input List" in the menu (⋮) of "Inputs to Change" removes inputs that are gone. Nothing was submitted for this item.',
 	);
 }
 

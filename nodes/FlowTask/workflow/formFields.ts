@@ -29,7 +29,7 @@ const LONGEST_DEFAULT_CHARS = 2_000;
 const HOSTED = ' – hosted: ';
 const HOSTED_CHARS = 60;
 
-/** Whether names can be encoded as an ID: empty ones cannot, nor those with half of a surrogate pair. */
+/** Whether names can be encoded as an ID: empty ones cannot, nor can those with half of a surrogate pair. */
 function hasFieldId(...names: string[]): boolean {
 	return names.every((name) => name !== '' && name.isWellFormed());
 }
@@ -117,7 +117,10 @@ function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormFi
 	return [...new Set(values)].map((value) => ({ name: String(value), value }));
 }
 
-/** None for text (n8n would append a dragged field to it), numbers that n8n rounds, `null`, and long values. */
+/**
+ * A row's default; `undefined` for text (n8n would append a dragged field to it), numbers that n8n rounds, `null` and
+ * long values.
+ */
 function defaultOf(type: FormField['type'], value: Json): Scalar | undefined {
 	if (type === 'string' || isLongInteger(value) || value === null) return undefined;
 	if (typeof value !== 'object') return value;

@@ -31,7 +31,7 @@ export function isSeedName(parameter: string): boolean {
 	return ['seed', 'noise_seed'].includes(lastNameOf(parameter));
 }
 
-/** The name of the input in a node that does nothing but hold a number. */
+/** Names of the input of a node that does nothing but hold a number. */
 const NUMBER_NAMES: ReadonlySet<string> = new Set(['value', 'int', 'integer', 'number', 'float', 'a']);
 
 /**

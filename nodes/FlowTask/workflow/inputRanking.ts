@@ -55,7 +55,7 @@ const ASIDE = 'system question query 系统 系統 システム';
 const SIDE_TEXT = anyOf(ASIDE);
 const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
 
-/** The last words of the names of linked inputs that no text of this image reaches. */
+/** The last words of the names of linked inputs that bring no text of this image. */
 const OTHER_LINK = anyOf('images? pixels latents? model clip');
 
 const FILE =
@@ -130,8 +130,8 @@ export function promptInputOf(definition: WorkflowDefinition): GraphInput | unde
 const SAME_PROMPT = /^((clip|text)_[gl]|t5xxl|llama|(wildcard|populated)_text)$/;
 
 /**
- * The inputs that describe the image: the main one, those of the same encoder, and copies of its text, such as that of a
- * refiner. If only the main one were changed, the others would still describe the hosted image.
+ * The inputs that describe the image: the main one, those of the same encoder, and copies of the main text, such as a
+ * refiner's. If only the main one were changed, the others would still describe the hosted image.
  */
 export function promptInputsOf(definition: WorkflowDefinition): GraphInput[] {
 	const ranked = rankInputs(definition);
@@ -207,7 +207,7 @@ function findHolders(graph: Graph): ReadonlyMap<DefinitionInput, Rank> {
 		for (const input of inputs) {
 			const rank = rankByName(input.name);
 			const holder = rank && input.isLink ? holderOf(graph, input)?.input : undefined;
-			// A number may be linked to several inputs; if one of them is a seed, it is a seed.
+			// A number may be linked to several inputs; if one of them is a seed, the number counts as a seed.
 			if (rank && holder && found.get(holder) !== 'seed') found.set(holder, rank);
 		}
 	}
@@ -239,7 +239,7 @@ const SEARCHES: readonly TextSearch[] = [
 	['text', ({ value }) => isProse(value)],
 ];
 
-/** All texts: those that reach a prompt's input, directly or through other nodes, then the others. */
+/** The texts of the workflow with their ranks; those of unconnected nodes only if there are no others. */
 function findTexts(graph: Graph): ReadonlyMap<DefinitionInput, RankedText> {
 	const found = new Map<DefinitionInput, RankedText>();
 	const linked = linkedNodes(graph);
@@ -326,7 +326,7 @@ function inputsToFollow(node: DefinitionNode, rank: RankedText['rank']): GraphIn
 	);
 }
 
-/** The words of a name with single letters and numbers left out: `clip_l`, `text2`, `positivePrompt`. */
+/** The words of a name without single letters and numbers: `clip_l` -> `clip`, `text2` -> `text`. */
 function wordsOf(name: string): string {
 	const words = name.replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2').match(/\p{L}{2,}/gu) ?? [];
 	return words.join(' ');

@@ -32,7 +32,7 @@ export function inputsIn(prompt: Prompt): PromptInput[] {
 	);
 }
 
-/** The name of an input in messages, if the workflow is not known. */
+/** The name of an input in messages, without the title of its node. */
 export function inputName(nodeId: string, parameter: string): string {
 	return `"${parameter}" of node ${nodeId}`;
 }
@@ -86,7 +86,7 @@ function convert(value: unknown, type: OverrideType): Result<Json, string> {
 	if (rounded !== undefined) return fail(`contains ${rounded}, which ${ROUNDED}`);
 	switch (type) {
 		case 'auto':
-			// Often an expression that found nothing.
+			// An empty value often comes from an expression that found nothing.
 			if (!text.trim()) return fail('has an empty value; to send an empty text, choose the type Text');
 			return ok(typeof json === 'string' ? fromText(json) : json);
 		case 'string':

@@ -54,7 +54,7 @@ export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt
 	return ok(prompt);
 }
 
-/** Refuses rows without a value: n8n drops a missing one and reads an empty number as 0, and each task is paid for. */
+/** Refuses rows without a value: n8n drops a missing value and reads an empty number as 0, and the task is paid for. */
 export function refuseMissingRows({ entered, given, schema }: FormRows): Failure | undefined {
 	const complaints = membersOf(entered).flatMap(([id, text]) => {
 		const value = member(given, id);
@@ -125,7 +125,7 @@ function rowIn(schema: unknown, id: string, key: string): unknown {
 	return objectsIn(schema).find((row) => row.id === id)?.[key];
 }
 
-/** Whether JSON would not contain the value, as with NaN. */
+/** Whether a value is missing, or would be missing in JSON, such as NaN. */
 function isNothing(value: unknown): boolean {
 	return value === undefined || value === null || (typeof value === 'number' && !Number.isFinite(value));
 }

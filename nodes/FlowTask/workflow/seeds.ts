@@ -153,7 +153,7 @@ function drawSeed(
 		return range ? [`${keyOf(target)} accepts a number ${range}`] : [];
 	});
 	return failInput(
-		`"Seed Mode" finds too few seeds that fit all of its inputs: ${ranges.join(', ')}`,
+		`Too few seeds fit all inputs that "Seed Mode" sets: ${ranges.join(', ')}`,
 		'List under "Seed Targets" only inputs that accept the same seed, or make fewer variants. Nothing was submitted for this item.',
 	);
 }
@@ -163,7 +163,7 @@ function wholeSeed(name: string, seed: number): Result<number> {
 	if (Number.isSafeInteger(seed) && seed >= 0) return ok(seed);
 	const given = Number.isNaN(seed) ? 'no number was given' : seed;
 	return failInput(
-		`"${name}" is not a whole number, 0 or more: ${given}`,
+		`"${name}" must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}: ${given}`,
 		'Enter a whole number such as 42.',
 	);
 }
@@ -197,7 +197,7 @@ function noSeed(definition: WorkflowDefinition | undefined): Result<never> {
 	const orPaste = definition ? '' : ', paste the workflow\'s export into "Workflow Definition"';
 	return failInput(
 		`"Seed Mode" cannot tell which input is the seed${why}`,
-		`Enter it under "Seed Targets" as node ID and parameter, e.g. 3.seed${orPaste}, or set "Seed Mode" to Keep.`,
+		`Enter it under "Seed Targets" as node ID and parameter (e.g. 3.seed)${orPaste}, or set "Seed Mode" to Keep.`,
 	);
 }
 
@@ -213,7 +213,7 @@ function readTargets(text: string): Result<SeedTarget[]> {
 		if (dot <= 0 || dot === name.length - 1) {
 			return failInput(
 				`"Seed Targets" contains "${excerpt(name, 60)}", which is not an input`,
-				'Write node ID, dot, parameter, e.g. 3.seed; separate several by commas.',
+				'Write the node ID, a dot and the parameter, e.g. 3.seed; separate several inputs by commas.',
 			);
 		}
 		targets.push({ nodeId: name.slice(0, dot).trim(), parameter: name.slice(dot + 1).trim() });

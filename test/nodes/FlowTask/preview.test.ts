@@ -150,7 +150,7 @@ test('notes what a preview cannot know about a random seed and an idempotency ke
 		seeds: { '3.seed': expect.any(Number) },
 		notes: [
 			'"Seed Mode" is Random, so the run will use a different seed, unless one was entered.',
-			'If the idempotency key already has a task, that task is returned; the preview does not check.',
+			'If the idempotency key already has a task, the run returns that task; the preview does not look for it.',
 		],
 	});
 	await stage.run(prompts(1), { ...KNOWN, limits: { idempotencyKey: 'order 7' } });

@@ -79,7 +79,10 @@ async function downloadItem(
 	});
 }
 
-/** The hosts from which an item may fetch. Links need no key, so without a usable account it may fetch what all others may. */
+/**
+ * The hosts from which an item may fetch. Links need no key, so an item without a usable account may fetch from the
+ * hosts that all accounts of the run allow.
+ */
 function hostRuleOf({ clients }: NodeRun, itemIndex: number): MayFetch {
 	const client = clients.of(itemIndex);
 	if (client.ok) return client.value.mayFetch;
@@ -89,7 +92,7 @@ function hostRuleOf({ clients }: NodeRun, itemIndex: number): MayFetch {
 
 const NO_LINKS = badInput(
 	'"File Links" is empty',
-	'Enter a link, or an expression that returns one or an array, e.g. {{ $json.finalFiles }}.',
+	'Enter a link, or an expression that returns links, e.g. {{ $json.finalFiles }}.',
 );
 
 function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: number): WantedOfItem[] {

@@ -48,7 +48,7 @@ const promptField: INodeProperties = {
 	displayOptions: { show: { overridesMode: ['form'] } },
 	hint: 'Empty keeps the prompt of the hosted workflow',
 	description:
-		'What the image shows. It fills the workflow\'s first prompt, the row "Prompt" of "Inputs to Change" below, and copies of it. It needs a saved workflow or a "Workflow Definition".',
+		'What the image shows. It fills the workflow\'s first prompt (the row "Prompt" of "Inputs to Change" below) and copies of that prompt. It needs a saved workflow or a "Workflow Definition".',
 };
 
 /**
@@ -180,7 +180,7 @@ export const overrideFields: INodeProperties[] = [
 		placeholder: 'e.g. {"6": {"inputs": {"text": "a red fox"}}}',
 		displayOptions: { show: { overridesMode: ['json'] } },
 		description:
-			'Node ID, then "inputs", then the inputs to change; or the request body of the trial-run page. Enter only changes, neither the full export nor the parameter view of the console.',
+			'For each node ID, an object "inputs" with the inputs to change; or the request body of the trial-run page. Enter only changes, neither the full export nor the parameter view of the console.',
 	},
 ];
 
@@ -252,7 +252,7 @@ const imageSlotFields: INodeProperties = {
 	placeholder: 'Add input image',
 	default: {},
 	description:
-		'Images that the workflow starts from. The node uploads them, each distinct image once per run.',
+		'Images that the workflow starts from. Files and images from URLs are uploaded, each distinct one once per run.',
 	options: [
 		{
 			name: 'slot',
@@ -264,7 +264,7 @@ const imageSlotFields: INodeProperties = {
 
 export const MOST_VARIANTS = 16;
 
-/** This field is not in `SUBMITTED_FIELDS`, so that a retry after a change keeps the tasks of the first variants. */
+/** Not in `SUBMITTED_FIELDS`, so that a retry with another number keeps the tasks of the first variants. */
 const variantsField: INodeProperties = {
 	displayName: 'Variants',
 	name: 'variants',
@@ -275,7 +275,7 @@ const variantsField: INodeProperties = {
 		'How many images each item makes, each a task of its own. Their seeds count up: seed, seed + 1, and so on. With the seed mode Random, they begin with a new seed, unless you enter one above.',
 };
 
-/** The fields that determine what is submitted. */
+/** The fields that determine what is submitted: after a change of one of them, a retry submits new tasks. */
 export const SUBMITTED_FIELDS: readonly INodeProperties[] = [
 	workflowField,
 	promptField,

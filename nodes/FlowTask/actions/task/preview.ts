@@ -72,7 +72,7 @@ async function previewTask(
 	return ok(redactJson(shown, run.redact.known));
 }
 
-/** Reads a file as its upload would, so that it fails in the same way. A URL is not opened. */
+/** Opens a file as its upload would, so that the preview fails in the same way. A URL is not opened. */
 async function previewUpload({
 	load,
 	url,
@@ -85,7 +85,7 @@ async function previewUpload({
 	return ok({ name, shown: { fileName: name, mimeType, bytes } });
 }
 
-/** What the inputs were checked against, and in what the run may differ from the preview. */
+/** What the inputs were checked against, and how the run may differ from the preview. */
 function checksOf(
 	context: IExecuteFunctions,
 	run: NodeRun,
@@ -99,13 +99,13 @@ function checksOf(
 	const checkedAgainst = [...definition, ...view];
 	const notes = [
 		checkedAgainst.length === 0 &&
-			'The inputs were not checked. To have them checked, fill in "Workflow Definition" and "Parameter View".',
+			'The inputs were not checked. To have them checked, choose a workflow that was saved with its export, or fill in "Workflow Definition".',
 		context.getNodeParameter('seedMode', itemIndex, '') === 'random' &&
 			'"Seed Mode" is Random, so the run will use a different seed, unless one was entered.',
 		uploads.length > 0 && 'Identical images are uploaded once per run.',
 		uploads.some((upload) => 'url' in upload) && 'Images given by URL were not fetched.',
 		idempotency !== undefined &&
-			'If the idempotency key already has a task, that task is returned; the preview does not check.',
+			'If the idempotency key already has a task, the run returns that task; the preview does not look for it.',
 	];
 	return { checkedAgainst, notes: notes.filter((note) => note !== false) };
 }

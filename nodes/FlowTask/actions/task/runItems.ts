@@ -14,7 +14,7 @@ import { openTaskLog } from '../openTaskLog';
 import type { NodeRun } from '../run';
 import type { PrepareItem } from './inputs/readTask';
 
-/** Runs the tasks of all items together and delivers them. Nothing is sent before all items have been read. */
+/** Runs the tasks of all items together and delivers their results. Nothing is sent before all items have been read. */
 export async function runItems(
 	context: IExecuteFunctions,
 	run: NodeRun,

@@ -30,7 +30,7 @@ export const seedFields: INodeProperties[] = [
 		default: 1,
 		typeOptions: { minValue: 0 },
 		displayOptions: { show: { seedMode: ['fixed', 'increment'] } },
-		description: 'The seed of the first item',
+		description: 'The seed of the first item; with Fixed, of every item',
 	},
 	{
 		displayName: 'Seed Targets',
@@ -56,11 +56,11 @@ export const seedFields: INodeProperties[] = [
 			},
 		],
 		description:
-			'Which inputs are the seeds. Empty means every seed in the workflow definition, or in the inputs changed above.',
+			'Which inputs are the seeds. Empty means every seed in the workflow definition and in the inputs changed above.',
 	},
 ];
 
-/** Shown in the form, so that the operator knows this before a run fails. */
+/** Shown in the form, so that the operator reads it before a run fails. */
 export const seedNotice: INodeProperties = {
 	displayName:
 		'Without a "Workflow Definition" the node cannot tell which inputs are seeds. Paste the export, enter the names under "Seed Targets", or set a seed in the inputs above.',

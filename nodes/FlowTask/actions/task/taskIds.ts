@@ -8,8 +8,8 @@ import { textOrNumber } from '../../../shared/text/textOf';
 import { LONGEST_ID_CHARS } from '../../api/taskInfo';
 
 /**
- * Reads the "Task IDs" of an item: text delimited by whitespace, commas or semicolons, an array, objects with a
- * `taskId`, or JSON of these.
+ * Reads the "Task IDs" of an item: text (delimited by whitespace, commas or semicolons), an array, objects with a
+ * `taskId`, or JSON of any of these.
  */
 export function taskIdsOf(context: IExecuteFunctions, itemIndex: number): Result<string[]> {
 	return readItem(() => readTaskIds(context.getNodeParameter('taskIds', itemIndex, '')));
@@ -23,7 +23,7 @@ function readTaskIds(value: unknown): Result<string[]> {
 	if (tooLong !== undefined) {
 		return failInput(
 			`"Task IDs" contains "${excerpt(tooLong, 40)}", which is longer than ${LONGEST_ID_CHARS} characters`,
-			'That is not a task ID. Separate several by commas or line breaks.',
+			'That is not a task ID. Separate several IDs by commas or line breaks.',
 		);
 	}
 	if (ids.length > 0) return ok(ids);

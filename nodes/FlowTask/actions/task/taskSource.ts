@@ -113,7 +113,7 @@ async function tasksOfExecutions(table: DataTable, wanted: ReadonlyArray<Result<
 		const ofNode = node ? ` by the node "${excerpt(node, 60)}"` : '';
 		return failInput(
 			`The Data Table ${TASK_TABLE.name} has no tasks of execution ${excerpt(executionId, 40)}${ofNode}`,
-			'Check the execution ID. Tasks are recorded for runs of more than 10 tasks, or of any size if "Record Tasks" is set to Always.',
+			'Check "Execution ID" and "Node Name". Tasks are recorded for runs of more than 10 tasks, or of any size if "Record Tasks" is set to Always.',
 		);
 	});
 }

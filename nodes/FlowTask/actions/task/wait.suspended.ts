@@ -47,8 +47,8 @@ export async function pollAndSleep(
 			return [];
 		}
 		await context.putExecutionToWait(new Date(poll));
-		// n8n discards this output. It must not be the input items, because with an error output n8n empties the array, and
-		// the sleeping execution would wake without them.
+		// n8n discards this output. It must not be the array of input items, because n8n empties it if the node has an error
+		// output, and the sleeping execution would wake without items.
 		return [[]];
 	});
 	return outputs.length > 0 ? outputs : await endWait(ends);
@@ -82,7 +82,7 @@ function leadsBack(context: IExecuteFunctions): boolean | undefined {
 }
 
 /**
- * Polls the tasks of all accounts, also those that are done, until all are done.
+ * Polls all tasks of all accounts once, including those that are already done.
  * @returns how watching ended, or when to poll again, in ms since the epoch
  */
 async function pollOnce(

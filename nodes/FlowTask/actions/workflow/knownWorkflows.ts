@@ -13,7 +13,7 @@ import { textParameter } from '../enteredText';
 export type KnownWorkflows = ReturnType<typeof knownWorkflows>;
 
 /**
- * Reads a list or an export, which can be a megabyte, once for all items that share it.
+ * Reads a list of saved workflows or an export, which can be a megabyte, once for all items that share it.
  * @param savedOf the *Saved Workflows* of an item's account
  */
 export function knownWorkflows(savedOf: (itemIndex: number) => unknown) {

@@ -7,7 +7,7 @@ export const pastedFields: INodeProperties[] = [
 		type: 'json',
 		typeOptions: { rows: 3 },
 		default: '{}',
-		hint: 'Paste the API-format export. The form below lists its inputs; after a newer export, choose "Refresh Input List" in its menu (⋮).',
+		hint: 'Paste the API-format export. The form below lists its inputs; after a newer export, choose "Refresh Input List" in the menu (⋮) of the form.',
 		description:
 			"The workflow's API-format export, as it was uploaded to the platform: paste the whole file. It stays in n8n. The node then checks all changed inputs before it submits anything.",
 	},

@@ -16,6 +16,6 @@ test('the search text is offered as a workflow ID', () => {
 
 test('an account without saved workflows gets an entry that says what to do instead', () => {
 	expect(workflowChoices([], '')).toEqual([
-		{ name: expect.stringContaining('enter the ID of one above'), value: '' },
+		{ name: expect.stringContaining('enter an ID in the search field above'), value: '' },
 	]);
 });

@@ -101,7 +101,7 @@ describe('applySeed', () => {
 		expect(result).toMatchObject({
 			failure: {
 				message:
-					'"Seed Mode" finds too few seeds that fit all of its inputs: 3.seed accepts a number from 0 to 2147483647, 8.seed accepts a number 1099511627776 or more',
+					'Too few seeds fit all inputs that "Seed Mode" sets: 3.seed accepts a number from 0 to 2147483647, 8.seed accepts a number 1099511627776 or more',
 				advice: expect.stringMatching(/^List under "Seed Targets" only/) as unknown,
 			},
 		});
@@ -139,14 +139,14 @@ describe('applySeed', () => {
 
 	it.each([-1, 1.5, NaN, Infinity, 2 ** 53])('refuses the seed %d', (base) => {
 		expect(applySeed({}, plan('fixed', { base, targets: '3.seed' }), 0, noDice)).toMatchObject({
-			failure: { message: expect.stringContaining('not a whole number') },
+			failure: { message: expect.stringContaining('must be a whole number from 0') },
 		});
 	});
 
 	it('reports that an expression returned no number', () => {
 		expect(applySeed({}, plan('fixed', { base: NaN, targets: '3.seed' }), 0, noDice)).toMatchObject({
 			failure: {
-				message: '"Seed" is not a whole number, 0 or more: no number was given',
+				message: '"Seed" must be a whole number from 0 to 9007199254740991: no number was given',
 			},
 		});
 	});
@@ -190,7 +190,7 @@ describe('applySeed for the variants of an item', () => {
 		expect(seedsOf(variantsOf(3, {}, few, dice))).toEqual([6, 7, 8].map((seed) => ({ '3.seed': seed })));
 		expect(dice).toHaveBeenCalledWith(5, 6);
 		expect(seedsOf(variantsOf(5, {}, few))[0]).toBe(
-			'"Seed Mode" finds too few seeds that fit all of its inputs: 3.seed accepts a number from 5 to 8',
+			'Too few seeds fit all inputs that "Seed Mode" sets: 3.seed accepts a number from 5 to 8',
 		);
 	});
 
@@ -211,7 +211,7 @@ describe('applySeed for the variants of an item', () => {
 	it('does not count up to a number that is not a valid seed', () => {
 		for (const seed of [-5, Number.MAX_SAFE_INTEGER]) {
 			const [, second] = seedsOf(variantsOf(2, { '3': { inputs: { seed } } }, plan('keep')));
-			expect(second).toBe(`"3.seed" is not a whole number, 0 or more: ${seed + 1}`);
+			expect(second).toBe(`"3.seed" must be a whole number from 0 to 9007199254740991: ${seed + 1}`);
 		}
 	});
 

@@ -14,7 +14,7 @@ import { chosenText, enteredText } from '../../enteredText';
 
 export interface ImageSlots {
 	readonly images: readonly ImageInput[];
-	/** Images that need no upload. Their IDs are not checked, because a list in the parameter view may be outdated. */
+	/** Images that need no upload. Their IDs are not checked, because the parameter view's list may be outdated. */
 	readonly imageIds: readonly ImageIdInput[];
 }
 
@@ -35,7 +35,10 @@ export function readImageSlots(
 		const nodeId = chosenText(row.nodeId);
 		const input = { nodeId, parameter: enteredText(row.parameter) || 'image' };
 		if (!nodeId)
-			return failInput(`${name} has no node`, 'Choose the node that loads the image, or enter its ID.');
+			return failInput(
+				`${name} has no node`,
+				'Choose the node that loads the image, or enter the ID of that node.',
+			);
 		const target = inputName(nodeId, input.parameter);
 		if (named.has(target)) return failTwice(name, target);
 		named.add(target);
@@ -57,7 +60,7 @@ export function readImageSlots(
 	return ok({ images, imageIds });
 }
 
-/** One of the two images would silently not be used. */
+/** Refuses a second image for the same input, because one of the two would silently not be used. */
 function failTwice(name: string, target: string) {
 	return failInput(
 		`${name} sets ${target} a second time`,

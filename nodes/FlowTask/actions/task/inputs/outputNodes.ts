@@ -11,7 +11,7 @@ const NODES_SHOWN = 10;
 
 /**
  * Reads the option "Output Nodes" of an item. With a workflow definition, nodes can be given by title, and a node that
- * is not in it is refused before anything is sent.
+ * the definition lacks is refused before anything is sent.
  * @returns `undefined` if the option is not used
  */
 export function readOutputNodes(

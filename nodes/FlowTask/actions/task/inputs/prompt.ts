@@ -79,7 +79,7 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 		given: context.getNodeParameter(name, itemIndex, {}, { skipValidation: true }),
 		schema: context.getNodeParameter('overrides.schema', itemIndex, [], { rawExpressions: true }),
 	};
-	// The editor stores a form without rows as null, which n8n's parameter paths cannot pass.
+	// The editor stores a form without rows as null, on which n8n's conversion of the rows fails.
 	if (rows.entered === null) return ok({});
 	const missing = refuseMissingRows(rows);
 	if (missing) return fail(missing);
@@ -87,7 +87,7 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 		// n8n converts the rows' values to their types, and throws if it cannot.
 		return promptFromForm(context.getNodeParameter(name, itemIndex, {}), rows.entered);
 	} catch (error) {
-		const reason = error instanceof Error ? error.message : 'a row contains a value of another type';
+		const reason = error instanceof Error ? error.message : 'a row contains a value of the wrong type';
 		const more =
 			error instanceof Error && 'description' in error && typeof error.description === 'string'
 				? `: ${error.description}`

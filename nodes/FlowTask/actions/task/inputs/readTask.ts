@@ -38,7 +38,7 @@ function submittedParameters(context: IExecuteFunctions): unknown {
 	const node = context.getNode();
 	const fields = [...SUBMITTED_FIELDS];
 	const parameters = NodeHelpers.getNodeParameters(fields, node.parameters, true, false, node, null);
-	// The rows' schema is left out, because the editor refreshes it at any time.
+	// The rows' schema is left out, because the editor may refresh it at any time.
 	const values = member(parameters?.overrides, 'value') ?? null;
 	return { ...parameters, workflowId: chosenText(parameters?.workflowId), overrides: values };
 }

@@ -39,7 +39,7 @@ interface ItemInputs extends ImageSlots {
 
 /**
  * Reads what will be sent for an item, one request per image.
- * @param isMade for each image, whether an earlier try made its task, so that it gets no request
+ * @param isMade for each image, whether an earlier try made its task; such an image gets no request
  */
 export function readSubmits(
 	context: IExecuteFunctions,
@@ -162,7 +162,7 @@ function readWorkflowId(context: IExecuteFunctions, itemIndex: number, run: Node
 	if (!workflowId.value) {
 		return failInput(
 			'"Workflow" is empty',
-			"Choose a saved workflow, or enter the ID that the platform's console shows for the hosted one. If it is an expression, check that it returns a value for this item.",
+			"Choose a saved workflow, or enter the ID that the platform's console shows for the hosted one. If the field is an expression, check that it returns a value for this item.",
 		);
 	}
 	if (!canBeId(workflowId.value)) {
