@@ -60,8 +60,8 @@ const NAMES_SESSION = /\b(?:session|conversation|thread)/i;
 function isAboutSession({ status, meaning, code, detail }: WireFailure): boolean {
 	if (meaning !== undefined) return meaning === 'sessionUnknown';
 	const isPlain = (said: string): boolean => /^\s*$|^(http.?)?(404.?)?not.?found$/i.test(said);
-	const isOfIt = isPlain(detail) || NAMES_SESSION.test(detail);
-	return (status === 404 || status === 410) && isPlain(code) && isOfIt;
+	const mayBeOfIt = isPlain(detail) || NAMES_SESSION.test(detail);
+	return (status === 404 || status === 410) && isPlain(code || detail) && mayBeOfIt;
 }
 
 /** Without an envelope, an answer that does not mention a session may come from a server that does not know the path. */
