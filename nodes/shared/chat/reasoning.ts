@@ -65,7 +65,7 @@ const PATTERNS = REASONING_MODELS.map((row) => ({ row, pattern: new RegExp(patte
 /** The length above which a text cannot be a model's ID; matching a very long one would be slow. */
 const LONGEST_ID_CHARS = 300;
 
-/** The row of a model's ID. */
+/** The row that a model's ID matches. */
 export function reasoningModel(model: string): ModelRow | undefined {
 	const id = model.trim();
 	if (id.length > LONGEST_ID_CHARS) return undefined;
@@ -84,7 +84,7 @@ export interface ReasoningWish {
 
 export const CONTROLS: readonly ReasoningControl[] = ['enable_thinking', 'thinking', 'always', 'none'];
 
-/** Reads the reasoning settings; `parameter` returns a field, or the fallback if the form does not show the field. */
+/** Reads the reasoning settings; `parameter` returns a field's value, or the fallback if the field is hidden. */
 export function readWish(
 	parameter: (name: string, fallback: string) => unknown,
 	split: boolean,

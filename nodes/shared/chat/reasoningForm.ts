@@ -15,15 +15,16 @@ const NOTICES: Readonly<
 		enable_thinking: 'Sends <code>enable_thinking: true</code> to this model.',
 		thinking: 'Sends <code>thinking: { "type": "enabled" }</code> to this model.',
 		always: 'Nothing is sent: this model always reasons.',
-		none: 'This model has no reasoning switch. Choose Default.',
+		none: 'This model has no reasoning switch. Set "Reasoning" to Default.',
 		unknown: UNKNOWN,
 	},
 	off: {
 		enable_thinking: 'Sends <code>enable_thinking: false</code> to this model.',
-		thinking: "This model's reasoning can be switched on, but not off. Choose Default or another model.",
+		thinking:
+			'The reasoning of this model can be switched on, but not off. Set "Reasoning" to Default, or choose another model.',
 		always:
-			'This model always reasons; its reasoning cannot be switched off. Choose Default or another model.',
-		none: 'This model has no reasoning switch. Choose Default.',
+			'This model always reasons; its reasoning cannot be switched off. Set "Reasoning" to Default or On, or choose another model.',
+		none: 'This model has no reasoning switch. Set "Reasoning" to Default.',
 		unknown: UNKNOWN,
 	},
 };

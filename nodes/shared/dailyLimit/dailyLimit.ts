@@ -209,6 +209,6 @@ export class DailyLimit {
 export function notCounted(failure: Failure, { option }: Pick<DailyLimitSettings, 'option'>): Failure {
 	return {
 		...failure,
-		advice: `Nothing was sent, because the count for "${option}" is kept in Data Tables. ${sentence(failure.advice)} Without Data Tables, remove "${option}" from the options.`,
+		advice: `Nothing was sent, because the count for "${option}" is kept in Data Tables. ${sentence(failure.advice)} If you cannot use Data Tables, remove "${option}" under "Cost and Speed".`,
 	};
 }

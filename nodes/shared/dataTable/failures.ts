@@ -49,7 +49,7 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	],
 ];
 
-/** Whether this workflow cannot have Data Tables at all. */
+/** Whether a read failed because this workflow cannot have Data Tables at all. */
 export function hasNoTables(failure: Failure): boolean {
 	return 'said' in failure && NEVER_MADE.test(textOf(failure.said));
 }
@@ -74,7 +74,7 @@ export function explainTableFailure({ name }: TableSpec, said: string): TableFai
 
 export function explainMissingColumns({ name }: TableSpec, missing: readonly TableColumn[]): TableFailure {
 	const list = missing.map((column) => `${column.name} (${column.type})`).join(', ');
-	const advice = `Add these columns, or rename the Data Table so that a new one is created: ${list}`;
+	const advice = `Add these columns: ${list}. Or rename the Data Table so that a new one is created.`;
 	return { ...badInput(`The Data Table "${name}" does not have the expected columns`, advice), said: '' };
 }
 

@@ -85,7 +85,7 @@ const ROWS_AT_ONCE = 500;
 const PAGE_ROWS = 1000;
 /** How many values one read asks for: with a few rows per value, the answer usually fits on a page. */
 const VALUES_PER_READ = 300;
-/** Few values are changed at once, because n8n evaluates each as an expression, which costs as much as a statement. */
+/** Few values per update, because n8n evaluates each as an expression, which costs as much as a statement. */
 const VALUES_PER_CHANGE = 20;
 /** How many times to try a read whose pages keep shifting. */
 const READ_TRIES = 5;
@@ -243,7 +243,7 @@ class OpenTable implements PreparableTable {
 			const keys = [...new Set(part.map(keyOf))];
 			const done = await this.runOn(id, thenReading(writing(part), column, keys));
 			const mayLackRows = done.ok ? done.value.length > PAGE_ROWS : PAGES_SHIFTED.test(done.failure.said);
-			// By then the write is done; only the read is in doubt.
+			// The write is done; only the read is in doubt.
 			const whole = mayLackRows ? await this.readAll(id, column, keys) : done;
 			if (!whole.ok) return whole;
 			read.push(...whole.value);
@@ -321,7 +321,7 @@ class OpenTable implements PreparableTable {
 	}
 
 	private async findOrCreate(mayCreate: boolean): TableResult<string | undefined> {
-		// An earlier lookup may have found it.
+		// An earlier lookup may have found the table.
 		const found = this.shared.id === undefined ? await this.lookUp() : ok(this.shared.id);
 		const isMissing = found.ok && found.value === undefined && mayCreate;
 		const made = isMissing ? await this.create() : found;

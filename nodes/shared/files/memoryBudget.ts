@@ -1,7 +1,7 @@
 import type { Result } from '../errors/failure';
 import type { UploadFile } from './uploadFile';
 
-/** How much memory the files of a run's uploads may take in total. */
+/** How much memory the files of a run's uploads may take at any one time. */
 const BYTES_AT_ONCE = 32 * 1024 * 1024;
 
 /** The memory that a file of unknown size may take at first; a larger file is loaded again with the whole budget. */

@@ -156,7 +156,7 @@ export function plainHeaders(headers: unknown): Headers {
 
 /**
  * Reads a body to its end.
- * @throws an error with code `ETIMEDOUT` or `ERR_TOO_LARGE` if it takes too long or is too large
+ * @throws an error with code `ETIMEDOUT` or `ERR_TOO_LARGE` if the body takes too long or is too large
  */
 export async function readBody(stream: ByteStream, timeoutMs: number, maxBytes: number): Promise<Buffer> {
 	const body = cuttable(stream, () => undefined);
@@ -204,7 +204,7 @@ export function exchangeOfError(error: unknown, signal?: AbortSignal): Unanswere
 const TIMEOUT = /^timeout of (\d+)ms exceeded$/;
 const BROKEN = /^(?:socket hang up|aborted|(?:read|write) E[A-Z]+)$/;
 
-/** Replaces the HTTP client's words for an answer that did not come or broke off, which operators do not know. */
+/** Replaces messages of the HTTP client that operators do not know, about an answer that did not come or broke off. */
 export function inPlainWords(reason: string): string {
 	const timeoutMs = TIMEOUT.exec(reason)?.[1];
 	if (timeoutMs !== undefined) return `no answer came within ${Math.ceil(Number(timeoutMs) / 1000)} seconds`;
