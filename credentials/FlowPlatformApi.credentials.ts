@@ -36,7 +36,7 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 		default: '',
 		placeholder: '10.0.0.5, minio.internal:9000',
 		description:
-			'Hosts in a private network whose files may be fetched. Links to private addresses are refused, unless the base URL itself is a private address.',
+			'Hosts in a private network whose files may be fetched. Links to other private addresses are refused, unless the base URL itself is a private address.',
 	},
 	{
 		displayName: 'Models Path',

@@ -79,7 +79,7 @@ export const WIRE = {
 	upload: { part: 'file', url: 'data.url || url', id: '', expires: 'data.expires_at || expires_at' },
 };
 
-/** The initial value of the credential's field, with each list of words on one line. */
+/** The initial value of the credential's field "Description", with each list of words on one line. */
 export const STANDARD_WIRE = JSON.stringify(WIRE, null, '\t').replace(/\[\s+("[^[{]*?)\s+\]/g, (list) =>
 	list.replace(/\s+/g, ' '),
 );

@@ -22,7 +22,7 @@ const NOTICE_NAMES = [
 /** A notice for every other credential, shown while the field `field` contains one of its secrets. */
 export function wrongSecretNotices(field: string, credential: TokenCredential): INodeProperties[] {
 	return NOTICE_NAMES.filter(([other]) => other !== credential).map(([other, name]) => ({
-		displayName: `This is ${TOKEN_KINDS.find((kind) => kind.credential === other)?.is} (${codesOf(other)}). Use it in a ${other} credential. This one needs a secret that starts with ${codesOf(credential)}.`,
+		displayName: `This is ${TOKEN_KINDS.find((kind) => kind.credential === other)?.is} (${codesOf(other)}). Use it in a ${other} credential. ${credential} needs a secret that starts with ${codesOf(credential)}.`,
 		name,
 		type: 'notice',
 		default: '',
@@ -89,7 +89,7 @@ export function whyTokenDoesNotFit(token: string, credential: TokenCredential): 
 }
 
 /**
- * Adds the token to a request's header. This runs before each request of a node, so a token of another kind is refused
+ * Adds the token to a request's headers. This runs before each request of a node, so a token of another kind is refused
  * before it is sent, even if it comes from an expression.
  */
 export function withBearer(

@@ -28,7 +28,7 @@ export class AgentBridgeTrigger implements INodeType {
 		outputs: [NodeConnectionTypes.Main],
 		builderHint: {
 			searchHint:
-				'An execution may get several frames, one item per frame. Answer with the option Reply, or with Agent Bridge in queue mode; Respond to Webhook does not work here',
+				'An execution may get several frames, one item per frame. Answer with the option Reply, or in queue mode with Agent Bridge; Respond to Webhook does not work here',
 		},
 		credentials: [{ name: 'flowBridgeApi', required: true, testedBy: 'testBridgeConnection' }],
 		triggerPanel: {

@@ -44,7 +44,7 @@ export const REPLY_FIELDS: readonly INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. correlation_id',
 		description:
-			'Where the reply repeats that value. Leave both paths empty if your platform does not correlate frames, and name the events of a reply.',
+			'Where the reply repeats that value. If your platform does not correlate frames, leave both paths empty and fill in "Reply Events".',
 	},
 	EVENT_PATH,
 	{

@@ -111,6 +111,6 @@ export function parseFrame(value: unknown): { readonly frame: unknown; readonly 
 function egressRefused(host: string): Failure {
 	return badInput(
 		`This n8n instance does not allow connections to ${host}`,
-		"n8n's protection against server-side request forgery (SSRF) blocks this address. Ask its administrator to allow it.",
+		"n8n's protection against server-side request forgery (SSRF) blocks this address. Ask the administrator of n8n to allow it.",
 	);
 }

@@ -98,7 +98,7 @@ function correlate(
 	if (!hasPath && pathSteps(replyPath).length > 0) {
 		return failInput(
 			'"ID in Reply" is filled in, but "ID to Repeat" is not',
-			'Enter the path in the sent frame to the value that the reply repeats, e.g. id.',
+			'Enter in "ID to Repeat" where the sent frame holds the value that the reply repeats, e.g. id.',
 		);
 	}
 	if (!hasPath || readName(frame, correlationPath) !== undefined) return ok(frame);

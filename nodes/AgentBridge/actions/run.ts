@@ -65,7 +65,7 @@ async function workOnAll(
 		try {
 			for (const itemIndex of itemIndexes) {
 				const known = memory.recall(itemIndex);
-				// The first failure ends the run, so nothing more is sent.
+				// Without Continue On Fail, the first failure ends the run, so nothing more is sent.
 				const outcome = known ?? (hasFailed ? fail(NOT_SENT) : await work(session, itemIndex));
 				own.set(itemIndex, outcome);
 				if (!outcome.ok && !context.continueOnFail()) hasFailed = true;

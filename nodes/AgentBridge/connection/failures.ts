@@ -41,7 +41,7 @@ const TOKEN_ADVICE =
 const NO_TOKEN_ADVICE =
 	'No token was sent: "Sub-Protocol" in the credential is "-", and with this "Authentication" no frame contains the token. Enter the sub-protocol that the platform expects, or choose "In a Frame".';
 const TOKEN_LATER_ADVICE =
-	'The handshake contains no token: with this "Authentication" it is sent in the first frame. Check the address in the credential, and whether the platform expects the token as a sub-protocol.';
+	'The handshake contains no token: with this "Authentication" it is sent in the first frame. Check "WebSocket Base URL" and "Bridge Path" in the credential, and whether the platform expects the token as a sub-protocol.';
 
 const HANDSHAKE_ADVICE: Readonly<Record<Peer['tokenIn'], string>> = {
 	frame: TOKEN_LATER_ADVICE,
@@ -57,7 +57,7 @@ export async function whyEnded(
 	return explainEnd(end, peer, end.cause === 'handshake' ? await probe() : undefined);
 }
 
-/** @returns a failure, of kind `credential` if the account was refused, so that trying again is pointless */
+/** @returns a failure, of kind `credential` if the account was refused: trying again is then pointless */
 export function explainEnd(end: SocketEnd, peer: Peer, probe: Probe = { kind: 'nothing' }): Failure {
 	const { host, protocol = '' } = peer;
 	const ended = (kind: FailureKind, message: string, advice: string): Failure => ({
@@ -77,7 +77,7 @@ export function explainEnd(end: SocketEnd, peer: Peer, probe: Probe = { kind: 'n
 			return ended(
 				'unreachable',
 				`Nothing arrived from ${host} within the idle timeout`,
-				'Set a heartbeat that the platform answers, or a longer idle timeout.',
+				'Set a "Heartbeat Frame" that the platform answers, or raise "Idle Timeout (Seconds)".',
 			);
 		case 'silent':
 			return ended(
@@ -118,7 +118,7 @@ function explainHandshake({ host, protocol, tokenIn, redact }: Peer, probe: Prob
 		return {
 			kind: 'unreachable',
 			message: `${host} did not accept the WebSocket connection and did not say why`,
-			advice: `Either the connection was lost, or the platform ${protocol === undefined ? 'expects a sub-protocol' : `does not choose the sub-protocol ${protocol}`}. Check the address and the "Sub-Protocol" in the credential.`,
+			advice: `Either the connection was lost, or the platform ${protocol === undefined ? 'expects a sub-protocol' : `does not choose the sub-protocol ${protocol}`}. Check "WebSocket Base URL", "Bridge Path" and "Sub-Protocol" in the credential.`,
 		};
 	}
 	const { status, redirectsTo } = probe;

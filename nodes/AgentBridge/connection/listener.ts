@@ -55,7 +55,7 @@ export class Listener {
 		return this.open?.send(text) ?? false;
 	}
 
-	/** Closes the connection within a second and opens none again. */
+	/** Closes the connection within a second and opens no other. */
 	async stop(): Promise<void> {
 		this.stopping.abort();
 		await this.connection?.close();

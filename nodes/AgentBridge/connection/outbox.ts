@@ -13,7 +13,7 @@ export class Outbox {
 	/**
 	 * @param now a monotonic clock, in ms
 	 * @param transmit returns false if the connection is not open
-	 * @param onLost called with frames that will not be sent; `why` is a clause
+	 * @param onLost called with the names of frames that will not be sent; `why` is a clause
 	 */
 	constructor(
 		private readonly now: () => number,
@@ -52,7 +52,7 @@ export class Outbox {
 		}
 	}
 
-	/** Drops all queued frames, and any that are sent later. @param why as a clause */
+	/** Drops all queued frames, and those that `send` gets later. @param why as a clause */
 	close(why: string): void {
 		this.whyClosed = why;
 		this.lose(this.queued.length, why);

@@ -10,7 +10,7 @@ export type Probe =
 	/** `redirectsTo`: the WebSocket address to which the server redirects, without a query. */
 	| { readonly kind: 'status'; readonly status: number; readonly redirectsTo?: string }
 	| { readonly kind: 'unreachable'; readonly code: string }
-	/** No answer. A bridge that accepts the upgrade sends none that an HTTP client could read. */
+	/** Nothing that explains the failure, e.g. because the bridge accepted the upgrade this time. */
 	| { readonly kind: 'nothing' };
 
 const PROBE_DEADLINE_MS = 3_000;

@@ -3,11 +3,11 @@ import type { Socket, SocketEnd } from '../../shared/http/webSocket';
 import { explainEnd, whyEnded, type Bridge, type Peer } from './failures';
 import { belongs, isUncorrelated, readIncoming, type Frame, type ReplyRule } from '../frames/frames';
 
-/** Frames kept per request, so that a chatty platform cannot fill the memory. */
+/** The most frames kept per request, so that a chatty platform cannot fill the memory. */
 const MAX_COLLECTED = 200;
 /** Limits the total length of the frames that a session collects, because all are kept until the run ends. */
 const MAX_COLLECTED_CHARS = 32_000_000;
-/** Connections per session: a platform that closes each one at once would otherwise keep the run going forever. */
+/** The most connections per session: a platform that closes each at once would otherwise keep the run going forever. */
 const MAX_CONNECTIONS = 1_000;
 /** How long the platform may take to answer a close, which it does once it has received everything sent before. */
 const CLOSE_CONFIRM_MS = 15_000;
@@ -40,7 +40,7 @@ class CollectedFrames {
 	}
 }
 
-/** The connection that items with the same account and authentication share. The first that needs it opens it. */
+/** The connection that items with the same account and authentication share. It is opened when an item needs it. */
 export class RequestSession {
 	/** By connection number, why a connection ended without a confirmed close: frames sent over it may be lost. */
 	readonly lost = new Map<number, Failure>();
@@ -220,7 +220,7 @@ function timedOut(timeoutMs: number, { host }: Peer): Failure {
 		kind: 'timedOut',
 		message: `No reply arrived from ${host} within ${timeoutMs / 1000} seconds`,
 		advice:
-			'Check "ID in Reply" and "Reply Events" against the frames in the error\'s details, or allow more time.',
+			'Check "ID in Reply" and "Reply Events" against the frames in the error\'s details, or raise "Timeout (Seconds)".',
 	};
 }
 

@@ -8,8 +8,8 @@ interface ItemPosition {
 }
 
 /**
- * The items of a node's last run, on all its outputs. The origin of an item is the position of the trigger item that it is
- * paired with; undefined if there is none, or if there are several.
+ * The items of a node's last run, on all its outputs. The origin of an item is the position of the trigger item that it
+ * is paired with; undefined if it is paired with none or several.
  */
 export function lastItems(runData: IRunData, lastNode: string, trigger: string) {
 	const run = (runData[lastNode]?.length ?? 0) - 1;

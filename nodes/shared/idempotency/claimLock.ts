@@ -29,19 +29,19 @@ export interface ClaimAcquirer {
 
 /** A slower claim would leave too little of the time in which its request may be sent. */
 const CLAIM_WITHIN_MS = 20_000;
-/** How many times the first of several acquirers reads again before it, too, retreats. */
+/** How many times the first of several acquirers reads the key before it, too, retreats. */
 const READS_BEFORE_RETREAT = 5;
 
 /**
  * Gives a key to one of many acquirers, over a table whose rows are only added, read and removed.
  *
  * To claim a key, add a row, and then, in a later statement, read all rows of the key: a claim that is alone has won.
- * Of two simultaneous claims at least one sees the other, so there are never two winners; a claim that is not alone is
- * removed, and made again after a random pause. (The lowest id cannot decide: PostgreSQL assigns ids before rows become
- * visible.)
+ * Of two simultaneous claims at least one sees the other, so there are never two winners; a claim that does not
+ * soon become the only one is removed, and made again after a random pause. (The lowest id cannot decide: PostgreSQL
+ * assigns ids before rows become visible.)
  *
- * Why not `TableLock`, which needs updates: n8n adds 500 rows in 0.3 s, but takes 8 s (SQLite) to 13 s (PostgreSQL) to
- * update as many, and a batch of tasks has hundreds of keys.
+ * `TableLock` is not used here, because it updates rows: n8n adds 500 rows in 0.3 s, but takes 8 s (SQLite) to 13 s
+ * (PostgreSQL) to update as many, and a batch of tasks may have hundreds of keys.
  */
 export class ClaimLock {
 	/** Attempts whose rows this run ignores: its own that have not won, and all that it knows to have failed. */
@@ -95,7 +95,7 @@ export class ClaimLock {
 			if (elapsedMs() > CLAIM_WITHIN_MS || whyStop()) return ok(false);
 			const own = read.value.find((row) => row.owner === owner);
 			const status = statusOf(read.value);
-			// If its own row is not visible yet, another claim's may not be either.
+			// If this claim's own row is not visible yet, the rows of other claims may not be either.
 			if (!own || status.kind === 'known') return ok(false);
 			if (status.kind === 'free') return ok(true);
 			if (status.firstId === undefined || status.firstId < Number(own.id)) return ok(false);

@@ -18,13 +18,13 @@ export interface LedgerEntry {
 	readonly key: string;
 	/** The hash of what will be sent: the same key with another hash is a mistake. */
 	readonly payloadHash: string;
-	/** Why to stop before anything is claimed. */
+	/** The reason to give up before the claim is won, if there is one. */
 	readonly whyStop?: () => Failure | undefined;
 }
 
 /**
  * - `mine`: claimed; send, then report the outcome to the claim
- * - `exists`: the work was done; `reference` is the task's id, or the recorded answer
+ * - `exists`: the request was carried out; `reference` is the task's id, or the recorded answer
  * - `conflict`: the key was used for another payload
  * - `unknown`: the work was begun, and its outcome is unknown
  */
@@ -33,7 +33,7 @@ export type LedgerAnswer =
 	| {
 			readonly kind: 'exists';
 			readonly reference: string;
-			/** Whether it is known to have succeeded; otherwise it may still be under way. */
+			/** Whether the work is known to have succeeded; otherwise it may still be under way. */
 			readonly finished: boolean;
 			readonly by: Holder;
 			/** Records how the work ended, because its owner may be gone. */
@@ -42,7 +42,7 @@ export type LedgerAnswer =
 	| { readonly kind: 'conflict' | 'unknown'; readonly by: Holder };
 
 export interface LedgerSettings {
-	/** Where a key is unique. */
+	/** The same key in another scope is another key. */
 	readonly scope: string;
 	readonly workflowId: string;
 	readonly executionId: string;
@@ -56,9 +56,9 @@ export interface LedgerSettings {
 }
 
 /**
- * The claims of a key within one n8n process. Only the first competes for the key with other processes; the others
- * learn the outcome from its claim, without reading the table. Otherwise, four executions with the same fifty keys
- * would each spend seconds on futile claims.
+ * Queues the claims of each key within one n8n process. Only the first competes for the key with other processes; the
+ * others learn the outcome from its claim, without reading the table. Otherwise, four executions with the same fifty
+ * keys would each spend seconds on futile claims.
  */
 export type ClaimQueue = KeyedQueue<HeldClaim>;
 
@@ -71,7 +71,7 @@ export interface LedgerParts extends KeyReadsParts {
 
 /** How long after a claim the request may still be sent. */
 const SEND_WITHIN_MS = 60_000;
-/** How often queued claims check whether their run has ended. */
+/** How often a queued claim checks whether to stop waiting. */
 const STOP_CHECK_MS = 1_000;
 /** The shortest lifetime of entries, so that they outlive the claims of other runs, whatever lifetime was entered. */
 const SHORTEST_LIFE_MS = 10 * 60_000;
@@ -84,8 +84,8 @@ type Answer = Exclude<LedgerAnswer, { kind: 'mine' }> | { readonly kind: 'mine';
 type Seen = ClaimStatus<Answer>;
 
 /**
- * Ensures that paid work is done only once across items, executions and workers: whichever claims a key does the work
- * and records the outcome for the others.
+ * Ensures that paid work is done only once across items, executions and workers: the item that claims a key does the
+ * work and records the outcome for the others.
  */
 export class TableLedger {
 	private readonly writer: LedgerWriter;
@@ -111,7 +111,7 @@ export class TableLedger {
 
 	/**
 	 * Asks for the right to do what `entry` stands for. Waits while another run is doing it, until that run is presumed
-	 * dead after a long silence. A failure (of the table, or the end of the run) means that nothing may be sent.
+	 * dead after a long silence. A failure, whatever its reason, means that nothing may be sent.
 	 */
 	async claim(entry: LedgerEntry): Promise<Result<LedgerAnswer>> {
 		// JSON keeps scope and key apart.
@@ -175,7 +175,7 @@ export class TableLedger {
 		return this.seenAs(state, wanted);
 	}
 
-	/** Claims once there is a permit, which is released when the outcome of the claim is known. */
+	/** Claims once there is a permit, which is released when the claim is lost or its outcome is known. */
 	private async claimWithPermit(wanted: Wanted): Promise<Result<Seen>> {
 		await this.permits.take();
 		let claim: HeldClaim | undefined;
@@ -263,7 +263,7 @@ export class TableLedger {
 		if (stop) return stop;
 		if (signal.aborted) return { ...NO_LONGER, kind: 'cancelled' };
 		if (clock.now() < this.settings.deadlineMs) return undefined;
-		const message = `Another execution was still working on the key "${excerpt(key, 60)}" when the timeout was reached`;
+		const message = `The key "${excerpt(key, 60)}" could not be claimed before the timeout; another execution may still be working on it`;
 		return { ...NO_LONGER, message };
 	}
 }

@@ -27,7 +27,7 @@ export function openLedger(
 ): TableLedger | undefined {
 	if (!idempotency) return undefined;
 	const workflowId = context.getWorkflow().id ?? '';
-	// Two nodes with the same key each do their own work, unless the operator chose the project, to which the table belongs.
+	// Two nodes with the same key each do their own work, unless the operator chose the whole project as the scope.
 	const scope =
 		idempotency.scope === 'project' ? operation : `${operation} ${workflowId} ${context.getNode().id}`;
 	const ledger = new TableLedger(

@@ -4,8 +4,8 @@ import type { Clock } from '../run/clock';
 const LONGEST_WAIT_MS = 1_000;
 
 /**
- * Permits for claims without a known outcome. With as many permits as requests under way, a process that dies leaves no
- * more claims behind than requests.
+ * Permits for claims without a known outcome. If there are as many permits as requests that may be under way at once, a
+ * process that dies leaves behind no more claims than requests.
  *
  * Half of the permits are granted at a time: the claims of one half share a write, while the requests of the other half
  * are under way. If permits were granted one by one, as by p-limit, each claim would need a sub-execution of its own.

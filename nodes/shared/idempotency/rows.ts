@@ -37,7 +37,7 @@ export const LEDGER_TABLE: TableSpec = {
 export type RowKind = 'claim' | 'submitted' | 'done';
 
 /**
- * - `succeeded`: the side effect happened
+ * - `succeeded`: the work succeeded
  * - `failed`: the work failed, as a task may, and the key is free again
  * - `unanswered`: the side effect was requested, but no answer said whether it happened
  */
@@ -58,10 +58,10 @@ export interface Attempt {
 }
 
 /**
- * - `free`: any run may claim it
- * - `pending`: claimed, and its owner may be doing the work right now
- * - `made`: `reference` exists; `finished` if it is known to have succeeded
- * - `unknown`: it may or may not have been made: its owner died before an answer came, or no answer came
+ * - `free`: any run may claim the key
+ * - `pending`: the key is claimed, and the owner of the claim may be doing the work right now
+ * - `made`: the side effect happened; `reference` names its result; `finished` if the work is known to have succeeded
+ * - `unknown`: the side effect may have happened: the owner died before an answer came, or no answer came
  */
 export type KeyState =
 	| { readonly kind: 'free' }
@@ -81,7 +81,7 @@ export type KeyState =
  */
 export const CLAIM_FRESH_MS = 200_000;
 
-/** Whether a claim has had no new row for `CLAIM_FRESH_MS`. @param lastId of its last row */
+/** Whether a claim has had no new row for `CLAIM_FRESH_MS`. @param lastId the id of the claim's last row */
 export type IsSilent = (owner: string, lastId: number) => boolean;
 
 /** Measures silence from when the run first saw the row, so that wall clocks do not matter. */
@@ -101,8 +101,8 @@ export function silenceSeenBy(clock: Pick<Clock, 'now'>): IsSilent {
  *
  * @param nowMs time of day
  * @param own owners to ignore, see `ClaimLock.abandoned`
- * @param isSilent asked before a claim counts as dead, because a wrong wall clock can make it look old; unnecessary if
- *   a dead claim frees nothing
+ * @param isSilent asked before a claim younger than `CLOCKS_APART_MS` counts as dead, because a wrong wall clock can
+ *   make it look old; not needed if a dead claim does not free the key
  */
 export function stateOf(
 	rows: readonly TableRow[],
@@ -133,8 +133,8 @@ function isExpired({ expiresAtMs }: TableRow, nowMs: number): boolean {
 }
 
 /**
- * @param all ordered by id: outcome, hash and reference are read from the last row that has one, execution, workflow and
- * time from the first
+ * @param all the rows of an attempt, by id: outcome, hash and reference are read from the last row that has one;
+ *   execution, workflow and time from the first that has one
  */
 function attemptState(owner: string, all: readonly TableRow[], nowMs: number, isSilent: IsSilent): KeyState {
 	const onlyClaims = all.every(({ kind }) => textOrNumber(kind).trim().toLowerCase() === 'claim');
@@ -172,7 +172,7 @@ function lastOf(rows: readonly TableRow[], column: string): string {
 	return cells(rows, column).at(-1) ?? '';
 }
 
-/** The latest time that a Date can be. */
+/** The latest time that a Date can hold. */
 const LAST_MS = 8.64e15;
 
 function timeOf(cell: unknown): number | undefined {

@@ -9,14 +9,14 @@ const BATCH_MS = 100;
 const PAUSES: PauseGrowth = { firstMs: 500, factor: 2, longestMs: 20_000 };
 
 /**
- * Writes in the background, in batches, and retries if the database does not answer, so adding a row never waits. A row
- * may be written twice, which means the same as once.
+ * Writes in the background, in batches, and retries what fails, so adding a row never waits. A row may be written
+ * twice, which means the same as once.
  */
 export class LedgerWriter {
 	private rows: TableRow[] = [];
 	private leaving = new Set<string>();
 	private writing: Promise<unknown> | undefined;
-	/** Writes of claims together with queued rows, which are queued again if such a write fails. */
+	/** The writes of `writeWith` that are under way. If one fails, the queued rows that it took are queued again. */
 	private readonly entering = new Set<Promise<unknown>>();
 	private readonly background: BackgroundWriter;
 
@@ -41,7 +41,7 @@ export class LedgerWriter {
 
 	/**
 	 * Writes rows at once, in one statement with the queued ones, so that nothing new begins before the last outcome is
-	 * in the table. @returns all rows of their keys as they are then, or the failure if `rows` may not have been written
+	 * in the table. @returns all rows of their keys after the write, or a failure, although `rows` may have been written
 	 */
 	async writeWith(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>> {
 		await this.writing;

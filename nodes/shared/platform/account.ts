@@ -10,9 +10,9 @@ import { textOf } from '../text/textOf';
 export interface PlatformAccount {
 	/** The base URL, without a trailing slash. */
 	readonly baseUrl: string;
-	/** Scheme ws or wss, without a trailing slash. */
+	/** The base URL of WebSockets, with the scheme ws or wss and no trailing slash. */
 	readonly wsBaseUrl: string;
-	/** The path form of §4.4 to try first. */
+	/** The path of the progress WebSocket (§4.4) to try first. */
 	readonly progressPath: string;
 	/** Path of the list of chat models, with a leading slash; empty if the deployment has none. */
 	readonly modelsPath: string;

@@ -34,7 +34,7 @@ type CredentialContext = Pick<
 const READS_AT_ONCE = 16;
 
 /**
- * Reads and checks the credential, with its expressions as each item sees them. A read takes n8n 0.8 ms (a database
+ * Reads and checks the credential, with its expressions evaluated for each item. A read takes n8n 0.8 ms (a database
  * read, a decryption and expressions), so the credential is read only once if its fields are known not to differ
  * between items.
  * @returns a failure only if it applies to all items
@@ -44,7 +44,7 @@ export async function readAccounts<T>(
 	type: CredentialType,
 	check: (fields: Fields) => Result<T>,
 ): Promise<Result<Accounts<ReadAccount<T>>>> {
-	// Equal fields are kept once, because saved workflows can take a megabyte, and each read returns a new copy.
+	// Equal credentials are kept once, because saved workflows can take a megabyte, and each read returns a new copy.
 	const known = new Map<string, { readonly fields: Fields; readonly account: Result<ReadAccount<T>> }>();
 	const accountOf = (fields: Fields) => {
 		const account = check(fields);
@@ -89,7 +89,7 @@ export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U
 			const account = accounts.of(itemIndex);
 			if (!account.ok) return account;
 			const own = made.get(account.value);
-			// Made again, it would have a rate limiter of its own.
+			// An account made twice would have two rate limiters.
 			if (own === undefined) throw new TypeError('An item uses an account that the run does not know');
 			return ok(own);
 		},
@@ -149,7 +149,7 @@ async function varyingFields(
 	}
 }
 
-/** Expressions whose values are the same for all items of a run. */
+/** Variables whose values are the same for all items of a run. */
 const OF_THE_INSTANCE = /\$(?:secrets|vars|env)\b/g;
 
 function mayVary(value: unknown): boolean {

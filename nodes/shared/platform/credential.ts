@@ -14,7 +14,7 @@ const NAMES = {
 export type CredentialType = keyof typeof NAMES;
 
 /**
- * Reads a node's credential, with its expressions as `itemIndex` sees them. If none is selected, or the credential was
+ * Reads a node's credential, with its expressions evaluated for `itemIndex`. If no credential is selected, or it was
  * deleted or is not shared, n8n throws, which would otherwise look like a faulty expression in the node.
  */
 export async function readCredential(

@@ -19,7 +19,7 @@ const NamedRefusal = v.object({
 /** Statuses, and codes that repeat them, of a server that stopped waiting although the work may still get done. */
 const GAVE_UP: ReadonlySet<number | null> = new Set([408, 499, 504]);
 
-/** Codes of a server in trouble, which, like the HTTP statuses, leave open what was done. */
+/** Codes of a server in trouble. Like the HTTP statuses from 500 on, they leave open what was done. */
 const IN_TROUBLE: ReadonlySet<number | null> = new Set([500, 502, 503]);
 
 /** Codes, and words in lower case, by which a deployment says that there are too many requests. */

@@ -134,7 +134,7 @@ export function explainUnclear(
 		return {
 			kind: 'unclear',
 			message: `The node tried to ${purpose}, but got no clear answer${http}: ${said}`,
-			advice: 'It was not tried again, because the platform may have carried it out.',
+			advice: 'The request was not repeated, because the platform may have carried it out.',
 			details,
 		};
 	}

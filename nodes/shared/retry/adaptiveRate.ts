@@ -16,7 +16,7 @@ export interface StartedRequest {
 
 interface Reservation {
 	readonly startMs: number;
-	/** The version of the rate on which the reservation is based. */
+	/** The rate's `version` when the reservation was made; -1 never becomes valid. */
 	readonly version: number;
 }
 
@@ -32,8 +32,8 @@ interface TurnWait {
 const SECOND_MS = 1_000;
 /**
  * The rate at which a request was sent is measured back to the latest request at least a second before it, over at most
- * this long, because the pause before a burst must not make the burst look slow. If none came within that second, it is
- * measured over at most `LONGEST_SPACING_MS`.
+ * this long, because the pause before a burst must not make the burst look slow. If no request came within that second,
+ * the rate is measured over at most `LONGEST_SPACING_MS`.
  */
 const LONGEST_SPAN_MS = 1_350;
 /** The rate may rise to this many times the rate at which the latest judged request was sent. */
@@ -43,7 +43,7 @@ const FIRST_SPACING_MS = 50;
 /** While nothing is accepted, the spacing grows from this to `LONGEST_SPACING_MS`. */
 const SHORTEST_BACKOFF_MS = 250;
 const LONGEST_SPACING_MS = 5_000;
-/** While submits are queued at a low rate, polls get one turn in this many; at a higher rate, every other one. */
+/** While submits are queued at a low rate, polls get one in this many turns; at a higher rate, every other one. */
 const WATCH_ONE_IN = 15;
 /** A rate is low if its turns are at least this far apart. At a higher rate, the calls of one poll stay together. */
 const LOW_RATE_SPACING_MS = 50;
@@ -51,7 +51,7 @@ const LOW_RATE_SPACING_MS = 50;
 /**
  * How fast requests of an account may follow each other (§8.1), learned from the outcomes of those already sent.
  *
- * - Until something is refused there is no limit, except that the first requests are spaced out a little.
+ * - Until something is refused, only the initial limit applies, if any, and the first requests are spaced out a little.
  * - From then on, the rate is the one with the best prospect, given what is believed about the limit.
  * - While nothing at all is accepted, requests back off, and a pause that the service asks for applies to all of them.
  */
@@ -92,12 +92,12 @@ export class AdaptiveRate {
 		};
 	}
 
-	/** Waits until a request may start. At the deadline or after a stop, returns a settled request that was not started. */
+	/** Waits until a request may start. At the deadline or after a stop, returns a settled request without a start. */
 	async turn(lane: Lane, { clock, signal, deadlineMs, isFirstTry }: TurnWait): Promise<StartedRequest> {
 		if (isFirstTry) this.tryAnew();
 		for (;;) {
 			const nowMs = clock.now();
-			// A request whose time is up is not sent, so it uses up no turn.
+			// A request whose time is up takes no turn: work is then not sent, and a last poll is sent at once.
 			if (nowMs >= deadlineMs || signal?.aborted) return { atMs: nowMs, isSettled: true, isRefused: false };
 			const reservation = this.reserve(lane, nowMs);
 			const waitMs = Math.min(reservation.startMs, deadlineMs) - nowMs;

@@ -3,8 +3,8 @@ import { connectionWasRefused } from '../http/exchange';
 import type { Outcome } from '../http/outcome';
 
 /**
- * Which requests may be retried: a `read` (a poll, an upload, a chat question) even if it may have been carried out, a
- * `write` (a submit, by default an agent call) only if it cannot have been, because a second one would be billed, too.
+ * Which requests may be retried: a `read` (a poll, an upload or a chat question) even if it may have been carried out;
+ * a `write` (a submit or, by default, an agent call) only if it cannot have been: a second would be billed, too.
  */
 export type Repeatability = 'read' | 'write';
 
@@ -35,14 +35,14 @@ export function backoffMs(tries: number, random: () => number): number {
 	return Math.round(random() * growingPauseMs(BACKOFF, tries));
 }
 
-/** The pause that a service asks for, capped. 0 if it asks for none; `backoffMs` then keeps the tries from running out. */
+/** The pause that a service asks for, capped; 0 if it asks for none. */
 export function askedPauseMs(retryAfter: string | undefined, nowMs: number): number {
 	return Math.min(retryAfterMs(retryAfter, nowMs), LONGEST_PAUSE_MS);
 }
 
 /**
  * Reads a Retry-After header: seconds, or an HTTP date.
- * @returns milliseconds from `nowMs`; 0 if the header is missing or unusable, or its date is past, as if clocks differ
+ * @returns milliseconds from `nowMs`; 0 if the header is missing or unusable, or its date is past because clocks differ
  */
 export function retryAfterMs(header: string | undefined, nowMs: number): number {
 	if (!header?.trim()) return 0;

@@ -14,11 +14,11 @@ const LOGARITHMS = LIMITS.map((limit) => Math.log(limit));
  * outage.
  */
 const CHANCES = [
-	{ share: 0.01, odds: 0.77 },
-	{ share: 0.05, odds: 0.06 },
-	{ share: 0.1, odds: 0.06 },
-	{ share: 0.2, odds: 0.06 },
-	{ share: 0.97, odds: 0.05 },
+	{ share: 0.01, prior: 0.77 },
+	{ share: 0.05, prior: 0.06 },
+	{ share: 0.1, prior: 0.06 },
+	{ share: 0.2, prior: 0.06 },
+	{ share: 0.97, prior: 0.05 },
 ];
 /**
  * The prior probability that an account has no limit: before anything is known about it, and after a limit has changed.
@@ -32,19 +32,20 @@ const CHANGES_EVERY_S = 20;
 /** The weight of the share that is refused, relative to the logarithm of what is accepted. */
 const PRICE_OF_REFUSAL = 1.6;
 
-const AT_FIRST = oddsOfLimits(UNLIMITED_AT_FIRST);
-const LATER = oddsOfLimits(UNLIMITED_LATER);
+const AT_FIRST = priorOfLimits(UNLIMITED_AT_FIRST);
+const LATER = priorOfLimits(UNLIMITED_LATER);
 
-function oddsOfLimits(unlimited: number): Float64Array {
+function priorOfLimits(unlimited: number): Float64Array {
 	return LIMITS.map((limit) => (limit === Infinity ? unlimited : (1 - unlimited) / FINITE));
 }
 
-/** A share of requests that may be refused by chance, and its joint probability with each limit. */
+/** A share of requests that may be refused by chance. */
 interface Hypothesis {
 	readonly share: number;
 	/** The prior probability of the share, used after a change. */
-	readonly odds: number;
-	readonly oddsOfLimit: Float64Array;
+	readonly prior: number;
+	/** The joint probability of the share and each limit. */
+	readonly joint: Float64Array;
 }
 
 /**
@@ -55,10 +56,10 @@ interface Hypothesis {
  * Each request of an account is judged, so this must take only microseconds: hence the loops over numbers.
  */
 export class LimitBelief {
-	private readonly hypotheses = CHANCES.map(({ share, odds }): Hypothesis => ({
+	private readonly hypotheses = CHANCES.map(({ share, prior }): Hypothesis => ({
 		share,
-		odds,
-		oddsOfLimit: AT_FIRST.map((limit) => odds * limit),
+		prior,
+		joint: AT_FIRST.map((limit) => prior * limit),
 	}));
 	/** How likely each limit is, whatever share is refused by chance. */
 	private limits = AT_FIRST;
@@ -75,22 +76,22 @@ export class LimitBelief {
 		);
 		const limits = new Float64Array(LIMITS.length);
 		let all = 0;
-		for (const { share, odds, oddsOfLimit } of this.hypotheses) {
-			const chanceOdds = (changed / 2) * odds;
-			const limitOdds = (changed / 2) * sum(oddsOfLimit);
+		for (const { share, prior, joint } of this.hypotheses) {
+			const chanceChanged = (changed / 2) * prior;
+			const limitChanged = (changed / 2) * sum(joint);
 			for (let step = 0; step < LIMITS.length; step++) {
-				const changedOdds = chanceOdds * (this.limits[step] ?? 0) + limitOdds * (LATER[step] ?? 0);
+				const afterChange = chanceChanged * (this.limits[step] ?? 0) + limitChanged * (LATER[step] ?? 0);
 				const passes = (1 - share) * (passing[step] ?? 0);
-				const before = (1 - changed) * (oddsOfLimit[step] ?? 0) + changedOdds;
+				const before = (1 - changed) * (joint[step] ?? 0) + afterChange;
 				const now = before * (isRefused ? 1 - passes : passes);
-				oddsOfLimit[step] = now;
+				joint[step] = now;
 				limits[step] = (limits[step] ?? 0) + now;
 				all += now;
 			}
 		}
 		this.limits = limits.map((one) => one / all);
-		for (const { oddsOfLimit } of this.hypotheses) {
-			for (let step = 0; step < LIMITS.length; step++) oddsOfLimit[step] = (oddsOfLimit[step] ?? 0) / all;
+		for (const { joint } of this.hypotheses) {
+			for (let step = 0; step < LIMITS.length; step++) joint[step] = (joint[step] ?? 0) / all;
 		}
 	}
 
@@ -101,8 +102,8 @@ export class LimitBelief {
 	bestRate(mostPerSecond: number): number {
 		let best = Math.min(LEAST, mostPerSecond);
 		let bestProspect = -Infinity;
-		// For the limits below the rate: the sum of their odds, and of the odds times the limit and times its logarithm.
-		let oddsBelow = 0;
+		// Sums over the limits below the rate: of probability, probability times limit, and probability times log limit.
+		let probabilityBelow = 0;
 		let limitsBelow = 0;
 		let logsBelow = 0;
 		for (let step = 0; step < LIMITS.length; step++) {
@@ -110,17 +111,17 @@ export class LimitBelief {
 			const isMost = limit >= mostPerSecond;
 			const rate = isMost ? mostPerSecond : limit;
 			const log = isMost ? Math.log(rate) : (LOGARITHMS[step] ?? 0);
-			const taken = logsBelow + (1 - oddsBelow) * log;
-			const prospect = taken - PRICE_OF_REFUSAL * (oddsBelow - limitsBelow / rate);
+			const taken = logsBelow + (1 - probabilityBelow) * log;
+			const prospect = taken - PRICE_OF_REFUSAL * (probabilityBelow - limitsBelow / rate);
 			if (prospect > bestProspect) {
 				best = rate;
 				bestProspect = prospect;
 			}
 			if (isMost) break;
-			const odds = this.limits[step] ?? 0;
-			oddsBelow += odds;
-			limitsBelow += odds * limit;
-			logsBelow += odds * log;
+			const probability = this.limits[step] ?? 0;
+			probabilityBelow += probability;
+			limitsBelow += probability * limit;
+			logsBelow += probability * log;
 		}
 		return best;
 	}

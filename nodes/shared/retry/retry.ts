@@ -9,13 +9,13 @@ import { RateLimiter, type LaneSlot, type RateLimits } from './rateLimiter';
 export interface RetryTerms {
 	readonly repeatability: Repeatability;
 	readonly lane: Lane;
-	/** All tries, including the first; refusals for too many requests do not count, unless there is only one try. */
+	/** All tries, including the first; refusals for too many requests do not count, unless only one try is allowed. */
 	readonly tries: number;
 	/** After this time, work is not sent but ends as `cancelled`. */
 	readonly sendByMs?: number | undefined;
 	/**
 	 * The request's deadline: after it, no turn is awaited, no further try begins and no work is sent. The last outcome
-	 * is the result. An exchange that is under way then has a timeout of its own.
+	 * is the result. An exchange under way at the deadline has a timeout of its own.
 	 */
 	readonly endByMs: number;
 	/** Called last, when everything else allows another try. */
@@ -43,8 +43,8 @@ interface Tries {
 /**
  * Sends all requests of a node run to an account through its rate limiter, and retries them.
  *
- * A request that was refused because there are too many takes another turn, at a lower rate, until it is accepted or
- * its time is up, because nothing was carried out, and the limit applies to all requests with the key.
+ * A request that was refused because there are too many requests takes another turn, at a lower rate, until it is
+ * accepted or its time is up, because nothing was carried out, and the limit applies to all requests with the key.
  */
 export class Retry {
 	/**
@@ -92,7 +92,7 @@ export class Retry {
 		let refusal: Outcome<T> | undefined;
 		for (;;) {
 			const request = await slot.turn(Math.min(endByMs, sendByMs));
-			// The deadline passed during the wait; the refusal says why.
+			// If the deadline passed during the wait, the refusal is the outcome, because it says why.
 			const isOver = this.clock.now() >= endByMs;
 			if (refusal && isOver && !this.isStopped()) return { kind: 'settled', outcome: refusal };
 			const outcome = await this.inTime(terms, exchange);

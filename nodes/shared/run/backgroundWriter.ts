@@ -26,7 +26,7 @@ export class BackgroundWriter {
 		this.working ??= this.run();
 	}
 
-	/** Writes without a pause; if that fails, the background tries again. */
+	/** Writes without a pause; if the write fails before the flush, the background tries again. */
 	async now(): Promise<Result<undefined>> {
 		const written = await this.writeInTurn(false);
 		if (!written.ok && !this.isFlushed) this.start();

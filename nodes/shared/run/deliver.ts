@@ -30,7 +30,7 @@ export function deliverResults(
 export function otherAnswers(results: ReadonlyArray<Result<unknown>>): string {
 	const answered = results.filter(({ ok }) => ok).length;
 	if (answered === 0) return '';
-	return `${answered} other item(s) were answered: a retry of this execution does not ask for them again.`;
+	return `${answered} other item(s) were answered: a retry of this execution keeps their answers.`;
 }
 
 export function hintFailed(context: IExecuteFunctions, results: ReadonlyArray<Result<unknown>>): void {

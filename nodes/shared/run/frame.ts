@@ -18,7 +18,7 @@ export interface RunFrame {
 	readonly writeLast: (write: () => Promise<Result<unknown>>, hint: string) => void;
 }
 
-/** How long a stopped run waits for its last writes, because it has to end within a second. */
+/** How long a stopped run waits for its last writes; it has to end within a second. */
 const AFTER_CANCEL_MS = 700;
 
 /**
@@ -56,7 +56,7 @@ export async function inRunFrame<T extends { clients: { of: (itemIndex: number) 
 		});
 		if (!opened.ok) return failRun(context, opened.failure);
 		const { clients } = opened.value;
-		// If one item has no account, nothing is sent for the others either.
+		// Without Continue On Fail, if one item has no account, nothing is sent for the others either.
 		throwFirst(context, failedItems(context.getInputData().map((_, itemIndex) => clients.of(itemIndex))));
 		return await work(opened.value);
 	} finally {

@@ -5,11 +5,11 @@ export interface Slot<Word = unknown> {
 	/** Whether it is this slot's turn. */
 	readonly isFirst: boolean;
 	/**
-	 * Whether another owner waits behind this slot. The last slot tells, because an owner enters all its slots of a key
-	 * before it awaits anything.
+	 * Whether another owner waits behind this slot. The queue's last slot shows it, because an owner enters all its slots
+	 * of a key before it awaits anything.
 	 */
 	readonly isWanted: boolean;
-	/** Whether another owner's slot was directly before it. */
+	/** Whether another owner's slot was directly before this one when it entered. */
 	readonly isBehindOthers: boolean;
 	/** The last value that a slot before this one passed on as it left. */
 	readonly lastWord: Word | undefined;
@@ -24,7 +24,7 @@ interface Queue<Word> {
 	lastWord: Word | undefined;
 }
 
-/** Queues within an n8n process, one for each key. An empty one is dropped. */
+/** Queues within an n8n process, one for each key. An empty queue is dropped. */
 export class KeyedQueue<Word = unknown> {
 	private readonly queues = new Map<string, Queue<Word>>();
 

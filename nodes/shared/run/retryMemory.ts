@@ -9,10 +9,10 @@ export type ItemKey = number | string;
 
 /**
  * What earlier tries of a node run have done for its items, kept in n8n's node context, which survives Retry On Fail
- * and Retry Execution, so that neither repeats it.
+ * and Retry Execution, so that neither repeats the work.
  *
  * Entries belong to one run index, because a loop passes the same items through the node again and expects new results.
- * They outlive the delivery of errors, because n8n also retries a node that returned normally if its first item is one.
+ * They outlive the delivery of errors, because n8n also retries a node whose first output item is an error.
  */
 export interface RetryMemory {
 	/** What was kept for the item, unless the item or the node has been edited since. */

@@ -9,7 +9,7 @@ export function isStartedByChat(context: TriggerContext): boolean {
 	return isStartedBy(context, CHAT_TRIGGER);
 }
 
-/** Whether a trigger of this type started the execution; another one of the workflow may have. */
+/** Whether a trigger of this type started the execution, and not another trigger of the workflow. */
 export function isStartedBy(context: TriggerContext, triggerType: RegExp): boolean {
 	const triggers = context
 		.getParentNodes(context.getNode().name)

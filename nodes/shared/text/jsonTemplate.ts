@@ -52,8 +52,8 @@ export class JsonTemplates {
 	}
 
 	/**
-	 * Fills in a template. A string that consists of a placeholder becomes its value, of any type; in a longer string the
-	 * value is inserted as text. A string with an absent value is removed, with its key or array element.
+	 * Fills in a template. A string that is one placeholder becomes its value, of any type; in a longer string the value
+	 * is inserted as text. A string with an absent value is removed, with its key or array element.
 	 * @returns `undefined` if nothing is left
 	 */
 	fill(template: Json, lookup: Lookup): Json | undefined {

@@ -124,7 +124,7 @@ function beginningsOf(secrets: readonly string[]): Beginnings {
 	return { longest, openIn };
 }
 
-/** The first of the sorted texts that is greater than `text`, and begins with it if any of them does. */
+/** The first of the sorted texts that is greater than `text`; if any greater one begins with `text`, this one does. */
 function firstAfter(sorted: readonly string[], text: string): string | undefined {
 	let [low, high] = [0, sorted.length];
 	while (low < high) {
@@ -212,7 +212,7 @@ function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 
 const BEGINNINGS = 2 ** 16;
 
-/** A hash of the first characters. */
+/** A hash of the `BEGINNING_CHARS` characters at a position. */
 function beginningAt(text: string, at: number): number {
 	return (text.charCodeAt(at) * 7919 + text.charCodeAt(at + 1) * 127 + text.charCodeAt(at + 2)) % BEGINNINGS;
 }
@@ -253,7 +253,7 @@ const ESCAPES =
 	/\\{1,8}(?:u([0-9a-f]{4}))?|%(?:25){0,3}([0-9a-f]{2})|&(?:amp;){0,3}(?:#x0{0,4}([0-9a-f]{1,4})|#0{0,4}(\d{1,5})|(amp|lt|gt|quot|apos));/gi;
 /** Characters that begin an escape: a quick check, because most texts contain none of them. */
 const ESCAPE_START = /[\\%&]/;
-/** `&amp;amp;amp;#x00000000;` */
+/** The length of `&amp;amp;amp;#x00000000;`. */
 const LONGEST_ESCAPE_CHARS = 24;
 const CUT_ESCAPE =
 	/(?:\\{1,8}(?:u[0-9a-f]{0,3})?|%(?:25){0,3}[0-9a-f]?|&(?:amp;){0,3}(?:#x?[0-9a-f]{0,8}|[a-z]{0,4}))$/i;

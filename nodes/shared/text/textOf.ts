@@ -14,8 +14,8 @@ export function textOrNumber(value: unknown): string {
 }
 
 /**
- * The text that an expression returned, or JSON of anything else. Empty for nothing, which includes `NaN` and an invalid
- * date: in JSON they are null.
+ * The text that an expression returned, or JSON of anything else. Empty if there is no value; `NaN` and an invalid date
+ * count as none, because in JSON they are null.
  * @returns `undefined` if the value cannot be written as JSON
  */
 export function textOrJson(value: unknown): string | undefined {

@@ -18,7 +18,7 @@ export interface DefinitionNode {
 export interface DefinitionInput {
 	readonly name: string;
 	readonly value: Json;
-	/** Whether it comes from another node's output, so that it cannot be overridden (§4.1, rule 4). */
+	/** Whether the value comes from another node's output, so that it cannot be overridden (§4.1, rule 4). */
 	readonly isLink: boolean;
 }
 
@@ -67,7 +67,7 @@ function isExport(object: JsonObject): boolean {
 	return Object.values(object).some(isExportNode);
 }
 
-/** Whether all values are those of a parameter view, each of which is described by a "spec". */
+/** Whether every input has a "spec" instead of a value, as in a parameter view. */
 function isView(object: JsonObject): boolean {
 	const values = Object.values(object).flatMap((node) =>
 		isJsonObject(node) && isJsonObject(node.inputs) ? Object.values(node.inputs) : [],

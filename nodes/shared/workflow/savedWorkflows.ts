@@ -105,7 +105,7 @@ export function findWorkflow(
 		`The account has no saved workflow "${excerpt(name, 60)}"`,
 		names
 			? `Choose another one in "Workflow"; the account has: ${excerpt(names, 400)}. Nothing was submitted for this item.`
-			: 'Its field "Saved Workflows" is empty: fill it in, or choose the workflow by its ID. Nothing was submitted for this item.',
+			: '"Saved Workflows" in the credential is empty: fill it in, or choose the workflow by its ID. Nothing was submitted for this item.',
 	);
 }
 

@@ -65,7 +65,7 @@ function readReply(given: unknown, idPath: string): Result<ReplySettings | undef
 	if (isJsonObject(asked)) return readReplySettings(asked, idPath);
 	return failInput(
 		'"Reply" has no frame, so nothing would be sent',
-		'Add the frame in the options, or remove the option.',
+		'Click "Add Frame" in the option "Reply", or remove the option.',
 	);
 }
 

@@ -40,7 +40,7 @@ export async function listen(context: ITriggerFunctions): Promise<ITriggerRespon
 	return { closeFunction: async () => await trigger.stop() };
 }
 
-/** When n8n activates a trigger, it shows only the message of an error. */
+/** When n8n activates a trigger, it shows only the message of an error, so the message includes the advice. */
 function startError(context: ITriggerFunctions, failure: Failure): ReturnType<typeof toNodeError> {
 	const { message, advice } = failure;
 	const isTest = context.getMode() === 'manual';
@@ -177,7 +177,7 @@ class ActiveTrigger implements ListenerEvents {
 function queueFull(waiting: number, maxQueued: number): Failure {
 	const remedy =
 		waiting < maxQueued
-			? 'Together they have reached the size limit. Raise "Max Frames per Execution" or make the workflow faster.'
+			? 'The waiting frames together have reached the size limit. Raise "Max Frames per Execution" or make the workflow faster.'
 			: 'Raise "Max Frames per Execution", make the workflow faster, or raise "Max Waiting Frames".';
 	return {
 		kind: 'stalled',

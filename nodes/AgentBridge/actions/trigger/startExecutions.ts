@@ -29,7 +29,7 @@ export class ExecutionStarter {
 	private readonly closing = new AbortController();
 	private readonly maxBatch: number;
 
-	/** @param seen IDs of frames that n8n does not accept are removed, so that the frames are not skipped if sent again */
+	/** @param seen loses the IDs of frames that n8n does not accept, so that they are not skipped if sent again */
 	constructor(
 		private readonly context: ITriggerFunctions,
 		private readonly setup: Pick<Bridge, 'clock'> & { readonly peer: Pick<Peer, 'redact'> },

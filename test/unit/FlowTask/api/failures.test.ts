@@ -111,7 +111,7 @@ describe('explainTaskCall', () => {
 
 	it('says of an unanswered write that it was not repeated, and advises to repeat a read later', () => {
 		const lost = { kind: 'unclear', code: 'ECONNRESET', text: 'gone' } as const;
-		expect(explain(lost, facts('write')).advice).toContain('not tried again');
+		expect(explain(lost, facts('write')).advice).toContain('not repeated');
 		expect(explain(lost, facts('read', 4))).toMatchObject({
 			message: 'The node could not submit the task after 4 tries: gone',
 			advice: expect.stringContaining('later'),
