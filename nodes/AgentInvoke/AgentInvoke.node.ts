@@ -37,7 +37,7 @@ export class AgentInvoke implements INodeType {
 		usableAsTool: true,
 		builderHint: {
 			searchHint:
-				'For agents that are hosted on the platform, not for the AI Agent of n8n. Remembers the session of each key automatically. The second output is an interrupt: let a person or a workflow decide, then use the operation Resume',
+				'For agents that are hosted on the platform, not for the AI Agent of n8n. Remembers the session of each key automatically. Interrupts leave through the second output: let a person or a workflow decide, then use the operation Resume',
 		},
 		credentials: [{ name: 'flowAgentApi', required: true, testedBy: 'testAgentToken' }],
 		properties: operationProperties(OPERATIONS, invoke),

@@ -7,7 +7,7 @@ import { explainCall, quote, type CallAdvice, type CallFacts } from '../shared/p
 
 const LESS = 'Send less text or fewer images, or lower "Max Tokens" in the node\'s options.';
 
-/** The outcome of an error that came instead of an answer. `httpStatus` is used if the error names no status. */
+/** The outcome of an error that came instead of an answer. The error may name another status than the response's. */
 export function outcomeOfError({ text, status }: ServiceError, httpStatus: number): FailedOutcome {
 	if (status === 429) return { kind: 'busy', status: httpStatus, retryAfter: undefined, text };
 	if (status !== undefined && (status === 408 || status >= 500)) {
@@ -57,7 +57,7 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 	[
 		// Not the name of a model, such as "family-8b-thinking".
 		/(?<![-\w])(?:enable_)?(?:thinking|reasoning)/i,
-		'Set "Reasoning" to Default, or choose its switch under "Reasoning Control".',
+		'Set "Reasoning" to Default, or choose the switch of the model under "Reasoning Control".',
 	],
 	[
 		/response_format|json_schema/i,

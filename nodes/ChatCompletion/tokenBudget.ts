@@ -3,7 +3,7 @@ import { budgetSpent, countTokens, unreportedTokens } from '../shared/run/budget
 
 const OPTION = 'Token Budget';
 
-/** Limits the tokens of a run. An answer is counted only once it has ended, so answers in progress may exceed it. */
+/** Limits the tokens of a run. Answers are counted when they end, so those in progress may exceed the limit. */
 export class TokenBudget {
 	private used = 0;
 	/** How many answers may be billed although they reported no tokens. */

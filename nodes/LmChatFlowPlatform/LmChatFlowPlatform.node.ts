@@ -25,8 +25,8 @@ import { MODEL_OPTIONS, modelSettings } from './model.settings';
 import { makeAnswersReadable } from './readableAnswers';
 
 /**
- * Says which reasoning an agent does not get. n8n's SDK also accepts a custom model instead of its OpenAI client, but
- * then drops all reasoning from streams, and joins parallel tool calls of a stream into one.
+ * Says that an agent gets no reasoning. A custom model, which n8n's SDK accepts instead of its OpenAI client, would not
+ * help: the SDK drops all reasoning from its streams, and joins parallel tool calls of a stream into one.
  */
 const reasoningKeptNotice: INodeProperties = {
 	displayName:

@@ -112,7 +112,7 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 	};
 }
 
-/** Gives a refusal in the form of the chat interface a code: without one, the base URL would be blamed. */
+/** Adds a code to a refusal in the form of the chat interface: without one, the base URL would be blamed. */
 function ofQuestion(outcome: FailedOutcome, body: Json | undefined): FailedOutcome {
 	if (outcome.kind !== 'refused' || !errorIn(body ?? null)) return outcome;
 	return { ...outcome, code: outcome.code ?? outcome.status };

@@ -21,8 +21,8 @@ type Piece =
 	| { readonly kind: 'answer'; readonly answer: ReadableAnswer };
 
 /**
- * The events of a stream, in the form that n8n's OpenAI client reads. The client considers any stream that ends complete,
- * so an error is added to one that failed or broke off.
+ * The events of a stream, in the form that n8n's OpenAI client reads. The client takes any stream that ends for a
+ * complete one, so an error is added to a stream that failed or broke off.
  */
 export async function* readableEvents(body: ByteStream, redact: Redact): AsyncGenerator<string, void, void> {
 	const writer = new EventWriter(redact);

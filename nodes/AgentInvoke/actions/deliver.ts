@@ -32,8 +32,8 @@ export function deliverTurns(
 		logCancelled(context, outcomes);
 		return [[], []];
 	}
-	// n8n retries a tool after an error or an error item. As a tool, the node does not remember its tries, so once the
-	// agent was asked, it returns neither.
+	// n8n retries a tool after an error or an error item. As a tool, the node does not remember its tries, so once an
+	// agent may have run, it returns neither.
 	const isFinal =
 		run.asTool && outcomes.some(({ result }) => result.ok || result.failure.details?.mayHaveRun === true);
 	if (!isFinal) throwFailed(context, outcomes);

@@ -10,7 +10,7 @@ export const messageField: INodeProperties = {
 	placeholder: 'e.g. Where is my order?',
 	hint: "In a chat, leave it empty to send the person's message",
 	description:
-		"What you say to the agent. If it is empty, the item's field chatInput is sent, where a chat puts its message.",
+		"What you say to the agent. If it is empty, the chat's message is sent, from the item's field chatInput.",
 };
 
 export const sessionFields: readonly INodeProperties[] = [

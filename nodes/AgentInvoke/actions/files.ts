@@ -11,7 +11,7 @@ import type { WireFile } from '../wire/request';
 import type { UploadedMedia } from '../api/upload';
 import type { AgentRun } from './run';
 
-/** A row of the form: a URL, or a field of the item that contains the file. */
+/** A row of the form: the URL of a file, or the name of the input field that contains it. */
 export type FileRow = WireFile | { readonly field: string };
 
 export function readFileRows(context: IExecuteFunctions, itemIndex: number): Result<FileRow[]> {
@@ -29,7 +29,7 @@ export function readFileRows(context: IExecuteFunctions, itemIndex: number): Res
 		if (!isWebAddress(url)) {
 			return failInput(
 				url ? `"${excerpt(url, 80)}" is not an http or https URL` : 'A file has no URL',
-				'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
+				'Enter a URL that starts with https:// or http://, or set "Source" to "Input File".',
 			);
 		}
 		files.push({ url, name: textOrNumber(row.name), mimeType: '' });
@@ -58,7 +58,7 @@ export async function digestFiles(
 	return ok(digests);
 }
 
-/** Uploads the files of an item, so that the agent can load them (§4.8). */
+/** Uploads the input files of an item, so that the agent can load them (§4.8); files given by URL are passed on. */
 export async function uploadFiles(
 	context: IExecuteFunctions,
 	itemIndex: number,

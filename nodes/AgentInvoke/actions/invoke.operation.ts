@@ -62,7 +62,7 @@ function readMessage(context: IExecuteFunctions, itemIndex: number): Result<Said
 	if (!message.value.trim() && files.value.length === 0) {
 		return failInput(
 			'"Message" is empty for this item',
-			'Enter a message for the agent. In a chat, leave it empty and connect the node to the trigger directly, or use the chatInput of the trigger by its name.',
+			'Enter a message for the agent. In a chat, leave "Message" empty and connect the node to the trigger directly, or refer to chatInput by the name of the trigger.',
 		);
 	}
 	return ok({ kind: 'message', message: message.value, files: files.value });

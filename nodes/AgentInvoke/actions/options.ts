@@ -76,7 +76,7 @@ function readBudget(given: unknown, groupOf: (name: string) => string): Result<B
 	if (!isKnown) {
 		return failInput(
 			'"Limit per Day" counts per "key" or "node", in "turns" or "tokens"',
-			'Choose them under "Limit per Day". Nothing was sent.',
+			'Choose "Per" and "Unit" under "Limit per Day". Nothing was sent.',
 		);
 	}
 	const most = checkEntered({ most: limit.most }, { most: MOST_FIELD }, undefined, () => groupOf('budget'));
@@ -109,7 +109,7 @@ export const TURN_OPTIONS = defineRequestOptions({
 								value: 'key',
 								description: 'Each session key has its own limit with each agent',
 							},
-							{ name: 'Node', value: 'node', description: 'All items of this node share it' },
+							{ name: 'Node', value: 'node', description: 'All items of this node share the limit' },
 						],
 						description: 'What the limit applies to',
 					},
@@ -134,7 +134,7 @@ export const TURN_OPTIONS = defineRequestOptions({
 			},
 		],
 		description:
-			"Maximum turns or tokens per day, counted from midnight in the workflow's time zone. Items beyond it fail before they are sent. Counted from the Data Table flow_agent_turns, so turns are recorded too. Executions on different workers may exceed it by what they have in progress.",
+			"Maximum turns or tokens per day, counted from midnight in the workflow's time zone. Items beyond it fail before they are sent. Counted in the Data Table flow_agent_turns, so turns are recorded too. Executions on different workers may exceed it by what they have in progress.",
 		isPartOfRequest: false,
 	},
 	...callOptions({
@@ -143,14 +143,14 @@ export const TURN_OPTIONS = defineRequestOptions({
 		extraBody: 'as the API-call page of the instance shows them',
 		requestsPerSecond: 'Maximum number of calls per second',
 		retries:
-			'How many times to resend a call if the agent cannot have run. A call that was refused because of load is resent until the timeout; with 0, nothing is resent.',
+			'How many times to resend a call if the agent cannot have run. A call that was refused because of load is resent until the timeout, unless this is 0. A message waits for a busy session in any case.',
 	}),
 	...idempotencyFields(
 		{
-			key: 'Identifies this question, e.g. an order number. For the same key the agent is asked once, whichever execution asks: other executions get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
+			key: 'Identifies this question, e.g. by an order number. For the same key the agent is asked once, whichever execution asks: other executions get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
 			thisNode: 'Other nodes with the same key ask separately',
 			project: 'Once for all Agent Invoke nodes of the n8n project',
-			lifetime: 'How long an answer is kept; after that the key asks again. 0 means forever.',
+			lifetime: 'How long an answer is kept; after that, the agent is asked again. 0 means forever.',
 		},
 		true,
 	),
@@ -196,7 +196,7 @@ export const TURN_OPTIONS = defineRequestOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether to add "readFrom" to the output, which names the entry of the credential\'s description that gave the answer, the session and so on',
+			'Whether to add "readFrom" to the output. For the answer, the session and so on, it names the entry of the credential\'s description that gave the value.',
 		isPartOfRequest: false,
 	},
 	...recordOptions('flow_agent_turns'),

@@ -98,7 +98,10 @@ function readResumed(context: IExecuteFunctions, itemIndex: number): Result<Sess
 	);
 }
 
-/** Reads the ID, which may be empty, because some agents give none; but if the interrupt had an ID, it must be there. */
+/**
+ * Reads the interrupt's ID, which may be empty, because some agents give none. If the field's expression finds none,
+ * although an earlier output contains one, that is a mistake.
+ */
 function readInterruptId(context: IExecuteFunctions, itemIndex: number): Result<string> {
 	const text = readText(context, itemIndex, 'interruptId', 'Interrupt ID');
 	if (!text.ok) return text;
@@ -110,7 +113,7 @@ function readInterruptId(context: IExecuteFunctions, itemIndex: number): Result<
 }
 
 function useEarlier(expression: string): string {
-	return `The item no longer contains it, as happens after a Wait node. Enter ${expression} as an expression. Nothing was sent for this item.`;
+	return `The item no longer contains the ID, as happens after a Wait node. Enter ${expression} as an expression. Nothing was sent for this item.`;
 }
 
 function readAnswer(context: IExecuteFunctions, itemIndex: number): Result<Said> {
@@ -128,12 +131,12 @@ function readAnswer(context: IExecuteFunctions, itemIndex: number): Result<Said>
 	return ok({ kind: 'results', results: [{ interruptId: interrupt.value, result: result.value }] });
 }
 
-/** A decision that is missing must not count as an answer, because the agent may then act on it. */
+/** A missing decision must not count as an answer, because the agent may act on an answer that no one gave. */
 function readDecision(given: unknown): Result<'answer' | 'decline'> {
 	if (!isBlank(given)) return readChoice('"Decision"', ['answer', 'decline'], given);
 	return failInput(
 		'"Decision" is empty for this item',
-		'Check that its expression returns answer or decline for each item. Nothing was sent for this item.',
+		'Check that its expression returns "answer" or "decline" for each item. Nothing was sent for this item.',
 	);
 }
 

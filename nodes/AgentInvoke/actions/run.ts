@@ -52,7 +52,7 @@ export interface AgentRun extends RunFrame {
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
 	readonly interruptLimit: InterruptLimit;
-	/** The items' slots in the queues of their sessions; an item that has a session to itself has none. */
+	/** The items' slots in the queues of their sessions. An item that begins a session has no slot. */
 	readonly slots: ItemSlots;
 	readonly random: () => number;
 	/** Present if turns are recorded. */
@@ -64,7 +64,7 @@ export interface AgentRun extends RunFrame {
 	readonly asTool: boolean;
 }
 
-/** What all executions of this n8n process have seen of the owners of rows, which they watch together. */
+/** Which owners of rows are alive, as watched by all executions of this n8n process together. */
 const LIVENESS = new Liveness();
 
 const CREDENTIAL = 'flowAgentApi';
@@ -174,8 +174,8 @@ function openClients(
 }
 
 /**
- * Identifies the agent of a credential. Not by its token, because a new token would lose all sessions; but if each item
- * has a token of its own, nothing else tells the agents apart.
+ * Identifies the agent of a credential. The token is left out, because a new token would lose all sessions, unless each
+ * item has a token of its own: then nothing else tells the agents apart.
  */
 function agentOf(
 	{ baseUrl, invokePath, secrets }: AgentAccount,
@@ -216,7 +216,7 @@ function openTurnLog(
 	if (!isTimeZone(timeZone)) {
 		return failInput(
 			`The time zone "${timeZone}" of the workflow is not known, so turns cannot be recorded by day`,
-			'Choose another one in the settings of the workflow. Nothing was sent.',
+			'Choose another time zone in the settings of the workflow. Nothing was sent.',
 		);
 	}
 	const { id: nodeId, name: node } = context.getNode();

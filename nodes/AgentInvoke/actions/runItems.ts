@@ -68,7 +68,7 @@ async function takeTurns(
 	}
 	// A message that is only previewed must not hold up those after it in the queue.
 	for (const itemIndex of previewed.keys()) run.slots[itemIndex]?.leave();
-	// In strict order, a turn reads its session only once it holds the row of its key.
+	// In strict order, a turn reads its session only after it has taken the row of its key.
 	const isStrict = run.options.turnOrder === 'strict';
 	const loaded = await loadSessions(run, isStrict ? previewed : new Map(prepared.entries()));
 	if (!loaded.ok) return failRun(context, loaded.failure);
@@ -120,7 +120,7 @@ async function takeAll(
 		reportEnd(context, run, outcome);
 		if (!run.signal.aborted) await endStream(chatStreamOf(outcome.turn.itemIndex), outcome.result);
 	};
-	// No one watches a stopped execution, although answers to calls already sent are still read.
+	// No one watches a stopped execution, so its streams end, although answers to calls already sent are still read.
 	const endStreams = (): void => {
 		for (const { itemIndex } of turns) void chatStreamOf(itemIndex).fail(STOPPED);
 	};
@@ -168,7 +168,7 @@ function deliveredTurns(prepared: ItemTurns, outcomes: readonly TurnOutcome[]): 
 }
 
 const NO_SESSION =
-	'The answer names no session, so the next message with this key begins a new one. Point "answer.session" of the description in the FlowAgent credential to the session ID. If your deployment lets you choose the IDs, set "Session" to "By ID"; otherwise to "New Each Time".';
+	'The answer names no session, so the next message with this key begins a new one. Point "answer.session" of the description in the FlowAgent credential to the session ID. If the answer has none, set "Session" to "By ID" if your deployment lets you choose the IDs, otherwise to "New Each Time".';
 const NOT_KEPT = 'The session of this answer is not kept for its key:';
 const REPLACED = `${NOT_KEPT} this execution was presumed dead while it opened the session, and another one opened the session that is kept.`;
 const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was removed or changed while the agent answered.`;

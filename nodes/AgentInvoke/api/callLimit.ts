@@ -35,7 +35,7 @@ export class CallLimit {
 	}
 
 	get sentence(): string {
-		return `It was not sent again, because "Max Invocations" allows ${this.most} call(s) in one run, retries included. Raise "Max Invocations" under "Cost and Speed" if that is too few.`;
+		return `The call was not sent again, because "Max Invocations" allows ${this.most} call(s) in one run, retries included. Raise "Max Invocations" under "Cost and Speed" if that is too few.`;
 	}
 }
 

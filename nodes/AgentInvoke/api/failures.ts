@@ -13,7 +13,7 @@ import { wordOf } from '../wire/expression';
 export interface AgentFailure extends Failure {
 	/** The platform does not know the session, so a new one may be opened. */
 	readonly isSessionUnknown?: boolean;
-	/** Set if the session is busy with another message, so the call may be retried: `Retry-After` of the response. */
+	/** Set, with the response's `Retry-After`, if the session is busy with another message: the call may be retried. */
 	readonly busySession?: { readonly retryAfter: string | undefined };
 }
 
@@ -54,8 +54,8 @@ export function busyOutcome({ why, status }: WireFailure, headers: Headers): Fai
 const NAMES_SESSION = /\b(?:session|conversation|thread)/i;
 
 /**
- * Whether the failure is about the session. A plain "not found" is, because most calls name nothing else; with other
- * words, only if they name it.
+ * Whether the failure is about the session. A plain "not found" is, because most calls name nothing else to find; any
+ * other detail must name a session.
  */
 function isAboutSession({ status, meaning, code, detail }: WireFailure): boolean {
 	if (meaning !== undefined) return meaning === 'sessionUnknown';
@@ -122,7 +122,7 @@ export function explainBusySession(
 	return {
 		kind: 'refused',
 		message: 'This session is busy with another message',
-		advice: `A session handles one message at a time; this one was rejected. Run the item again once the other has its answer. The platform said: ${sentence(quote(facts.redact, failure.why || NO_REASON))}`,
+		advice: `A session handles one message at a time, so this item's message was rejected. Run the item again once the other message has its answer. The platform said: ${sentence(quote(facts.redact, failure.why || NO_REASON))}`,
 		details: detailsOf(failure, facts),
 		busySession: { retryAfter },
 	};
@@ -165,7 +165,7 @@ export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: 
 		message: isEmpty
 			? `The agent's answer is empty${code && ` (${quote(redact, code)})`}. ${expected.replace(/\.$/, '')}`
 			: whatHappened(failure, quote(redact, why), isMidway),
-		advice: `It may have run, so it was not asked again. ${isShown ? "What arrived is in the error's details. " : ''}Look at the agent in the console before you run the item again.${needsNoMore ? '' : ` ${expected}`}`,
+		advice: `The agent may have run, so it was not asked again. ${isShown ? "What arrived is in the error's details. " : ''}Look at the agent in the console before you run the item again.${needsNoMore ? '' : ` ${expected}`}`,
 		details: { mayHaveRun: true, answer: '', ...arrived },
 	};
 }
@@ -174,8 +174,8 @@ export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: 
 const MOST_SHOWN_CHARS = 100_000;
 
 /**
- * What arrived of an answer that cannot be used, because the agent may have worked for it. If the answer contains
- * neither text nor an interrupt according to the description, `received` is its body.
+ * What arrived of an unusable answer, which the error keeps because the agent may have worked for it. If the answer
+ * contains neither text nor an interrupt according to the description, `received` is its body.
  */
 export function arrivedOf(failure: WireFailure, { redact, sessionId }: RefusalFacts): JsonObject {
 	const answer = redact.known(failure.text);
@@ -224,7 +224,7 @@ function sentencesFor(status: number, reason: string): Sentences | undefined {
 	if (/expire/i.test(reason)) {
 		return [
 			'The URL of a file has expired',
-			'An uploaded file is valid for a limited time only. Upload it right before the call: choose "Input File" as its source. Nothing was run.',
+			'An uploaded file is valid for a limited time only. Upload it right before the call: set "Source" to "Input File". Nothing was run.',
 		];
 	}
 	const limit = 'is a setting of your deployment. Nothing was run.';
@@ -319,7 +319,7 @@ function explainBusy({ text, status }: Of<'busy'>, call: CallFacts): Failure {
 	return {
 		kind: 'refused',
 		message: `The agent is ${state}: ${said}`,
-		advice: 'It did not run. Lower "Concurrency" under "Cost and Speed", or run the workflow later.',
+		advice: 'It did not run. Lower "Concurrency", or run the workflow later.',
 		details: status === undefined ? {} : { httpStatus: status },
 	};
 }

@@ -24,7 +24,7 @@ const NOT_AN_AGENT =
 	'Something answered at this address, but not an agent instance. Check "Invoke Path" against the API-call page of the instance.';
 
 /**
- * The test of the FlowAgent credential: an Invoke without a message. The token is checked, but the agent has nothing to
+ * The test of the FlowAgent credential: a call without a message. The token is checked, but the agent has nothing to
  * run on. Everything else in the description's request is sent.
  */
 export async function testAgentToken(

@@ -27,7 +27,7 @@ export class ResumedSessions {
 		this.resumedFrom.set(nextId, first);
 	}
 
-	/** The keys that these rows belong to, with their turns and where their sessions continue. @param nowMs time of day */
+	/** The keys of these rows, with the turns to add and the new IDs of their sessions. @param nowMs time of day */
 	keysIn(rows: readonly TableRow[], nowMs: number): KeySession[] {
 		const keys = new Map<string, KeySession>();
 		for (const row of rows) {

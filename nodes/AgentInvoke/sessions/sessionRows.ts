@@ -33,7 +33,7 @@ export const SESSION_TABLE: TableSpec = {
 };
 
 export interface SessionSettings {
-	/** Identifies the agent that the sessions belong to. Never the token, because a new token would lose all of them. */
+	/** Identifies the agent that the sessions belong to. */
 	readonly agent: string;
 	readonly workflowId: string;
 	readonly executionId: string;
@@ -45,7 +45,7 @@ const MS_PER_HOUR = 3_600_000;
 /** How long a row without a session is kept: longer than the longest timeout, even if clocks differ. */
 const UNOPENED_LIFE_MS = 24 * MS_PER_HOUR + CLOCKS_APART_MS;
 
-/** The cells of a key's row, without those about its owner. @param nowMs time of day */
+/** The cells of a key's row, except `entryKey` and those about its owner. @param nowMs time of day */
 export function sessionRow(
 	{ agent, workflowId, executionId, ttlMs }: SessionSettings,
 	key: string,
@@ -134,7 +134,7 @@ export class KeySession {
 		return this.lease !== undefined;
 	}
 
-	/** Whether this run has lost the row of the key, which now has another session. */
+	/** Whether this run has lost the row of the key, which now has a session other than `sessionId`. */
 	isReplaced(sessionId: string): boolean {
 		return this.isLost && !this.lease && this.sessionId !== '' && this.sessionId !== sessionId;
 	}
@@ -218,7 +218,7 @@ export class SessionWriter {
 		return await this.background.now();
 	}
 
-	/** Writes everything at once, and retries failed writes. @returns the last failure if something is still unwritten */
+	/** Writes everything now, and retries failed writes. @returns the last failure if something is still unwritten */
 	async flush(keys: Iterable<KeySession>): Promise<Result<undefined>> {
 		this.add(keys);
 		let last = await this.background.flush();

@@ -141,8 +141,8 @@ export class SessionStore {
 	}
 
 	/**
-	 * Gives a key the session that a call opened or whose ID it learned, and writes it within a second.
-	 * @param askedIn the session in which the agent was asked, which continues under this ID; empty if there was none
+	 * Gives a key the session that a call opened, or the new ID of its session, and writes it within a second.
+	 * @param askedIn the session in which the agent was asked, which continues as `sessionId`; empty if there was none
 	 */
 	opened(name: string, sessionId: string, askedIn = ''): void {
 		const key = this.keyOf(name);
@@ -189,7 +189,7 @@ export class SessionStore {
 		if (keys.some(({ isHeld }) => isHeld)) await this.writer.flush(keys);
 	}
 
-	/** Whether another run took over the key's row, or a person deleted it. `find` returns its current session. */
+	/** Whether another run took over the key's row, or a person deleted it. `find` gives the key's current session. */
 	isLost(name: string): boolean {
 		return this.keyOf(name).isLost;
 	}
@@ -260,7 +260,7 @@ export class SessionStore {
 	}
 }
 
-/** Adds advice to failures of the table: which session modes need none. A wait that was too long is not such a failure. */
+/** Adds to failures of the table which session modes need no table. A wait that was too long is not such a failure. */
 export function explainTable<T>(result: Result<T>): Result<T> {
 	if (result.ok || result.failure.kind !== 'badInput') return result;
 	const { failure } = result;

@@ -71,7 +71,7 @@ export class DailyBudget {
 		return await this.limit.admit(this.countable(turn));
 	}
 
-	/** Counts a finished turn, or releases the slot of one that never ran. */
+	/** Counts a finished turn, or gives back the reservation of one that never ran. */
 	ended(turn: EndedTurn): void {
 		if (!mayHaveRun(turn)) {
 			this.limit.giveBack(this.countable(turn));

@@ -10,10 +10,10 @@ export interface OwnedTurn {
 }
 
 /**
- * Assigns each turn to the owner that it counts for, if turns are counted per key. An owner is a session key with one
- * agent. A turn in a session given by ID (as when an interrupt is answered) counts for the key that opened the session,
- * if the table of sessions contains it, otherwise for the session itself. Turns that start a session without a key
- * count for the node.
+ * Assigns each turn to the owner that it counts for, if turns are counted per key. An owner is usually a session key
+ * with one agent. A turn in a session given by ID (as when an interrupt is answered) counts for the key that opened the
+ * session, if the table of sessions contains it, otherwise for the session itself. Turns that start a session without a
+ * key count for the node.
  */
 export class TurnOwners {
 	/** By agent and session: the key in a readable form, and its digest. */

@@ -78,7 +78,7 @@ function replay(
 	if (isJsonObject(saved) && saved.agent !== agent) {
 		return failInput(
 			`The idempotency key "${key}" was used by ${who} to ask another agent`,
-			'This agent was not asked. Use separate keys for each agent, or set "Idempotency Scope" to "This Node". Two credentials are treated as two agents, even if they belong to the same one.',
+			'This agent was not asked. Use separate keys for each agent, or set "Idempotency Scope" to "This Node". Two credentials are treated as two agents, even if they belong to the same agent.',
 			details,
 		);
 	}
@@ -101,7 +101,7 @@ function noAnswer(kind: 'conflict' | 'unknown', key: string, who: string, detail
 	if (kind === 'conflict') {
 		return badInput(
 			`The idempotency key "${key}" was used by ${who} for another message`,
-			'The agent was not asked. A key stands for one question: use another key, or delete its rows in the Data Table flow_task_ledger.',
+			'The agent was not asked. A key stands for one question: use another key, or delete the rows of this one in the Data Table flow_task_ledger.',
 			details,
 		);
 	}

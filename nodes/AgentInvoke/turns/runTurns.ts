@@ -81,7 +81,7 @@ function reservePosition(
 /**
  * Waits for one of the run's permits. A turn that must wait for another gives its permit up for good, and only the rate
  * limiter bounds its call. So no turn waits for a permit while it holds a session that another turn waits for.
- * @returns gives the permit back
+ * @returns a function that gives the permit back
  */
 async function takePermit(limit: LimitFunction): Promise<() => void> {
 	const entered = Promise.withResolvers<undefined>();

@@ -76,7 +76,7 @@ export interface TurnRun {
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
 	readonly interruptLimit: InterruptLimit;
-	/** A number in [0, 1). */
+	/** Returns a number in [0, 1). */
 	readonly random: () => number;
 	/** Aborted when the execution is stopped. */
 	readonly signal: AbortSignal;

@@ -41,7 +41,7 @@ export class WaitLimit {
 	/**
 	 * Retries the call while the session is busy with another message, which means that nothing has run. Between calls,
 	 * neither a permit of the run nor one of the rate limiter is held.
-	 * @param random a number in [0, 1)
+	 * @param random returns a number in [0, 1)
 	 */
 	async retryWhileBusy(
 		call: () => Promise<Result<AgentReply, AgentFailure>>,

@@ -176,11 +176,11 @@ function flawIn(reader: WireReader, ended: WireEnded): Flaw | undefined {
 		const { end, rules } = reader.wire.stream;
 		const entry = end === 'body' ? 'stream.end' : (rules.find((rule) => rule.end)?.entry ?? 'stream.rules');
 		const why = excerpt(ended.broken || 'the connection ended before the answer was finished');
-		return { kind: 'brokeOff', entry, why, expected: 'its end' };
+		return { kind: 'brokeOff', entry, why, expected: 'the end of the answer' };
 	}
 	if (reader.incomplete !== '') {
 		const why = 'the agent says that its answer is incomplete';
-		return { kind: 'failed', entry: reader.incomplete, why, expected: 'no value there' };
+		return { kind: 'failed', entry: reader.incomplete, why, expected: 'no such value' };
 	}
 	if (reader.text.trim() !== '' || reader.interrupts.length > 0) return undefined;
 	const entry = reader.isWholeBody ? 'answer.text' : 'stream.rules';
@@ -228,7 +228,7 @@ function refusalOf(reader: WireReader, { status, sessionId }: WireEnded): Why {
 		: 'a status from 200 to 299';
 	const beyond =
 		more &&
-		` Its "${excerpt(more, 40)}" is not in "refusal.only" of the description, so the agent may have run.`;
+		` Its field "${excerpt(more, 40)}" is not in "refusal.only" of the description, so the agent may have run.`;
 	return {
 		kind: mayHaveRun ? 'failed' : 'refused',
 		why: [...new Set([code, detail || errorWords(body)])].filter(Boolean).join(': '),

@@ -91,7 +91,7 @@ function hasExpression(found: unknown): boolean {
 
 /**
  * The text that an expression finds; empty if there is none. The value `false` is no text: a condition such as
- * `type == 'text' && content` returns it where it does not hold.
+ * `type == 'text' && content` returns `false` where it does not hold.
  */
 export function textAt(at: Expression | undefined, from: Json): string {
 	const found = at?.read(from);

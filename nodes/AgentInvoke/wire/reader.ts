@@ -27,7 +27,7 @@ export interface WireEvent {
 }
 
 export interface WireFault {
-	/** The entry of the description that makes it a failure. */
+	/** The entry of the description that makes the answer a failure. */
 	readonly entry: string;
 	readonly expected: string;
 	readonly code: string;
@@ -37,7 +37,7 @@ export interface WireFault {
 
 const MOST_NAMES = 20;
 const MOST_NAME_CHARS = 60;
-/** An agent that works for hours reports many steps; these are enough to see what it does. */
+/** An agent that works for hours reports many steps; the first ones are enough to see what it does. */
 const MOST_STEPS = 1_000;
 const MOST_STEP_CHARS = 1_000_000;
 /** The longest text of an answer; a single event has the same limit. */
@@ -205,7 +205,7 @@ export class WireReader {
 			this.isClosed = true;
 			return;
 		}
-		if (this.endedBy !== '') this.gap = `more text came after the end by "${this.endedBy}"`;
+		if (this.endedBy !== '') this.gap = `more text came after "${this.endedBy}" had ended the answer`;
 		this.delta = delta;
 		this.text = before + delta;
 		this.textFrom = entry;
@@ -312,7 +312,7 @@ function whatFails(wire: Wire, json: Json): WireFault | undefined {
 		return faultOf(wire, json, 'answer.envelope', 'an "http_status_code" from 200 to 299');
 	}
 	if (isThere(wire.answer.error?.read(json)))
-		return faultOf(wire, json, 'answer.error', 'no value there', wire.answer.error);
+		return faultOf(wire, json, 'answer.error', 'no such value', wire.answer.error);
 	return undefined;
 }
 
@@ -360,7 +360,7 @@ function interruptsIn({ answer: { interrupt } }: Wire, data: Json): WireInterrup
 
 /**
  * Tells whether newer interrupts leave an earlier one open. A stream may report each interrupt in an event of its own, or
- * repeat one with the same ID; one without an ID is replaced.
+ * repeat one with the same ID. One without an ID is replaced by any newer one, and replaces all earlier ones.
  */
 function isBeside(newer: readonly WireInterrupt[]): (earlier: WireInterrupt) => boolean {
 	const ids = new Set(newer.map(({ id }) => id));

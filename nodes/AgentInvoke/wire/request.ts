@@ -137,7 +137,7 @@ export function addressOf(
 	return `${baseUrl}${path || invokePath}`;
 }
 
-/** Why an item cannot be sent: the description lacks a placeholder, so a part of the item would be dropped silently. */
+/** Why an item cannot be sent: the description has no place for a part of it, which would be dropped silently. */
 export function whyNoPlaceholder(
 	{ request }: Wire,
 	needs: Readonly<Record<'isResume' | 'hasSession' | 'hasFiles', boolean>>,
@@ -151,7 +151,7 @@ export function whyNoPlaceholder(
 	if (isResume && !resume) {
 		return badInput(
 			'The description does not say how an interrupt is answered',
-			'Add "request.resume" to it in the FlowAgent credential. Nothing was sent.',
+			'Add "request.resume" to the description in the FlowAgent credential. Nothing was sent.',
 		);
 	}
 	// A resume may do without the session, because the ID of the interrupt may be enough.

@@ -40,7 +40,7 @@ export function describeAnswer(answer: ChatAnswer, form: ChatAnswerForm, redact:
 	};
 	if (form.asTool) return ok({ content: value, ...notes });
 	return ok({
-		// A chat shows the whole item if there is nothing to show.
+		// If `output` is empty, a chat shows the whole item.
 		...(form.forChat && { output: text || warning }),
 		content: value,
 		...partOf(answer, redact),
@@ -77,9 +77,9 @@ function readContent(
 	return parsed.ok ? ok(redactJson(parsed.value, redact.known)) : parsed;
 }
 
-/** What an operator should know about an answer that is incomplete, empty or a refusal; otherwise empty. */
+/** What an operator should know about an answer that is incomplete, empty, a refusal or followed by an error. */
 function whatIsOdd(answer: ChatAnswer): string {
-	const said = answer.laterError ? `After it, the platform said: ${sentence(answer.laterError)}` : '';
+	const said = answer.laterError ? `After the answer, the platform said: ${sentence(answer.laterError)}` : '';
 	return [oddEnd(answer), said].filter(Boolean).join(' ');
 }
 

@@ -21,7 +21,7 @@ export const callIdField: INodeProperties = {
 	placeholder: 'e.g. call_8f1c',
 	displayOptions: { show: { role: ['tool'] } },
 	description:
-		'The ID of the tool call that the content answers. For an array of IDs, enter an array of results of the same length, such as one from the Aggregate node.',
+		'The ID of the tool call that the content answers. If it is an array of IDs, Content must be an array of as many results, e.g. from the Aggregate node.',
 };
 
 export const toolsField: INodeProperties = {

@@ -111,7 +111,7 @@ async function readMessages(
 }
 
 const TOOL_ADVICE =
-	'Set "Tool Calls" to the field toolCalls of the answer that made them, "Call ID" to the ID of one of them, and the content to its result. Check the expressions. Nothing was sent for this item.';
+	'Set "Tool Calls" to the field toolCalls of the answer that made them, "Call ID" to the ID of one of them, and "Content" to its result. Check the expressions. Nothing was sent for this item.';
 
 /** The tool fields of a row, except those that the form hides for its role. */
 function readToolPart(row: IDataObject, role: string) {
@@ -125,7 +125,7 @@ function readToolPart(row: IDataObject, role: string) {
 		return results.ok ? ok({ results: results.value, content: '' }) : results;
 	}
 	const calls = readToolCalls(row.toolCalls);
-	if (!calls.ok) return fail(`has "Tool Calls" that cannot be sent: it ${calls.failure}`);
+	if (!calls.ok) return fail(`has "Tool Calls" that cannot be sent: the field ${calls.failure}`);
 	// An answer that calls tools often has no text.
 	return ok({ toolCalls: calls.value, ...(calls.value.length > 0 && !row.content && { content: '' }) });
 }
@@ -174,7 +174,7 @@ async function readImageFields(
 		.split(',')
 		.map((field) => field.trim())
 		.filter(Boolean);
-	// Without any name, reading an unnamed field fails the item; otherwise the question would be sent without its image.
+	// If no name is given, reading a field without one fails the item, or it would be sent without its image.
 	for (const name of names.length > 0 ? names : ['']) {
 		const file = await readBinaryField(context, itemIndex, name, maxBytes, 'Max Image Size (MB)');
 		if (!file.ok) return file;
@@ -193,7 +193,7 @@ function checkImageUrl(url: string, maxBytes: number): Result<string[]> {
 	if (!inline) {
 		return failInput(
 			url ? `"${excerpt(url, 80)}" is not an http or https URL` : 'An image has no URL',
-			'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
+			'Enter a URL that starts with https:// or http://, or set "Source" to "Input File".',
 		);
 	}
 	const [head, type = ''] = inline;

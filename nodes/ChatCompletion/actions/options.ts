@@ -100,7 +100,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		isPartOfRequest: false,
 	},
 	previewRequest: {
-		...previewRequestField('Of each image, only type and size are shown.'),
+		...previewRequestField('Of each image file, only type and size are shown.'),
 		isPartOfRequest: false,
 	},
 	seed: {

@@ -28,7 +28,7 @@ export interface AnswerTerms {
 	readonly endByMs: number;
 }
 
-/** A whole answer, or a failure after which something may be billed. Neither is requested again. */
+/** A whole answer, or a failure after which something may be billed. The question is not sent again after either. */
 export type BilledAnswer = Result<ChatAnswer>;
 
 const TOO_MANY = 429;
@@ -41,7 +41,7 @@ const CUT_OFF_SHOWN = 2_000;
 
 /** Reads the events of one answer and decides its outcome. */
 export class AnswerReader {
-	/** Whether any chunk with a choice arrived, even a broken chunk. */
+	/** Whether any chunk arrived that has a choice or cannot be parsed. */
 	private started = false;
 	/** Whether any chunk had `choices`, even an empty array or `null`. */
 	private spoke = false;
@@ -156,7 +156,7 @@ export class AnswerReader {
 			kind: 'unclear',
 			message: 'The platform ended its response without an answer: "choices" is empty',
 			advice:
-				'The question was not sent again, because a second answer may be billed, too. A content filter may be the reason: check the messages, or choose another model.',
+				'The question was not sent again, because a second answer may be billed, too. A content filter may have removed the answer: check the messages, or choose another model.',
 			details: this.partial(),
 		};
 	}
@@ -214,7 +214,7 @@ export function timedOut(clock: Clock, { idleMs, endByMs }: AnswerTerms, details
 	const kind = 'timedOut';
 	if (clock.now() >= endByMs) {
 		const message = 'The answer did not arrive before the timeout';
-		const advice = 'Raise "Timeout (Seconds)" under "Cost and Speed", or set it to 0 for none.';
+		const advice = 'Raise "Timeout (Seconds)" under "Cost and Speed", or set it to 0 for no limit.';
 		return { kind, message, advice, details };
 	}
 	return {

@@ -10,7 +10,7 @@ const RESTRICTING: ReadonlySet<string> = new Set([
 	...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
 ]);
 
-/** Whether an object accepts every answer as a schema, e.g. because it is an example of an answer. */
+/** Whether an object, taken as a schema, accepts every answer, e.g. because it is an example of an answer. */
 export function acceptsEverything(schema: JsonObject): boolean {
 	// An example may have a list called "items", too.
 	const restrictsItems = schema.items !== undefined && !Array.isArray(schema.items);

@@ -89,7 +89,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 /**
  * Why a schema cannot be used; `undefined` if it can. An integer beyond 2^53, e.g. as a bound, is refused, because it
  * would be sent as another number.
- * @param name how a message calls the schema
+ * @param name how messages name the schema
  * @param entered the schema as it was entered
  */
 export function refuseSchema(name: string, schema: JsonObject, entered: unknown): Failure | undefined {

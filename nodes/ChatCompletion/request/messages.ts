@@ -65,7 +65,7 @@ function isFilled({ content, images, toolCalls = [], results = [] }: MessageRow)
 function noText(index: number, role: string): Failure {
 	return badInput(
 		`Message ${index + 1} (${excerpt(role, 40)}) has no text: its expression returned nothing for this item`,
-		"Check the expression in its content. If the text is optional, {{ $json.text ?? '' }} leaves the message out.",
+		'Check the expression in "Content". If the text is optional, {{ $json.text ?? \'\' }} leaves the message out.',
 	);
 }
 

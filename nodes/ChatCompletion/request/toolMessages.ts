@@ -26,7 +26,7 @@ export function readToolCalls(value: unknown): Result<JsonObject[], string> {
 	for (const [index, one] of list.entries()) {
 		const inner: unknown = isJsonObject(one) && isJsonObject(one.function) ? one.function : one;
 		if (!isJsonObject(one) || !isJsonObject(inner) || typeof inner.name !== 'string' || !inner.name) {
-			return fail(`has no tool's name in call ${index + 1}`);
+			return fail(`has no tool name in call ${index + 1}`);
 		}
 		const id = textOrNumber(one.id);
 		if (!id) return fail(`has no "id" in call ${index + 1}, so no result can refer to it`);

@@ -84,7 +84,7 @@ function readParameters(value: unknown, tool: string): Result<JsonObject> {
 	}
 	const refusal = refuseSchema(`${tool}: "Parameters (JSON Schema)"`, parsed, value);
 	if (refusal) return fail(refusal);
-	// Only the platform knows what else its tools may contain.
+	// Other faults are left to the platform, because only it knows what its tools may contain.
 	const fault = faultOf(parsed);
 	if (fault.startsWith('no such schema #')) {
 		return failInput(

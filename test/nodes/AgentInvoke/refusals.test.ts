@@ -24,7 +24,7 @@ describe.each([429, 503])('a failing envelope with status %d', (status) => {
 			const json = item(await agent.ask());
 			expect(agent.calls).toHaveLength(1);
 			expect(json.details).toMatchObject({ mayHaveRun: true, httpStatus: status, requestId: 'req_1' });
-			expect(json.message).toContain('It may have run');
+			expect(json.message).toContain('The agent may have run');
 			expect(JSON.stringify(json)).not.toContain('not run');
 		},
 	);

@@ -27,8 +27,8 @@ test.each([
 		const item = describeAnswer(answer, FORM, redactor([]));
 		expect(item.ok && item.value.warning).toMatch(
 			reason !== 'stop'
-				? /^The answer was cut off .* options\. After it, the platform said: out of credit for \[hidden\]\.$/
-				: /^After it, the platform said: out of credit for \[hidden\]\.$/,
+				? /^The answer was cut off .* options\. After the answer, the platform said: out of credit for \[hidden\]\.$/
+				: /^After the answer, the platform said: out of credit for \[hidden\]\.$/,
 		);
 	}
 });

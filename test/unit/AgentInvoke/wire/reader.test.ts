@@ -286,7 +286,7 @@ describe('a failure', () => {
 		).toMatchObject({
 			failure: {
 				mayHaveRun: true,
-				expected: expect.stringContaining('Its "usage" is not in "refusal.only"'),
+				expected: expect.stringContaining('Its field "usage" is not in "refusal.only"'),
 			},
 		});
 	});

@@ -24,8 +24,8 @@ test.each([
 test.each([
 	['[object Object]', 'is not an array of tool calls'],
 	[7, 'is not an array of tool calls'],
-	[['x'], "has no tool's name in call 1"],
-	[[call('c1'), { id: 'c2' }], "has no tool's name in call 2"],
+	[['x'], 'has no tool name in call 1'],
+	[[call('c1'), { id: 'c2' }], 'has no tool name in call 2'],
 	[[{ id: '', name: 'x' }], 'has no "id" in call 1, so no result can refer to it'],
 	[
 		'[{"id":"c1","name":"f","arguments":{"id":9007199254740993}}]',
