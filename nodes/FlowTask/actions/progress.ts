@@ -16,7 +16,7 @@ const REPORT_INTERVAL_MS = 5_000;
 /** How many images are shown; more would flood the chat. */
 const MOST_IMAGES = 20;
 
-/** Reports progress in the chat or the webhook response, if the option is set and n8n streams. */
+/** Reports progress in the chat or the webhook response, if "Stream Progress" is set and n8n streams. */
 export function openProgress(
 	context: IExecuteFunctions,
 	{ options, clock, redact }: NodeRun,

@@ -172,7 +172,7 @@ async function openSockets(
 	);
 }
 
-/** As many claims as can be submitted within 20 s, a third of the time in which a claim allows sending. */
+/** At most as many claims as can be submitted within 20 s, a third of the time in which a claim allows sending. */
 function claimsAtOnce(requestsPerSecond: number): number {
 	const perThird = requestsPerSecond > 0 ? Math.floor(requestsPerSecond * 20) : CONCURRENCY;
 	return Math.max(1, Math.min(CONCURRENCY, perThird));

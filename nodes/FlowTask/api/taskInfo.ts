@@ -6,7 +6,7 @@ import { decodePercents } from '../../shared/text/webAddress';
 
 /**
  * The states of a task by `status` (§2.4, §3.1), under the names that the node's output uses. `unknown` is any number
- * that the interface does not define, or none: such a task does not count as finished.
+ * that the interface does not define, or a missing one: such a task does not count as finished.
  */
 const STATES = ['unknown', 'queued', 'generating', 'succeeded', 'failed', 'denied'] as const;
 type TaskState = (typeof STATES)[number];

@@ -55,8 +55,8 @@ function contains(name: string, filter: string): boolean {
 }
 
 /**
- * Nodes with an input called `image` come first, because that is the default of the field "Parameter"; nodes that get
- * their images from others, and only show them, come last.
+ * Nodes with an input called `image` come first, because that is the default of the field "Parameter". Apart from this,
+ * nodes with linked inputs come last, because they usually get their images from other nodes and only show them.
  */
 export function imageNodesIn({ nodes }: WorkflowDefinition): INodeListSearchItems[] {
 	const loaders = [...nodes.filter((node) => !isFed(node)), ...nodes.filter(isFed)].flatMap(

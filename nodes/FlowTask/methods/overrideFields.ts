@@ -55,7 +55,7 @@ const NOTHING_PASTED =
 	'To see the workflow\'s inputs here, choose a saved workflow, or paste the API-format export into "Workflow Definition" above. If they do not appear, close this node and open it again.';
 
 const NOTHING_SAVED =
-	'This workflow was saved without its export, so its inputs are not known here. Save it again with the export by "Workflow" > "Save", or set "Change Inputs By" to Node ID and Parameter.';
+	'This workflow was saved without its export, so its inputs are not known here. Save it again with the export ("Workflow" > "Save"), or set "Change Inputs By" to Node ID and Parameter.';
 
 function complaining(
 	{ message, advice }: Failure,

@@ -32,7 +32,7 @@ interface LoggedTask extends RowFacts {
 	written: string;
 	/** The task's rows; `undefined` before they were looked up. */
 	rowKeys: readonly string[] | undefined;
-	/** Whether the table lists the task for this execution, or need not. */
+	/** Whether the table lists the task for this execution, or need not do so. */
 	isListed: boolean;
 }
 

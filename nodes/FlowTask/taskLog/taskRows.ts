@@ -21,7 +21,7 @@ export const TASK_TABLE: TableSpec = {
 		{ name: 'prompt', type: 'string' }, // its beginning
 		{ name: 'taskId', type: 'string' }, // empty if a submit had no answer
 		{ name: 'queuePosition', type: 'number' },
-		{ name: 'variant', type: 'number' }, // of the item, counted from 1; empty if it makes one image
+		{ name: 'variant', type: 'number' }, // the image's number within its item, from 1; empty if the item makes one image
 		{ name: 'error', type: 'string' },
 		{ name: 'node', type: 'string' }, // its name
 		{ name: 'workflow', type: 'string' }, // n8n's workflow, by its name

@@ -32,7 +32,7 @@ export interface ImageInput {
 	readonly nodeId: string;
 	readonly parameter: string;
 	readonly load: LoadImage;
-	/** The image's maximum size; left out if unknown before it is read. */
+	/** The most memory that the image may take, 0 if it is streamed; left out if unknown before it is read. */
 	readonly bytes?: number | undefined;
 	/** The URL, if the image is fetched from one. */
 	readonly url?: string | undefined;

@@ -19,7 +19,7 @@ export interface UploadedImage {
 
 /**
  * Uploads an image; equal bytes are uploaded once per run.
- * @param bytes its maximum size; left out if unknown before it is read
+ * @param bytes the most memory that the image may take; left out if unknown before it is read
  */
 export type UploadImage = (load: LoadImage, bytes?: number) => Promise<Result<UploadedImage>>;
 

@@ -64,8 +64,8 @@ const DEADLINE_GRACE_MS = 5_000;
 
 /**
  * Watches a run's unfinished tasks of one account: a poll asks for all of them, up to `IDS_PER_CALL` per call.
- * While few are left, progress sockets show when to poll. Only task info decides: a socket that is wrong, lost or
- * silent delays a task by at most one polling interval.
+ * While few are left, progress sockets show when to poll. Only task info decides that a task is done: a socket that is
+ * wrong, lost or silent delays this by at most one polling interval.
  */
 export class TaskWatcher {
 	private readonly tasks = new Map<string, WatchedTask>();

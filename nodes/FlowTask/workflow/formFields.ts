@@ -19,7 +19,7 @@ export function isFieldType(type: unknown): type is FormField['type'] {
 	return FIELD_TYPES.some((one) => one === type);
 }
 
-/** The editor becomes slow beyond this, and its menu has no search. */
+/** With more rows than this, the editor becomes slow, and its menu of rows has no search. */
 export const MOST_FIELDS = 300;
 
 /** Longer defaults are left out, because n8n would store them in the workflow a second time. */

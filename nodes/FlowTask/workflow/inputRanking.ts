@@ -20,7 +20,7 @@ export interface RankedInput {
 	readonly isOtherText: boolean;
 }
 
-/** A pattern for names that contain one of the words; Chinese and Japanese put no spaces between words. */
+/** A pattern for names with one of the words. Chinese and Japanese words match anywhere, as no spaces separate them. */
 function anyOf(...words: string[]): RegExp {
 	const bounded = words
 		.flatMap((some) => some.split(' '))
@@ -40,7 +40,7 @@ const TEXT = anyOf(
 );
 /** Names of texts in nodes that only hold or join them. */
 const HELD_TEXT = anyOf('value str inputs');
-/** Last words that are skipped, because the one before says what it is: `text_positive`, `text_input`. */
+/** Last words that are skipped, because the word before says what the input is: `text_positive`, `text_input`. */
 const QUALIFIER = anyOf('positive pos negative neg input');
 /** Values of switches, whatever their names: `log_prompt` is "No". */
 const SWITCH_VALUE = /^(yes|no|on|off|true|false|enabled?|disabled?)$/i;

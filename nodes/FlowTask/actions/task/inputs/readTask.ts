@@ -85,4 +85,4 @@ function prepareTasks(
 }
 
 const EDITED =
-	'The node or its input has changed since an earlier try, so new tasks were submitted for the changed items. The earlier tasks keep running on the platform.';
+	'The node or its input has changed since an earlier try, so new tasks were submitted for the changed items. Earlier tasks that are not done keep running on the platform.';

@@ -37,7 +37,7 @@ export function variantNumber(index: number, { count }: ItemVariants): number | 
 	return count > 1 ? index + 1 : undefined;
 }
 
-/** Identifies an image of an item; the first one keeps the item's own key. */
+/** Turns the index or fingerprint of an item into that of one of its images; the first image keeps it unchanged. */
 export function variantKey<Of extends number | string>(of: Of, index: number): Of | string {
 	return index === 0 ? of : `${of}.${index + 1}`;
 }
