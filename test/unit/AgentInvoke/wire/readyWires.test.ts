@@ -26,6 +26,8 @@ describe('a ready description reads', () => {
 		['Sure?', 'Sure?', {}],
 		[{ question: 'Sure?' }, 'Sure?', { question: 'Sure?' }],
 		[{ actions: [{ name: 'a' }] }, '{"actions":[{"name":"a"}]}', { actions: [{ name: 'a' }] }],
+		// What the agent has said is then the question.
+		[null, '', {}],
 	])('an interrupt of LangGraph with the value %j', (value, question, given) => {
 		const waiting = event({ __interrupt__: [{ id: 'i', value }] }, 'values');
 		expect(read(langgraph, [waiting, end])).toMatchObject({
