@@ -132,7 +132,7 @@ function explainHandshake({ host, protocol, tokenIn, redact }: Peer, probe: Prob
 		return {
 			kind: 'refused',
 			message: `${host} redirects to another address, which the node does not follow (HTTP ${status})`,
-			advice: `The address is ${excerpt(redact(redirectsTo), 120)}. The token is never sent to another address. If that is your platform, enter it as "WebSocket Base URL" and "Bridge Path" in the credential.`,
+			advice: `The address is ${excerpt(redact(redirectsTo), 120)}. The token is never sent to another address. If the redirect leads to your platform, enter its address as "WebSocket Base URL" and "Bridge Path" in the credential.`,
 			details,
 		};
 	}

@@ -163,7 +163,7 @@ export class AdaptiveRate {
 		this.backOff(request, nowMs, askedMs);
 		this.wasRefused = true;
 		request.isRefused = true;
-		// Requests sent before it would have been refused by now.
+		// Requests that were sent earlier would have been refused by now.
 		this.accept(request.atMs);
 		this.judge(request);
 	}
@@ -174,8 +174,8 @@ export class AdaptiveRate {
 	}
 
 	/**
-	 * If no other request is waiting, a new one is not slowed down by earlier refusals, because a short timeout would end
-	 * before its turn.
+	 * If no other request is waiting, a new one is not slowed down by earlier refusals, because its timeout may be shorter
+	 * than the wait.
 	 */
 	private tryAnew(): void {
 		if (this.backoffMs === 0 || this.waiting.work + this.waiting.watch > 1) return;

@@ -53,7 +53,7 @@ export class Retry {
 	 */
 	private hasAnswered = false;
 
-	/** @param signal ends waiting between tries; nothing is sent after it */
+	/** @param signal once aborted, ends waiting between tries, and nothing more is sent */
 	constructor(
 		private readonly rateLimiter: RateLimiter,
 		private readonly clock: Clock,

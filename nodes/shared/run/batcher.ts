@@ -11,7 +11,7 @@ export interface Batcher<T, R> {
 
 /**
  * @param usualMs how long a batch waits for more items unless `add` says otherwise
- * @param work never rejects
+ * @param work must not reject
  * @param signal ends the waiting, not the work
  */
 export function createBatcher<T, R>(

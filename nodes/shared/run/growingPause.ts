@@ -10,7 +10,7 @@ export function growingPauseMs({ firstMs, factor, longestMs }: PauseGrowth, trie
 	return Math.min(longestMs, firstMs * factor ** (tries - 1));
 }
 
-/** Half of the pause is random, so that requests that failed together do not try again together. @param random in [0, 1) */
+/** Half of the pause is random, so that what failed together is not retried together. @param random in [0, 1) */
 export function jitteredPauseMs(growth: PauseGrowth, tries: number, random: () => number): number {
 	return Math.round(growingPauseMs(growth, tries) * (0.5 + random() / 2));
 }

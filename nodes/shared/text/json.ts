@@ -26,7 +26,7 @@ export function member(value: unknown, key: string): unknown {
 /** Deeper than any real answer, and safe for code that walks through a value recursively. */
 const MOST_LEVELS = 500;
 
-/** A number that a double may not represent: at least 16 digits, or an exponent of at least three digits. */
+/** A number that a double may be unable to hold: at least 16 digits, or an exponent of at least three digits. */
 const LONG_NUMBER = /(?:^|[[:,\s-])\d{16}|\d[eE]\+?\d{3}/;
 
 /**

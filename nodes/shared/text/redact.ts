@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from './json';
 
-/** Removes secrets from a text that came from outside. */
+/** Hides secrets in a text that came from outside. */
 export interface Redact {
 	(text: string): string;
 	/** Hides only the known secrets, so that signed links stay intact. */
@@ -25,7 +25,7 @@ const BEGINNING_CHARS = 3;
 // Bounded, because a match of millions of characters overflows the stack. Escapes are part of the pattern, because
 // services often quote JSON or URLs.
 const TOKEN_CHARS = String.raw`(?:[A-Za-z0-9._~+/=%-]|\\{1,8}(?:/|u00[0-9a-fA-F]{2})){8,16384}`;
-/** An escape may precede a token; its last letter is not part of the token. */
+/** An escape may precede a token; the escape's last letter is not part of the token. */
 const WORD_START = String.raw`(?:\b|(?<=%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[bfnrt]))`;
 const PREFIX = String.raw`(?:sk(?:-|%2[dD]|\\{1,8}u002[dD])|(?:agt|dbg|wst)(?:_|%5[fF]|\\{1,8}u005[fF]))`;
 const TOKEN_LIKE = new RegExp(WORD_START + PREFIX + TOKEN_CHARS, 'g');

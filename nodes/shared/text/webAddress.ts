@@ -3,7 +3,7 @@ export function isWebAddress(text: string): boolean {
 	return /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
 }
 
-/** Decodes percent escapes; a text with a wrong one stays as it is. */
+/** Decodes percent escapes; a text with an invalid escape stays as it is. */
 export function decodePercents(text: string): string {
 	try {
 		return decodeURIComponent(text);
