@@ -213,7 +213,7 @@ function sentencesFor(status: number, reason: string): Sentences | undefined {
 		return /pending/i.test(reason)
 			? [
 					'The agent is still waiting for the answer to its interrupt',
-					'Answer it with the operation "Resume" first, with the interrupt and session of the "Interrupt" output, or start over with "Forget Session".',
+					'First answer it with the operation "Resume", using the IDs from the "Interrupt" output, or start over with "Forget Session".',
 				]
 			: [
 					'The agent is no longer waiting for this interrupt',
@@ -305,7 +305,7 @@ function explainUnclearCall(outcome: Of<'unclear'>, call: CallFacts): Failure {
 		kind: 'unclear',
 		message: `No clear answer came from the agent: ${quote(call.redact, outcome.text)}`,
 		advice:
-			'It was not asked again, because it may have run. Check the session before you run the item again, or turn on "Retry Ambiguous Failures" if asking twice does no harm.',
+			'It was not asked again, because it may have run. Check the session before you run the item again, or turn on "Retry Ambiguous Failures" under "Cost and Speed" if asking twice does no harm.',
 		details,
 	};
 }

@@ -236,7 +236,7 @@ export class SessionStore {
 
 	/**
 	 * Whether this run still holds the key's row. A release that seemed to fail may have succeeded in the table; the
-	 * key's data is then written first.
+	 * key's data is then written before the row is taken again.
 	 */
 	private async isHeldStill(key: KeySession): Promise<Result<boolean>> {
 		if (!key.lease) return ok(false);

@@ -35,7 +35,7 @@ export const TURN_TABLE: TableSpec = {
 		{ name: 'startedAt', type: 'string' }, // ISO 8601
 		{ name: 'ms', type: 'number' },
 		{ name: 'day', type: 'string' }, // of `startedAt`, in the workflow's time zone
-		{ name: 'keyDay', type: 'string' }, // digest of whose turn it was and the day, see `TurnOwners`
+		{ name: 'keyDay', type: 'string' }, // digest of the turn's owner (see `TurnOwners`) and the day
 		{ name: 'nodeDay', type: 'string' }, // digest of the node and the day
 		{ name: 'turnId', type: 'string' }, // unique to the turn, so that a budget counts it once
 	],

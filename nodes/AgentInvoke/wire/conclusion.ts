@@ -279,7 +279,7 @@ function isWord(said: string, word: string): boolean {
 
 const MOST_CODE_CHARS = 2_000;
 
-/** The parts of a request, as Python validators name them first in the place of a mistake. */
+/** The parts of a request. Python validators name one in the first element of a mistake's `loc`. */
 const REQUEST_PARTS: ReadonlySet<Json | undefined> = new Set([
 	...['body', 'query', 'path', 'header', 'cookie', 'form', 'file'],
 ]);
