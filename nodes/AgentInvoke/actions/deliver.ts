@@ -130,8 +130,8 @@ function logCancelled(context: IExecuteFunctions, outcomes: readonly DeliveredTu
 	const ids = sessionIds(outcomes);
 	if (open === 0 && ids.length === 0) return;
 	const sessions = `sessions that were used: ${listIds(ids) || 'none known'}`;
-	const unanswered = `${open} call(s) had no answer yet, and the agent may have run`;
-	logStopped(context, 'AgentInvoke', `${sessions}; ${unanswered}`);
+	const unanswered = open > 0 && `${open} call(s) had no answer yet, and the agent may have run`;
+	logStopped(context, 'AgentInvoke', [sessions, unanswered].filter(Boolean).join('; '));
 }
 
 function sessionIds(outcomes: readonly DeliveredTurn[]): string[] {

@@ -86,7 +86,7 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 			details,
 			isSessionUnknown: true,
 			message: `The platform no longer knows the session "${excerpt(sessionId, 80)}"`,
-			advice: `It may have expired, or belong to another agent instance. Turn on "Renew Expired Session" in the options to continue in a new one, or use "Forget Session".${adviceOnOtherPath(failure)} The platform said: ${sentence(said)}`,
+			advice: `It may have expired, or belong to another agent instance. Turn on "Renew Expired Session" in the options of the operation "Invoke", so that messages continue in a new one, or use "Forget Session".${adviceOnOtherPath(failure)} The platform said: ${sentence(said)}`,
 		};
 	}
 	const isOfToken = status === 401 || status === 403 || meaning === 'tokenRefused';
@@ -130,6 +130,8 @@ export function explainBusySession(
 
 const WHAT_TO_COMPARE =
 	'Nothing was run. Compare what is sent ("Preview Request") with the instance\'s API-call page in the console.';
+
+const WHICH_FILES = 'Nothing was run. Check which files your deployment accepts.';
 
 const PAYMENT_REQUIRED = 402;
 
@@ -282,7 +284,7 @@ export function explainCall(
 	const explain = (): Failure => {
 		switch (outcome.kind) {
 			case 'busy':
-				return explainBusy(outcome, call);
+				return explainBusy(outcome, call, isUpload);
 			case 'refused':
 				return explainPlainRefusal(outcome, facts);
 			case 'unclear':
@@ -310,16 +312,17 @@ function explainUnclearCall(outcome: Of<'unclear'>, call: CallFacts): Failure {
 	};
 }
 
-function explainBusy({ text, status }: Of<'busy'>, call: CallFacts): Failure {
+function explainBusy({ text, status }: Of<'busy'>, call: CallFacts, isUpload = false): Failure {
 	const said = quote(call.redact, text);
+	const [who, what] = isUpload ? ['platform', 'files'] : ['agent', 'calls'];
 	const state =
 		call.tries > 1
-			? `still not accepting calls after ${call.tries} tries`
-			: 'not accepting calls at the moment';
+			? `still not accepting ${what} after ${call.tries} tries`
+			: `not accepting ${what} at the moment`;
 	return {
 		kind: 'refused',
-		message: `The agent is ${state}: ${said}`,
-		advice: 'It did not run. Lower "Concurrency", or run the workflow later.',
+		message: `The ${who} is ${state}: ${said}`,
+		advice: `${isUpload ? 'Nothing was uploaded' : 'It did not run'}. Lower "Concurrency", or run the workflow later.`,
 		details: status === undefined ? {} : { httpStatus: status },
 	};
 }
@@ -345,10 +348,11 @@ function explainPlainRefusal(
 	if (!SAY_NOT_HERE.has(status)) {
 		// Some servers answer 400 to a path that they do not know.
 		const mayBeElsewhere = status === 400;
+		const compare = isUpload ? WHICH_FILES : WHAT_TO_COMPARE;
 		return {
 			kind: mayBeElsewhere ? 'credential' : 'refused',
 			message: `The platform refused the ${isUpload ? 'file' : 'call'} (HTTP ${status}): ${said}`,
-			advice: adviceOnStatus(status) ?? `${WHAT_TO_COMPARE}${mayBeElsewhere ? ` ${whatToCheck}` : ''}`,
+			advice: adviceOnStatus(status) ?? `${compare}${mayBeElsewhere ? ` ${whatToCheck}` : ''}`,
 			details,
 		};
 	}
