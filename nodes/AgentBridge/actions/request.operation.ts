@@ -70,7 +70,7 @@ function readRequest(context: IExecuteFunctions, itemIndex: number) {
 	if (pathSteps(replyPath).length === 0 && filter.value.isOpen) {
 		return failInput(
 			'The node cannot tell which frame is the reply',
-			'Fill in "ID to Repeat" and "ID in Reply", or list the "Reply Events".',
+			'Fill in "ID to Repeat" and "ID in Reply", or fill in "Reply Events".',
 		);
 	}
 	const correlated = correlate(given.value, correlationPath, replyPath);

@@ -55,7 +55,7 @@ export class AnswerBuilder {
 	private answering: Json | undefined;
 	private whole: JsonObject | undefined;
 	private highestIndex = 0;
-	/** How many chunks with the answer's own index added characters. */
+	/** The number of chunks that had the answer's own index, or none, and added characters. */
 	private ownParts = 0;
 
 	/** @param isOnly whether only one choice was requested */
@@ -195,7 +195,7 @@ function nameIn(value: Json | undefined): string {
 	return typeof value === 'number' ? String(value) : textIn(value);
 }
 
-/** The token counts of a chunk, which may be in the chunk itself, in a vendor's field such as "x_groq", or in the choice. */
+/** The token counts of a chunk: in the chunk itself, in a vendor's field such as "x_groq", or in the choice. */
 function usagesIn(chunk: JsonObject, choice: JsonObject | undefined): JsonObject[] {
 	const vendors = Object.keys(chunk).filter((key) => key.startsWith('x_'));
 	const holders = [...vendors.map((key) => chunk[key]), choice, chunk].filter(isJsonObject);

@@ -20,7 +20,7 @@ type OpenSocket = (url: string, events: SocketEvents) => { close(): unknown };
 /** The progress WebSockets of one node run (§4.4, §5.2, §6.1). A lost socket never fails a task. */
 export class ProgressSockets {
 	private provenPath: string | undefined;
-	/** False once all paths were refused. */
+	/** False once every path has been tried without getting a report. */
 	available = true;
 
 	/** @param paths tried in this order, because deployments differ; one that works is kept for the run */

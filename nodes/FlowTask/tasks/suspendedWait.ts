@@ -13,7 +13,7 @@ const Wait = v.object({
 	startedAtMs: v.number(),
 	/** When the report of any task last changed. */
 	changedAtMs: v.number(),
-	/** A mark for each task's last report; it begins with a hyphen if the last poll lacked the task. */
+	/** One mark per task for its last report, in order, between spaces; "-" before it if a poll lacked the task. */
 	progressMark: v.string(),
 	/** The number of polls that got an answer. */
 	polls: v.number(),

@@ -5,7 +5,7 @@ import { rankInputs, type RankedInput } from './inputRanking';
 
 /** A row that the form offers for one value input of the workflow. */
 export interface FormField {
-	/** The encoded node ID and parameter, so that it stays the same in a newer export, and n8n can parse it. */
+	/** Made of node ID and parameter, to stay the same in a newer export; both are encoded, so that n8n can parse it. */
 	readonly id: string;
 	readonly displayName: string;
 	readonly type: (typeof FIELD_TYPES)[number];

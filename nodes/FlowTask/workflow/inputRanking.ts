@@ -151,7 +151,7 @@ function promptAmong(ranked: readonly RankedInput[]): GraphInput | undefined {
 	return ranked.find(({ role }) => role === 'positive') ?? (others.length === 1 ? others[0] : undefined);
 }
 
-/** The description of the image that an item sends: its first text, positive ones first; empty if it sends none. */
+/** The prompt that an item sends: its first text that is not blank, positive texts before others; may be empty. */
 export function promptTextOf(prompt: Prompt, definition: WorkflowDefinition | undefined): string {
 	const values = rankInputs(definition ?? definitionOf(prompt))
 		.filter(({ role, isOtherText }) => role === 'positive' || isOtherText)

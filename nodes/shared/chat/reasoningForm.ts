@@ -42,10 +42,10 @@ function controlOfModel(model: string): string {
 }
 
 /**
- * Only the editor evaluates this hidden field. n8n would evaluate display conditions with regular expressions in each
- * execution too, with a time limit that fails the execution on a busy machine, and would show every notice if the model
- * is an expression. This must be a node's first field: the editor resolves it together with the fields before it,
- * which fails if one of them lacks input data (`{{ $json.name }}`).
+ * The model's ID is matched in this hidden field, which only the editor evaluates, rather than in display conditions:
+ * n8n evaluates their regular expressions in each execution too, with a time limit that fails the execution on a busy
+ * machine, and would show every notice if the model is an expression. This must be a node's first field: the editor
+ * resolves it together with the fields before it, which fails if one of them lacks input data (`{{ $json.name }}`).
  */
 export const reasoningSentField: INodeProperties = {
 	displayName: 'Reasoning Sent',

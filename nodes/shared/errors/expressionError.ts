@@ -36,7 +36,7 @@ export function explainExpressionError(error: unknown): Failure {
 	if (error instanceof Error && OWN_MISTAKES.has(error.name)) {
 		return badInput(
 			`The node has a bug: ${excerpt(error.message, 300)}`,
-			'This is a bug in the node, not in your workflow. Please report it with the data of this item.',
+			'Your workflow is not the cause. Please report the bug with the data of this item.',
 		);
 	}
 	const { context, description }: JsonObject = error instanceof Error && isJsonObject(error) ? error : {};

@@ -21,7 +21,7 @@ export interface UploadFile {
 	readonly sha256: string;
 	/** The memory that the file takes until it is closed. */
 	readonly heldBytes: number;
-	/** Must be called once no request needs the file, because a request that breaks leaves its stream open. */
+	/** Must be called as soon as no request needs the file, because a request that breaks leaves its stream open. */
 	close(): void;
 }
 

@@ -277,7 +277,7 @@ function known(answer: Answer): Seen {
 const NO_LONGER: Failure = {
 	kind: 'notSubmitted',
 	message: 'The run ended before this item could be submitted',
-	advice: 'Nothing was billed for it. Run the node again with this item.',
+	advice: 'Nothing was submitted for this item. Run the node again with it.',
 	details: { status: 'notSubmitted' },
 };
 

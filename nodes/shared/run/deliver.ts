@@ -43,7 +43,7 @@ export function logStopped(context: IExecuteFunctions, node: string, facts: stri
 	context.logger.info(`${node} "${context.getNode().name}" was stopped; ${facts}`);
 }
 
-/** The most characters of an ID that are shown, far above the length of real ones. */
+/** How many characters of an ID are shown at most; real IDs are far shorter. */
 const ID_CHARS = 100;
 
 /** Lists IDs for a sentence, each shortened if it is too long. */
