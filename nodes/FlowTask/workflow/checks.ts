@@ -11,6 +11,9 @@ import { convertTo, kindOf, showValue, type Kind } from './values';
 /** An error lists at most this many complaints, and says how many more there are. */
 const COMPLAINTS_SHOWN = 20;
 
+const REFRESH =
+	'After a newer export, "Refresh Input List" in the menu (⋮) of "Inputs to Change" removes inputs that are gone. ';
+
 /**
  * Checks overrides against the workflow before anything is spent: nodes, parameters, links, types, lists and ranges
  * (§2.2, §4.1). One error lists everything that is wrong.
@@ -24,11 +27,13 @@ export function checkOverrides(
 	isSeed: (nodeId: string, parameter: string) => boolean = () => false,
 ): Result<Prompt> {
 	const complaints: string[] = [];
+	let isAnyGone = false;
 	let checked: Prompt = {};
 	for (const { nodeId, parameter, value } of inputsIn(prompt)) {
 		const result = checkOne(nodeId, parameter, value, known, isSeed(nodeId, parameter));
 		if (result.ok) checked = withInput(checked, nodeId, parameter, result.value);
 		else complaints.push(result.failure);
+		isAnyGone ||= !findInput(nodeId, parameter, known).ok;
 	}
 	if (complaints.length === 0) return ok(checked);
 	const more = complaints.length - COMPLAINTS_SHOWN;
@@ -36,7 +41,7 @@ export function checkOverrides(
 	const count = complaints.length === 1 ? 'One input does' : `${complaints.length} inputs do`;
 	return failInput(
 		`${count} not fit the workflow: ${list}`,
-		'Correct or remove what does not fit. After a newer export, "Refresh Input List" in the menu (⋮) of "Inputs to Change" removes inputs that are gone. Nothing was submitted for this item.',
+		`Correct or remove what does not fit. ${isAnyGone ? REFRESH : ''}Nothing was submitted for this item.`,
 	);
 }
 

@@ -53,6 +53,14 @@ function refusal(result: Result<Prompt>): string {
 	return result.failure.message;
 }
 
+test.each([
+	['an input that a newer export lacks', 'width', 512, true],
+	['a value of the wrong type', 'steps', 'many', false],
+])('advises to refresh the list of inputs: %s', (_, parameter, value, isAdvised) => {
+	const checked = check('3', parameter, value);
+	expect(!checked.ok && checked.failure.advice.includes('"Refresh Input List"')).toBe(isAdvised);
+});
+
 describe('checkOverrides', () => {
 	it.each<[string, string, Json, Json]>([
 		['3', 'steps', 30, 30],
