@@ -93,7 +93,7 @@ describe('explainExpressionError', () => {
 			const { message, advice } = explainExpressionError(error);
 			expect(message).toContain(error.message);
 			expect(message).not.toContain('could not read');
-			expect(advice).toContain('not in your workflow');
+			expect(advice).toContain('Your workflow is not the cause');
 		},
 	);
 });
