@@ -81,8 +81,7 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 	} as const;
 	const explained = (outcome: FailedOutcome, status: number, body?: Json): Response => {
 		const needsCredit = status === PAYMENT_REQUIRED || isOutOfCredit(body);
-		const known = ofQuestion(outcome, body);
-		const { message, advice } = explainCall(known, facts, needsCredit ? ADVICE_ON_CREDIT : ADVICE);
+		const { message, advice } = explainCall(outcome, facts, needsCredit ? ADVICE_ON_CREDIT : ADVICE);
 		return errorResponse(status, `${sentence(message)} ${advice}`.trim());
 	};
 	const noAnswer: NoAnswer = (why, hasBegun = false, status = SETTLED) =>
@@ -110,12 +109,6 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 			return hasBegun ? noAnswer(reason, true) : explained(unanswered, UNREACHED);
 		}
 	};
-}
-
-/** Adds a code to a refusal in the form of the chat interface: without one, the base URL would be blamed. */
-function ofQuestion(outcome: FailedOutcome, body: Json | undefined): FailedOutcome {
-	if (outcome.kind !== 'refused' || !errorIn(body ?? null)) return outcome;
-	return { ...outcome, code: outcome.code ?? outcome.status };
 }
 
 function asksForStream(request: RequestInit['body']): boolean {

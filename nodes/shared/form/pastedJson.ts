@@ -94,10 +94,10 @@ function isLongInteger(value: number): boolean {
 	return Number.isInteger(value) && !Number.isSafeInteger(value);
 }
 
-function withoutNaN(text: string): string {
+function withoutNaN(text: string, written: (token: string) => string = () => 'null'): string {
 	if (!/NaN|Infinity/.test(text)) return text;
 	return text.replace(new RegExp(String.raw`${TEXT}|-?\b(?:NaN|Infinity)\b`, 'g'), (token) =>
-		token.startsWith('"') ? token : 'null',
+		token.startsWith('"') ? token : written(token),
 	);
 }
 
@@ -109,7 +109,7 @@ function explain(text: string): string {
 	const curly = syntax.search(/[“”„]/);
 	if (curly >= 0) return `it has curly quotes (“ ”) where JSON has straight ones (")${placeIn(text, curly)}`;
 	const comma = syntax.search(/,\s*[}\]]/);
-	if (comma < 0) return whereItStops(withoutNaN(text));
+	if (comma < 0) return whereItStops(withoutNaN(text, (token) => '0'.padEnd(token.length)));
 	return `it has a comma before a closing bracket, which JSON does not allow${placeIn(text, comma)}`;
 }
 

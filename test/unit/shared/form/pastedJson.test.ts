@@ -38,6 +38,7 @@ describe('parsePasted', () => {
 		["{'a': 1}", 'it has single quotes (\') where JSON has double ones (")'],
 		['{\n  "a": 1\n  "b": 2\n}', 'it cannot be read any further (line 3, column 3)'],
 		['{\n  "a": NaN,\n  b: 2\n}', 'it cannot be read any further (line 3, column 3)'],
+		['{"a": NaN, "c": -Infinity, b: 2}', 'it cannot be read any further (line 1, column 28)'],
 		[
 			`{\n  "a": "${'x'.repeat(40)}",\n  "seed": {{seed}},\n  "b": 2\n}`,
 			'it cannot be read any further (line 3, column 12)',
