@@ -94,7 +94,7 @@ async function openNodeRun(
 		...opened,
 		clients: await openClients(context, platforms.value, opened),
 		download: createDownload({
-			context,
+			helpers: context.helpers,
 			clock,
 			redact,
 			deadlineMs,

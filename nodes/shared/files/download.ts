@@ -1,9 +1,9 @@
 import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
 
-import { fetchFile, type FetchFailure, type FileFetch, type OpenFile } from './fetchFile';
+import { fetchFile, insteadOfFile, type FetchFailure, type FetchRun, type OpenFile } from './fetchFile';
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
 import { anyTextIn, ENDING, fileTypeOf, pageIn, safeFileName, saysMedia, saysText } from './fileType';
-import { badInput, fail, type Failure, type Result } from '../errors/failure';
+import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import type { Redact } from '../text/redact';
 import { isWebAddress } from '../text/webAddress';
@@ -32,41 +32,23 @@ export interface DownloadRequest {
 /** Streams a file from a link into n8n's binary store; never throws. */
 export type Download = (request: DownloadRequest) => Promise<Result<StoredFile, DownloadFailure>>;
 
-export interface DownloadContext {
+export interface DownloadRun extends FetchRun {
 	readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest' | 'prepareBinaryData'>;
-}
-
-export interface DownloadRun extends Pick<FileFetch<StoredFile>, 'clock' | 'random' | 'maxBytes'> {
-	readonly context: DownloadContext;
 	readonly redact: Redact;
-	/** When the run stops waiting, by the clock's `now()`. */
-	readonly deadlineMs: number;
-	/** Ends all downloads; must be aborted when the run is over, however it ends. */
-	readonly signal: AbortSignal;
 }
 
-const IDLE_TIMEOUT_MS = 60_000;
-/** How long a download may continue after the run has timed out, or after its own start if that was later. */
-const DEADLINE_GRACE_MS = 2 * 60_000;
 /** How long after the timeout a download may still start, so that a hanging host does not delay the run for hours. */
 const BEGIN_GRACE_MS = 10 * 60_000;
 
+/** @param run its signal must be aborted when the run is over, however it ends */
 export function createDownload(run: DownloadRun): Download {
-	const { context, clock, redact, deadlineMs, maxBytes, signal } = run;
-	return async ({ url, fileName, nameBySaid, mayFetch }) => {
+	const { clock, deadlineMs, maxBytes, redact, signal } = run;
+	return async (request) => {
+		const { url, mayFetch } = request;
 		if (!isWebAddress(url)) return fail({ ...NOT_A_LINK, expired: false });
 		const host = originOf(url);
 		if (clock.now() >= deadlineMs + BEGIN_GRACE_MS) return fail(explain(host, TOO_LATE, maxBytes));
-		const fetched = await fetchFile({
-			...run,
-			url,
-			mayFetch,
-			idleMs: IDLE_TIMEOUT_MS,
-			endByMs: (nowMs) => Math.max(deadlineMs, nowMs) + DEADLINE_GRACE_MS,
-			lastTryMs: deadlineMs + DEADLINE_GRACE_MS,
-			foundInstead: (head, contentType) => pageOrError(head, contentType, fileName),
-			take: async (file) => await store(context, file, nameOf(file, fileName, nameBySaid)),
-		});
+		const fetched = await fetchFile(run, url, mayFetch, async (file) => await store(run, file, request));
 		if (fetched.ok) return fetched;
 		if (signal.aborted) {
 			const message = `The file at ${host} could not be downloaded: the execution was stopped`;
@@ -114,23 +96,22 @@ function pageOrError(head: Uint8Array, contentType: string | undefined, name: st
 	return mustNotBeText ? anyTextIn(head, contentType, name) : undefined;
 }
 
-/** The server's name if it gives one and the caller wants it, with the link's extension if it has none. */
-function nameOf({ saidName }: OpenFile, fileName: string, nameBySaid: DownloadRequest['nameBySaid']): string {
-	if (!saidName || !nameBySaid) return fileName;
-	return nameBySaid(ENDING.test(saidName) ? saidName : saidName + (ENDING.exec(fileName)?.[0] ?? ''));
-}
-
 async function store(
-	{ helpers }: DownloadContext,
-	{ head, contentType, bytes, received, stream }: OpenFile,
-	name: string,
-): Promise<StoredFile> {
+	{ helpers }: DownloadRun,
+	{ head, contentType, saidName, bytes, received, stream }: OpenFile,
+	{ fileName, nameBySaid }: DownloadRequest,
+): Promise<Result<StoredFile, FetchFailure>> {
+	const found = pageOrError(head, contentType, fileName);
+	if (found !== undefined) return insteadOfFile(found);
+	const linkEnding = ENDING.exec(fileName)?.[0] ?? '';
+	const said = saidName && (ENDING.test(saidName) ? saidName : saidName + linkEnding);
+	const name = said && nameBySaid ? nameBySaid(said) : fileName;
 	// A workflow may write an empty text file; any other empty file is broken.
 	if (head.byteLength === 0 && !saysText(name)) throw new Error('the file is empty');
 	const { extension, mimeType } = fileTypeOf(head, contentType, name);
 	const body = readableFrom(stream, bytes);
 	const binary = await helpers.prepareBinaryData(body, safeFileName(name, extension), mimeType);
-	return { binary, bytes: received() };
+	return ok({ binary, bytes: received() });
 }
 
 type Readable = Exclude<Parameters<IExecuteFunctions['helpers']['prepareBinaryData']>[0], Buffer>;

@@ -11,29 +11,21 @@ import { createIdleTimeouts } from '../http/idleTimeout';
 import { isWebAddress } from '../text/webAddress';
 import { describeError, inPlainWords, openReply, requestOptions, type OpenReply } from '../http/request';
 
-/** All times are by the clock's `now()`. */
-export interface FileFetch<T> {
-	readonly context: { readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest'> };
+/** What the fetches of a run have in common. */
+export interface FetchRun {
+	readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest'>;
 	readonly clock: Clock;
 	/** A number in [0, 1). */
 	readonly random: () => number;
-	/** Ends the fetch; the caller checks the signal itself. */
+	/** When the run stops waiting, by the clock's `now()`. Fetches may continue for `DEADLINE_GRACE_MS`. */
+	readonly deadlineMs: number;
+	/** Ends all fetches; the caller checks the signal itself. */
 	readonly signal: AbortSignal;
-	readonly url: string;
-	/** Called for the link and for the target of each redirect. */
-	readonly mayFetch: MayFetch;
 	readonly maxBytes: number;
-	/** The limit for the response headers, and for the time between two pieces of the body. */
-	readonly idleMs: number;
-	/** When a body that begins at `nowMs` must have ended. */
-	readonly endByMs: (nowMs: number) => number;
-	/** When to stop retrying. */
-	readonly lastTryMs: number;
-	/** Names what arrived instead of the file, in words that follow "answered with". */
-	readonly foundInstead: (head: Uint8Array, contentType: string | undefined) => string | undefined;
-	/** Receives the file; if it throws, the file is fetched again. */
-	readonly take: (file: OpenFile) => Promise<T>;
 }
+
+/** Receives the file; if it throws, the file is fetched again. */
+type TakeFile<T> = (file: OpenFile) => Promise<Result<T, FetchFailure>>;
 
 export interface OpenFile {
 	readonly contentType: string | undefined;
@@ -63,38 +55,60 @@ export interface FetchFailure {
 }
 
 const TRIES = 4;
+/** The limit for the response headers, and for the time between two pieces of the body. */
+const IDLE_TIMEOUT_MS = 60_000;
+const IDLE_CHECK_MS = 5_000;
+/** How long a fetch may continue after the run has timed out, or after its body began if that was later. */
+const DEADLINE_GRACE_MS = 2 * 60_000;
 /** Browsers follow about this many redirects. */
 const MOST_REDIRECTS = 20;
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-const IDLE_CHECK_MS = 5_000;
 /** Statuses with which file hosts answer for signed links that have expired, and for files that were deleted. */
 const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410]);
 const PARTIAL_CONTENT = 206;
 const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
-/** Fetches a file without any credential: its host may be another origin, and a link has its own signature. */
-export async function fetchFile<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>> {
-	const { clock, random, signal } = fetch;
+/**
+ * Fetches a file without any credential: its host may be another origin, and a link has its own signature.
+ * @param mayFetch called for the link and for the target of each redirect
+ */
+export async function fetchFile<T>(
+	run: FetchRun,
+	url: string,
+	mayFetch: MayFetch,
+	take: TakeFile<T>,
+): Promise<Result<T, FetchFailure>> {
+	const { clock, deadlineMs, random, signal } = run;
 	for (let tries = 1; ; tries++) {
-		const fetched = await tryOnce(fetch);
+		const fetched = await tryOnce(run, url, mayFetch, take);
 		if (fetched.ok || fetched.failure.kind !== 'passing') return fetched;
-		if (tries === TRIES || clock.now() >= fetch.lastTryMs) return fetched;
+		if (tries === TRIES || clock.now() >= deadlineMs + DEADLINE_GRACE_MS) return fetched;
 		const askedMs = askedPauseMs(fetched.failure.retryAfter, clock.wallNow());
 		await clock.sleep(askedMs || backoffMs(tries, random), signal);
 		if (signal.aborted) return fetched;
 	}
 }
 
-async function tryOnce<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>> {
+/** What was sent instead of the file, in words that follow "answered with". */
+export function insteadOfFile(what: string): { readonly ok: false; readonly failure: FetchFailure } {
+	return fail({ kind: 'expired', reason: `the host answered with ${what} instead of the file` });
+}
+
+async function tryOnce<T>(
+	run: FetchRun,
+	url: string,
+	mayFetch: MayFetch,
+	take: TakeFile<T>,
+): Promise<Result<T, FetchFailure>> {
 	const connection = new AbortController();
-	const signal = AbortSignal.any([connection.signal, fetch.signal]);
-	const opened = await openLink(fetch, signal);
+	const signal = AbortSignal.any([connection.signal, run.signal]);
+	const opened = await openLink(run, url, mayFetch, signal);
 	if (!opened.ok) return opened;
 	const reply = opened.value;
-	const refused = refuseReply(reply, fetch.maxBytes);
+	const refused = refuseReply(reply, run.maxBytes);
 	const body = cuttable(reply.body, () => connection.abort());
 	try {
-		return refused ? fail(refused) : await takeBody(fetch, reply, body, signal);
+		return refused ? fail(refused) : await takeBody(run, reply, body, signal, take);
 	} finally {
 		// A body that was refused or not read to its end is still open.
 		body.destroy();
@@ -102,41 +116,36 @@ async function tryOnce<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>>
 }
 
 /** Requests a link and follows redirects itself, because each may lead to another host. */
-async function openLink<T>(
-	fetch: FileFetch<T>,
+async function openLink(
+	{ helpers }: FetchRun,
+	url: string,
+	mayFetch: MayFetch,
 	signal: AbortSignal,
 ): Promise<Result<OpenReply, FetchFailure>> {
-	let { url } = fetch;
+	let target = url;
 	for (let redirects = 0; ; redirects++) {
-		if (!fetch.mayFetch(url)) return fail(forbidden(url, redirects > 0));
-		const opened = await requestFile(fetch, url, signal);
-		const next = opened.ok ? redirectIn(opened.value, url) : undefined;
+		if (!mayFetch(target)) return fail(forbidden(target, redirects > 0));
+		const opened = await requestFile(helpers, target, signal);
+		const next = opened.ok ? redirectIn(opened.value, target) : undefined;
 		if (!opened.ok || next === undefined) return opened;
 		opened.value.body.destroy();
 		if (redirects === MOST_REDIRECTS) {
 			return fail({ kind: 'final', reason: `the host redirected more than ${MOST_REDIRECTS} times` });
 		}
-		url = next;
+		target = next;
 	}
 }
 
-async function requestFile<T>(
-	{ context, idleMs }: FileFetch<T>,
+async function requestFile(
+	helpers: FetchRun['helpers'],
 	url: string,
 	signal: AbortSignal,
 ): Promise<Result<OpenReply, FetchFailure>> {
+	// A compressed body that was cut off would pass for a whole file: n8n's client unpacks as much as arrived.
+	const headers = { 'Accept-Encoding': 'identity' };
+	const request = { method: 'GET', url, accept: '*/*', headers, timeoutMs: IDLE_TIMEOUT_MS } as const;
 	try {
-		const response: unknown = await context.helpers.httpRequest({
-			// A compressed body that was cut off would pass for a whole file: n8n's client unpacks as much as arrived.
-			...requestOptions({
-				method: 'GET',
-				url,
-				accept: '*/*',
-				headers: { 'Accept-Encoding': 'identity' },
-				timeoutMs: idleMs,
-			}),
-			abortSignal: signal,
-		});
+		const response: unknown = await helpers.httpRequest({ ...requestOptions(request), abortSignal: signal });
 		const reply = openReply(response);
 		return reply ? ok(reply) : fail({ kind: 'passing', reason: 'the answer could not be read' });
 	} catch (error) {
@@ -180,14 +189,15 @@ function refuseReply({ status, headers }: OpenReply, maxBytes: number): FetchFai
 }
 
 async function takeBody<T>(
-	fetch: FileFetch<T>,
+	{ clock, deadlineMs, maxBytes }: FetchRun,
 	reply: OpenReply,
 	body: ByteStream,
 	signal: AbortSignal,
+	take: TakeFile<T>,
 ): Promise<Result<T, FetchFailure>> {
-	const { clock, idleMs, endByMs, maxBytes } = fetch;
 	const idleTimeouts = createIdleTimeouts(clock, IDLE_CHECK_MS, signal);
-	const watched = idleTimeouts.watch(body, { idleMs, endByMs: endByMs(clock.now()) });
+	const endByMs = Math.max(deadlineMs, clock.now()) + DEADLINE_GRACE_MS;
+	const watched = idleTimeouts.watch(body, { idleMs: IDLE_TIMEOUT_MS, endByMs });
 	const pieces = body[Symbol.asyncIterator]();
 	let received = 0;
 	async function* counted(head: Uint8Array): AsyncGenerator<Uint8Array> {
@@ -204,19 +214,14 @@ async function takeBody<T>(
 	}
 	try {
 		const head = await readHead(pieces);
-		// Some hosts say only in the body that a link has expired, or that they need a login.
-		const found = fetch.foundInstead(head, reply.headers['content-type']);
-		if (found)
-			return fail({ kind: 'expired', reason: `the host answered with ${found} instead of the file` });
-		const file = {
+		return await take({
 			contentType: reply.headers['content-type'],
 			saidName: nameInDisposition(reply.headers['content-disposition']),
 			head,
 			bytes: counted(head),
 			received: () => received,
 			stream: reply.body,
-		};
-		return ok(await fetch.take(file));
+		});
 	} catch (error) {
 		return fail(received > maxBytes ? TOO_LARGE : { kind: 'passing', reason: reasonOf(error) });
 	} finally {

@@ -6,6 +6,7 @@ const FORMATS: ReadonlyArray<readonly [mimeType: string, extension: string, begi
 	['image/webp', 'webp', 'RIFF????WEBP'],
 	['audio/wav', 'wav', 'RIFF????WAVE'],
 	['image/avif', 'avif', '????ftypavif'],
+	['image/avif', 'avif', '????ftypavis'],
 	['image/heic', 'heic', '????ftypheic'],
 	['image/heic', 'heic', '????ftypheix'],
 	['image/heif', 'heif', '????ftypmif1'],
@@ -18,6 +19,7 @@ const FORMATS: ReadonlyArray<readonly [mimeType: string, extension: string, begi
 	['audio/mpeg', 'mp3', 'ID3'],
 	['audio/flac', 'flac', 'fLaC'],
 	['model/gltf-binary', 'glb', 'glTF'],
+	['application/pdf', 'pdf', '%PDF-'],
 	['application/zip', 'zip', 'PK\x03\x04'],
 ];
 
@@ -61,7 +63,6 @@ const MORE_TYPES: ReadonlyArray<readonly [mimeType: string, extension: string, i
 	['model/3mf', '3mf'],
 	['application/vnd.ms-package.3dmanufacturing-3dmodel+xml', '3mf'],
 	['application/x-npz', 'npz'],
-	['application/pdf', 'pdf'],
 	['application/json', 'json', 'text'],
 	['application/xml', 'xml', 'text'],
 	['application/x-subrip', 'srt', 'text'],

@@ -2,7 +2,7 @@ import { createHash } from 'crypto';
 
 import type { IBinaryData, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { fetchFile } from './fetchFile';
+import { fetchFile, insteadOfFile } from './fetchFile';
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
 import { anyTextIn, fileTypeOf, safeFileName } from './fileType';
 import { systemClock } from '../run/clock';
@@ -87,9 +87,6 @@ export function refuseMissingFile(
 	);
 }
 
-/** A multiple of four, because four characters of base64 encode whole bytes. */
-const PIECE_CHARS = 4 * 64 * 1024;
-
 /** A file's name and type in n8n, and the SHA-256 of its bytes (base64url), read in chunks. */
 export async function digestBinaryField(
 	{ helpers }: { helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData' | 'getBinaryStream'> },
@@ -97,19 +94,30 @@ export async function digestBinaryField(
 	field: string,
 ): Promise<Result<Record<'name' | 'type' | 'sha256', string>>> {
 	try {
-		const { id, data, fileName = '', mimeType } = helpers.assertBinaryData(itemIndex, field);
+		const meta = helpers.assertBinaryData(itemIndex, field);
 		const hash = createHash('sha256');
-		if (id) {
-			const stream: AsyncIterable<Uint8Array> = await helpers.getBinaryStream(id);
-			for await (const chunk of stream) hash.update(chunk);
-		} else {
-			for (let at = 0; at < data.length; at += PIECE_CHARS) {
-				hash.update(data.slice(at, at + PIECE_CHARS), 'base64');
-			}
-		}
-		return ok({ name: fileName, type: mimeType, sha256: hash.digest('base64url') });
+		for await (const piece of piecesOf(helpers, meta)) hash.update(piece);
+		return ok({ name: meta.fileName ?? '', type: meta.mimeType, sha256: hash.digest('base64url') });
 	} catch {
 		return refuseUnreadable(field);
+	}
+}
+
+/** A multiple of four, because four characters of base64 encode whole bytes. */
+const PIECE_CHARS = 4 * 64 * 1024;
+
+/** The bytes of a file in chunks, whether n8n stores them elsewhere, under an ID, or in the item itself. */
+export async function* piecesOf(
+	helpers: Pick<IExecuteFunctions['helpers'], 'getBinaryStream'>,
+	{ id, data }: Pick<IBinaryData, 'id' | 'data'>,
+): AsyncGenerator<Uint8Array> {
+	if (id) {
+		const stream: AsyncIterable<Uint8Array> = await helpers.getBinaryStream(id);
+		yield* stream;
+		return;
+	}
+	for (let at = 0; at < data.length; at += PIECE_CHARS) {
+		yield Buffer.from(data.slice(at, at + PIECE_CHARS), 'base64');
 	}
 }
 
@@ -119,9 +127,6 @@ export function refuseUnreadable(field: string): Result<never> {
 		'Enter the name of the field that holds the file, or put a node that outputs the file before this one. Nothing was sent for this item.',
 	);
 }
-
-/** The limit for the response headers, and again for the body. */
-const FETCH_TIMEOUT_MS = 120_000;
 
 /** Reads an image, video or audio file from a URL into memory. */
 export async function fetchInputFile(
@@ -140,24 +145,22 @@ export async function fetchInputFile(
 	}
 	const host = originOf(url);
 	const name = decodePercents(new URL(url).pathname.split('/').at(-1) ?? '');
-	const fetched = await fetchFile({
+	const run = {
+		helpers: context.helpers,
 		clock: systemClock,
 		random: Math.random,
-		context,
+		deadlineMs: systemClock.now(),
 		signal,
-		url,
-		mayFetch,
 		maxBytes,
-		idleMs: FETCH_TIMEOUT_MS,
-		endByMs: (nowMs) => nowMs + FETCH_TIMEOUT_MS,
-		lastTryMs: Infinity,
+	};
+	const fetched = await fetchFile(run, url, mayFetch, async (file) => {
+		const { head, bytes, contentType = '', saidName = name } = file;
 		// A login page must not be uploaded, because the task would fail and still be billed.
-		foundInstead: (head, contentType) => anyTextIn(head, contentType, name),
-		take: async ({ bytes, contentType = '', saidName = name }) => {
-			const pieces: Uint8Array[] = [];
-			for await (const piece of bytes) pieces.push(piece);
-			return inputFile(Buffer.concat(pieces), saidName, contentType);
-		},
+		const found = anyTextIn(head, contentType, name);
+		if (found !== undefined) return insteadOfFile(found);
+		const pieces: Uint8Array[] = [];
+		for await (const piece of bytes) pieces.push(piece);
+		return ok(inputFile(Buffer.concat(pieces), saidName, contentType));
 	});
 	if (fetched.ok) return fetched.value.bytes.byteLength > 0 ? fetched : fail(emptyFile(`at ${host}`));
 	if (fetched.failure.kind === 'tooLarge') return fail(tooLarge(`at ${host}`, maxBytes));

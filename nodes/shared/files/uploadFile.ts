@@ -6,6 +6,7 @@ import { fileTypeOf, safeFileName } from './fileType';
 import {
 	binaryMeta,
 	emptyFile,
+	piecesOf,
 	readBinaryField,
 	refuseUnreadable,
 	tooLarge,
@@ -46,7 +47,7 @@ function isBlobPart(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
 /** The memory that `openBinaryField` will take for a file; 0 if it is streamed or missing. */
 export function bytesToHold(context: UploadFileContext, itemIndex: number, field: string): number {
 	const meta = binaryMeta(context, itemIndex, field);
-	if (!meta || streamId(meta) !== undefined) return 0;
+	if (!meta || isStreamed(meta)) return 0;
 	return meta.bytes ?? Math.ceil(meta.data.length * (3 / 4));
 }
 
@@ -58,33 +59,27 @@ export async function openBinaryField(
 	maxBytes: number,
 ): Promise<Result<UploadFile>> {
 	const meta = binaryMeta(context, itemIndex, field);
-	const id = meta && streamId(meta);
-	if (id === undefined) {
+	if (!meta || !isStreamed(meta)) {
 		const held = await readBinaryField(context, itemIndex, field, maxBytes);
 		return held.ok ? ok(heldFile(held.value)) : held;
 	}
-	if ((meta?.bytes ?? 0) > maxBytes) return fail(tooLarge(field, maxBytes));
-	const read = (): AsyncGenerator<Uint8Array> => piecesOf(context, id);
+	if ((meta.bytes ?? 0) > maxBytes) return fail(tooLarge(field, maxBytes));
+	const read = (): AsyncGenerator<Uint8Array> => piecesOf(context.helpers, meta);
 	try {
 		const { head, bytes, digest } = await scan(read(), maxBytes);
 		if (bytes > maxBytes) return fail(tooLarge(field, maxBytes));
 		if (bytes === 0) return fail(emptyFile(`in field "${field}"`));
-		const { extension, mimeType } = fileTypeOf(head, meta?.mimeType, meta?.fileName ?? '');
-		const name = safeFileName(meta?.fileName || 'image', extension);
+		const { extension, mimeType } = fileTypeOf(head, meta.mimeType, meta.fileName ?? '');
+		const name = safeFileName(meta.fileName || 'image', extension);
 		return ok({ ...streamedFile(read, bytes, name, mimeType), sha256: digest, heldBytes: 0 });
 	} catch {
 		return refuseUnreadable(field);
 	}
 }
 
-/** n8n's ID of a file to stream; `undefined` for one that is small or stored in the item itself. */
-function streamId({ id, bytes = Infinity }: IBinaryData): string | undefined {
-	return bytes > MOST_HELD_BYTES ? id : undefined;
-}
-
-async function* piecesOf({ helpers }: UploadFileContext, id: string): AsyncGenerator<Uint8Array> {
-	const stream: AsyncIterable<Uint8Array> = await helpers.getBinaryStream(id);
-	yield* stream;
+/** Whether a file is not loaded as a whole, because n8n stores it outside the item and it is not small. */
+function isStreamed({ id, bytes = Infinity }: IBinaryData): boolean {
+	return id !== undefined && bytes > MOST_HELD_BYTES;
 }
 
 async function scan(pieces: AsyncIterable<Uint8Array>, maxBytes: number) {

@@ -9,7 +9,6 @@ import { redactor } from '../../../../nodes/shared/text/redact';
 import {
 	createDownload,
 	type Download,
-	type DownloadContext,
 	type DownloadRun,
 	type DownloadRequest,
 } from '../../../../nodes/shared/files/download';
@@ -56,22 +55,20 @@ function scene(
 	open.push(end);
 	const requests: Array<Record<string, unknown>> = [];
 	const stored: Stored[] = [];
-	const context: DownloadContext = {
-		helpers: {
-			httpRequest: async (options) => {
-				requests.push({ ...options });
-				return await answer(requests.length, options.url);
-			},
-			prepareBinaryData: async (body, fileName, mimeType): Promise<IBinaryData> => {
-				if (Buffer.isBuffer(body)) throw new Error('a stream was expected');
-				const bytes = await store(Readable.from(body));
-				stored.push({ bytes, fileName, mimeType });
-				return { data: 'stored', mimeType: mimeType ?? '', ...(fileName !== undefined && { fileName }) };
-			},
+	const helpers: DownloadRun['helpers'] = {
+		httpRequest: async (options) => {
+			requests.push({ ...options });
+			return await answer(requests.length, options.url);
+		},
+		prepareBinaryData: async (body, fileName, mimeType): Promise<IBinaryData> => {
+			if (Buffer.isBuffer(body)) throw new Error('a stream was expected');
+			const bytes = await store(Readable.from(body));
+			stored.push({ bytes, fileName, mimeType });
+			return { data: 'stored', mimeType: mimeType ?? '', ...(fileName !== undefined && { fileName }) };
 		},
 	};
 	const download = createDownload({
-		context,
+		helpers,
 		clock,
 		redact: redactor([KEY]),
 		random: () => 1,

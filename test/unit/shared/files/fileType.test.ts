@@ -17,6 +17,7 @@ const SIGNATURES: Array<[string, Uint8Array, string]> = [
 	['webp', bytes('RIFF', [1, 2, 3, 4], 'WEBPVP8 '), 'image/webp'],
 	['wav', bytes('RIFF', [1, 2, 3, 4], 'WAVEfmt '), 'audio/wav'],
 	['avif', bytes([0, 0, 0, 28], 'ftypavif'), 'image/avif'],
+	['avif', bytes([0, 0, 0, 28], 'ftypavis'), 'image/avif'],
 	['heic', bytes([0, 0, 0, 28], 'ftypheic'), 'image/heic'],
 	['heic', bytes([0, 0, 0, 28], 'ftypheix'), 'image/heic'],
 	['heif', bytes([0, 0, 0, 28], 'ftypmif1'), 'image/heif'],
@@ -29,6 +30,7 @@ const SIGNATURES: Array<[string, Uint8Array, string]> = [
 	['mp3', bytes('ID3', [4, 0]), 'audio/mpeg'],
 	['flac', bytes('fLaC'), 'audio/flac'],
 	['glb', bytes('glTF', [2, 0, 0, 0]), 'model/gltf-binary'],
+	['pdf', bytes('%PDF-1.7\n1 0 obj'), 'application/pdf'],
 	['zip', bytes('PK', [3, 4]), 'application/zip'],
 ];
 
