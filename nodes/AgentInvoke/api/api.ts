@@ -115,7 +115,7 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 		// A body that came whole was not streamed, so there is no progress to report.
 		if (event.isWholeBody) body = event.data;
 		else if (reader.delta !== '') await call.onDelta(reader.delta);
-		if ((reader.isClosed && !reader.endedBare) || reader.fault) return 'closed';
+		if (reader.isClosed || reader.fault) return 'closed';
 		return reader.endedBy === '' ? 'progress' : 'finished';
 	});
 	if (ended.kind === 'timedOut') return failed(timedOut(call, call.sessionId));
@@ -129,7 +129,7 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 	}
 	const { failure } = concluded;
 	// An agent that ran and failed keeps its session, which a header may name.
-	if (failure.mayHaveRun) report(failure.sessionId);
+	if (failure.kind !== 'refused') report(failure.sessionId);
 	return outcomeOf(failure, { reader, body, ended }, call, { account, redact, sessionId });
 }
 
@@ -177,9 +177,9 @@ function refused(
 	facts: RefusalFacts,
 ): InvokeOutcome {
 	if (isPassing(failure)) {
-		const { status, meaning, mayHaveRun } = failure;
-		if (!mayHaveRun && meaning !== 'busy') return busyOutcome(failure, headers);
-		if (!mayHaveRun) return failed(explainBusySession(failure, headers['retry-after'], facts));
+		const { status, meaning, kind } = failure;
+		if (kind === 'refused' && meaning !== 'busy') return busyOutcome(failure, headers);
+		if (kind === 'refused') return failed(explainBusySession(failure, headers['retry-after'], facts));
 		if (retryAmbiguous) return { kind: 'unclear', status, text: failure.why || NO_REASON, inItsForm: true };
 	}
 	return failed(explainRefusal(failure, facts));

@@ -77,7 +77,7 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 	const { status, meaning } = failure;
 	const reason = failure.code || failure.detail;
 	const said = quote(redact, failure.why || NO_REASON);
-	if (!isUpload && failure.mayHaveRun) return explainRun(failure, facts, false);
+	if (!isUpload && failure.kind !== 'refused') return explainRun(failure, facts, false);
 	const details = detailsOf(failure, facts);
 	// Checked before the token: an expired session may come with the same status as an expired token.
 	if (sessionId && isAboutSession(failure)) {

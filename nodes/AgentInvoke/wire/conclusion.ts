@@ -4,7 +4,7 @@ import { isCutByLength } from '../../shared/chat/answerBody';
 import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, patternOf, type Wire } from './description';
 import { isThere, textAt, wordOf } from './expression';
-import { asked, saidSuccess, statusIn, type WireReader, type WireInterrupt } from './reader';
+import { asked, dataOf, saidSuccess, statusIn, type WireInterrupt, type WireReader } from './reader';
 
 export interface WireEnded {
 	readonly status: number;
@@ -39,8 +39,9 @@ export type RefusalMeaning = 'busy' | 'notRun' | 'sessionUnknown' | 'tokenRefuse
 
 export interface WireFailure {
 	/**
+	 * All but the first mean that the agent may have run.
 	 * - `refused`: the deployment rejected the call, and nothing ran
-	 * - `failed`: the agent may have run, or reports that it failed or that its answer is incomplete
+	 * - `failed`: the agent, or something else, reports a failure, or that the answer is incomplete
 	 * - `brokeOff`: the end or another part of the answer is missing
 	 * - `notAnAnswer`: what arrived contains no answer, according to the description
 	 */
@@ -55,7 +56,6 @@ export interface WireFailure {
 	readonly code: string;
 	readonly detail: string;
 	readonly meaning: RefusalMeaning | undefined;
-	readonly mayHaveRun: boolean;
 	/** The text that arrived, if any. */
 	readonly text: string;
 	readonly sessionId: string;
@@ -68,19 +68,15 @@ const CUT = 'The answer was cut off because it reached the maximum number of tok
 
 /** Evaluates an answer that has ended. @returns the reply, or why there is none */
 export function concludeAnswer(reader: WireReader, ended: WireEnded): Result<AgentReply, WireFailure> {
-	const { wire, hide } = reader;
-	const failure = whyFailed(reader, ended, gapIn(reader) ?? flawIn(reader, ended));
-	const header = wire.answer.sessionHeader ? (ended.headers[wire.answer.sessionHeader] ?? '') : '';
-	const sessionId = reader.sessionId || hide(header);
-	const { requestId, usage, raw, steps, stepsOmitted } = reader;
-	// The token is hidden again in the whole text, because it may have arrived in two pieces.
-	const text = hide(reader.text);
-	if (failure) return fail({ ...failure, text, sessionId: sessionId || ended.sessionId, requestId });
+	const failure = failureOf(reader, ended, gapIn(reader) ?? flawIn(reader, ended));
+	if (failure) return fail(failure);
+	const { wire, requestId, usage, raw, steps, stepsOmitted } = reader;
+	const text = textOf(reader);
 	const reason = textAt(wire.refusal.code, raw);
 	const events = [...steps, ...(stepsOmitted > 0 ? [{ omitted: stepsOmitted }] : [])];
 	return ok({
 		answer: text,
-		sessionId,
+		sessionId: reader.sessionId || headerIn(reader, ended),
 		interrupts: interruptsOf(reader, text),
 		reason,
 		requestId,
@@ -88,8 +84,24 @@ export function concludeAnswer(reader: WireReader, ended: WireEnded): Result<Age
 		hint: isCutByLength(reason) ? CUT : '',
 		raw: raw ?? {},
 		...(events.length > 0 && { events }),
-		readFrom: readFromOf(reader, header),
+		readFrom: readFromOf(reader, headerIn(reader, ended)),
 	});
+}
+
+/** Why a call that asks for no answer, such as an upload, failed; undefined if it succeeded. */
+export function concludeRefusal(reader: WireReader, ended: WireEnded): WireFailure | undefined {
+	return failureOf(reader, ended, gapIn(reader));
+}
+
+/** The text so far, or else that of a failure. The token is hidden again: it may have arrived in two pieces. */
+function textOf({ wire, fault, text, hide }: WireReader): string {
+	return hide(text || (fault ? textAt(wire.answer.text, dataOf(wire, fault.body)) : ''));
+}
+
+/** The session that a response header names; empty if none does. */
+function headerIn({ wire, hide }: WireReader, { headers }: WireEnded): string {
+	const { sessionHeader } = wire.answer;
+	return hide((sessionHeader && headers[sessionHeader]) || '');
 }
 
 /**
@@ -105,7 +117,7 @@ function interruptsOf({ interrupts, waits }: WireReader, text: string): readonly
 }
 
 function readFromOf(reader: WireReader, sessionHeader: string): JsonObject {
-	const { sessionId, requestId, usage, interrupts, misfits, names, keys, unread } = reader;
+	const { sessionId, requestId, usage, interrupts, misfits, names, keys } = reader;
 	const header = sessionHeader ? 'answer.sessionHeader' : null;
 	return {
 		answer: reader.textFrom || null,
@@ -115,53 +127,42 @@ function readFromOf(reader: WireReader, sessionHeader: string): JsonObject {
 		requestId: requestId ? 'answer.requestId' : null,
 		found: [...keys],
 		...(names.length > 0 && { events: [...names] }),
-		...(unread && { unread }),
 		...(Object.keys(misfits).length > 0 && { misfits: { ...misfits } }),
 	};
 }
 
-/** Why a call that asks for no answer, such as an upload, failed; undefined if it succeeded. */
-export function concludeRefusal(reader: WireReader, ended: WireEnded): WireFailure | undefined {
-	const why = whyFailed(reader, ended, gapIn(reader));
-	return why && { ...why, text: '', sessionId: '', requestId: reader.requestId };
-}
+/** What makes an answer a failure. */
+type Flaw = Pick<WireFailure, 'kind' | 'entry' | 'why' | 'expected'>;
 
-type Why = Omit<WireFailure, 'text' | 'sessionId' | 'requestId'>;
-
-/** What is wrong with an answer that is not a refusal. */
-type Flaw = Pick<Why, 'kind' | 'entry' | 'why' | 'expected'>;
-
-/** What marks the answer as complete according to the description; empty if nothing does. */
-function endOf(reader: WireReader, { broken }: WireEnded): string {
-	const { wire, endedBy, endedBare, isWholeBody, names } = reader;
-	if (endedBy !== '' && !(endedBare && broken !== '')) return endedBy;
-	const isWhole = broken === '' && !isWholeBody && names.length > 0;
-	return wire.stream.end === 'body' && isWhole ? 'stream.end' : '';
-}
-
-function whyFailed(reader: WireReader, ended: WireEnded, flaw: Flaw | undefined): Why | undefined {
-	const { wire, fault, raw } = reader;
-	const { status } = ended;
-	if (fault || !isGood(status)) return refusalOf(reader, ended);
-	if (!flaw) return undefined;
+function failureOf(reader: WireReader, ended: WireEnded, flaw: Flaw | undefined): WireFailure | undefined {
+	const { wire, fault, requestId } = reader;
+	const isRefusal = fault !== undefined || !isGood(ended.status);
+	if (!isRefusal && !flaw) return undefined;
+	const body = fault?.body ?? reader.raw;
+	const said = {
+		code: textAt(wire.refusal.code, body).trim(),
+		detail: textAt(wire.refusal.detail, body).trim() || (fault?.words ?? ''),
+		body,
+		text: textOf(reader),
+		sessionId: reader.sessionId || headerIn(reader, ended) || ended.sessionId,
+		requestId,
+	};
+	if (isRefusal || !flaw) return { ...said, ...refusalOf(reader, ended, said) };
+	const expected = `Expected: ${flaw.expected}, according to "${flaw.entry}" under "Wire" in the credential.`;
 	return {
+		...said,
 		...flaw,
-		expected: `Expected: ${flaw.expected}, according to "${flaw.entry}" under "Wire" in the credential. ${whatCame(reader)}`,
-		status,
+		expected: `${expected} ${whatCame(reader)}${misfitsIn(reader)}`,
+		status: ended.status,
 		meaning: undefined,
-		mayHaveRun: true,
-		body: raw,
-		code: textAt(wire.refusal.code, raw),
-		detail: textAt(wire.refusal.detail, raw),
 	};
 }
 
+const SCATTERED = 'several events contain different texts, and none contains all of them';
+
 /** A part of the answer that is missing or could not be read. */
 function gapIn(reader: WireReader): Flaw | undefined {
-	const isScattered = reader.isScattered && reader.isDraft;
-	const why =
-		reader.gap ||
-		(isScattered ? 'several events contain different texts, and none contains all of them' : '');
+	const why = reader.gap || (reader.draft === 'scattered' ? SCATTERED : '');
 	if (why === '') return undefined;
 	if (!reader.isWholeBody || reader.hasBegun) {
 		return { kind: 'brokeOff', entry: 'stream.rules', why, expected: 'an answer without gaps' };
@@ -171,16 +172,17 @@ function gapIn(reader: WireReader): Flaw | undefined {
 		: { kind: 'notAnAnswer', entry: 'answer.text', why, expected: 'JSON' };
 }
 
-function flawIn(reader: WireReader, ended: WireEnded): Flaw | undefined {
-	if (endOf(reader, ended) === '') {
-		const { end, rules } = reader.wire.stream;
+function flawIn(reader: WireReader, { broken }: WireEnded): Flaw | undefined {
+	const { end, rules } = reader.wire.stream;
+	const isWhole = end === 'body' && broken === '' && reader.names.length > 0;
+	if (reader.endedBy === '' && !isWhole) {
 		const entry = end === 'body' ? 'stream.end' : (rules.find((rule) => rule.end)?.entry ?? 'stream.rules');
-		const why = excerpt(ended.broken || 'the connection ended before the answer was finished');
+		const why = excerpt(broken || 'the connection ended before the answer was finished');
 		return { kind: 'brokeOff', entry, why, expected: 'the end of the answer' };
 	}
-	if (reader.incomplete !== '') {
+	if (reader.isIncomplete) {
 		const why = 'the agent says that its answer is incomplete';
-		return { kind: 'failed', entry: reader.incomplete, why, expected: 'no such value' };
+		return { kind: 'failed', entry: 'answer.incomplete', why, expected: 'no such value' };
 	}
 	if (reader.text.trim() !== '' || reader.interrupts.length > 0) return undefined;
 	const entry = reader.isWholeBody ? 'answer.text' : 'stream.rules';
@@ -191,23 +193,31 @@ function isGood(status: number): boolean {
 	return status >= 200 && status < 300;
 }
 
-function whatCame({ isWholeBody, keys, names, misfits }: WireReader): string {
+function whatCame({ isWholeBody, keys, names }: WireReader): string {
 	if (!isWholeBody && names.length === 0) return 'No event arrived.';
 	const found = [...keys].join(', ') || 'nothing';
 	const events = isWholeBody ? '' : `The events were ${names.join(', ')}. `;
-	const unfit = Object.entries(misfits).map(([entry, why]) => ` "${entry}" does not fit: ${sentence(why)}`);
-	return `${events}The ${isWholeBody ? 'answer' : 'events'} contained ${found}.${unfit.join('')}`;
+	return `${events}The ${isWholeBody ? 'answer' : 'events'} contained ${found}.`;
 }
 
-function refusalOf(reader: WireReader, { status, sessionId }: WireEnded): Why {
+function misfitsIn({ misfits }: WireReader): string {
+	const unfit = Object.entries(misfits).map(([entry, why]) => ` "${entry}" does not fit: ${sentence(why)}`);
+	return unfit.join('');
+}
+
+/** What a failure says, wherever it says it. */
+type Said = Pick<WireFailure, 'code' | 'detail' | 'body' | 'text'>;
+
+function refusalOf(
+	reader: WireReader,
+	{ status, sessionId }: WireEnded,
+	said: Said,
+): Flaw & Pick<WireFailure, 'status' | 'meaning'> {
 	const { wire, fault } = reader;
-	const body = fault?.body ?? reader.raw;
-	const said = statusIn(body) ?? NaN;
+	const { code, detail, body } = said;
+	const reported = statusIn(body) ?? NaN;
 	// A failing status in the envelope takes precedence, because the HTTP status may come from a gateway.
-	const counts = !Number.isNaN(said) && !isGood(said) ? said : status;
-	const read = (at: Wire['refusal']['code']): string => textAt(at, body).trim();
-	const code = fault?.code.trim() || read(wire.refusal.code);
-	const detail = fault?.detail || read(wire.refusal.detail);
+	const counts = !Number.isNaN(reported) && !isGood(reported) ? reported : status;
 	// With a 2xx status, a code that is a sentence may quote a tool or a model that the agent has already called, so it
 	// does not prove that nothing ran.
 	const isSentence = isGood(counts) && /\s/.test(code);
@@ -217,10 +227,10 @@ function refusalOf(reader: WireReader, { status, sessionId }: WireEnded): Why {
 	const more = isProof ? fieldBeyond(body, wire.refusal.only, sessionId) : undefined;
 	const mayHaveRun =
 		reader.hasBegun ||
-		reader.text.trim() !== '' ||
+		said.text.trim() !== '' ||
 		sessionIsOther ||
 		!isProof ||
-		tellsOfRun(wire, body, { counts, code, detail }) ||
+		tellsOfRun(wire, said, counts) ||
 		more !== undefined;
 	const entry = fault?.entry ?? 'the HTTP status';
 	const expected = fault
@@ -235,11 +245,7 @@ function refusalOf(reader: WireReader, { status, sessionId }: WireEnded): Why {
 		expected: `Expected: ${expected}. ${whatCame(reader)}${beyond ?? ''}`,
 		entry,
 		status: counts,
-		code,
-		detail,
 		meaning,
-		mayHaveRun,
-		body,
 	};
 }
 
@@ -254,13 +260,9 @@ function provesRefusal(status: number, meaning: RefusalMeaning | undefined, isIn
 }
 
 /** Whether an apparent refusal shows that the agent has run. */
-function tellsOfRun(
-	wire: Wire,
-	body: Json,
-	{ counts, code, detail }: { readonly counts: number; readonly code: string; readonly detail: string },
-): boolean {
+function tellsOfRun(wire: Wire, { code, detail, body }: Said, status: number): boolean {
 	if (wire.answer.envelope && isJsonObject(body) && body.data && !isJsonObject(body.data)) return true;
-	if (counts !== 429 && counts !== 503) return false;
+	if (status !== 429 && status !== 503) return false;
 	// A body that reports success is not a refusal.
 	if (saidSuccess(body)) return true;
 	return wire.refusal.failed.some((word) => isWord(`${code}: ${detail}`, word));

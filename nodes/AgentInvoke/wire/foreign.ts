@@ -25,7 +25,7 @@ export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutc
 	const outcome = ofForeignBody(exchange, failure);
 	if (outcome.kind !== 'refused' && outcome.kind !== 'busy') return outcome;
 	// If the answer contains more than a refusal's fields, it may come from an agent that has run.
-	if (failure?.mayHaveRun !== false || status < 300) return notOfAnAgent(status);
+	if (failure?.kind !== 'refused' || status < 300) return notOfAnAgent(status);
 	return outcome.kind === 'busy' ? outcome : { kind: 'refused', status, code: null, text: outcome.text };
 }
 

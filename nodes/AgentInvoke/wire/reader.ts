@@ -30,8 +30,8 @@ export interface WireFault {
 	/** The entry of the description that makes the answer a failure. */
 	readonly entry: string;
 	readonly expected: string;
-	readonly code: string;
-	readonly detail: string;
+	/** What that entry found; may be empty. */
+	readonly words: string;
 	readonly body: Json;
 }
 
@@ -52,10 +52,11 @@ export class WireReader {
 	text = '';
 	/** The entry that gave the text; empty if none did. */
 	textFrom = '';
-	/** Whether the text came as a whole before the end: a draft, which later pieces replace. */
-	isDraft = false;
-	/** Whether a whole text that came before the end did not continue the text before it. */
-	isScattered = false;
+	/**
+	 * Set if the text came as a whole before the end: a draft, which later pieces replace. `scattered`: it did not
+	 * continue the draft before it.
+	 */
+	draft: 'none' | 'growing' | 'scattered' = 'none';
 	/** What the last event added to the text. */
 	delta = '';
 	sessionId = '';
@@ -67,22 +68,16 @@ export class WireReader {
 	/** Name and data of the first steps that a stream reported; the rest are only counted, in `stepsOmitted`. */
 	readonly steps: JsonObject[] = [];
 	stepsOmitted = 0;
-	/** The entry that shows the answer to be incomplete; empty if none does. */
-	incomplete = '';
+	/** Whether the agent says that its answer is incomplete. */
+	isIncomplete = false;
 	/** What ended the answer; empty until then. */
 	endedBy = '';
-	/** Whether the event that ended it had no data: if the connection broke at that point, the data may be missing. */
-	endedBare = false;
 	/** Whether all further events are ignored. */
 	isClosed = false;
 	/** The first thing that makes the answer a failure. */
 	fault: WireFault | undefined;
 	/** Why a part of the answer is missing; empty if none is, or if the final event contained the whole text. */
 	gap = '';
-	/** What could not be read, even if nothing is missing in the end. */
-	unread = '';
-	/** Whether anything arrived from a running agent. */
-	hasBegun = false;
 	isWholeBody = false;
 	/** The first `MOST_NAMES` names of events. */
 	readonly names: string[] = [];
@@ -93,12 +88,19 @@ export class WireReader {
 	raw: Json = null;
 	/** The total length of the kept steps, in characters. */
 	private stepChars = 0;
+	/** Whether an event arrived that reports no failure: whatever it says, an agent that sends events is running. */
+	private hasEvents = false;
 
 	/** @param hide hides the token; applied to everything that is kept of an answer */
 	constructor(
 		readonly wire: Wire,
 		readonly hide: (text: string) => string,
 	) {}
+
+	/** Whether anything arrived from a running agent. */
+	get hasBegun(): boolean {
+		return this.hasEvents || this.text !== '' || this.steps.length > 0 || this.interrupts.length > 0;
+	}
 
 	/** Reads one more event. After a fault, or once the reader is closed, events change nothing. */
 	read(event: WireEvent): void {
@@ -126,20 +128,19 @@ export class WireReader {
 		this.readShared(json);
 		this.raw = json;
 		this.noteMisfits(json);
-		if (this.fault) {
-			this.takeText(json);
-		} else if (wire.answer.envelope && saidSuccess(json) === undefined) {
+		if (this.fault) return;
+		if (wire.answer.envelope && saidSuccess(json) === undefined) {
 			this.gap = '"success_response" is missing';
-		} else {
-			const found = textAt(wire.answer.text, dataOf(wire, json));
-			if (found) this.replaceText(found, 'answer.text');
-			this.endedBy = 'the whole body';
-			this.isClosed = true;
+			return;
 		}
+		const found = textAt(wire.answer.text, dataOf(wire, json));
+		if (found) this.replaceText(found, 'answer.text');
+		this.endedBy = 'the whole body';
+		this.isClosed = true;
 	}
 
 	private readPart({ name: given, data }: WireEvent): void {
-		const { wire, hide, endedBy, hasBegun } = this;
+		const { wire, hide } = this;
 		const parsed = parseJson(data);
 		const json = parsed === undefined ? hide(data) : redactJson(parsed, hide);
 		const name = textAt(wire.stream.event, json) || given || UNNAMED;
@@ -148,33 +149,23 @@ export class WireReader {
 		const rule = wire.stream.rules.find((one) => fits(one, name, data, json));
 		const isBroken = parsed === undefined && /^\s*[[{]/.test(data) && data.trim() !== DONE && !rule?.data;
 		if (isBroken) {
-			this.miss(`the data of an event "${excerpt(shown, 40)}" could not be read: ${whyNotJson(data)}`);
+			this.gap = `the data of an event "${excerpt(shown, 40)}" could not be read: ${whyNotJson(data)}`;
 			return;
 		}
 		this.readShared(json);
-		if (rule?.fail) {
-			this.fault = faultOf(wire, json, `${rule.entry}.fail`, 'no such event', rule.fail);
-			this.hasBegun = hasBegun;
+		if (rule?.fail) this.fault = faultOf(json, `${rule.entry}.fail`, 'no such event', rule.fail);
+		if (this.fault) return;
+		this.hasEvents ||= isJsonObject(json);
+		if (!rule) return;
+		if (rule.step) this.addStep({ name: shown, data: json }, data.length);
+		else this.readText(rule, shown, json);
+		if (rule.end && !this.isClosed) {
+			this.endedBy = rule.entry;
+			this.isClosed = rule.end === true;
 		}
-		if (this.fault) this.takeText(json);
-		else if (rule) {
-			if (rule.step) this.addStep({ name: shown, data: json }, data.length);
-			else this.readText(rule, shown, json);
-			if (rule.end && !this.isClosed) {
-				this.endedBy = rule.entry;
-				this.isClosed = rule.end === true;
-			}
-			if (this.endedBy !== endedBy) this.endedBare = data === '';
-		}
-	}
-
-	/** Takes over the text that a failure contains, unless text has already arrived. */
-	private takeText(json: Json): void {
-		if (this.text === '') this.text = textAt(this.wire.answer.text, dataOf(this.wire, json));
 	}
 
 	private addStep(step: JsonObject, chars: number): void {
-		this.hasBegun = true;
 		if (this.steps.length >= MOST_STEPS || this.stepChars + chars > MOST_STEP_CHARS) {
 			this.stepsOmitted++;
 			return;
@@ -194,12 +185,12 @@ export class WireReader {
 		else if (delta !== '') this.addText(delta, `${rule.entry}.delta`);
 		else {
 			if (this.text === '') this.noteMisfit(`${rule.entry}.delta`, rule.delta, data);
-			if (isUnread(rule, json)) this.miss(`the data of an event "${excerpt(name, 40)}" is not JSON`);
+			if (isUnread(rule, json)) this.gap = `the data of an event "${excerpt(name, 40)}" is not JSON`;
 		}
 	}
 
 	private addText(delta: string, entry: string): void {
-		const before = this.isDraft ? '' : this.text;
+		const before = this.draft === 'none' ? this.text : '';
 		if (before.length + delta.length > MOST_CHARS) {
 			this.gap = `it contains more than ${MOST_CHARS} characters`;
 			this.isClosed = true;
@@ -209,21 +200,21 @@ export class WireReader {
 		this.delta = delta;
 		this.text = before + delta;
 		this.textFrom = entry;
-		this.isDraft = false;
-		this.hasBegun = true;
+		this.draft = 'none';
 	}
 
 	private takeWhole(whole: string, { entry, end }: StreamRule): void {
 		const isLast = end === true || (end === 'unlessMore' && this.endedBy === '');
-		// If the text has already arrived in pieces, the pieces are kept until the end.
-		if (!isLast && this.text !== '' && !this.isDraft && this.endedBy === '') {
-			this.hasBegun = true;
-			return;
+		if (isLast) {
+			// A final event with the whole text proves that nothing is missing, whatever came before.
+			this.gap = '';
+			this.draft = 'none';
+		} else {
+			// If the text has already arrived in pieces, the pieces are kept until the end.
+			if (this.text !== '' && this.draft === 'none' && this.endedBy === '') return;
+			const isLonger = this.draft !== 'scattered' && whole.startsWith(this.text);
+			this.draft = isLonger ? 'growing' : 'scattered';
 		}
-		// A final event with the whole text proves that nothing is missing, whatever came before.
-		if (isLast) this.gap = '';
-		else this.isScattered ||= !whole.startsWith(this.text);
-		this.isDraft = !isLast;
 		this.replaceText(whole, `${entry}.whole`);
 	}
 
@@ -232,12 +223,6 @@ export class WireReader {
 		this.delta = text.startsWith(this.text) ? text.slice(this.text.length) : '';
 		this.text = text;
 		this.textFrom = entry;
-		this.hasBegun = true;
-	}
-
-	private miss(what: string): void {
-		this.gap = what;
-		this.unread = what;
 	}
 
 	/** Reads what any event may contain, whatever its rule. */
@@ -254,9 +239,7 @@ export class WireReader {
 		if (interrupts.length > 0)
 			this.interrupts = [...this.interrupts.filter(isBeside(interrupts)), ...interrupts];
 		this.waits ||= isThere(answer.interrupt.waits?.read(data));
-		if (isThere(answer.incomplete?.read(data))) this.incomplete = 'answer.incomplete';
-		// Whatever an event says, an agent that sends events is running.
-		this.hasBegun ||= interrupts.length > 0 || (!this.isWholeBody && !this.fault && isJsonObject(json));
+		this.isIncomplete ||= isThere(answer.incomplete?.read(data));
 		this.addKeys(isThere(data) ? data : json);
 		if (isJsonObject(json)) this.raw = json;
 	}
@@ -299,29 +282,23 @@ function isUnread({ on, delta, whole, end }: StreamRule, json: Json): boolean {
 	return isNamed === true && (delta ?? whole) !== undefined && typeof json === 'string';
 }
 
-function whatFails(wire: Wire, json: Json): WireFault | undefined {
+function whatFails({ answer }: Wire, json: Json): WireFault | undefined {
 	const said = saidSuccess(json);
+	const status = statusIn(json);
 	// Checked even if the description has no envelope: a gateway may send one for an agent that has none.
-	if (said === false) return faultOf(wire, json, 'answer.envelope', '"success_response": true');
-	const reported = isJsonObject(json) ? json.http_status_code : undefined;
-	const status = statusIn(json) ?? 200;
-	if (wire.answer.envelope && said === undefined && reported !== undefined) {
-		return faultOf(wire, json, 'answer.envelope', '"success_response": true');
+	const isRefused = said === false || (answer.envelope && said === undefined && status !== undefined);
+	if (isRefused) return faultOf(json, 'answer.envelope', '"success_response": true');
+	if (answer.envelope && status !== undefined && !(status >= 200 && status < 300)) {
+		return faultOf(json, 'answer.envelope', 'an "http_status_code" from 200 to 299');
 	}
-	if (wire.answer.envelope && said !== undefined && !(status >= 200 && status < 300)) {
-		return faultOf(wire, json, 'answer.envelope', 'an "http_status_code" from 200 to 299');
-	}
-	if (isThere(wire.answer.error?.read(json)))
-		return faultOf(wire, json, 'answer.error', 'no such value', wire.answer.error);
-	return undefined;
+	const isError = isThere(answer.error?.read(json));
+	return isError ? faultOf(json, 'answer.error', 'no such value', answer.error) : undefined;
 }
 
-function faultOf(wire: Wire, body: Json, entry: string, expected: string, words?: Expression): WireFault {
-	const { refusal } = wire;
-	const code = textAt(refusal.code, body);
-	const said = words?.read(body);
-	const detail = textAt(refusal.detail, body) || (isThere(said) ? wordOf(said) || JSON.stringify(said) : '');
-	return { entry, expected, code, detail: detail || (typeof body === 'string' ? body : ''), body };
+function faultOf(body: Json, entry: string, expected: string, at?: Expression): WireFault {
+	const found = at?.read(body);
+	const words = isThere(found) ? wordOf(found) || JSON.stringify(found) : '';
+	return { entry, expected, words: words || wordOf(body), body };
 }
 
 /** The status that an envelope reports, if any; `NaN` if it is not a number. */
@@ -339,7 +316,7 @@ export function saidSuccess(json: Json): boolean | undefined {
 }
 
 /** Where `answer` is read from, except `error` and `requestId`: the envelope's data, or else the whole answer. */
-function dataOf({ answer }: Wire, json: Json): Json {
+export function dataOf({ answer }: Wire, json: Json): Json {
 	return answer.envelope && isJsonObject(json) && isJsonObject(json.data) ? json.data : json;
 }
 

@@ -18,7 +18,6 @@ export interface RefusalExpected {
 	readonly status: number;
 	readonly code: string;
 	readonly detail: string;
-	readonly mayHaveRun: boolean;
 }
 
 export interface DialectCase {
@@ -60,7 +59,7 @@ function proven(
 ): Refusals {
 	const of = (kind: RefusalKind, meaning?: RefusalExpected['meaning']): RefusalExpected => {
 		const [status, code, detail] = kinds[kind];
-		return { kind: 'refused', meaning, status, code, detail, mayHaveRun: false };
+		return { kind: 'refused', meaning, status, code, detail };
 	};
 	return {
 		noSuchPath: of('noSuchPath'),
@@ -128,7 +127,7 @@ export const dialectCases: readonly DialectCase[] = [
 		refusals: {
 			...COZE_REFUSALS,
 			// It differs from a failed run only in its code, which the description does not list.
-			forGood: { ...COZE_REFUSALS.forGood, kind: 'failed', mayHaveRun: true },
+			forGood: { ...COZE_REFUSALS.forGood, kind: 'failed' },
 		},
 		failure: { code: '', detail: 'Model error.', isWholeIn200: true },
 		takesFiles: false,
@@ -198,8 +197,8 @@ export const dialectCases: readonly DialectCase[] = [
 		refusals: {
 			...A2A_REFUSALS,
 			// They differ from a failed run only in their codes, which the description does not list.
-			malformed: { ...A2A_REFUSALS.malformed, kind: 'failed', mayHaveRun: true },
-			forGood: { ...A2A_REFUSALS.forGood, kind: 'failed', mayHaveRun: true },
+			malformed: { ...A2A_REFUSALS.malformed, kind: 'failed' },
+			forGood: { ...A2A_REFUSALS.forGood, kind: 'failed' },
 		},
 		failure: { code: '', detail: 'The agent gave up.', isWholeIn200: true },
 		takesFiles: false,

@@ -269,13 +269,11 @@ test('a session named in a header is reported, too', async () => {
 	expect(result).toMatchObject({ value: { sessionId: 't1' } });
 });
 
-test('an end without data counts only if the connection does not break soon after it', async () => {
+test('an end without data counts, even if the connection breaks after it', async () => {
 	const bare = [bytes(`${pieces}event: done\ndata:\n\n`)];
+	const brokenBy = new BodyEnded('ECONNRESET', 'reset');
 	expect((await invoke({ pieces: bare })).result).toMatchObject({ ok: true });
-	const late = new BodyEnded('ETIMEDOUT', 'late');
-	expect((await invoke({ pieces: bare, brokenBy: late })).result).toMatchObject({ ok: true });
-	const reset = new BodyEnded('ECONNRESET', 'reset');
-	expect((await invoke({ pieces: bare, brokenBy: reset })).result).toMatchObject({ ok: false });
+	expect((await invoke({ pieces: bare, brokenBy })).result).toMatchObject({ ok: true });
 });
 
 test.each([

@@ -19,7 +19,7 @@ function told(body: JsonObject, { outer = 200, sessionId = '', token = 'agt_SECR
 	const failure = failureOf(body, { outer, sessionId });
 	const redact = redactor([token]);
 	return {
-		passing: isPassing(failure) && !failure.mayHaveRun,
+		passing: isPassing(failure) && failure.kind === 'refused',
 		isSessionUnknown: false,
 		...explainRefusal(failure, { account: accountOf(token), sessionId, redact }),
 	};
@@ -126,7 +126,7 @@ test('distinguishes an expired debugging token from an expired permanent one', (
 describe('proof that the agent did not run', () => {
 	const OWN = wireWith({ answer: { text: 'message || detail' } });
 	const proves = (body: JsonObject, { outer = 200, sessionId = '', own = false } = {}): boolean =>
-		!failureOf(body, { outer, sessionId, wire: own ? OWN : USUAL }).mayHaveRun;
+		failureOf(body, { outer, sessionId, wire: own ? OWN : USUAL }).kind === 'refused';
 	const telling = (data: JsonObject, http_status_code = 503): JsonObject => ({ http_status_code, data });
 
 	test.each([400, 401, 403, 404, 409, 413, 422, 429, 503])('is %d with a reason', (status) => {
