@@ -92,9 +92,6 @@ function unlessMade(
 	return { kind: 'unclear', status: exchange.status, text: outcome.text, details: { taskId } };
 }
 
-/** Matches 0 and the nil UUID, which servers that fill in every field send if there is no ID. */
-const NO_ID = /^[0-]+$/;
-
 /** Explains a success without an ID: the task or image may exist but cannot be found. */
 function withoutId(purpose: string, field: string): CallFailure {
 	return {
@@ -123,7 +120,8 @@ export class ServiceApi {
 	) {
 		const SafeId = v.pipe(
 			Id,
-			v.check((id) => redact.known(id) === id),
+			// Servers that fill in every field send 0 or the nil UUID if there is no ID.
+			v.check((id) => redact.known(id) === id && !/^[0-]+$/.test(id)),
 		);
 		this.SubmitData = v.object({ prompt_id: SafeId, prompt_token: PromptToken });
 		this.UploadData = v.object({ image_id: SafeId });
@@ -149,7 +147,7 @@ export class ServiceApi {
 			tries: WRITE_TRIES,
 			taskIn: (data) => {
 				const read = v.safeParse(this.SubmitData, data);
-				return read.success && !NO_ID.test(read.output.prompt_id) ? read.output.prompt_id : undefined;
+				return read.success ? read.output.prompt_id : undefined;
 			},
 		});
 		if (!answer.ok) return answer;

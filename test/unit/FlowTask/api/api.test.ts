@@ -21,7 +21,18 @@ describe('an ID in an answer', () => {
 		expect(await answering({ prompt_id: id }).submit('w', {})).toMatchObject(ok({ taskId: expected }));
 	});
 
-	it.each<Json>([null, '', ' ', 2 ** 53, 1.5, ['a'], {}, 'x'.repeat(1_001)])('must not be %j', async (id) => {
+	it.each<Json>([
+		null,
+		'',
+		' ',
+		0,
+		'00000000-0000-0000-0000-000000000000',
+		2 ** 53,
+		1.5,
+		['a'],
+		{},
+		'x'.repeat(1_001),
+	])('must not be %j', async (id) => {
 		expect(await answering({ image_id: id }).upload(IMAGE)).toMatchObject({ failure: { kind: 'unclear' } });
 		expect(await answering({ prompt_id: id }).submit('w', {})).toMatchObject({
 			failure: { kind: 'unclear' },
