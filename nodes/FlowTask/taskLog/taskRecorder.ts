@@ -169,7 +169,9 @@ export class TaskRecorder implements TaskObserver {
 	}
 
 	private async insert(): Promise<Result<undefined>> {
-		const added = this.newRows([...this.entries.values()].filter(({ isListed }) => !isListed));
+		// A task that began while rows were looked up may have some, too.
+		const unlisted = [...this.entries.values()].filter(({ isListed, rowKeys }) => !isListed && rowKeys);
+		const added = this.newRows(unlisted);
 		if (added.length === 0) return ok(undefined);
 		const inserted = await this.parts.table.insert(added.map(({ row }) => row));
 		if (!inserted.ok) return inserted;

@@ -288,6 +288,17 @@ test('in a long run, rows are changed less often', async () => {
 	await flush(later);
 });
 
+test('a known task that begins while others are looked up gets no second row', async () => {
+	for (const taskId of ['t0', 't1']) table.put({ taskId, executionId: '7', rowKey: `old ${taskId}` });
+	begin(job(0), 'known');
+	table.mishap = (call) => {
+		if (call === 'read' && table.calls.length === 1) begin(job(1), 'known');
+		return 'none';
+	};
+	await clock.advance(5_000);
+	expect(table.all().map(({ taskId }) => taskId)).toEqual(['t0', 't1']);
+});
+
 describe('a table that fails', () => {
 	test('loses no row if it recovers, and is written to less and less often', async () => {
 		table.mishap = () => (clock.elapsedMs < 20_000 ? 'before' : 'none');
