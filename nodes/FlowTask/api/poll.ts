@@ -11,7 +11,8 @@ const CALLS_WITHOUT_ANSWER = 20;
 /** The same limit if all answers are unreadable: just enough calls to find one task among `IDS_PER_CALL`. */
 const UNREADABLE_WITHOUT_ANSWER = 9;
 
-interface PolledPiece {
+/** A call, and what was answered. */
+export interface PolledPiece {
 	readonly ids: readonly string[];
 	readonly answer: Result<TaskInfo[], CallFailure>;
 }
@@ -32,16 +33,18 @@ export function portionsOf(taskIds: readonly string[]): string[][] {
 /**
  * Polls one portion. If it is refused or its answer is unreadable, a single ID may be the cause: the portion is halved
  * until that ID is alone, so that one bad task does not affect the others.
+ * @param isWanted whether the state of a task is still of interest; the search does not go on for others
  */
 export async function askInPieces(
 	api: Pick<TaskApi, 'info'>,
 	portion: readonly string[],
 	urlExpireSeconds: number,
+	isWanted: (taskId: string) => boolean = () => true,
 ): Promise<PolledPiece[]> {
 	const pieces: PolledPiece[] = [];
 	const open: Array<readonly string[]> = [portion];
 	let answered = false;
-	for (let calls = 1, ids = open.pop(); ids; calls++, ids = open.pop()) {
+	for (let calls = 1, ids = open.pop(); ids?.some(isWanted); calls++, ids = open.pop()) {
 		const answer = await api.info(ids, urlExpireSeconds);
 		answered ||= answer.ok;
 		const mostCalls = answer.ok ? 0 : mostCallsAfter(answer.failure);
@@ -70,14 +73,20 @@ function mostCallsAfter({ kind, passing, details }: CallFailure): number {
 	return isUnreadable ? UNREADABLE_WITHOUT_ANSWER : 0;
 }
 
-export async function infoOfMany(
+export async function pollOf(
 	api: Pick<TaskApi, 'info'>,
 	taskIds: readonly string[],
 	urlExpireSeconds: number,
-): Promise<Result<PolledInfos, CallFailure>> {
+): Promise<PolledPiece[]> {
 	const portions = portionsOf([...new Set(taskIds)]);
-	const asked = await Promise.all(portions.map(async (ids) => await askInPieces(api, ids, urlExpireSeconds)));
-	const pieces = asked.flat();
+	const asked = portions.map(async (ids) => await askInPieces(api, ids, urlExpireSeconds));
+	return (await Promise.all(asked)).flat();
+}
+
+export async function infoOfMany(
+	...poll: Parameters<typeof pollOf>
+): Promise<Result<PolledInfos, CallFailure>> {
+	const pieces = await pollOf(...poll);
 	const infos = new Map<string, TaskInfo>();
 	const refused = new Map<string, CallFailure>();
 	for (const { ids, answer } of pieces) {

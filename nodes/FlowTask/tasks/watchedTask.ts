@@ -1,6 +1,7 @@
-import type { Failure } from '../../shared/errors/failure';
-import { withoutToken, type ProgressSocket } from '../api/progressSocket';
-import type { TaskInfo } from '../api/taskInfo';
+import type { Failure, Result } from '../../shared/errors/failure';
+import type { CallFailure } from '../api/failures';
+import { withoutToken } from '../api/progressSocket';
+import { isFinal, isQueuedUnnumbered, type TaskInfo } from '../api/taskInfo';
 
 /** A task's last report, and when things happened (time of day, ms since the epoch). */
 export interface TaskSnapshot {
@@ -28,72 +29,157 @@ export type WatchEnd =
 	| { readonly kind: 'timedOut' | 'stalled' | 'unknown' | 'left'; readonly snapshot: TaskSnapshot }
 	| { readonly kind: 'refused'; readonly failure: Failure; readonly snapshot: TaskSnapshot };
 
-class Streak {
-	private polls = 0;
+export interface WatchLimits {
+	/** When to stop waiting. */
+	readonly deadlineMs: number;
+	/** How long a task may go without a change; 0 = forever. */
+	readonly noProgressMs: number;
+	/** How long a task must be missing or refused before that counts, because the platform's index may lag. */
+	readonly patienceMs: (isKnown: boolean) => number;
+}
+
+/** A time by the clock of the watch's limits, and the same as a time of day. */
+export interface PollTime {
+	readonly nowMs: number;
+	readonly wallMs: number;
+}
+
+/** In how many consecutive polls a task must be missing or refused before that counts: a gateway may send a 404. */
+const POLLS_TO_COUNT = 3;
+
+/** Consecutive polls in which a task was missing, or refused. */
+export class Streak {
 	private sinceMs = 0;
+
+	constructor(public polls = 0) {}
 
 	end(): void {
 		this.polls = 0;
 	}
 
-	/** Counts one more poll. @returns whether the streak now has at least `polls` polls over at least `ms` */
-	lasts(nowMs: number, polls: number, ms: number): boolean {
+	add(nowMs: number): void {
 		if (this.polls++ === 0) this.sinceMs = nowMs;
-		return this.polls >= polls && nowMs - this.sinceMs >= ms;
+	}
+
+	counts(nowMs: number, patienceMs: number): boolean {
+		return this.polls >= POLLS_TO_COUNT && nowMs - this.sinceMs >= patienceMs;
 	}
 }
 
-/** A task that is being watched. Times are by the clock's `now()`, except those that are output. */
+export interface TaskOrigin {
+	readonly promptToken?: string | undefined;
+	/** When it was submitted, time of day. */
+	readonly sinceMs?: number | undefined;
+}
+
+/** What polls have shown of a task, and what follows from it. */
 export class WatchedTask {
-	private readonly ending = Promise.withResolvers<WatchEnd>();
 	private generatingAtMs: number | undefined;
-	readonly end = this.ending.promise;
-	readonly resolve = this.ending.resolve;
-	readonly reject = this.ending.reject;
-	readonly missing = new Streak();
-	readonly refused = new Streak();
-	info: TaskInfo | undefined;
-	trouble: string | undefined;
-	/** Whether the task is polled alone, because it was found to be a cause of a failed call for several tasks. */
-	askedAlone = false;
-	socket: ProgressSocket | undefined;
-	socketsOpened = 0;
-	/** Whether the socket reports the task as unfinished; only then can polls be less frequent. */
-	socketSpoke = false;
-	/** Whether the socket has reported the end of the task since the last poll. */
-	isSaidDone = false;
-	/** When the socket last asked for a poll, so that a wrong "finished" cannot cause a flood of polls. */
-	calledAtMs = -Infinity;
+	private info: TaskInfo | undefined;
+	private trouble: string | undefined;
+	private refusal: Failure | undefined;
 
 	/**
-	 * @param sinceMs when it was submitted, time of day
-	 * @param known whether the platform certainly has the task, e.g. because this run made it or a report showed it
+	 * @param changedAtMs when its report last changed, or when the watch began
+	 * @param isKnown whether the platform certainly has the task, e.g. because this run made it or a report showed it
+	 * @param mark what its last report said that counts as progress; empty before the first report
 	 */
 	constructor(
 		readonly taskId: string,
-		readonly promptToken: string | undefined,
-		private readonly sinceMs: number | undefined,
-		public known: boolean,
+		readonly origin: TaskOrigin,
 		public changedAtMs: number,
+		public isKnown: boolean,
+		public mark = '',
+		readonly missing = new Streak(),
+		readonly refused = new Streak(),
 	) {}
 
 	/** Records a report. @returns whether it differs from the last one */
-	note(info: TaskInfo, nowMs: number, wallMs: number): boolean {
-		const last = this.info;
+	note(info: TaskInfo, { nowMs, wallMs }: PollTime): boolean {
 		this.info = info;
-		this.known = true;
+		this.answered();
 		this.missing.end();
+		this.isKnown = true;
 		if (info.state === 'generating') this.generatingAtMs ??= wallMs;
-		const isNews =
-			last?.state !== info.state || last.progress !== info.progress || last.position !== info.position;
-		if (isNews) this.changedAtMs = nowMs;
-		return isNews;
+		const mark = `${info.state}/${info.progress ?? ''}/${info.position ?? ''}`;
+		if (mark === this.mark) return false;
+		this.mark = mark;
+		this.changedAtMs = nowMs;
+		return true;
 	}
 
-	/** @param endedAtMs time of day */
-	snapshot(endedAtMs: number): TaskSnapshot {
-		const { sinceMs, generatingAtMs, trouble } = this;
-		const info = this.info && withoutToken(this.info, this.promptToken);
-		return { sinceMs, generatingAtMs, endedAtMs, info, trouble };
+	/** Records an answer without the task. @param isBlank whether it had none of several tasks that exist */
+	lack(isBlank: boolean, nowMs: number): void {
+		this.answered();
+		// Tasks do not all vanish at once, so the platform's index must be empty.
+		if (isBlank && this.isKnown) this.trouble = 'The platform returned none of the tasks';
+		else this.missing.add(nowMs);
+	}
+
+	fail(failure: CallFailure, nowMs: number): void {
+		this.trouble = failure.message;
+		if (failure.passing) return;
+		this.refusal = failure;
+		this.refused.add(nowMs);
+	}
+
+	private answered(): void {
+		this.trouble = undefined;
+		this.refusal = undefined;
+		this.refused.end();
+	}
+
+	/**
+	 * @param isProven whether any poll was answered, which shows that the base URL and the key are right; otherwise a
+	 *   task that may not exist is given up at its first refusal
+	 * @returns how watching has ended; `undefined` if it goes on
+	 */
+	endAt(time: PollTime, limits: WatchLimits, isProven: boolean): WatchEnd | undefined {
+		const { info, refusal, refused, missing, isKnown } = this;
+		const { nowMs } = time;
+		if (info && isFinal(info.state)) return { kind: 'final', info, snapshot: this.snapshot(time) };
+		const patienceMs = limits.patienceMs(isKnown);
+		if (refusal && (refused.counts(nowMs, patienceMs) || !(isProven || isKnown))) {
+			return { kind: 'refused', failure: refusal, snapshot: this.snapshot(time) };
+		}
+		if (missing.counts(nowMs, patienceMs)) return { kind: 'unknown', snapshot: this.snapshot(time) };
+		if (nowMs >= limits.deadlineMs) return { kind: 'timedOut', snapshot: this.snapshot(time) };
+		if (nowMs < this.stallsAtMs(limits)) return undefined;
+		return { kind: 'stalled', snapshot: this.snapshot(time) };
+	}
+
+	/** When the task stalls; never while its state cannot be read, or while it is queued without a position. */
+	stallsAtMs({ noProgressMs }: WatchLimits): number {
+		const { info, trouble, changedAtMs } = this;
+		const mayStall = noProgressMs > 0 && trouble === undefined && !(info && isQueuedUnnumbered(info));
+		return mayStall ? changedAtMs + noProgressMs : Infinity;
+	}
+
+	snapshot({ wallMs }: PollTime): TaskSnapshot {
+		const { generatingAtMs, trouble, mark } = this;
+		const { promptToken, sinceMs } = this.origin;
+		const info = this.info && withoutToken(this.info, promptToken);
+		const lastState = mark.split('/')[0] || undefined;
+		return { sinceMs, generatingAtMs, endedAtMs: wallMs, info, lastState, trouble };
+	}
+}
+
+/** Records the answer to a call for some tasks. @param onNews called with each report that differs from the last one */
+export function noteAnswer(
+	tasks: readonly WatchedTask[],
+	answer: Result<readonly TaskInfo[], CallFailure>,
+	time: PollTime,
+	onNews: (info: TaskInfo) => void = () => undefined,
+): void {
+	if (!answer.ok) {
+		for (const task of tasks) task.fail(answer.failure, time.nowMs);
+		return;
+	}
+	const infos = new Map(answer.value.map((info) => [info.taskId, info]));
+	const isBlank = infos.size === 0 && tasks.filter(({ isKnown }) => isKnown).length > 1;
+	for (const task of tasks) {
+		const info = infos.get(task.taskId);
+		if (!info) task.lack(isBlank, time.nowMs);
+		else if (task.note(info, time)) onNews(info);
 	}
 }

@@ -1,5 +1,4 @@
 import type { Clock } from '../../shared/run/clock';
-import type { CallFailure } from '../api/failures';
 import type { TaskApi } from '../api/api';
 import {
 	askInPieces,
@@ -9,15 +8,12 @@ import {
 	portionsOf,
 	SHORTEST_POLL_INTERVAL_MS,
 } from '../api/poll';
-import type { ProgressSockets } from '../api/progressSocket';
-import { isFinal, isQueuedUnnumbered, type TaskInfo } from '../api/taskInfo';
-import { WatchedTask, type WatchEnd } from './watchedTask';
+import type { ProgressSocket, ProgressSockets } from '../api/progressSocket';
+import { isFinal, type TaskInfo } from '../api/taskInfo';
+import { noteAnswer, WatchedTask, type PollTime, type WatchEnd, type WatchLimits } from './watchedTask';
 
-export interface WatchSettings {
-	/** When the run stops waiting, by the clock's `now()`. */
-	readonly deadlineMs: number;
-	/** How long a task may go without a change; 0 = forever. */
-	readonly noProgressMs: number;
+/** Times are by the clock's `now()`. */
+export interface WatchSettings extends Omit<WatchLimits, 'patienceMs'> {
 	readonly urlExpireSeconds: number;
 }
 
@@ -46,15 +42,9 @@ const POLL_HELD_MS = 2_000;
 const FIRST_POLL_AT_OLD_MS = 50;
 const FIRST_POLL_AT_NEW_MS = 500;
 
-/** An ID counts as unknown only after so many polls and so long without it, because the platform's index may lag. */
-const MISSING_POLLS = 5;
-const MISSING_MS = 10_000;
-/** How long an ID must be missing to count as unknown if the platform certainly has the task. */
+/** How long an ID must be missing or refused before that counts: longer if the platform certainly has the task. */
+const PATIENCE_MS = 10_000;
 export const KNOWN_MISSING_MS = 5 * 60_000;
-
-/** Once the platform has answered, a refusal is final only after so many polls and so long: a gateway may send a 404. */
-const REFUSED_POLLS = 3;
-const REFUSED_MS = 10_000;
 
 /** A task whose sockets keep dropping is polled. */
 const SOCKETS_PER_TASK = 3;
@@ -62,13 +52,31 @@ const SOCKETS_PER_TASK = 3;
 /** How long a hanging poll may hold up the run after its timeout. */
 const DEADLINE_GRACE_MS = 5_000;
 
+/** A task with its progress socket, and the promise of its end. */
+class LiveTask extends WatchedTask {
+	private readonly ending = Promise.withResolvers<WatchEnd>();
+	readonly end = this.ending.promise;
+	readonly resolve = this.ending.resolve;
+	readonly reject = this.ending.reject;
+	/** Whether the task is polled alone, because it was found to be a cause of a failed call for several tasks. */
+	askedAlone = false;
+	socket: ProgressSocket | undefined;
+	socketsOpened = 0;
+	/** Whether the socket reports the task as unfinished; only then can polls be less frequent. */
+	socketSpoke = false;
+	/** Whether the socket has reported the end of the task since the last poll. */
+	isSaidDone = false;
+	/** When the socket last asked for a poll, so that a wrong "finished" cannot cause a flood of polls. */
+	calledAtMs = -Infinity;
+}
+
 /**
  * Watches a run's unfinished tasks of one account: a poll asks for all of them, up to `IDS_PER_CALL` per call.
  * While few are left, progress sockets show when to poll. Only task info decides that a task is done: a socket that is
  * wrong, lost or silent delays this by at most one polling interval.
  */
 export class TaskWatcher {
-	private readonly tasks = new Map<string, WatchedTask>();
+	private readonly tasks = new Map<string, LiveTask>();
 	private readonly stopping = new AbortController();
 	private wakeUp = new AbortController();
 	private looping = false;
@@ -78,6 +86,7 @@ export class TaskWatcher {
 	private answered = false;
 	/** When a socket first asked for the next poll. */
 	private pollWantedMs: number | undefined;
+	private readonly limits: WatchLimits;
 
 	constructor(
 		private readonly client: WatchClient,
@@ -85,27 +94,29 @@ export class TaskWatcher {
 		private readonly settings: WatchSettings,
 		private readonly run: WatchRun,
 	) {
+		this.limits = {
+			...settings,
+			patienceMs: (isKnown) => (isKnown ? KNOWN_MISSING_MS : PATIENCE_MS),
+		};
 		void this.endAtDeadline();
 	}
 
 	/**
 	 * Watches a task to its end; rejects only if the node has a bug. The same ID may be watched more than once.
 	 * @param sinceMs when it was submitted, time of day
-	 * @param known whether the platform certainly has the task
+	 * @param isKnown whether the platform certainly has the task
 	 */
 	async watch(
 		taskId: string,
 		promptToken?: string,
 		sinceMs?: number,
-		known = sinceMs !== undefined,
+		isKnown = sinceMs !== undefined,
 	): Promise<WatchEnd> {
 		const watched = this.tasks.get(taskId);
 		if (watched) return await watched.end;
 		const nowMs = this.clock.now();
-		const task = new WatchedTask(taskId, promptToken, sinceMs, known, nowMs);
-		if (this.stopping.signal.aborted) {
-			return { kind: 'left', snapshot: task.snapshot(this.clock.wallNow()) };
-		}
+		const task = new LiveTask(taskId, { promptToken, sinceMs }, nowMs, isKnown);
+		if (this.stopping.signal.aborted) return this.leave(task);
 		if (this.tasks.size === 0) {
 			// A task of an earlier run may be done already; a new one needs a moment.
 			const firstPollMs = sinceMs === undefined ? FIRST_POLL_AT_OLD_MS : FIRST_POLL_AT_NEW_MS;
@@ -123,7 +134,15 @@ export class TaskWatcher {
 		if (this.stopping.signal.aborted) return;
 		this.stopping.abort();
 		this.wakeUp.abort();
-		for (const task of [...this.tasks.values()]) this.settle(task, 'left');
+		for (const task of [...this.tasks.values()]) this.resolve(task, this.leave(task));
+	}
+
+	private leave(task: WatchedTask): WatchEnd {
+		return { kind: 'left', snapshot: task.snapshot(this.time()) };
+	}
+
+	private time(): PollTime {
+		return { nowMs: this.clock.now(), wallMs: this.clock.wallNow() };
 	}
 
 	private async loop(): Promise<void> {
@@ -162,7 +181,7 @@ export class TaskWatcher {
 		}
 		const allSpeak = tasks.every(({ socketSpoke }) => socketSpoke);
 		const regularMs = this.lastPollMs + (allSpeak ? LONGEST_POLL_INTERVAL_MS : this.intervalMs);
-		const ends = [this.settings.deadlineMs, ...tasks.map((task) => this.stallsAtMs(task))];
+		const ends = [this.settings.deadlineMs, ...tasks.map((task) => task.stallsAtMs(this.limits))];
 		return Math.min(regularMs, Math.max(soonestMs, Math.min(...ends)));
 	}
 
@@ -178,18 +197,28 @@ export class TaskWatcher {
 		const portions = [...portionsOf(idsOf(false)), ...idsOf(true).map((id) => [id])];
 		let changed = false;
 		let failed = false;
+		const onNews = (info: TaskInfo): void => {
+			changed = true;
+			this.run.onNews?.(info);
+		};
 		await Promise.all(
 			portions.map(async (portion) => {
-				const pieces = await askInPieces(api, portion, this.settings.urlExpireSeconds);
+				const pieces = await askInPieces(api, portion, this.settings.urlExpireSeconds, (id) =>
+					this.tasks.has(id),
+				);
 				this.answered ||= pieces.some(({ answer }) => answer.ok);
 				for (const { ids, answer } of pieces) {
 					failed ||= !answer.ok;
-					if (answer.ok) changed = this.takeAll(ids, answer.value) || changed;
-					else this.noteTrouble(ids, answer.failure, ids.length === 1 && portion.length > 1);
+					const asked = ids.map((id) => this.tasks.get(id)).filter((task) => task !== undefined);
+					noteAnswer(asked, answer, this.time(), onNews);
+					// A failed call for several tasks may have been narrowed down to this one.
+					const isIsolated = !answer.ok && ids.length === 1 && portion.length > 1;
+					for (const task of asked) task.askedAlone = isIsolated || (task.askedAlone && !answer.ok);
+					this.endWatched(asked);
 				}
 			}),
 		);
-		this.endOverdue();
+		this.endWatched([...this.tasks.values()]);
 		const finished = tasks.filter(({ taskId }) => !this.tasks.has(taskId)).length;
 		const backlog = this.run.backlog();
 		this.intervalMs = nextIntervalMs(this.intervalMs, {
@@ -203,68 +232,12 @@ export class TaskWatcher {
 		this.openSockets();
 	}
 
-	private tasksOf(ids: readonly string[]): WatchedTask[] {
-		return ids.map((id) => this.tasks.get(id)).filter((task) => task !== undefined);
-	}
-
-	/** @param isolated whether a failed call for several tasks was narrowed down to this ID */
-	private noteTrouble(ids: readonly string[], failure: CallFailure, isolated: boolean): void {
-		const nowMs = this.clock.now();
-		for (const task of this.tasksOf(ids)) {
-			task.trouble = failure.message;
-			task.askedAlone ||= isolated;
-			if (failure.passing) continue;
-			const longMs = task.known ? KNOWN_MISSING_MS : REFUSED_MS;
-			const isFinalRefusal = task.refused.lasts(nowMs, REFUSED_POLLS, longMs);
-			// If a task was created, the base URL and the key were right, even if the first poll is refused.
-			if ((this.answered || task.known) && !isFinalRefusal) continue;
-			this.resolve(task, { kind: 'refused', failure, snapshot: task.snapshot(this.clock.wallNow()) });
-		}
-	}
-
-	/** @returns whether the answer brings any news */
-	private takeAll(ids: readonly string[], answer: readonly TaskInfo[]): boolean {
-		const { clock } = this;
-		const infos = new Map(answer.map((info) => [info.taskId, info]));
-		const tasks = this.tasksOf(ids);
-		// Tasks do not all vanish at once, so the platform's index must be empty.
-		const isBlank = infos.size === 0 && tasks.filter(({ known }) => known).length > 1;
-		let changed = false;
+	/** Ends the watch of those tasks for which it is over. */
+	private endWatched(tasks: readonly LiveTask[]): void {
 		for (const task of tasks) {
-			task.refused.end();
-			task.askedAlone = false;
-			const info = infos.get(task.taskId);
-			if (info) changed = this.take(task, info) || changed;
-			else if (isBlank && task.known) task.trouble = 'The platform returned none of the tasks';
-			else if (task.missing.lasts(clock.now(), MISSING_POLLS, task.known ? KNOWN_MISSING_MS : MISSING_MS)) {
-				this.settle(task, 'unknown');
-			}
+			const end = task.endAt(this.time(), this.limits, this.answered);
+			if (end) this.resolve(task, end);
 		}
-		return changed;
-	}
-
-	private take(task: WatchedTask, info: TaskInfo): boolean {
-		const { clock } = this;
-		task.trouble = undefined;
-		const isNews = task.note(info, clock.now(), clock.wallNow());
-		if (isNews) this.run.onNews?.(info);
-		if (isFinal(info.state)) {
-			this.resolve(task, { kind: 'final', info, snapshot: task.snapshot(clock.wallNow()) });
-		}
-		return isNews;
-	}
-
-	private endOverdue(): void {
-		const nowMs = this.clock.now();
-		for (const task of [...this.tasks.values()]) {
-			if (nowMs >= this.settings.deadlineMs) this.settle(task, 'timedOut');
-			else if (nowMs >= this.stallsAtMs(task)) this.settle(task, 'stalled');
-		}
-	}
-
-	private stallsAtMs({ info, changedAtMs }: WatchedTask): number {
-		const { noProgressMs } = this.settings;
-		return noProgressMs > 0 && !(info && isQueuedUnnumbered(info)) ? changedAtMs + noProgressMs : Infinity;
 	}
 
 	private async endAtDeadline(): Promise<void> {
@@ -273,24 +246,20 @@ export class TaskWatcher {
 		while (clock.now() < endMs && !this.stopping.signal.aborted) {
 			await clock.sleep(endMs - clock.now(), this.stopping.signal);
 		}
-		this.endOverdue();
+		this.endWatched([...this.tasks.values()]);
 	}
 
-	private settle(task: WatchedTask, kind: 'timedOut' | 'stalled' | 'unknown' | 'left'): void {
-		this.resolve(task, { kind, snapshot: task.snapshot(this.clock.wallNow()) });
-	}
-
-	private resolve(task: WatchedTask, end: WatchEnd): void {
+	private resolve(task: LiveTask, end: WatchEnd): void {
 		task.resolve(end);
 		this.release(task);
 	}
 
-	private giveUp(task: WatchedTask, error: unknown): void {
+	private giveUp(task: LiveTask, error: unknown): void {
 		task.reject(error);
 		this.release(task);
 	}
 
-	private release(task: WatchedTask): void {
+	private release(task: LiveTask): void {
 		this.tasks.delete(task.taskId);
 		if (this.tasks.size === 0) this.wakeUp.abort();
 		task.socket?.close();
@@ -302,7 +271,8 @@ export class TaskWatcher {
 		const { sockets } = this.client;
 		if (!sockets?.available || this.tasks.size + this.run.backlog() > FEW_TASKS) return;
 		for (const task of this.tasks.values()) {
-			const { taskId, promptToken, socket, socketsOpened } = task;
+			const { taskId, socket, socketsOpened } = task;
+			const { promptToken } = task.origin;
 			if (socket || promptToken === undefined || socketsOpened >= SOCKETS_PER_TASK) continue;
 			task.socketsOpened++;
 			task.socket = sockets.open(taskId, promptToken, {
@@ -324,16 +294,16 @@ export class TaskWatcher {
 	}
 
 	/** Processes a socket's message. A reported end is only a reason to poll. */
-	private hear(task: WatchedTask, info: TaskInfo): void {
+	private hear(task: LiveTask, info: TaskInfo): void {
 		if (!this.tasks.has(task.taskId)) return;
 		const nowMs = this.clock.now();
 		// Task info may be a moment behind. After an end the socket sends nothing more, so polling takes over.
 		task.socketSpoke = !isFinal(info.state);
 		// The task exists, whatever the platform's index says.
-		task.known = true;
+		task.isKnown = true;
 		task.missing.end();
 		if (task.socketSpoke) {
-			if (task.note(info, nowMs, this.clock.wallNow())) this.run.onNews?.(info);
+			if (task.note(info, this.time())) this.run.onNews?.(info);
 			return;
 		}
 		if (nowMs - task.calledAtMs < SHORTEST_POLL_INTERVAL_MS) return;

@@ -52,11 +52,11 @@ test('the execution sleeps between polls, and the last poll downloads the files'
 test('a finished wait leaves nothing behind in the execution', async () => {
 	const items = await submit(2);
 	const first = await wait(items);
-	expect(first.remembered).toContain('progressMark');
+	expect(first.remembered).toContain('startedAtMs');
 	time.pass(1_200);
 	const second = await stage.harness.resume(first);
 	expect(second.status).toBe('success');
-	expect(second.remembered).not.toContain('progressMark');
+	expect(second.remembered).not.toContain('startedAtMs');
 });
 
 test('several sleeps, an unknown ID and a failed task end as in a wait without sleeping', async () => {

@@ -5,18 +5,8 @@ import { badInput, type Failure } from '../../../shared/errors/failure';
 import { isJsonObject, member } from '../../../shared/text/json';
 import { sha256 } from '../../../shared/text/sha256';
 import { failRun, isTool } from '../../../shared/errors/nodeError';
-import type { TaskInfo } from '../../api/taskInfo';
-import { infoOfMany } from '../../api/poll';
-import {
-	toleratesFailedPoll,
-	endsOf,
-	noteFailedPoll,
-	notePoll,
-	readWait,
-	sleepMs,
-	waitEnd,
-	type SuspendSettings,
-} from '../../tasks/suspendedWait';
+import { pollOf } from '../../api/poll';
+import { judgePoll } from '../../tasks/suspendedWait';
 import type { WatchEnd } from '../../tasks/watchedTask';
 import { inNodeRun, type AccountClient, type NodeRun } from '../run';
 import { openTaskLog } from '../openTaskLog';
@@ -101,22 +91,27 @@ async function pollOnce(
 	const polls = await Promise.all(
 		run.clients.all.map(async (client) => {
 			const itemIndexes = itemsOf.get(client) ?? [];
-			const taskIds = itemIndexes.flatMap(idsOf);
+			const taskIds = [...new Set(itemIndexes.flatMap(idsOf))];
 			const name = waitName(client, taskIds);
-			const poll = await pollAccount(run, client, taskIds, waits, name);
+			const pieces = await pollOf(client.api, taskIds, run.options.urlExpireSeconds);
+			// Time of day, because it is stored and read in another process.
+			const judged = judgePoll(waits[name], taskIds, pieces, run.options, run.clock.wallNow());
+			waits[name] = judged.state;
+			const reports = pieces.flatMap(({ answer }) => (answer.ok ? answer.value : []));
+			const infos = new Map(reports.map((info) => [info.taskId, info]));
 			for (const itemIndex of itemIndexes) {
 				for (const taskId of idsOf(itemIndex)) {
 					const job = { itemIndex };
-					const info = poll.infos.get(taskId);
+					const info = infos.get(taskId);
 					recorder?.began(job, { taskId, source: 'given' });
 					if (info) recorder?.news(job, info);
 				}
 			}
-			return { name, itemIndexes, ...poll };
+			return { ...judged, name, itemIndexes };
 		}),
 	);
-	const wakeAtMs = Math.min(...polls.map((poll) => poll.wakeAtMs));
-	if (Number.isFinite(wakeAtMs)) return wakeAtMs;
+	const unfinished = polls.filter(({ ends }) => !ends);
+	if (unfinished.length > 0) return Math.min(...unfinished.map(({ wakeAtMs }) => wakeAtMs));
 	for (const { name } of polls) Reflect.deleteProperty(waits, name);
 	const ofItems = polls.flatMap(({ itemIndexes, ends }) =>
 		ends ? itemIndexes.map((itemIndex) => [itemIndex, ends] as const) : [],
@@ -127,32 +122,6 @@ async function pollOnce(
 function waitName({ owner }: AccountClient, taskIds: readonly string[]): string {
 	const wait = owner ? [owner, taskIds] : taskIds;
 	return sha256(JSON.stringify(wait));
-}
-
-async function pollAccount(
-	run: NodeRun,
-	client: AccountClient,
-	taskIds: readonly string[],
-	waits: Record<string, unknown>,
-	name: string,
-) {
-	const read = await infoOfMany(client.api, taskIds, run.options.urlExpireSeconds);
-	const infos: ReadonlyMap<string, TaskInfo> = read.ok ? read.value.infos : new Map();
-	const settings: SuspendSettings = run.options;
-	// Time of day, because it is stored and read in another process.
-	const nowMs = run.clock.wallNow();
-	const last = readWait(waits[name]);
-	const state = read.ok
-		? notePoll(last, infos, taskIds, nowMs, read.value.refused)
-		: noteFailedPoll(last, read.failure.passing, settings, nowMs);
-	waits[name] = state;
-	const endOfFailed = toleratesFailedPoll(state) ? undefined : 'timedOut';
-	const end = read.ok ? waitEnd(state, infos, taskIds, settings, nowMs) : endOfFailed;
-	return {
-		infos,
-		ends: end && endsOf(taskIds, read, state, end, nowMs),
-		wakeAtMs: end ? Infinity : nowMs + sleepMs(state, settings, nowMs),
-	};
 }
 
 /** The waits that n8n stores with the execution. */

@@ -66,6 +66,12 @@ describe('askInPieces', () => {
 		expect(platform.infoCalls).toHaveLength(9);
 	});
 
+	it('searches no longer once no one waits for the tasks', async () => {
+		const { platform, ids } = platformWith(100, ['t0']);
+		await askInPieces(platform, ids, 60, () => platform.infoCalls.length < 3);
+		expect(platform.infoCalls).toHaveLength(3);
+	});
+
 	it.each([true, false])('asks once if the key or an outage is to blame (passing: %s)', async (passing) => {
 		const { platform, ids } = platformWith(100, []);
 		platform.infoFails = () => failing(passing);

@@ -1,249 +1,177 @@
-import type { TaskInfo } from '../../../../nodes/FlowTask/api/taskInfo';
-import {
-	toleratesFailedPoll,
-	endsOf,
-	noteFailedPoll,
-	notePoll,
-	readWait,
-	SHORTEST_SLEEP_MS,
-	sleepMs,
-	waitEnd,
-	type WaitEnd,
-	type WaitState,
-} from '../../../../nodes/FlowTask/tasks/suspendedWait';
-import type { WatchEnd } from '../../../../nodes/FlowTask/tasks/watchedTask';
-import { fail, ok } from '../../../../nodes/shared/errors/failure';
-import type { Json } from '../../../../nodes/shared/text/json';
 import type { CallFailure } from '../../../../nodes/FlowTask/api/failures';
+import type { PolledPiece } from '../../../../nodes/FlowTask/api/poll';
+import type { TaskInfo } from '../../../../nodes/FlowTask/api/taskInfo';
+import { judgePoll } from '../../../../nodes/FlowTask/tasks/suspendedWait';
+import { fail, ok } from '../../../../nodes/shared/errors/failure';
+import { failing } from '../platform.script';
 import { succeeded, taskInfo } from '../taskInfo.builder';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const SETTINGS = { timeoutMs: HOUR, noProgressMs: 10 * MINUTE };
+const START_MS = 5 * HOUR;
 
-function infosOf(...infos: readonly TaskInfo[]): ReadonlyMap<string, TaskInfo> {
-	return new Map(infos.map((info) => [info.taskId, info]));
+/** A poll of all tasks: their reports, or why it failed; at a time since the first poll. */
+type Poll = readonly [atMs: number, answer: readonly TaskInfo[] | CallFailure];
+
+function answerOf(answer: Poll[1]): PolledPiece['answer'] {
+	return 'kind' in answer ? fail(answer) : ok([...answer]);
 }
 
-const at = (progress: number, over: Readonly<Record<string, Json>> = {}): TaskInfo =>
-	taskInfo('a', { progress_num: progress, ...over });
-const state = (over: Partial<WaitState> = {}): WaitState => ({
-	...{ startedAtMs: 0, changedAtMs: 0, progressMark: '', polls: 1 },
-	...over,
+/** Judges polls one after the other; the state goes through JSON, as in n8n's database. @returns the last judgement */
+function judge(ids: readonly string[], polls: readonly Poll[], settings = SETTINGS) {
+	let stored: unknown;
+	let judged: ReturnType<typeof judgePoll> | undefined;
+	for (const [atMs, answer] of polls) {
+		judged = judgePoll(stored, ids, [{ ids, answer: answerOf(answer) }], settings, START_MS + atMs);
+		stored = JSON.parse(JSON.stringify(judged.state));
+	}
+	return judged;
+}
+
+function kinds(...args: Parameters<typeof judge>): string[] | undefined {
+	const { ends } = judge(...args) ?? {};
+	return ends && args[0].map((id) => ends.get(id)?.kind ?? '-');
+}
+
+function times(count: number, answer: Poll[1], everyMs = MINUTE): Poll[] {
+	return Array.from({ length: count }, (_, index) => [index * everyMs, answer]);
+}
+
+const at = (progress: number, over = {}): TaskInfo => taskInfo('a', { progress_num: progress, ...over });
+const queued = (id: string, position: number | null): TaskInfo =>
+	taskInfo(id, { status: 1, current_position: position });
+const PASSING = failing(true);
+const REFUSED = failing(false);
+
+it.each<[string, TaskInfo, TaskInfo, stalls: boolean]>([
+	['progress', at(5), at(6), false],
+	['a state', at(5), at(5, { status: 77 }), false],
+	['a position in the queue', queued('a', 4), queued('a', 3), false],
+	['nothing', at(5), at(5), true],
+	['only the length of the queue', at(5, { queue_size: 9 }), at(5, { queue_size: 2 }), true],
+])('a task stalls unless its report changes: %s has changed', (_name, before, after, stalls) => {
+	const polls: Poll[] = [
+		[0, [before]],
+		[10 * MINUTE - 1, [after]],
+	];
+	expect(kinds(['a'], polls)).toBeUndefined();
+	expect(kinds(['a'], [...polls, [10 * MINUTE, [after]]])).toEqual(stalls ? ['stalled'] : undefined);
 });
 
-describe('notePoll', () => {
-	it.each<[string, TaskInfo | undefined, TaskInfo | undefined, boolean]>([
-		['progress', at(5), at(6), true],
-		['a state', at(5), at(5, { status: 3 }), true],
+it.each<[string, readonly string[], readonly Poll[], string[] | undefined]>([
+	['tasks that are done', ['a', 'b'], times(1, [succeeded('a'), succeeded('b')]), ['final', 'final']],
+	['a task that still runs', ['a', 'b'], times(1, [succeeded('a'), taskInfo('b')]), undefined],
+	['a queue without positions', ['a'], times(3, [queued('a', null)], 25 * MINUTE), undefined],
+	['the timeout', ['a', 'b'], times(2, [queued('a', null), succeeded('b')], HOUR), ['timedOut', 'final']],
+	['an ID that two polls lack', ['a', 'b'], times(2, [succeeded('a')]), undefined],
+	['an ID that three polls lack', ['a', 'b'], times(3, [succeeded('a')]), ['final', 'unknown']],
+	['IDs that were never shown', ['a', 'b'], times(3, []), ['unknown', 'unknown']],
+	['an ID that is shown again', ['a'], [...times(2, []), [3, [at(5)]], ...times(2, [])], undefined],
+	['an empty index', ['a', 'b'], [[0, [at(5), taskInfo('b')]], ...times(5, [])], undefined],
+	['a single task that vanishes', ['a'], [[0, [at(5)]], ...times(3, [])], ['unknown']],
+	['a first poll that is refused', ['a'], times(1, REFUSED), ['refused']],
+	['two refusals after an answer', ['a'], [[0, [at(5)]], ...times(2, REFUSED)], undefined],
+	['three refusals after an answer', ['a'], [[0, [at(5)]], ...times(3, REFUSED)], ['refused']],
+	[
+		'an answer between refusals',
+		['a'],
+		[[0, [at(5)]], ...times(2, REFUSED), [9, [at(6)]], [9, REFUSED]],
+		undefined,
+	],
+	['an outage from the start', ['a'], times(50, PASSING, 1), undefined],
+	[
+		'an outage longer than No Progress for',
+		['a'],
+		[[0, [at(5)]], ...times(3, PASSING, 15 * MINUTE)],
+		undefined,
+	],
+	[
+		'two failures after the timeout',
+		['a'],
 		[
-			'a position in the queue',
-			at(0, { status: 1, current_position: 4 }),
-			at(0, { status: 1, current_position: 3 }),
-			true,
+			[0, [at(5)]],
+			[HOUR, PASSING],
+			[HOUR, PASSING],
 		],
-		['nothing', at(5), at(5), false],
-		['a task that is shown now', undefined, at(0), true],
-		['a task that is not shown any more', at(5), undefined, true],
+		undefined,
+	],
+	[
+		'three failures after the timeout',
+		['a'],
+		[[0, [at(5)]], ...Array<Poll>(3).fill([HOUR, PASSING])],
+		['timedOut'],
+	],
+	[
+		'an answer after the timeout',
+		['a'],
 		[
-			'only the length of the queue, which depends on other tasks',
-			at(5, { queue_size: 9 }),
-			at(5, { queue_size: 2 }),
-			false,
+			[0, [at(5)]],
+			[HOUR, PASSING],
+			[HOUR, [succeeded('a')]],
 		],
-		['nothing about a task that is not shown', undefined, undefined, false],
-	])('notes whether %s has changed', (_name, before, after, changed) => {
-		const first = notePoll(undefined, infosOf(...(before ? [before] : [])), ['a'], 100);
-		const second = notePoll(first, infosOf(...(after ? [after] : [])), ['a'], 200);
-		expect(second).toMatchObject({ startedAtMs: 100, changedAtMs: changed ? 200 : 100, polls: 2 });
-	});
-
-	it('reads a wait that was stored', () => {
-		const stored = { startedAtMs: 1, changedAtMs: 2, progressMark: 'generating/5/0', polls: 3, missing: [0] };
-		expect(readWait(stored)).toEqual(stored);
-	});
-
-	it.each([undefined, null, 'x', [], {}, { startedAtMs: 1, changedAtMs: 2 }])(
-		'finds no wait in %j',
-		(stored) => {
-			expect(readWait(stored)).toBeUndefined();
-		},
-	);
+		['final'],
+	],
+])('judges %s', (_name, ids, polls, expected) => {
+	expect(kinds(ids, polls)).toEqual(expected);
 });
 
-describe('polls that fail', () => {
-	it('leave what is known about the tasks unchanged', () => {
-		const first = notePoll(undefined, infosOf(at(5)), ['a', 'gone'], 3);
-		expect(noteFailedPoll(first, true, SETTINGS, 9)).toEqual(first);
-		expect(noteFailedPoll(first, false, SETTINGS, 9)).toEqual({ ...first, refusals: 1 });
-		expect(
-			notePoll(noteFailedPoll(first, false, SETTINGS, 9), infosOf(at(5)), ['a', 'gone'], 12),
-		).toMatchObject({
-			...{ changedAtMs: 3, polls: 2, missing: [0, 2], refusals: 0 },
-		});
-	});
-
-	it('may come before any successful one', () => {
-		const state = noteFailedPoll(undefined, true, SETTINGS, 7);
-		expect(state).toMatchObject({ startedAtMs: 7, polls: 0 });
-		expect(notePoll(state, infosOf(at(5)), ['a'], 9)).toMatchObject({
-			startedAtMs: 7,
-			changedAtMs: 9,
-			polls: 1,
-		});
-		expect(sleepMs(state, SETTINGS, 7)).toBe(SHORTEST_SLEEP_MS);
-	});
-
-	it('are tolerated until the timeout, however many there are and however long nothing has changed', () => {
-		let failed = state({ polls: 40 });
-		for (let polls = 0; polls < 50; polls++) failed = noteFailedPoll(failed, true, SETTINGS, HOUR - 1);
-		expect(toleratesFailedPoll(failed)).toBe(true);
-	});
-
-	it('are tolerated twice more if the timeout falls within an outage', () => {
-		let failed = state({ polls: 40 });
-		const borne = [1, 2, 3].map(() => {
-			failed = noteFailedPoll(failed, true, SETTINGS, HOUR);
-			return toleratesFailedPoll(failed);
-		});
-		expect(borne).toEqual([true, true, false]);
-	});
-
-	it('end the wait if the platform refuses the first one, or three in a row', () => {
-		expect(toleratesFailedPoll(noteFailedPoll(undefined, false, SETTINGS, 0))).toBe(false);
-		let refused: WaitState = state();
-		const borne = [1, 2, 3].map(() => {
-			refused = noteFailedPoll(refused, false, SETTINGS, 0);
-			return toleratesFailedPoll(refused);
-		});
-		expect(borne).toEqual([true, true, false]);
-		expect(toleratesFailedPoll(noteFailedPoll(refused, true, SETTINGS, 0))).toBe(true);
-	});
+it('never stalls if no limit is set', () => {
+	expect(kinds(['a'], times(2, [at(5)], HOUR - 1), { ...SETTINGS, noProgressMs: 0 })).toBeUndefined();
 });
 
-describe('an index that is empty', () => {
-	const shown = notePoll(undefined, infosOf(at(5)), ['a', 'b'], 0);
-
-	it('says nothing about tasks that were shown before', () => {
-		let empty = shown;
-		for (let polls = 1; polls <= 5; polls++) empty = notePoll(empty, new Map(), ['a', 'b'], polls);
-		expect(empty).toEqual({ ...shown, polls: 6 });
-		expect(waitEnd(empty, new Map(), ['a', 'b'], SETTINGS, 5)).toBeUndefined();
+it('ends a refused task while others are reported, but not one whose state may be readable later', () => {
+	const pieces = (failure: CallFailure): PolledPiece[] => [
+		{ ids: ['a'], answer: ok([succeeded('a')]) },
+		{ ids: ['b'], answer: fail(failure) },
+	];
+	const ends = [PASSING, REFUSED].map((failure) => {
+		let judged = judgePoll(undefined, ['a', 'b'], pieces(failure), SETTINGS, START_MS);
+		for (let polls = 2; polls <= 3; polls++) {
+			judged = judgePoll(judged.state, ['a', 'b'], pieces(failure), SETTINGS, START_MS);
+		}
+		return judged.ends?.get('b');
 	});
-
-	it('counts against IDs that were never shown, and against a task that is the only one', () => {
-		let never = notePoll(undefined, new Map(), ['a', 'b'], 0);
-		let only = notePoll(undefined, infosOf(at(5)), ['a'], 0);
-		for (let polls = 1; polls <= 2; polls++) never = notePoll(never, new Map(), ['a', 'b'], polls);
-		for (let polls = 1; polls <= 3; polls++) only = notePoll(only, new Map(), ['a'], polls);
-		expect(waitEnd(never, new Map(), ['a', 'b'], SETTINGS, 5)).toBe('done');
-		expect(waitEnd(only, new Map(), ['a'], SETTINGS, 5)).toBe('done');
-	});
+	expect(ends).toMatchObject([undefined, { kind: 'refused', failure: REFUSED }]);
 });
 
-describe('endsOf', () => {
-	const done = succeeded('done');
-	const running = taskInfo('running', { progress_num: 40 });
-	const no: CallFailure = { kind: 'refused', message: 'No', advice: '', passing: false };
-	const ids = ['done', 'running', 'lost', 'late', 'bad'];
-	const known = state({ missing: [0, 0, 3, 1, 3] });
-	const poll = ok({ infos: infosOf(done, running), refused: new Map([['bad', no]]) });
-	const kinds = (ends: ReadonlyMap<string, WatchEnd>): string[] => ids.map((id) => ends.get(id)?.kind ?? '-');
-
-	it.each(['timedOut', 'stalled'] as const)('describes each task as the last poll showed it: %s', (end) => {
-		const ends = endsOf(ids, poll, known, end, 7);
-		expect(kinds(ends)).toEqual(['final', end, 'unknown', end, 'refused']);
-		expect(ends.get('running')?.snapshot).toMatchObject({ info: { progress: 40 }, endedAtMs: 7 });
-	});
-
-	it('does not end a task as unknown because a poll failed, and says why the poll failed', () => {
-		const outage = endsOf(ids, fail({ ...no, passing: true }), known, 'timedOut', 7);
-		expect(new Set(kinds(outage))).toEqual(new Set(['timedOut']));
-		expect(outage.get('lost')?.snapshot.trouble).toBe('No');
-		expect(new Set(kinds(endsOf(ids, fail(no), known, 'timedOut', 7)))).toEqual(new Set(['refused']));
-	});
-});
-
-it('reports the last known state of a task that was forgotten while others ran', () => {
-	const ids = ['never', 'a', 'b'];
+it('tells what was last seen, and why the last poll failed', () => {
 	const running = taskInfo('b', { progress_num: 40 });
-	let wait = notePoll(undefined, infosOf(succeeded('a'), running), ids, 1);
-	// The platform's index is empty for a moment, which says nothing about the tasks.
-	wait = notePoll(wait, infosOf(), ids, 2);
-	for (const nowMs of [3, 4, 5]) wait = notePoll(wait, infosOf(running), ids, nowMs);
-	expect(wait).toMatchObject({ changedAtMs: 3, missing: [4, 3, 0] });
-	const ends = endsOf(ids, ok({ infos: infosOf(running), refused: new Map() }), wait, 'timedOut', 6);
-	expect(ends.get('never')).toMatchObject({ kind: 'unknown', snapshot: { lastState: undefined } });
-	expect(ends.get('a')).toMatchObject({ kind: 'unknown', snapshot: { lastState: 'succeeded' } });
-});
-
-describe('waitEnd', () => {
-	const end = (
-		of: Partial<WaitState>,
-		infos: ReadonlyMap<string, TaskInfo>,
-		nowMs = 0,
-		ids = ['a'],
-		settings = SETTINGS,
-	): WaitEnd | undefined => waitEnd(state(of), infos, ids, settings, nowMs);
-
-	it('ends if nothing has changed for too long, unless no limit is set', () => {
-		const nowMs = 20 * MINUTE;
-		expect(end({ changedAtMs: nowMs - SETTINGS.noProgressMs + 1 }, infosOf(at(5)), nowMs)).toBeUndefined();
-		expect(end({ changedAtMs: nowMs - SETTINGS.noProgressMs }, infosOf(at(5)), nowMs)).toBe('stalled');
-		expect(end({}, infosOf(at(5)), nowMs, ['a'], { ...SETTINGS, noProgressMs: 0 })).toBeUndefined();
-	});
-
-	it('tolerates a queue that reports no positions, until the timeout', () => {
-		const queued = taskInfo('a', { status: 1, current_position: null });
-		expect(end({}, infosOf(queued), 20 * MINUTE)).toBeUndefined();
-		expect(end({}, infosOf(queued, taskInfo('b')), 20 * MINUTE, ['a', 'b'])).toBeUndefined();
-		expect(end({}, infosOf(queued), HOUR)).toBe('timedOut');
-		expect(end({}, infosOf(taskInfo('a', { status: 1, current_position: 4 })), 20 * MINUTE)).toBe('stalled');
-	});
-
-	it('tolerates a task that two answers in a row do not show', () => {
-		expect([1, 2, 3].map((polls) => end({ missing: [polls] }, new Map()))).toEqual([
-			...[undefined, undefined, 'done'],
-		]);
-		expect(end({ polls: 30, missing: [1] }, new Map())).toBeUndefined();
-		expect(end({ missing: [0, 3] }, infosOf(at(5)), 0, ['a', 'gone'])).toBeUndefined();
-		expect(end({ missing: [0, 1] }, infosOf(succeeded('a')), 0, ['a', 'gone'])).toBeUndefined();
-		expect(end({ missing: [0, 3] }, infosOf(succeeded('a')), 0, ['a', 'gone'])).toBe('done');
-	});
-
-	it('does not count a task as missing whose state could not be read for the moment', () => {
-		const failure: CallFailure = { kind: 'unclear', message: 'An error', advice: '', passing: true };
-		const ends = [true, false].map((passing) => {
-			const refused = new Map([['b', { ...failure, passing }]]);
-			const polls = [infosOf(at(5)), infosOf(at(9)), infosOf(succeeded('a'))];
-			let seen: WaitState | undefined;
-			for (const infos of polls) seen = notePoll(seen, infos, ['a', 'b'], 0, refused);
-			return waitEnd(seen ?? state(), infosOf(succeeded('a')), ['a', 'b'], SETTINGS, 0);
-		});
-		expect(ends).toEqual([undefined, 'done']);
-	});
-
-	it('restarts the count for a task that is shown again', () => {
-		const polls = [infosOf(), infosOf(), infosOf(at(5)), infosOf()];
-		let seen: WaitState | undefined;
-		for (const infos of polls) seen = notePoll(seen, infos, ['a'], 0);
-		expect(seen?.missing).toEqual([1]);
+	const shown: Poll = [0, [succeeded('a'), running]];
+	const gone = judge(['never', 'a', 'b'], [shown, ...times(3, [running]), [HOUR, [running]]]);
+	expect([...(gone?.ends ?? [])]).toMatchObject([
+		['never', { kind: 'unknown', snapshot: { lastState: undefined } }],
+		['a', { kind: 'unknown', snapshot: { lastState: 'succeeded' } }],
+		['b', { kind: 'timedOut', snapshot: { info: { progress: 40 }, endedAtMs: START_MS + HOUR } }],
+	]);
+	const failed = judge(['b'], [shown, ...Array<Poll>(3).fill([HOUR, PASSING])]);
+	expect(failed?.ends?.get('b')?.snapshot).toMatchObject({
+		lastState: 'generating',
+		trouble: 'The poll failed',
 	});
 });
 
-describe('sleepMs', () => {
-	const settings = { ...SETTINGS, timeoutMs: 100 * HOUR };
+it.each([undefined, null, 'x', [], {}, { startedAtMs: 1, polls: 2 }])('finds no wait in %j', (stored) => {
+	const { state } = judgePoll(stored, ['a'], [{ ids: ['a'], answer: ok([at(5)]) }], SETTINGS, START_MS);
+	expect(state).toMatchObject({ startedAtMs: START_MS, polls: 1 });
+});
 
-	it('grows from a minute to a quarter of an hour', () => {
-		const sleep = (polls: number): number => sleepMs(state({ polls }), settings, 0);
-		expect([1, 2, 3].map(sleep)).toEqual([60_000, 75_000, 93_750]);
-		expect(sleep(13)).toBe(60_000 * 1.25 ** 12);
-		expect([14, 30, 1_000_000].map(sleep)).toEqual([900_000, 900_000, 900_000]);
+describe('the time of the next poll', () => {
+	const sleeps = (polls: readonly Poll[], timeoutMs: number): number => {
+		const [atMs = 0] = polls.at(-1) ?? [];
+		return (judge(['a'], polls, { ...SETTINGS, timeoutMs })?.wakeAtMs ?? 0) - START_MS - atMs;
+	};
+
+	it('grows from a minute to a quarter of an hour, and not while polls fail', () => {
+		const after = (count: number): number => sleeps(times(count, [at(5)], 1), 100 * HOUR);
+		expect([1, 2, 3, 13].map(after)).toEqual([60_000, 75_000, 93_750, 60_000 * 1.25 ** 12]);
+		expect([14, 30].map(after)).toEqual([900_000, 900_000]);
+		expect(sleeps(times(30, PASSING, 1), 100 * HOUR)).toBe(MINUTE);
 	});
 
-	it('does not sleep past the timeout, except for the shortest sleep for which n8n suspends an execution', () => {
-		const sleep = (timeoutMs: number): number =>
-			sleepMs(state({ polls: 20 }), { ...settings, timeoutMs }, 10 * MINUTE);
-		expect([13 * MINUTE, 10 * MINUTE + 1, MINUTE].map(sleep)).toEqual([3 * MINUTE, MINUTE, MINUTE]);
+	it('is not past the timeout, unless less than a minute is left', () => {
+		const polls: Poll[] = [...times(19, [at(5)], 1), [10 * MINUTE - 1, [at(6)]]];
+		const left = (timeoutMs: number): number => sleeps(polls, timeoutMs);
+		expect([13 * MINUTE - 1, 10 * MINUTE, MINUTE].map(left)).toEqual([3 * MINUTE, MINUTE, MINUTE]);
 	});
 });
