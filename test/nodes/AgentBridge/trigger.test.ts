@@ -284,7 +284,7 @@ describe('closing', () => {
 		const ids = stage.channel.pushBurst(200);
 		await trigger.waitForRuns(1);
 		await trigger.close();
-		const said = stage.harness.logs.map(({ message }) => /(\d+) frame\(s\) waited/.exec(message)?.[1]);
+		const said = stage.harness.logs.map(({ message }) => /(\d+) frame\(s\) were waiting/.exec(message)?.[1]);
 		// Without this message, all frames were processed while the socket closed.
 		const waited = Number(said.find(Boolean) ?? 0);
 		const taken = (): unknown[] => framesOf(trigger).map(({ id }) => id);

@@ -6,15 +6,11 @@ import { isJsonObject, sentence } from '../../../shared/text/json';
 import type { Bridge } from '../../connection/failures';
 import { Listener, type ListenerEvents } from '../../connection/listener';
 import { Outbox } from '../../connection/outbox';
-import { RecentIds } from '../../frames/frames';
 import { openBridge } from '../openBridge';
 import { listNames, readListenSettings, receive, type ListenSettings, type Log } from './incomingFrame';
 import { listenOnce } from './listenOnce';
 import { ReplySender } from './sendReplies';
 import { ExecutionStarter } from './startExecutions';
-
-/** How many IDs are remembered to detect repeated frames: twice the default of "Max Waiting Frames". */
-const REMEMBERED_IDS = 20_000;
 
 /**
  * The listening triggers of this n8n process, by workflow and node. If an account is refused while a workflow is active,
@@ -52,7 +48,6 @@ function startError(context: ITriggerFunctions, failure: Failure): ReturnType<ty
 class ActiveTrigger implements ListenerEvents {
 	private readonly key: string;
 	private readonly log: Log;
-	private readonly seen = new RecentIds(REMEMBERED_IDS);
 	private readonly executions: ExecutionStarter;
 	private readonly outbox: Outbox;
 	private readonly listener: Listener;
@@ -83,7 +78,7 @@ class ActiveTrigger implements ListenerEvents {
 		const replies = new ReplySender(name, settings.reply, outbox, setup.peer.redact, log);
 		this.log = log;
 		this.outbox = outbox;
-		this.executions = new ExecutionStarter(context, setup, settings, log, this.seen, replies);
+		this.executions = new ExecutionStarter(context, setup, settings, log, replies);
 		this.listener = new Listener(setup, this, Math.random);
 	}
 
@@ -116,16 +111,8 @@ class ActiveTrigger implements ListenerEvents {
 			this.skip(received.failure);
 			return true;
 		}
-		const { id, frame } = received.value;
-		if (!this.settings.filter.accepts(frame)) return true;
-		if (id !== undefined && this.seen.has(id)) {
-			this.log('debug', 'skipped a frame that arrived twice');
-			return true;
-		}
-		if (!this.executions.queue.push(received.value, text.length)) return false;
-		// An ID is remembered only once its frame is queued, because a rejected frame may come again.
-		if (id !== undefined) this.seen.add(id);
-		return true;
+		const isWanted = this.settings.filter.accepts(received.value.frame);
+		return isWanted ? this.executions.push(received.value, text.length) : true;
 	}
 
 	onBinary(): void {
@@ -156,11 +143,10 @@ class ActiveTrigger implements ListenerEvents {
 	}
 
 	async onFull(): Promise<void> {
-		const { queue } = this.executions;
-		const failure = queueFull(queue.queued, this.settings.maxQueued);
+		const failure = queueFull(this.executions.queued, this.settings.maxQueued);
 		this.log('error', failure.message);
 		this.context.saveFailedExecution(toNodeError(this.context.getNode(), failure));
-		await queue.idle();
+		await this.executions.idle();
 	}
 
 	/** @param what words that complete the phrase "a frame that is" */

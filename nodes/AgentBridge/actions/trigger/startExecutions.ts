@@ -3,8 +3,7 @@ import { ExecutionCancelledError, type IRun, type ITriggerFunctions } from 'n8n-
 import { wordsOfError } from '../../../shared/errors/expressionError';
 import { growingPauseMs, type PauseGrowth } from '../../../shared/run/growingPause';
 import type { Bridge, Peer } from '../../connection/failures';
-import { shortId, type RecentIds } from '../../frames/frames';
-import { IncomingQueue } from '../../frames/incomingQueue';
+import { RecentIds, shortId } from '../../frames/frames';
 import {
 	listNames,
 	nameOf,
@@ -23,38 +22,78 @@ const PAUSES: PauseGrowth = { firstMs: 2_000, factor: 4, longestMs: 8_000 };
 /** Limits the total length of all queued frames; parsed, they take several times as much memory. */
 const MAX_QUEUED_CHARS = 50_000_000;
 
-/** Turns frames into executions: one execution per batch, one batch at a time. */
-export class ExecutionStarter {
-	readonly queue: IncomingQueue<IncomingFrame>;
-	private readonly closing = new AbortController();
-	private readonly maxBatch: number;
+/** How many IDs are remembered to detect repeated frames: twice the default of "Max Waiting Frames". */
+const REMEMBERED_IDS = 20_000;
 
-	/** @param seen loses the IDs of frames that n8n does not accept, so that they are not skipped if sent again */
+/**
+ * Turns frames into executions, one execution at a time. n8n's `emit` neither waits nor keeps the order, so frames that
+ * arrive during an execution are queued until it ends, and go into the next one together.
+ */
+export class ExecutionStarter {
+	private readonly queue: Array<{ readonly received: IncomingFrame; readonly chars: number }> = [];
+	private queuedChars = 0;
+	private pumping: Promise<void> | undefined;
+	private readonly seen = new RecentIds(REMEMBERED_IDS);
+	private readonly closing = new AbortController();
+
 	constructor(
 		private readonly context: ITriggerFunctions,
 		private readonly setup: Pick<Bridge, 'clock'> & { readonly peer: Pick<Peer, 'redact'> },
-		{ maxBatch, maxQueued }: Pick<ListenSettings, 'maxBatch' | 'maxQueued'>,
+		private readonly settings: Pick<ListenSettings, 'maxBatch' | 'maxQueued'>,
 		private readonly log: Log,
-		private readonly seen: Pick<RecentIds, 'remove'>,
 		private readonly replies: Replies,
-	) {
-		this.maxBatch = maxBatch;
-		const limits = { maxBatch, maxQueued, maxQueuedChars: MAX_QUEUED_CHARS };
-		this.queue = new IncomingQueue(limits, async (batch) => await this.deliver(batch));
+	) {}
+
+	get queued(): number {
+		return this.queue.length;
 	}
 
 	/**
-	 * Stops accepting frames and hands all queued ones to n8n at once, because a closed trigger cannot start executions
-	 * later.
+	 * Queues a frame, unless its ID has been seen.
+	 * @param chars the length of the frame's text
+	 * @returns false if the queue is full
 	 */
+	push(received: IncomingFrame, chars: number): boolean {
+		const { id } = received;
+		if (id !== undefined && this.seen.has(id)) {
+			this.log('debug', 'skipped a frame that arrived twice');
+			return true;
+		}
+		// An oversized frame is accepted if the queue is empty; otherwise the platform might send it again forever.
+		const isTooMuch = this.queued > 0 && this.queuedChars + chars > MAX_QUEUED_CHARS;
+		if (isTooMuch || this.queued >= this.settings.maxQueued) return false;
+		// An ID is remembered only once its frame is queued, because a rejected frame may come again.
+		if (id !== undefined) this.seen.add(id);
+		this.queue.push({ received, chars });
+		this.queuedChars += chars;
+		this.pumping ??= this.pump();
+		return true;
+	}
+
+	/** Resolves once the queue is empty and no execution is running. */
+	async idle(): Promise<void> {
+		await this.pumping;
+	}
+
+	/** Hands all queued frames to n8n at once, because a closed trigger cannot start executions later. */
 	close(): void {
 		this.closing.abort();
-		const left = this.queue.close();
-		if (left.length === 0) return;
-		this.log('info', `${left.length} frame(s) were waiting; their executions start now, all at once`);
-		for (let first = 0; first < left.length; first += this.maxBatch) {
-			void this.deliver(left.slice(first, first + this.maxBatch));
-		}
+		if (this.queued === 0) return;
+		this.log('info', `${this.queued} frame(s) were waiting; their executions start now, all at once`);
+		while (this.queued > 0) void this.deliver(this.nextBatch());
+	}
+
+	private async pump(): Promise<void> {
+		// Waits until frames that arrived together are queued, so that they go into one batch.
+		await Promise.resolve();
+		while (this.queued > 0) await this.deliver(this.nextBatch());
+		this.pumping = undefined;
+	}
+
+	private nextBatch(): IncomingFrame[] {
+		const batch = this.queue.splice(0, this.settings.maxBatch);
+		for (const { chars } of batch) this.queuedChars -= chars;
+		return batch.map(({ received }) => received);
 	}
 
 	private async deliver(batch: readonly IncomingFrame[]): Promise<void> {
@@ -90,6 +129,7 @@ export class ExecutionStarter {
 		return await done.promise;
 	}
 
+	/** Gives frames up, which are not skipped if they are sent again. */
 	private drop(batch: readonly IncomingFrame[], why: string): void {
 		for (const { id } of batch) if (id !== undefined) this.seen.remove(id);
 		this.log('error', `${why}${listNames(batch.map(nameOf))}`);

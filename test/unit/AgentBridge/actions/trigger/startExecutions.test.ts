@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import {
 	TimeoutExecutionCancelledError,
 	type INodeExecutionData,
@@ -21,30 +22,32 @@ interface Scene {
 	readonly clock: TestClock;
 	readonly emitted: Emitted[];
 	readonly lines: string[];
-	/** IDs that are new again if they arrive again. */
-	readonly forgotten: string[];
 	push(...ids: string[]): void;
+	/** Pushes a frame without an ID, whose text has this length. @returns whether it was queued */
+	pushLong(chars: number): boolean;
+	/** Ends the oldest execution that runs. */
+	endOne(): Promise<void>;
 }
 
-function scene(maxBatch: number): Scene {
+function scene(maxBatch: number, maxQueued = 100): Scene {
 	const clock = new TestClock();
 	const emitted: Emitted[] = [];
 	const lines: string[] = [];
-	const forgotten: string[] = [];
+	const running: Deferred[] = [];
 	const context = {
 		getWorkflow: () => ({ id: 'w' }),
 		getNode: () => ({ id: 'n' }),
 		helpers: { createDeferredPromise: () => Promise.withResolvers<IRun>() },
 		emit: ([items]: INodeExecutionData[][], _response: unknown, done: Deferred) => {
 			emitted.push({ ids: (items ?? []).map(({ json }) => json.frameId), done });
+			running.push(done);
 		},
 	} as unknown as ITriggerFunctions;
 	const delivery = new ExecutionStarter(
 		context,
 		{ clock, peer: { redact: redactor(['wst_secret']) } },
-		{ maxBatch, maxQueued: 100 },
+		{ maxBatch, maxQueued },
 		(level, text) => lines.push(`${level}: ${text}`),
-		{ remove: (id) => void forgotten.push(id) },
 		{ ended: () => undefined, responded: () => undefined },
 	);
 	const received = (id: string): IncomingFrame => ({ frame: { id }, event: undefined, id, receivedAt: '' });
@@ -53,14 +56,86 @@ function scene(maxBatch: number): Scene {
 		clock,
 		emitted,
 		lines,
-		forgotten,
 		push: (...ids) => {
-			for (const id of ids) delivery.queue.push(received(id), 1);
+			for (const id of ids) delivery.push(received(id), 1);
+		},
+		pushLong: (chars) => delivery.push({ ...received(''), id: undefined }, chars),
+		endOne: async () => {
+			running.shift()?.resolve(END);
+			await turn();
 		},
 	};
 }
 
 const END = {} as IRun;
+
+test('keeps the order and the batch size, whenever frames arrive', async () => {
+	const steps = fc.array(fc.constantFrom('push', 'end'), { maxLength: 60 });
+	await fc.assert(
+		fc.asyncProperty(steps, fc.integer({ min: 1, max: 5 }), async (script, maxBatch) => {
+			const { delivery, emitted, push, endOne } = scene(maxBatch);
+			const pushed: string[] = [];
+			for (const step of script) {
+				if (step === 'end') {
+					await endOne();
+					continue;
+				}
+				push(`${pushed.length}`);
+				pushed.push(`${pushed.length}`);
+			}
+			for (let round = 0; round <= pushed.length; round++) {
+				await turn();
+				await endOne();
+			}
+			expect([delivery.queued, emitted.flatMap(({ ids }) => ids)]).toEqual([0, pushed]);
+			expect(Math.max(0, ...emitted.map(({ ids }) => ids.length))).toBeLessThanOrEqual(maxBatch);
+		}),
+		{ numRuns: 50 },
+	);
+});
+
+test('a full queue accepts nothing until there is room, by number and by size', async () => {
+	const { delivery, pushLong, endOne } = scene(1, 2);
+	pushLong(1);
+	await turn();
+	expect([1, 1, 1].map(pushLong)).toEqual([true, true, false]);
+	expect(delivery.queued).toBe(2);
+	let idle = false;
+	void delivery.idle().then(() => {
+		idle = true;
+	});
+	await endOne();
+	await endOne();
+	expect(idle).toBe(false);
+	await endOne();
+	expect(idle).toBe(true);
+
+	// Frames of a running execution do not count.
+	expect(pushLong(50_000_000)).toBe(true);
+	await turn();
+	expect([49_999_999, 2, 1, 0].map(pushLong)).toEqual([true, false, true, false]);
+});
+
+test('accepts a frame larger than the limit if nothing else waits', async () => {
+	const { pushLong, endOne } = scene(1);
+	pushLong(1);
+	await turn();
+	expect([50_000_001, 2].map(pushLong)).toEqual([true, false]);
+	await endOne();
+	expect([30_000_000, 30_000_000].map(pushLong)).toEqual([true, false]);
+});
+
+test('a frame that found no room is new if it arrives again', async () => {
+	const { delivery, emitted, push, endOne } = scene(1, 1);
+	push('a');
+	await turn();
+	push('b', 'c');
+	expect(delivery.queued).toBe(1);
+	await endOne();
+	push('c');
+	await endOne();
+	expect(emitted.map(({ ids }) => ids)).toEqual([['a'], ['b'], ['c']]);
+});
 
 test('when closed, starts executions for all waiting frames at once, in batches', async () => {
 	const { delivery, emitted, push, lines } = scene(2);
@@ -91,7 +166,7 @@ test('when closed, logs the number and IDs of frames that n8n refuses, without t
 });
 
 test('retries an execution that does not start, and nothing overtakes it', async () => {
-	const { emitted, push, clock, forgotten } = scene(2);
+	const { emitted, push, clock } = scene(2);
 	push('a', 'b', 'c');
 	await turn();
 	emitted[0]?.done.reject(new Error('database is locked'));
@@ -100,12 +175,12 @@ test('retries an execution that does not start, and nothing overtakes it', async
 	await clock.advance(1);
 	emitted[1]?.done.resolve(END);
 	await turn();
+	push('a');
 	expect(emitted.map(({ ids }) => ids)).toEqual([['a', 'b'], ['a', 'b'], ['c']]);
-	expect(forgotten).toEqual([]);
 });
 
 test('gives up on an execution after three tries, logs it, forgets its IDs and starts the next batch', async () => {
-	const { emitted, push, clock, forgotten, lines } = scene(2);
+	const { emitted, push, clock, lines } = scene(2);
 	push('a', 'b', 'c');
 	for (let tries = 0; tries < 3; tries++) {
 		await clock.advance(10_000);
@@ -113,20 +188,24 @@ test('gives up on an execution after three tries, logs it, forgets its IDs and s
 	}
 	await clock.advance(10_000);
 	expect(emitted.map(({ ids }) => ids)).toEqual([...Array<string[]>(3).fill(['a', 'b']), ['c']]);
-	expect(forgotten).toEqual(['a', 'b']);
 	expect(lines.at(-1)).toContain('error: the execution for 2 frame(s) did not start');
 	expect(lines.at(-1)).toContain('(IDs: a, b)');
+	emitted.at(-1)?.done.resolve(END);
+	push('a', 'c');
+	await turn();
+	expect(emitted.at(-1)?.ids).toEqual(['a']);
 });
 
 test('does not restart an execution that was stopped', async () => {
-	const { emitted, push, clock, forgotten, lines } = scene(2);
+	const { emitted, push, clock, lines } = scene(2);
 	push('a');
 	await turn();
 	emitted[0]?.done.reject(new TimeoutExecutionCancelledError('17'));
 	await clock.advance(60_000);
+	push('a');
+	await turn();
 	expect(emitted).toHaveLength(1);
-	expect(forgotten).toEqual([]);
-	expect(lines).toEqual([expect.stringContaining('did not finish')]);
+	expect(lines[0]).toContain('did not finish');
 });
 
 test('the key of a frame contains workflow, node and ID, because n8n has one index per instance', () => {
