@@ -57,26 +57,25 @@ async function workOnAll(
 	work: WorkOnItem,
 ): Promise<INodeExecutionData[][]> {
 	const memory = openFrameMemory(context);
-	const outcomeOf = new Map<number, ItemOutcome>();
+	const outcomes = context.getInputData().map((_, itemIndex): ItemOutcome => {
+		const setup = clients.of(itemIndex);
+		return setup.ok ? fail(NOT_SENT) : setup;
+	});
 	let hasFailed = false;
 	const converse = async (setup: Bridge, itemIndexes: readonly number[]): Promise<void> => {
 		const session = new RequestSession(setup, signal);
-		const own = new Map<number, ItemOutcome>();
 		try {
 			for (const itemIndex of itemIndexes) {
 				const known = memory.recall(itemIndex);
 				// Without Continue On Fail, the first failure ends the run, so nothing more is sent.
 				const outcome = known ?? (hasFailed ? fail(NOT_SENT) : await work(session, itemIndex));
-				own.set(itemIndex, outcome);
+				outcomes[itemIndex] = outcome;
 				if (!outcome.ok && !context.continueOnFail()) hasFailed = true;
 			}
 		} finally {
 			await session.close();
 		}
-		for (const [itemIndex, outcome] of own) {
-			const failure = outcome.ok ? session.whyLost(itemIndex) : undefined;
-			outcomeOf.set(itemIndex, failure ? fail(failure) : outcome);
-		}
+		for (const [itemIndex, failure] of session.losses()) outcomes[itemIndex] = fail(failure);
 	};
 	const limit = pLimit(CONNECTIONS_AT_ONCE);
 	const conversations = [...setups].map(async ([{ itemIndexes }, setup]) => {
@@ -85,10 +84,6 @@ async function workOnAll(
 	// Waits for all conversations, even after a failure, because each one closes its own connection.
 	await Promise.allSettled(conversations);
 	await Promise.all(conversations);
-	const outcomes = context.getInputData().map((_, itemIndex): ItemOutcome => {
-		const setup = clients.of(itemIndex);
-		return setup.ok ? (outcomeOf.get(itemIndex) ?? fail(NOT_SENT)) : setup;
-	});
 	memory.keep(outcomes);
 	return [deliverResults(context, outcomes)];
 }

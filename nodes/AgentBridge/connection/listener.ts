@@ -34,9 +34,8 @@ export class Listener {
 	/** How many connections have ended or failed to open since the last stable one. */
 	private failures = 0;
 	private openedAtMs: number | undefined;
+	/** The newest connection. */
 	private connection: Socket | undefined;
-	/** The newest connection that was opened. Once it has ended, its `send` returns false. */
-	private open: Socket | undefined;
 
 	constructor(
 		private readonly bridge: Bridge,
@@ -52,7 +51,7 @@ export class Listener {
 
 	/** @returns false if no connection is open */
 	send(text: string): boolean {
-		return this.open?.send(text) ?? false;
+		return this.connection?.send(text) ?? false;
 	}
 
 	/** Closes the connection within a second and opens no other. */
@@ -100,7 +99,6 @@ export class Listener {
 		this.stopping.signal.addEventListener('abort', stop, { once: true });
 		const current = this.bridge.open({
 			onOpen: () => {
-				this.open = current;
 				this.events.onUp(this.failures);
 				this.openedAtMs = this.bridge.clock.now();
 				this.firstTry.resolve(undefined);

@@ -1,5 +1,6 @@
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import type { Socket, SocketEnd } from '../../shared/http/webSocket';
+import { within } from '../../shared/run/clock';
 import { explainEnd, whyEnded, type Bridge, type Peer } from './failures';
 import { belongs, isUncorrelated, readIncoming, type Frame, type ReplyRule } from '../frames/frames';
 
@@ -18,8 +19,8 @@ const MAY_HAVE_ARRIVED =
 export const SENT_BUT =
 	'The frame was sent and may have been processed, so it was not sent again. Send it again only if a duplicate does no harm.';
 
-/** Frames that arrived while a request waited for its reply. */
-class CollectedFrames {
+/** A request that waits for its reply, and the frames that have arrived in the meantime. */
+class PendingRequest {
 	/** The frames that belong to the request, except the reply. */
 	readonly collected: Frame[] = [];
 	/** How many more frames belong to the request, but exceeded a limit. */
@@ -40,22 +41,26 @@ class CollectedFrames {
 	}
 }
 
+/** One connection of a session. */
+interface Link {
+	readonly socket: Socket;
+	/** Whether it carried an answer to one of its frames, so that the platform accepted the account. */
+	hasAnswered: boolean;
+	/** The values that late replies over it may still repeat. */
+	readonly unanswered: Set<string | undefined>;
+	/** Why it ended without a confirmed close: frames sent over it may be lost. */
+	lost?: Failure;
+}
+
 /** The connection that items with the same account and authentication share. It is opened when an item needs it. */
 export class RequestSession {
-	/** By connection number, why a connection ended without a confirmed close: frames sent over it may be lost. */
-	readonly lost = new Map<number, Failure>();
-	/** The number of the connection that sent each item's frame. */
-	private readonly sentOver = new Map<number, number>();
-	private connection: Socket | undefined;
-	/** Whether the connection carried an answer to one of its frames, so that the platform accepted the account. */
-	private hasAnswered = false;
+	/** The connection that sent each item's frame. */
+	private readonly sentOver = new Map<number, Link>();
+	private link: Link | undefined;
 	private connections = 0;
 	private collectedChars = 0;
 	private fatal: Failure | undefined;
-	/** The values that late replies on this connection may still repeat. */
-	private readonly unanswered = new Set<string | undefined>();
-	/** The frames that have arrived for the request in progress; undefined if none is. */
-	private received: CollectedFrames | undefined;
+	private pending: PendingRequest | undefined;
 
 	/** @param signal aborted when the execution is stopped */
 	constructor(
@@ -63,155 +68,140 @@ export class RequestSession {
 		private readonly signal: AbortSignal,
 	) {}
 
-	/** Sends an item's frame. @returns the number of the connection that sent it */
-	async send(text: string, itemIndex: number): Promise<Result<number>> {
-		const sent = await this.transmit(text, () => undefined);
+	async send(text: string, itemIndex: number): Promise<Result<unknown>> {
+		const sent = await this.transmit(text);
 		if (sent.ok) this.sentOver.set(itemIndex, sent.value);
 		return sent;
 	}
 
-	/** Why an item's frame that was sent may not have arrived; call it once the session is closed. */
-	whyLost(itemIndex: number): Failure | undefined {
-		const failure = this.lost.get(this.sentOver.get(itemIndex) ?? 0);
-		if (!failure || failure.kind === 'credential') return failure;
-		return { ...failure, kind: 'unclear', advice: `${MAY_HAVE_ARRIVED} ${failure.advice}` };
+	/** The items whose frames were sent but may not have arrived, and why; call it once the session is closed. */
+	losses(): Array<[itemIndex: number, failure: Failure]> {
+		return [...this.sentOver].flatMap(([itemIndex, { lost }]): Array<[number, Failure]> => {
+			if (!lost) return [];
+			const advice = `${MAY_HAVE_ARRIVED} ${lost.advice}`;
+			return [[itemIndex, lost.kind === 'credential' ? lost : { ...lost, kind: 'unclear', advice }]];
+		});
 	}
 
 	/** Sends a frame and collects incoming ones until the reply arrives or the time is up. */
 	async request(text: string, rule: ReplyRule, timeoutMs: number) {
 		const { clock, peer } = this.bridge;
 		const startedMs = clock.now();
-		const over = new AbortController();
-		const { promise, resolve } = Promise.withResolvers<Result<Frame>>();
-		const received = new CollectedFrames(rule, resolve);
 		// A late reply to an earlier request would be mistaken for the reply to this one.
-		if (this.unanswered.has(rule.correlation)) await this.leave();
-		const sent = await this.transmit(text, () => {
-			this.received = received;
-			this.signal.addEventListener('abort', () => resolve(fail(CANCELLED)), { signal: over.signal });
-			void clock.sleep(timeoutMs, over.signal).then(() => resolve(fail(timedOut(timeoutMs, peer))));
-		});
+		if (this.link?.unanswered.has(rule.correlation)) await this.leave();
+		const sent = await this.transmit(text);
 		if (!sent.ok) return sent;
-		const outcome = await promise;
-		this.received = undefined;
-		over.abort();
-		const { collected, notCollected } = received;
+		const { promise, resolve } = Promise.withResolvers<Result<Frame>>();
+		const pending = new PendingRequest(rule, resolve);
+		this.pending = pending;
+		const stop = (): void => resolve(fail(CANCELLED));
+		this.signal.addEventListener('abort', stop);
+		const outcome = await within(clock, timeoutMs, promise, fail(timedOut(timeoutMs, peer)));
+		this.signal.removeEventListener('abort', stop);
+		this.pending = undefined;
+		const { collected, notCollected } = pending;
 		if (outcome.ok) {
 			// The time includes the opening of a connection.
 			return ok({ reply: outcome.value, collected, notCollected, elapsedMs: clock.now() - startedMs });
 		}
 		if (outcome.failure.kind === 'timedOut') {
 			if (isUncorrelated(rule)) await this.leave();
-			else this.unanswered.add(rule.correlation);
+			else sent.value.unanswered.add(rule.correlation);
 		}
-		return fail(withReceived(outcome.failure, received));
+		return fail(withReceived(outcome.failure, pending));
 	}
 
 	/** Closes the connection and waits for the platform to confirm, which proves that everything sent has arrived. */
 	async close(): Promise<void> {
-		const number = this.connections;
-		const end = await this.connection?.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
+		const { link } = this;
+		if (!link) return;
+		const end = await link.socket.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
 		// Codes 1000 and 1005 are the answers to this side's close.
-		if (end && end.code !== 1000 && end.code !== 1005) {
-			this.lost.set(number, explainEnd(end, this.bridge.peer));
-		}
+		if (end.code !== 1000 && end.code !== 1005) link.lost = explainEnd(end, this.bridge.peer);
 	}
 
-	private collect(text: string, received: CollectedFrames): void {
+	private collect(link: Link, text: string, pending: PendingRequest): void {
 		const incoming = readIncoming(text, this.bridge.peer.redact);
 		if (!incoming.ok) {
-			received.addUnreadable(incoming.failure);
+			pending.addUnreadable(incoming.failure);
 			return;
 		}
 		const frame = incoming.value;
-		const { rule, collected } = received;
+		const { rule, collected } = pending;
 		const isForRequest = belongs(frame, rule);
 		const isFinal = isForRequest && rule.filter.accepts(frame);
 		// A frame that repeats no value of the request may be about anything, such as a refusal of the account.
-		this.hasAnswered ||= isFinal || (isForRequest && !isUncorrelated(rule));
+		link.hasAnswered ||= isFinal || (isForRequest && !isUncorrelated(rule));
 		if (isFinal) {
-			received.settle(ok(frame));
+			pending.settle(ok(frame));
 		} else if (!isForRequest) {
-			received.others++;
+			pending.others++;
 		} else if (collected.length >= MAX_COLLECTED || this.collectedChars + text.length > MAX_COLLECTED_CHARS) {
-			received.notCollected++;
+			pending.notCollected++;
 		} else {
 			this.collectedChars += text.length;
 			collected.push(frame);
 		}
 	}
 
-	/** @param onSent called the moment the frame is sent, before anything can come back */
-	private async transmit(text: string, onSent: () => void): Promise<Result<number>> {
+	private async transmit(text: string): Promise<Result<Link>> {
 		for (;;) {
 			if (this.signal.aborted) return fail(CANCELLED);
 			if (this.fatal) return fail(this.fatal);
-			const open = this.connection ? ok(this.connection) : await this.connect();
-			if (!open.ok) return open;
-			const number = this.connections;
-			if (open.value.send(text)) {
-				onSent();
-				return ok(number);
-			}
+			const opened = this.link ? ok(this.link) : await this.connect();
+			if (!opened.ok || opened.value.socket.send(text)) return opened;
 			// The platform is closing the connection and the frame was not sent, so a new connection may send it.
-			const end: SocketEnd = { ...(await open.value.close()), cause: 'closed' };
-			if (this.connection === open.value) this.onEnd(number, end);
+			const end: SocketEnd = { ...(await opened.value.socket.close()), cause: 'closed' };
+			if (this.link === opened.value) this.onEnd(opened.value, end);
 			if (this.connections >= MAX_CONNECTIONS) this.fatal ??= explainEnd(end, this.bridge.peer);
 		}
 	}
 
-	private async connect(): Promise<Result<Socket>> {
+	private async connect(): Promise<Result<Link>> {
 		// The SSRF guard has already allowed the first connection.
 		const refused = this.connections > 0 ? await this.bridge.refusal() : undefined;
 		if (refused) return fail((this.fatal = refused));
-		return this.signal.aborted ? fail(CANCELLED) : await this.openNew();
-	}
-
-	private async openNew(): Promise<Result<Socket>> {
-		const number = ++this.connections;
-		this.hasAnswered = false;
-		let isOpen = false;
-		const { promise, resolve } = Promise.withResolvers<SocketEnd | Socket>();
-		const opening = this.bridge.open({
+		if (this.signal.aborted) return fail(CANCELLED);
+		this.connections++;
+		const { promise, resolve } = Promise.withResolvers<SocketEnd | undefined>();
+		const socket = this.bridge.open({
 			onOpen: () => {
-				isOpen = true;
-				resolve(opening);
+				this.link = link;
+				resolve(undefined);
 			},
 			onText: (text) => {
-				if (this.received) this.collect(text, this.received);
+				if (this.pending) this.collect(link, text, this.pending);
 			},
-			onBinary: () => this.received?.addUnreadable('binary, not text'),
+			onBinary: () => this.pending?.addUnreadable('binary, not text'),
 			onEnd: (end) => {
-				if (isOpen) this.onEnd(number, end);
+				if (this.link === link) this.onEnd(link, end);
 				else resolve(end);
 			},
 		});
-		this.signal.addEventListener('abort', () => void opening.close().then(resolve), { once: true });
-		const outcome = await promise;
-		if (this.signal.aborted) return fail(CANCELLED);
-		if (!('cause' in outcome)) return ok((this.connection = outcome));
+		const link: Link = { socket, hasAnswered: false, unanswered: new Set() };
+		this.signal.addEventListener('abort', () => void socket.close().then(resolve), { once: true });
+		const end = await promise;
+		if (!end) return ok(link);
+		if (end.cause === 'ours') return fail(CANCELLED);
 		// Later items do not try again: each would wait just as long for the same answer.
-		this.fatal = await whyEnded(outcome, this.bridge);
-		return fail(this.fatal);
+		return fail((this.fatal = await whyEnded(end, this.bridge)));
 	}
 
-	private onEnd(number: number, end: SocketEnd): void {
+	private onEnd(link: Link, end: SocketEnd): void {
 		const failure = explainEnd(end, this.bridge.peer);
-		this.connection = undefined;
-		this.unanswered.clear();
-		this.lost.set(number, failure);
+		this.link = undefined;
+		link.lost = failure;
 		if (failure.kind === 'credential') this.fatal = failure;
 		// If the account is refused only after an answer, the platform may have processed the frame.
-		const isUnclear = failure.kind === 'credential' && this.hasAnswered;
-		this.received?.settle(fail(isUnclear ? { ...failure, kind: 'unreachable' } : failure));
+		const isUnclear = failure.kind === 'credential' && link.hasAnswered;
+		this.pending?.settle(fail(isUnclear ? { ...failure, kind: 'unreachable' } : failure));
 	}
 
 	/** Closes the connection, because a late reply could be mistaken for the reply to the next frame. */
 	private async leave(): Promise<void> {
-		const left = this.connection;
-		this.connection = undefined;
-		this.unanswered.clear();
-		await left?.close();
+		const left = this.link;
+		this.link = undefined;
+		await left?.socket.close();
 	}
 }
 
@@ -225,8 +215,8 @@ function timedOut(timeoutMs: number, { host }: Peer): Failure {
 }
 
 /** Adds the received frames, so that the operator sees why none of them was the reply. */
-function withReceived(failure: Failure, received: CollectedFrames): Failure {
-	const { collected, notCollected, others, unreadable, firstUnreadable } = received;
+function withReceived(failure: Failure, pending: PendingRequest): Failure {
+	const { collected, notCollected, others, unreadable, firstUnreadable } = pending;
 	const isUnclear = failure.kind === 'unreachable';
 	const advice =
 		unreadable > 0 ? `${failure.advice} A frame arrived that is ${firstUnreadable}.`.trim() : failure.advice;
