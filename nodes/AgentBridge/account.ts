@@ -12,10 +12,8 @@ export interface BridgeAccount {
 	/** The only part of the URL that logs and errors show. */
 	readonly host: string;
 	readonly token: string;
-	/** The version of the bridge protocol that the server must choose (§9); undefined to offer no sub-protocol. */
-	readonly protocol: string | undefined;
-	/** The sub-protocol that carries the token (§4.7); undefined if `protocol` is. */
-	readonly bearer: string | undefined;
+	/** The sub-protocols (§4.7): the version that the server must choose (§9), and the token; empty to offer none. */
+	readonly protocols: readonly string[];
 	readonly secrets: readonly string[];
 }
 
@@ -54,8 +52,7 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 		url: `${scheme}//${host}${basePath.endsWith(path) ? basePath : `${basePath}${path}`}`,
 		host,
 		token: token.value,
-		protocol: name === NO_PROTOCOL ? undefined : name,
-		bearer: name === NO_PROTOCOL ? undefined : `bearer.${encoded}`,
+		protocols: name === NO_PROTOCOL ? [] : [name, `bearer.${encoded}`],
 		secrets: [token.value, encoded],
 	});
 }

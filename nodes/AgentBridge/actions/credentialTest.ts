@@ -4,12 +4,12 @@ import type {
 	INodeCredentialTestResult,
 } from 'n8n-workflow';
 
-import { systemClock } from '../../shared/run/clock';
+import { systemClock, within } from '../../shared/run/clock';
 import { redactor } from '../../shared/text/redact';
 import { getByTestHelper, testFailed } from '../../shared/http/testRequest';
 import type { SocketEnd } from '../../shared/http/webSocket';
 import { readBridgeAccount, type BridgeAccount } from '../account';
-import { openConnection, subprotocols } from '../connection/connection';
+import { openConnection } from '../connection/connection';
 import { whyEnded } from '../connection/failures';
 import { probeHandshake } from '../connection/probe';
 
@@ -32,19 +32,18 @@ export async function testBridgeConnection(
 		return testFailed(`${message}. ${advice}`);
 	}
 	const end = await tryConnection(account.value);
-	const { host, protocol, bearer, secrets } = account.value;
-	if (!end) return { status: 'OK', message: bearer === undefined ? TOKEN_UNTESTED : ACCEPTED };
-	const target = { url: account.value.url, protocols: subprotocols(account.value) };
+	const { host, protocols, secrets } = account.value;
+	if (!end) return { status: 'OK', message: protocols.length === 0 ? TOKEN_UNTESTED : ACCEPTED };
 	const { message, advice, details } = await whyEnded(end, {
 		peer: {
 			host,
-			protocol,
-			tokenIn: bearer === undefined ? 'frame' : 'handshake',
+			protocol: protocols[0],
+			tokenIn: protocols.length === 0 ? 'frame' : 'handshake',
 			redact: redactor(secrets),
 		},
 		probe: async () =>
 			await probeHandshake(
-				target,
+				account.value,
 				async (request) => await getByTestHelper(this.helpers, request),
 				systemClock,
 			),
@@ -56,25 +55,21 @@ export async function testBridgeConnection(
 }
 
 /** @returns why the connection ended; `undefined` if the bridge accepted it and this side closed it */
-async function tryConnection({ url, protocol, bearer }: BridgeAccount): Promise<SocketEnd | undefined> {
-	const ended = new AbortController();
-	const { promise, resolve } = Promise.withResolvers<SocketEnd | undefined>();
-	const closeLater = async (): Promise<void> => {
-		await systemClock.sleep(STAYS_OPEN_MS, ended.signal);
-		await connection.close();
-		resolve(undefined);
-	};
+async function tryConnection({ url, protocols }: BridgeAccount): Promise<SocketEnd | undefined> {
+	const opened = Promise.withResolvers<undefined>();
+	const ended = Promise.withResolvers<SocketEnd>();
 	const connection = openConnection(
-		{ url, protocol, bearer, idleMs: 0 },
+		{ url, protocols, idleMs: 0 },
 		{
-			onOpen: () => void closeLater(),
+			onOpen: () => opened.resolve(undefined),
 			onText: () => undefined,
 			onBinary: () => undefined,
-			onEnd: resolve,
+			onEnd: ended.resolve,
 		},
 		systemClock,
 	);
-	const end = await promise;
-	ended.abort();
+	const refused = await Promise.race([opened.promise, ended.promise]);
+	const end = refused ?? (await within(systemClock, STAYS_OPEN_MS, ended.promise, undefined));
+	await connection.close();
 	return end;
 }

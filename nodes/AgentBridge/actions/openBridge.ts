@@ -8,7 +8,7 @@ import { checkEntered } from '../../shared/form/options';
 import { redactor, type Redact } from '../../shared/text/redact';
 import { allowsSocketTo } from '../../shared/http/egress';
 import { fillAuthFrame, readBridgeAccount, type BridgeAccount } from '../account';
-import { openConnection, subprotocols, type BridgeSettings } from '../connection/connection';
+import { openConnection, type BridgeSettings } from '../connection/connection';
 import type { Bridge } from '../connection/failures';
 import { probeHandshake } from '../connection/probe';
 import { LISTEN_OPTIONS } from './trigger/fields.listen';
@@ -50,8 +50,8 @@ export async function openBridgeOf(
 	if (refused) return fail(refused);
 
 	const clock = systemClock;
-	const { protocol, bearer, authFrame } = settings.value;
-	const target = { url: account.url, protocols: subprotocols(settings.value) };
+	const { protocols, authFrame } = settings.value;
+	const [protocol, bearer] = protocols;
 	const withoutBearer = authFrame === undefined ? 'nothing' : 'frame';
 	const tokenIn = bearer === undefined ? withoutBearer : 'handshake';
 	const ask = async (request: IHttpRequestOptions): Promise<unknown> =>
@@ -60,7 +60,7 @@ export async function openBridgeOf(
 		clock,
 		peer: { host: account.host, protocol, tokenIn, redact },
 		open: (events) => openConnection(settings.value, events, clock),
-		probe: async () => await probeHandshake(target, ask, clock),
+		probe: async () => await probeHandshake(settings.value, ask, clock),
 		refusal,
 	});
 }
@@ -75,17 +75,17 @@ function readSettings(
 	const heartbeat = readHeartbeat(options.heartbeatFrame);
 	if (!heartbeat.ok) return heartbeat;
 	const everyMs = Math.max(1, number('heartbeatSeconds')) * 1000;
-	const { url, protocol, bearer } = account;
+	const { url, protocols, token } = account;
 	const connection = {
 		url,
-		protocol,
 		...(heartbeat.value && { heartbeat: { frame: heartbeat.value, everyMs } }),
 		idleMs: number('idleTimeoutSeconds') * 1000,
 	};
 	// The two ways to authenticate exclude each other (§5.4), so the token is sent in only one of them.
-	if (authMode !== 'inFrame') return ok({ ...connection, bearer });
-	const filled = fillAuthFrame(authFrame, account.token);
-	return filled.ok ? ok({ ...connection, authFrame: filled.value }) : filled;
+	if (authMode !== 'inFrame') return ok({ ...connection, protocols });
+	const filled = fillAuthFrame(authFrame, token);
+	if (!filled.ok) return filled;
+	return ok({ ...connection, protocols: protocols.slice(0, 1), authFrame: filled.value });
 }
 
 /** @returns the frame's text; undefined if there is none */

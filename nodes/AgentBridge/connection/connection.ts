@@ -3,10 +3,8 @@ import { Socket, type Connect, type SocketEvents } from '../../shared/http/webSo
 
 export interface BridgeSettings {
 	readonly url: string;
-	/** The version of the bridge's protocol (§9), which the server must choose; undefined to offer none. */
-	readonly protocol: string | undefined;
-	/** The `bearer.…` sub-protocol; undefined with in-frame authentication. */
-	readonly bearer?: string | undefined;
+	/** The sub-protocols that the handshake offers. The server must choose the first, if there is one. */
+	readonly protocols: readonly string[];
 	/** The frame that holds the token; absent with sub-protocol authentication. */
 	readonly authFrame?: string;
 	readonly heartbeat?: { readonly frame: string; readonly everyMs: number };
@@ -19,11 +17,12 @@ export type BridgeEvents = Required<SocketEvents>;
 
 /** Opens one connection to the bridge (§4.7, §5.4). */
 export function openConnection(
-	{ url, protocol, bearer, authFrame, heartbeat, idleMs }: BridgeSettings,
+	settings: BridgeSettings,
 	events: BridgeEvents,
 	clock: Clock,
 	connect?: Connect,
 ): Socket {
+	const { authFrame, heartbeat } = settings;
 	const beat = async (everyMs: number, frame: string): Promise<void> => {
 		do {
 			await clock.sleep(everyMs, socket.over);
@@ -34,12 +33,6 @@ export function openConnection(
 		events.onOpen();
 		if (heartbeat) void beat(heartbeat.everyMs, heartbeat.frame);
 	};
-	const protocols = subprotocols({ protocol, bearer });
-	const socket = new Socket({ url, protocols, idleMs }, { ...events, onOpen }, clock, connect);
+	const socket = new Socket(settings, { ...events, onOpen }, clock, connect);
 	return socket;
-}
-
-/** The sub-protocols that a handshake offers. */
-export function subprotocols({ protocol, bearer }: Pick<BridgeSettings, 'bearer' | 'protocol'>): string[] {
-	return [protocol, bearer].filter((one) => one !== undefined);
 }

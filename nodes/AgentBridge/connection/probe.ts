@@ -3,7 +3,7 @@ import type { IHttpRequestOptions } from 'n8n-workflow';
 import { within, type Clock } from '../../shared/run/clock';
 import { isJsonObject } from '../../shared/text/json';
 import { certificateWasRejected } from '../../shared/http/exchange';
-import { plainHeaders } from '../../shared/http/request';
+import { describeError, plainHeaders } from '../../shared/http/request';
 
 /** What a plain HTTP request reveals after a failed handshake. */
 export type Probe =
@@ -58,15 +58,9 @@ function isOfNetwork(code: string): boolean {
 	return certificateWasRejected(code) || /^E(?!RR_)[A-Z_]+$/.test(code);
 }
 
-/** Finds Node's code of a network error, which n8n wraps in its own error. */
 function readError(error: unknown): Probe {
-	for (let cause = error; typeof cause === 'object' && cause !== null;) {
-		if ('code' in cause && typeof cause.code === 'string' && isOfNetwork(cause.code)) {
-			// A connection that breaks reveals nothing about the bridge; one that cannot be opened does.
-			const isCut = cause.code === 'ECONNRESET' || cause.code === 'ECONNABORTED';
-			return isCut ? { kind: 'nothing' } : { kind: 'unreachable', code: cause.code };
-		}
-		cause = 'cause' in cause ? cause.cause : undefined;
-	}
-	return { kind: 'nothing' };
+	const { code } = describeError(error);
+	// A connection that breaks reveals nothing about the bridge; one that cannot be opened does.
+	const isCut = code === 'ECONNRESET' || code === 'ECONNABORTED';
+	return isOfNetwork(code) && !isCut ? { kind: 'unreachable', code } : { kind: 'nothing' };
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'crypto';
 
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
-import { refuseLostDigits } from '../../shared/form/pastedJson';
+import { longIntegers, refuseLostDigits } from '../../shared/form/pastedJson';
 import { excerpt, isJsonObject, jsonText, parseJson, parseRounded, type Json } from '../../shared/text/json';
 import { pathSteps, readPath } from '../../shared/text/jsonPath';
 import { JsonTemplates, type Placeholder } from '../../shared/text/jsonTemplate';
@@ -123,7 +123,7 @@ export function composeReply(
 	}
 	const filled = TEMPLATES.fill(template, lookup);
 	if (!isJsonObject(filled)) return fail('"Reply Frame", filled in for the item, is not a JSON object');
-	const rounded = roundedIn(filled);
+	const [rounded] = longIntegers(jsonText(filled) ?? '');
 	if (rounded !== undefined) {
 		return fail(`the reply contains the number ${rounded}, which n8n rounds; pass it on as text`);
 	}
@@ -149,17 +149,4 @@ function writeReply(
 function checkText(text: string | undefined): Result<string, string> {
 	if (text === undefined) return fail('the reply cannot be written as JSON');
 	return text.length > MAX_FRAME_CHARS ? fail('the reply is larger than 16 million characters') : ok(text);
-}
-
-/** The first number whose last digits may have been rounded away. */
-function roundedIn(value: Json): number | undefined {
-	if (typeof value === 'number') {
-		return Number.isInteger(value) && !Number.isSafeInteger(value) ? value : undefined;
-	}
-	if (typeof value !== 'object' || value === null) return undefined;
-	for (const inner of Object.values(value)) {
-		const rounded = roundedIn(inner);
-		if (rounded !== undefined) return rounded;
-	}
-	return undefined;
 }

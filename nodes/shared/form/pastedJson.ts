@@ -78,7 +78,7 @@ export function refuseRounded(fieldLabel: string, value: unknown): Failure | und
  * The integers beyond 2^53 in a JSON text, such as `1e+21`. Strings are skipped without a regular expression, because
  * they may be too long for one.
  */
-function longIntegers(text: string): string[] {
+export function longIntegers(text: string): string[] {
 	const found: string[] = [];
 	for (let at = 0; at < text.length;) {
 		const quote = text.indexOf('"', at);

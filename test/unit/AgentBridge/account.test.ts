@@ -15,10 +15,10 @@ test('offers the sub-protocols of §5.4, in base64url without padding', () => {
 			const channelToken = `wst_${rest}`;
 			const account = readBridgeAccount({ ...CREDENTIAL, channelToken });
 			if (!account.ok) throw new Error(account.failure.message);
-			const { bearer = '', secrets } = account.value;
+			const [, bearer = ''] = account.value.protocols;
 			expect(bearer).toMatch(/^bearer\.[A-Za-z0-9_-]+$/);
 			expect(Buffer.from(bearer.slice('bearer.'.length), 'base64url').toString()).toBe(channelToken);
-			expect(secrets).toEqual([channelToken, bearer.slice('bearer.'.length)]);
+			expect(account.value.secrets).toEqual([channelToken, bearer.slice('bearer.'.length)]);
 		}),
 	);
 });
@@ -100,6 +100,6 @@ describe('the authentication frame', () => {
 test('a sub-protocol of "-" offers neither a sub-protocol nor the token', () => {
 	expect(readBridgeAccount({ ...CREDENTIAL, subprotocol: ' - ' })).toMatchObject({
 		ok: true,
-		value: { protocol: undefined, bearer: undefined, token: 'wst_abc-123' },
+		value: { protocols: [], token: 'wst_abc-123' },
 	});
 });

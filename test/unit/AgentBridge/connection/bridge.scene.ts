@@ -22,7 +22,7 @@ export function bridgeScene(
 	const clock = new TestClock();
 	const { sockets, connect } = scriptedSockets();
 	const protocol = 'neutral.bridge.v1';
-	const settings = { url: 'ws://bridge.test/ws/v1', protocol, idleMs: 0 };
+	const settings = { url: 'ws://bridge.test/ws/v1', protocols: [protocol], idleMs: 0 };
 	return {
 		clock,
 		sockets,

@@ -5,8 +5,7 @@ import { scriptedSockets, type ScriptedSocket } from './sockets.script';
 
 const SETTINGS: BridgeSettings = {
 	url: 'ws://bridge.test/ws/v1',
-	protocol: 'neutral.bridge.v1',
-	bearer: 'bearer.d3N0X3g',
+	protocols: ['neutral.bridge.v1', 'bearer.d3N0X3g'],
 	idleMs: 0,
 };
 
@@ -46,14 +45,14 @@ describe('authentication', () => {
 	});
 
 	test('without a sub-protocol offers none, and the server may choose none', () => {
-		const { socket, heard } = open({ protocol: undefined, bearer: undefined, authFrame: '{"token":"x"}' });
+		const { socket, heard } = open({ protocols: [], authFrame: '{"token":"x"}' });
 		expect(socket.protocols).toEqual([]);
 		socket.open('');
 		expect([socket.sent, heard]).toEqual([['{"token":"x"}'], ['(open)']]);
 	});
 
 	test('in a frame sends the token first, and not in a sub-protocol', () => {
-		const { socket, heard } = open({ bearer: undefined, authFrame: '{"token":"x"}' });
+		const { socket, heard } = open({ protocols: ['neutral.bridge.v1'], authFrame: '{"token":"x"}' });
 		expect(socket.protocols).toEqual(['neutral.bridge.v1']);
 		socket.open();
 		expect([socket.sent, heard]).toEqual([['{"token":"x"}'], ['(open)']]);
@@ -112,7 +111,7 @@ test('reports a refused handshake, and a URL that the runtime rejects', async ()
 		onEnd: (end: SocketEnd) => thrown.push(end),
 	};
 	openConnection(SETTINGS, events, new TestClock(), () => {
-		throw new Error(`bad ${SETTINGS.bearer}`);
+		throw new Error(`bad ${SETTINGS.protocols[1]}`);
 	});
 	await turn();
 	expect(thrown).toEqual([{ cause: 'handshake', code: 1006, reason: '' }]);

@@ -61,7 +61,7 @@ test.each([
 
 test.each([
 	[
-		Object.assign(new Error('x'), { cause: { code: 'ECONNREFUSED' } }),
+		new Error('x', { cause: Object.assign(new Error('y'), { code: 'ECONNREFUSED' }) }),
 		{ kind: 'unreachable', code: 'ECONNREFUSED' },
 	],
 	[Object.assign(new Error('x'), { code: 'ENOTFOUND' }), { kind: 'unreachable', code: 'ENOTFOUND' }],
