@@ -3,7 +3,6 @@ import type { TimeSource } from './time';
 
 interface Entry {
 	readonly atMs: number;
-	readonly order: number;
 	readonly run: (atMs: number) => void;
 }
 
@@ -12,8 +11,8 @@ interface Entry {
  * a task that follows another starts at the very moment at which that one ended.
  */
 export class Agenda {
-	readonly #heap: Entry[] = [];
-	#order = 0;
+	/** Sorted by time; entries of the same time in the order in which they were planned. */
+	readonly #entries: Entry[] = [];
 	#stopTimer = (): void => undefined;
 	#timerAtMs = Infinity;
 	#advancing = false;
@@ -28,7 +27,8 @@ export class Agenda {
 
 	/** Plans `run` for a time; if that has passed, it runs with the next `advance`. */
 	at(atMs: number, run: (atMs: number) => void): void {
-		this.#push({ atMs, order: this.#order++, run });
+		const before = this.#entries.findLastIndex((entry) => entry.atMs <= atMs);
+		this.#entries.splice(before + 1, 0, { atMs, run });
 		if (!this.#advancing) this.#arm();
 	}
 
@@ -38,9 +38,9 @@ export class Agenda {
 		this.#advancing = true;
 		try {
 			const now = this.now();
-			for (let top = this.#heap[0]; top !== undefined && top.atMs <= now; top = this.#heap[0]) {
-				this.#pop();
-				top.run(top.atMs);
+			for (let next = this.#entries[0]; next !== undefined && next.atMs <= now; next = this.#entries[0]) {
+				this.#entries.shift();
+				next.run(next.atMs);
 			}
 		} finally {
 			this.#advancing = false;
@@ -51,11 +51,11 @@ export class Agenda {
 	close(): void {
 		this.#closed = true;
 		this.#stopTimer();
-		this.#heap.length = 0;
+		this.#entries.length = 0;
 	}
 
 	#arm(): void {
-		const nextMs = this.#heap[0]?.atMs ?? Infinity;
+		const nextMs = this.#entries[0]?.atMs ?? Infinity;
 		if (this.#closed || nextMs === Infinity || nextMs === this.#timerAtMs) return;
 		this.#stopTimer();
 		this.#timerAtMs = nextMs;
@@ -63,46 +63,5 @@ export class Agenda {
 			this.#timerAtMs = Infinity;
 			this.advance();
 		});
-	}
-
-	#push(entry: Entry): void {
-		const heap = this.#heap;
-		let index = heap.push(entry) - 1;
-		while (index > 0) {
-			const parent = (index - 1) >> 1;
-			if (!this.#swapIfLater(parent, index)) break;
-			index = parent;
-		}
-	}
-
-	#pop(): void {
-		const heap = this.#heap;
-		const last = heap.pop();
-		if (last === undefined || heap.length === 0) return;
-		heap[0] = last;
-		let index = 0;
-		for (;;) {
-			const left = 2 * index + 1;
-			const right = left + 1;
-			const child = right < heap.length && this.#isLater(left, right) ? right : left;
-			if (child >= heap.length || !this.#swapIfLater(index, child)) return;
-			index = child;
-		}
-	}
-
-	#isLater(first: number, second: number): boolean {
-		const a = this.#heap[first];
-		const b = this.#heap[second];
-		if (a === undefined || b === undefined) return false;
-		return a.atMs > b.atMs || (a.atMs === b.atMs && a.order > b.order);
-	}
-
-	#swapIfLater(upper: number, lower: number): boolean {
-		const a = this.#heap[upper];
-		const b = this.#heap[lower];
-		if (a === undefined || b === undefined || !this.#isLater(upper, lower)) return false;
-		this.#heap[upper] = b;
-		this.#heap[lower] = a;
-		return true;
 	}
 }

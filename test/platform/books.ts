@@ -11,22 +11,20 @@ import { isFinished, STATUS } from './tasks/task';
 import type { Task } from './tasks/task';
 import { canonicalJson } from './wireJson';
 
-export const REQUEST_KINDS = [
-	'submit',
-	'info',
-	'upload',
-	'file',
-	'socket',
-	'bridge',
-	'trap',
-	'invoke',
-	'media',
-	'mediaFile',
-	'chat',
-	'models',
-	'other',
-] as const;
-export type RequestKind = (typeof REQUEST_KINDS)[number];
+export type RequestKind =
+	| 'submit'
+	| 'info'
+	| 'upload'
+	| 'file'
+	| 'socket'
+	| 'bridge'
+	| 'trap'
+	| 'invoke'
+	| 'media'
+	| 'mediaFile'
+	| 'chat'
+	| 'models'
+	| 'other';
 
 export interface TaskEntry {
 	taskId: string;
@@ -75,8 +73,6 @@ export interface DownloadLine {
 	untilMs: number | null;
 }
 
-const IDLE_LINE: DownloadLine = { bytes: 0, fromMs: null, untilMs: null };
-
 export interface SocketCounts {
 	opened: number;
 	refused: number;
@@ -122,24 +118,50 @@ interface Unfinished {
 	known: number;
 }
 
+/** What the keeper counts itself; tasks, chats, agents and the bridge have entries elsewhere. */
+type Counts = Omit<
+	Books,
+	'tasks' | 'tasksMade' | 'undeliveredSubmits' | 'chats' | 'bridge' | keyof AgentRecords
+>;
+
+function nothingCounted(openSockets: number): Counts {
+	return {
+		requests: {
+			submit: 0,
+			info: 0,
+			upload: 0,
+			file: 0,
+			socket: 0,
+			bridge: 0,
+			trap: 0,
+			invoke: 0,
+			media: 0,
+			mediaFile: 0,
+			chat: 0,
+			models: 0,
+			other: 0,
+		},
+		paths: [],
+		duplicates: 0,
+		unclearSubmits: 0,
+		polls: [],
+		maxIdsInPoll: 0,
+		sockets: { opened: 0, refused: 0, open: openSockets, maxOpen: openSockets },
+		uploads: [],
+		downloads: 0,
+		downloadLine: { bytes: 0, fromMs: null, untilMs: null },
+		leaks: [],
+		faults: {},
+		unauthorized: 0,
+		rateLimited: 0,
+	};
+}
+
 /** Keeps the books; each entry costs the same, however many tasks there are. */
 export class BookKeeper {
-	#requests = new Map<RequestKind, number>();
-	#paths = new Set<string>();
+	#counts = nothingCounted(0);
 	#tasks: Task[] = [];
 	#firstTasks = new Map<string, Task>();
-	#duplicates = 0;
-	#polls: PollEntry[] = [];
-	#maxIdsInPoll = 0;
-	#sockets: SocketCounts = { opened: 0, refused: 0, open: 0, maxOpen: 0 };
-	#uploads: UploadEntry[] = [];
-	#downloads = 0;
-	#downloadLine: DownloadLine = { ...IDLE_LINE };
-	#leaks: Books['leaks'] = [];
-	#faults = new Map<string, number>();
-	#unauthorized = 0;
-	#unclearSubmits = 0;
-	#rateLimited = 0;
 	// A reset does not clear this, because the tasks go on.
 	readonly #unfinished = new Map<Owner, Unfinished>();
 
@@ -153,13 +175,15 @@ export class BookKeeper {
 		this.chats = new ChatLedger(agenda);
 	}
 
-	request(kind: RequestKind, path: string): void {
-		this.#requests.set(kind, (this.#requests.get(kind) ?? 0) + 1);
-		if (this.#paths.size < MAX_PATHS) this.#paths.add(path);
+	/** Counts an event that needs no entry. */
+	count(event: 'unauthorized' | 'rateLimited' | 'unclearSubmits'): void {
+		this.#counts[event]++;
 	}
 
-	submitLeftUnclear(): void {
-		this.#unclearSubmits++;
+	request(kind: RequestKind, path: string): void {
+		const { requests, paths } = this.#counts;
+		requests[kind]++;
+		if (paths.length < MAX_PATHS && !paths.includes(path)) paths.push(path);
 	}
 
 	taskMade(task: Task): void {
@@ -170,7 +194,7 @@ export class BookKeeper {
 		const key = createHash('sha1').update(content).digest('base64');
 		const earlier = this.#firstTasks.get(key);
 		const failed = earlier?.status === STATUS.failed || earlier?.status === STATUS.denied;
-		if (earlier !== undefined && !failed) this.#duplicates++;
+		if (earlier !== undefined && !failed) this.#counts.duplicates++;
 		else this.#firstTasks.set(key, task);
 	}
 
@@ -188,8 +212,9 @@ export class BookKeeper {
 	/** Notes a poll. @param tasks the owner's tasks among the requested IDs */
 	poll(owner: Owner, ids: readonly string[], tasks: readonly Task[]): void {
 		const unfinished = this.#unfinishedOf(owner);
-		this.#maxIdsInPoll = Math.max(this.#maxIdsInPoll, ids.length);
-		this.#polls.push({
+		const counts = this.#counts;
+		counts.maxIdsInPoll = Math.max(counts.maxIdsInPoll, ids.length);
+		counts.polls.push({
 			atMs: this.agenda.now(),
 			owner: owner.name,
 			ids: [...ids],
@@ -201,94 +226,70 @@ export class BookKeeper {
 	}
 
 	upload(entry: Omit<UploadEntry, 'atMs'>): void {
-		this.#uploads.push({ ...entry, atMs: this.agenda.now() });
+		this.#counts.uploads.push({ ...entry, atMs: this.agenda.now() });
 	}
 
 	socketOpened(): void {
-		this.#sockets.opened++;
-		this.#sockets.open++;
-		this.#sockets.maxOpen = Math.max(this.#sockets.maxOpen, this.#sockets.open);
+		const { sockets } = this.#counts;
+		sockets.opened++;
+		sockets.open++;
+		sockets.maxOpen = Math.max(sockets.maxOpen, sockets.open);
 	}
 
 	socketClosed(): void {
-		this.#sockets.open--;
+		this.#counts.sockets.open--;
 	}
 
 	socketRefused(): void {
-		this.#sockets.refused++;
+		this.#counts.sockets.refused++;
 	}
 
 	download(bytes: number, sinceMs: number): void {
-		this.#downloads++;
-		const line = this.#downloadLine;
+		const { downloadLine: line } = this.#counts;
+		this.#counts.downloads++;
 		line.bytes += bytes;
 		line.fromMs = Math.min(line.fromMs ?? sinceMs, sinceMs);
 		line.untilMs = this.agenda.now();
 	}
 
 	leak(where: string, header: string): void {
-		this.#leaks.push({ where, header });
+		this.#counts.leaks.push({ where, header });
 	}
 
 	fault(kind: string): void {
-		this.#faults.set(kind, (this.#faults.get(kind) ?? 0) + 1);
-	}
-
-	unauthorized(): void {
-		this.#unauthorized++;
-	}
-
-	rateLimited(): void {
-		this.#rateLimited++;
+		const { faults } = this.#counts;
+		faults[kind] = (faults[kind] ?? 0) + 1;
 	}
 
 	snapshot(): Books {
+		const counts = this.#counts;
 		const tasks = this.#tasks.map(entryOf);
 		return {
-			requests: countRequests(this.#requests),
-			paths: [...this.#paths],
+			...counts,
+			requests: { ...counts.requests },
+			paths: [...counts.paths],
 			tasks,
 			tasksMade: tasks.length,
-			duplicates: this.#duplicates,
 			undeliveredSubmits: tasks.filter(({ answer }) => answer === 'notDelivered').length,
-			unclearSubmits: this.#unclearSubmits,
-			polls: [...this.#polls],
-			maxIdsInPoll: this.#maxIdsInPoll,
-			sockets: { ...this.#sockets },
-			uploads: [...this.#uploads],
+			polls: [...counts.polls],
+			sockets: { ...counts.sockets },
+			uploads: [...counts.uploads],
 			chats: this.chats.entries(),
 			...this.agents.snapshot(),
-			downloads: this.#downloads,
-			downloadLine: { ...this.#downloadLine },
-			leaks: [...this.#leaks],
-			faults: Object.fromEntries(this.#faults),
-			unauthorized: this.#unauthorized,
-			rateLimited: this.#rateLimited,
+			downloadLine: { ...counts.downloadLine },
+			leaks: [...counts.leaks],
+			faults: { ...counts.faults },
 			bridge: this.bridge.snapshot(),
 		};
 	}
 
 	/** Starts new books, which still contain open sockets. */
 	reset(): void {
-		this.#requests = new Map();
-		this.#paths = new Set();
+		this.#counts = nothingCounted(this.#counts.sockets.open);
 		this.#tasks = [];
 		this.#firstTasks = new Map();
-		this.#duplicates = 0;
-		this.#polls = [];
-		this.#maxIdsInPoll = 0;
-		const { open } = this.#sockets;
-		this.#sockets = { opened: 0, refused: 0, open, maxOpen: open };
-		this.#uploads = [];
 		this.chats.reset();
 		this.agents.reset();
-		this.#downloads = 0;
-		this.#downloadLine = { ...IDLE_LINE };
-		this.#leaks = [];
-		this.#faults = new Map();
-		this.#unauthorized = 0;
-		this.#unclearSubmits = 0;
-		this.#rateLimited = 0;
 		this.bridge.reset();
 	}
 
@@ -299,25 +300,6 @@ export class BookKeeper {
 		this.#unfinished.set(owner, none);
 		return none;
 	}
-}
-
-function countRequests(counts: ReadonlyMap<RequestKind, number>): Record<RequestKind, number> {
-	const of = (kind: RequestKind): number => counts.get(kind) ?? 0;
-	return {
-		submit: of('submit'),
-		info: of('info'),
-		upload: of('upload'),
-		file: of('file'),
-		socket: of('socket'),
-		bridge: of('bridge'),
-		trap: of('trap'),
-		invoke: of('invoke'),
-		media: of('media'),
-		mediaFile: of('mediaFile'),
-		chat: of('chat'),
-		models: of('models'),
-		other: of('other'),
-	};
 }
 
 function entryOf(task: Task): TaskEntry {

@@ -17,9 +17,7 @@ export interface PlatformOptions {
 	filePort?: number;
 	/** How many tasks run at once; default 4. */
 	runners?: number;
-	/** The duration of one sampler step; default 5. */
-	stepMs?: number;
-	/** The run time of every task, in place of steps × stepMs; 0: a task is done when it is submitted. */
+	/** The run time of every task; default: 5 for each sampler step; 0: a task is done when it is submitted. */
 	taskMs?: number;
 	/** How images are made; `prepared`: one cached image for each size, for load tests; default `render`. */
 	images?: 'render' | 'prepared';
@@ -31,13 +29,9 @@ export interface PlatformOptions {
 	requestsPerSecond?: number;
 	/**
 	 * How that limit is counted: a `bucket` (default) saves up for one second; a window lets the same number through in each
-	 * period of `limitWindowSeconds`, fixed by the clock or sliding.
+	 * second, fixed by the clock or sliding.
 	 */
 	limitCounts?: 'bucket' | 'fixedWindow' | 'slidingWindow';
-	/** The length of a window; default 1. */
-	limitWindowSeconds?: number;
-	/** How many requests of each API key may be under way at once; default: no limit. */
-	requestsAtOnce?: number;
 	/** Whether all keys share the limits of one, as the keys of an account may. */
 	limitIsShared?: boolean;
 	/** Whether a refusal for too many requests says when to retry (`Retry-After`); default true. */
@@ -48,8 +42,6 @@ export interface PlatformOptions {
 	seed?: number;
 	/** The key of the owner `default`, for a platform that is started again and again; it begins with `sk-`. */
 	apiKey?: string;
-	/** How long a prompt token is valid; default 24 hours. */
-	promptTokenSeconds?: number;
 	/** The token of the agent `default`, for a platform that is started again and again; it begins with `agt_`. */
 	agentToken?: string;
 	/** The dialect of the agent `default`; default `usual`. */

@@ -50,8 +50,6 @@ export { SAMPLE_WORKFLOWS } from './samples';
 export { HandWoundTime } from './time';
 export type { TimeSource } from './time';
 
-const DAY_SECONDS = 24 * 60 * 60;
-
 /** Listeners to changes of tasks; the progress channel is added once it exists. */
 interface Ears {
 	changed: () => void;
@@ -80,16 +78,15 @@ function assembleAgents(
 }
 
 function assemble(options: PlatformOptions, ears: Ears): Parts {
-	const { runners = 4, stepMs = 5, taskMs, images = 'render', seed = 1 } = options;
+	const { runners = 4, taskMs, images = 'render', seed = 1 } = options;
 	const agenda = new Agenda(options.time);
 	const owners = new Owners();
 	const books = new BookKeeper(agenda);
 	const uploads = new UploadStore();
 	const links = new FileLinks();
 	const artist = new Artist(uploads, images);
-	const tokenMs = (options.promptTokenSeconds ?? DAY_SECONDS) * 1000;
 	const desk = new TaskDesk(
-		{ runners, stepMs, taskMs, tokenMs },
+		{ runners, taskMs },
 		agenda,
 		artist,
 		{ owners, imageExists: (owner, imageId) => uploads.has(owner, imageId) },

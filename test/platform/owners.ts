@@ -36,7 +36,7 @@ export class Owners {
 
 	/** Finds the owner that an `Authorization` header names. */
 	fromHeader(authorization: string | undefined): Owner | undefined {
-		const key = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+		const key = /^Bearer (\S+)$/.exec(authorization ?? '')?.[1];
 		return key === undefined ? undefined : this.#byKey.get(key);
 	}
 

@@ -17,8 +17,7 @@ const HELP = `Starts the local platform.
   --agent-outer-status always200|same
                                 outer HTTP status of the agent service's failures (always200)
   --runners <n>                 tasks that run at once (4)
-  --step-ms <n>                 time of one sampler step (5)
-  --task-ms <n>                 run time of every task, in place of its steps
+  --task-ms <n>                 run time of every task (5 for each sampler step)
   --images render|prepared    prepared: one image for each size, for load tests
   --file-bytes <n>              least size of result files
   --file-bytes-per-second <n>   what all downloads get together (no limit)
@@ -36,7 +35,6 @@ const options = {
 	'agent-outer-status': { type: 'string' },
 	'agent-dialect': { type: 'string' },
 	runners: { type: 'string' },
-	'step-ms': { type: 'string' },
 	'task-ms': { type: 'string' },
 	images: { type: 'string' },
 	'file-bytes': { type: 'string' },
@@ -74,7 +72,6 @@ function platformOptions(flags: Flags): PlatformOptions {
 		agentDialect: oneOf('agent-dialect', flags['agent-dialect'], ['usual', 'nested', 'bare']),
 		agentOuterStatus: oneOf('agent-outer-status', flags['agent-outer-status'], ['always200', 'same']),
 		runners: numberOf('runners', flags.runners),
-		stepMs: numberOf('step-ms', flags['step-ms']),
 		taskMs: numberOf('task-ms', flags['task-ms']),
 		images: oneOf('images', flags.images, ['render', 'prepared']),
 		fileBytes: numberOf('file-bytes', flags['file-bytes']),
@@ -109,7 +106,8 @@ function describePlatform(platform: LocalPlatform, workflowIds: readonly string[
 Submit a task:
 
   curl ${platform.apiUrl}/api/maas/flow_task_api/prompt \\
-    -H 'Authorization: Bearer ${platform.apiKey}' -H 'Content-Type: application/json' \\
+    -H 'Authorization: Bearer ${platform.apiKey}' \\
+    -H 'Content-Type: application/json' -H 'Accept: application/json' \\
     -d '${body}'
 `;
 }

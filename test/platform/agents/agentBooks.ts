@@ -43,8 +43,6 @@ export interface SessionEntry {
 	/** The ID of the interrupt that is waiting for its result. */
 	pendingInterrupt: string | null;
 	expired: boolean;
-	createdAtMs: number;
-	lastUsedAtMs: number;
 }
 
 export interface MediaEntry {
@@ -85,8 +83,6 @@ function sessionEntry(session: Session): SessionEntry {
 		messages: [...session.messages],
 		pendingInterrupt: session.pending?.id ?? null,
 		expired: session.gone,
-		createdAtMs: session.createdAtMs,
-		lastUsedAtMs: session.lastUsedAtMs,
 	};
 }
 

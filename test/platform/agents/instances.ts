@@ -13,8 +13,6 @@ export interface AgentOptions {
 	token?: string;
 	/** What the agent's tokens may do; default: everything. */
 	rights?: readonly AgentRight[];
-	/** After how long without use a session expires; default: never. */
-	sessionMs?: number;
 	/** The instance's dialect; default `usual`. */
 	dialect?: DialectName;
 }
@@ -40,13 +38,12 @@ export class AgentInstance implements Agent {
 	readonly token: string;
 	readonly dialect: Dialect;
 	readonly #rights: ReadonlySet<AgentRight>;
-	readonly #sessionMs: number;
 	readonly #sessions = new Map<string, Session>();
 	readonly #debugTokens = new Map<string, number>();
 	#held: Array<() => void> = [];
 
 	constructor(
-		{ name, token, rights = AGENT_RIGHTS, sessionMs = Infinity, dialect = 'usual' }: AgentOptions,
+		{ name, token, rights = AGENT_RIGHTS, dialect = 'usual' }: AgentOptions,
 		private readonly now: () => number,
 		private readonly knowToken: (token: string, agent: AgentInstance) => void,
 	) {
@@ -55,7 +52,6 @@ export class AgentInstance implements Agent {
 		this.name = name ?? this.agentId;
 		this.dialect = DIALECTS[dialect];
 		this.#rights = new Set(rights);
-		this.#sessionMs = sessionMs;
 		knowToken(this.token, this);
 	}
 
@@ -94,19 +90,16 @@ export class AgentInstance implements Agent {
 		const { sessionId, interruptAnswer } = call;
 		if ((sessionId ?? '') === '' || sessionId === undefined) {
 			if (interruptAnswer !== undefined) throw noInterrupt(interruptAnswer);
-			return new Session(this.agentId, this.now());
+			return new Session(this.agentId);
 		}
 		const session = this.#sessions.get(sessionId);
-		const isOld = session !== undefined && this.now() - session.lastUsedAtMs > this.#sessionMs;
-		if (isOld && !session.busy) this.expireSessions(sessionId);
-		if (session === undefined || session.gone) {
+		if (session === undefined) {
 			throw new AgentRefusal('session_not_found', `There is no session ${sessionId}, or it has expired.`);
 		}
 		return session;
 	}
 
 	keep(session: Session): void {
-		session.lastUsedAtMs = this.now();
 		if (!session.gone) this.#sessions.set(session.id, session);
 	}
 
@@ -138,7 +131,7 @@ export class AgentInstances {
 
 	/** Finds the instance that an `Authorization` header names. Throws AgentRefusal. */
 	fromHeader(authorization: string | undefined): { agent: AgentInstance; token: string } {
-		const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+		const token = /^Bearer (\S+)$/.exec(authorization ?? '')?.[1];
 		if (token === undefined)
 			throw new AgentRefusal('token_invalid', 'The Authorization header has no token.');
 		if (!/^(agt|dbg)_/.test(token)) {

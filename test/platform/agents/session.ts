@@ -25,14 +25,8 @@ export class Session {
 	gone = false;
 	pending: PendingInterrupt | undefined;
 	halted: HaltedWork | undefined;
-	lastUsedAtMs: number;
 
-	constructor(
-		readonly agentId: string,
-		readonly createdAtMs: number,
-	) {
-		this.lastUsedAtMs = createdAtMs;
-	}
+	constructor(readonly agentId: string) {}
 
 	/** Throws AgentRefusal if the session cannot accept this call now. */
 	check(call: InvokeCall): void {

@@ -37,8 +37,6 @@ export interface BridgeBooks {
 	heartbeats: number;
 	/** Frames to clients in the order in which they were sent, without garbage. */
 	sent: BridgeExchange[];
-	/** The number of frames that were pushed while no client was connected; no client ever gets them. */
-	unheard: number;
 }
 
 const empty = (): BridgeBooks => ({
@@ -49,7 +47,6 @@ const empty = (): BridgeBooks => ({
 	received: [],
 	heartbeats: 0,
 	sent: [],
-	unheard: 0,
 });
 
 export class BridgeBookKeeper {
@@ -96,10 +93,6 @@ export class BridgeBookKeeper {
 
 	sent({ connection }: BridgeConnection, frame: BridgeFrame): void {
 		this.#books.sent.push({ connection, frame });
-	}
-
-	unheard(): void {
-		this.#books.unheard++;
 	}
 
 	snapshot(): BridgeBooks {

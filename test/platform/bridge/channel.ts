@@ -85,7 +85,6 @@ export class Channel implements BridgeChannel {
 
 	push(frame: BridgeFrame): string {
 		const id = typeof frame.id === 'string' ? frame.id : this.nextId();
-		if (this.sockets.size === 0) this.books.unheard();
 		for (const bridge of [...this.sockets]) this.send(bridge, { type: 'message', ...frame, id });
 		return id;
 	}

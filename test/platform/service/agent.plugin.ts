@@ -84,7 +84,6 @@ async function runTurn(parts: Parts, visit: AgentVisit, call: InvokeCall, seat: 
 	const settled = (): void => {
 		if (!running) return;
 		running = false;
-		session.lastUsedAtMs = agenda.now();
 		books.agents.invocationEnded(entry, agenda.now());
 		seat.leave();
 	};

@@ -18,9 +18,9 @@ export interface AgentVisit {
 }
 
 /** Finds the agent of a request. Throws AgentRefusal. */
-function agentOf(parts: Parts, { headers }: FastifyRequest, reply: FastifyReply): AgentInstance {
+function agentOf(parts: Parts, { headers }: FastifyRequest): AgentInstance {
 	const { agent, token } = parts.agents.fromHeader(headers.authorization);
-	const seconds = parts.rateLimit.secondsToWait(token, reply.raw);
+	const seconds = parts.rateLimit.secondsToWait(token);
 	if (seconds > 0) {
 		throw new AgentRefusal('rate_limited', 'Too many requests', parts.retryAfterSeconds ?? seconds);
 	}
@@ -34,8 +34,8 @@ async function refuse(
 	why: AgentRefusal,
 	dialect: Dialect,
 ): Promise<void> {
-	if (why.status === 401) parts.books.unauthorized();
-	if (why.reason === 'rate_limited') parts.books.rateLimited();
+	if (why.status === 401) parts.books.count('unauthorized');
+	if (why.reason === 'rate_limited') parts.books.count('rateLimited');
 	parts.books.agents.refused(why.reason);
 	const answer = envelopeAnswer(why.envelope(requestId), parts.agentOuterStatus, dialect);
 	const { retryAfterSeconds: seconds } = why;
@@ -55,7 +55,7 @@ export function agentEndpoint(
 		// A call with an unknown token is answered in the first agent's dialect.
 		let { dialect } = parts.defaultAgent;
 		try {
-			const agent = agentOf(parts, request, reply);
+			const agent = agentOf(parts, request);
 			({ dialect } = agent);
 			const faults = parts.faults.draw(target, () => JSON.stringify(request.body ?? request.url));
 			const before = faults.find(({ phase }) => phase === 'before');

@@ -72,14 +72,14 @@ export async function admit(
 	const { books, faults, owners, rateLimit } = parts;
 	const owner = owners.fromHeader(request.headers.authorization);
 	if (owner === undefined) {
-		books.unauthorized();
+		books.count('unauthorized');
 		await readToEnd(request.raw);
 		await deliver(reply, unauthorized(request.headers.authorization, wording));
 		return undefined;
 	}
-	const seconds = rateLimit.secondsToWait(owner.apiKey, reply.raw);
+	const seconds = rateLimit.secondsToWait(owner.apiKey);
 	if (seconds > 0) {
-		books.rateLimited();
+		books.count('rateLimited');
 		await readToEnd(request.raw);
 		await deliver(
 			reply,
@@ -91,7 +91,7 @@ export async function admit(
 	const visit = { owner, request, faults: drawn };
 	const before = drawn.find(({ phase }) => phase === 'before');
 	const effective = before ?? drawn.find(({ phase }) => phase === 'delivery');
-	if (target === 'submit' && effective && leavesUnclear(effective.rule)) books.submitLeftUnclear();
+	if (target === 'submit' && effective && leavesUnclear(effective.rule)) books.count('unclearSubmits');
 	if (before === undefined) return visit;
 	await standInTheWay(before, visit, reply, trapUrl(parts), wording);
 	return undefined;
@@ -111,6 +111,11 @@ export function endpoint(
 	return async (request, reply) => {
 		const visit = await admit(parts, target, request, reply);
 		if (visit === undefined) return reply;
+		if (!request.headers.accept?.includes('application/json')) {
+			await readToEnd(request.raw);
+			const refused = refusal(CODES.badBody, 'Send the header Accept: application/json.');
+			return deliver(reply, jsonAnswer(200, refused));
+		}
 		const { envelope, delivered } = await work(visit);
 		const answer = jsonAnswer(200, spoilEnvelope(envelope, visit.faults));
 		return deliver(reply, answer, visit.faults, trapUrl(parts), delivered);

@@ -6,6 +6,7 @@ import { readOverrides } from '../hosting/overrides';
 import type { Task } from '../tasks/task';
 import { taskInfo } from '../tasks/taskInfo';
 import { isRecord } from '../wireJson';
+import type { JsonRecord } from '../wireJson';
 import { linkSeconds, orderedOutcome, spoilInfo, withoutSome } from './answerFaults';
 import { endpoint } from './endpoint';
 import type { Visit, WorkDone } from './endpoint';
@@ -15,10 +16,17 @@ const BASE = '/api/maas/flow_task_api';
 const DEFAULT_LINK_SECONDS = 3600;
 const MAX_UPLOAD_BYTES = 100 * 1024 * 1024;
 
+/** Whether a body is an object of these fields and no others (§4.1, §4.2). */
+function hasOnly(body: unknown, fields: readonly string[]): body is JsonRecord {
+	return isRecord(body) && Object.keys(body).every((name) => fields.includes(name));
+}
+
 function submit(parts: Parts, { owner, request, faults }: Visit): WorkDone {
 	const refused = (code: number, msg: string): WorkDone => ({ envelope: refusal(code, msg) });
 	const { body } = request;
-	if (!isRecord(body)) return refused(CODES.badBody, 'The body must be a JSON object.');
+	if (!hasOnly(body, ['workflow_id', 'prompt'])) {
+		return refused(CODES.badBody, 'The body must be a JSON object of workflow_id and prompt.');
+	}
 	const { workflow_id: workflowId, prompt } = body;
 	if (typeof workflowId !== 'string' || workflowId === '') {
 		return refused(CODES.badWorkflowId, 'workflow_id is required: a string.');
@@ -58,7 +66,9 @@ function isListOfTexts(value: unknown): value is string[] {
 
 function info(parts: Parts, { owner, request, faults }: Visit): Envelope {
 	const { body } = request;
-	if (!isRecord(body)) return refusal(CODES.badBody, 'The body must be a JSON object.');
+	if (!hasOnly(body, ['flow_task_ids', 'url_expire_period'])) {
+		return refusal(CODES.badBody, 'The body must be a JSON object of flow_task_ids and url_expire_period.');
+	}
 	const { flow_task_ids: ids, url_expire_period: period = DEFAULT_LINK_SECONDS } = body;
 	if (!isListOfTexts(ids))
 		return refusal(CODES.badTaskIds, 'flow_task_ids is required: an array of strings.');
@@ -80,14 +90,14 @@ function info(parts: Parts, { owner, request, faults }: Visit): Envelope {
 }
 
 async function upload(parts: Parts, { owner, request }: Visit): Promise<Envelope> {
-	const missing = refusal(CODES.fileMissing, 'source_file is required: a form part of type file.');
+	const missing = refusal(CODES.fileMissing, 'source_file is required: one form part of type file.');
 	if (!request.isMultipart()) return missing;
 	let answer: Envelope | undefined;
 	for await (const part of request.parts()) {
-		if (part.type !== 'file') continue;
 		// A part that is not read to its end would block the parts that follow.
-		if (part.fieldname !== 'source_file' || answer !== undefined) {
-			part.file.resume();
+		if (part.type !== 'file' || part.fieldname !== 'source_file' || answer !== undefined) {
+			if (part.type === 'file') part.file.resume();
+			answer = missing;
 			continue;
 		}
 		const { filename, mimetype } = part;

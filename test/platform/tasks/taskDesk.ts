@@ -12,11 +12,14 @@ import type { Outcome } from './outcome';
 import { isFinished, PROMPT_TOKEN_PREFIX, STATUS } from './task';
 import type { Task } from './task';
 
+/** How long a prompt token is valid (§8). */
+const TOKEN_MS = 24 * 60 * 60 * 1000;
+const STEP_MS = 5;
+
 export interface DeskOptions {
 	readonly runners: number;
-	readonly stepMs: number;
+	/** The run time of every task; undefined: by its steps. */
 	readonly taskMs: number | undefined;
-	readonly tokenMs: number;
 }
 
 export interface Submission {
@@ -65,7 +68,7 @@ export class TaskDesk {
 		const task: Task = {
 			id: randomUUID(),
 			token: PROMPT_TOKEN_PREFIX + randomBytes(24).toString('base64'),
-			tokenUntilMs: now + this.options.tokenMs,
+			tokenUntilMs: now + TOKEN_MS,
 			owner: submission.owner,
 			workflow: submission.workflow,
 			overrides: submission.overrides,
@@ -144,7 +147,7 @@ export class TaskDesk {
 				this.events.changed();
 				return;
 			default:
-				this.#run(task, atMs, wishes.runMs ?? this.options.taskMs ?? execution.steps * this.options.stepMs);
+				this.#run(task, atMs, wishes.runMs ?? this.options.taskMs ?? execution.steps * STEP_MS);
 		}
 	}
 

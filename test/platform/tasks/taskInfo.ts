@@ -1,6 +1,6 @@
 import type { Agenda } from '../agenda';
 import type { FileLinks } from '../files/links';
-import { outputsReady, progressOf, STATUS } from './task';
+import { outputsReady, progressOf } from './task';
 import type { Task } from './task';
 import type { TaskDesk } from './taskDesk';
 
@@ -33,7 +33,8 @@ export function taskInfo(
 			links.link(`/files/${task.id}/${output.nodeId}/${name}`, untilSeconds),
 		);
 		files[output.nodeId] = urls;
-		if (output.final && task.status === STATUS.succeeded) finalFiles.push(...urls);
+		// Those of a running task are not all there yet; only progress 100 says that they are (§6.1).
+		if (output.final) finalFiles.push(...urls);
 	}
 	return {
 		flow_task_id: task.id,

@@ -1,5 +1,6 @@
-import { Client } from './client';
-import { withPlatform } from './running';
+import { startPlatform } from '../../platform';
+import { until } from '../../until';
+import { Client, field, withPlatform } from './client';
 
 test('the books count duplicates, but not those of a failed task', async () => {
 	await withPlatform({ taskMs: 0 }, async (client, platform) => {
@@ -13,6 +14,7 @@ test('the books count duplicates, but not those of a failed task', async () => {
 		await client.submitText('[fail]');
 		await client.submitText('[fail]');
 		expect(platform.books()).toMatchObject({ tasksMade: 6, duplicates: 1 });
+		expect(JSON.parse(JSON.stringify(platform.books()))).toEqual(platform.books());
 	});
 });
 
@@ -25,23 +27,41 @@ test('the books record for each poll how many tasks were unfinished', async () =
 		await expect(client.submit()).rejects.toThrow();
 		await client.infos([ids[0] ?? '', ids[1] ?? '', 'unknown']);
 		await other.infos([]);
-		expect(platform.books().polls).toMatchObject([
-			{ owner: 'default', unfinished: 4, unfinishedKnown: 3, unfinishedAsked: 2, unknown: 1 },
-			{ owner: 'other', unfinished: 0, unfinishedKnown: 0, unfinishedAsked: 0 },
-		]);
-		expect(platform.books().maxIdsInPoll).toBe(3);
+		expect(platform.books()).toMatchObject({
+			polls: [
+				{ owner: 'default', unfinished: 4, unfinishedKnown: 3, unfinishedAsked: 2, unknown: 1 },
+				{ owner: 'other', unfinished: 0, unfinishedKnown: 0, unfinishedAsked: 0 },
+			],
+			maxIdsInPoll: 3,
+		});
 	});
 });
 
-test('the books can be reset, and are plain JSON', async () => {
-	await withPlatform({ taskMs: 0 }, async (client, platform) => {
-		await client.submit();
-		await fetch(`${platform.apiUrl}/maas/v1/other?x=1`);
-		const books = platform.books();
-		expect(books.requests).toMatchObject({ submit: 1, other: 1 });
-		expect(books.paths).toEqual(['/api/maas/flow_task_api/prompt', '/maas/v1/other']);
-		expect(JSON.parse(JSON.stringify(books))).toEqual(books);
-		platform.resetBooks();
-		expect(platform.books()).toMatchObject({ tasksMade: 0, paths: [], duplicates: 0 });
+test('the books count repeated calls of an agent, and those of one session at once', async () => {
+	const platform = await startPlatform();
+	const say = async (message: string, sessionId?: unknown): Promise<unknown> => {
+		const response = await fetch(`${platform.apiUrl}/api/agents/Invoke`, {
+			method: 'POST',
+			headers: { authorization: `Bearer ${platform.agentToken}`, 'content-type': 'application/json' },
+			body: JSON.stringify({ message, session_id: sessionId }),
+		});
+		return field(await response.json(), 'data');
+	};
+	const sessionId = field(await say('first'), 'session_id');
+	const held = say('[hold] pay', sessionId);
+	await until(() => platform.agent.held === 1);
+	expect(await say('pay', sessionId)).toMatchObject({ reason: 'session_busy' });
+	await say('first');
+	platform.agent.release();
+	await held;
+	await say('pay', sessionId);
+	await say('pay', sessionId);
+	expect(platform.books()).toMatchObject({
+		duplicateInvocations: 2,
+		concurrentPerSession: 2,
+		mostInvocationsAtOnce: 2,
 	});
+	platform.resetBooks();
+	expect(platform.books()).toMatchObject({ invocations: [], sessions: [], duplicateInvocations: 0 });
+	await platform.close();
 });

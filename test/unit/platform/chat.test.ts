@@ -1,4 +1,6 @@
-import { startPlatform } from '../../platform';
+import { sharedClient } from './client';
+
+const client = sharedClient();
 
 const user = (content: unknown): unknown[] => [{ role: 'user', content }];
 
@@ -25,7 +27,7 @@ test.each<[unknown, number, string]>([
 	[{ model: 'plain-1', messages: user('[chunks: many]') }, 400, 'bad_directive'],
 	[{ model: 'plain-1', messages: user('[refuse: 413 too long]') }, 413, 'refused'],
 ])('a chat request is refused with an error object: %j', async (body, status, code) => {
-	const platform = await startPlatform();
+	const { platform } = client();
 	const response = await fetch(`${platform.apiUrl}/maas/v1/chat/completions`, {
 		method: 'POST',
 		headers: { authorization: `Bearer ${platform.apiKey}`, 'content-type': 'application/json' },
@@ -41,5 +43,4 @@ test.each<[unknown, number, string]>([
 		},
 	});
 	expect(platform.books().chats).toEqual([]);
-	await platform.close();
 });

@@ -1,29 +1,25 @@
-import { once } from 'node:events';
 import WebSocket from 'ws';
-import type { LocalPlatform } from '../../platform';
+import { SAMPLE_WORKFLOWS, startPlatform } from '../../platform';
+import type { LocalPlatform, PlatformOptions } from '../../platform';
 import { until } from '../../until';
 
 export const BASE = '/api/maas/flow_task_api';
 export const PROGRESS = '/mass/api/flow_task_api/get_task_progress';
 
-export interface Answer {
+interface Answer {
 	code: number;
 	msg: string;
 	data: unknown;
 }
 
-export interface Info {
+interface Info {
 	flow_task_id: string;
 	status: number;
-	queue_size: number;
-	current_position: number;
-	errMsg: string;
 	files: Record<string, string[]>;
 	final_files: string[];
-	progress_num: number;
 }
 
-export interface Submitted {
+interface Submitted {
 	code: number;
 	msg: string;
 	id: string;
@@ -44,19 +40,22 @@ export class Client {
 		readonly apiKey = platform.apiKey,
 	) {}
 
-	async call(path: string, body: unknown, init: RequestInit = {}): Promise<Response> {
+	async call(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+		const isForm = body instanceof FormData;
 		return fetch(`${this.platform.apiUrl}${BASE}/${path}`, {
 			method: 'POST',
-			headers: { authorization: `Bearer ${this.apiKey}`, 'content-type': 'application/json' },
-			body: typeof body === 'string' ? body : JSON.stringify(body),
-			redirect: 'manual',
-			...init,
+			headers: {
+				authorization: `Bearer ${this.apiKey}`,
+				accept: 'application/json',
+				...(!isForm && { 'content-type': 'application/json' }),
+				...headers,
+			},
+			body: isForm || typeof body === 'string' ? body : JSON.stringify(body),
 		});
 	}
 
-	async answer(path: string, body: unknown): Promise<Answer> {
-		const response = await this.call(path, body);
-		const envelope: unknown = await response.json();
+	async answer(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer> {
+		const envelope: unknown = await (await this.call(path, body, headers)).json();
 		return {
 			code: Number(field(envelope, 'code')),
 			msg: String(field(envelope, 'msg')),
@@ -92,85 +91,55 @@ export class Client {
 			return info.status >= 3 && info;
 		});
 	}
-
-	async upload(file: Blob, name = 'cat.png', part = 'source_file'): Promise<Answer> {
-		const form = new FormData();
-		form.set(part, file, name);
-		const response = await this.uploadForm(form);
-		const envelope: unknown = await response.json();
-		return {
-			code: Number(field(envelope, 'code')),
-			msg: String(field(envelope, 'msg')),
-			data: field(envelope, 'data'),
-		};
-	}
-
-	async uploadForm(form: FormData): Promise<Response> {
-		return fetch(`${this.platform.apiUrl}${BASE}/upload/image`, {
-			method: 'POST',
-			headers: { authorization: `Bearer ${this.apiKey}` },
-			body: form,
-		});
-	}
-
-	/** Downloads the first image of a finished task. */
-	async image(id: string): Promise<Buffer> {
-		const { final_files: files, errMsg } = await this.finished(id);
-		if (files[0] === undefined) throw new Error(errMsg);
-		const response = await fetch(decodeLink(files[0]));
-		return Buffer.from(await response.arrayBuffer());
-	}
-
-	watch(token: string, path = PROGRESS): Watch {
-		return new Watch(`${this.platform.wsUrl}${path}?authorization=${encodeURIComponent(token)}`);
-	}
 }
 
-/** A progress socket that records everything it receives. */
-export class Watch {
-	readonly messages: Info[] = [];
-	readonly socket: WebSocket;
-	/** The close code, or the HTTP status of a refusal as a negative number. */
-	readonly closed: Promise<number>;
-
-	constructor(url: string) {
-		this.socket = new WebSocket(url);
-		this.socket.on('message', (data: Buffer) => {
-			const text = data.toString();
-			if (text.startsWith('{"flow_task_info":{')) this.messages.push(JSON.parse(text).flow_task_info);
+/** How a progress socket with this query ends: its close code, or the HTTP status of a refusal as a negative number. */
+export async function progressEnd(
+	platform: LocalPlatform,
+	query: string,
+	path = PROGRESS,
+	headers: Record<string, string> = {},
+): Promise<number> {
+	const socket = new WebSocket(`${platform.wsUrl}${path}${query}`, { headers });
+	return new Promise((resolve) => {
+		socket.on('unexpected-response', (_request, response) => {
+			response.resume();
+			resolve(-(response.statusCode ?? 0));
 		});
-		this.closed = new Promise((resolve) => {
-			this.socket.on('unexpected-response', (_request, response) => {
-				response.resume();
-				resolve(-(response.statusCode ?? 0));
-			});
-			this.socket.on('close', resolve);
-			this.socket.on('error', () => undefined);
-		});
-	}
-
-	/** Waits for `count` messages. */
-	async heard(count: number): Promise<readonly Info[]> {
-		await until(() => this.messages.length >= count);
-		return this.messages;
-	}
-
-	/** Sends a ping and waits for the pong, so that everything sent before has arrived. */
-	async roundTrip(): Promise<void> {
-		const back = once(this.socket, 'pong');
-		this.socket.ping();
-		await back;
-	}
+		socket.on('close', resolve);
+		socket.on('error', () => undefined);
+	});
 }
 
-/** The outcome of a call: the HTTP status and body, or the network error. */
-export async function fate(call: Promise<Response>): Promise<string> {
+export const decodeLink = (link = ''): string => link.replaceAll('\\u0026', '&');
+
+async function start(options: PlatformOptions): Promise<Client> {
+	const platform = await startPlatform(options);
+	for (const [workflowId, exported] of Object.entries(SAMPLE_WORKFLOWS)) {
+		await platform.hostWorkflow(exported, { workflowId });
+	}
+	return new Client(platform);
+}
+
+/** Runs a test against a fresh platform with the sample workflows. */
+export async function withPlatform(
+	options: PlatformOptions,
+	test: (client: Client, platform: LocalPlatform) => Promise<void>,
+): Promise<void> {
+	const client = await start(options);
 	try {
-		const response = await call;
-		return `${response.status} ${await response.text()}`;
-	} catch (error) {
-		return `broken: ${String(field(error, 'name'))}`;
+		await test(client, client.platform);
+	} finally {
+		await client.platform.close();
 	}
 }
 
-export const decodeLink = (link: string): string => link.replaceAll('\\u0026', '&');
+/** One platform with the sample workflows for all tests of a file; tasks end at once. */
+export function sharedClient(): () => Client {
+	let client: Client;
+	beforeAll(async () => {
+		client = await start({ taskMs: 0 });
+	});
+	afterAll(async () => client.platform.close());
+	return () => client;
+}

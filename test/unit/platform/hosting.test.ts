@@ -1,6 +1,5 @@
-import { SAMPLE_WORKFLOWS, startPlatform, WorkflowRefused } from '../../platform';
-import type { LocalPlatform } from '../../platform';
-import { Client } from './client';
+import { SAMPLE_WORKFLOWS, WorkflowRefused } from '../../platform';
+import { Client, sharedClient } from './client';
 
 const sample = SAMPLE_WORKFLOWS['text-to-image'];
 
@@ -9,19 +8,11 @@ function withCheckpoint(name: string): unknown {
 }
 
 describe('hosting', () => {
-	let platform: LocalPlatform;
-
-	beforeAll(async () => {
-		platform = await startPlatform({ taskMs: 0 });
-	});
-
-	afterAll(async () => {
-		await platform.close();
-	});
+	const client = sharedClient();
 
 	async function reasonFor(exported: unknown): Promise<string> {
 		try {
-			await platform.hostWorkflow(exported);
+			await client().platform.hostWorkflow(exported);
 		} catch (error) {
 			if (error instanceof WorkflowRefused) return `${error.reason}: ${error.message}`;
 			throw error;
@@ -67,20 +58,19 @@ describe('hosting', () => {
 	});
 
 	test('refuses a parameter view', async () => {
-		const { workflowId } = await platform.hostWorkflow(sample);
-		expect(await reasonFor(platform.parameterView(workflowId))).toMatch(/^notApiExport: .*parameter view/);
+		const view = client().platform.parameterView('text-to-image');
+		expect(await reasonFor(view)).toMatch(/^notApiExport: .*parameter view/);
 	});
 
 	test('does not let an owner take the workflow ID of another', async () => {
-		await platform.hostWorkflow(sample, { workflowId: 'mine' });
-		await expect(platform.hostWorkflow(sample, { workflowId: 'mine' })).resolves.toBeDefined();
+		const { platform } = client();
 		const { apiKey } = platform.createOwner('taker');
-		await expect(platform.hostWorkflow(sample, { workflowId: 'mine', apiKey })).rejects.toMatchObject({
-			reason: 'idTaken',
-		});
+		const taken = platform.hostWorkflow(sample, { workflowId: 'text-to-image', apiKey });
+		await expect(taken).rejects.toMatchObject({ reason: 'idTaken' });
 	});
 
 	test('offers a private model only to its owner, and denies tasks of others that need it', async () => {
+		const { platform } = client();
 		const { apiKey } = platform.createOwner('painter');
 		const name = platform.addAsset('checkpoint', 'oil.safetensors', { apiKey });
 		const own = await platform.hostWorkflow(withCheckpoint(name), { apiKey });
@@ -91,12 +81,10 @@ describe('hosting', () => {
 		const allowed = await painter.submit({}, own.workflowId);
 		expect(await painter.finished(allowed.id)).toMatchObject({ status: 3 });
 
-		const other = await platform.hostWorkflow(sample);
-		expect(JSON.stringify(platform.parameterView(other.workflowId))).not.toContain(name);
-		const client = new Client(platform);
-		const denied = await client.submit({ '4': { inputs: { ckpt_name: name } } }, other.workflowId);
+		expect(JSON.stringify(platform.parameterView('text-to-image'))).not.toContain(name);
+		const denied = await client().submit({ '4': { inputs: { ckpt_name: name } } });
 		expect(denied.code).toBe(0);
-		expect(await client.finished(denied.id)).toMatchObject({
+		expect(await client().finished(denied.id)).toMatchObject({
 			status: 5,
 			errMsg: expect.stringContaining('permission'),
 			files: {},
