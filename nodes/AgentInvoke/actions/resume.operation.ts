@@ -1,7 +1,6 @@
 import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
-import { earlierValue } from '../../shared/form/earlierValue';
 import type { Operation } from '../../shared/form/operation';
 import { optionGroups, readChoice } from '../../shared/form/options';
 import { simplifyField } from '../../shared/form/simplifyField';
@@ -90,30 +89,24 @@ function readResumed(context: IExecuteFunctions, itemIndex: number): Result<Sess
 	if (!text.ok) return text;
 	const id = text.value.trim();
 	if (id) return ok({ kind: 'explicit', id });
-	const earlier = earlierValue(context, itemIndex, 'session.id');
-	const remedy = earlier ? useEarlier(earlier) : 'Use session.id of the "Interrupt" output.';
-	return failInput(
-		'"Session ID" is empty for this item',
-		`An interrupt is answered in the session that it came from. ${remedy}`,
-	);
+	return failInput('"Session ID" is empty for this item', useEarlier('session.id'));
 }
 
 /**
- * Reads the interrupt's ID, which may be empty, because some agents give none. If the field's expression finds none,
- * although an earlier output contains one, that is a mistake.
+ * Reads the interrupt's ID, which may be empty, because some agents give none. If the item has no such field, the ID
+ * was lost on the way.
  */
 function readInterruptId(context: IExecuteFunctions, itemIndex: number): Result<string> {
+	const given: unknown = context.getNodeParameter('interruptId', itemIndex, '');
+	if (given === undefined || given === null) {
+		return failInput('"Interrupt ID" is empty for this item', useEarlier('interrupt.id'));
+	}
 	const text = readText(context, itemIndex, 'interruptId', 'Interrupt ID');
-	if (!text.ok) return text;
-	const id = text.value.trim();
-	const entered: unknown = context.getNodeParameter('interruptId', itemIndex, '', { rawExpressions: true });
-	const earlier = id || entered === '' ? undefined : earlierValue(context, itemIndex, 'interrupt.id');
-	if (!earlier) return ok(id);
-	return failInput('"Interrupt ID" is empty for this item', useEarlier(earlier));
+	return text.ok ? ok(text.value.trim()) : text;
 }
 
-function useEarlier(expression: string): string {
-	return `The item no longer contains the ID, as happens after a Wait node. Enter ${expression} as an expression. Nothing was sent for this item.`;
+function useEarlier(path: string): string {
+	return `An interrupt is answered with the IDs of the "Interrupt" output. After other nodes, such as Wait, refer to Agent Invoke by its name: {{ $('Agent Invoke').item.json.${path} }}. Nothing was sent for this item.`;
 }
 
 function readAnswer(context: IExecuteFunctions, itemIndex: number): Result<Said> {

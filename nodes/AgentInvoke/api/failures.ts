@@ -109,7 +109,7 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 		kind: 'refused',
 		details,
 		message: `The platform refused the call: ${said}`,
-		advice: status === PAYMENT_REQUIRED ? CHECK_CREDIT : WHAT_TO_COMPARE,
+		advice: status === 402 ? CHECK_CREDIT : WHAT_TO_COMPARE,
 	};
 }
 
@@ -132,8 +132,6 @@ const WHAT_TO_COMPARE =
 	'Nothing was run. Compare what is sent ("Preview Request") with the instance\'s API-call page in the console.';
 
 const WHICH_FILES = 'Nothing was run. Check which files your deployment accepts.';
-
-const PAYMENT_REQUIRED = 402;
 
 const CHECK_CREDIT =
 	'Nothing was run. Check the credit and the limits of the account that the agent belongs to.';
@@ -260,12 +258,6 @@ function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: 
 				]
 			: ['The agent token has expired', 'Copy the token again from the API-call page of the instance.'];
 	}
-	if (/kind/i.test(reason)) {
-		return [
-			'The platform expects a different kind of token here',
-			'An agent is called with the token of its instance (agt_ or dbg_), from its API-call page.',
-		];
-	}
 	return [
 		'The platform does not accept the agent token',
 		`Check that the token in the FlowAgent credential is complete, has not been replaced and belongs to this base URL.${isDebugToken ? DEBUG_TOKEN_ENDS : ''}`,
@@ -342,20 +334,17 @@ function explainPlainRefusal(
 			details,
 		};
 	}
-	const whatToCheck = isUpload
-		? 'Check "Media Upload Path" in the FlowAgent credential.'
-		: `Check "Invoke Path" in the FlowAgent credential against the instance's API-call page. ${adviceOnPath(baseUrl)}`;
 	if (!SAY_NOT_HERE.has(status)) {
-		// Some servers answer 400 to a path that they do not know.
-		const mayBeElsewhere = status === 400;
-		const compare = isUpload ? WHICH_FILES : WHAT_TO_COMPARE;
 		return {
-			kind: mayBeElsewhere ? 'credential' : 'refused',
+			kind: 'refused',
 			message: `The platform refused the ${isUpload ? 'file' : 'call'} (HTTP ${status}): ${said}`,
-			advice: adviceOnStatus(status) ?? `${compare}${mayBeElsewhere ? ` ${whatToCheck}` : ''}`,
+			advice: ADVICE_ON.get(status) ?? (isUpload ? WHICH_FILES : WHAT_TO_COMPARE),
 			details,
 		};
 	}
+	const whatToCheck = isUpload
+		? 'Check "Media Upload Path" in the FlowAgent credential.'
+		: `Check "Invoke Path" in the FlowAgent credential against the instance's API-call page. ${adviceOnPath(baseUrl)}`;
 	const where = `${originOf(baseUrl)} under this path (HTTP ${status})`;
 	return {
 		kind: 'credential',
@@ -365,13 +354,11 @@ function explainPlainRefusal(
 	};
 }
 
-function adviceOnStatus(status: number): string | undefined {
-	if (status === PAYMENT_REQUIRED) return CHECK_CREDIT;
-	return status === 413 ? TOO_LARGE : undefined;
-}
+/** Statuses whose advice is the same for calls and uploads. */
+const ADVICE_ON = new Map([
+	[402, CHECK_CREDIT],
+	[413, 'Nothing was run. Send less text or smaller files: the limit is a setting of your deployment.'],
+]);
 
 /** HTTP statuses that mean the server does not know the path or does not allow the method. */
 const SAY_NOT_HERE: ReadonlySet<number> = new Set([404, 405, 410]);
-
-const TOO_LARGE =
-	'Nothing was run. Send less text or smaller files: the limit is a setting of your deployment.';

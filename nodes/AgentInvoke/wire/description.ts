@@ -13,13 +13,16 @@ import {
 	type JsonObject,
 } from '../../shared/text/json';
 import { compileExpression, type Expression } from './expression';
-import { hasBrokenChoice, TEMPLATES } from './templates';
+import { TEMPLATES } from './templates';
 
 const MOST_LEVELS = 100;
 const MOST_RULES = 100;
 
 /** Matches what the operator must replace in a ready-made description, such as a bot's ID. */
 const TO_FILL_IN = /\bYOUR-[A-Z]+(?:-[A-Z]+)*\b/;
+
+/** Matches an incomplete choice, such as "$stream(a)". A `$$` before it stands for a plain dollar sign. */
+const BROKEN_CHOICE = /(?<!\$)(?:\$\$)*\$stream\((?![^(),"]*,[^(),"]*\))/;
 
 // The messages below are clauses that follow the path of an entry, such as `"stream.rules[2].delta"`.
 
@@ -102,8 +105,9 @@ function whyNotTemplate(
 		const list = names.map((name) => `$${name}`).join(', ');
 		return `contains "$${excerpt(unknown, 40)}". Known placeholders are ${list}; "$$" is a dollar sign`;
 	}
-	if (hasBrokenChoice(template)) return 'contains a "$stream(…)" without two words';
-	const [unfilled] = TO_FILL_IN.exec(jsonText(template) ?? '') ?? [];
+	const written = jsonText(template) ?? '';
+	if (BROKEN_CHOICE.test(written)) return 'contains a "$stream(…)" without two words';
+	const [unfilled] = TO_FILL_IN.exec(written) ?? [];
 	if (unfilled !== undefined) return `still contains "${unfilled}". Replace it with your own`;
 	if (needed.length === 0 || needed.some((name) => found.includes(name))) return undefined;
 	return `must contain ${needed.map((name) => `"$${name}"`).join(' or ')}`;

@@ -40,18 +40,16 @@ export interface WireRequest {
 	readonly body: JsonObject;
 }
 
-type Values = ReadonlyMap<string, Json>;
+/** The values of placeholders, by name; `undefined` if absent. */
+type Values = Readonly<Record<string, Json | undefined>>;
 
 /** Builds the request of a turn from the description alone. */
 export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues): WireRequest {
-	const values: Values = new Map([...callValues(call), ...turnValues(request, turn)]);
+	const values = { ...callValues(call), ...turnValues(request, turn) };
 	const body = fill(turn.kind === 'results' ? (request.resume ?? {}) : request.message, values);
 	// The session ID is encoded, so that it cannot lead to another path. Without one, a path that needs it is dropped.
 	const { sessionId } = call;
-	const inPath: Values = new Map(
-		sessionId === '' ? [] : [['session', encodeURIComponent(sessionId.toWellFormed())]],
-	);
-	const path = fill(request.path, inPath);
+	const path = fill(request.path, { session: encodeURIComponent(sessionId.toWellFormed()) || undefined });
 	const headers = Object.entries(request.headers).flatMap(([name, template]) => {
 		const text = fill(template, values);
 		return typeof text === 'string' && text !== '' && !/[\r\n\0]/.test(text) ? [[name, text] as const] : [];
@@ -65,44 +63,47 @@ export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues)
 
 function fill(template: Json, values: Values): Json | undefined {
 	return TEMPLATES.fill(template, ({ name, words: [on, off] }) => {
-		if (on === undefined) return values.get(name);
+		if (on === undefined) return values[name];
 		// An empty word removes the key.
-		return (values.get('stream') === true ? on : off) || undefined;
+		return (values.stream === true ? on : off) || undefined;
 	});
 }
 
-function* callValues({ sessionId, stream, uuid }: CallValues): Generator<readonly [string, Json]> {
-	yield ['uuid', uuid];
-	yield ['streamBoolean', stream];
-	if (stream) yield ['stream', true];
-	if (sessionId === '') return;
-	yield ['session', sessionId];
+function callValues({ sessionId, stream, uuid }: CallValues): Values {
 	const number = Number(sessionId);
 	const isExact = Number.isSafeInteger(number) && String(number) === sessionId;
-	yield ['sessionNumber', isExact ? number : sessionId];
+	return {
+		uuid,
+		stream: stream || undefined,
+		streamBoolean: stream,
+		session: sessionId || undefined,
+		sessionNumber: isExact ? number : sessionId || undefined,
+	};
 }
 
-function* turnValues({ file, result }: Wire['request'], turn: WireTurn): Generator<readonly [string, Json]> {
-	if (turn.kind === 'nothing') return;
+function turnValues({ file, result }: Wire['request'], turn: WireTurn): Values {
+	if (turn.kind === 'nothing') return {};
 	if (turn.kind === 'message') {
-		yield ['message', turn.message];
-		if (turn.files.length > 0)
-			yield ['files', turn.files.map((one) => fill(file, fileValues(one)) ?? one.url)];
-		return;
+		const files = turn.files.map((one) => fill(file, fileValues(one)) ?? one.url);
+		return { message: turn.message, files: files.length > 0 ? files : undefined };
 	}
 	const [first] = turn.results;
-	if (first) yield* resultValues(first);
-	yield ['results', turn.results.flatMap((one) => fill(result, new Map(resultValues(one))) ?? [])];
+	const results = turn.results.flatMap((one) => fill(result, resultValues(one)) ?? []);
+	return first ? { ...resultValues(first), results } : { results };
 }
 
-function fileValues({ url, id = '', name, mimeType }: WireFile): Values {
-	return new Map(Object.entries({ url, id, name, mimeType }).filter(([, text]) => text !== ''));
+function fileValues({ url, id, name, mimeType }: WireFile): Values {
+	return {
+		url: url || undefined,
+		id: id || undefined,
+		name: name || undefined,
+		mimeType: mimeType || undefined,
+	};
 }
 
-function* resultValues({ interruptId, result }: WireResult): Generator<readonly [string, Json]> {
-	if (interruptId !== '') yield ['interruptId', interruptId];
-	yield ['result', result];
-	yield ['resultText', typeof result === 'string' ? result : (jsonText(result) ?? '')];
+function resultValues({ interruptId, result }: WireResult): Values {
+	const resultText = typeof result === 'string' ? result : (jsonText(result) ?? '');
+	return { interruptId: interruptId || undefined, result, resultText };
 }
 
 /** Makes the request of a call once its session is known; the ID is empty for a new session. */

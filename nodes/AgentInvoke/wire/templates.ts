@@ -12,16 +12,6 @@ export function placeholdersOf(template: Json): Set<string> {
 	return new Set(TEMPLATES.placeholdersIn(template).map(({ name }) => name));
 }
 
-/** A choice without two words. A `$$` before it stands for a plain dollar sign. */
-const BROKEN_CHOICE = /(?<!\$)(?:\$\$)*\$stream\((?![^(),]*,[^(),]*\))/;
-
-/** Whether a template contains an incomplete choice of words, such as "$stream(a)". */
-export function hasBrokenChoice(template: Json): boolean {
-	if (typeof template === 'string') return BROKEN_CHOICE.test(template);
-	if (typeof template !== 'object' || template === null) return false;
-	return Object.values(template).some((inner: Json) => hasBrokenChoice(inner));
-}
-
 /** @returns the path at which merging `more` into a filled template would replace a placeholder's value, if any */
 export function clashWith(template: Json | undefined, more: Json): string | undefined {
 	if (template === undefined || placeholdersOf(template).size === 0) return undefined;

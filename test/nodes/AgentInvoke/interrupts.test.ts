@@ -40,8 +40,8 @@ test.each([
 });
 
 describe('after a node that passes nothing on, such as Wait', () => {
-	const ASKED = "Ada's agent";
-	const UP_TO_QUOTE = String.raw`{{ $('Ada\'s agent').item.json`;
+	const ASKED = 'Agent Invoke';
+	const OF_AGENT = "{{ $('Agent Invoke').item.json";
 
 	async function resumeBehind(parameters: INodeParameters): Promise<HarnessRun> {
 		const [trigger, node] = stage.workflow().nodes;
@@ -66,13 +66,13 @@ describe('after a node that passes nothing on, such as Wait', () => {
 	test('the message contains an expression that works', async () => {
 		const run = await resumeBehind({});
 		expect(run.error?.message).toBe('"Session ID" is empty for this item');
-		expect(run.error?.description).toContain(`Enter ${UP_TO_QUOTE}.session.id }} as an expression.`);
-		const resumeSessionId = `=${UP_TO_QUOTE}.session.id }}`;
+		expect(run.error?.description).toContain(`refer to Agent Invoke by its name: ${OF_AGENT}.session.id }}.`);
+		const resumeSessionId = `=${OF_AGENT}.session.id }}`;
 		const half = await resumeBehind({ resumeSessionId });
 		expect(half.error?.message).toBe('"Interrupt ID" is empty for this item');
-		expect(half.error?.description).toContain(`Enter ${UP_TO_QUOTE}.interrupt.id }} as an expression.`);
+		expect(half.error?.description).toContain(`by its name: ${OF_AGENT}.interrupt.id }}.`);
 		stage.reset();
-		const whole = await resumeBehind({ resumeSessionId, interruptId: `=${UP_TO_QUOTE}.interrupt.id }}` });
+		const whole = await resumeBehind({ resumeSessionId, interruptId: `=${OF_AGENT}.interrupt.id }}` });
 		expect(whole.jsons()[0]?.answer).toContain('the result was yes');
 		expect(stage.platform.books().invocations).toHaveLength(2);
 	});

@@ -232,14 +232,11 @@ test('a call without a clear answer may have run, even if a stop prevents its re
 	expect(result).toMatchObject({ failure: { details: { mayHaveRun: true } } });
 });
 
-test.each([400, 401, 403, 404, 405])(
-	'HTTP %d without an envelope is blamed on the credential',
-	async (status) => {
-		const { result, asked } = await invoke({ pieces: [bytes('nope')], status }, { tries: 4 });
-		expect(asked).toBe(1);
-		expect(result).toMatchObject({ ok: false, failure: { kind: 'credential' } });
-	},
-);
+test.each([401, 403, 404, 405])('HTTP %d without an envelope is blamed on the credential', async (status) => {
+	const { result, asked } = await invoke({ pieces: [bytes('nope')], status }, { tries: 4 });
+	expect(asked).toBe(1);
+	expect(result).toMatchObject({ ok: false, failure: { kind: 'credential' } });
+});
 
 test.each([
 	// Five seconds leave time for six calls, each after a longer pause.
