@@ -159,7 +159,7 @@ function outcomeOf(
 	const { status, headers, broken } = ended;
 	const isOwn = isOwnWord(failure, reader);
 	const isBegun = reader.hasBegun || (reader.gap !== '' && !reader.isWholeBody);
-	const isOfAgent = isOwn || reader.names.length > 0;
+	const isOfAgent = isOwn || reader.names.size > 0;
 	if (isBegun || (isOfAgent && ['notAnAnswer', 'brokeOff'].includes(failure.kind)))
 		return failed(explainRun(failure, facts, !reader.isWholeBody));
 	if (isOwn) return refused(failure, reading, call, facts);

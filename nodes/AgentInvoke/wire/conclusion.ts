@@ -126,7 +126,7 @@ function readFromOf(reader: WireReader, sessionHeader: string): JsonObject {
 		interrupt: interrupts.length > 0 ? 'answer.interrupt.at' : null,
 		requestId: requestId ? 'answer.requestId' : null,
 		found: [...keys],
-		...(names.length > 0 && { events: [...names] }),
+		...(names.size > 0 && { events: [...names] }),
 		...(Object.keys(misfits).length > 0 && { misfits: { ...misfits } }),
 	};
 }
@@ -174,7 +174,7 @@ function gapIn(reader: WireReader): Flaw | undefined {
 
 function flawIn(reader: WireReader, { broken }: WireEnded): Flaw | undefined {
 	const { end, rules } = reader.wire.stream;
-	const isWhole = end === 'body' && broken === '' && reader.names.length > 0;
+	const isWhole = end === 'body' && broken === '' && reader.names.size > 0;
 	if (reader.endedBy === '' && !isWhole) {
 		const entry = end === 'body' ? 'stream.end' : (rules.find((rule) => rule.end)?.entry ?? 'stream.rules');
 		const why = excerpt(broken || 'the connection ended before the answer was finished');
@@ -194,9 +194,9 @@ function isGood(status: number): boolean {
 }
 
 function whatCame({ isWholeBody, keys, names }: WireReader): string {
-	if (!isWholeBody && names.length === 0) return 'No event arrived.';
+	if (!isWholeBody && names.size === 0) return 'No event arrived.';
 	const found = [...keys].join(', ') || 'nothing';
-	const events = isWholeBody ? '' : `The events were ${names.join(', ')}. `;
+	const events = isWholeBody ? '' : `The events were ${[...names].join(', ')}. `;
 	return `${events}The ${isWholeBody ? 'answer' : 'events'} contained ${found}.`;
 }
 
@@ -224,7 +224,8 @@ function refusalOf(
 	const meaning = isSentence ? undefined : meaningOf(wire, code);
 	const isProof = provesRefusal(counts, meaning, fault?.entry === 'answer.envelope');
 	const sessionIsOther = reader.sessionId !== '' && reader.sessionId !== sessionId;
-	const more = isProof ? fieldBeyond(body, wire.refusal.only, sessionId) : undefined;
+	// HTTP 401 is about the token alone, whatever fields explain it.
+	const more = isProof && counts !== 401 ? fieldBeyond(body, wire.refusal.only, sessionId) : undefined;
 	const mayHaveRun =
 		reader.hasBegun ||
 		said.text.trim() !== '' ||

@@ -6,6 +6,7 @@ import {
 	type Json,
 	type JsonObject,
 } from '../../shared/text/json';
+import type { StreamEvent } from '../../shared/http/sse';
 import { redactJson } from '../../shared/text/redact';
 import { fitsName, type StreamRule, type Wire } from './description';
 import { isThere, pathsIn, textAt, wordOf, type Expression } from './expression';
@@ -17,13 +18,6 @@ export interface WireInterrupt {
 	readonly tool: string;
 	readonly arguments: Json;
 	readonly question: string;
-}
-
-/** An event of a stream, or a whole body. */
-export interface WireEvent {
-	readonly name?: string | undefined;
-	readonly data: string;
-	readonly isWholeBody: boolean;
 }
 
 export interface WireFault {
@@ -80,7 +74,7 @@ export class WireReader {
 	gap = '';
 	isWholeBody = false;
 	/** The first `MOST_NAMES` names of events. */
-	readonly names: string[] = [];
+	readonly names = new Set<string>();
 	/** The paths to the first `MOST_NAMES` values that arrived. */
 	readonly keys = new Set<string>();
 	/** For each entry of the description that cannot be applied to the answer, why not. */
@@ -103,7 +97,7 @@ export class WireReader {
 	}
 
 	/** Reads one more event. After a fault, or once the reader is closed, events change nothing. */
-	read(event: WireEvent): void {
+	read(event: StreamEvent): void {
 		this.delta = '';
 		if (this.isClosed || this.fault) return;
 		const { format } = this.wire.stream;
@@ -139,13 +133,13 @@ export class WireReader {
 		this.isClosed = true;
 	}
 
-	private readPart({ name: given, data }: WireEvent): void {
+	private readPart({ name: given, data }: StreamEvent): void {
 		const { wire, hide } = this;
 		const parsed = parseJson(data);
 		const json = parsed === undefined ? hide(data) : redactJson(parsed, hide);
 		const name = textAt(wire.stream.event, json) || given || UNNAMED;
 		const shown = hide(name);
-		this.addName(shown);
+		if (this.names.size < MOST_NAMES) this.names.add(excerpt(shown, MOST_NAME_CHARS));
 		const rule = wire.stream.rules.find((one) => fits(one, name, data, json));
 		const isBroken = parsed === undefined && /^\s*[[{]/.test(data) && data.trim() !== DONE && !rule?.data;
 		if (isBroken) {
@@ -244,16 +238,10 @@ export class WireReader {
 		if (isJsonObject(json)) this.raw = json;
 	}
 
-	private addName(name: string): void {
-		const isKnown = this.names.includes(name) || this.names.length >= MOST_NAMES;
-		if (!isKnown) this.names.push(excerpt(name, MOST_NAME_CHARS));
-	}
-
 	private addKeys(json: Json): void {
-		if (this.keys.size >= MOST_NAMES) return;
 		for (const path of pathsIn(json)) {
-			this.keys.add(excerpt(path, MOST_NAME_CHARS));
 			if (this.keys.size >= MOST_NAMES) return;
+			this.keys.add(excerpt(path, MOST_NAME_CHARS));
 		}
 	}
 

@@ -6,7 +6,7 @@ import type { ByteStream } from './abortableStream';
 
 /** One event of a stream, or a whole body that was not a stream. */
 export interface StreamEvent {
-	readonly name: string | undefined;
+	readonly name?: string | undefined;
 	readonly data: string;
 	/** Whether this is all that arrived of a body that was not an event stream. */
 	readonly isWholeBody: boolean;

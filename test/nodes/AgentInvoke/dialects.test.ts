@@ -85,18 +85,6 @@ describe.each(NAMES)('%s', (dialect) => {
 		expect(books().invocations.map(({ extraBody }) => extraBody)).toEqual([{}, {}]);
 	});
 
-	test('continues the session of each key', async () => {
-		const items = ['a', 'b', 'a'].map((key) => ({ json: { say: key, key } }));
-		const parameters = { sessionMode: 'mapped', sessionKey: '={{ $json.key }}' };
-		await ask(items, parameters);
-		await ask(items, parameters);
-		expect(
-			books()
-				.sessions.map(({ turns }) => turns)
-				.sort(),
-		).toEqual([2, 4]);
-	});
-
 	test("passes a stream on as it arrives, without the agent's steps", async () => {
 		const say = '[step: search] [step: book] [answer: one two three]';
 		const parameters = { stream: true, simplify: false };
@@ -295,21 +283,6 @@ describe('a platform whose dialect differs from the credential', () => {
 
 	test.each([
 		['invalid JSON', { description: '{"a":' }, 'is not a JSON object'],
-		[
-			'an unknown placeholder',
-			describedBy({ request: { message: { a: '$messsage' } } }),
-			'"request.message" contains "$messsage"',
-		],
-		[
-			'no placeholder for the message',
-			describedBy({ request: { message: { a: 1 } } }),
-			'must contain "$message"',
-		],
-		[
-			'no placeholder for the result',
-			describedBy({ request: { resume: { a: 1 } } }),
-			'must contain "$result"',
-		],
 		[
 			'an invalid JMESPath expression',
 			describedBy({ answer: { text: 'a[' } }),

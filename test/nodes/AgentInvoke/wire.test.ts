@@ -97,44 +97,6 @@ describe('streams', () => {
 		expect(agent.calls).toHaveLength(1);
 	});
 
-	test('a last event of data without an envelope is read', async () => {
-		const data = JSON.stringify({ answer: 'one two', session_id: 's' });
-		agent.answer((response) =>
-			stream(response, `${event({ delta: 'one' })}event: done\ndata: ${data}\n\n`).end(),
-		);
-		expect(item(await ask())).toMatchObject({ answer: 'one two', session: { id: 's' } });
-	});
-
-	test.each([
-		['a piece that is cut off', '{"success_response": tr', 'it is cut off or not JSON'],
-		[
-			'a piece that is nested too deeply',
-			`{"success_response":true,"data":${'['.repeat(6_000)}${']'.repeat(6_000)}}`,
-			'nested too deeply',
-		],
-	])('%s is reported with what had arrived, and the call is not repeated', async (_name, data, said) => {
-		agent.answer((response) =>
-			stream(response, `${event({ delta: 'one', session_id: 's' })}data: ${data}\n\n`).end(),
-		);
-		const json = item(await ask());
-		expect(json.error).toContain(said);
-		expect(json.details).toMatchObject({ mayHaveRun: true, answer: 'one', sessionId: 's' });
-		expect(agent.calls).toHaveLength(1);
-	});
-
-	test('a plain-text error within an answer means that the agent has failed, and the call is not repeated', async () => {
-		agent.answer((response) =>
-			stream(
-				response,
-				`${event({ delta: 'one', session_id: 's' })}event: error\ndata: out of fuel\n\n`,
-			).end(),
-		);
-		const json = item(await ask());
-		expect(json.error).toMatch(/^The agent failed while it answered: .*out of fuel/);
-		expect(json.details).toMatchObject({ kind: 'agentFailed', mayHaveRun: true, answer: 'one' });
-		expect(agent.calls).toHaveLength(1);
-	});
-
 	test('a token that the agent repeats, even in two pieces, reaches no item', async () => {
 		const token = agent.platform.agentToken;
 		const half = Math.floor(token.length / 2);

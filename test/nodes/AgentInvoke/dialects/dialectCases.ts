@@ -27,8 +27,6 @@ export interface DialectCase {
 	readonly folder?: string;
 	readonly invokePath: string;
 	open(): Promise<StandIn>;
-	/** Whether each answer has another session ID. */
-	readonly renewsSession: boolean;
 	/** Whether the product can answer without a stream; otherwise the description always asks for one. */
 	readonly answersWhole: boolean;
 	/** Whether only the last message is the answer. */
@@ -98,7 +96,6 @@ export const dialectCases: readonly DialectCase[] = [
 		description: 'dify',
 		invokePath: '/v1/chat-messages',
 		open: openDify,
-		renewsSession: false,
 		answersWhole: true,
 		usage: (tokensIn, tokensOut) => ({ prompt_tokens: tokensIn, completion_tokens: tokensOut }),
 		refusals: proven({
@@ -121,7 +118,6 @@ export const dialectCases: readonly DialectCase[] = [
 		description: 'coze',
 		invokePath: '/v3/chat',
 		open: openCoze,
-		renewsSession: false,
 		answersWhole: false,
 		usage: (tokensIn, tokensOut) => ({ input_count: tokensIn, output_count: tokensOut }),
 		refusals: {
@@ -140,7 +136,6 @@ export const dialectCases: readonly DialectCase[] = [
 		description: 'responses',
 		invokePath: '/v1/responses',
 		open: openResponses,
-		renewsSession: true,
 		answersWhole: true,
 		usage: (tokensIn, tokensOut) => ({ input_tokens: tokensIn, output_tokens: tokensOut }),
 		refusals: proven({
@@ -163,7 +158,6 @@ export const dialectCases: readonly DialectCase[] = [
 		description: 'langgraph',
 		invokePath: '/runs/stream',
 		open: openLanggraph,
-		renewsSession: false,
 		answersWhole: false,
 		dropsPreamble: true,
 		usage: (tokensIn, tokensOut) => ({ input_tokens: tokensIn, output_tokens: tokensOut }),
@@ -190,7 +184,6 @@ export const dialectCases: readonly DialectCase[] = [
 		description: 'a2a',
 		invokePath: '/a2a/agent',
 		open: openA2a,
-		renewsSession: false,
 		answersWhole: true,
 		// The protocol reports no usage.
 		usage: () => null,
@@ -212,7 +205,6 @@ export const dialectCases: readonly DialectCase[] = [
 		folder: __dirname,
 		invokePath: '/api/chat',
 		open: openJsonLines,
-		renewsSession: false,
 		answersWhole: true,
 		holdsPieces: true,
 		usage: (tokensIn, tokensOut) => ({ in: tokensIn, out: tokensOut }),

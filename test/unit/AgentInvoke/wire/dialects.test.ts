@@ -49,20 +49,6 @@ describe.each(dialectCases)('$name', (dialect) => {
 	});
 
 	describe.each(FORMS)('%s', (_form, stream) => {
-		test('a session continues over three turns', async () => {
-			let sessionId = '';
-			const ids = new Set<string>();
-			for (const [index, said] of ['one', 'two', 'three'].entries()) {
-				const answer = await reply(message(said), { sessionId, stream });
-				expect(answer).toMatchObject({ answer: `${index + 1}: ${said}`, interrupts: [] });
-				({ sessionId } = answer);
-				ids.add(sessionId);
-			}
-			expect(server.conversations).toEqual([{ turns: ['one', 'two', 'three'], results: [] }]);
-			expect(ids.size).toBe(dialect.renewsSession ? 3 : 1);
-			expect(server.requests.map(({ problem }) => problem)).toEqual(['', '', '']);
-		});
-
 		test('usage and all characters arrive', async () => {
 			plan({ says: TEXT });
 			const { outcome, deltas } = await tell(message('count me'), { stream });
