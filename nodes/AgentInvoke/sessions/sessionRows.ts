@@ -1,7 +1,7 @@
 import { keyText, NEVER_MS, storable } from '../../shared/dataTable/cells';
 import { OWNER_COLUMNS } from '../../shared/dataTable/heartbeat';
 import { CLOCKS_APART_MS } from '../../shared/dataTable/lifetime';
-import { UNOWNED } from '../../shared/dataTable/lockRows';
+import { UNOWNED, type LockAttempt } from '../../shared/dataTable/lockRows';
 import type { CellValue, DataTable, RowSwap, TableRow, TableSpec } from '../../shared/dataTable/table';
 import type { Lease, TableLock } from '../../shared/dataTable/tableLock';
 import { ok, type Result } from '../../shared/errors/failure';
@@ -113,9 +113,11 @@ export class KeySession {
 	unopened: readonly TableRow[] | undefined;
 	/** Held while this run opens the session, or during a turn in strict order. */
 	lease: Lease | undefined;
+	/** The run's position in the table's queue, if it was reserved. */
+	position: LockAttempt | undefined;
 	/** How long the mapping lasts after its last use, in ms, if another run chose that; 0 = forever. */
 	lifeMs: number | undefined;
-	/** Whether the lease is kept until the turn is over, even after a write, as strict order needs. */
+	/** Whether a turn in strict order is under way, which keeps the lease even after a write. */
 	isStrict = false;
 	/** Whether another execution took over the row while it was held, or a person deleted it. */
 	isLost = false;
@@ -128,10 +130,6 @@ export class KeySession {
 	/** Empty if the key has no session as far as this run knows. */
 	get sessionId(): string {
 		return this.session?.sessionId ?? '';
-	}
-
-	get isHeld(): boolean {
-		return this.lease !== undefined;
 	}
 
 	/** Whether this run has lost the row of the key, which now has a session other than `sessionId`. */
@@ -147,32 +145,42 @@ export class KeySession {
 		);
 	}
 
-	/** Adopts the session that the key's rows name. @param nowMs time of day @returns the session */
-	learn(rows: readonly TableRow[], nowMs: number): string {
-		const session = sessionIn(rows, nowMs);
-		return session ? this.continueIn(session) : this.forget();
-	}
-
-	continueIn({ sessionId, stored, turns }: StoredSession): string {
-		if (this.session?.sessionId === sessionId) this.session.turns = turns;
-		else this.session = { sessionId, turns, added: 0 };
-		this.stored = stored;
-		return sessionId;
-	}
-
-	forget(): '' {
-		this.session = undefined;
-		this.stored = undefined;
-		return '';
+	/**
+	 * Adopts the session that the key's rows name, if any.
+	 * @param nowMs time of day
+	 * @param voidId a session to ignore
+	 * @returns the session; empty if there is none
+	 */
+	learn(rows: readonly TableRow[], nowMs: number, voidId = ''): string {
+		const found = sessionIn(rows, nowMs, voidId);
+		this.stored = found?.stored;
+		if (!found) this.session = undefined;
+		else if (this.session?.sessionId === found.sessionId) this.session.turns = found.turns;
+		else this.session = { sessionId: found.sessionId, turns: found.turns, added: 0 };
+		return this.sessionId;
 	}
 }
 
 /** A new session ID is written within a second. */
 const WRITE_WITHIN_MS = 500;
 
-/** The pauses before a failed write is retried: during the run, and at its end. */
+/** The pauses before a failed write is retried: in the background, and while a turn or the end of the run waits. */
 const REPEAT_MS = 5_000;
-export const LAST_PAUSES_MS = [500, 1_000, 2_000];
+const INSIST_PAUSES_MS = [500, 1_000, 2_000];
+
+/** Retries work on the table, which no later work could make up for. */
+export async function insist<T>(
+	clock: Pick<Clock, 'sleep'>,
+	work: () => Promise<Result<T>>,
+): Promise<Result<T>> {
+	let done = await work();
+	for (const pauseMs of INSIST_PAUSES_MS) {
+		if (done.ok) break;
+		await clock.sleep(pauseMs);
+		done = await work();
+	}
+	return done;
+}
 
 /** From this try on, a row that other runs keep changing is written without comparing its turn count. */
 const COUNTING_TRIES = 5;
@@ -221,13 +229,7 @@ export class SessionWriter {
 	/** Writes everything now, and retries failed writes. @returns the last failure if something is still unwritten */
 	async flush(keys: Iterable<KeySession>): Promise<Result<undefined>> {
 		this.add(keys);
-		let last = await this.background.flush();
-		for (const pauseMs of LAST_PAUSES_MS) {
-			if (this.pending.size === 0) break;
-			await this.clock.sleep(pauseMs);
-			last = await this.background.flush();
-		}
-		return last;
+		return await insist(this.clock, async () => await this.background.flush());
 	}
 
 	private add(keys: Iterable<KeySession>): void {
@@ -319,8 +321,7 @@ export class SessionWriter {
 			await this.learnLoss(key);
 			return ok(undefined);
 		}
-		// The row now holds a session, so abandoning the lease must no longer remove it.
-		key.lease = isStrict ? { ...lease, isNew: false } : undefined;
+		if (!isStrict) key.lease = undefined;
 		markStored(change);
 		return ok(undefined);
 	}

@@ -1,30 +1,39 @@
 import { digestOf } from '../../shared/dailyLimit/calendarDay';
 import type { Clock } from '../../shared/run/clock';
 import { hasNoTables } from '../../shared/dataTable/failures';
-import type { LockAttempt } from '../../shared/dataTable/lockRows';
-import type { DataTable } from '../../shared/dataTable/table';
+import { NEVER_MS } from '../../shared/dataTable/cells';
+import type { DataTable, TableRow } from '../../shared/dataTable/table';
 import { TableLock, type Acquirer, type LockParts, type Waiting } from '../../shared/dataTable/tableLock';
 import { sentence } from '../../shared/text/json';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
-import { ResumedSessions } from './resumedSessions';
 import {
+	insist,
 	KeySession,
-	LAST_PAUSES_MS,
 	sessionIn,
 	sessionRow,
 	SessionWriter,
+	type KnownSession,
 	type SessionSettings,
-	type StoredSession,
 } from './sessionRows';
 
 const UNOPENED = { sessionId: '', turns: 0 };
 
+/** How a turn wants the session of its key. */
+interface SessionWish {
+	/** Whether to hold the key until `release`, one turn after the other across all processes. */
+	readonly isStrict?: boolean;
+	/** Whether what was read before may have changed. */
+	readonly isOld?: boolean;
+	/** The ID of a session that the platform no longer knows. */
+	readonly voidId?: string;
+}
+
 /** The mapped sessions of one agent in one run of the node. */
 export class SessionStore {
 	private readonly keys = new Map<string, KeySession>();
-	/** Sessions that were resumed by ID, which may belong to keys. */
-	private readonly resumed = new ResumedSessions();
+	/** Sessions that were resumed by ID, which may belong to keys, by each of their IDs. */
+	private readonly resumed = new Map<string, KnownSession>();
 	private readonly table: DataTable;
 	private readonly clock: Clock;
 	private readonly writer: SessionWriter;
@@ -52,9 +61,7 @@ export class SessionStore {
 		const rowsOf = Map.groupBy(read.value, (row) => textOrNumber(row.entryKey));
 		for (const key of keys) {
 			const rows = rowsOf.get(key.entryKey) ?? [];
-			const session = sessionIn(rows, this.clock.wallNow());
-			if (session) key.continueIn(session);
-			else key.unopened = rows;
+			if (!key.learn(rows, this.clock.wallNow())) key.unopened = rows;
 		}
 		return ok(undefined);
 	}
@@ -64,80 +71,51 @@ export class SessionStore {
 		return this.keyOf(name).sessionId;
 	}
 
-	/**
-	 * Reserves a position in the table's queue for a message that is still queued in this process. Pass the position to
-	 * `hold` or `leavePosition`.
-	 */
-	reservePosition(name: string): LockAttempt {
-		return this.lock.reservePosition(this.wanted(this.keyOf(name)));
-	}
-
-	leavePosition(position: LockAttempt): void {
-		this.lock.leavePosition(position);
-	}
-
-	/**
-	 * Waits until it is this run's turn with the key, in strict order across all processes; call `release` afterwards.
-	 * @returns the session; empty if a new one should be opened
-	 */
-	async hold(name: string, waiting: Waiting, position?: LockAttempt): Promise<Result<string>> {
+	/** Reserves a position in the table's queue for messages that are still queued in this process. */
+	queueUp(name: string): void {
 		const key = this.keyOf(name);
-		const still = await this.isHeldStill(key);
-		if (position && (!still.ok || still.value)) this.leavePosition(position);
-		if (!still.ok) return explainTable(still);
-		if (still.value) {
-			// The row could not be released after the previous turn.
-			key.isStrict = true;
-			return ok(key.sessionId);
-		}
-		const acquired = await this.lock.acquire<never>({
-			...this.wanted(key),
-			waiting,
-			answer: () => undefined,
-			isOrdered: true,
-			position,
-		});
-		if (!acquired.ok) return explainTable(acquired);
-		if (acquired.value.kind === 'known') return ok('');
-		const { lease } = acquired.value;
-		key.lease = lease;
-		key.isStrict = true;
-		return ok(key.learn(lease.rows, this.clock.wallNow()));
+		key.position = this.lock.reservePosition(this.wanted(key));
+	}
+
+	/** Gives the position up, if there is one. */
+	leaveQueue(name: string): void {
+		const key = this.keyOf(name);
+		if (key.position) this.lock.leavePosition(key.position);
+		key.position = undefined;
 	}
 
 	/**
-	 * Gets the session of a key, or the right to open one; then call `opened` or `release`. Waits while another run opens
-	 * it. `isOld` says that what was read before may have changed; `voidId` is the ID of a session that the platform no
-	 * longer knows.
+	 * Gets the session of a key, or the right to open one; then call `release`. Waits while another run opens it and, in
+	 * strict order, until it is this run's turn with the key among those of all processes.
 	 * @returns the session; empty if a new one should be opened
 	 */
-	async obtain(
-		name: string,
-		waiting: Waiting,
-		{ isOld = false, voidId = '' }: { readonly isOld?: boolean; readonly voidId?: string } = {},
-	): Promise<Result<string>> {
+	async obtain(name: string, waiting: Waiting, wish: SessionWish = {}): Promise<Result<string>> {
+		const { isStrict = false, isOld = false, voidId = '' } = wish;
 		const key = this.keyOf(name);
 		const known = key.sessionId === voidId ? '' : key.sessionId;
-		const isHeld = known ? ok(key.isHeld) : await this.isHeldStill(key);
-		if (!isHeld.ok) return explainTable(isHeld);
-		if (isHeld.value || (known && !(isOld && key.isStored))) return ok(known);
-		const unopened = isOld || voidId ? undefined : key.unopened;
-		const read = unopened ? ok(unopened) : await this.table.read('entryKey', [key.entryKey]);
+		const isCurrent = key.lease !== undefined || !(isOld && key.isStored);
+		if ((key.lease && key.isStrict) || (known && isCurrent && !isStrict)) return ok(known);
+		// What an earlier turn has not written yet, or could not write, would release the row that is taken now.
+		const freed = key.lease
+			? await insist(this.clock, async () => await this.writer.now([key]))
+			: ok(undefined);
+		if (!freed.ok) return explainTable(freed);
+		const read = isStrict ? ok(undefined) : await this.readFor(key, isOld || voidId !== '');
 		if (!read.ok) return explainTable(read);
-		const acquired = await this.lock.acquire<StoredSession>({
+		const acquired = await this.lock.acquire({
 			...this.wanted(key),
 			waiting,
 			rows: read.value,
-			answer: (rows) => sessionIn(rows, this.clock.wallNow(), voidId),
+			isEnough: (rows) => !isStrict && sessionIn(rows, this.clock.wallNow(), voidId) !== undefined,
+			isOrdered: isStrict,
+			position: key.position,
 		});
 		if (!acquired.ok) return explainTable(acquired);
 		key.unopened = undefined;
-		if (acquired.value.kind === 'known') return ok(key.continueIn(acquired.value.answer));
-		// The mapping that this run knew may have been removed from the table.
-		if (!voidId) key.forget();
 		key.lease = acquired.value.lease;
-		key.isStrict = false;
-		return ok('');
+		key.isStrict = isStrict;
+		// The mapping that this run knew may have been changed, or removed from the table.
+		return ok(key.learn(acquired.value.rows, this.clock.wallNow(), voidId));
 	}
 
 	/**
@@ -163,7 +141,10 @@ export class SessionStore {
 	 * @param nextId the session that the answer names
 	 */
 	resumedById(sessionId: string, nextId: string): void {
-		this.resumed.used(sessionId, nextId);
+		const session = this.resumed.get(sessionId) ?? { sessionId, turns: 0, added: 0 };
+		session.added++;
+		if (nextId) session.sessionId = nextId;
+		this.resumed.set(sessionId, session).set(session.sessionId, session);
 	}
 
 	/**
@@ -172,21 +153,20 @@ export class SessionStore {
 	 */
 	async release(name: string, isWanted = false): Promise<void> {
 		const key = this.keyOf(name);
-		const { lease } = key;
-		const wasStrict = lease !== undefined && key.isStrict;
+		const { lease, isStrict } = key;
+		key.isStrict = false;
 		if (lease && (!key.session || (key.session.added === 0 && key.isStored))) {
 			key.lease = undefined;
 			await this.lock.abandon(lease);
-		} else if (wasStrict) key.isStrict = false;
-		else if (lease) this.writer.later(key);
-		if (isWanted || wasStrict) await this.writer.now([key]);
+		} else if (lease && !isStrict) this.writer.later(key);
+		if (isWanted || isStrict) await this.writer.now([key]);
 	}
 
 	/** Writes what is unwritten once all turns are over; only then is it known which keys are lost. */
 	async settle(): Promise<void> {
 		const keys = [...this.keys.values()];
 		// Retries failed writes, as the final flush does: a key lost later could no longer be reported.
-		if (keys.some(({ isHeld }) => isHeld)) await this.writer.flush(keys);
+		if (keys.some(({ lease }) => lease)) await this.writer.flush(keys);
 	}
 
 	/** Whether another run took over the key's row, or a person deleted it. `find` gives the key's current session. */
@@ -208,10 +188,8 @@ export class SessionStore {
 		await Promise.all(keys.map(async ({ key, lease }) => lease && (await this.release(key))));
 		const resumed = await this.readResumed();
 		const written = await this.writer.flush(resumed.ok ? [...keys, ...resumed.value] : keys);
-		// If a write failed, the key must not stay locked for as long as this process lives. Its row stays, because it may
-		// have been written after all.
-		const left = keys.flatMap(({ lease }) => (lease ? [{ ...lease, isNew: false }] : []));
-		await Promise.all(left.map(async (lease) => await this.lock.abandon(lease)));
+		// If a write failed, the key must not stay locked for as long as this process lives.
+		await Promise.all(keys.map(async ({ lease }) => lease && (await this.lock.abandon(lease))));
 		const results = [written, resumed, await this.lock.flush()];
 		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 	}
@@ -221,32 +199,38 @@ export class SessionStore {
 	 * no Data Tables, because then there are no mappings.
 	 */
 	private async readResumed(): Promise<Result<KeySession[]>> {
-		const { ids } = this.resumed;
-		if (ids.length === 0) return ok([]);
-		let read = await this.table.read('sessionId', ids);
-		for (const pauseMs of LAST_PAUSES_MS) {
-			if (read.ok || hasNoTables(read.failure)) break;
-			await this.clock.sleep(pauseMs);
-			read = await this.table.read('sessionId', ids);
+		const { resumed, settings, table, clock } = this;
+		if (resumed.size === 0) return ok([]);
+		const read = await insist(clock, async () => {
+			const rows = await table.read('sessionId', [...resumed.keys()]);
+			return !rows.ok && hasNoTables(rows.failure) ? ok([]) : rows;
+		});
+		if (!read.ok) return read;
+		const nowMs = clock.wallNow();
+		const keys = new Map<string, KeySession>();
+		for (const row of read.value) {
+			const entryKey = textOrNumber(row.entryKey);
+			const found = sessionIn([row], nowMs);
+			const known = found && resumed.get(found.sessionId);
+			if (!known || row.agent !== settings.agent || keys.has(entryKey)) continue;
+			const key = new KeySession(textOrNumber(row.sessionKey), entryKey);
+			key.session = { ...known, turns: found.turns };
+			key.stored = found.stored;
+			key.lifeMs = lifeOf(row, nowMs);
+			keys.set(entryKey, key);
 		}
-		if (!read.ok) return hasNoTables(read.failure) ? ok([]) : read;
-		const own = read.value.filter(({ agent }) => agent === this.settings.agent);
-		return ok(this.resumed.keysIn(own, this.clock.wallNow()));
+		return ok([...keys.values()]);
 	}
 
-	/**
-	 * Whether this run still holds the key's row. A release that seemed to fail may have succeeded in the table; the
-	 * key's data is then written before the row is taken again.
-	 */
-	private async isHeldStill(key: KeySession): Promise<Result<boolean>> {
-		if (!key.lease) return ok(false);
-		const holds = await this.lock.holds(key.lease);
-		if (!holds.ok) return holds;
-		const written = holds.value ? ok(undefined) : await this.writer.now([key]);
-		return written.ok ? ok(key.isHeld) : written;
+	/** The key's rows if no run had opened its session; `isOld` if what was read before may have changed. */
+	private async readFor(
+		{ entryKey, unopened }: KeySession,
+		isOld: boolean,
+	): Promise<Result<readonly TableRow[]>> {
+		return unopened && !isOld ? ok(unopened) : await this.table.read('entryKey', [entryKey]);
 	}
 
-	private wanted({ key, entryKey }: KeySession): Pick<Acquirer<never>, 'entryKey' | 'row'> {
+	private wanted({ key, entryKey }: KeySession): Pick<Acquirer, 'entryKey' | 'row'> {
 		return { entryKey, row: () => sessionRow(this.settings, key, UNOPENED, this.clock.wallNow()) };
 	}
 
@@ -258,6 +242,17 @@ export class SessionStore {
 		this.keys.set(name, key);
 		return key;
 	}
+}
+
+/**
+ * How long a mapping lasts after its last use, in ms; 0 = forever. The last run that used the key chose the lifetime; a
+ * resumed turn only restarts it.
+ */
+function lifeOf({ expiresAtMs, lastUsedAt }: TableRow, nowMs: number): number {
+	const expiryMs = Number(expiresAtMs);
+	if (expiryMs >= NEVER_MS) return 0;
+	const usedMs = Date.parse(textOrNumber(lastUsedAt)) || nowMs;
+	return Math.max(expiryMs - usedMs, expiryMs - nowMs);
 }
 
 /** Adds to failures of the table which session modes need no table. A wait that was too long is not such a failure. */

@@ -1,6 +1,5 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 
-import type { LockAttempt } from '../../shared/dataTable/lockRows';
 import type { Result } from '../../shared/errors/failure';
 import type { TurnResult } from './savedAnswer';
 import { ItemTurn, type AgentTurn, type CallSettings, type TurnRun } from './turn';
@@ -37,11 +36,11 @@ export async function runTurns(
 	const { clock, signal } = run;
 	const limit = pLimit(settings.concurrency);
 	const ending = new AbortController();
-	const take = async (turn: AgentTurn, position?: LockAttempt): Promise<TurnOutcome> => {
+	const take = async (turn: AgentTurn, isLast: boolean): Promise<TurnOutcome> => {
 		const giveBack = await takePermit(limit);
 		try {
 			const waitLimit = new WaitLimit(clock, settings.timeoutMs, signal, ending.signal, giveBack);
-			const result = await new ItemTurn(turn, settings, run, waitLimit, position).take();
+			const result = await new ItemTurn(turn, settings, run, waitLimit, isLast).take();
 			// Aborted while this turn still holds its permit; otherwise the next turn in the queue would start.
 			if (!result.ok && settings.stopAtFailure) ending.abort();
 			return { turn, result };
@@ -51,11 +50,10 @@ export async function runTurns(
 	};
 	const takeAll = async (conversation: readonly AgentTurn[]): Promise<TurnOutcome[]> => {
 		const outcomes: TurnOutcome[] = [];
-		// One position is enough for a conversation, because whichever of its turns comes first uses it.
 		const last = conversation.at(-1);
-		const position = last && settings.reservesPositions ? reservePosition(last, settings) : undefined;
+		if (last) queueUp(last, settings);
 		for (const turn of conversation) {
-			const outcome = await take(turn, turn === last ? position : undefined);
+			const outcome = await take(turn, turn === last);
 			await received(outcome);
 			outcomes.push(outcome);
 		}
@@ -67,15 +65,14 @@ export async function runTurns(
 }
 
 /**
- * In strict order, reserves a position in the table's queue for a message that is still in the queue of this process,
- * ahead of messages that reach other processes later.
+ * In strict order, reserves a position in the table's queue for a conversation that is still in the queue of this
+ * process, ahead of messages that reach other processes later.
+ * @param last the conversation's last turn, which leaves the queue; whichever turn comes first uses the position
  */
-function reservePosition(
-	{ session, slot, client }: AgentTurn,
-	{ turnOrder }: TurnSettings,
-): LockAttempt | undefined {
-	const isQueued = turnOrder === 'strict' && slot?.isFirst === false;
-	return isQueued && session.kind === 'mapped' ? client.sessions.reservePosition(session.key) : undefined;
+function queueUp({ session, slot, client }: AgentTurn, settings: TurnSettings): void {
+	const isQueued = settings.turnOrder === 'strict' && slot?.isFirst === false;
+	if (isQueued && settings.reservesPositions && session.kind === 'mapped')
+		client.sessions.queueUp(session.key);
 }
 
 /**

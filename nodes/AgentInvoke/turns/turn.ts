@@ -1,4 +1,3 @@
-import type { LockAttempt } from '../../shared/dataTable/lockRows';
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
 import type { Ledger } from '../../shared/idempotency/ledger';
@@ -89,13 +88,13 @@ export class ItemTurn {
 	/** Empty if the session is not mapped. */
 	private readonly key: string;
 
-	/** @param position the position in the table's queue, reserved while the turn was still queued in this process */
+	/** @param isLast whether no later turn of the run has the same session */
 	constructor(
 		private readonly turn: AgentTurn,
 		private readonly settings: CallSettings,
 		private readonly run: TurnRun,
 		private readonly waitLimit: WaitLimit,
-		private position?: LockAttempt,
+		private readonly isLast: boolean,
 	) {
 		this.agent = turn.client.agent;
 		this.sessions = turn.client.sessions;
@@ -139,22 +138,22 @@ export class ItemTurn {
 		const stop = waitLimit.whyStop();
 		if (stop) return fail(stop);
 		if (!key) return ok(undefined);
-		const { position } = this;
-		this.position = undefined;
-		const obtained =
-			this.settings.turnOrder === 'strict'
-				? await sessions.hold(key, waitLimit, position)
-				: await sessions.obtain(key, waitLimit, { isOld: slot?.isBehindOthers === true });
+		const obtained = await sessions.obtain(key, waitLimit, {
+			isStrict: this.settings.turnOrder === 'strict',
+			isOld: slot?.isBehindOthers === true,
+		});
 		if (!obtained.ok) return obtained;
+		// Those who come next see who holds the key.
+		if (this.isLast) sessions.leaveQueue(key);
 		// The run may have ended during the wait.
 		const late = waitLimit.whyStop();
 		return late ? fail(late) : ok(undefined);
 	}
 
 	private async end(): Promise<void> {
-		const { sessions, key, position } = this;
+		const { sessions, key } = this;
 		const { slot } = this.turn;
-		if (position) sessions.leavePosition(position);
+		if (this.isLast && key) sessions.leaveQueue(key);
 		const released = key ? sessions.release(key, slot?.isWanted === true) : undefined;
 		// A run that was stopped or ended by a failure does not wait for the table.
 		if (!this.waitLimit.signal.aborted) await released;

@@ -10,7 +10,7 @@ const WAITS = 'waits ';
 export const UNSEEN_READS = 5;
 
 /** Whether the row has no owner. A person may have emptied the cell. */
-export function isFree({ owner }: TableRow): boolean {
+function isFree({ owner }: TableRow): boolean {
 	const text = textOrNumber(owner).trim();
 	return text === '' || text === UNOWNED.owner;
 }
@@ -37,15 +37,16 @@ export function lockStateOf(
 ): LockState {
 	if (!rows) return { kind: 'takeable', ...UNOWNED };
 	const own = rows.filter((row) => row.owner === owner);
-	const others = rows.filter((row) => row.owner !== owner && !isFree(row));
+	const rest = rows.filter((row) => row.owner !== owner);
+	const others = rest.filter((row) => !isFree(row));
 	const living = others.filter((row) => !isDead(row));
 	if (living.length > 0) {
 		const lowest = Math.min(...living.map(({ id }) => Number(id)));
 		return { kind: 'others', isFirst: own.some(({ id }) => Number(id) < lowest) };
 	}
-	if (others.length === 0 && own.length > 0) return { kind: 'held' };
-	const [row] = others.length > 0 ? others : rows;
-	return row ? { kind: 'takeable', owner: row.owner ?? null, beat: row.beat ?? null } : { kind: 'none' };
+	const [row] = others.length > 0 ? others : rest;
+	if (row) return { kind: 'takeable', owner: row.owner ?? null, beat: row.beat ?? null };
+	return { kind: own.length > 0 ? 'held' : 'none' };
 }
 
 /**

@@ -3,7 +3,6 @@ import { randomUUID } from 'crypto';
 import { createBatcher, type Batcher } from '../run/batcher';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { textOrNumber } from '../text/textOf';
-import { hasCells } from './cells';
 import { Heartbeat, type Liveness } from './heartbeat';
 import { batchByKey, KeyReads, STEPS_TOGETHER_MS, type KeyBatch, type KeyReadsParts } from './keyRows';
 import {
@@ -17,7 +16,7 @@ import {
 	type Leaving,
 	type LockState,
 } from './lockRows';
-import type { DataTable, RowSwap, TableRow } from './table';
+import type { CellValue, DataTable, RowSwap, TableRow } from './table';
 
 /** What limits the wait for a key. */
 export interface Waiting {
@@ -27,19 +26,19 @@ export interface Waiting {
 	pause(): void;
 }
 
-/** A request for a key. `A` is an answer that makes the lock unnecessary. */
-export interface Acquirer<A> {
+/** A request for a key. */
+export interface Acquirer {
 	readonly entryKey: string;
 	/** The row to add if the key has none, or to wait in the queue; without `owner` and `beat`. */
 	readonly row: () => TableRow;
-	/** The answer that the rows already give, whichever run holds them. */
-	readonly answer: (rows: readonly TableRow[]) => A | undefined;
+	/** Whether these rows already give what the key is wanted for, whichever run holds them. */
+	readonly isEnough?: (rows: readonly TableRow[]) => boolean;
 	readonly waiting: Waiting;
 	/** The rows of the key, if they were read before. */
 	readonly rows?: readonly TableRow[] | undefined;
 	/** Whether to wait in the queue, across all processes, behind earlier acquirers. */
 	readonly isOrdered?: boolean;
-	/** The acquirer's position in the queue, if it already has one. */
+	/** A position in the queue that was reserved before, and stays reserved. */
 	readonly position?: LockAttempt | undefined;
 }
 
@@ -47,14 +46,20 @@ export interface Acquirer<A> {
 export interface Lease {
 	readonly entryKey: string;
 	readonly owner: string;
-	/** All rows of the key when it was acquired, without waiting ones. */
-	readonly rows: readonly TableRow[];
-	/** Whether the key had no row before. */
-	readonly isNew: boolean;
+	/** Whether the key had no row before, and still has nothing to keep. */
+	isNew: boolean;
+	/** Whether a release failed, but may have been carried out. */
+	mayBeReleased: boolean;
+	/** The IDs of duplicate rows. Every run keeps the first row of a key. */
+	readonly surplus: readonly CellValue[];
 }
 
-export type Acquired<A> =
-	{ readonly kind: 'held'; readonly lease: Lease } | { readonly kind: 'known'; readonly answer: A };
+export interface Acquired {
+	/** All rows of the key, also those that only wait. */
+	readonly rows: readonly TableRow[];
+	/** Undefined if the rows are enough. */
+	readonly lease: Lease | undefined;
+}
 
 /** `lost`: the holder was presumed dead, or its row was deleted, so nothing was written. */
 export type Released = 'written' | 'lost';
@@ -93,8 +98,6 @@ export class TableLock {
 	private readonly inserts: KeyBatch<TableRow>;
 	private readonly writes: KeyBatch<RowSwap>;
 	private readonly leaves: Batcher<Leaving, Result<undefined>>;
-	/** Owners whose last write failed, but may have been carried out. */
-	private readonly unclear = new Set<string>();
 	/** Rows that must still be released, because an earlier try failed. */
 	private readonly stuck = new Map<string, Leaving>();
 	private readonly givingBack = new Set<Promise<unknown>>();
@@ -112,18 +115,18 @@ export class TableLock {
 		this.leaves = createBatcher(clock, STEPS_TOGETHER_MS, async (all) => await this.leave(all));
 	}
 
-	/** Waits until the key is held, or until its rows contain the answer. */
-	async acquire<A>(acquirer: Acquirer<A>): Promise<Result<Acquired<A>>> {
+	/** Waits until the key is held, or until its rows are enough. */
+	async acquire(acquirer: Acquirer): Promise<Result<Acquired>> {
 		const { entryKey } = acquirer;
 		const position = acquirer.position ?? (acquirer.isOrdered ? this.newPosition() : undefined);
-		let rows = acquirer.rows;
+		let { rows } = acquirer;
 		let before = 0;
 		try {
 			for (let waits = 0; ; waits++) {
 				const attempt = new LockAttempt(this.nextOwner());
 				this.heartbeat.start(attempt.owner);
 				const tried = await this.attempt(attempt, position, acquirer, rows);
-				if (tried.ok && tried.value?.kind === 'held') return ok(tried.value);
+				if (tried.ok && tried.value?.lease) return ok(tried.value);
 				await this.giveBack(attempt);
 				if (!tried.ok) return tried;
 				if (tried.value) return ok(tried.value);
@@ -142,16 +145,16 @@ export class TableLock {
 			}
 		} finally {
 			// In the background, because the next in the queue sees who holds the key.
-			if (position) this.leavePosition(position);
+			if (position && position !== acquirer.position) this.leavePosition(position);
 		}
 	}
 
 	/**
 	 * Joins the queue before `acquire` is called. The first of the process's positions serves whichever of the process's
 	 * acquirers tries next.
-	 * @returns the position, which must be passed to `acquire` or `leavePosition`
+	 * @returns the position, which must be passed to `leavePosition`
 	 */
-	reservePosition(acquirer: Pick<Acquirer<never>, 'entryKey' | 'row'>): LockAttempt {
+	reservePosition(acquirer: Pick<Acquirer, 'entryKey' | 'row'>): LockAttempt {
 		const position = this.newPosition();
 		void this.writePosition(position, acquirer);
 		return position;
@@ -162,7 +165,7 @@ export class TableLock {
 	}
 
 	/**
-	 * Writes `cells` into the row of the key, and frees it unless `keep`. May be repeated after a failure.
+	 * Writes `cells` into the rows of the key, and frees them unless `keep`. May be repeated after a failure.
 	 * @param isContinued whether another run may have continued with a row after it was written
 	 */
 	async release(
@@ -171,48 +174,28 @@ export class TableLock {
 		isContinued: (row: TableRow) => boolean,
 		keep = false,
 	): Promise<Result<Released>> {
-		const { owner, entryKey, rows } = lease;
-		const own = rows.find((row) => row.owner === owner);
-		const surplus = rows.flatMap(({ id }) => (id !== undefined && id !== own?.id ? [id] : []));
-		const isLast = surplus.length === 0 && !keep;
-		const written = await this.write(lease, { ...cells, ...(isLast && UNOWNED) });
-		if (!written.ok) return written;
-		if (!written.value) {
-			// This may be the retry of a write that worked.
-			const mayBeWritten = this.unclear.delete(owner);
+		const { owner, entryKey, surplus } = lease;
+		// Even a write that fails may have been carried out.
+		lease.isNew = false;
+		const written = await this.writes.add({
+			where: { entryKey, owner },
+			cells: keep ? cells : { ...cells, ...UNOWNED },
+		});
+		if (!written.ok) {
+			lease.mayBeReleased ||= !keep;
+			return written;
+		}
+		let isDone = written.value.length > 0;
+		if (!isDone && lease.mayBeReleased) {
 			const seen = await this.readWithout(owner, entryKey);
-			if (!seen.ok) {
-				if (mayBeWritten) this.unclear.add(owner);
-				return seen;
-			}
+			if (!seen.ok) return seen;
 			// If no other run can have presumed the owner dead, a run that continued did so because of what the owner wrote.
-			const isInTime = !this.heartbeat.isLate(owner);
-			this.heartbeat.stop(owner);
-			const isDone = (row: TableRow): boolean => hasCells(row, cells) || (isInTime && isContinued(row));
-			return ok(!keep && mayBeWritten && seen.value.some(isDone) ? 'written' : 'lost');
+			isDone = !this.heartbeat.isLate(owner) && seen.value.some(isContinued);
 		}
-		if (surplus.length > 0) {
-			const removed = await this.parts.table.remove('id', surplus);
-			if (!removed.ok) return removed;
-			const freed = keep ? removed : await this.write(lease, UNOWNED);
-			if (!freed.ok) return freed;
-		}
-		if (!keep) this.heartbeat.stop(owner);
-		return ok('written');
-	}
-
-	/** Whether the key is still held; a release that failed may have been carried out. */
-	async holds(lease: Lease): Promise<Result<boolean>> {
-		const { owner } = lease;
-		for (let tries = 1; this.unclear.has(owner); tries++) {
-			const written = await this.write(lease, { owner });
-			if (written.ok) return written;
-			// A table that accepts no writes may still be readable.
-			const read = await this.reads.read(lease.entryKey, RETRY_MS * tries);
-			if (read.ok) return ok(read.value.some((row) => row.owner === owner));
-			if (tries >= TRIES || this.parts.signal.aborted) return written;
-		}
-		return ok(true);
+		lease.mayBeReleased = false;
+		if (!isDone || !keep) this.heartbeat.stop(owner);
+		if (isDone && !keep && surplus.length > 0) await this.parts.table.remove('id', surplus);
+		return ok(isDone ? 'written' : 'lost');
 	}
 
 	/** Frees a key and leaves its cells as they were; a row that was added for it is removed. */
@@ -232,36 +215,23 @@ export class TableLock {
 		return done;
 	}
 
-	/** @returns false if the lease has no row any more */
-	private async write({ entryKey, owner }: Lease, cells: TableRow): Promise<Result<boolean>> {
-		const written = await this.writes.add({ where: { entryKey, owner }, cells });
-		if (!written.ok) {
-			this.unclear.add(owner);
-			return written;
-		}
-		const isDone = written.value.length > 0;
-		if (isDone) this.unclear.delete(owner);
-		return ok(isDone);
-	}
-
 	/** @returns undefined if others hold the key, or are ahead in the queue */
-	private async attempt<A>(
+	private async attempt(
 		attempt: LockAttempt,
 		position: LockAttempt | undefined,
-		acquirer: Acquirer<A>,
+		acquirer: Acquirer,
 		before: readonly TableRow[] | undefined,
-	): Promise<Result<Acquired<A> | undefined>> {
+	): Promise<Result<Acquired | undefined>> {
 		let rows = before;
 		let isConfirmed = false;
 		for (let reads = 0; ;) {
-			const answer = rows && acquirer.answer(rows);
-			if (answer !== undefined) return ok({ kind: 'known', answer });
+			if (rows && acquirer.isEnough?.(rows)) return ok({ rows, lease: undefined });
 			const state = this.stateFor(attempt, position, rows);
 			if (state.kind === 'held' && rows) {
 				// After a step this slow, another run may have taken over; one more read shows most such cases.
 				if (isConfirmed || !this.heartbeat.isLate(attempt.owner)) {
 					this.removeDead(rows);
-					return ok({ kind: 'held', lease: leaseOf(attempt, acquirer.entryKey, rows) });
+					return ok({ rows, lease: leaseOf(attempt, acquirer.entryKey, rows) });
 				}
 				isConfirmed = true;
 			}
@@ -302,7 +272,7 @@ export class TableLock {
 	/** @returns the rows of the key, including the waiting one */
 	private async writePosition(
 		position: LockAttempt,
-		{ entryKey, row }: Pick<Acquirer<never>, 'entryKey' | 'row'>,
+		{ entryKey, row }: Pick<Acquirer, 'entryKey' | 'row'>,
 	): Promise<Result<readonly TableRow[]>> {
 		this.heartbeat.start(position.owner);
 		position.hasAdded = true;
@@ -313,9 +283,9 @@ export class TableLock {
 	}
 
 	/** @returns the rows afterwards */
-	private async step<A>(
+	private async step(
 		attempt: LockAttempt,
-		{ entryKey, row }: Acquirer<A>,
+		{ entryKey, row }: Acquirer,
 		state: LockState,
 	): Promise<Result<readonly TableRow[]>> {
 		const cells = { owner: attempt.owner, beat: 0 };
@@ -327,6 +297,8 @@ export class TableLock {
 				attempt.hasTaken = true;
 				const { owner, beat } = state;
 				done = await this.takes.add({ where: { entryKey, owner, beat }, cells });
+				// A row that is added now may be removed again.
+				if (done.ok && done.value.length === 0) attempt.hasTaken = false;
 			} else if (state.kind === 'none' && (tries > 1 || attempt.mayAdd())) {
 				attempt.hasAdded = true;
 				done = await this.inserts.add({ ...row(), entryKey, ...cells });
@@ -402,9 +374,15 @@ export class TableLock {
 	}
 }
 
-function leaseOf({ owner, hasAdded }: LockAttempt, entryKey: string, all: readonly TableRow[]): Lease {
-	const rows = all.filter((row) => !isWaiting(row));
-	return { owner, entryKey, rows, isNew: hasAdded && rows.length === 1 };
+function leaseOf({ owner, hasAdded }: LockAttempt, entryKey: string, rows: readonly TableRow[]): Lease {
+	const ids = rows.filter((row) => !isWaiting(row)).flatMap(({ id }) => id ?? []);
+	return {
+		owner,
+		entryKey,
+		isNew: hasAdded && ids.length === 1,
+		mayBeReleased: false,
+		surplus: ids.slice(1),
+	};
 }
 
 const SHOWS_LATE = badInput(

@@ -8,6 +8,7 @@ import { openStore } from './worker.scene';
 
 /* Claims of a key whose write takes very long or has an unknown outcome. */
 
+const STRICT = { isStrict: true };
 let clock: TestClock;
 let table: MemoryTable;
 beforeEach(() => {
@@ -81,7 +82,7 @@ test.each(['a message that waited for another one', 'a session that the platform
 
 test('strict: no session is opened if the table accepts no row for the key', async () => {
 	table.mishap = (call) => (call === 'insertThenRead' ? 'before' : 'none');
-	expect(await clock.run(store('one').hold('k', waiting()))).toMatchObject({
+	expect(await clock.run(store('one').obtain('k', waiting(), STRICT))).toMatchObject({
 		ok: false,
 		failure: { advice: expect.stringContaining('Nothing was sent') as string },
 	});

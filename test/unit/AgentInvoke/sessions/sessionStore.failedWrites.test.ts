@@ -7,6 +7,7 @@ import { openStore } from './worker.scene';
 
 /* Sessions whose writes fail, take effect despite a failure, or are too late. */
 
+const STRICT = { isStrict: true };
 let clock: TestClock;
 let table: MemoryTable;
 beforeEach(() => {
@@ -53,13 +54,16 @@ test('a key whose last write failed is available to others as soon as the table 
 	opens.opened('k', 's1');
 	await clock.run(opens.flush());
 	const one = store('one');
-	expect(await clock.run(one.hold('k', waiting()))).toMatchObject({ ok: true, value: 's1' });
+	expect(await clock.run(one.obtain('k', waiting(), STRICT))).toMatchObject({ ok: true, value: 's1' });
 	one.used('k', one.find('k'));
 	table.mishap = (call) => (call === 'swap' ? 'before' : 'none');
 	await clock.run(one.flush());
 	table.mishap = () => 'none';
 	const sinceMs = clock.elapsedMs;
-	expect(await clock.run(store('other').hold('k', waiting()))).toMatchObject({ ok: true, value: 's1' });
+	expect(await clock.run(store('other').obtain('k', waiting(), STRICT))).toMatchObject({
+		ok: true,
+		value: 's1',
+	});
 	expect(clock.elapsedMs - sinceMs).toBeLessThan(1_000);
 });
 
@@ -105,7 +109,7 @@ test('a replaced holder learns that it was replaced, even if the table failed at
 test('a replaced holder learns that it was replaced, even if an earlier write was repeated', async () => {
 	table.put(await rowOf('s1'));
 	const one = store('one');
-	await clock.run(one.hold('k', waiting()));
+	await clock.run(one.obtain('k', waiting(), STRICT));
 	let fails = 1;
 	table.mishap = (call) => (call === 'swap' && fails-- > 0 ? 'before' : 'none');
 	one.opened('k', 's2', one.find('k'));
@@ -124,7 +128,7 @@ test('strict: the rows of dead processes in the queue are removed once the key h
 	table.put(dead);
 	table.put({ ...dead, id: 2, sessionId: '', owner: 'waits dead 1', beat: 3 });
 	const one = store('one');
-	expect(await clock.run(one.hold('k', waiting()))).toMatchObject({ ok: true, value: 's1' });
+	expect(await clock.run(one.obtain('k', waiting(), STRICT))).toMatchObject({ ok: true, value: 's1' });
 	expect(clock.elapsedMs).toBeGreaterThan(SILENT_MS / 2);
 	one.used('k', one.find('k'));
 	await clock.run(one.release('k'));
@@ -135,13 +139,13 @@ test('strict: the rows of dead processes in the queue are removed once the key h
 test('strict: a row that was released despite a failure is not treated as held', async () => {
 	table.put(await rowOf('s1'));
 	const [one, other] = [store('one'), store('other')];
-	await clock.run(one.hold('k', waiting()));
+	await clock.run(one.obtain('k', waiting(), STRICT));
 	one.used('k', one.find('k'));
 	table.mishap = (call) => (call === 'swap' ? 'after' : 'none');
 	await clock.run(one.release('k'));
 	table.mishap = () => 'none';
-	expect(await clock.run(other.hold('k', waiting()))).toMatchObject({ ok: true, value: 's1' });
-	const again = one.hold('k', waiting());
+	expect(await clock.run(other.obtain('k', waiting(), STRICT))).toMatchObject({ ok: true, value: 's1' });
+	const again = one.obtain('k', waiting(), STRICT);
 	let isHeldAgain = false;
 	void again.then(() => {
 		isHeldAgain = true;
@@ -162,7 +166,7 @@ test('strict: a row that was released despite a failure is not treated as held',
 test('strict: the heartbeat of a holder stops if it is replaced while the agent answers', async () => {
 	table.put(await rowOf('s1'));
 	const one = store('one');
-	await clock.run(one.hold('k', waiting()));
+	await clock.run(one.obtain('k', waiting(), STRICT));
 	table.edit((row) => ({ ...row, owner: 'another 1' }));
 	one.opened('k', 's2', one.find('k'));
 	await clock.advance(5_000);
@@ -176,7 +180,7 @@ test('strict: the heartbeat of a holder stops if it is replaced while the agent 
 test('a key that could not be released at once is released when the run ends', async () => {
 	table.put(await rowOf('s1'));
 	const one = store('one');
-	await clock.run(one.hold('k', waiting()));
+	await clock.run(one.obtain('k', waiting(), STRICT));
 	let fails = 3;
 	table.mishap = (call) => (call === 'updateAlike' && fails-- > 0 ? 'before' : 'none');
 	await clock.run(one.release('k'));
@@ -219,7 +223,7 @@ describe('strict: another execution continues a session whose last write was not
 	test('after the write took effect', async () => {
 		table.put(await rowOf('s1'));
 		const one = store('one');
-		await clock.run(one.hold('k', waiting()));
+		await clock.run(one.obtain('k', waiting(), STRICT));
 		one.used('k', one.find('k'));
 		table.mishap = (call) => (call === 'swap' ? 'after' : 'none');
 		await clock.run(one.release('k'));
@@ -234,7 +238,7 @@ describe('strict: another execution continues a session whose last write was not
 	test('before the write took effect, because it assumed that this execution was dead', async () => {
 		table.put(await rowOf('s1'));
 		const one = store('one');
-		await clock.run(one.hold('k', waiting()));
+		await clock.run(one.obtain('k', waiting(), STRICT));
 		table.mishap = (call) => (call === 'updateAlike' ? 'before' : 'none');
 		await clock.advance(SILENT_MS + 1_000);
 		byOther(1);

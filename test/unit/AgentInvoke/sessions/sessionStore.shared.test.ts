@@ -420,7 +420,7 @@ test('in strict order, an execution has one place in the queue for all its messa
 
 test('in strict order, an abandoned place in the queue delays others no longer than that of a dead run', async () => {
 	const broken = store('broken');
-	broken.reservePosition('k');
+	broken.queueUp('k');
 	await clock.advance(100);
 	await clock.run(broken.flush());
 	await clock.run(worker().run(ask('of another'), { turnOrder: 'strict' }), 2 * SILENT_MS);

@@ -11,6 +11,7 @@ const PATIENT: Pick<WaitLimit, 'pause' | 'whyStop'> = {
 	pause: () => undefined,
 	whyStop: () => undefined,
 };
+const STRICT = { isStrict: true };
 let clock: TestClock;
 let table: MemoryTable;
 beforeEach(() => {
@@ -93,7 +94,7 @@ test('uses the first row if two executions open one key, and the next holder rem
 	expect(table.all()).toHaveLength(2);
 	expect(await found('k')).toBe('s1');
 	const strict = open();
-	expect(await clock.run(strict.hold('k', PATIENT))).toEqual({ ok: true, value: 's1' });
+	expect(await clock.run(strict.obtain('k', PATIENT, STRICT))).toEqual({ ok: true, value: 's1' });
 	strict.used('k', strict.find('k'));
 	await clock.run(strict.release('k'));
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 2, owner: 'free' }]);
@@ -103,11 +104,11 @@ test('marks a held key in the table, and a refused turn leaves its row unchanged
 	await remember('k', 's1');
 	const before = table.all();
 	const store = open();
-	await clock.run(store.hold('k', PATIENT));
+	await clock.run(store.obtain('k', PATIENT, STRICT));
 	expect(table.all()).toMatchObject([{ sessionId: 's1', owner: expect.stringMatching(/^[\w-]{36} \d+$/) }]);
 	await clock.run(store.release('k'));
 	expect(table.all()).toEqual(before);
-	await clock.run(store.hold('new', PATIENT));
+	await clock.run(store.obtain('new', PATIENT, STRICT));
 	expect(table.all()).toHaveLength(2);
 	await clock.run(store.release('new'));
 	expect(table.all()).toEqual(before);
@@ -136,15 +137,15 @@ test('a holder whose row is deleted learns it and writes none', async () => {
 	await clock.run(store.flush());
 });
 
-test('the next turn of the run keeps a key that could not be released', async () => {
+test('the next turn of the run first releases a key that could not be released', async () => {
 	const store = open();
-	await clock.run(store.hold('k', PATIENT));
+	await clock.run(store.obtain('k', PATIENT, STRICT));
 	store.opened('k', 's1');
 	store.used('k', store.find('k'));
-	table.mishap = (call) => (call === 'swap' ? 'before' : 'none');
+	let fails = 3;
+	table.mishap = (call) => (call === 'swap' && fails-- > 0 ? 'before' : 'none');
 	await clock.run(store.release('k'));
-	expect(await clock.run(store.hold('k', PATIENT))).toEqual({ ok: true, value: 's1' });
-	table.mishap = () => 'none';
+	expect(await clock.run(store.obtain('k', PATIENT, STRICT))).toEqual({ ok: true, value: 's1' });
 	store.used('k', store.find('k'));
 	await clock.run(store.release('k'));
 	await clock.run(store.flush());
@@ -157,6 +158,20 @@ test('a renewed session replaces the old one', async () => {
 	store.opened('k', 's2');
 	await clock.run(store.flush());
 	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 0 }]);
+});
+
+test('one run renews a session, even if the run that opened it had not written it yet', async () => {
+	const [one, other] = [open(), open({ executionId: 'e2' })];
+	await clock.run(one.obtain('k', PATIENT));
+	one.opened('k', 's1');
+	one.used('k', 's1');
+	await clock.run(one.release('k'));
+	expect(await clock.run(one.obtain('k', PATIENT, { voidId: 's1' }))).toEqual({ ok: true, value: '' });
+	const others = other.obtain('k', PATIENT, { voidId: 's1' });
+	await clock.advance(5_000);
+	one.opened('k', 's2');
+	expect(await clock.run(others)).toEqual({ ok: true, value: 's2' });
+	await clock.run(Promise.all([one.flush(), other.flush()]));
 });
 
 test('counting a turn keeps the session that another execution wrote meanwhile', async () => {

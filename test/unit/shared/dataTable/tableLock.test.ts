@@ -18,11 +18,10 @@ function open(ownTable: DataTable = table.open(), liveness = new Liveness()): Ta
 }
 
 /** Waits for the key until `untilMs` by the clock's `now()`. */
-function wants(untilMs = Infinity): Acquirer<never> {
+function wants(untilMs = Infinity): Acquirer {
 	return {
 		entryKey: 'k',
 		row: () => ({}),
-		answer: () => undefined,
 		waiting: {
 			whyStop: () => (clock.now() < untilMs ? undefined : badInput('Other messages took too long', '')),
 			pause: () => undefined,
@@ -47,12 +46,12 @@ it('an owner keeps the key if its heartbeat arrives after it was presumed dead a
 	expect(lateBeats).toBe(1);
 	expect(table.all()).toMatchObject([{ owner: 'slow', beat: 2 }]);
 	// It is replaced once it has been silent again for the same time.
-	expect(await clock.run(acquired)).toMatchObject({ ok: true, value: { kind: 'held' } });
+	expect(await clock.run(acquired)).toMatchObject({ ok: true, value: { lease: { entryKey: 'k' } } });
 	expect(clock.elapsedMs).toBeGreaterThan(2 * SILENT_MS);
 });
 
 it('an owner keeps the key through an outage of the table, during which its heartbeats failed', async () => {
-	expect(await clock.run(open().acquire(wants()))).toMatchObject({ value: { kind: 'held' } });
+	expect(await clock.run(open().acquire(wants()))).toMatchObject({ value: { lease: { entryKey: 'k' } } });
 	const holders = table.all().map(({ owner }) => owner);
 	const others = new Liveness();
 	const another = (): Promise<unknown> => open(table.open(), others).acquire(wants(clock.now() + 20_000));
@@ -69,7 +68,7 @@ it('the key is free after a minute if both its holder and the first in the queue
 	table.put({ entryKey: 'k', owner: 'dead', beat: 1 });
 	table.put({ entryKey: 'k', owner: 'waits dead 1', beat: 1 });
 	const acquired = await clock.run(open().acquire({ ...wants(), isOrdered: true }));
-	expect(acquired).toMatchObject({ ok: true, value: { kind: 'held' } });
+	expect(acquired).toMatchObject({ ok: true, value: { lease: { entryKey: 'k' } } });
 	expect(clock.elapsedMs).toBeLessThan(SILENT_MS + 10_000);
 });
 
@@ -79,7 +78,7 @@ it.each([2, 5, 20])(
 		const slow = new MemoryTable(clock, () => 1, 500);
 		const locks = Array.from({ length: count }, () => open(slow.open()));
 		const held = await clock.run(Promise.race(locks.map(async (lock) => await lock.acquire(wants()))));
-		expect(held).toMatchObject({ ok: true, value: { kind: 'held' } });
+		expect(held).toMatchObject({ ok: true, value: { lease: { entryKey: 'k' } } });
 		// It takes an insert, a read, the retreat of the others and another read.
 		expect(clock.elapsedMs).toBeLessThan(6_000);
 	},

@@ -116,10 +116,9 @@ async function play(world: World): Promise<Played> {
 		const lockOnce = async (lock: TableLock, key: string, process: number): Promise<void> => {
 			const othersMs = world.processes * ROUNDS * (WAYS_BETWEEN * world.slowMs + world.holdMs);
 			const untilMs = clock.now() + WAITED_LONG_MS + othersMs;
-			const got = await lock.acquire<never>({
+			const got = await lock.acquire({
 				entryKey: key,
 				row: () => ({ note: '' }),
-				answer: () => undefined,
 				waiting: {
 					whyStop: () => (clock.now() > untilMs ? badInput('Waited in vain', '') : undefined),
 					pause: () => undefined,
@@ -130,14 +129,14 @@ async function play(world: World): Promise<Played> {
 				failures.push(got.failure);
 				return;
 			}
-			if (got.value.kind !== 'held') return;
-			const { lease } = got.value;
+			const { lease, rows } = got.value;
+			if (!lease) return;
 			const hold: Hold = { process, key, fromMs: clock.elapsedMs, toMs: Infinity, end: 'open' };
 			holds.push(hold);
 			await clockOf.sleep(Math.round(random() * world.holdMs) + (process === 0 ? world.signsHangMs : 0));
 			hold.toMs = clock.elapsedMs;
 			// The note behaves like a session: the first one stays.
-			const note = lease.rows.map((row) => row.note).find(Boolean) ?? lease.owner;
+			const note = rows.map((row) => row.note).find(Boolean) ?? lease.owner;
 			for (let tries = 0; tries < 20; tries++) {
 				const released = await lock.release(lease, { note }, (row) => row.note === note);
 				if (released.ok) {
@@ -319,18 +318,14 @@ it('a process whose heartbeats hang may be replaced, and then learns of it', asy
 }, 240_000);
 
 it('a process without competitors keeps its key, however long its heartbeats hang', async () => {
+	const hanging = fc.integer({ min: 45_000, max: 200_000 });
 	await fc.assert(
 		fc.asyncProperty(
-			worlds({ processes: fc.constant(1), signsHangMs: fc.integer({ min: 45_000, max: 200_000 }) }),
+			worlds({ processes: fc.constant(1), signsHangMs: hanging, mishaps: fc.constant(0) }),
 			async (world) => {
-				const { holds, failures } = await play(world);
-				expect(holds.filter(({ end }) => end !== 'written')).toEqual([]);
-				// If the table fails again and again, the key is not acquired and the failure says why.
-				expect(holds.length + failures.length).toBe(2);
-				expect(failures).toEqual(
-					failures.map(() => expect.objectContaining({ message: 'The Data Table could not be used' })),
-				);
-				if (world.mishaps === 0) expect(failures).toEqual([]);
+				const played = await play(world);
+				expect(played.holds.map(({ end }) => end)).toEqual(['written', 'written']);
+				expectToEnd(played);
 			},
 		),
 		{ numRuns: 100 },
