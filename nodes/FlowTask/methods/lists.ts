@@ -11,7 +11,7 @@ import {
 import type { Result } from '../../shared/errors/failure';
 import { chosenText } from '../actions/enteredText';
 import { graphOf, sourceOf } from '../workflow/graph';
-import { isFed, isFileInput } from '../workflow/inputRanking';
+import { isFileInput } from '../workflow/names';
 import { keyOf, seedsIn } from '../workflow/seeds';
 
 /** The workflows that are saved in the account. The search text may also be the ID of any other workflow. */
@@ -59,17 +59,14 @@ function contains(name: string, filter: string): boolean {
  * nodes with linked inputs come last, because they usually get their images from other nodes and only show them.
  */
 export function imageNodesIn({ nodes }: WorkflowDefinition): INodeListSearchItems[] {
-	const loaders = [...nodes.filter((node) => !isFed(node)), ...nodes.filter(isFed)].flatMap(
-		({ nodeId, title, inputs }) => {
-			const files = inputs.filter(isFileInput).map(({ name }) => name);
-			return files.length > 0
-				? [{ value: nodeId, name: `${title} (${nodeId}) · ${files.join(', ')}`, files }]
-				: [];
-		},
-	);
-	return loaders
-		.sort((one, other) => Number(other.files.includes('image')) - Number(one.files.includes('image')))
-		.map(({ name, value }) => ({ name, value }));
+	const loaders = nodes.flatMap(({ nodeId, title, inputs }) => {
+		const files = inputs.filter(isFileInput).map(({ name }) => name);
+		if (files.length === 0) return [];
+		const name = `${title} (${nodeId}) · ${files.join(', ')}`;
+		const isFed = inputs.some(({ isLink }) => isLink);
+		return [{ value: nodeId, name, order: 2 * Number(!files.includes('image')) + Number(isFed) }];
+	});
+	return loaders.sort((one, other) => one.order - other.order).map(({ name, value }) => ({ name, value }));
 }
 
 /** Class types of nodes that make files; some of them also pass their files on. */

@@ -5,7 +5,7 @@ import type { WorkflowKnowledge } from '../../shared/workflow/knowledge';
 import { describeSpec, type ParameterSpec } from '../../shared/workflow/parameterView';
 import { graphOf, holderOf } from './graph';
 import { inputName, inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
-import { promptInputOf, rankInputs } from './inputRanking';
+import { promptsOf } from './inputRanking';
 import { convertTo, kindOf, showValue, type Kind } from './values';
 
 /** An error lists at most this many complaints, and says how many more there are. */
@@ -150,9 +150,7 @@ export function emptyTexts(prompt: Prompt): PromptInput[] {
 export function refuseEmptyPrompts(prompt: Prompt, known: WorkflowKnowledge): Failure | undefined {
 	const empty = emptyTexts(prompt);
 	if (empty.length === 0 || !known.definition) return undefined;
-	const positive = rankInputs(known.definition).filter(({ role }) => role === 'positive');
-	const only = promptInputOf(known.definition);
-	const prompts = positive.length > 0 || !only ? positive : [only];
+	const prompts = promptsOf(known.definition);
 	const names = empty
 		.filter(({ nodeId, parameter }) =>
 			prompts.some(({ node, input }) => node.nodeId === nodeId && input.name === parameter),

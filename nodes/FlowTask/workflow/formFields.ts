@@ -2,6 +2,7 @@ import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/js
 import { isLongInteger, type WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView, type Scalar } from '../../shared/workflow/parameterView';
 import { rankInputs, type RankedInput } from './inputRanking';
+import { isSeedName } from './names';
 
 /** A row that the form offers for one value input of the workflow. */
 export interface FormField {
@@ -58,31 +59,37 @@ export interface OfferedFields {
 /** A field for each value input, up to `MOST_FIELDS`; never for links, `class_type` or `_meta` (§4.1). */
 export function formFields(definition: WorkflowDefinition, view: ParameterView): OfferedFields {
 	const ranked = rankInputs(definition).filter(({ node, input }) => hasFieldId(node.nodeId, input.name));
-	const sharing = Map.groupBy(ranked, ({ node, role }) => `${role ?? ''} ${node.nodeId}`);
-	const isAlone = ({ node, role }: RankedInput): boolean =>
-		sharing.get(`${role ?? ''} ${node.nodeId}`)?.length === 1;
+	const placeOf = ({ node, rank }: RankedInput): string => `${rank} ${node.nodeId}`;
+	const places = Map.groupBy(ranked, placeOf);
 	return {
-		fields: ranked.slice(0, MOST_FIELDS).map((one) => fieldOf(one, view, isAlone(one))),
+		fields: ranked
+			.slice(0, MOST_FIELDS)
+			.map((one) => fieldOf(one, view, places.get(placeOf(one))?.length === 1)),
 		leftOut: Math.max(0, ranked.length - MOST_FIELDS),
 	};
 }
 
-const ROLE_NAMES = { positive: 'Prompt', negative: 'Negative prompt', seed: 'Seed' };
+/** What an input is called if its own name does not say what it is for. */
+const RANK_NAMES: Partial<Record<RankedInput['rank'], string>> = {
+	positive: 'Prompt',
+	negative: 'Negative prompt',
+	seed: 'Seed',
+};
 
 /**
  * The panel cuts off long titles, so what distinguishes rows comes first.
- * @param isAlone whether no other input of the node has this role
+ * @param isAlone whether no other input of the node has this rank
  */
-function fieldOf({ node, input, role }: RankedInput, view: ParameterView, isAlone: boolean): FormField {
+function fieldOf({ node, input, rank }: RankedInput, view: ParameterView, isAlone: boolean): FormField {
 	const { name, value } = input;
 	const spec = view.get(node.nodeId)?.get(name);
 	const options = spec?.list?.length ? listOptions(spec.list, value) : [];
 	const range = options.length === 0 ? describeSpec(spec) : '';
 	const type = options.length > 0 ? 'options' : typeOf(value);
 	const defaultValue = defaultOf(type, value);
-	const roleName = role && isAlone ? ROLE_NAMES[role] : undefined;
-	const origin = roleName === undefined ? node.title : `${node.title} · ${name}`;
-	const label = `${roleName ?? name} (${shownId(node.nodeId)})${range && `, ${range}`} · ${origin}`;
+	const rankName = isAlone && !isSeedName(name) ? RANK_NAMES[rank] : undefined;
+	const origin = rankName === undefined ? node.title : `${node.title} · ${name}`;
+	const label = `${rankName ?? name} (${shownId(node.nodeId)})${range && `, ${range}`} · ${origin}`;
 	return {
 		id: fieldId(node.nodeId, name),
 		displayName: `${label}${defaultValue === undefined ? hostedNote(value) : ''}`,

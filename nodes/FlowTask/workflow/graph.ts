@@ -4,6 +4,7 @@ import {
 	type DefinitionNode,
 	type WorkflowDefinition,
 } from '../../shared/workflow/definition';
+import { isSeedName } from './names';
 
 export type Graph = ReadonlyMap<string, DefinitionNode>;
 
@@ -22,13 +23,10 @@ export interface GraphInput {
 	readonly input: DefinitionInput;
 }
 
-/** The last part of an input's name. Newer nodes put the name of a choice before those of its inputs: `model.resolution`. */
-export function lastNameOf(parameter: string): string {
-	return parameter.slice(parameter.lastIndexOf('.') + 1);
-}
-
-export function isSeedName(parameter: string): boolean {
-	return ['seed', 'noise_seed'].includes(lastNameOf(parameter));
+/** Whether an input is a seed and not a switch, such as a `random_seed` that is "enable". Some exports have "%seed%". */
+export function isSeed({ name, value, isLink }: DefinitionInput): boolean {
+	const isNumber = typeof value === 'number' || (typeof value === 'string' && !/^\p{L}/u.test(value));
+	return isSeedName(name) && (isLink || isNumber);
 }
 
 /** Names of the input of a node that does nothing but hold a number. */
@@ -52,8 +50,8 @@ export function holderOf(graph: Graph, linked: DefinitionInput): GraphInput | un
 	return undefined;
 }
 
-function isOwnSeed({ name, isLink }: DefinitionInput): boolean {
-	return !isLink && isSeedName(name);
+function isOwnSeed(input: DefinitionInput): boolean {
+	return !input.isLink && isSeed(input);
 }
 
 function numberIn({ inputs }: DefinitionNode): DefinitionInput | undefined {

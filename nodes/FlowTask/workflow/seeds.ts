@@ -2,7 +2,8 @@ import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, type Json } from '../../shared/text/json';
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView } from '../../shared/workflow/parameterView';
-import { graphOf, holderOf, isSeedName } from './graph';
+import { graphOf, holderOf, isSeed } from './graph';
+import { isSeedName } from './names';
 import { inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
 
 /** How seeds are set. With the seed in the export, every run would make the same image. */
@@ -22,8 +23,6 @@ export interface SeededPrompt {
 	readonly prompt: Prompt;
 	/** `node.parameter` -> the seed that is sent. */
 	readonly seeds: Readonly<Record<string, number>>;
-	/** Whether a new seed was wanted, but the workflow's seeds are not known. */
-	readonly isUnknown?: boolean;
 }
 
 /** One of the images that an item makes; each has its own seed. */
@@ -33,16 +32,24 @@ interface Variant {
 	readonly count: number;
 }
 
-const ONLY_VARIANT: Variant = { index: 0, count: 1 };
-
-/** Some samplers refuse seeds of more than 32 bits. */
-const LARGEST_RANDOM_SEED = 2 ** 32 - 1;
+/** Many services refuse seeds of more than 31 bits. */
+const LARGEST_RANDOM_SEED = 2 ** 31 - 1;
 
 /** Draws a seed from a range, both ends included. */
 export type RandomSeed = (least: number, most: number) => number;
 
+type SeedTarget = Pick<PromptInput, 'nodeId' | 'parameter'>;
+
+/** A seed of the first variant; each further variant adds 1. */
+interface FirstSeed extends SeedTarget {
+	readonly value: number;
+	/** The first variant keeps an entered seed as it is; a hosted one is sent only if it is counted up. */
+	readonly origin: 'entered' | 'hosted' | 'planned';
+}
+
 /**
- * Sets the seeds of one image's prompt, which count up with the variants of an item.
+ * Sets the seeds of one image's prompt, which count up with the variants of an item. Whether the workflow accepts them
+ * is checked later, with all inputs.
  * @param before number of images of all earlier items, added to the base in mode `increment`
  * @param randomSeed must return the same for all variants of an item
  */
@@ -51,20 +58,41 @@ export function applySeed(
 	plan: SeedPlan,
 	before: number,
 	randomSeed: RandomSeed,
-	variant = ONLY_VARIANT,
+	{ index, count }: Variant,
 ): Result<SeededPrompt> {
+	const first = firstSeeds(prompt, plan, before, (chosen) => drawSeed(chosen, plan.view, randomSeed, count));
+	if (!first.ok) return first;
+	if (count > 1 && first.value.length === 0) return noVariants(count, plan);
+	let seeded: SeededPrompt = { prompt, seeds: {} };
+	for (const { nodeId, parameter, value, origin } of first.value) {
+		if (index === 0 && origin === 'hosted') continue;
+		const key = keyOf({ nodeId, parameter });
+		const seed = value + index;
+		const isAsEntered = index === 0 && origin === 'entered';
+		if (!isAsEntered && !isWholeSeed(seed)) return notWhole(origin === 'planned' ? 'Seed' : key, seed);
+		seeded = {
+			prompt: withInput(seeded.prompt, nodeId, parameter, seed),
+			seeds: { ...seeded.seeds, [key]: seed },
+		};
+	}
+	return ok(seeded);
+}
+
+function firstSeeds(
+	prompt: Prompt,
+	plan: SeedPlan,
+	before: number,
+	draw: (chosen: readonly SeedTarget[]) => Result<number>,
+): Result<FirstSeed[]> {
 	const hosted = seedsIn(plan.definition);
 	const isHosted = new Set(hosted.map(keyOf));
 	const named = inputsIn(prompt).filter((input) => isSeedName(input.parameter) || isHosted.has(keyOf(input)));
-	const own = countable(named);
+	const entered = countable(named, 'entered');
 	if (plan.mode === 'keep') {
 		const isNamed = new Set(named.map(keyOf));
-		const held = countable(hosted).filter(
-			(seed) => Number.isSafeInteger(seed.value) && !isNamed.has(keyOf(seed)),
-		);
-		if (variant.count > 1 && own.length + held.length === 0) return noVariants(variant.count, plan);
-		// Hosted seeds are sent only if they are counted up.
-		return countUp(prompt, variant.index > 0 ? [...own, ...held] : own, variant);
+		const kept = hosted.filter((seed) => !isNamed.has(keyOf(seed)));
+		const whole = countable(kept, 'hosted').filter(({ value }) => Number.isSafeInteger(value));
+		return ok([...entered, ...whole]);
 	}
 	const targets = readTargets(plan.targets);
 	if (!targets.ok) return targets;
@@ -72,56 +100,28 @@ export function applySeed(
 	// Random is the default, so an entered seed takes precedence, and a workflow without a seed is accepted.
 	const isByDefault = plan.mode === 'random' && targets.value.length === 0;
 	// An entered seed with too many digits counts too: the checks refuse it, so that no other seed is paid for.
-	const isEntered = new Set(named.filter(({ value }) => readsAsSeed(value)).map(keyOf));
+	const isEntered = new Set(named.filter(({ value }) => isSeedValue(value)).map(keyOf));
 	const chosen = all.filter((input) => !isByDefault || !isEntered.has(keyOf(input)));
-	if (chosen.length === 0 && !isByDefault) return noSeed(plan.definition);
-	if (chosen.length === 0 && variant.count > 1 && own.length === 0) return noVariants(variant.count, plan);
-	const counted = countUp(prompt, isByDefault ? own : [], variant);
-	if (!counted.ok) return counted;
-	if (chosen.length === 0) return ok({ ...counted.value, isUnknown: all.length === 0 && !plan.definition });
+	if (chosen.length === 0) return isByDefault ? ok(entered) : noSeed(plan.definition);
 	const seed =
-		plan.mode === 'random'
-			? drawSeed(chosen, plan.view, randomSeed, variant)
-			: wholeSeed('Seed', plan.base + (plan.mode === 'increment' ? before : 0) + variant.index);
+		plan.mode === 'random' ? draw(chosen) : ok(plan.base + (plan.mode === 'increment' ? before : 0));
 	if (!seed.ok) return seed;
-	return ok(chosen.reduce((seeded, target) => withSeed(seeded, target, seed.value), counted.value));
-}
-
-function withSeed({ prompt, seeds }: SeededPrompt, target: SeedTarget, seed: number): SeededPrompt {
-	return {
-		prompt: withInput(prompt, target.nodeId, target.parameter, seed),
-		seeds: { ...seeds, [keyOf(target)]: seed },
-	};
+	const planned = chosen.map((target): FirstSeed => ({ ...target, value: seed.value, origin: 'planned' }));
+	return ok(isByDefault ? [...entered, ...planned] : planned);
 }
 
 /** The inputs whose value is a number, or text of digits that a number can represent exactly. */
-function countable(inputs: readonly PromptInput[]): FirstSeed[] {
+function countable(inputs: readonly PromptInput[], origin: FirstSeed['origin']): FirstSeed[] {
 	return inputs.flatMap(({ nodeId, parameter, value }) => {
 		const seed = Number(value);
-		const isHeld = typeof value === 'number' || (readsAsSeed(value) && Number.isSafeInteger(seed));
-		return isHeld ? [{ nodeId, parameter, value: seed }] : [];
+		const isHeld = typeof value === 'number' || (isSeedValue(value) && Number.isSafeInteger(seed));
+		return isHeld ? [{ nodeId, parameter, value: seed, origin }] : [];
 	});
 }
 
-/** Whether a value reads as a seed: a number, with or without the quotation marks that an expression in JSON needs. */
-function readsAsSeed(value: Json): boolean {
+/** Whether a value is a number, with or without the quotation marks that an expression in JSON needs. */
+function isSeedValue(value: Json): boolean {
 	return typeof value === 'number' || (typeof value === 'string' && /^\s*\d+\s*$/.test(value));
-}
-
-/** An entered or hosted seed, which the first variant keeps. */
-interface FirstSeed extends SeedTarget {
-	readonly value: number;
-}
-
-/** Each variant after the first adds 1. Whether the workflow accepts the seeds is checked later, with all inputs. */
-function countUp(prompt: Prompt, seeds: readonly FirstSeed[], { index }: Variant): Result<SeededPrompt> {
-	let counted: SeededPrompt = { prompt, seeds: {} };
-	for (const target of seeds) {
-		const seed = index === 0 ? ok(target.value) : wholeSeed(keyOf(target), target.value + index);
-		if (!seed.ok) return seed;
-		counted = withSeed(counted, target, seed.value);
-	}
-	return ok(counted);
 }
 
 /** Refuses variants, because without a seed that can be set, each of several equal images would be paid for. */
@@ -133,12 +133,12 @@ function noVariants(count: number, { definition }: SeedPlan): Result<never> {
 	);
 }
 
-/** Draws the seed of an image from the range that all of the chosen inputs accept, because they share it. */
+/** Draws the first of several seeds from the range that all of the chosen inputs accept, because they share it. */
 function drawSeed(
 	chosen: readonly SeedTarget[],
 	view: ParameterView | undefined,
 	randomSeed: RandomSeed,
-	{ index, count }: Variant,
+	count: number,
 ): Result<number> {
 	const specs = chosen.map((target) => {
 		const { min, max } = view?.get(target.nodeId)?.get(target.parameter) ?? {};
@@ -147,7 +147,7 @@ function drawSeed(
 	const least = Math.max(0, ...specs.map(({ min = 0 }) => Math.ceil(min)));
 	const most = Math.min(Number.MAX_SAFE_INTEGER, ...specs.map(({ max = Infinity }) => Math.floor(max)));
 	const lastFirst = Math.min(most, Math.max(LARGEST_RANDOM_SEED, least + count - 1)) - (count - 1);
-	if (least <= lastFirst) return ok(randomSeed(least, lastFirst) + index);
+	if (least <= lastFirst) return ok(randomSeed(least, lastFirst));
 	const ranges = specs.flatMap(({ target, min, max }) => {
 		const range = describeSpec({ min, max });
 		return range ? [`${keyOf(target)} accepts a number ${range}`] : [];
@@ -158,17 +158,18 @@ function drawSeed(
 	);
 }
 
-/** @param name of the field or the input, for the message */
-function wholeSeed(name: string, seed: number): Result<number> {
-	if (Number.isSafeInteger(seed) && seed >= 0) return ok(seed);
+function isWholeSeed(seed: number): boolean {
+	return Number.isSafeInteger(seed) && seed >= 0;
+}
+
+/** @param name of the field or the input */
+function notWhole(name: string, seed: number): Result<never> {
 	const given = Number.isNaN(seed) ? 'no number was given' : seed;
 	return failInput(
 		`"${name}" must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}: ${given}`,
 		'Enter a whole number such as 42.',
 	);
 }
-
-type SeedTarget = Pick<PromptInput, 'nodeId' | 'parameter'>;
 
 /** `node.parameter`, as in "Seed Targets". */
 export function keyOf({ nodeId, parameter }: SeedTarget): string {
@@ -181,7 +182,7 @@ export function seedsIn(definition: WorkflowDefinition | undefined): PromptInput
 	const graph = graphOf(definition);
 	const seeds = definition.nodes.flatMap((node) =>
 		node.inputs
-			.filter(({ name }) => isSeedName(name))
+			.filter(isSeed)
 			.flatMap((input) => (input.isLink ? (holderOf(graph, input) ?? []) : { node, input })),
 	);
 	return withoutRepeats(

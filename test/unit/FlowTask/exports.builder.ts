@@ -177,13 +177,17 @@ const CONDITIONINGS = [
 		const inputs = { conditioning_to: positive, conditioning_from: to, conditioning_to_strength: 0.7 };
 		sampler(graph, graph.add('21', 'ConditioningAverage', inputs), negative);
 	}),
-	usual('areas', (graph, positive, negative) => {
-		const area = { width: 64, height: 64, x: 0, y: 0, strength: 1, conditioning: positive };
-		const left = graph.add('21', 'ConditioningSetArea', area);
-		const right = encode(graph, '20', 'a forest');
-		const both = graph.add('22', 'ConditioningCombine', { conditioning_1: left, conditioning_2: right });
-		sampler(graph, both, negative);
-	}),
+	usual(
+		'areas',
+		(graph, positive, negative) => {
+			const area = { width: 64, height: 64, x: 0, y: 0, strength: 1, conditioning: positive };
+			const left = graph.add('21', 'ConditioningSetArea', area);
+			const right = encode(graph, '20', 'a forest');
+			const both = graph.add('22', 'ConditioningCombine', { conditioning_1: left, conditioning_2: right });
+			sampler(graph, both, negative);
+		},
+		['20/text', '6/text'],
+	),
 	usual('a ControlNet for both', (graph, positive, negative) => {
 		graph.add('10', 'LoadImage', { image: 'pose.png', upload: 'image' });
 		graph.add('11', 'ControlNetLoader', { control_net_name: 'openpose.safetensors' });

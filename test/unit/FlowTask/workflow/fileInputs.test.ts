@@ -1,4 +1,4 @@
-import { isFileInput } from '../../../../nodes/FlowTask/workflow/inputRanking';
+import { isFileInput } from '../../../../nodes/FlowTask/workflow/names';
 
 it.each([
 	['image', true],

@@ -15,6 +15,23 @@ function define(source: unknown): WorkflowDefinition {
 const node = (classType: string, inputs: object): object => ({ class_type: classType, inputs });
 const SAMPLER = node('KSampler', { seed: ['9', 0], steps: 20 });
 
+const ONLY = { index: 0, count: 1 };
+
+test.each<[name: string, value: unknown, isSeed: boolean]>([
+	...['noise_seed', 'rand_seed', 'Seed', 'seed_value', 'seedValue', 'mode.seed', 'seed_2', '随机种子'].map(
+		(name): [string, unknown, boolean] => [name, 7, true],
+	),
+	...['last_seed', 'seed_mode', 'seeds', 'linseed', 'seed_value_of'].map(
+		(name): [string, unknown, boolean] => [name, 7, false],
+	),
+	['seed', '18446744073709551615', true],
+	['seed', '%seed%', true],
+	['use_seed', true, false],
+	['random_seed', 'enable', false],
+])('whether the input "%s" with the value %j is a seed: %s', (name, value, isFound) => {
+	expect(seedsIn(define({ '3': node('X', { [name]: value }) }))).toHaveLength(Number(isFound));
+});
+
 describe('a linked seed', () => {
 	it.each<[string, Record<string, object>, string[]]>([
 		['a number', { '9': node('PrimitiveInt', { value: 5 }) }, ['9.value']],
@@ -51,7 +68,7 @@ describe('a linked seed', () => {
 		const definition = define({ '3': SAMPLER, ...others });
 		expect(seedsIn(definition).map(({ nodeId, parameter }) => `${nodeId}.${parameter}`)).toEqual(found);
 		const plan = { mode: 'fixed' as const, base: 42, targets: '', definition };
-		const result = applySeed({}, plan, 0, () => 0);
+		const result = applySeed({}, plan, 0, () => 0, ONLY);
 		expect(result.ok ? Object.keys(result.value.seeds) : []).toEqual(found);
 	});
 
@@ -61,7 +78,7 @@ describe('a linked seed', () => {
 		});
 		expect(seedChoicesIn(definition).map(({ value }) => value)).toEqual(['3.mode.seed']);
 		const plan = { mode: 'fixed' as const, base: 42, targets: '3.mode.seed', definition };
-		expect(applySeed({}, plan, 0, () => 0)).toMatchObject({
+		expect(applySeed({}, plan, 0, () => 0, ONLY)).toMatchObject({
 			value: { prompt: { '3': { inputs: { 'mode.seed': 42 } } } },
 		});
 	});
@@ -69,12 +86,12 @@ describe('a linked seed', () => {
 	it('is set once, even if several samplers share it', () => {
 		const definition = define({ '3': SAMPLER, '4': SAMPLER, '9': node('Int', { value: 5 }) });
 		const plan = { mode: 'fixed' as const, base: 42, targets: '', definition };
-		expect(applySeed({}, plan, 0, () => 0)).toEqual({
+		expect(applySeed({}, plan, 0, () => 0, ONLY)).toEqual({
 			ok: true,
 			value: { prompt: { '9': { inputs: { value: 42 } } }, seeds: { '9.value': 42 } },
 		});
 		// A seed set in a row of the form is reported, too.
-		const kept = applySeed({ '9': { inputs: { value: 7 } } }, { ...plan, mode: 'keep' }, 0, () => 0);
+		const kept = applySeed({ '9': { inputs: { value: 7 } } }, { ...plan, mode: 'keep' }, 0, () => 0, ONLY);
 		expect(kept).toMatchObject({ value: { seeds: { '9.value': 7 } } });
 	});
 
@@ -82,7 +99,7 @@ describe('a linked seed', () => {
 		const math = node('Math Expression', { a: ['3', 0], b: ['3', 0] });
 		const definition = define({ '3': SAMPLER, '9': math });
 		const plan = { mode: 'increment' as const, base: 1, targets: '', definition };
-		expect(applySeed({}, plan, 0, () => 0)).toMatchObject({
+		expect(applySeed({}, plan, 0, () => 0, ONLY)).toMatchObject({
 			failure: {
 				message:
 					'"Seed Mode" cannot tell which input is the seed: KSampler (node 3) takes its seed from another node',
@@ -91,7 +108,7 @@ describe('a linked seed', () => {
 	});
 
 	it('requires a definition, and the advice asks for one', () => {
-		const result = applySeed({}, { mode: 'fixed', base: 1, targets: '' }, 0, () => 0);
+		const result = applySeed({}, { mode: 'fixed', base: 1, targets: '' }, 0, () => 0, ONLY);
 		expect(result).toMatchObject({
 			failure: {
 				message: '"Seed Mode" cannot tell which input is the seed',

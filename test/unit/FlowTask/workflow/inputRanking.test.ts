@@ -54,24 +54,24 @@ const SWITCHES = [
 test.each(ALL.map((one) => [one.name, one] as const))('%s: the prompt is the first row', (_name, one) => {
 	const ranked = rankInputs(define(one.source));
 	expect(one.prompt).toContain(rowsOf(one.source)[0]);
-	const withRole = ranked.filter(({ role }) => role === 'positive' || role === 'negative');
-	for (const { input } of withRole) expect(SWITCHES).not.toContain(input.value);
+	const withRank = ranked.filter(({ rank }) => rank === 'positive' || rank === 'negative');
+	for (const { input } of withRank) expect(SWITCHES).not.toContain(input.value);
 });
 
 test.each(ALL.map((one) => [one.name, one] as const))(
 	'%s: finds the positive and the negative prompt',
 	(_name, one) => {
 		const ranked = rankInputs(define(one.source));
-		const withRole = (wanted: string): string[] =>
-			ranked.filter(({ role }) => role === wanted).map(({ node, input }) => `${node.nodeId}/${input.name}`);
+		const withRank = (wanted: string): string[] =>
+			ranked.filter(({ rank }) => rank === wanted).map(({ node, input }) => `${node.nodeId}/${input.name}`);
 		expect(rowsOf(one.source).sort()).toEqual(inExportOrder(one.source).sort());
 		if (one.negative) {
-			const main = withRole('negative').filter((place) => one.negative?.includes(place));
+			const main = withRank('negative').filter((place) => one.negative?.includes(place));
 			expect(main.sort()).toEqual([...one.negative].sort());
-			expect(withRole('positive')).toContain(one.prompt[0]);
+			expect(withRank('positive')).toContain(one.prompt[0]);
 			// No other row comes before or between the positive ones.
-			const roles = ranked.map(({ role }) => role);
-			expect(roles.lastIndexOf('positive')).toBe(roles.filter((role) => role === 'positive').length - 1);
+			const ranks = ranked.map(({ rank }) => rank);
+			expect(ranks.lastIndexOf('positive')).toBe(ranks.filter((rank) => rank === 'positive').length - 1);
 		}
 	},
 );
@@ -114,9 +114,9 @@ test.each([
 	'LayerUtility: ShowText',
 ])('the text that the node "%s" shows is not a prompt', (classType) => {
 	const source = { '1': { class_type: classType, inputs: { text: SENTENCE } }, '2': LITERAL };
-	expect(rankInputs(define(source)).map(({ node, role }) => `${node.nodeId} ${role ?? ''}`)).toEqual([
-		'2 ',
-		'1 ',
+	expect(rankInputs(define(source)).map(({ node, rank }) => `${node.nodeId} ${rank}`)).toEqual([
+		'2 text',
+		'1 editorState',
 	]);
 });
 
@@ -137,7 +137,8 @@ test('the tags that a tagger found last are not a prompt, but those of other nod
 test.each([
 	...['width', 'height', 'length', 'frames', 'num_frames', 'fps', 'frame_rate', 'duration', 'seconds'],
 	...['batch_size', 'resolution', 'aspect_ratio', 'megapixels', 'scale_by', 'upscale_by', 'steps', 'cfg'],
-	...['guidance', 'denoise', 'sampler_name', 'scheduler', 'model.resolution'],
+	...['guidance', 'denoise', 'sampler_name', 'scheduler', 'model.resolution', 'empty_latent_width'],
+	...['empty_latent_height', 'image_width', 'image_height'],
 ])('"%s" is a setting and comes before inputs that are rarely changed', (name) => {
 	const source = { '1': { class_type: 'X', inputs: { ckpt_name: 'a', [name]: 'b' } } };
 	expect(rowsOf(source)).toEqual([`1/${name}`, '1/ckpt_name']);
@@ -193,10 +194,7 @@ test.each(['input', 'inputs', 'value', 'str'])('a text that a node holds as "%s"
 		'1': { class_type: 'KSampler', inputs: { positive: ['2', 0] } },
 		'2': { class_type: 'Hold', inputs: { style: 'oil', [name]: 'fox' } },
 	};
-	expect(rankInputs(define(source))).toMatchObject([
-		{ input: { name }, role: 'positive' },
-		{ role: undefined },
-	]);
+	expect(rankInputs(define(source))).toMatchObject([{ input: { name }, rank: 'positive' }, { rank: 'rest' }]);
 });
 
 test.each(['a fox  on a hill at dawn', '赤い狐、雪', '雪中的狐狸。', '狐狸，雪'])(
@@ -227,7 +225,7 @@ test.each(['image', 'images', 'pixels', 'latent', 'latents', 'model', 'clip'])(
 			'4': LITERAL,
 		};
 		const ranked = rankInputs(define(source));
-		expect(ranked.map(({ node, role }) => `${node.nodeId} ${role ?? ''}`)).toEqual(['4 positive', '3 ']);
+		expect(ranked.map(({ node, rank }) => `${node.nodeId} ${rank}`)).toEqual(['4 positive', '3 text']);
 	},
 );
 
@@ -280,19 +278,25 @@ describe('the field Prompt', () => {
 		expect(filledBy(source)).toEqual(['2/text', '6/text']);
 	});
 
-	test.each(['System Prompt', 'LLM system instruction', '系统提示词'])(
-		'does not fill the text of a node with the title "%s" if there is another one',
-		(title) => {
-			const held = (value: string, name: string): object => ({
-				class_type: 'PrimitiveStringMultiline',
-				inputs: { value },
-				_meta: { title: name },
-			});
-			const joined = { class_type: 'Join', inputs: { string_a: ['5', 0], string_b: ['6', 0] } };
-			const texts = { '4': joined, '5': held(SENTENCE, title), '6': held('', 'Request') };
-			expect(filledBy(sampled({ text: ['4', 0] }, texts))[0]).toBe('6/value');
-		},
-	);
+	test.each([
+		...['System Prompt', 'LLM system instruction', '系统提示词', 'Style', 'Quality tags', 'Prefix'],
+		...['suffix text', 'LoRA trigger words', '质量词', '風格'],
+	])('does not fill the text of a node with the title "%s" if there is another one', (title) => {
+		const held = (value: string, name: string): object => ({
+			class_type: 'PrimitiveStringMultiline',
+			inputs: { value },
+			_meta: { title: name },
+		});
+		const joined = { class_type: 'Join', inputs: { string_a: ['5', 0], string_b: ['6', 0] } };
+		const texts = { '4': joined, '5': held(SENTENCE, title), '6': held('', 'Request') };
+		expect(filledBy(sampled({ text: ['4', 0] }, texts))[0]).toBe('6/value');
+	});
+
+	test('fills the only text that is not a system prompt, but none of several', () => {
+		const texts = { prompt: 'fox', system_prompt: SENTENCE };
+		expect(filledBy({ '1': { class_type: 'X', inputs: texts } })).toEqual(['1/prompt']);
+		expect(filledBy({ '1': { class_type: 'X', inputs: { ...texts, caption: 'owl' } } })).toEqual([]);
+	});
 
 	test('does not fill a list of LoRAs', () => {
 		const loader = {
@@ -324,18 +328,14 @@ test('the text that a guidance leads away from is negative', () => {
 		'4': { class_type: 'EncodeSingle', inputs: { prompt: OWL } },
 	};
 	const ranked = rankInputs(define(source));
-	expect(ranked.map(({ node, role }) => `${node.nodeId} ${role ?? ''}`)).toEqual([
-		'4 positive',
-		'3 negative',
-	]);
+	expect(ranked.map(({ node, rank }) => `${node.nodeId} ${rank}`)).toEqual(['4 positive', '3 negative']);
 });
 
-test('a file of a node that gets images from another one comes last', () => {
+test('a node that gets images from another one is the last of the image nodes', () => {
 	const source = {
 		'1': { class_type: 'PreviewBridge', inputs: { image: '$1-0', images: ['2', 0] } },
 		'2': { class_type: 'LoadImage', inputs: { image: 'a.png' } },
 	};
-	expect(rowsOf(source)).toEqual(['2/image', '1/image']);
 	expect(imageNodesIn(define(source)).map(({ value }) => value)).toEqual(['2', '1']);
 });
 
@@ -357,11 +357,16 @@ test('a long seed, which is read as text, is not a prompt', () => {
 	expect(rowsOf(source)).toEqual(['1/steps', '1/text']);
 });
 
-test('a number on a node of its own has the role of the input that it is linked to', () => {
+test('a number on a node of its own has the rank of the input that it is linked to', () => {
 	const held = BUILT_EXPORTS.find(({ name }) => name === 'a seed and a size on nodes of their own');
 	const ranked = rankInputs(define(held?.source));
-	const places = ranked.map(({ node, input, role }) => `${node.nodeId}/${input.name} ${role ?? ''}`);
-	expect(places.slice(0, 4)).toEqual(['6/text positive', '7/text negative', '1/value seed', '2/value ']);
+	const places = ranked.map(({ node, input, rank }) => `${node.nodeId}/${input.name} ${rank}`);
+	expect(places.slice(0, 4)).toEqual([
+		'6/text positive',
+		'7/text negative',
+		'1/value seed',
+		'2/value setting',
+	]);
 });
 
 test('a number that is both a seed and a size is a seed', () => {
@@ -372,19 +377,19 @@ test('a number that is both a seed and a size is a seed', () => {
 		{ '1': seed, '2': size, '9': held },
 		{ '1': size, '2': seed, '9': held },
 	]) {
-		expect(rankInputs(define(source))).toMatchObject([{ role: 'seed' }]);
+		expect(rankInputs(define(source))).toMatchObject([{ rank: 'seed' }]);
 	}
 });
 
 test('an input next to a negative conditioning does not become a prompt', () => {
 	const one = ALL.find(({ name }) => name === 'a face detailer with words of its own before');
 	const wildcard = rankInputs(define(one?.source)).find(({ input }) => input.name === 'wildcard');
-	expect(wildcard).toMatchObject({ role: undefined });
+	expect(wildcard).toMatchObject({ rank: 'text' });
 });
 
-test('a positive text without a negative one has its role', () => {
+test('a positive text without a negative one has its rank', () => {
 	const source = { '1': { class_type: 'easy positive', inputs: { positive: 'fox' } }, '2': LITERAL };
-	expect(rankInputs(define(source)).map(({ role }) => role)).toEqual(['positive', undefined]);
+	expect(rankInputs(define(source)).map(({ rank }) => rank)).toEqual(['positive', 'text']);
 });
 
 test('tolerates links in a cycle and to missing nodes', () => {
@@ -393,7 +398,7 @@ test('tolerates links in a cycle and to missing nodes', () => {
 		'2': { class_type: 'Reroute', inputs: { '': ['3', 0] } },
 		'3': { class_type: 'Reroute', inputs: { '': ['2', 0], text: 'fox' } },
 	};
-	expect(rankInputs(define(source))).toMatchObject([{ role: 'positive' }]);
+	expect(rankInputs(define(source))).toMatchObject([{ rank: 'positive' }]);
 });
 
 /** Counts how often nodes are read to rank a chain of `length` links. */

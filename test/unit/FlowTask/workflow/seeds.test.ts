@@ -2,7 +2,13 @@ import fc from 'fast-check';
 
 import type { WorkflowDefinition } from '../../../../nodes/shared/workflow/definition';
 import type { ParameterView } from '../../../../nodes/shared/workflow/parameterView';
-import { applySeed, type SeedMode, type SeedPlan } from '../../../../nodes/FlowTask/workflow/seeds';
+import type { Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
+import {
+	applySeed,
+	type RandomSeed,
+	type SeedMode,
+	type SeedPlan,
+} from '../../../../nodes/FlowTask/workflow/seeds';
 
 const DEFINITION: WorkflowDefinition = {
 	nodes: [
@@ -33,6 +39,11 @@ const DEFINITION: WorkflowDefinition = {
 function plan(mode: SeedMode, more: Partial<SeedPlan> = {}): SeedPlan {
 	return { mode, base: 42, targets: '', ...more };
 }
+/** Sets the seeds of the only image of an item. */
+function seedOne(prompt: Prompt, seedPlan: SeedPlan, before: number, dice: RandomSeed) {
+	return applySeed(prompt, seedPlan, before, dice, { index: 0, count: 1 });
+}
+
 const noDice = (): number => {
 	throw new Error('no seed is drawn in this mode');
 };
@@ -40,7 +51,7 @@ const noDice = (): number => {
 describe('applySeed', () => {
 	it('sets every seed of the definition and of the overrides, except linked ones', () => {
 		const prompt = { '12': { inputs: { seed: 1 } } };
-		expect(applySeed(prompt, plan('fixed', { definition: DEFINITION }), 4, noDice)).toEqual({
+		expect(seedOne(prompt, plan('fixed', { definition: DEFINITION }), 4, noDice)).toEqual({
 			ok: true,
 			value: {
 				prompt: {
@@ -55,7 +66,7 @@ describe('applySeed', () => {
 
 	it('sets the named targets and no others', () => {
 		const targets = ' 3.seed ,, 10.custom_seed\n4:2.seed ';
-		const result = applySeed({}, plan('fixed', { targets, definition: DEFINITION }), 0, noDice);
+		const result = seedOne({}, plan('fixed', { targets, definition: DEFINITION }), 0, noDice);
 		expect(result).toMatchObject({
 			ok: true,
 			value: { seeds: { '3.seed': 42, '10.custom_seed': 42, '4:2.seed': 42 } },
@@ -64,7 +75,7 @@ describe('applySeed', () => {
 	});
 
 	it('ignores spaces around the dot of a target', () => {
-		expect(applySeed({}, plan('fixed', { targets: '3 . seed, 3.seed' }), 0, noDice)).toEqual({
+		expect(seedOne({}, plan('fixed', { targets: '3 . seed, 3.seed' }), 0, noDice)).toEqual({
 			ok: true,
 			value: { prompt: { '3': { inputs: { seed: 42 } } }, seeds: { '3.seed': 42 } },
 		});
@@ -72,7 +83,7 @@ describe('applySeed', () => {
 
 	it('counts up by one per item', () => {
 		const seeds = [0, 1, 2].map((index) =>
-			applySeed({}, plan('increment', { targets: '3.seed' }), index, noDice),
+			seedOne({}, plan('increment', { targets: '3.seed' }), index, noDice),
 		);
 		expect(seeds).toMatchObject([42, 43, 44].map((seed) => ({ value: { seeds: { '3.seed': seed } } })));
 	});
@@ -86,18 +97,18 @@ describe('applySeed', () => {
 	it.each([
 		['', 10, 2_147_483_647],
 		['3.seed', 0, 2_147_483_647],
-		['7.noise_seed', 10, 4_294_967_295],
+		['7.noise_seed', 10, 2_147_483_647],
 		['8.seed', 2 ** 40, 2 ** 40],
-		['9.seed', 0, 4_294_967_295],
+		['9.seed', 0, 2_147_483_647],
 	])('draws within the range that all of the targets "%s" accept', (targets, least, most) => {
 		const dice = jest.fn((_least: number, highest: number) => highest);
-		const result = applySeed({}, plan('random', { targets, definition: DEFINITION, view }), 0, dice);
+		const result = seedOne({}, plan('random', { targets, definition: DEFINITION, view }), 0, dice);
 		expect(result.ok).toBe(true);
 		expect(dice).toHaveBeenCalledWith(least, most);
 	});
 
 	it('reports that no seed fits all targets', () => {
-		const result = applySeed({}, plan('random', { targets: '3.seed, 8.seed', view }), 0, noDice);
+		const result = seedOne({}, plan('random', { targets: '3.seed, 8.seed', view }), 0, noDice);
 		expect(result).toMatchObject({
 			failure: {
 				message:
@@ -108,43 +119,40 @@ describe('applySeed', () => {
 	});
 
 	it('reports that no input is known to be a seed', () => {
-		expect(applySeed({ '6': { inputs: { text: 'x' } } }, plan('fixed'), 0, noDice)).toMatchObject({
+		expect(seedOne({ '6': { inputs: { text: 'x' } } }, plan('fixed'), 0, noDice)).toMatchObject({
 			ok: false,
 			failure: { kind: 'badInput', message: expect.stringContaining('which input is the seed') },
 		});
 	});
 
-	it('the default mode, random, does not touch entered, calculated or unknown seeds', () => {
+	it('the default mode, random, does not touch entered or calculated seeds', () => {
 		const twice = plan('random', { definition: DEFINITION });
-		expect(applySeed({ '3': { inputs: { seed: 7 } } }, twice, 0, () => 9)).toMatchObject({
+		expect(seedOne({ '3': { inputs: { seed: 7 } } }, twice, 0, () => 9)).toMatchObject({
 			value: {
 				prompt: { '3': { inputs: { seed: 7 } }, '7': { inputs: { noise_seed: 9 } } },
 				seeds: { '3.seed': 7, '7.noise_seed': 9 },
 			},
 		});
-		expect(applySeed({}, plan('random', { definition: { nodes: [] } }), 0, noDice)).toEqual({
+		expect(seedOne({}, plan('random', { definition: { nodes: [] } }), 0, noDice)).toEqual({
 			ok: true,
-			value: { prompt: {}, seeds: {}, isUnknown: false },
-		});
-		expect(applySeed({}, plan('random'), 0, noDice)).toMatchObject({
-			value: { prompt: {}, isUnknown: true },
+			value: { prompt: {}, seeds: {} },
 		});
 	});
 
 	it.each(['3', '.seed', '3.', 'seed', '3.seed, steps'])('refuses "%s" as a target', (targets) => {
-		expect(applySeed({}, plan('fixed', { targets }), 0, noDice)).toMatchObject({
+		expect(seedOne({}, plan('fixed', { targets }), 0, noDice)).toMatchObject({
 			failure: { message: expect.stringContaining('is not an input') },
 		});
 	});
 
 	it.each([-1, 1.5, NaN, Infinity, 2 ** 53])('refuses the seed %d', (base) => {
-		expect(applySeed({}, plan('fixed', { base, targets: '3.seed' }), 0, noDice)).toMatchObject({
+		expect(seedOne({}, plan('fixed', { base, targets: '3.seed' }), 0, noDice)).toMatchObject({
 			failure: { message: expect.stringContaining('must be a whole number from 0') },
 		});
 	});
 
 	it('reports that an expression returned no number', () => {
-		expect(applySeed({}, plan('fixed', { base: NaN, targets: '3.seed' }), 0, noDice)).toMatchObject({
+		expect(seedOne({}, plan('fixed', { base: NaN, targets: '3.seed' }), 0, noDice)).toMatchObject({
 			failure: {
 				message: '"Seed" must be a whole number from 0 to 9007199254740991: no number was given',
 			},
@@ -152,7 +160,7 @@ describe('applySeed', () => {
 	});
 
 	it('accepts 0 as a seed', () => {
-		expect(applySeed({}, plan('fixed', { base: 0, targets: '3.seed' }), 0, noDice)).toMatchObject({
+		expect(seedOne({}, plan('fixed', { base: 0, targets: '3.seed' }), 0, noDice)).toMatchObject({
 			value: { seeds: { '3.seed': 0 } },
 		});
 	});
@@ -161,7 +169,7 @@ describe('applySeed', () => {
 		const mode = fc.constantFrom<SeedMode>('fixed', 'increment', 'random');
 		fc.assert(
 			fc.property(mode, fc.string(), fc.double(), fc.nat(), (chosen, targets, base, index) => {
-				const result = applySeed({}, { mode: chosen, base, targets }, index, () => 7);
+				const result = seedOne({}, { mode: chosen, base, targets }, index, () => 7);
 				if (!result.ok) return;
 				const sent = Object.values(result.value.prompt).flatMap(({ inputs }) => Object.values(inputs));
 				expect(sent).toHaveLength(Object.keys(result.value.seeds).length);
@@ -174,9 +182,9 @@ describe('applySeed', () => {
 describe('applySeed for the variants of an item', () => {
 	const variantsOf = (
 		count: number,
-		prompt: Parameters<typeof applySeed>[0],
+		prompt: Prompt,
 		seedPlan: SeedPlan,
-		dice: (least: number, most: number) => number = noDice,
+		dice: RandomSeed = noDice,
 		before = 0,
 	) =>
 		Array.from({ length: count }, (_, index) => applySeed(prompt, seedPlan, before, dice, { index, count }));

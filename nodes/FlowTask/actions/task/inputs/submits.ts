@@ -10,7 +10,7 @@ import { canBeId } from '../../../../shared/workflow/savedWorkflows';
 import type { Recollection } from '../../../tasks/memory';
 import type { SubmitStart } from '../../../tasks/submit';
 import { checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../workflow/checks';
-import { isSeedName } from '../../../workflow/graph';
+import { isSeedName } from '../../../workflow/names';
 import { promptTextOf } from '../../../workflow/inputRanking';
 import { withInput, type Prompt } from '../../../workflow/prompt';
 import { applySeed, type RandomSeed, type SeededPrompt, type SeedPlan } from '../../../workflow/seeds';
@@ -59,7 +59,8 @@ export function readSubmits(
 		if (isMade[index]) continue;
 		const seeded = applySeed(inputs.prompt, plan, before, drawOnce, { index, count });
 		if (!seeded.ok) return seeded;
-		if (seeded.value.isUnknown) run.hints.add(SEED_KEPT);
+		const isUnknown = Object.keys(seeded.value.seeds).length === 0 && !inputs.known.definition;
+		if (plan.mode === 'random' && isUnknown) run.hints.add(SEED_KEPT);
 		const submit = submitOf(inputs, seeded.value, index);
 		if (!submit.ok) return submit;
 		submits[index] = submit.value;

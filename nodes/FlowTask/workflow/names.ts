@@ -1,0 +1,143 @@
+import { isLongInteger, type DefinitionInput, type DefinitionNode } from '../../shared/workflow/definition';
+import type { Json } from '../../shared/text/json';
+
+/* What the names and values of a workflow's inputs say about their use. An export has no other description of them. */
+
+export type Polarity = 'positive' | 'negative';
+
+/** A pattern for names with one of the words. Chinese and Japanese words match anywhere, as no spaces separate them. */
+function anyOf(...words: string[]): RegExp {
+	const bounded = words
+		.flatMap((some) => some.split(' '))
+		.map((word) => (/[a-z]/.test(word) ? `(?<!\\p{L})${word}(?!\\p{L})` : word));
+	return new RegExp(bounded.join('|'), 'iu');
+}
+
+// `nag` is guidance away from a text.
+const NEGATIVE = anyOf('negative neg nag uncond exclude', '负 負 反向 否定 ネガ');
+const POSITIVE = anyOf('positive pos', '正面 正向 正提示 肯定 ポジ');
+
+/** Matched against the last word of a name: a "negative prompt" is a prompt, a "prompt enhancer" is not. */
+const TEXT = anyOf(
+	'prompts? text strings? captions? tags lyrics wildcards? description instructions? question query system',
+	'clip xxl llama', // the encoders' texts: clip_l, t5xxl
+	'提示词 提示詞 プロンプト 文本 テキスト',
+);
+/** Names of texts in nodes that only hold or join them. */
+const HELD_TEXT = anyOf('value str inputs');
+/** Last words that are skipped, because the word before says what the input is: `text_positive`, `text_input`. */
+const QUALIFIER = anyOf('positive pos negative neg input');
+/** Values of switches, whatever their names: `log_prompt` is "No". */
+const SWITCH_VALUE = /^(yes|no|on|off|true|false|enabled?|disabled?)$/i;
+/** Several words in a row, or a sentence of a language without spaces: a prompt, whatever its name. */
+const PROSE = /(\p{L}\S*\s+){5}|[，。、]/u;
+const PROSE_LOOKED_AT_CHARS = 200;
+/** A text that is only a list of LoRAs, as some loaders have it. */
+const LORAS = /^[\s,]*(<lora:[^<>]*>[\s,]*)+$/i;
+
+/** Inputs of language models, whose text is seldom the image's description. */
+const ASIDE = 'system question query 系统 系統 システム';
+/** Names of texts that go with the image's description, in names of inputs and titles of nodes. */
+const SIDE_TEXT = anyOf(ASIDE, 'style quality prefix suffix triggers? 风格 風格 质量 質量 触发 觸發');
+const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
+
+/** The last words of the names of linked inputs that bring no text of this image. */
+const OTHER_LINK = anyOf('images? pixels latents? model clip');
+
+/** A seed may be named after its use: `noise_seed`, `texture_seed`, `seed_value`. */
+const SEED = /(?<!\p{L}|last )seed( value)?$|种子$|種子$|シード$/iu;
+
+const FILE =
+	/^((start|end|first|last|mask|control|input|init|source|target|reference|ref|style|pose|depth|face)_)?(image|video|audio|file|mask|frame)(_?\d{1,2})?(_?(path|file|name|url))?$/i;
+const SETTINGS: ReadonlySet<string> = new Set(
+	[
+		'width height empty_latent_width empty_latent_height image_width image_height',
+		'resolution aspect_ratio megapixels scale_by upscale_by batch_size',
+		'length frames num_frames fps frame_rate duration seconds',
+		'steps cfg guidance denoise sampler_name scheduler',
+	].flatMap((some) => some.split(' ')),
+);
+/** Inputs that a node shows or stores for the editor, with no effect on the image. */
+const EDITOR_STATE =
+	/^(upload|choose .+upload|control_(after|before)_generate|audioui|is_changed|last_seed|result)$|➕|select to add |rgthree_|speak_and_recog|header ?widget|preview|divider/i;
+const DISPLAY_NODE = anyOf('show display preview');
+/** A node that describes an image. Its `tags` show the last result, which the engine replaces in each run. */
+const TAGGER_NODE = anyOf('tagger');
+
+/** The words of a name without single letters and numbers: `clip_l` -> `clip`, `text2` -> `text`. */
+function wordsOf(name: string): string {
+	const words = name.replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2').match(/\p{L}{2,}/gu) ?? [];
+	return words.join(' ');
+}
+
+/** The last word that is more than a qualifier; empty if there is none. */
+function headOf(name: string): string {
+	const words = wordsOf(name).split(' ');
+	return words.findLast((word) => !QUALIFIER.test(word)) ?? '';
+}
+
+/** The last part of an input's name. Newer nodes put the name of a choice before those of its inputs: `model.resolution`. */
+function lastNameOf(parameter: string): string {
+	return parameter.slice(parameter.lastIndexOf('.') + 1);
+}
+
+export function isSeedName(parameter: string): boolean {
+	return SEED.test(wordsOf(lastNameOf(parameter)));
+}
+
+/** A size, a length or a setting of the sampler. */
+export function isSettingName(parameter: string): boolean {
+	return SETTINGS.has(lastNameOf(parameter));
+}
+
+export function isTextName(name: string): boolean {
+	return TEXT.test(headOf(name));
+}
+
+/** Whether a link of this name brings no text of the image. */
+export function isOtherLink(name: string): boolean {
+	return OTHER_LINK.test(headOf(name));
+}
+
+/** @param name of an input, or the title of a node */
+export function polarityIn(name: string): Polarity | undefined {
+	const words = wordsOf(name);
+	if (NEGATIVE.test(words)) return 'negative';
+	return POSITIVE.test(words) ? 'positive' : undefined;
+}
+
+export function isSampler({ classType }: DefinitionNode): boolean {
+	return /sampl|guider/i.test(classType);
+}
+
+export function usesLanguageModel({ inputs }: DefinitionNode): boolean {
+	return inputs.some(({ name }) => LANGUAGE_MODEL.test(wordsOf(name)));
+}
+
+/** @param name of an input, or the title of its node, which says what a node is for that only holds a text */
+export function isSideText(name: string): boolean {
+	return SIDE_TEXT.test(wordsOf(name));
+}
+
+export function isEditorState({ classType }: DefinitionNode, { name }: DefinitionInput): boolean {
+	const words = wordsOf(classType);
+	return EDITOR_STATE.test(name) || DISPLAY_NODE.test(words) || (name === 'tags' && TAGGER_NODE.test(words));
+}
+
+/** Whether an input accepts an image or another file. */
+export function isFileInput({ name, value, isLink }: DefinitionInput): boolean {
+	return !isLink && typeof value === 'string' && FILE.test(name);
+}
+
+export function isText(node: DefinitionNode, input: DefinitionInput): boolean {
+	const { name, value } = input;
+	if (typeof value !== 'string' || isLongInteger(value)) return false;
+	if (SWITCH_VALUE.test(value) || LORAS.test(value)) return false;
+	if (isEditorState(node, input) || FILE.test(name)) return false;
+	const head = headOf(name);
+	return head === '' || TEXT.test(head) || HELD_TEXT.test(head) || isProse(value);
+}
+
+export function isProse(value: Json): boolean {
+	return typeof value === 'string' && PROSE.test(value.slice(0, PROSE_LOOKED_AT_CHARS));
+}
