@@ -10,7 +10,8 @@ import {
 } from '../../nodes/FlowTask/tasks/engine';
 import { DayAccounts } from '../../nodes/shared/dailyLimit/dayAccounts';
 import { badInput, fail, ok } from '../../nodes/shared/errors/failure';
-import { RateLimiter } from '../../nodes/shared/retry/rateLimiter';
+import type { Lane } from '../../nodes/shared/retry/adaptiveRate';
+import { Retry } from '../../nodes/shared/retry/retry';
 import { redactor } from '../../nodes/shared/text/redact';
 import { taskInfo } from '../../test/unit/FlowTask/taskInfo.builder';
 import { MemoryTable } from '../../test/unit/shared/memoryTable';
@@ -54,21 +55,15 @@ class SharedPlatform {
 
 	constructor(private readonly clock: TestClock) {}
 
-	client(limiter: RateLimiter): TaskClient {
+	client(retry: Retry): TaskClient {
 		return {
 			api: {
 				submit: async () => {
-					await limiter.run('work', async (slot) => {
-						await slot.turn(Infinity);
-						await this.call(this.submitsMs);
-					});
+					await this.call(retry, 'work', this.submitsMs);
 					return ok({ taskId: this.begin(), promptToken: undefined });
 				},
 				info: async (ids) => {
-					await limiter.run('watch', async (slot) => {
-						await slot.turn(Infinity);
-						await this.call(this.pollsMs);
-					});
+					await this.call(retry, 'watch', this.pollsMs);
 					return ok(ids.map((id) => this.infoOf(id)));
 				},
 				upload: async () => fail({ ...badInput('No task has an image', ''), passing: false }),
@@ -77,9 +72,12 @@ class SharedPlatform {
 		};
 	}
 
-	private async call(sentMs: number[]): Promise<void> {
-		sentMs.push(this.clock.elapsedMs);
-		await this.clock.sleep(CALL_MS);
+	private async call(retry: Retry, lane: Lane, sentMs: number[]): Promise<void> {
+		await retry.run({ repeatability: 'read', lane, tries: 1, endByMs: Infinity }, async () => {
+			sentMs.push(this.clock.elapsedMs);
+			await this.clock.sleep(CALL_MS);
+			return { kind: 'answered', data: undefined };
+		});
 	}
 
 	private begin(): string {
@@ -123,8 +121,10 @@ class Fleet {
 			{ executionId: runId, workflow: 'Shop', workflowId: 'w', node: 'Flow Task' },
 			{ table: opened, clock, redact, daily },
 		);
-		const limiter = new RateLimiter({ requestsPerSecond, concurrency: CONCURRENCY }, clock);
-		const client = platform.client(limiter);
+		const ending = new AbortController();
+		const frame = { clock, signal: ending.signal };
+		const limits = { requestsPerSecond, concurrency: CONCURRENCY };
+		const client = platform.client(new Retry(limits, frame, Math.random));
 		const engine = { ...ENGINE, deadlineMs: clock.now() + TIMEOUT_MS };
 		const outcomes = await runTasks(jobs(), engine, {
 			clients: { of: () => ok(client) },
@@ -133,7 +133,7 @@ class Fleet {
 			download: async () => fail({ kind: 'file', message: 'No task has a file', advice: '', expired: false }),
 			observers: [daily, recorder],
 			admit: async (job) => await daily.admit(job),
-			ending: new AbortController(),
+			ending,
 		});
 		await recorder.flush();
 		return outcomes;

@@ -1,4 +1,5 @@
 import type { Clock } from '../run/clock';
+import { KeyedQueue } from '../run/keyedQueue';
 import { LimitBelief } from './limitBelief';
 
 /**
@@ -14,19 +15,13 @@ export interface StartedRequest {
 	isRefused: boolean;
 }
 
-interface Reservation {
-	readonly startMs: number;
-	/** The rate's `version` when the reservation was made; -1 never becomes valid. */
-	readonly version: number;
-}
-
 interface TurnWait {
 	readonly clock: Clock;
-	readonly signal: AbortSignal | undefined;
+	readonly signal: AbortSignal;
 	/** When to stop waiting, by the clock's `now()`; the caller then checks the time itself. */
 	readonly deadlineMs: number;
-	/** Whether the request was not sent before. */
-	readonly isFirstTry: boolean;
+	/** Whether the request was not sent before, and no other of its run is waiting. */
+	readonly isFresh: boolean;
 }
 
 const SECOND_MS = 1_000;
@@ -44,8 +39,8 @@ const FIRST_SPACING_MS = 50;
 const SHORTEST_BACKOFF_MS = 250;
 const LONGEST_SPACING_MS = 5_000;
 /** While submits are queued at a low rate, polls get one in this many turns; at a higher rate, every other one. */
-const WATCH_ONE_IN = 15;
-/** A rate is low if its turns are at least this far apart. At a higher rate, the calls of one poll stay together. */
+const WATCH_ONE_IN = 18;
+/** A rate is low if its turns are at least this far apart. */
 const LOW_RATE_SPACING_MS = 50;
 
 /**
@@ -64,15 +59,14 @@ export class AdaptiveRate {
 	private requests: StartedRequest[] = [];
 	private startedCount = 0;
 	private lastStartMs = -Infinity;
-	private nextStartMs = -Infinity;
-	/** Increased when existing reservations become invalid. */
-	private version = 0;
+	/** When the latest request was due; a busy process starts it a little later. */
+	private lastDueMs = -Infinity;
 	private lastWatchMs = -Infinity;
 	private pausedUntilMs = 0;
 	private backoffMs = 0;
 	private isRefusing = false;
 	private refusedAtMs = -Infinity;
-	private readonly waiting = { work: 0, watch: 0 };
+	private readonly queues = new KeyedQueue();
 
 	/** @param mostPerSecond where the rate begins; Infinity = no limit is known */
 	constructor(mostPerSecond = Infinity) {
@@ -84,54 +78,51 @@ export class AdaptiveRate {
 		return Math.max(this.lastStartMs, this.pausedUntilMs);
 	}
 
-	/** Announces that a request is waiting for a turn. @returns a function that withdraws the announcement */
-	expect(lane: Lane): () => void {
-		this.waiting[lane]++;
-		return () => {
-			this.waiting[lane]--;
-		};
-	}
-
-	/** Waits until a request may start. At the deadline or after a stop, returns a settled request without a start. */
-	async turn(lane: Lane, { clock, signal, deadlineMs, isFirstTry }: TurnWait): Promise<StartedRequest> {
-		if (isFirstTry) this.tryAnew();
-		for (;;) {
-			const nowMs = clock.now();
+	/**
+	 * Waits until a request may start; those of a lane start in the order in which they asked. At the deadline or after a
+	 * stop, returns a settled request without a start.
+	 */
+	async turn(lane: Lane, { clock, signal, deadlineMs, isFresh }: TurnWait): Promise<StartedRequest> {
+		// If no other request is waiting, a new one is not slowed down by earlier refusals, because its timeout may be
+		// shorter than the wait.
+		if (isFresh && this.queues.size === 0) this.backoffMs = 0;
+		const slot = this.queues.enter(lane);
+		try {
+			await slot.wait(deadlineMs - clock.now(), clock, signal);
+			let dueMs = clock.now();
 			// A request whose time is up takes no turn: work is then not sent, and a last poll is sent at once.
-			if (nowMs >= deadlineMs || signal?.aborted) return { atMs: nowMs, isSettled: true, isRefused: false };
-			const reservation = this.reserve(lane, nowMs);
-			const waitMs = Math.min(reservation.startMs, deadlineMs) - nowMs;
-			// Rounded up, because a timer of half a millisecond would fire too early, again and again.
-			if (waitMs > 0) await clock.sleep(Math.ceil(waitMs), signal);
-			// A caller that gives up leaves its turn to those queued after it.
-			if (clock.now() < reservation.startMs) this.reserveAnew();
-			else if (this.isValid(reservation)) return this.start(clock.now());
+			while (clock.now() < deadlineMs && !signal.aborted) {
+				// A new rate does not bring forward what was planned, because that would look like a late start.
+				dueMs = Math.max(dueMs, this.nextDueMs(lane));
+				if (dueMs <= clock.now()) return this.start(lane, dueMs, clock.now());
+				// Rounded up, because a timer of half a millisecond would fire too early, again and again.
+				await clock.sleep(Math.ceil(Math.min(dueMs, deadlineMs) - clock.now()), signal);
+			}
+			return { atMs: clock.now(), isSettled: true, isRefused: false };
+		} finally {
+			slot.leave();
 		}
 	}
 
-	/** The next start of a lane; callers are served in the order in which they asked. */
-	reserve(lane: Lane, nowMs: number): Reservation {
-		const { version } = this;
+	/** When the lane has its next turn, or, if that is more than two turns away, should ask again. */
+	private nextDueMs(lane: Lane): number {
 		const spacingMs = this.spacingMs();
-		if (lane === 'watch' && this.waiting.work > 0 && spacingMs >= LOW_RATE_SPACING_MS) {
-			// Waits at most one turn at a time, because the submits may be finished before the poll's share comes up.
-			const shareMs = Math.min(this.lastWatchMs + WATCH_ONE_IN * spacingMs - nowMs, spacingMs);
-			if (shareMs > 0) return { startMs: nowMs + shareMs, version: -1 };
-		}
-		const startMs = Math.max(nowMs, this.nextStartMs, this.pausedUntilMs);
-		this.nextStartMs = startMs + spacingMs;
-		if (lane === 'watch') this.lastWatchMs = startMs;
-		return { startMs, version };
+		const dueMs = Math.max(this.lastDueMs + spacingMs, this.pausedUntilMs);
+		const isContested = this.queues.size > 1;
+		if (!isContested) return dueMs;
+		const watchOneIn = spacingMs >= LOW_RATE_SPACING_MS ? WATCH_ONE_IN : 2;
+		const watchDueMs = Math.max(dueMs, this.lastWatchMs + watchOneIn * spacingMs);
+		const isWatchNext = watchDueMs === dueMs;
+		if (lane === 'work') return isWatchNext ? dueMs + spacingMs : dueMs;
+		// Asks again after each turn of work, which may have been the last one.
+		return Math.min(watchDueMs, dueMs + spacingMs);
 	}
 
-	/** Whether a reservation is still valid: a pause or a new rate may have replaced it. */
-	isValid({ version }: Reservation): boolean {
-		return version === this.version;
-	}
-
-	/** The next start stays as planned even if this one is late, so that a busy process does not fall behind the rate. */
-	start(nowMs: number): StartedRequest {
+	private start(lane: Lane, dueMs: number, nowMs: number): StartedRequest {
 		this.lastStartMs = nowMs;
+		// If this start is late, the next one stays as planned; a long stall is not made up for.
+		this.lastDueMs = Math.max(dueMs, nowMs - this.spacingMs());
+		if (lane === 'watch') this.lastWatchMs = dueMs;
 		this.startedCount++;
 		const request = { atMs: nowMs, isSettled: false, isRefused: false };
 		// A refusal comes sooner than an answer, so a request that is not refused within a second counts as accepted.
@@ -145,7 +136,7 @@ export class AdaptiveRate {
 
 	/** Moves the next start to at least one spacing after this time. */
 	spaceFrom(nowMs: number): void {
-		this.nextStartMs = Math.max(this.nextStartMs, nowMs + this.spacingMs());
+		this.lastDueMs = Math.max(this.lastDueMs, nowMs);
 	}
 
 	/** Records an answer other than a refusal for too many requests. */
@@ -174,16 +165,6 @@ export class AdaptiveRate {
 	}
 
 	/**
-	 * If no other request is waiting, a new one is not slowed down by earlier refusals, because its timeout may be shorter
-	 * than the wait.
-	 */
-	private tryAnew(): void {
-		if (this.backoffMs === 0 || this.waiting.work + this.waiting.watch > 1) return;
-		this.backoffMs = 0;
-		this.reserveAnew();
-	}
-
-	/**
 	 * Simultaneous refusals count once, because a request already under way at the first one tells nothing new. A single
 	 * refusal delays no other request, since it may be chance; only if a request sent after it is refused, too, do all
 	 * requests back off.
@@ -193,7 +174,6 @@ export class AdaptiveRate {
 		if (this.isRefusing) {
 			this.backoffMs = Math.min(LONGEST_SPACING_MS, Math.max(2 * this.backoffMs, SHORTEST_BACKOFF_MS));
 			this.pausedUntilMs = Math.max(this.pausedUntilMs, nowMs + askedMs);
-			this.reserveAnew();
 		}
 		this.isRefusing = true;
 		this.refusedAtMs = nowMs;
@@ -216,10 +196,7 @@ export class AdaptiveRate {
 		this.judgedMs = Math.max(atMs, this.judgedMs ?? atMs);
 		if (!this.wasRefused) return;
 		const provenPerSecond = Number.isFinite(this.perSecond) ? this.perSecond : 1;
-		const rate = this.belief.bestRate(Math.max(provenPerSecond, GROWTH * perSecond));
-		if (rate === this.perSecond) return;
-		this.perSecond = rate;
-		this.reserveAnew();
+		this.perSecond = this.belief.bestRate(Math.max(provenPerSecond, GROWTH * perSecond));
 	}
 
 	/** How fast requests followed each other before this one. */
@@ -236,11 +213,6 @@ export class AdaptiveRate {
 			count++;
 		}
 		return count;
-	}
-
-	private reserveAnew(): void {
-		this.version++;
-		this.nextStartMs = this.lastStartMs + this.spacingMs();
 	}
 }
 

@@ -1,9 +1,8 @@
-import type { Clock } from '../run/clock';
 import { askedPauseMs, backoffMs, mayRepeat, type Repeatability } from './backoff';
 import { ofWrite, type Outcome } from '../http/outcome';
 import type { RunFrame } from '../run/frame';
-import { adaptiveRateOf, type Lane, type StartedRequest } from './adaptiveRate';
-import { RateLimiter, type LaneSlot, type RateLimits } from './rateLimiter';
+import { AdaptiveRate, adaptiveRateOf, type Lane, type StartedRequest } from './adaptiveRate';
+import { RateLimiter, type RateLimits } from './rateLimiter';
 
 /** How many times a request may be sent, and until when, by the clock's `now()`. */
 export interface RetryTerms {
@@ -53,88 +52,92 @@ export class Retry {
 	 */
 	private hasAnswered = false;
 
-	/** @param signal once aborted, ends waiting between tries, and nothing more is sent */
+	private readonly rateLimiter: RateLimiter;
+
+	/** @param frame its `signal`, once aborted, ends waiting between tries, and nothing more is sent */
 	constructor(
-		private readonly rateLimiter: RateLimiter,
-		private readonly clock: Clock,
+		limits: RateLimits,
+		private readonly frame: Pick<RunFrame, 'clock' | 'signal'>,
 		private readonly random: () => number,
-		private readonly signal?: AbortSignal,
-	) {}
+		private readonly adaptiveRate = new AdaptiveRate(),
+	) {
+		this.rateLimiter = new RateLimiter(limits, frame, adaptiveRate);
+	}
 
 	/**
 	 * Runs an exchange and retries it if the outcome allows; never throws.
 	 * @returns in `tries`, the number of tries, including one that was given up just before it was sent
 	 */
 	async run<T>(asked: RetryTerms, exchange: () => Promise<Outcome<T>>) {
-		const { clock } = this;
+		const { clock, signal } = this.frame;
 		const { sendByMs = Infinity } = asked;
 		const terms = { ...asked, sendByMs, sendByWallMs: clock.wallNow() + (sendByMs - clock.now()) };
 		const tries: Tries = { count: 0, faults: 0 };
 		for (;;) {
-			const next = await this.rateLimiter.run(
+			const next = await this.rateLimiter.inSlot(
 				terms.lane,
-				async (slot) => await this.tryInTurn(slot, terms, exchange, tries),
-				tries.count > 0,
+				async () => await this.tryInTurn(terms, exchange, tries),
 			);
 			if (next.kind === 'settled') return { outcome: next.outcome, tries: tries.count };
-			await clock.sleep(next.delayMs, this.signal);
+			await clock.sleep(next.delayMs, signal);
 		}
 	}
 
 	/** Tries until the request is settled or needs a pause of its own. */
 	private async tryInTurn<T>(
-		slot: LaneSlot,
 		terms: TimedTerms,
 		exchange: () => Promise<Outcome<T>>,
 		tries: Tries,
 	): Promise<Exclude<Next<T>, { kind: 'inTurn' }>> {
-		const { endByMs, sendByMs } = terms;
+		const { clock, signal } = this.frame;
+		const { lane, endByMs, sendByMs } = terms;
 		let refusal: Outcome<T> | undefined;
 		for (;;) {
-			const request = await slot.turn(Math.min(endByMs, sendByMs));
+			const isFirstTry = tries.count === 0;
+			const request = await this.rateLimiter.turn(lane, Math.min(endByMs, sendByMs), isFirstTry);
 			// If the deadline passed during the wait, the refusal is the outcome, because it says why.
-			const isOver = this.clock.now() >= endByMs;
-			if (refusal && isOver && !this.isStopped()) return { kind: 'settled', outcome: refusal };
+			const isOver = clock.now() >= endByMs;
+			if (refusal && isOver && !signal.aborted) return { kind: 'settled', outcome: refusal };
 			const outcome = await this.inTime(terms, exchange);
 			tries.count++;
 			if (outcome.kind !== 'busy') tries.faults++;
-			this.learn(request, outcome);
-			const next = this.next(terms, outcome, tries.faults);
+			const askedMs = 'retryAfter' in outcome ? askedPauseMs(outcome.retryAfter, clock.wallNow()) : 0;
+			this.learn(request, outcome, askedMs);
+			const next = this.next(terms, outcome, tries.faults, askedMs);
 			if (next.kind !== 'inTurn') return next;
 			refusal = outcome;
-			if (next.delayMs > 0) await this.clock.sleep(next.delayMs, this.signal);
+			await clock.sleep(next.delayMs, signal);
 		}
 	}
 
 	private async inTime<T>(terms: TimedTerms, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
 		const { repeatability, lane, endByMs, sendByMs, sendByWallMs } = terms;
-		const isOver = this.clock.now() >= Math.min(endByMs, sendByMs) || this.clock.wallNow() >= sendByWallMs;
+		const { clock, signal } = this.frame;
+		const isOver = clock.now() >= Math.min(endByMs, sendByMs) || clock.wallNow() >= sendByWallMs;
 		// Work whose turn comes too late is not sent, because no one awaits it; polls are, because the last one shows the
 		// state.
-		if (this.isStopped() || (lane === 'work' && isOver)) return { kind: 'cancelled' };
+		if (signal.aborted || (lane === 'work' && isOver)) return { kind: 'cancelled' };
 		const outcome = await exchange();
 		return repeatability === 'write' ? ofWrite(outcome) : outcome;
 	}
 
-	private learn(request: StartedRequest, outcome: Outcome<unknown>): void {
+	private learn(request: StartedRequest, outcome: Outcome<unknown>, askedMs: number): void {
 		if (isUnanswered(outcome)) return;
 		this.hasAnswered = true;
-		const { adaptiveRate } = this.rateLimiter;
-		const askedMs = askedToWaitMs(outcome, this.clock.wallNow());
-		if (outcome.kind === 'busy' || askedMs > 0) adaptiveRate.refused(request, this.clock.now(), askedMs);
-		else adaptiveRate.answered(request);
+		const isRefusal = outcome.kind === 'busy' || askedMs > 0;
+		if (isRefusal) this.adaptiveRate.refused(request, this.frame.clock.now(), askedMs);
+		else this.adaptiveRate.answered(request);
 	}
 
-	private next<T>(terms: TimedTerms, outcome: Outcome<T>, faults: number): Next<T> {
-		const { clock } = this;
+	private next<T>(terms: TimedTerms, outcome: Outcome<T>, faults: number, askedMs: number): Next<T> {
+		const { clock, signal } = this.frame;
 		const inTurn = outcome.kind === 'busy';
-		const askedMs = askedToWaitMs(outcome, clock.wallNow());
 		const delayMs = inTurn ? askedMs : askedMs || backoffMs(faults, this.random);
 		const againMs = clock.now() + delayMs;
 		const isAllowed =
 			(inTurn ? terms.tries > 1 : faults < this.triesFor(terms, outcome)) &&
 			mayRepeat(outcome, terms.repeatability) &&
-			!this.isStopped() &&
+			!signal.aborted &&
 			againMs < terms.endByMs &&
 			terms.mayRepeat?.() !== false;
 		if (!isAllowed) return { kind: 'settled', outcome };
@@ -145,24 +148,15 @@ export class Retry {
 	private triesFor({ tries }: RetryTerms, { kind }: Outcome<unknown>): number {
 		return kind === 'notSent' && !this.hasAnswered ? Math.min(tries, FIRST_CONTACT_TRIES) : tries;
 	}
-
-	private isStopped(): boolean {
-		return this.signal?.aborted ?? false;
-	}
 }
 
 /** Opens the retries of one run's requests to an account, whose rate all runs in this process share. */
 export function openRetry(
 	account: string,
 	limits: RateLimits,
-	{ clock, signal }: Pick<RunFrame, 'clock' | 'signal'>,
+	frame: Pick<RunFrame, 'clock' | 'signal'>,
 ): Retry {
-	const rateLimiter = new RateLimiter(limits, clock, signal, adaptiveRateOf(account, clock.now()));
-	return new Retry(rateLimiter, clock, Math.random, signal);
-}
-
-function askedToWaitMs(outcome: Outcome<unknown>, nowMs: number): number {
-	return 'retryAfter' in outcome ? askedPauseMs(outcome.retryAfter, nowMs) : 0;
+	return new Retry(limits, frame, Math.random, adaptiveRateOf(account, frame.clock.now()));
 }
 
 function isUnanswered(outcome: Outcome<unknown>): boolean {

@@ -6,7 +6,6 @@ import { redactor } from '../../../nodes/shared/text/redact';
 import { Retry } from '../../../nodes/shared/retry/retry';
 import { BodyEnded, type Opening } from '../../../nodes/shared/http/request';
 import type { ByteStream } from '../../../nodes/shared/http/abortableStream';
-import { RateLimiter } from '../../../nodes/shared/retry/rateLimiter';
 import { hostileBodies, RAW_ERROR } from '../../nodes/ChatCompletion/hostileBodies';
 import { STREAM_FORMS, type StreamForm } from '../../nodes/ChatCompletion/streamForms';
 
@@ -37,7 +36,11 @@ async function ask(form: StreamForm, cuts: readonly number[]) {
 		baseUrl: 'http://platform',
 		busyTerms: [],
 		open: async () => await Promise.resolve(opening),
-		retry: new Retry(new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock), clock, () => 0),
+		retry: new Retry(
+			{ requestsPerSecond: 0, concurrency: 1 },
+			{ clock, signal: new AbortController().signal },
+			() => 0,
+		),
 		idleTimeouts: {
 			watch: () => ({ received: () => undefined, expect: () => undefined, release: () => undefined }),
 		},

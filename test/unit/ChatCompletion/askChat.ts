@@ -7,7 +7,6 @@ import { redactor } from '../../../nodes/shared/text/redact';
 import { Retry } from '../../../nodes/shared/retry/retry';
 import { cuttable } from '../../../nodes/shared/http/abortableStream';
 import { createIdleTimeouts } from '../../../nodes/shared/http/idleTimeout';
-import { RateLimiter } from '../../../nodes/shared/retry/rateLimiter';
 import { TestClock } from '../testClock';
 
 export const KEY = 'sk-0123456789abcdef/xyz';
@@ -53,7 +52,7 @@ export async function askChat({
 				reply: { status, headers: { 'content-type': contentType }, body: stream },
 			});
 		},
-		retry: new Retry(new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock), clock, () => 0),
+		retry: new Retry({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal: run.signal }, () => 0),
 		idleTimeouts: createIdleTimeouts(clock, 500, run.signal),
 		clock,
 		redact,

@@ -4,7 +4,6 @@ import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { Retry } from '../../../../nodes/shared/retry/retry';
 import type { Opening } from '../../../../nodes/shared/http/request';
-import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
 import type { HttpRequest } from '../../../../nodes/shared/http/exchange';
 import { TestClock } from '../../testClock';
 
@@ -38,7 +37,7 @@ export async function invoke(
 	const redact = redactor([TOKEN]);
 	const stop = new AbortController();
 	const { signal } = stop;
-	const window = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock, signal);
+	const retry = new Retry({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal }, () => 0);
 	const heard: string[] = [];
 	const sessions: string[] = [];
 	const requests: HttpRequest[] = [];
@@ -49,12 +48,16 @@ export async function invoke(
 			return 'kind' in served ? served : openingOf(served);
 		},
 		send: async () => ({ kind: 'cancelled' }),
-		retry: new Retry(window, clock, () => 0, signal),
+		retry,
 		idleTimeouts: {
 			watch: () => ({ received: () => undefined, expect: () => undefined, release: () => undefined }),
 		},
 	});
-	void window.run('work', async () => await clock.sleep(beforeMs));
+	const before = { repeatability: 'read', lane: 'work', tries: 1, endByMs: Infinity } as const;
+	void retry.run(before, async () => {
+		await clock.sleep(beforeMs);
+		return { kind: 'cancelled' };
+	});
 	void clock.sleep(stopAfterMs).then(() => stop.abort());
 	const result = await clock.run(
 		api.invoke({

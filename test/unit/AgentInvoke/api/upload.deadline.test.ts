@@ -1,6 +1,5 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
 import { uploadMedia } from '../../../../nodes/AgentInvoke/api/upload';
-import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
 import { Retry } from '../../../../nodes/shared/retry/retry';
 import type { Exchange, HttpRequest } from '../../../../nodes/shared/http/exchange';
 import { redactor } from '../../../../nodes/shared/text/redact';
@@ -16,12 +15,12 @@ async function upload(answer: Exchange): Promise<{ clock: TestClock; sent: HttpR
 	if (!account.ok) throw new Error('no account');
 	const clock = new TestClock();
 	const sent: HttpRequest[] = [];
-	const rateLimiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
+	const { signal } = new AbortController();
 	const parts = {
 		account: account.value,
 		clock,
 		redact: redactor([]),
-		retry: new Retry(rateLimiter, clock, () => 0.5),
+		retry: new Retry({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal }, () => 0.5),
 		send: async (request: HttpRequest): Promise<Exchange> => {
 			sent.push(request);
 			await clock.sleep(20);

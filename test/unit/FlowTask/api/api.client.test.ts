@@ -6,7 +6,6 @@ import {
 	type ServiceAccount,
 } from '../../../../nodes/FlowTask/api/api';
 import type { Exchange, HttpRequest } from '../../../../nodes/shared/http/exchange';
-import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
 import { Retry } from '../../../../nodes/shared/retry/retry';
 import { TestClock } from '../../testClock';
 
@@ -66,8 +65,7 @@ function setting(script: readonly Exchange[], options: Options = {}): Setting {
 		},
 		redact: redactor([KEY]),
 	};
-	const rateLimiter = new RateLimiter({ requestsPerSecond, concurrency }, clock, stop.signal);
-	const retry = new Retry(rateLimiter, clock, () => 1, stop.signal);
+	const retry = new Retry({ requestsPerSecond, concurrency }, { clock, signal: stop.signal }, () => 1);
 	const call = createClient(service, retry, clock, clock.now() + (options.deadlineMs ?? Infinity));
 	return { clock, call, sent, stop };
 }

@@ -5,7 +5,6 @@ import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { TableLedger } from '../../../../nodes/shared/idempotency/ledger';
 import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
 import { redactor } from '../../../../nodes/shared/text/redact';
-import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
 import { Retry } from '../../../../nodes/shared/retry/retry';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
@@ -76,7 +75,6 @@ class Scene {
 		};
 		const { signal } = new AbortController();
 		const deadlineMs = clock.now() + 3_600_000;
-		const rateLimiter = new RateLimiter({ requestsPerSecond, concurrency: AT_ONCE }, clock, signal);
 		const service: ServiceAccount = {
 			baseUrl: 'https://platform.example',
 			busyTerms: [],
@@ -90,7 +88,7 @@ class Scene {
 				}),
 			redact: redactor([]),
 		};
-		const retry = new Retry(rateLimiter, clock, this.random, signal);
+		const retry = new Retry({ requestsPerSecond, concurrency: AT_ONCE }, { clock, signal }, this.random);
 		const call = createClient(service, retry, clock, deadlineMs);
 		const ledger = new TableLedger(
 			{

@@ -1,8 +1,9 @@
+import type { Outcome } from '../../../../nodes/shared/http/outcome';
 import { AdaptiveRate, type Lane } from '../../../../nodes/shared/retry/adaptiveRate';
+import { Retry } from '../../../../nodes/shared/retry/retry';
+import { TestClock } from '../../testClock';
 
-/*
- * Simulates platforms with a rate limit: time is a queue of events, so that hundreds of runs take a second.
- */
+/* Simulates platforms with a rate limit, and executions that use them, in virtual time. */
 
 /** The limit of a platform. */
 export interface Limit {
@@ -113,7 +114,6 @@ export interface Ran {
 	readonly seconds: number;
 	/** The refused share of all requests. */
 	readonly refused: number;
-	readonly unfinished: number;
 }
 
 const AT_ONCE = 16;
@@ -122,127 +122,75 @@ const POLL_MS = 2_000;
 const LONGEST_MS = 3 * 3_600_000;
 
 /** Submits all items, with a poll every two seconds meanwhile, until all are accepted. */
-export function runWorld(world: World, seed: number): Ran {
+export async function runWorld(world: World, seed: number): Promise<Ran> {
+	const clock = new TestClock();
 	const random = seeded(seed);
-	return new Run(world, random, 1_000_000 + Math.floor(random() * 60_000)).toEnd();
-}
-
-interface Waiting {
-	readonly lane: Lane;
-	readonly done: () => void;
+	await clock.advance(Math.floor(random() * 60_000));
+	return await new Run(world, random, clock).toEnd();
 }
 
 class Run {
 	private readonly limit: Limit;
-	private readonly events: Array<{ readonly atMs: number; readonly act: () => void }> = [];
-	private nowMs: number;
 	private underWay = 0;
 	private asked = 0;
 	private refused = 0;
-	private left: number;
-	private lastMs: number;
 
 	constructor(
 		private readonly world: World,
 		private readonly random: () => number,
-		private readonly startMs: number,
+		private readonly clock: TestClock,
 	) {
-		this.nowMs = startMs;
-		this.lastMs = startMs;
-		this.limit = world.limit(random, startMs);
-		this.left = world.items * (world.executions ?? 1);
+		this.limit = world.limit(random, clock.now());
 	}
 
-	toEnd(): Ran {
+	async toEnd(): Promise<Ran> {
+		const { clock } = this;
 		const { executions = 1, isApart } = this.world;
+		const startMs = clock.now();
 		const shared = new AdaptiveRate();
-		for (let count = executions; count > 0; count--) this.execution(isApart ? new AdaptiveRate() : shared);
-		while (this.left > 0 && this.nowMs - this.startMs < LONGEST_MS) {
-			const event = this.events.shift();
-			if (!event) throw new Error('Nothing happens any more');
-			this.nowMs = event.atMs;
-			event.act();
-		}
-		const seconds = (this.lastMs - this.startMs) / 1_000;
-		return { seconds, refused: this.refused / this.asked, unfinished: this.left };
-	}
-
-	private at(atMs: number, act: () => void): void {
-		const index = this.events.findLastIndex((event) => event.atMs <= atMs) + 1;
-		this.events.splice(index, 0, { atMs, act });
-	}
-
-	private execution(rate: AdaptiveRate): void {
-		const lanes = { work: [] as Waiting[], watch: [] as Waiting[] };
-		const spacingMs = 1_000 / (this.world.requestsPerSecond ?? 100);
-		let items = this.world.items;
-		let ownNextMs = this.startMs;
-		/** Starts the next request of a lane; only the first one of each lane waits for its turn. */
-		const nextOf = (lane: Lane): void => {
-			const [first] = lanes[lane];
-			if (!first) return;
-			const ownMs = Math.max(this.nowMs, ownNextMs);
-			ownNextMs = ownMs + spacingMs;
-			const tryToStart = (): void => {
-				const reservation = rate.reserve(lane, this.nowMs);
-				this.at(Math.ceil(reservation.startMs), () => {
-					if (!rate.isValid(reservation)) {
-						tryToStart();
-						return;
-					}
-					lanes[lane].shift();
-					this.exchange(rate, first, () => request(first));
-					nextOf(lane);
-				});
-			};
-			this.at(ownMs, tryToStart);
-		};
-		const request = (waiting: Waiting): void => {
-			lanes[waiting.lane].push(waiting);
-			if (lanes[waiting.lane].length === 1) nextOf(waiting.lane);
-		};
-		const submit = (): void => {
-			if (items-- <= 0) return;
-			const leave = rate.expect('work');
-			request({
-				lane: 'work',
-				done: () => {
-					leave();
-					this.left--;
-					this.lastMs = this.nowMs;
-					submit();
-				},
-			});
-		};
-		for (let count = 0; count < AT_ONCE; count++) submit();
-		const poll = (): void => {
-			this.at(this.nowMs + POLL_MS, () => request({ lane: 'watch', done: poll }));
-		};
-		poll();
-	}
-
-	private exchange(rate: AdaptiveRate, { done }: Waiting, again: () => void): void {
-		const { jitterMs = 100, latencyMs: [least, most] = [50, 150], retryAfter = UNTOLD } = this.world;
-		const started = rate.start(this.nowMs);
-		this.at(this.nowMs + this.random() * jitterMs, () => {
-			this.asked++;
-			if (this.limit.admit(this.nowMs, this.underWay)) {
-				this.underWay++;
-				this.at(this.nowMs + least + this.random() * (most - least), () => {
-					this.underWay--;
-					rate.answered(started);
-					done();
-				});
-				return;
-			}
-			this.refused++;
-			const askedMs = retryAfter(this.limit.nextMs(this.nowMs), this.nowMs);
-			this.at(this.nowMs + REFUSAL_MS, () => {
-				rate.refused(started, this.nowMs, askedMs);
-				// The request is not sent again before its own time; others may continue.
-				this.at(this.nowMs + askedMs, again);
-			});
+		const runs = Array.from({ length: executions }, async () => {
+			await this.execution(isApart ? new AdaptiveRate() : shared);
 		});
+		await clock.run(Promise.all(runs), LONGEST_MS);
+		return { seconds: (clock.now() - startMs) / 1_000, refused: this.refused / this.asked };
+	}
+
+	private async execution(rate: AdaptiveRate): Promise<void> {
+		const { clock, random } = this;
+		const { items, requestsPerSecond = 0 } = this.world;
+		const over = new AbortController();
+		const { signal } = over;
+		const retry = new Retry({ requestsPerSecond, concurrency: AT_ONCE }, { clock, signal }, random, rate);
+		const ask = async (lane: Lane): Promise<void> => {
+			const terms = { repeatability: 'write', lane, tries: 2, endByMs: Infinity } as const;
+			await retry.run(terms, async () => await this.exchange());
+		};
+		const poll = async (): Promise<void> => {
+			while (!signal.aborted) {
+				await clock.sleep(POLL_MS, signal);
+				await ask('watch');
+			}
+		};
+		void poll();
+		await Promise.all(Array.from({ length: items }, async () => await ask('work')));
+		over.abort();
+	}
+
+	private async exchange(): Promise<Outcome<undefined>> {
+		const { clock, limit, random } = this;
+		const { jitterMs = 100, latencyMs: [least, most] = [50, 150], retryAfter = UNTOLD } = this.world;
+		await clock.sleep(random() * jitterMs);
+		this.asked++;
+		if (limit.admit(clock.now(), this.underWay)) {
+			this.underWay++;
+			await clock.sleep(least + random() * (most - least));
+			this.underWay--;
+			return { kind: 'answered', data: undefined };
+		}
+		this.refused++;
+		const askedMs = retryAfter(limit.nextMs(clock.now()), clock.now());
+		await clock.sleep(REFUSAL_MS);
+		return { kind: 'busy', retryAfter: askedMs > 0 ? String(askedMs / 1_000) : undefined, text: '' };
 	}
 }
 

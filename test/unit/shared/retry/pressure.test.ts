@@ -1,5 +1,4 @@
 import type { Outcome } from '../../../../nodes/shared/http/outcome';
-import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
 import { Retry, type RetryTerms } from '../../../../nodes/shared/retry/retry';
 import { TestClock } from '../../testClock';
 
@@ -19,8 +18,8 @@ class Refusing {
 }
 
 function retryOn(clock: TestClock): Retry {
-	const rateLimiter = new RateLimiter({ requestsPerSecond: 20, concurrency: 16 }, clock);
-	return new Retry(rateLimiter, clock, () => 0.5);
+	const { signal } = new AbortController();
+	return new Retry({ requestsPerSecond: 20, concurrency: 16 }, { clock, signal }, () => 0.5);
 }
 
 function termsUntil(endByMs: number, tries = 10): RetryTerms {

@@ -1,5 +1,5 @@
-import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
-import type { Lane } from '../../../../nodes/shared/retry/adaptiveRate';
+import { RateLimiter, type RateLimits } from '../../../../nodes/shared/retry/rateLimiter';
+import { AdaptiveRate, type Lane } from '../../../../nodes/shared/retry/adaptiveRate';
 import { TestClock } from '../../testClock';
 
 interface Probe {
@@ -24,8 +24,8 @@ function probeOf(clock: TestClock): Probe {
 }
 
 async function one<T>(limiter: RateLimiter, lane: Lane, request: () => Promise<T>): Promise<T> {
-	return await limiter.run(lane, async (place) => {
-		await place.turn(Infinity);
+	return await limiter.inSlot(lane, async () => {
+		await limiter.turn(lane, Infinity, true);
 		return await request();
 	});
 }
@@ -34,10 +34,18 @@ async function many(limiter: RateLimiter, count: number, request: () => Promise<
 	await Promise.all(Array.from({ length: count }, async () => await one(limiter, 'work', request)));
 }
 
+function limiterOn(
+	clock: TestClock,
+	limits: RateLimits,
+	{ signal = new AbortController().signal, rate = new AdaptiveRate() } = {},
+): RateLimiter {
+	return new RateLimiter(limits, { clock, signal }, rate);
+}
+
 /** Reports two refused requests of another execution, the second of which was sent after the first refusal. */
-function refuse({ adaptiveRate }: RateLimiter, nowMs: number, askedMs: number): void {
+function refuse(rate: AdaptiveRate, nowMs: number, askedMs: number): void {
 	for (let count = 0; count < 2; count++) {
-		adaptiveRate.refused({ atMs: nowMs, isSettled: true, isRefused: false }, nowMs, askedMs);
+		rate.refused({ atMs: nowMs, isSettled: true, isRefused: false }, nowMs, askedMs);
 	}
 }
 
@@ -45,7 +53,7 @@ describe('a rate limiter', () => {
 	it('starts requests no faster than the rate', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = new RateLimiter({ requestsPerSecond: 4, concurrency: 100 }, clock);
+		const limiter = limiterOn(clock, { requestsPerSecond: 4, concurrency: 100 });
 		await clock.run(many(limiter, 6, probe.request(10)));
 		expect(probe.startedMs).toEqual([0, 250, 500, 750, 1_000, 1_250]);
 	});
@@ -53,7 +61,7 @@ describe('a rate limiter', () => {
 	it('counts both lanes towards the rate', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = new RateLimiter({ requestsPerSecond: 10, concurrency: 5 }, clock);
+		const limiter = limiterOn(clock, { requestsPerSecond: 10, concurrency: 5 });
 		const run = async (lane: 'work' | 'watch'): Promise<void> => await one(limiter, lane, probe.request(1));
 		await clock.run(Promise.all([run('work'), run('watch'), run('work'), run('watch')]));
 		expect(probe.startedMs).toEqual([0, 100, 200, 300]);
@@ -62,7 +70,7 @@ describe('a rate limiter', () => {
 	it('does not save up turns while it is idle', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = new RateLimiter({ requestsPerSecond: 1, concurrency: 10 }, clock);
+		const limiter = limiterOn(clock, { requestsPerSecond: 1, concurrency: 10 });
 		await clock.advance(60_000);
 		await clock.run(many(limiter, 3, probe.request(1)));
 		expect(probe.startedMs).toEqual([60_000, 61_000, 62_000]);
@@ -71,7 +79,7 @@ describe('a rate limiter', () => {
 	it('does not limit the rate if it is 0', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 50 }, clock);
+		const limiter = limiterOn(clock, { requestsPerSecond: 0, concurrency: 50 });
 		await clock.run(many(limiter, 50, probe.request(1)));
 		// The first requests start a little apart, so that a tight limit shows before all of them are refused.
 		expect(Math.max(...probe.startedMs)).toBeLessThan(600);
@@ -80,7 +88,7 @@ describe('a rate limiter', () => {
 	it('limits how many requests are under way at once', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 3 }, clock);
+		const limiter = limiterOn(clock, { requestsPerSecond: 0, concurrency: 3 });
 		await clock.run(many(limiter, 10, probe.request(100)));
 		expect(probe.most).toBe(3);
 		expect(clock.elapsedMs).toBeLessThan(600);
@@ -89,7 +97,7 @@ describe('a rate limiter', () => {
 	it('lets a poll through while a thousand submits are queued', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 2 }, clock);
+		const limiter = limiterOn(clock, { requestsPerSecond: 0, concurrency: 2 });
 		void many(limiter, 1_000, probe.request(10_000));
 		await clock.advance(1);
 		const look = jest.fn(async () => 'seen');
@@ -100,7 +108,7 @@ describe('a rate limiter', () => {
 	it('gives a poll the next turn even if submits are waiting', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = new RateLimiter({ requestsPerSecond: 1, concurrency: 16 }, clock);
+		const limiter = limiterOn(clock, { requestsPerSecond: 1, concurrency: 16 });
 		void many(limiter, 16, probe.request(1));
 		await clock.advance(10);
 		await clock.run(one(limiter, 'watch', async () => 'seen'));
@@ -109,7 +117,7 @@ describe('a rate limiter', () => {
 
 	it('lets a submit through while polls hang', async () => {
 		const clock = new TestClock();
-		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
+		const limiter = limiterOn(clock, { requestsPerSecond: 0, concurrency: 1 });
 		void one(limiter, 'watch', async () => await new Promise(() => undefined));
 		await expect(clock.run(one(limiter, 'work', async () => 'sent'))).resolves.toBe('sent');
 	});
@@ -117,20 +125,22 @@ describe('a rate limiter', () => {
 	it('holds both lanes back for a pause', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = new RateLimiter({ requestsPerSecond: 2, concurrency: 10 }, clock);
-		refuse(limiter, clock.now(), 5_000);
+		const rate = new AdaptiveRate();
+		const limiter = limiterOn(clock, { requestsPerSecond: 2, concurrency: 10 }, { rate });
+		refuse(rate, clock.now(), 5_000);
 		const run = async (lane: 'work' | 'watch'): Promise<void> => await one(limiter, lane, probe.request(1));
 		await clock.run(Promise.all([run('work'), run('watch'), run('work')]));
-		expect(probe.startedMs).toEqual([5_000, 5_334, 5_668]);
+		expect(probe.startedMs).toEqual([5_000, 5_334, 5_834]);
 	});
 
 	it('also holds back requests that were already waiting when the pause began', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = new RateLimiter({ requestsPerSecond: 10, concurrency: 10 }, clock);
+		const rate = new AdaptiveRate();
+		const limiter = limiterOn(clock, { requestsPerSecond: 10, concurrency: 10 }, { rate });
 		const all = many(limiter, 4, probe.request(1));
 		await clock.advance(50);
-		refuse(limiter, clock.now(), 10_000);
+		refuse(rate, clock.now(), 10_000);
 		await clock.run(all);
 		expect(probe.startedMs[0]).toBe(0);
 		expect(Math.min(...probe.startedMs.slice(1))).toBeGreaterThanOrEqual(10_050);
@@ -143,9 +153,10 @@ describe('a rate limiter', () => {
 	it('does not pause after a single refusal, which may be chance', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
+		const rate = new AdaptiveRate();
+		const limiter = limiterOn(clock, { requestsPerSecond: 0, concurrency: 1 }, { rate });
 		const request = { atMs: clock.now(), isSettled: true, isRefused: false };
-		limiter.adaptiveRate.refused(request, clock.now(), 30_000);
+		rate.refused(request, clock.now(), 30_000);
 		await clock.run(one(limiter, 'work', probe.request(1)));
 		expect(probe.startedMs).toEqual([0]);
 	});
@@ -153,9 +164,10 @@ describe('a rate limiter', () => {
 	it('does not shorten a pause because of one that ends sooner', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
-		refuse(limiter, clock.now(), 5_000);
-		refuse(limiter, clock.now(), 1_000);
+		const rate = new AdaptiveRate();
+		const limiter = limiterOn(clock, { requestsPerSecond: 0, concurrency: 1 }, { rate });
+		refuse(rate, clock.now(), 5_000);
+		refuse(rate, clock.now(), 1_000);
 		await clock.run(one(limiter, 'work', probe.request(1)));
 		expect(probe.startedMs).toEqual([5_000]);
 	});
@@ -163,8 +175,13 @@ describe('a rate limiter', () => {
 	it('leaves no sleeper behind once its signal is aborted', async () => {
 		const clock = new TestClock();
 		const stop = new AbortController();
-		const limiter = new RateLimiter({ requestsPerSecond: 1, concurrency: 10 }, clock, stop.signal);
-		refuse(limiter, clock.now(), 300_000);
+		const rate = new AdaptiveRate();
+		const limiter = limiterOn(
+			clock,
+			{ requestsPerSecond: 1, concurrency: 10 },
+			{ rate, signal: stop.signal },
+		);
+		refuse(rate, clock.now(), 300_000);
 		const all = many(limiter, 5, async () => undefined);
 		await clock.advance(10);
 		stop.abort();
@@ -174,7 +191,7 @@ describe('a rate limiter', () => {
 
 	it('releases the slot of a request that fails', async () => {
 		const clock = new TestClock();
-		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
+		const limiter = limiterOn(clock, { requestsPerSecond: 0, concurrency: 1 });
 		const failing = one(limiter, 'work', async () => await Promise.reject(new Error('no')));
 		await expect(clock.run(failing)).rejects.toThrow('no');
 		await expect(clock.run(one(limiter, 'work', async () => 'next'))).resolves.toBe('next');

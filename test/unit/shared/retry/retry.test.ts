@@ -1,16 +1,19 @@
 import type { Outcome } from '../../../../nodes/shared/http/outcome';
-import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
 import { Retry, type RetryTerms } from '../../../../nodes/shared/retry/retry';
 import { TestClock } from '../../testClock';
 
 const BUSY: Outcome<string> = { kind: 'busy', retryAfter: '30', text: 'later' };
 const TERMS: RetryTerms = { repeatability: 'write', lane: 'work', tries: 3, endByMs: Infinity };
 
+function retryOn(clock: TestClock): Retry {
+	const { signal } = new AbortController();
+	return new Retry({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal }, () => 0);
+}
+
 /** Two requests in one lane; the first is busy at its first try. @returns when each was sent */
 async function sentAfter(busy: Outcome<string>): Promise<number[][]> {
 	const clock = new TestClock();
-	const rateLimiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
-	const retry = new Retry(rateLimiter, clock, () => 0);
+	const retry = retryOn(clock);
 	const sent: number[][] = [[], []];
 	const ask = async (number: number): Promise<void> => {
 		const settled = await retry.run(TERMS, async () => {
@@ -32,8 +35,7 @@ test('a busy service delays all requests', async () => {
 
 test('reports how many tries it made, whatever ended them', async () => {
 	const clock = new TestClock();
-	const rateLimiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
-	const retry = new Retry(rateLimiter, clock, () => 0);
+	const retry = retryOn(clock);
 	const unclear: Outcome<string> = { kind: 'unclear', status: 502, text: 'a page' };
 	const ask = async () => await Promise.resolve(unclear);
 	expect(await clock.run(retry.run({ ...TERMS, repeatability: 'read' }, ask))).toEqual({
@@ -50,7 +52,7 @@ test.each([
 	'once the time is up, a waiting request of the lane "%s" is sent %d time(s)',
 	async (lane, sent) => {
 		const clock = new TestClock();
-		const retry = new Retry(new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock), clock, () => 0);
+		const retry = retryOn(clock);
 		const terms: RetryTerms = { repeatability: 'read', lane, tries: 3, endByMs: clock.now() + 1_000 };
 		let count = 0;
 		const hold = retry.run(terms, async () => {
