@@ -10,6 +10,7 @@ import type { Redact } from '../../shared/text/redact';
 import type { Download } from '../../shared/files/download';
 import type { MayFetch } from '../../shared/files/fileHosts';
 import type { TaskApi } from '../api/api';
+import type { TaskInfo } from '../api/taskInfo';
 import { explainMistake, explainWatchEnd, type StopReason } from './failures';
 import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
 import type { EndedTask, ObservedJob, TaskObserver, TaskSource } from './observer';
@@ -116,8 +117,6 @@ interface AccountWork {
 	readonly watcher: TaskWatcher;
 	readonly submitter: TaskSubmitter;
 	readonly files: ResultFiles;
-	/** The jobs of each task; several items may name the same task. */
-	readonly jobsOf: Map<string, TaskJob[]>;
 }
 
 class TaskRun {
@@ -170,20 +169,13 @@ class TaskRun {
 	}
 
 	private openAccount(client: TaskClient): AccountWork {
-		const jobsOf = new Map<string, TaskJob[]>();
 		const { clock, ledger, ending } = this.run;
-		const watcher = new TaskWatcher(client, clock, this.settings, {
-			backlog: () => this.unsubmitted,
-			onNews: (info) => {
-				for (const job of jobsOf.get(info.taskId) ?? []) this.tell((observer) => observer.news(job, info));
-			},
-		});
+		const watcher = new TaskWatcher(client, clock, this.settings, () => this.unsubmitted);
 		if (ending.signal.aborted) watcher.stop();
 		return {
 			watcher,
 			submitter: new TaskSubmitter(client, clock, () => this.stopReason(), ledger, this.memoryBudget),
 			files: new ResultFiles(client, this.run, this.settings, this.downloads),
-			jobsOf,
 		};
 	}
 
@@ -240,9 +232,6 @@ class TaskRun {
 		const { taskId, reused, submittedAtMs, sent } = task;
 		try {
 			const source = sourceOf(job, reused);
-			const same = account.jobsOf.get(taskId) ?? [];
-			same.push(job);
-			account.jobsOf.set(taskId, same);
 			this.tell((observer) => observer.began(job, { taskId, submittedAtMs, source }));
 			if (this.settings.goal === 'finished') return await this.follow(job, account, task);
 			job.record?.delivered?.();
@@ -255,9 +244,12 @@ class TaskRun {
 
 	private async follow(job: TaskJob, account: AccountWork, task: ItemTask): Promise<TaskOutcome> {
 		const { itemIndex, wantsFiles, outputNodes, record, start } = job;
-		const { taskId, promptToken, submittedAtMs, reused, sent } = task;
+		const { taskId, promptToken, submittedAtMs: sinceMs, reused, sent } = task;
 		const seen = start.kind === 'watch' ? start.seen : undefined;
-		const end = seen ?? (await account.watcher.watch(taskId, promptToken, submittedAtMs, this.isKnown(task)));
+		const onNews = (info: TaskInfo): void => this.tell((observer) => observer.news(job, info));
+		const watch = async () =>
+			await account.watcher.watch(taskId, { promptToken, sinceMs }, this.isKnown(task), onNews);
+		const end = seen ?? (await watch());
 		const known = { taskId, reused, snapshot: end.snapshot, sent };
 		const failure = explainWatchEnd(taskId, end, this.run.redact, sourceOf(job, reused) === 'given');
 		if (failure && USELESS_AFTER.has(failure.kind)) {

@@ -164,22 +164,22 @@ export class WatchedTask {
 	}
 }
 
-/** Records the answer to a call for some tasks. @param onNews called with each report that differs from the last one */
-export function noteAnswer(
-	tasks: readonly WatchedTask[],
+/** Records the answer to a call for some tasks. @returns those whose report differs from the last one */
+export function noteAnswer<Task extends WatchedTask>(
+	tasks: readonly Task[],
 	answer: Result<readonly TaskInfo[], CallFailure>,
 	time: PollTime,
-	onNews: (info: TaskInfo) => void = () => undefined,
-): void {
+): Task[] {
 	if (!answer.ok) {
 		for (const task of tasks) task.fail(answer.failure, time.nowMs);
-		return;
+		return [];
 	}
 	const infos = new Map(answer.value.map((info) => [info.taskId, info]));
 	const isBlank = infos.size === 0 && tasks.filter(({ isKnown }) => isKnown).length > 1;
-	for (const task of tasks) {
+	return tasks.filter((task) => {
 		const info = infos.get(task.taskId);
-		if (!info) task.lack(isBlank, time.nowMs);
-		else if (task.note(info, time)) onNews(info);
-	}
+		if (info) return task.note(info, time);
+		task.lack(isBlank, time.nowMs);
+		return false;
+	});
 }

@@ -10,7 +10,14 @@ import {
 } from '../api/poll';
 import type { ProgressSocket, ProgressSockets } from '../api/progressSocket';
 import { isFinal, type TaskInfo } from '../api/taskInfo';
-import { noteAnswer, WatchedTask, type PollTime, type WatchEnd, type WatchLimits } from './watchedTask';
+import {
+	noteAnswer,
+	WatchedTask,
+	type PollTime,
+	type TaskOrigin,
+	type WatchEnd,
+	type WatchLimits,
+} from './watchedTask';
 
 /** Times are by the clock's `now()`. */
 export interface WatchSettings extends Omit<WatchLimits, 'patienceMs'> {
@@ -23,11 +30,7 @@ export interface WatchClient {
 	readonly sockets?: Pick<ProgressSockets, 'available' | 'open'> | undefined;
 }
 
-interface WatchRun {
-	backlog(): number;
-	/** Called with each report that differs from the last one of its task. */
-	onNews?(info: TaskInfo): void;
-}
+type OnNews = (info: TaskInfo) => void;
 
 /** Up to this many tasks are polled immediately when a socket reports an end. */
 const TASKS_WITH_INSTANT_POLLS = 4;
@@ -58,6 +61,7 @@ class LiveTask extends WatchedTask {
 	readonly end = this.ending.promise;
 	readonly resolve = this.ending.resolve;
 	readonly reject = this.ending.reject;
+	readonly listeners: OnNews[] = [];
 	/** Whether the task is polled alone, because it was found to be a cause of a failed call for several tasks. */
 	askedAlone = false;
 	socket: ProgressSocket | undefined;
@@ -68,6 +72,12 @@ class LiveTask extends WatchedTask {
 	isSaidDone = false;
 	/** When the socket last asked for a poll, so that a wrong "finished" cannot cause a flood of polls. */
 	calledAtMs = -Infinity;
+
+	override note(info: TaskInfo, time: PollTime): boolean {
+		const isNews = super.note(info, time);
+		if (isNews) for (const hear of this.listeners) hear(info);
+		return isNews;
+	}
 }
 
 /**
@@ -88,11 +98,12 @@ export class TaskWatcher {
 	private pollWantedMs: number | undefined;
 	private readonly limits: WatchLimits;
 
+	/** @param backlog how many tasks are still to be submitted */
 	constructor(
 		private readonly client: WatchClient,
 		private readonly clock: Clock,
 		private readonly settings: WatchSettings,
-		private readonly run: WatchRun,
+		private readonly backlog: () => number,
 	) {
 		this.limits = {
 			...settings,
@@ -103,23 +114,24 @@ export class TaskWatcher {
 
 	/**
 	 * Watches a task to its end; rejects only if the node has a bug. The same ID may be watched more than once.
-	 * @param sinceMs when it was submitted, time of day
 	 * @param isKnown whether the platform certainly has the task
+	 * @param onNews called with each report that differs from the last one
 	 */
 	async watch(
 		taskId: string,
-		promptToken?: string,
-		sinceMs?: number,
-		isKnown = sinceMs !== undefined,
+		origin: TaskOrigin = {},
+		isKnown = origin.sinceMs !== undefined,
+		onNews: OnNews = () => undefined,
 	): Promise<WatchEnd> {
-		const watched = this.tasks.get(taskId);
-		if (watched) return await watched.end;
 		const nowMs = this.clock.now();
-		const task = new LiveTask(taskId, { promptToken, sinceMs }, nowMs, isKnown);
+		const watched = this.tasks.get(taskId);
+		const task = watched ?? new LiveTask(taskId, origin, nowMs, isKnown);
+		task.listeners.push(onNews);
+		if (watched) return await watched.end;
 		if (this.stopping.signal.aborted) return this.leave(task);
 		if (this.tasks.size === 0) {
 			// A task of an earlier run may be done already; a new one needs a moment.
-			const firstPollMs = sinceMs === undefined ? FIRST_POLL_AT_OLD_MS : FIRST_POLL_AT_NEW_MS;
+			const firstPollMs = origin.sinceMs === undefined ? FIRST_POLL_AT_OLD_MS : FIRST_POLL_AT_NEW_MS;
 			this.intervalMs = SHORTEST_POLL_INTERVAL_MS;
 			this.lastPollMs = Math.max(this.lastPollMs, nowMs + firstPollMs - this.intervalMs);
 		}
@@ -197,10 +209,6 @@ export class TaskWatcher {
 		const portions = [...portionsOf(idsOf(false)), ...idsOf(true).map((id) => [id])];
 		let changed = false;
 		let failed = false;
-		const onNews = (info: TaskInfo): void => {
-			changed = true;
-			this.run.onNews?.(info);
-		};
 		await Promise.all(
 			portions.map(async (portion) => {
 				const pieces = await askInPieces(api, portion, this.settings.urlExpireSeconds, (id) =>
@@ -210,7 +218,7 @@ export class TaskWatcher {
 				for (const { ids, answer } of pieces) {
 					failed ||= !answer.ok;
 					const asked = ids.map((id) => this.tasks.get(id)).filter((task) => task !== undefined);
-					noteAnswer(asked, answer, this.time(), onNews);
+					changed = noteAnswer(asked, answer, this.time()).length > 0 || changed;
 					// A failed call for several tasks may have been narrowed down to this one.
 					const isIsolated = !answer.ok && ids.length === 1 && portion.length > 1;
 					for (const task of asked) task.askedAlone = isIsolated || (task.askedAlone && !answer.ok);
@@ -220,7 +228,7 @@ export class TaskWatcher {
 		);
 		this.endWatched([...this.tasks.values()]);
 		const finished = tasks.filter(({ taskId }) => !this.tasks.has(taskId)).length;
-		const backlog = this.run.backlog();
+		const backlog = this.backlog();
 		this.intervalMs = nextIntervalMs(this.intervalMs, {
 			calls: portions.length,
 			finished,
@@ -269,7 +277,7 @@ export class TaskWatcher {
 	/** Opens missing sockets once only few tasks are left. */
 	private openSockets(): void {
 		const { sockets } = this.client;
-		if (!sockets?.available || this.tasks.size + this.run.backlog() > FEW_TASKS) return;
+		if (!sockets?.available || this.tasks.size + this.backlog() > FEW_TASKS) return;
 		for (const task of this.tasks.values()) {
 			const { taskId, socket, socketsOpened } = task;
 			const { promptToken } = task.origin;
@@ -303,7 +311,7 @@ export class TaskWatcher {
 		task.isKnown = true;
 		task.missing.end();
 		if (task.socketSpoke) {
-			if (task.note(info, this.time())) this.run.onNews?.(info);
+			task.note(info, this.time());
 			return;
 		}
 		if (nowMs - task.calledAtMs < SHORTEST_POLL_INTERVAL_MS) return;

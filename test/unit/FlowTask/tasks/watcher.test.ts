@@ -42,8 +42,7 @@ function scene(options: Options = {}): Scene {
 		urlExpireSeconds: 3_600,
 	};
 	const sockets = options.withSockets ? new ProgressSockets('wss://h', ['/progress'], factory) : undefined;
-	const run = { backlog: options.backlog ?? (() => 0) };
-	const watcher = new TaskWatcher({ api: platform, sockets }, clock, settings, run);
+	const watcher = new TaskWatcher({ api: platform, sockets }, clock, settings, options.backlog ?? (() => 0));
 	running.push(watcher);
 	return {
 		clock,
@@ -51,7 +50,11 @@ function scene(options: Options = {}): Scene {
 		watcher,
 		sockets: opened,
 		watch: async (...taskIds) =>
-			await Promise.all(taskIds.map(async (id) => await watcher.watch(id, `token-${id}`, clock.now()))),
+			await Promise.all(
+				taskIds.map(
+					async (id) => await watcher.watch(id, { promptToken: `token-${id}`, sinceMs: clock.now() }),
+				),
+			),
 		socketOf: (taskId) => {
 			const socket = opened.filter(({ url }) => url.endsWith(`=token-${taskId}`)).at(-1);
 			if (!socket) throw new Error(`no socket for ${taskId}`);
@@ -284,7 +287,7 @@ describe('TaskWatcher: tasks that do not end', () => {
 	it('treats a task that only its socket shows as known', async () => {
 		const { clock, platform, watcher, socketOf } = scene({ withSockets: true });
 		platform.add('t', (ageMs) => (ageMs < 2 * MINUTE ? undefined : SUCCEEDED));
-		const end = watcher.watch('t', 'token-t');
+		const end = watcher.watch('t', { promptToken: 'token-t' });
 		await clock.advance(1_000);
 		socketOf('t').open();
 		socketOf('t').say(message('t', 2, 5));
