@@ -26,8 +26,6 @@ const REPLACED_ABOVE = 5;
 interface LoggedTask extends RowFacts {
 	readonly source: TaskSource;
 	cells: TaskCells;
-	/** Cells to keep from rows of earlier runs. */
-	kept: TaskCells;
 	/** The cells as written to the table, as JSON. */
 	written: string;
 	/** The task's rows; `undefined` before they were looked up. */
@@ -106,7 +104,6 @@ export class TaskRecorder implements TaskObserver {
 			submittedAtMs,
 			counted: this.parts.daily.countOf(job),
 			cells: source === 'made' ? { error: '' } : {},
-			kept: {},
 			written: '{}',
 			rowKeys: source === 'made' ? [] : undefined,
 			isListed: false,
@@ -158,8 +155,9 @@ export class TaskRecorder implements TaskObserver {
 		for (const entry of unknown) {
 			const rows = rowsOf.get(entry.taskId) ?? [];
 			entry.rowKeys = rows.map(({ rowKey }) => textOrNumber(rowKey)).filter(Boolean);
-			entry.kept = { ...timeIn('startedAt', rows), ...timeIn('finishedAt', rows) };
-			entry.written = JSON.stringify(entry.kept);
+			const times = { ...timeIn('startedAt', rows), ...timeIn('finishedAt', rows) };
+			entry.cells = { ...entry.cells, ...times };
+			entry.written = JSON.stringify(times);
 			// A task that was given by ID belongs to the execution that made it.
 			entry.isListed =
 				rows.some(({ executionId }) => executionId === this.origin.executionId) ||
@@ -189,7 +187,7 @@ export class TaskRecorder implements TaskObserver {
 			const rowKey = `${this.runKey}-${this.rowsMade++}`;
 			// A failed write may have been carried out, so the next one changes or removes its row, too.
 			entry.rowKeys = [...oldKeys, rowKey];
-			const cells = cellsOf(entry);
+			const { cells } = entry;
 			return { entry, cells, oldKeys, rowKey, row: newRow(this.origin, entry, cells, rowKey) };
 		});
 	}
@@ -229,7 +227,7 @@ export class TaskRecorder implements TaskObserver {
 	private async change(): Promise<Result<undefined>> {
 		const sent = alikeIn([...this.entries.values()].filter(isStale)).map((entries) => {
 			const values = entries.flatMap(({ rowKeys = [] }) => rowKeys);
-			const cells = entries[0] ? cellsOf(entries[0]) : {};
+			const { cells = {} } = entries[0] ?? {};
 			return { entries, cells, change: { values, cells: { ...cells } } };
 		});
 		const changes = sent.map(({ change }) => change).filter(({ values }) => values.length > 0);
@@ -240,18 +238,14 @@ export class TaskRecorder implements TaskObserver {
 	}
 }
 
-function cellsOf({ cells, kept }: LoggedTask): TaskCells {
-	return { ...cells, ...kept };
-}
-
 /** Whether the table lacks the task or its current cells. */
 function isStale(entry: LoggedTask): boolean {
-	return !entry.isListed || JSON.stringify(cellsOf(entry)) !== entry.written;
+	return !entry.isListed || JSON.stringify(entry.cells) !== entry.written;
 }
 
 /** Groups entries whose rows get the same cells. */
 function alikeIn(entries: readonly LoggedTask[]): LoggedTask[][] {
-	return [...Map.groupBy(entries, (entry) => JSON.stringify(cellsOf(entry))).values()];
+	return [...Map.groupBy(entries, ({ cells }) => JSON.stringify(cells)).values()];
 }
 
 function timeIn(column: 'finishedAt' | 'startedAt', rows: readonly TableRow[]): TaskCells {

@@ -134,7 +134,7 @@ export function cellsAtEnd(
 	return {
 		...seen,
 		...(taskId === undefined && { status: 'unclear' as const }),
-		...(isOver && { finishedAt: secondOf(endedAtMs) }),
+		...(isOver && { finishedAt: last.finishedAt ?? secondOf(endedAtMs) }),
 		error: cellText(error, ERROR_CHARS),
 	};
 }
