@@ -25,6 +25,8 @@ export interface ClaimAcquirer {
 	/** What the rows say, except those of abandoned attempts. */
 	readonly statusOf: (rows: readonly TableRow[]) => ClaimStatus<unknown>;
 	readonly whyStop: () => Failure | undefined;
+	/** How long the claim may wait to be written with others. */
+	readonly withinMs: number;
 }
 
 /** A slower claim would leave too little of the time in which its request may be sent. */
@@ -86,11 +88,11 @@ export class ClaimLock {
 	 * just as safe for all to retreat, but twenty simultaneous claims would then take seconds until one of them wins.
 	 */
 	private async isAlone(
-		{ entryKey, claimRow, statusOf, whyStop }: ClaimAcquirer,
+		{ entryKey, claimRow, statusOf, whyStop, withinMs }: ClaimAcquirer,
 		owner: string,
 	): Promise<Result<boolean>> {
 		const elapsedMs = stopwatch(this.clock);
-		let read = await this.claims.add(claimRow(owner));
+		let read = await this.claims.add(claimRow(owner), withinMs);
 		for (let reads = 1; read.ok; reads++) {
 			if (elapsedMs() > CLAIM_WITHIN_MS || whyStop()) return ok(false);
 			const own = read.value.find((row) => row.owner === owner);

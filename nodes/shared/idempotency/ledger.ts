@@ -1,13 +1,14 @@
+import pLimit, { type LimitFunction } from 'p-limit';
+
 import { KeyedQueue, type Slot } from '../run/keyedQueue';
 import { keyText, NEVER_MS, storable } from '../dataTable/cells';
-import { KeyReads, type KeyReadsParts } from '../dataTable/keyRows';
+import { KeyReads, STEPS_TOGETHER_MS, type KeyReadsParts } from '../dataTable/keyRows';
 import type { DataTable, TableRow } from '../dataTable/table';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { sha256 } from '../text/sha256';
 import { HeldClaim, type ClaimCells, type LedgerClaim } from './claim';
 import { ClaimLock, type ClaimStatus } from './claimLock';
-import { ClaimPermits } from './permits';
 import { CLAIM_FRESH_MS, silenceSeenBy, stateOf } from './rows';
 import type { Holder, IsSilent, KeyState, RowKind } from './rows';
 import { LedgerWriter } from './writer';
@@ -51,7 +52,10 @@ export interface LedgerSettings {
 	readonly onUnknown: 'error' | 'again';
 	/** When to stop waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
-	/** The limit for claims without a known outcome; undefined if the caller limits them. */
+	/**
+	 * The limit for claims without a known outcome; undefined if the caller limits them. If it is the number of requests
+	 * that may be under way at once, a process that dies leaves behind no more claims than requests.
+	 */
 	readonly claimsAtOnce?: number;
 }
 
@@ -71,6 +75,11 @@ export interface LedgerParts extends KeyReadsParts {
 
 /** How long after a claim the request may still be sent. */
 const SEND_WITHIN_MS = 60_000;
+/**
+ * How long a claim waits for others while more wait for a permit: each write is a sub-execution. It is shorter than the
+ * writer's delay, so that outcomes are written with the claims that follow.
+ */
+const CLAIMS_TOGETHER_MS = 80;
 /** How often a queued claim checks whether to stop waiting. */
 const STOP_CHECK_MS = 1_000;
 /** The shortest lifetime of entries, so that they outlive the claims of other runs, whatever lifetime was entered. */
@@ -80,8 +89,9 @@ interface Wanted extends LedgerEntry {
 	readonly entryKey: string;
 }
 
-type Answer = Exclude<LedgerAnswer, { kind: 'mine' }> | { readonly kind: 'mine'; readonly claim: HeldClaim };
+type Answer = Exclude<LedgerAnswer, { kind: 'mine' }>;
 type Seen = ClaimStatus<Answer>;
+type Acquired = Result<Answer | { readonly kind: 'mine'; readonly claim: HeldClaim }>;
 
 /**
  * Ensures that paid work is done only once across items, executions and workers: the item that claims a key does the
@@ -94,19 +104,19 @@ export class TableLedger {
 	private readonly isSilent: IsSilent;
 	private readonly held = new Set<HeldClaim>();
 	private readonly queue: ClaimQueue;
-	private readonly permits: ClaimPermits;
+	private readonly permits: LimitFunction;
 
 	constructor(
 		private readonly settings: LedgerSettings,
 		private readonly parts: LedgerParts,
 	) {
-		const { table, clock, signal } = parts;
+		const { table, clock } = parts;
 		this.writer = new LedgerWriter(table, clock);
 		this.queue = parts.queue ?? new KeyedQueue();
 		this.isSilent = silenceSeenBy(clock);
 		this.reads = new KeyReads(parts);
 		this.lock = new ClaimLock(table, this.writer, this.reads, clock);
-		this.permits = new ClaimPermits(settings.claimsAtOnce ?? Infinity, clock, signal);
+		this.permits = pLimit(settings.claimsAtOnce ?? Infinity);
 	}
 
 	/**
@@ -145,19 +155,28 @@ export class TableLedger {
 		return await this.writer.flush();
 	}
 
-	/** Leaves the queue once the outcome of the claim is known, the claim is no longer fresh, or the run ends. */
+	/** Leaves the queue once the claim is settled. */
 	private async leaveSettled(slot: Slot<HeldClaim>, claim: HeldClaim): Promise<void> {
-		const { clock, signal } = this.parts;
-		await clock.sleep(CLAIM_FRESH_MS, AbortSignal.any([claim.settled, signal]));
+		await this.settled(claim);
 		slot.leave(claim);
 	}
 
-	private async acquire(wanted: Wanted): Promise<Result<Answer>> {
+	/** Waits until the outcome of the claim is known, the claim is no longer fresh, or the run ends. */
+	private async settled(claim: HeldClaim): Promise<void> {
+		const { clock, signal } = this.parts;
+		await clock.sleep(CLAIM_FRESH_MS, AbortSignal.any([claim.settled, signal]));
+	}
+
+	private async acquire(wanted: Wanted): Promise<Acquired> {
 		for (let reads = 0; ; reads++) {
-			let seen = await this.readKey(wanted, reads);
-			if (seen.ok && seen.value.kind === 'free') seen = await this.claimWithPermit(wanted);
+			const seen = await this.readKey(wanted, reads);
 			if (!seen.ok) return seen;
 			if (seen.value.kind === 'known') return ok(seen.value.answer);
+			if (seen.value.kind === 'pending') continue;
+			const claimed = await this.claimWithPermit(wanted);
+			if (!claimed.ok) return claimed;
+			// If the claim was lost, the key is read again, because the other claims may all have been removed.
+			if (claimed.value) return ok({ kind: 'mine', claim: claimed.value });
 		}
 	}
 
@@ -175,30 +194,32 @@ export class TableLedger {
 		return this.seenAs(state, wanted);
 	}
 
-	/** Claims once there is a permit, which is released when the claim is lost or its outcome is known. */
-	private async claimWithPermit(wanted: Wanted): Promise<Result<Seen>> {
-		await this.permits.take();
-		let claim: HeldClaim | undefined;
-		try {
-			const stop = this.whyStop(wanted);
-			if (stop) return fail(stop);
-			const sinceMs = this.parts.clock.now();
-			const won = await this.lock.claim({
-				entryKey: wanted.entryKey,
-				claimRow: (owner) => this.row('claim', wanted, owner),
-				statusOf: (rows) => this.statusOf(rows, wanted),
-				whyStop: () => this.whyStop(wanted),
-			});
-			if (!won.ok) return fail(beforeAnything(won.failure));
-			// The other claims may all have been removed, so the key is read again.
-			if (won.value === undefined) return ok({ kind: 'pending' });
-			claim = this.hold(wanted, won.value, sinceMs);
-			return ok(known({ kind: 'mine', claim }));
-		} finally {
-			const { giveBack } = this.permits;
-			if (claim) claim.settled.addEventListener('abort', giveBack, { once: true });
-			else giveBack();
-		}
+	/** Claims once there is a permit, which is released when the claim is lost or settled. */
+	private async claimWithPermit(wanted: Wanted): Promise<Result<HeldClaim | undefined>> {
+		const { promise, resolve, reject } = Promise.withResolvers<Result<HeldClaim | undefined>>();
+		const work = async (): Promise<void> => {
+			const claimed = await this.claimNow(wanted);
+			resolve(claimed);
+			if (claimed.ok && claimed.value) await this.settled(claimed.value);
+		};
+		this.permits(work).catch(reject);
+		return await promise;
+	}
+
+	/** @returns `undefined` if the claim is lost */
+	private async claimNow(wanted: Wanted): Promise<Result<HeldClaim | undefined>> {
+		const stop = this.whyStop(wanted);
+		if (stop) return fail(stop);
+		const sinceMs = this.parts.clock.now();
+		const won = await this.lock.claim({
+			entryKey: wanted.entryKey,
+			claimRow: (owner) => this.row('claim', wanted, owner),
+			statusOf: (rows) => this.statusOf(rows, wanted),
+			whyStop: () => this.whyStop(wanted),
+			withinMs: this.permits.pendingCount > 0 ? CLAIMS_TOGETHER_MS : STEPS_TOGETHER_MS,
+		});
+		if (!won.ok) return fail(beforeAnything(won.failure));
+		return ok(won.value === undefined ? undefined : this.hold(wanted, won.value, sinceMs));
 	}
 
 	private seenAs(state: KeyState, wanted: Wanted): Seen {
