@@ -1,16 +1,12 @@
 // A credential whose key is an expression over the item: every node reaches the platform with each item's own account.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { startPlatform, type LocalPlatform } from '../platform';
+import type { LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
 import { batchService, flowTask } from './batchService';
 import { asks, chatCompletion, modelById } from './chatWorkflows';
-import { packedTarball } from './packOnce';
-import { startN8n, type RunningN8n, type SavedCredential, type WorkflowDocument } from './runner';
+import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
 import { noteSecrets } from './runner/secretHunt';
+import { serviceStage } from './stage';
 
-const START_DEADLINE_MS = 300_000;
 const RUN_DEADLINE_MS = 120_000;
 const TURNS = ['anna', 'ben', 'anna', 'ben', 'ben', 'anna'];
 
@@ -27,53 +23,36 @@ interface Account {
 	flow: string;
 }
 
-const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-accounts-'));
+const stage = serviceStage(
+	'flowtask-accounts-',
+	{ runners: 20, taskMs: 50, images: 'prepared' },
+	{ env: { DB_LOGGING_ENABLED: 'true', DB_LOGGING_OPTIONS: 'query' } },
+);
 const accounts = new Map<string, Account>();
 let platform: LocalPlatform;
 let n8n: RunningN8n;
 let perItem: SavedCredential;
-let plain: SavedCredential;
-let plainToken: SavedCredential;
 
 beforeAll(async () => {
-	platform = await startPlatform({ runners: 20, taskMs: 50, images: 'prepared' });
+	({ platform, n8n } = stage);
 	for (const name of ['anna', 'ben']) {
 		const { apiKey } = platform.createOwner(name);
 		const { token, agentId } = platform.createAgent({ name });
 		const { workflowId: flow } = await platform.hostWorkflow(textToImage, { apiKey });
 		accounts.set(name, { key: apiKey.slice('sk-'.length), token: token.slice('agt_'.length), agentId, flow });
 		// Items contain only a part of the key, so the whole key must not appear anywhere.
-		noteSecrets(userFolder, { apiKey, token });
+		noteSecrets(stage.userFolder, { apiKey, token });
 	}
-	n8n = await startN8n({
-		userFolder,
-		tarball: packedTarball(),
-		env: { DB_LOGGING_ENABLED: 'true', DB_LOGGING_OPTIONS: 'query' },
-	});
-	const platformAt = { baseUrl: platform.apiUrl, wsBaseUrl: '' };
 	perItem = await n8n.client.createCredential('flowPlatformApi', 'Account of the item', {
 		apiKey: '=sk-{{ $json.key.key }}',
-		...platformAt,
-	});
-	plain = await n8n.client.createCredential('flowPlatformApi', 'One account', {
-		apiKey: platform.apiKey,
-		...platformAt,
-	});
-	plainToken = await n8n.client.createCredential('flowAgentApi', 'One agent', {
-		agentToken: platform.agentToken,
 		baseUrl: platform.apiUrl,
+		wsBaseUrl: '',
 	});
-}, START_DEADLINE_MS);
+});
 
 beforeEach(() => {
 	platform.resetBooks();
 });
-
-afterAll(async () => {
-	await n8n?.stop();
-	await platform?.close();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
-}, 120_000);
 
 /** Makes an item per name, with its message and the fields that identify its account. */
 function itemsOf(names: readonly string[]): object[] {
@@ -183,9 +162,9 @@ describe('a plain credential is read at most twice in a run, however many items 
 	}
 
 	test.each([
-		['Flow Task', (workflowId: string) => images('Pictures', plain, workflowId)],
-		['Chat Completion', () => chats(plain)],
-		['Agent Invoke', () => turns(plainToken, { sessionMode: 'new' })],
+		['Flow Task', (workflowId: string) => images('Pictures', stage.account, workflowId)],
+		['Chat Completion', () => chats(stage.account)],
+		['Agent Invoke', () => turns(stage.agent, { sessionMode: 'new' })],
 	] as const)('by %s', async (name, step) => {
 		const { workflowId } = await platform.hostWorkflow(textToImage);
 		const call = await serviceOf(`reads-${name}`, step(workflowId));

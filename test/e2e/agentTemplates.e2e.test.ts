@@ -1,46 +1,32 @@
 // Runs the templates with an agent, imported into a real n8n, to their end.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { startPlatform, type BridgeChannel, type LocalPlatform } from '../platform';
+import type { BridgeChannel, LocalPlatform } from '../platform';
 import { until } from '../until';
-import { packedTarball } from './packOnce';
-import { failureOf, fillTemplate, outputItems, readTemplate, startN8n } from './runner';
+import { failureOf, fillTemplate, outputItems, readTemplate } from './runner';
 import type { Execution, RunningN8n, SavedCredential, WorkflowDocument } from './runner';
+import { serviceStage } from './stage';
 
-const START_DEADLINE_MS = 200_000;
 const DEADLINE_MS = 120_000;
 const PATIENCE = { withinMs: DEADLINE_MS, everyMs: 100 };
 
+const stage = serviceStage('agent-templates-');
 let platform: LocalPlatform;
 let channel: BridgeChannel;
 let n8n: RunningN8n;
 let credentials: Record<'flowAgentApi' | 'flowBridgeApi', SavedCredential>;
-const userFolder = mkdtempSync(join(tmpdir(), 'agent-templates-'));
 
 beforeAll(async () => {
-	platform = await startPlatform();
+	({ platform, n8n } = stage);
 	channel = platform.createChannel();
-	n8n = await startN8n({ userFolder, tarball: packedTarball() });
 	credentials = {
-		flowAgentApi: await n8n.client.createCredential('flowAgentApi', 'FlowAgent account', {
-			agentToken: platform.agentToken,
-			baseUrl: platform.apiUrl,
-		}),
+		flowAgentApi: stage.agent,
 		flowBridgeApi: await n8n.client.createCredential('flowBridgeApi', 'FlowBridge account', {
 			channelToken: channel.token,
 			wsBaseUrl: platform.wsUrl,
 		}),
 	};
-}, START_DEADLINE_MS);
+});
 
 beforeEach(() => platform.resetBooks());
-
-afterAll(async () => {
-	await n8n?.stop();
-	await platform?.close();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
-}, 120_000);
 
 const field = (execution: Execution, node: string, name: string): unknown =>
 	outputItems(execution, node).at(-1)?.json[name];

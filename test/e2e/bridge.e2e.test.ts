@@ -54,19 +54,6 @@ function answering(saved: SavedCredential): WorkflowDocument {
 const answers = (): Array<Record<string, unknown>> =>
 	platform.books().bridge.received.map(({ frame }) => frame);
 
-test('the test of the credential opens a connection', async () => {
-	const { id, name, type } = account;
-	const tested = async (token: string): Promise<{ status: string; message: string }> =>
-		await n8n.client.call('POST', '/rest/credentials/test', {
-			credentials: { id, name, type, data: credential(token) },
-		});
-	expect(await tested(channel.token)).toMatchObject({ status: 'OK' });
-	const refused = await tested('wst_of_nobody');
-	expect(refused.status).toBe('Error');
-	expect(refused.message).toContain('refused the channel token (HTTP 401)');
-	expect(refused.message).not.toContain('wst_of_nobody');
-});
-
 test('10,000 frames in a burst: in order, none lost, each answered through the action', async () => {
 	await n8n.client.activate(inbox);
 	await until(() => channel.open === 1, 'the trigger is connected', PATIENCE);

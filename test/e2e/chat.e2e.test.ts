@@ -1,83 +1,54 @@
 // The chat nodes in a real n8n, against the local platform over real sockets.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { LLMock } from '@copilotkit/aimock';
-import { startPlatform, type LocalPlatform } from '../platform';
 import { TEST_HOST } from '../platform/host';
 import {
 	asks,
 	chatCompletion,
 	chatTrigger,
 	chunksOf,
+	expectLiveWords,
 	inARow,
 	modelById,
 	textOf,
 	webhook,
 } from './chatWorkflows';
 import type { Chunk } from './chatWorkflows';
-import { packedTarball } from './packOnce';
-import { failureOf, outputItems, startN8n } from './runner';
-import type { Execution, RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
-
-const START_DEADLINE_MS = 200_000;
+import { failureOf, outputItems } from './runner';
+import type { Execution, SavedWorkflow, WorkflowDocument } from './runner';
+import { serviceStage } from './stage';
 
 const QUESTION = '={{ $json.body.question }}';
 
-let platform: LocalPlatform;
-let n8n: RunningN8n;
-let account: SavedCredential;
+const stage = serviceStage('chat-n8n-');
 let errorsBefore = 0;
-const userFolder = mkdtempSync(join(tmpdir(), 'chat-n8n-'));
-
-beforeAll(async () => {
-	platform = await startPlatform();
-	n8n = await startN8n({ userFolder, tarball: packedTarball() });
-	account = await createAccount('FlowPlatform account', '');
-}, START_DEADLINE_MS);
 
 beforeEach(() => {
-	platform.resetBooks();
-	errorsBefore = n8n.log.errors().length;
-});
-
-afterAll(async () => {
-	await n8n?.stop();
-	await platform?.close();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+	stage.platform.resetBooks();
+	errorsBefore = stage.n8n.log.errors().length;
 });
 
 /** Returns what n8n itself complained about in this test. */
 function complaints(): string[] {
-	return n8n.log.errors().slice(errorsBefore);
-}
-
-async function createAccount(name: string, modelsPath: string): Promise<SavedCredential> {
-	return await n8n.client.createCredential('flowPlatformApi', name, {
-		apiKey: platform.apiKey,
-		baseUrl: platform.apiUrl,
-		wsBaseUrl: '',
-		modelsPath,
-	});
+	return stage.n8n.log.errors().slice(errorsBefore);
 }
 
 async function publish(document: WorkflowDocument): Promise<SavedWorkflow> {
-	const workflow = await n8n.client.createWorkflow(document);
-	await n8n.client.activate(workflow);
+	const workflow = await stage.n8n.client.createWorkflow(document);
+	await stage.n8n.client.activate(workflow);
 	return workflow;
 }
 
 async function onlyExecution(workflow: SavedWorkflow): Promise<Execution> {
-	const [execution, ...others] = await n8n.client.listExecutions(workflow);
+	const [execution, ...others] = await stage.n8n.client.listExecutions(workflow);
 	if (execution === undefined || others.length > 0) throw new Error('There is not just one execution.');
-	return await n8n.client.waitForExecution(execution.id);
+	return await stage.n8n.client.waitForExecution(execution.id);
 }
 
 describe('a webhook that streams', () => {
 	let workflow: SavedWorkflow;
 
 	beforeAll(async () => {
-		const ask = chatCompletion(account, {
+		const ask = chatCompletion(stage.account, {
 			model: modelById('plain-1'),
 			messages: asks(QUESTION),
 			options: {},
@@ -86,30 +57,15 @@ describe('a webhook that streams', () => {
 	});
 
 	test('passes the answer on while the model is still talking', async () => {
-		const response = await n8n.client.callWebhook('talk', { question: '[words: 12] [hold after: 4]' });
-		const heard: Chunk[] = [];
-		let wasReleased = false;
-		for await (const chunk of chunksOf(response)) {
-			heard.push(chunk);
-			// The model says nothing more before it is released, so everything heard by now was streamed live.
-			// A last digit is held back, because a secret may begin with it.
-			if (wasReleased || !/word3 word4?$/.test(textOf(heard))) continue;
-			expect(platform.books().chats).toEqual([expect.objectContaining({ endedAt: null })]);
-			expect(platform.chat.release()).toBe(1);
-			wasReleased = true;
-		}
+		const words = await expectLiveWords(stage.n8n, 'talk', stage.platform);
 
-		expect(wasReleased).toBe(true);
-		expect([heard[0]?.type, heard[heard.length - 1]?.type]).toEqual(['begin', 'end']);
-		const words = Array.from({ length: 12 }, (_, index) => `word${index + 1}`).join(' ');
-		expect(textOf(heard)).toBe(words);
 		const execution = await onlyExecution(workflow);
 		expect(outputItems(execution, 'Chat Completion').map(({ json }) => json.content)).toEqual([words]);
 		expect(complaints()).toEqual([]);
 	});
 
 	test('says where an answer broke off', async () => {
-		const response = await n8n.client.callWebhook('talk', { question: '[words: 9] [cut after: 3]' });
+		const response = await stage.n8n.client.callWebhook('talk', { question: '[words: 9] [cut after: 3]' });
 		const heard: Chunk[] = [];
 		for await (const chunk of chunksOf(response)) heard.push(chunk);
 
@@ -117,7 +73,7 @@ describe('a webhook that streams', () => {
 		// n8n adds its own error, with the advice.
 		const failure = heard.find(({ type }) => type === 'error');
 		expect(failure?.content).toMatch(/^The answer broke off after 17 characters: /);
-		expect(platform.books().chats).toHaveLength(1);
+		expect(stage.platform.books().chats).toHaveLength(1);
 	});
 });
 
@@ -133,7 +89,7 @@ describe('an AI Agent', () => {
 			parameters: { promptType: 'define', text: QUESTION, options: {} },
 		};
 		const model = {
-			...chatCompletion(account, { model: modelById('vendor/family_c-4.6'), reasoning, options: {} }),
+			...chatCompletion(stage.account, { model: modelById('vendor/family_c-4.6'), reasoning, options: {} }),
 			name: 'FlowPlatform Chat Model',
 			type: 'n8n-nodes-flowtask.lmChatFlowPlatform',
 		};
@@ -150,12 +106,12 @@ describe('an AI Agent', () => {
 			),
 		);
 
-		const response = await n8n.client.callWebhook(path, {
+		const response = await stage.n8n.client.callWebhook(path, {
 			question: '[tool: Calculator {"input": "6 * 7"}] [answer: It is {result}.] What is 6 times 7?',
 		});
 
 		expect(await response.json()).toMatchObject({ output: 'It is [{"response":"42"}].' });
-		const { chats } = platform.books();
+		const { chats } = stage.platform.books();
 		expect(chats.map(({ body, reasoned }) => ({ sent: body.enable_thinking, reasoned }))).toEqual([
 			{ sent: enable_thinking, reasoned: enable_thinking },
 			{ sent: enable_thinking, reasoned: enable_thinking },
@@ -165,15 +121,15 @@ describe('an AI Agent', () => {
 		expect(execution.data?.resultData.runData.Calculator).toEqual([
 			expect.objectContaining({ executionStatus: 'success' }),
 		]);
-		const stored = JSON.stringify(await n8n.client.call('GET', `/rest/executions/${execution.id}`));
+		const stored = JSON.stringify(await stage.n8n.client.call('GET', `/rest/executions/${execution.id}`));
 		expect(stored).toContain('What is 6 times 7?');
-		expect(stored).not.toContain(platform.apiKey);
+		expect(stored).not.toContain(stage.platform.apiKey);
 		expect(complaints()).toEqual([]);
 	});
 });
 
 test('a chat gets the answer, without the thinking, in the field that it shows', async () => {
-	const ask = chatCompletion(account, {
+	const ask = chatCompletion(stage.account, {
 		model: modelById('family_c-4.6'),
 		messages: asks('={{ $json.chatInput }}'),
 		reasoning: 'on',
@@ -181,7 +137,7 @@ test('a chat gets the answer, without the thinking, in the field that it shows',
 	});
 	await publish(inARow('Chat', [chatTrigger('chat-last', 'lastNode'), ask]));
 
-	const response = await n8n.client.callWebhook('chat-last/chat', {
+	const response = await stage.n8n.client.callWebhook('chat-last/chat', {
 		action: 'sendMessage',
 		sessionId: 'visitor-1',
 		chatInput: '[think: Paris, surely.] [answer: Paris.] The capital of France?',
@@ -192,39 +148,7 @@ test('a chat gets the answer, without the thinking, in the field that it shows',
 		content: 'Paris.',
 		reasoning: 'Paris, surely.',
 	});
-	expect(platform.books().chats.map(({ body }) => body.enable_thinking)).toEqual([true]);
-});
-
-describe('the list of models', () => {
-	/** Requests what the editor requests when a person opens the list. */
-	async function listModels({ id, name }: SavedCredential, filter = ''): Promise<unknown> {
-		const { results } = await n8n.client.call<{ results: unknown }>(
-			'POST',
-			'/rest/dynamic-node-parameters/resource-locator-results',
-			{
-				nodeTypeAndVersion: { name: 'n8n-nodes-flowtask.chatCompletion', version: 1 },
-				path: 'parameters.model',
-				methodName: 'searchModels',
-				currentNodeParameters: {},
-				credentials: { flowPlatformApi: { id, name } },
-				filter,
-			},
-		);
-		return results;
-	}
-
-	test('is the one that the deployment offers, narrowed by the typed text', async () => {
-		const listing = await createAccount('With a list', '/maas/v1/models');
-		expect(await listModels(listing)).toEqual(
-			expect.arrayContaining([{ name: 'plain-1', value: 'plain-1' }]),
-		);
-		expect(await listModels(listing, 'PLAIN')).toEqual([{ name: 'plain-1', value: 'plain-1' }]);
-	});
-
-	test('is not requested if the credential names none, and the message says so', async () => {
-		await expect(listModels(account)).rejects.toThrow(/The credential has no .*Models Path.*Choose .*By ID/);
-		expect(platform.books().requests).toMatchObject({ models: 0, other: 0 });
-	});
+	expect(stage.platform.books().chats.map(({ body }) => body.enable_thinking)).toEqual([true]);
 });
 
 // This server was written outside this project, so its answers are an independent reading of the interface.
@@ -234,7 +158,7 @@ describe('another OpenAI-compatible server', () => {
 
 	beforeAll(async () => {
 		await others.start();
-		const otherAccount = await n8n.client.createCredential('flowPlatformApi', 'Another server', {
+		const otherAccount = await stage.n8n.client.createCredential('flowPlatformApi', 'Another server', {
 			apiKey: KEY,
 			baseUrl: others.url,
 			wsBaseUrl: '',
@@ -264,7 +188,7 @@ describe('another OpenAI-compatible server', () => {
 	});
 
 	async function ask(question: string, stream: boolean, extraBody: object = {}): Promise<unknown> {
-		const response = await n8n.client.callWebhook('other', { question, stream, extraBody });
+		const response = await stage.n8n.client.callWebhook('other', { question, stream, extraBody });
 		return await response.json();
 	}
 
@@ -344,7 +268,7 @@ describe('another OpenAI-compatible server', () => {
 		const refused = new LLMock({ host: TEST_HOST, port: 0, auth: { apiKeys: ['sk-of-somebody-else'] } });
 		await refused.start();
 		try {
-			const stranger = await n8n.client.createCredential('flowPlatformApi', 'Stranger', {
+			const stranger = await stage.n8n.client.createCredential('flowPlatformApi', 'Stranger', {
 				apiKey: KEY,
 				baseUrl: refused.url,
 				wsBaseUrl: '',
@@ -360,7 +284,7 @@ describe('another OpenAI-compatible server', () => {
 					{ ...question, onError: 'continueRegularOutput' },
 				]),
 			);
-			const response = await n8n.client.callWebhook('stranger', {});
+			const response = await stage.n8n.client.callWebhook('stranger', {});
 			expect(await response.json()).toMatchObject({
 				error: expect.stringContaining('The platform does not accept the API key'),
 			});

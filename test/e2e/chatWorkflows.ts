@@ -1,5 +1,6 @@
 // Workflows around the chat nodes, and how their answers are read from outside.
-import type { SavedCredential, WorkflowDocument } from './runner';
+import type { LocalPlatform } from '../platform';
+import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
 
 type Node = WorkflowDocument['nodes'][number];
 type Parameters = Record<string, unknown>;
@@ -16,7 +17,7 @@ export function asks(content: string): Parameters {
 
 export function webhook(
 	path: string,
-	responseMode: 'lastNode' | 'streaming',
+	responseMode: 'lastNode' | 'responseNode' | 'streaming',
 ): Pick<Node, 'name'> & Partial<Node> {
 	return {
 		name: 'Webhook',
@@ -111,4 +112,31 @@ export function textOf(chunks: readonly Chunk[]): string {
 		.filter(({ type }) => type === 'item')
 		.map(({ content = '' }) => content)
 		.join('');
+}
+
+/**
+ * Asks for twelve words of which the model holds back the last eight until the first four were heard, and expects all.
+ * The model says nothing more before it is released, so everything heard by then was streamed live.
+ */
+export async function expectLiveWords(
+	n8n: RunningN8n,
+	path: string,
+	platform: LocalPlatform,
+): Promise<string> {
+	const response = await n8n.client.callWebhook(path, { question: '[words: 12] [hold after: 4]' });
+	const heard: Chunk[] = [];
+	let wasReleased = false;
+	for await (const chunk of chunksOf(response)) {
+		heard.push(chunk);
+		// A last digit is held back, because a secret may begin with it.
+		if (wasReleased || !/word3 word4?$/.test(textOf(heard))) continue;
+		expect(platform.books().chats).toEqual([expect.objectContaining({ endedAt: null })]);
+		expect(platform.chat.release()).toBe(1);
+		wasReleased = true;
+	}
+	expect(wasReleased).toBe(true);
+	expect([heard[0]?.type, heard.at(-1)?.type]).toEqual(['begin', 'end']);
+	const words = Array.from({ length: 12 }, (_, index) => `word${index + 1}`).join(' ');
+	expect(textOf(heard)).toBe(words);
+	return words;
 }

@@ -347,38 +347,6 @@ test('a suspended wait has two outputs, and "Check Again" can be connected to it
 	});
 });
 
-test('in a node of another service with two prompts, the one to change comes first, and no switch comes before the other', async () => {
-	const service = {
-		'2': {
-			class_type: 'KlingTextToVideoNode',
-			inputs: {
-				negative_prompt: 'blurry',
-				prompt_enhancer: 'off',
-				mode: 'std',
-				cfg_scale: 0.5,
-				prompt: 'a fox',
-			},
-		},
-		'3': { class_type: 'SaveVideo', inputs: { video: ['2', 0], filename_prefix: 'x' } },
-	};
-	const large = { '2': { cfg_scale: { spec: { min: -(2 ** 63), max: 2 ** 63 } } } };
-	await editor.openWorkflow(await saveWorkflow('Another service', { 'Flow Task': {} }));
-	await editor.openNode('Flow Task');
-	await editor.search('workflowId', workflowId, 'Workflow with the ID');
-	await editor.paste('workflowDefinition', JSON.stringify(service));
-	await editor.page.getByTestId('add-fields-select').waitFor();
-	await editor.paste('parameterSpec', JSON.stringify(large));
-	const offered = await editor.untilOffered('cfg_scale (2) · KlingTextToVideoNode');
-	expect(offered).toEqual([
-		'Prompt (2) · KlingTextToVideoNode · prompt – hosted: a fox',
-		'Negative prompt (2) · KlingTextToVideoNode · negative_prompt – hosted: blurry',
-		'prompt_enhancer (2) · KlingTextToVideoNode – hosted: off',
-		'mode (2) · KlingTextToVideoNode – hosted: std',
-		'cfg_scale (2) · KlingTextToVideoNode',
-		'filename_prefix (3) · SaveVideo – hosted: x',
-	]);
-});
-
 describe('the titles of the rows', () => {
 	/** Nodes as exports contain them; a workflow uses most of them twice, and its editor gives both the same title. */
 	const KINDS: ReadonlyArray<[string, object]> = [

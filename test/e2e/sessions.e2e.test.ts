@@ -1,15 +1,11 @@
 // Tests sessions of an agent that n8n remembers: with a hundred parallel calls, after a restart, and for odd keys.
 // For PostgreSQL and workers, see queue.e2e.test.ts.
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startPlatform, type LocalPlatform } from '../platform';
 import { askAgent, callsOfFewKeys, splitSessions, type AgentItem, type Ask } from './agentWorkflows';
 import { dataTableRows, foundInDatabase, type Row } from './databases';
-import { packedTarball } from './packOnce';
-import { failureOf, startN8n, type RunningN8n, type SavedCredential, type SavedWorkflow } from './runner';
+import { failureOf, type SavedWorkflow } from './runner';
+import { serviceStage } from './stage';
 
 const START_DEADLINE_MS = 300_000;
 /** A hundred executions at once take 10 s on two slow cores, or a minute if other programs use the cores as well. */
@@ -18,33 +14,23 @@ const SERVICE = 'sessions';
 const TABLE = 'flow_agent_sessions';
 const CALLERS = 100;
 
-const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-sessions-'));
-let platform: LocalPlatform;
-let n8n: RunningN8n;
-let account: SavedCredential;
+const stage = serviceStage('flowtask-sessions-');
 let service: SavedWorkflow;
 /** How many errors n8n logged while many executions tried to create the same table. */
 let complaintsAtStart = 0;
 
 beforeAll(async () => {
-	platform = await startPlatform();
-	n8n = await startN8n({ userFolder, tarball: packedTarball() });
-	account = await n8n.client.createCredential('flowAgentApi', 'FlowAgent account', {
-		agentToken: platform.agentToken,
-		baseUrl: platform.apiUrl,
-	});
-	service = await n8n.client.createWorkflow(askAgent(SERVICE, account));
-	await n8n.client.activate(service);
-}, START_DEADLINE_MS);
+	service = await publish(SERVICE);
+});
 
-afterAll(async () => {
-	await n8n?.stop();
-	await platform?.close();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
-}, 120_000);
+async function publish(path: string, parameters?: Record<string, unknown>): Promise<SavedWorkflow> {
+	const workflow = await stage.n8n.client.createWorkflow(askAgent(path, stage.agent, parameters));
+	await stage.n8n.client.activate(workflow);
+	return workflow;
+}
 
 async function ask(body: Ask, path = SERVICE): Promise<AgentItem> {
-	const response = await n8n.client.callWebhook(path, body, ROUND_DEADLINE_MS);
+	const response = await stage.n8n.client.callWebhook(path, body, ROUND_DEADLINE_MS);
 	const text = await response.text();
 	const answer = JSON.parse(text) as AgentItem;
 	if (!response.ok || typeof answer.session?.id !== 'string') {
@@ -56,13 +42,13 @@ async function ask(body: Ask, path = SERVICE): Promise<AgentItem> {
 }
 
 async function whyFailed(): Promise<string> {
-	const executions = await n8n.client.listExecutions(service);
+	const executions = await stage.n8n.client.listExecutions(service);
 	const failed = executions.find(({ status }) => status === 'error' || status === 'crashed');
 	if (!failed) return 'no execution of the service failed';
-	return failureOf(await n8n.client.getExecution(failed.id)) ?? 'n8n gives no reason';
+	return failureOf(await stage.n8n.client.getExecution(failed.id)) ?? 'n8n gives no reason';
 }
 
-const rowsOf = async (): Promise<Row[]> => await dataTableRows(n8n.client, TABLE);
+const rowsOf = async (): Promise<Row[]> => await dataTableRows(stage.n8n.client, TABLE);
 
 const callers = Array.from({ length: CALLERS }, (_, index) => `customer ${index}`);
 const first = new Map<string, string>();
@@ -87,7 +73,7 @@ async function round(number: number): Promise<void> {
 		first.set(key, session.id);
 	}
 	expect(new Set(first.values()).size).toBe(CALLERS);
-	const { sessions, invocations, agentRefusals } = platform.books();
+	const { sessions, invocations, agentRefusals } = stage.platform.books();
 	expect(sessions).toHaveLength(CALLERS);
 	expect(sessions.every(({ turns }) => turns === number)).toBe(true);
 	expect([invocations.length, agentRefusals]).toEqual([CALLERS * number, {}]);
@@ -98,7 +84,7 @@ test.each([1, 2, 3])(
 	async (number) => {
 		await round(number);
 		// n8n refuses and logs all but the first attempt to create the table.
-		if (number === 1) complaintsAtStart = n8n.log.errors().length;
+		if (number === 1) complaintsAtStart = stage.n8n.log.errors().length;
 	},
 	ROUND_DEADLINE_MS,
 );
@@ -122,10 +108,10 @@ test('the Data Table has a row for each session, with its workflow, its executio
 test(
 	'after n8n is stopped and started again, the fourth round continues in the same sessions',
 	async () => {
-		await n8n.stop();
-		expect(n8n.log.errors().slice(complaintsAtStart)).toEqual([]);
-		expect(n8n.log.text()).not.toContain(platform.agentToken);
-		n8n = await startN8n({ userFolder });
+		await stage.n8n.stop();
+		expect(stage.n8n.log.errors().slice(complaintsAtStart)).toEqual([]);
+		expect(stage.n8n.log.text()).not.toContain(stage.platform.agentToken);
+		await stage.startAgain();
 		complaintsAtStart = 0;
 		await round(4);
 	},
@@ -135,10 +121,10 @@ test(
 test(
 	`${CALLERS} parallel calls with 20 keys use 20 sessions, and every call is a turn in the session of its key`,
 	async () => {
-		platform.resetBooks();
+		stage.platform.resetBooks();
 		const calls = callsOfFewKeys(CALLERS, 20, 'opened at once');
 		const answers = await Promise.all(calls.map(async (call) => await ask(call)));
-		const { sessions, invocations, agentRefusals } = platform.books();
+		const { sessions, invocations, agentRefusals } = stage.platform.books();
 		expect(splitSessions(calls, sessions)).toEqual([]);
 		expect([sessions.length, invocations.length, agentRefusals]).toEqual([20, CALLERS, {}]);
 		expect(answers.filter(({ session }) => session.source === 'new')).toHaveLength(20);
@@ -151,31 +137,12 @@ test(
 	ROUND_DEADLINE_MS,
 );
 
-test(
-	'five messages in quick succession to a slow agent are five turns of one session, in their order',
-	async () => {
-		platform.resetBooks();
-		const messages = [1, 2, 3, 4, 5].map((number) => `message ${number} [takes: 2000]`);
-		const answers = messages.map(async (say, index) => {
-			await sleep(index * 500);
-			return await ask({ key: 'writes fast', say });
-		});
-		await Promise.all(answers);
-		const { sessions, agentRefusals } = platform.books();
-		expect(sessions.map((session) => session.messages)).toEqual([messages]);
-		expect(agentRefusals).toEqual({});
-	},
-	ROUND_DEADLINE_MS,
-);
-
 test.each(['arrival', 'strict'])(
 	'twenty keys with five messages each, a second apart and under load, keep the order of the calls: %s',
 	async (turnOrder) => {
 		const path = `${SERVICE}_order_${turnOrder}`;
-		await n8n.client.activate(
-			await n8n.client.createWorkflow(askAgent(path, account, { options: { turnOrder } })),
-		);
-		platform.resetBooks();
+		await publish(path, { options: { turnOrder } });
+		stage.platform.resetBooks();
 		const messagesOf = (key: string): string[] =>
 			[1, 2, 3, 4, 5].map((number) => `${turnOrder} ${key} says ${number} [takes: 300]`);
 		const keys = Array.from({ length: 20 }, (_, index) => `${turnOrder} in order ${index}`);
@@ -187,28 +154,12 @@ test.each(['arrival', 'strict'])(
 			return await Promise.all(answers);
 		});
 		await Promise.all(calls);
-		const { sessions, agentRefusals } = platform.books();
+		const { sessions, agentRefusals, concurrentPerSession } = stage.platform.books();
 		const heard = sessions.map(({ messages }) => messages).toSorted();
 		expect(heard).toEqual(keys.map(messagesOf).toSorted());
 		expect(agentRefusals).toEqual({});
-	},
-	ROUND_DEADLINE_MS,
-);
-
-test(
-	'in strict order, parallel calls with few keys are turns of one session per key',
-	async () => {
-		const path = `${SERVICE}_strict`;
-		const options = { turnOrder: 'strict' };
-		await n8n.client.activate(await n8n.client.createWorkflow(askAgent(path, account, { options })));
-		platform.resetBooks();
-		const calls = callsOfFewKeys(30, 6, 'in a line');
-		await Promise.all(calls.map(async (call) => await ask(call, path)));
-		const { sessions, agentRefusals, concurrentPerSession } = platform.books();
-		expect(splitSessions(calls, sessions)).toEqual([]);
-		expect([sessions.length, agentRefusals, concurrentPerSession]).toEqual([6, {}, 1]);
-		const left = (await rowsOf()).filter(({ sessionId }) => !sessionId);
-		expect(left).toEqual([]);
+		if (turnOrder === 'strict') expect(concurrentPerSession).toBe(1);
+		expect((await rowsOf()).filter(({ sessionId }) => !sessionId)).toEqual([]);
 	},
 	ROUND_DEADLINE_MS,
 );
@@ -250,13 +201,10 @@ test(
 	'if two executions use the same idempotency key at once, the agent runs once and the second gets its answer',
 	async () => {
 		const path = `${SERVICE}_once`;
-		const once = await n8n.client.createWorkflow(
-			askAgent(path, account, { limits: { idempotencyKey: '={{ $json.body.key }}' } }),
-		);
-		await n8n.client.activate(once);
+		await publish(path, { limits: { idempotencyKey: '={{ $json.body.key }}' } });
 		// This creates the ledger's table; the ledger's own test covers two executions that create it at once.
 		await ask({ key: 'order 0', say: 'open the books' }, path);
-		platform.resetBooks();
+		stage.platform.resetBooks();
 		const order = { key: 'order 1', say: 'book it [side effect: booked] [takes: 1500]' };
 		const both = await Promise.all([ask(order, path), ask(order, path)]);
 		const again = await ask(order, path);
@@ -264,18 +212,18 @@ test(
 		expect(again.replayed).toBe(true);
 		const answers = new Set([...both, again].map(({ answer, session }) => `${session.id} ${answer}`));
 		expect(answers.size).toBe(1);
-		const { invocations, effects } = platform.books();
+		const { invocations, effects } = stage.platform.books();
 		expect([invocations.length, effects]).toEqual([1, { booked: 1 }]);
 	},
 	ROUND_DEADLINE_MS,
 );
 
 test("n8n's database and log do not contain the token, and n8n logs no errors", async () => {
-	const { agentToken } = platform;
-	const found = await foundInDatabase(undefined, userFolder, [agentToken, 'customer 1 speaks']);
+	const { agentToken } = stage.platform;
+	const found = await foundInDatabase(undefined, stage.userFolder, [agentToken, 'customer 1 speaks']);
 	expect(found).toEqual(['customer 1 speaks']);
-	expect(n8n.log.text()).not.toContain(agentToken);
-	expect(n8n.log.errors().slice(complaintsAtStart)).toEqual([]);
+	expect(stage.n8n.log.text()).not.toContain(agentToken);
+	expect(stage.n8n.log.errors().slice(complaintsAtStart)).toEqual([]);
 });
 
 /** A readable word for a key that is too odd to print. */

@@ -25,16 +25,20 @@ interface StageOptions {
 }
 
 /** The stage that all tests of a file share; n8n and its user folder are removed after them. */
-export interface EditorStage {
+interface EditorStage {
 	readonly userFolder: string;
 	/** The editor, logged in. */
 	readonly editor: Editor;
 }
 
-export interface TemplateStage extends Parts {
+interface ServiceStage extends Parts {
 	readonly userFolder: string;
 	/** An account on the platform. */
 	readonly account: SavedCredential;
+	/** The platform's agent `default`. */
+	readonly agent: SavedCredential;
+	/** Starts n8n again in its folder, once it was stopped or killed. */
+	startAgain(): Promise<void>;
 }
 
 /** Opens a stage before the tests of the calling file, and closes it after them. @returns n8n's user folder */
@@ -79,34 +83,60 @@ export function editorStage(folderPrefix: string, options: StageOptions): Editor
 	};
 }
 
-/** A stage with an account, and new books for each test. */
-export function templateStage(folderPrefix: string): TemplateStage {
-	let stage: (Parts & Pick<TemplateStage, 'account'>) | undefined;
+/** A stage without a browser, with an account of each kind that calls the platform. */
+export function serviceStage(
+	folderPrefix: string,
+	platformOptions: PlatformOptions = {},
+	options: Omit<StageOptions, 'platform'> = {},
+): ServiceStage {
+	let parts: Parts | undefined;
+	let accounts: Pick<ServiceStage, 'account' | 'agent'> | undefined;
 	const userFolder = n8nStage(
 		folderPrefix,
-		{ platform: { runners: 4, taskMs: 300 } },
-		async ({ platform, n8n }) => {
-			const account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
-				apiKey: platform.apiKey,
-				baseUrl: platform.apiUrl,
-				wsBaseUrl: '',
-			});
-			stage = { platform, n8n, account };
+		{ ...options, platform: platformOptions },
+		async ({ platform, n8n }, whenClosing) => {
+			const { client } = n8n;
+			accounts = {
+				account: await client.createCredential('flowPlatformApi', 'FlowPlatform account', {
+					apiKey: platform.apiKey,
+					baseUrl: platform.apiUrl,
+					wsBaseUrl: '',
+				}),
+				agent: await client.createCredential('flowAgentApi', 'FlowAgent account', {
+					agentToken: platform.agentToken,
+					baseUrl: platform.apiUrl,
+				}),
+			};
+			parts = { platform, n8n };
+			// The n8n that the tests started last.
+			whenClosing(async () => await opened(parts).n8n.stop());
 		},
 	);
-	beforeEach(() => stage?.platform.resetBooks());
 	return {
 		userFolder,
 		get platform() {
-			return opened(stage).platform;
+			return opened(parts).platform;
 		},
 		get n8n() {
-			return opened(stage).n8n;
+			return opened(parts).n8n;
 		},
 		get account() {
-			return opened(stage).account;
+			return opened(accounts).account;
+		},
+		get agent() {
+			return opened(accounts).agent;
+		},
+		startAgain: async () => {
+			parts = { platform: opened(parts).platform, n8n: await startN8n({ userFolder }) };
 		},
 	};
+}
+
+/** A service stage for templates, with new books for each test. */
+export function templateStage(folderPrefix: string): ServiceStage {
+	const stage = serviceStage(folderPrefix, { runners: 4, taskMs: 300 });
+	beforeEach(() => stage.platform.resetBooks());
+	return stage;
 }
 
 function opened<T>(part: T | undefined): T {

@@ -1,38 +1,16 @@
 // A wait that sleeps in n8n's database survives the end of n8n itself.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startPlatform, type LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
 import { batchService, flowTask } from './batchService';
-import { packedTarball } from './packOnce';
-import { outputItems, startN8n, type RunningN8n } from './runner';
+import { outputItems } from './runner';
+import { serviceStage } from './stage';
 
-const START_DEADLINE_MS = 200_000;
 const TASKS = 50;
 
-let platform: LocalPlatform;
-let n8n: RunningN8n;
-const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-suspend-'));
-
-beforeAll(async () => {
-	platform = await startPlatform({ runners: 10, taskMs: 1_000, images: 'prepared' });
-	n8n = await startN8n({ userFolder, tarball: packedTarball() });
-}, START_DEADLINE_MS);
-
-afterAll(async () => {
-	await n8n?.stop();
-	await platform?.close();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
-}, 120_000);
+const stage = serviceStage('flowtask-suspend-', { runners: 10, taskMs: 1_000, images: 'prepared' });
 
 test('n8n is killed while a batch of 50 sleeps; after a new start, it collects all 50, and only 50 were created', async () => {
-	const account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
-		apiKey: platform.apiKey,
-		baseUrl: platform.apiUrl,
-		wsBaseUrl: '',
-	});
+	const { platform, account } = stage;
 	const { workflowId } = await platform.hostWorkflow(textToImage);
 	const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key }}', valueType: 'string' }];
 	const submit = flowTask('Submit', account, {
@@ -50,21 +28,21 @@ test('n8n is killed while a batch of 50 sleeps; after a new start, it collects a
 		parameters: {},
 		credentials: {},
 	};
-	const workflow = await n8n.client.createWorkflow(
+	const workflow = await stage.n8n.client.createWorkflow(
 		batchService({ path: 'sleep', answers: 'onReceived', steps: [submit, wait, collect], loopsOn: 'Wait' }),
 	);
-	await n8n.client.activate(workflow);
+	await stage.n8n.client.activate(workflow);
 
-	await n8n.client.callWebhook('sleep', {
+	await stage.n8n.client.callWebhook('sleep', {
 		keys: Array.from({ length: TASKS }, (_, index) => `picture ${index}`),
 	});
 	const execution = await firstExecution(workflow.id, 'waiting');
 	expect(platform.books().tasksMade).toBe(TASKS);
 	expect(platform.books().requests.file).toBe(0);
 
-	await n8n.kill();
-	n8n = await startN8n({ userFolder });
-	const ended = await n8n.client.waitForExecution(execution, { timeoutMs: 240_000 });
+	await stage.n8n.kill();
+	await stage.startAgain();
+	const ended = await stage.n8n.client.waitForExecution(execution, { timeoutMs: 240_000 });
 
 	expect(ended.status).toBe('success');
 	const collected = outputItems(ended, 'Collected');
@@ -76,7 +54,7 @@ test('n8n is killed while a batch of 50 sleeps; after a new start, it collects a
 
 async function firstExecution(workflowId: string, status: string): Promise<string> {
 	for (;;) {
-		const [execution] = await n8n.client.listExecutions({ id: workflowId });
+		const [execution] = await stage.n8n.client.listExecutions({ id: workflowId });
 		if (execution?.status === status) return execution.id;
 		if (execution?.status === 'error') throw new Error('the execution ended with an error');
 		await sleep(200);

@@ -1,46 +1,23 @@
 // Tests recorded turns of an agent, and a budget counted from them, in n8n's own Data Tables.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { startPlatform, type LocalPlatform } from '../platform';
 import { askAgent } from './agentWorkflows';
 import { dataTableRows, type Row } from './databases';
-import { packedTarball } from './packOnce';
-import { startN8n, type RunningN8n, type SavedCredential, type WorkflowDocument } from './runner';
+import type { WorkflowDocument } from './runner';
+import { serviceStage } from './stage';
 
-const START_DEADLINE_MS = 300_000;
 const CALL_DEADLINE_MS = 120_000;
 const TABLE = 'flow_agent_turns';
 
-const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-turns-'));
-let platform: LocalPlatform;
-let n8n: RunningN8n;
-let account: SavedCredential;
+const stage = serviceStage('flowtask-turns-');
 
-beforeAll(async () => {
-	platform = await startPlatform();
-	n8n = await startN8n({ userFolder, tarball: packedTarball() });
-	account = await n8n.client.createCredential('flowAgentApi', 'FlowAgent account', {
-		agentToken: platform.agentToken,
-		baseUrl: platform.apiUrl,
-	});
-}, START_DEADLINE_MS);
-
-afterAll(async () => {
-	await n8n?.stop();
-	await platform?.close();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
-}, 120_000);
-
-const rowsOf = async (): Promise<Row[]> => await dataTableRows(n8n.client, TABLE);
+const rowsOf = async (): Promise<Row[]> => await dataTableRows(stage.n8n.client, TABLE);
 
 async function serve(document: WorkflowDocument): Promise<void> {
-	await n8n.client.activate(await n8n.client.createWorkflow(document));
+	await stage.n8n.client.activate(await stage.n8n.client.createWorkflow(document));
 }
 
 /** Calls a webhook and returns the last node's answer, or n8n's message if it failed. */
 async function call(path: string, body: object): Promise<string> {
-	const response = await n8n.client.callWebhook(path, body, CALL_DEADLINE_MS);
+	const response = await stage.n8n.client.callWebhook(path, body, CALL_DEADLINE_MS);
 	return await response.text();
 }
 
@@ -53,7 +30,7 @@ const budget = (per: string, most: number) => ({
 test(
 	'a budget per key applies across executions, and each turn has its row',
 	async () => {
-		const document = askAgent('per-key', account, { limits: budget('key', 3) });
+		const document = askAgent('per-key', stage.agent, { limits: budget('key', 3) });
 		for (const node of document.nodes)
 			if (node.id === 'agent') Object.assign(node, { onError: 'continueRegularOutput' });
 		await serve(document);
@@ -62,7 +39,7 @@ test(
 		const over = JSON.parse(await call('per-key', { key: 'anna', say: '4' })) as Record<string, unknown>;
 		expect(over.error).toBe('"Limit per Day" allows 3 turns a day for the key "anna"; used so far: 3');
 		expect(await call('per-key', { key: 'ben', say: '1' })).toContain('you said');
-		expect(platform.books().invocations).toHaveLength(4);
+		expect(stage.platform.books().invocations).toHaveLength(4);
 		const rows = await rowsOf();
 		expect(rows).toHaveLength(4);
 		expect(rows[0]).toMatchObject({
@@ -80,7 +57,7 @@ test(
 test(
 	'1,500 turns in one run are written, and counted across several pages',
 	async () => {
-		const document = askAgent('per-node', account, {
+		const document = askAgent('per-node', stage.agent, {
 			sessionMode: 'new',
 			message: '={{ $json.says }}',
 			limits: budget('node', 1_501),
@@ -97,14 +74,14 @@ test(
 				Split: { main: [[{ node: 'Agent Invoke', type: 'main', index: 0 }]] },
 			},
 		});
-		platform.resetBooks();
+		stage.platform.resetBooks();
 		expect(await call('per-node', { says: Array.from({ length: 1_500 }, (_, i) => `m${i}`) })).toContain(
 			'you said',
 		);
 		expect(await rowsOf()).toHaveLength(1_504);
 		expect(await call('per-node', { says: ['one more'] })).toContain('you said');
 		await call('per-node', { says: ['too many'] });
-		expect(platform.books().invocations).toHaveLength(1_501);
+		expect(stage.platform.books().invocations).toHaveLength(1_501);
 	},
 	CALL_DEADLINE_MS,
 );
@@ -112,17 +89,17 @@ test(
 test(
 	'sixty parallel executions send what a budget still allows, and no more',
 	async () => {
-		const document = askAgent('at-once', account, { limits: budget('node', 20) });
+		const document = askAgent('at-once', stage.agent, { limits: budget('node', 20) });
 		for (const node of document.nodes)
 			if (node.id === 'agent') Object.assign(node, { onError: 'continueRegularOutput' });
 		await serve(document);
-		platform.resetBooks();
+		stage.platform.resetBooks();
 		const all = Array.from(
 			{ length: 60 },
 			async (_, i) => await call('at-once', { key: `at once ${i}`, say: 'a' }),
 		);
 		const answers = await Promise.all(all);
-		expect(platform.books().invocations).toHaveLength(20);
+		expect(stage.platform.books().invocations).toHaveLength(20);
 		expect(answers.filter((answer) => answer.includes('you said'))).toHaveLength(20);
 	},
 	CALL_DEADLINE_MS,

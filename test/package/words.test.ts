@@ -88,13 +88,6 @@ test.each([
 	expect(mistakesIn(text)).toEqual([mistake]);
 });
 
-test.each(['={{ $json.session.id }}', 'The ID. JSON or a URL', 'the sessionId of a chat', 'e.g. data_1'])(
-	'"%s" is accepted',
-	(text) => {
-		expect(mistakesIn(text)).toEqual([]);
-	},
-);
-
 test.each(nodes)("%s tells n8n's workflow builder when to choose it", (path) => {
 	const [hint = ''] = textsIn(builtInstance(path), new Set(['searchHint']));
 	expect(hint.length).toBeGreaterThan(50);

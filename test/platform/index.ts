@@ -13,7 +13,6 @@ import { FaultBoard } from './faults/faultBoard';
 import { fileHost } from './files/fileHost.plugin';
 import { Line } from './files/line';
 import { FileLinks } from './files/links';
-import { mediaHost } from './files/mediaHost.plugin';
 import { UploadStore } from './files/uploadStore';
 import { TEST_HOST } from './host';
 import { WorkflowHost } from './hosting/workflowHost';
@@ -142,7 +141,6 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Loca
 	const api = await apiServer(parts);
 	const files = fastify({ forceCloseConnections: true });
 	await files.register(fileHost, { parts });
-	await files.register(mediaHost, { parts });
 	const router = new UpgradeRouter(parts);
 	const channel = new ProgressChannel(parts, router);
 	const bridge = new BridgeEndpoint(parts, router);

@@ -12,15 +12,8 @@ const HELP = `Starts the local platform.
   --file-port <n>               port of the file host (default ${DEFAULT_PORT + 1}; 0: a free one)
   --api-key <sk-…>              key of the owner "default" (default: a new one)
   --agent-token <agt_…>         token of the agent "default" (default: a new one)
-  --agent-dialect usual|nested|bare
-                                how the agent "default" words its wire (usual)
-  --agent-outer-status always200|same
-                                outer HTTP status of the agent service's failures (always200)
   --runners <n>                 tasks that run at once (4)
   --task-ms <n>                 run time of every task (5 for each sampler step)
-  --images render|prepared    prepared: one image for each size, for load tests
-  --file-bytes <n>              least size of result files
-  --file-bytes-per-second <n>   what all downloads get together (no limit)
   --requests-per-second <n>     request-frequency limit of each key
   --seed <n>                    for everything random
   --fault-rate <0..1>           so many of all requests fail
@@ -32,13 +25,8 @@ const options = {
 	'file-port': { type: 'string' },
 	'api-key': { type: 'string' },
 	'agent-token': { type: 'string' },
-	'agent-outer-status': { type: 'string' },
-	'agent-dialect': { type: 'string' },
 	runners: { type: 'string' },
 	'task-ms': { type: 'string' },
-	images: { type: 'string' },
-	'file-bytes': { type: 'string' },
-	'file-bytes-per-second': { type: 'string' },
 	'requests-per-second': { type: 'string' },
 	seed: { type: 'string' },
 	'fault-rate': { type: 'string' },
@@ -53,14 +41,6 @@ function numberOf(flag: string, text: string | undefined): number | undefined {
 	return number;
 }
 
-function oneOf<T extends string>(flag: string, text: string | undefined, list: readonly T[]): T | undefined {
-	const found = list.find((entry) => entry === text);
-	if (text !== undefined && found === undefined) {
-		throw new Error(`--${flag} must be one of ${list.join(', ')}, got "${text}".`);
-	}
-	return found;
-}
-
 type Flags = ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
 
 function platformOptions(flags: Flags): PlatformOptions {
@@ -69,13 +49,8 @@ function platformOptions(flags: Flags): PlatformOptions {
 		filePort: numberOf('file-port', flags['file-port']) ?? DEFAULT_PORT + 1,
 		apiKey: flags['api-key'],
 		agentToken: flags['agent-token'],
-		agentDialect: oneOf('agent-dialect', flags['agent-dialect'], ['usual', 'nested', 'bare']),
-		agentOuterStatus: oneOf('agent-outer-status', flags['agent-outer-status'], ['always200', 'same']),
 		runners: numberOf('runners', flags.runners),
 		taskMs: numberOf('task-ms', flags['task-ms']),
-		images: oneOf('images', flags.images, ['render', 'prepared']),
-		fileBytes: numberOf('file-bytes', flags['file-bytes']),
-		fileBytesPerSecond: numberOf('file-bytes-per-second', flags['file-bytes-per-second']),
 		requestsPerSecond: numberOf('requests-per-second', flags['requests-per-second']),
 		seed: numberOf('seed', flags.seed),
 	};

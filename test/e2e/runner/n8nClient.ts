@@ -161,12 +161,6 @@ export class N8nClient {
 		await this.call('POST', `/rest/executions/${id}/stop`, {});
 	}
 
-	/** Retries as "Retry" in the executions list does, with the workflow as it was then. Returns the new execution's ID. */
-	async retryExecution(id: string): Promise<string> {
-		const retry = await this.call<{ id: string }>('POST', `/rest/executions/${id}/retry`, {});
-		return retry.id;
-	}
-
 	async download(file: BinaryFile): Promise<Buffer> {
 		if (file.id === undefined) return Buffer.from(file.data, 'base64');
 		const query = new URLSearchParams({ id: file.id, action: 'download' });

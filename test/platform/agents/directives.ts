@@ -1,3 +1,4 @@
+import { closingBracket } from '../closingBracket';
 import { isRecord, parseWireJson } from '../wireJson';
 
 export type PlannedInterrupt =
@@ -118,16 +119,6 @@ const ORDERS: Readonly<Record<string, Order>> = {
 };
 
 const OPENING = new RegExp(`\\[(${Object.keys(ORDERS).join('|')})\\s*(?=[:\\]])`, 'gi');
-
-/** The position at which the bracket open at `start` closes; a tool's arguments may contain brackets, too. */
-function closingBracket(text: string, start: number): number {
-	let depth = 1;
-	for (let index = start; index < text.length; index++) {
-		if (text[index] === '[') depth++;
-		else if (text[index] === ']' && --depth === 0) return index;
-	}
-	return text.length;
-}
 
 /** Reads the orders in a message, which are `[word: detail]` texts, one after the other. */
 export function readScript(message: string): Script {

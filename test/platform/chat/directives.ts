@@ -1,3 +1,5 @@
+import { closingBracket } from '../closingBracket';
+
 export type ReasoningPlace = 'content' | 'details' | 'reasoning' | 'tags';
 
 /** How an answer breaks off, and after how many chunks. */
@@ -83,16 +85,6 @@ const SETTERS: ReadonlyMap<string, Setter> = new Map<string, Setter>([
 	['tool', (orders, value) => orders.tools.push(toolIn(value))],
 ]);
 
-/** The position of the bracket that closes the one before `from`; values may contain pairs of brackets. */
-function closingBracket(text: string, from: number): number {
-	let depth = 1;
-	for (let at = from; at < text.length; at++) {
-		if (text[at] === '[') depth++;
-		else if (text[at] === ']' && --depth === 0) return at;
-	}
-	return -1;
-}
-
 export function noDirectives(): Directives {
 	return { holds: [], breaks: [], tools: [] };
 }
@@ -108,7 +100,7 @@ export function readDirectives(text: string, orders: Directives): string {
 	for (let match = opening.exec(text); match !== null; match = opening.exec(text)) {
 		const set = SETTERS.get(match[1] ?? '');
 		const end = closingBracket(text, opening.lastIndex);
-		if (set === undefined || end === -1) continue;
+		if (set === undefined || end === undefined) continue;
 		try {
 			set(orders, text.slice(opening.lastIndex, end).replace(/^:/, '').trim());
 		} catch (error) {

@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { MEDIA_FOLDER } from '../agents/mediaStore';
+import type { RequestKind } from '../books';
 import type { Fault } from '../faults/faultBoard';
 import { deliver, faultAnswer, onceWhole, resetConnection } from '../service/delivery';
 import type { HttpAnswer } from '../service/delivery';
@@ -113,16 +115,37 @@ async function answerFile(parts: Parts, request: FastifyRequest, reply: FastifyR
 	});
 }
 
-/** The file host, with result images behind signed links, and the trap to which redirect faults lead. */
+/** Answers with a file for agents. */
+function answerMedia(parts: Parts, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+	const url = new URL(request.url, parts.addresses.fileUrl);
+	const path = decodedPath(url);
+	const problem = parts.links.problem(path, url.searchParams, parts.agenda.now());
+	if (problem === 'expired') return reply.code(403).send({ message: 'Request has expired.' });
+	if (problem !== undefined) return reply.code(403).send({ message: 'The signature does not match.' });
+	const file = parts.media.find(path);
+	if (file === undefined) return reply.code(404).send({ message: 'The file does not exist.' });
+	onceWhole(reply.raw, () => {
+		if (request.method === 'GET') file.reads++;
+	});
+	return reply.type(file.mimeType).send(file.content);
+}
+
+/** How the books name a path of the file host; the names of files would fill them. */
+function kindOf(path: string): readonly [RequestKind, string] {
+	if (path.startsWith('/files/')) return ['file', '/files/…'];
+	if (path.startsWith(MEDIA_FOLDER)) return ['mediaFile', `${MEDIA_FOLDER}…`];
+	return [path === '/trap' ? 'trap' : 'other', path];
+}
+
+/** The file host, with result images and files for agents behind signed links, and the trap to which redirects lead. */
 export async function fileHost(app: FastifyInstance, { parts }: { parts: Parts }): Promise<void> {
 	app.addHook('onRequest', async (request) => {
-		const path = request.url.split('?', 1)[0] ?? '';
-		const isFile = path.startsWith('/files/');
-		const isTrap = path === '/trap';
-		const kind = isFile ? 'file' : isTrap ? 'trap' : 'other';
-		parts.books.request(kind, isFile ? '/files/…' : path);
+		const [kind, path] = kindOf(request.url.split('?', 1)[0] ?? '');
+		parts.books.request(kind, path);
 		for (const header of ['authorization', 'cookie', 'x-api-key']) {
-			if (request.headers[header] !== undefined) parts.books.leak(isTrap ? 'trap' : 'file host', header);
+			if (request.headers[header] !== undefined) {
+				parts.books.leak(kind === 'trap' ? 'trap' : 'file host', header);
+			}
 		}
 	});
 	// The trap accepts any body that a redirect carries along, in order to record it.
@@ -132,6 +155,7 @@ export async function fileHost(app: FastifyInstance, { parts }: { parts: Parts }
 		payload.on('end', () => done(null));
 	});
 	app.get('/files/*', async (request, reply) => answerFile(parts, request, reply));
+	app.get(`${MEDIA_FOLDER}*`, async (request, reply) => answerMedia(parts, request, reply));
 	app.all('/trap', async (_request, reply) =>
 		reply.send({
 			code: 0,

@@ -2,7 +2,7 @@ import sharp from 'sharp';
 import type { Sharp } from 'sharp';
 import { labelSvg, paintingSvg, unfinishedBlur } from './painting';
 import { sizeOf } from './recipe';
-import type { LatentRecipe, ImageRecipe, Sampling, Size } from './recipe';
+import type { ImageRecipe, Sampling, Size } from './recipe';
 
 /** The source of uploaded images for the artist. */
 export interface ImageSource {
@@ -58,10 +58,6 @@ async function finish(image: Sharp): Promise<Canvas> {
 	return { pixels: data, width: info.width, height: info.height };
 }
 
-function indexOf(latent: LatentRecipe): number {
-	return latent.kind === 'sampled' ? indexOf(latent.from) : latent.index;
-}
-
 /** Draws recipes. The same recipe results in the same bytes, so an image that the cache drops can be drawn again. */
 export class Artist {
 	readonly #cache = new Map<string, Buffer>();
@@ -96,8 +92,7 @@ export class Artist {
 	/** For load tests, replaces the recipe by one image for each size. */
 	#standIn(recipe: ImageRecipe): ImageRecipe {
 		const { width, height } = sizeOf(recipe, (imageId) => this.source.size(imageId));
-		const latent = { kind: 'blank', width, height, index: 0 } as const;
-		return { kind: 'decoded', latent: { kind: 'sampled', sampling: EXAMPLE, from: latent } };
+		return { kind: 'sampled', sampling: EXAMPLE, index: 0, from: { kind: 'blank', width, height } };
 	}
 
 	async #drawFile(key: string, recipe: ImageRecipe): Promise<Buffer> {
@@ -129,8 +124,22 @@ export class Artist {
 				if (path === undefined) return this.#paint(EXAMPLE, 0, EXAMPLE_SIZE);
 				return finish(sharp(path).autoOrient());
 			}
-			case 'decoded':
-				return this.#drawLatent(recipe.latent);
+			case 'blank': {
+				const { width, height } = recipe;
+				return finish(sharp({ create: { width, height, channels: 3, background: '#7f7468' } }));
+			}
+			case 'sampled': {
+				const from = await this.#draw(recipe.from);
+				const { sampling } = recipe;
+				const painting = await this.#paint(sampling, recipe.index, from);
+				if (sampling.denoise >= 1) return painting;
+				// Below full strength, the given image shows through the painting.
+				const veil = await open(painting)
+					.ensureAlpha(sampling.denoise)
+					.png({ compressionLevel: 1 })
+					.toBuffer();
+				return finish(open(from).composite([{ input: veil }]));
+			}
 			case 'scaled': {
 				const { width, height, method, crop } = recipe;
 				const fit = crop === 'center' ? 'cover' : 'fill';
@@ -142,29 +151,6 @@ export class Artist {
 				const { svg, height } = labelSvg(recipe.lines, from.width);
 				if (height >= from.height) return from;
 				return finish(open(from).composite([{ input: Buffer.from(svg), gravity: 'south' }]));
-			}
-		}
-	}
-
-	async #drawLatent(latent: LatentRecipe): Promise<Canvas> {
-		switch (latent.kind) {
-			case 'blank': {
-				const { width, height } = latent;
-				return finish(sharp({ create: { width, height, channels: 3, background: '#7f7468' } }));
-			}
-			case 'encoded':
-				return this.#draw(latent.image);
-			case 'sampled': {
-				const from = await this.#drawLatent(latent.from);
-				const { sampling } = latent;
-				const painting = await this.#paint(sampling, indexOf(latent), from);
-				if (sampling.denoise >= 1) return painting;
-				// Below full strength, the given image shows through the painting.
-				const veil = await open(painting)
-					.ensureAlpha(sampling.denoise)
-					.png({ compressionLevel: 1 })
-					.toBuffer();
-				return finish(open(from).composite([{ input: veil }]));
 			}
 		}
 	}

@@ -1,11 +1,11 @@
 import type { Overrides } from '../hosting/overrides';
 import { EXAMPLE_IMAGE } from '../hosting/nodeClasses';
 import { modelStanding } from '../hosting/valueRules';
-import type { HostedWorkflow, NodeLink, WorkflowNode } from '../hosting/workflow';
+import type { HostedWorkflow, WorkflowNode } from '../hosting/workflow';
 import type { Owner, Owners } from '../owners';
 import { exactInteger } from '../wireJson';
 import { samplingOf } from './recipe';
-import type { LatentRecipe, ImageRecipe } from './recipe';
+import type { ImageRecipe, Size } from './recipe';
 
 /** The output of one output node of a task. */
 export interface TaskOutput {
@@ -31,12 +31,13 @@ export interface ExecutionSurroundings {
 	readonly imageExists: (owner: Owner, imageId: string) => boolean;
 }
 
-/** The value of one output of a node. */
-type Slot =
-	| { readonly type: 'models'; readonly names: readonly string[] }
-	| { readonly type: 'conditioning'; readonly text: string }
-	| { readonly type: 'latents'; readonly latents: readonly LatentRecipe[] }
-	| { readonly type: 'images'; readonly images: readonly ImageRecipe[] };
+/** The value of one output of a node, of which only one field has a content. */
+interface Slot {
+	readonly models?: readonly string[];
+	readonly conditioning?: string;
+	/** Images, or the latents that decode to them. */
+	readonly images?: readonly ImageRecipe[];
+}
 
 class TaskStop extends Error {
 	constructor(
@@ -80,28 +81,10 @@ class Run {
 		return typeof value === 'number' ? value : Number(exactInteger(value) ?? 0n);
 	}
 
-	#slot(link: NodeLink | undefined): Slot | undefined {
-		return link === undefined ? undefined : this.#slots.get(link.nodeId)?.[link.slot];
-	}
-
-	#images(node: WorkflowNode, name: string): readonly ImageRecipe[] {
-		const slot = this.#slot(node.links.get(name));
-		return slot?.type === 'images' ? slot.images : [];
-	}
-
-	#models(node: WorkflowNode, name: string): readonly string[] {
-		const slot = this.#slot(node.links.get(name));
-		return slot?.type === 'models' ? slot.names : [];
-	}
-
-	#latents(node: WorkflowNode, name: string): readonly LatentRecipe[] {
-		const slot = this.#slot(node.links.get(name));
-		return slot?.type === 'latents' ? slot.latents : [];
-	}
-
-	#conditioning(node: WorkflowNode, name: string): string {
-		const slot = this.#slot(node.links.get(name));
-		return slot?.type === 'conditioning' ? slot.text : '';
+	/** The value that arrives by a link. */
+	#linked(node: WorkflowNode, name: string): Slot {
+		const link = node.links.get(name);
+		return (link && this.#slots.get(link.nodeId)?.[link.slot]) ?? {};
 	}
 
 	#checkModels(node: WorkflowNode): void {
@@ -117,35 +100,23 @@ class Run {
 	#runClass(node: WorkflowNode): readonly Slot[] {
 		switch (node.classType) {
 			case 'CheckpointLoaderSimple': {
-				const model: Slot = { type: 'models', names: [this.#text(node, 'ckpt_name')] };
+				const model = { models: [this.#text(node, 'ckpt_name')] };
 				return [model, model, model];
 			}
 			case 'VAELoader':
-				return [{ type: 'models', names: [this.#text(node, 'vae_name')] }];
+				return [{ models: [this.#text(node, 'vae_name')] }];
 			case 'LoraLoader': {
 				const lora = `${this.#text(node, 'lora_name')}@${this.#number(node, 'strength_model')}`;
-				const model: Slot = { type: 'models', names: [...this.#models(node, 'model'), lora] };
-				return [model, { type: 'models', names: this.#models(node, 'clip') }];
+				const { models = [] } = this.#linked(node, 'model');
+				return [{ models: [...models, lora] }, this.#linked(node, 'clip')];
 			}
 			case 'CLIPTextEncode': {
-				const text = this.#text(node, 'text');
-				this.texts.push(text);
-				return [{ type: 'conditioning', text }];
+				const conditioning = this.#text(node, 'text');
+				this.texts.push(conditioning);
+				return [{ conditioning }];
 			}
-			case 'EmptyLatentImage':
-				return [this.#blank(node)];
 			case 'KSampler':
 				return [this.#sample(node)];
-			case 'VAEEncode': {
-				const images = this.#images(node, 'pixels');
-				const latents = images.map((image, index) => ({ kind: 'encoded', image, index }) as const);
-				return [{ type: 'latents', latents }];
-			}
-			case 'VAEDecode': {
-				const latents = this.#latents(node, 'samples');
-				const images = latents.map((latent) => ({ kind: 'decoded', latent }) as const);
-				return [{ type: 'images', images }];
-			}
 			default:
 				return this.#runImageClass(node);
 		}
@@ -153,17 +124,22 @@ class Run {
 
 	#runImageClass(node: WorkflowNode): readonly Slot[] {
 		switch (node.classType) {
+			case 'EmptyLatentImage': {
+				const blank = { kind: 'blank', ...this.#size(node) } as const;
+				return [{ images: Array.from({ length: this.#number(node, 'batch_size') }, () => blank) }];
+			}
+			case 'VAEEncode':
+				return [this.#linked(node, 'pixels')];
+			case 'VAEDecode':
+				return [this.#linked(node, 'samples')];
 			case 'LoadImage':
-				return [{ type: 'images', images: [this.#load(node)] }];
+				return [{ images: [this.#load(node)] }];
 			case 'ImageScale': {
-				const width = this.#number(node, 'width');
-				const height = this.#number(node, 'height');
 				const method = this.#text(node, 'upscale_method');
 				const crop = this.#text(node, 'crop');
-				const images = this.#images(node, 'image').map(
-					(from) => ({ kind: 'scaled', from, width, height, method, crop }) as const,
-				);
-				return [{ type: 'images', images }];
+				const { images = [] } = this.#linked(node, 'image');
+				const size = this.#size(node);
+				return [{ images: images.map((from) => ({ kind: 'scaled', from, method, crop, ...size })) }];
 			}
 			case 'SaveImage':
 			case 'PreviewImage':
@@ -174,12 +150,8 @@ class Run {
 		}
 	}
 
-	#blank(node: WorkflowNode): Slot {
-		const width = this.#number(node, 'width');
-		const height = this.#number(node, 'height');
-		const length = this.#number(node, 'batch_size');
-		const latents = Array.from({ length }, (_, index) => ({ kind: 'blank', width, height, index }) as const);
-		return { type: 'latents', latents };
+	#size(node: WorkflowNode): Size {
+		return { width: this.#number(node, 'width'), height: this.#number(node, 'height') };
 	}
 
 	#sample(node: WorkflowNode): Slot {
@@ -190,15 +162,13 @@ class Run {
 			sampler: this.#text(node, 'sampler_name'),
 			scheduler: this.#text(node, 'scheduler'),
 			denoise: this.#number(node, 'denoise'),
-			models: this.#models(node, 'model'),
-			positive: this.#conditioning(node, 'positive'),
-			negative: this.#conditioning(node, 'negative'),
+			models: this.#linked(node, 'model').models ?? [],
+			positive: this.#linked(node, 'positive').conditioning ?? '',
+			negative: this.#linked(node, 'negative').conditioning ?? '',
 		};
 		this.steps += sampling.steps;
-		const latents = this.#latents(node, 'latent_image').map(
-			(from) => ({ kind: 'sampled', sampling, from }) as const,
-		);
-		return { type: 'latents', latents };
+		const { images = [] } = this.#linked(node, 'latent_image');
+		return { images: images.map((from, index) => ({ kind: 'sampled', sampling, index, from })) };
 	}
 
 	#load(node: WorkflowNode): ImageRecipe {
@@ -212,7 +182,7 @@ class Run {
 
 	#deliver(node: WorkflowNode): void {
 		const final = node.nodeClass.images === 'final';
-		const images = this.#images(node, 'images');
+		const { images = [] } = this.#linked(node, 'images');
 		const prefix = final ? this.#text(node, 'filename_prefix') : 'preview';
 		const stem = prefix.replace(/[^\p{L}\p{N}._-]+/gu, '_').replace(/^\.+/, '') || 'image';
 		this.outputs.push({

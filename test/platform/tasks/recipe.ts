@@ -1,4 +1,4 @@
-/** How an image is made: everything needed to draw it at any time, always with the same bytes. */
+/** A sampler's settings, as the image shows them. */
 export interface Sampling {
 	readonly seed: string;
 	readonly steps: number;
@@ -12,73 +12,48 @@ export interface Sampling {
 	readonly negative: string;
 }
 
-export type LatentRecipe =
-	| { readonly kind: 'blank'; readonly width: number; readonly height: number; readonly index: number }
-	| { readonly kind: 'encoded'; readonly image: ImageRecipe; readonly index: number }
-	| { readonly kind: 'sampled'; readonly sampling: Sampling; readonly from: LatentRecipe };
-
-export type ImageRecipe =
-	| { readonly kind: 'loaded'; readonly imageId: string }
-	| { readonly kind: 'decoded'; readonly latent: LatentRecipe }
-	| {
-			readonly kind: 'scaled';
-			readonly from: ImageRecipe;
-			readonly width: number;
-			readonly height: number;
-			readonly method: string;
-			readonly crop: string;
-	  }
-	| { readonly kind: 'signed'; readonly from: ImageRecipe; readonly lines: readonly string[] };
-
 export interface Size {
 	readonly width: number;
 	readonly height: number;
 }
 
-function latentSize(latent: LatentRecipe, imageSize: (imageId: string) => Size): Size {
-	switch (latent.kind) {
-		case 'blank':
-			return latent;
-		case 'encoded':
-			return sizeOf(latent.image, imageSize);
-		case 'sampled':
-			return latentSize(latent.from, imageSize);
-	}
-}
+/**
+ * How an image is made: everything needed to draw it at any time, always with the same bytes. A latent is the image that
+ * it decodes to.
+ */
+export type ImageRecipe =
+	| { readonly kind: 'loaded'; readonly imageId: string }
+	| ({ readonly kind: 'blank' } & Size)
+	/** `index` is the position in a batch, whose images differ. */
+	| {
+			readonly kind: 'sampled';
+			readonly sampling: Sampling;
+			readonly index: number;
+			readonly from: ImageRecipe;
+	  }
+	| ({
+			readonly kind: 'scaled';
+			readonly from: ImageRecipe;
+			readonly method: string;
+			readonly crop: string;
+	  } & Size)
+	| { readonly kind: 'signed'; readonly from: ImageRecipe; readonly lines: readonly string[] };
 
 export function sizeOf(image: ImageRecipe, imageSize: (imageId: string) => Size): Size {
 	switch (image.kind) {
 		case 'loaded':
 			return imageSize(image.imageId);
-		case 'decoded':
-			return latentSize(image.latent, imageSize);
+		case 'blank':
 		case 'scaled':
 			return image;
+		case 'sampled':
 		case 'signed':
 			return sizeOf(image.from, imageSize);
 	}
 }
 
-function latentSampling(latent: LatentRecipe): Sampling | undefined {
-	switch (latent.kind) {
-		case 'blank':
-			return undefined;
-		case 'encoded':
-			return samplingOf(latent.image);
-		case 'sampled':
-			return latent.sampling;
-	}
-}
-
 /** The last sampling that an image went through. */
 export function samplingOf(image: ImageRecipe): Sampling | undefined {
-	switch (image.kind) {
-		case 'loaded':
-			return undefined;
-		case 'decoded':
-			return latentSampling(image.latent);
-		case 'scaled':
-		case 'signed':
-			return samplingOf(image.from);
-	}
+	if (image.kind === 'sampled') return image.sampling;
+	return 'from' in image ? samplingOf(image.from) : undefined;
 }
