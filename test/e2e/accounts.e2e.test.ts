@@ -1,7 +1,7 @@
 // A credential whose key is an expression over the item: every node reaches the platform with each item's own account.
 import type { LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
-import { batchService, flowTask } from './batchService';
+import { batchService, pictures } from './batchService';
 import { asks, chatCompletion, modelById } from './chatWorkflows';
 import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
 import { noteSecrets } from './runner/secretHunt';
@@ -74,11 +74,8 @@ async function serviceOf(path: string, step: Node): Promise<(items: object[]) =>
 }
 
 function images(name: string, account: SavedCredential, workflowId: string): Node {
-	const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key.say }}', valueType: 'string' }];
-	return flowTask(name, account, {
-		...{ operation: 'run', workflowId, output: 'urls', limits: { requestsPerSecond: 0 } },
-		...{ overridesMode: 'fields', overrideFields: { override } },
-	});
+	const parameters = { output: 'urls', limits: { requestsPerSecond: 0 } };
+	return pictures(name, account, workflowId, parameters, '={{ $json.key.say }}');
 }
 
 function chats(account: SavedCredential): Node {

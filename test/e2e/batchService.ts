@@ -55,3 +55,21 @@ export function flowTask(name: string, account: SavedCredential, parameters: Nod
 		credentials: { flowPlatformApi: { id: account.id, name: account.name } },
 	};
 }
+
+/** A FlowTask step that makes the picture of each item's prompt, by default its key. */
+export function pictures(
+	name: string,
+	account: SavedCredential,
+	workflowId: string,
+	parameters: Node['parameters'] = {},
+	prompt = '={{ $json.key }}',
+): Node {
+	const override = [{ nodeId: '6', parameter: 'text', value: prompt, valueType: 'string' }];
+	return flowTask(name, account, {
+		operation: 'run',
+		workflowId,
+		overridesMode: 'fields',
+		overrideFields: { override },
+		...parameters,
+	});
+}

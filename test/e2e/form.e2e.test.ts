@@ -8,7 +8,7 @@ import type textToImage from '../platform/workflows/text-to-image.json';
 import type { Editor } from './browser';
 import { docsImage } from './browser';
 import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
-import { editorStage } from './stage';
+import { editorStage, platformAccount } from './stage';
 
 const SAVE_DEADLINE_MS = 15_000;
 const exported = readFileSync(join(__dirname, '..', 'platform', 'workflows', 'text-to-image.json'), 'utf8');
@@ -23,11 +23,7 @@ const stage = editorStage('flowtask-n8n-', {
 	prepare: async (parts) => {
 		({ platform, n8n } = parts);
 		({ workflowId } = await platform.hostWorkflow(exported, { workflowId: 'wf_8c1f0a' }));
-		account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
-			apiKey: platform.apiKey,
-			baseUrl: platform.apiUrl,
-			wsBaseUrl: '',
-		});
+		account = await platformAccount({ platform, n8n });
 	},
 });
 

@@ -8,10 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HandWoundTime, startPlatform, type LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
 import { until } from '../until';
-import { batchService, flowTask } from './batchService';
+import { batchService, flowTask, pictures } from './batchService';
 import { dataTableRows, type Row } from './databases';
 import { packedTarball } from './packOnce';
 import { startN8n, type RunningN8n, type SavedCredential, type SavedWorkflow } from './runner';
+import { platformAccount } from './stage';
 
 const START_DEADLINE_MS = 300_000;
 /** A claim of a dead owner is waited for up to 200 s; fetch waits 300 s for an answer. */
@@ -37,18 +38,10 @@ let n8n: RunningN8n;
 beforeAll(async () => {
 	platform = await startPlatform({ runners: 50, taskMs: 100, images: 'prepared' });
 	n8n = await startN8n({ userFolder, tarball: packedTarball() });
-	const account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
-		apiKey: platform.apiKey,
-		baseUrl: platform.apiUrl,
-		wsBaseUrl: '',
-	});
+	const account = await platformAccount({ platform, n8n });
 	const { workflowId } = await platform.hostWorkflow(textToImage);
-	const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key }}', valueType: 'string' }];
-	const step = flowTask('Flow Task', account, {
-		...{ operation: 'run', workflowId, output: 'urls' },
-		...{ overridesMode: 'fields', overrideFields: { override } },
-		limits: { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 },
-	});
+	const limits = { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 };
+	const step = pictures('Flow Task', account, workflowId, { output: 'urls', limits });
 	const service = batchService({
 		...{ path: 'orders', answers: 'lastNode' },
 		steps: [{ ...step, onError: 'continueRegularOutput' }],
@@ -161,10 +154,7 @@ describe('without idempotency keys', () => {
 			wsBaseUrl: slow.wsUrl,
 		});
 		const { workflowId } = await slow.hostWorkflow(textToImage);
-		const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key }}', valueType: 'string' }];
-		const make = flowTask('Flow Task', account, {
-			...{ operation: 'run', workflowId, overridesMode: 'fields', overrideFields: { override } },
-		});
+		const make = pictures('Flow Task', account, workflowId);
 		batch = await serve('batch', 'onReceived', make);
 		timed = await serve('timed', 'onReceived', make, { executionTimeout: N8N_TIMEOUT_S });
 		const collect = flowTask('Collect', account, {

@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { startPlatform } from '../platform';
 import type { LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
-import { batchService, flowTask } from './batchService';
+import { batchService, pictures } from './batchService';
 import { packedTarball } from './packOnce';
 import { startRegistry } from './packageRegistry';
 import type { PackageRegistry } from './packageRegistry';
 import { killEveryN8n, LIKE_N8N_3, outputItems, readTemplate, startN8n } from './runner';
 import type { RunningN8n } from './runner';
+import { platformAccount } from './stage';
 
 const START_DEADLINE_MS = 300_000;
 const userFolder = mkdtempSync(join(tmpdir(), 'next-major-'));
@@ -74,24 +75,12 @@ it('changes nothing that a template uses', async () => {
 
 it('makes images with the settings of n8n 3, as files of the execution', async () => {
 	const { workflowId } = await platform.hostWorkflow(textToImage);
-	const account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
-		apiKey: platform.apiKey,
-		baseUrl: platform.apiUrl,
-		wsBaseUrl: '',
-	});
-	const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key }}', valueType: 'string' }];
+	const account = await platformAccount({ platform, n8n });
 	const batch = await n8n.client.createWorkflow(
 		batchService({
 			path: 'like-n8n-3',
 			answers: 'lastNode',
-			steps: [
-				flowTask('Pictures', account, {
-					operation: 'run',
-					workflowId,
-					overridesMode: 'fields',
-					overrideFields: { override },
-				}),
-			],
+			steps: [pictures('Pictures', account, workflowId)],
 		}),
 	);
 	await n8n.client.activate(batch);

@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPlatform, type LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
-import { batchService, flowTask } from './batchService';
+import { batchService, pictures } from './batchService';
 import { ownDatabase, postgresIsThere } from './ledger/postgres';
 import { packedTarball } from './packOnce';
 import { GIVEN_N8N, startN8n, startWorker, type RunningN8n } from './runner';
+import { platformAccount } from './stage';
 
 const START_DEADLINE_MS = 300_000;
 /** A name that no other run on the same Redis and PostgreSQL uses. */
@@ -45,23 +46,11 @@ describe.each(HOSTS)('on %s', (host) => {
 		n8n = await startN8n({ userFolder, tarball: packedTarball(), env });
 		if (host !== 'one process')
 			workers.push(...(await Promise.all([1, 2].map(() => startWorker({ userFolder, env })))));
-		const account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
-			apiKey: platform.apiKey,
-			baseUrl: platform.apiUrl,
-			wsBaseUrl: '',
-		});
+		const account = await platformAccount({ platform, n8n });
 		const { workflowId } = await platform.hostWorkflow(textToImage);
-		const override = [
-			{ nodeId: '6', parameter: 'text', value: '=a picture of {{ $json.key }}', valueType: 'string' },
-		];
-		const step = flowTask('Flow Task', account, {
-			operation: 'run',
-			workflowId,
-			overridesMode: 'fields',
-			overrideFields: { override },
-			output: 'urls',
-			limits: { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 },
-		});
+		const limits = { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 };
+		const prompt = '=a picture of {{ $json.key }}';
+		const step = pictures('Flow Task', account, workflowId, { output: 'urls', limits }, prompt);
 		const service = batchService({ path: NAME, answers: 'lastNode', steps: [step] });
 		await n8n.client.activate(await n8n.client.createWorkflow(service));
 	}, START_DEADLINE_MS);

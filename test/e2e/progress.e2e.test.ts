@@ -9,7 +9,7 @@ import { chatTrigger, inARow, modelById } from './chatWorkflows';
 import { docsImage, drawnWidth, type Editor } from './browser';
 import { dataTableRows } from './databases';
 import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
-import { editorStage } from './stage';
+import { editorStage, platformAccount } from './stage';
 
 const TEST_DEADLINE_MS = 300_000;
 const SEEN_WITHIN_MS = 60_000;
@@ -25,11 +25,7 @@ const stage = editorStage('progress-', {
 	prepare: async (parts) => {
 		({ platform, n8n } = parts);
 		({ workflowId } = await platform.hostWorkflow(textToImage));
-		account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
-			apiKey: platform.apiKey,
-			baseUrl: platform.apiUrl,
-			wsBaseUrl: '',
-		});
+		account = await platformAccount({ platform, n8n });
 	},
 });
 

@@ -7,7 +7,7 @@ import { startPlatform, type LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
 import { until } from '../until';
 import { askAgent, callsOfFewKeys, splitSessions, type AgentItem } from './agentWorkflows';
-import { batchService, flowTask, type BatchService } from './batchService';
+import { batchService, flowTask, pictures, type BatchService } from './batchService';
 import { answers, bridgeInbox, REPLY, thinks } from './bridgeWorkflows';
 import { asks, chatCompletion, expectLiveWords, inARow, modelById, webhook } from './chatWorkflows';
 import { dataTableRows, type Row } from './databases';
@@ -16,6 +16,7 @@ import { packedTarball } from './packOnce';
 import { outputItems, startN8n, startWorker } from './runner';
 import { noteSecrets, refuseSecretsIn } from './runner/secretHunt';
 import type { Execution, RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
+import { platformAccount } from './stage';
 
 type Worker = Awaited<ReturnType<typeof startWorker>>;
 
@@ -67,11 +68,7 @@ onQueue('main and two workers', () => {
 		};
 		n8n = await startN8n({ userFolder: join(folder, 'main'), tarball: packedTarball(), env });
 		await Promise.all([addWorker(), addWorker()]);
-		account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
-			apiKey: platform.apiKey,
-			baseUrl: platform.apiUrl,
-			wsBaseUrl: '',
-		});
+		account = await platformAccount({ platform, n8n });
 		agent = await n8n.client.createCredential('flowAgentApi', 'FlowAgent account', {
 			agentToken: platform.agentToken,
 			baseUrl: platform.apiUrl,
@@ -103,16 +100,8 @@ onQueue('main and two workers', () => {
 	}
 
 	/** A FlowTask step, whose prompt contains the item's key. */
-	function images(name: string, parameters: Record<string, unknown>) {
-		const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key }}', valueType: 'string' }];
-		return flowTask(name, account, {
-			operation: 'run',
-			workflowId,
-			overridesMode: 'fields',
-			overrideFields: { override },
-			...parameters,
-		});
-	}
+	const images = (name: string, parameters: Record<string, unknown>) =>
+		pictures(name, account, workflowId, parameters);
 
 	/** Starts a batch service that answers at once. */
 	async function startBatch(workflow: SavedWorkflow, path: string, keys: string[]): Promise<string> {

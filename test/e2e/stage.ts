@@ -16,6 +16,15 @@ interface Parts {
 	readonly n8n: RunningN8n;
 }
 
+/** Creates an account on the platform, which polls instead of using the WebSocket. */
+export async function platformAccount({ platform, n8n }: Parts): Promise<SavedCredential> {
+	return await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
+		apiKey: platform.apiKey,
+		baseUrl: platform.apiUrl,
+		wsBaseUrl: '',
+	});
+}
+
 interface StageOptions {
 	platform?: PlatformOptions;
 	/** Additional environment variables of n8n. */
@@ -97,11 +106,7 @@ export function serviceStage(
 		async ({ platform, n8n }, whenClosing) => {
 			const { client } = n8n;
 			accounts = {
-				account: await client.createCredential('flowPlatformApi', 'FlowPlatform account', {
-					apiKey: platform.apiKey,
-					baseUrl: platform.apiUrl,
-					wsBaseUrl: '',
-				}),
+				account: await platformAccount({ platform, n8n }),
 				agent: await client.createCredential('flowAgentApi', 'FlowAgent account', {
 					agentToken: platform.agentToken,
 					baseUrl: platform.apiUrl,

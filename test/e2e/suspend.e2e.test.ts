@@ -1,7 +1,7 @@
 // A wait that sleeps in n8n's database survives the end of n8n itself.
 import { setTimeout as sleep } from 'node:timers/promises';
 import textToImage from '../platform/workflows/text-to-image.json';
-import { batchService, flowTask } from './batchService';
+import { batchService, flowTask, pictures } from './batchService';
 import { outputItems } from './runner';
 import { serviceStage } from './stage';
 
@@ -12,13 +12,7 @@ const stage = serviceStage('flowtask-suspend-', { runners: 10, taskMs: 1_000, im
 test('n8n is killed while a batch of 50 sleeps; after a new start, it collects all 50, and only 50 were created', async () => {
 	const { platform, account } = stage;
 	const { workflowId } = await platform.hostWorkflow(textToImage);
-	const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key }}', valueType: 'string' }];
-	const submit = flowTask('Submit', account, {
-		operation: 'submit',
-		workflowId,
-		overridesMode: 'fields',
-		overrideFields: { override },
-	});
+	const submit = pictures('Submit', account, workflowId, { operation: 'submit' });
 	const wait = flowTask('Wait', account, { operation: 'wait', waitMode: 'suspend' });
 	const collect = {
 		...submit,

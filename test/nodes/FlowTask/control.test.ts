@@ -1,9 +1,9 @@
 import { until } from '../../until';
 import { stopwatch, toolOf } from '../harness';
-import { freshStage, RETRY } from '../harness/stage';
+import { sharedStage, RETRY } from '../harness/stage';
 import { CONTINUE, openStage, prompts, text, type Stage } from './flowTask.fixture';
 
-const stage = freshStage(openStage, { runners: 4, taskMs: 300 });
+const stage = sharedStage(openStage, { runners: 4, taskMs: 300 });
 
 test('a cancel ends the node within a second, closes its sockets and logs the task IDs', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });

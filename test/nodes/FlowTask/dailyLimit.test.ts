@@ -1,13 +1,13 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import type { HarnessRun } from '../harness';
-import { freshStage, RETRY } from '../harness/stage';
+import { sharedStage, RETRY } from '../harness/stage';
 import { noDataTables } from '../harness/dataTables';
 import { openStage, prompts } from './flowTask.fixture';
 
 /* The number of tasks that a node creates per day, across all executions. */
 
-const stage = freshStage(openStage, { runners: 8, taskMs: 20 });
+const stage = sharedStage(openStage, { runners: 8, taskMs: 20 });
 
 const TABLE = 'flow_task_runs';
 const CONTINUE = { onError: 'continueRegularOutput' } as const;

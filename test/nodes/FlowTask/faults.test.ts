@@ -1,9 +1,9 @@
 import { stopwatch, type HarnessRun } from '../harness';
-import { freshStage } from '../harness/stage';
+import { sharedStage } from '../harness/stage';
 import { CONTINUE, openStage, prompts, text } from './flowTask.fixture';
 
 describe('a campaign of faults', () => {
-	const stage = freshStage(openStage, { runners: 16, taskMs: 100, seed: 7 });
+	const stage = sharedStage(openStage, { runners: 16, taskMs: 100, seed: 7 });
 
 	test('with 10 % of all requests failing, none of 300 tasks is duplicated or lost, and unclear ones are reported', async () => {
 		stage.platform.faults.campaign({ rate: 0.1, seed: 7 });
@@ -32,7 +32,7 @@ describe('a campaign of faults', () => {
 });
 
 describe('a task info nested thousands of levels deep', () => {
-	const stage = freshStage(openStage, { taskMs: 100 });
+	const stage = sharedStage(openStage, { taskMs: 100 });
 	const submit = async (count: number): Promise<string[]> => {
 		const submitted = await stage.run(prompts(count), { operation: 'submit' });
 		return submitted.items().map(({ json }) => text(json.taskId));
@@ -85,7 +85,7 @@ describe('a task info nested thousands of levels deep', () => {
 });
 
 describe('one fault at a time', () => {
-	const stage = freshStage(openStage, { taskMs: 100 });
+	const stage = sharedStage(openStage, { taskMs: 100 });
 
 	test.each(['seconds', 'date', 'none'] as const)(
 		'a 429 is waited out (Retry-After: %s)',

@@ -1,12 +1,12 @@
 import textToImage from '../../platform/workflows/text-to-image.json';
 import twoOutputs from '../../platform/workflows/two-outputs.json';
 import type { HarnessRun, ItemInput } from '../harness';
-import { freshStage } from '../harness/stage';
+import { sharedStage } from '../harness/stage';
 import { openStage, prompts } from './flowTask.fixture';
 
 /* How the files of a run are named. */
 
-const stage = freshStage(openStage);
+const stage = sharedStage(openStage);
 
 const saying = (...texts: string[]): ItemInput[] => texts.map((prompt) => ({ json: { prompt } }));
 

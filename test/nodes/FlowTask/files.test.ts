@@ -3,11 +3,11 @@ import sharp from 'sharp';
 import imageToImage from '../../platform/workflows/image-to-image.json';
 import twoOutputs from '../../platform/workflows/two-outputs.json';
 import type { ItemInput } from '../harness';
-import { freshStage } from '../harness/stage';
+import { sharedStage } from '../harness/stage';
 import { openServer, type TestServer } from '../harness/server';
 import { CONTINUE, openStage, prompts } from './flowTask.fixture';
 
-const stage = freshStage(openStage);
+const stage = sharedStage(openStage);
 
 const NO_OVERRIDES = { overrideFields: {} };
 
@@ -81,7 +81,7 @@ test("detects a file's type from its bytes if its declared type is wrong", async
 });
 
 describe('a platform with large files', () => {
-	const large = freshStage(openStage, { fileBytes: 3 * 1024 * 1024 });
+	const large = sharedStage(openStage, { fileBytes: 3 * 1024 * 1024 });
 
 	test('stores no file above the size limit', async () => {
 		const run = await large.run(prompts(1), { limits: { maxFileSizeMb: 1 } }, CONTINUE);

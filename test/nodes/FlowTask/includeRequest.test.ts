@@ -3,12 +3,12 @@ import type { INodeParameters } from 'n8n-workflow';
 import textToImage from '../../platform/workflows/text-to-image.json';
 import imageToImage from '../../platform/workflows/image-to-image.json';
 import type { HarnessRun, ItemInput } from '../harness';
-import { freshStage, PIXEL } from '../harness/stage';
+import { sharedStage, PIXEL } from '../harness/stage';
 import { openStage, prompts } from './flowTask.fixture';
 
 /* The request is output, so that the same image can be made again. */
 
-const stage = freshStage(openStage);
+const stage = sharedStage(openStage);
 
 const INCLUDED = { options: { includeRequest: true } };
 const AGAIN = { overridesMode: 'json', prompt: '={{ $json.request }}', seedMode: 'keep' };

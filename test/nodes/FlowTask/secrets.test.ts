@@ -1,7 +1,7 @@
-import { everythingSaid, freshStage } from '../harness/stage';
+import { everythingSaid, sharedStage } from '../harness/stage';
 import { openStage, prompts } from './flowTask.fixture';
 
-const stage = freshStage(openStage);
+const stage = sharedStage(openStage);
 
 function expectNoLeak(): void {
 	expect(stage.platform.books().leaks).toEqual([]);

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 
 import { paddedPng } from '../../platform/files/paddedFile';
 import imageToImage from '../../platform/workflows/image-to-image.json';
-import { freshStage, PIXEL, RETRY } from '../harness/stage';
+import { sharedStage, PIXEL, RETRY } from '../harness/stage';
 import { openServer, type TestServer } from '../harness/server';
 import { openStage, type Stage } from './flowTask.fixture';
 
 /* An image from an address reaches the platform despite outages, and nothing is paid for without one. */
 
-const stage = freshStage(openStage);
+const stage = sharedStage(openStage);
 let server: TestServer;
 let outages: number;
 beforeEach(async () => {

@@ -1,11 +1,11 @@
 import textToImage from '../../platform/workflows/text-to-image.json';
 import imageToImage from '../../platform/workflows/image-to-image.json';
-import { freshStage, PIXEL, RETRY } from '../harness/stage';
+import { sharedStage, PIXEL, RETRY } from '../harness/stage';
 import { openStage, prompts } from './flowTask.fixture';
 
 /* Several images per item, each a task of its own. */
 
-const stage = freshStage(openStage);
+const stage = sharedStage(openStage);
 
 const RANDOM = { seedMode: 'random', seedTargets: '3.seed' };
 
