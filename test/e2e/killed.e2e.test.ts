@@ -238,20 +238,6 @@ describe('without idempotency keys', () => {
 	);
 
 	test(
-		'an execution that is stopped as the last answer arrives leaves every ID in the table',
-		async () => {
-			await startBatch(TASKS);
-			const [running] = (await n8n.client.listExecutions(batch)).filter(({ status }) => status === 'running');
-			await n8n.client.stopExecution(running?.id ?? '');
-			await until(async () => (await rowsOfMade()).length === TASKS, 'the rows', { withinMs: 5_000 });
-			const rows = await rowsOfMade();
-			expect(new Set(rows.map(({ executionId }) => executionId))).toEqual(new Set([running?.id]));
-			expect(new Set(rows.map(({ taskId }) => taskId))).toEqual(new Set(made()));
-		},
-		TEST_DEADLINE_MS,
-	);
-
-	test(
 		'when an execution is stopped, the answers to submits under way are still read, and no more are sent',
 		async () => {
 			slow.faults.add({ on: 'submit', kind: 'slowBody', ms: 1_500 });
