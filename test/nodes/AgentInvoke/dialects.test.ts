@@ -198,15 +198,6 @@ describe.each(NAMES)('%s', (dialect) => {
 		expect(books().invocations).toEqual([]);
 	});
 
-	const CUTS = dialect === 'bare' ? ['cut', 'silent'] : ['cut', 'end', 'silent'];
-	test.each(CUTS)('does not accept a stream that ends early as an answer: %s', async (how) => {
-		const say = `[answer: one two three] [chunks: 3] [${how} after: 2]`;
-		const json = item(await ask(sayings(say), { stream: true, options: { ...OPTIONS, retries: 3 } }));
-		expect(json.error).toMatch(/^The agent's answer broke off after 10 characters: /);
-		expect(json.details).toMatchObject({ mayHaveRun: true, answer: 'one two th' });
-		expect(books().invocations).toHaveLength(1);
-	});
-
 	test('shows the body in a preview, and after a run which entry each value was read from', async () => {
 		const preview = item(
 			await ask(sayings('hello'), { options: { ...OPTIONS, previewRequest: true }, ...inSession('s 1') }),

@@ -31,8 +31,6 @@ export interface DialectCase {
 	readonly answersWhole: boolean;
 	/** Whether only the last message is the answer. */
 	readonly dropsPreamble?: boolean;
-	/** Whether the node passes a stream on only when it is complete. */
-	readonly holdsPieces?: boolean;
 	usage(tokensIn: number, tokensOut: number): object | null;
 	readonly refusals: Readonly<Record<RefusalKind, RefusalExpected>>;
 	/** The failure of an agent that ran; `isWholeIn200`: without a stream it is reported with HTTP 200. */
@@ -206,7 +204,6 @@ export const dialectCases: readonly DialectCase[] = [
 		invokePath: '/api/chat',
 		open: openJsonLines,
 		answersWhole: true,
-		holdsPieces: true,
 		usage: (tokensIn, tokensOut) => ({ in: tokensIn, out: tokensOut }),
 		refusals: proven({
 			noSuchPath: [404, '404 page not found', '404 page not found'],

@@ -69,6 +69,10 @@ test.each([
 	[{ ...MINIMAL, answer: { text: 'a."__proto__"' } }, 'the name "__proto__" is not allowed in it'],
 	[{ ...MINIMAL, request: { message: {} } }, '"request.message" must contain "$message"'],
 	[{ ...MINIMAL, request: { message: { m: '$message', f: '$fiels' } } }, 'contains "$fiels"'],
+	[
+		{ ...MINIMAL, request: { message: { m: '$message', s: '$stream(a)', t: ', b)' } } },
+		'contains a "$stream(…)" without two words',
+	],
 	[{ ...MINIMAL, request: { ...MINIMAL.request, headers: { Authorization: 'x' } } }, 'is set by the node'],
 	[
 		{ ...MINIMAL, request: { ...MINIMAL.request, headers: { 'X-A': 'a', 'X-B': 'b\nc' } } },
@@ -122,17 +126,6 @@ test.each([
 describe('a request', () => {
 	const call = { sessionId: '', stream: false, uuid: 'u-1' };
 	const message = { kind: 'message', message: 'Hi', files: [] } as const;
-	const result = { interruptId: 'c1', result: { ok: true } };
-
-	test('of the standard wire contains what has a value', () => {
-		const wire = wireOf(wireText('standard'));
-		expect(wireRequest(wire, message, call).body).toEqual({ message: 'Hi' });
-		const more = { ...call, sessionId: 's1', stream: true };
-		expect(wireRequest(wire, message, more).body).toEqual({ message: 'Hi', session_id: 's1', stream: true });
-		expect(wireRequest(wire, { kind: 'results', results: [result] }, call).body).toEqual({
-			interrupt_result: { id: 'c1', result: { ok: true } },
-		});
-	});
 
 	test('can contain a boolean false, a number, an ID, a path and headers', () => {
 		const wire = wireOf(
@@ -165,16 +158,5 @@ describe('a request', () => {
 			parts: [{ text: 'Hi' }, { uri: 'https://a' }, { uri: 'https://b' }, { last: true }],
 		});
 		expect(wireRequest(wire, message, call).body).toEqual({ parts: [{ text: 'Hi' }, { last: true }] });
-	});
-
-	test('can contain several results as text', () => {
-		const results = [result, { interruptId: 'c2', result: 'done' }];
-		expect(wireRequest(wireOf(wireText('coze')), { kind: 'results', results }, call).body).toEqual({
-			stream: true,
-			tool_outputs: [
-				{ tool_call_id: 'c1', output: '{"ok":true}' },
-				{ tool_call_id: 'c2', output: 'done' },
-			],
-		});
 	});
 });

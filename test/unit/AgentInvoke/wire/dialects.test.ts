@@ -54,10 +54,8 @@ describe.each(dialectCases)('$name', (dialect) => {
 			const { outcome, deltas } = await tell(message('count me'), { stream });
 			const value = { answer: TEXT, usage: dialect.usage(8, TEXT.length) };
 			expect(outcome).toMatchObject({ ok: true, value });
-			if (!dialect.holdsPieces) {
-				expect(deltas.join('')).toBe(TEXT);
-				expect(deltas.length > 1).toBe(stream || !dialect.answersWhole);
-			}
+			expect(deltas.join('')).toBe(TEXT);
+			expect(deltas.length > 1).toBe(stream || !dialect.answersWhole);
 			plan({ says: 'two', preamble: 'One and ' });
 			expect(await reply(message('hi'), { stream })).toMatchObject({
 				answer: dialect.dropsPreamble ? 'two' : 'One and two',
