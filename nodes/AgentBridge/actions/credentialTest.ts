@@ -57,19 +57,13 @@ export async function testBridgeConnection(
 /** @returns why the connection ended; `undefined` if the bridge accepted it and this side closed it */
 async function tryConnection({ url, protocols }: BridgeAccount): Promise<SocketEnd | undefined> {
 	const opened = Promise.withResolvers<undefined>();
-	const ended = Promise.withResolvers<SocketEnd>();
 	const connection = openConnection(
 		{ url, protocols, idleMs: 0 },
-		{
-			onOpen: () => opened.resolve(undefined),
-			onText: () => undefined,
-			onBinary: () => undefined,
-			onEnd: ended.resolve,
-		},
+		{ onOpen: () => opened.resolve(undefined), onText: () => undefined },
 		systemClock,
 	);
-	const refused = await Promise.race([opened.promise, ended.promise]);
-	const end = refused ?? (await within(systemClock, STAYS_OPEN_MS, ended.promise, undefined));
+	const refused = await Promise.race([opened.promise, connection.ended]);
+	const end = refused ?? (await within(systemClock, STAYS_OPEN_MS, connection.ended, undefined));
 	await connection.close();
 	return end;
 }

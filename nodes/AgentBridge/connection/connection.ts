@@ -12,13 +12,10 @@ export interface BridgeSettings {
 	readonly idleMs: number;
 }
 
-/** `onOpen` is called once the frame with the token, if there is one, has been sent. */
-export type BridgeEvents = Required<SocketEvents>;
-
-/** Opens one connection to the bridge (§4.7, §5.4). */
+/** Opens one connection to the bridge (§4.7, §5.4). @param events `onOpen` follows the frame with the token, if any */
 export function openConnection(
 	settings: BridgeSettings,
-	events: BridgeEvents,
+	events: SocketEvents,
 	clock: Clock,
 	connect?: Connect,
 ): Socket {

@@ -3,8 +3,12 @@ import type { Clock } from '../../shared/run/clock';
 import { excerpt } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
 import { explainUnreached } from '../../shared/http/unreached';
-import { HANDSHAKE_DEADLINE_MS, type Socket, type SocketEnd } from '../../shared/http/webSocket';
-import type { BridgeEvents } from './connection';
+import {
+	HANDSHAKE_DEADLINE_MS,
+	type Socket,
+	type SocketEnd,
+	type SocketEvents,
+} from '../../shared/http/webSocket';
 import type { Probe } from './probe';
 
 /** The other side of a connection, as messages describe it. */
@@ -19,7 +23,7 @@ export interface Peer {
 export interface Bridge {
 	readonly clock: Clock;
 	readonly peer: Peer;
-	readonly open: (events: BridgeEvents) => Socket;
+	readonly open: (events: SocketEvents) => Socket;
 	/**
 	 * Why n8n's SSRF guard forbids a connection now; undefined if it allows one. Called before each connection, because
 	 * the host may resolve to another IP address.

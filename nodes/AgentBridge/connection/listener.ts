@@ -1,6 +1,6 @@
 import type { Failure } from '../../shared/errors/failure';
 import { jitteredPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
-import type { Socket, SocketEnd } from '../../shared/http/webSocket';
+import type { Socket } from '../../shared/http/webSocket';
 import { whyEnded, type Bridge } from './failures';
 
 /** The pauses between retries, which go on until the trigger stops or the account is refused. */
@@ -66,37 +66,28 @@ export class Listener {
 
 	private async keepOpen(): Promise<void> {
 		for (let isFirst = true; !this.isStopped(); isFirst = false) {
-			const end = await this.connect(isFirst);
-			if (end === 'stopped' || this.isStopped()) return;
-			if (end === 'full') {
+			// The SSRF guard has already allowed the first connection.
+			const refusal = isFirst ? undefined : await this.bridge.refusal();
+			const failure = refusal ?? (await this.live());
+			if (this.isStopped()) return;
+			if (!failure) {
 				this.forgetFailures();
 				await this.events.onFull();
-			} else if (end.kind === 'credential') {
-				this.events.onRefused(end);
+			} else if (failure.kind === 'credential') {
+				this.events.onRefused(failure);
 				return;
 			} else {
 				const pauseMs = this.nextPauseMs();
-				this.events.onDown(end, pauseMs);
+				this.events.onDown(failure, pauseMs);
 				this.firstTry.resolve(undefined);
 				await this.bridge.clock.sleep(pauseMs, this.stopping.signal);
 			}
 		}
 	}
 
-	/** @returns why the connection ended */
-	private async connect(isFirst: boolean): Promise<Failure | 'full' | 'stopped'> {
-		// The SSRF guard has already allowed the first connection.
-		const refusal = isFirst ? undefined : await this.bridge.refusal();
-		if (refusal) return refusal;
-		if (this.isStopped()) return 'stopped';
-		const end = await this.live();
-		return typeof end === 'string' ? end : await whyEnded(end, this.bridge);
-	}
-
-	private async live(): Promise<SocketEnd | 'full' | 'stopped'> {
-		const { promise, resolve } = Promise.withResolvers<SocketEnd | 'full' | 'stopped'>();
-		const stop = (): void => resolve('stopped');
-		this.stopping.signal.addEventListener('abort', stop, { once: true });
+	/** Opens a connection and waits for its end. @returns why it ended; `undefined` if this side closed it */
+	private async live(): Promise<Failure | undefined> {
+		if (this.isStopped()) return undefined;
 		const current = this.bridge.open({
 			onOpen: () => {
 				this.events.onUp(this.failures);
@@ -104,18 +95,13 @@ export class Listener {
 				this.firstTry.resolve(undefined);
 			},
 			onText: (text) => {
-				if (this.events.onText(text)) return;
-				resolve('full');
-				void current.close(FULL_CLOSE);
+				if (!this.events.onText(text)) void current.close(FULL_CLOSE);
 			},
 			onBinary: () => this.events.onBinary(),
-			onEnd: resolve,
 		});
 		this.connection = current;
-		const end = await promise;
-		// A trigger may reconnect for months, so abort listeners must not accumulate.
-		this.stopping.signal.removeEventListener('abort', stop);
-		return end;
+		const end = await current.ended;
+		return end.cause === 'ours' ? undefined : await whyEnded(end, this.bridge);
 	}
 
 	/** Counts a connection that ended or could not be opened. @returns the pause before the next try */

@@ -1,4 +1,4 @@
-import type { Clock } from '../run/clock';
+import { within, type Clock } from '../run/clock';
 
 /**
  * How a connection ended.
@@ -32,7 +32,7 @@ export interface SocketEvents {
 	onText(text: string): void;
 	onBinary?(): void;
 	/** Not called after `close`. */
-	onEnd(end: SocketEnd): void;
+	onEnd?(end: SocketEnd): void;
 }
 
 export type NativeSocket = Pick<WebSocket, 'protocol' | 'readyState' | 'send' | 'close' | 'addEventListener'>;
@@ -52,7 +52,7 @@ export class Socket {
 	/** Aborted as soon as the handshake is over. */
 	private readonly opening = new AbortController();
 	private readonly living = new AbortController();
-	private readonly closed = new AbortController();
+	private readonly ending = Promise.withResolvers<SocketEnd>();
 	private readonly socket: NativeSocket | undefined;
 	private end: SocketEnd | undefined;
 	private isOpened = false;
@@ -80,6 +80,11 @@ export class Socket {
 		return this.living.signal;
 	}
 
+	/** How the connection ended, even if we closed it. */
+	get ended(): Promise<SocketEnd> {
+		return this.ending.promise;
+	}
+
 	/** @returns false if the connection is not open */
 	send(text: string): boolean {
 		if (this.over.aborted || this.socket?.readyState !== OPEN) return false;
@@ -95,8 +100,7 @@ export class Socket {
 			this.living.abort();
 			this.shut(code);
 		}
-		await this.clock.sleep(graceMs, this.closed.signal);
-		return this.finish('ours');
+		return (await within(this.clock, graceMs, this.ended, undefined)) ?? this.finish('ours');
 	}
 
 	private listenTo(socket: NativeSocket): void {
@@ -152,8 +156,9 @@ export class Socket {
 	private finish(cause: EndCause, code = 1006, reason = ''): SocketEnd {
 		if (this.end) return this.end;
 		this.end = { cause: this.isClosing ? 'ours' : cause, code, reason };
-		for (const one of [this.opening, this.living, this.closed]) one.abort();
-		if (!this.isClosing) this.events.onEnd(this.end);
+		for (const one of [this.opening, this.living]) one.abort();
+		this.ending.resolve(this.end);
+		if (!this.isClosing) this.events.onEnd?.(this.end);
 		return this.end;
 	}
 

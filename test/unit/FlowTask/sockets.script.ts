@@ -37,7 +37,7 @@ export class PlayedSocket {
 	}
 
 	private end(cause: 'handshake' | 'closed'): void {
-		if (!this.closed) this.events.onEnd({ cause, code: 1006, reason: '' });
+		if (!this.closed) this.events.onEnd?.({ cause, code: 1006, reason: '' });
 	}
 }
 

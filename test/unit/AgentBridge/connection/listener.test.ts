@@ -133,6 +133,7 @@ test('closes the connection if the queue is full, and reopens it when there is r
 	scene.hasRoom = false;
 	scene.last().say('one too many');
 	scene.last().say('not heard any more');
+	scene.last().end(4013);
 	await turn();
 	expect(scene.last().closes).toEqual([4013]);
 	expect(scene.said.slice(-2)).toEqual(['up 1', 'full']);
