@@ -3,7 +3,7 @@ import pLimit from 'p-limit';
 import type { Accounts } from '../../shared/platform/accounts';
 import type { Clock } from '../../shared/run/clock';
 import { ok, type Failure, type FailureKind, type Result } from '../../shared/errors/failure';
-import { uniqueStems } from '../../shared/files/fileStem';
+import { uniqueStems } from '../../shared/files/fileName';
 import { MemoryBudget } from '../../shared/files/memoryBudget';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import type { Redact } from '../../shared/text/redact';

@@ -1,5 +1,6 @@
 import type { DownloadRequest } from '../../shared/files/download';
-import { ENDING, shortened } from '../../shared/files/fileType';
+import { shortened } from '../../shared/files/fileName';
+import { ENDING } from '../../shared/files/fileType';
 import { decodePercents, isWebAddress } from '../../shared/text/webAddress';
 import type { TaskInfo } from '../api/taskInfo';
 

@@ -2,7 +2,8 @@ import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
 
 import { fetchFile, insteadOfFile, type FetchFailure, type FetchRun, type OpenFile } from './fetchFile';
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
-import { anyTextIn, ENDING, fileTypeOf, pageIn, safeFileName, saysMedia, saysText } from './fileType';
+import { safeFileName } from './fileName';
+import { anyTextIn, ENDING, fileTypeOf, pageIn, saysMedia, saysText } from './fileType';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import type { Redact } from '../text/redact';

@@ -4,7 +4,8 @@ import type { IBinaryData, IExecuteFunctions, INodeExecutionData } from 'n8n-wor
 
 import { fetchFile, insteadOfFile } from './fetchFile';
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
-import { anyTextIn, fileTypeOf, safeFileName } from './fileType';
+import { safeFileName } from './fileName';
+import { anyTextIn, fileTypeOf } from './fileType';
 import { systemClock } from '../run/clock';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';

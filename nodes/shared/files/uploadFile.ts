@@ -2,7 +2,8 @@ import { createHash } from 'crypto';
 
 import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
 
-import { fileTypeOf, safeFileName } from './fileType';
+import { safeFileName } from './fileName';
+import { fileTypeOf } from './fileType';
 import {
 	binaryMeta,
 	emptyFile,

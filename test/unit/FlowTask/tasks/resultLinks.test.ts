@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { safeFileName } from '../../../../nodes/shared/files/fileType';
+import { safeFileName } from '../../../../nodes/shared/files/fileName';
 import {
 	isPlainText,
 	linksOf,

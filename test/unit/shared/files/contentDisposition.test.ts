@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 import { nameInDisposition } from '../../../../nodes/shared/files/contentDisposition';
-import { safeFileName } from '../../../../nodes/shared/files/fileType';
+import { safeFileName } from '../../../../nodes/shared/files/fileName';
 
 it.each<[string | undefined, string | undefined]>([
 	[undefined, undefined],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { fileTypeOf, HEAD_BYTES, safeFileName } from '../../../../nodes/shared/files/fileType';
+import { fileTypeOf, HEAD_BYTES } from '../../../../nodes/shared/files/fileType';
 
 function bytes(...parts: Array<string | number[]>): Uint8Array {
 	return Buffer.concat(
@@ -133,79 +133,6 @@ describe('fileTypeOf', () => {
 					expect(type.extension).toMatch(/^[a-z0-9]{0,8}$/);
 				},
 			),
-		);
-	});
-});
-
-describe('safeFileName', () => {
-	it.each([
-		['a valid name', 'cat.png', 'png', 'cat.png'],
-		['a name without an extension', 'cat', 'png', 'cat.png'],
-		['a wrong extension', 'cat.txt', 'png', 'cat.png'],
-		['an extension in upper case', 'CAT.PNG', 'png', 'CAT.PNG'],
-		['the other extension of JPEG', 'cat.jpeg', 'jpg', 'cat.jpeg'],
-		['an unknown type, which keeps the extension', 'cat.exr', '', 'cat.exr'],
-		['neither a type nor an extension', 'cat', '', 'cat'],
-		['several dots', 'v1.cat.final.png', 'png', 'v1.cat.final.png'],
-		['a path', '/etc/passwd', '', 'passwd'],
-		['a path to parent folders', '../../../../etc/cron.d/x', 'png', 'x.png'],
-		['a Windows path', 'C:\\Users\\me\\cat.png', 'png', 'cat.png'],
-		['mixed slashes', 'a/b\\..\\c/cat.png', 'png', 'cat.png'],
-		['a path that ends in a slash', 'a/b/', 'png', 'file.png'],
-		['two dots', '..', 'png', 'file.png'],
-		['dots only', '.....', '', 'file'],
-		['a hidden file', '.bashrc', '', 'file.bashrc'],
-		['nothing', '', '', 'file'],
-		['spaces', '  ', 'png', 'file.png'],
-		['reserved characters', 'a<b>c:d"e|f?g*h.png', 'png', 'a_b_c_d_e_f_g_h.png'],
-		['line breaks and NUL', 'a\r\nb\0c.png', 'png', 'a__b_c.png'],
-		['an override of the text direction', 'cat\u202egnp.exe', 'png', 'cat_gnp.png'],
-		['a direction mark and a byte order mark', '\u200fa\ufeffb.png', 'png', '_a_b.png'],
-		['letters of any script', 'Größe_猫_кот.png', 'png', 'Größe_猫_кот.png'],
-		['decomposed letters', 'u\u0308ber.png', 'png', 'über.png'],
-		['an emoji', '🐈.png', 'png', '🐈.png'],
-		['spaces and dots at the end', 'cat . .png', 'png', 'cat.png'],
-		['a device name', 'CON.png', 'png', 'CON_.png'],
-		['a device name without an extension', 'nul', '', 'nul_'],
-		['a device name with two extensions', 'aux.tar.zip', 'zip', 'aux_.tar.zip'],
-		['a device name and a space', 'CON .png', 'png', 'CON_.png'],
-		['a device name in lower case', 'nul.txt', 'txt', 'nul_.txt'],
-		['a superscript number', 'COM¹.png', 'png', 'COM¹_.png'],
-		['another superscript number', 'lpt³', '', 'lpt³_'],
-		['the console by its other name', 'CONIN$.txt', 'txt', 'CONIN$_.txt'],
-		['dots and spaces after the extension', 'cat.png. . ', 'png', 'cat.png'],
-		['a name that only begins like a device', 'console.png', 'png', 'console.png'],
-	])('makes a safe name of %s', (_name, rawName, extension, expected) => {
-		expect(safeFileName(rawName, extension)).toBe(expected);
-	});
-
-	it('makes a name that every file system accepts, whatever the input', () => {
-		const raw = fc.oneof(
-			fc.string({ unit: 'binary', maxLength: 400 }),
-			fc.string({ unit: 'grapheme', minLength: 90, maxLength: 200 }),
-			fc.stringMatching(/^[. a-c/\\]{0,130}$/),
-			fc.constantFrom('猫'.repeat(300), '🐈'.repeat(300), `${'a'.repeat(99)} .b`, `${'a'.repeat(99)}.. b`),
-		);
-		fc.assert(
-			fc.property(raw, fc.constantFrom('', 'png', 'webp'), (rawName, extension) => {
-				const name = safeFileName(rawName, extension);
-				expect(name).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}<>:"/\\|?*]/u);
-				expect(name).not.toMatch(/^\.|[. ]$/);
-				expect(name).not.toBe('');
-				expect(Buffer.byteLength(name)).toBeLessThanOrEqual(255);
-				expect(name.isWellFormed()).toBe(true);
-				if (extension) expect(name.endsWith(`.${extension}`)).toBe(true);
-			}),
-			{ numRuns: 500 },
-		);
-	});
-
-	it('leaves its own names unchanged', () => {
-		fc.assert(
-			fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (rawName) => {
-				const name = safeFileName(rawName, 'png');
-				expect(safeFileName(name, 'png')).toBe(name);
-			}),
 		);
 	});
 });

@@ -3,7 +3,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { isTool } from '../../../../shared/errors/nodeError';
 import { ok } from '../../../../shared/errors/failure';
 import { booleanOf } from '../../../../shared/text/textOf';
-import { enteredStem, slugOf } from '../../../../shared/files/fileStem';
+import { enteredStem, slugOf } from '../../../../shared/files/fileName';
 import { readChoice } from '../../../../shared/form/options';
 import type { TaskJob } from '../../../tasks/engine';
 import type { OutcomeFacts } from '../../../tasks/describeTask';

@@ -1,4 +1,47 @@
-import { ENDING, isFileEnding, safeFileName, shortened } from './fileType';
+import { ENDING, isFileEnding } from './fileType';
+
+const LONGEST_NAME_CHARS = 100;
+/** File systems allow 255 bytes, extension included. */
+const LONGEST_NAME_BYTES = 200;
+
+/** Names that Windows reserves for devices, with or without an extension. */
+const RESERVED_STEM = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[\d¹²³])(?= *(?:\.|$))/i;
+
+/**
+ * A file name that any file system accepts: no path, no control or reserved characters, of bounded length.
+ * @param extension the true one, in lower case, which replaces a wrong one; empty to keep the name's own
+ */
+export function safeFileName(rawName: string, extension: string): string {
+	const base = rawName.split(/[\\/]/).at(-1) ?? '';
+	const clean = base
+		.toWellFormed()
+		.normalize('NFC')
+		.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}<>:"|?*]/gu, '_')
+		.trim()
+		.replace(/[. ]+$/, '');
+	const stem = clean
+		.replace(ENDING, '')
+		.replace(/^[. ]+/, '')
+		.replace(RESERVED_STEM, '$&_');
+	const ending = ENDING.exec(clean)?.[1] ?? '';
+	const safeStem = shortened(stem, LONGEST_NAME_CHARS, LONGEST_NAME_BYTES) || 'file';
+	const sameEnding =
+		ending.toLowerCase() === extension || (ending.toLowerCase() === 'jpeg' && extension === 'jpg');
+	const finalEnding = !extension || sameEnding ? ending : extension;
+	return finalEnding ? `${safeStem}.${finalEnding}` : safeStem;
+}
+
+/** Truncates a text to a number of characters and bytes, and removes dots and spaces at its end. */
+export function shortened(text: string, mostChars: number, mostBytes: number): string {
+	let short = '';
+	let bytes = 0;
+	for (const char of [...text].slice(0, mostChars)) {
+		bytes += Buffer.byteLength(char);
+		if (bytes > mostBytes) break;
+		short += char;
+	}
+	return short.replace(/[. ]+$/, '');
+}
 
 /** These limits leave room for a stem's suffixes, because a longer name loses its end when the file is stored. */
 const LONGEST_STEM_CHARS = 80;
