@@ -7,8 +7,6 @@ const BYTES_AT_ONCE = 32 * 1024 * 1024;
 /** The memory that a file of unknown size may take at first; a larger file is loaded again with the whole budget. */
 const SHARE_BYTES = BYTES_AT_ONCE / 4;
 
-type Held = Pick<UploadFile, 'heldBytes' | 'close'>;
-
 export class MemoryBudget {
 	private usedBytes = 0;
 	private readonly queued: Array<{ readonly bytes: number; readonly enter: () => void }> = [];
@@ -20,9 +18,9 @@ export class MemoryBudget {
 	 *   details; `mostBytes` is `Infinity` if the size is known or the file is loaded again
 	 * @param bytes the most memory that the file may take, if that is known before it is loaded
 	 */
-	async hold<F extends Held, T>(
-		load: (mostBytes: number) => Promise<Result<F>>,
-		use: (file: F) => Promise<Result<T>>,
+	async hold<T>(
+		load: (mostBytes: number) => Promise<Result<UploadFile>>,
+		use: (file: UploadFile) => Promise<Result<T>>,
 		bytes?: number,
 	): Promise<Result<T>> {
 		if (bytes !== undefined) return await this.holdIn(bytes, async () => await load(Infinity), use);
@@ -31,10 +29,10 @@ export class MemoryBudget {
 		return isLarger ? await this.holdIn(BYTES_AT_ONCE, async () => await load(Infinity), use) : held;
 	}
 
-	private async holdIn<F extends Held, T>(
+	private async holdIn<T>(
 		bytes: number,
-		load: () => Promise<Result<F>>,
-		use: (file: F) => Promise<Result<T>>,
+		load: () => Promise<Result<UploadFile>>,
+		use: (file: UploadFile) => Promise<Result<T>>,
 	): Promise<Result<T>> {
 		await new Promise<void>((enter) => {
 			this.queued.push({ bytes, enter });

@@ -317,22 +317,6 @@ describe('a bridge that refuses the connection', () => {
 		expect(jsonOf(run, 1)[0]?.error).toContain('within 10 seconds');
 		expect(stage.platform.books().requests.bridge).toBe(1);
 	});
-
-	test('a platform that chooses another sub-protocol is refused', async () => {
-		const msg = `bearer.${Buffer.from(stage.channel.token).toString('base64url')}`;
-		stage.platform.faults.add({ on: 'bridge', kind: 'wrongProtocol', msg });
-		const run = await stage.run(texts('one'));
-		expect(run.error?.message).toContain('did not choose the sub-protocol neutral.bridge.v1');
-		expect(everythingSaid(run)).not.toContain(msg);
-	});
-
-	test('a token that the platform repeats in its close reason is not shown', async () => {
-		const msg = `no ${stage.channel.token}`;
-		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4401, msg });
-		const run = await stage.run(texts('one'));
-		expect(run.error?.message).toContain('refused the channel account (close code 4401');
-		expect(everythingSaid(run)).not.toContain(stage.channel.token);
-	});
 });
 
 test('the trigger and the action share one account, whether or not the platform allows two connections', async () => {

@@ -57,13 +57,7 @@ test.each([
 
 test.each([
 	['5', true],
-	[1.5, true],
-	[undefined, true],
-	['', true],
 	['soon', false],
-	[-5, false],
-	[true, false],
-	[Number.NaN, false],
 ])('accepts an interval of %j seconds: %j', async (seconds, accepted) => {
 	for (const name of ['heartbeatSeconds', 'idleTimeoutSeconds']) {
 		const setup = await openBridge(context().context, {

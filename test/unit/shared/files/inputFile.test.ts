@@ -188,17 +188,13 @@ describe('fetchInputFile', () => {
 		expect(context.asked).toHaveLength(1);
 	});
 
-	it.each([
-		['a login page', '<!doctype html><p>Login</p>', 'text/html', 'a web page'],
-		['a page with an image type', ' <html>', 'image/png', 'a web page'],
-		['an error object', '{"code":401}', 'application/json', 'JSON'],
-		['text', 'Forbidden\n', 'text/plain', 'text'],
-	])('refuses %s, and does not ask again', async (_name, body, type, said) => {
-		const context = contextOf({ answer: found([Buffer.from(body)], { 'content-type': type }) });
+	it('refuses a login page, and does not ask again', async () => {
+		const page = Buffer.from('<!doctype html><p>Login</p>');
+		const context = contextOf({ answer: found([page], { 'content-type': 'text/html' }) });
 		await expect(fetchInputFile(context, 'https://files.example/a.png', 1_000)).resolves.toMatchObject({
 			failure: {
 				kind: 'file',
-				message: expect.stringContaining(`answered with ${said} instead of the file`),
+				message: expect.stringContaining('answered with a web page instead of the file'),
 				advice: expect.stringContaining('without a login'),
 			},
 		});
