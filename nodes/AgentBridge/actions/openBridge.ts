@@ -78,7 +78,7 @@ function readSettings(
 	const { url, protocols, token } = account;
 	const connection = {
 		url,
-		...(heartbeat.value && { heartbeat: { frame: heartbeat.value, everyMs } }),
+		heartbeat: heartbeat.value === undefined ? undefined : { frame: heartbeat.value, everyMs },
 		idleMs: number('idleTimeoutSeconds') * 1000,
 	};
 	// The two ways to authenticate exclude each other (§5.4), so the token is sent in only one of them.

@@ -7,7 +7,7 @@ export interface BridgeSettings {
 	readonly protocols: readonly string[];
 	/** The frame that holds the token; absent with sub-protocol authentication. */
 	readonly authFrame?: string;
-	readonly heartbeat?: { readonly frame: string; readonly everyMs: number };
+	readonly heartbeat?: { readonly frame: string; readonly everyMs: number } | undefined;
 	/** How long the connection may be silent; 0 = forever. */
 	readonly idleMs: number;
 }

@@ -107,7 +107,7 @@ export function readCorrelation(text: string, frame: Frame, path: string): Corre
 export function composeReply(
 	{ template, replyPath }: ReplySettings,
 	item: unknown,
-	{ frame, correlation }: { readonly frame: Frame; readonly correlation?: Correlation | undefined },
+	{ frame, correlation }: { readonly frame: Frame; readonly correlation: Correlation | undefined },
 	{ known }: Redact,
 ): Result<string, string> {
 	const json = parseRounded(jsonText(item) ?? '');

@@ -21,8 +21,8 @@ export interface IncomingFrame {
 	readonly event: string | undefined;
 	readonly id: string | undefined;
 	readonly receivedAt: string;
-	/** The value that a reply repeats; only set if the option "Reply" is used. */
-	readonly correlation?: Correlation;
+	/** The value that a reply repeats; undefined if there is none, or the trigger does not reply. */
+	readonly correlation: Correlation | undefined;
 }
 
 export interface ListenSettings {
@@ -31,8 +31,8 @@ export interface ListenSettings {
 	readonly maxBatch: number;
 	readonly maxQueued: number;
 	readonly testTimeoutMs: number;
-	/** How the trigger replies; absent if it does not. */
-	readonly reply?: ReplySettings;
+	/** How the trigger replies; undefined if it does not. */
+	readonly reply: ReplySettings | undefined;
 }
 
 export function readListenSettings(context: ITriggerFunctions, options: IDataObject): Result<ListenSettings> {
@@ -54,7 +54,7 @@ export function readListenSettings(context: ITriggerFunctions, options: IDataObj
 		maxBatch: Math.floor(number('maxBatch')),
 		maxQueued: Math.floor(number('maxQueued')),
 		testTimeoutMs: number('testTimeoutSeconds') * 1000,
-		...(reply.value && { reply: reply.value }),
+		reply: reply.value,
 	});
 }
 
@@ -81,14 +81,12 @@ export function receive(
 	const incoming = readIncoming(text, peer.redact);
 	if (!incoming.ok) return incoming;
 	const frame = incoming.value;
-	const receivedAt = new Date().toISOString();
-	const correlation = reply && readCorrelation(text, frame, reply.correlationPath);
 	return ok({
 		frame,
 		event: filter.eventOf(frame),
 		id: readName(frame, idPath),
-		receivedAt,
-		...(correlation && { correlation }),
+		receivedAt: new Date().toISOString(),
+		correlation: reply && readCorrelation(text, frame, reply.correlationPath),
 	});
 }
 

@@ -18,7 +18,9 @@ function scene(replyPath = '') {
 	return { replies, sent, lines };
 }
 
-const FRAMES: IncomingFrame[] = [{ frame: {}, event: undefined, id: 'f-wst_secret', receivedAt: '' }];
+const FRAMES: IncomingFrame[] = [
+	{ frame: {}, event: undefined, id: 'f-wst_secret', receivedAt: '', correlation: undefined },
+];
 
 function run(change: Partial<IRun>, resultData: object = {}): IRun {
 	return { status: 'success', data: { resultData: { runData: {}, ...resultData } }, ...change } as IRun;

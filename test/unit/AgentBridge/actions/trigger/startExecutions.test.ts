@@ -50,7 +50,13 @@ function scene(maxBatch: number, maxQueued = 100): Scene {
 		(level, text) => lines.push(`${level}: ${text}`),
 		{ ended: () => undefined, responded: () => undefined },
 	);
-	const received = (id: string): IncomingFrame => ({ frame: { id }, event: undefined, id, receivedAt: '' });
+	const received = (id: string): IncomingFrame => ({
+		frame: { id },
+		event: undefined,
+		id,
+		receivedAt: '',
+		correlation: undefined,
+	});
 	return {
 		delivery,
 		clock,
