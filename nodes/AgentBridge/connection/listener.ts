@@ -30,7 +30,7 @@ export interface ListenerEvents {
 /** Keeps one connection open for as long as the trigger lives (§1.7: long-lived exchange). */
 export class Listener {
 	private readonly stopping = new AbortController();
-	private readonly firstTry = Promise.withResolvers<undefined>();
+	private readonly firstTry = Promise.withResolvers<Failure | undefined>();
 	/** How many connections have ended or failed to open since the last stable one. */
 	private failures = 0;
 	private openedAtMs: number | undefined;
@@ -43,10 +43,10 @@ export class Listener {
 		private readonly random: () => number,
 	) {}
 
-	/** Starts listening. Resolves once the first try is over: open, refused, or to be retried. */
-	async start(): Promise<void> {
+	/** Starts listening. Resolves once the first try is over. @returns why the platform refuses the account, if it does */
+	async start(): Promise<Failure | undefined> {
 		void this.keepOpen().finally(() => this.firstTry.resolve(undefined));
-		await this.firstTry.promise;
+		return await this.firstTry.promise;
 	}
 
 	/** @returns false if no connection is open */
@@ -74,6 +74,7 @@ export class Listener {
 				this.forgetFailures();
 				await this.events.onFull();
 			} else if (failure.kind === 'credential') {
+				this.firstTry.resolve(failure);
 				this.events.onRefused(failure);
 				return;
 			} else {

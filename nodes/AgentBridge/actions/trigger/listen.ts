@@ -52,7 +52,6 @@ class ActiveTrigger implements ListenerEvents {
 	private readonly outbox: Outbox;
 	private readonly listener: Listener;
 	private isActive = false;
-	private refused: Failure | undefined;
 	private lastReason = '';
 	/** How many frames were unreadable. The first is logged at once, their number when the trigger reconnects or stops. */
 	private skipped = 0;
@@ -84,8 +83,8 @@ class ActiveTrigger implements ListenerEvents {
 
 	/** A token that is refused makes the activation fail, so that the operator sees why. */
 	async start(): Promise<void> {
-		await this.listener.start();
-		if (this.refused) throw startError(this.context, this.refused);
+		const refused = await this.listener.start();
+		if (refused) throw startError(this.context, refused);
 		this.isActive = true;
 		const earlier = listening.get(this.key);
 		listening.set(this.key, this);
@@ -136,7 +135,6 @@ class ActiveTrigger implements ListenerEvents {
 	}
 
 	onRefused(failure: Failure): void {
-		this.refused = failure;
 		this.outbox.close('the platform refused the channel account');
 		this.log('error', failure.message);
 		if (this.isActive) this.context.emitError(startError(this.context, failure));

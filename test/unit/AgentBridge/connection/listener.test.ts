@@ -8,7 +8,7 @@ import type { ScriptedSocket } from './sockets.script';
 interface Scene extends BridgeScene {
 	readonly said: string[];
 	readonly listener: Listener;
-	readonly started: Promise<void>;
+	readonly started: Promise<Failure | undefined>;
 	probe: Probe | Promise<Probe>;
 	refusal: Failure | undefined;
 	hasRoom: boolean;
@@ -103,7 +103,7 @@ test('probes once after a refused handshake, and stops if the token is refused',
 	scene.last().end();
 	await turn();
 	expect(scene.said).toEqual(['probe', 'refused: bridge.test refused the channel token (HTTP 401)']);
-	await scene.started;
+	expect(await scene.started).toMatchObject({ kind: 'credential' });
 	await scene.clock.advance(600_000);
 	expect(scene.sockets).toHaveLength(1);
 	expect(scene.clock.sleepers).toBe(0);
