@@ -114,21 +114,6 @@ test('FlowTask creates and watches each task with the key of its item, and outpu
 	expect(output.map(({ status }) => status)).toEqual(TURNS.map(() => 'succeeded'));
 });
 
-test('ChatCompletion asks each question with the key of its item', async () => {
-	const call = await serviceOf('chats', chats(perItem));
-
-	const output = await call(itemsOf(TURNS));
-
-	const asked = platform.books().chats.map(({ owner, body }) => {
-		return [/\w+ \d+(?=")/.exec(JSON.stringify(body.messages))?.[0] ?? '', owner];
-	});
-	expect(byItem(asked)).toEqual(expected(TURNS));
-	expect(platform.books().unauthorized).toBe(0);
-	expect(output.map(({ content }) => content)).toEqual(
-		expected(TURNS).map(([item = '']) => expect.stringContaining(item) as unknown),
-	);
-});
-
 test('AgentInvoke calls the agent of each item, and one session key has a separate session with each agent', async () => {
 	const token = await n8n.client.createCredential('flowAgentApi', 'Agent of the item', {
 		agentToken: '=agt_{{ $json.key.token }}',

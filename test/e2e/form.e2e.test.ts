@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import sharp from 'sharp';
 import type { LocalPlatform } from '../platform';
 import type textToImage from '../platform/workflows/text-to-image.json';
 import type { Editor } from './browser';
@@ -341,94 +340,4 @@ test('a suspended wait has two outputs, and "Check Again" can be connected to it
 		const wait = nodes.find(({ name }) => name === 'Wait for Pictures');
 		expect(wait?.parameters).toMatchObject({ operation: 'wait', waitMode: 'suspend' });
 	});
-});
-
-describe('the titles of the rows', () => {
-	/** Nodes as exports contain them; a workflow uses most of them twice, and its editor gives both the same title. */
-	const KINDS: ReadonlyArray<[string, object]> = [
-		['KSampler', { seed: 5, steps: 20, cfg: 8, sampler_name: 'euler', scheduler: 'normal', denoise: 1 }],
-		['CLIPTextEncode', { text: 'a red fox' }],
-		['CLIPTextEncodeSDXL', { width: 1024, target_width: 1024, text_g: 'a red fox', text_l: 'in the snow' }],
-		['LoraLoader', { lora_name: 'studio/fox.safetensors', strength_model: 1, strength_clip: 1 }],
-		['ControlNetApplyAdvanced', { strength: 1, start_percent: 0, end_percent: 1 }],
-		[
-			'WanVideoTeaCache',
-			{ rel_l1_thresh: 0.2, start_percent: 0.1, negative_prompt: 'blurry', use_coefficients: true },
-		],
-	];
-	const TITLES = [
-		(kind: string) => kind,
-		() => 'First pass with the settings of the summer campaign, please do not change',
-		() => '采样器 第一遍 高清修复 请勿修改 夏季活动设置',
-		() => '',
-	];
-	const IDS = [
-		(node: number) => `${node}`,
-		(node: number) => `57:${node}`,
-		(node: number) => `104:12:${node}`,
-		(node: number) => `1734501234${560 + node}`,
-		(node: number) => `sampler_stage_${node}`,
-	];
-	const EXPORTS = TITLES.flatMap((title, shift) =>
-		IDS.map((id, index) => {
-			const kinds = [0, 1, 2].map((step) => KINDS[(shift + index + step) % KINDS.length]);
-			return Object.fromEntries(
-				[...kinds, ...kinds].flatMap((kind, node) => {
-					const [class_type = '', inputs = {}] = kind ?? [];
-					return [[id(node + 1), { class_type, inputs, _meta: { title: title(class_type) } }]];
-				}),
-			);
-		}),
-	);
-
-	/** The parameters that the editor would save once every input had been added. */
-	async function allRows(definition: object): Promise<Parameters> {
-		const { fields } = await n8n.client.call<{ fields: Array<{ id: string; type: string }> }>(
-			'POST',
-			'/rest/dynamic-node-parameters/resource-mapper-fields',
-			{
-				nodeTypeAndVersion: { name: 'n8n-nodes-flowtask.flowTask', version: 1 },
-				path: 'parameters.overrides',
-				methodName: 'getOverrideFields',
-				currentNodeParameters: { workflowDefinition: JSON.stringify(definition) },
-			},
-		);
-		const value = Object.fromEntries(fields.map(({ id, type }) => [id, type === 'jwt' ? null : '1']));
-		return {
-			...{ operation: 'run', workflowId, workflowDefinition: JSON.stringify(definition) },
-			overrides: { mappingMode: 'defineBelow', value, schema: fields, matchingColumns: [] },
-		};
-	}
-
-	test('of 20 exports can be told apart by their visible part', async () => {
-		const nodes: Record<string, Parameters> = {};
-		for (const [index, definition] of EXPORTS.entries()) nodes[`Export ${index}`] = await allRows(definition);
-		await editor.openWorkflow(await saveWorkflow('Titles', nodes));
-		await editor.page.setViewportSize({ width: 1280, height: 8000 });
-		for (const [name, { overrides }] of Object.entries(nodes)) {
-			await editor.openNode(name);
-			const boxes = await editor.rowBoxes();
-			const { schema } = overrides as { schema: unknown[] };
-			expect(boxes).toHaveLength(schema.length - 1);
-			// Only the rows are captured, because drawing the whole window would take seconds.
-			const [x, y] = [Math.min(...boxes.map((box) => box.x)), Math.min(...boxes.map((box) => box.y))];
-			const width = Math.max(...boxes.map((box) => box.x + box.width)) - x;
-			const height = Math.max(...boxes.map((box) => box.y + box.height)) - y;
-			const clip = { x, y, width, height };
-			const shot = await editor.page.screenshot({ animations: 'disabled', caret: 'hide', clip });
-			const drawn = await Promise.all(
-				boxes.map(async (box) => {
-					const area = {
-						left: Math.ceil(box.x - x),
-						top: Math.round(box.y - y),
-						width: Math.floor(box.width) - 1,
-						height: Math.floor(box.height),
-					};
-					return (await sharp(shot).extract(area).raw().toBuffer()).toString('base64');
-				}),
-			);
-			expect(`${name}: ${new Set(drawn).size}`).toBe(`${name}: ${boxes.length}`);
-			await editor.closeNode();
-		}
-	}, 240_000);
 });

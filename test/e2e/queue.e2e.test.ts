@@ -28,7 +28,6 @@ const PATIENCE = { withinMs: DEADLINE_MS / 2, everyMs: 300 };
 const NAME = `flowtask_queue_${process.pid}_${Date.now().toString(36)}`;
 const LEDGER = 'flow_task_ledger';
 const TASKS = 40;
-const CALLERS = 20;
 const AT_ONCE = 200;
 /** How many frames are sent over the bridge. */
 const FRAMES = 300;
@@ -234,30 +233,6 @@ onQueue('main and two workers', () => {
 			await expectLiveWords(n8n, path, platform);
 			const [execution] = await n8n.client.listExecutions(workflow);
 			await untilTakenUp(execution?.id, 1);
-		},
-		DEADLINE_MS,
-	);
-
-	test(
-		`${CALLERS} callers at once go on in their own sessions, whichever worker hears them`,
-		async () => {
-			const path = `${NAME}_agent`;
-			await publish(askAgent(path, agent));
-			const callers = keysOf('customer', CALLERS);
-			const say = async (key: string, words: string) => {
-				const response = await n8n.client.callWebhook(path, { key, say: words }, DEADLINE_MS);
-				return (await response.json()) as AgentItem;
-			};
-
-			const first = await Promise.all(callers.map(async (key) => await say(key, `I am ${key}`)));
-			const second = await Promise.all(callers.map(async (key) => await say(key, '[recall]')));
-
-			expect(second.map(({ answer }) => answer)).toEqual(callers.map((key) => `I am ${key}`));
-			expect(second.map(({ session }) => session)).toEqual(
-				first.map(({ session }) => expect.objectContaining({ id: session.id, source: 'mapped' })),
-			);
-			const { sessions, invocations } = platform.books();
-			expect([sessions.length, invocations.length]).toEqual([CALLERS, CALLERS * 2]);
 		},
 		DEADLINE_MS,
 	);

@@ -8,19 +8,6 @@ const LIST_IS_READ_WITHIN_MS = 1_500;
 /** How long the editor takes to accept typed or dropped input; an earlier click, e.g. on "Execute", uses the old values. */
 const TAKEN_OVER_AFTER_MS = 700;
 
-/** A box in pixels of the window. */
-interface Box {
-	x: number;
-	y: number;
-	width: number;
-	height: number;
-}
-
-/** An element of a page, whose own types are not available here. */
-interface Drawn {
-	getBoundingClientRect(): { toJSON(): Box };
-}
-
 /** n8n's editor as a person uses it: it reads the screen and acts with mouse and keyboard, never past the page. */
 export class Editor {
 	private constructor(
@@ -182,25 +169,11 @@ export class Editor {
 
 	/** The titles of the rows in a list of inputs. */
 	async rows(): Promise<string[]> {
-		const labels = await this.rowLabels();
-		// The buttons of the row under the mouse are next to its title.
-		return (await labels.allInnerTexts()).map((text) => text.trim().split('\n', 1)[0] ?? '');
-	}
-
-	/** The box in which each row is drawn. */
-	async rowBoxes(): Promise<Box[]> {
-		return await (
-			await this.rowLabels()
-		).evaluateAll((labels) =>
-			labels.map((label) => (label as unknown as Drawn).getBoundingClientRect().toJSON()),
-		);
-	}
-
-	private async rowLabels(): Promise<Locator> {
 		const container = this.page.getByTestId('mapping-fields-container');
 		const labels = container.getByTestId('input-label').filter({ hasText: '·' });
 		await labels.first().waitFor();
-		return labels;
+		// The buttons of the row under the mouse are next to its title.
+		return (await labels.allInnerTexts()).map((text) => text.trim().split('\n', 1)[0] ?? '');
 	}
 
 	/** Waits for a row; rows are drawn at once, and again when n8n has reloaded the list. */

@@ -14,41 +14,20 @@ const colour = (hue: number, saturation = 70, lightness = 50): Colour => ({ hue,
 const WORD_COLOURS: Readonly<Record<string, Colour>> = {
 	red: colour(2, 80),
 	orange: colour(28, 90),
-	yellow: colour(52, 90, 55),
 	gold: colour(44, 80),
 	golden: colour(44, 80),
 	green: colour(125, 60, 40),
-	turquoise: colour(174, 65, 45),
-	cyan: colour(186, 80),
 	blue: colour(216, 80),
-	purple: colour(276, 60),
-	violet: colour(276, 60),
-	pink: colour(330, 80, 65),
-	brown: colour(24, 45, 32),
 	black: colour(220, 12, 12),
 	white: colour(210, 20, 94),
-	grey: colour(210, 6, 50),
-	gray: colour(210, 6, 50),
-	silver: colour(210, 10, 75),
 	sea: colour(200, 75, 42),
-	ocean: colour(202, 75, 38),
 	lake: colour(205, 60, 48),
-	sky: colour(206, 75, 66),
 	snow: colour(205, 30, 92),
-	winter: colour(205, 35, 80),
 	forest: colour(135, 50, 27),
-	tree: colour(115, 45, 32),
 	meadow: colour(95, 55, 48),
-	desert: colour(38, 60, 62),
-	sand: colour(40, 55, 70),
-	fire: colour(14, 95),
 	sunset: colour(18, 90, 56),
 	sunrise: colour(34, 90, 62),
 	night: colour(232, 55, 16),
-	moon: colour(225, 25, 80),
-	autumn: colour(22, 75, 45),
-	spring: colour(100, 60, 60),
-	rose: colour(345, 75, 58),
 	fox: colour(18, 80, 48),
 };
 
@@ -83,29 +62,12 @@ const SHAPES: readonly Shape[] = [
 		const bottom = `C${width * 0.7} ${y + fall + depth} ${width * 0.3} ${y + rise + depth} 0 ${y + depth}`;
 		return `<path d="M0 ${y}${top}V${y + depth}${bottom}Z" ${paint}/>`;
 	},
-	function hill(random, { width, height }, paint) {
-		const [x, half] = [random() * width, width * (0.06 + random() * 0.25)];
-		const foot = height * (0.55 + random() * 0.5);
-		const top = foot - height * (0.1 + random() * 0.45);
-		return `<path d="M${x - half} ${foot}L${x} ${top}L${x + half} ${foot}Z" ${paint}/>`;
-	},
 	function tile(random, { width, height }, paint) {
 		const side = Math.max(4, Math.min(width, height) / 12);
 		const snap = (length: number): number => Math.floor((random() * length) / side) * side;
 		const [x, y] = [snap(width), snap(height)];
 		const [across, down] = [side * Math.ceil(random() * 3), side * Math.ceil(random() * 3)];
 		return `<rect x="${x}" y="${y}" width="${across}" height="${down}" ${paint}/>`;
-	},
-	function leaf(random, { width, height }, paint) {
-		const [x, y] = [random() * width, random() * height];
-		const [long, angle] = [Math.min(width, height) * (0.05 + random() * 0.16), random() * 360];
-		const turn = `rotate(${angle.toFixed(0)} ${x} ${y})`;
-		return `<ellipse cx="${x}" cy="${y}" rx="${long}" ry="${long / 3.2}" transform="${turn}" ${paint}/>`;
-	},
-	function ring(random, { width, height }, paint) {
-		const radius = (0.05 + 0.3 * random()) * Math.min(width, height);
-		const line = paint.replace('fill=', 'fill="none" stroke-width="5" stroke=');
-		return `<circle cx="${at(random, width)}" cy="${at(random, height)}" r="${radius.toFixed(1)}" ${line}/>`;
 	},
 ];
 
