@@ -1,12 +1,10 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { failRun } from '../../../shared/errors/nodeError';
-import type { Failure } from '../../../shared/errors/failure';
 import { showHint } from '../../../shared/run/deliver';
 import { overBudget } from '../../../shared/run/frame';
-import { outcome, runTasks, type EngineSettings, type TaskJob, type TaskOutcome } from '../../tasks/engine';
+import { outcome, runTasks, type EngineSettings } from '../../tasks/engine';
 import type { ObservedJob } from '../../tasks/observer';
-import { explainWatchEnd } from '../../tasks/failures';
 import { emptyTexts } from '../../workflow/checks';
 import { deliver, type DeliveredTask, type Delivery } from '../deliver';
 import { openProgress } from '../progress';
@@ -35,7 +33,8 @@ export async function runItems(
 	const empty = jobs.filter(({ start }) => start.kind === 'submit' && emptyTexts(start.prompt).length > 0);
 	if (empty.length > 0) run.hints.add(withEmptyTexts(empty.length));
 	// If the first failure ends the run anyway, nothing is sent when one item cannot be submitted.
-	const doomed = jobs.length < prepared.length && !context.continueOnFail();
+	const isDoomed = jobs.length < prepared.length && !context.continueOnFail();
+	if (isDoomed) run.ending.abort();
 	const settings = {
 		...options,
 		goal,
@@ -43,20 +42,19 @@ export async function runItems(
 		stopAtFailure: !context.continueOnFail(),
 		lateIsFailure: options.onTimeout === 'error',
 	};
-	const due = doomed ? [] : jobs;
+	const due = isDoomed ? [] : jobs;
 	const { daily, recorder } = await openTaskLog(context, run, due.length);
 	const counted = await daily?.open(due, !context.continueOnFail());
 	if (counted?.ok === false) return failRun(context, counted.failure);
-	const progress = openProgress(context, run, jobs.length);
+	const progress = openProgress(context, run, due.length);
 	const observers = [daily, recorder, progress].filter((one) => one !== undefined);
 	const admit = daily && (async (job: ObservedJob) => await daily.admit(job));
-	const outcomes = await runTasks(due, settings, { ...run, observers, admit });
+	const outcomes = await runTasks(jobs, settings, { ...run, observers, admit });
 	await progress?.end(outcomes);
 	const outcomeOf = new Map(outcomes.map((result, index) => [jobs[index], result]));
-	const tasks = prepared.map(({ itemIndex, task }): DeliveredTask => {
-		if (!task.ok) return { outcome: outcome(itemIndex, { failure: task.failure }), delivery: UNUSED };
-		const { job, delivery } = task.value;
-		return { outcome: outcomeOf.get(job) ?? notStarted(job, run), delivery };
+	const tasks = prepared.flatMap(({ itemIndex, task }): DeliveredTask[] => {
+		const known = task.ok ? outcomeOf.get(task.value.job) : outcome(itemIndex, { failure: task.failure });
+		return known ? [{ outcome: known, delivery: task.ok ? task.value.delivery : UNUSED }] : [];
 	});
 	const hasSockets = run.clients.all.some(({ sockets }) => sockets?.available === true);
 	if (options.progressChannel === 'websocket' && !hasSockets) run.hints.add(NO_SOCKET);
@@ -70,22 +68,6 @@ function withEmptyTexts(count: number): string {
 
 const NO_SOCKET =
 	'No progress WebSocket could be opened, so the tasks were followed by polling. Check "WebSocket Base URL" and "Progress Path" in the credential, under "Show Expert Fields".';
-
-const NOT_STARTED: Failure = {
-	kind: 'notSubmitted',
-	message: 'No task was submitted for this item, because another item cannot be submitted',
-	advice: 'Correct the other item first.',
-	details: { status: 'notSubmitted' },
-};
-
-/** The outcome of a job that was not started; an earlier try may have created its task. */
-function notStarted({ itemIndex, start }: TaskJob, { clock, redact }: NodeRun): TaskOutcome {
-	if (start.kind === 'submit') return outcome(itemIndex, { failure: NOT_STARTED });
-	const { taskId, submittedAtMs: sinceMs } = start;
-	const snapshot = { sinceMs, endedAtMs: clock.wallNow() };
-	const failure = explainWatchEnd(taskId, { kind: 'left', snapshot }, redact);
-	return outcome(itemIndex, { failure, taskId, snapshot });
-}
 
 /** The delivery settings of an item that failed before it had a task, for which nothing is delivered. */
 const UNUSED: Delivery = { form: 'urls', binaryField: 'data', simplify: true };
