@@ -71,13 +71,6 @@ test.each([
 	},
 );
 
-test('never exceeds Max Tasks in Flight', async () => {
-	await stage.run(prompts(12), { limits: { maxInFlight: 3, progressChannel: 'polling' } });
-	const { polls, tasksMade } = stage.platform.books();
-	expect(tasksMade).toBe(12);
-	expect(Math.max(...polls.map(({ ids }) => ids.length))).toBeLessThanOrEqual(3);
-});
-
 test('reports an unknown ID alongside the known ones', async () => {
 	const submitted = await stage.run(prompts(1), { operation: 'submit' });
 	const taskId = text(submitted.jsons()[0]?.taskId);

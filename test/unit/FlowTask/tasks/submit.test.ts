@@ -63,21 +63,11 @@ class Scene {
 			kind: 'mine',
 			claim: {
 				sendByMs: number * 1_000,
-				submitted: (reference) => {
-					note(`submitted ${reference}`);
-				},
-				unanswered: () => {
-					note('unanswered');
-				},
-				ended: (outcome, reference) => {
-					note(`ended ${outcome}${reference ?? ''}`);
-				},
-				released: () => {
-					note('released');
-				},
-				renew: () => {
-					note('renew');
-				},
+				submitted: (reference) => note(`submitted ${reference}`),
+				unanswered: () => note('unanswered'),
+				ended: (outcome, reference) => note(`ended ${outcome}${reference ?? ''}`),
+				released: () => note('released'),
+				renew: () => note('renew'),
 			},
 		};
 	}
