@@ -1,16 +1,16 @@
 import { fail, type Result } from '../shared/errors/failure';
-import { parseJson, type JsonObject } from '../shared/text/json';
+import type { JsonObject } from '../shared/text/json';
 import type { Redact } from '../shared/text/redact';
-import { readAnswer, type AnswerConnection } from '../shared/http/answerStream';
-import type { Exchange } from '../shared/http/exchange';
+import { readAnswer, whyBroken, type AnswerConnection } from '../shared/http/answerStream';
 import type { Outcome } from '../shared/http/outcome';
 import type { Retry } from '../shared/retry/retry';
 import type { BusyTerms } from '../shared/platform/envelope';
 import { classifyRefusal } from '../shared/chat/refusal';
-import { isOutOfCredit } from '../shared/chat/credit';
 import { explainChat } from './failures';
-import { AnswerBuilder, type ChatAnswer } from './answer/answerBuilder';
-import { AnswerReader, failed, timedOut, type AnswerTerms, type BilledAnswer } from './answer/answerReader';
+import { AnswerBuilder, type ChatAnswer } from '../shared/answer/answerBuilder';
+import { AnswerReader } from '../shared/answer/answerReader';
+import { failed, outcomeOf, timedOut, type AnswerTerms, type BilledAnswer } from './outcome';
+import { PieceQueue } from './pieces';
 
 export interface ChatCall extends AnswerTerms {
 	readonly body: JsonObject;
@@ -51,24 +51,22 @@ export function createChatApi(connection: ChatConnection): CompleteChat {
 async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outcome<BilledAnswer>> {
 	const { baseUrl, clock, redact, busyTerms } = connection;
 	const { body: json, idleMs, endByMs } = call;
-	const builder = new AnswerBuilder((json.n ?? 1) === 1);
-	const reader = new AnswerReader(clock, redact, call, busyTerms, builder);
+	const answer = new AnswerReader(busyTerms, new AnswerBuilder((json.n ?? 1) === 1));
+	const pieces = new PieceQueue(call.onPiece);
 	const ended = await readAnswer(
 		connection,
 		{ url: `${baseUrl}${CHAT_PATH}`, json, accept: ACCEPT, idleMs, endByMs },
-		(event) => reader.take(event),
-		async () => await reader.tell(),
+		(event) => {
+			const { meaning, ...piece } = answer.take(event);
+			pieces.add(piece);
+			return meaning;
+		},
+		async () => await pieces.passOn(),
 	);
 	if (ended.kind === 'timedOut') return failed(timedOut(clock, call));
-	return ended.kind === 'read' ? await reader.outcome(ended) : classifyError(ended);
-}
-
-function classifyError(exchange: Exchange): Outcome<BilledAnswer> {
-	const outcome = classifyRefusal(exchange);
-	if (outcome.kind === 'answered') return { kind: 'unclear', status: 200, text: 'no answer' };
-	const body = exchange.kind === 'reply' ? parseJson(exchange.text) : undefined;
-	if (outcome.kind === 'busy' && isOutOfCredit(body)) {
-		return { kind: 'refused', status: 429, code: 429, text: outcome.text };
-	}
-	return outcome;
+	if (ended.kind !== 'read') return classifyRefusal(ended);
+	if (ended.broken) answer.broken = whyBroken(ended.broken, redact);
+	pieces.add(answer.builder.end());
+	await pieces.passOn();
+	return outcomeOf(answer, ended, redact, timedOut(clock, call));
 }

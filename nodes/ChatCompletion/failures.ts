@@ -1,7 +1,7 @@
 import { adviceOnPath } from '../../credentials/baseUrl';
 import type { Failure } from '../shared/errors/failure';
-import type { ServiceError } from '../shared/chat/answerBody';
-import { CREDIT_ADVICE, PAYMENT_REQUIRED } from '../shared/chat/credit';
+import type { ServiceError } from '../shared/answer/answerBody';
+import { CREDIT_ADVICE, isForCredit } from '../shared/chat/refusal';
 import type { FailedOutcome } from '../shared/http/outcome';
 import { explainCall, quote, type CallAdvice, type CallFacts } from '../shared/platform/failures';
 
@@ -30,13 +30,13 @@ export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 		outcome.kind === 'refused' &&
 		outcome.status !== 401 &&
 		outcome.status !== 403 &&
-		(outcome.code !== null || outcome.status < 400 || outcome.status === PAYMENT_REQUIRED);
+		(outcome.code !== null || outcome.status < 400 || isForCredit(outcome));
 	if (!isOfQuestion) return explainCall(outcome, facts, OF_QUESTION);
 	const said = quote(facts.redact, outcome.text);
 	return {
 		kind: 'refused',
 		message: `The platform refused the question: ${said}`,
-		advice: adviceFor(outcome.status, said, facts.baseUrl),
+		advice: isForCredit(outcome) ? CREDIT_ADVICE : adviceFor(outcome.status, said, facts.baseUrl),
 		// An error in an HTTP 200 response may have no status.
 		details: outcome.status >= 400 ? { httpStatus: outcome.status } : {},
 	};
@@ -72,7 +72,6 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 ];
 
 function adviceFor(status: number, said: string, baseUrl: string): string {
-	if (status === 429 || status === PAYMENT_REQUIRED) return CREDIT_ADVICE;
 	const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
 	if (advice) return advice;
 	if (status === 413) return LESS;

@@ -29,8 +29,7 @@ import { makeAnswersReadable } from './readableAnswers';
  * help: the SDK drops all reasoning from its streams, and joins parallel tool calls of a stream into one.
  */
 const reasoningKeptNotice: INodeProperties = {
-	displayName:
-		"An agent answers without the model's reasoning. If a model writes its reasoning into the answer, between <code>&lt;think&gt;</code> tags, and supports <i>Separate Reasoning</i>, turn that option on. To read the reasoning, use Chat Completion.",
+	displayName: "An agent answers without the model's reasoning. To read the reasoning, use Chat Completion.",
 	name: 'reasoningKeptNotice',
 	type: 'notice',
 	default: '',
@@ -81,16 +80,16 @@ export class LmChatFlowPlatform implements INodeType {
 		);
 		const settings = valueOf(modelSettings(valueOf(wish), given));
 		const fields = valueOf(await readCredential(this, 'flowPlatformApi', itemIndex));
-		const { baseUrl, apiKey } = valueOf(readPlatformAccount(fields));
+		const account = valueOf(readPlatformAccount(fields));
 		const sdk = valueOf(await loadSdk());
 		const supplied = sdk.supplyModel(this, {
 			type: 'openai',
-			baseUrl: `${baseUrl}${CHAT_BASE}`,
-			apiKey,
+			baseUrl: `${account.baseUrl}${CHAT_BASE}`,
+			apiKey: account.apiKey,
 			useResponsesApi: false,
 			...settings,
 		});
-		makeAnswersReadable(supplied.response, baseUrl, redactor([apiKey]));
+		makeAnswersReadable(supplied.response, account, redactor([account.apiKey]));
 		return supplied;
 	}
 }

@@ -1,142 +1,108 @@
-import { answerIn, isCutByLength, isFailedFinish } from '../shared/chat/answerBody';
-import { partsOf } from '../shared/chat/contentParts';
-import {
-	excerpt,
-	isJsonObject,
-	jsonText,
-	objectsIn,
-	parseRounded,
-	sentence,
-	type Json,
-	type JsonObject,
-} from '../shared/text/json';
-import { textOf } from '../shared/text/textOf';
-
-/** A whole answer, or one chunk of a stream (§4.5), that n8n's OpenAI client can read. */
-export interface ReadableAnswer {
-	readonly json: JsonObject;
-	/** For a whole answer: whether the client would drop a part of it without the changes. */
-	readonly isChanged: boolean;
-	readonly hasChoice: boolean;
-	/** The tool calls of a whole answer; or, in a chunk, pieces of them, which are removed from it. */
-	readonly calls: readonly JsonObject[];
-	/** Whether it contains text, reasoning or a part of a tool call. */
-	readonly saysSomething: boolean;
-	/** Whether a delta of the stream has contained text, reasoning or a part of a tool call. */
-	readonly hasDelta: boolean;
-	/** Empty if there is none yet. */
-	readonly finishReason: string;
-}
+import type { AnswerReader } from '../shared/answer/answerReader';
+import { isCutByLength } from '../shared/answer/answerBody';
+import type { ContentParts } from '../shared/answer/contentParts';
+import type { ByteStream } from '../shared/http/abortableStream';
+import { describeError } from '../shared/http/request';
+import { readStream } from '../shared/http/sse';
+import { excerpt, jsonText, sentence, type JsonObject } from '../shared/text/json';
+import type { Redact } from '../shared/text/redact';
 
 /**
- * Makes an answer readable:
- * - each message and delta has a role, because without one in the first delta, the client drops reasoning, token counts
- *   and tool calls
- * - content that is an array of parts becomes text and `reasoning_content`; a refusal becomes content
- * - arguments of tool calls become text
- * - in a stream, a message becomes a delta, unless it repeats deltas
- * @param hadDelta whether an earlier delta of the stream contained a part of the answer
+ * Writes an answer as a stream that n8n's OpenAI client reads without loss. The client takes any stream that ends for a
+ * complete one, so an error is added to an answer that failed or broke off.
  */
-export function readableAnswer(body: JsonObject, isStream: boolean, hadDelta = false): ReadableAnswer {
-	const json = answerIn(body);
-	const choices = objectsIn(json.choices);
-	let isChanged = json !== body;
-	let hasDelta = hadDelta;
-	for (const choice of choices) {
-		const { delta, message } = choice;
-		for (const one of objectsIn([delta, message])) isChanged = makeReadable(one) || isChanged;
-		hasDelta ||= saysSomething(delta);
-		if (isStream && !hasDelta && isJsonObject(message)) choice.delta = message;
-	}
-	const [first] = choices;
-	const said = isStream ? first?.delta : first?.message;
-	const isSaying = saysSomething(said);
-	const calls = callsIn(said);
-	if (isStream && isJsonObject(said) && calls.length > 0) delete said.tool_calls;
-	// Some servers put the token counts into the choice.
-	if (isStream && isJsonObject(first?.usage) && !isJsonObject(json.usage)) json.usage = first.usage;
-	const reason = textOf(first?.finish_reason);
-	return {
-		json,
-		isChanged,
-		hasChoice: first !== undefined,
-		calls,
-		saysSomething: isSaying,
-		hasDelta,
-		// Some servers send the string "null" instead of `null`.
-		finishReason: reason === 'null' ? '' : reason,
+export async function* readableEvents(
+	body: ByteStream,
+	answer: AnswerReader,
+	redact: Redact,
+): AsyncGenerator<string, void, void> {
+	const { builder } = answer;
+	const chunkOf = (fields: JsonObject): string =>
+		eventOf({ ...builder.names, object: 'chat.completion.chunk', ...fields });
+	const write = (parts: ContentParts, more: JsonObject = {}, finishReason: string | null = null): string => {
+		const { content, reasoning } = parts;
+		// Without a role in the first delta, the client drops reasoning, token counts and tool calls.
+		const delta = { role: 'assistant', content, ...(reasoning && { reasoning_content: reasoning }), ...more };
+		return chunkOf({ choices: [{ index: 0, delta, finish_reason: finishReason }] });
 	};
+	for await (const parts of readParts(body, answer)) yield write(parts);
+	const rest = builder.end();
+	const fault = whyNoAnswer(answer, redact);
+	if (fault) return yield eventOf({ error: { message: fault } });
+	// Whole, because the client joins their pieces only if each has the right index and ID.
+	const calls = builder.toolCalls.raw().map((call, index) => ({ index, ...call }));
+	yield write(rest, calls.length > 0 ? { tool_calls: calls } : {}, builder.finishReason || null);
+	const usage = builder.usage.fields;
+	if (Object.keys(usage).length > 0) yield chunkOf({ choices: [], usage });
+	yield 'data: [DONE]\n\n';
 }
 
-function callsIn(message: Json | undefined): JsonObject[] {
-	return isJsonObject(message) ? objectsIn(message.tool_calls) : [];
+function eventOf(json: JsonObject): string {
+	return `data: ${jsonText(json)}\n\n`;
 }
 
-function saysSomething(message: Json | undefined): boolean {
-	if (!isJsonObject(message)) return false;
-	const { content, reasoning_content: thought, reasoning } = message;
-	return callsIn(message).length > 0 || [content, thought, reasoning].some((said) => textOf(said) !== '');
-}
-
-/** @returns whether anything had to be changed */
-function makeReadable(message: JsonObject): boolean {
-	const hasRole = typeof message.role === 'string' && message.role !== '';
-	if (!hasRole) message.role = 'assistant';
-	const { content, refusal } = message;
-	const isParts = typeof content === 'object' && content !== null;
-	if (isParts) {
-		const parts = partsOf(content);
-		message.content = parts.content;
-		if (parts.reasoning) message.reasoning_content ??= parts.reasoning;
+/** Reads an answer to its end. What arrives together is yielded together. */
+export async function* readParts(
+	body: ByteStream,
+	answer: AnswerReader,
+): AsyncGenerator<ContentParts, void, void> {
+	try {
+		for await (const events of readStream(body)) {
+			let content = '';
+			let reasoning = '';
+			let isClosed = false;
+			for (const event of events) {
+				const added = answer.take(event);
+				content += added.content;
+				reasoning += added.reasoning;
+				isClosed = added.meaning === 'closed';
+				if (isClosed) break;
+			}
+			if (content || reasoning) yield { content, reasoning };
+			if (isClosed) break;
+		}
+	} catch (error) {
+		const { code, reason } = describeError(error);
+		answer.broken = code ? `${reason} (${code})` : reason;
 	}
-	const isRefusal = !message.content && typeof refusal === 'string' && refusal !== '';
-	if (isRefusal) message.content = refusal;
-	const isOfObjects = writeArguments(message);
-	return isParts || isRefusal || isOfObjects || !hasRole;
-}
-
-/** @returns whether any arguments of tool calls were not text */
-function writeArguments(message: JsonObject): boolean {
-	const called = callsIn(message).map((call) => call.function);
-	const others = objectsIn(called).filter(({ arguments: given }) => isJsonObject(given));
-	for (const one of others) one.arguments = jsonText(one.arguments) ?? '';
-	return others.length > 0;
 }
 
 /**
- * Why an answer must be reported as an error, as a clause; empty if it need not be. The client completes the arguments of
- * a tool call that was cut off, so the agent would call the tool with only some of them.
+ * Why an answer must be reported as an error, in one or two sentences; empty if it need not be. The client completes the
+ * arguments of a tool call that was cut off, so the agent would call the tool with only some of them.
  */
-export function whyNotWhole({ finishReason }: ReadableAnswer, callsTools: boolean): string {
-	if (isFailedFinish(finishReason)) {
-		return `the platform ended it with the finish reason "${excerpt(finishReason, 40)}"`;
-	}
-	const isCutCall = callsTools && isCutByLength(finishReason);
-	return isCutCall ? 'it reached the maximum number of tokens within a tool call; raise "Max Tokens"' : '';
+export function whyNoAnswer(answer: AnswerReader, redact: Redact): string {
+	const why = reasonOf(answer, redact);
+	if (why === '') return '';
+	const said = sentence(excerpt(redact(why), 500));
+	return answer.hasBegun
+		? `The answer broke off: ${said} It was not requested again, because what was generated is billed.`
+		: `The platform gave no answer: ${said}`;
 }
 
-/** Why tool calls must be reported as an error, as a clause; empty if they need not be. */
-export function whyUnusable(calls: readonly JsonObject[]): string {
-	for (const { name, arguments: given } of objectsIn(calls.map((call) => call.function))) {
-		const isUnusable = typeof given === 'string' && given.trim() !== '' && parseRounded(given) === undefined;
-		if (isUnusable) return `the arguments of its tool call "${excerpt(textOf(name), 80)}" are not JSON`;
-	}
-	return '';
+function reasonOf(answer: AnswerReader, redact: Redact): string {
+	const { isComplete, hasBegun, hasChoices, error, stray } = answer;
+	if (isComplete) return whyUnusable(answer);
+	if (hasBegun) return answer.whyIncomplete(redact);
+	if (error) return error.text;
+	if (stray !== undefined) return whatCame(stray);
+	return hasChoices ? 'its "choices" are empty' : answer.whyIncomplete(redact);
 }
-
-export const NO_CHOICE = 'its "choices" are empty';
 
 /** What arrived instead of an answer, as a clause. */
-export function whatCame(text: string): string {
+function whatCame(text: string): string {
 	if (text === '') return 'its response is empty';
-	if (text.startsWith('<')) return 'it sent a web page. The Base URL in the credential may be wrong';
-	if (/^(data|event|id|retry)?:/.test(text)) return 'it sent a stream, although none was requested';
-	return `it sent ${text}`;
+	return text.startsWith('<')
+		? 'it sent a web page. The Base URL in the credential may be wrong'
+		: `it sent ${text}`;
 }
 
-/** A sentence about an answer that failed. */
-export function whyNoAnswer(reason: string, hasBegun: boolean): string {
-	return hasBegun
-		? `The answer broke off: ${sentence(reason)} It was not requested again, because what was generated is billed.`
-		: `The platform gave no answer: ${sentence(reason)}`;
+/** Why the tool calls of a complete answer cannot be carried out, as a clause. */
+function whyUnusable({ builder }: AnswerReader): string {
+	const { finishReason, toolCalls } = builder.answer();
+	if (toolCalls.length > 0 && isCutByLength(finishReason)) {
+		return 'it reached the maximum number of tokens within a tool call; raise "Max Tokens"';
+	}
+	const unusable = toolCalls.find(({ arguments: given }) => typeof given === 'string' && given.trim());
+	return unusable ? `the arguments of its tool call "${excerpt(unusable.name, 80)}" are not JSON` : '';
 }

@@ -1,42 +1,30 @@
-import { errorIn, errorInChunk } from '../shared/chat/answerBody';
-import { CREDIT_ADVICE, isOutOfCredit, PAYMENT_REQUIRED } from '../shared/chat/credit';
+import { AnswerBuilder } from '../shared/answer/answerBuilder';
+import { AnswerReader } from '../shared/answer/answerReader';
+import { classifyRefusal, CREDIT_ADVICE, isForCredit, TOO_MANY } from '../shared/chat/refusal';
 import type { ByteStream } from '../shared/http/abortableStream';
 import { ofUnanswered, type FailedOutcome } from '../shared/http/outcome';
 import { exchangeOfError } from '../shared/http/request';
-import { classifyRefusal } from '../shared/chat/refusal';
+import type { PlatformAccount } from '../shared/platform/account';
 import { explainCall, type CallAdvice } from '../shared/platform/failures';
-import {
-	excerpt,
-	isJsonObject,
-	jsonText,
-	member,
-	parseRounded,
-	sentence,
-	type Json,
-} from '../shared/text/json';
+import { isJsonObject, member, parseJson, sentence } from '../shared/text/json';
 import type { Redact } from '../shared/text/redact';
-import { NO_CHOICE, readableAnswer, whatCame, whyNoAnswer, whyNotWhole, whyUnusable } from './readableAnswer';
-import { readableEvents } from './readableEvents';
+import { readableEvents, readParts, whyNoAnswer } from './readableAnswer';
 
 type Fetch = typeof fetch;
+type ChatAccount = Pick<PlatformAccount, 'baseUrl' | 'busyTerms'>;
 
 /**
  * Makes n8n's OpenAI client read parts of answers that it would otherwise drop. The only way to do so is the `fetch` in
  * its settings: in those of the model itself, and in the copy that it makes for tools.
  */
-export function makeAnswersReadable(
-	model: unknown,
-	baseUrl: string,
-	redact: Redact,
-	send: Fetch = fetch,
-): void {
+export function makeAnswersReadable(model: unknown, account: ChatAccount, redact: Redact): void {
 	const settings = [
 		member(member(model, 'fields'), 'configuration'),
 		member(member(model, 'completions'), 'clientConfig'),
 	];
 	for (const one of settings) {
 		if (typeof one === 'object' && one !== null) {
-			Reflect.set(one, 'fetch', readableFetch(baseUrl, redact, send));
+			Reflect.set(one, 'fetch', readableFetch(account, redact, fetch));
 		}
 	}
 }
@@ -51,18 +39,7 @@ const ADVICE: CallAdvice = {
 	rightful: 'Use a key of an account that may use this model.',
 	check: "Compare the model's ID and the options of the chat model with what the platform says.",
 };
-const ADVICE_ON_CREDIT: CallAdvice = { ...ADVICE, busy: CREDIT_ADVICE, check: CREDIT_ADVICE };
-
-/**
- * Makes a response that n8n's client reports as an error.
- * @param why as a clause
- * @param hasBegun whether a part of the answer has arrived
- */
-type NoAnswer = (why: string, hasBegun?: boolean, status?: number) => Response;
-
-function errorResponse(status: number, message: string): Response {
-	return Response.json({ error: { message } }, { status });
-}
+const ADVICE_ON_CREDIT: CallAdvice = { ...ADVICE, check: CREDIT_ADVICE };
 
 /**
  * A `fetch` that returns chat answers (§4.5) in such a way that n8n's OpenAI client reads them correctly:
@@ -71,7 +48,7 @@ function errorResponse(status: number, message: string): Response {
  * - errors are explained, and never contain the key
  * - redirects are not followed, because the conversation would go to another address
  */
-export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fetch {
+export function readableFetch({ baseUrl, busyTerms }: ChatAccount, redact: Redact, send: Fetch): Fetch {
 	const facts = {
 		purpose: 'get an answer from the model',
 		repeatability: 'read',
@@ -79,58 +56,58 @@ export function readableFetch(baseUrl: string, redact: Redact, send: Fetch): Fet
 		tries: 1,
 		redact,
 	} as const;
-	const explained = (outcome: FailedOutcome, status: number, body?: Json): Response => {
-		const needsCredit = status === PAYMENT_REQUIRED || isOutOfCredit(body);
+	const refused = (outcome: FailedOutcome, status: number): Response => {
+		const needsCredit = isForCredit(outcome);
 		const { message, advice } = explainCall(outcome, facts, needsCredit ? ADVICE_ON_CREDIT : ADVICE);
-		return errorResponse(status, `${sentence(message)} ${advice}`.trim());
+		const isSettled = status < 400 || (needsCredit && status === TOO_MANY);
+		return errorResponse(isSettled ? SETTLED : status, `${sentence(message)} ${advice}`);
 	};
-	const noAnswer: NoAnswer = (why, hasBegun = false, status = SETTLED) =>
-		errorResponse(status, whyNoAnswer(excerpt(redact(why), 500), hasBegun));
 	return async (input, init) => {
-		let hasBegun = false;
 		try {
 			const response = await send(input, { ...init, redirect: 'manual' });
-			hasBegun = response.ok;
-			const { ok, body, status, statusText, headers } = response;
-			if (ok && body && asksForStream(init?.body)) {
-				const events = ReadableStream.from(readableEvents(bytesOf(body), redact));
-				return new Response(events.pipeThrough(new TextEncoderStream()), { status, statusText, headers });
+			const { ok, body, status, headers } = response;
+			if (ok && body) {
+				const answer = new AnswerReader(busyTerms, new AnswerBuilder(true));
+				if (asksForStream(init?.body))
+					return streamed(response, readableEvents(bytesOf(body), answer, redact));
+				const parts = readParts(bytesOf(body), answer);
+				while (!(await parts.next()).done);
+				answer.builder.end();
+				init?.signal?.throwIfAborted();
+				return whole(answer, redact, headers);
 			}
 			const text = await response.text();
-			if (ok) return wholeResponse(text, response, noAnswer);
-			const outcome = classifyRefusal({ kind: 'reply', status, headers: Object.fromEntries(headers), text });
-			if (outcome.kind === 'answered') return noAnswer(`HTTP ${status}`);
-			return explained(outcome, status < 400 ? SETTLED : status, parseRounded(text));
+			const reply = { kind: 'reply', status, headers: Object.fromEntries(headers), text } as const;
+			return refused(classifyRefusal(reply), status);
 		} catch (error) {
 			// If the client itself ended the request, there is nothing to explain.
 			init?.signal?.throwIfAborted();
-			const unanswered = ofUnanswered(exchangeOfError(error));
-			const reason = 'text' in unanswered ? unanswered.text : '';
-			return hasBegun ? noAnswer(reason, true) : explained(unanswered, UNREACHED);
+			return refused(ofUnanswered(exchangeOfError(error)), UNREACHED);
 		}
 	};
 }
 
 function asksForStream(request: RequestInit['body']): boolean {
-	const asked = typeof request === 'string' ? parseRounded(request) : undefined;
+	const asked = typeof request === 'string' ? parseJson(request) : undefined;
 	return isJsonObject(asked) && asked.stream === true;
 }
 
+function streamed({ status, statusText, headers }: Response, events: AsyncIterable<string>): Response {
+	const body = ReadableStream.from(events).pipeThrough(new TextEncoderStream());
+	return new Response(body, { status, statusText, headers });
+}
+
 /** The response to a request that asked for no stream. */
-function wholeResponse(
-	text: string,
-	{ status, statusText, headers }: Response,
-	noAnswer: NoAnswer,
-): Response {
-	const body = parseRounded(text);
-	const answer = isJsonObject(body) ? readableAnswer(body, false) : undefined;
-	const error = errorIn(body ?? null) ?? (answer && errorInChunk(answer.json));
-	if (error) return noAnswer(error.text, false, error.status);
-	if (!answer?.hasChoice) return noAnswer(answer ? NO_CHOICE : whatCame(text.trim()));
-	const fault = whyNotWhole(answer, answer.calls.length > 0) || whyUnusable(answer.calls);
-	if (fault) return noAnswer(fault, true);
-	const readable = answer.isChanged ? jsonText(answer.json) : undefined;
-	return new Response(readable ?? text, { status, statusText, headers });
+function whole(answer: AnswerReader, redact: Redact, given: Headers): Response {
+	const fault = whyNoAnswer(answer, redact);
+	if (fault) return errorResponse((!answer.hasBegun && answer.error?.status) || SETTLED, fault);
+	const headers = new Headers(given);
+	headers.set('content-type', 'application/json');
+	return Response.json(answer.builder.body(), { headers });
+}
+
+function errorResponse(status: number, message: string): Response {
+	return Response.json({ error: { message: message.trim() } }, { status });
 }
 
 /** Ending the iteration cancels the body. */

@@ -79,14 +79,14 @@ describe('the check itself', () => {
 		],
 		[
 			'up to a file of the node',
-			'nodes/ChatCompletion/answer/reasoning.ts',
+			'nodes/ChatCompletion/request/body.ts',
 			"import { x } from '../api'",
 			'stands above',
 		],
 		[
 			'up from a file of the node',
 			'nodes/ChatCompletion/failures.ts',
-			"import { x } from './answer/reasoning'",
+			"import { x } from './outcome'",
 			'stands above',
 		],
 		['a file next to the rooms', 'nodes/ChatCompletion/x.ts', '', 'belongs to no layer'],

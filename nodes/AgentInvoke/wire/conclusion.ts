@@ -1,6 +1,6 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { errorWords } from '../../shared/errors/serviceMessage';
-import { isCutByLength } from '../../shared/chat/answerBody';
+import { isCutByLength } from '../../shared/answer/answerBody';
 import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, patternOf, type Wire } from './description';
 import { isThere, textAt, wordOf } from './expression';

@@ -1,9 +1,9 @@
-import { isCutByLength } from '../../shared/chat/answerBody';
+import { isCutByLength } from '../../shared/answer/answerBody';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import { parseAnswer, type AnswerFormat } from '../json/schema';
-import type { ChatAnswer } from '../answer/answerBuilder';
+import type { ChatAnswer } from '../../shared/answer/answerBuilder';
 
 /** Finish reasons of whole answers, in lower case, as sent by OpenAI-compatible servers and by others behind gateways. */
 const WHOLE_REASONS: ReadonlySet<string> = new Set([

@@ -18,7 +18,7 @@ import { openRetry } from '../../shared/retry/retry';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { readPreviewSwitches } from '../../shared/form/previewRequest';
 import { createChatApi, type CompleteChat } from '../api';
-import type { AnswerTerms } from '../answer/answerReader';
+import type { AnswerTerms } from '../outcome';
 import { describeAnswer } from './deliver';
 import { TokenBudget } from '../tokenBudget';
 import { prepareQuestion } from './inputs';

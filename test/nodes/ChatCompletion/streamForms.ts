@@ -266,6 +266,7 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 		error: /no capacity left for this/,
 	}),
 	form('error event of plain words', 'event: error\ndata: it burns\n\n', { error: /it burns/ }),
+	form('error event without words', 'event: error\ndata:\n\n', { error: /an error without a message/ }),
 	form('error object first', sse({ error: { message: 'bad thing', code: 400 } }), {
 		error: /^The platform refused the question: bad thing$/,
 	}),
@@ -330,6 +331,21 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 		'error within a choice after the finish reason',
 		sse(...HELLO, { choices: [{ error: 'late' }] }),
 		hello(),
+	),
+	form(
+		'a chunk that says "error" after the finish reason',
+		sse(...HELLO, { error: { message: 'late' }, choices: [{ index: 0, delta: {}, finish_reason: 'error' }] }),
+		hello(),
+	),
+	form(
+		'a chunk that is cut off after the finish reason',
+		`${sse(...HELLO)}data: {"choices":[],"usa`,
+		hello(),
+	),
+	form(
+		'error after text with finish reasons',
+		sse(say('Hel', { finish: 'stop' }), say('lo', { finish: 'stop' }), { error: 'it burns' }),
+		{ error: /broke off after 5 characters: the platform said: it burns$/ },
 	),
 	form('finish reason "null", and no more', sse(say('Hel', { finish: 'null' })), {
 		error: /^The answer broke off after 3 characters: the connection ended/,

@@ -109,17 +109,20 @@ test('waits a moment for token counts after the finish reason, however long the 
 	expect(tookMs).toBeLessThan(14_000);
 });
 
-test('does not wait long after the finish reason, whatever still arrives', async () => {
+test.each([
+	['after the text', [delta({ content: 'ab' }), finish('stop')]],
+	['next to the last text', [delta({ content: 'a' }), finish('stop', { content: 'b' })]],
+])('does not wait long after a finish reason %s, whatever still arrives', async (_name, chunks) => {
 	const { result, tookMs } = await askChat({
 		body: async function* (clock) {
-			yield sse(delta({ content: 'a' }), finish('stop'));
+			yield sse(...chunks);
 			while (clock.elapsedMs < HOUR_MS) {
 				await clock.sleep(EVERY_MS);
 				yield sse(delta({}), finish('stop'));
 			}
 		},
 	});
-	expect(answerOf(result).finishReason).toBe('stop');
+	expect(answerOf(result)).toMatchObject({ content: 'ab', finishReason: 'stop' });
 	expect(tookMs).toBeLessThan(5_000);
 });
 

@@ -1,6 +1,6 @@
 import { createChatApi, type ChatCall } from '../../../nodes/ChatCompletion/api';
-import type { ChatAnswer } from '../../../nodes/ChatCompletion/answer/answerBuilder';
-import type { ContentParts } from '../../../nodes/shared/chat/contentParts';
+import type { ChatAnswer } from '../../../nodes/shared/answer/answerBuilder';
+import type { ContentParts } from '../../../nodes/shared/answer/contentParts';
 import type { Failure, Result } from '../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
@@ -90,6 +90,6 @@ export const delta = (fields: JsonObject, more: JsonObject = {}): JsonObject => 
 	...more,
 });
 
-export const finish = (reason: string): JsonObject => ({
-	choices: [{ index: 0, delta: {}, finish_reason: reason }],
+export const finish = (reason: string, fields: JsonObject = {}): JsonObject => ({
+	choices: [{ index: 0, delta: fields, finish_reason: reason }],
 });

@@ -34,7 +34,7 @@ export function errorInEvent(
 ): ServiceError | undefined {
 	const error = errorIn(json ?? null);
 	if (error !== undefined || name !== 'error') return error;
-	return errorIn({ error: json ?? text }) ?? { text, status: undefined };
+	return errorIn({ error: json ?? text }) ?? { text: text || WORDLESS, status: undefined };
 }
 
 /** An error in the first choice or in `x_groq`, where gateways report a failed model. */
@@ -64,6 +64,8 @@ function numberIn(value: Json | undefined): number {
 	return typeof value === 'number' || typeof value === 'string' ? Number(value) : NaN;
 }
 
+const WORDLESS = 'an error without a message';
+
 function messageIn(error: JsonObject): string {
 	const words = errorWords(error);
 	if (words) return words;
@@ -71,7 +73,7 @@ function messageIn(error: JsonObject): string {
 		const value = error[key];
 		if (typeof value === 'string' && value.trim()) return value;
 	}
-	return 'an error without a message';
+	return WORDLESS;
 }
 
 /** Words that some servers use instead of a status number. */

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../../../nodes/shared/text/json';
-import { AnswerBuilder } from '../../../../nodes/ChatCompletion/answer/answerBuilder';
-import { delta } from '../askChat';
+import { AnswerBuilder } from '../../../../nodes/shared/answer/answerBuilder';
+import { delta } from '../../ChatCompletion/askChat';
 
 function build(...chunks: JsonObject[]) {
 	return add(new AnswerBuilder(), chunks);

@@ -53,12 +53,13 @@ export class ToolCallJoiner {
 		});
 	}
 
-	/** The calls in the interface's shape, with arguments as a string. */
+	/** The calls in the interface's shape, with arguments as JSON text. */
 	raw(): JsonObject[] {
-		return this.open.map(({ id, name, text }) => ({
-			id,
+		return this.open.map(({ id, name, text }, index) => ({
+			// Some servers send no ID, without which a call cannot be answered.
+			id: id || `call_${index + 1}`,
 			type: 'function',
-			function: { name, arguments: text },
+			function: { name, arguments: text || '{}' },
 		}));
 	}
 

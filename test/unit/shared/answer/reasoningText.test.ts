@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
-import { ReasoningCollector } from '../../../../nodes/ChatCompletion/answer/reasoning';
-import { textIn } from '../../../../nodes/shared/chat/contentParts';
+import { ReasoningCollector } from '../../../../nodes/shared/answer/reasoningText';
+import { textIn } from '../../../../nodes/shared/answer/contentParts';
 import { deeplyNested, hostileJson } from '../../FlowTask/hostileJson';
 import { parseJson } from '../../../../nodes/shared/text/json';
 

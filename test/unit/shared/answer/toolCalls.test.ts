@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 import type { Json } from '../../../../nodes/shared/text/json';
-import { ToolCallJoiner } from '../../../../nodes/shared/chat/toolCalls';
+import { ToolCallJoiner } from '../../../../nodes/shared/answer/toolCalls';
 import { deeplyNested, hostileJson } from '../../FlowTask/hostileJson';
 
 function join(...deltas: Json[]) {

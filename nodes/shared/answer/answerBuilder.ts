@@ -1,10 +1,10 @@
-import { isFailedFinish } from '../../shared/chat/answerBody';
-import { partsOf, textIn, type ContentParts } from '../../shared/chat/contentParts';
-import { ToolCallJoiner, type ToolCall } from '../../shared/chat/toolCalls';
-import { isJsonObject, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
+import { isJsonObject, objectsIn, type Json, type JsonObject } from '../text/json';
+import { isFailedFinish } from './answerBody';
+import { NO_PARTS, partsOf, textIn, type ContentParts } from './contentParts';
 import { FieldMerger, joinTexts, takeLargest, takeLatest } from './mergeFields';
-import { ReasoningCollector } from './reasoning';
+import { ReasoningCollector } from './reasoningText';
 import { splitAtLoneClosing, ThinkSplitter } from './thinkTags';
+import { ToolCallJoiner, type ToolCall } from './toolCalls';
 
 export interface ChatAnswer {
 	readonly id: string;
@@ -33,22 +33,22 @@ const READ_IN_DELTA: ReadonlySet<string> = new Set([
 	...['role', 'content', 'reasoning_content', 'reasoning', 'thinking', 'tool_calls', 'function_call'],
 ]);
 
-const NOTHING: ContentParts = { content: '', reasoning: '' };
-
 /** Puts an answer together from the chunks of a stream, or from one whole response (§4.5). */
 export class AnswerBuilder {
+	/** Empty if there is none yet. */
+	finishReason = '';
 	private readonly reasoning = new ReasoningCollector();
 	private readonly splitter = new ThinkSplitter();
-	private readonly toolCalls = new ToolCallJoiner();
-	private readonly names: JsonObject = {};
+	readonly toolCalls = new ToolCallJoiner();
+	/** The fields that every chunk repeats, such as the ID. */
+	readonly names: JsonObject = {};
 	private readonly ofChunk = new FieldMerger(READ_IN_CHUNK, takeLatest);
 	private readonly ofChoice = new FieldMerger(READ_IN_CHOICE, takeLatest);
 	private readonly ofDelta = new FieldMerger(READ_IN_DELTA, joinTexts);
-	private readonly usage = new FieldMerger(new Set(), takeLargest);
+	readonly usage = new FieldMerger(new Set(), takeLargest);
 	private textSize = 0;
 	private content = '';
 	private refusal = '';
-	private finishReason = '';
 	/** Whether a delta contained a part of the answer. */
 	private sawDelta = false;
 	/** The index of the choice that is the answer; undefined before the first choice. */
@@ -70,7 +70,7 @@ export class AnswerBuilder {
 		this.ofChunk.add(chunk);
 		const choice = this.answeringChoice(chunk.choices);
 		for (const counts of usagesIn(chunk, choice)) this.usage.add(counts);
-		if (!choice) return NOTHING;
+		if (!choice) return NO_PARTS;
 		this.ofChoice.add(choice);
 		const { size } = this;
 		const piece = this.addChoice(choice);
@@ -105,14 +105,23 @@ export class AnswerBuilder {
 	}
 
 	answer(): ChatAnswer {
-		const { names, finishReason } = this;
-		const usage = this.usage.fields;
-		const thought = this.reasoning.text();
-		const lone = splitAtLoneClosing(this.content);
-		// If the reasoning came in a field of its own, only a closing tag at the start of the content is removed.
-		const split = thought && lone?.reasoning ? undefined : lone;
-		const reasoning = thought || (split?.reasoning ?? '');
-		const content = split?.content ?? (this.content || this.refusal);
+		const { names } = this;
+		return {
+			...this.texts(),
+			id: nameIn(names.id),
+			model: nameIn(names.model),
+			finishReason: this.finishReason,
+			usage: readUsage(this.usage.fields),
+			toolCalls: this.toolCalls.calls(),
+			isRefusal: this.content === '' && this.refusal !== '',
+			laterError: '',
+			raw: this.whole ?? this.body(),
+		};
+	}
+
+	/** The answer in the shape of a whole response (§4.5). */
+	body(): JsonObject {
+		const { content, reasoning } = this.texts();
 		const calls = this.toolCalls.raw();
 		const message: JsonObject = {
 			...this.ofDelta.fields,
@@ -121,20 +130,23 @@ export class AnswerBuilder {
 			...(reasoning && { reasoning_content: reasoning }),
 			...(calls.length > 0 && { tool_calls: calls }),
 		};
-		const choice = { ...this.ofChoice.fields, index: 0, message, finish_reason: finishReason || null };
-		const joined = { ...this.ofChunk.fields, ...names, object: 'chat.completion', choices: [choice], usage };
+		const finish_reason = this.finishReason || null;
 		return {
-			id: nameIn(names.id),
-			model: nameIn(names.model),
-			content,
-			reasoning,
-			finishReason,
-			usage: readUsage(usage),
-			toolCalls: this.toolCalls.calls(),
-			isRefusal: this.content === '' && this.refusal !== '',
-			laterError: '',
-			raw: this.whole ?? joined,
+			...this.ofChunk.fields,
+			...this.names,
+			object: 'chat.completion',
+			choices: [{ ...this.ofChoice.fields, index: 0, message, finish_reason }],
+			usage: this.usage.fields,
 		};
+	}
+
+	private texts(): ContentParts {
+		const thought = this.reasoning.text();
+		const lone = splitAtLoneClosing(this.content);
+		// If the reasoning came in a field of its own, only a closing tag at the start of the content is removed.
+		const split = thought && lone?.reasoning ? undefined : lone;
+		const reasoning = thought || (split?.reasoning ?? '');
+		return { content: split?.content ?? (this.content || this.refusal), reasoning };
 	}
 
 	/** If there are several choices, the first one to arrive is the answer. */
@@ -164,7 +176,7 @@ export class AnswerBuilder {
 		}
 		// Some servers end a stream with the whole message, which repeats the deltas.
 		if (isJsonObject(message) && !this.sawDelta) return this.addMessage(message);
-		return typeof text === 'string' ? this.addMessage({ content: text }) : NOTHING;
+		return typeof text === 'string' ? this.addMessage({ content: text }) : NO_PARTS;
 	}
 
 	private addMessage(message: JsonObject): ContentParts {

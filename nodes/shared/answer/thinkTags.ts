@@ -1,4 +1,4 @@
-import type { ContentParts } from '../../shared/chat/contentParts';
+import type { ContentParts } from './contentParts';
 
 /** The tags between which some models put their reasoning into `content` (§2.6, last line). */
 const TAG_PAIRS = [

@@ -1,4 +1,4 @@
-import { isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
+import { isJsonObject, jsonText, type Json, type JsonObject } from '../text/json';
 
 /** Joins a field's value so far with its next one, which is neither an object nor an array. */
 type JoinScalars = (known: Json, more: Json) => Json;
@@ -29,26 +29,24 @@ export class FieldMerger {
 	) {}
 
 	add(from: JsonObject): void {
-		const own = Object.entries(from).filter(([key]) => !this.skipped.has(key));
-		if (own.length > 0) mergeInto(this.fields, Object.fromEntries(own), this.join);
+		for (const key of Object.keys(from)) {
+			if (!this.skipped.has(key)) mergeField(this.fields, key, from[key] ?? null, this.join);
+		}
 	}
 }
 
-/** Objects are merged field by field. */
-function mergeInto(into: JsonObject, from: JsonObject, join: JoinScalars): void {
-	for (const [key, more] of Object.entries(from)) {
-		const known = Object.hasOwn(into, key) ? into[key] : undefined;
-		if (more === null && known !== undefined) continue;
-		// A plain assignment to "__proto__" would set the prototype.
-		const value = merged(known, more, join);
-		Object.defineProperty(into, key, { value, writable: true, enumerable: true, configurable: true });
-	}
+function mergeField(into: JsonObject, key: string, more: Json, join: JoinScalars): void {
+	const known = Object.hasOwn(into, key) ? into[key] : undefined;
+	if (more === null && known !== undefined) return;
+	// A plain assignment to "__proto__" would set the prototype.
+	const value = merged(known, more, join);
+	Object.defineProperty(into, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
 function merged(known: Json | undefined, more: Json, join: JoinScalars): Json {
 	if (isJsonObject(more)) {
 		const into = isJsonObject(known) ? known : {};
-		mergeInto(into, more, join);
+		for (const key of Object.keys(more)) mergeField(into, key, more[key] ?? null, join);
 		return into;
 	}
 	if (Array.isArray(more)) return Array.isArray(known) ? mergeLists(known, more) : [...more];

@@ -5,6 +5,8 @@ export interface ContentParts {
 	readonly reasoning: string;
 }
 
+export const NO_PARTS: ContentParts = { content: '', reasoning: '' };
+
 /** Keys that may hold the text of an object of unknown shape, the likeliest first. */
 const TEXT_KEYS = [
 	...['text', 'thinking', 'reasoning', 'reasoning_content', 'content', 'summary', 'value', 'refusal'],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { ThinkSplitter, splitAtLoneClosing } from '../../../../nodes/ChatCompletion/answer/thinkTags';
+import { ThinkSplitter, splitAtLoneClosing } from '../../../../nodes/shared/answer/thinkTags';
 
 function split(...pieces: string[]) {
 	return splitAll(pieces);
