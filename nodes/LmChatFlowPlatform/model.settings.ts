@@ -33,12 +33,7 @@ export const MODEL_OPTIONS = defineOptions({
 		description:
 			'How long to wait for an answer to begin, and then for each piece of it. Messages that only keep the connection open count as pieces.',
 	},
-	...samplingOptions({
-		maxTokens:
-			'Maximum number of tokens in an answer, reasoning included. Not sent unless this option is added.',
-		separateReasoning:
-			'Whether to send reasoning_split, so that the model keeps its reasoning out of its answer. Only some models support it.',
-	}),
+	...samplingOptions,
 });
 
 /** Fields that this node or the agent sets. */

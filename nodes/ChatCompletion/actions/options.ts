@@ -155,12 +155,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		isPartOfRequest: false,
 	},
 	...toolChoiceOptions,
-	...samplingOptions({
-		maxTokens:
-			'Maximum number of tokens in the answer, reasoning included. Not sent unless this option is added.',
-		separateReasoning:
-			'Whether to send reasoning_split, so that the model keeps its reasoning out of its answer. Only some models support it; the output separates the two in any case.',
-	}),
+	...samplingOptions,
 });
 
 const { concurrency, requestsPerSecond, tokenBudget, ...OF_ITEM } = CHAT_OPTIONS;

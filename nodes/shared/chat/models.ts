@@ -74,12 +74,10 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 	const url = `${baseUrl}${modelsPath}`;
 	const exchange = await getText(context, url);
 	const redact = redactor([apiKey]);
-	const status = exchange.kind === 'reply' ? exchange.status : undefined;
-	const isGood = status !== undefined && status < 300;
-	const body = exchange.kind === 'reply' && isGood ? parseJson(exchange.text) : undefined;
-	const ids = modelIds(redactJson(body ?? null, redact.known));
+	const isGood = exchange.kind === 'reply' && exchange.status < 300;
+	const ids = isGood ? modelIds(redactJson(parseJson(exchange.text) ?? null, redact.known)) : [];
 	if (ids.length > 0) return ok(ids);
-	if (status === 404) {
+	if (exchange.kind === 'reply' && exchange.status === 404) {
 		return failInput(
 			'The platform has no list of models at the "Models Path" of the credential',
 			`Correct the path in the credential, or ${BY_ID}. The URL was ${originOf(url)}${new URL(url).pathname}.`,

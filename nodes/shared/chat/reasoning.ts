@@ -126,29 +126,39 @@ const REFUSALS = {
 };
 
 /**
- * The reasoning fields of a chat request (§2.6, §3.2). An impossible choice fails before anything is sent, because a
+ * The fields that switch the reasoning of a model (§3.2). An impossible choice fails before anything is sent, because a
  * model that ignores a switch bills its reasoning anyway.
+ * @param name how a failure names the model
  */
-export function reasoningFields(wish: ReasoningWish): Result<JsonObject> {
-	if (!wish.model) {
+export function switchFields(
+	choice: 'on' | 'off',
+	control: ReasoningControl | 'unknown',
+	name: string,
+): Result<JsonObject> {
+	const isOn = choice === 'on';
+	if (control === 'enable_thinking') return ok({ enable_thinking: isOn });
+	if (isOn && control === 'thinking') return ok({ thinking: { type: 'enabled' } });
+	return isOn && control === 'always' ? ok({}) : fail(REFUSALS[control](name));
+}
+
+/** The reasoning fields of a chat request (§2.6, §3.2), or why the wish cannot be fulfilled. */
+export function reasoningFields({ model, choice, control, split }: ReasoningWish): Result<JsonObject> {
+	if (!model) {
 		return failInput(
 			'No model is chosen',
 			'Choose one under "Model", or enter its ID as the platform lists it.',
 		);
 	}
-	const row = reasoningModel(wish.model);
-	const name = `"${excerpt(wish.model, 80)}"`;
-	if (wish.split && row && !row.split && wish.control === 'auto') {
+	const row = reasoningModel(model);
+	const name = `"${excerpt(model, 80)}"`;
+	if (split && row && !row.split && control === 'auto') {
 		return failInput(
 			`${name} does not support "Separate Reasoning"`,
 			'Turn off "Separate Reasoning": the reasoning has a separate field in the output anyway.',
 		);
 	}
-	const split: JsonObject = wish.split ? { reasoning_split: true } : {};
-	if (wish.choice === 'default') return ok(split);
-	const isOn = wish.choice === 'on';
-	const control = wish.control === 'auto' ? (row?.control ?? 'unknown') : wish.control;
-	if (control === 'enable_thinking') return ok({ enable_thinking: isOn, ...split });
-	if (isOn && control === 'thinking') return ok({ thinking: { type: 'enabled' }, ...split });
-	return isOn && control === 'always' ? ok(split) : fail(REFUSALS[control](name));
+	const ofSplit: JsonObject = split ? { reasoning_split: true } : {};
+	if (choice === 'default') return ok(ofSplit);
+	const ofSwitch = switchFields(choice, control === 'auto' ? (row?.control ?? 'unknown') : control, name);
+	return ofSwitch.ok ? ok({ ...ofSwitch.value, ...ofSplit }) : ofSwitch;
 }

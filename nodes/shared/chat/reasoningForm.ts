@@ -1,33 +1,9 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-import { CONTROLS, patternOf, REASONING_MODELS, type ReasoningControl } from './reasoning';
+import { CONTROLS, patternOf, REASONING_MODELS, switchFields, type ReasoningControl } from './reasoning';
+import { excerpt } from '../text/json';
 
 const CHOICES = ['on', 'off'] as const;
-
-const UNKNOWN =
-	'The node does not know how to switch the reasoning of this model on or off. Choose its switch under "Reasoning Control".';
-
-/** The notice about what is sent, by choice and control. */
-const NOTICES: Readonly<
-	Record<(typeof CHOICES)[number], Readonly<Record<ReasoningControl | 'unknown', string>>>
-> = {
-	on: {
-		enable_thinking: 'Sends <code>enable_thinking: true</code> to this model.',
-		thinking: 'Sends <code>thinking: { "type": "enabled" }</code> to this model.',
-		always: 'Nothing is sent: this model always reasons.',
-		none: 'This model has no reasoning switch. Set "Reasoning" to Default.',
-		unknown: UNKNOWN,
-	},
-	off: {
-		enable_thinking: 'Sends <code>enable_thinking: false</code> to this model.',
-		thinking:
-			'The reasoning of this model can be switched on, but not off. Set "Reasoning" to Default, or choose another model.',
-		always:
-			'This model always reasons; its reasoning cannot be switched off. Set "Reasoning" to Default or On, or choose another model.',
-		none: 'This model has no reasoning switch. Set "Reasoning" to Default.',
-		unknown: UNKNOWN,
-	},
-};
 
 /** The hidden field that selects a notice; the editor computes its value, e.g. `on:enable_thinking`. */
 const SENT = 'reasoningSent';
@@ -57,16 +33,26 @@ export const reasoningSentField: INodeProperties = {
 
 /** Notices that say what will be sent to the chosen model. The form shows at most one of them. */
 const sentNotices = CHOICES.flatMap((choice) =>
-	Object.entries(NOTICES[choice]).map(([control, text]): INodeProperties => {
-		return {
-			displayName: text,
-			name: `${choice}_${control}Notice`,
-			type: 'notice',
-			default: '',
-			displayOptions: { show: { [SENT]: [`${choice}:${control}`] } },
-		};
-	}),
+	([...CONTROLS, 'unknown'] as const).map((control): INodeProperties => ({
+		displayName: noticeOf(choice, control),
+		name: `${choice}_${control}Notice`,
+		type: 'notice',
+		default: '',
+		displayOptions: { show: { [SENT]: [`${choice}:${control}`] } },
+	})),
 );
+
+function noticeOf(choice: (typeof CHOICES)[number], control: ReasoningControl | 'unknown'): string {
+	const fields = switchFields(choice, control, 'this model');
+	if (!fields.ok) {
+		const { message, advice } = fields.failure;
+		return `${message.charAt(0).toUpperCase()}${message.slice(1)}. ${advice}`;
+	}
+	const [sent] = Object.entries(fields.value);
+	if (!sent) return 'Nothing is sent: this model always reasons.';
+	const [field, value] = sent;
+	return `Sends <code>${field}: ${excerpt(JSON.stringify(value, null, 1))}</code> to this model.`;
+}
 
 /** The reasoning switch of §3.2 for both chat nodes; read by `readWish`. */
 export const reasoningFormFields: readonly INodeProperties[] = [

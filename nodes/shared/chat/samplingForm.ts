@@ -1,70 +1,70 @@
 import { defineRequestOptions } from '../form/options';
 
 /** The options that shape an answer, for both chat nodes. Numbers that were not entered are not sent. */
-export function samplingOptions(words: Readonly<Record<'maxTokens' | 'separateReasoning', string>>) {
-	return defineRequestOptions({
-		frequencyPenalty: {
-			displayName: 'Frequency Penalty',
-			name: 'frequencyPenalty',
-			type: 'number',
-			default: 0,
-			typeOptions: { minValue: -2, maxValue: 2, numberPrecision: 2 },
-			description: 'Above 0, the model repeats words less often',
-			isPartOfRequest: true,
-		},
-		includeUsage: {
-			displayName: 'Include Usage',
-			name: 'includeUsage',
-			isLimit: true,
-			type: 'boolean',
-			default: true,
-			description:
-				'Whether to ask for token counts at the end of a stream. Turn off for deployments that refuse stream_options.',
-			isPartOfRequest: true,
-		},
-		maxTokens: {
-			displayName: 'Max Tokens',
-			name: 'maxTokens',
-			type: 'number',
-			default: 4096,
-			typeOptions: { minValue: 1, maxValue: 10_000_000 },
-			description: words.maxTokens,
-			isPartOfRequest: true,
-		},
-		presencePenalty: {
-			displayName: 'Presence Penalty',
-			name: 'presencePenalty',
-			type: 'number',
-			default: 0,
-			typeOptions: { minValue: -2, maxValue: 2, numberPrecision: 2 },
-			description: 'Above 0, the model turns to new subjects more often',
-			isPartOfRequest: true,
-		},
-		reasoningSplit: {
-			displayName: 'Separate Reasoning',
-			name: 'reasoningSplit',
-			type: 'boolean',
-			default: false,
-			description: words.separateReasoning,
-			isPartOfRequest: true,
-		},
-		temperature: {
-			displayName: 'Temperature',
-			name: 'temperature',
-			type: 'number',
-			default: 1,
-			typeOptions: { minValue: 0, maxValue: 2, numberPrecision: 2 },
-			description: 'Low values give predictable answers, high values surprising ones',
-			isPartOfRequest: true,
-		},
-		topP: {
-			displayName: 'Top P',
-			name: 'topP',
-			type: 'number',
-			default: 1,
-			typeOptions: { minValue: 0, maxValue: 1, numberPrecision: 2 },
-			description: 'Below 1, unlikely words are left out. Change this or Temperature, not both.',
-			isPartOfRequest: true,
-		},
-	});
-}
+export const samplingOptions = defineRequestOptions({
+	frequencyPenalty: {
+		displayName: 'Frequency Penalty',
+		name: 'frequencyPenalty',
+		type: 'number',
+		default: 0,
+		typeOptions: { minValue: -2, maxValue: 2, numberPrecision: 2 },
+		description: 'Above 0, the model repeats words less often',
+		isPartOfRequest: true,
+	},
+	includeUsage: {
+		displayName: 'Include Usage',
+		name: 'includeUsage',
+		isLimit: true,
+		type: 'boolean',
+		default: true,
+		description:
+			'Whether to ask for token counts at the end of a stream. Turn off for deployments that refuse stream_options.',
+		isPartOfRequest: true,
+	},
+	maxTokens: {
+		displayName: 'Max Tokens',
+		name: 'maxTokens',
+		type: 'number',
+		default: 4096,
+		typeOptions: { minValue: 1, maxValue: 10_000_000 },
+		description:
+			'Maximum number of tokens in an answer, reasoning included. Not sent unless this option is added.',
+		isPartOfRequest: true,
+	},
+	presencePenalty: {
+		displayName: 'Presence Penalty',
+		name: 'presencePenalty',
+		type: 'number',
+		default: 0,
+		typeOptions: { minValue: -2, maxValue: 2, numberPrecision: 2 },
+		description: 'Above 0, the model turns to new subjects more often',
+		isPartOfRequest: true,
+	},
+	reasoningSplit: {
+		displayName: 'Separate Reasoning',
+		name: 'reasoningSplit',
+		type: 'boolean',
+		default: false,
+		description:
+			'Whether to send reasoning_split, so that the model keeps its reasoning out of its answer. Only some models support it; the two are separated in any case.',
+		isPartOfRequest: true,
+	},
+	temperature: {
+		displayName: 'Temperature',
+		name: 'temperature',
+		type: 'number',
+		default: 1,
+		typeOptions: { minValue: 0, maxValue: 2, numberPrecision: 2 },
+		description: 'Low values give predictable answers, high values surprising ones',
+		isPartOfRequest: true,
+	},
+	topP: {
+		displayName: 'Top P',
+		name: 'topP',
+		type: 'number',
+		default: 1,
+		typeOptions: { minValue: 0, maxValue: 1, numberPrecision: 2 },
+		description: 'Below 1, unlikely words are left out. Change this or Temperature, not both.',
+		isPartOfRequest: true,
+	},
+});
