@@ -115,14 +115,12 @@ function positionIn({ position, queueSize }: TaskInfo): string {
 function ofMany(jobs: readonly JobProgress[], total: number): string {
 	const count = (isCounted: (job: JobProgress) => boolean): number => jobs.filter(isCounted).length;
 	const isRunning = ({ isOver, info }: JobProgress): boolean => !isOver && !(info && isFinal(info.state));
-	const failed = count(({ failure }) => failure !== undefined);
-	const generating = count((job) => isRunning(job) && job.info?.state === 'generating');
-	const queued = count((job) => isRunning(job) && job.info?.state === 'queued');
-	const parts = [
-		`${count(({ isOver, failure }) => isOver === true && !failure)} of ${total} tasks done`,
-		...(failed > 0 ? [`${failed} failed`] : []),
-		...(generating > 0 ? [`${generating} generating`] : []),
-		...(queued > 0 ? [`${queued} queued`] : []),
-	];
-	return parts.join(', ');
+	const others = [
+		[count(({ failure }) => failure !== undefined), 'failed'],
+		[count((job) => isRunning(job) && job.info?.state === 'generating'), 'generating'],
+		[count((job) => isRunning(job) && job.info?.state === 'queued'), 'queued'],
+	] as const;
+	const done = count(({ isOver, failure }) => isOver === true && !failure);
+	const parts = others.flatMap(([number, state]) => (number > 0 ? [`${number} ${state}`] : []));
+	return [`${done} of ${total} tasks done`, ...parts].join(', ');
 }

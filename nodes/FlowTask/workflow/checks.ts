@@ -30,10 +30,11 @@ export function checkOverrides(
 	let isAnyGone = false;
 	let checked: Prompt = {};
 	for (const { nodeId, parameter, value } of inputsIn(prompt)) {
-		const result = checkOne(nodeId, parameter, value, known, isSeed(nodeId, parameter));
+		const found = findInput(nodeId, parameter, known);
+		isAnyGone ||= !found.ok;
+		const result = found.ok ? checkOne(found.value, value, known, isSeed(nodeId, parameter)) : found;
 		if (result.ok) checked = withInput(checked, nodeId, parameter, result.value);
 		else complaints.push(result.failure);
-		isAnyGone ||= !findInput(nodeId, parameter, known).ok;
 	}
 	if (complaints.length === 0) return ok(checked);
 	const more = complaints.length - COMPLAINTS_SHOWN;
@@ -46,15 +47,11 @@ export function checkOverrides(
 }
 
 function checkOne(
-	nodeId: string,
-	parameter: string,
+	{ label, input, spec }: FoundInput,
 	value: Json,
 	known: WorkflowKnowledge,
 	isSeed: boolean,
 ): Result<Json, string> {
-	const found = findInput(nodeId, parameter, known);
-	if (!found.ok) return found;
-	const { label, input, spec } = found.value;
 	// A pair of numbers is a value if the export has an array there too, or if no node has the first number as its ID.
 	const isNode = (id: string): boolean =>
 		!Array.isArray(input?.value) && (known.definition === undefined || nodeOf(known, id) !== undefined);
@@ -91,8 +88,15 @@ function passedBound(number: number, min: number | undefined, max: number | unde
 	return max !== undefined && number > max ? max : undefined;
 }
 
+interface FoundInput {
+	/** The name in messages. */
+	readonly label: string;
+	readonly input: DefinitionInput | undefined;
+	readonly spec: ParameterSpec | undefined;
+}
+
 /** Finds an input that can be set. Without the definition, any input may exist. */
-function findInput(nodeId: string, parameter: string, known: WorkflowKnowledge) {
+function findInput(nodeId: string, parameter: string, known: WorkflowKnowledge): Result<FoundInput, string> {
 	const spec = known.view.get(nodeId)?.get(parameter);
 	const label = labelOf(nodeId, parameter, known);
 	if (!known.definition) return ok({ label, input: undefined, spec });

@@ -14,7 +14,7 @@ import {
 	usesLanguageModel,
 	type Polarity,
 } from './names';
-import { valueIn, type Prompt } from './prompt';
+import { inputsIn, valueIn, type Prompt } from './prompt';
 
 /** What inputs are for, in the order in which people need them. A `text` is one whose use the links do not show. */
 const RANKS = ['positive', 'negative', 'text', 'file', 'seed', 'setting', 'rest', 'editorState'] as const;
@@ -111,21 +111,14 @@ export function promptInputsOf(definition: WorkflowDefinition): GraphInput[] {
 
 /** The prompt that an item sends: its first text that is not blank, positive texts before others; may be empty. */
 export function promptTextOf(prompt: Prompt, definition: WorkflowDefinition | undefined): string {
-	const values = rankInputs(definition ?? definitionOf(prompt))
-		.filter(({ rank }) => rank === 'positive' || rank === 'text')
-		.map(({ node, input }) => valueIn(prompt, node.nodeId, input.name));
+	const values = definition
+		? rankInputs(definition)
+				.filter(({ rank }) => rank === 'positive' || rank === 'text')
+				.map(({ node, input }) => valueIn(prompt, node.nodeId, input.name))
+		: inputsIn(prompt)
+				.filter(({ parameter }) => isTextName(parameter) && polarityIn(parameter) !== 'negative')
+				.map(({ value }) => value);
 	return values.filter((value) => typeof value === 'string').find((text) => text.trim() !== '') ?? '';
-}
-
-/** A definition with only the inputs that a prompt sets. */
-function definitionOf(prompt: Prompt): WorkflowDefinition {
-	const nodes = Object.entries(prompt).map(([nodeId, { inputs }]) => ({
-		nodeId,
-		title: '',
-		classType: '',
-		inputs: Object.entries(inputs).map(([name, value]) => ({ name, value, isLink: false })),
-	}));
-	return { nodes };
 }
 
 type TextRank = Polarity | 'text';

@@ -46,11 +46,32 @@ export function readDefinition(source: unknown): Result<WorkflowDefinition> {
 
 function findExport(object: JsonObject): Result<JsonObject> {
 	const wrapped = unwrap(object, WRAPPERS).find(isExport);
-	if (!wrapped && holdsEditorFile(object)) return refuseEditorFile();
+	if (!wrapped && holdsEditorFile(object)) {
+		return refuse(
+			"is a workflow file of the engine's editor (UI format), not an API-format export",
+			`${HOW_TO_EXPORT} Then paste the content of that file.`,
+		);
+	}
 	const [only, ...others] = wrapped ? [wrapped] : exportsIn(object, MOST_LEVELS);
-	if (!only) return refuseOtherFile();
-	if (others.length > 0) return refuseSeveral(1 + others.length);
-	return isView(only) ? refuseView() : ok(only);
+	if (!only) {
+		return refuse(
+			'is JSON, but contains no workflow nodes',
+			`An API-format export looks like {"3": {"class_type": "KSampler", "inputs": {…}}}. ${HOW_TO_EXPORT}`,
+		);
+	}
+	if (others.length > 0) {
+		const what = `contains several workflows (${1 + others.length})`;
+		return refuse(what, `Paste only the one that is hosted. ${HOW_TO_EXPORT}`);
+	}
+	if (!isView(only)) return ok(only);
+	return refuse(
+		'is a parameter view, not an API-format export',
+		`Paste it into "Parameter View". ${HOW_TO_EXPORT}`,
+	);
+}
+
+function refuse(what: string, advice: string): Result<never> {
+	return failInput(`"${FIELD}" ${what}`, advice);
 }
 
 /** Exports below unknown keys or in lists, as in the replies of an engine. */
@@ -73,34 +94,6 @@ function isView(object: JsonObject): boolean {
 		isJsonObject(node) && isJsonObject(node.inputs) ? Object.values(node.inputs) : [],
 	);
 	return values.length > 0 && values.every((value) => isJsonObject(value) && 'spec' in value);
-}
-
-function refuseEditorFile(): Result<never> {
-	return failInput(
-		`"${FIELD}" is a workflow file of the engine's editor (UI format), not an API-format export`,
-		`${HOW_TO_EXPORT} Then paste the content of that file.`,
-	);
-}
-
-function refuseOtherFile(): Result<never> {
-	return failInput(
-		`"${FIELD}" is JSON, but contains no workflow nodes`,
-		`An API-format export looks like {"3": {"class_type": "KSampler", "inputs": {…}}}. ${HOW_TO_EXPORT}`,
-	);
-}
-
-function refuseSeveral(count: number): Result<never> {
-	return failInput(
-		`"${FIELD}" contains several workflows (${count})`,
-		`Paste only the one that is hosted. ${HOW_TO_EXPORT}`,
-	);
-}
-
-function refuseView(): Result<never> {
-	return failInput(
-		`"${FIELD}" is a parameter view, not an API-format export`,
-		`Paste it into "Parameter View". ${HOW_TO_EXPORT}`,
-	);
 }
 
 export function isEmptyDefinition(source: unknown): boolean {
