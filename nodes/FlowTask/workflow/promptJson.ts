@@ -23,7 +23,6 @@ export function promptFromJson(value: unknown, workflowId?: string): Result<Prom
 	);
 	if (!read.ok) return read;
 	let nodes = read.value;
-	if (jsonText(nodes) === undefined) return refuse('is nested too deeply to be sent', 'Remove some levels.');
 	const changes = refuseWholeFile(nodes);
 	if (!changes.ok) return changes;
 	// JSON drops `undefined`, so missing values are looked for in the value itself.

@@ -91,18 +91,9 @@ const PLAIN = [
 	usual('a reroute', (graph, positive, negative) =>
 		sampler(graph, graph.add('20', 'Reroute', { '': positive }), negative),
 	),
-	usual('reroutes in a row', (graph, positive, negative) => {
-		const first = graph.add('20', 'Reroute (rgthree)', { '': positive });
-		sampler(graph, graph.add('21', 'Reroute (rgthree)', { '': first }), negative);
-	}),
 	usual('links with numeric node IDs', (graph) => sampler(graph, [6, 0], [7, 0])),
 	usual('a note with a long text before all other nodes', (graph) => {
 		graph.add('1', 'Note Plus', { note: 'How this workflow was made, in many words and for nobody' });
-	}),
-	usual('titles in another language', (graph, positive, negative) => {
-		encode(graph, '6', FOX, '正面提示词');
-		encode(graph, '7', BAD, '负面提示词');
-		sampler(graph, positive, negative);
 	}),
 ];
 
@@ -172,11 +163,6 @@ const CONDITIONINGS = [
 		const both = graph.add('21', 'ConditioningCombine', { conditioning_1: positive, conditioning_2: more });
 		sampler(graph, both, negative);
 	}),
-	usual('averaged', (graph, positive, negative) => {
-		const to = encode(graph, '20', 'a wolf');
-		const inputs = { conditioning_to: positive, conditioning_from: to, conditioning_to_strength: 0.7 };
-		sampler(graph, graph.add('21', 'ConditioningAverage', inputs), negative);
-	}),
 	usual(
 		'areas',
 		(graph, positive, negative) => {
@@ -201,12 +187,6 @@ const CONDITIONINGS = [
 		graph.add('12', 'ControlNetApplyAdvanced', { ...inputs, positive, negative });
 		sampler(graph, ['12', 0], ['12', 1]);
 	}),
-	usual('a ControlNet for one', (graph, positive, negative) => {
-		graph.add('10', 'LoadImage', { image: 'pose.png', upload: 'image' });
-		graph.add('11', 'ControlNetLoader', { control_net_name: 'openpose.safetensors' });
-		const inputs = { strength: 0.8, conditioning: positive, control_net: ['11', 0], image: ['10', 0] };
-		sampler(graph, graph.add('12', 'ControlNetApply', inputs), negative);
-	}),
 	usual('inpainting', (graph, positive, negative) => {
 		graph.add('10', 'LoadImage', { image: 'photo.png', upload: 'image' });
 		const inputs = {
@@ -219,12 +199,6 @@ const CONDITIONINGS = [
 		};
 		graph.add('12', 'InpaintModelConditioning', inputs);
 		sampler(graph, ['12', 0], ['12', 1], { latent_image: ['12', 2] });
-	}),
-	usual('a style image', (graph, positive, negative) => {
-		graph.add('10', 'LoadImage', { image: 'style.png' });
-		const seen = graph.add('11', 'CLIPVisionEncode', { crop: 'center', image: ['10', 0] });
-		const inputs = { strength: 1, conditioning: positive, clip_vision_output: seen };
-		sampler(graph, graph.add('12', 'StyleModelApply', inputs), negative);
 	}),
 	usual(
 		'a negative that is the prompt, zeroed',
@@ -280,19 +254,10 @@ const SAMPLERS = [
 		},
 		['7/text_g', '7/text_l', '16/text'],
 	),
-	usual('a second pass', (graph, positive, negative) => {
-		graph.add('20', 'LatentUpscale', { samples: ['3', 0], width: 2048, height: 2048, crop: 'disabled' });
-		sampler(graph, positive, negative, { latent_image: ['20', 0], denoise: 0.5 }, '21');
-	}),
 	usual('a face detailer with words of its own before', (graph) => {
 		const [face, bad] = [encode(graph, '1', 'a detailed face'), encode(graph, '2', BAD)];
 		const inputs = { guide_size: 512, seed: 3, steps: 20, positive: face, negative: bad, image: ['8', 0] };
 		graph.add('30', 'FaceDetailer', { ...inputs, wildcard: '' });
-	}),
-	usual('an upscaler with words of its own before', (graph) => {
-		const [sharp, bad] = [encode(graph, '1', 'sharp'), encode(graph, '2', BAD)];
-		const inputs = { upscale_by: 2, seed: 3, positive: sharp, negative: bad, image: ['8', 0] };
-		graph.add('30', 'UltimateSDUpscale', inputs);
 	}),
 	built(
 		'a loader with both texts',
@@ -320,12 +285,6 @@ const SAMPLERS = [
 		});
 		graph.add('27', 'WanVideoSampler', { steps: 30, cfg: 6, seed: 1, text_embeds: ['16', 0] });
 	}),
-	usual('video from an image', (graph, positive, negative) => {
-		graph.add('10', 'LoadImage', { image: 'first.png' });
-		const inputs = { width: 832, height: 480, length: 81, batch_size: 1, start_image: ['10', 0] };
-		graph.add('20', 'WanImageToVideo', { ...inputs, positive, negative, vae: ['4', 2] });
-		sampler(graph, ['20', 0], ['20', 1], { latent_image: ['20', 2] });
-	}),
 	built('music', ['14/tags', '14/lyrics'], (graph) => {
 		around(graph);
 		graph.add('14', 'TextEncodeAceStepAudio', { tags: 'piano, calm', lyrics: '[verse] la', clip: ['4', 1] });
@@ -343,15 +302,6 @@ const SAMPLERS = [
 ];
 
 const OTHERS = [
-	built('a node of another service', ['1/prompt'], (graph) => {
-		graph.add('1', 'IdeogramV3', { prompt: FOX, aspect_ratio: '1:1', seed: 0, rendering_speed: 'BALANCED' });
-		graph.add('2', 'SaveImage', { filename_prefix: 'x', images: ['1', 0] });
-	}),
-	built('unknown nodes whose titles name the roles', ['6/text'], (graph) => {
-		graph.add('5', 'MyEncoder', { text: BAD }, 'Negative Prompt');
-		graph.add('6', 'MyEncoder', { text: FOX }, 'Positive Prompt');
-		graph.add('7', 'MyPainter', { a: ['5', 0], b: ['6', 0], steps: 4 });
-	}),
 	built(
 		'a subgraph',
 		['57:6/text'],
@@ -380,10 +330,6 @@ const OTHERS = [
 		},
 		['21/string_a'],
 	),
-	usual('two images side by side', (graph) => {
-		const [owl, bad] = [encode(graph, '30', 'an owl'), encode(graph, '31', BAD)];
-		sampler(graph, owl, bad, { seed: 9 }, '32');
-	}),
 	usual('a seed and a size on nodes of their own', (graph, positive, negative) => {
 		const seed = graph.add('1', 'PrimitiveInt', { value: 42 }, 'Seed');
 		const width = graph.add('2', 'PrimitiveInt', { value: 768 }, 'Width');

@@ -34,15 +34,7 @@ const withNegative = (classType: string, inputs: Inputs, prompt?: string): Built
 	);
 
 export const PARTNER_EXPORTS: readonly BuiltExport[] = [
-	withNegative('KlingTextToVideoNode', {
-		cfg_scale: 0.75,
-		aspect_ratio: '16:9',
-		mode: 'standard mode / 10s duration / kling-v2-1-master',
-	}),
-	withNegative('IdeogramV2', { turbo: false, magic_prompt_option: 'AUTO', seed: 0, style_type: 'NONE' }),
-	withNegative('Pikadditions', { video: FRAME, image: FRAME, seed: 0 }, 'prompt_text'),
 	withNegative('Veo3VideoGenerationNode', { enhance_prompt: 'true', generate_audio: false }),
-	withNegative('WanImageToVideoApi', { image: FRAME, resolution: '480P', prompt_extend: 'enabled' }),
 	withNegative('BriaImageEditNode', {
 		image: FRAME,
 		structured_prompt: '',
@@ -58,8 +50,6 @@ export const PARTNER_EXPORTS: readonly BuiltExport[] = [
 		prompt_style: 'cinematic',
 		system_prompt: SYSTEM,
 	}),
-	partner('ProviderVideo', { negativePrompt: BAD, positivePrompt: WORD }, 'positivePrompt', 'negativePrompt'),
-	partner('AnyPainter', { neg_prompt: BAD, pos_prompt: WORD, steps: 8 }, 'pos_prompt', 'neg_prompt'),
 	partner(
 		'SongMaker',
 		{ exclude_styles: 'metal', negative_tags: BAD, tags: 'piano' },
@@ -69,22 +59,8 @@ export const PARTNER_EXPORTS: readonly BuiltExport[] = [
 	partner('Painter (CN)', { 反向提示词: BAD, 提示词: WORD, 风格: '照片' }, '提示词', '反向提示词'),
 	partner('Painter (TW)', { 負面提示詞: BAD, 提示詞: WORD }, '提示詞', '負面提示詞'),
 	partner('Painter (JP)', { 否定プロンプト: BAD, プロンプト: WORD }, 'プロンプト', '否定プロンプト'),
-	partner('FluxProUltraImageNode', {
-		prompt_upsampling: false,
-		aspect_ratio: '16:9',
-		raw: false,
-		prompt: WORD,
-	}),
-	partner('IdeogramV3', { magic_prompt_option: 'ON', rendering_speed: 'BALANCED', seed: 0, prompt: WORD }),
-	partner(
-		'MinimaxHailuoVideoNode',
-		{ prompt_optimizer: 'true', resolution: '768P', prompt_text: WORD },
-		'prompt_text',
-	),
 	partner('GeminiImageNode', { system_prompt: SYSTEM, model: 'nano', images: FRAME, prompt: WORD }),
 	partner('OpenAIChatNode', { persist_context: 'No', system: SYSTEM, model: 'gpt-5', prompt: '' }),
-	partner('ByteDanceSeedreamNode', { 'model.width': 2048, model: 'seedream-4-5', prompt: WORD }),
-	partner('KlingLipSyncTextToVideoNode', { voice: 'Melody', video: FRAME, text: 'Good evening' }, 'text'),
 	partner('OmniEditor', { image: FRAME, instruction: 'make it a fox' }, 'instruction'),
 	partner('Speaker', { language: 'English', description: 'an old sailor' }, 'description'),
 	partner('Singer', { voice: 'deep', lyrics: 'fox' }, 'lyrics'),
@@ -104,7 +80,6 @@ export const PARTNER_EXPORTS: readonly BuiltExport[] = [
 	partner('Search', { engine: 'fast', query: 'red foxes' }, 'query'),
 	partner('Painter (text)', { 字体: '宋体', 文本: WORD }, '文本'),
 	partner('Painter (テ)', { 書体: '明朝', テキスト: WORD }, 'テキスト'),
-	partner('Unknown', { kind: 'x', brief: 'a red fox that sits in the deep snow' }, 'brief'),
 	partner('Unknown (CN)', { kind: 'x', brief: '一只红狐，坐在雪地里' }, 'brief'),
 ];
 
@@ -152,8 +127,6 @@ export const WRITTEN_EXPORTS: readonly BuiltExport[] = [
 		{ prompt: 'Make this vivid:', temperature: 1, text: HELD },
 		['30/value'],
 	),
-	written('a caption', 'Florence2Run', { text_input: 'Describe', task: 'caption', image: PICTURE }, JOINED),
-	written('a writer without telltale names', 'Writer', { prompt: 'Say it well' }, JOINED),
 	written('a system prompt in one word', 'Chat', { systemPrompt: SYSTEM, prompt: 'fox' }, ['2/prompt']),
 	written('a limit in one word', 'Chat', { prompt: 'Say it well', maxTokens: 9, text: HELD }, ['30/value']),
 	written(
@@ -166,16 +139,11 @@ export const WRITTEN_EXPORTS: readonly BuiltExport[] = [
 	written('a textual switch', 'Styler', { log_prompt: 'No', text_positive: HELD, style: 'photo' }, [
 		'30/value',
 	]),
-	written('an enhancer by its name', 'Wan', { prompt_enhancer: 'basic', text: HELD }, ['30/value']),
 	written('two inputs', 'TextSwitch', { input1: HELD, input2: '', choice: 'first' }, ['30/value']),
-	written('single letters', 'JoinTexts', { a: FOX, b: '' }, ['2/a']),
 	written('a plain text', 'Literal', { str: 'fox' }, ['2/str']),
 	written('a list of inputs', 'Join', { inputs: 'fox' }, ['2/inputs']),
 	written('a question about a text', 'Ask', { question: 'Which animal?', text: 'fox' }, ['2/text']),
 	written('a query with a text', 'Find', { query: 'animals', text: 'fox' }, ['2/text']),
-	written('a model by its limit', 'Model', { prompt: 'Say it well', max_new_tokens: 9, text: HELD }, [
-		'30/value',
-	]),
 	usual(
 		'written: a description of an image that has another prompt',
 		(graph) => {
@@ -225,15 +193,11 @@ function titled(negative: string, positive: string): BuiltExport {
 }
 
 export const TITLED_EXPORTS: readonly BuiltExport[] = [
-	titled('Negative', 'Positive'),
 	titled('NegativePrompt', 'PositivePrompt'),
 	titled('neg', 'pos'),
-	titled('负向提示词', '正向提示词'),
 	titled('负面提示词', '正面提示词'),
 	titled('反向提示词', '正提示词'),
-	titled('負向提示詞', '正向提示詞'),
 	titled('ネガティブプロンプト', 'ポジティブプロンプト'),
-	titled('ネガ', 'ポジ'),
 	titled('否定プロンプト', '肯定プロンプト'),
 	built(
 		'titles: texts on nodes of their own',
