@@ -111,7 +111,9 @@ class ActiveTrigger implements ListenerEvents {
 			return true;
 		}
 		const isWanted = this.settings.filter.accepts(received.value.frame);
-		return isWanted ? this.executions.push(received.value, text.length) : true;
+		if (!isWanted || this.executions.push(received.value, text.length)) return true;
+		this.reportFull();
+		return false;
 	}
 
 	onBinary(): void {
@@ -141,10 +143,14 @@ class ActiveTrigger implements ListenerEvents {
 	}
 
 	async onFull(): Promise<void> {
+		await this.executions.idle();
+	}
+
+	/** Reports at once how many frames wait: executions go on while the connection is being closed. */
+	private reportFull(): void {
 		const failure = queueFull(this.executions.queued, this.settings.maxQueued);
 		this.log('error', failure.message);
 		this.context.saveFailedExecution(toNodeError(this.context.getNode(), failure));
-		await this.executions.idle();
 	}
 
 	/** @param what words that complete the phrase "a frame that is" */
