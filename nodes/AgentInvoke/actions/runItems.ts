@@ -200,7 +200,7 @@ function whyNotKept(answeredId: string, nextId: string, turnOrder: TurnOrder): s
 }
 
 /** Opens the daily budget, if there is one. If usage cannot be counted, nothing is sent. */
-async function openBudget(run: AgentRun, turns: readonly AgentTurn[]): Promise<Result<undefined>> {
+async function openBudget(run: AgentRun, turns: readonly AgentTurn[]): Promise<Result<unknown>> {
 	const { budget, memory } = run;
 	if (!budget) return ok(undefined);
 	const due = turns.filter(({ itemIndex, fingerprint }) => !memory.recall(itemIndex, fingerprint));

@@ -59,7 +59,7 @@ export class DailyBudget {
 	 * session is free must not take the turn of an earlier item.
 	 * @param due the turns of which nothing is remembered from an earlier try, in the order of their items
 	 */
-	async open(turns: readonly DueTurn[], due: readonly DueTurn[]): Promise<Result<undefined>> {
+	async open(turns: readonly DueTurn[], due: readonly DueTurn[]): Promise<Result<unknown>> {
 		const loaded = this.settings.limit.per === 'key' ? await this.owners.load(turns) : ok(undefined);
 		if (!loaded.ok) return fail(notCounted(loaded.failure, { option: OPTION }));
 		const countable = (turn: DueTurn): Countable => this.countable(turn);

@@ -71,10 +71,10 @@ export class DailyTasks implements TaskObserver {
 			submits.map((job) => this.countable(job)),
 			due,
 		);
-		if (!opened.ok || !isAllOrNone) return opened;
-		const left = due.filter((one) => this.limit.has(one)).length;
+		if (!opened.ok) return opened;
+		const left = opened.value;
 		// If no slot is left at all, each item fails on its own.
-		if (left === 0 || left === due.length) return opened;
+		if (!isAllOrNone || left === 0 || left === due.length) return ok(undefined);
 		for (const one of due) this.limit.giveBack(one);
 		return fail(this.notForAll(due.length, left));
 	}

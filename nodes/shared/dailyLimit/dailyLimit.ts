@@ -67,25 +67,22 @@ export class DailyLimit {
 	 * Reads what was already used, and reserves a share for each `due` entry in order, as far as the limit allows, so
 	 * that a later entry that runs first cannot use up an earlier one's share. Tokens are not reserved, because their
 	 * number is known only afterwards.
+	 * @returns the number of reserved shares
 	 */
-	async open(all: readonly Countable[], due: readonly Countable[]): Promise<Result<undefined>> {
+	async open(all: readonly Countable[], due: readonly Countable[]): Promise<Result<number>> {
 		const day = this.today();
 		for (const entry of all) this.accountOf(entry, day);
 		// Without a table, the next runs would not see this one's work.
 		const prepared = await this.counted.table.prepare();
 		if (!prepared.ok) return fail(notCounted(prepared.failure, this.settings));
 		const read = await this.readAgain();
-		if (!read.ok || this.settings.unit === 'tokens') return read;
+		if (!read.ok) return read;
+		if (this.settings.unit === 'tokens') return ok(0);
 		for (const entry of due) {
 			const account = this.accountOf(entry, day);
 			if (this.isFree(account)) this.take(entry, account);
 		}
-		return ok(undefined);
-	}
-
-	/** Whether a share is reserved for the entry. */
-	has({ id }: Countable): boolean {
-		return this.admitted.has(id);
+		return ok(this.admitted.size);
 	}
 
 	/** Admits the entry if the limit allows; to be called right before the work, which a failure forbids. */

@@ -1,6 +1,6 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { hasCells } from './cells';
+import { having, resultsOf, rowOf } from './cells';
 import {
 	explainTableFailure,
 	explainMissingColumns,
@@ -9,7 +9,6 @@ import {
 	TABLE_GONE,
 	TIMED_OUT,
 	wordsOf,
-	type TableFailure,
 } from './failures';
 import {
 	creation,
@@ -59,15 +58,15 @@ export interface DataTable {
 	 */
 	swap(swaps: readonly RowSwap[]): Promise<Result<readonly TableRow[]>>;
 	/**
-	 * Makes the swaps and then, in a later statement of the same sub-execution, reads all rows whose value in `column` is
-	 * one that the swaps compare. A swap may be made twice, and may have been made even if this fails.
+	 * Makes the swaps and then, in a later statement of the same sub-execution, reads all rows whose `entryKey` the swaps
+	 * compare. A swap may be made twice, and may have been made even if this fails.
 	 */
-	swapThenRead(swaps: readonly RowSwap[], column: string): Promise<Result<readonly TableRow[]>>;
+	swapThenRead(swaps: readonly RowSwap[]): Promise<Result<readonly TableRow[]>>;
 	/**
-	 * Adds rows, after creating the table if it is missing, and then reads all rows whose value in `column` is one that
-	 * an added row has. Rows may be added twice, and may have been added even if this fails.
+	 * Adds rows, after creating the table if it is missing, and then reads all rows that have their `entryKey`. Rows may be
+	 * added twice, and may have been added even if this fails.
 	 */
-	insertThenRead(rows: readonly TableRow[], column: string): Promise<Result<readonly TableRow[]>>;
+	insertThenRead(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */
 	remove(column: string, values: readonly CellValue[]): Promise<Result<undefined>>;
 }
@@ -210,24 +209,21 @@ class OpenTable implements PreparableTable {
 		return ok(changed);
 	}
 
-	async swapThenRead(swaps: readonly RowSwap[], column: string): TableResult<readonly TableRow[]> {
+	async swapThenRead(swaps: readonly RowSwap[]): TableResult<readonly TableRow[]> {
 		return await this.onTable('leave', [], async (id) => {
-			const keyOfSwap = ({ where }: RowSwap): CellValue => where[column] ?? null;
-			const done = await this.shared
-				.swapsThenRead(id, column)
-				.add(swaps, async (all) => await this.thenRead(id, all, swapping, column, keyOfSwap));
-			return having(column, swaps.map(keyOfSwap), done);
+			const keyOf = ({ where }: RowSwap): CellValue => where.entryKey ?? null;
+			const work = async (all: readonly RowSwap[]) => await this.thenRead(id, all, swapping, keyOf);
+			return having('entryKey', swaps.map(keyOf), await this.shared.swapsThenRead(id).add(swaps, work));
 		});
 	}
 
-	async insertThenRead(rows: readonly TableRow[], column: string): TableResult<readonly TableRow[]> {
+	async insertThenRead(rows: readonly TableRow[]): TableResult<readonly TableRow[]> {
 		return await this.onTable('create', [], async (id) => {
-			const keyOfRow = (row: TableRow): CellValue => row[column] ?? null;
-			const done = await this.shared
-				.insertsThenRead(id, column)
-				.add(rows, async (all) => await this.thenRead(id, all, insertionOfCells, column, keyOfRow));
+			const keyOf = ({ entryKey = null }: TableRow): CellValue => entryKey;
+			const work = async (all: readonly TableRow[]) => await this.thenRead(id, all, insertionOfCells, keyOf);
+			const done = await this.shared.insertsThenRead(id).add(rows, work);
 			this.sweep(id);
-			return having(column, rows.map(keyOfRow), done);
+			return having('entryKey', rows.map(keyOf), done);
 		});
 	}
 
@@ -235,16 +231,15 @@ class OpenTable implements PreparableTable {
 		id: string,
 		all: readonly T[],
 		writing: (part: readonly T[]) => RowWork,
-		column: string,
 		keyOf: (one: T) => CellValue,
 	): TableResult<readonly TableRow[]> {
 		const read: TableRow[] = [];
 		for (const part of partsOf(all, VALUES_PER_READ)) {
 			const keys = [...new Set(part.map(keyOf))];
-			const done = await this.runOn(id, thenReading(writing(part), column, keys));
+			const done = await this.runOn(id, thenReading(writing(part), 'entryKey', keys));
 			const mayLackRows = done.ok ? done.value.length > PAGE_ROWS : PAGES_SHIFTED.test(done.failure.said);
 			// The write is done; only the read is in doubt.
-			const whole = mayLackRows ? await this.readAll(id, column, keys) : done;
+			const whole = mayLackRows ? await this.readAll(id, 'entryKey', keys) : done;
 			if (!whole.ok) return whole;
 			read.push(...whole.value);
 		}
@@ -382,44 +377,10 @@ class OpenTable implements PreparableTable {
 	}
 }
 
-/** The rows that one caller asked for, out of those read for all callers. */
-function having(
-	column: string,
-	values: readonly CellValue[],
-	read: Result<readonly TableRow[], TableFailure>,
-): Result<readonly TableRow[], TableFailure> {
-	if (!read.ok) return read;
-	const wanted = new Set<CellValue | undefined>(values);
-	return ok(read.value.filter((row) => wanted.has(row[column])));
-}
-
 function partsOf<T>(list: readonly T[], size: number): T[][] {
 	const parts: T[][] = [];
 	for (let start = 0; start < list.length; start += size) parts.push(list.slice(start, start + size));
 	return parts;
-}
-
-/** The rows that these swaps changed, out of all rows changed by a batch shared with other callers. */
-function resultsOf(swaps: readonly RowSwap[], rows: readonly TableRow[]): TableRow[] {
-	const [{ where } = { where: {} }] = swaps;
-	// Columns that are compared but never written still tell which swap a row belongs to.
-	const written = new Set(swaps.flatMap(({ cells }) => Object.keys(cells)));
-	const lasting = Object.keys(where).filter((column) => !written.has(column));
-	const nameOf = (row: TableRow): string => JSON.stringify(lasting.map((column) => row[column] ?? null));
-	const byName = Map.groupBy(swaps, (swap) => nameOf(swap.where));
-	return rows.filter((row) =>
-		byName.get(nameOf(row))?.some(({ where: before, cells }) => hasCells(row, { ...before, ...cells })),
-	);
-}
-
-function rowOf(json: IDataObject): TableRow {
-	return Object.fromEntries(
-		Object.entries(json).filter((cell): cell is [string, CellValue] => isCell(cell[1])),
-	);
-}
-
-function isCell(value: unknown): value is CellValue {
-	return value === null || ['string', 'number', 'boolean'].includes(typeof value);
 }
 
 function missingColumns(table: TableSpec, columns: unknown): TableColumn[] {

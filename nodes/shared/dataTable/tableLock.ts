@@ -106,8 +106,8 @@ export class TableLock {
 		const { table, clock } = parts;
 		this.heartbeat = new Heartbeat(table, clock);
 		this.reads = new KeyReads(parts);
-		const take = async (swaps: readonly RowSwap[]) => await table.swapThenRead(swaps, 'entryKey');
-		const insert = async (rows: readonly TableRow[]) => await table.insertThenRead(rows, 'entryKey');
+		const take = async (swaps: readonly RowSwap[]) => await table.swapThenRead(swaps);
+		const insert = async (rows: readonly TableRow[]) => await table.insertThenRead(rows);
 		const write = async (swaps: readonly RowSwap[]) => await table.swap(swaps);
 		this.takes = batchByKey(clock, STEPS_TOGETHER_MS, take, ({ where }) => where.entryKey);
 		this.inserts = batchByKey(clock, STEPS_TOGETHER_MS, insert, ({ entryKey }) => entryKey);

@@ -47,7 +47,7 @@ export class LedgerWriter {
 		await this.writing;
 		const before = this.rows;
 		this.rows = [];
-		const write = this.table.insertThenRead([...before, ...rows], 'entryKey');
+		const write = this.table.insertThenRead([...before, ...rows]);
 		this.entering.add(write);
 		const added = await write;
 		this.entering.delete(write);

@@ -85,23 +85,23 @@ export class MemoryTable {
 				}),
 			swap: async (swaps) =>
 				swaps.length > 0 ? await this.call('swap', undefined, async () => this.swapped(swaps)) : ok([]),
-			swapThenRead: async (swaps, column) =>
-				await this.call('swapThenRead', column, async () => {
+			swapThenRead: async (swaps) =>
+				await this.call('swapThenRead', 'entryKey', async () => {
 					this.swapped(swaps);
 					await this.delay();
 					return this.having(
-						column,
-						swaps.map(({ where }) => where[column]),
+						'entryKey',
+						swaps.map(({ where }) => where.entryKey),
 					);
 				}),
-			insertThenRead: async (rows, column) =>
-				await this.call('insertThenRead', column, async () => {
+			insertThenRead: async (rows) =>
+				await this.call('insertThenRead', 'entryKey', async () => {
 					await this.add(rows);
 					if (this.repeats()) await this.add(rows);
 					await this.delay();
 					return this.having(
-						column,
-						rows.map((row) => row[column]),
+						'entryKey',
+						rows.map(({ entryKey }) => entryKey),
 					);
 				}),
 			remove: async (column, values) =>

@@ -26,7 +26,7 @@ test('each key checks only its own of the rows that are read together', async ()
 	};
 	const counting: DataTable = {
 		...table,
-		insertThenRead: async (rows, column) => watched(await table.insertThenRead(rows, column)),
+		insertThenRead: async (rows) => watched(await table.insertThenRead(rows)),
 		swap: async (swaps) => watched(await table.swap(swaps)),
 	};
 	const settings = { agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 };

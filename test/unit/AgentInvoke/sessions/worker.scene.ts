@@ -215,9 +215,8 @@ export class WorkerProcess {
 			updateAlike: async (column, changes) =>
 				await live(async () => await table.updateAlike(column, changes)),
 			swap: async (swaps) => await live(async () => await table.swap(swaps)),
-			swapThenRead: async (swaps, column) => await live(async () => await table.swapThenRead(swaps, column)),
-			insertThenRead: async (rows, column) =>
-				await live(async () => await table.insertThenRead(rows, column)),
+			swapThenRead: async (swaps) => await live(async () => await table.swapThenRead(swaps)),
+			insertThenRead: async (rows) => await live(async () => await table.insertThenRead(rows)),
 			remove: async (column, values) => await live(async () => await table.remove(column, values)),
 		};
 	}

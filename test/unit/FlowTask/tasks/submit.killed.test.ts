@@ -44,10 +44,8 @@ class Process {
 			updateAlike: async (column, changes) =>
 				await this.live(async () => await table.updateAlike(column, changes)),
 			swap: async (swaps) => await this.live(async () => await table.swap(swaps)),
-			swapThenRead: async (swaps, column) =>
-				await this.live(async () => await table.swapThenRead(swaps, column)),
-			insertThenRead: async (rows, column) =>
-				await this.live(async () => await table.insertThenRead(rows, column)),
+			swapThenRead: async (swaps) => await this.live(async () => await table.swapThenRead(swaps)),
+			insertThenRead: async (rows) => await this.live(async () => await table.insertThenRead(rows)),
 			remove: async (column, values) => await this.live(async () => await table.remove(column, values)),
 		};
 	}

@@ -374,7 +374,7 @@ describe('compare and set', () => {
 			{ id: 2, ...row('b', 1) },
 			{ id: 3, ...row('a', 9) },
 		]);
-		const read = await open().swapThenRead([swapTo('a', 1, 5), swapTo('c', 1, 5)], 'entryKey');
+		const read = await open().swapThenRead([swapTo('a', 1, 5), swapTo('c', 1, 5)]);
 		expect(read).toEqual({
 			ok: true,
 			value: [
@@ -386,7 +386,7 @@ describe('compare and set', () => {
 	});
 
 	it('adds rows, reads all rows of their keys, and creates the table', async () => {
-		const read = await open().insertThenRead([row('a', 1), row('b', 2)], 'entryKey');
+		const read = await open().insertThenRead([row('a', 1), row('b', 2)]);
 		expect(read).toEqual({
 			ok: true,
 			value: [
@@ -406,7 +406,7 @@ describe('compare and set', () => {
 				return done;
 			},
 		};
-		const read = await openTable(shifting, SPEC).insertThenRead([row('a', 1)], 'entryKey');
+		const read = await openTable(shifting, SPEC).insertThenRead([row('a', 1)]);
 		expect(read).toEqual({ ok: true, value: [{ id: 1, ...row('a', 1) }] });
 		expect(n8n.operations.slice(3)).toEqual(['insert', 'get']);
 	});

@@ -35,11 +35,11 @@ it('an owner keeps the key if its heartbeat arrives after it was presumed dead a
 	let lateBeats = 0;
 	const acquired = open({
 		...opened,
-		swapThenRead: async (swaps, column) => {
+		swapThenRead: async (swaps) => {
 			if (swaps.some(({ where }) => where.owner === 'slow') && lateBeats++ === 0) {
 				table.edit((row) => ({ ...row, beat: 2 }));
 			}
-			return await opened.swapThenRead(swaps, column);
+			return await opened.swapThenRead(swaps);
 		},
 	}).acquire(wants());
 	await clock.advance(SILENT_MS + 10_000);
