@@ -37,20 +37,6 @@ async function forget(key = 'k'): Promise<void> {
 	expect((await store().forget([key])).ok).toBe(true);
 }
 
-test('messages one second apart to an agent that takes four seconds are turns of one session, in order', async () => {
-	agent.takesMs = () => 4_000;
-	const n8n = worker();
-	const runs = [1, 2, 3, 4, 5].map(async (number) => {
-		await clock.sleep(number * 1_000);
-		return await n8n.run(ask(`m${number}`));
-	});
-	const outcomes = await clock.run(Promise.all(runs));
-	expect(outcomes.map(kinds)).toEqual([['new'], ['mapped'], ['mapped'], ['mapped'], ['mapped']]);
-	expect(heard()).toEqual([1, 2, 3, 4, 5].map((number) => `m${number} in s1`));
-	expect([agent.refusedAsBusy, n8n.queue.size]).toEqual([0, 0]);
-	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 5 }]);
-});
-
 test.each([
 	['known', ['read', 'swap']],
 	['new', ['read', 'insertThenRead', 'swap']],
@@ -106,18 +92,6 @@ test('the session of a stream is in the table while the agent is still answering
 	await clock.run(run);
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1 }]);
 	expect(table.calls).toEqual(['read', 'insertThenRead', 'swap', 'swap']);
-});
-
-test('executions that use the same keys in different order do not wait for each other', async () => {
-	const [one, other] = [worker(), worker()];
-	const keys = ['a', 'b', 'c', 'd'];
-	const asks = keys.map((key) => ({ key, said: key }));
-	const there = one.run(asks, { concurrency: 1 });
-	const back = [one, other].map(async (n8n) => await n8n.run(asks.toReversed(), { concurrency: 1 }));
-	await clock.run(Promise.all([there, ...back]), 60_000);
-	expect(agent.heard).toHaveLength(12);
-	expect(agent.opened).toHaveLength(4);
-	expect(clock.sleepers).toBe(0);
 });
 
 test('an item that waits for a key does not delay the other items of its run', async () => {

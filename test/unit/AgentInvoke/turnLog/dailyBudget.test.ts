@@ -102,12 +102,6 @@ async function takes(
 	return admitted;
 }
 
-test('turns over the limit are refused, in the run and in later ones', async () => {
-	expect(await takes({ most: 3 }, [due(0), due(1)])).toEqual([true, true]);
-	expect(await takes({ most: 3 }, [due(0), due(1), due(2, key('ben'))])).toEqual([true, false, true]);
-	expect(await takes({ most: 3 }, [due(0)])).toEqual([false]);
-});
-
 test('the refusal states the limit and its use, where to raise it and when the count restarts', async () => {
 	await takes({}, [due(0), due(1)]);
 	const run = await new Run({}).open([due(0)]);
@@ -132,14 +126,6 @@ test('counting takes one read, however many items and keys there are', async () 
 });
 
 describe('the turns left in a run', () => {
-	test('go to the first items, even if later ones ask first', async () => {
-		const run = await new Run({ per: 'node' }).open([due(0), due(1), due(2, key('ben'))]);
-		expect(await run.admits(due(2, key('ben')))).toBe(false);
-		expect(await run.admits(due(0))).toBe(true);
-		expect(await run.admits(due(1))).toBe(true);
-		expect((await run.refusal(due(2))).message).toContain('for this node; used or in progress: 2');
-	});
-
 	test('are not used by an item that already has its answer, nor by one that got a recorded answer', async () => {
 		const turns = [due(0), due(1), due(2), due(3)];
 		const run = await new Run({}).open(turns, [0]);
@@ -225,18 +211,6 @@ describe('tokens', () => {
 	});
 });
 
-describe('days', () => {
-	test('a new day begins at midnight in the time zone, with a new count', async () => {
-		const zone = { timeZone: 'Asia/Tokyo' }; // noon in UTC is 21:00 there
-		await takes({}, [due(0), due(1)], {}, zone);
-		await clock.advance(3 * 3_600_000 - 1_000);
-		expect(await takes({}, [due(0)], {}, zone)).toEqual([false]);
-		await clock.advance(1_000);
-		expect(await takes({}, [due(0)], {}, zone)).toEqual([true]);
-		expect(table.all().map(({ day }) => day)).toEqual(['2030-01-01', '2030-01-01', '2030-01-02']);
-	});
-});
-
 test('in a run that crosses midnight, the turns of other processes on the new day count for each key', async () => {
 	const keys = Array.from({ length: 20 }, (_, index) => key(`customer ${index}`));
 	const turns = keys.map((session, index) => due(index, session));
@@ -307,12 +281,6 @@ describe('runs at the same time', () => {
 		);
 		return asked.flatMap(([run, isAdmitted]) => (isAdmitted ? [run] : []));
 	}
-
-	test('in one process do not exceed the limit together', async () => {
-		const accounts = new DayAccounts();
-		const all = await sixty(() => accounts);
-		expect(await admitted(all)).toHaveLength(20);
-	});
 
 	test('in one process do not exceed the limit one after another, whether or not the table shows their turns', async () => {
 		const accounts = new DayAccounts();

@@ -140,14 +140,6 @@ test('rows can be stored whatever they contain', async () => {
 	expect(String((row as { sessionKey: unknown }).sessionKey)).toHaveLength(200);
 });
 
-test('200 turns cause one write, and no turns cause none', async () => {
-	const turns = Array.from({ length: 200 }, (_, itemIndex) => endedTurn(clock, { itemIndex }));
-	expect(await rowsOf(turns)).toHaveLength(200);
-	expect(table.calls).toEqual(['insert']);
-	await rowsOf([]);
-	expect(table.calls).toEqual(['insert']);
-});
-
 test.each<[Json, number | undefined]>([
 	[{ total_tokens: 8, input_tokens: 1, output_tokens: 2 }, 8],
 	[{ input_tokens: 3, output_tokens: 4 }, 7],

@@ -213,21 +213,6 @@ test('if items continue despite failed ones, those after a failure are sent', as
 	expect(kinds(await take([turn(0, NEW), turn(1, NEW)], { concurrency: 1 }))).toEqual(['refused', 'new']);
 });
 
-test('each turn is counted in the table', async () => {
-	await take([turn(0, key('k')), turn(1, key('k'))]);
-	nodeContext = {};
-	await take([turn(0, key('k'))]);
-	expect(table.all()).toMatchObject([{ turns: 3 }]);
-});
-
-test('an unknown session is an error if it must not be renewed', async () => {
-	await take([turn(0, key('k'))]);
-	agent.failure = () => ({ kind: 'refused', gone: true });
-	nodeContext = {};
-	expect(kinds(await take([turn(0, key('k'))]))).toEqual(['refused']);
-	expect(agent.calls).toHaveLength(2);
-});
-
 test('an answer that asks for nothing does not count as an interrupt, however often the session is resumed', async () => {
 	const interruptLimit = new InterruptLimit({}, 1);
 	const resumes = [0, 1, 2, 3].map((i) => turn(i, { kind: 'explicit', id: 's9' }, { isResume: true }));
