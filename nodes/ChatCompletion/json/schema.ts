@@ -7,6 +7,7 @@ import {
 	isJsonObject,
 	isTooDeep,
 	jsonText,
+	member,
 	parseRounded,
 	type Json,
 	type JsonObject,
@@ -45,6 +46,32 @@ const PARTS: ReadonlySet<string> = new Set([
 const NAMED_PARTS: ReadonlySet<string> = new Set([
 	...['properties', 'patternProperties', '$defs', 'definitions', 'dependencies', 'dependentSchemas'],
 ]);
+
+/** Keywords of newer drafts, which the library would ignore, in the form that it knows. */
+const OLDER_FORMS: Readonly<Record<string, (schema: object) => object>> = {
+	prefixItems: (schema) => ({
+		items: member(schema, 'prefixItems'),
+		additionalItems: member(schema, 'items'),
+	}),
+	dependentRequired: (schema) => ({ dependencies: member(schema, 'dependentRequired') }),
+	dependentSchemas: (schema) => ({ dependencies: member(schema, 'dependentSchemas') }),
+};
+
+function createValidator(): Validator {
+	const validator = new Validator();
+	const { attributes } = validator;
+	for (const [keyword, olderForm] of Object.entries(OLDER_FORMS)) {
+		attributes[keyword] = (instance, schema, options, context) =>
+			validator.validate(instance, olderForm(schema), options, context);
+	}
+	const { items } = attributes;
+	// Next to "prefixItems", it describes only the items after them.
+	if (items) {
+		attributes.items = (instance, schema, ...rest) =>
+			items.call(validator, instance, 'prefixItems' in schema ? {} : schema, ...rest);
+	}
+	return validator;
+}
 
 /** The `response_format` of a request; nothing for plain text. */
 export function responseFormat(format: AnswerFormat): JsonObject {
@@ -156,7 +183,7 @@ function describeText(text: string): string {
 
 function violations(value: Json, schema: JsonObject): string[] {
 	try {
-		const { errors } = new Validator().validate(value, { ...schema }, CHECKING);
+		const { errors } = createValidator().validate(value, { ...schema }, CHECKING);
 		return errors.map(({ property, message }) =>
 			excerpt(`${property.replace(/^instance\.?/, '') || 'the answer'} ${message}`, 160),
 		);
@@ -184,7 +211,7 @@ export function faultOf(schema: JsonObject): string {
  */
 function whyUnusable(schema: JsonObject): string {
 	try {
-		const validator = new Validator();
+		const validator = createValidator();
 		for (const end of ['', '#']) validator.schemas[`${SCHEMA_BASE}${end}`] = { ...schema };
 		for (const { part, pointer } of partsWithin(schema)) {
 			const types = [part.type].flat().filter((type) => typeof type === 'string');

@@ -63,6 +63,22 @@ test('checks an answer against the schema', () => {
 	});
 });
 
+test.each([
+	[
+		{ prefixItems: [{ type: 'number' }, { enum: ['Street'] }], items: false },
+		[16, 'Street'],
+		[16, 'Street', 1],
+	],
+	[{ prefixItems: [{ type: 'number' }], items: { type: 'string' } }, [16, 'Street'], ['Street']],
+	[{ prefixItems: [{ type: 'number' }] }, [16, 'Street'], ['Street']],
+	[{ dependentRequired: { card: ['address'] } }, { card: 1, address: 'x' }, { card: 1 }],
+	[{ dependentSchemas: { card: { required: ['address'] } } }, { name: 'x' }, { card: 1 }],
+])('checks an answer against keywords of newer drafts: %j', (given, fits, misfits) => {
+	const format = schema(given);
+	expect(parseAnswer(JSON.stringify(fits), format)).toEqual({ ok: true, value: fits });
+	expect(parseAnswer(JSON.stringify(misfits), format)).toMatchObject({ ok: false });
+});
+
 test('reports the problem of the longest of several values if none fits', () => {
 	const parsed = parseAnswer('[1] {"title":5,"more":1} {"a":1}', TITLE);
 	expect(parsed).toMatchObject({ failure: 'it does not fit the schema: title is not of a type(s) string' });
