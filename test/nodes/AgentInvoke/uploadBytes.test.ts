@@ -1,10 +1,10 @@
-import { freshStage, sayings } from '../harness/stage';
+import { sharedStage, sayings } from '../harness/stage';
 import { openServer } from '../harness/server';
 import { openAgentStage } from './agent.fixture';
 
 const MB = 1024 * 1024;
 
-const stage = freshStage(openAgentStage);
+const stage = sharedStage(openAgentStage);
 
 /** Opens a server that takes uploads slowly and counts how many run at the same time. */
 async function openSlowUploads() {

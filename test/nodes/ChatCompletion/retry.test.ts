@@ -1,7 +1,7 @@
-import { freshStage, sayings } from '../harness/stage';
+import { sharedStage, sayings } from '../harness/stage';
 import { openChatStage } from './chat.fixture';
 
-const stage = freshStage(openChatStage);
+const stage = sharedStage(openChatStage);
 
 const ITEMS = ['one', 'two', 'three', 'four'];
 const ONE_AT_A_TIME = { options: { concurrency: 1, retries: 0 } };
