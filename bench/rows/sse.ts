@@ -1,6 +1,6 @@
 // Event streams: whether time grows only linearly with their length, what a stream costs, and how soon it is passed on.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createChatApi, type CompleteChat } from '../../nodes/ChatCompletion/api';
+import { systemClock } from '../../nodes/shared/run/clock';
 import { redactor } from '../../nodes/shared/text/redact';
 import type { Retry } from '../../nodes/shared/retry/retry';
 import { chatCompletion, chunksOf, asks, inARow, modelById, webhook } from '../../test/e2e/chatWorkflows';
@@ -62,7 +62,6 @@ function reader(piecesOf: () => AsyncIterable<Uint8Array>): CompleteChat {
 	const retry: Pick<Retry, 'run'> = {
 		run: async (_terms, exchange) => ({ outcome: await exchange(), tries: 1 }),
 	};
-	const quiet = { received: () => undefined, expect: () => undefined, release: () => undefined };
 	return createChatApi({
 		baseUrl: 'http://127.0.0.1',
 		busyTerms: [],
@@ -72,9 +71,9 @@ function reader(piecesOf: () => AsyncIterable<Uint8Array>): CompleteChat {
 			return { kind: 'open', reply: { status: 200, headers: {}, body } };
 		},
 		retry,
-		idleTimeouts: { watch: () => quiet },
-		clock: { now: () => Date.now(), wallNow: () => Date.now(), sleep: async (ms) => await sleep(ms) },
+		clock: systemClock,
 		redact: redactor([]),
+		signal: new AbortController().signal,
 	});
 }
 

@@ -21,7 +21,6 @@ import { openRetryMemory, type RetryMemory } from '../../shared/run/retryMemory'
 import { shortSha256 } from '../../shared/text/sha256';
 import { openRetry } from '../../shared/retry/retry';
 import { afterStop, authenticated } from '../../shared/http/request';
-import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
 import { AgentApi } from '../api/api';
 import { DailyBudget } from '../turnLog/dailyBudget';
@@ -68,8 +67,6 @@ export interface AgentRun extends RunFrame {
 const LIVENESS = new Liveness();
 
 const CREDENTIAL = 'flowAgentApi';
-/** How often idle timeouts are checked. */
-const IDLE_CHECK_MS = 500;
 
 const SESSIONS_NOT_WRITTEN =
 	'Some sessions could not be written to the Data Table flow_agent_sessions, so a later execution may not know them. Their IDs are in the output.';
@@ -164,7 +161,6 @@ function openClients(
 			account,
 			...authenticated(context, CREDENTIAL, fields),
 			retry: openRetry(`agent ${agent}`, { requestsPerSecond, concurrency }, frame),
-			idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),
 			clock,
 			redact,
 			signal,

@@ -15,7 +15,6 @@ import { openPlatforms } from '../../shared/platform/platform';
 import type { Redact } from '../../shared/text/redact';
 import { workItem } from '../../shared/errors/expressionError';
 import { openRetry } from '../../shared/retry/retry';
-import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { readPreviewSwitches } from '../../shared/form/previewRequest';
 import { createChatApi, type CompleteChat } from '../api';
 import type { AnswerTerms } from '../outcome';
@@ -24,9 +23,6 @@ import { TokenBudget } from '../tokenBudget';
 import { prepareQuestion } from './inputs';
 import { previewQuestion } from './preview';
 import { CHAT_OPTIONS, readRunOptions } from './options';
-
-/** How often idle timeouts are checked. */
-const IDLE_CHECK_MS = 500;
 
 interface ChatRun extends RunFrame {
 	readonly clients: Accounts<{ readonly baseUrl: string; readonly complete: CompleteChat }>;
@@ -66,7 +62,6 @@ async function openChatRun(context: IExecuteFunctions, frame: RunFrame): Promise
 				open,
 				// Each account has its own rate limit, because limits belong to a key.
 				retry: openRetry(`chat ${accountId}`, { requestsPerSecond, concurrency }, { clock, signal }),
-				idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),
 				clock,
 				redact,
 				signal,

@@ -7,7 +7,7 @@ import type { Clock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
 import { cuttable, type ByteStream } from '../http/abortableStream';
 import { askedPauseMs, backoffMs } from '../retry/backoff';
-import { createIdleTimeouts } from '../http/idleTimeout';
+import { watchBody } from '../http/idleTimeout';
 import { isWebAddress } from '../text/webAddress';
 import { describeError, inPlainWords, openReply, requestOptions, type OpenReply } from '../http/request';
 
@@ -57,7 +57,6 @@ export interface FetchFailure {
 const TRIES = 4;
 /** The limit for the response headers, and for the time between two pieces of the body. */
 const IDLE_TIMEOUT_MS = 60_000;
-const IDLE_CHECK_MS = 5_000;
 /** How long a fetch may continue after the run has timed out, or after its body began if that was later. */
 const DEADLINE_GRACE_MS = 2 * 60_000;
 /** Browsers follow about this many redirects. */
@@ -195,9 +194,8 @@ async function takeBody<T>(
 	signal: AbortSignal,
 	take: TakeFile<T>,
 ): Promise<Result<T, FetchFailure>> {
-	const idleTimeouts = createIdleTimeouts(clock, IDLE_CHECK_MS, signal);
 	const endByMs = Math.max(deadlineMs, clock.now()) + DEADLINE_GRACE_MS;
-	const watched = idleTimeouts.watch(body, { idleMs: IDLE_TIMEOUT_MS, endByMs });
+	const watched = watchBody(body, { idleMs: IDLE_TIMEOUT_MS, endByMs }, clock, signal);
 	const pieces = body[Symbol.asyncIterator]();
 	let received = 0;
 	async function* counted(head: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -2,16 +2,15 @@ import type { Clock } from '../run/clock';
 import { excerpt } from '../text/json';
 import type { Redact } from '../text/redact';
 import type { Exchange, Headers, HttpRequest } from './exchange';
-import type { IdleTimeouts } from './idleTimeout';
+import { watchBody } from './idleTimeout';
 import { exchangeOfError, readWhole, type OpenHttp, type OpenReply } from './request';
 import { readStream, type StreamEvent } from './sse';
 
 export interface AnswerConnection {
 	readonly open: OpenHttp;
-	readonly idleTimeouts: IdleTimeouts;
 	readonly clock: Clock;
 	/** Ends an answer that is being read. */
-	readonly signal?: AbortSignal | undefined;
+	readonly signal: AbortSignal;
 }
 
 interface AnswerRequest extends Pick<HttpRequest, 'url' | 'json' | 'accept' | 'headers' | 'outlivesStop'> {
@@ -91,13 +90,13 @@ export async function readAnswer(
 }
 
 async function follow(
-	{ idleTimeouts, clock }: AnswerConnection,
+	{ clock, signal }: AnswerConnection,
 	{ idleMs, endByMs, hasLines }: AnswerRequest,
 	{ body }: OpenReply,
 	take: TakeEvent,
 	afterSome?: () => Promise<void>,
 ): Promise<void> {
-	const watched = idleTimeouts.watch(body, { idleMs, endByMs });
+	const watched = watchBody(body, { idleMs, endByMs }, clock, signal);
 	let hasBegun = false;
 	let isFinished = false;
 	try {

@@ -4,58 +4,58 @@ import type { ByteStream } from './abortableStream';
 
 interface PatienceLimits {
 	readonly idleMs: number;
-	/** When a body must have ended, by the clock's `now()`. */
+	/** When the body must have ended, by the clock's `now()`. */
 	readonly endByMs: number;
 }
 
-/** Ends bodies that go silent or never end, so that their reader gets an error instead of waiting forever. */
-export type IdleTimeouts = ReturnType<typeof createIdleTimeouts>;
+interface WatchedBody {
+	/** Restarts the idle time, because something meaningful arrived. */
+	received(): void;
+	/** Sets new limits and restarts the idle time. */
+	expect(limits: PatienceLimits): void;
+	/** Ends the watch; must be called. */
+	release(): void;
+}
+
+/** How often a body is checked, because a timer for each chunk would cost more than reading it. */
+const CHECK_MS = 500;
 
 /**
- * One loop watches all bodies of a run, because a timer for each chunk of each stream would cost more than reading it.
- *
- * @param checkMs how often to check, and how late a body may be ended
- * @param signal ends all bodies that are still being read; must be aborted when the run is over
+ * Ends a body that goes silent or never ends, so that its reader gets an error instead of waiting forever.
+ * @param signal ends the body, too
  */
-export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortSignal) {
-	const entries = new Map<ByteStream, { limits: PatienceLimits; receivedAtMs: number }>();
-	const check = (): void => {
-		const nowMs = clock.now();
-		for (const [body, { limits, receivedAtMs }] of entries) {
-			if (nowMs - receivedAtMs > limits.idleMs)
+export function watchBody(
+	body: ByteStream,
+	first: PatienceLimits,
+	clock: Clock,
+	signal: AbortSignal,
+): WatchedBody {
+	const released = new AbortController();
+	const over = AbortSignal.any([released.signal, signal]);
+	let limits = first;
+	let receivedAtMs = clock.now();
+	const watch = async (): Promise<void> => {
+		while (!over.aborted) {
+			await clock.sleep(CHECK_MS, over);
+			const nowMs = clock.now();
+			if (released.signal.aborted) return;
+			if (signal.aborted) body.destroy(new BodyEnded('ERR_CANCELED', 'the run has ended'));
+			else if (nowMs - receivedAtMs > limits.idleMs) {
 				body.destroy(new BodyEnded('ETIMEDOUT', 'the connection went silent'));
-			else if (nowMs > limits.endByMs) {
+			} else if (nowMs > limits.endByMs) {
 				body.destroy(new BodyEnded('ERR_TOO_LATE', 'it did not end before the timeout'));
 			}
 		}
 	};
-	const watchAll = async (): Promise<void> => {
-		while (!signal.aborted) {
-			await clock.sleep(checkMs, signal);
-			check();
-		}
-		for (const body of entries.keys()) body.destroy(new BodyEnded('ERR_CANCELED', 'the run has ended'));
-	};
-	void watchAll();
+	void watch();
 	return {
-		watch: (body: ByteStream, first: PatienceLimits) => {
-			const entry = { limits: first, receivedAtMs: clock.now() };
-			entries.set(body, entry);
-			/** Restarts the idle time, because something meaningful arrived. */
-			const received = (): void => {
-				entry.receivedAtMs = clock.now();
-			};
-			return {
-				received,
-				/** Sets new limits and restarts the idle time. */
-				expect: (limits: PatienceLimits): void => {
-					entry.limits = limits;
-					received();
-				},
-				release: (): void => {
-					entries.delete(body);
-				},
-			};
+		received: () => {
+			receivedAtMs = clock.now();
 		},
+		expect: (next) => {
+			limits = next;
+			receivedAtMs = clock.now();
+		},
+		release: () => released.abort(),
 	};
 }

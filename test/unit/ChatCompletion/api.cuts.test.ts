@@ -26,6 +26,7 @@ function bodyOf({ body, ending }: StreamForm, cuts: readonly number[]): ByteStre
 
 async function ask(form: StreamForm, cuts: readonly number[]) {
 	const clock = systemClock;
+	const { signal } = new AbortController();
 	const redact = redactor([]);
 	const opening: Opening = {
 		kind: 'open',
@@ -36,16 +37,10 @@ async function ask(form: StreamForm, cuts: readonly number[]) {
 		baseUrl: 'http://platform',
 		busyTerms: [],
 		open: async () => await Promise.resolve(opening),
-		retry: new Retry(
-			{ requestsPerSecond: 0, concurrency: 1 },
-			{ clock, signal: new AbortController().signal },
-			() => 0,
-		),
-		idleTimeouts: {
-			watch: () => ({ received: () => undefined, expect: () => undefined, release: () => undefined }),
-		},
+		retry: new Retry({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal }, () => 0),
 		clock,
 		redact,
+		signal,
 	})({
 		body: {},
 		onPiece: async ({ content, reasoning }) => {

@@ -6,7 +6,6 @@ import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { Retry } from '../../../nodes/shared/retry/retry';
 import { cuttable } from '../../../nodes/shared/http/abortableStream';
-import { createIdleTimeouts } from '../../../nodes/shared/http/idleTimeout';
 import { TestClock } from '../testClock';
 
 export const KEY = 'sk-0123456789abcdef/xyz';
@@ -53,9 +52,9 @@ export async function askChat({
 			});
 		},
 		retry: new Retry({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal: run.signal }, () => 0),
-		idleTimeouts: createIdleTimeouts(clock, 500, run.signal),
 		clock,
 		redact,
+		signal: run.signal,
 	});
 	const startMs = clock.now();
 	const call: ChatCall = {

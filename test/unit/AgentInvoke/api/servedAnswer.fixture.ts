@@ -49,9 +49,6 @@ export async function invoke(
 		},
 		send: async () => ({ kind: 'cancelled' }),
 		retry,
-		idleTimeouts: {
-			watch: () => ({ received: () => undefined, expect: () => undefined, release: () => undefined }),
-		},
 	});
 	const before = { repeatability: 'read', lane: 'work', tries: 1, endByMs: Infinity } as const;
 	void retry.run(before, async () => {

@@ -1,4 +1,4 @@
-import { createIdleTimeouts } from '../../../../nodes/shared/http/idleTimeout';
+import { watchBody } from '../../../../nodes/shared/http/idleTimeout';
 import type { ByteStream } from '../../../../nodes/shared/http/abortableStream';
 import { TestClock } from '../../testClock';
 
@@ -17,8 +17,8 @@ function open(limits: { idleMs: number; endByMs?: number }) {
 		},
 	};
 	const endByMs = limits.endByMs === undefined ? Infinity : clock.now() + limits.endByMs;
-	const silence = createIdleTimeouts(clock, CHECK_MS, run.signal);
-	return { clock, run, cuts, watched: silence.watch(body, { idleMs: limits.idleMs, endByMs }) };
+	const watched = watchBody(body, { idleMs: limits.idleMs, endByMs }, clock, run.signal);
+	return { clock, run, cuts, watched };
 }
 
 test('a body is aborted once it has been silent for longer than allowed, and not before', async () => {
