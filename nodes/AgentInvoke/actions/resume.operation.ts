@@ -99,7 +99,10 @@ function readResumed(context: IExecuteFunctions, itemIndex: number): Result<Sess
 function readInterruptId(context: IExecuteFunctions, itemIndex: number): Result<string> {
 	const given: unknown = context.getNodeParameter('interruptId', itemIndex, '');
 	if (given === undefined || given === null) {
-		return failInput('"Interrupt ID" is empty for this item', useEarlier('interrupt.id'));
+		return failInput(
+			'"Interrupt ID" is empty for this item',
+			`${useEarlier('interrupt.id')} If your agent gives its interrupts no IDs, empty the field.`,
+		);
 	}
 	const text = readText(context, itemIndex, 'interruptId', 'Interrupt ID');
 	return text.ok ? ok(text.value.trim()) : text;

@@ -65,7 +65,7 @@ describe('IDs that are long numbers', () => {
 		['a message', { message: '={{ $json.id }}' }, '"Message"'],
 		[
 			'a session to resume',
-			{ operation: 'resume', resumeSessionId: '={{ $json.id }}', result: 'x' },
+			{ operation: 'resume', resumeSessionId: '={{ $json.id }}', interruptId: '', result: 'x' },
 			'"Session ID"',
 		],
 		[
