@@ -70,9 +70,9 @@ async function obey(order: Order, table: DataTable, context: IExecuteFunctions):
 		case 'swap':
 			return await table.swap(order.swaps);
 		case 'swapThenRead':
-			return await table.swapThenRead(order.swaps, 'entryKey');
+			return await table.swapThenRead(order.swaps);
 		case 'insertThenRead':
-			return await table.insertThenRead(order.rows, 'entryKey');
+			return await table.insertThenRead(order.rows);
 		case 'claim':
 			return await claimAll(order, table, context);
 	}
