@@ -23,6 +23,8 @@ import {
 const SEEDS = 5;
 /** For limits of the 95th percentile. */
 const MANY_SEEDS = 10;
+/** For worlds that differ more from seed to seed. */
+const MOST_SEEDS = 20;
 
 interface Spread {
 	readonly median: number;
@@ -185,9 +187,9 @@ test.each([
 		limit: () => bucket(rate),
 		retryAfter,
 	};
-	const { time, refused } = await tried(world, (400 / rate) * WITH_POLLS);
+	const { time, refused } = await tried(world, (400 / rate) * WITH_POLLS, MOST_SEEDS);
 	expect(time.median).toBeLessThan(most);
-	expect(refused.median).toBeLessThan(0.25);
+	expect(refused.median).toBeLessThan(0.2);
 });
 
 test('a platform that refuses everything for a minute is asked now and then, and fast again afterwards', async () => {
