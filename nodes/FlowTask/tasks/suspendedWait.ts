@@ -4,16 +4,19 @@ import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause'
 import type { PolledPiece } from '../api/poll';
 import { noteAnswer, Streak, WatchedTask, type WatchEnd } from './watchedTask';
 
-/** The state of a suspended wait for one set of tasks; n8n stores it with the execution. All times are times of day. */
+/**
+ * The state of a suspended wait for one set of tasks; n8n stores it with the execution. All times are times of day. What
+ * an earlier build stored may lack the optional parts.
+ */
 const Wait = v.object({
 	/** When the tasks were first polled. */
 	startedAtMs: v.number(),
 	/** The number of polls that got an answer. */
 	polls: v.number(),
 	/** The number of polls that failed after the timeout. */
-	lateFailures: v.number(),
+	lateFailures: v.optional(v.number(), 0),
 	/** For each task, in order: its mark, when it changed, and in how many consecutive polls it was missing and refused. */
-	progress: v.array(v.tuple([v.string(), v.number(), v.number(), v.number()])),
+	progress: v.optional(v.array(v.tuple([v.string(), v.number(), v.number(), v.number()])), []),
 });
 
 /** A shorter sleep is pointless, because n8n may take about a minute to resume an execution. */
@@ -49,15 +52,15 @@ export function judgePoll(
 		noteAnswer(asked, answer, time);
 	}
 	const deadlineMs = last.startedAtMs + timeoutMs;
-	const hasFailed = pieces.some(({ answer }) => !answer.ok);
-	const lateFailures = last.lateFailures + (hasFailed && nowMs >= deadlineMs ? 1 : 0);
-	const isExcused = hasFailed && lateFailures < MOST_LATE_FAILURES;
+	const failed = new Set(pieces.flatMap(({ ids, answer }) => (answer.ok ? [] : ids)));
+	const lateFailures = last.lateFailures + (failed.size > 0 && nowMs >= deadlineMs ? 1 : 0);
 	const polls = last.polls + (pieces.some(({ answer }) => answer.ok) ? 1 : 0);
 	// The polls are at least a minute apart, so three of them take long enough.
-	const limits = { deadlineMs: isExcused ? Infinity : deadlineMs, noProgressMs, patienceMs: () => 0 };
+	const limits = { deadlineMs, noProgressMs, patienceMs: () => 0 };
 	const ends = new Map<string, WatchEnd>();
 	for (const [taskId, task] of tasks) {
-		const end = task.endAt(time, limits, polls > 0);
+		const isExcused = failed.has(taskId) && lateFailures < MOST_LATE_FAILURES;
+		const end = task.endAt(time, isExcused ? { ...limits, deadlineMs: Infinity } : limits, polls > 0);
 		if (end) ends.set(taskId, end);
 	}
 	const progress = [...tasks.values()].map(progressOf);

@@ -6,7 +6,7 @@ import { isFinal, isQueuedUnnumbered, type TaskInfo } from '../api/taskInfo';
 /** A task's last report, and when things happened (time of day, ms since the epoch). */
 export interface TaskSnapshot {
 	readonly info?: TaskInfo | undefined;
-	/** Its state in that report, if the report itself is no longer known. */
+	/** Its state in that report; a suspended wait knows it longer than the report itself. */
 	readonly lastState?: string | undefined;
 	/** Why the last poll did not show the task's state. */
 	readonly trouble?: string | undefined;
@@ -47,9 +47,10 @@ export interface PollTime {
 /** In how many consecutive polls a task must be missing or refused before that counts: a gateway may send a 404. */
 const POLLS_TO_COUNT = 3;
 
-/** Consecutive polls in which a task was missing, or refused. */
+/** Polls in which a task was missing, or refused, with none in between that showed the opposite. */
 export class Streak {
-	private sinceMs = 0;
+	private firstMs = 0;
+	private lastMs = 0;
 
 	constructor(public polls = 0) {}
 
@@ -58,11 +59,13 @@ export class Streak {
 	}
 
 	add(nowMs: number): void {
-		if (this.polls++ === 0) this.sinceMs = nowMs;
+		if (this.polls++ === 0) this.firstMs = nowMs;
+		this.lastMs = nowMs;
 	}
 
-	counts(nowMs: number, patienceMs: number): boolean {
-		return this.polls >= POLLS_TO_COUNT && nowMs - this.sinceMs >= patienceMs;
+	/** @param patienceMs how long it must have lasted, up to its last poll: the time after that proves nothing */
+	counts(patienceMs: number): boolean {
+		return this.polls >= POLLS_TO_COUNT && this.lastMs - this.firstMs >= patienceMs;
 	}
 }
 
@@ -97,7 +100,6 @@ export class WatchedTask {
 	/** Records a report. @returns whether it differs from the last one */
 	note(info: TaskInfo, { nowMs, wallMs }: PollTime): boolean {
 		this.info = info;
-		this.answered();
 		this.missing.end();
 		this.isKnown = true;
 		if (info.state === 'generating') this.generatingAtMs ??= wallMs;
@@ -110,7 +112,6 @@ export class WatchedTask {
 
 	/** Records an answer without the task. @param isBlank whether it had none of several tasks that exist */
 	lack(isBlank: boolean, nowMs: number): void {
-		this.answered();
 		// Tasks do not all vanish at once, so the platform's index must be empty.
 		if (isBlank && this.isKnown) this.trouble = 'The platform returned none of the tasks';
 		else this.missing.add(nowMs);
@@ -123,7 +124,8 @@ export class WatchedTask {
 		this.refused.add(nowMs);
 	}
 
-	private answered(): void {
+	/** Records that a poll was answered, whatever the answer shows. */
+	answered(): void {
 		this.trouble = undefined;
 		this.refusal = undefined;
 		this.refused.end();
@@ -135,16 +137,17 @@ export class WatchedTask {
 	 * @returns how watching has ended; `undefined` if it goes on
 	 */
 	endAt(time: PollTime, limits: WatchLimits, isProven: boolean): WatchEnd | undefined {
-		const { info, refusal, refused, missing, isKnown } = this;
-		const { nowMs } = time;
+		const { info, trouble, refusal, refused, missing, isKnown } = this;
 		if (info && isFinal(info.state)) return { kind: 'final', info, snapshot: this.snapshot(time) };
 		const patienceMs = limits.patienceMs(isKnown);
-		if (refusal && (refused.counts(nowMs, patienceMs) || !(isProven || isKnown))) {
+		if (refusal && (refused.counts(patienceMs) || !(isProven || isKnown))) {
 			return { kind: 'refused', failure: refusal, snapshot: this.snapshot(time) };
 		}
-		if (missing.counts(nowMs, patienceMs)) return { kind: 'unknown', snapshot: this.snapshot(time) };
-		if (nowMs >= limits.deadlineMs) return { kind: 'timedOut', snapshot: this.snapshot(time) };
-		if (nowMs < this.stallsAtMs(limits)) return undefined;
+		if (trouble === undefined && missing.counts(patienceMs)) {
+			return { kind: 'unknown', snapshot: this.snapshot(time) };
+		}
+		if (time.nowMs >= limits.deadlineMs) return { kind: 'timedOut', snapshot: this.snapshot(time) };
+		if (time.nowMs < this.stallsAtMs(limits)) return undefined;
 		return { kind: 'stalled', snapshot: this.snapshot(time) };
 	}
 
@@ -177,6 +180,7 @@ export function noteAnswer<Task extends WatchedTask>(
 	const infos = new Map(answer.value.map((info) => [info.taskId, info]));
 	const isBlank = infos.size === 0 && tasks.filter(({ isKnown }) => isKnown).length > 1;
 	return tasks.filter((task) => {
+		task.answered();
 		const info = infos.get(task.taskId);
 		if (info) return task.note(info, time);
 		task.lack(isBlank, time.nowMs);

@@ -92,22 +92,16 @@ async function pollOnce(
 		run.clients.all.map(async (client) => {
 			const itemIndexes = itemsOf.get(client) ?? [];
 			const taskIds = [...new Set(itemIndexes.flatMap(idsOf))];
-			const name = waitName(client, taskIds);
-			const pieces = await pollOf(client.api, taskIds, run.options.urlExpireSeconds);
-			// Time of day, because it is stored and read in another process.
-			const judged = judgePoll(waits[name], taskIds, pieces, run.options, run.clock.wallNow());
-			waits[name] = judged.state;
-			const reports = pieces.flatMap(({ answer }) => (answer.ok ? answer.value : []));
-			const infos = new Map(reports.map((info) => [info.taskId, info]));
+			const poll = await pollAccount(run, client, taskIds, waits);
 			for (const itemIndex of itemIndexes) {
 				for (const taskId of idsOf(itemIndex)) {
 					const job = { itemIndex };
-					const info = infos.get(taskId);
+					const info = poll.infos.get(taskId);
 					recorder?.began(job, { taskId, source: 'given' });
 					if (info) recorder?.news(job, info);
 				}
 			}
-			return { ...judged, name, itemIndexes };
+			return { ...poll, itemIndexes };
 		}),
 	);
 	const unfinished = polls.filter(({ ends }) => !ends);
@@ -117,6 +111,22 @@ async function pollOnce(
 		ends ? itemIndexes.map((itemIndex) => [itemIndex, ends] as const) : [],
 	);
 	return new Map(ofItems);
+}
+
+/** Polls the tasks of one account, and stores in `waits` what its next poll needs. */
+async function pollAccount(
+	run: NodeRun,
+	client: AccountClient,
+	taskIds: readonly string[],
+	waits: Record<string, unknown>,
+) {
+	const name = waitName(client, taskIds);
+	const pieces = await pollOf(client.api, taskIds, run.options.urlExpireSeconds);
+	// Time of day, because it is stored and read in another process.
+	const judged = judgePoll(waits[name], taskIds, pieces, run.options, run.clock.wallNow());
+	waits[name] = judged.state;
+	const reports = pieces.flatMap(({ answer }) => (answer.ok ? answer.value : []));
+	return { ...judged, name, infos: new Map(reports.map((info) => [info.taskId, info])) };
 }
 
 function waitName({ owner }: AccountClient, taskIds: readonly string[]): string {

@@ -144,14 +144,43 @@ it('tells what was last seen, and why the last poll failed', () => {
 		['a', { kind: 'unknown', snapshot: { lastState: 'succeeded' } }],
 		['b', { kind: 'timedOut', snapshot: { info: { progress: 40 }, endedAtMs: START_MS + HOUR } }],
 	]);
-	const failed = judge(['b'], [shown, ...Array<Poll>(3).fill([HOUR, PASSING])]);
-	expect(failed?.ends?.get('b')?.snapshot).toMatchObject({
-		lastState: 'generating',
-		trouble: 'The poll failed',
-	});
+	const failed = judge(['b', 'never'], [...times(3, [running]), ...Array<Poll>(3).fill([HOUR, PASSING])]);
+	expect([...(failed?.ends ?? [])]).toMatchObject([
+		['b', { kind: 'timedOut', snapshot: { lastState: 'generating', trouble: 'The poll failed' } }],
+		['never', { kind: 'timedOut', snapshot: { lastState: undefined, trouble: 'The poll failed' } }],
+	]);
 });
 
-it.each([undefined, null, 'x', [], {}, { startedAtMs: 1, polls: 2 }])('finds no wait in %j', (stored) => {
+it('does not hold up the timeout of tasks that were shown because the state of another cannot be read', () => {
+	const polls = (atMs: number, stored?: unknown) => {
+		const pieces: PolledPiece[] = [
+			{ ids: ['a'], answer: ok([at(5)]) },
+			{ ids: ['b'], answer: fail(REFUSED) },
+		];
+		return judgePoll(stored, ['a', 'b'], pieces, { ...SETTINGS, noProgressMs: 0 }, START_MS + atMs);
+	};
+	let judged = polls(0);
+	for (const atMs of [1, 2, HOUR]) judged = polls(atMs, judged.state);
+	expect([...(judged.ends ?? [])]).toMatchObject([
+		['a', { kind: 'timedOut' }],
+		['b', { kind: 'refused' }],
+	]);
+});
+
+it('keeps the limits of a wait that an earlier build stored', () => {
+	const stored = {
+		startedAtMs: START_MS - HOUR,
+		changedAtMs: START_MS,
+		progressMark: 'generating/5/',
+		polls: 9,
+	};
+	const judged = (answer: Poll[1]) =>
+		judgePoll(stored, ['a'], [{ ids: ['a'], answer: answerOf(answer) }], SETTINGS, START_MS);
+	expect(judged([at(5)]).ends?.get('a')?.kind).toBe('timedOut');
+	expect(judged(REFUSED)).toMatchObject({ ends: undefined, state: { polls: 9, lateFailures: 1 } });
+});
+
+it.each([undefined, null, 'x', [], {}, { startedAtMs: 1 }])('finds no wait in %j', (stored) => {
 	const { state } = judgePoll(stored, ['a'], [{ ids: ['a'], answer: ok([at(5)]) }], SETTINGS, START_MS);
 	expect(state).toMatchObject({ startedAtMs: START_MS, polls: 1 });
 });

@@ -434,6 +434,31 @@ describe('TaskWatcher: polls that are refused', () => {
 		expect(clock.elapsedMs).toBeLessThan(6 * MINUTE);
 	});
 
+	it.each([
+		['missing', undefined],
+		['refused', failing(false)],
+	])('does not count the time of an outage against a task that was %s before it', async (_name, failure) => {
+		const { clock, platform, watch } = scene();
+		platform.add('t', (ageMs) => (ageMs < 5_000 ? undefined : SUCCEEDED));
+		platform.infoFails = ({ atMs }) => {
+			if (atMs < 5_000) return failure;
+			return atMs < 8 * MINUTE ? failing(true) : undefined;
+		};
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+	});
+
+	it('counts refusals although a socket reports the task', async () => {
+		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
+		platform.infoFails = () => failing(false);
+		const end = watch('t');
+		for (let minute = 1; minute <= 6; minute++) {
+			await clock.advance(MINUTE);
+			if (minute === 1) socketOf('t').open();
+			socketOf('t').say(message('t', 2, minute));
+		}
+		await expect(end).resolves.toMatchObject([{ kind: 'refused' }]);
+	});
+
 	it('ends only the task whose state the platform refuses to report', async () => {
 		const { clock, platform, watch } = scene();
 		const ids = many(platform, 100, () => MINUTE);
