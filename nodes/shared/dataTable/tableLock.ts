@@ -294,11 +294,12 @@ export class TableLock {
 			if (tries === 1 && attempt.isUnseen && !isFirst) await this.sleep(RETRY_MS);
 			let done: Result<readonly TableRow[]>;
 			if (state.kind === 'takeable') {
+				const { hasTaken } = attempt;
 				attempt.hasTaken = true;
 				const { owner, beat } = state;
 				done = await this.takes.add({ where: { entryKey, owner, beat }, cells });
-				// A row that is added now may be removed again.
-				if (done.ok && done.value.length === 0) attempt.hasTaken = false;
+				// A row that is added now may be removed again, unless a take that failed may still reach others.
+				if (done.ok && done.value.length === 0) attempt.hasTaken = hasTaken;
 			} else if (state.kind === 'none' && (tries > 1 || attempt.mayAdd())) {
 				attempt.hasAdded = true;
 				done = await this.inserts.add({ ...row(), entryKey, ...cells });

@@ -1,7 +1,7 @@
 import { SILENT_MS, Liveness } from '../../../../nodes/shared/dataTable/heartbeat';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { TableLock, type Acquirer } from '../../../../nodes/shared/dataTable/tableLock';
-import { badInput } from '../../../../nodes/shared/errors/failure';
+import { badInput, fail } from '../../../../nodes/shared/errors/failure';
 import { MemoryTable } from '../memoryTable';
 import { TestClock } from '../../testClock';
 
@@ -92,6 +92,30 @@ it('the first of two processes does not read all the time if the other died befo
 	await clock.advance(SILENT_MS / 2);
 	expect(table.calls.length).toBeLessThan(60);
 	await clock.run(acquired);
+});
+
+it('a row that another process has written since is kept, although a take that had failed reaches it late', async () => {
+	const opened = table.open();
+	let takeLate: (() => Promise<unknown>) | undefined;
+	const lock = open({
+		...opened,
+		swapThenRead: async (swaps) => {
+			if (takeLate) return await opened.swapThenRead(swaps);
+			takeLate = async () => await opened.swapThenRead(swaps);
+			return fail(badInput('No answer in time', ''));
+		},
+		insertThenRead: async (rows) => {
+			table.put({ entryKey: 'k', owner: 'other 1', beat: 0 });
+			return await opened.insertThenRead(rows);
+		},
+	});
+	table.mishap = (call) => (call === 'remove' || call === 'updateAlike' ? 'before' : 'none');
+	expect(await clock.run(lock.acquire(wants(clock.now() + 5_000)))).toMatchObject({ ok: false });
+	table.edit((row) => (row.owner === 'other 1' ? { ...row, note: 'kept', owner: 'free' } : row));
+	await clock.run(takeLate?.() ?? Promise.resolve());
+	table.mishap = () => 'none';
+	await clock.run(lock.flush());
+	expect(table.all()).toContainEqual(expect.objectContaining({ note: 'kept', owner: 'free' }));
 });
 
 it('the failure blames a table that does not show writes, and not other messages', async () => {
