@@ -168,7 +168,7 @@ const WRITE_WITHIN_MS = 500;
 const REPEAT_MS = 5_000;
 const INSIST_PAUSES_MS = [500, 1_000, 2_000];
 
-/** Retries work on the table, which no later work could make up for. */
+/** Tries work on the table up to four times, for callers that cannot go on without it. */
 export async function insist<T>(
 	clock: Pick<Clock, 'sleep'>,
 	work: () => Promise<Result<T>>,

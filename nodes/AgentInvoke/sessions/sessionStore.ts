@@ -222,7 +222,7 @@ export class SessionStore {
 		return ok([...keys.values()]);
 	}
 
-	/** The key's rows if no run had opened its session; `isOld` if what was read before may have changed. */
+	/** The key's rows, read again unless they were read before and are not old. */
 	private async readFor(
 		{ entryKey, unopened }: KeySession,
 		isOld: boolean,

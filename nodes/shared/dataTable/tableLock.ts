@@ -79,7 +79,7 @@ const RETRY_MS = 500;
  * A lock for each key, on a table without unique constraints.
  *
  * To take a key, a compare-and-set writes the owner's name into its free rows, or a row is added if the key has no row
- * at all. A later statement then reads all rows of the key, which is held if no other owner has one. Two owners can
+ * at all. A later statement then reads all rows of the key, which is held once they are all the owner's. Two owners can
  * never hold it: each one's read would have to precede the other's take, although each take precedes its own read. For
  * the same reason, duplicate rows do no harm.
  *

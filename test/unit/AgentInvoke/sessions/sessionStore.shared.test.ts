@@ -441,6 +441,21 @@ test('in strict order, the turns of all workers run in queue order, and those of
 	expect(agent.opened).toEqual(['s1']);
 });
 
+test('in strict order, executions that wait for each other at different keys let their other turns go first', async () => {
+	agent.takesMs = () => 2_000;
+	const [one, other] = [worker(), worker()];
+	const runs = [[one, 'b'] as const, [other, 'a'] as const, [one, 'ab'] as const, [other, 'ba'] as const].map(
+		async ([n8n, keys]) =>
+			await n8n.run(
+				Array.from(keys, (key) => ({ key, said: key })),
+				{ turnOrder: 'strict', concurrency: 1 },
+			),
+	);
+	await clock.run(Promise.all(runs), 60_000);
+	expect(agent.heard).toHaveLength(6);
+	expect(clock.sleepers).toBe(0);
+});
+
 test('in strict order, two workers never wait for each other over a key that several agents use', async () => {
 	agent.takesMs = () => 5_000;
 	const strict = { turnOrder: 'strict' } as const;
