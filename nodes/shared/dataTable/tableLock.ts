@@ -16,7 +16,7 @@ import {
 	type Leaving,
 	type LockState,
 } from './lockRows';
-import type { CellValue, DataTable, RowSwap, TableRow } from './table';
+import type { DataTable, RowSwap, TableRow } from './table';
 
 /** What limits the wait for a key. */
 export interface Waiting {
@@ -50,8 +50,6 @@ export interface Lease {
 	isNew: boolean;
 	/** Whether a release failed, but may have been carried out. */
 	mayBeReleased: boolean;
-	/** The IDs of duplicate rows. Every run keeps the first row of a key. */
-	readonly surplus: readonly CellValue[];
 }
 
 export interface Acquired {
@@ -174,7 +172,7 @@ export class TableLock {
 		isContinued: (row: TableRow) => boolean,
 		keep = false,
 	): Promise<Result<Released>> {
-		const { owner, entryKey, surplus } = lease;
+		const { owner, entryKey } = lease;
 		// Even a write that fails may have been carried out.
 		lease.isNew = false;
 		const written = await this.writes.add({
@@ -194,8 +192,14 @@ export class TableLock {
 		}
 		lease.mayBeReleased = false;
 		if (!isDone || !keep) this.heartbeat.stop(owner);
-		if (isDone && !keep && surplus.length > 0) await this.parts.table.remove('id', surplus);
+		if (!keep) await this.removeDuplicates(written.value);
 		return ok(isDone ? 'written' : 'lost');
+	}
+
+	/** Every run keeps the first row of a key. @param rows that were just released */
+	private async removeDuplicates(rows: readonly TableRow[]): Promise<void> {
+		const ids = rows.flatMap(({ id }) => id ?? []).sort((a, b) => Number(a) - Number(b));
+		if (ids.length > 1) await this.parts.table.remove('id', ids.slice(1));
 	}
 
 	/** Frees a key and leaves its cells as they were; a row that was added for it is removed. */
@@ -376,14 +380,8 @@ export class TableLock {
 }
 
 function leaseOf({ owner, hasAdded }: LockAttempt, entryKey: string, rows: readonly TableRow[]): Lease {
-	const ids = rows.filter((row) => !isWaiting(row)).flatMap(({ id }) => id ?? []);
-	return {
-		owner,
-		entryKey,
-		isNew: hasAdded && ids.length === 1,
-		mayBeReleased: false,
-		surplus: ids.slice(1),
-	};
+	const isNew = hasAdded && rows.filter((row) => !isWaiting(row)).length === 1;
+	return { owner, entryKey, isNew, mayBeReleased: false };
 }
 
 const SHOWS_LATE = badInput(

@@ -155,6 +155,16 @@ test('the next turn of the run first releases a key that could not be released',
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 2, owner: 'free' }]);
 });
 
+test('in strict order, a session that was written during a turn stays if the turn then fails', async () => {
+	const store = open();
+	await clock.run(store.obtain('k', PATIENT, STRICT));
+	store.opened('k', 's1');
+	await clock.advance(1_000);
+	await clock.run(store.release('k'));
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 0, owner: 'free' }]);
+	await clock.run(store.flush());
+});
+
 test('a renewed session replaces the old one', async () => {
 	await remember('k', 's1');
 	const store = await loaded(['k']);

@@ -94,6 +94,17 @@ it('the first of two processes does not read all the time if the other died befo
 	await clock.run(acquired);
 });
 
+it('a row stays, even if a person deletes the one that it duplicates while both are held', async () => {
+	table.put({ entryKey: 'k', owner: 'free', beat: 0 });
+	table.put({ entryKey: 'k', owner: 'free', beat: 0 });
+	const lock = open();
+	const acquired = await clock.run(lock.acquire(wants()));
+	table.edit((row) => (row.id === 1 ? undefined : row));
+	if (acquired.ok && acquired.value.lease)
+		await clock.run(lock.release(acquired.value.lease, { note: 'kept' }, () => false));
+	expect(table.all()).toMatchObject([{ id: 2, note: 'kept', owner: 'free' }]);
+});
+
 it('a row that another process has written since is kept, although a take that had failed reaches it late', async () => {
 	const opened = table.open();
 	let takeLate: (() => Promise<unknown>) | undefined;
