@@ -4,7 +4,7 @@ import {
 	type DefinitionNode,
 	type WorkflowDefinition,
 } from '../../shared/workflow/definition';
-import { isSeedName } from './names';
+import { isSeed, isSeedName } from './names';
 
 export type Graph = ReadonlyMap<string, DefinitionNode>;
 
@@ -23,10 +23,9 @@ export interface GraphInput {
 	readonly input: DefinitionInput;
 }
 
-/** Whether an input is a seed and not a switch, such as a `random_seed` that is "enable". Some exports have "%seed%". */
-export function isSeed({ name, value, isLink }: DefinitionInput): boolean {
-	const isNumber = typeof value === 'number' || (typeof value === 'string' && !/^\p{L}/u.test(value));
-	return isSeedName(name) && (isLink || isNumber);
+/** Whether an input is a seed, or linked to one. */
+export function takesSeed({ name, value, isLink }: DefinitionInput): boolean {
+	return isLink ? isSeedName(name) : isSeed(name, value);
 }
 
 /** Names of the input of a node that does nothing but hold a number. */
@@ -50,8 +49,8 @@ export function holderOf(graph: Graph, linked: DefinitionInput): GraphInput | un
 	return undefined;
 }
 
-function isOwnSeed(input: DefinitionInput): boolean {
-	return !input.isLink && isSeed(input);
+function isOwnSeed({ name, value, isLink }: DefinitionInput): boolean {
+	return !isLink && isSeed(name, value);
 }
 
 function numberIn({ inputs }: DefinitionNode): DefinitionInput | undefined {

@@ -1,5 +1,5 @@
 import type { DefinitionInput, DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
-import { graphOf, holderOf, isSeed, sourceOf, type Graph, type GraphInput } from './graph';
+import { graphOf, holderOf, sourceOf, takesSeed, type Graph, type GraphInput } from './graph';
 import {
 	isEditorState,
 	isFileInput,
@@ -53,7 +53,7 @@ function rankOf(node: DefinitionNode, input: DefinitionInput): Rank {
 }
 
 function rankOfNumber(input: DefinitionInput): 'seed' | 'setting' | undefined {
-	if (isSeed(input)) return 'seed';
+	if (takesSeed(input)) return 'seed';
 	return isSettingName(input.name) ? 'setting' : undefined;
 }
 

@@ -44,8 +44,10 @@ const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
 /** The last words of the names of linked inputs that bring no text of this image. */
 const OTHER_LINK = anyOf('images? pixels latents? model clip');
 
-/** A seed may be named after its use: `noise_seed`, `texture_seed`, `seed_value`. */
-const SEED = /(?<!\p{L}|last )seed( value)?$|种子$|種子$|シード$/iu;
+/** A seed may be named after its use: `noise_seed`, `texture_seed`, `seed_value`. Others are limits, or for show. */
+const SEED = /(?<!\p{L}|(last|prev|previous|min|max) )seed( value)?$|种子$|種子$|シード$/iu;
+/** What is a seed whatever its value: some exports have "%seed%" or an empty text. */
+const PLAIN_SEED = /^(noise )?seed$/i;
 
 const FILE =
 	/^((start|end|first|last|mask|control|input|init|source|target|reference|ref|style|pose|depth|face)_)?(image|video|audio|file|mask|frame)(_?\d{1,2})?(_?(path|file|name|url))?$/i;
@@ -83,6 +85,17 @@ function lastNameOf(parameter: string): string {
 
 export function isSeedName(parameter: string): boolean {
 	return SEED.test(wordsOf(lastNameOf(parameter)));
+}
+
+/** Whether an input is a seed, and not a switch such as `randomize_seed`, or a text such as `story_seed`. */
+export function isSeed(parameter: string, value: Json): boolean {
+	const isNumber = typeof value === 'number' || (typeof value === 'string' && /^\s*-?\d+\s*$/.test(value));
+	return isSeedName(parameter) && (isNumber || PLAIN_SEED.test(wordsOf(lastNameOf(parameter))));
+}
+
+/** Whether a node refuses seeds of more than 16 bits, which an export does not say. */
+export function hasShortSeeds({ classType }: DefinitionNode): boolean {
+	return classType.startsWith('Rodin3D');
 }
 
 /** A size, a length or a setting of the sampler. */

@@ -2,8 +2,8 @@ import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, type Json } from '../../shared/text/json';
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView } from '../../shared/workflow/parameterView';
-import { graphOf, holderOf, isSeed } from './graph';
-import { isSeedName } from './names';
+import { graphOf, holderOf, takesSeed } from './graph';
+import { hasShortSeeds, isSeed, isSeedName } from './names';
 import { inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
 
 /** How seeds are set. With the seed in the export, every run would make the same image. */
@@ -32,8 +32,9 @@ interface Variant {
 	readonly count: number;
 }
 
-/** Many services refuse seeds of more than 31 bits. */
+/** Many services refuse seeds of more than 31 bits, and some nodes those of more than 16. */
 const LARGEST_RANDOM_SEED = 2 ** 31 - 1;
+const LARGEST_SHORT_SEED = 2 ** 16 - 1;
 
 /** Draws a seed from a range, both ends included. */
 export type RandomSeed = (least: number, most: number) => number;
@@ -60,7 +61,7 @@ export function applySeed(
 	randomSeed: RandomSeed,
 	{ index, count }: Variant,
 ): Result<SeededPrompt> {
-	const first = firstSeeds(prompt, plan, before, (chosen) => drawSeed(chosen, plan.view, randomSeed, count));
+	const first = firstSeeds(prompt, plan, before, (chosen) => drawSeed(chosen, plan, randomSeed, count));
 	if (!first.ok) return first;
 	if (count > 1 && first.value.length === 0) return noVariants(count, plan);
 	let seeded: SeededPrompt = { prompt, seeds: {} };
@@ -86,7 +87,9 @@ function firstSeeds(
 ): Result<FirstSeed[]> {
 	const hosted = seedsIn(plan.definition);
 	const isHosted = new Set(hosted.map(keyOf));
-	const named = inputsIn(prompt).filter((input) => isSeedName(input.parameter) || isHosted.has(keyOf(input)));
+	const named = inputsIn(prompt).filter(
+		(input) => isSeed(input.parameter, input.value) || isHosted.has(keyOf(input)),
+	);
 	const entered = countable(named, 'entered');
 	if (plan.mode === 'keep') {
 		const isNamed = new Set(named.map(keyOf));
@@ -136,7 +139,7 @@ function noVariants(count: number, { definition }: SeedPlan): Result<never> {
 /** Draws the first of several seeds from the range that all of the chosen inputs accept, because they share it. */
 function drawSeed(
 	chosen: readonly SeedTarget[],
-	view: ParameterView | undefined,
+	{ definition, view }: SeedPlan,
 	randomSeed: RandomSeed,
 	count: number,
 ): Result<number> {
@@ -146,7 +149,8 @@ function drawSeed(
 	});
 	const least = Math.max(0, ...specs.map(({ min = 0 }) => Math.ceil(min)));
 	const most = Math.min(Number.MAX_SAFE_INTEGER, ...specs.map(({ max = Infinity }) => Math.floor(max)));
-	const lastFirst = Math.min(most, Math.max(LARGEST_RANDOM_SEED, least + count - 1)) - (count - 1);
+	const usual = definition?.nodes.some(hasShortSeeds) ? LARGEST_SHORT_SEED : LARGEST_RANDOM_SEED;
+	const lastFirst = Math.min(most, Math.max(usual, least + count - 1)) - (count - 1);
 	if (least <= lastFirst) return ok(randomSeed(least, lastFirst));
 	const ranges = specs.flatMap(({ target, min, max }) => {
 		const range = describeSpec({ min, max });
@@ -182,7 +186,7 @@ export function seedsIn(definition: WorkflowDefinition | undefined): PromptInput
 	const graph = graphOf(definition);
 	const seeds = definition.nodes.flatMap((node) =>
 		node.inputs
-			.filter(isSeed)
+			.filter(takesSeed)
 			.flatMap((input) => (input.isLink ? (holderOf(graph, input) ?? []) : { node, input })),
 	);
 	return withoutRepeats(

@@ -188,6 +188,19 @@ test('a seed target with another name is sent as a number, too', async () => {
 	expect(sentPrompts()).toEqual([{ '3': { inputs: { steps: 7 } } }]);
 });
 
+test.each<[string, string, unknown, boolean]>([
+	['6', 'text', 'a fox', true],
+	['3', 'seed', 7, false],
+	['3', 'seed', '18446744073709551615', false],
+])('without an export and with %s.%s = %j, a hint about the hosted seed: %s', async (...row) => {
+	const [nodeId, parameter, value, isHinted] = row;
+	const prompt = JSON.stringify({ [nodeId]: { inputs: { [parameter]: value } } });
+	const parameters = { overridesMode: 'json', prompt, seedMode: 'random' };
+	// The local platform refuses the long one, and only a run that continues shows its hints.
+	const run = await stage.run(prompts(1), parameters, { onError: 'continueErrorOutput' });
+	expect(run.hints().join().includes('does not know the seeds of the workflow')).toBe(isHinted);
+});
+
 test.each(['12345678901234567890', '={{ 12345678901234567890 }}', '={{ "12345678901234567890" }}'])(
 	'the seed %s, which would lose digits, is not submitted',
 	async (value) => {

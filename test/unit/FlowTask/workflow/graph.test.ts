@@ -21,13 +21,16 @@ test.each<[name: string, value: unknown, isSeed: boolean]>([
 	...['noise_seed', 'rand_seed', 'Seed', 'seed_value', 'seedValue', 'mode.seed', 'seed_2', '随机种子'].map(
 		(name): [string, unknown, boolean] => [name, 7, true],
 	),
-	...['last_seed', 'seed_mode', 'seeds', 'linseed', 'seed_value_of'].map(
+	...['last_seed', 'min_seed', 'Max_Seed2', 'seed_mode', 'seeds', 'linseed', 'seed_value_of'].map(
 		(name): [string, unknown, boolean] => [name, 7, false],
 	),
 	['seed', '18446744073709551615', true],
 	['seed', '%seed%', true],
 	['use_seed', true, false],
 	['random_seed', 'enable', false],
+	['story_seed', '', false],
+	['story_seed', '(1920s) a lighthouse', false],
+	['texture_seed', '7', true],
 ])('whether the input "%s" with the value %j is a seed: %s', (name, value, isFound) => {
 	expect(seedsIn(define({ '3': node('X', { [name]: value }) }))).toHaveLength(Number(isFound));
 });

@@ -107,6 +107,19 @@ describe('applySeed', () => {
 		expect(dice).toHaveBeenCalledWith(least, most);
 	});
 
+	it("draws at most 16 bits for Rodin's nodes, which refuse larger seeds", () => {
+		const inputs = [{ name: 'Seed', value: 0, isLink: false }];
+		const nodes = [{ nodeId: '3', title: 'Rodin', classType: 'Rodin3D_Gen2', inputs }];
+		const dice = jest.fn((_least: number, highest: number) => highest);
+		seedOne({}, plan('random', { definition: { nodes } }), 0, dice);
+		expect(dice).toHaveBeenCalledWith(0, 65_535);
+	});
+
+	it('keeps what is entered for inputs that are no seeds in spite of their names', () => {
+		const prompt = { '3': { inputs: { randomize_seed: true, story_seed: 'A lighthouse', max_seed: 9 } } };
+		expect(seedOne(prompt, plan('random'), 0, noDice)).toMatchObject({ value: { prompt, seeds: {} } });
+	});
+
 	it('reports that no seed fits all targets', () => {
 		const result = seedOne({}, plan('random', { targets: '3.seed, 8.seed', view }), 0, noDice);
 		expect(result).toMatchObject({

@@ -10,9 +10,9 @@ import { canBeId } from '../../../../shared/workflow/savedWorkflows';
 import type { Recollection } from '../../../tasks/memory';
 import type { SubmitStart } from '../../../tasks/submit';
 import { checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../workflow/checks';
-import { isSeedName } from '../../../workflow/names';
+import { isSeed, isSeedName } from '../../../workflow/names';
 import { promptTextOf } from '../../../workflow/inputRanking';
-import { withInput, type Prompt } from '../../../workflow/prompt';
+import { inputsIn, withInput, type Prompt } from '../../../workflow/prompt';
 import { applySeed, type RandomSeed, type SeededPrompt, type SeedPlan } from '../../../workflow/seeds';
 import type { NodeRun } from '../../run';
 import { readImageSlots, type ImageSlots } from './imageSlots';
@@ -60,7 +60,9 @@ export function readSubmits(
 		const seeded = applySeed(inputs.prompt, plan, before, drawOnce, { index, count });
 		if (!seeded.ok) return seeded;
 		const isUnknown = Object.keys(seeded.value.seeds).length === 0 && !inputs.known.definition;
-		if (plan.mode === 'random' && isUnknown) run.hints.add(SEED_KEPT);
+		// An entered seed that is too long for a number is sent as it is.
+		const isEntered = inputsIn(inputs.prompt).some(({ parameter, value }) => isSeed(parameter, value));
+		if (plan.mode === 'random' && isUnknown && !isEntered) run.hints.add(SEED_KEPT);
 		const submit = submitOf(inputs, seeded.value, index);
 		if (!submit.ok) return submit;
 		submits[index] = submit.value;
