@@ -206,12 +206,12 @@ function misfitsIn({ misfits }: WireReader): string {
 }
 
 /** What a failure says, wherever it says it. */
-type Said = Pick<WireFailure, 'code' | 'detail' | 'body' | 'text'>;
+type FailureWords = Pick<WireFailure, 'code' | 'detail' | 'body' | 'text'>;
 
 function refusalOf(
 	reader: WireReader,
 	{ status, sessionId }: WireEnded,
-	said: Said,
+	said: FailureWords,
 ): Flaw & Pick<WireFailure, 'status' | 'meaning'> {
 	const { wire, fault } = reader;
 	const { code, detail, body } = said;
@@ -224,8 +224,9 @@ function refusalOf(
 	const meaning = isSentence ? undefined : meaningOf(wire, code);
 	const isProof = provesRefusal(counts, meaning, fault?.entry === 'answer.envelope');
 	const sessionIsOther = reader.sessionId !== '' && reader.sessionId !== sessionId;
-	// HTTP 401 is about the token alone, whatever fields explain it.
-	const more = isProof && counts !== 401 ? fieldBeyond(body, wire.refusal.only, sessionId) : undefined;
+	// HTTP 401 itself is about the token alone, whatever fields explain it. In an envelope, it may be a tool's.
+	const isOfToken = status === 401 && counts === 401 && !isThere(reader.usage);
+	const more = isProof && !isOfToken ? fieldBeyond(body, wire.refusal.only, sessionId) : undefined;
 	const mayHaveRun =
 		reader.hasBegun ||
 		said.text.trim() !== '' ||
@@ -261,7 +262,7 @@ function provesRefusal(status: number, meaning: RefusalMeaning | undefined, isIn
 }
 
 /** Whether an apparent refusal shows that the agent has run. */
-function tellsOfRun(wire: Wire, { code, detail, body }: Said, status: number): boolean {
+function tellsOfRun(wire: Wire, { code, detail, body }: FailureWords, status: number): boolean {
 	if (wire.answer.envelope && isJsonObject(body) && body.data && !isJsonObject(body.data)) return true;
 	if (status !== 429 && status !== 503) return false;
 	// A body that reports success is not a refusal.

@@ -21,8 +21,8 @@ const MOST_RULES = 100;
 /** Matches what the operator must replace in a ready-made description, such as a bot's ID. */
 const TO_FILL_IN = /\bYOUR-[A-Z]+(?:-[A-Z]+)*\b/;
 
-/** Matches an incomplete choice, such as "$stream(a)". A `$$` before it stands for a plain dollar sign. */
-const BROKEN_CHOICE = /(?<!\$)(?:\$\$)*\$stream\((?![^(),"]*,[^(),"]*\))/;
+/** Matches an incomplete choice in JSON, such as "$stream(a)". A `$$` before it stands for a plain dollar sign. */
+const BROKEN_CHOICE = /(?<!\$)(?:\$\$)*\$stream\((?!(?:[^(),"\\]|\\.)*,(?:[^(),"\\]|\\.)*\))/;
 
 // The messages below are clauses that follow the path of an entry, such as `"stream.rules[2].delta"`.
 

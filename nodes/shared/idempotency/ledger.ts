@@ -91,7 +91,7 @@ interface Wanted extends LedgerEntry {
 
 type Answer = Exclude<LedgerAnswer, { kind: 'mine' }>;
 type Seen = ClaimStatus<Answer>;
-type Acquired = Result<Answer | { readonly kind: 'mine'; readonly claim: HeldClaim }>;
+type Claimed = Result<Answer | { readonly kind: 'mine'; readonly claim: HeldClaim }>;
 
 /**
  * Ensures that paid work is done only once across items, executions and workers: the item that claims a key does the
@@ -167,7 +167,7 @@ export class TableLedger {
 		await clock.sleep(CLAIM_FRESH_MS, AbortSignal.any([claim.settled, signal]));
 	}
 
-	private async acquire(wanted: Wanted): Promise<Acquired> {
+	private async acquire(wanted: Wanted): Promise<Claimed> {
 		for (let reads = 0; ; reads++) {
 			const seen = await this.readKey(wanted, reads);
 			if (!seen.ok) return seen;

@@ -53,6 +53,11 @@ test('the page shows a valid description', () => {
 	expect(shown).toMatchObject([{ ok: true }]);
 });
 
+test('the words of a choice may be quoted', () => {
+	const message = { m: '$message', s: '$stream("a", "b")' };
+	expect(readWire(JSON.stringify({ ...MINIMAL, request: { message } }))).toMatchObject({ ok: true });
+});
+
 test('the standard is the default of the credential', () => {
 	expect(JSON.parse(wireText('standard'))).toEqual(JSON.parse(STANDARD_WIRE));
 });

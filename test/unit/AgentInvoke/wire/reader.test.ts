@@ -304,6 +304,8 @@ test.each([
 	[401, { version: '3', code: 'NotAuthenticated' }, false],
 	[403, { version: '3', code: 'Forbidden' }, true],
 	[401, { answer: 'I charged the card' }, true],
+	[401, { metadata: { usage: { total_tokens: 9 } } }, true],
+	[200, { success_response: false, http_status_code: 401, data: { code: 'x', steps: ['paid'] } }, true],
 	[404, { code: 'session_not_found', conversation_id: 's1' }, false],
 	[404, { code: 'session_not_found', conversation_id: 's2' }, true],
 	[302, {}, true],
