@@ -15,11 +15,15 @@ export async function* readableEvents(
 	body: ByteStream,
 	answer: AnswerReader,
 	redact: Redact,
-): AsyncGenerator<string, void, void> {
+): AsyncGenerator<Uint8Array, void, void> {
 	const { builder } = answer;
-	const chunkOf = (fields: JsonObject): string =>
+	const chunkOf = (fields: JsonObject): Uint8Array =>
 		eventOf({ ...builder.names, object: 'chat.completion.chunk', ...fields });
-	const write = (parts: ContentParts, more: JsonObject = {}, finishReason: string | null = null): string => {
+	const write = (
+		parts: ContentParts,
+		more: JsonObject = {},
+		finishReason: string | null = null,
+	): Uint8Array => {
 		const { content, reasoning } = parts;
 		// Without a role in the first delta, the client drops reasoning, token counts and tool calls.
 		const delta = { role: 'assistant', content, ...(reasoning && { reasoning_content: reasoning }), ...more };
@@ -34,20 +38,25 @@ export async function* readableEvents(
 	yield write(rest, calls.length > 0 ? { tool_calls: calls } : {}, builder.finishReason || null);
 	const usage = builder.usage.fields;
 	if (Object.keys(usage).length > 0) yield chunkOf({ choices: [], usage });
-	yield 'data: [DONE]\n\n';
+	yield ENCODER.encode('data: [DONE]\n\n');
 }
 
-function eventOf(json: JsonObject): string {
-	return `data: ${jsonText(json)}\n\n`;
+/** Used instead of a `TextEncoderStream`, which costs as much for each token as reading it. */
+const ENCODER = new TextEncoder();
+
+function eventOf(json: JsonObject): Uint8Array {
+	return ENCODER.encode(`data: ${jsonText(json)}\n\n`);
 }
 
-/** Reads an answer to its end. What arrives together is yielded together. */
+/** Reads an answer to its end, or until it has failed. What arrives together is yielded together. */
 export async function* readParts(
 	body: ByteStream,
 	answer: AnswerReader,
 ): AsyncGenerator<ContentParts, void, void> {
 	try {
 		for await (const events of readStream(body)) {
+			// What follows a gap would be billed for nothing. Only now, because a connection that broke there says why.
+			if (answer.gap !== undefined && !answer.builder.isFinished) break;
 			let content = '';
 			let reasoning = '';
 			let isClosed = false;
@@ -59,12 +68,13 @@ export async function* readParts(
 				if (isClosed) break;
 			}
 			if (content || reasoning) yield { content, reasoning };
-			if (isClosed) break;
+			if (isClosed || answer.builder.hasFailed) break;
 		}
 	} catch (error) {
 		const { code, reason } = describeError(error);
 		answer.broken = code ? `${reason} (${code})` : reason;
 	}
+	answer.builder.toolCalls.complete();
 }
 
 /**
@@ -81,12 +91,12 @@ export function whyNoAnswer(answer: AnswerReader, redact: Redact): string {
 }
 
 function reasonOf(answer: AnswerReader, redact: Redact): string {
-	const { isComplete, hasBegun, hasChoices, error, stray } = answer;
+	const { isComplete, hasBegun, hasChoices, error, stray, broken } = answer;
 	if (isComplete) return whyUnusable(answer);
-	if (hasBegun) return answer.whyIncomplete(redact);
-	if (error) return error.text;
+	if (error && !hasBegun) return error.text;
+	if (hasBegun || broken !== undefined) return answer.whyIncomplete(redact);
 	if (stray !== undefined) return whatCame(stray);
-	return hasChoices ? 'its "choices" are empty' : answer.whyIncomplete(redact);
+	return hasChoices ? 'its "choices" are empty' : 'its response has no "choices"';
 }
 
 /** What arrived instead of an answer, as a clause. */
@@ -103,6 +113,8 @@ function whyUnusable({ builder }: AnswerReader): string {
 	if (toolCalls.length > 0 && isCutByLength(finishReason)) {
 		return 'it reached the maximum number of tokens within a tool call; raise "Max Tokens"';
 	}
-	const unusable = toolCalls.find(({ arguments: given }) => typeof given === 'string' && given.trim());
-	return unusable ? `the arguments of its tool call "${excerpt(unusable.name, 80)}" are not JSON` : '';
+	const unusable = toolCalls.find(({ arguments: given }) => typeof given === 'string');
+	return unusable
+		? `the arguments of its tool call "${excerpt(unusable.name, 80)}" are not a JSON object`
+		: '';
 }

@@ -92,9 +92,8 @@ function asksForStream(request: RequestInit['body']): boolean {
 	return isJsonObject(asked) && asked.stream === true;
 }
 
-function streamed({ status, statusText, headers }: Response, events: AsyncIterable<string>): Response {
-	const body = ReadableStream.from(events).pipeThrough(new TextEncoderStream());
-	return new Response(body, { status, statusText, headers });
+function streamed({ status, statusText, headers }: Response, events: AsyncIterable<Uint8Array>): Response {
+	return new Response(ReadableStream.from(events), { status, statusText, headers });
 }
 
 /** The response to a request that asked for no stream. */

@@ -32,7 +32,7 @@ export class AnswerReader {
 	error: ServiceError | undefined;
 	/** The text of the first chunk or body that could not be parsed. */
 	gap: string | undefined;
-	/** A whole body that is neither an event stream nor a JSON object. */
+	/** A whole body that is neither an event stream nor an answer. */
 	stray: string | undefined;
 	/** Whether the server ended the answer. */
 	private isClosed = false;
@@ -57,7 +57,11 @@ export class AnswerReader {
 		this.error = errorInEvent(name, json, text);
 		if (this.error && saysBusy(json, this.busyTerms)) this.error = { ...this.error, status: TOO_MANY };
 		if (this.error) return CLOSED;
-		if (isJsonObject(json)) return this.takeChunk(answerIn(json), text.length, isWholeBody);
+		if (isJsonObject(json)) {
+			const chunk = answerIn(json);
+			if (isWholeBody && !('choices' in chunk)) this.stray = text;
+			return this.takeChunk(chunk, text.length, isWholeBody);
+		}
 		// Text between the chunks ("ping") is ignored; an unreadable chunk is a gap in an answer that is billed.
 		if (text.startsWith('{')) {
 			this.hasBegun = true;
@@ -95,13 +99,12 @@ export class AnswerReader {
 		this.hasBegun ||= objectsIn(chunk.choices).length > 0;
 		this.hasChoices ||= 'choices' in chunk;
 		this.error = errorInChunk(chunk);
-		// An error after the finish reason does not fail the answer.
-		if (this.error && wasFinished) return CLOSED;
 		this.refuseExcess(chars);
 		const parts = builder.add(chunk);
 		this.refuseExcess(0);
 		const hasGrown = builder.size > size;
-		this.isDoubtful ||= this.error !== undefined || (wasFinished && hasGrown);
+		// An error after the finish reason does not fail the answer.
+		this.isDoubtful ||= this.error ? !wasFinished : wasFinished && hasGrown;
 		this.isClosed = isWholeBody && this.hasChoices;
 		return { ...parts, meaning: this.meaningOf(size > 0, hasGrown, wasFinished) };
 	}

@@ -1,3 +1,5 @@
+import { randomUUID } from 'crypto';
+
 import { BracketCount } from '../text/brackets';
 import { isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../text/json';
 import { textOf, textOrNumber } from '../text/textOf';
@@ -53,14 +55,24 @@ export class ToolCallJoiner {
 		});
 	}
 
-	/** The calls in the interface's shape, with arguments as JSON text. */
+	/** The calls in the interface's shape, with arguments as a string. */
 	raw(): JsonObject[] {
-		return this.open.map(({ id, name, text }, index) => ({
-			// Some servers send no ID, without which a call cannot be answered.
-			id: id || `call_${index + 1}`,
+		return this.open.map(({ id, name, text }) => ({
+			id,
 			type: 'function',
-			function: { name, arguments: text || '{}' },
+			function: { name, arguments: text },
 		}));
+	}
+
+	/**
+	 * Adds what an agent needs to carry out the calls, but some servers leave out: arguments, and an ID. No two answers get
+	 * the same ID, because n8n drops the result of a call whose ID it has seen before.
+	 */
+	complete(): void {
+		for (const call of this.open) {
+			call.id ||= `call_${randomUUID().replaceAll('-', '')}`;
+			if (call.text.trim() === '') call.text = '{}';
+		}
 	}
 
 	private addPiece(piece: CallPiece): void {

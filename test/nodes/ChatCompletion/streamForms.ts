@@ -351,6 +351,11 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 		error: /^The answer broke off after 3 characters: the connection ended/,
 	}),
 	form('error after the finish reason', sse(...HELLO, { error: 'too late' }), hello()),
+	form(
+		'text and token counts beside an error after the finish reason',
+		sse(say('Hel'), STOP, say('lo', { usage: USAGE, more: { x_groq: { error: 'late' } } })),
+		hello({ usage: { promptTokens: 3, completionTokens: 5, totalTokens: 8 } }),
+	),
 	form('ends in the middle', sse(say('Hel'), say('lo')), {
 		error: /^The answer broke off after 5 characters: the connection ended before the answer was finished$/,
 		details: { content: 'Hello', id: 'chatcmpl-1', model: 'm' },

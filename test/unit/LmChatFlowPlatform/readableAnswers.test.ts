@@ -179,12 +179,15 @@ test.each<[string, JsonObject, JsonObject]>([
 	}
 });
 
-test('a call of the older form gets an ID, and one without arguments gets empty ones', async () => {
+test('a call of the older form gets an ID of its own, and one without arguments gets empty ones', async () => {
 	const message = { content: null, function_call: { name: 'weather', arguments: '' } };
-	const call = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{}' } };
+	const id = expect.stringMatching(/^call_[0-9a-f]{32}$/) as string;
+	const call = { id, type: 'function', function: { name: 'weather', arguments: '{}' } };
 	const body = JSON.stringify({ choices: [{ message }] });
-	expect(await heard(body)).toEqual({ calls: [{ index: 0, ...call }] });
+	const first = await heard(body);
+	expect(first).toEqual({ calls: [{ index: 0, ...call }] });
 	expect(await whole(body)).toMatchObject({ tool_calls: [call] });
+	expect(await heard(body)).not.toEqual(first);
 });
 
 test.each<[string, JsonObject[]]>([
@@ -226,7 +229,12 @@ test.each([
 	[
 		'calls a tool with arguments that are not JSON',
 		PAY + sse(finish('tool_calls')),
-		'the arguments of its tool call "pay" are not JSON',
+		'the arguments of its tool call "pay" are not a JSON object',
+	],
+	[
+		'calls a tool with arguments that are twice JSON',
+		sse(chunk({ tool_calls: { ...CALL, function: { name: 'pay', arguments: '"{}"' } } })) + STOP,
+		'the arguments of its tool call "pay" are not a JSON object',
 	],
 ])('a stream that %s ends with an error, because the client would use it', async (_name, body, why) => {
 	const { error } = await heard(body);
@@ -243,6 +251,25 @@ test('a reset connection is an error, unless the answer was finished', async () 
 		409,
 		expect.stringMatching(/^The answer broke off: /),
 	]);
+	for (const body of [' ', 'upst', sse({ choices: [], usage: {} })]) {
+		const error = expect.stringMatching(/^The platform gave no answer: .*\(\w+\)\.$/) as string;
+		expect(await refused(body, false)).toEqual([409, error]);
+		expect(await heard(body)).toMatchObject({ error });
+	}
+});
+
+test.each([
+	['has failed', [sse(finish('network_error'))]],
+	['has a gap', ['data: {"choices":[{"del\n\n', HELLO]],
+])('an answer that %s is not read any further, because it is billed', async (_name, chunks) => {
+	const cancel = jest.fn();
+	const start = (stream: ReadableStreamDefaultController): void => {
+		for (const one of chunks) stream.enqueue(Buffer.from(one));
+	};
+	const send = async () => await Promise.resolve(new Response(new ReadableStream({ start, cancel })));
+	const response = await readableFetch(at(url), redact, send)(url, { body: '{"stream":true}' });
+	expect(await response.text()).toContain('The answer broke off: ');
+	expect(cancel).toHaveBeenCalled();
 });
 
 test.each([
@@ -255,6 +282,8 @@ test.each([
 	],
 	['a busy platform', '{"code":12,"msg":"Too frequent","data":null}', 429, 'Too frequent'],
 	['no choices', '{"choices":[]}', 409, 'its "choices" are empty'],
+	['a stream without choices', sse({}) + DONE, 409, 'its response has no "choices"'],
+	['another object', '{"status":"up"}', 409, 'it sent {"status":"up"}'],
 	['nothing', '', 409, 'its response is empty'],
 	['text', 'upstream error', 409, 'it sent upstream error'],
 	['a web page', ' <html>', 409, 'it sent a web page. The Base URL in the credential may be wrong'],
