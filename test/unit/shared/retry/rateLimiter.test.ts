@@ -172,6 +172,30 @@ describe('a rate limiter', () => {
 		expect(probe.startedMs).toEqual([5_000]);
 	});
 
+	it('does not slow a new request down because of earlier refusals, unless others wait', async () => {
+		const clock = new TestClock();
+		const rate = new AdaptiveRate();
+		const limits = { requestsPerSecond: 0, concurrency: 10 };
+		const run = limiterOn(clock, limits, { rate });
+		const otherRun = limiterOn(clock, limits, { rate });
+		for (let count = 0; count < 20; count++) await clock.run(run.turn('work', Infinity, true));
+		await clock.advance(2_000);
+		for (let count = 0; count < 2; count++) {
+			rate.refused(await clock.run(run.turn('work', Infinity, false)), clock.now(), 0);
+		}
+		let beganMs = clock.elapsedMs;
+		const waiting = [
+			run.turn('work', Infinity, false),
+			run.turn('work', Infinity, true),
+			otherRun.turn('watch', Infinity, true),
+		];
+		await clock.run(Promise.all(waiting));
+		expect(clock.elapsedMs - beganMs).toBe(750);
+		beganMs = clock.elapsedMs;
+		await clock.run(run.turn('work', Infinity, true));
+		expect(clock.elapsedMs - beganMs).toBeLessThan(250);
+	});
+
 	it('leaves no sleeper behind once its signal is aborted', async () => {
 		const clock = new TestClock();
 		const stop = new AbortController();
