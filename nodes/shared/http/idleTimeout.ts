@@ -35,12 +35,15 @@ export function watchBody(
 	let limits = first;
 	let receivedAtMs = clock.now();
 	const watch = async (): Promise<void> => {
-		while (!over.aborted) {
+		for (;;) {
 			await clock.sleep(CHECK_MS, over);
-			const nowMs = clock.now();
 			if (released.signal.aborted) return;
-			if (signal.aborted) body.destroy(new BodyEnded('ERR_CANCELED', 'the run has ended'));
-			else if (nowMs - receivedAtMs > limits.idleMs) {
+			if (signal.aborted) {
+				body.destroy(new BodyEnded('ERR_CANCELED', 'the run has ended'));
+				return;
+			}
+			const nowMs = clock.now();
+			if (nowMs - receivedAtMs > limits.idleMs) {
 				body.destroy(new BodyEnded('ETIMEDOUT', 'the connection went silent'));
 			} else if (nowMs > limits.endByMs) {
 				body.destroy(new BodyEnded('ERR_TOO_LATE', 'it did not end before the timeout'));

@@ -4,9 +4,10 @@ import { TestClock } from '../../testClock';
 
 const CHECK_MS = 500;
 
-function open(limits: { idleMs: number; endByMs?: number }) {
+function open(limits: { idleMs: number; endByMs?: number; isRunOver?: boolean }) {
 	const clock = new TestClock();
 	const run = new AbortController();
+	if (limits.isRunOver) run.abort();
 	const cuts: unknown[] = [];
 	const body: ByteStream = {
 		destroy: (error) => {
@@ -71,8 +72,8 @@ test('a released body is left alone, and the checks stop once the run is over', 
 	expect(clock.sleepers).toBe(0);
 });
 
-test('the end of the run aborts a body that is still being read', async () => {
-	const { clock, run, cuts } = open({ idleMs: 60_000 });
+test.each([false, true])('the end of the run aborts a body; it begins only then: %j', async (isRunOver) => {
+	const { clock, run, cuts } = open({ idleMs: 60_000, isRunOver });
 	run.abort();
 	await clock.advance(0);
 	expect(cuts).toEqual(['ERR_CANCELED']);
