@@ -247,9 +247,8 @@ class TaskRun {
 		const { taskId, promptToken, submittedAtMs: sinceMs, reused, sent } = task;
 		const seen = start.kind === 'watch' ? start.seen : undefined;
 		const onNews = (info: TaskInfo): void => this.tell((observer) => observer.news(job, info));
-		const watch = async () =>
-			await account.watcher.watch(taskId, { promptToken, sinceMs }, this.isKnown(task), onNews);
-		const end = seen ?? (await watch());
+		const origin = { promptToken, sinceMs };
+		const end = seen ?? (await account.watcher.watch(taskId, origin, this.isKnown(task), onNews));
 		const known = { taskId, reused, snapshot: end.snapshot, sent };
 		const failure = explainWatchEnd(taskId, end, this.run.redact, sourceOf(job, reused) === 'given');
 		if (failure && USELESS_AFTER.has(failure.kind)) {

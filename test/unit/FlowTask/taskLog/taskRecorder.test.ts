@@ -260,6 +260,18 @@ describe('a task with a row from an earlier execution', () => {
 		}
 	});
 
+	test('keeps the time at which the earlier execution saw it end', async () => {
+		const finishedAt = '2030-01-01T12:00:05.000Z';
+		table.edit((row) => ({ ...row, finishedAt }));
+		const later = open('8');
+		const same = job(0);
+		begin(same, 'given', later);
+		await clock.advance(2_000);
+		finish(same, later);
+		await flush(later);
+		expect(table.all()).toMatchObject([{ status: 'succeeded', finishedAt }]);
+	});
+
 	test('gets a row if its row was deleted', async () => {
 		table.edit(() => undefined);
 		const later = open('8');
