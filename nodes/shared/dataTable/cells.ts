@@ -25,7 +25,7 @@ export function keyText(key: string): string {
 }
 
 /** Whether a row holds all these cells; a missing one counts as null. */
-function hasCells(row: TableRow, cells: TableRow): boolean {
+export function hasCells(row: TableRow, cells: TableRow): boolean {
 	return Object.entries(cells).every(([column, value]) => (row[column] ?? null) === value);
 }
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'crypto';
 import { createBatcher, type Batcher } from '../run/batcher';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { textOrNumber } from '../text/textOf';
+import { hasCells } from './cells';
 import { Heartbeat, type Liveness } from './heartbeat';
 import { batchByKey, KeyReads, STEPS_TOGETHER_MS, type KeyBatch, type KeyReadsParts } from './keyRows';
 import {
@@ -48,8 +49,8 @@ export interface Lease {
 	readonly owner: string;
 	/** Whether the key had no row before, and still has nothing to keep. */
 	isNew: boolean;
-	/** Whether a release failed, but may have been carried out. */
-	mayBeReleased: boolean;
+	/** What releases wrote that failed, but may have been carried out. */
+	unclear: readonly TableRow[];
 }
 
 export interface Acquired {
@@ -180,17 +181,20 @@ export class TableLock {
 			cells: keep ? cells : { ...cells, ...UNOWNED },
 		});
 		if (!written.ok) {
-			lease.mayBeReleased ||= !keep;
+			if (!keep) lease.unclear = [...lease.unclear, cells];
 			return written;
 		}
 		let isDone = written.value.length > 0;
-		if (!isDone && lease.mayBeReleased) {
+		if (!isDone && lease.unclear.length > 0) {
 			const seen = await this.readWithout(owner, entryKey);
 			if (!seen.ok) return seen;
 			// If no other run can have presumed the owner dead, a run that continued did so because of what the owner wrote.
-			isDone = !this.heartbeat.isLate(owner) && seen.value.some(isContinued);
+			const isInTime = !this.heartbeat.isLate(owner);
+			isDone = seen.value.some(
+				(row) => lease.unclear.some((before) => hasCells(row, before)) || (isInTime && isContinued(row)),
+			);
 		}
-		lease.mayBeReleased = false;
+		lease.unclear = [];
 		if (!isDone || !keep) this.heartbeat.stop(owner);
 		if (!keep) await this.removeDuplicates(written.value);
 		return ok(isDone ? 'written' : 'lost');
@@ -381,7 +385,7 @@ export class TableLock {
 
 function leaseOf({ owner, hasAdded }: LockAttempt, entryKey: string, rows: readonly TableRow[]): Lease {
 	const isNew = hasAdded && rows.filter((row) => !isWaiting(row)).length === 1;
-	return { owner, entryKey, isNew, mayBeReleased: false };
+	return { owner, entryKey, isNew, unclear: [] };
 }
 
 const SHOWS_LATE = badInput(

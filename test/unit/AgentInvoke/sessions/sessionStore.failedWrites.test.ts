@@ -216,6 +216,22 @@ test('reports a session that was used by ID and whose key cannot be read', async
 	expect(clock.sleepers).toBe(0);
 });
 
+test('strict: nothing is lost if the last write took effect, although the table then failed for a minute', async () => {
+	table.put(await rowOf('s1'));
+	const one = store('one');
+	await clock.run(one.obtain('k', waiting(), STRICT));
+	one.used('k', one.find('k'));
+	table.mishap = (call) => (call === 'swap' ? 'after' : 'none');
+	await clock.run(one.release('k'));
+	table.mishap = () => 'before';
+	await clock.advance(SILENT_MS);
+	table.mishap = () => 'none';
+	await clock.run(one.settle());
+	expect(one.isLost('k')).toBe(false);
+	await clock.run(one.flush());
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1, owner: 'free' }]);
+});
+
 describe('strict: another execution continues a session whose last write was not answered', () => {
 	const byOther = (turns: number) =>
 		table.edit((row) => ({ ...row, turns, owner: 'free', lastExecutionId: 'other' }));
