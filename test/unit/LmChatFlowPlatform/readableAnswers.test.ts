@@ -219,7 +219,11 @@ test.each([
 	['ends within a tool call', PAY, 'the connection ended before the answer was finished'],
 	['ends within a chunk', `${HELLO}data: {"choices":[{"del`, 'a part of it is cut off'],
 	['has a gap', `${HELLO}data: {"choices":[{"del\n\n${STOP}`, 'a part of it is cut off'],
-	['has an error', HELLO + sse({ error: { message: `no ${KEY}` } }) + DONE, 'the platform said: no [hidden]'],
+	[
+		'has an error',
+		HELLO + sse({ error: { message: `no ${KEY}`, code: 503 } }) + DONE,
+		'the platform said: no [hidden]',
+	],
 	['failed', HELLO + sse(finish('network_error')) + DONE, 'the platform ended it with the finish reason'],
 	[
 		'is too long for its tool call',
@@ -360,6 +364,17 @@ test('explains an unreachable platform, but not an aborted request', async () =>
 	expect(response.status).toBe(503);
 	expect(await response.text()).toContain('nothing answers there (ECONNREFUSED)');
 	await expect(send('http://127.0.0.1:1/chat', { signal: AbortSignal.abort() })).rejects.toThrow('aborted');
+	const run = new AbortController();
+	const pull = (): void => {
+		run.abort();
+		throw new Error('cut');
+	};
+	const begun = readableFetch(
+		at(url),
+		redact,
+		async () => await Promise.resolve(new Response(new ReadableStream({ pull }))),
+	);
+	await expect(begun(url, { signal: run.signal })).rejects.toThrow('aborted');
 });
 
 test('the fetch is added to the settings of the model, and to those from which it is copied', () => {
