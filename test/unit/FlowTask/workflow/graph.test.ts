@@ -26,6 +26,7 @@ test.each<[name: string, value: unknown, isSeed: boolean]>([
 	),
 	['seed', '18446744073709551615', true],
 	['seed', '%seed%', true],
+	['noise_seed', '', true],
 	['use_seed', true, false],
 	['random_seed', 'enable', false],
 	['story_seed', '', false],

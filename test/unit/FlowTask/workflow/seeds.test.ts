@@ -231,13 +231,15 @@ describe('applySeed for the variants of an item', () => {
 
 	it('does not count up to a number that is not a valid seed', () => {
 		for (const seed of [-5, Number.MAX_SAFE_INTEGER]) {
-			const [, second] = seedsOf(variantsOf(2, { '3': { inputs: { seed } } }, plan('keep')));
+			const [first, second] = seedsOf(variantsOf(2, { '3': { inputs: { seed } } }, plan('keep')));
+			expect(first).toEqual({ '3.seed': seed });
 			expect(second).toBe(`"3.seed" must be a whole number from 0 to 9007199254740991: ${seed + 1}`);
 		}
 	});
 
 	it('counts up from the hosted seeds in mode "keep", and leaves the first variant unchanged', () => {
 		const counted = variantsOf(2, {}, plan('keep', { definition: DEFINITION }));
+		expect(counted[0]).toEqual({ ok: true, value: { prompt: {}, seeds: {} } });
 		expect(counted).toMatchObject([
 			{ value: { prompt: {}, seeds: {} } },
 			{ value: { prompt: { '3': { inputs: { seed: 6 } }, '7': { inputs: { noise_seed: 7 } } } } },
