@@ -20,6 +20,8 @@ declare module '@n8n/ai-node-sdk' {
 		timeout?: number;
 		streamUsage?: boolean;
 		useResponsesApi?: boolean;
+		/** Called with the error of each failed request; throws to prevent another try. */
+		onFailedAttempt?: (error: Error) => void;
 	}
 
 	export function supplyModel(context: ISupplyDataFunctions, model: OpenAiModel): SupplyData;
