@@ -87,17 +87,11 @@ export class LmChatFlowPlatform implements INodeType {
 			baseUrl: `${account.baseUrl}${CHAT_BASE}`,
 			apiKey: account.apiKey,
 			useResponsesApi: false,
-			onFailedAttempt: endAtTimeout,
 			...settings,
 		});
 		makeAnswersReadable(supplied.response, account, redactor([account.apiKey]));
 		return supplied;
 	}
-}
-
-/** n8n's client would ask again after "Timeout", although the answer may still be generated, and billed. */
-function endAtTimeout(error: Error): void {
-	if (error.name === 'TimeoutError') throw error;
 }
 
 /** Imported only when a model is needed, so that the other nodes load in an n8n version without an SDK for AI nodes. */

@@ -63,5 +63,11 @@ export function modelSettings(wish: ReasoningWish, options: Readonly<Record<stri
 		maxRetries: Math.floor(number('maxRetries')),
 		timeout: number('timeoutSeconds') * MS_PER_SECOND,
 		streamUsage: booleanOf(options.includeUsage) !== false,
+		onFailedAttempt: endAtTimeout,
 	});
+}
+
+/** An n8n that retries would ask again after "Timeout", although the answer may still be generated, and billed. */
+function endAtTimeout(error: Error): void {
+	if (error.name === 'TimeoutError') throw error;
 }

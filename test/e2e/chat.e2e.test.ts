@@ -128,29 +128,6 @@ describe('an AI Agent', () => {
 	});
 });
 
-test('an AI Agent does not ask again after a timeout, because the answer may be billed', async () => {
-	const agent = {
-		name: 'AI Agent',
-		type: '@n8n/n8n-nodes-langchain.agent',
-		typeVersion: 3.1,
-		parameters: { promptType: 'define', text: QUESTION, options: {} },
-	};
-	const model = {
-		...chatCompletion(stage.account, { model: modelById('plain-1'), options: { timeoutSeconds: 1 } }),
-		name: 'FlowPlatform Chat Model',
-		type: 'n8n-nodes-flowtask.lmChatFlowPlatform',
-	};
-	const rows = [webhook('agent-late', 'lastNode'), agent];
-	const workflow = await publish(inARow('Late', rows, [{ node: model, by: 'ai_languageModel' }]));
-	const silence = stage.platform.faults.add({ on: 'chat', kind: 'hang', afterWork: true });
-
-	await stage.n8n.client.callWebhook('agent-late', { question: 'Are you there?' });
-	silence.remove();
-
-	expect(failureOf(await onlyExecution(workflow))).toMatch(/timed out/i);
-	expect(stage.platform.books().chats).toHaveLength(1);
-});
-
 test('a chat gets the answer, without the thinking, in the field that it shows', async () => {
 	const ask = chatCompletion(stage.account, {
 		model: modelById('family_c-4.6'),

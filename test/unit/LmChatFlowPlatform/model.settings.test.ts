@@ -31,12 +31,21 @@ it('includes the options, and extra fields in addition to the switch', () => {
 	expect(modelSettings({ ...WISH, choice: 'on' }, options)).toEqual({
 		ok: true,
 		value: {
+			onFailedAttempt: expect.any(Function),
 			model: 'vendor/family_a-v3.2',
 			additionalParams: { enable_thinking: true, top_k: 20 },
 			...{ temperature: 0.5, topP: 0.9, maxTokens: 100, frequencyPenalty: 1, presencePenalty: -1 },
 			...{ maxRetries: 0, timeout: 5_000, streamUsage: false },
 		},
 	});
+});
+
+it('prevents another request after a timeout, because the first answer may be billed', () => {
+	const settings = modelSettings(WISH, {});
+	const ended = settings.ok ? settings.value.onFailedAttempt : undefined;
+	const timeout = Object.assign(new Error('Request timed out.'), { name: 'TimeoutError' });
+	expect(() => ended?.(timeout)).toThrow(timeout);
+	expect(() => ended?.(new Error('503'))).not.toThrow();
 });
 
 it.each([
