@@ -90,7 +90,7 @@ const TOLD: ReadonlyArray<readonly [string, RetryAfter]> = [
 	['with a date', AS_DATE],
 ];
 
-/** While submits wait, a poll takes at most one turn in fifteen. */
+/** Leaves room for polls, which take one turn in 18 while submits wait. */
 const WITH_POLLS = 16 / 15;
 
 describe.each(TOLD)('%s', (_, retryAfter) => {
