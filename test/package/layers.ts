@@ -42,7 +42,7 @@ export const ROOMS: Record<string, readonly string[]> = {
 		'api.ts',
 		'tokenBudget.ts',
 	],
-	'nodes/AgentBridge': ['frames', 'connection', 'reply', 'account.ts'],
+	'nodes/AgentBridge': ['frames.ts', 'connection', 'reply', 'account.ts'],
 	'nodes/FlowTask': ['workflow', 'api', 'tasks', 'taskLog'],
 	'nodes/AgentInvoke': ['wire', 'api', 'sessions', 'turns', 'turnLog'],
 };

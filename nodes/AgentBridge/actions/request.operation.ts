@@ -11,7 +11,7 @@ import { optionsCollection, checkEntered } from '../../shared/form/options';
 import { lostDigits } from '../../shared/form/pastedJson';
 import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/errors/nodeError';
-import { createEventFilter, readName, withValueAt, type Frame } from '../frames/frames';
+import { createEventFilter, readName, withValueAt, type Frame } from '../frames';
 import { FRAME_FIELD, REPLY_FIELDS, REPLY_TIMEOUT, REQUEST_OPTIONS } from './fields.message';
 import type { Operation } from '../../shared/form/operation';
 import { inSession, readFrame, type OutgoingFrame } from './run';

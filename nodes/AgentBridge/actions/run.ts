@@ -9,7 +9,7 @@ import { redactor, type Redact } from '../../shared/text/redact';
 import { readItem } from '../../shared/errors/expressionError';
 import { deliverResults } from '../../shared/run/deliver';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
-import type { Frame } from '../frames/frames';
+import type { Frame } from '../frames';
 import { readBridgeAccount, type BridgeAccount } from '../account';
 import { RequestSession } from '../connection/requestSession';
 import type { Bridge } from '../connection/failures';

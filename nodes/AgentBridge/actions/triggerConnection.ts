@@ -4,7 +4,7 @@ import { wordsOfError } from '../../shared/errors/expressionError';
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isStartedBy } from '../../shared/run/startedBy';
 import { isJsonObject } from '../../shared/text/json';
-import { MAX_FRAME_CHARS } from '../frames/frames';
+import { MAX_FRAME_CHARS } from '../frames';
 
 const TRIGGER = /(^|\.)agentBridgeTrigger$/;
 

@@ -2,7 +2,7 @@ import { fail, ok, type Failure, type Result } from '../../shared/errors/failure
 import type { Socket, SocketEnd } from '../../shared/http/webSocket';
 import { within } from '../../shared/run/clock';
 import { explainEnd, whyEnded, type Bridge, type Peer } from './failures';
-import { belongs, isUncorrelated, readIncoming, type Frame, type ReplyRule } from '../frames/frames';
+import { belongs, isUncorrelated, readIncoming, type Frame, type ReplyRule } from '../frames';
 
 /** The most frames kept per request, so that a chatty platform cannot fill the memory. */
 const MAX_COLLECTED = 200;

@@ -7,7 +7,7 @@ import { pathSteps, readPath } from '../../shared/text/jsonPath';
 import { JsonTemplates, type Placeholder } from '../../shared/text/jsonTemplate';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import { textOf } from '../../shared/text/textOf';
-import { MAX_FRAME_CHARS, readName, withValueAt, type Frame } from '../frames/frames';
+import { MAX_FRAME_CHARS, readName, withValueAt, type Frame } from '../frames';
 
 export interface ReplySettings {
 	readonly template: Json;

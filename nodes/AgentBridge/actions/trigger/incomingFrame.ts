@@ -4,7 +4,7 @@ import { failInput, ok, type Result } from '../../../shared/errors/failure';
 import { checkEntered } from '../../../shared/form/options';
 import { textOf } from '../../../shared/text/textOf';
 import { excerpt, isJsonObject } from '../../../shared/text/json';
-import { createEventFilter, readIncoming, readName, type EventFilter, type Frame } from '../../frames/frames';
+import { createEventFilter, readIncoming, readName, type EventFilter, type Frame } from '../../frames';
 import {
 	readCorrelation,
 	readReplySettings,

@@ -3,7 +3,7 @@ import { ExecutionCancelledError, type IRun, type ITriggerFunctions } from 'n8n-
 import { wordsOfError } from '../../../shared/errors/expressionError';
 import { growingPauseMs, type PauseGrowth } from '../../../shared/run/growingPause';
 import type { Bridge, Peer } from '../../connection/failures';
-import { RecentIds, shortId } from '../../frames/frames';
+import { RecentIds, shortId } from '../../frames';
 import {
 	listNames,
 	nameOf,

@@ -1,4 +1,4 @@
-import { createEventFilter, type ReplyRule } from '../../../../nodes/AgentBridge/frames/frames';
+import { createEventFilter, type ReplyRule } from '../../../../nodes/AgentBridge/frames';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
 import type { Probe } from '../../../../nodes/AgentBridge/connection/probe';
 import { RequestSession } from '../../../../nodes/AgentBridge/connection/requestSession';

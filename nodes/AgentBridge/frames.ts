@@ -1,8 +1,8 @@
-import { sha256 } from '../../shared/text/sha256';
-import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
-import { isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
-import { pathSteps, readPath } from '../../shared/text/jsonPath';
-import { redactJson, type Redact } from '../../shared/text/redact';
+import { sha256 } from '../shared/text/sha256';
+import { fail, failInput, ok, type Result } from '../shared/errors/failure';
+import { isJsonObject, parseJson, type Json, type JsonObject } from '../shared/text/json';
+import { pathSteps, readPath } from '../shared/text/jsonPath';
+import { redactJson, type Redact } from '../shared/text/redact';
 
 /** An opaque JSON object. Its field names are not documented (§6.2), so the operator sets the paths. */
 export type Frame = JsonObject;

@@ -10,10 +10,10 @@ import {
 	RecentIds,
 	withValueAt,
 	type EventFilter,
-} from '../../../../nodes/AgentBridge/frames/frames';
-import { parseJson, type JsonObject } from '../../../../nodes/shared/text/json';
-import { readPath } from '../../../../nodes/shared/text/jsonPath';
-import { redactor } from '../../../../nodes/shared/text/redact';
+} from '../../../nodes/AgentBridge/frames';
+import { parseJson, type JsonObject } from '../../../nodes/shared/text/json';
+import { readPath } from '../../../nodes/shared/text/jsonPath';
+import { redactor } from '../../../nodes/shared/text/redact';
 
 function filterOf(path: string, list: string): EventFilter {
 	const filter = createEventFilter(path, list);
