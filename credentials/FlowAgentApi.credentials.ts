@@ -7,7 +7,7 @@ import type {
 import { STANDARD_WIRE } from './standardWire';
 import { withBearer, wrongSecretNotices } from './tokenKinds';
 
-/** The token of one agent instance (§5.3). AgentInvoke tests it, with an Invoke without a message. */
+/** The token of one agent instance (§5.3), which AgentInvoke tests with a call that has no message. */
 export class FlowAgentApi implements ICredentialType {
 	name = 'flowAgentApi';
 

@@ -50,7 +50,7 @@ export class FlowBridgeApi implements ICredentialType {
 			type: 'string',
 			default: 'neutral.bridge.v1',
 			description:
-				'Version of the bridge protocol. If the platform does not choose it, the connection is closed. Change it only if your provider names another version; <code>-</code> offers none, for a bridge that expects the token in the first frame.',
+				'Version of the bridge protocol. If the platform does not choose it, the connection is closed. Change it only if your provider names another version. Enter <code>-</code> to offer no sub-protocol, if the bridge expects the token in the first frame.',
 		},
 	];
 }

@@ -69,7 +69,7 @@ const expertFields = EXPERT_FIELDS.flatMap((field): INodeProperties[] => [
 	},
 ]);
 
-/** The key of the HTTP interfaces (§5.1). A function tests it: a declarative test shows bare network error codes. */
+/** The key of the HTTP APIs (§5.1). A function tests it: a declarative test would show bare network error codes. */
 export class FlowPlatformApi implements ICredentialType {
 	name = 'flowPlatformApi';
 
@@ -122,7 +122,7 @@ export class FlowPlatformApi implements ICredentialType {
 		...expertFields,
 	];
 
-	// A function, because n8n's declarative form cannot check key and base URL before they are used.
+	// A function, because n8n's declarative form cannot check the key and the base URL before they are used.
 	async authenticate(
 		{ apiKey, baseUrl }: ICredentialDataDecryptedObject,
 		requestOptions: IHttpRequestOptions,

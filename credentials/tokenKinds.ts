@@ -1,8 +1,8 @@
 import type { IHttpRequestOptions, INodeProperties } from 'n8n-workflow';
 
 /**
- * The kinds of secrets of the platform, which differ in their first letters (§2.7, §5). In a password field they look
- * alike, so the most common mistake is to paste one into the wrong credential.
+ * The platform's kinds of secrets, each with its prefix (§2.7, §5). In a password field they look alike, so the most
+ * common mistake is to paste one into the wrong credential.
  */
 export const TOKEN_KINDS = [
 	{ prefix: 'sk-', credential: 'FlowPlatform API', is: 'an API key of the platform' },

@@ -31,7 +31,7 @@ export class AgentBridge implements INodeType {
 		usableAsTool: true,
 		builderHint: {
 			searchHint:
-				"For message systems. To ask an agent as a step of a workflow, use Agent Invoke. After an Agent Bridge Trigger, answer with Send and its option Use the Trigger's Connection; Request waits for the reply itself, so no Wait node is needed",
+				"Connects a message system, such as a support inbox or a chat, with an agent. To ask an agent as a step of a workflow, use Agent Invoke. After an Agent Bridge Trigger, answer with Send and its option Use the Trigger's Connection; Request waits for the reply itself, so no Wait node is needed",
 		},
 		credentials: [{ name: 'flowBridgeApi', required: true, testedBy: 'testBridgeConnection' }],
 		properties: [operationMenu, ...AUTH_FIELDS, ...operationFields],

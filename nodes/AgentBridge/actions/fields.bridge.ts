@@ -44,7 +44,7 @@ export const EVENT_PATH: INodeProperties = {
 	description: 'Where a frame names its event: field names separated by dots',
 };
 
-/** Close to the longest time that a timer accepts: 2^31 ms. */
+/** Just below the longest time that a timer accepts: 2^31 ms. */
 export const MAX_SECONDS = 2_000_000;
 
 export const HEARTBEAT_OPTIONS = defineRequestOptions({

@@ -11,7 +11,7 @@ export function openFrameMemory(context: IExecuteFunctions) {
 	const memory = openRetryMemory(context, 'flowBridgeRuns', 'frames');
 	const fingerprintOf = requestFingerprints(context, REQUEST_OPTIONS, ['timeoutSeconds']);
 	return {
-		/** @returns `undefined` if the frame is to be sent */
+		/** @returns `undefined` if the item's frame should be sent */
 		recall: (itemIndex: number): Result<IDataObject> | undefined => {
 			const { json, unclear, details } = memory.recall(itemIndex, fingerprintOf(itemIndex)) ?? {};
 			if (isJsonObject(json)) return ok(json);

@@ -23,7 +23,7 @@ interface ConnectionFields {
 
 type BridgeContext = Pick<IExecuteFunctions | ITriggerFunctions, 'getCredentials' | 'helpers'>;
 
-/** Reads the credential and the connection fields, before anything is opened. */
+/** Prepares a connection: reads the credential and the connection fields, and asks n8n's SSRF guard. */
 export async function openBridge(context: BridgeContext, form: ConnectionFields): Promise<Result<Bridge>> {
 	const fields = await readCredential(context, CREDENTIAL);
 	if (!fields.ok) return fields;
@@ -41,7 +41,7 @@ export async function openBridgeOf(
 ): Promise<Result<Bridge>> {
 	const settings = readSettings(account, form);
 	if (!settings.ok) return settings;
-	// Never throws: the listener calls it again before each reconnection, and an exception would end its loop.
+	// Never throws: the listener calls this again before each reconnection, and an exception would end its loop.
 	const refusal = async (): Promise<Failure | undefined> => {
 		const isAllowed = await allowsSocketTo(context.helpers, account.url).catch(() => false);
 		return isAllowed ? undefined : egressRefused(account.host);
@@ -101,7 +101,7 @@ function readHeartbeat(entered: unknown): Result<string | undefined> {
 	);
 }
 
-/** Pasted text is sent unchanged: parsing it would cost a long ID its last digits. */
+/** Pasted text is sent unchanged, because a long number would lose its last digits if it were parsed. */
 export function parseFrame(value: unknown): { readonly frame: unknown; readonly text: string | undefined } {
 	return typeof value === 'string'
 		? { frame: parseJson(value), text: value.trim() }

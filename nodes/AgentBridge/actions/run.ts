@@ -18,11 +18,11 @@ import { openFrameMemory } from './frameMemory';
 
 type ItemOutcome = Result<IDataObject>;
 
-/** Items that share a connection: the same account and the same authentication frame. */
+/** Items with the same account and authentication frame, which share a connection. */
 interface Connection {
 	readonly account: BridgeAccount;
 	readonly authFrame: unknown;
-	/** The indexes of its items, in their order; at least one. */
+	/** In ascending order; at least one. */
 	readonly itemIndexes: number[];
 }
 
@@ -127,7 +127,7 @@ function connectItems(
 	);
 }
 
-/** Prepares a connection; its first item decides its heartbeat. */
+/** Prepares a connection, with the heartbeat of its first item. */
 async function setUp(
 	context: IExecuteFunctions,
 	{ account, authFrame, itemIndexes: [first = 0] }: Connection,
@@ -153,14 +153,14 @@ export interface OutgoingFrame {
 	readonly text: string;
 }
 
-/** The frame of an item: a JSON object, pasted or from an expression. */
+/** @param value the field "Frame": pasted JSON, or an object from an expression */
 export function readFrame(value: unknown): Result<OutgoingFrame> {
 	const rounded = refuseRounded('Frame', value);
 	if (rounded) return fail(rounded);
 	const { frame, text } = parseFrame(value);
 	if (isJsonObject(frame) && Object.keys(frame).length > 0 && text !== undefined) return ok({ frame, text });
 	return failInput(
-		`The frame is ${whyNoFrame(frame)}`,
+		`"Frame" is ${whyNoFrame(frame)}`,
 		'Enter what your platform expects, e.g. {"type": "message", "text": "Hello"}. Switch the field to Expression to use fields of the item in it.',
 	);
 }

@@ -30,7 +30,7 @@ export const send: Operation = {
 		}),
 };
 
-/** Whether the trigger sends the item's frame: the option asks for it, and the trigger is listening. */
+/** Whether the trigger sends the item's frame: the option asks for that, and the trigger accepts frames. */
 function isForTrigger(context: IExecuteFunctions, itemIndex: number): Result<boolean> {
 	const options: unknown = context.getNodeParameter('options', itemIndex, {});
 	const isWanted = isJsonObject(options) && booleanOf(options.useTriggerConnection) === true;

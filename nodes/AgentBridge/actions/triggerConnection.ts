@@ -12,8 +12,8 @@ const TRIGGER = /(^|\.)agentBridgeTrigger$/;
 const FIELD = 'flowBridgeFrame';
 
 /**
- * Whether the trigger that started the execution is listening for frames to send. During a test in the editor, or a retry
- * of an execution, it is not.
+ * Whether the trigger that started the execution accepts frames to send. In a test in the editor and in a retry of an
+ * execution, it does not.
  */
 export function canReachTrigger(context: IExecuteFunctions): Result<boolean> {
 	return isStartedBy(context, TRIGGER) ? ok(context.getMode() === 'trigger') : fail(NOT_STARTED);
@@ -21,7 +21,7 @@ export function canReachTrigger(context: IExecuteFunctions): Result<boolean> {
 
 /**
  * Hands a frame to the trigger that started the execution, even from a queue-mode worker. Resolves once n8n has
- * accepted it. Whether the trigger could send it appears only in n8n's log.
+ * accepted the frame; only n8n's log shows whether the trigger could send it.
  */
 export async function handOver(context: IExecuteFunctions, text: string): Promise<Result<undefined>> {
 	if (text.length > MAX_FRAME_CHARS) return fail(TOO_LARGE);

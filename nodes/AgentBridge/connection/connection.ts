@@ -5,14 +5,14 @@ export interface BridgeSettings {
 	readonly url: string;
 	/** The sub-protocols that the handshake offers. The server must choose the first, if there is one. */
 	readonly protocols: readonly string[];
-	/** The frame that holds the token; absent with sub-protocol authentication. */
+	/** The frame with the token, sent first; absent with sub-protocol authentication. */
 	readonly authFrame?: string;
 	readonly heartbeat?: { readonly frame: string; readonly everyMs: number } | undefined;
 	/** How long the connection may be silent; 0 = forever. */
 	readonly idleMs: number;
 }
 
-/** Opens one connection to the bridge (§4.7, §5.4). @param events `onOpen` follows the frame with the token, if any */
+/** Opens one connection to the bridge (§4.7, §5.4). @param events `onOpen` is called after `authFrame` is sent */
 export function openConnection(
 	settings: BridgeSettings,
 	events: SocketEvents,

@@ -21,7 +21,7 @@ export interface ListenerEvents {
 	onUp(failures: number): void;
 	/** The connection was lost or could not be opened; the next try follows after the pause. */
 	onDown(failure: Failure, pauseMs: number): void;
-	/** The platform refuses the account, so the listener stops. */
+	/** The platform refused the account, so the listener stops. */
 	onRefused(failure: Failure): void;
 	/** The connection was closed because the queue is full. Resolves when it may be reopened. */
 	onFull(): Promise<void>;
@@ -43,7 +43,7 @@ export class Listener {
 		private readonly random: () => number,
 	) {}
 
-	/** Starts listening. Resolves once the first try is over. @returns why the platform refuses the account, if it does */
+	/** Starts listening. Resolves once the first try is over. @returns why the platform refused the account, if it did */
 	async start(): Promise<Failure | undefined> {
 		void this.keepOpen().finally(() => this.firstTry.resolve(undefined));
 		return await this.firstTry.promise;

@@ -1,4 +1,4 @@
-/** How long a frame waits for a connection that is down: twice the longest pause between two tries. */
+/** How long a frame is kept while the connection is down: twice the longest pause between two tries. */
 export const KEPT_MS = 120_000;
 const MAX_QUEUED_CHARS = 50_000_000;
 
@@ -6,7 +6,7 @@ const MAX_QUEUED_CHARS = 50_000_000;
 export class Outbox {
 	private readonly queued: Array<{ text: string; name: string; queuedAtMs: number }> = [];
 	private queuedChars = 0;
-	/** When the connection was found to be down; undefined while it is open, or the trigger itself keeps it closed. */
+	/** When the connection was found to be down; undefined while it is open or kept closed by the trigger itself. */
 	private downSinceMs: number | undefined;
 	private whyClosed: string | undefined;
 

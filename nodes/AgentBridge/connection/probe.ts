@@ -45,7 +45,6 @@ export async function probeHandshake(
 function readStatus(response: unknown, url: string): Probe {
 	if (!isJsonObject(response) || typeof response.statusCode !== 'number') return { kind: 'nothing' };
 	const { statusCode: status } = response;
-	// The bridge has accepted the upgrade this time, so the status does not explain the failure.
 	if (status === 101) return { kind: 'nothing' };
 	const { location = '' } = status >= 300 && status < 400 ? plainHeaders(response.headers) : {};
 	const to = location === '' ? null : URL.parse(location, url);
@@ -60,7 +59,7 @@ function isOfNetwork(code: string): boolean {
 
 function readError(error: unknown): Probe {
 	const { code } = describeError(error);
-	// A connection that breaks reveals nothing about the bridge; one that cannot be opened does.
+	// A connection that breaks does not explain the failure; one that cannot be opened does.
 	const isCut = code === 'ECONNRESET' || code === 'ECONNABORTED';
 	return isOfNetwork(code) && !isCut ? { kind: 'unreachable', code } : { kind: 'nothing' };
 }

@@ -6,7 +6,7 @@ import { belongs, isUncorrelated, readIncoming, type Frame, type ReplyRule } fro
 
 /** The most frames kept per request, so that a chatty platform cannot fill the memory. */
 const MAX_COLLECTED = 200;
-/** Limits the total length of the frames that a session collects, because all are kept until the run ends. */
+/** The most characters that a session collects for all its requests, because they are kept until the run ends. */
 const MAX_COLLECTED_CHARS = 32_000_000;
 /** The most connections per session: a platform that closes each at once would otherwise keep the run going forever. */
 const MAX_CONNECTIONS = 1_000;
@@ -23,7 +23,7 @@ export const SENT_BUT =
 class PendingRequest {
 	/** The frames that belong to the request, except the reply. */
 	readonly collected: Frame[] = [];
-	/** How many more frames belong to the request, but exceeded a limit. */
+	/** How many frames belonged to the request, but were not collected, because of a limit. */
 	notCollected = 0;
 	/** How many frames did not belong to the request. */
 	others = 0;
@@ -44,11 +44,11 @@ class PendingRequest {
 /** One connection of a session. */
 interface Link {
 	readonly socket: Socket;
-	/** Whether it carried an answer to one of its frames, so that the platform accepted the account. */
+	/** Whether an answer to one of its frames arrived, which shows that the platform accepted the account. */
 	hasAnswered: boolean;
 	/** The values that late replies over it may still repeat. */
 	readonly unanswered: Set<string | undefined>;
-	/** Why it ended without a confirmed close: frames sent over it may be lost. */
+	/** Why it ended without a confirmed close, so that frames sent over it may be lost; absent otherwise. */
 	lost?: Failure;
 }
 

@@ -136,7 +136,7 @@ function writeReply(
 	correlation: Correlation | undefined,
 ): Result<string, string> {
 	if (replyPath === '') return checkText(jsonText(filled));
-	if (!correlation) return fail('the received frame has no value at the path in "ID to Repeat"');
+	if (!correlation) return fail('the received frame has no text or number at the path in "ID to Repeat"');
 	const { value, isLongNumber } = correlation;
 	// JSON.stringify cannot write a number beyond 2^53, so a unique placeholder is replaced afterwards.
 	const holder = isLongNumber ? randomUUID() : value;

@@ -187,9 +187,9 @@ describe('request', () => {
 	});
 
 	test.each([
-		[{ frame: '{}' }, 'The frame is empty'],
+		[{ frame: '{}' }, '"Frame" is empty'],
 		[{ timeoutSeconds: '={{ "soon" }}' }, '"Timeout (Seconds)" must be a number'],
-		[{ frame: '[1]' }, 'The frame is not a JSON object'],
+		[{ frame: '[1]' }, '"Frame" is not a JSON object'],
 		[{ correlationPath: '', replyPath: '', eventFilter: '' }, 'cannot tell which frame is the reply'],
 		[{ correlationPath: '' }, '"ID to Repeat" is not'],
 		[{ correlationPath: 'type.id' }, 'cannot hold an ID'],
@@ -240,7 +240,7 @@ describe('Retry On Fail', () => {
 			},
 			RETRY,
 		);
-		expect(run.error?.message).toContain('The frame is not a JSON object');
+		expect(run.error?.message).toContain('"Frame" is not a JSON object');
 		expect(bridge().received).toHaveLength(1);
 	});
 });
@@ -275,7 +275,7 @@ describe('send', () => {
 			CONTINUE,
 		);
 		expect(jsonOf(run, 0)).toHaveLength(2);
-		expect(jsonOf(run, 1)).toMatchObject([{ error: 'The frame is not a JSON object' }]);
+		expect(jsonOf(run, 1)).toMatchObject([{ error: '"Frame" is not a JSON object' }]);
 		expect(bridge().received).toHaveLength(2);
 	});
 

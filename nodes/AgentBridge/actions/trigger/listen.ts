@@ -63,7 +63,7 @@ class ActiveTrigger implements ListenerEvents {
 	) {
 		const { name } = context.getNode();
 		const workflowId = context.getWorkflow().id ?? '';
-		// Not the node's ID, which two nodes of an imported workflow may share.
+		// The name, because two nodes of an imported workflow may have the same ID.
 		this.key = `${workflowId} ${name}`;
 		const log: Log = (level, text) =>
 			context.logger[level](`Agent Bridge Trigger "${name}": ${text}`, { workflowId });
@@ -81,7 +81,7 @@ class ActiveTrigger implements ListenerEvents {
 		this.listener = new Listener(setup, this, Math.random);
 	}
 
-	/** A token that is refused makes the activation fail, so that the operator sees why. */
+	/** If the token is refused, the activation fails, so that the operator sees why. */
 	async start(): Promise<void> {
 		const refused = await this.listener.start();
 		if (refused) throw startError(this.context, refused);
@@ -146,7 +146,7 @@ class ActiveTrigger implements ListenerEvents {
 		await this.executions.idle();
 	}
 
-	/** Reports at once how many frames wait: executions go on while the connection is being closed. */
+	/** Called before the connection is closed, because executions take frames from the queue in the meantime. */
 	private reportFull(): void {
 		const failure = queueFull(this.executions.queued, this.settings.maxQueued);
 		this.log('error', failure.message);

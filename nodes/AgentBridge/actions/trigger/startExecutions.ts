@@ -16,7 +16,7 @@ import type { ReplySender } from './sendReplies';
 
 type Replies = Pick<ReplySender, 'ended' | 'responded'>;
 
-/** How many times to try to start a batch's execution, which fails e.g. while n8n's database is down. */
+/** The most tries to start a batch's execution, which fails e.g. while n8n's database is down. */
 const MAX_TRIES = 3;
 const PAUSES: PauseGrowth = { firstMs: 2_000, factor: 4, longestMs: 8_000 };
 /** Limits the total length of all queued frames; parsed, they take several times as much memory. */
@@ -129,7 +129,7 @@ export class ExecutionStarter {
 		return await done.promise;
 	}
 
-	/** Gives frames up, which are not skipped if they are sent again. */
+	/** Gives frames up and forgets their IDs, so that they are accepted if they are sent again. */
 	private drop(batch: readonly IncomingFrame[], why: string): void {
 		for (const { id } of batch) if (id !== undefined) this.seen.remove(id);
 		this.log('error', `${why}${listNames(batch.map(nameOf))}`);

@@ -50,7 +50,7 @@ test.each([
 
 test.each(['{}', '{"id":""}', '{"id":null}', '{"id":{"a":1}}'])('finds nothing to repeat in %s', (came) => {
 	expect(reply({}, { text: 'x' }, came)).toBe(
-		'the received frame has no value at the path in "ID to Repeat"',
+		'the received frame has no text or number at the path in "ID to Repeat"',
 	);
 });
 
