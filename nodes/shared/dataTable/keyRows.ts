@@ -42,7 +42,7 @@ export function batchByKey<T>(
 export interface KeyReadsParts {
 	readonly table: Pick<DataTable, 'read'>;
 	readonly clock: Clock;
-	/** A number in [0, 1). */
+	/** Returns a number in [0, 1). */
 	readonly random: () => number;
 	/** Ends all waiting. */
 	readonly signal: AbortSignal;
@@ -51,7 +51,7 @@ export interface KeyReadsParts {
 /** Reads the rows of keys, in batches for the whole run. */
 export class KeyReads {
 	private readonly reads: KeyBatch<string>;
-	/** The reads of keys that other runs hold; those with short and with long pauses share batches. */
+	/** The reads of keys that other runs hold; reads after short and after long pauses share batches. */
 	private readonly laterReads: KeyBatch<string>;
 	private readMs = 0;
 

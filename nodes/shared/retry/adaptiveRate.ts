@@ -80,7 +80,7 @@ export class AdaptiveRate {
 
 	/**
 	 * Waits until a request may start; those of a lane start in the order in which they asked. At the deadline or after a
-	 * stop, returns a settled request without a start.
+	 * stop, starts none and returns a settled request.
 	 */
 	async turn(lane: Lane, { clock, signal, deadlineMs, isFresh }: TurnWait): Promise<StartedRequest> {
 		// If no other request is waiting, a new one is not slowed down by earlier refusals, because its timeout may be
@@ -139,7 +139,7 @@ export class AdaptiveRate {
 		this.lastDueMs = Math.max(this.lastDueMs, nowMs);
 	}
 
-	/** Records an answer other than a refusal for too many requests. */
+	/** Records an answer that does not say that there were too many requests. */
 	answered(request: StartedRequest): void {
 		this.isRefusing = false;
 		this.backoffMs = 0;
