@@ -85,7 +85,7 @@ export class DailyLimit {
 		return ok(this.admitted.size);
 	}
 
-	/** Admits the entry if the limit allows; to be called right before the work, which a failure forbids. */
+	/** Admits the entry if the limit allows it; to be called right before the work, which a failure forbids. */
 	async admit(entry: Countable): Promise<Result<undefined>> {
 		const { id } = entry;
 		const day = this.today();

@@ -7,7 +7,7 @@ import type { CellValue, DataTable, TableRow } from './table';
 /** Operations of the same kind that are requested within this time are carried out together, for all keys. */
 export const STEPS_TOGETHER_MS = 10;
 const READS_TOGETHER_MS = 50;
-/** The range of pauses, which grows once a key has been read six times. */
+/** How far pauses vary at random; the spread grows once a key has been read six times. */
 const SPREAD: PauseGrowth = { firstMs: 450, factor: 1.25, longestMs: 3_000 };
 const READS_TO_REST = 6;
 

@@ -19,7 +19,7 @@ export interface FetchRun {
 	readonly random: () => number;
 	/** When the run stops waiting, by the clock's `now()`. Fetches may continue for `DEADLINE_GRACE_MS`. */
 	readonly deadlineMs: number;
-	/** Ends all fetches; the caller checks the signal itself. */
+	/** Ends all fetches; the failure does not say why, so the caller checks the signal. */
 	readonly signal: AbortSignal;
 	readonly maxBytes: number;
 }
@@ -68,7 +68,7 @@ const PARTIAL_CONTENT = 206;
 const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
 /**
- * Fetches a file without any credential: its host may be another origin, and a link has its own signature.
+ * Fetches a file without any credential: its host may be somebody else's, and a link has its own signature.
  * @param mayFetch called for the link and for the target of each redirect
  */
 export async function fetchFile<T>(

@@ -217,7 +217,7 @@ function lost(sent: 'no' | 'unknown', code: string, reason: string): Unanswered 
 
 /**
  * Reads the innermost code and reason of an error, because n8n wraps the client's error. `fromNetwork` is false if n8n
- * itself did not send, e.g. because of its SSRF guard or an error in the credential.
+ * did not send the request, e.g. because of its SSRF guard or an error in the credential.
  */
 export function describeError(error: unknown) {
 	let code = '';

@@ -26,9 +26,9 @@ interface TurnWait {
 
 const SECOND_MS = 1_000;
 /**
- * The rate at which a request was sent is measured back to the latest request at least a second before it, over at most
- * this long, because the pause before a burst must not make the burst look slow. If no request came within that second,
- * the rate is measured over at most `LONGEST_SPACING_MS`.
+ * The rate at which a request was sent is measured from the latest request at least a second before it. A longer span
+ * counts as this long, because the pause before a burst must not make the burst look slow; if no request came in
+ * between, it counts as at most `LONGEST_SPACING_MS`.
  */
 const LONGEST_SPAN_MS = 1_350;
 /** The rate may rise to this many times the rate at which the latest judged request was sent. */
