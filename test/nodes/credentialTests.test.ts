@@ -285,8 +285,8 @@ describe('flowPlatformApi: Saved Workflows', () => {
 		[
 			'invalid JSON',
 			'{"Poster": {"workflowId": "wf_1"},}',
-			'"Saved Workflows" of the account is not a JSON object: it has a comma before a closing bracket',
-			'Correct it in the credential. It should look like {"Portrait": ',
+			'"Saved Workflows" in the credential is not a JSON object: it has a comma before a closing bracket',
+			'It should look like {"Portrait": ',
 		],
 		[
 			'an ID that was rounded',
@@ -310,7 +310,7 @@ describe('flowPlatformApi: Saved Workflows', () => {
 			'several wrong entries',
 			JSON.stringify({ Poster: {}, Portrait: { workflowId: 'wf_1' }, Night: {}, Day: { workflowId: '' } }),
 			'has no "workflowId" for "Poster"',
-			' Also to be corrected: "Night", "Day".',
+			' Correct these, too: "Night", "Day".',
 		],
 	])('reports %s after the accepted key, with what to do', async (_what, list, said, advice) => {
 		const asked = platform.books().requests.info;
@@ -337,7 +337,7 @@ describe('flowPlatformApi: Saved Workflows', () => {
 		scripted.answer = (_request, response) => response.writeHead(502).end('<html>');
 		const { message } = await testWith('{"Poster": ', 'sk-SECRETPART12', scripted.baseUrl);
 		expect(message).toMatch(
-			/could not answer \(HTTP 502\).*"Saved Workflows" of the account is not a JSON object/,
+			/could not answer \(HTTP 502\).*"Saved Workflows" in the credential is not a JSON object/,
 		);
 	});
 });

@@ -4,7 +4,7 @@ import { textOf } from '../text/textOf';
 
 export interface ServiceError {
 	readonly text: string;
-	/** The HTTP status that the error corresponds to, if it names one. */
+	/** The HTTP status that the error names or implies, if any. */
 	readonly status: number | undefined;
 }
 
@@ -26,7 +26,7 @@ export function errorIn(body: Json): ServiceError | undefined {
 	return isEnvelope && !hasAnswer ? { text: messageIn(json), status: statusIn(json) } : undefined;
 }
 
-/** The error in an event, if there is one. An event named "error" may be an object of any form, or plain text. */
+/** The error in an event, if there is one. The data of an event named "error" may have any form. */
 export function errorInEvent(
 	name: string | undefined,
 	json: Json | undefined,
@@ -59,7 +59,7 @@ function errorOf(json: JsonObject): ServiceError | undefined {
 	return { text: messageIn(error), status: statusIn(error) ?? statusIn(json) };
 }
 
-/** NaN for an object, because `Number` would throw for one with its own "toString". */
+/** NaN for anything but numbers and text: `Number` would throw for an object with its own "toString". */
 function numberIn(value: Json | undefined): number {
 	return typeof value === 'number' || typeof value === 'string' ? Number(value) : NaN;
 }

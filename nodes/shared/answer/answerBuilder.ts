@@ -14,7 +14,7 @@ export interface ChatAnswer {
 	readonly reasoning: string;
 	/** `stop`, `length`, `tool_calls`, …; empty if the platform sent none. */
 	readonly finishReason: string;
-	/** `promptTokens`, `totalTokens` …, as far as the platform sends them. */
+	/** `promptTokens`, `totalTokens`, …: the counts that the platform sent. */
 	readonly usage: Readonly<Record<string, number>>;
 	readonly toolCalls: readonly ToolCall[];
 	/** Whether the content is only the model's reason for not answering. */
@@ -55,7 +55,7 @@ export class AnswerBuilder {
 	private answering: Json | undefined;
 	private whole: JsonObject | undefined;
 	private highestIndex = 0;
-	/** The number of chunks that had the answer's own index, or none, and added characters. */
+	/** How many chunks added characters under the answer's own index, or without an index. */
 	private ownParts = 0;
 
 	/** @param isOnly whether only one choice was requested */
@@ -80,7 +80,7 @@ export class AnswerBuilder {
 		return piece;
 	}
 
-	/** Returns what was held back: what might have been the beginning of a think tag, or a refusal. */
+	/** Returns the text that was held back: the possible beginning of a think tag, or a refusal. */
 	end(): ContentParts {
 		const { content, reasoning } = this.splitter.end();
 		this.content += content;

@@ -119,7 +119,7 @@ export class AnswerReader {
 		return hasGrown ? 'progress' : 'nothing';
 	}
 
-	/** `chars` may count JSON syntax, too, because even the largest body that is read is within the limit. */
+	/** `chars` counts JSON syntax, too, but even so, no whole body that is read exceeds the limit. */
 	private refuseExcess(chars: number): void {
 		if (this.builder.size + chars <= MOST_CHARS) return;
 		this.isDoubtful = true;

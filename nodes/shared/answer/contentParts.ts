@@ -24,7 +24,7 @@ export function textIn(value: Json | undefined): string {
 	return '';
 }
 
-/** Splits a message's `content` into content and reasoning; it is text (§4.5), or on some servers an array of parts. */
+/** Splits a message's `content`, which is text (§4.5) or, on some servers, parts, into content and reasoning. */
 export function partsOf(value: Json | undefined): ContentParts {
 	const parts = isJsonObject(value) ? [value] : value;
 	if (!Array.isArray(parts)) return { content: textIn(value), reasoning: '' };

@@ -3,7 +3,7 @@ import { isJsonObject, jsonText, type Json, type JsonObject } from '../text/json
 /** Joins a field's value so far with its next one, which is neither an object nor an array. */
 type JoinScalars = (known: Json, more: Json) => Json;
 
-/** Text in a delta comes in pieces; a text that is repeated unchanged is not appended again. */
+/** Appends a piece of text, unless it repeats all the text so far; any other value replaces the one before. */
 export function joinTexts(known: Json, more: Json): Json {
 	const isText = typeof known === 'string' && typeof more === 'string';
 	return isText && known !== more ? known + more : more;
@@ -18,7 +18,7 @@ export function takeLargest(known: Json, more: Json): Json {
 	return typeof known === 'number' && typeof more === 'number' ? Math.max(known, more) : more;
 }
 
-/** Collects the fields that a platform adds to the chunks of an answer. */
+/** Merges the fields of an answer's chunks. */
 export class FieldMerger {
 	readonly fields: JsonObject = {};
 

@@ -8,7 +8,7 @@ export class ReasoningCollector {
 	/** The number of characters of the reasoning. */
 	size = 0;
 
-	/** @returns what to add to the stream; empty if another source leads */
+	/** @returns what to add to the stream; empty if the stream shows another source */
 	add(source: ReasoningSource, text: string): string {
 		if (!text) return '';
 		const known = this.texts.get(source) ?? '';
@@ -25,7 +25,7 @@ export class ReasoningCollector {
 		return distinct([...this.texts.values()]).join('\n\n');
 	}
 
-	/** What `text` adds: `reasoning_details` is not documented (§2.6), and some servers resend all text so far. */
+	/** What `text` adds to `known`: some servers resend all text of `reasoning_details`, whose shape §2.6 does not show. */
 	private newsIn(known: string, text: string): string {
 		if (this.isCumulative && text === known) return '';
 		if (known === '' || text.length <= known.length || !text.startsWith(known)) return text;

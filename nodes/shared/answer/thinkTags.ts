@@ -10,7 +10,7 @@ const TAG_PAIRS = [
 
 const LONGEST_TAG = Math.max(...TAG_PAIRS.flat().map((tag) => tag.length));
 
-/** Splits think blocks off the beginning of an answer. Tags further on are left: the answer may be about think tags. */
+/** Splits think blocks off the beginning of an answer. Later tags stay, because the answer may be about think tags. */
 export class ThinkSplitter {
 	/** Text within a block or before the answer; it may end with part of a tag. */
 	private held = '';
@@ -81,12 +81,12 @@ function partialTail(text: string, tag: string): number {
 }
 
 /**
- * Splits text at a closing tag without an opening one, if it is on a line of its own: the templates of some models contain
+ * Splits text at a closing tag without an opening one, if it is on a line of its own: some models' chat templates contain
  * the opening tag, so the answer does not.
  */
 export function splitAtLoneClosing(text: string): ContentParts | undefined {
 	const match = /(?:^|\n)[ \t]*<\/think(?:ing)?>[ \t]*(?:\r?\n|$)/i.exec(text);
-	// With an opening tag before it, the answer is about think tags.
+	// If an opening tag comes first, the answer is about think tags.
 	if (!match || /<think(?:ing)?>/i.test(text.slice(0, match.index))) return undefined;
 	return {
 		reasoning: text.slice(0, match.index).trim(),

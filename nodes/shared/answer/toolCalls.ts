@@ -26,7 +26,7 @@ interface OpenCall {
 	brackets: BracketCount;
 }
 
-/** What each call adds to the size, so that millions of empty calls also exceed the limit. */
+/** Each call also counts this many characters, so that millions of empty calls exceed the limit. */
 const CALL_CHARS = 1_000;
 
 /**
@@ -65,7 +65,7 @@ export class ToolCallJoiner {
 	}
 
 	/**
-	 * Adds what an agent needs to carry out the calls, but some servers leave out: arguments, and an ID. No two answers get
+	 * Adds what an agent needs to carry out the calls and some servers leave out: arguments, and an ID. No two answers get
 	 * the same ID, because n8n drops the result of a call whose ID it has seen before.
 	 */
 	complete(): void {
@@ -98,7 +98,7 @@ export class ToolCallJoiner {
 		if (index !== undefined) same = this.byIndex.get(index);
 		else if (id) same = this.byId.get(id);
 		if (same && !beginsAnother(same, piece)) return same;
-		// A piece that belongs to no known call continues the last one.
+		// A piece of no known call, without an ID or a name, continues the last call.
 		if (!same && last && !id && !name) return last;
 		const call: OpenCall = { id: '', name: '', text: '', brackets: new BracketCount() };
 		this.open.push(call);

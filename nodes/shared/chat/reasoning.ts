@@ -8,7 +8,7 @@ import { textOf } from '../text/textOf';
  *
  * - `enable_thinking`: a boolean of that name (§2.6)
  * - `thinking`: an object with `type`; the only documented value is `enabled` (§2.6, §3.2)
- * - `always`: no switch, because it always reasons
+ * - `always`: no switch; the model always reasons
  * - `none`: no switch
  */
 export type ReasoningControl = 'enable_thinking' | 'thinking' | 'always' | 'none';

@@ -81,7 +81,7 @@ export const reasoningFormFields: readonly INodeProperties[] = [
 				value: 'always',
 				description: 'The model has no switch and always reasons',
 			},
-			{ name: 'Automatic', value: 'auto', description: "Found by the model's ID" },
+			{ name: 'Automatic', value: 'auto', description: "Looked up by the model's ID" },
 			{ name: 'Enable_thinking', value: 'enable_thinking', description: 'A boolean: true or false' },
 			{ name: 'None', value: 'none', description: 'The model has no switch' },
 			{

@@ -1,6 +1,6 @@
 import { defineRequestOptions } from '../form/options';
 
-/** The options that shape an answer, for both chat nodes. Numbers that were not entered are not sent. */
+/** Request options that both chat nodes have. Numbers that were not entered are not sent. */
 export const samplingOptions = defineRequestOptions({
 	frequencyPenalty: {
 		displayName: 'Frequency Penalty',
@@ -46,7 +46,7 @@ export const samplingOptions = defineRequestOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether to send reasoning_split, so that the model keeps its reasoning out of its answer. Only some models support it; the two are separated in any case.',
+			'Whether to send reasoning_split, so that the model keeps its reasoning out of its answer. Only some models support it; the node separates reasoning and answer in any case.',
 		isPartOfRequest: true,
 	},
 	temperature: {

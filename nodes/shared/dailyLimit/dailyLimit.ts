@@ -72,7 +72,7 @@ export class DailyLimit {
 	async open(all: readonly Countable[], due: readonly Countable[]): Promise<Result<number>> {
 		const day = this.today();
 		for (const entry of all) this.accountOf(entry, day);
-		// Without a table, the next runs would not see this one's work.
+		// Without a table, later runs would not see this run's work.
 		const prepared = await this.counted.table.prepare();
 		if (!prepared.ok) return fail(notCounted(prepared.failure, this.settings));
 		const read = await this.readAgain();
@@ -85,7 +85,7 @@ export class DailyLimit {
 		return ok(this.admitted.size);
 	}
 
-	/** Admits the entry if the limit allows; to be called right before the work, which a failure forbids. */
+	/** Admits the entry if the limit allows it; to be called right before the work, which a failure forbids. */
 	async admit(entry: Countable): Promise<Result<undefined>> {
 		const { id } = entry;
 		const day = this.today();
@@ -97,7 +97,7 @@ export class DailyLimit {
 		// Nothing is awaited from here on, so no other entry can come between counting and taking. A reservation is lost if
 		// other processes have used up the limit in the meantime.
 		account.giveBack(id);
-		if (!this.isFree(account)) return fail(this.isUsedUp(entry, account, day));
+		if (!this.isFree(account)) return fail(this.usedUp(entry, account, day));
 		if (this.settings.unit === 'tokens') this.admitted.set(id, account);
 		else this.take(entry, account);
 		return ok(undefined);
@@ -188,7 +188,7 @@ export class DailyLimit {
 		return { ...countedIn(row), id: textOrNumber(row[columns.id]) || `row ${textOrNumber(row.id)}` };
 	}
 
-	private isUsedUp({ ownerName }: Countable, account: DayAccount, day: string): Failure {
+	private usedUp({ ownerName }: Countable, account: DayAccount, day: string): Failure {
 		const { option, per, unit, most, timeZone } = this.settings;
 		const taken = this.usedOf(account);
 		const ofThem = account.hasOpen ? 'used or in progress' : 'used so far';

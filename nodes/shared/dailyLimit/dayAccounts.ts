@@ -18,7 +18,7 @@ interface OwnEntry {
 
 /**
  * What one owner has used on one day: the table's rows as last read, plus the entries of this process that those rows
- * may lack. An entry that is in both has the same ID, so it counts once.
+ * may lack. An entry has the same ID in both, so it counts once.
  */
 export class DayAccount {
 	/** The sum of the rows as last read, without those of `own`. */
@@ -44,7 +44,7 @@ export class DayAccount {
 		return this.open.size > 0;
 	}
 
-	/** Replaces the table's rows, unless a read that began later has already ended. @param sinceMs when the read began */
+	/** Takes in the rows of a read, unless one that began later has already ended. @param sinceMs when the read began */
 	showRows(rows: readonly CountedRow[], sinceMs: number): void {
 		if (sinceMs < this.readMs) return;
 		this.readMs = sinceMs;

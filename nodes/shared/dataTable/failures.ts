@@ -9,7 +9,7 @@ export interface TableFailure extends Failure {
 	readonly said: string;
 }
 
-/** Reasons for which a second try would fail as well. */
+/** Matches reasons why a second try would fail, too. */
 export const NEVER_MADE =
 	/unrecognized|disabled|not (?:found|available|installed)|read-only|permission|forbidden|denied|no project|limit/i;
 
@@ -17,7 +17,7 @@ export const NEVER_MADE =
 export const TABLE_GONE = /could not be found in this project|could not find the data table/i;
 /** Rows were added or removed between two pages of one answer. */
 export const PAGES_SHIFTED = /synchronization error/i;
-/** n8n cancelled the sub-execution, because the execution's timeout has passed. */
+/** n8n cancelled the sub-execution, because the execution's timeout had passed. */
 export const TIMED_OUT = /cancell?ed because it timed out/i;
 
 /** What n8n says, what it means, and what to do. */

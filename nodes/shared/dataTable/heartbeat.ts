@@ -12,7 +12,7 @@ export const OWNER_COLUMNS: readonly TableColumn[] = [
 
 /** An owner is presumed dead once a process has watched its rows this long without a heartbeat. */
 export const SILENT_MS = 60_000;
-/** Up to three beats may be lost. */
+/** The time between two beats; three in a row may be lost. */
 const BEAT_MS = SILENT_MS / 4;
 /** After this long without a beat, other runs may soon presume the owner dead. */
 const LATE_MS = (SILENT_MS * 3) / 4;
@@ -44,7 +44,7 @@ export class Heartbeat {
 		if (this.aliveMs.size === 0) this.idle.abort();
 	}
 
-	/** Whether other runs may have presumed the owner dead. Later beats do not undo that. */
+	/** Whether other runs may have presumed the owner dead, or soon may. Later beats do not undo that. */
 	isLate(owner: string): boolean {
 		return this.clock.now() - (this.aliveMs.get(owner) ?? 0) > LATE_MS;
 	}
@@ -90,7 +90,7 @@ interface Silence {
 export class Liveness {
 	/** Distinguishes this process's owners from those of other processes. */
 	readonly process = randomUUID();
-	/** In the order in which they were last seen. */
+	/** Keyed by row ID, owner and beat; the rows seen longest ago come first. */
 	private readonly silences = new Map<string, Silence>();
 
 	isDead({ id, owner, beat }: TableRow, clock: Pick<Clock, 'now'>): boolean {

@@ -7,7 +7,7 @@ import type { CellValue, DataTable, TableRow } from './table';
 /** Operations of the same kind that are requested within this time are carried out together, for all keys. */
 export const STEPS_TOGETHER_MS = 10;
 const READS_TOGETHER_MS = 50;
-/** The range of pauses, which grows once a key has been read six times. */
+/** How far pauses vary at random; the spread grows once a key has been read six times. */
 const SPREAD: PauseGrowth = { firstMs: 450, factor: 1.25, longestMs: 3_000 };
 const READS_TO_REST = 6;
 
@@ -42,7 +42,7 @@ export function batchByKey<T>(
 export interface KeyReadsParts {
 	readonly table: Pick<DataTable, 'read'>;
 	readonly clock: Clock;
-	/** A number in [0, 1). */
+	/** Returns a number in [0, 1). */
 	readonly random: () => number;
 	/** Ends all waiting. */
 	readonly signal: AbortSignal;
@@ -51,7 +51,7 @@ export interface KeyReadsParts {
 /** Reads the rows of keys, in batches for the whole run. */
 export class KeyReads {
 	private readonly reads: KeyBatch<string>;
-	/** The reads of keys that other runs hold; those with short and with long pauses share batches. */
+	/** The reads of keys that other runs hold; reads after short and after long pauses share batches. */
 	private readonly laterReads: KeyBatch<string>;
 	private readMs = 0;
 

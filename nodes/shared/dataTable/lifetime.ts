@@ -42,16 +42,16 @@ function untouchedSince(ms: number): RowCondition {
 
 /** Removes rows that meet all conditions. The next sweep removes what is left. */
 export async function removeLots(
-	over: readonly RowCondition[],
+	expired: readonly RowCondition[],
 	run: (work: RowWork) => TableResult<readonly TableRow[]>,
 ): Promise<void> {
 	for (let lots = 1; lots <= LOTS_PER_SWEEP; lots++) {
-		const lot = await run(meeting(over, { operation: 'get', limit: ROWS_PER_LOT }));
+		const lot = await run(meeting(expired, { operation: 'get', limit: ROWS_PER_LOT }));
 		const lastId = lot.ok ? lot.value.at(-1)?.id : undefined;
 		if (!lot.ok || lastId === undefined) return;
 		// All conditions are repeated, so that a row that was put to use in the meantime stays.
 		const upToLast: RowCondition = { column: 'id', condition: 'lte', value: lastId };
-		const removed = await run(meeting([...over, upToLast], { operation: 'deleteRows' }));
+		const removed = await run(meeting([...expired, upToLast], { operation: 'deleteRows' }));
 		if (!removed.ok || lot.value.length < ROWS_PER_LOT) return;
 	}
 }

@@ -15,8 +15,7 @@ export class SharedBatches<T, R extends Result<unknown>> {
 	private next: { readonly items: T[]; readonly done: Promise<R> } | undefined;
 
 	/**
-	 * @param work may also get other callers' items, as their work may get these; may be called again, and must never
-	 *   reject
+	 * @param work may be given other callers' items, and their work these items; may be called again; must never reject
 	 * @returns the result for the whole batch
 	 */
 	async add(items: readonly T[], work: (items: readonly T[]) => Promise<R>): Promise<R> {

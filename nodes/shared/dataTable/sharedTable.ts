@@ -38,7 +38,7 @@ export class SharedTable {
 		this.found = { id, atMs: systemClock.now() };
 	}
 
-	isGone(id: string): void {
+	forget(id: string): void {
 		if (this.found?.id === id) this.found = undefined;
 	}
 

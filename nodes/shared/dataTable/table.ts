@@ -281,8 +281,9 @@ class OpenTable implements PreparableTable {
 
 	/** Removes expired rows in the background, even if no rows could be added, because a full table needs this most. */
 	private sweep(id: string): void {
-		const over = this.lifetime?.(systemClock.wallNow());
-		if (over && this.shared.takeSweep(id)) void removeLots(over, async (work) => await this.runOn(id, work));
+		const expired = this.lifetime?.(systemClock.wallNow());
+		if (expired && this.shared.takeSweep(id))
+			void removeLots(expired, async (work) => await this.runOn(id, work));
 	}
 
 	/** Finds the table and works on it; starts over, once, if it has been deleted since it was found. */
@@ -297,7 +298,7 @@ class OpenTable implements PreparableTable {
 			if (found.value === undefined) return ok(nothing);
 			const done = await work(found.value);
 			if (done.ok || tries > 1 || !TABLE_GONE.test(done.failure.said)) return done;
-			this.shared.isGone(found.value);
+			this.shared.forget(found.value);
 			if (this.id === found.value) this.id = undefined;
 		}
 	}

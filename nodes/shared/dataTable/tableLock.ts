@@ -23,16 +23,16 @@ import type { DataTable, RowSwap, TableRow } from './table';
 export interface Waiting {
 	/** Why to stop waiting; `undefined` to go on. */
 	whyStop(): Failure | undefined;
-	/** Called before waiting for other runs. */
+	/** Called before each wait for other runs. */
 	pause(): void;
 }
 
 /** A request for a key. */
 export interface Acquirer {
 	readonly entryKey: string;
-	/** The row to add if the key has none, or to wait in the queue; without `owner` and `beat`. */
+	/** The row to add if the key has none, or to hold a position in the queue; without `owner` and `beat`. */
 	readonly row: () => TableRow;
-	/** Whether these rows already give what the key is wanted for, whichever run holds them. */
+	/** Whether these rows suffice, whichever run holds them, so that the key need not be taken. */
 	readonly isEnough?: (rows: readonly TableRow[]) => boolean;
 	readonly waiting: Waiting;
 	/** The rows of the key, if they were read before. */
@@ -49,14 +49,14 @@ export interface Lease {
 	readonly owner: string;
 	/** Whether the key had no row before, and still has nothing to keep. */
 	isNew: boolean;
-	/** What releases wrote that failed, but may have been carried out. */
+	/** The cells of releases that failed, but may have been carried out. */
 	unclear: readonly TableRow[];
 }
 
 export interface Acquired {
-	/** All rows of the key, also those that only wait. */
+	/** All rows of the key, including those that only wait. */
 	readonly rows: readonly TableRow[];
-	/** Undefined if the rows are enough. */
+	/** Undefined if the rows suffice. */
 	readonly lease: Lease | undefined;
 }
 
@@ -69,7 +69,7 @@ export interface LockParts extends KeyReadsParts {
 	readonly liveness: Liveness;
 }
 
-/** How many times the first of several contenders reads again before it retreats; the others retreat at once. */
+/** How many times the first of several acquirers reads again before it retreats; the others retreat at once. */
 const READS_BEFORE_RETREAT = 5;
 const TRIES = 3;
 const RETRY_MS = 500;
@@ -114,7 +114,7 @@ export class TableLock {
 		this.leaves = createBatcher(clock, STEPS_TOGETHER_MS, async (all) => await this.leave(all));
 	}
 
-	/** Waits until the key is held, or until its rows are enough. */
+	/** Waits until the key is held, or until its rows suffice. */
 	async acquire(acquirer: Acquirer): Promise<Result<Acquired>> {
 		const { entryKey } = acquirer;
 		const position = acquirer.position ?? (acquirer.isOrdered ? this.newPosition() : undefined);
@@ -261,7 +261,7 @@ export class TableLock {
 		attempt.sees(rows);
 		position?.sees(rows);
 		const holdable = rows?.filter((row) => !isWaiting(row));
-		// Determined even if others are first in the queue, so that the silence of a dead holder is noticed meanwhile.
+		// Determined even if others are first in the queue, so that the silence of a dead holder is measured meanwhile.
 		const state = lockStateOf(attempt.owner, holdable, this.isDead);
 		const isBehind = position && rows && waitingBefore(this.parts.liveness.process, rows, this.isDead) > 0;
 		return isBehind ? { kind: 'others', isFirst: false } : state;
@@ -306,7 +306,7 @@ export class TableLock {
 				attempt.hasTaken = true;
 				const { owner, beat } = state;
 				done = await this.takes.add({ where: { entryKey, owner, beat }, cells });
-				// A row that is added now may be removed again, unless a take that failed may still reach others.
+				// This take reached no row, but an earlier one that failed may still reach some.
 				if (done.ok && done.value.length === 0) attempt.hasTaken = hasTaken;
 			} else if (state.kind === 'none' && (tries > 1 || attempt.mayAdd())) {
 				attempt.hasAdded = true;

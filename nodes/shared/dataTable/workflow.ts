@@ -141,7 +141,7 @@ export function thenReading({ parameters, items }: RowWork, column: string, valu
 }
 
 /**
- * The condition that a column has one of some values.
+ * The condition that a column has one of several values.
  * @param values the values that all items share; null where they differ
  * @param list the field of an item that lists its values
  */
@@ -162,9 +162,7 @@ function allOf(conditions: readonly Compared[], list: 'v' | 'keys' = 'v') {
 	return { matchType: 'allConditions', filters: { conditions: named } };
 }
 
-/**
- * Whether a value may be a parameter, because n8n does not evaluate it: a number, or text such as an ID or a digest.
- */
+/** Whether n8n cannot take a value for an expression, so that it may be a parameter: a number, an ID or a digest. */
 function isPlain(value: CellValue): value is string | number {
 	return typeof value === 'number' || (typeof value === 'string' && /^\w[\w .:-]*$/.test(value));
 }

@@ -43,7 +43,7 @@ export function explainExpressionError(error: unknown): Failure {
 	const parameter = isJsonObject(context) && typeof context.parameter === 'string' ? context.parameter : '';
 	const explained = typeof description === 'string' ? `${excerpt(description, 300)} ` : '';
 	return badInput(
-		`n8n could not read the item's ${parameter ? `"${parameter}"` : 'fields'}: ${wordsOfError(error)}`,
+		`n8n could not read ${parameter ? `"${parameter}"` : 'the fields'} for this item: ${wordsOfError(error)}`,
 		`${explained}Check the expressions in the node's fields. Nothing was sent for this item.`,
 	);
 }

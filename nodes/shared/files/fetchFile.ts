@@ -15,11 +15,11 @@ import { describeError, inPlainWords, openReply, requestOptions, type OpenReply 
 export interface FetchRun {
 	readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest'>;
 	readonly clock: Clock;
-	/** A number in [0, 1). */
+	/** Returns a number in [0, 1). */
 	readonly random: () => number;
 	/** When the run stops waiting, by the clock's `now()`. Fetches may continue for `DEADLINE_GRACE_MS`. */
 	readonly deadlineMs: number;
-	/** Ends all fetches; the caller checks the signal itself. */
+	/** Ends all fetches; the failure does not say why, so the caller checks the signal. */
 	readonly signal: AbortSignal;
 	readonly maxBytes: number;
 }
@@ -62,13 +62,13 @@ const DEADLINE_GRACE_MS = 2 * 60_000;
 /** Browsers follow about this many redirects. */
 const MOST_REDIRECTS = 20;
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-/** Statuses with which file hosts answer for signed links that have expired, and for files that were deleted. */
+/** Statuses that file hosts return for signed links that have expired, and for deleted files. */
 const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410]);
 const PARTIAL_CONTENT = 206;
 const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
 /**
- * Fetches a file without any credential: its host may be another origin, and a link has its own signature.
+ * Fetches a file without any credential: its host may be somebody else's, and a link has its own signature.
  * @param mayFetch called for the link and for the target of each redirect
  */
 export async function fetchFile<T>(
@@ -88,7 +88,7 @@ export async function fetchFile<T>(
 	}
 }
 
-/** What was sent instead of the file, in words that follow "answered with". */
+/** @param what was sent, in words that follow "answered with" */
 export function insteadOfFile(what: string): { readonly ok: false; readonly failure: FetchFailure } {
 	return fail({ kind: 'expired', reason: `the host answered with ${what} instead of the file` });
 }

@@ -150,7 +150,7 @@ export async function fetchInputFile(
 		helpers: context.helpers,
 		clock: systemClock,
 		random: Math.random,
-		// The task has not started, so its file has only the time that a run gives to files after its timeout.
+		// Before the task starts, a file has only the time that a run gives files after its timeout.
 		deadlineMs: systemClock.now(),
 		signal,
 		maxBytes,

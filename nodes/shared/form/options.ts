@@ -14,7 +14,7 @@ interface OptionFacts extends INodeProperties {
 	whenAbsent?: number;
 	/** Whether a retry with another value is a new request: true for a seed, false for a timeout. */
 	isPartOfRequest?: boolean;
-	/** Whether it limits the cost or speed of a run; such options are in "Cost and Speed". */
+	/** Whether the option limits a run's cost or speed; such options are in "Cost and Speed". */
 	isLimit?: boolean;
 	/** Whether 0 removes the limit on what a run may cost, so that no other value may become 0. */
 	isBudget?: boolean;

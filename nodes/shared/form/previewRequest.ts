@@ -16,7 +16,7 @@ export function previewRequestField(more: string) {
 	} as const satisfies INodeProperties;
 }
 
-/** Whether each item is only previewed, or why its switch cannot be read; such an item must not be sent. */
+/** Whether each item is only previewed, or why its switch cannot be read; it must then not be sent either. */
 export function readPreviewSwitches(
 	context: Pick<IExecuteFunctions, 'getInputData' | 'getNodeParameter'>,
 ): ReadonlyArray<Result<boolean>> {

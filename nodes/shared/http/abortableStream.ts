@@ -4,9 +4,8 @@ export interface ByteStream extends AsyncIterable<Uint8Array> {
 }
 
 /**
- * A body that ends as soon as it is destroyed. n8n's bodies do not, because its client wraps them in a generator to
- * count their bytes, and a generator that waits for the next chunk cannot be ended before it comes, so a reader of a
- * silent connection would wait forever.
+ * A body that ends as soon as it is destroyed. n8n's bodies do not: its client wraps them in a generator to count their
+ * bytes, which cannot be ended while it waits for a chunk, so a reader of a silent connection would wait forever.
  * @param close closes the connection
  */
 export function cuttable(body: ByteStream, close: () => void): ByteStream {

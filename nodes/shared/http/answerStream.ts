@@ -26,8 +26,8 @@ interface AnswerRequest extends Pick<HttpRequest, 'url' | 'json' | 'accept' | 'h
 
 /**
  * What an event meant:
- * - `nothing`: it only keeps the connection alive, so the idle time keeps running
- * - `progress`: it is a part of the answer, which is not complete, whatever was said before
+ * - `nothing`: it only keeps the connection alive, so the idle timer keeps running
+ * - `progress`: it is a part of the answer, which goes on even if an earlier event had finished it
  * - `finished`: the answer is complete; only extras such as token counts may follow
  * - `closed`: nothing after it is read
  */

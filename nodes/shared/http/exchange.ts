@@ -9,7 +9,7 @@ export interface HttpRequest {
 	readonly headers?: Readonly<Record<string, string>>;
 	/** The limit for the response headers, and again for the body. */
 	readonly timeoutMs: number;
-	/** Whether the answer is awaited for some seconds after a stop, because it contains the ID of paid work. */
+	/** Whether the answer is awaited for some seconds after a stop, because the request starts paid work. */
 	readonly outlivesStop?: boolean | undefined;
 	/** Ends the request, as a stop of the execution does. */
 	readonly signal?: AbortSignal | undefined;

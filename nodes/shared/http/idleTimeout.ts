@@ -9,15 +9,15 @@ interface PatienceLimits {
 }
 
 interface WatchedBody {
-	/** Restarts the idle time, because something meaningful arrived. */
+	/** Restarts the idle timer; to be called when something meaningful arrives. */
 	received(): void;
-	/** Sets new limits and restarts the idle time. */
+	/** Sets new limits and restarts the idle timer. */
 	expect(limits: PatienceLimits): void;
 	/** Ends the watch; must be called. */
 	release(): void;
 }
 
-/** How often a body is checked, because a timer for each chunk would cost more than reading it. */
+/** A body is checked at this interval, because a timer for each chunk would cost more than reading it. */
 const CHECK_MS = 500;
 
 /**

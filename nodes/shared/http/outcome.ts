@@ -54,7 +54,7 @@ export function ofUnanswered(exchange: Unanswered): FailedOutcome {
 
 /** A redirect to the result of a write. */
 const SEE_OTHER = 303;
-/** Statuses with which servers refuse a request before any work: for its credentials, path, method or size. */
+/** Statuses of refusals before any work is done, because of a request's credentials, path, method or size. */
 const BEFORE_ANY_WORK: ReadonlySet<number> = new Set([401, 403, 404, 405, 413]);
 
 /** Changes to `unclear` every outcome that leaves open whether a write was carried out. */

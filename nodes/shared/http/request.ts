@@ -19,7 +19,7 @@ export interface OpenReply {
 	readonly body: ByteStream;
 }
 
-/** An answer whose body is still to be read, or why there is none. */
+/** An answer whose body has not been read, or why there is no answer. */
 export type Opening = { readonly kind: 'open'; readonly reply: OpenReply } | Unanswered;
 
 export type OpenHttp = (request: HttpRequest) => Promise<Opening>;
@@ -29,7 +29,7 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
  * Sends requests with the credential through n8n's own helper (proxy, SSRF guard and cancellation included); `send`
- * reads the whole answer, `open` leaves its body to be read.
+ * reads the whole answer, `open` leaves its body unread.
  *
  * - no redirects, because they would carry the key to another origin
  * - n8n takes the abort signal only from the context, so each request gets a context with its own signal, because
@@ -217,7 +217,7 @@ function lost(sent: 'no' | 'unknown', code: string, reason: string): Unanswered 
 
 /**
  * Reads the innermost code and reason of an error, because n8n wraps the client's error. `fromNetwork` is false if n8n
- * itself did not send, e.g. because of its SSRF guard or an error in the credential.
+ * did not send the request, e.g. because of its SSRF guard or an error in the credential.
  */
 export function describeError(error: unknown) {
 	let code = '';

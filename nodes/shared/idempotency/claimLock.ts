@@ -67,7 +67,7 @@ export class ClaimLock {
 
 	/**
 	 * Adds a claim, and removes it unless it proves in time to be the only one.
-	 * @returns the claim's owner, if it is the only one
+	 * @returns the claim's owner if the claim is the only one
 	 */
 	async claim(acquirer: ClaimAcquirer): Promise<Result<string | undefined>> {
 		const owner = `${this.run} ${++this.attempts}`;

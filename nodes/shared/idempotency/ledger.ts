@@ -76,8 +76,8 @@ export interface LedgerParts extends KeyReadsParts {
 /** How long after a claim the request may still be sent. */
 const SEND_WITHIN_MS = 60_000;
 /**
- * How long a claim waits for others while more wait for a permit: each write is a sub-execution. It is shorter than the
- * writer's delay, so that outcomes are written with the claims that follow.
+ * How long a claim waits to be written with others while more wait for a permit: each write is a sub-execution. It is
+ * shorter than the writer's delay, so that outcomes are written with the claims that follow.
  */
 const CLAIMS_TOGETHER_MS = 80;
 /** How often a queued claim checks whether to stop waiting. */
@@ -298,7 +298,7 @@ function known(answer: Answer): Seen {
 const NO_LONGER: Failure = {
 	kind: 'notSubmitted',
 	message: 'The run ended before this item could be submitted',
-	advice: 'Nothing was submitted for this item. Run the node again with it.',
+	advice: 'Nothing was submitted for this item. Run the node again with this item.',
 	details: { status: 'notSubmitted' },
 };
 

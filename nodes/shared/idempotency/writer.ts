@@ -16,7 +16,7 @@ export class LedgerWriter {
 	private rows: TableRow[] = [];
 	private leaving = new Set<string>();
 	private writing: Promise<unknown> | undefined;
-	/** The writes of `writeWith` that are under way. If one fails, the queued rows that it took are queued again. */
+	/** The writes of `writeWith` that are under way. The rows that a failed one took from the queue go back into it. */
 	private readonly entering = new Set<Promise<unknown>>();
 	private readonly background: BackgroundWriter;
 

@@ -18,9 +18,9 @@ export interface CallFacts {
 /** What an operator can do; each node names its own options. */
 export interface CallAdvice {
 	readonly busy: string;
-	/** Says whose key has the permission. */
+	/** Shown after HTTP 403: whose key to use. */
 	readonly rightful: string;
-	/** Says what to compare with the platform's message. */
+	/** Shown after other refusals: what to compare with the platform's message. */
 	readonly check: string;
 }
 
@@ -94,7 +94,7 @@ function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice:
 	if (status === 403 || code === 403) {
 		return {
 			kind: 'credential',
-			message: `The API key has no permission, so the node could not ${purpose}`,
+			message: `The API key lacks the permission for this, so the node could not ${purpose}`,
 			advice: `${advice.rightful} ${platformSaid(outcome, facts)}`,
 			details,
 		};

@@ -49,7 +49,7 @@ async function whyKeyFails(
 	const asked = await sendTest(helpers, request, redact);
 	if (!asked.ok) return asked.failure;
 	const outcome = classify(asked.value, busyTerms);
-	// What `data` an empty list is answered with is not specified, so any is accepted.
+	// Which `data` answers an empty list is not specified, so any is accepted.
 	if (outcome.kind === 'answered') return undefined;
 	return whyNot(outcome, asked.value.status, baseUrl, redact);
 }
@@ -65,6 +65,6 @@ function whyNot(outcome: FailedOutcome, status: number, baseUrl: string, redact:
 		return `The platform could not answer (HTTP ${status}), so the key could not be tested. Try again later, or check the base URL. It said: ${said}`;
 	}
 	if (code === null || status === 404)
-		return `${NOT_THE_PLATFORM} ${adviceOnPath(baseUrl)} It answered HTTP ${status}: ${said}`;
+		return `${NOT_THE_PLATFORM} ${adviceOnPath(baseUrl)} The answer was HTTP ${status}: ${said}`;
 	return `The platform did not accept this test (code ${code}), so it may not accept the key either. It said: ${said}`;
 }

@@ -26,9 +26,9 @@ interface TurnWait {
 
 const SECOND_MS = 1_000;
 /**
- * The rate at which a request was sent is measured back to the latest request at least a second before it, over at most
- * this long, because the pause before a burst must not make the burst look slow. If no request came within that second,
- * the rate is measured over at most `LONGEST_SPACING_MS`.
+ * The rate at which a request was sent is measured from the latest request at least a second before it. A longer span
+ * counts as this long, because the pause before a burst must not make the burst look slow; if no request came in
+ * between, it counts as at most `LONGEST_SPACING_MS`.
  */
 const LONGEST_SPAN_MS = 1_350;
 /** The rate may rise to this many times the rate at which the latest judged request was sent. */
@@ -80,7 +80,7 @@ export class AdaptiveRate {
 
 	/**
 	 * Waits until a request may start; those of a lane start in the order in which they asked. At the deadline or after a
-	 * stop, returns a settled request without a start.
+	 * stop, starts none and returns a settled request.
 	 */
 	async turn(lane: Lane, { clock, signal, deadlineMs, isFresh }: TurnWait): Promise<StartedRequest> {
 		// If no other request is waiting, a new one is not slowed down by earlier refusals, because its timeout may be
@@ -139,7 +139,7 @@ export class AdaptiveRate {
 		this.lastDueMs = Math.max(this.lastDueMs, nowMs);
 	}
 
-	/** Records an answer other than a refusal for too many requests. */
+	/** Records an answer that does not say that there were too many requests. */
 	answered(request: StartedRequest): void {
 		this.isRefusing = false;
 		this.backoffMs = 0;

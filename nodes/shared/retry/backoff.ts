@@ -9,7 +9,7 @@ import type { Outcome } from '../http/outcome';
 export type Repeatability = 'read' | 'write';
 
 const BACKOFF: PauseGrowth = { firstMs: 500, factor: 2, longestMs: 20_000 };
-/** A longer Retry-After is capped at this; beyond it, the node's own timeout decides. */
+/** A longer Retry-After is cut to this. */
 const LONGEST_PAUSE_MS = 5 * 60_000;
 
 /** Whether the same request may be sent once more after this outcome. */

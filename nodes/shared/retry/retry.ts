@@ -8,7 +8,7 @@ import { RateLimiter, type RateLimits } from './rateLimiter';
 export interface RetryTerms {
 	readonly repeatability: Repeatability;
 	readonly lane: Lane;
-	/** All tries, including the first; refusals for too many requests do not count, unless only one try is allowed. */
+	/** The most tries, including the first. If more than one is allowed, those refused as too many do not count. */
 	readonly tries: number;
 	/** After this time, work is not sent but ends as `cancelled`. */
 	readonly sendByMs?: number | undefined;

@@ -172,7 +172,7 @@ function fingerprintedText(value: unknown): string {
 	return jsonText([value]) ?? piecesOf(value);
 }
 
-/** How many pieces are compared, more than enough to tell two items apart; an object that contains itself has no end. */
+/** The most pieces in a fingerprint: enough to tell two items apart, and an end for an object that contains itself. */
 const MOST_PIECES = 100_000;
 
 /** A text for a value that JSON.stringify cannot write, such as a deeply nested one. */

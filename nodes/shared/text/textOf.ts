@@ -7,7 +7,7 @@ export function textOf(value: unknown): string {
 
 /**
  * Like `textOf`, but numbers become text, because people edit table cells, and some IDs are numbers. `NaN`, which
- * `Number()` makes of a missing field, becomes empty text: as an ID, all such items would share it.
+ * `Number()` makes of a missing field, becomes empty text: as an ID, it would be the same for all such items.
  */
 export function textOrNumber(value: unknown): string {
 	return typeof value === 'number' && Number.isFinite(value) ? String(value) : textOf(value);

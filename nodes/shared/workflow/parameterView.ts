@@ -63,7 +63,7 @@ function readParameters(node: JsonObject): ReadonlyMap<string, ParameterSpec> {
 	return parameters;
 }
 
-/** A spec is an object of limits or the list of accepted values; a list may also be next to it. */
+/** A spec is an object of limits, a list of accepted values, or a pair; the entry may also have the list beside it. */
 function readSpec(spec: Json | undefined, entry: JsonObject): ParameterSpec | undefined {
 	if (Array.isArray(spec)) return readListSpec(spec, entry);
 	return isJsonObject(spec) ? readLimits(spec, entry) : undefined;

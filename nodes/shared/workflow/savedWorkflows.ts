@@ -19,9 +19,8 @@ export type SavedWorkflows = ReadonlyMap<string, Result<WorkflowSource>>;
 /** Marks the name of a saved workflow, in place of an ID. */
 export const SAVED_PREFIX = 'saved:';
 
-const FIELD = '"Saved Workflows" of the account';
-const LOOKS_LIKE =
-	'Correct it in the credential. It should look like {"Portrait": {"workflowId": "wf_8c1f0a", "definition": {…}}}.';
+const FIELD = '"Saved Workflows" in the credential';
+const LOOKS_LIKE = 'It should look like {"Portrait": {"workflowId": "wf_8c1f0a", "definition": {…}}}.';
 
 /** Reads the list of a credential, which may be JSON text, an object or nothing. */
 export function readSavedWorkflows(source: unknown): Result<SavedWorkflows> {
@@ -134,7 +133,7 @@ export function whyListIsWrong(source: unknown): string | undefined {
 	const [first, ...others] = failures;
 	if (!first) return undefined;
 	const names = others.map(({ name }) => `"${excerpt(name, 40)}"`).join(', ');
-	return inSentences(first.failure) + (names && ` Also to be corrected: ${excerpt(names)}.`);
+	return inSentences(first.failure) + (names && ` Correct these, too: ${excerpt(names)}.`);
 }
 
 const inSentences = ({ message, advice }: Failure) => `${message}. ${advice}`;

@@ -64,7 +64,7 @@ test.each([
 	[
 		'code',
 		{ code: 403, msg: 'no right' },
-		/has no permission/,
+		/lacks the permission/,
 		/may use this model\. The platform said: no right\.$/,
 	],
 ] as const)('words the error for a chat: %s', async (kind, more, message, description) => {

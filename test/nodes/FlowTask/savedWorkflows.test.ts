@@ -74,10 +74,10 @@ test.each([
 	[
 		'invalid JSON',
 		'{"Poster": ',
-		/"Saved Workflows" of the account is not a JSON object/,
-		/Correct it in the credential/,
+		/"Saved Workflows" in the credential is not a JSON object/,
+		/It should look like/,
 	],
-	['a list', '[1, 2]', /is not a JSON object/, /Correct it in the credential/],
+	['a list', '[1, 2]', /is not a JSON object/, /It should look like/],
 	[
 		'a missing ID',
 		'{"Poster": {"definition": {}}}',

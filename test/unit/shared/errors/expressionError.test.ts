@@ -28,7 +28,7 @@ describe('readItem', () => {
 			ok: false,
 			failure: {
 				kind: 'badInput',
-				message: 'n8n could not read the item\'s fields: Node "A" has not run',
+				message: 'n8n could not read the fields for this item: Node "A" has not run',
 				advice: expect.stringContaining('Nothing was sent for this item.'),
 			},
 		});
@@ -50,7 +50,7 @@ describe('explainExpressionError', () => {
 		});
 		expect(explainExpressionError(error)).toEqual({
 			kind: 'badInput',
-			message: 'n8n could not read the item\'s "workflowId": No path back',
+			message: 'n8n could not read "workflowId" for this item: No path back',
 			advice:
 				"The node is not connected. Check the expressions in the node's fields. Nothing was sent for this item.",
 		});
@@ -63,7 +63,7 @@ describe('explainExpressionError', () => {
 		['an error without a message', new Error('')],
 	])('says that no reason was given for %s', (_name, error) => {
 		expect(explainExpressionError(error).message).toBe(
-			"n8n could not read the item's fields: no reason was given",
+			'n8n could not read the fields for this item: no reason was given',
 		);
 	});
 
@@ -76,7 +76,7 @@ describe('explainExpressionError', () => {
 	])('tolerates %s', (_name, over) => {
 		expect(explainExpressionError(Object.assign(new Error('x'), over))).toEqual({
 			kind: 'badInput',
-			message: "n8n could not read the item's fields: x",
+			message: 'n8n could not read the fields for this item: x',
 			advice: "Check the expressions in the node's fields. Nothing was sent for this item.",
 		});
 	});
