@@ -61,7 +61,7 @@ function lookFor(taskId: string | undefined): string {
 		: `Use the "Get" operation with task ID ${excerpt(taskId, 100)} to see whether the task exists`;
 }
 
-/** Explains a bug in the node that struck after the task was created. */
+/** Explains an error of the node's own code after the task was created. */
 export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	const taskId = excerpt(fullTaskId, 100);
 	return {
