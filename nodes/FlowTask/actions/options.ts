@@ -100,7 +100,7 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether to put the body that was sent into the output, as "request". To make the same image again, use it as the "Prompt (JSON)", with the seed mode Keep.',
+			'Whether to add the request body to the output, as "request". To make the same image again, use it as the "Prompt (JSON)", with the seed mode Keep.',
 	},
 	maxFailures: {
 		displayName: 'Max Failures',
@@ -189,7 +189,7 @@ export const TASK_OPTIONS = defineOptions({
 				value: 'error',
 				description: 'A task may exist, so nothing is submitted a second time',
 			},
-			{ name: 'Submit Again', value: 'submitAgain', description: 'The task may then be paid for twice' },
+			{ name: 'Submit Again', value: 'submitAgain', description: 'The image may then be paid for twice' },
 		],
 		description: 'What a retry does with an item whose submit was sent but never answered',
 	},

@@ -37,7 +37,7 @@ const LORAS = /^[\s,]*(<lora:[^<>]*>[\s,]*)+$/i;
 
 /** Inputs of language models, whose text is seldom the image's description. */
 const ASIDE = 'system question query 系统 系統 システム';
-/** Names of texts that go with the image's description, in names of inputs and titles of nodes. */
+/** Words for texts that go with the image's description, in names of inputs and titles of nodes. */
 const SIDE_TEXT = anyOf(ASIDE, 'style quality prefix suffix triggers? 风格 風格 质量 質量 触发 觸發');
 const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
 
