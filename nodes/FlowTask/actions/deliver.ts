@@ -159,11 +159,11 @@ function logCancelled(
 	const ids = knownIds(outcomes);
 	const unanswered = outcomes.filter(({ failure }) => failure?.details?.mayExist === true).length;
 	if (ids.length === 0 && unanswered === 0) return;
-	const running = `its ${ids.length} submitted task(s) are done or keep running on the platform: ${listIds(ids)}`;
+	const tasks = `${ids.length} task(s) are done or keep running on the platform: ${listIds(ids) || 'none'}`;
 	const open =
 		unanswered > 0 ? `; ${unanswered} submit(s) had no answer yet, and may have created a task` : '';
 	const collect = isRecorded ? `. ${collectBy(context)}` : '';
-	logStopped(context, 'FlowTask', running + open + collect);
+	logStopped(context, 'FlowTask', tasks + open + collect);
 }
 
 function collectBy(context: IExecuteFunctions): string {

@@ -41,7 +41,7 @@ const BATCH_SIGNALS_MS = 100;
 /** With more tasks still running, a poll that a socket asked for comes at least this long after the last one. */
 const POLL_HELD_MS = 2_000;
 
-/** The delay of the first poll, which other tasks can then join; short for a task given by ID, which may be done. */
+/** How long the first poll waits for other tasks to join it: briefly for a task given by ID, which may be done. */
 const FIRST_POLL_OF_GIVEN_MS = 50;
 const FIRST_POLL_OF_SUBMITTED_MS = 500;
 
