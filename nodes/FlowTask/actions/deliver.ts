@@ -37,7 +37,7 @@ export interface DeliveredTask {
 /** An error's text shows at most this many task IDs; its details contain all. */
 const IDS_SHOWN = 5;
 
-const RETRY = 'A retry in the list of executions continues with them.';
+const RETRY = 'A retry from the list of executions continues with these tasks.';
 
 const COLLECT_BY_ID =
 	'"Wait for Completion" with these IDs gets the images of the other items. To get them at once next time, set "On Error" in the node\'s settings to continue.';
@@ -159,11 +159,11 @@ function logCancelled(
 	const ids = knownIds(outcomes);
 	const unanswered = outcomes.filter(({ failure }) => failure?.details?.mayExist === true).length;
 	if (ids.length === 0 && unanswered === 0) return;
-	const running = `${ids.length} submitted task(s) keep running on the platform: ${listIds(ids)}`;
+	const tasks = `${ids.length} task(s) are done or keep running on the platform: ${listIds(ids) || 'none'}`;
 	const open =
 		unanswered > 0 ? `; ${unanswered} submit(s) had no answer yet, and may have created a task` : '';
 	const collect = isRecorded ? `. ${collectBy(context)}` : '';
-	logStopped(context, 'FlowTask', running + open + collect);
+	logStopped(context, 'FlowTask', tasks + open + collect);
 }
 
 function collectBy(context: IExecuteFunctions): string {

@@ -17,7 +17,7 @@ export function nodeField(
 				displayName: 'From List',
 				name: 'list',
 				type: 'list',
-				hint: 'From the saved workflow or "Workflow Definition"; without either, enter the ID',
+				hint: `From the saved workflow or "Workflow Definition". Without either, choose "${entered.displayName}".`,
 				typeOptions: { searchListMethod, searchable: true },
 			},
 			{ ...entered, name: 'id', type: 'string' },

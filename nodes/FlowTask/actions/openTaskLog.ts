@@ -12,7 +12,7 @@ import { TaskRecorder } from '../taskLog/taskRecorder';
 import { TASK_TABLE } from '../taskLog/taskRows';
 import type { NodeRun } from './run';
 
-/** Larger runs are recorded unless the operator says otherwise. */
+/** Runs with more tasks than this are recorded if "Record Tasks" is Automatic. */
 const MOST_UNRECORDED = 10;
 
 /** Submits do not wait longer than this for the table to be created. */

@@ -15,7 +15,7 @@ const BYTES_PER_MB = 1024 * 1024;
 /** The options that apply to the whole run. 0 = no limit or forever. */
 export type TaskRunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
 
-/** Reads and checks the options, because expressions may return invalid numbers. */
+/** Reads the options and checks them, because expressions may return invalid numbers. */
 export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOptions> {
 	return readItem(() => {
 		const { given, groupOf } = enteredOptions(context, 0, TASK_OPTIONS, (name) => !PER_ITEM.has(name));
@@ -63,11 +63,11 @@ function checkOptions(given: Readonly<Record<string, unknown>>, groupOf: (name: 
 	});
 }
 
-/** No option is part of the request, so after a change, a retry continues with the tasks of earlier tries. */
+/** No option is part of the request, so a retry with other options continues with the tasks of earlier tries. */
 export const TASK_OPTIONS = defineOptions({
 	...idempotencyFields(
 		{
-			key: 'Identifies this image, e.g. an order number. The same key makes no second task, whichever execution asks: it gets the existing one, unless that failed or its key expired. Keys are kept in the Data Table flow_task_ledger.',
+			key: 'Identifies this image, e.g. by an order number. Every item with the same key, in any execution, gets the existing task, unless that task failed or the key expired. Keys are kept in the Data Table flow_task_ledger.',
 			thisNode: 'Other nodes with the same key create their own tasks',
 			project: 'One task for all Flow Task nodes of the n8n project',
 			lifetime: 'How long a key returns its task; after that it makes a new one. 0 means forever.',
@@ -100,7 +100,7 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether to put the body that was sent into the output, as "request". To make the same image again, use it as the "Prompt (JSON)", with the seed mode Keep.',
+			'Whether to add the request body to the output, as "request". To make the same image again, use it as the "Prompt (JSON)", with the seed mode Keep.',
 	},
 	maxFailures: {
 		displayName: 'Max Failures',
@@ -111,7 +111,7 @@ export const TASK_OPTIONS = defineOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
-			'Stop submitting after this many items have failed; running tasks still finish. 0 means no limit. Applies only if "On Error" is set to continue: otherwise the first failure ends the run.',
+			'Stop submitting after this many failures; running tasks still finish. 0 means no limit. Applies only if "On Error" is set to continue: otherwise the first failure ends the run.',
 	},
 	maxFileSizeMb: {
 		displayName: 'Max File Size (MB)',
@@ -189,7 +189,7 @@ export const TASK_OPTIONS = defineOptions({
 				value: 'error',
 				description: 'A task may exist, so nothing is submitted a second time',
 			},
-			{ name: 'Submit Again', value: 'submitAgain', description: 'The task may then be paid for twice' },
+			{ name: 'Submit Again', value: 'submitAgain', description: 'The image may then be paid for twice' },
 		],
 		description: 'What a retry does with an item whose submit was sent but never answered',
 	},
@@ -236,16 +236,16 @@ export const TASK_OPTIONS = defineOptions({
 			{
 				name: 'Automatic',
 				value: 'auto',
-				description: 'Sockets while few tasks are left, otherwise polling',
+				description: 'WebSockets while few tasks are left, otherwise polling',
 			},
 			{ name: 'Polling', value: 'polling', description: 'Never open a WebSocket' },
 			{
 				name: 'WebSocket',
 				value: 'websocket',
-				description: 'Like Automatic, with a hint if no socket could be opened',
+				description: 'Like Automatic, with a hint if no WebSocket could be opened',
 			},
 		],
-		description: 'How the node follows a task. A lost socket never fails a task: polling takes over.',
+		description: 'How the node follows a task. A lost WebSocket never fails a task: polling takes over.',
 	},
 	...recordOptions('flow_task_runs'),
 	recordTasks: {
@@ -259,7 +259,7 @@ export const TASK_OPTIONS = defineOptions({
 			{ name: 'Never', value: 'never' },
 		],
 		description:
-			'Whether to keep a row for each task in the Data Table flow_task_runs: its ID, status, progress and error. It shows the progress of a run, and keeps every ID through a stop or a crash. "Wait for Completion" can read the IDs from it.',
+			'Whether to keep a row for each task in the Data Table flow_task_runs: its ID, status, progress and error. The table shows the progress of a run, and keeps the IDs if the run is stopped or n8n crashes. "Wait for Completion" can read the IDs from it.',
 	},
 	requestsPerSecond: {
 		displayName: 'Requests per Second',

@@ -27,7 +27,7 @@ import type { RandomSeed } from '../workflow/seeds';
 import { readRunOptions, type TaskRunOptions } from './options';
 import { knownWorkflows, type KnownWorkflows } from './workflow/knownWorkflows';
 
-/** One account of a run. The platform limits each key, so an account has its own rate limiter, watcher and uploads. */
+/** One account of a run, with its own rate limiter, watcher and uploads: the platform limits each key separately. */
 export interface AccountClient extends TaskClient {
 	readonly baseUrl: string;
 	readonly images: TaskMemory['images'];

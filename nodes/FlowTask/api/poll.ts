@@ -11,7 +11,7 @@ const CALLS_WITHOUT_ANSWER = 20;
 /** The same limit if all answers are unreadable: just enough calls to find one task among `IDS_PER_CALL`. */
 const UNREADABLE_WITHOUT_ANSWER = 9;
 
-/** A call, and what was answered. */
+/** Task IDs, and the answer that applies to them. */
 export interface PolledPiece {
 	readonly ids: readonly string[];
 	readonly answer: Result<TaskInfo[], CallFailure>;

@@ -42,7 +42,7 @@ export interface TaskInfo {
 
 /** The most files that are read per task; no real workflow saves more. */
 export const MOST_FILES = 1_000;
-/** Signed links are long, but no server accepts more. */
+/** Signed links are long, but no server accepts longer ones than this. */
 const LONGEST_LINK_CHARS = 16_384;
 /** Some engines send their whole log. */
 const LONGEST_ERROR_CHARS = 10_000;

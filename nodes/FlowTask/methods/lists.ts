@@ -40,7 +40,7 @@ export const searchImageNodes = searchIn(imageNodesIn);
 export const searchSeeds = searchIn(seedChoicesIn);
 export const searchOutputNodes = searchIn(outputNodesIn);
 
-/** Makes a search in the workflow. Without the export, the list is empty, and an ID can be entered instead. */
+/** Makes a list search over parts of the workflow. Without the export the list is empty; an ID can be entered. */
 function searchIn(choicesIn: (definition: WorkflowDefinition) => INodeListSearchItems[]) {
 	return async function (this: ILoadOptionsFunctions, filter = ''): Promise<INodeListSearchResult> {
 		const source = await shownWorkflow(this);

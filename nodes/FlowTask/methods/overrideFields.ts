@@ -43,7 +43,7 @@ export function overrideFieldsOf(source: WorkflowSource, rows?: unknown): Resour
 	const more = `${leftOut} more inputs are not listed: set them by "Node ID and Parameter"`;
 	return {
 		fields: [
-			// A row that is marked as required is shown as soon as the form is loaded; in the mode "map" it needs no value.
+			// A required row is shown as soon as the form is loaded; in the resource mapper's mode "map" it needs no value.
 			{ ...hintRow('found', found), required: true },
 			...fields.map(asRow),
 			...(leftOut > 0 ? [hintRow('more', more)] : []),

@@ -52,7 +52,7 @@ export class DailyTasks implements TaskObserver {
 	}
 
 	/**
-	 * Reads how many tasks were already created, and reserves slots for the first jobs. A job with an idempotency key may
+	 * Reads how many tasks were created today, and reserves slots for the first jobs. A job with an idempotency key may
 	 * already have a task, so it gets a slot only once it must submit one.
 	 * @param isAllOrNone whether to refuse all jobs if one of them gets no slot
 	 */

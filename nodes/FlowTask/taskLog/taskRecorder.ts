@@ -14,11 +14,11 @@ import { cellsAfter, cellsAtEnd, newRow, type RowFacts, type RowOrigin, type Tas
 
 /** How long the first write is delayed to collect rows, so that a run that ends sooner needs a single write. */
 const FIRST_WRITE_MS = 1_000;
-/** The time from the start of one write to the next, which grows after each failure. */
+/** The time from the start of one write to the next; it grows after each failure. */
 const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_000 };
-/** Changes may take a 50th of the time, so a slow table is changed less often. New rows are not delayed. */
+/** Updates may take a 50th of the time, so a slow table is updated less often. New rows are not delayed. */
 const REST_PER_CHANGE_MS = 50;
-/** Changes are rarer in a long run: rows may be out of date by a 20th of its duration so far. */
+/** Rows are updated less often in a long run: they may be out of date by a 20th of its duration so far. */
 const REST_PER_RUN_MS = 1 / 20;
 /** With more changes than this, rows are replaced: a change takes n8n 40 ms, and replacing hundreds of rows 200 ms. */
 const REPLACED_ABOVE = 5;
@@ -28,7 +28,7 @@ interface LoggedTask extends RowFacts {
 	cells: TaskCells;
 	/** The cells as written to the table, as JSON. */
 	written: string;
-	/** The task's rows; `undefined` before they were looked up. */
+	/** The keys of the task's rows; `undefined` until the rows are looked up. */
 	rowKeys: readonly string[] | undefined;
 	/** Whether the table lists the task for this execution, or need not do so. */
 	isListed: boolean;

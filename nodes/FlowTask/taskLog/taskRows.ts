@@ -18,18 +18,18 @@ export const TASK_TABLE: TableSpec = {
 		{ name: 'item', type: 'number' },
 		{ name: 'status', type: 'string' }, // see RowStatus
 		{ name: 'progress', type: 'number' },
-		{ name: 'prompt', type: 'string' }, // its beginning
+		{ name: 'prompt', type: 'string' }, // only the beginning
 		{ name: 'taskId', type: 'string' }, // empty if a submit had no answer
 		{ name: 'queuePosition', type: 'number' },
-		{ name: 'variant', type: 'number' }, // the image's number within its item, from 1; empty if the item makes one image
+		{ name: 'variant', type: 'number' }, // its number within the item, from 1; empty if the item has only one
 		{ name: 'error', type: 'string' },
-		{ name: 'node', type: 'string' }, // its name
-		{ name: 'workflow', type: 'string' }, // n8n's workflow, by its name
+		{ name: 'node', type: 'string' }, // the node's name
+		{ name: 'workflow', type: 'string' }, // the name of n8n's workflow
 		{ name: 'submittedAt', type: 'string' }, // times in ISO 8601
 		{ name: 'startedAt', type: 'string' }, // first seen generating
 		{ name: 'finishedAt', type: 'string' },
-		{ name: 'hostedWorkflow', type: 'string' }, // of the platform, by its ID
-		{ name: 'workflowId', type: 'string' }, // of n8n
+		{ name: 'hostedWorkflow', type: 'string' }, // the platform's workflow ID
+		{ name: 'workflowId', type: 'string' }, // n8n's workflow ID
 		{ name: 'nodeDay', type: 'string' }, // digest of the node and the day; empty if this run did not submit the task
 		{ name: 'submitId', type: 'string' }, // unique to the submit, so that a limit counts it once
 		{ name: 'rowKey', type: 'string' }, // unique to the row
@@ -100,7 +100,7 @@ function secondOf(ms: number): string {
 	return new Date(Math.floor(ms / 1_000) * 1_000).toISOString();
 }
 
-/** The cells after a report. @param nowMs time of day */
+/** The cells after a report. @param nowMs by the wall clock */
 export function cellsAfter(last: TaskCells, info: TaskInfo, nowMs: number): TaskCells {
 	const { state: status, progress } = info;
 	const isGenerating = status === 'generating' && last.startedAt === undefined;

@@ -77,7 +77,7 @@ export function describeOutcome(outcome: TaskOutcome, facts: OutcomeFacts, redac
 	return { ...describeTask(snapshot.info, redact), ...sent, timing: describeTiming(snapshot) };
 }
 
-/** The body of a task that this run made, as "Prompt (JSON)" accepts it to make the image again. */
+/** The request body of a task that this run made; "Prompt (JSON)" accepts it, to make the image again. */
 function describeRequest({ sent }: TaskOutcome, { workflowId }: OutcomeFacts, redact: Redact): JsonObject {
 	if (sent === undefined || workflowId === undefined) return {};
 	return { request: redactJson(submitCall(workflowId, sent).json, redact.known) };
@@ -106,7 +106,7 @@ const SHOW_IMAGES =
 const IMAGES_SHOWN = 'The user already sees the files. Do not repeat their links.';
 
 /**
- * What an AI agent reads: images that it only has to pass on, and how the task ended.
+ * What an AI agent gets: the task's files, with a note on what to do with them, and its status.
  * @param isShown whether the chat already shows the images
  */
 export function describeForAgent(

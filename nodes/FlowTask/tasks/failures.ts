@@ -61,7 +61,7 @@ function lookFor(taskId: string | undefined): string {
 		: `Use the "Get" operation with task ID ${excerpt(taskId, 100)} to see whether the task exists`;
 }
 
-/** Explains a bug in the node that struck after the task was created. */
+/** Explains an error of the node's own code after the task was created. */
 export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	const taskId = excerpt(fullTaskId, 100);
 	return {
@@ -154,7 +154,7 @@ const DELETED =
 	"The platform may have deleted it. Look for its images in the platform's console before you run the item again. If the platform keeps tasks only for a while, wait for fewer of them at a time.";
 
 const CHECK_ID =
-	'Check that the ID is complete, and that the credential belongs to the account and the platform that the task was submitted with.';
+	'Check that the ID is complete, and that the credential belongs to the account and the platform of the task.';
 
 const NEW_TASK =
 	'To create a new task for an item with an idempotency key, delete the key\'s rows in the Data Table flow_task_ledger, and shorten "Idempotency Lifetime (Hours)" if the platform forgets tasks sooner; for any other item, start a new execution.';

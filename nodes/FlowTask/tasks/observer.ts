@@ -4,9 +4,9 @@ import type { TaskSnapshot } from './watchedTask';
 
 export interface TaskFacts {
 	readonly workflowId?: string | undefined;
-	/** The image's prompt, if it was sent. */
+	/** The prompt, if one was sent. */
 	readonly prompt?: string | undefined;
-	/** Which of the item's images it is, counted from 1; left out if the item makes only one. */
+	/** The number of the variant, from 1; left out if it is the only one of its item. */
 	readonly variant?: number | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface ObservedJob {
  * - `made`: this run has just submitted it
  * - `known`: it existed before: an earlier try submitted it for this item, or another execution or item did so with the
  *   same idempotency key
- * - `given`: the item names it by its ID
+ * - `given`: the item names its ID, or the execution that recorded it
  */
 export type TaskSource = 'made' | 'known' | 'given';
 

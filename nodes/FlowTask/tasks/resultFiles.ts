@@ -39,7 +39,7 @@ export const DOWNLOADS_AT_ONCE = 8;
 /** A task may finish a moment before its links appear, so they are requested once more after this pause. */
 const LINKS_BEHIND_MS = 1_000;
 
-/** The pauses before requests for fresh links, of which there are several because a platform may repeat old links. */
+/** The pause before each request for fresh links; there are several, because a platform may repeat old links. */
 const RENEWAL_PAUSES_MS = [0, 2_000, 5_000];
 
 /** How long a request for fresh links waits for other tasks: those that ended together have links that expire together. */

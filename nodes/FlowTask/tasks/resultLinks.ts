@@ -92,7 +92,7 @@ export function markName(name: string, mark: string): string {
 	return dot > 0 ? `${name.slice(0, dot)}_${mark}${name.slice(dot)}` : `${name}_${mark}`;
 }
 
-/** What distinguishes the files of one task from those of the run's others. */
+/** What distinguishes the files of one task from those of the run's other tasks. */
 export interface TaskLabel {
 	/** The task's or item's number, from 1; `undefined` if the run has only one. */
 	readonly number?: number | undefined;

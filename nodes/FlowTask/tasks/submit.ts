@@ -250,7 +250,7 @@ function explainAnswer(
 	if (kind === 'conflict') {
 		return badInput(
 			`The idempotency key "${shown}" was used by ${who} for other inputs${owner ? ' or with another API key' : ''}`,
-			'Nothing was submitted. An idempotency key belongs to one set of inputs: use another one for other inputs, or delete the rows of this one in the Data Table flow_task_ledger.',
+			'Nothing was submitted. An idempotency key belongs to one set of inputs: use another key for other inputs, or delete the rows of this key in the Data Table flow_task_ledger.',
 			details,
 		);
 	}

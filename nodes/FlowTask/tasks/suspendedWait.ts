@@ -5,8 +5,8 @@ import type { PolledPiece } from '../api/poll';
 import { noteAnswer, Streak, WatchedTask, type WatchEnd } from './watchedTask';
 
 /**
- * The state of a suspended wait for one set of tasks; n8n stores it with the execution. All times are times of day. What
- * an earlier build stored may lack the optional parts.
+ * The state of a suspended wait for one set of tasks; n8n stores it with the execution. All times are by the wall clock.
+ * What an earlier version stored may lack the optional fields.
  */
 const Wait = v.object({
 	/** When the tasks were first polled. */
@@ -15,7 +15,7 @@ const Wait = v.object({
 	polls: v.number(),
 	/** The number of polls that failed after the timeout. */
 	lateFailures: v.optional(v.number(), 0),
-	/** For each task, in order: its mark, when it changed, and in how many consecutive polls it was missing and refused. */
+	/** For each task: its mark, when that changed, and in how many consecutive polls the task was missing, and refused. */
 	progress: v.optional(v.array(v.tuple([v.string(), v.number(), v.number(), v.number()])), []),
 });
 
@@ -82,8 +82,8 @@ function progressOf({ mark, changedAtMs, missing, refused }: WatchedTask): Progr
 }
 
 /**
- * How long to sleep before the next poll: a minute plus a quarter of the time waited so far, but at most 15 minutes and
- * not past the timeout, unless less than a minute is left.
+ * How long to sleep before the next poll: a minute, and a quarter longer after each answered poll; at most 15 minutes,
+ * and not past the timeout unless less than a minute is left.
  */
 function sleepMs(polls: number, leftMs: number): number {
 	const usualMs = growingPauseMs(SLEEPS, polls);

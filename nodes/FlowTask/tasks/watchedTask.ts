@@ -3,10 +3,10 @@ import type { CallFailure } from '../api/failures';
 import { withoutToken } from '../api/progressSocket';
 import { isFinal, isQueuedUnnumbered, type TaskInfo } from '../api/taskInfo';
 
-/** A task's last report, and when things happened (time of day, ms since the epoch). */
+/** A task's last report, and when things happened (by the wall clock, ms since the epoch). */
 export interface TaskSnapshot {
 	readonly info?: TaskInfo | undefined;
-	/** Its state in that report; a suspended wait knows it longer than the report itself. */
+	/** Its state in that report, which a suspended wait stores without the rest of the report. */
 	readonly lastState?: string | undefined;
 	/** Why the last poll did not show the task's state. */
 	readonly trouble?: string | undefined;
@@ -24,7 +24,7 @@ export interface TaskSnapshot {
  * - `left`: the watcher was stopped
  */
 export type WatchEnd =
-	/** `info` has the original links, for the download; those of the snapshot may be shown. */
+	/** `info` has the original links, for the download; the snapshot's, without the prompt token, may be shown. */
 	| { readonly kind: 'final'; readonly info: TaskInfo; readonly snapshot: TaskSnapshot }
 	| { readonly kind: 'timedOut' | 'stalled' | 'unknown' | 'left'; readonly snapshot: TaskSnapshot }
 	| { readonly kind: 'refused'; readonly failure: Failure; readonly snapshot: TaskSnapshot };
@@ -38,13 +38,13 @@ export interface WatchLimits {
 	readonly patienceMs: (isKnown: boolean) => number;
 }
 
-/** A time by the clock of the watch's limits, and the same as a time of day. */
+/** A time by the clock of `WatchLimits`, and the same time by the wall clock. */
 export interface PollTime {
 	readonly nowMs: number;
 	readonly wallMs: number;
 }
 
-/** In how many consecutive polls a task must be missing or refused before that counts: a gateway may send a 404. */
+/** In how many consecutive polls a task must be missing or refused before that counts: one 404 may be a gateway's. */
 const POLLS_TO_COUNT = 3;
 
 /** Polls in which a task was missing, or refused, with none in between that showed the opposite. */
@@ -71,7 +71,7 @@ export class Streak {
 
 export interface TaskOrigin {
 	readonly promptToken?: string | undefined;
-	/** When it was submitted, time of day. */
+	/** When the task was submitted, by the wall clock. */
 	readonly sinceMs?: number | undefined;
 }
 
@@ -110,7 +110,7 @@ export class WatchedTask {
 		return true;
 	}
 
-	/** Records an answer without the task. @param isBlank whether it had none of several tasks that exist */
+	/** Records an answer without the task. @param isBlank whether it contained none of several known tasks */
 	lack(isBlank: boolean, nowMs: number): void {
 		// Tasks do not all vanish at once, so the platform's index must be empty.
 		if (isBlank && this.isKnown) this.trouble = 'The platform returned none of the tasks';

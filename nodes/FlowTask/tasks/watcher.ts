@@ -41,15 +41,15 @@ const BATCH_SIGNALS_MS = 100;
 /** With more tasks still running, a poll that a socket asked for comes at least this long after the last one. */
 const POLL_HELD_MS = 2_000;
 
-/** The delay of the first poll, so that the run's other tasks can join it. */
-const FIRST_POLL_AT_OLD_MS = 50;
-const FIRST_POLL_AT_NEW_MS = 500;
+/** How long the first poll waits for other tasks to join it: briefly for a task given by ID, which may be done. */
+const FIRST_POLL_OF_GIVEN_MS = 50;
+const FIRST_POLL_OF_SUBMITTED_MS = 500;
 
 /** How long an ID must be missing or refused before that counts: longer if the platform certainly has the task. */
 const PATIENCE_MS = 10_000;
 export const KNOWN_MISSING_MS = 5 * 60_000;
 
-/** A task whose sockets keep dropping is polled. */
+/** The most sockets that are opened for a task; if they keep dropping, it is only polled. */
 const SOCKETS_PER_TASK = 3;
 
 /** How long a hanging poll may hold up the run after its timeout. */
@@ -94,7 +94,7 @@ export class TaskWatcher {
 	private lastPollMs = 0;
 	/** Whether any poll was answered, which shows that the base URL and the key are right. */
 	private answered = false;
-	/** When a socket first asked for the next poll. */
+	/** When a socket first asked for the next poll; `undefined` if none has. */
 	private pollWantedMs: number | undefined;
 	private readonly limits: WatchLimits;
 
@@ -130,8 +130,8 @@ export class TaskWatcher {
 		if (watched) return await watched.end;
 		if (this.stopping.signal.aborted) return this.leave(task);
 		if (this.tasks.size === 0) {
-			// A task of an earlier run may be done already; a new one needs a moment.
-			const firstPollMs = origin.sinceMs === undefined ? FIRST_POLL_AT_OLD_MS : FIRST_POLL_AT_NEW_MS;
+			const isGiven = origin.sinceMs === undefined;
+			const firstPollMs = isGiven ? FIRST_POLL_OF_GIVEN_MS : FIRST_POLL_OF_SUBMITTED_MS;
 			this.intervalMs = SHORTEST_POLL_INTERVAL_MS;
 			this.lastPollMs = Math.max(this.lastPollMs, nowMs + firstPollMs - this.intervalMs);
 		}
@@ -305,7 +305,7 @@ export class TaskWatcher {
 	private hear(task: LiveTask, info: TaskInfo): void {
 		if (!this.tasks.has(task.taskId)) return;
 		const nowMs = this.clock.now();
-		// Task info may be a moment behind. After an end the socket sends nothing more, so polling takes over.
+		// After reporting the end, a socket is silent, so polling takes over until task info shows the end, too.
 		task.socketSpoke = !isFinal(info.state);
 		// The task exists, whatever the platform's index says.
 		task.isKnown = true;

@@ -55,7 +55,7 @@ function checkOne(
 	// A pair of numbers is a value if the export has an array there too, or if no node has the first number as its ID.
 	const isNode = (id: string): boolean =>
 		!Array.isArray(input?.value) && (known.definition === undefined || nodeOf(known, id) !== undefined);
-	if (isLink(value, isNode)) return fail(`${label} is set to a link; only values can be set`);
+	if (isLink(value, isNode)) return fail(`${label} is set to a link to another node; only values can be set`);
 	const checked = checkValue(value, kindOf(input?.value ?? spec?.default, spec, isSeed), spec);
 	if (checked.ok) return checked;
 	const wanted = [checked.failure, describeSpec(spec)].filter(Boolean).join(', ');
@@ -163,6 +163,6 @@ export function refuseEmptyPrompts(prompt: Prompt, known: WorkflowKnowledge): Fa
 	if (names.length === 0) return undefined;
 	return badInput(
 		`The prompt is empty: ${names.join('; ')}`,
-		'Check the expression, or whether the cell that it reads is blank. To keep the hosted text for all items, remove this input from the node. Nothing was submitted for this item.',
+		'Check the expression and the cell that it reads. To keep the hosted text for all items, remove this input from the node. Nothing was submitted for this item.',
 	);
 }

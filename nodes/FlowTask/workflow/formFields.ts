@@ -50,7 +50,7 @@ export function readFieldId(id: string): { readonly nodeId: string; readonly par
 	}
 }
 
-/** The rows of the form in the order of `rankInputs`, and the number of inputs beyond them. */
+/** The rows of the form, in the order of `rankInputs`, and how many inputs have no row. */
 export interface OfferedFields {
 	readonly fields: readonly FormField[];
 	readonly leftOut: number;
@@ -59,17 +59,17 @@ export interface OfferedFields {
 /** A field for each value input, up to `MOST_FIELDS`; never for links, `class_type` or `_meta` (§4.1). */
 export function formFields(definition: WorkflowDefinition, view: ParameterView): OfferedFields {
 	const ranked = rankInputs(definition).filter(({ node, input }) => hasFieldId(node.nodeId, input.name));
-	const placeOf = ({ node, rank }: RankedInput): string => `${rank} ${node.nodeId}`;
-	const places = Map.groupBy(ranked, placeOf);
+	const groupOf = ({ node, rank }: RankedInput): string => `${rank} ${node.nodeId}`;
+	const groups = Map.groupBy(ranked, groupOf);
 	return {
 		fields: ranked
 			.slice(0, MOST_FIELDS)
-			.map((one) => fieldOf(one, view, places.get(placeOf(one))?.length === 1)),
+			.map((one) => fieldOf(one, view, groups.get(groupOf(one))?.length === 1)),
 		leftOut: Math.max(0, ranked.length - MOST_FIELDS),
 	};
 }
 
-/** What an input is called if its own name does not say what it is for. */
+/** What an input is called in place of its own name, which may not say what it is for. */
 const RANK_NAMES: Partial<Record<RankedInput['rank'], string>> = {
 	positive: 'Prompt',
 	negative: 'Negative prompt',
@@ -105,7 +105,7 @@ function shownId(nodeId: string): string {
 	return letters.length > 8 ? `${letters.slice(0, 2).join('')}…${letters.slice(-4).join('')}` : nodeId;
 }
 
-/** The hosted value, as a row's title shows it, because n8n shows nothing but the title of a row without a default. */
+/** Ends a row's title with the hosted value, because n8n shows nothing but the title of a row without a default. */
 function hostedNote(value: Json): string {
 	if (value === null) return '';
 	if (typeof value === 'string' && !value.trim()) return `${HOSTED}empty`;
@@ -118,7 +118,7 @@ export function shortTitle(displayName: string): string {
 	return displayName.split(HOSTED, 1)[0] ?? displayName;
 }
 
-/** The export's own value is always an option, because n8n would otherwise not publish a workflow that uses it. */
+/** The export's own value is always an option, because n8n publishes no workflow with a value that is not one. */
 function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormField['options']> {
 	const values = [...list, current].filter((value) => value !== null && typeof value !== 'object');
 	return [...new Set(values)].map((value) => ({ name: String(value), value }));

@@ -1,7 +1,7 @@
 import { isLongInteger, type DefinitionInput, type DefinitionNode } from '../../shared/workflow/definition';
 import type { Json } from '../../shared/text/json';
 
-/* What the names and values of a workflow's inputs say about their use. An export has no other description of them. */
+/* What the names and values of a workflow's inputs say about their use, which an export does not state otherwise. */
 
 export type Polarity = 'positive' | 'negative';
 
@@ -32,21 +32,21 @@ const SWITCH_VALUE = /^(yes|no|on|off|true|false|enabled?|disabled?)$/i;
 /** Several words in a row, or a sentence of a language without spaces: a prompt, whatever its name. */
 const PROSE = /(\p{L}\S*\s+){5}|[，。、]/u;
 const PROSE_LOOKED_AT_CHARS = 200;
-/** A text that is only a list of LoRAs, as some loaders have it. */
+/** A text that is only a list of LoRAs, for a loader. */
 const LORAS = /^[\s,]*(<lora:[^<>]*>[\s,]*)+$/i;
 
 /** Inputs of language models, whose text is seldom the image's description. */
 const ASIDE = 'system question query 系统 系統 システム';
-/** Names of texts that go with the image's description, in names of inputs and titles of nodes. */
+/** Words for texts that go with the image's description, in names of inputs and titles of nodes. */
 const SIDE_TEXT = anyOf(ASIDE, 'style quality prefix suffix triggers? 风格 風格 质量 質量 触发 觸發');
 const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
 
 /** The last words of the names of linked inputs that bring no text of this image. */
 const OTHER_LINK = anyOf('images? pixels latents? model clip');
 
-/** A seed may be named after its use: `noise_seed`, `texture_seed`, `seed_value`. Others are limits, or for show. */
+/** A seed may be named after its use: `noise_seed`. `max_seed` is a limit, and `last_seed` is only shown. */
 const SEED = /(?<!\p{L}|(last|prev|previous|min|max) )seed( value)?$|种子$|種子$|シード$/iu;
-/** What is a seed whatever its value: some exports have "%seed%" or an empty text. */
+/** Names of seeds whatever their value: some exports have "%seed%" or an empty text. */
 const PLAIN_SEED = /^(noise )?seed$/i;
 
 const FILE =
@@ -98,7 +98,7 @@ export function hasShortSeeds({ classType }: DefinitionNode): boolean {
 	return classType.startsWith('Rodin3D');
 }
 
-/** A size, a length or a setting of the sampler. */
+/** Whether an input is a size, a length or a setting of the sampler. */
 export function isSettingName(parameter: string): boolean {
 	return SETTINGS.has(lastNameOf(parameter));
 }
@@ -107,7 +107,7 @@ export function isTextName(name: string): boolean {
 	return TEXT.test(headOf(name));
 }
 
-/** Whether a link of this name brings no text of the image. */
+/** Whether a linked input of this name brings no text of the image. */
 export function isOtherLink(name: string): boolean {
 	return OTHER_LINK.test(headOf(name));
 }
@@ -127,7 +127,7 @@ export function usesLanguageModel({ inputs }: DefinitionNode): boolean {
 	return inputs.some(({ name }) => LANGUAGE_MODEL.test(wordsOf(name)));
 }
 
-/** @param name of an input, or the title of its node, which says what a node is for that only holds a text */
+/** @param name of an input, or the title of its node: if a node only holds a text, its title says what for */
 export function isSideText(name: string): boolean {
 	return SIDE_TEXT.test(wordsOf(name));
 }

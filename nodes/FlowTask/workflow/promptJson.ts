@@ -37,7 +37,7 @@ export function promptFromJson(value: unknown, workflowId?: string): Result<Prom
 	return whole.ok ? readNodes(nodes) : whole;
 }
 
-/** Whether an object is a request body and not nodes, which may be called "prompt" or "workflow_id" but have inputs. */
+/** Whether an object is a request body. A node may also be called "prompt" or "workflow_id", but it has inputs. */
 function isRequestBody({ prompt, workflow_id: workflowId }: JsonObject): boolean {
 	if (prompt === undefined) return false;
 	if (workflowId !== undefined) return !isJsonObject(workflowId);

@@ -6,12 +6,12 @@ import { graphOf, holderOf, takesSeed } from './graph';
 import { hasShortSeeds, isSeed, isSeedName } from './names';
 import { inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
 
-/** How seeds are set. With the seed in the export, every run would make the same image. */
+/** How seeds are set. If the export's seed were kept, every run would make the same image. */
 export type SeedMode = 'keep' | 'random' | 'fixed' | 'increment';
 
 export interface SeedPlan {
 	readonly mode: SeedMode;
-	/** The seed of the first image, in the modes `fixed` and `increment`. */
+	/** The first seed, in the modes `fixed` and `increment`. */
 	readonly base: number;
 	/** `node.parameter`, separated by commas; empty = every seed of the definition and of the item's overrides. */
 	readonly targets: string;
@@ -25,7 +25,7 @@ export interface SeededPrompt {
 	readonly seeds: Readonly<Record<string, number>>;
 }
 
-/** One of the images that an item makes; each has its own seed. */
+/** One of the tasks of an item; each has its own seed. */
 interface Variant {
 	/** Counted from 0. */
 	readonly index: number;
@@ -49,9 +49,9 @@ interface FirstSeed extends SeedTarget {
 }
 
 /**
- * Sets the seeds of one image's prompt, which count up with the variants of an item. Whether the workflow accepts them
- * is checked later, with all inputs.
- * @param before number of images of all earlier items, added to the base in mode `increment`
+ * Sets the seeds of one variant's prompt; from variant to variant they count up. Whether the workflow accepts them is
+ * checked later, with all inputs.
+ * @param before number of variants of all earlier items, added to the base in mode `increment`
  * @param randomSeed must return the same for all variants of an item
  */
 export function applySeed(
@@ -158,7 +158,7 @@ function drawSeed(
 	});
 	return failInput(
 		`Too few seeds fit all inputs that "Seed Mode" sets: ${ranges.join(', ')}`,
-		'List under "Seed Targets" only inputs that accept the same seed, or make fewer variants. Nothing was submitted for this item.',
+		'List under "Seed Targets" only inputs that accept the same seed, or lower "Variants". Nothing was submitted for this item.',
 	);
 }
 
@@ -201,7 +201,7 @@ function noSeed(definition: WorkflowDefinition | undefined): Result<never> {
 	const why = linked ? `: ${linked.title} (node ${linked.nodeId}) takes its seed from another node` : '';
 	const orPaste = definition ? '' : ', paste the workflow\'s export into "Workflow Definition"';
 	return failInput(
-		`"Seed Mode" cannot tell which input is the seed${why}`,
+		`The node cannot tell which input is the seed that "Seed Mode" should set${why}`,
 		`Enter it under "Seed Targets" as node ID and parameter (e.g. 3.seed)${orPaste}, or set "Seed Mode" to Keep.`,
 	);
 }

@@ -36,7 +36,7 @@ test('without Continue On Fail the first failure ends the run, with every known 
 	const known = (run.error?.context.tasks ?? []) as Array<{ taskId: string }>;
 	expect(known.map(({ taskId }) => taskId).sort()).toEqual(tasks.map(({ taskId }) => taskId).sort());
 	expect(run.error?.description).toContain('Tasks of this run: ');
-	expect(run.error?.description).toContain('A retry in the list of executions continues with them.');
+	expect(run.error?.description).toContain('A retry from the list of executions continues with these tasks.');
 });
 
 test('a small batch has no table, so the error lists the IDs that lead to the other images', async () => {

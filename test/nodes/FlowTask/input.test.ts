@@ -71,7 +71,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	[
 		'a prompt with a link',
 		json({ '6': { inputs: { clip: ['4', 1] } } }),
-		/"clip" of node 6 is set to a link; only values can be set/,
+		/"clip" of node 6 is set to a link to another node; only values can be set/,
 		/Correct or remove what does not fit/,
 	],
 	[

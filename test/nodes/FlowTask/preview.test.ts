@@ -149,7 +149,7 @@ test('notes what a preview cannot know about a random seed and an idempotency ke
 		idempotencyKey: 'order 7',
 		seeds: { '3.seed': expect.any(Number) },
 		notes: [
-			'"Seed Mode" is Random, so the run will use a different seed, unless one was entered.',
+			'"Seed Mode" is Random, so the run will use another seed, unless you entered one.',
 			'If the idempotency key already has a task, the run returns that task; the preview does not look for it.',
 		],
 	});

@@ -48,7 +48,7 @@ const promptField: INodeProperties = {
 	displayOptions: { show: { overridesMode: ['form'] } },
 	hint: 'Empty keeps the prompt of the hosted workflow',
 	description:
-		'What the image shows. It fills the workflow\'s first prompt (the row "Prompt" of "Inputs to Change" below) and copies of that prompt. It needs a saved workflow or a "Workflow Definition".',
+		'What the image shows. The text fills the workflow\'s first prompt (the row "Prompt" of "Inputs to Change" below) and copies of that prompt. This field needs a saved workflow or a "Workflow Definition".',
 };
 
 /**
@@ -272,7 +272,7 @@ const variantsField: INodeProperties = {
 	default: 1,
 	typeOptions: { minValue: 1, maxValue: MOST_VARIANTS, numberPrecision: 0 },
 	description:
-		'How many images each item makes, each a task of its own. Their seeds count up: seed, seed + 1, and so on. With the seed mode Random, they begin with a new seed, unless you enter one above.',
+		'How many tasks to submit for each item. Their seeds count up: seed, seed + 1, and so on. With the seed mode Random, the first seed is new, unless you enter one above.',
 };
 
 /** The fields that determine what is submitted: after a change of one of them, a retry submits new tasks. */

@@ -32,7 +32,7 @@ export async function runItems(
 
 	const empty = jobs.filter(({ start }) => start.kind === 'submit' && emptyTexts(start.prompt).length > 0);
 	if (empty.length > 0) run.hints.add(withEmptyTexts(empty.length));
-	// If the first failure ends the run anyway, nothing is sent when one item cannot be submitted.
+	// Unless the node continues on failure, one item that cannot be submitted fails the run, so nothing is sent.
 	const isDoomed = jobs.length < prepared.length && !context.continueOnFail();
 	if (isDoomed) run.ending.abort();
 	const settings = {

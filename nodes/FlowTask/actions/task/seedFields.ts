@@ -44,7 +44,7 @@ export const seedFields: INodeProperties[] = [
 				name: 'list',
 				type: 'list',
 				placeholder: 'Every seed',
-				hint: 'From the saved workflow or "Workflow Definition"; without either, enter the names',
+				hint: 'From the saved workflow or "Workflow Definition". Without either, choose "By Name".',
 				typeOptions: { searchListMethod: 'searchSeeds', searchable: true },
 			},
 			{
@@ -63,7 +63,7 @@ export const seedFields: INodeProperties[] = [
 /** Shown in the form, so that the operator reads it before a run fails. */
 export const seedNotice: INodeProperties = {
 	displayName:
-		'Without a "Workflow Definition" the node cannot tell which inputs are seeds. Paste the export, enter the names under "Seed Targets", or set a seed in the inputs above.',
+		'Without a "Workflow Definition" the node cannot tell which inputs are seeds. Paste the export, enter their names under "Seed Targets", or set a seed in the inputs above.',
 	name: 'seedNotice',
 	type: 'notice',
 	default: '',

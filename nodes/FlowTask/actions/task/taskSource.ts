@@ -101,7 +101,7 @@ async function tasksOfExecutions(table: DataTable, wanted: ReadonlyArray<Result<
 	return wanted.map((one) => {
 		if (!one.ok) return one;
 		const { executionId, node } = one.value;
-		// Several items may name the same execution, which is collected only once.
+		// Several items may name the same execution, whose tasks are collected only once.
 		const name = JSON.stringify([executionId, node]);
 		if (given.has(name)) return ok({ tasks: [], unclear: 0 });
 		const rows = read.value.filter((row) => textOrNumber(row.executionId).trim() === executionId);

@@ -122,7 +122,7 @@ async function pollAccount(
 ) {
 	const name = waitName(client, taskIds);
 	const pieces = await pollOf(client.api, taskIds, run.options.urlExpireSeconds);
-	// Time of day, because it is stored and read in another process.
+	// The wall clock, because the times are stored and read in another process.
 	const judged = judgePoll(waits[name], taskIds, pieces, run.options, run.clock.wallNow());
 	waits[name] = judged.state;
 	const reports = pieces.flatMap(({ answer }) => (answer.ok ? answer.value : []));

@@ -27,7 +27,7 @@ export const save: Operation = {
 	fields: [
 		{
 			displayName:
-				'Execute this step, choose <b>JSON</b> above the output, copy all of it with the button next to it, and paste it over the "Saved Workflows" of the account. Everyone who uses the account then finds the workflow in the list of "Workflow".',
+				'Execute this step, choose <b>JSON</b> above the output, copy all of it with the button next to it, and paste it over "Saved Workflows" in the credential. Everyone who uses the credential then finds the workflow in the list of "Workflow".',
 			name: 'saveNotice',
 			type: 'notice',
 			default: '',

@@ -94,7 +94,7 @@ describe('checkOverrides', () => {
 		['57:43', 'object', [1], 'object is [1], but must be an object'],
 		['3', 'model', 'sd', 'Sampler (node 3) · model comes from another node, so it cannot be set'],
 		['57:43', 'text', 'a fox', 'text comes from another node, so it cannot be set'],
-		['57:43', 'none', ['4', 0], 'none is set to a link; only values can be set'],
+		['57:43', 'none', ['4', 0], 'none is set to a link to another node; only values can be set'],
 		['3', 'step', 30, 'step is not an input of that node (it has seed, steps, cfg, sampler_name, add_noise)'],
 		['8', 'tile', 1, 'VAEDecode (node 8) · tile is not an input of that node (it has none that can be set)'],
 		['3', '__proto__', 1, '__proto__ is not an input of that node'],

@@ -106,7 +106,7 @@ describe('a linked seed', () => {
 		expect(applySeed({}, plan, 0, () => 0, ONLY)).toMatchObject({
 			failure: {
 				message:
-					'"Seed Mode" cannot tell which input is the seed: KSampler (node 3) takes its seed from another node',
+					'The node cannot tell which input is the seed that "Seed Mode" should set: KSampler (node 3) takes its seed from another node',
 			},
 		});
 	});
@@ -115,7 +115,7 @@ describe('a linked seed', () => {
 		const result = applySeed({}, { mode: 'fixed', base: 1, targets: '' }, 0, () => 0, ONLY);
 		expect(result).toMatchObject({
 			failure: {
-				message: '"Seed Mode" cannot tell which input is the seed',
+				message: 'The node cannot tell which input is the seed that "Seed Mode" should set',
 				advice: expect.stringContaining('paste the workflow\'s export into "Workflow Definition"'),
 			},
 		});

@@ -28,7 +28,7 @@ export function readOutputNodes(
 	if (wanted.some(({ name }) => name === '')) {
 		return failInput(
 			'A row of "Output Nodes" has no node',
-			'Choose the node, or enter its ID or, with a workflow definition, its title. The item was not started.',
+			'Choose the node, or enter its ID or, with a workflow definition, its title. Nothing was sent for this item.',
 		);
 	}
 	const known = run.workflows.knowledge(context, itemIndex);
@@ -41,7 +41,7 @@ export function readOutputNodes(
 		if (found.some((one) => one.nodeId === nodeId.value)) {
 			return failInput(
 				`"Output Nodes" names node "${excerpt(nodeId.value, 40)}" twice`,
-				'Remove one of the two rows. The item was not started.',
+				'Remove one of the two rows. Nothing was sent for this item.',
 			);
 		}
 		found.push({ nodeId: nodeId.value, field });
@@ -59,12 +59,12 @@ function idOf(nodes: readonly DefinitionNode[], name: string): Result<string> {
 	if (only) {
 		return failInput(
 			`"Output Nodes" names "${shown}", but the workflow has ${titled.length} nodes with that title`,
-			`Enter the ID of one: ${titled.map(({ nodeId }) => nodeId).join(', ')}. The item was not started.`,
+			`Enter the ID of one: ${titled.map(({ nodeId }) => nodeId).join(', ')}. Nothing was sent for this item.`,
 		);
 	}
 	const list = nodes.slice(-NODES_SHOWN).map(({ nodeId, title }) => `${nodeId} (${excerpt(title, 40)})`);
 	return failInput(
 		`"Output Nodes" names "${shown}", which is not in the workflow definition`,
-		`Enter the ID or the title of a node that saves files. The last nodes of the definition are: ${list.join(', ')}. The item was not started.`,
+		`Enter the ID or the title of a node that saves files. The last nodes of the definition are: ${list.join(', ')}. Nothing was sent for this item.`,
 	);
 }

@@ -54,7 +54,7 @@ function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<s
 	}
 	return failInput(
 		'"Prompt" is empty for this item',
-		'Check the expression, or whether the cell that it reads is blank. To keep the hosted prompt for all items, clear the field. Nothing was submitted for this item.',
+		'Check the expression and the cell that it reads. To keep the hosted prompt for all items, clear the field. Nothing was submitted for this item.',
 	);
 }
 

@@ -17,7 +17,7 @@ import { chosenText } from '../../enteredText';
 /** Reads the tasks of one input item: those to submit, or those to wait for. */
 export type PrepareItem = (itemIndex: number, run: NodeRun) => Array<Result<PreparedTask>>;
 
-/** Reads items for the operations that submit: one task for each image of an item. */
+/** Reads items for the operations that submit: one task for each variant of an item. */
 export function taskReader(context: IExecuteFunctions): PrepareItem {
 	const fingerprintOf = fingerprinter(submittedParameters(context));
 	const variantsOf = readVariants(context);
@@ -80,7 +80,7 @@ function prepareTasks(
 		const submit = submits.ok ? submits.value[index] : undefined;
 		return submit ? [ok(taskOf(index, submit.start, submit))] : [];
 	});
-	// A failure of the item is reported once, not for each image.
+	// A failure of the item is reported once, not for each variant.
 	return submits.ok ? tasks : [...tasks, submits];
 }
 

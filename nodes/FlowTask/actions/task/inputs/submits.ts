@@ -27,7 +27,7 @@ export interface Submit extends SentFacts {
 }
 
 const SEED_KEPT =
-	'"Seed Mode" is Random, but the node does not know the seeds of the workflow, so the hosted seed was kept: the same inputs give the same image. Paste the export into "Workflow Definition", enter the names under "Seed Targets", or choose Keep.';
+	'"Seed Mode" is Random, but the node does not know the seeds of the workflow, so the hosted seed was kept: the same inputs give the same image. Paste the export into "Workflow Definition", enter their names under "Seed Targets", or choose Keep.';
 
 interface ItemInputs extends ImageSlots {
 	readonly workflowId: string;
@@ -38,8 +38,8 @@ interface ItemInputs extends ImageSlots {
 }
 
 /**
- * Reads what will be sent for an item, one request per image.
- * @param isMade for each image, whether an earlier try made its task; such an image gets no request
+ * Reads what will be sent for an item, one request per variant.
+ * @param isMade for each variant, whether an earlier try made its task; such a variant gets no request
  */
 export function readSubmits(
 	context: IExecuteFunctions,
@@ -106,7 +106,7 @@ function readInputs(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 	});
 }
 
-/** Makes one request of an item, and checks it against what is known about the workflow. */
+/** Makes the request of one variant, and checks it against what is known about the workflow. */
 function submitOf(inputs: ItemInputs, seeded: SeededPrompt, index: number): Result<Submit> {
 	const { workflowId, images, imageIds, plan, key, known } = inputs;
 	const checked = checkSeeded(seeded, known);

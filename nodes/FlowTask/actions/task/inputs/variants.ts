@@ -5,13 +5,13 @@ import { failInput, ok, type Failure, type Result } from '../../../../shared/err
 import { numberOf } from '../../../../shared/text/textOf';
 import { MOST_VARIANTS } from '../fields';
 
-/** How many images an item makes, and how many all earlier items make together. */
+/** How many variants an item has, and how many all earlier items have together. */
 export interface ItemVariants {
 	readonly count: number;
 	readonly before: number;
 }
 
-/** Reads "Variants" of all items at once, because incremented seeds count up across the images of all items. */
+/** Reads "Variants" of all items at once, because incremented seeds count up across the variants of all items. */
 export function readVariants(context: IExecuteFunctions): (itemIndex: number) => Result<ItemVariants> {
 	let before = 0;
 	const items = context.getInputData().map((_, itemIndex): Result<ItemVariants> => {
@@ -32,12 +32,12 @@ function readCount(value: unknown): Result<number> {
 	);
 }
 
-/** The number of an image among those of its item; `undefined` if it is the only one. */
+/** The number of a variant, from 1; `undefined` if it is the only one of its item. */
 export function variantNumber(index: number, { count }: ItemVariants): number | undefined {
 	return count > 1 ? index + 1 : undefined;
 }
 
-/** Turns the index or fingerprint of an item into that of one of its images; the first image keeps it unchanged. */
+/** Turns the index or fingerprint of an item into that of one of its variants; the first variant keeps it unchanged. */
 export function variantKey<Of extends number | string>(of: Of, index: number): Of | string {
 	return index === 0 ? of : `${of}.${index + 1}`;
 }
