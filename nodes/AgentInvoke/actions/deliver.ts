@@ -20,7 +20,7 @@ export interface DeliveredTurn extends Pick<TurnOutcome, 'result'> {
 const IDS_SHOWN = 5;
 
 const SEVERAL_INTERRUPTS =
-	'Some agents sent more than one interrupt. "interrupt" holds the first and "interrupts" holds all of them. Answer each one with "Resume".';
+	'For some items, the agent sent more than one interrupt: "interrupt" is the first, and "interrupts" contains all of them. Answer each one with "Resume".';
 
 /** Turns the outcomes of a run into items: answers for the first output, interrupts for the second. */
 export function deliverTurns(
@@ -32,8 +32,8 @@ export function deliverTurns(
 		logCancelled(context, outcomes);
 		return [[], []];
 	}
-	// n8n retries a tool after an error or an error item. As a tool, the node does not remember its tries, so once an
-	// agent may have run, it returns neither.
+	// n8n retries a tool after an error or an error item. As a tool, the node does not remember its tries, so it returns
+	// neither once an agent may have run.
 	const isFinal =
 		run.asTool && outcomes.some(({ result }) => result.ok || result.failure.details?.mayHaveRun === true);
 	if (!isFinal) throwFailed(context, outcomes);

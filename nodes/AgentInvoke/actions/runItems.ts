@@ -81,7 +81,7 @@ async function takeTurns(
 	return outputsOf(run, deliverTurns(context, taken.value, run), previews);
 }
 
-/** The outputs of the turns; previews leave through the first one. */
+/** The outputs of the turns; previews go to the first one. */
 function outputsOf(
 	{ asTool }: AgentRun,
 	[answers = [], interrupts = []]: INodeExecutionData[][],
@@ -96,7 +96,7 @@ type ItemTurns = Map<number, Result<ReadTurn>>;
 
 const NOT_ASKED = {
 	kind: 'notSubmitted',
-	message: 'The agent was not asked for this item, because another item could not be read',
+	message: 'The agent was not asked for this item, because another item failed',
 	advice: 'Nothing was sent for it.',
 } as const;
 
@@ -229,7 +229,7 @@ function agentTurns(
 	prepared: ItemTurns,
 	onDelta: (itemIndex: number, text: string) => Promise<void>,
 ): AgentTurn[] {
-	// Turns after an unreadable one in the queue of its session must not wait for it.
+	// An unreadable turn leaves its queue, so that later turns of the session do not wait for it.
 	for (const [itemIndex, item] of prepared) if (!item.ok) run.slots[itemIndex]?.leave();
 	const readable = [...prepared.values()].flatMap((item) => (item.ok ? [item.value] : []));
 	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify']);
@@ -273,7 +273,7 @@ async function payloadOf(
 	);
 }
 
-/** Writes what was not streamed yet, or the chat would stay empty, and ends the stream. */
+/** Writes what was not streamed yet, so that the chat does not stay empty, and ends the stream. */
 async function endStream(chatStream: ChatStream, result: TurnOutcome['result']): Promise<void> {
 	if (!result.ok) {
 		await chatStream.fail(result.failure.message);

@@ -54,7 +54,7 @@ export class TurnCalls {
 		private readonly clock: Clock,
 	) {}
 
-	/** Reserves another call; the first one of a turn is always available. @returns false if none is left */
+	/** Reserves another call. @returns false if none is left */
 	mayRepeat(): boolean {
 		this.isHeldBack = !this.limit.take();
 		return !this.isHeldBack;

@@ -25,7 +25,7 @@ const NOT_AN_AGENT =
 
 /**
  * The test of the FlowAgent credential: a call without a message. The token is checked, but the agent has nothing to
- * run on. Everything else in the description's request is sent.
+ * answer. Everything else in the description's request is sent.
  */
 export async function testAgentToken(
 	this: ICredentialTestFunctions,

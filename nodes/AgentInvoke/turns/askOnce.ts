@@ -85,7 +85,7 @@ function replay(
 	const result = readSavedAnswer(saved);
 	if (result?.answerDigest) {
 		const where = executionId ? who : 'the execution that asked';
-		const hint = `The agent has answered for this key already, and was not asked again. Its answer was not kept, because of "Idempotency Answers": find it in ${where}.`;
+		const hint = `The agent has answered for this key already, and was not asked again. Its answer was not kept, because "Idempotency Answers" was "Digest Only". Find it in ${where}.`;
 		return ok({ ...result, replayed: true, reply: { ...result.reply, hint } });
 	}
 	if (result) return ok({ ...result, replayed: true });

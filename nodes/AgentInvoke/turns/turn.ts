@@ -122,8 +122,8 @@ export class ItemTurn {
 	}
 
 	/**
-	 * Waits until the turn may use its key, and for the key's session or the right to open one. A turn always takes its
-	 * slot in the queue first, then the key's row, so no two turns wait for each other.
+	 * Waits for the turn's slot, then for the key's session or the right to open one. The order is always this, so no two
+	 * turns wait for each other.
 	 */
 	private async begin(): Promise<Result<undefined>> {
 		const { agent, sessions, key, waitLimit } = this;
@@ -143,7 +143,7 @@ export class ItemTurn {
 			isOld: slot?.isBehindOthers === true,
 		});
 		if (!obtained.ok) return obtained;
-		// Those who come next see who holds the key.
+		// From here on, the key's held row keeps later messages waiting.
 		if (this.isLast) sessions.leaveQueue(key);
 		// The run may have ended during the wait.
 		const late = waitLimit.whyStop();

@@ -21,7 +21,7 @@ export interface AgentReply {
 	readonly sessionId: string;
 	/** Everything that the agent waits for; usually empty. */
 	readonly interrupts: readonly WireInterrupt[];
-	/** How the turn ended, if the last event says so. */
+	/** How the turn ended, if the body or the last event says so. */
 	readonly reason: string;
 	readonly requestId: string;
 	/** Token counts and the like, as received. */
@@ -93,7 +93,7 @@ export function concludeRefusal(reader: WireReader, ended: WireEnded): WireFailu
 	return failureOf(reader, ended, gapIn(reader));
 }
 
-/** The text so far, or else that of a failure. The token is hidden again: it may have arrived in two pieces. */
+/** The text that arrived, or that in a failure's body. The token is hidden again: it may have come in two pieces. */
 function textOf({ wire, fault, text, hide }: WireReader): string {
 	return hide(text || (fault ? textAt(wire.answer.text, dataOf(wire, fault.body)) : ''));
 }
@@ -182,7 +182,7 @@ function flawIn(reader: WireReader, { broken }: WireEnded): Flaw | undefined {
 	}
 	if (reader.isIncomplete) {
 		const why = 'the agent says that its answer is incomplete';
-		return { kind: 'failed', entry: 'answer.incomplete', why, expected: 'no such value' };
+		return { kind: 'failed', entry: 'answer.incomplete', why, expected: 'no value' };
 	}
 	if (reader.text.trim() !== '' || reader.interrupts.length > 0) return undefined;
 	const entry = reader.isWholeBody ? 'answer.text' : 'stream.rules';
@@ -224,7 +224,7 @@ function refusalOf(
 	const meaning = isSentence ? undefined : meaningOf(wire, code);
 	const isProof = provesRefusal(counts, meaning, fault?.entry === 'answer.envelope');
 	const sessionIsOther = reader.sessionId !== '' && reader.sessionId !== sessionId;
-	// HTTP 401 itself is about the token alone, whatever fields explain it. In an envelope, it may be a tool's.
+	// HTTP 401 itself is about the token alone, whatever fields explain it. In an envelope, a 401 may be a tool's.
 	const isOfToken = status === 401 && counts === 401 && !isThere(reader.usage);
 	const more = isProof && !isOfToken ? fieldBeyond(body, wire.refusal.only, sessionId) : undefined;
 	const mayHaveRun =
@@ -240,7 +240,7 @@ function refusalOf(
 		: 'a status from 200 to 299';
 	const beyond =
 		more &&
-		` Its field "${excerpt(more, 40)}" is not in "refusal.only" of the description, so the agent may have run.`;
+		` The field "${excerpt(more, 40)}" is not in "refusal.only" of the description, so the agent may have run.`;
 	return {
 		kind: mayHaveRun ? 'failed' : 'refused',
 		why: [...new Set([code, detail || errorWords(body)])].filter(Boolean).join(': '),
@@ -289,8 +289,8 @@ const REQUEST_PARTS: ReadonlySet<Json | undefined> = new Set([
 ]);
 
 /**
- * Whether a value reports a mistake in the request, as Python validators do. It may repeat the whole request. A mistake
- * in any other place may be one in what the agent itself has written.
+ * Whether a value reports a mistake in the request, as Python validators do. The value may repeat the whole request. A
+ * mistake in any other place may be one in what the agent itself has written.
  */
 function isMistake(value: Json): boolean {
 	if (!isJsonObject(value) || typeof value.msg !== 'string') return false;
