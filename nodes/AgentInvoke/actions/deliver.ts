@@ -16,7 +16,7 @@ export interface DeliveredTurn extends Pick<TurnOutcome, 'result'> {
 	readonly previewResponse: boolean;
 }
 
-/** How many session IDs an error names. */
+/** The most session IDs that an error names. */
 const IDS_SHOWN = 5;
 
 const SEVERAL_INTERRUPTS =
@@ -64,7 +64,7 @@ export function deliverTurns(
 	return [responses, interrupts];
 }
 
-/** Adds a second name for `arguments`, which n8n's expressions refuse to read. */
+/** Adds `input`, because n8n's expressions refuse to read `arguments`. */
 function shown(interrupt: WireInterrupt): IDataObject {
 	return { ...interrupt, input: interrupt.arguments };
 }

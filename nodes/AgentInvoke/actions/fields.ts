@@ -38,7 +38,7 @@ export const sessionFields: readonly INodeProperties[] = [
 		displayName: 'Session Key',
 		name: 'sessionKey',
 		type: 'string',
-		// The default is empty for the same reason as that of "Message".
+		// Empty by default for the same reason as "Message".
 		default: '',
 		placeholder: 'e.g. a customer number',
 		hint: "In a chat, leave it empty to use the chat's own session",

@@ -93,8 +93,8 @@ function readResumed(context: IExecuteFunctions, itemIndex: number): Result<Sess
 }
 
 /**
- * Reads the interrupt's ID, which may be empty, because some agents give none. A missing value, unlike
- * an empty one, means that a node in between dropped the ID.
+ * Reads the interrupt's ID, which may be empty, because some agents give none. A missing value, unlike an empty one,
+ * means that a node in between dropped the ID.
  */
 function readInterruptId(context: IExecuteFunctions, itemIndex: number): Result<string> {
 	const given: unknown = context.getNodeParameter('interruptId', itemIndex, '');

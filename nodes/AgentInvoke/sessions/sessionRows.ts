@@ -107,7 +107,7 @@ export class KeySession {
 	session: KnownSession | undefined;
 	/** What the key's row contains; undefined if no row has a session. */
 	stored: StoredCells | undefined;
-	/** Cells that may be in the row because of failed writes. */
+	/** Cells that failed writes may nevertheless have left in the row. */
 	unclear: readonly StoredCells[] = [];
 	/** The rows as read while the key had no session. */
 	unopened: readonly TableRow[] | undefined;
@@ -119,7 +119,7 @@ export class KeySession {
 	lifeMs: number | undefined;
 	/** Whether a turn in strict order is under way, which keeps the lease even after a write. */
 	isStrict = false;
-	/** Whether another execution took over the row while it was held, or a person deleted it. */
+	/** Whether, while the row was held, another execution took it over or a person deleted it. */
 	isLost = false;
 
 	constructor(

@@ -254,7 +254,7 @@ function lifeOf({ expiresAtMs, lastUsedAt }: TableRow, nowMs: number): number {
 	return Math.max(expiryMs - usedMs, expiryMs - nowMs);
 }
 
-/** Adds to failures of the table which session modes need no table. A wait that was too long is not such a failure. */
+/** Adds to a failure of the table which session modes work without it; too long a wait is not such a failure. */
 export function explainTable<T>(result: Result<T>): Result<T> {
 	if (result.ok || result.failure.kind !== 'badInput') return result;
 	const { failure } = result;

@@ -23,12 +23,12 @@ export const TURN_TABLE: TableSpec = {
 		{ name: 'executionId', type: 'string' },
 		{ name: 'workflowId', type: 'string' },
 		{ name: 'nodeId', type: 'string' },
-		{ name: 'node', type: 'string' }, // its name
+		{ name: 'node', type: 'string' }, // the node's name
 		{ name: 'item', type: 'number' },
 		{ name: 'sessionId', type: 'string' },
 		{ name: 'agent', type: 'string' },
 		{ name: 'kind', type: 'string' }, // message | result
-		{ name: 'mayHaveRun', type: 'boolean' }, // whether it counts towards a budget
+		{ name: 'mayHaveRun', type: 'boolean' }, // whether the turn counts towards a budget
 		{ name: 'attempts', type: 'number' }, // calls sent
 		{ name: 'requestId', type: 'string' },
 		{ name: 'usage', type: 'string' }, // JSON

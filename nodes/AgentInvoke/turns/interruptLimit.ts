@@ -13,8 +13,8 @@ const CONTEXT_KEY = 'flowAgentInterrupts';
 /** Counts how often an agent has interrupted since the last message, to bound loops of tool call and result. */
 export class InterruptLimit {
 	/**
-	 * @param flowContext n8n's object shared by all nodes of an execution, so that even a loop through two nodes with a
-	 * human step between them is bounded
+	 * @param flowContext n8n's object that all nodes of an execution share: it bounds even a loop through two nodes with a
+	 * human step between them
 	 * @param most 0 = no limit
 	 */
 	constructor(

@@ -50,7 +50,6 @@ export interface AgentTurn {
 	readonly isResume: boolean;
 	/** Checks the budget, uploads files and builds the request except for its session; called when the turn comes. */
 	readonly prepare: () => Promise<Result<OpenRequest>>;
-	/** Undefined if the item has no idempotency key. */
 	readonly idempotency: Idempotency | undefined;
 	readonly fingerprint: string;
 	/** Whether the item shows the raw answer, which must then be remembered as well. */

@@ -93,7 +93,7 @@ export function concludeRefusal(reader: WireReader, ended: WireEnded): WireFailu
 	return failureOf(reader, ended, gapIn(reader));
 }
 
-/** The text that arrived, or that in a failure's body. The token is hidden again: it may have come in two pieces. */
+/** The text that arrived, or what `answer.text` finds in a failure's body; hides a token that came in two pieces. */
 function textOf({ wire, fault, text, hide }: WireReader): string {
 	return hide(text || (fault ? textAt(wire.answer.text, dataOf(wire, fault.body)) : ''));
 }
@@ -205,7 +205,7 @@ function misfitsIn({ misfits }: WireReader): string {
 	return unfit.join('');
 }
 
-/** What a failure says, wherever it says it. */
+/** What was found in a failure. */
 type FailureWords = Pick<WireFailure, 'code' | 'detail' | 'body' | 'text'>;
 
 function refusalOf(
@@ -217,22 +217,22 @@ function refusalOf(
 	const { code, detail, body } = said;
 	const reported = statusIn(body) ?? NaN;
 	// A failing status in the envelope takes precedence, because the HTTP status may come from a gateway.
-	const counts = !Number.isNaN(reported) && !isGood(reported) ? reported : status;
+	const decisive = !Number.isNaN(reported) && !isGood(reported) ? reported : status;
 	// With a 2xx status, a code that is a sentence may quote a tool or a model that the agent has already called, so it
 	// does not prove that nothing ran.
-	const isSentence = isGood(counts) && /\s/.test(code);
+	const isSentence = isGood(decisive) && /\s/.test(code);
 	const meaning = isSentence ? undefined : meaningOf(wire, code);
-	const isProof = provesRefusal(counts, meaning, fault?.entry === 'answer.envelope');
+	const isProof = provesRefusal(decisive, meaning, fault?.entry === 'answer.envelope');
 	const sessionIsOther = reader.sessionId !== '' && reader.sessionId !== sessionId;
 	// HTTP 401 itself is about the token alone, whatever fields explain it. In an envelope, a 401 may be a tool's.
-	const isOfToken = status === 401 && counts === 401 && !isThere(reader.usage);
+	const isOfToken = status === 401 && decisive === 401 && !isThere(reader.usage);
 	const more = isProof && !isOfToken ? fieldBeyond(body, wire.refusal.only, sessionId) : undefined;
 	const mayHaveRun =
 		reader.hasBegun ||
 		said.text.trim() !== '' ||
 		sessionIsOther ||
 		!isProof ||
-		tellsOfRun(wire, said, counts) ||
+		tellsOfRun(wire, said, decisive) ||
 		more !== undefined;
 	const entry = fault?.entry ?? 'the HTTP status';
 	const expected = fault
@@ -246,7 +246,7 @@ function refusalOf(
 		why: [...new Set([code, detail || errorWords(body)])].filter(Boolean).join(': '),
 		expected: `Expected: ${expected}. ${whatCame(reader)}${beyond ?? ''}`,
 		entry,
-		status: counts,
+		status: decisive,
 		meaning,
 	};
 }

@@ -106,7 +106,7 @@ function whyNotTemplate(
 		return `contains "$${excerpt(unknown, 40)}". Known placeholders are ${list}; "$$" is a dollar sign`;
 	}
 	const written = jsonText(template) ?? '';
-	if (BROKEN_CHOICE.test(written)) 
+	if (BROKEN_CHOICE.test(written))
 		return 'contains an incomplete "$stream(…)": it needs two words with a comma between, e.g. "$stream(sse, sync)"';
 	const [unfilled] = TO_FILL_IN.exec(written) ?? [];
 	if (unfilled !== undefined) return `still contains "${unfilled}". Replace it with your own value`;

@@ -303,7 +303,7 @@ export function saidSuccess(json: Json): boolean | undefined {
 	return word === 'true' || word === '1';
 }
 
-/** Where `answer` is read from, except `error` and `requestId`: the envelope's data, or else the whole answer. */
+/** What the entries of `answer`, except `error` and `requestId`, are read from: an envelope's data, or the whole answer. */
 export function dataOf({ answer }: Wire, json: Json): Json {
 	return answer.envelope && isJsonObject(json) && isJsonObject(json.data) ? json.data : json;
 }

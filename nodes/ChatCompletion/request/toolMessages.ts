@@ -75,5 +75,5 @@ export function whyUnpaired(messages: readonly JsonObject[]): string {
 		open = new Set(made.map((call) => textOrNumber(call.id)));
 	}
 	const [missing] = open;
-	return missing === undefined ? '' : `The tool call "${excerpt(missing, ID_CHARS)}" is not followed by its result`;
+	return missing === undefined ? '' : `The tool call "${excerpt(missing, ID_CHARS)}" has no result after it`;
 }

@@ -103,7 +103,7 @@ const CALL = { id: 'c1', name: 'weather', arguments: {} };
 
 test.each([
 	[{ toolCalls: [CALL], ids: 'c2', results: 'x' }, /^A tool message answers the call "c2"/],
-	[{ toolCalls: [CALL], ids: '', results: '' }, /^The tool call "c1" is not followed by its result$/],
+	[{ toolCalls: [CALL], ids: '', results: '' }, /^The tool call "c1" has no result after it$/],
 	[{ toolCalls: [CALL], ids: 'c1' }, /^Message 3 \(tool\) has no result for the call "c1"$/],
 	[
 		{ ids: 'c1', results: 'x' },

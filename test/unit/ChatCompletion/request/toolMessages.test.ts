@@ -95,9 +95,9 @@ test.each<[MessageRow[], RegExp]>([
 		[asked, calling('a'), result('a', 'a')],
 		/^A tool message answers the call "a", .* which has a result already$/,
 	],
-	[[asked, calling('a', 'b'), result('a')], /^The tool call "b" is not followed by its result$/],
-	[[asked, calling('a'), asked, result('a')], /^The tool call "a" is not followed by its result$/],
-	[[asked, calling('a')], /^The tool call "a" is not followed by its result$/],
+	[[asked, calling('a', 'b'), result('a')], /^The tool call "b" has no result after it$/],
+	[[asked, calling('a'), asked, result('a')], /^The tool call "a" has no result after it$/],
+	[[asked, calling('a')], /^The tool call "a" has no result after it$/],
 ])('refuses mismatched calls and results before anything is billed: %#', (rows, message) => {
 	expect(messagesFromRows(rows)).toMatchObject({
 		ok: false,
