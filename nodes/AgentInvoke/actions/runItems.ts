@@ -175,7 +175,7 @@ const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was r
 const OVERTAKEN =
 	'Another message of this key may have been sent at the same time: this execution was presumed dead while the agent answered.';
 
-/** Adds a hint to answers whose session is not kept for the key, or may have been used by others meanwhile. */
+/** Adds a hint to answers whose session is not kept for the key, or may have been used by another execution meanwhile. */
 async function addSessionHints(
 	{ clients, options }: AgentRun,
 	outcomes: readonly TurnOutcome[],
@@ -207,7 +207,7 @@ async function openBudget(run: AgentRun, turns: readonly AgentTurn[]): Promise<R
 	return await budget.open(turns, due);
 }
 
-/** The only place that reports the end of a turn: to turn log, budget, call limit and n8n's token count. */
+/** The only place that reports the end of a turn: to the turn log, budget, call limit and n8n's token count. */
 function reportEnd(context: IExecuteFunctions, run: AgentRun, { turn, result }: TurnOutcome): void {
 	const { clock, turnLog, budget } = run;
 	const ended: EndedTurn = {

@@ -9,7 +9,7 @@ export class CallLimit {
 	private taken: number;
 
 	/**
-	 * @param most 0 = no limit
+	 * @param most how many calls are allowed; 0 = no limit
 	 * @param turns the number of turns in the run
 	 */
 	constructor(

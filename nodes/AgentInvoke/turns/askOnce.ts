@@ -101,7 +101,7 @@ function noAnswer(kind: 'conflict' | 'unknown', key: string, who: string, detail
 	if (kind === 'conflict') {
 		return badInput(
 			`The idempotency key "${key}" was used by ${who} for another message`,
-			'The agent was not asked. A key stands for one question: use another key, or delete the rows of this one in the Data Table flow_task_ledger.',
+			"The agent was not asked. A key stands for one question: use another key, or delete this key's rows in the Data Table flow_task_ledger.",
 			details,
 		);
 	}

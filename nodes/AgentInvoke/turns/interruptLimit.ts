@@ -15,7 +15,7 @@ export class InterruptLimit {
 	/**
 	 * @param flowContext n8n's object that all nodes of an execution share: it bounds even a loop through two nodes with a
 	 * human step between them
-	 * @param most 0 = no limit
+	 * @param most how many interrupts may be answered in a step; 0 = no limit
 	 */
 	constructor(
 		private readonly flowContext: Record<string, unknown>,

@@ -256,7 +256,7 @@ export class ItemTurn {
 		return ok({ reply, session: { key, id: reply.sessionId || sessionId, source } });
 	}
 
-	/** The only place that reports a successful turn: to claim, session, interrupt limit and memory. */
+	/** The only place that reports a successful turn: to the claim, session, interrupt limit and memory. */
 	private answered(result: TurnResult, claim: LedgerClaim | undefined): TurnResult {
 		const { agent, sessions, key } = this;
 		const { memory, interruptLimit } = this.run;

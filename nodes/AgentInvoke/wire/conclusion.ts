@@ -41,7 +41,7 @@ export interface WireFailure {
 	/**
 	 * All but the first mean that the agent may have run.
 	 * - `refused`: the deployment rejected the call, and nothing ran
-	 * - `failed`: the agent, or something else, reports a failure, or that the answer is incomplete
+	 * - `failed`: the agent, or another server, reports a failure or an incomplete answer
 	 * - `brokeOff`: the end or another part of the answer is missing
 	 * - `notAnAnswer`: what arrived contains no answer, according to the description
 	 */

@@ -303,7 +303,7 @@ export function saidSuccess(json: Json): boolean | undefined {
 	return word === 'true' || word === '1';
 }
 
-/** What the entries of `answer`, except `error` and `requestId`, are read from: an envelope's data, or the whole answer. */
+/** What `answer`, except `error` and `requestId`, is read from: an envelope's data, or the whole answer. */
 export function dataOf({ answer }: Wire, json: Json): Json {
 	return answer.envelope && isJsonObject(json) && isJsonObject(json.data) ? json.data : json;
 }

@@ -165,7 +165,7 @@ const answerFields: readonly INodeProperties[] = [
 			},
 			{ name: 'Text', value: 'text' },
 		],
-		description: 'What the answer must be',
+		description: 'Whether the answer must be JSON',
 	},
 	{
 		displayName: 'JSON Schema',

@@ -159,5 +159,5 @@ export const CHAT_OPTIONS = defineRequestOptions({
 });
 
 const { concurrency, requestsPerSecond, tokenBudget, ...OF_ITEM } = CHAT_OPTIONS;
-/** Read from the first item. */
+/** Options of the run, read from the first item. */
 const OF_RUN = { concurrency, requestsPerSecond, tokenBudget };
