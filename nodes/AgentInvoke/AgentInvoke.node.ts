@@ -16,7 +16,7 @@ import { testAgentToken } from './methods/testAgentToken';
 /** All operations; both the form and the routing are built from this list. */
 const OPERATIONS = [forgetSession, invoke, resume, uploadMedia];
 
-/** Interrupts leave through their own output, so that the workflow can act on them and resume the agent. */
+/** Interrupts go to an output of their own, so that the workflow can act on them and resume the agent. */
 const OUTPUTS = `={{ ['invoke', 'resume'].includes($parameter.operation)
 	? [{ type: '${NodeConnectionTypes.Main}', displayName: 'Response' }, { type: '${NodeConnectionTypes.Main}', displayName: 'Interrupt' }]
 	: ['${NodeConnectionTypes.Main}'] }}` as const;
@@ -37,7 +37,7 @@ export class AgentInvoke implements INodeType {
 		usableAsTool: true,
 		builderHint: {
 			searchHint:
-				'For agents that are hosted on the platform, not for the AI Agent of n8n. Remembers the session of each key automatically. Interrupts leave through the second output: let a person or a workflow decide, then use the operation Resume',
+				'For agents that are hosted on the platform, not for the AI Agent of n8n. Remembers the session of each key automatically. Interrupts go to the second output: let a person or a workflow decide, then use the operation Resume',
 		},
 		credentials: [{ name: 'flowAgentApi', required: true, testedBy: 'testAgentToken' }],
 		properties: operationProperties(OPERATIONS, invoke),

@@ -7,13 +7,13 @@ import { explainCall, quote, type CallAdvice, type CallFacts } from '../shared/p
 
 const LESS = 'Send less text or fewer images, or lower "Max Tokens" in the node\'s options.';
 
-/** The outcome of an error that came instead of an answer. The error may name another status than the response's. */
+/** The outcome of an error that came instead of an answer. The error may name a status other than the response's. */
 export function outcomeOfError({ text, status }: ServiceError, httpStatus: number): FailedOutcome {
 	if (status === 429) return { kind: 'busy', status: httpStatus, retryAfter: undefined, text };
 	if (status !== undefined && (status === 408 || status >= 500)) {
 		return { kind: 'unclear', status, text, inItsForm: true };
 	}
-	// Without a code, a missing model would be mistaken for a wrong base URL.
+	// Without a code, HTTP 404 for a missing model would be taken for a wrong base URL.
 	return { kind: 'refused', status: status ?? httpStatus, code: status ?? null, text };
 }
 
@@ -45,7 +45,7 @@ export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 /** Patterns for a platform's message, and the advice for it. The first pattern that matches is used. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
 	[
-		// This is checked first, because the property may have any name, such as "thinking".
+		// First, because the message names a property, whose name may match a later pattern, such as "thinking".
 		/additionalProperties|\brequired\W+is required/i,
 		'In each object of "JSON Schema", list every property under "required" and set "additionalProperties": false. Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.',
 	],

@@ -9,7 +9,7 @@ export class TokenBudget {
 	/** How many answers may be billed although they reported no tokens. */
 	private unreported = 0;
 
-	/** @param most 0 = no limit */
+	/** @param most how many tokens may be used; 0 = no limit */
 	constructor(private readonly most: number) {}
 
 	get isSet(): boolean {

@@ -20,7 +20,7 @@ declare module '@n8n/ai-node-sdk' {
 		timeout?: number;
 		streamUsage?: boolean;
 		useResponsesApi?: boolean;
-		/** Called with the error of each failed request; throws to prevent another try. */
+		/** Called with the error of each failed request; may throw to prevent a retry. */
 		onFailedAttempt?: (error: Error) => void;
 	}
 

@@ -67,7 +67,7 @@ export function modelSettings(wish: ReasoningWish, options: Readonly<Record<stri
 	});
 }
 
-/** An n8n that retries would ask again after "Timeout", although the answer may still be generated, and billed. */
+/** Prevents a retry after "Timeout", because the answer may still be generated, and billed. */
 function endAtTimeout(error: Error): void {
 	if (error.name === 'TimeoutError') throw error;
 }

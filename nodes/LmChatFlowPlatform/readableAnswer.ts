@@ -33,7 +33,7 @@ export async function* readableEvents(
 	const rest = builder.end();
 	const fault = whyNoAnswer(answer, redact);
 	if (fault) return yield eventOf({ error: { message: fault } });
-	// Whole, because the client joins their pieces only if each has the right index and ID.
+	// Tool calls are written whole, because the client joins pieces only if each has the right index and ID.
 	const calls = builder.toolCalls.raw().map((call, index) => ({ index, ...call }));
 	yield write(rest, calls.length > 0 ? { tool_calls: calls } : {}, builder.finishReason || null);
 	const usage = builder.usage.fields;
@@ -55,7 +55,7 @@ export async function* readParts(
 ): AsyncGenerator<ContentParts, void, void> {
 	try {
 		for await (const events of readStream(body)) {
-			// What follows a gap would be billed for nothing. Only now, because a connection that broke there says why.
+			// What follows a gap would be billed for nothing. Checked only now, because a connection that broke there says why.
 			if (answer.gap !== undefined && !answer.builder.isFinished) break;
 			let content = '';
 			let reasoning = '';

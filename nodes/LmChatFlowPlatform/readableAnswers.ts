@@ -15,7 +15,7 @@ type ChatAccount = Pick<PlatformAccount, 'baseUrl' | 'busyTerms'>;
 
 /**
  * Makes n8n's OpenAI client read parts of answers that it would otherwise drop. The only way to do so is the `fetch` in
- * its settings: in those of the model itself, and in the copy that it makes for tools.
+ * the settings of the model, and in the copy of them that the model makes for tools.
  */
 export function makeAnswersReadable(model: unknown, account: ChatAccount, redact: Redact): void {
 	const settings = [

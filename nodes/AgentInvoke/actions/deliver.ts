@@ -16,11 +16,11 @@ export interface DeliveredTurn extends Pick<TurnOutcome, 'result'> {
 	readonly previewResponse: boolean;
 }
 
-/** How many session IDs an error names. */
+/** The most session IDs that an error names. */
 const IDS_SHOWN = 5;
 
 const SEVERAL_INTERRUPTS =
-	'Some agents sent more than one interrupt. "interrupt" holds the first and "interrupts" holds all of them. Answer each one with "Resume".';
+	'For some items, the agent sent more than one interrupt: "interrupt" is the first, and "interrupts" contains all of them. Answer each one with "Resume".';
 
 /** Turns the outcomes of a run into items: answers for the first output, interrupts for the second. */
 export function deliverTurns(
@@ -32,8 +32,8 @@ export function deliverTurns(
 		logCancelled(context, outcomes);
 		return [[], []];
 	}
-	// n8n retries a tool after an error or an error item. As a tool, the node does not remember its tries, so once an
-	// agent may have run, it returns neither.
+	// n8n retries a tool after an error or an error item. As a tool, the node does not remember its tries, so it returns
+	// neither once an agent may have run.
 	const isFinal =
 		run.asTool && outcomes.some(({ result }) => result.ok || result.failure.details?.mayHaveRun === true);
 	if (!isFinal) throwFailed(context, outcomes);
@@ -64,7 +64,7 @@ export function deliverTurns(
 	return [responses, interrupts];
 }
 
-/** Adds a second name for `arguments`, which n8n's expressions refuse to read. */
+/** Adds `input`, because n8n's expressions refuse to read `arguments`. */
 function shown(interrupt: WireInterrupt): IDataObject {
 	return { ...interrupt, input: interrupt.arguments };
 }

@@ -38,13 +38,13 @@ export const sessionFields: readonly INodeProperties[] = [
 		displayName: 'Session Key',
 		name: 'sessionKey',
 		type: 'string',
-		// The default is empty for the same reason as that of "Message".
+		// Empty by default for the same reason as "Message".
 		default: '',
 		placeholder: 'e.g. a customer number',
 		hint: "In a chat, leave it empty to use the chat's own session",
 		displayOptions: { show: { sessionMode: ['mapped'] } },
 		description:
-			'Identifies the conversation, e.g. by a customer number. It is read for each item, so that two people never share a session. If it is empty, the sessionId of a chat is used; an item without either gets a new session.',
+			'Identifies the conversation, e.g. by a customer number. It is evaluated for each item, so each person can have a session of their own. If it is empty, the sessionId of a chat is used; an item without either gets a new session.',
 	},
 	{
 		displayName: 'Session ID',

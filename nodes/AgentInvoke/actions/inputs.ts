@@ -23,11 +23,11 @@ export function readText(
 }
 
 function readValue(value: unknown, label: string, isKey: boolean): Result<string> {
-	// A rounded number would be the ID or key of another conversation.
+	// A rounded ID or key would name another conversation.
 	const rounded = refuseRounded(label, value);
 	if (rounded) return fail(rounded);
 	const text = textOrJson(value);
-	// An empty object or array is no key either: all such items would share a session.
+	// An empty object or array is not a key: all such items would share a session.
 	if (isKey && typeof value === 'object' && (text === '{}' || text === '[]')) return ok('');
 	if (text !== undefined) return ok(text);
 	return failInput(`"${label}" is nested too deeply`, 'Pass text. Nothing was sent for this item.');
@@ -70,7 +70,7 @@ export type Said =
 
 export type ReadItem<T> = (context: IExecuteFunctions, itemIndex: number) => Result<T>;
 
-/** One item's turn. Includes what the output needs, because reading it could fail after the agent was asked. */
+/** One item's turn. Includes the output's settings, because an expression that fails later would lose the answer. */
 export interface ReadTurn {
 	readonly itemIndex: number;
 	readonly client: AgentClient;

@@ -62,7 +62,7 @@ function readMessage(context: IExecuteFunctions, itemIndex: number): Result<Said
 	if (!message.value.trim() && files.value.length === 0) {
 		return failInput(
 			'"Message" is empty for this item',
-			'Enter a message for the agent. In a chat, leave "Message" empty and connect the node to the trigger directly, or refer to chatInput by the name of the trigger.',
+			'Enter a message for the agent. In a chat, leave "Message" empty if the node is connected directly to the trigger; otherwise enter {{ $(\'Chat Trigger\').item.json.chatInput }} with the name of your trigger.',
 		);
 	}
 	return ok({ kind: 'message', message: message.value, files: files.value });

@@ -58,7 +58,7 @@ const MOST_FIELD = {
 	type: 'number',
 	default: 100,
 	typeOptions: { minValue: 1, maxValue: 1_000_000_000 },
-	description: 'Maximum per day across all executions',
+	description: 'Maximum turns or tokens per day, across all executions',
 } as const;
 
 /** @returns undefined if the option is not used */
@@ -75,7 +75,7 @@ function readBudget(given: unknown, groupOf: (name: string) => string): Result<B
 	const isKnown = (per === 'key' || per === 'node') && (unit === 'turns' || unit === 'tokens');
 	if (!isKnown) {
 		return failInput(
-			'"Limit per Day" counts per "key" or "node", in "turns" or "tokens"',
+			'"Limit per Day" must count per "key" or "node", in "turns" or "tokens"',
 			'Choose "Per" and "Unit" under "Limit per Day". Nothing was sent.',
 		);
 	}
@@ -134,7 +134,7 @@ export const TURN_OPTIONS = defineRequestOptions({
 			},
 		],
 		description:
-			"Maximum turns or tokens per day, counted from midnight in the workflow's time zone. Items beyond it fail before they are sent. Counted in the Data Table flow_agent_turns, so turns are recorded too. Executions on different workers may exceed it by what they have in progress.",
+			"Maximum turns or tokens per day, counted from midnight in the workflow's time zone. Items beyond it fail before they are sent. Usage is counted in the Data Table flow_agent_turns, so turns are recorded too. Executions on different workers may exceed it by the turns they have in progress.",
 		isPartOfRequest: false,
 	},
 	...callOptions({
@@ -143,7 +143,7 @@ export const TURN_OPTIONS = defineRequestOptions({
 		extraBody: 'as the API-call page of the instance shows them',
 		requestsPerSecond: 'Maximum number of calls per second',
 		retries:
-			'How many times to resend a call if the agent cannot have run. A call that was refused because of load is resent until the timeout, unless this is 0. A message waits for a busy session in any case.',
+			'How many times to resend a call after a failure that proves the agent did not run. A call that was refused because of load is resent until the timeout, unless this is 0. A message waits for a busy session in any case.',
 	}),
 	...idempotencyFields(
 		{
@@ -274,7 +274,7 @@ export const INVOKE_OPTIONS = defineRequestOptions({
 				name: 'Strictly One After the Other',
 				value: 'strict',
 				description:
-					'Across all workers, in the order of a queue in the Data Table. A message that waits costs two more table operations.',
+					'Across all workers, in the order of a queue in the Data Table flow_agent_sessions. A message that waits costs two more table operations.',
 			},
 		],
 		description:

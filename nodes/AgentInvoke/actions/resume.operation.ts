@@ -22,7 +22,7 @@ const fields: readonly INodeProperties[] = [
 		default: '={{ $json.session.id }}',
 		hint: "After a Wait node: {{ $('Agent Invoke').item.json.session.id }}",
 		description:
-			'The session of the "Interrupt" output. If other nodes come between, refer to the Agent Invoke node by its name.',
+			'The session ID from the "Interrupt" output. If other nodes come between, refer to the Agent Invoke node by its name.',
 	},
 	{
 		displayName: 'Interrupt ID',
@@ -59,7 +59,7 @@ const fields: readonly INodeProperties[] = [
 		default: '',
 		displayOptions: { show: { decision: ['answer'] } },
 		placeholder: 'e.g. {{ $json.answer }}',
-		description: 'What the person answered or the tool returned. Text, or JSON for an object or a list.',
+		description: 'What the person answered or the tool returned. Text that is valid JSON is sent as JSON.',
 	},
 	{
 		displayName: 'Reason',
@@ -93,8 +93,8 @@ function readResumed(context: IExecuteFunctions, itemIndex: number): Result<Sess
 }
 
 /**
- * Reads the interrupt's ID, which may be empty, because some agents give none. If the item has no such field, the ID
- * was lost on the way.
+ * Reads the interrupt's ID, which may be empty, because some agents give none. A missing value, unlike an empty one,
+ * means that a node in between dropped the ID.
  */
 function readInterruptId(context: IExecuteFunctions, itemIndex: number): Result<string> {
 	const given: unknown = context.getNodeParameter('interruptId', itemIndex, '');

@@ -51,7 +51,7 @@ export interface AgentRun extends RunFrame {
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
 	readonly interruptLimit: InterruptLimit;
-	/** The items' slots in the queues of their sessions. An item that begins a session has no slot. */
+	/** The items' slots in the queues of their sessions. An item without a key or session ID has no slot. */
 	readonly slots: ItemSlots;
 	readonly random: () => number;
 	/** Present if turns are recorded. */
@@ -170,8 +170,8 @@ function openClients(
 }
 
 /**
- * Identifies the agent of a credential. The token is left out, because a new token would lose all sessions, unless each
- * item has a token of its own: then nothing else tells the agents apart.
+ * Identifies the agent of a credential. The token is included only if items have tokens of their own, because nothing
+ * else then tells the agents apart; otherwise, a new token would lose all sessions.
  */
 function agentOf(
 	{ baseUrl, invokePath, secrets }: AgentAccount,
@@ -198,7 +198,7 @@ function openSessions(
 	return sessions;
 }
 
-/** The counts that all executions of this n8n process share. */
+/** The daily usage as counted by all executions of this n8n process together. */
 const DAY_ACCOUNTS = new DayAccounts();
 
 /** The turn log and the budget share a table, so it is looked up only once. */

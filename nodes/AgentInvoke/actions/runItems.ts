@@ -81,7 +81,7 @@ async function takeTurns(
 	return outputsOf(run, deliverTurns(context, taken.value, run), previews);
 }
 
-/** The outputs of the turns; previews leave through the first one. */
+/** The outputs of the turns; previews go to the first one. */
 function outputsOf(
 	{ asTool }: AgentRun,
 	[answers = [], interrupts = []]: INodeExecutionData[][],
@@ -96,7 +96,7 @@ type ItemTurns = Map<number, Result<ReadTurn>>;
 
 const NOT_ASKED = {
 	kind: 'notSubmitted',
-	message: 'The agent was not asked for this item, because another item could not be read',
+	message: 'The agent was not asked for this item, because another item failed',
 	advice: 'Nothing was sent for it.',
 } as const;
 
@@ -175,7 +175,7 @@ const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was r
 const OVERTAKEN =
 	'Another message of this key may have been sent at the same time: this execution was presumed dead while the agent answered.';
 
-/** Adds a hint to answers whose session is not kept for the key, or may have been used by others meanwhile. */
+/** Adds a hint to answers whose session is not kept for the key, or may have been used by another execution meanwhile. */
 async function addSessionHints(
 	{ clients, options }: AgentRun,
 	outcomes: readonly TurnOutcome[],
@@ -207,7 +207,7 @@ async function openBudget(run: AgentRun, turns: readonly AgentTurn[]): Promise<R
 	return await budget.open(turns, due);
 }
 
-/** The only place that reports the end of a turn: to turn log, budget, call limit and n8n's token count. */
+/** The only place that reports the end of a turn: to the turn log, budget, call limit and n8n's token count. */
 function reportEnd(context: IExecuteFunctions, run: AgentRun, { turn, result }: TurnOutcome): void {
 	const { clock, turnLog, budget } = run;
 	const ended: EndedTurn = {
@@ -229,7 +229,7 @@ function agentTurns(
 	prepared: ItemTurns,
 	onDelta: (itemIndex: number, text: string) => Promise<void>,
 ): AgentTurn[] {
-	// Turns after an unreadable one in the queue of its session must not wait for it.
+	// An unreadable turn leaves its queue, so that later turns of the session do not wait for it.
 	for (const [itemIndex, item] of prepared) if (!item.ok) run.slots[itemIndex]?.leave();
 	const readable = [...prepared.values()].flatMap((item) => (item.ok ? [item.value] : []));
 	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify']);
@@ -273,7 +273,7 @@ async function payloadOf(
 	);
 }
 
-/** Writes what was not streamed yet, or the chat would stay empty, and ends the stream. */
+/** Writes what was not streamed yet, so that the chat does not stay empty, and ends the stream. */
 async function endStream(chatStream: ChatStream, result: TurnOutcome['result']): Promise<void> {
 	if (!result.ok) {
 		await chatStream.fail(result.failure.message);

@@ -48,7 +48,7 @@ type InvokeOutcome = Outcome<Result<AgentReply, AgentFailure>>;
 
 interface AgentConnection extends UploadConnection, AnswerConnection {}
 
-/** The calls of an agent instance; they never throw. */
+/** Calls an agent instance. Its methods never throw. */
 export class AgentApi {
 	constructor(private readonly connection: AgentConnection) {}
 
@@ -189,7 +189,7 @@ function failed(failure: AgentFailure): InvokeOutcome {
 	return { kind: 'answered', data: fail(failure) };
 }
 
-/** The rate limiter held the call back for too long, because too many requests were queued. */
+/** For a call that the rate limiter held back for too long, because too many requests were queued. */
 function notAskedInTime({ timeoutMs }: InvokeCall): Failure {
 	return {
 		kind: 'notSubmitted',

@@ -9,7 +9,7 @@ export class CallLimit {
 	private taken: number;
 
 	/**
-	 * @param most 0 = no limit
+	 * @param most how many calls are allowed; 0 = no limit
 	 * @param turns the number of turns in the run
 	 */
 	constructor(
@@ -54,7 +54,7 @@ export class TurnCalls {
 		private readonly clock: Clock,
 	) {}
 
-	/** Reserves another call; the first one of a turn is always available. @returns false if none is left */
+	/** Reserves another call. @returns false if none is left */
 	mayRepeat(): boolean {
 		this.isHeldBack = !this.limit.take();
 		return !this.isHeldBack;

@@ -189,7 +189,7 @@ export function arrivedOf(failure: WireFailure, { redact, sessionId }: RefusalFa
 	};
 }
 
-/** The body, if it contains no answer according to the description (`notAnAnswer`); empty for a web page. */
+/** The body of a `notAnAnswer` failure; empty for other kinds and for a web page. */
 function receivedIn({ kind, body }: WireFailure): string {
 	if (kind !== 'notAnAnswer' || body === null) return '';
 	const text = typeof body === 'string' ? body.trim() : (jsonText(body) ?? '');
@@ -241,7 +241,7 @@ function sentencesFor(status: number, reason: string): Sentences | undefined {
 }
 
 const DEBUG_TOKEN_ENDS =
-	' A debugging token (dbg_) works only until the time that the console shows: this one may have expired.';
+	' A debugging token (dbg_) expires at the time that the console shows; this one may have expired.';
 
 function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: string): Sentences {
 	if (status === 403) {
@@ -345,7 +345,7 @@ function explainPlainRefusal(
 	const whatToCheck = isUpload
 		? 'Check "Media Upload Path" in the FlowAgent credential.'
 		: `Check "Invoke Path" in the FlowAgent credential against the instance's API-call page. ${adviceOnPath(baseUrl)}`;
-	const where = `${originOf(baseUrl)} under this path (HTTP ${status})`;
+	const where = `${originOf(baseUrl)} under the ${isUpload ? '"Media Upload Path"' : 'path of the call'} (HTTP ${status})`;
 	return {
 		kind: 'credential',
 		message: isUpload ? `Files cannot be uploaded to ${where}` : `There is no agent at ${where}`,

@@ -25,7 +25,7 @@ const NOT_AN_AGENT =
 
 /**
  * The test of the FlowAgent credential: a call without a message. The token is checked, but the agent has nothing to
- * run on. Everything else in the description's request is sent.
+ * answer. Everything else in the description's request is sent.
  */
 export async function testAgentToken(
 	this: ICredentialTestFunctions,
@@ -57,9 +57,9 @@ function judge({ status, headers, text }: Reply, { baseUrl, wire }: AgentAccount
 	// does not come from an agent.
 	const hasForm = !wire.answer.envelope || saidSuccess(reader.raw) !== undefined;
 	if (!hasForm || !isOwnWord(failure, reader)) return withoutEnvelope(status, baseUrl);
-	const { meaning, status: counts } = failure;
-	if (counts === 403) return NO_RIGHT;
-	if (meaning === 'tokenRefused' || counts === 401) return TOKEN_REFUSED;
+	const { meaning, status: decisive } = failure;
+	if (decisive === 403) return NO_RIGHT;
+	if (meaning === 'tokenRefused' || decisive === 401) return TOKEN_REFUSED;
 	// An agent refuses a call without a message, so other refusals prove that the token was accepted.
 	const isHttpError = status === 404 || status === 405 || status >= 500;
 	return !wire.answer.envelope && isHttpError && meaning === undefined

@@ -45,7 +45,7 @@ const MS_PER_HOUR = 3_600_000;
 /** How long a row without a session is kept: longer than the longest timeout, even if clocks differ. */
 const UNOPENED_LIFE_MS = 24 * MS_PER_HOUR + CLOCKS_APART_MS;
 
-/** The cells of a key's row, except `entryKey` and those about its owner. @param nowMs time of day */
+/** The cells of a key's row, except `entryKey` and those about its owner. @param nowMs by the clock's `wallNow()` */
 export function sessionRow(
 	{ agent, workflowId, executionId, ttlMs }: SessionSettings,
 	key: string,
@@ -79,7 +79,7 @@ export interface StoredSession {
 /**
  * The session that the rows of a key name. Cells are not trusted, since people can edit them.
  * @param rows in the order of their ids
- * @param nowMs time of day
+ * @param nowMs by the clock's `wallNow()`
  * @param voidId a session to ignore
  */
 export function sessionIn(rows: readonly TableRow[], nowMs: number, voidId = ''): StoredSession | undefined {
@@ -107,7 +107,7 @@ export class KeySession {
 	session: KnownSession | undefined;
 	/** What the key's row contains; undefined if no row has a session. */
 	stored: StoredCells | undefined;
-	/** Cells that may be in the row because of failed writes. */
+	/** Cells that failed writes may nevertheless have left in the row. */
 	unclear: readonly StoredCells[] = [];
 	/** The rows as read while the key had no session. */
 	unopened: readonly TableRow[] | undefined;
@@ -119,7 +119,7 @@ export class KeySession {
 	lifeMs: number | undefined;
 	/** Whether a turn in strict order is under way, which keeps the lease even after a write. */
 	isStrict = false;
-	/** Whether another execution took over the row while it was held, or a person deleted it. */
+	/** Whether, while the row was held, another execution took it over or a person deleted it. */
 	isLost = false;
 
 	constructor(
@@ -147,7 +147,7 @@ export class KeySession {
 
 	/**
 	 * Adopts the session that the key's rows name, if any.
-	 * @param nowMs time of day
+	 * @param nowMs by the clock's `wallNow()`
 	 * @param voidId a session to ignore
 	 * @returns the session; empty if there is none
 	 */
@@ -161,7 +161,7 @@ export class KeySession {
 	}
 }
 
-/** A new session ID is written within a second. */
+/** The pause before a write, which collects changes. A new session ID is still stored within a second. */
 const WRITE_WITHIN_MS = 500;
 
 /** The pauses before a failed write is retried: in the background, and while a turn or the end of the run waits. */

@@ -19,9 +19,9 @@ import {
 
 const UNOPENED = { sessionId: '', turns: 0 };
 
-/** How a turn wants the session of its key. */
+/** The options of `obtain`. */
 interface SessionWish {
-	/** Whether to hold the key until `release`, one turn after the other across all processes. */
+	/** Whether to hold the key until `release`, so that the turns of all processes follow one another. */
 	readonly isStrict?: boolean;
 	/** Whether what was read before may have changed. */
 	readonly isOld?: boolean;
@@ -32,7 +32,7 @@ interface SessionWish {
 /** The mapped sessions of one agent in one run of the node. */
 export class SessionStore {
 	private readonly keys = new Map<string, KeySession>();
-	/** Sessions that were resumed by ID, which may belong to keys, by each of their IDs. */
+	/** Sessions that were resumed by ID and may belong to keys, under each ID that they have had. */
 	private readonly resumed = new Map<string, KnownSession>();
 	private readonly table: DataTable;
 	private readonly clock: Clock;
@@ -86,7 +86,7 @@ export class SessionStore {
 
 	/**
 	 * Gets the session of a key, or the right to open one; then call `release`. Waits while another run opens it and, in
-	 * strict order, until it is this run's turn with the key among those of all processes.
+	 * strict order, until it is this run's turn among all processes.
 	 * @returns the session; empty if a new one should be opened
 	 */
 	async obtain(name: string, waiting: Waiting, wish: SessionWish = {}): Promise<Result<string>> {
@@ -95,7 +95,7 @@ export class SessionStore {
 		const known = key.sessionId === voidId ? '' : key.sessionId;
 		const isCurrent = key.lease !== undefined || !(isOld && key.isStored);
 		if ((key.lease && key.isStrict) || (known && isCurrent && !isStrict)) return ok(known);
-		// What an earlier turn has not written yet, or could not write, would release the row that is taken now.
+		// An unfinished write of an earlier turn would release the row that is taken now.
 		const freed = key.lease
 			? await insist(this.clock, async () => await this.writer.now([key]))
 			: ok(undefined);
@@ -130,7 +130,7 @@ export class SessionStore {
 		this.writer.later(key);
 	}
 
-	/** Counts a turn in the key's session. @param answeredId the session that the answer names */
+	/** Counts a turn in the key's session. @param answeredId the session of the answer */
 	used(name: string, answeredId: string): void {
 		const key = this.keyOf(name);
 		if (key.session && !key.isReplaced(answeredId)) key.session.added++;
@@ -138,7 +138,7 @@ export class SessionStore {
 
 	/**
 	 * Counts a turn in a session that was resumed by ID and may belong to a key.
-	 * @param nextId the session that the answer names
+	 * @param nextId the session of the answer
 	 */
 	resumedById(sessionId: string, nextId: string): void {
 		const session = this.resumed.get(sessionId) ?? { sessionId, turns: 0, added: 0 };
@@ -149,7 +149,7 @@ export class SessionStore {
 
 	/**
 	 * Ends a key's turn and releases its row, at once if there is nothing to write.
-	 * @param isWanted other turns of this process wait for the key and need its session
+	 * @param isWanted whether other turns of this process wait for the key and need its session
 	 */
 	async release(name: string, isWanted = false): Promise<void> {
 		const key = this.keyOf(name);
@@ -165,7 +165,7 @@ export class SessionStore {
 	/** Writes what is unwritten once all turns are over; only then is it known which keys are lost. */
 	async settle(): Promise<void> {
 		const keys = [...this.keys.values()];
-		// Retries failed writes, as the final flush does: a key lost later could no longer be reported.
+		// Retries failed writes, as the final flush does: a loss that only that flush discovered could no longer be reported.
 		if (keys.some(({ lease }) => lease)) await this.writer.flush(keys);
 	}
 
@@ -195,7 +195,7 @@ export class SessionStore {
 	}
 
 	/**
-	 * The keys of the sessions resumed by ID, with what is to be written for them. It is not a failure if n8n has
+	 * The keys of the sessions resumed by ID, with what must be written for them. It is not a failure if n8n has
 	 * no Data Tables, because then there are no mappings.
 	 */
 	private async readResumed(): Promise<Result<KeySession[]>> {
@@ -222,7 +222,7 @@ export class SessionStore {
 		return ok([...keys.values()]);
 	}
 
-	/** The key's rows, read again unless they were read before and are not old. */
+	/** The key's rows. Rows read before are reused unless they may have changed. */
 	private async readFor(
 		{ entryKey, unopened }: KeySession,
 		isOld: boolean,
@@ -237,7 +237,6 @@ export class SessionStore {
 	private keyOf(name: string): KeySession {
 		const known = this.keys.get(name);
 		if (known) return known;
-		// A digest of the whole key, so that long keys never collide.
 		const key = new KeySession(name, digestOf(this.settings.agent, name));
 		this.keys.set(name, key);
 		return key;
@@ -255,7 +254,7 @@ function lifeOf({ expiresAtMs, lastUsedAt }: TableRow, nowMs: number): number {
 	return Math.max(expiryMs - usedMs, expiryMs - nowMs);
 }
 
-/** Adds to failures of the table which session modes need no table. A wait that was too long is not such a failure. */
+/** Adds to a failure of the table which session modes work without it; too long a wait is not such a failure. */
 export function explainTable<T>(result: Result<T>): Result<T> {
 	if (result.ok || result.failure.kind !== 'badInput') return result;
 	const { failure } = result;

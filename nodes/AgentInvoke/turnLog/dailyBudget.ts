@@ -57,7 +57,7 @@ export class DailyBudget {
 	/**
 	 * Reads what was already used and reserves turns for the first items: an item that is served early because its
 	 * session is free must not take the turn of an earlier item.
-	 * @param due the turns of which nothing is remembered from an earlier try, in the order of their items
+	 * @param due the turns not remembered from an earlier try, in the order of their items
 	 */
 	async open(turns: readonly DueTurn[], due: readonly DueTurn[]): Promise<Result<unknown>> {
 		const loaded = this.settings.limit.per === 'key' ? await this.owners.load(turns) : ok(undefined);

@@ -23,12 +23,12 @@ export const TURN_TABLE: TableSpec = {
 		{ name: 'executionId', type: 'string' },
 		{ name: 'workflowId', type: 'string' },
 		{ name: 'nodeId', type: 'string' },
-		{ name: 'node', type: 'string' }, // its name
+		{ name: 'node', type: 'string' }, // the node's name
 		{ name: 'item', type: 'number' },
 		{ name: 'sessionId', type: 'string' },
 		{ name: 'agent', type: 'string' },
 		{ name: 'kind', type: 'string' }, // message | result
-		{ name: 'mayHaveRun', type: 'boolean' }, // whether it counts towards a budget
+		{ name: 'mayHaveRun', type: 'boolean' }, // whether the turn counts towards a budget
 		{ name: 'attempts', type: 'number' }, // calls sent
 		{ name: 'requestId', type: 'string' },
 		{ name: 'usage', type: 'string' }, // JSON
@@ -59,7 +59,7 @@ export interface EndedTurn extends OwnedTurn {
 	readonly isResume: boolean;
 	readonly result: Result<TurnResult>;
 	readonly calls: TurnCalls;
-	/** Whether the execution was stopped in the meantime. */
+	/** Whether the execution was stopped before the turn ended. */
 	readonly isCancelled: boolean;
 	/** When it ended, by both clocks. */
 	readonly ended: { readonly nowMs: number; readonly wallMs: number };
@@ -128,7 +128,7 @@ export class TurnLog {
 	}
 }
 
-/** Unique, because an item has only one turn per run. */
+/** The turn's unique ID: an item has only one turn per run. */
 export function turnIdOf(runId: string, itemIndex: number): string {
 	return `${runId} ${itemIndex}`;
 }

@@ -85,7 +85,7 @@ function replay(
 	const result = readSavedAnswer(saved);
 	if (result?.answerDigest) {
 		const where = executionId ? who : 'the execution that asked';
-		const hint = `The agent has answered for this key already, and was not asked again. Its answer was not kept, because of "Idempotency Answers": find it in ${where}.`;
+		const hint = `The agent has answered for this key already, and was not asked again. Its answer was not kept, because "Idempotency Answers" was "Digest Only". Find it in ${where}.`;
 		return ok({ ...result, replayed: true, reply: { ...result.reply, hint } });
 	}
 	if (result) return ok({ ...result, replayed: true });
@@ -101,7 +101,7 @@ function noAnswer(kind: 'conflict' | 'unknown', key: string, who: string, detail
 	if (kind === 'conflict') {
 		return badInput(
 			`The idempotency key "${key}" was used by ${who} for another message`,
-			'The agent was not asked. A key stands for one question: use another key, or delete the rows of this one in the Data Table flow_task_ledger.',
+			"The agent was not asked. A key stands for one question: use another key, or delete this key's rows in the Data Table flow_task_ledger.",
 			details,
 		);
 	}

@@ -13,9 +13,9 @@ const CONTEXT_KEY = 'flowAgentInterrupts';
 /** Counts how often an agent has interrupted since the last message, to bound loops of tool call and result. */
 export class InterruptLimit {
 	/**
-	 * @param flowContext n8n's object shared by all nodes of an execution, so that even a loop through two nodes with a
-	 * human step between them is bounded
-	 * @param most 0 = no limit
+	 * @param flowContext n8n's object that all nodes of an execution share: it bounds even a loop through two nodes with a
+	 * human step between them
+	 * @param most how many interrupts may be answered in a step; 0 = no limit
 	 */
 	constructor(
 		private readonly flowContext: Record<string, unknown>,

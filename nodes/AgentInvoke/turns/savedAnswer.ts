@@ -91,7 +91,7 @@ function withoutWords(result: TurnResult): TurnResult {
 	return { ...result, reply };
 }
 
-/** @returns `undefined` if it is not a saved answer: people can edit the ledger */
+/** @returns `undefined` if the value is not a saved answer: people can edit the ledger */
 export function readSavedAnswer(saved: Json | undefined): TurnResult | undefined {
 	if (!isJsonObject(saved)) return undefined;
 	const { reply, session } = saved;

@@ -50,7 +50,6 @@ export interface AgentTurn {
 	readonly isResume: boolean;
 	/** Checks the budget, uploads files and builds the request except for its session; called when the turn comes. */
 	readonly prepare: () => Promise<Result<OpenRequest>>;
-	/** Undefined if the item has no idempotency key. */
 	readonly idempotency: Idempotency | undefined;
 	readonly fingerprint: string;
 	/** Whether the item shows the raw answer, which must then be remembered as well. */
@@ -122,8 +121,8 @@ export class ItemTurn {
 	}
 
 	/**
-	 * Waits until the turn may use its key, and for the key's session or the right to open one. A turn always takes its
-	 * slot in the queue first, then the key's row, so no two turns wait for each other.
+	 * Waits for the turn's slot, then for the key's session or the right to open one. The order is always this, so no two
+	 * turns wait for each other.
 	 */
 	private async begin(): Promise<Result<undefined>> {
 		const { agent, sessions, key, waitLimit } = this;
@@ -143,7 +142,7 @@ export class ItemTurn {
 			isOld: slot?.isBehindOthers === true,
 		});
 		if (!obtained.ok) return obtained;
-		// Those who come next see who holds the key.
+		// From here on, the key's held row keeps later messages waiting.
 		if (this.isLast) sessions.leaveQueue(key);
 		// The run may have ended during the wait.
 		const late = waitLimit.whyStop();
@@ -257,7 +256,7 @@ export class ItemTurn {
 		return ok({ reply, session: { key, id: reply.sessionId || sessionId, source } });
 	}
 
-	/** The only place that reports a successful turn: to claim, session, interrupt limit and memory. */
+	/** The only place that reports a successful turn: to the claim, session, interrupt limit and memory. */
 	private answered(result: TurnResult, claim: LedgerClaim | undefined): TurnResult {
 		const { agent, sessions, key } = this;
 		const { memory, interruptLimit } = this.run;

@@ -21,7 +21,7 @@ export interface AgentReply {
 	readonly sessionId: string;
 	/** Everything that the agent waits for; usually empty. */
 	readonly interrupts: readonly WireInterrupt[];
-	/** How the turn ended, if the last event says so. */
+	/** How the turn ended, if the body or the last event says so. */
 	readonly reason: string;
 	readonly requestId: string;
 	/** Token counts and the like, as received. */
@@ -41,7 +41,7 @@ export interface WireFailure {
 	/**
 	 * All but the first mean that the agent may have run.
 	 * - `refused`: the deployment rejected the call, and nothing ran
-	 * - `failed`: the agent, or something else, reports a failure, or that the answer is incomplete
+	 * - `failed`: the agent, or another server, reports a failure or an incomplete answer
 	 * - `brokeOff`: the end or another part of the answer is missing
 	 * - `notAnAnswer`: what arrived contains no answer, according to the description
 	 */
@@ -93,7 +93,7 @@ export function concludeRefusal(reader: WireReader, ended: WireEnded): WireFailu
 	return failureOf(reader, ended, gapIn(reader));
 }
 
-/** The text so far, or else that of a failure. The token is hidden again: it may have arrived in two pieces. */
+/** The text that arrived, or what `answer.text` finds in a failure's body; hides a token that came in two pieces. */
 function textOf({ wire, fault, text, hide }: WireReader): string {
 	return hide(text || (fault ? textAt(wire.answer.text, dataOf(wire, fault.body)) : ''));
 }
@@ -182,7 +182,7 @@ function flawIn(reader: WireReader, { broken }: WireEnded): Flaw | undefined {
 	}
 	if (reader.isIncomplete) {
 		const why = 'the agent says that its answer is incomplete';
-		return { kind: 'failed', entry: 'answer.incomplete', why, expected: 'no such value' };
+		return { kind: 'failed', entry: 'answer.incomplete', why, expected: 'no value' };
 	}
 	if (reader.text.trim() !== '' || reader.interrupts.length > 0) return undefined;
 	const entry = reader.isWholeBody ? 'answer.text' : 'stream.rules';
@@ -205,7 +205,7 @@ function misfitsIn({ misfits }: WireReader): string {
 	return unfit.join('');
 }
 
-/** What a failure says, wherever it says it. */
+/** What was found in a failure. */
 type FailureWords = Pick<WireFailure, 'code' | 'detail' | 'body' | 'text'>;
 
 function refusalOf(
@@ -217,22 +217,22 @@ function refusalOf(
 	const { code, detail, body } = said;
 	const reported = statusIn(body) ?? NaN;
 	// A failing status in the envelope takes precedence, because the HTTP status may come from a gateway.
-	const counts = !Number.isNaN(reported) && !isGood(reported) ? reported : status;
+	const decisive = !Number.isNaN(reported) && !isGood(reported) ? reported : status;
 	// With a 2xx status, a code that is a sentence may quote a tool or a model that the agent has already called, so it
 	// does not prove that nothing ran.
-	const isSentence = isGood(counts) && /\s/.test(code);
+	const isSentence = isGood(decisive) && /\s/.test(code);
 	const meaning = isSentence ? undefined : meaningOf(wire, code);
-	const isProof = provesRefusal(counts, meaning, fault?.entry === 'answer.envelope');
+	const isProof = provesRefusal(decisive, meaning, fault?.entry === 'answer.envelope');
 	const sessionIsOther = reader.sessionId !== '' && reader.sessionId !== sessionId;
-	// HTTP 401 itself is about the token alone, whatever fields explain it. In an envelope, it may be a tool's.
-	const isOfToken = status === 401 && counts === 401 && !isThere(reader.usage);
+	// HTTP 401 itself is about the token alone, whatever fields explain it. In an envelope, a 401 may be a tool's.
+	const isOfToken = status === 401 && decisive === 401 && !isThere(reader.usage);
 	const more = isProof && !isOfToken ? fieldBeyond(body, wire.refusal.only, sessionId) : undefined;
 	const mayHaveRun =
 		reader.hasBegun ||
 		said.text.trim() !== '' ||
 		sessionIsOther ||
 		!isProof ||
-		tellsOfRun(wire, said, counts) ||
+		tellsOfRun(wire, said, decisive) ||
 		more !== undefined;
 	const entry = fault?.entry ?? 'the HTTP status';
 	const expected = fault
@@ -240,13 +240,13 @@ function refusalOf(
 		: 'a status from 200 to 299';
 	const beyond =
 		more &&
-		` Its field "${excerpt(more, 40)}" is not in "refusal.only" of the description, so the agent may have run.`;
+		` The field "${excerpt(more, 40)}" is not in "refusal.only" of the description, so the agent may have run.`;
 	return {
 		kind: mayHaveRun ? 'failed' : 'refused',
 		why: [...new Set([code, detail || errorWords(body)])].filter(Boolean).join(': '),
 		expected: `Expected: ${expected}. ${whatCame(reader)}${beyond ?? ''}`,
 		entry,
-		status: counts,
+		status: decisive,
 		meaning,
 	};
 }
@@ -289,8 +289,8 @@ const REQUEST_PARTS: ReadonlySet<Json | undefined> = new Set([
 ]);
 
 /**
- * Whether a value reports a mistake in the request, as Python validators do. It may repeat the whole request. A mistake
- * in any other place may be one in what the agent itself has written.
+ * Whether a value reports a mistake in the request, as Python validators do. The value may repeat the whole request. A
+ * mistake in any other place may be one in what the agent itself has written.
  */
 function isMistake(value: Json): boolean {
 	if (!isJsonObject(value) || typeof value.msg !== 'string') return false;

@@ -106,9 +106,10 @@ function whyNotTemplate(
 		return `contains "$${excerpt(unknown, 40)}". Known placeholders are ${list}; "$$" is a dollar sign`;
 	}
 	const written = jsonText(template) ?? '';
-	if (BROKEN_CHOICE.test(written)) return 'contains a "$stream(…)" without two words';
+	if (BROKEN_CHOICE.test(written))
+		return 'contains an incomplete "$stream(…)": it needs two words with a comma between, e.g. "$stream(sse, sync)"';
 	const [unfilled] = TO_FILL_IN.exec(written) ?? [];
-	if (unfilled !== undefined) return `still contains "${unfilled}". Replace it with your own`;
+	if (unfilled !== undefined) return `still contains "${unfilled}". Replace it with your own value`;
 	if (needed.length === 0 || needed.some((name) => found.includes(name))) return undefined;
 	return `must contain ${needed.map((name) => `"$${name}"`).join(' or ')}`;
 }
@@ -118,10 +119,11 @@ const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 function whyNotHeaders(headers: JsonObject): string | undefined {
 	for (const [name, value] of Object.entries(headers)) {
 		if (name.toLowerCase() === 'authorization') {
-			return 'must not contain "Authorization", which is set by the node from the token of the credential';
+			return 'must not contain "Authorization", which the node sets from the token of the credential';
 		}
 		const isHeader = HEADER_NAME.test(name) && typeof value === 'string' && !/[\r\n\0]/.test(value);
-		if (!isHeader) return `contains "${excerpt(name, 40)}", which is not a header with a value on one line`;
+		if (!isHeader)
+			return `contains the header "${excerpt(name, 40)}", but its name is invalid or its value is not text on one line`;
 	}
 	return undefined;
 }

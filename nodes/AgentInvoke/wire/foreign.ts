@@ -12,7 +12,7 @@ export function isOwnWord(
 ): boolean {
 	if (fault && (!isWholeBody || fault.entry === 'answer.envelope')) return true;
 	if (typeof body !== 'object' || body === null || Object.keys(body).length === 0) return false;
-	// A code that contains words, except "not found", which any server may return for an unknown path.
+	// A code that contains letters, except "not found", which any server may return for an unknown path.
 	const isCode = status >= 400 && status < 500 && /^(?!.*not.?found$).*[a-z]/i.test(code);
 	return !wire.answer.envelope || isCode || saidSuccess(body) !== undefined;
 }

@@ -24,7 +24,7 @@ export interface WireFault {
 	/** The entry of the description that makes the answer a failure. */
 	readonly entry: string;
 	readonly expected: string;
-	/** What that entry found; may be empty. */
+	/** What that entry found, or else a body that is plain text; may be empty. */
 	readonly words: string;
 	readonly body: Json;
 }
@@ -147,7 +147,7 @@ export class WireReader {
 			return;
 		}
 		this.readShared(json);
-		if (rule?.fail) this.fault = faultOf(json, `${rule.entry}.fail`, 'no such event', rule.fail);
+		if (rule?.fail) this.fault = faultOf(json, `${rule.entry}.fail`, 'no matching event', rule.fail);
 		if (this.fault) return;
 		this.hasEvents ||= isJsonObject(json);
 		if (!rule) return;
@@ -280,7 +280,7 @@ function whatFails({ answer }: Wire, json: Json): WireFault | undefined {
 		return faultOf(json, 'answer.envelope', 'an "http_status_code" from 200 to 299');
 	}
 	const isError = isThere(answer.error?.read(json));
-	return isError ? faultOf(json, 'answer.error', 'no such value', answer.error) : undefined;
+	return isError ? faultOf(json, 'answer.error', 'no value', answer.error) : undefined;
 }
 
 function faultOf(body: Json, entry: string, expected: string, at?: Expression): WireFault {
@@ -303,7 +303,7 @@ export function saidSuccess(json: Json): boolean | undefined {
 	return word === 'true' || word === '1';
 }
 
-/** Where `answer` is read from, except `error` and `requestId`: the envelope's data, or else the whole answer. */
+/** What `answer`, except `error` and `requestId`, is read from: an envelope's data, or the whole answer. */
 export function dataOf({ answer }: Wire, json: Json): Json {
 	return answer.envelope && isJsonObject(json) && isJsonObject(json.data) ? json.data : json;
 }

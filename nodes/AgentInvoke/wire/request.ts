@@ -47,7 +47,7 @@ type Values = Readonly<Record<string, Json | undefined>>;
 export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues): WireRequest {
 	const values = { ...callValues(call), ...turnValues(request, turn) };
 	const body = fill(turn.kind === 'results' ? (request.resume ?? {}) : request.message, values);
-	// The session ID is encoded, so that it cannot lead to another path. Without one, a path that needs it is dropped.
+	// The session ID is encoded, so that it cannot lead to another path. A path that needs a missing ID is dropped.
 	const { sessionId } = call;
 	const path = fill(request.path, { session: encodeURIComponent(sessionId.toWellFormed()) || undefined });
 	const headers = Object.entries(request.headers).flatMap(([name, template]) => {

@@ -60,7 +60,7 @@ export const toolsField: INodeProperties = {
 					type: 'json',
 					typeOptions: { rows: 5 },
 					default: '{\n  "type": "object",\n  "properties": {},\n  "required": []\n}',
-					description: 'The arguments of the tool, e.g. under "properties": "order_id": { "type": "string" }',
+					description: 'The arguments of the tool, e.g. "properties": { "order_id": { "type": "string" } }',
 				},
 			],
 		},

@@ -101,7 +101,7 @@ const messageRows: INodeProperties = {
 					default: '',
 					placeholder: 'e.g. Write a title for this product: {{ $json.name }}',
 					description:
-						'The text of the message. A message with neither text nor image is left out; an expression that returns nothing fails the item.',
+						'The text of the message. An empty message is left out; an expression that returns nothing fails the item.',
 				},
 				toolCallsField,
 				{ ...imageFields, displayOptions: { hide: { role: ['tool'] } } },
@@ -165,7 +165,7 @@ const answerFields: readonly INodeProperties[] = [
 			},
 			{ name: 'Text', value: 'text' },
 		],
-		description: 'What the answer must be',
+		description: 'Whether the answer must be JSON',
 	},
 	{
 		displayName: 'JSON Schema',

@@ -174,7 +174,7 @@ async function readImageFields(
 		.split(',')
 		.map((field) => field.trim())
 		.filter(Boolean);
-	// If no name is given, reading a field without one fails the item, or it would be sent without its image.
+	// An empty name is read, too, so that the item fails instead of being sent without its image.
 	for (const name of names.length > 0 ? names : ['']) {
 		const file = await readBinaryField(context, itemIndex, name, maxBytes, 'Max Image Size (MB)');
 		if (!file.ok) return file;

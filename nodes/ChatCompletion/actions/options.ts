@@ -96,7 +96,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		type: 'number',
 		default: 20,
 		typeOptions: { minValue: 0.01, maxValue: 100, numberPrecision: 2 },
-		description: 'An item with a larger input file fails, and is not sent',
+		description: 'An item with a larger input file or data URL fails; nothing is sent for it',
 		isPartOfRequest: false,
 	},
 	previewRequest: {
@@ -151,7 +151,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: Number.MAX_SAFE_INTEGER },
 		description:
-			'How many tokens one run may use, as the platform counts them. Once they are used up, no further item is asked; answers in progress, as many as Concurrency allows, are still read and paid for. 0 means no limit.',
+			'How many tokens one run may use, as the platform counts them. Once they are used up, no further item is sent; answers in progress, as many as Concurrency allows, are still read and paid for. 0 means no limit.',
 		isPartOfRequest: false,
 	},
 	...toolChoiceOptions,
@@ -159,5 +159,5 @@ export const CHAT_OPTIONS = defineRequestOptions({
 });
 
 const { concurrency, requestsPerSecond, tokenBudget, ...OF_ITEM } = CHAT_OPTIONS;
-/** Read from the first item. */
+/** Options of the run, read from the first item. */
 const OF_RUN = { concurrency, requestsPerSecond, tokenBudget };

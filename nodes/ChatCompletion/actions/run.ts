@@ -96,7 +96,7 @@ async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INod
 				if (isPreview.ok && isPreview.value)
 					return ok(await previewQuestion(context, run.clients, run.redact, itemIndex));
 				const given = isPreview.ok ? await answerItem(context, run, itemIndex, chatStream) : isPreview;
-				// No further item is asked. Answers in progress are paid for, so they are read to their end for a retry.
+				// No further item is sent. Answers in progress are paid for, so they are read to their end for a retry.
 				if (!given.ok && !context.continueOnFail()) hasFailed = true;
 				return given;
 			});

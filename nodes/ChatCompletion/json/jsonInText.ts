@@ -11,7 +11,7 @@ export interface FoundValue {
 }
 
 export const BROKEN = 'it is JSON that is cut off or malformed';
-/** The most pieces in brackets that are parsed; prose may contain many, such as references "[1]". */
+/** The most pieces in brackets that an answer may contain; prose may have many, such as references "[1]". */
 const MOST_PIECES = 1_000;
 
 /** Matches pieces that look like a JSON object or array: "{name}" and "[see below]" are prose. */

@@ -65,7 +65,7 @@ function createValidator(): Validator {
 			validator.validate(instance, olderForm(schema), options, context);
 	}
 	const { items } = attributes;
-	// Next to "prefixItems", it describes only the items after them.
+	// Next to "prefixItems", "items" describes only the items after those.
 	if (items) {
 		attributes.items = (instance, schema, ...rest) =>
 			items.call(validator, instance, 'prefixItems' in schema ? {} : schema, ...rest);
@@ -96,7 +96,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	if (refusal) return fail(refusal);
 	if (acceptsEverything(schema)) {
 		return failInput(
-			'"JSON Schema" is not a schema: every answer would fit it',
+			'"JSON Schema" accepts every answer, because it restricts nothing',
 			`If it is an example of an answer, enter its schema: ${jsonText(schemaOfExample(schema))}`,
 		);
 	}
@@ -104,7 +104,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	if (fault) {
 		return failInput(
 			`"JSON Schema" is not a valid schema: ${fault}`,
-			'Correct it in the node. Nothing was sent for this item, because no answer could be checked against it.',
+			'Correct it in the node. Nothing was sent for this item, because no answer could be checked.',
 		);
 	}
 	const given = typeof wrapping.name === 'string' ? wrapping.name : '';

@@ -48,7 +48,7 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 	}
 	const wrong = rows.findIndex(({ role }) => !ROLES.has(role));
 	if (wrong >= 0) return refuseMessages(`Message ${wrong + 1} ${badRole(rows[wrong]?.role)}`);
-	// The model would invent an answer, which is billed, and the item would look successful.
+	// Without a question, the model would invent an answer, which is billed, and the item would look successful.
 	if (filled.every(({ role }) => INSTRUCTING.has(role))) return fail(noQuestion(rows));
 	const messages = filled.flatMap(messagesOf);
 	const unpaired = whyUnpaired(messages);

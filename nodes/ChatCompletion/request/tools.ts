@@ -59,8 +59,8 @@ function noSuchTool(wanted: string, names: readonly string[]): Failure {
 }
 
 /**
- * Reads the schema of a tool's arguments. They are always an object, so any other schema is a mistake, as is a whole
- * tool that was pasted here.
+ * Reads the schema of a tool's arguments. The arguments are always an object, so any other schema is a mistake, as
+ * is a whole tool that was pasted here.
  */
 function readParameters(value: unknown, tool: string): Result<JsonObject> {
 	const given = typeof value === 'string' ? value.trim() : value;

@@ -166,7 +166,7 @@ describe('a daily limit', () => {
 		],
 		[
 			{ budget: { limit: { per: 'day', unit: 'turns', most: 1 } } },
-			'"Limit per Day" counts per "key" or "node"',
+			'"Limit per Day" must count per "key" or "node"',
 		],
 		[{ budget: { limit: { per: 'key', unit: 'euros', most: 1 } } }, 'in "turns" or "tokens"'],
 	])('with invalid settings is refused: %j', async (options, message) => {

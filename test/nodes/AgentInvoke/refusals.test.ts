@@ -198,7 +198,7 @@ test.each(['envelope', 'plain'])(
 		);
 		const told = async (agentToken: string): Promise<unknown> =>
 			item(await agent.ask({}, { ...CONTINUE, account: { agentToken } })).message;
-		expect(await told('dbg_0123456789')).toContain('works only until the time that the console shows');
+		expect(await told('dbg_0123456789')).toContain('expires at the time that the console shows');
 		expect(await told('agt_0123456789')).not.toContain('console shows');
 	},
 );

@@ -245,7 +245,7 @@ describe('uploads', () => {
 	test('a path that does not exist is reported, and the agent is not called', async () => {
 		agent.saysToUploads('<html>not here</html>', 404);
 		const json = item(await send());
-		expect(json.error).toMatch(/^Files cannot be uploaded to .* under this path \(HTTP 404\)/);
+		expect(json.error).toMatch(/^Files cannot be uploaded to .* under the "Media Upload Path" \(HTTP 404\)/);
 		expect(agent.calls).toEqual([]);
 	});
 

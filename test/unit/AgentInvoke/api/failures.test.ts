@@ -224,7 +224,7 @@ describe.each([false, true])('a client error without an envelope (upload: %j)', 
 	test.each([404, 405, 410])('%d is a problem of the credential, and is reported with its body', (status) => {
 		const { kind, message, advice } = explain(status, 'no such route');
 		expect(kind).toBe('credential');
-		expect(message).toMatch(new RegExp(`under this path \\(HTTP ${status}\\)$`));
+		expect(message).toMatch(new RegExp(`under the (path of the call|"Media Upload Path") .HTTP ${status}.$`));
 		expect(advice).toMatch(/ The server said: no such route\.$/);
 	});
 });

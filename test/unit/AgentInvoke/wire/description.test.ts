@@ -36,7 +36,7 @@ test.each([
 	['langgraph', '"request.message" still contains "YOUR-ASSISTANT"'],
 ])('refuses "%s" until it is filled in', (name, complaint) => {
 	const read = readWire(wireAsShipped(name));
-	expect(read.ok ? '' : read.failure).toBe(`${complaint}. Replace it with your own.`);
+	expect(read.ok ? '' : read.failure).toBe(`${complaint}. Replace it with your own value.`);
 });
 
 function entriesOf(text: string): Map<string, string> {
@@ -76,12 +76,12 @@ test.each([
 	[{ ...MINIMAL, request: { message: { m: '$message', f: '$fiels' } } }, 'contains "$fiels"'],
 	[
 		{ ...MINIMAL, request: { message: { m: '$message', s: '$stream(a)', t: ', b)' } } },
-		'contains a "$stream(…)" without two words',
+		'contains an incomplete "$stream(…)"',
 	],
-	[{ ...MINIMAL, request: { ...MINIMAL.request, headers: { Authorization: 'x' } } }, 'is set by the node'],
+	[{ ...MINIMAL, request: { ...MINIMAL.request, headers: { Authorization: 'x' } } }, 'which the node sets'],
 	[
 		{ ...MINIMAL, request: { ...MINIMAL.request, headers: { 'X-A': 'a', 'X-B': 'b\nc' } } },
-		'"request.headers" contains "X-B", which is not a header',
+		'"request.headers" contains the header "X-B"',
 	],
 	[[], 'The description is not a JSON object.'],
 	[{ ...MINIMAL, request: ['message'] }, '"request" must be a JSON object'],

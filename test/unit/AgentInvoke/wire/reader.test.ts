@@ -289,7 +289,7 @@ describe('a failure', () => {
 		).toMatchObject({
 			failure: {
 				kind: 'failed',
-				expected: expect.stringContaining('Its field "usage" is not in "refusal.only"'),
+				expected: expect.stringContaining('The field "usage" is not in "refusal.only"'),
 			},
 		});
 	});
