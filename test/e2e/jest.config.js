@@ -10,6 +10,6 @@ module.exports = {
 	testEnvironment: 'node',
 	transform: { '^.+\\.[cm]?[jt]s$': '<rootDir>/scripts/jest-transform.js' },
 	globalSetup: '<rootDir>/test/e2e/packOnce.ts',
-	maxWorkers: 1,
+	maxWorkers: 2,
 	testTimeout: 180_000,
 };

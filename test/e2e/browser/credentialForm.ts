@@ -1,4 +1,4 @@
-import type { Locator, Page } from 'playwright-core';
+import type { Locator, Page, Request } from 'playwright-core';
 
 /** n8n's form of one credential. */
 export class CredentialForm {
@@ -45,9 +45,14 @@ export class CredentialForm {
 		return this.dialog.getByRole('alert').filter({ hasText: text });
 	}
 
-	/** Saves, after which n8n tests. The button becomes active once n8n has accepted a change. */
+	/**
+	 * Saves, after which n8n tests. The button becomes active once n8n has accepted a change. Waits for n8n's answer,
+	 * because an account that existed before already shows that its test passed.
+	 */
 	async save(): Promise<void> {
+		const answered = this.page.waitForResponse((response) => isSaving(response.request()));
 		await this.page.getByRole('button', { name: 'Save', exact: true }).click();
+		await answered;
 	}
 
 	async untilConfirmed(): Promise<void> {
@@ -61,4 +66,12 @@ export class CredentialForm {
 		await this.dialog.getByText('More details').waitFor({ state: 'detached' });
 		return await this.dialog.innerText();
 	}
+}
+
+/** Whether a request creates or changes a credential; n8n tests one by a POST to another path. */
+function isSaving(request: Request): boolean {
+	const { pathname } = new URL(request.url());
+	return (
+		['POST', 'PATCH'].includes(request.method()) && /\/rest\/credentials(\/(?!test$)[^/]+)?$/.test(pathname)
+	);
 }
