@@ -1,4 +1,5 @@
-// Each end-to-end test file starts a real n8n, so they run one at a time. `npm run test:e2e` installs what they need.
+// Each end-to-end test file starts a real n8n; two run at a time, which takes about 20 minutes on 2 cores. `npm run
+// test:e2e` installs what they need.
 const root = `${__dirname}/../..`;
 
 module.exports = {
