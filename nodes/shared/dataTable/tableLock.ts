@@ -37,13 +37,13 @@ export interface Acquirer {
 	readonly waiting: Waiting;
 	/** The rows of the key, if they were read before. */
 	readonly rows?: readonly TableRow[] | undefined;
-	/** Whether to wait in the queue, across all processes, behind earlier acquirers. */
+	/** Whether to queue behind earlier acquirers in all processes. */
 	readonly isOrdered?: boolean;
 	/** A position in the queue that was reserved before, and stays reserved. */
 	readonly position?: LockAttempt | undefined;
 }
 
-/** A key that is held. Call `release` or `abandon` afterwards. */
+/** A key that is held until `release` or `abandon`; one of them must be called. */
 export interface Lease {
 	readonly entryKey: string;
 	readonly owner: string;

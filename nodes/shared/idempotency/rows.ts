@@ -12,9 +12,9 @@ import { numberOf, textOrNumber } from '../text/textOf';
 /**
  * One n8n Data Table per project. All rows of one `owner` are one attempt at a side effect:
  *
- * - `claim`: no other attempt may be made; removed if nothing was done, and written again while it is held
- * - `submitted`: the side effect happened; `reference` is the task's id
- * - `done`: the attempt ended; `outcome` says how
+ * - `claim`: no other attempt may be made; a long answer adds more of them, and all are removed if nothing was done
+ * - `submitted`: the side effect happened; `reference` is the task's ID
+ * - `done`: the attempt ended; `outcome` says how, and `reference` is the task's ID or an agent's saved answer
  */
 export const LEDGER_TABLE: TableSpec = {
 	name: 'flow_task_ledger',
