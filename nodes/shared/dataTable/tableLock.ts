@@ -200,7 +200,7 @@ export class TableLock {
 		return ok(isDone ? 'written' : 'lost');
 	}
 
-	/** Every run keeps the first row of a key. @param rows that were just released */
+	/** Removes all of a key's rows but the first, which is the one that every run keeps. @param rows just released */
 	private async removeDuplicates(rows: readonly TableRow[]): Promise<void> {
 		const ids = rows.flatMap(({ id }) => id ?? []).sort((a, b) => Number(a) - Number(b));
 		if (ids.length > 1) await this.parts.table.remove('id', ids.slice(1));
@@ -290,7 +290,7 @@ export class TableLock {
 		return added.ok ? added : await this.readAgain(entryKey, 0);
 	}
 
-	/** @returns the rows afterwards */
+	/** Takes the key, adds a row for it, or just reads, as `state` requires. @returns the key's rows afterwards */
 	private async step(
 		attempt: LockAttempt,
 		{ entryKey, row }: Acquirer,
