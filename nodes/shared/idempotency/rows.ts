@@ -12,9 +12,9 @@ import { numberOf, textOrNumber } from '../text/textOf';
 /**
  * One n8n Data Table per project. All rows of one `owner` are one attempt at a side effect:
  *
- * - `claim`: no other attempt may be made; a long answer adds more of them, and all are removed if nothing was done
+ * - `claim`: no other attempt may be made; the owner adds more during a long answer, and removes all if nothing was done
  * - `submitted`: the side effect happened; `reference` is the task's ID
- * - `done`: the attempt ended; `outcome` says how, and `reference` is the task's ID or an agent's saved answer
+ * - `done`: the attempt ended; `outcome` says how, and `reference` is the task's ID or the saved answer, if any
  */
 export const LEDGER_TABLE: TableSpec = {
 	name: 'flow_task_ledger',
