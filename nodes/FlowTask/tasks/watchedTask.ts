@@ -110,7 +110,7 @@ export class WatchedTask {
 		return true;
 	}
 
-	/** Records an answer in which the task is missing. @param isBlank whether it contained none of several known tasks */
+	/** Records an answer that lacks the task. @param isBlank whether it contained none of several known tasks */
 	lack(isBlank: boolean, nowMs: number): void {
 		// Tasks do not all vanish at once, so the platform's index must be empty.
 		if (isBlank && this.isKnown) this.trouble = 'The platform returned none of the tasks';
