@@ -18,7 +18,7 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 		default: '',
 		placeholder: 'wss://platform.example.com',
 		description:
-			'URL of the progress WebSocket, if it differs from the base URL. Leave empty to use the base URL with <code>wss://</code>.',
+			'URL of the progress WebSocket, if it differs from the base URL. Leave empty to use the base URL with <code>wss://</code> for <code>https://</code>, or <code>ws://</code> for <code>http://</code>.',
 	},
 	{
 		displayName: 'Progress Path',

@@ -63,8 +63,8 @@ export const HEARTBEAT_OPTIONS = defineRequestOptions({
 		name: 'heartbeatSeconds',
 		type: 'number',
 		default: 30,
-		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
-		description: 'The pause between two heartbeat frames',
+		typeOptions: { minValue: 1, maxValue: MAX_SECONDS },
+		description: 'Time between two heartbeat frames',
 		isPartOfRequest: false,
 	},
 });

@@ -74,7 +74,7 @@ function readSettings(
 	const { number } = seconds.value;
 	const heartbeat = readHeartbeat(options.heartbeatFrame);
 	if (!heartbeat.ok) return heartbeat;
-	const everyMs = Math.max(1, number('heartbeatSeconds')) * 1000;
+	const everyMs = number('heartbeatSeconds') * 1000;
 	const { url, protocols, token } = account;
 	const connection = {
 		url,

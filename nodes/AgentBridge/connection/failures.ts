@@ -87,7 +87,7 @@ export function explainEnd(end: SocketEnd, peer: Peer, probe: Probe = { kind: 'n
 			return ended(
 				'unreachable',
 				`${host} did not answer the WebSocket handshake within ${HANDSHAKE_DEADLINE_MS / 1000} seconds`,
-				'Check "WebSocket Base URL" and "Bridge Path" in the credential, and that no proxy or firewall blocks WebSockets: n8n connects directly.',
+				'Check "WebSocket Base URL" and "Bridge Path" in the credential, and that no firewall or reverse proxy blocks WebSockets. They do not use n8n\'s proxy settings (HTTPS_PROXY).',
 			);
 		// A refusal may also arrive while this side is already closing.
 		case 'closed':

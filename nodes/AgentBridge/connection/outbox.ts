@@ -65,7 +65,7 @@ export class Outbox {
 		this.lose(late, `the connection was not restored within ${KEPT_MS / 1000} seconds`);
 	}
 
-	/** Drops the oldest frames. */
+	/** Drops the `count` oldest frames, and reports them. */
 	private lose(count: number, why: string): void {
 		if (count === 0) return;
 		const lost = this.queued.splice(0, count);

@@ -18,7 +18,7 @@ const field: INodeProperties = {
 	description: 'The key of the session to forget. The next message with this key begins a new session.',
 };
 
-/** Removes the mapping of a key. The session itself stays on the platform. */
+/** Removes what is stored about a key's session. The session itself stays on the platform. */
 export const forgetSession: Operation = {
 	value: 'forgetSession',
 	name: 'Forget Session',

@@ -33,7 +33,7 @@ export function readAgentOptions(context: IExecuteFunctions) {
 	if (!budget.ok) return budget;
 	return ok({
 		budget: budget.value,
-		// A budget is counted from the recorded turns.
+		// A budget counts recorded turns, so it turns recording on.
 		recordTurns: given.recordTurns === true || budget.value !== undefined,
 		recordLifeMs: recordLifetimeMs(number('recordLifetimeDays')),
 		concurrency: Math.floor(number('concurrency')),

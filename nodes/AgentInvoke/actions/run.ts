@@ -211,7 +211,7 @@ function openTurnLog(
 	const timeZone = context.getTimezone();
 	if (!isTimeZone(timeZone)) {
 		return failInput(
-			`The time zone "${timeZone}" of the workflow is not known, so turns cannot be recorded by day`,
+			`The workflow's time zone "${timeZone}" is unknown, so turns cannot be recorded by day`,
 			'Choose another time zone in the settings of the workflow. Nothing was sent.',
 		);
 	}

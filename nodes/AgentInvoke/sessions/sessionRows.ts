@@ -11,7 +11,7 @@ import { textOrNumber } from '../../shared/text/textOf';
 
 /**
  * Which session of an agent belongs to which key (§1.8: keeping that mapping is up to the flow). One n8n Data Table per
- * project, which people can read and edit. Of several rows of a key, the first by id with a valid session is used.
+ * project, which people can read and edit. Of several rows of a key, the first by ID with a valid session is used.
  *
  * While a run opens a key's session, or takes a turn in strict order, it holds the key's row (see `tableLock.ts`). A
  * row without a session ID belongs to a session that is being opened, or to a queued turn.
@@ -78,7 +78,7 @@ export interface StoredSession {
 
 /**
  * The session that the rows of a key name. Cells are not trusted, since people can edit them.
- * @param rows in the order of their ids
+ * @param rows in the order of their IDs
  * @param nowMs by the clock's `wallNow()`
  * @param voidId a session to ignore
  */
@@ -146,7 +146,7 @@ export class KeySession {
 	}
 
 	/**
-	 * Adopts the session that the key's rows name, if any.
+	 * Adopts the session that the key's rows name, or forgets the known one if they name none.
 	 * @param nowMs by the clock's `wallNow()`
 	 * @param voidId a session to ignore
 	 * @returns the session; empty if there is none

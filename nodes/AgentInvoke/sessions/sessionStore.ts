@@ -77,7 +77,7 @@ export class SessionStore {
 		key.position = this.lock.reservePosition(this.wanted(key));
 	}
 
-	/** Gives the position up, if there is one. */
+	/** Gives up the position that `queueUp` reserved, if any. */
 	leaveQueue(name: string): void {
 		const key = this.keyOf(name);
 		if (key.position) this.lock.leavePosition(key.position);
@@ -174,7 +174,7 @@ export class SessionStore {
 		return this.keyOf(name).isLost;
 	}
 
-	/** Removes the mappings of these keys; `find` still returns the sessions they had. */
+	/** Removes these keys from the table; `find` still returns the sessions they had. */
 	async forget(names: readonly string[]): Promise<Result<undefined>> {
 		const loaded = await this.load(names);
 		if (!loaded.ok) return loaded;

@@ -275,7 +275,7 @@ function meaningOf({ refusal }: Wire, code: string): RefusalMeaning | undefined 
 	return code === '' ? undefined : kinds.find((kind) => refusal[kind].some((word) => isWord(code, word)));
 }
 
-/** Whether a code, or the name of a field, fits a word of the description; see `REFUSAL` for the rules. */
+/** Whether a code or a field name matches a word of the description, which may contain `*`; see `REFUSAL`. */
 function isWord(said: string, word: string): boolean {
 	const spelt = (text: string): string => text.toLowerCase().replace(/[\s_-]+/g, '');
 	return fitsName(spelt(said.slice(0, MOST_CODE_CHARS)), patternOf(spelt(word)));

@@ -51,9 +51,9 @@ function namesIn(text: string): string[] {
 }
 
 /**
- * The alternative paths of a simple expression, which consists of names with dots and `||` between them; undefined for
- * any other. The library parses an expression at each use, which is too slow for tens of thousands of events. Most
- * expressions are simple, so they are evaluated here instead, with the same result.
+ * The alternative paths of a simple expression, i.e. names joined by dots and `||`; undefined for any other. The library
+ * parses an expression at each use, which is too slow for tens of thousands of events. Most expressions are simple, so
+ * they are evaluated here instead, with the same result.
  */
 function plainPathsIn(text: string): string[][] | undefined {
 	if (!/^\s*\w+(?:\s*(?:\.|\|\|)\s*\w+)*\s*$/.test(text)) return undefined;

@@ -70,7 +70,7 @@ export class WireReader {
 	isClosed = false;
 	/** The first thing that makes the answer a failure. */
 	fault: WireFault | undefined;
-	/** Why a part of the answer is missing; empty if none is, or if the final event contained the whole text. */
+	/** Why part of the answer is missing; empty if nothing is, or if the final event contained the whole text. */
 	gap = '';
 	isWholeBody = false;
 	/** The first `MOST_NAMES` names of events. */

@@ -89,7 +89,7 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'options',
 		default: 'finalFiles',
 		options: [
-			{ name: 'Final Files', value: 'finalFiles', description: 'What the platform calls the final result' },
+			{ name: 'Final Files', value: 'finalFiles', description: 'The files that the platform marks as final' },
 			{ name: 'All Files', value: 'all', description: 'What every output node of the workflow saved' },
 		],
 		description: "Which of a task's files to return",

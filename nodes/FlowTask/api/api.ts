@@ -178,7 +178,7 @@ export class ServiceApi {
 		});
 	}
 
-	/** @param file each try sends it from its start */
+	/** @param file is sent from its beginning by each try */
 	async upload(file: File): Promise<Result<string, CallFailure>> {
 		const form = new FormData();
 		form.append('source_file', file);

@@ -61,7 +61,7 @@ export class DailyTasks implements TaskObserver {
 		if (this.settings.most === 0 || submits.length === 0) return ok(undefined);
 		if (!isTimeZone(this.settings.timeZone)) {
 			return failInput(
-				`The time zone "${this.settings.timeZone}" of the workflow is unknown, so tasks cannot be counted for "${OPTION}"`,
+				`The workflow's time zone "${this.settings.timeZone}" is unknown, so tasks cannot be counted for "${OPTION}"`,
 				'Choose another one in the workflow settings. Nothing was sent.',
 			);
 		}

@@ -95,7 +95,7 @@ export function newRow(
 	};
 }
 
-/** Rounds down to whole seconds, so that rows of tasks that progress together are equal and can be written together. */
+/** Rounds down to whole seconds, so that tasks that progress together have equal cells, which one statement writes. */
 function secondOf(ms: number): string {
 	return new Date(Math.floor(ms / 1_000) * 1_000).toISOString();
 }

@@ -42,7 +42,7 @@ export type Recollection =
 
 /** Records what became of a submit; called immediately, before anything else can fail. */
 export interface SubmitRecord {
-	/** @param reused the task already existed, so the seeds of this run were not sent */
+	/** @param reused whether the task already existed, so that the seeds of this run were not sent */
 	submitted(taskId: string, atMs: number, reused?: boolean): void;
 	/** The submit was sent but got no clear answer. @param taskId the ID in that answer, if any */
 	unclear(taskId?: string): void;

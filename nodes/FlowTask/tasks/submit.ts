@@ -194,7 +194,7 @@ export class TaskSubmitter {
 		const shown = excerpt(task.taskId, 100);
 		return fail({
 			kind: 'unclear',
-			message: `The platform answered with the ID of another item's task, ${shown}`,
+			message: `The platform answered with the ID of a task that this run had made before, ${shown}`,
 			advice: '',
 			details: { answeredId: task.taskId },
 		});

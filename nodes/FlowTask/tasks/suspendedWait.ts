@@ -15,7 +15,7 @@ const Wait = v.object({
 	polls: v.number(),
 	/** The number of polls that failed after the timeout. */
 	lateFailures: v.optional(v.number(), 0),
-	/** For each task: its mark, when that changed, and in how many consecutive polls the task was missing, and refused. */
+	/** For each task: its `mark`, when that changed, and in how many consecutive polls it was missing, and refused. */
 	progress: v.optional(v.array(v.tuple([v.string(), v.number(), v.number(), v.number()])), []),
 });
 

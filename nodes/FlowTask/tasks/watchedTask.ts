@@ -85,7 +85,7 @@ export class WatchedTask {
 	/**
 	 * @param changedAtMs when its report last changed, or when the watch began
 	 * @param isKnown whether the platform certainly has the task, e.g. because this run made it or a report showed it
-	 * @param mark what its last report said that counts as progress; empty before the first report
+	 * @param mark the part of its last report whose change counts as progress; empty before the first report
 	 */
 	constructor(
 		readonly taskId: string,
@@ -110,7 +110,7 @@ export class WatchedTask {
 		return true;
 	}
 
-	/** Records an answer without the task. @param isBlank whether it contained none of several known tasks */
+	/** Records an answer that lacks the task. @param isBlank whether it contained none of several known tasks */
 	lack(isBlank: boolean, nowMs: number): void {
 		// Tasks do not all vanish at once, so the platform's index must be empty.
 		if (isBlank && this.isKnown) this.trouble = 'The platform returned none of the tasks';

@@ -32,7 +32,7 @@ export interface WatchClient {
 
 type OnNews = (info: TaskInfo) => void;
 
-/** Up to this many tasks are polled immediately when a socket reports an end. */
+/** With at most this many tasks left, a poll follows immediately when a socket reports that one has ended. */
 const TASKS_WITH_INSTANT_POLLS = 4;
 
 /** With more tasks, a poll that a socket asked for is delayed by this, because tasks that run together end together. */

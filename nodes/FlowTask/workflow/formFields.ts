@@ -118,7 +118,7 @@ export function shortTitle(displayName: string): string {
 	return displayName.split(HOSTED, 1)[0] ?? displayName;
 }
 
-/** The export's own value is always an option, because n8n publishes no workflow with a value that is not one. */
+/** The export's own value is always an option: n8n refuses to publish a workflow with a value that is not listed. */
 function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormField['options']> {
 	const values = [...list, current].filter((value) => value !== null && typeof value !== 'object');
 	return [...new Set(values)].map((value) => ({ name: String(value), value }));

@@ -46,7 +46,7 @@ const OTHER_LINK = anyOf('images? pixels latents? model clip');
 
 /** A seed may be named after its use: `noise_seed`. `max_seed` is a limit, and `last_seed` is only shown. */
 const SEED = /(?<!\p{L}|(last|prev|previous|min|max) )seed( value)?$|种子$|種子$|シード$/iu;
-/** Names of seeds whatever their value: some exports have "%seed%" or an empty text. */
+/** Names that always mean a seed, whatever the value: some exports have "%seed%" or an empty string there. */
 const PLAIN_SEED = /^(noise )?seed$/i;
 
 const FILE =

@@ -87,7 +87,7 @@ function convert(value: unknown, type: OverrideType): Result<Json, string> {
 	switch (type) {
 		case 'auto':
 			// An empty value often comes from an expression that found nothing.
-			if (!text.trim()) return fail('has an empty value; to send an empty text, choose the type Text');
+			if (!text.trim()) return fail('has an empty value; to send empty text, choose the type Text');
 			return ok(typeof json === 'string' ? fromText(json) : json);
 		case 'string':
 			return ok(text);

@@ -44,7 +44,11 @@ type SeedTarget = Pick<PromptInput, 'nodeId' | 'parameter'>;
 /** A seed of the first variant; each further variant adds 1. */
 interface FirstSeed extends SeedTarget {
 	readonly value: number;
-	/** The first variant keeps an entered seed as it is; a hosted one is sent only if it is counted up. */
+	/**
+	 * - `entered`: in the node; the first variant keeps its exact form
+	 * - `hosted`: in the export; the first variant does not send it
+	 * - `planned`: chosen by the seed mode
+	 */
 	readonly origin: 'entered' | 'hosted' | 'planned';
 }
 

@@ -4,7 +4,7 @@ import type { CellValue, TableRow } from './table';
 /** The `OWNER_COLUMNS` cells of a row without an owner. */
 export const UNOWNED = { owner: 'free', beat: 0 } as const;
 
-/** Begins the `owner` of a row that only waits in the queue. */
+/** The start of the cell `owner` in a row that only waits in the queue. */
 const WAITS = 'waits ';
 /** After this many consecutive reads that did not show a new row, the row is added again. */
 export const UNSEEN_READS = 5;

@@ -42,7 +42,7 @@ export type { CellValue, RowChange, RowSwap, TableColumn, TableRow, TableSpec };
  * sub-execution or a few, so pass many values at a time.
  */
 export interface DataTable {
-	/** All rows that have one of `values` in `column`, ordered by id; none if there is no table yet. */
+	/** All rows that have one of `values` in `column`, ordered by ID; none if there is no table yet. */
 	read(column: string, values: readonly CellValue[]): Promise<Result<readonly TableRow[]>>;
 	/**
 	 * Adds rows, after creating the table if it is missing. After a failure some of them may have been added.

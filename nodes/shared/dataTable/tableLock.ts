@@ -37,13 +37,13 @@ export interface Acquirer {
 	readonly waiting: Waiting;
 	/** The rows of the key, if they were read before. */
 	readonly rows?: readonly TableRow[] | undefined;
-	/** Whether to wait in the queue, across all processes, behind earlier acquirers. */
+	/** Whether to queue behind earlier acquirers in all processes. */
 	readonly isOrdered?: boolean;
 	/** A position in the queue that was reserved before, and stays reserved. */
 	readonly position?: LockAttempt | undefined;
 }
 
-/** A key that is held. Call `release` or `abandon` afterwards. */
+/** A key that is held until `release` or `abandon`; one of them must be called. */
 export interface Lease {
 	readonly entryKey: string;
 	readonly owner: string;
@@ -200,7 +200,7 @@ export class TableLock {
 		return ok(isDone ? 'written' : 'lost');
 	}
 
-	/** Every run keeps the first row of a key. @param rows that were just released */
+	/** Removes all of a key's rows but the first, which is the one that every run keeps. @param rows just released */
 	private async removeDuplicates(rows: readonly TableRow[]): Promise<void> {
 		const ids = rows.flatMap(({ id }) => id ?? []).sort((a, b) => Number(a) - Number(b));
 		if (ids.length > 1) await this.parts.table.remove('id', ids.slice(1));
@@ -290,7 +290,7 @@ export class TableLock {
 		return added.ok ? added : await this.readAgain(entryKey, 0);
 	}
 
-	/** @returns the rows afterwards */
+	/** Takes the key, adds a row for it, or just reads, as `state` requires. @returns the key's rows afterwards */
 	private async step(
 		attempt: LockAttempt,
 		{ entryKey, row }: Acquirer,

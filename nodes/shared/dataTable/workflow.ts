@@ -143,7 +143,7 @@ export function thenReading({ parameters, items }: RowWork, column: string, valu
 /**
  * The condition that a column has one of several values.
  * @param values the values that all items share; null where they differ
- * @param list the field of an item that lists its values
+ * @param list the field of an item that is the array of its values
  */
 function oneOf(column: string, values: readonly CellValue[], list: 'v' | 'keys' = 'v') {
 	const conditions = values.map((value) => ({ column, condition: 'eq' as const, value }));
@@ -152,7 +152,7 @@ function oneOf(column: string, values: readonly CellValue[], list: 'v' | 'keys' 
 
 type Compared = Omit<RowCondition, 'value'> & Partial<RowCondition>;
 
-/** Requires all conditions. Values that are not plain come from a list of the item, in the same order. */
+/** Requires all conditions. A value that is not plain is read from the item's array `list`, at its condition's index. */
 function allOf(conditions: readonly Compared[], list: 'v' | 'keys' = 'v') {
 	const named = conditions.map(({ column, condition, value = null }, index) => ({
 		keyName: column,

@@ -31,7 +31,7 @@ export interface UploadFileContext extends InputFileContext {
 	readonly helpers: InputFileContext['helpers'] & Pick<IExecuteFunctions['helpers'], 'getBinaryStream'>;
 }
 
-/** Files up to this size are read once and held; larger ones are read twice: for their digest, and to be sent. */
+/** Files up to this size are read once and held in memory; larger ones are read twice, for the digest and to be sent. */
 const MOST_HELD_BYTES = 8 * 1024 * 1024;
 
 export function heldFile({ bytes, fileName, mimeType }: InputFile): UploadFile {

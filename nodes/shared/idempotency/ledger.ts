@@ -25,7 +25,7 @@ export interface LedgerEntry {
 
 /**
  * - `mine`: claimed; send, then report the outcome to the claim
- * - `exists`: the request was carried out; `reference` is the task's id, or the recorded answer
+ * - `exists`: the request was carried out; `reference` is the task's ID, or an agent's saved answer
  * - `conflict`: the key was used for another payload
  * - `unknown`: the work was begun, and its outcome is unknown
  */
@@ -53,8 +53,8 @@ export interface LedgerSettings {
 	/** When to stop waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
 	/**
-	 * The limit for claims without a known outcome; undefined if the caller limits them. If it is the number of requests
-	 * that may be under way at once, a process that dies leaves behind no more claims than requests.
+	 * The most claims at a time whose outcome is unknown; undefined if the caller limits them. If it is the number of
+	 * requests that may be under way at once, a process that dies leaves behind no more claims than requests.
 	 */
 	readonly claimsAtOnce?: number;
 }

@@ -12,9 +12,9 @@ import { numberOf, textOrNumber } from '../text/textOf';
 /**
  * One n8n Data Table per project. All rows of one `owner` are one attempt at a side effect:
  *
- * - `claim`: no other attempt may be made; removed if nothing was done, and written again while it is held
- * - `submitted`: the side effect happened; `reference` is the task's id
- * - `done`: the attempt ended; `outcome` says how
+ * - `claim`: no other attempt may be made; the owner adds more during a long answer, and removes all if nothing was done
+ * - `submitted`: the side effect happened; `reference` is the task's ID
+ * - `done`: the attempt ended; `outcome` says how, and `reference` is the task's ID or the saved answer, if any
  */
 export const LEDGER_TABLE: TableSpec = {
 	name: 'flow_task_ledger',
@@ -81,7 +81,7 @@ export type KeyState =
  */
 export const CLAIM_FRESH_MS = 200_000;
 
-/** Whether a claim has had no new row for `CLAIM_FRESH_MS`. @param lastId the id of the claim's last row */
+/** Whether a claim has had no new row for `CLAIM_FRESH_MS`. @param lastId the ID of the claim's last row */
 export type IsSilent = (owner: string, lastId: number) => boolean;
 
 /** Measures silence from when the run first saw the row, so that wall clocks do not matter. */
@@ -133,7 +133,7 @@ function isExpired({ expiresAtMs }: TableRow, nowMs: number): boolean {
 }
 
 /**
- * @param all the rows of an attempt, by id: outcome, hash and reference are read from the last row that has one;
+ * @param all the rows of an attempt, by ID: outcome, hash and reference are read from the last row that has one;
  *   execution, workflow and time from the first that has one
  */
 function attemptState(owner: string, all: readonly TableRow[], nowMs: number, isSilent: IsSilent): KeyState {

@@ -40,8 +40,9 @@ export class LedgerWriter {
 	}
 
 	/**
-	 * Writes rows at once, in one statement with the queued ones, so that nothing new begins before the last outcome is
-	 * in the table. @returns all rows of their keys after the write, or a failure, although `rows` may have been written
+	 * Writes rows immediately, together with the queued ones, so that nothing new begins before the last outcome is in
+	 * the table.
+	 * @returns all rows of their keys after the write; after a failure, `rows` may have been written all the same
 	 */
 	async writeWith(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>> {
 		await this.writing;

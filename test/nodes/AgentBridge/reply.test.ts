@@ -278,7 +278,7 @@ describe('no reply is sent', () => {
 		[{ t: 'x'.repeat(16_000_000) }, 'larger than 16 million', { frame: { template: '{"t":"$json.t"}' } }],
 		[
 			{},
-			'no value at the path in "ID to Repeat"',
+			'no text or number at the path in "ID to Repeat"',
 			{ frame: { template: '{"t":"$json"}', correlationPath: 'conversation_id' } },
 		],
 	])('if it would be invalid: %#', async (fields, said, reply) => {

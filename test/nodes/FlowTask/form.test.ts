@@ -317,7 +317,7 @@ test('a row left empty keeps the hosted value, and an expression may set a negat
 	const given = await stage.run(prompts(1), form({ '7/text': "={{ '' }}", '6/text': '' }));
 	expect(given.error).toBeUndefined();
 	expect(sentPrompts()).toEqual([{}, { '7': { inputs: { text: '' } } }]);
-	expect(given.hints()).toEqual([expect.stringContaining('1 task(s) have an empty text')]);
+	expect(given.hints()).toEqual([expect.stringContaining('1 task(s) have empty text')]);
 });
 
 /** A choice from a list, or a value entered instead, as the editor stores it. */

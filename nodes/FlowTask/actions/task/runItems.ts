@@ -63,7 +63,7 @@ export async function runItems(
 }
 
 function withEmptyTexts(count: number): string {
-	return `${count} task(s) have an empty text in place of the hosted one. To keep the hosted text, remove the empty input from the node.`;
+	return `${count} task(s) have empty text in place of the hosted text. To keep the hosted text, remove the empty input from the node.`;
 }
 
 const NO_SOCKET =

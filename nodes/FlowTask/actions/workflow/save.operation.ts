@@ -40,7 +40,7 @@ export const save: Operation = {
 			default: '',
 			placeholder: 'e.g. Portrait',
 			description:
-				'The name by which to choose the workflow. A workflow that was saved under this name is replaced.',
+				'The name that people choose the workflow by. A workflow that was saved under this name is replaced.',
 		},
 		{
 			displayName: 'Workflow ID',

@@ -67,3 +67,17 @@ test.each([
 		expect(setup.ok).toBe(accepted);
 	}
 });
+
+test.each([0, -5, '0.5'])('refuses a heartbeat every %j seconds', async (heartbeatSeconds) => {
+	const setup = await openBridge(context().context, {
+		...SUBPROTOCOL,
+		options: { ...NO_OPTIONS, heartbeatFrame: '{"type":"ping"}', heartbeatSeconds },
+	});
+	expect(setup).toMatchObject({
+		ok: false,
+		failure: {
+			message: '"Heartbeat Interval (Seconds)" must be a number from 1 to 2000000',
+			advice: 'Correct it under "Options" in the node. Nothing was sent.',
+		},
+	});
+});

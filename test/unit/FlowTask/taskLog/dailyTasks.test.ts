@@ -237,7 +237,7 @@ describe('days', () => {
 		const zone = { timeZone: 'Nowhere/Else' };
 		const opened = await new Run(2, zone).open(submits(1));
 		expect(opened).toMatchObject({
-			failure: { message: expect.stringContaining('The time zone "Nowhere/Else"') as string },
+			failure: { message: expect.stringContaining('time zone "Nowhere/Else" is unknown') as string },
 		});
 		expect(await new Run(0, zone).make(submits(1))).toBe(1);
 	});

@@ -119,7 +119,7 @@ function failureOf(result: Result<ItemTask>): Failure {
 }
 
 describe('without a key', () => {
-	it("an ID of another item's task is refused, unless both items asked for the same", async () => {
+	it('an ID of an earlier task is refused, unless both requests asked for the same', async () => {
 		scene.answerSubmit = async () => await Promise.resolve(ok({ taskId: 'task 1', promptToken: undefined }));
 		const submitter = scene.open(false);
 		const ask = async (steps: number) =>
@@ -129,7 +129,7 @@ describe('without a key', () => {
 		expect(failureOf(await ask(30))).toMatchObject({
 			kind: 'unclear',
 			message: expect.stringContaining(
-				"ID is unknown. The platform answered with the ID of another item's task, task 1",
+				'ID is unknown. The platform answered with the ID of a task that this run had made before, task 1',
 			),
 			details: { mayExist: true, answeredId: 'task 1' },
 		});

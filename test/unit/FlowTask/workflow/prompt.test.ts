@@ -301,7 +301,7 @@ describe('promptFromFields', () => {
 		['boolean', 1, 'must be true or false'],
 		['json', '{a:1}', 'which is not valid JSON'],
 		['json', '', 'which is not valid JSON'],
-		['auto', '', 'has an empty value; to send an empty text, choose the type Text'],
+		['auto', '', 'has an empty value; to send empty text, choose the type Text'],
 		['auto', ' \n', 'has an empty value'],
 		['auto', 7.2e17, 'contains 720000000000000000, which is a number beyond 9007199254740991, so n8n rounds'],
 		['string', 7.2e17, 'so n8n rounds its last digits'],

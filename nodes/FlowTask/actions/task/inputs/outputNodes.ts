@@ -59,7 +59,7 @@ function idOf(nodes: readonly DefinitionNode[], name: string): Result<string> {
 	if (only) {
 		return failInput(
 			`"Output Nodes" names "${shown}", but the workflow has ${titled.length} nodes with that title`,
-			`Enter the ID of one: ${titled.map(({ nodeId }) => nodeId).join(', ')}. Nothing was sent for this item.`,
+			`Enter the ID of one of them: ${titled.map(({ nodeId }) => nodeId).join(', ')}. Nothing was sent for this item.`,
 		);
 	}
 	const list = nodes.slice(-NODES_SHOWN).map(({ nodeId, title }) => `${nodeId} (${excerpt(title, 40)})`);
