@@ -97,6 +97,12 @@ export function readTurn(
 	const client = clients.of(itemIndex);
 	if (!client.ok) return client;
 	if (!session.ok) return session;
+	if (session.value.kind === 'explicit' && /^\.{1,2}$/.test(session.value.id)) {
+		return failInput(
+			`"Session ID" is "${session.value.id}" for this item, which is not an ID`,
+			'Enter the session.id of an earlier output. Nothing was sent for this item.',
+		);
+	}
 	const said = readSaid(context, itemIndex);
 	if (!said.ok) return said;
 	const isResume = said.value.kind === 'results';

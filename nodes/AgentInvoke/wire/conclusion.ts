@@ -4,7 +4,7 @@ import { isCutByLength } from '../../shared/answer/answerBody';
 import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, spelt, type Wire } from './description';
 import { isThere, textAt, wordOf } from './expression';
-import { asked, dataOf, saidSuccess, statusIn, type WireInterrupt, type WireReader } from './reader';
+import { asked, dataOf, idOf, saidSuccess, statusIn, type WireInterrupt, type WireReader } from './reader';
 
 export interface WireEnded {
 	readonly status: number;
@@ -100,8 +100,7 @@ function textOf({ wire, fault, text, hide }: WireReader): string {
 
 /** The session that a response header names; empty if none does. */
 function headerIn({ wire, hide }: WireReader, { headers }: WireEnded): string {
-	const { sessionHeader } = wire.answer;
-	return hide((sessionHeader && headers[sessionHeader]) || '');
+	return hide(idOf(headers[wire.answer.sessionHeader]));
 }
 
 /**

@@ -36,6 +36,8 @@ const MOST_STEP_CHARS = 1_000_000;
 const MOST_INTERRUPTS = 1_000;
 /** The longest text of an answer; a single event has the same limit. */
 const MOST_CHARS = 32 * 1024 * 1024;
+/** A longer text is not taken for a session ID, of which a table holds one for each session key. */
+const MOST_ID_CHARS = 2_000;
 /** The name that the standard for event streams gives to an event without one. */
 const UNNAMED = 'message';
 /** The data with which many servers end a stream. It only looks like the beginning of JSON. */
@@ -101,10 +103,14 @@ export class WireReader {
 		return this.hasEvents || this.text !== '' || this.steps.length > 0 || this.waiting.size > 0;
 	}
 
+	private get isOver(): boolean {
+		return this.isClosed || this.fault !== undefined;
+	}
+
 	/** Reads one more event. After a fault, or once the reader is closed, events change nothing. */
 	read(event: StreamEvent): void {
 		this.delta = '';
-		if (this.isClosed || this.fault) return;
+		if (this.isOver) return;
 		const { format } = this.wire.stream;
 		// A single line may be a whole answer; it is an event if a rule matches it.
 		const isEvent = !event.isWholeBody || (format === 'jsonLines' && isOfRule(this.wire, event.data));
@@ -127,7 +133,7 @@ export class WireReader {
 		this.readShared(json);
 		this.raw = json;
 		this.noteMisfits(json);
-		if (this.fault || this.isClosed) return;
+		if (this.isOver) return;
 		if (wire.answer.envelope && saidSuccess(json) === undefined) {
 			this.gap = '"success_response" is missing';
 			return;
@@ -153,7 +159,7 @@ export class WireReader {
 		}
 		this.readShared(json);
 		if (rule?.fail) this.fault = faultOf(json, `${rule.entry}.fail`, 'no matching event', rule.fail);
-		if (this.fault || this.isClosed) return;
+		if (this.isOver) return;
 		this.hasEvents ||= isJsonObject(json);
 		if (!rule) return;
 		if (rule.step) this.addStep({ name: shown, data: json }, data.length);
@@ -234,7 +240,7 @@ export class WireReader {
 		const { answer } = wire;
 		const data = dataOf(wire, json);
 		this.fault = whatFails(wire, json);
-		this.sessionId = idAt(answer.session, data) || this.sessionId;
+		this.sessionId = idOf(answer.session?.read(data)) || this.sessionId;
 		this.requestId = textAt(answer.requestId, json) || this.requestId;
 		const usage = answer.usage?.read(data);
 		if (isThere(usage)) this.usage = usage;
@@ -365,8 +371,7 @@ function fits(rule: StreamRule, name: string, data: string, json: Json): boolean
 }
 
 /** Reads a session ID. A boolean or a blank text means "no session", and must not be kept and sent back as an ID. */
-function idAt(at: Expression | undefined, from: Json): string {
-	const id = at?.read(from);
-	const word = typeof id === 'boolean' ? '' : wordOf(id);
-	return word.trim() === '' ? '' : word;
+export function idOf(found: Json | undefined): string {
+	const word = typeof found === 'boolean' ? '' : wordOf(found);
+	return word.trim() === '' || word.length > MOST_ID_CHARS ? '' : word;
 }
