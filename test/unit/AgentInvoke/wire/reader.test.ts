@@ -1,4 +1,5 @@
 import type { StreamEvent } from '../../../../nodes/shared/http/sse';
+import { pathsIn } from '../../../../nodes/AgentInvoke/wire/expression';
 import { body, event, eventsIn, read, TOKEN, wireOf, wireText } from './wires';
 
 const standard = wireOf(wireText('standard'));
@@ -109,6 +110,28 @@ describe('a success', () => {
 				],
 			},
 		});
+	});
+
+	test('breaks off at the 1,001st interrupt, and below a path of 60 characters lists none', () => {
+		const asking = Array.from({ length: 1_001 }, (_, id) => event({ interrupt: { id: `i${id}` } }));
+		expect(read(standard, [...asking, event('[DONE]')])).toMatchObject({
+			failure: { kind: 'brokeOff', why: 'it contains more than 1000 interrupts' },
+		});
+		const long = 'x'.repeat(61);
+		expect([...pathsIn({ a: { [long]: { b: 1 } } })]).toEqual([`a.${long}`]);
+	});
+
+	test('has no session if the ID is longer than 2,000 characters', () => {
+		const ofHeader = { ...dify, answer: { ...dify.answer, sessionHeader: 'x-session' } };
+		for (const [id, sessionId] of [
+			['s'.repeat(2_000), 's'.repeat(2_000)],
+			['s'.repeat(2_001), ''],
+		]) {
+			const named = body({ answer: 'Hi', conversation_id: id });
+			expect(read(dify, [named])).toMatchObject({ value: { sessionId } });
+			const headers = { 'x-session': id };
+			expect(read(ofHeader, [body({ answer: 'Hi' })], { headers })).toMatchObject({ value: { sessionId } });
+		}
 	});
 
 	test('may contain several interrupts, which a later empty one does not replace', () => {
