@@ -62,14 +62,11 @@ export function savedAnswerOf(result: TurnResult, agent: string, keepRaw: boolea
  * items can do without them.
  */
 export function savedAnswerText(result: TurnResult, agent: string, keeping: AnswerKeeping): string {
-	const digest = (): JsonObject => ({
-		...savedAnswerOf(withoutWords(result), agent, false),
-		answerDigest: sha256(result.reply.answer),
-	});
-	const forms =
-		keeping === 'digest' ? [digest()] : [true, false].map((keepRaw) => savedAnswerOf(result, agent, keepRaw));
-	const fits = forms
-		.map((form) => JSON.stringify(form))
+	const isDigest = keeping === 'digest';
+	const digest = isDigest && { answerDigest: sha256(result.reply.answer) };
+	const kept = isDigest ? withoutWords(result) : result;
+	const fits = [true, false]
+		.map((keepRaw) => JSON.stringify({ ...savedAnswerOf(kept, agent, keepRaw), ...digest }))
 		// An answer that is nested too deeply could not be read back.
 		.find((saved) => saved.length <= LONGEST_SAVED_CHARS && parseJson(saved) !== undefined);
 	return fits ?? JSON.stringify({ agent });

@@ -1,5 +1,8 @@
 import type { StreamEvent } from '../../../../nodes/shared/http/sse';
+import type { JsonObject } from '../../../../nodes/shared/text/json';
+import { concludeAnswer } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import { pathsIn } from '../../../../nodes/AgentInvoke/wire/expression';
+import { WireReader } from '../../../../nodes/AgentInvoke/wire/reader';
 import { body, event, eventsIn, read, TOKEN, wireOf, wireText } from './wires';
 
 const standard = wireOf(wireText('standard'));
@@ -295,6 +298,16 @@ describe('a failure', () => {
 		for (const loc of [undefined, [], ['answer']]) {
 			expect(read422([{ ...mistake, loc }])).toMatchObject({ failure: { kind: 'failed' } });
 		}
+	});
+
+	test('is searched only up to the first field that refusal.only does not list', () => {
+		const ownKeys = jest.fn(() => []);
+		const further = new Proxy<JsonObject>({}, { ownKeys });
+		const reader = new WireReader(dify, (text) => text);
+		reader.raw = { message: 'no', odd: 1, further };
+		const ended = { status: 400, headers: {}, broken: '', sessionId: '' };
+		expect(concludeAnswer(reader, ended)).toMatchObject({ failure: { kind: 'failed' } });
+		expect(ownKeys).not.toHaveBeenCalled();
 	});
 
 	test('is treated as possibly run if the refusal has fields that refusal.only does not list', () => {
