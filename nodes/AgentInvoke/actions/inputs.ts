@@ -86,6 +86,8 @@ export interface ReadTurn {
 	readonly lacksKey: boolean;
 }
 
+const NOT_AN_ID = 'Enter the session.id of an earlier output. Nothing was sent for this item.';
+
 /** Reads and checks everything that an item's turn needs, before anything is sent. */
 export function readTurn(
 	context: IExecuteFunctions,
@@ -97,6 +99,8 @@ export function readTurn(
 	const client = clients.of(itemIndex);
 	if (!client.ok) return client;
 	if (!session.ok) return session;
+	if (session.value.kind === 'explicit' && /^\.{1,2}$/.test(session.value.id))
+		return failInput(`"Session ID" is "${session.value.id}" for this item, which is not an ID`, NOT_AN_ID);
 	const said = readSaid(context, itemIndex);
 	if (!said.ok) return said;
 	const isResume = said.value.kind === 'results';

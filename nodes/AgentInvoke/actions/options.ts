@@ -17,12 +17,7 @@ const BYTES_PER_MB = 1024 * 1024;
 export type AgentOptions = Extract<ReturnType<typeof readAgentOptions>, { ok: true }>['value'];
 
 /** Options that may differ per item; read with each item. */
-const PER_ITEM: ReadonlySet<string> = new Set([
-	'extraBody',
-	'idempotencyKey',
-	'previewRequest',
-	'previewResponse',
-]);
+const PER_ITEM = new Set(['extraBody', 'idempotencyKey', 'previewRequest', 'previewResponse']);
 
 export function readAgentOptions(context: IExecuteFunctions) {
 	const { given, groupOf } = enteredOptions(context, 0, AGENT_OPTIONS, (name) => !PER_ITEM.has(name));

@@ -154,9 +154,8 @@ function openClients(
 	const { clock, over } = frame;
 	const { requestsPerSecond, concurrency } = options;
 	const signal = AbortSignal.any([over, afterStop(context)]);
-	const isTokenOfItem = accounts.varying.has('agentToken');
 	return mapAccounts(accounts, ({ account, fields }): AgentClient => {
-		const agent = agentOf(account, context.getNode().credentials?.[CREDENTIAL]?.id ?? '', isTokenOfItem);
+		const agent = agentOf(account, context.getNode().credentials?.[CREDENTIAL]?.id ?? '', accounts.varying);
 		const api = new AgentApi({
 			account,
 			...authenticated(context, CREDENTIAL, fields),
@@ -170,17 +169,19 @@ function openClients(
 }
 
 /**
- * Identifies the agent of a credential. The token is included only if items have tokens of their own, because nothing
- * else then tells the agents apart; otherwise, a new token would lose all sessions.
+ * Identifies the agent of a credential. The token and the request are included only if items have their own, because
+ * nothing else then tells the agents apart; otherwise, a new token or description would lose all sessions.
  */
 function agentOf(
-	{ baseUrl, invokePath, secrets }: AgentAccount,
+	{ baseUrl, invokePath, secrets, wire }: AgentAccount,
 	credentialId: string,
-	isTokenOfItem: boolean,
+	varying: Accounts<unknown>['varying'],
 ): string {
-	const name = `${baseUrl}${invokePath} ${credentialId}`.trim();
-	if (!isTokenOfItem) return name;
-	return `${name} ${shortSha256(secrets.join(' '))}`;
+	const parts = [`${baseUrl}${invokePath} ${credentialId}`.trim()];
+	if (varying.has('agentToken')) parts.push(shortSha256(secrets.join(' ')));
+	if (varying.has('wire') || varying.has('description'))
+		parts.push(shortSha256(JSON.stringify(wire.request)));
+	return parts.join(' ');
 }
 
 function openSessions(

@@ -7,6 +7,7 @@ import { failRun } from '../../shared/errors/nodeError';
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { readPreviewSwitches, shownRequest, withPreviews } from '../../shared/form/previewRequest';
 import { jsonText, type JsonObject } from '../../shared/text/json';
+import { redactJson } from '../../shared/text/redact';
 import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
 import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
@@ -14,12 +15,12 @@ import { requestFingerprints } from '../../shared/run/retryMemory';
 import { reportTokens } from '../../shared/run/tokenUsage';
 import { readItem, workItem } from '../../shared/errors/expressionError';
 import { addressOf, openRequest, type OpenRequest } from '../wire/request';
+import { placeholdersOf } from '../wire/templates';
 import type { EndedTurn } from '../turnLog/turnLog';
 import { explainTable } from '../sessions/sessionStore';
 import { CallLimit } from '../api/callLimit';
-import type { SessionChoice, TurnOrder } from '../turns/turn';
+import type { AgentTurn, SessionChoice, TurnOrder } from '../turns/turn';
 import { runTurns, type TurnOutcome } from '../turns/runTurns';
-import type { AgentTurn } from '../turns/turn';
 import { digestFiles, previewFiles, uploadFiles } from './files';
 import { readTurn, type ReadItem, type ReadTurn, type Said } from './inputs';
 import { inAgentRun, type AgentRun } from './run';
@@ -73,7 +74,7 @@ async function takeTurns(
 	const loaded = await loadSessions(run, isStrict ? previewed : new Map(prepared.entries()));
 	if (!loaded.ok) return failRun(context, loaded.failure);
 	const previews = new Map(
-		[...previewed].map(([itemIndex, item]) => [itemIndex, item.ok ? previewOf(item.value) : item]),
+		[...previewed].map(([itemIndex, item]) => [itemIndex, item.ok ? previewOf(run, item.value) : item]),
 	);
 	if (asked.size === 0) return outputsOf(run, [], previews);
 	const taken = await takeAll(context, run, asked);
@@ -168,7 +169,7 @@ function deliveredTurns(prepared: ItemTurns, outcomes: readonly TurnOutcome[]): 
 }
 
 const NO_SESSION =
-	'The answer names no session, so the next message with this key begins a new one. Point "answer.session" of the description in the FlowAgent credential to the session ID. If the answer has none, set "Session" to "By ID" if your deployment lets you choose the IDs, otherwise to "New Each Time".';
+	'The answer names no session of at most 2,000 characters, so the next message with this key begins a new one. Point "answer.session" of the description in the FlowAgent credential to the session ID. If the answer has none, set "Session" to "By ID" if your deployment lets you choose the IDs, otherwise to "New Each Time".';
 const NOT_KEPT = 'The session of this answer is not kept for its key:';
 const REPLACED = `${NOT_KEPT} this execution was presumed dead while it opened the session, and another one opened the session that is kept.`;
 const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was removed or changed while the agent answered.`;
@@ -317,15 +318,28 @@ async function loadSessions({ clients }: AgentRun, prepared: ItemTurns): Promise
 	return explainTable(loaded.find(({ ok: isOk }) => !isOk) ?? ok(undefined));
 }
 
-function previewOf({ session, client, said, stream, extraBody }: ReadTurn): Result<JsonObject> {
+function previewOf(
+	{ redact }: AgentRun,
+	{ session, client, said, stream, extraBody }: ReadTurn,
+): Result<JsonObject> {
 	const form = { stream, extraBody, uuid: SHOWN_UUID };
 	const turn = said.kind === 'message' ? { ...said, files: previewFiles(said.files) } : said;
-	const open = openRequest(turn, form, client.account.wire);
+	const { account, sessions } = client;
+	const open = openRequest(turn, form, account.wire);
 	if (!open.ok) return open;
-	const known = session.kind === 'mapped' ? client.sessions.find(session.key) : '';
-	const request = open.value(session.kind === 'explicit' ? session.id : known);
-	return ok(shownRequest(addressOf(client.account, request), 'agent token', request.body, request.headers));
+	const known = session.kind === 'mapped' ? sessions.find(session.key) : '';
+	const { body, headers, path } = open.value(session.kind === 'explicit' ? session.id : known);
+	const shownHeaders = Object.entries(headers).map(([name, value]) => {
+		const isOfCall = placeholdersOf(account.wire.request.headers[name] ?? '').size > 0;
+		return [name, isOfCall ? value : FROM_CREDENTIAL] as const;
+	});
+	const url = addressOf(account, { path });
+	const shown = shownRequest(url, 'agent token', body, Object.fromEntries(shownHeaders));
+	return ok(redactJson(shown, redact.known));
 }
 
 /** Each call has a UUID of its own, which a preview cannot know. */
 const SHOWN_UUID = '<UUID of the call>';
+
+/** A header without a placeholder may be a secret of a gateway, which not everyone who previews may read. */
+const FROM_CREDENTIAL = '<from the credential>';

@@ -1,3 +1,4 @@
+import { tokenParts } from '../../shared/run/budgetMessages';
 import { isJsonObject, objectsIn, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
 import { textOf } from '../../shared/text/textOf';
@@ -61,28 +62,31 @@ export function savedAnswerOf(result: TurnResult, agent: string, keepRaw: boolea
  * items can do without them.
  */
 export function savedAnswerText(result: TurnResult, agent: string, keeping: AnswerKeeping): string {
-	if (keeping === 'digest') {
-		const answerDigest = sha256(result.reply.answer);
-		return JSON.stringify({ ...savedAnswerOf(withoutWords(result), agent, false), answerDigest });
-	}
+	const isDigest = keeping === 'digest';
+	const digest = isDigest && { answerDigest: sha256(result.reply.answer) };
+	const kept = isDigest ? withoutWords(result) : result;
 	const fits = [true, false]
-		.map((keepRaw) => JSON.stringify(savedAnswerOf(result, agent, keepRaw)))
+		.map((keepRaw) => JSON.stringify({ ...savedAnswerOf(kept, agent, keepRaw), ...digest }))
 		// An answer that is nested too deeply could not be read back.
 		.find((saved) => saved.length <= LONGEST_SAVED_CHARS && parseJson(saved) !== undefined);
 	return fits ?? JSON.stringify({ agent });
 }
 
+/** A reason or an ID, but not a sentence. */
+const CODE = /^[\w.:/+=-]{1,128}$/;
+
 /**
- * Removes what the agent said, so that only the session, the reason, the request ID and the cost remain. An interrupt
+ * Removes what the agent said, so that only the session, the reason, the request ID and the tokens remain. An interrupt
  * is left out, because without its arguments it must not be acted on.
  */
 function withoutWords(result: TurnResult): TurnResult {
 	const { sessionId, reason, requestId, usage } = result.reply;
+	const tokens = tokenParts(usage);
 	const reply: AgentReply = {
 		sessionId,
-		reason,
-		requestId,
-		usage,
+		reason: CODE.test(reason) ? reason : '',
+		requestId: CODE.test(requestId) ? requestId : '',
+		usage: tokens ? { input_tokens: tokens.input, output_tokens: tokens.output } : null,
 		answer: '',
 		hint: '',
 		interrupts: [],

@@ -2,9 +2,9 @@ import { fail, ok, type Result } from '../../shared/errors/failure';
 import { errorWords } from '../../shared/errors/serviceMessage';
 import { isCutByLength } from '../../shared/answer/answerBody';
 import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
-import { fitsName, patternOf, type Wire } from './description';
+import { fitsName, spelt, type Wire } from './description';
 import { isThere, textAt, wordOf } from './expression';
-import { asked, dataOf, saidSuccess, statusIn, type WireInterrupt, type WireReader } from './reader';
+import { asked, dataOf, idOf, saidSuccess, statusIn, type WireInterrupt, type WireReader } from './reader';
 
 export interface WireEnded {
 	readonly status: number;
@@ -100,8 +100,7 @@ function textOf({ wire, fault, text, hide }: WireReader): string {
 
 /** The session that a response header names; empty if none does. */
 function headerIn({ wire, hide }: WireReader, { headers }: WireEnded): string {
-	const { sessionHeader } = wire.answer;
-	return hide((sessionHeader && headers[sessionHeader]) || '');
+	return hide(idOf(headers[wire.answer.sessionHeader]));
 }
 
 /**
@@ -267,19 +266,21 @@ function tellsOfRun(wire: Wire, { code, detail, body }: FailureWords, status: nu
 	if (status !== 429 && status !== 503) return false;
 	// A body that reports success is not a refusal.
 	if (saidSuccess(body)) return true;
-	return wire.refusal.failed.some((word) => isWord(`${code}: ${detail}`, word));
+	return isOneOf(wire.refusal.failed, `${code}: ${detail}`);
 }
 
 function meaningOf({ refusal }: Wire, code: string): RefusalMeaning | undefined {
 	const kinds = ['sessionUnknown', 'busy', 'notRun', 'tokenRefused'] as const;
-	return code === '' ? undefined : kinds.find((kind) => refusal[kind].some((word) => isWord(code, word)));
+	return code === '' ? undefined : kinds.find((kind) => isOneOf(refusal[kind], code));
 }
 
-/** Whether a code or a field name matches a word of the description, which may contain `*`; see `REFUSAL`. */
-function isWord(said: string, word: string): boolean {
-	const spelt = (text: string): string => text.toLowerCase().replace(/[\s_-]+/g, '');
-	return fitsName(spelt(said.slice(0, MOST_CODE_CHARS)), patternOf(spelt(word)));
+/** Whether a code or a field name matches one of the description's words, which may contain `*`; see `REFUSAL`. */
+function isOneOf(words: RefusalWords, said: string): boolean {
+	const name = spelt(said.slice(0, MOST_CODE_CHARS));
+	return words.some((word) => fitsName(name, word));
 }
+
+type RefusalWords = Wire['refusal']['only'];
 
 const MOST_CODE_CHARS = 2_000;
 
@@ -301,16 +302,17 @@ function isMistake(value: Json): boolean {
  * The name of the first field that has a value and is not in `only`. The call's own session ID is ignored wherever it
  * occurs.
  */
-function fieldBeyond(body: Json, only: readonly string[], sessionId: string): string | undefined {
+function fieldBeyond(body: Json, only: RefusalWords, sessionId: string): string | undefined {
 	const walk = (value: Json, beyond: string | undefined): string | undefined => {
 		if (typeof value !== 'object' || value === null)
 			return value && wordOf(value) !== sessionId ? beyond : undefined;
 		if (isMistake(value)) return beyond;
-		const isKnown = (key: string): boolean => Array.isArray(value) || only.some((word) => isWord(key, word));
-		const inner = Object.entries(value).map(([key, one]) =>
-			walk(one, beyond ?? (isKnown(key) ? undefined : key)),
-		);
-		return inner.find((found) => found !== undefined);
+		const isKnown = (key: string): boolean => Array.isArray(value) || isOneOf(only, key);
+		for (const [key, one] of Object.entries(value)) {
+			const found = walk(one, beyond ?? (isKnown(key) ? undefined : key));
+			if (found !== undefined) return found;
+		}
+		return undefined;
 	};
 	return walk(body, undefined);
 }

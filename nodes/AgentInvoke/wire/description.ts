@@ -46,7 +46,7 @@ const texts = v.union([v.string(), v.array(v.string())], 'must be a string or an
 function wordsOr(usual: string[]) {
 	return v.pipe(
 		v.nullish(texts, usual),
-		v.transform((given) => [given].flat()),
+		v.transform((given) => [given].flat().map((word) => patternOf(spelt(word)))),
 	);
 }
 
@@ -295,6 +295,11 @@ export function readWire(description: string): Result<Wire, string> {
 		typeof key === 'number' ? `[${key}]` : `.${excerpt(String(key), 40)}`,
 	);
 	return fail(`"${entry.join('').slice(1)}" ${issue.message}.`);
+}
+
+/** A word as `refusal` compares it. */
+export function spelt(word: string): string {
+	return word.toLowerCase().replace(/[\s_-]+/g, '');
 }
 
 /** A pattern in lower case, as the parts between its stars. */

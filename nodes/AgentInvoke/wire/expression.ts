@@ -13,8 +13,9 @@ export interface Expression {
 /** The names of inherited properties, which the library would read. */
 const INHERITED: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
 const MOST_CHARS = 2_000;
-/** The longest path that `pathsIn` gives, in levels. */
+/** Where `pathsIn` stops: at this many levels, and below a path of this many characters. */
 const MOST_LEVELS = 6;
+export const MOST_PATH_CHARS = 60;
 
 /** @returns the expression, or why it cannot be used, as a clause */
 export function compileExpression(text: string): Result<Expression, string> {
@@ -112,7 +113,8 @@ export function isThere(value: Json | undefined): value is Json {
 
 /** The paths to the values, as written in expressions. Of an array, only the first element is included. */
 export function* pathsIn(json: Json, path = '', level = 0): Generator<string> {
-	const inner = typeof json === 'object' && json !== null && level < MOST_LEVELS ? Object.entries(json) : [];
+	const isLast = level === MOST_LEVELS || path.length > MOST_PATH_CHARS;
+	const inner = typeof json === 'object' && json !== null && !isLast ? Object.entries(json) : [];
 	if (inner.length === 0 && (path !== '' || typeof json !== 'object')) yield path || '@';
 	for (const [key, value] of Array.isArray(json) ? inner.slice(0, 1) : inner) {
 		const name = /^[A-Za-z_]\w*$/.test(key) ? key : JSON.stringify(key);

@@ -9,7 +9,7 @@ import {
 import type { StreamEvent } from '../../shared/http/sse';
 import { redactJson } from '../../shared/text/redact';
 import { fitsName, type StreamRule, type Wire } from './description';
-import { isThere, pathsIn, textAt, wordOf, type Expression } from './expression';
+import { isThere, MOST_PATH_CHARS, pathsIn, textAt, wordOf, type Expression } from './expression';
 
 /** What the agent waits for: a person's answer, or the result of a tool that the flow runs. */
 export interface WireInterrupt {
@@ -30,12 +30,14 @@ export interface WireFault {
 }
 
 const MOST_NAMES = 20;
-const MOST_NAME_CHARS = 60;
 /** An agent that works for hours reports many steps; the first ones are enough to see what it does. */
 const MOST_STEPS = 1_000;
 const MOST_STEP_CHARS = 1_000_000;
+const MOST_INTERRUPTS = 1_000;
 /** The longest text of an answer; a single event has the same limit. */
 const MOST_CHARS = 32 * 1024 * 1024;
+/** A longer text is not taken for a session ID, of which a table holds one for each session key. */
+const MOST_ID_CHARS = 2_000;
 /** The name that the standard for event streams gives to an event without one. */
 const UNNAMED = 'message';
 /** The data with which many servers end a stream. It only looks like the beginning of JSON. */
@@ -56,7 +58,6 @@ export class WireReader {
 	sessionId = '';
 	requestId = '';
 	usage: Json = null;
-	interrupts: readonly WireInterrupt[] = [];
 	/** Whether the text is a question. */
 	waits = false;
 	/** Name and data of the first steps that a stream reported; the rest are only counted, in `stepsOmitted`. */
@@ -80,6 +81,8 @@ export class WireReader {
 	/** For each entry of the description that cannot be applied to the answer, why not. */
 	readonly misfits: Record<string, string> = {};
 	raw: Json = null;
+	/** What the agent waits for, by ID: an event may contain several interrupts without one. */
+	private readonly waiting = new Map<string, WireInterrupt[]>();
 	/** The total length of the kept steps, in characters. */
 	private stepChars = 0;
 	/** Whether an event arrived that reports no failure: whatever it says, an agent that sends events is running. */
@@ -91,15 +94,23 @@ export class WireReader {
 		readonly hide: (text: string) => string,
 	) {}
 
+	get interrupts(): readonly WireInterrupt[] {
+		return [...this.waiting.values()].flat();
+	}
+
 	/** Whether anything arrived from a running agent. */
 	get hasBegun(): boolean {
-		return this.hasEvents || this.text !== '' || this.steps.length > 0 || this.interrupts.length > 0;
+		return this.hasEvents || this.text !== '' || this.steps.length > 0 || this.waiting.size > 0;
+	}
+
+	private get isOver(): boolean {
+		return this.isClosed || this.fault !== undefined;
 	}
 
 	/** Reads one more event. After a fault, or once the reader is closed, events change nothing. */
 	read(event: StreamEvent): void {
 		this.delta = '';
-		if (this.isClosed || this.fault) return;
+		if (this.isOver) return;
 		const { format } = this.wire.stream;
 		// A single line may be a whole answer; it is an event if a rule matches it.
 		const isEvent = !event.isWholeBody || (format === 'jsonLines' && isOfRule(this.wire, event.data));
@@ -122,7 +133,7 @@ export class WireReader {
 		this.readShared(json);
 		this.raw = json;
 		this.noteMisfits(json);
-		if (this.fault) return;
+		if (this.isOver) return;
 		if (wire.answer.envelope && saidSuccess(json) === undefined) {
 			this.gap = '"success_response" is missing';
 			return;
@@ -139,7 +150,7 @@ export class WireReader {
 		const json = parsed === undefined ? hide(data) : redactJson(parsed, hide);
 		const name = textAt(wire.stream.event, json) || given || UNNAMED;
 		const shown = hide(name);
-		if (this.names.size < MOST_NAMES) this.names.add(excerpt(shown, MOST_NAME_CHARS));
+		if (this.names.size < MOST_NAMES) this.names.add(excerpt(shown, MOST_PATH_CHARS));
 		const rule = wire.stream.rules.find((one) => fits(one, name, data, json));
 		const isBroken = parsed === undefined && /^\s*[[{]/.test(data) && data.trim() !== DONE && !rule?.data;
 		if (isBroken) {
@@ -148,7 +159,7 @@ export class WireReader {
 		}
 		this.readShared(json);
 		if (rule?.fail) this.fault = faultOf(json, `${rule.entry}.fail`, 'no matching event', rule.fail);
-		if (this.fault) return;
+		if (this.isOver) return;
 		this.hasEvents ||= isJsonObject(json);
 		if (!rule) return;
 		if (rule.step) this.addStep({ name: shown, data: json }, data.length);
@@ -186,8 +197,7 @@ export class WireReader {
 	private addText(delta: string, entry: string): void {
 		const before = this.draft === 'none' ? this.text : '';
 		if (before.length + delta.length > MOST_CHARS) {
-			this.gap = `it contains more than ${MOST_CHARS} characters`;
-			this.isClosed = true;
+			this.giveUp(`${MOST_CHARS} characters`);
 			return;
 		}
 		if (this.endedBy !== '') this.gap = `more text came after "${this.endedBy}" had ended the answer`;
@@ -195,6 +205,11 @@ export class WireReader {
 		this.text = before + delta;
 		this.textFrom = entry;
 		this.draft = 'none';
+	}
+
+	private giveUp(most: string): void {
+		this.gap = `it contains more than ${most}`;
+		this.isClosed = true;
 	}
 
 	private takeWhole(whole: string, { entry, end }: StreamRule): void {
@@ -225,23 +240,38 @@ export class WireReader {
 		const { answer } = wire;
 		const data = dataOf(wire, json);
 		this.fault = whatFails(wire, json);
-		this.sessionId = idAt(answer.session, data) || this.sessionId;
+		this.sessionId = idOf(answer.session?.read(data)) || this.sessionId;
 		this.requestId = textAt(answer.requestId, json) || this.requestId;
 		const usage = answer.usage?.read(data);
 		if (isThere(usage)) this.usage = usage;
-		const interrupts = this.fault ? [] : interruptsIn(wire, data);
-		if (interrupts.length > 0)
-			this.interrupts = [...this.interrupts.filter(isBeside(interrupts)), ...interrupts];
+		if (!this.fault) this.addInterrupts(interruptsIn(wire, data));
 		this.waits ||= isThere(answer.interrupt.waits?.read(data));
 		this.isIncomplete ||= isThere(answer.incomplete?.read(data));
 		this.addKeys(isThere(data) ? data : json);
 		if (isJsonObject(json)) this.raw = json;
 	}
 
+	/**
+	 * A stream may report each interrupt in an event of its own, or repeat one with the same ID. One without an ID is
+	 * replaced by any newer one, and replaces all earlier ones.
+	 */
+	private addInterrupts(interrupts: readonly WireInterrupt[]): void {
+		if (interrupts.length === 0) return;
+		const newer = Map.groupBy(interrupts, ({ id }) => id);
+		if (newer.has('')) this.waiting.clear();
+		this.waiting.delete('');
+		for (const [id, group] of newer) {
+			this.waiting.delete(id);
+			this.waiting.set(id, group);
+		}
+		if (Math.max(this.waiting.size, interrupts.length) > MOST_INTERRUPTS)
+			this.giveUp(`${MOST_INTERRUPTS} interrupts`);
+	}
+
 	private addKeys(json: Json): void {
 		for (const path of pathsIn(json)) {
 			if (this.keys.size >= MOST_NAMES) return;
-			this.keys.add(excerpt(path, MOST_NAME_CHARS));
+			this.keys.add(excerpt(path, MOST_PATH_CHARS));
 		}
 	}
 
@@ -323,15 +353,6 @@ function interruptsIn({ answer: { interrupt } }: Wire, data: Json): WireInterrup
 	});
 }
 
-/**
- * Tells whether newer interrupts leave an earlier one open. A stream may report each interrupt in an event of its own, or
- * repeat one with the same ID. One without an ID is replaced by any newer one, and replaces all earlier ones.
- */
-function isBeside(newer: readonly WireInterrupt[]): (earlier: WireInterrupt) => boolean {
-	const ids = new Set(newer.map(({ id }) => id));
-	return ({ id }) => id !== '' && !ids.has('') && !ids.has(id);
-}
-
 /** An interrupt that is a plain-text question. */
 export function asked(question: string): WireInterrupt {
 	return { id: '', kind: 'question', tool: '', arguments: {}, question };
@@ -350,8 +371,7 @@ function fits(rule: StreamRule, name: string, data: string, json: Json): boolean
 }
 
 /** Reads a session ID. A boolean or a blank text means "no session", and must not be kept and sent back as an ID. */
-function idAt(at: Expression | undefined, from: Json): string {
-	const id = at?.read(from);
-	const word = typeof id === 'boolean' ? '' : wordOf(id);
-	return word.trim() === '' ? '' : word;
+export function idOf(found: Json | undefined): string {
+	const word = typeof found === 'boolean' ? '' : wordOf(found);
+	return word.trim() === '' || word.length > MOST_ID_CHARS ? '' : word;
 }

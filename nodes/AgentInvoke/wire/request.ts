@@ -47,19 +47,23 @@ type Values = Readonly<Record<string, Json | undefined>>;
 export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues): WireRequest {
 	const values = { ...callValues(call), ...turnValues(request, turn) };
 	const body = fill(turn.kind === 'results' ? (request.resume ?? {}) : request.message, values);
-	// The session ID is encoded, so that it cannot lead to another path. A path that needs a missing ID is dropped.
+	// The session ID is encoded, so that it cannot lead to another path. A path that needs a missing ID is dropped, and so
+	// is one with an ID such as "..", which no encoding makes harmless.
 	const { sessionId } = call;
-	const path = fill(request.path, { session: encodeURIComponent(sessionId.toWellFormed()) || undefined });
+	const filled = fill(request.path, { session: encodeURIComponent(sessionId.toWellFormed()) || undefined });
+	const path = typeof filled === 'string' && !DOT_SEGMENT.test(filled) ? filled.trim() : '';
 	const headers = Object.entries(request.headers).flatMap(([name, template]) => {
 		const text = fill(template, values);
 		return typeof text === 'string' && text !== '' && !/[\r\n\0]/.test(text) ? [[name, text] as const] : [];
 	});
 	return {
-		path: typeof path === 'string' ? pathOf(path.trim().replace(/\/+$/, '')) : '',
+		path: pathOf(path.replace(/\/+$/, '')),
 		headers: Object.fromEntries(headers),
 		body: isJsonObject(body) ? body : {},
 	};
 }
+
+const DOT_SEGMENT = /\/\.{1,2}(?:[/?#]|$)/;
 
 function fill(template: Json, values: Values): Json | undefined {
 	return TEMPLATES.fill(template, ({ name, words: [on, off] }) => {

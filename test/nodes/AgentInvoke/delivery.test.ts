@@ -226,11 +226,39 @@ describe('an interrupt that asks in plain text', () => {
 
 describe('a deployment with its own field names', () => {
 	const request = {
+		headers: { 'X-Gateway-Key': 'gw-1', 'X-Session': '$session' },
 		message: { prompt: '$message', docs: '$files', conversation: '$session', sse: '$stream' },
 	};
-	const account = () => ({ baseUrl: server.baseUrl, ...describedBy({ request }) });
+	const accountOf = (more: object) => {
+		const described = describedBy({ request: { ...request, message: { ...request.message, ...more } } });
+		return { baseUrl: server.baseUrl, ...described };
+	};
+	const account = () => accountOf({});
 
-	test('a preview shows its field names, and nothing is sent', async () => {
+	test('bots that a description names for each item keep their sessions apart', async () => {
+		server.answer = (_body, response) => response.end(envelope({ answer: 'Hi', session_id: 's' }));
+		const items = ['a', 'b', 'a'].map((bot) => ({
+			json: { say: 'hi', description: accountOf({ bot }).description },
+		}));
+		const described = { ...account(), description: '={{ $json.description }}' };
+		const byKey = { sessionMode: 'mapped', sessionKey: 'one key' };
+		const run = await stage.run(items, byKey, { account: described });
+		expect(run.error).toBeUndefined();
+		const agents = stage.tables.rows('flow_agent_sessions').map(({ agent }) => agent);
+		expect(new Set(agents).size).toBe(2);
+	});
+
+	test.each(['.', '..'])('the session ID %j is refused', async (sessionId) => {
+		const run = await stage.run(
+			sayings('hi'),
+			{ sessionMode: 'explicit', sessionId },
+			{ account: account() },
+		);
+		expect(run.error?.message).toContain(`"Session ID" is "${sessionId}" for this item`);
+		expect(server.requests).toEqual([]);
+	});
+
+	test('a preview shows its field names and no value of the credential, and nothing is sent', async () => {
 		const item = { json: { say: 'hi' }, binary: { data: { data: Buffer.from('x'), fileName: 'a' } } };
 		const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
 		const parameters = {
@@ -240,14 +268,21 @@ describe('a deployment with its own field names', () => {
 			files,
 			options: { previewRequest: true },
 		};
-		const run = await stage.run([item], parameters, { account: account() });
+		const described = accountOf({ key: stage.platform.agentToken });
+		const run = await stage.run([item], parameters, { account: described });
 		expect(run.jsons()[0]).toEqual({
 			preview: {
 				method: 'POST',
 				url: `${server.baseUrl}/api/agents/Invoke`,
-				headers: { Authorization: 'Bearer <agent token>', 'Content-Type': 'application/json' },
+				headers: {
+					Authorization: 'Bearer <agent token>',
+					'Content-Type': 'application/json',
+					'X-Gateway-Key': '<from the credential>',
+					'X-Session': '41',
+				},
 				body: {
 					prompt: 'hi',
+					key: '[hidden]',
 					docs: [{ url: '<URL of the file in "data", once it is uploaded>' }],
 					sse: true,
 					conversation: '41',

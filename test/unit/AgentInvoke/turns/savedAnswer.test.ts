@@ -48,3 +48,17 @@ test('a raw answer that would make the saved answer too deep to be read is left 
 test('of an answer with arguments that are too deep, only the agent is saved', () => {
 	expect(savedAnswerText(answered({}, nested(498)), 'a', 'keep')).toBe('{"agent":"a"}');
 });
+
+test('a digest keeps no words of the answer, wherever they are, and is never longer than an answer', () => {
+	const result = answered({});
+	const usage = { input_tokens: 3, output_tokens: 4, note: 'hello' };
+	const reply = { ...result.reply, usage, reason: 'said hello', requestId: 'req-1' };
+	const digest = savedAnswerText({ ...result, reply }, 'a', 'digest');
+	expect(digest).not.toContain('hello');
+	expect(parseJson(digest)).toMatchObject({
+		reply: { reason: '', requestId: 'req-1', usage: { input_tokens: 3, output_tokens: 4 } },
+		session: { id: 's' },
+	});
+	const session = { ...result.session, id: 's'.repeat(40_000) };
+	expect(savedAnswerText({ ...result, session }, 'a', 'digest')).toBe('{"agent":"a"}');
+});

@@ -1,4 +1,8 @@
 import type { StreamEvent } from '../../../../nodes/shared/http/sse';
+import type { JsonObject } from '../../../../nodes/shared/text/json';
+import { concludeAnswer } from '../../../../nodes/AgentInvoke/wire/conclusion';
+import { pathsIn } from '../../../../nodes/AgentInvoke/wire/expression';
+import { WireReader } from '../../../../nodes/AgentInvoke/wire/reader';
 import { body, event, eventsIn, read, TOKEN, wireOf, wireText } from './wires';
 
 const standard = wireOf(wireText('standard'));
@@ -109,6 +113,28 @@ describe('a success', () => {
 				],
 			},
 		});
+	});
+
+	test('breaks off at the 1,001st interrupt, and below a path of 60 characters lists none', () => {
+		const asking = Array.from({ length: 1_001 }, (_, id) => event({ interrupt: { id: `i${id}` } }));
+		expect(read(standard, [...asking, event('[DONE]')])).toMatchObject({
+			failure: { kind: 'brokeOff', why: 'it contains more than 1000 interrupts' },
+		});
+		const long = 'x'.repeat(61);
+		expect([...pathsIn({ a: { [long]: { b: 1 } } })]).toEqual([`a.${long}`]);
+	});
+
+	test('has no session if the ID is longer than 2,000 characters', () => {
+		const ofHeader = { ...dify, answer: { ...dify.answer, sessionHeader: 'x-session' } };
+		for (const [id, sessionId] of [
+			['s'.repeat(2_000), 's'.repeat(2_000)],
+			['s'.repeat(2_001), ''],
+		]) {
+			const named = body({ answer: 'Hi', conversation_id: id });
+			expect(read(dify, [named])).toMatchObject({ value: { sessionId } });
+			const headers = { 'x-session': id };
+			expect(read(ofHeader, [body({ answer: 'Hi' })], { headers })).toMatchObject({ value: { sessionId } });
+		}
 	});
 
 	test('may contain several interrupts, which a later empty one does not replace', () => {
@@ -272,6 +298,16 @@ describe('a failure', () => {
 		for (const loc of [undefined, [], ['answer']]) {
 			expect(read422([{ ...mistake, loc }])).toMatchObject({ failure: { kind: 'failed' } });
 		}
+	});
+
+	test('is searched only up to the first field that refusal.only does not list', () => {
+		const ownKeys = jest.fn(() => []);
+		const further = new Proxy<JsonObject>({}, { ownKeys });
+		const reader = new WireReader(dify, (text) => text);
+		reader.raw = { message: 'no', odd: 1, further };
+		const ended = { status: 400, headers: {}, broken: '', sessionId: '' };
+		expect(concludeAnswer(reader, ended)).toMatchObject({ failure: { kind: 'failed' } });
+		expect(ownKeys).not.toHaveBeenCalled();
 	});
 
 	test('is treated as possibly run if the refusal has fields that refusal.only does not list', () => {

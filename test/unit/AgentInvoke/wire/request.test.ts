@@ -119,6 +119,13 @@ describe('body', () => {
 	});
 });
 
+test.each(['.', '..'])('the session ID %j leads to no other path', (id) => {
+	const wire = wireWith({ request: { path: '/v1/sessions/$session/run' } });
+	const open = openRequest(hello, { stream: false, extraBody: '', uuid: 'u' }, wire);
+	const pathOf = (sessionId: string) => open.ok && open.value(sessionId).path;
+	expect([pathOf(id), pathOf(`a${id}`)]).toEqual(['', `/v1/sessions/a${id}/run`]);
+});
+
 describe('account', () => {
 	const read = (fields: Record<string, unknown>) =>
 		readAgentAccount({ agentToken: 'agt_x', baseUrl: 'https://p.example', ...fields });
