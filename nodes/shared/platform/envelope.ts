@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { errorWords } from '../errors/serviceMessage';
 import type { Exchange } from '../http/exchange';
 import { ofUnanswered, type Outcome } from '../http/outcome';
-import { excerpt, isJsonObject, parseJson, type Json } from '../text/json';
+import { isJsonObject, parseJson, type Json } from '../text/json';
 
 const Envelope = v.object({
 	code: v.union([v.number(), v.pipe(v.string(), v.regex(/^-?\d+$/), v.transform(Number))]),
@@ -89,6 +89,6 @@ function describeBody(body: Json | undefined, text: string, contentType = ''): s
 	if (/html/i.test(contentType) || /^\s*</.test(text)) return 'a web page instead of JSON';
 	// The text is not quoted, because it may contain a token.
 	if (/^\s*[{["]/.test(text) && body === undefined) return 'an answer that is cut off or is not JSON';
-	if (body === undefined) return `an answer that is not JSON: ${excerpt(text)}`;
+	if (body === undefined) return `an answer that is not JSON: ${text.trim()}`;
 	return 'an answer without the expected "code" field';
 }
