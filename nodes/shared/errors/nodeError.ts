@@ -42,6 +42,14 @@ function forAgent({ message, advice }: Failure): string {
 }
 
 /**
+ * Keeps others' words from becoming links or styled elements: n8n shows errors and hints as HTML. Not escaped, because
+ * n8n shows some of them as plain text, too.
+ */
+export function withoutTags(text: string): string {
+	return text.replaceAll('<', '‹');
+}
+
+/**
  * The only function that turns a failure into an n8n error. n8n replaces messages that contain the name of an error
  * code or have no cause, so the message is set again afterwards.
  * @param itemIndex undefined if the whole run failed
@@ -52,8 +60,9 @@ export function toNodeError(
 	itemIndex?: number,
 	context: IDataObject = {},
 ): NodeApiError | NodeOperationError {
-	const { kind, advice: description } = failure;
-	const message = isTool(node) ? forAgent(failure) : failure.message;
+	const { kind } = failure;
+	const description = withoutTags(failure.advice);
+	const message = withoutTags(isTool(node) ? forAgent(failure) : failure.message);
 	const item = itemIndex === undefined ? {} : { itemIndex };
 	const httpStatus = failure.details?.httpStatus;
 	const httpCode = typeof httpStatus === 'number' ? { httpCode: String(httpStatus) } : {};
