@@ -73,21 +73,15 @@ export function whyTokenDoesNotFit(token: string, credential: TokenCredential): 
 	const isOfKind = !isEmpty && prefixes.some((prefix) => token.startsWith(prefix));
 	if (isOfKind && !MASKED.test(token)) return undefined;
 	const wanted = prefixes.map((prefix) => `"${prefix}"`).join(' or ');
+	const again = "Copy the whole secret again from the platform's console.";
 	if (isOfKind)
-		return `The secret in the ${credential} credential is not complete: some of its characters were hidden or left out where it was copied. Copy the whole secret again from the platform's console.`;
+		return `The secret in the ${credential} credential is not complete: some of its characters were hidden or left out where it was copied. ${again}`;
 	if (isEmpty)
 		return `The ${credential} credential contains no secret. Paste the one that starts with ${wanted}.`;
 	const actual = TOKEN_KINDS.find(({ prefix }) => token.startsWith(prefix));
-	if (actual) {
-		return (
-			`This secret starts with "${actual.prefix}": it is ${actual.is} and belongs in a ${actual.credential} ` +
-			`credential. ${credential} needs a secret that starts with ${wanted}.`
-		);
-	}
-	return (
-		`${credential} needs a secret that starts with ${wanted}, and this one does not. ` +
-		"Copy the whole secret again from the platform's console."
-	);
+	const needs = `${credential} needs a secret that starts with ${wanted}`;
+	if (!actual) return `${needs}, and this one does not. ${again}`;
+	return `This secret starts with "${actual.prefix}": it is ${actual.is} and belongs in a ${actual.credential} credential. ${needs}.`;
 }
 
 /**

@@ -62,12 +62,8 @@ export async function whyEnded(
 /** @returns a failure, of kind `credential` if the account was refused: trying again is then pointless */
 export function explainEnd(end: SocketEnd, peer: Peer, probe: Probe = { kind: 'nothing' }): Failure {
 	const { host, protocol = '' } = peer;
-	const ended = (kind: FailureKind, message: string, advice: string): Failure => ({
-		kind,
-		message,
-		advice,
-		details: { closeCode: end.code, cause: end.cause },
-	});
+	const details = { closeCode: end.code, cause: end.cause };
+	const ended = (kind: FailureKind, message: string, advice: string) => ({ kind, message, advice, details });
 	switch (end.cause) {
 		case 'protocol':
 			return ended(

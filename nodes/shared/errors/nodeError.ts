@@ -5,7 +5,6 @@ import {
 	type IExecuteFunctions,
 	type INode,
 	type INodeExecutionData,
-	type JsonObject as N8nJsonObject,
 } from 'n8n-workflow';
 
 import { explainExpressionError } from './expressionError';
@@ -41,10 +40,7 @@ function forAgent({ message, advice }: Failure): string {
 	return advice ? `${message}. (For the operator of this workflow, not for the user: ${advice})` : message;
 }
 
-/**
- * Keeps others' words from becoming links or styled elements: n8n shows errors and hints as HTML. Not escaped, because
- * n8n shows some of them as plain text, too.
- */
+/** Keeps others' words from becoming links where n8n shows HTML. An escape would be visible where it shows plain text. */
 export function withoutTags(text: string): string {
 	return text.replaceAll('<', '‹');
 }
@@ -66,9 +62,8 @@ export function toNodeError(
 	const item = itemIndex === undefined ? {} : { itemIndex };
 	const httpStatus = failure.details?.httpStatus;
 	const httpCode = typeof httpStatus === 'number' ? { httpCode: String(httpStatus) } : {};
-	const cause: N8nJsonObject = { message };
 	const error = OF_THE_SERVICE.has(kind)
-		? new NodeApiError(node, cause, { message, description, ...httpCode, ...item })
+		? new NodeApiError(node, { message }, { message, description, ...httpCode, ...item })
 		: new NodeOperationError(node, message, { description, ...item });
 	error.message = message;
 	error.description = description;

@@ -150,12 +150,11 @@ function isByteStream(body: object): body is ByteStream {
 }
 
 /** The headers that have a single value, with their names in lower case. */
-export function plainHeaders(headers: unknown): Headers {
+function plainHeaders(headers: unknown): Headers {
 	const plain: Record<string, string> = {};
 	if (typeof headers !== 'object' || headers === null) return plain;
 	for (const [name, value] of Object.entries(headers)) {
-		if (typeof value === 'string') plain[name.toLowerCase()] = value;
-		else if (typeof value === 'number') plain[name.toLowerCase()] = String(value);
+		if (typeof value === 'string' || typeof value === 'number') plain[name.toLowerCase()] = String(value);
 	}
 	return plain;
 }

@@ -39,13 +39,7 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 	const text = words || describeBody(body, exchange.text, headers['content-type']);
 
 	const retryAfter = headers['retry-after'];
-	const unclear = {
-		kind: 'unclear',
-		status,
-		text,
-		inItsForm: false,
-		...(retryAfter && { retryAfter }),
-	} as const;
+	const unclear = { kind: 'unclear', status, text, inItsForm: false, retryAfter } as const;
 	if (status === 429 || code === 429 || (status < 300 && saysBusy(body, busyTerms))) {
 		return { kind: 'busy', status, retryAfter, text };
 	}
