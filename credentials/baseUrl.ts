@@ -20,6 +20,9 @@ const INTERFACE_PATH = /\/(?:api\/(?:maas|mass|agents)|maas\/v1|mass\/api|ws\/v1
 /** Path endings that people often copy by mistake, although a proxy may really serve the platform under one of them. */
 const USUAL_END = /(?:\/(?:api|maas|mass|agents|ws|v\d+))+(?=\/*$)/i;
 
+/** Browsers and servers accept hardly any longer URL. */
+const LONGEST_CHARS = 2_000;
+
 /** What to do about a base URL at which nothing was found, as a sentence. */
 export function adviceOnPath(baseUrl: string): string {
 	const path = URL.canParse(baseUrl) ? USUAL_END.exec(new URL(baseUrl).pathname)?.[0] : undefined;
@@ -43,6 +46,8 @@ export function whyAddressDoesNotFit(entered: unknown, field: AddressField): Add
 		advice,
 	});
 	if (!text) return { message: `The credential has no ${label}`, advice };
+	// Also because the checks of a path take time that grows with the square of its length.
+	if (text.length > LONGEST_CHARS) return because(`is longer than ${LONGEST_CHARS} characters`);
 	const url = URL.canParse(text) ? new URL(text) : undefined;
 	if (!url) return because('is not a complete URL');
 	if (url.protocol !== `${scheme}:` && url.protocol !== `${scheme}s:`) {

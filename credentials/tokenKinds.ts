@@ -53,7 +53,9 @@ function whenPasted(credential: TokenCredential): Array<{ _cnd: { startsWith: st
 /** Removes what people copy with a token: white space, invisible characters, quotation marks, "Bearer". */
 export function cleanToken(pasted: unknown): string {
 	if (typeof pasted !== 'string') return '';
-	const unquoted = pasted.replace(/^[\s\p{Cf}]+|[\s\p{Cf}]+$/gu, '').replace(/^["'`]+|["'`]+$/g, '');
+	// Without the lookbehinds, a long run of such characters before another one would take quadratic time.
+	const trimmed = pasted.replace(/^[\s\p{Cf}]+|(?<![\s\p{Cf}])[\s\p{Cf}]+$/gu, '');
+	const unquoted = trimmed.replace(/^["'`]+|(?<!["'`])["'`]+$/g, '');
 	return unquoted.replace(/^\s*(authorization:\s*)?bearer\s+/i, '').replace(/[\s\p{Cf}]+/gu, '');
 }
 
@@ -71,21 +73,15 @@ export function whyTokenDoesNotFit(token: string, credential: TokenCredential): 
 	const isOfKind = !isEmpty && prefixes.some((prefix) => token.startsWith(prefix));
 	if (isOfKind && !MASKED.test(token)) return undefined;
 	const wanted = prefixes.map((prefix) => `"${prefix}"`).join(' or ');
+	const again = "Copy the whole secret again from the platform's console.";
 	if (isOfKind)
-		return `The secret in the ${credential} credential is not complete: some of its characters were hidden or left out where it was copied. Copy the whole secret again from the platform's console.`;
+		return `The secret in the ${credential} credential is not complete: some of its characters were hidden or left out where it was copied. ${again}`;
 	if (isEmpty)
 		return `The ${credential} credential contains no secret. Paste the one that starts with ${wanted}.`;
 	const actual = TOKEN_KINDS.find(({ prefix }) => token.startsWith(prefix));
-	if (actual) {
-		return (
-			`This secret starts with "${actual.prefix}": it is ${actual.is} and belongs in a ${actual.credential} ` +
-			`credential. ${credential} needs a secret that starts with ${wanted}.`
-		);
-	}
-	return (
-		`${credential} needs a secret that starts with ${wanted}, and this one does not. ` +
-		"Copy the whole secret again from the platform's console."
-	);
+	const needs = `${credential} needs a secret that starts with ${wanted}`;
+	if (!actual) return `${needs}, and this one does not. ${again}`;
+	return `This secret starts with "${actual.prefix}": it is ${actual.is} and belongs in a ${actual.credential} credential. ${needs}.`;
 }
 
 /**

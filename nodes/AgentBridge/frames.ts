@@ -7,15 +7,11 @@ import { redactJson, type Redact } from '../shared/text/redact';
 /** An opaque JSON object. Its field names are not documented (§6.2), so the operator sets the paths. */
 export type Frame = JsonObject;
 
-/** No real message is this large, and a few frames of this size at once would fill the memory. */
-export const MAX_FRAME_CHARS = 16_000_000;
-
 /**
  * Parses an incoming frame and hides the token, which a platform may echo.
  * @returns the frame, or words that complete the phrase "a frame that is"
  */
 export function readIncoming(text: string, { known }: Redact): Result<Frame, string> {
-	if (text.length > MAX_FRAME_CHARS) return fail('larger than 16 million characters');
 	const frame = parseJson(text);
 	if (isJsonObject(frame)) return ok(redactJson(frame, known));
 	return fail('not a JSON object, or is nested too deeply');

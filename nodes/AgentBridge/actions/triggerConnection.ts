@@ -3,8 +3,8 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { wordsOfError } from '../../shared/errors/expressionError';
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isStartedBy } from '../../shared/run/startedBy';
+import { MAX_FRAME_CHARS } from '../../shared/http/webSocket';
 import { isJsonObject } from '../../shared/text/json';
-import { MAX_FRAME_CHARS } from '../frames';
 
 const TRIGGER = /(^|\.)agentBridgeTrigger$/;
 

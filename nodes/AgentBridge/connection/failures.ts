@@ -44,11 +44,9 @@ const TOKEN_ADVICE =
 
 const NO_TOKEN_ADVICE =
 	'No token was sent: "Sub-Protocol" in the credential is "-", and with this "Authentication" no frame contains the token. Enter the sub-protocol that the platform expects, or choose "In a Frame".';
-const TOKEN_LATER_ADVICE =
-	'The handshake contains no token: with this "Authentication" it is sent in the first frame. Check "WebSocket Base URL" and "Bridge Path" in the credential, and whether the platform expects the token as a sub-protocol.';
-
 const HANDSHAKE_ADVICE: Readonly<Record<Peer['tokenIn'], string>> = {
-	frame: TOKEN_LATER_ADVICE,
+	frame:
+		'The handshake contains no token: with this "Authentication" it is sent in the first frame. Check "WebSocket Base URL" and "Bridge Path" in the credential, and whether the platform expects the token as a sub-protocol.',
 	handshake: TOKEN_ADVICE,
 	nothing: NO_TOKEN_ADVICE,
 };
@@ -64,12 +62,8 @@ export async function whyEnded(
 /** @returns a failure, of kind `credential` if the account was refused: trying again is then pointless */
 export function explainEnd(end: SocketEnd, peer: Peer, probe: Probe = { kind: 'nothing' }): Failure {
 	const { host, protocol = '' } = peer;
-	const ended = (kind: FailureKind, message: string, advice: string): Failure => ({
-		kind,
-		message,
-		advice,
-		details: { closeCode: end.code, cause: end.cause },
-	});
+	const details = { closeCode: end.code, cause: end.cause };
+	const ended = (kind: FailureKind, message: string, advice: string) => ({ kind, message, advice, details });
 	switch (end.cause) {
 		case 'protocol':
 			return ended(
@@ -82,6 +76,12 @@ export function explainEnd(end: SocketEnd, peer: Peer, probe: Probe = { kind: 'n
 				'unreachable',
 				`Nothing arrived from ${host} within the idle timeout`,
 				'Set a "Heartbeat Frame" that the platform answers, or raise "Idle Timeout (Seconds)".',
+			);
+		case 'tooLarge':
+			return ended(
+				'unreachable',
+				`${host} sent a frame of more than 16 million characters, so the connection was closed`,
+				'Have the platform send less in one frame, such as a link instead of a file.',
 			);
 		case 'silent':
 			return ended(

@@ -1,9 +1,8 @@
 import type { IHttpRequestOptions } from 'n8n-workflow';
 
 import { within, type Clock } from '../../shared/run/clock';
-import { isJsonObject } from '../../shared/text/json';
 import { certificateWasRejected } from '../../shared/http/exchange';
-import { describeError, plainHeaders } from '../../shared/http/request';
+import { describeError, openReply, requestOptions } from '../../shared/http/request';
 
 /** What a plain HTTP request reveals after a failed handshake. */
 export type Probe =
@@ -23,30 +22,30 @@ export async function probeHandshake(
 	request: (options: IHttpRequestOptions) => Promise<unknown>,
 	clock: Clock,
 ): Promise<Probe> {
-	const options: IHttpRequestOptions = {
-		method: 'GET',
-		url: target.url.replace(/^ws/, 'http'),
-		headers: {
-			Connection: 'Upgrade',
-			Upgrade: 'websocket',
-			'Sec-WebSocket-Version': '13',
-			'Sec-WebSocket-Key': HANDSHAKE_KEY,
-			...(target.protocols.length > 0 && { 'Sec-WebSocket-Protocol': target.protocols.join(', ') }),
-		},
-		timeout: PROBE_DEADLINE_MS,
-		disableFollowRedirect: true,
-		ignoreHttpStatusErrors: true,
-		returnFullResponse: true,
+	const url = target.url.replace(/^ws/, 'http');
+	const headers = {
+		Connection: 'Upgrade',
+		Upgrade: 'websocket',
+		'Sec-WebSocket-Version': '13',
+		'Sec-WebSocket-Key': HANDSHAKE_KEY,
+		...(target.protocols.length > 0 && { 'Sec-WebSocket-Protocol': target.protocols.join(', ') }),
 	};
-	const answer = request(options).then((response) => readStatus(response, options.url), readError);
-	return await within(clock, PROBE_DEADLINE_MS, answer, { kind: 'nothing' as const });
+	const connection = new AbortController();
+	const options = requestOptions({ method: 'GET', url, headers, timeoutMs: PROBE_DEADLINE_MS });
+	const asked = request({ ...options, abortSignal: connection.signal });
+	const answer = asked.then((response) => readStatus(response, url), readError);
+	const probe = await within(clock, PROBE_DEADLINE_MS, answer, { kind: 'nothing' as const });
+	connection.abort();
+	return probe;
 }
 
 function readStatus(response: unknown, url: string): Probe {
-	if (!isJsonObject(response) || typeof response.statusCode !== 'number') return { kind: 'nothing' };
-	const { statusCode: status } = response;
-	if (status === 101) return { kind: 'nothing' };
-	const { location = '' } = status >= 300 && status < 400 ? plainHeaders(response.headers) : {};
+	const reply = openReply(response);
+	// The body is not wanted, and may be endless.
+	reply?.body.destroy();
+	if (!reply || reply.status === 101) return { kind: 'nothing' };
+	const { status, headers } = reply;
+	const { location = '' } = status >= 300 && status < 400 ? headers : {};
 	const to = location === '' ? null : URL.parse(location, url);
 	if (!to) return { kind: 'status', status };
 	return { kind: 'status', status, redirectsTo: `${to.origin}${to.pathname}`.replace(/^http/, 'ws') };

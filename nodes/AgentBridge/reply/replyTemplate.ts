@@ -2,12 +2,13 @@ import { randomUUID } from 'crypto';
 
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { longIntegers, refuseLostDigits } from '../../shared/form/pastedJson';
+import { MAX_FRAME_CHARS } from '../../shared/http/webSocket';
 import { excerpt, isJsonObject, jsonText, parseJson, parseRounded, type Json } from '../../shared/text/json';
 import { pathSteps, readPath } from '../../shared/text/jsonPath';
 import { JsonTemplates, type Placeholder } from '../../shared/text/jsonTemplate';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import { textOf } from '../../shared/text/textOf';
-import { MAX_FRAME_CHARS, readName, withValueAt, type Frame } from '../frames';
+import { readName, withValueAt, type Frame } from '../frames';
 
 export interface ReplySettings {
 	readonly template: Json;

@@ -9,7 +9,7 @@ import { redactJson, redactor } from '../text/redact';
 import { classify } from '../platform/envelope';
 import { explainCall, type CallAdvice } from '../platform/failures';
 import type { Exchange } from '../http/exchange';
-import { exchangeOfError, openReply, readWhole, requestOptions } from '../http/request';
+import { exchangeOfError, openingOf, readWhole, requestOptions } from '../http/request';
 import { originOf } from '../http/unreached';
 
 const LIST_TIMEOUT_MS = 20_000;
@@ -98,9 +98,7 @@ async function getText(context: ILoadOptionsFunctions, url: string): Promise<Exc
 			'flowPlatformApi',
 			requestOptions({ method: 'GET', url, timeoutMs: LIST_TIMEOUT_MS }),
 		);
-		const reply = openReply(response);
-		if (reply) return await readWhole({ kind: 'open', reply }, LIST_TIMEOUT_MS);
-		return { kind: 'lost', sent: 'unknown', code: 'ERR_NO_BODY', reason: 'the answer could not be read' };
+		return await readWhole(openingOf(response), LIST_TIMEOUT_MS);
 	} catch (error) {
 		return exchangeOfError(error);
 	}

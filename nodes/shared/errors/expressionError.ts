@@ -41,7 +41,9 @@ export function explainExpressionError(error: unknown): Failure {
 	}
 	const { context, description }: JsonObject = error instanceof Error && isJsonObject(error) ? error : {};
 	const parameter = isJsonObject(context) && typeof context.parameter === 'string' ? context.parameter : '';
-	const explained = typeof description === 'string' ? `${excerpt(description, 300)} ` : '';
+	// n8n emphasizes names in it.
+	const plain = typeof description === 'string' ? description.replace(/<\/?strong>/g, '') : '';
+	const explained = plain && `${excerpt(plain, 300)} `;
 	return badInput(
 		`n8n could not read ${parameter ? `"${parameter}"` : 'the fields'} for this item: ${wordsOfError(error)}`,
 		`${explained}Check the expressions in the node's fields. Nothing was sent for this item.`,

@@ -5,7 +5,6 @@ import {
 	type IExecuteFunctions,
 	type INode,
 	type INodeExecutionData,
-	type JsonObject as N8nJsonObject,
 } from 'n8n-workflow';
 
 import { explainExpressionError } from './expressionError';
@@ -41,6 +40,11 @@ function forAgent({ message, advice }: Failure): string {
 	return advice ? `${message}. (For the operator of this workflow, not for the user: ${advice})` : message;
 }
 
+/** Keeps others' words from becoming links where n8n shows HTML. An escape would be visible where it shows plain text. */
+export function withoutTags(text: string): string {
+	return text.replaceAll('<', '‹');
+}
+
 /**
  * The only function that turns a failure into an n8n error. n8n replaces messages that contain the name of an error
  * code or have no cause, so the message is set again afterwards.
@@ -52,14 +56,14 @@ export function toNodeError(
 	itemIndex?: number,
 	context: IDataObject = {},
 ): NodeApiError | NodeOperationError {
-	const { kind, advice: description } = failure;
-	const message = isTool(node) ? forAgent(failure) : failure.message;
+	const { kind } = failure;
+	const description = withoutTags(failure.advice);
+	const message = withoutTags(isTool(node) ? forAgent(failure) : failure.message);
 	const item = itemIndex === undefined ? {} : { itemIndex };
 	const httpStatus = failure.details?.httpStatus;
 	const httpCode = typeof httpStatus === 'number' ? { httpCode: String(httpStatus) } : {};
-	const cause: N8nJsonObject = { message };
 	const error = OF_THE_SERVICE.has(kind)
-		? new NodeApiError(node, cause, { message, description, ...httpCode, ...item })
+		? new NodeApiError(node, { message }, { message, description, ...httpCode, ...item })
 		: new NodeOperationError(node, message, { description, ...item });
 	error.message = message;
 	error.description = description;

@@ -24,7 +24,7 @@ export type Opening = { readonly kind: 'open'; readonly reply: OpenReply } | Una
 
 export type OpenHttp = (request: HttpRequest) => Promise<Opening>;
 
-/** The limit for answers, far above any that the service sends. */
+/** The usual limit for answers, far above any that the service sends. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -58,10 +58,10 @@ export function authenticated(
 				requestOptions(request),
 				{ credentialsDecrypted },
 			);
-			const reply = openReply(response);
-			if (!reply) return lost('unknown', 'ERR_NO_BODY', 'the answer could not be read');
-			const body = cuttable(reply.body, () => connection.abort());
-			return { kind: 'open', reply: { ...reply, body } };
+			const opening = openingOf(response);
+			if (opening.kind !== 'open') return opening;
+			const body = cuttable(opening.reply.body, () => connection.abort());
+			return { kind: 'open', reply: { ...opening.reply, body } };
 		} catch (error) {
 			return exchangeOfError(error, stopFor(request));
 		}
@@ -102,11 +102,12 @@ export async function readWhole(
 	opening: Opening,
 	timeoutMs: number,
 	signal?: AbortSignal,
+	maxBytes = MAX_ANSWER_BYTES,
 ): Promise<Exchange> {
 	if (opening.kind !== 'open') return opening;
 	const { status, headers, body } = opening.reply;
 	try {
-		const bytes = await readBody(body, timeoutMs, MAX_ANSWER_BYTES);
+		const bytes = await readBody(body, timeoutMs, maxBytes);
 		return { kind: 'reply', status, headers, text: bytes.toString('utf8') };
 	} catch (error) {
 		return exchangeOfError(error, signal);
@@ -137,6 +138,11 @@ export function openReply(response: unknown): OpenReply | undefined {
 	return isByteStream(body) ? { status, headers: plainHeaders(headers), body } : undefined;
 }
 
+export function openingOf(response: unknown): Opening {
+	const reply = openReply(response);
+	return reply ? { kind: 'open', reply } : lost('unknown', 'ERR_NO_BODY', 'the answer could not be read');
+}
+
 const Response = v.object({ statusCode: v.number(), headers: v.unknown(), body: v.object({}) });
 
 function isByteStream(body: object): body is ByteStream {
@@ -144,12 +150,11 @@ function isByteStream(body: object): body is ByteStream {
 }
 
 /** The headers that have a single value, with their names in lower case. */
-export function plainHeaders(headers: unknown): Headers {
+function plainHeaders(headers: unknown): Headers {
 	const plain: Record<string, string> = {};
 	if (typeof headers !== 'object' || headers === null) return plain;
 	for (const [name, value] of Object.entries(headers)) {
-		if (typeof value === 'string') plain[name.toLowerCase()] = value;
-		else if (typeof value === 'number') plain[name.toLowerCase()] = String(value);
+		if (typeof value === 'string' || typeof value === 'number') plain[name.toLowerCase()] = String(value);
 	}
 	return plain;
 }

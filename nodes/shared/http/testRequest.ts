@@ -1,13 +1,11 @@
-import * as v from 'valibot';
 import type { ICredentialTestFunctions, IHttpRequestOptions, INodeCredentialTestResult } from 'n8n-workflow';
 
 import { systemClock, within } from '../run/clock';
 import { excerpt, sentence } from '../text/json';
 import type { Redact } from '../text/redact';
-import { textOf } from '../text/textOf';
 import { fail, ok, type Result } from '../errors/failure';
 import type { Exchange, Unanswered } from './exchange';
-import { exchangeOfError, plainHeaders } from './request';
+import { exchangeOfError, openingOf, readWhole } from './request';
 import { explainUnreached, originOf } from './unreached';
 
 /** The only HTTP helper that n8n gives to a credential test; it uses n8n's proxy and SSRF guard. */
@@ -24,11 +22,13 @@ interface TestRequest {
 
 /** Short, because a person is waiting. */
 const DEADLINE_MS = 10_000;
+/** The questions of a test have short answers. */
+const MAX_BYTES = 1024 * 1024;
 const TOO_LATE: Unanswered = { kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: '' };
 
 /** Options that treat an error status as an answer, and follow no redirect, because its target would get the key. */
 const PLAIN = {
-	encoding: null,
+	useStream: true,
 	simple: false,
 	resolveWithFullResponse: true,
 	followRedirect: false,
@@ -49,7 +49,10 @@ export async function sendTest(
 		Authorization: `Bearer ${token}`,
 	};
 	const options = { ...PLAIN, method: 'POST', uri: url, headers, body: JSON.stringify(json) };
-	const answer = helpers.request(options).then(readResponse, (error: unknown) => exchangeOfError(error));
+	const answer = helpers.request(options).then(
+		async (response: unknown) => await readWhole(openingOf(response), DEADLINE_MS, undefined, MAX_BYTES),
+		(error: unknown) => exchangeOfError(error),
+	);
 	// The helper's own timeout restarts with each byte.
 	const exchange = await within(systemClock, DEADLINE_MS, answer, TOO_LATE);
 	if (exchange.kind !== 'reply') return fail(whyNoAnswer(exchange, new URL(url).host, redact));
@@ -69,28 +72,17 @@ export async function getByTestHelper(
 	return response;
 }
 
-const Response = v.object({
-	statusCode: v.number(),
-	headers: v.optional(v.unknown()),
-	body: v.optional(v.unknown()),
-});
-
-function readResponse(response: unknown): Exchange {
-	if (!v.is(Response, response)) {
-		return { kind: 'lost', sent: 'unknown', code: '', reason: 'the answer could not be read' };
-	}
-	const { statusCode: status, headers, body } = response;
-	const text = Buffer.isBuffer(body) ? body.toString('utf8') : textOf(body);
-	return { kind: 'reply', status, headers: plainHeaders(headers), text };
-}
-
 function whyNoAnswer(exchange: Unanswered, host: string, redact: Redact): string {
 	const { code, reason } = exchange.kind === 'lost' ? exchange : { code: '', reason: 'it was stopped' };
 	if (code === 'ETIMEDOUT' || code === 'ECONNABORTED') {
 		return `${host} did not answer within ${DEADLINE_MS / 1000} seconds. Check the base URL, and that this n8n can reach it.`;
 	}
+	if (code === 'ERR_TOO_LARGE') {
+		return `${host} answered with more than 1 MB, where the platform would answer with a few words. Check the base URL.`;
+	}
 	// Without a code, n8n refused to send, or the answer is unreadable.
-	if (!code) return `n8n got no answer from ${host}: ${sentence(excerpt(redact(reason)))}`;
+	if (!code || code === 'ERR_NO_BODY')
+		return `n8n got no answer from ${host}: ${sentence(excerpt(redact(reason)))}`;
 	const { message, advice } = explainUnreached(code, host, 'http');
 	return `${message}. ${advice}.`;
 }

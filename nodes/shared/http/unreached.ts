@@ -1,4 +1,3 @@
-import { excerpt } from '../text/json';
 import { certificateWasRejected } from './exchange';
 
 /** The codes of network errors in words, for operators who do not know them. */
@@ -33,7 +32,7 @@ export function explainUnreached(code: string, host: string, scheme: 'http' | 'w
 	return { message, advice };
 }
 
-/** The origin of a URL, for error texts, because the rest of the URL may contain secrets. */
+/** The origin of a URL, for error texts, because the rest may contain secrets; of a relative one, the path, in full. */
 export function originOf(url: string): string {
-	return URL.parse(url)?.origin ?? (excerpt(url.split('?')[0] ?? '', 100) || 'an unknown address');
+	return URL.parse(url)?.origin ?? (url.split('?')[0] || 'an unknown address');
 }

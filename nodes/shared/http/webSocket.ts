@@ -7,10 +7,11 @@ import { within, type Clock } from '../run/clock';
  * - `silent`: the handshake was not answered
  * - `protocol`: the server did not choose the first sub-protocol
  * - `idle`: nothing came for too long
+ * - `tooLarge`: the server sent a text of more than `MAX_FRAME_CHARS`
  * - `closed`: the other side closed it, or it broke
  * - `ours`: we closed it
  */
-type EndCause = 'handshake' | 'silent' | 'protocol' | 'idle' | 'closed' | 'ours';
+type EndCause = 'handshake' | 'silent' | 'protocol' | 'idle' | 'tooLarge' | 'closed' | 'ours';
 
 export interface SocketEnd {
 	readonly cause: EndCause;
@@ -42,8 +43,12 @@ export type Connect = (url: string, protocols: string[]) => NativeSocket;
 export const HANDSHAKE_DEADLINE_MS = 10_000;
 /** A deactivated trigger must be gone within a second. */
 const CLOSE_GRACE_MS = 800;
+/** No real message is this large, and a few of this size at once would fill the memory. */
+export const MAX_FRAME_CHARS = 16_000_000;
 const OPEN = 1;
 const NORMAL_CLOSE = 1000;
+/** The counterpart of 1009, "message too big", among the codes that a client may send. */
+const TOO_LARGE_CLOSE = 4009;
 
 const nativeConnect: Connect = (url, protocols) => new WebSocket(url, protocols);
 
@@ -108,8 +113,10 @@ export class Socket {
 		socket.addEventListener('message', ({ data }) => {
 			if (this.over.aborted || !this.isOpened) return;
 			this.receivedAtMs = this.clock.now();
-			if (typeof data === 'string') this.events.onText(data);
-			else this.events.onBinary?.();
+			if (typeof data !== 'string') this.events.onBinary?.();
+			// A skipped one would soon be followed by the next.
+			else if (data.length > MAX_FRAME_CHARS) this.giveUp('tooLarge', TOO_LARGE_CLOSE);
+			else this.events.onText(data);
 		});
 		socket.addEventListener('error', () => {
 			// Node 22 reports a refused handshake only this way. For an open connection, "close" follows with the reason.
@@ -148,9 +155,9 @@ export class Socket {
 		}
 	}
 
-	private giveUp(cause: EndCause): void {
+	private giveUp(cause: EndCause, code = NORMAL_CLOSE): void {
 		this.finish(cause);
-		this.shut(NORMAL_CLOSE);
+		this.shut(code);
 	}
 
 	private finish(cause: EndCause, code = 1006, reason = ''): SocketEnd {

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { errorWords } from '../errors/serviceMessage';
 import type { Exchange } from '../http/exchange';
 import { ofUnanswered, type Outcome } from '../http/outcome';
-import { excerpt, isJsonObject, parseJson, type Json } from '../text/json';
+import { isJsonObject, parseJson, type Json } from '../text/json';
 
 const Envelope = v.object({
 	code: v.union([v.number(), v.pipe(v.string(), v.regex(/^-?\d+$/), v.transform(Number))]),
@@ -39,13 +39,7 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 	const text = words || describeBody(body, exchange.text, headers['content-type']);
 
 	const retryAfter = headers['retry-after'];
-	const unclear = {
-		kind: 'unclear',
-		status,
-		text,
-		inItsForm: false,
-		...(retryAfter && { retryAfter }),
-	} as const;
+	const unclear = { kind: 'unclear', status, text, inItsForm: false, retryAfter } as const;
 	if (status === 429 || code === 429 || (status < 300 && saysBusy(body, busyTerms))) {
 		return { kind: 'busy', status, retryAfter, text };
 	}
@@ -89,6 +83,6 @@ function describeBody(body: Json | undefined, text: string, contentType = ''): s
 	if (/html/i.test(contentType) || /^\s*</.test(text)) return 'a web page instead of JSON';
 	// The text is not quoted, because it may contain a token.
 	if (/^\s*[{["]/.test(text) && body === undefined) return 'an answer that is cut off or is not JSON';
-	if (body === undefined) return `an answer that is not JSON: ${excerpt(text)}`;
+	if (body === undefined) return `an answer that is not JSON: ${text.trim()}`;
 	return 'an answer without the expected "code" field';
 }

@@ -1,6 +1,6 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { toErrorItem, throwFirst, failedItems } from '../errors/nodeError';
+import { toErrorItem, throwFirst, failedItems, withoutTags } from '../errors/nodeError';
 import type { Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 
@@ -9,7 +9,7 @@ export function showHint(
 	message: string,
 	type: 'info' | 'warning' = 'warning',
 ): void {
-	context.addExecutionHints({ message, type, location: 'outputPane' });
+	context.addExecutionHints({ message: withoutTags(message), type, location: 'outputPane' });
 }
 
 /** @returns an item for each input item; without Continue On Fail the first failure is thrown */

@@ -41,14 +41,14 @@ const USER_IN_ADDRESS = /(:\/\/)[^\s/?#@"':]{1,1024}:[^\s/?#@"']{1,1024}@/g;
 /** Hides the given secrets and whatever looks like a key of the platform, which a service may echo in an error. */
 export function redactor(secrets: readonly string[]): Redact {
 	const known = secrets.filter((secret) => secret.length >= SHORTEST_SECRET_CHARS);
-	const findForm = finderOf(known.flatMap(formsOf));
-	const plainSecrets = known.map(unescaped).filter((secret) => secret.length >= SHORTEST_SECRET_CHARS);
-	const findSecret = finderOf(plainSecrets);
+	const written = known.flatMap(formsOf).flatMap((form) => [form, unescaped(form)]);
+	const forms = [...new Set(written)].filter(({ length }) => length >= SHORTEST_SECRET_CHARS);
+	const findForm = finderOf(forms);
 	const findKnown = (text: string): Span[] => {
 		const spans = findForm(text);
 		const plain = unescaped(text);
 		// In text without escapes, all secrets were found already.
-		const found = plain === text ? [] : findSecret(plain);
+		const found = plain === text ? [] : findForm(plain);
 		if (found.length > 0) {
 			const positions = positionsIn(text);
 			for (const { start, end } of found) {
@@ -65,7 +65,8 @@ export function redactor(secrets: readonly string[]): Redact {
 			.replace(TOKEN_IN_QUERY, `$1${HIDDEN}`)
 			.replace(USER_IN_ADDRESS, `$1${HIDDEN}@`);
 	let beginnings: Beginnings | undefined;
-	const inPieces = (): PieceRedactor => redactPieces(findKnown, (beginnings ??= beginningsOf(known)));
+	const inPieces = (): PieceRedactor =>
+		redactPieces(findKnown, (beginnings ??= beginningsOf(forms.toSorted())));
 	return Object.assign(hideAll, { known: hideKnown, inPieces });
 }
 
@@ -109,9 +110,8 @@ interface Beginnings {
 	readonly openIn: (text: string) => number;
 }
 
-function beginningsOf(secrets: readonly string[]): Beginnings {
-	const written = secrets.flatMap(formsOf);
-	const forms = [...new Set(written.flatMap((form) => [form, unescaped(form)]))].sort();
+/** @param forms sorted */
+function beginningsOf(forms: readonly string[]): Beginnings {
 	const longest = forms.reduce((most, { length }) => Math.max(most, length), 0);
 	const initials = new Set(forms.map((form) => form.charAt(0)));
 	const mayContinue = (text: string): boolean => firstAfter(forms, text)?.startsWith(text) ?? false;
@@ -184,11 +184,10 @@ const FEW = 32;
  * take milliseconds per text, so a single pass over the text looks up only what begins like one of them.
  */
 function finderOf(wanted: readonly string[]): (text: string) => Span[] {
-	const all = new Set(wanted);
-	if (all.size <= FEW) {
-		const few = [...all];
-		return (text) => few.filter((one) => text.includes(one)).flatMap((one) => spansOf(text, one));
+	if (wanted.length <= FEW) {
+		return (text) => wanted.filter((one) => text.includes(one)).flatMap((one) => spansOf(text, one));
 	}
+	const all = new Set(wanted);
 	const lengths = new Map<string, Set<number>>();
 	// Slicing a map key at every position would cost many times as much as the pass itself.
 	const mayBegin = new Uint8Array(BEGINNINGS);

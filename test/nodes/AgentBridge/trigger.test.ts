@@ -300,11 +300,10 @@ function isStartOf(all: readonly unknown[], some: readonly unknown[]): boolean {
 }
 
 describe('unusual frames', () => {
-	test('that are nested too deeply or too large are skipped, logged and counted; the others arrive', async () => {
+	test('that are nested too deeply or binary are skipped, logged and counted; the others arrive', async () => {
 		const trigger = await stage.activate({ maxBatch: 1 });
 		await until(() => stage.channel.open === 1);
 		stage.channel.pushRaw(`{"text":${'['.repeat(50_000)}${']'.repeat(50_000)}}`);
-		stage.channel.pushRaw(`{"text":"${'x'.repeat(17_000_000)}"}`);
 		stage.channel.pushRaw(Buffer.from([1, 2]));
 		stage.channel.push({ text: 'after' });
 		await trigger.waitForRuns(1);
@@ -312,8 +311,19 @@ describe('unusual frames', () => {
 		await trigger.close();
 		const said = [...messages(trigger), ...stage.harness.logs.map(({ message }) => message)].join('\n');
 		expect(said).toContain('skipped a frame that is not a JSON object, or is nested too deeply');
-		expect(said).toContain('skipped 3 unreadable frames');
+		expect(said).toContain('skipped 2 unreadable frames');
 		expect(trigger.fatalErrors).toEqual([]);
+	});
+
+	test('that are too large close the connection, which the trigger opens again', async () => {
+		const trigger = await stage.activate();
+		await until(() => stage.channel.open === 1);
+		stage.channel.pushRaw(`{"text":"${'x'.repeat(17_000_000)}"}`);
+		await until(() => messages(trigger).some((message) => message.includes('reconnected')));
+		stage.channel.push({ text: 'after' });
+		await trigger.waitForRuns(1);
+		expect(textsOf(trigger)).toEqual(['after']);
+		expect(messages(trigger).join()).toContain('sent a frame of more than 16 million characters');
 	});
 
 	test('with 64-bit IDs keep all digits, and differ even by the last one', async () => {

@@ -71,6 +71,15 @@ test.each(['bearer.d3N0X3g', '', 'other'])(
 	},
 );
 
+test('closes the connection instead of taking a text that is too large', () => {
+	const { socket, heard, ends } = open();
+	socket.open();
+	socket.say('x'.repeat(16_000_001));
+	socket.say('{}');
+	expect([heard, socket.closes]).toEqual([['(open)'], [4009]]);
+	expect(ends).toMatchObject([{ cause: 'tooLarge' }]);
+});
+
 test('gives up on an unanswered handshake after 10 seconds', async () => {
 	const { clock, socket, ends } = open();
 	await clock.advance(9_999);

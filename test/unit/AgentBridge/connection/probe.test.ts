@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { IHttpRequestOptions } from 'n8n-workflow';
 
 import { probeHandshake } from '../../../../nodes/AgentBridge/connection/probe';
@@ -5,12 +6,17 @@ import { TestClock } from '../../testClock';
 
 const TARGET = { url: 'wss://bridge.test/ws/v1', protocols: ['neutral.bridge.v1', 'bearer.abc'] };
 
+function endless(): Readable {
+	return new Readable({ read: () => undefined });
+}
+
 test('sends the headers of the handshake, follows no redirect and accepts any status', async () => {
 	const asked: IHttpRequestOptions[] = [];
 	const clock = new TestClock();
+	const body = endless();
 	const request = async (options: IHttpRequestOptions): Promise<unknown> => {
 		asked.push(options);
-		return { statusCode: 403, headers: {}, body: '' };
+		return { statusCode: 403, headers: {}, body };
 	};
 	expect(await probeHandshake(TARGET, request, clock)).toEqual({ kind: 'status', status: 403 });
 	expect(asked).toMatchObject([
@@ -25,13 +31,19 @@ test('sends the headers of the handshake, follows no redirect and accepts any st
 	const { 'Sec-WebSocket-Key': key } = asked[0]?.headers ?? {};
 	expect(typeof key === 'string' && Buffer.from(key, 'base64').length).toBe(16);
 	expect(clock.sleepers).toBe(0);
+	// The answer's body is neither awaited nor left open.
+	expect([body.destroyed, asked[0]?.encoding]).toEqual([true, 'stream']);
 });
 
 test('gives up after 3 seconds, because a bridge that accepts the upgrade never answers an HTTP client', async () => {
 	const clock = new TestClock();
-	const probing = probeHandshake(TARGET, async () => await new Promise(() => undefined), clock);
-	expect(await clock.run(probing)).toEqual({ kind: 'nothing' });
-	expect(clock.elapsedMs).toBe(3_000);
+	const asked: IHttpRequestOptions[] = [];
+	const request = async (options: IHttpRequestOptions): Promise<unknown> => {
+		asked.push(options);
+		return await new Promise(() => undefined);
+	};
+	expect(await clock.run(probeHandshake(TARGET, request, clock))).toEqual({ kind: 'nothing' });
+	expect([clock.elapsedMs, asked[0]?.abortSignal?.aborted]).toEqual([3_000, true]);
 });
 
 test.each([
@@ -56,7 +68,8 @@ test.each([
 	[{ statusCode: '401' }, { kind: 'nothing' }],
 	[null, { kind: 'nothing' }],
 ])('reads the answer %j as %j', async (answer, probe) => {
-	expect(await probeHandshake(TARGET, async () => answer, new TestClock())).toEqual(probe);
+	const response = typeof answer === 'object' && answer ? { ...answer, body: endless() } : answer;
+	expect(await probeHandshake(TARGET, async () => response, new TestClock())).toEqual(probe);
 });
 
 test.each([

@@ -46,7 +46,7 @@ describe('readItem', () => {
 describe('explainExpressionError', () => {
 	it('names the parameter and keeps the description', () => {
 		const error = new ExpressionError('No path back', {
-			...{ parameter: 'workflowId', description: 'The node is not connected.' },
+			...{ parameter: 'workflowId', description: 'The node <strong>is</strong> not connected.' },
 		});
 		expect(explainExpressionError(error)).toEqual({
 			kind: 'badInput',

@@ -96,6 +96,17 @@ describe('toNodeError', () => {
 		expect(toNodeError(NODE, failure('A sentence', 'badInput')).context.itemIndex).toBeUndefined();
 	});
 
+	it.each(['badInput', 'refused'] as const)(
+		'has no tags of others in its texts if it is of kind %s',
+		(kind) => {
+			const { message, description } = toNodeError(NODE, {
+				...failure('It said: <a>', kind),
+				advice: 'x <b>',
+			});
+			expect([message, description]).toEqual(['It said: ‹a>', 'x ‹b>']);
+		},
+	);
+
 	it('has the details and the additions of the caller in its context', () => {
 		const error = toNodeError(NODE, failure('A sentence', 'timedOut', { taskId: 't' }), 1, {
 			tasks: ['t', 'u'],

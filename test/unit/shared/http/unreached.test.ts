@@ -27,6 +27,7 @@ describe('originOf', () => {
 		['https://user:secret@host.example:8443/p', 'https://host.example:8443'],
 		['/relative/path?token=1', '/relative/path'],
 		['host.example/path?token=1', 'host.example/path'],
+		[`/${'p'.repeat(200)}`, `/${'p'.repeat(200)}`],
 		['', 'an unknown address'],
 		['?token=1', 'an unknown address'],
 	])('turns "%s" into "%s"', (url, origin) => {

@@ -40,6 +40,11 @@ describe('readPlatformAccount', () => {
 		expect(read({ baseUrl: entered })).toMatchObject({ ok: true, value: { baseUrl, wsBaseUrl } });
 	});
 
+	it('refuses a base URL that no server would accept, before it searches its path', () => {
+		const refused = read({ baseUrl: `https://platform.example${'/'.repeat(1_000_000)}x` });
+		expect(refused).toMatchObject({ failure: { message: expect.stringContaining('is longer than 2000') } });
+	});
+
 	it.each([
 		['ws://sockets.example:81/', 'ws://sockets.example:81'],
 		['wss://sockets.example/x/', 'wss://sockets.example/x'],

@@ -3,6 +3,8 @@ import fc from 'fast-check';
 import { ofWrite } from '../../../../nodes/shared/http/outcome';
 import { classify } from '../../../../nodes/shared/platform/envelope';
 
+const LONG = 'x'.repeat(300);
+
 function reply(status: number, body: unknown, headers: Record<string, string> = {}) {
 	const text = typeof body === 'string' ? body : JSON.stringify(body);
 	return { kind: 'reply', status, headers, text } as const;
@@ -137,6 +139,7 @@ describe('classify', () => {
 		['white space', ' \n', 'an empty answer'],
 		['a web page', '<!DOCTYPE html><p>Login</p>', 'a web page instead of JSON'],
 		['text', 'OK', 'an answer that is not JSON: OK'],
+		['long text, which is cut only once it is redacted', LONG, `an answer that is not JSON: ${LONG}`],
 		[
 			'an envelope that is cut off',
 			'{"code":0,"data":{"prompt_i',
