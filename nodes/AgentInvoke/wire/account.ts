@@ -26,13 +26,13 @@ type Credential = Readonly<Record<string, unknown>>;
 export function readAgentAccount(credential: Credential): Result<AgentAccount> {
 	const token = readToken(credential.agentToken, 'flowAgentApi');
 	if (!token.ok) return token;
-	const baseUrl = textOf(credential.baseUrl).trim().replace(/\/+$/, '');
-	const address = readAddress(baseUrl, BASE_URL, 'flowAgentApi');
+	const entered = textOf(credential.baseUrl).trim();
+	const address = readAddress(entered, BASE_URL, 'flowAgentApi');
 	if (!address.ok) return address;
 	const wire = wireOf(credential);
 	if (!wire.ok) return wire;
 	return ok({
-		baseUrl,
+		baseUrl: entered.replace(/\/+$/, ''),
 		invokePath: pathOf(textOf(credential.invokePath).trim() || '/api/agents/Invoke'),
 		mediaUploadPath: pathOf(textOf(credential.mediaUploadPath).trim()),
 		wire: wire.value,
