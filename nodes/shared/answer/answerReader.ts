@@ -99,7 +99,7 @@ export class AnswerReader {
 		this.hasBegun ||= objectsIn(chunk.choices).length > 0;
 		this.hasChoices ||= 'choices' in chunk;
 		this.error = errorInChunk(chunk);
-		this.refuseExcess(chars);
+		this.refuseExcess(chars + builder.extraSize);
 		const parts = builder.add(chunk);
 		this.refuseExcess(0);
 		const hasGrown = builder.size > size;
