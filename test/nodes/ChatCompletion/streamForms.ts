@@ -378,7 +378,7 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 	form(
 		'a document that is cut off',
 		JSON.stringify(WHOLE).slice(0, 150),
-		{ error: /^The answer broke off after 0 characters: a part of it is cut off/ },
+		{ error: /^The answer broke off after 0 characters: a part of it cannot be read/ },
 		{ contentType: JSON_TYPE },
 	),
 	form(
