@@ -20,11 +20,7 @@ const PATH_CHARS = 400;
 const MOST_PROBLEMS = 10_000;
 
 /** Thrown instead of going on: alternatives that contain each other multiply with each level of a value. */
-export class CheckTooLong extends Error {
-	constructor() {
-		super('checking it takes too long');
-	}
-}
+export class CheckTooLong extends Error {}
 
 /** A validator for one answer. A check ends early if all checks took too many steps or found too many problems. */
 export function createValidator(): Validator {
@@ -34,32 +30,26 @@ export function createValidator(): Validator {
 		attributes[keyword] = (instance, schema, options, context) =>
 			validator.validate(instance, olderForm(schema), options, context);
 	}
-	const { items, uniqueItems } = attributes;
+	const { items } = attributes;
 	// Next to "prefixItems", "items" describes only the items after those.
 	if (items) {
 		attributes.items = (instance, schema, ...rest) =>
 			items.call(validator, instance, 'prefixItems' in schema ? {} : schema, ...rest);
 	}
 	let steps = 0;
+	let problems = 0;
 	const count = (more: number): void => {
 		steps += more;
-		if (steps > MOST_STEPS) throw new CheckTooLong();
+		if (steps > MOST_STEPS || problems > MOST_PROBLEMS) throw new CheckTooLong('checking it takes too long');
 	};
-	// The library would compare each item with each.
-	if (uniqueItems) {
-		attributes.uniqueItems = (instance, ...rest) =>
-			uniqueItems.call(validator, repeats(instance, count) ? [0, 0] : [], ...rest);
-	}
-	let problems = 0;
 	for (const keyword in attributes) {
 		const check = attributes[keyword];
-		if (!check) continue;
 		attributes[keyword] = (instance, schema, options, context) => {
 			const before = problems;
 			count(1 + sizeOf(instance) + context.propertyPath.length / PATH_CHARS);
-			const result = check.call(validator, instance, schema, options, context);
+			const checked: unknown = keyword === 'uniqueItems' ? twinsIn(instance, count) : instance;
+			const result = check?.call(validator, checked, schema, options, context) ?? '';
 			problems = before + sizeOf(member(result, 'errors'));
-			if (problems > MOST_PROBLEMS) throw new CheckTooLong();
 			return result;
 		};
 	}
@@ -71,15 +61,20 @@ function sizeOf(value: unknown): number {
 	return isJsonObject(value) ? Object.keys(value).length : 0;
 }
 
-/** @param count called with the length of each element's text */
-function repeats(list: unknown, count: (chars: number) => void): boolean {
-	if (!Array.isArray(list)) return false;
-	const texts = list.map((one) => {
+/**
+ * A short list that repeats an element if the given one does: the library would compare each element with each.
+ * @param count called with the length of each element's text
+ */
+function twinsIn(list: unknown, count: (chars: number) => void): number[] {
+	if (!Array.isArray(list)) return [];
+	const texts = new Set<string>();
+	for (const one of list) {
 		const text = JSON.stringify(one, withSortedKeys);
 		count(text.length);
-		return text;
-	});
-	return new Set(texts).size < list.length;
+		if (texts.has(text)) return [0, 0];
+		texts.add(text);
+	}
+	return [];
 }
 
 function withSortedKeys(_key: string, value: unknown): unknown {

@@ -75,8 +75,6 @@ export class FieldMerger {
 
 function sizeOf(value: Json): number {
 	if (typeof value !== 'object' || value === null) return VALUE_CHARS + textOf(value).length;
-	return Object.entries(value).reduce(
-		(size, [key, inner]: [string, Json]) => size + key.length + sizeOf(inner),
-		VALUE_CHARS,
-	);
+	const sizes = Object.entries(value).map(([key, inner]: [string, Json]) => key.length + sizeOf(inner));
+	return sizes.reduce((sum, size) => sum + size, VALUE_CHARS);
 }
