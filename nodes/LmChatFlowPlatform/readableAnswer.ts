@@ -5,7 +5,7 @@ import type { ByteStream } from '../shared/http/abortableStream';
 import { describeError } from '../shared/http/request';
 import { readStream } from '../shared/http/sse';
 import { excerpt, jsonText, sentence, type JsonObject } from '../shared/text/json';
-import type { Redact } from '../shared/text/redact';
+import { redactJson, type Redact } from '../shared/text/redact';
 
 /**
  * Writes an answer as a stream that n8n's OpenAI client reads without loss. The client takes any stream that ends for a
@@ -17,8 +17,12 @@ export async function* readableEvents(
 	redact: Redact,
 ): AsyncGenerator<Uint8Array, void, void> {
 	const { builder } = answer;
-	const chunkOf = (fields: JsonObject): Uint8Array =>
-		eventOf({ ...builder.names, object: 'chat.completion.chunk', ...fields });
+	const contents = redact.inPieces();
+	const reasonings = redact.inPieces();
+	const chunkOf = (fields: JsonObject): Uint8Array => {
+		const names = redactJson(builder.names, redact.known);
+		return eventOf({ ...names, object: 'chat.completion.chunk', ...fields });
+	};
 	const write = (
 		parts: ContentParts,
 		more: JsonObject = {},
@@ -29,14 +33,21 @@ export async function* readableEvents(
 		const delta = { role: 'assistant', content, ...(reasoning && { reasoning_content: reasoning }), ...more };
 		return chunkOf({ choices: [{ index: 0, delta, finish_reason: finishReason }] });
 	};
-	for await (const parts of readParts(body, answer)) yield write(parts);
-	const rest = builder.end();
+	for await (const { content, reasoning } of readParts(body, answer)) {
+		yield write({ content: contents.push(content), reasoning: reasonings.push(reasoning) });
+	}
+	const { content, reasoning } = builder.end();
+	const rest = {
+		content: contents.push(content) + contents.end(),
+		reasoning: reasonings.push(reasoning) + reasonings.end(),
+	};
 	const fault = whyNoAnswer(answer, redact);
 	if (fault) return yield eventOf({ error: { message: fault } });
 	// Tool calls are written whole, because the client joins pieces only if each has the right index and ID.
 	const calls = builder.toolCalls.raw().map((call, index) => ({ index, ...call }));
-	yield write(rest, calls.length > 0 ? { tool_calls: calls } : {}, builder.finishReason || null);
-	const usage = builder.usage.fields;
+	const more: JsonObject = calls.length > 0 ? { tool_calls: calls } : {};
+	yield write(rest, redactJson(more, redact.known), redact.known(builder.finishReason) || null);
+	const usage = redactJson(builder.usage.fields, redact.known);
 	if (Object.keys(usage).length > 0) yield chunkOf({ choices: [], usage });
 	yield ENCODER.encode('data: [DONE]\n\n');
 }

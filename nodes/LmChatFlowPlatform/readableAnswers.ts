@@ -3,11 +3,11 @@ import { AnswerReader } from '../shared/answer/answerReader';
 import { classifyRefusal, CREDIT_ADVICE, isForCredit, TOO_MANY } from '../shared/chat/refusal';
 import type { ByteStream } from '../shared/http/abortableStream';
 import { ofUnanswered, type FailedOutcome } from '../shared/http/outcome';
-import { exchangeOfError } from '../shared/http/request';
+import { exchangeOfError, readBody } from '../shared/http/request';
 import type { PlatformAccount } from '../shared/platform/account';
 import { explainCall, type CallAdvice } from '../shared/platform/failures';
 import { isJsonObject, member, parseJson, sentence } from '../shared/text/json';
-import type { Redact } from '../shared/text/redact';
+import { redactJson, type Redact } from '../shared/text/redact';
 import { readableEvents, readParts, whyNoAnswer } from './readableAnswer';
 
 type Fetch = typeof fetch;
@@ -33,6 +33,9 @@ export function makeAnswersReadable(model: unknown, account: ChatAccount, redact
 const SETTLED = 409;
 /** The status that tells n8n's client to send the request again, because the platform was not reached. */
 const UNREACHED = 503;
+const REFUSAL_TIMEOUT_MS = 60_000;
+/** Far more than any platform says about a request that failed. */
+const MOST_REFUSAL_BYTES = 1_000_000;
 
 const ADVICE: CallAdvice = {
 	busy: 'Run the workflow later.',
@@ -45,7 +48,8 @@ const ADVICE_ON_CREDIT: CallAdvice = { ...ADVICE, check: CREDIT_ADVICE };
  * A `fetch` that returns chat answers (§4.5) in such a way that n8n's OpenAI client reads them correctly:
  * - answers and streams have the form that the client expects
  * - an incomplete answer is an error, because the client would take it for a whole one, or fail without saying why
- * - errors are explained, and never contain the key
+ * - errors are explained
+ * - the key is hidden, even in an answer
  * - redirects are not followed, because the conversation would go to another address
  */
 export function readableFetch({ baseUrl, busyTerms }: ChatAccount, redact: Redact, send: Fetch): Fetch {
@@ -76,7 +80,8 @@ export function readableFetch({ baseUrl, busyTerms }: ChatAccount, redact: Redac
 				init?.signal?.throwIfAborted();
 				return whole(answer, redact, headers);
 			}
-			const text = await response.text();
+			const bytes = body && (await readBody(bytesOf(body), REFUSAL_TIMEOUT_MS, MOST_REFUSAL_BYTES));
+			const text = bytes?.toString('utf8') ?? '';
 			const reply = { kind: 'reply', status, headers: Object.fromEntries(headers), text } as const;
 			return refused(classifyRefusal(reply), status);
 		} catch (error) {
@@ -102,7 +107,7 @@ function whole(answer: AnswerReader, redact: Redact, given: Headers): Response {
 	if (fault) return errorResponse((!answer.hasBegun && answer.error?.status) || SETTLED, fault);
 	const headers = new Headers(given);
 	headers.set('content-type', 'application/json');
-	return Response.json(answer.builder.body(), { headers });
+	return Response.json(redactJson(answer.builder.body(), redact.known), { headers });
 }
 
 function errorResponse(status: number, message: string): Response {
@@ -111,5 +116,6 @@ function errorResponse(status: number, message: string): Response {
 
 /** Ending the iteration cancels the body. */
 function bytesOf(body: NonNullable<Response['body']>): ByteStream {
-	return { [Symbol.asyncIterator]: () => body[Symbol.asyncIterator](), destroy: () => undefined };
+	const bytes = body[Symbol.asyncIterator]();
+	return { [Symbol.asyncIterator]: () => bytes, destroy: () => bytes.return?.().catch(() => undefined) };
 }

@@ -1,6 +1,6 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { BracketCount } from '../../shared/text/brackets';
-import { isTextTooDeep, parseJson, withoutFence, type Json } from '../../shared/text/json';
+import { excessIn, parseJson, withoutFence, type Json } from '../../shared/text/json';
 
 export interface FoundValue {
 	readonly value: Json;
@@ -36,9 +36,7 @@ export function jsonInText(text: string): Result<FoundValue[], string> {
 	for (const source of sources) {
 		const value = parseJson(source);
 		if (value !== undefined) values.push({ value, source, isWhole: false });
-		else if (MEANT_AS_JSON.test(source)) {
-			return fail(isTextTooDeep(source) ? 'it is nested too deeply' : BROKEN);
-		}
+		else if (MEANT_AS_JSON.test(source)) return fail(excessIn(source) || BROKEN);
 	}
 	return ok(values);
 }

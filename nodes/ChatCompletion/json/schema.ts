@@ -1,4 +1,4 @@
-import { Validator, type Options } from 'jsonschema';
+import type { Options, Validator } from 'jsonschema';
 
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { lostDigits } from '../../shared/form/pastedJson';
@@ -7,13 +7,13 @@ import {
 	isJsonObject,
 	isTooDeep,
 	jsonText,
-	member,
 	parseRounded,
 	type Json,
 	type JsonObject,
 } from '../../shared/text/json';
 import { acceptsEverything, schemaOfExample } from './exampleSchema';
 import { BROKEN, jsonInText, type FoundValue } from './jsonInText';
+import { CheckTooLong, createValidator } from './validator';
 
 export type AnswerFormat =
 	| { readonly kind: 'text' }
@@ -28,6 +28,7 @@ export type AnswerFormat =
 
 /** How many problems a message lists; the rest are counted. */
 const PROBLEMS_SHOWN = 3;
+const TOO_MUCH = 'it is too large, or too unlike the schema, to be checked';
 
 /** The library needs a base URL to follow a reference such as "#/$defs/title". Nothing is loaded from it. */
 const SCHEMA_BASE = 'https://schema.invalid/answer';
@@ -46,32 +47,6 @@ const PARTS: ReadonlySet<string> = new Set([
 const NAMED_PARTS: ReadonlySet<string> = new Set([
 	...['properties', 'patternProperties', '$defs', 'definitions', 'dependencies', 'dependentSchemas'],
 ]);
-
-/** Keywords of newer drafts, which the library would ignore, in the form that it knows. */
-const OLDER_FORMS: Readonly<Record<string, (schema: object) => object>> = {
-	prefixItems: (schema) => ({
-		items: member(schema, 'prefixItems'),
-		additionalItems: member(schema, 'items'),
-	}),
-	dependentRequired: (schema) => ({ dependencies: member(schema, 'dependentRequired') }),
-	dependentSchemas: (schema) => ({ dependencies: member(schema, 'dependentSchemas') }),
-};
-
-function createValidator(): Validator {
-	const validator = new Validator();
-	const { attributes } = validator;
-	for (const [keyword, olderForm] of Object.entries(OLDER_FORMS)) {
-		attributes[keyword] = (instance, schema, options, context) =>
-			validator.validate(instance, olderForm(schema), options, context);
-	}
-	const { items } = attributes;
-	// Next to "prefixItems", "items" describes only the items after those.
-	if (items) {
-		attributes.items = (instance, schema, ...rest) =>
-			items.call(validator, instance, 'prefixItems' in schema ? {} : schema, ...rest);
-	}
-	return validator;
-}
 
 /** The `response_format` of a request; nothing for plain text. */
 export function responseFormat(format: AnswerFormat): JsonObject {
@@ -141,7 +116,10 @@ export function parseAnswer(text: string, format: AnswerFormat, isCut = false): 
 	const found = jsonInText(text);
 	if (!found.ok) return found;
 	const values = isCut ? found.value.filter(isSurelyWhole) : found.value;
-	const checked = values.map((one) => ({ ...one, problem: problemOf(one, format, text) }));
+	const validator = createValidator();
+	const checked = values.map((one) => ({ ...one, problem: problemOf(one, format, text, validator) }));
+	// One that was not checked may be the answer.
+	if (checked.some(({ problem }) => problem === TOO_MUCH)) return fail(TOO_MUCH);
 	const fitting = new Map(
 		checked.filter(({ problem }) => problem === '').map(({ value }) => [jsonText(value), value]),
 	);
@@ -162,17 +140,18 @@ function isSurelyWhole({ value, isWhole }: FoundValue): boolean {
 }
 
 /** Why a value is not what was asked for; empty if it is. */
-function problemOf({ value, source }: FoundValue, format: AnswerFormat, text: string): string {
+function problemOf(
+	{ value, source }: FoundValue,
+	format: AnswerFormat,
+	text: string,
+	validator: Validator,
+): string {
 	if (format.kind !== 'jsonSchema') {
 		if (isJsonObject(value)) return '';
 		return Array.isArray(value) ? 'it is an array instead of a JSON object' : describeText(text);
 	}
 	// Checked with rounded numbers, because `value` contains very long integers as strings.
-	const problems = violations(parseRounded(source) ?? value, format.schema);
-	if (problems.length === 0) return '';
-	const shown = problems.slice(0, PROBLEMS_SHOWN).join('; ');
-	const more = problems.length - PROBLEMS_SHOWN;
-	return `it does not fit the schema: ${shown}${more > 0 ? ` and ${more} more` : ''}`;
+	return misfit(parseRounded(source) ?? value, format.schema, validator);
 }
 
 function describeText(text: string): string {
@@ -181,14 +160,20 @@ function describeText(text: string): string {
 	return opens ? BROKEN : `it is text: "${excerpt(text, 80)}"`;
 }
 
-function violations(value: Json, schema: JsonObject): string[] {
+function misfit(value: Json, schema: JsonObject, validator: Validator): string {
 	try {
-		const { errors } = createValidator().validate(value, { ...schema }, CHECKING);
-		return errors.map(({ property, message }) =>
-			excerpt(`${property.replace(/^instance\.?/, '') || 'the answer'} ${message}`, 160),
-		);
+		const { errors } = validator.validate(value, { ...schema }, CHECKING);
+		if (errors.length === 0) return '';
+		const shown = errors
+			.slice(0, PROBLEMS_SHOWN)
+			.map(({ property, message }) =>
+				excerpt(`${property.replace(/^instance\.?/, '') || 'the answer'} ${message}`, 160),
+			);
+		const more = errors.length - PROBLEMS_SHOWN;
+		return `it does not fit the schema: ${shown.join('; ')}${more > 0 ? ` and ${more} more` : ''}`;
 	} catch (error) {
-		return [`the schema itself is invalid: ${faultIn(error)}`];
+		if (error instanceof CheckTooLong) return TOO_MUCH;
+		return `it does not fit the schema: the schema itself is invalid: ${faultIn(error)}`;
 	}
 }
 
@@ -211,12 +196,13 @@ export function faultOf(schema: JsonObject): string {
  */
 function whyUnusable(schema: JsonObject): string {
 	try {
-		const validator = createValidator();
-		for (const end of ['', '#']) validator.schemas[`${SCHEMA_BASE}${end}`] = { ...schema };
+		const schemas = { [SCHEMA_BASE]: { ...schema }, [`${SCHEMA_BASE}#`]: { ...schema } };
 		for (const { part, pointer } of partsWithin(schema)) {
 			const types = [part.type].flat().filter((type) => typeof type === 'string');
 			const wrong = types.find((type) => !TYPES.has(type));
 			if (wrong !== undefined) return `"${excerpt(wrong, 40)}" is not a type`;
+			const validator = createValidator();
+			validator.schemas = schemas;
 			for (const sample of SAMPLES)
 				validator.validate(sample, pointer ? { $ref: `#${pointer}` } : { ...schema }, CHECKING);
 		}

@@ -1,4 +1,5 @@
 import { isJsonObject, objectsIn, type Json, type JsonObject } from '../text/json';
+import { textOrNumber } from '../text/textOf';
 import { isFailedFinish } from './answerBody';
 import { NO_PARTS, partsOf, textIn, type ContentParts } from './contentParts';
 import { FieldMerger, joinTexts, takeLargest, takeLatest } from './mergeFields';
@@ -25,8 +26,10 @@ export interface ChatAnswer {
 	readonly raw: JsonObject;
 }
 
-/** Fields that every chunk repeats; the first non-empty value is used. */
+/** Fields that every chunk repeats; the first non-empty value is used. Some servers send numbers as IDs. */
 const NAMES = ['id', 'model', 'created', 'system_fingerprint'] as const;
+/** A longer one is left out, because the chat model writes it with each piece of the answer. */
+const LONGEST_NAME = 1_000;
 const READ_IN_CHUNK: ReadonlySet<string> = new Set([...NAMES, 'object', 'choices', 'usage']);
 const READ_IN_CHOICE: ReadonlySet<string> = new Set(['index', 'delta', 'message', 'text', 'finish_reason']);
 const READ_IN_DELTA: ReadonlySet<string> = new Set([
@@ -37,6 +40,7 @@ const READ_IN_DELTA: ReadonlySet<string> = new Set([
 export class AnswerBuilder {
 	/** Empty if there is none yet. */
 	finishReason = '';
+	hasFailed = false;
 	private readonly reasoning = new ReasoningCollector();
 	private readonly splitter = new ThinkSplitter();
 	readonly toolCalls = new ToolCallJoiner();
@@ -65,7 +69,8 @@ export class AnswerBuilder {
 	add(chunk: JsonObject): ContentParts {
 		for (const key of NAMES) {
 			const value = chunk[key] ?? '';
-			if (value !== '') this.names[key] ??= value;
+			const { length } = textOrNumber(value);
+			if (length > 0 && length <= LONGEST_NAME) this.names[key] ??= value;
 		}
 		this.ofChunk.add(chunk);
 		const choice = this.answeringChoice(chunk.choices);
@@ -95,21 +100,22 @@ export class AnswerBuilder {
 		return this.finishReason !== '' && !this.hasFailed;
 	}
 
-	get hasFailed(): boolean {
-		return isFailedFinish(this.finishReason);
-	}
-
 	/** The number of characters of text, reasoning and tool calls, which grows with each meaningful chunk. */
 	get size(): number {
 		return this.textSize + this.reasoning.size + this.toolCalls.size;
+	}
+
+	/** The size of the fields that are only passed on. */
+	get extraSize(): number {
+		return this.ofChunk.size + this.ofChoice.size + this.ofDelta.size + this.usage.size;
 	}
 
 	answer(): ChatAnswer {
 		const { names } = this;
 		return {
 			...this.texts(),
-			id: nameIn(names.id),
-			model: nameIn(names.model),
+			id: textOrNumber(names.id),
+			model: textOrNumber(names.model),
 			finishReason: this.finishReason,
 			usage: readUsage(this.usage.fields),
 			toolCalls: this.toolCalls.calls(),
@@ -165,7 +171,10 @@ export class AnswerBuilder {
 
 	private addChoice({ finish_reason: reason, delta, message, text }: JsonObject): ContentParts {
 		// Some servers send the string "null" instead of `null`.
-		if (typeof reason === 'string' && reason !== 'null') this.finishReason = reason || this.finishReason;
+		if (typeof reason === 'string' && reason && reason !== 'null') {
+			this.finishReason = reason;
+			this.hasFailed = isFailedFinish(reason);
+		}
 		if (isJsonObject(delta)) {
 			const { size } = this;
 			this.ofDelta.add(delta);
@@ -200,11 +209,6 @@ export class AnswerBuilder {
 		this.toolCalls.add(hasCalls ? calls : message.function_call);
 		return { content: split.content, reasoning: news.join('') };
 	}
-}
-
-/** An ID or a model's name; some servers send IDs as numbers. */
-function nameIn(value: Json | undefined): string {
-	return typeof value === 'number' ? String(value) : textIn(value);
 }
 
 /** The token counts of a chunk: in the chunk itself, in a vendor's field such as "x_groq", or in the choice. */

@@ -3,7 +3,7 @@ import { BodyEnded } from '../http/request';
 import type { StreamEvent } from '../http/sse';
 import { saysBusy, type BusyTerms } from '../platform/envelope';
 import { quote } from '../platform/failures';
-import { excerpt, isJsonObject, objectsIn, parseJson, type JsonObject } from '../text/json';
+import { excerpt, isJsonObject, objectsIn, parseJson, whyNotJson, type JsonObject } from '../text/json';
 import type { Redact } from '../text/redact';
 import { AnswerBuilder } from './answerBuilder';
 import { answerIn, errorInChunk, errorInEvent, type ServiceError } from './answerBody';
@@ -90,7 +90,7 @@ export class AnswerReader {
 		if (broken !== undefined) return broken;
 		return gap === undefined
 			? 'the connection ended before the answer was finished'
-			: 'a part of it is cut off, is not JSON, or is nested too deeply';
+			: `a part of it cannot be read: ${whyNotJson(gap)}`;
 	}
 
 	private takeChunk(chunk: JsonObject, chars: number, isWholeBody: boolean): Addition {
@@ -99,7 +99,7 @@ export class AnswerReader {
 		this.hasBegun ||= objectsIn(chunk.choices).length > 0;
 		this.hasChoices ||= 'choices' in chunk;
 		this.error = errorInChunk(chunk);
-		this.refuseExcess(chars);
+		this.refuseExcess(chars + builder.extraSize);
 		const parts = builder.add(chunk);
 		this.refuseExcess(0);
 		const hasGrown = builder.size > size;

@@ -1,4 +1,5 @@
 import { isJsonObject, jsonText, type Json, type JsonObject } from '../text/json';
+import { textOf } from '../text/textOf';
 
 /** Joins a field's value so far with its next one, which is neither an object nor an array. */
 type JoinScalars = (known: Json, more: Json) => Json;
@@ -18,9 +19,14 @@ export function takeLargest(known: Json, more: Json): Json {
 	return typeof known === 'number' && typeof more === 'number' ? Math.max(known, more) : more;
 }
 
+/** Each value also counts this many characters, because `{}` takes far more memory than its two. */
+const VALUE_CHARS = 16;
+
 /** Merges the fields of an answer's chunks. */
 export class FieldMerger {
 	readonly fields: JsonObject = {};
+	/** The number of characters of all keys and texts, plus `VALUE_CHARS` for each value. */
+	size = 0;
 
 	/** @param skipped fields that are read elsewhere */
 	constructor(
@@ -30,33 +36,45 @@ export class FieldMerger {
 
 	add(from: JsonObject): void {
 		for (const key of Object.keys(from)) {
-			if (!this.skipped.has(key)) mergeField(this.fields, key, from[key] ?? null, this.join);
+			if (!this.skipped.has(key)) this.mergeField(this.fields, key, from[key] ?? null);
 		}
 	}
-}
 
-function mergeField(into: JsonObject, key: string, more: Json, join: JoinScalars): void {
-	const known = Object.hasOwn(into, key) ? into[key] : undefined;
-	if (more === null && known !== undefined) return;
-	// A plain assignment to "__proto__" would set the prototype.
-	const value = merged(known, more, join);
-	Object.defineProperty(into, key, { value, writable: true, enumerable: true, configurable: true });
-}
-
-function merged(known: Json | undefined, more: Json, join: JoinScalars): Json {
-	if (isJsonObject(more)) {
-		const into = isJsonObject(known) ? known : {};
-		for (const key of Object.keys(more)) mergeField(into, key, more[key] ?? null, join);
-		return into;
+	private mergeField(into: JsonObject, key: string, more: Json): void {
+		const known = Object.hasOwn(into, key) ? into[key] : undefined;
+		if (more === null && known !== undefined) return;
+		if (known === undefined) this.size += key.length + VALUE_CHARS;
+		// A plain assignment to "__proto__" would set the prototype.
+		const value = this.merged(known ?? null, more);
+		Object.defineProperty(into, key, { value, writable: true, enumerable: true, configurable: true });
 	}
-	if (Array.isArray(more)) return Array.isArray(known) ? mergeLists(known, more) : [...more];
-	return known === undefined || known === null ? more : join(known, more);
+
+	private merged(known: Json, more: Json): Json {
+		if (isJsonObject(more)) {
+			const into = isJsonObject(known) ? known : {};
+			for (const key of Object.keys(more)) this.mergeField(into, key, more[key] ?? null);
+			return into;
+		}
+		if (Array.isArray(more)) return this.mergeLists(Array.isArray(known) ? known : [], more);
+		const next = known === null ? more : this.join(known, more);
+		this.size += textOf(next).length - textOf(known).length;
+		return next;
+	}
+
+	/** An array comes in parts, or is sent again with all its earlier elements. */
+	private mergeLists(known: Json[], more: Json[]): Json[] {
+		const isRepeated =
+			more.length >= known.length && known.every((one, at) => jsonText(one) === jsonText(more[at]));
+		for (const one of isRepeated ? more.slice(known.length) : more) {
+			known.push(one);
+			this.size += sizeOf(one);
+		}
+		return known;
+	}
 }
 
-/** An array comes in parts, or is sent again with all its earlier elements. */
-function mergeLists(known: Json[], more: Json[]): Json[] {
-	const isRepeated = (): boolean => known.every((one, at) => jsonText(one) === jsonText(more[at]));
-	if (more.length >= known.length && isRepeated()) return [...more];
-	for (const one of more) known.push(one);
-	return known;
+function sizeOf(value: Json): number {
+	if (typeof value !== 'object' || value === null) return VALUE_CHARS + textOf(value).length;
+	const sizes = Object.entries(value).map(([key, inner]: [string, Json]) => key.length + sizeOf(inner));
+	return sizes.reduce((sum, size) => sum + size, VALUE_CHARS);
 }

@@ -34,6 +34,15 @@ export class ReasoningCollector {
 	}
 }
 
+/** The most comparisons of characters for which a text is searched at every position. */
+const MOST_STEPS = 100_000_000;
+
+/** Long texts are compared only at their ends, because a search may compare each character with each. */
+function contains(text: string, part: string): boolean {
+	if (text.length * part.length <= MOST_STEPS) return text.includes(part);
+	return text.startsWith(part) || text.endsWith(part);
+}
+
 /** Leaves out blank texts, and texts that another text contains. */
 function distinct(texts: readonly string[]): string[] {
 	const letters = texts.map((text) => text.replace(/\s+/g, ''));
@@ -41,7 +50,7 @@ function distinct(texts: readonly string[]): string[] {
 		.filter((_, index) => {
 			const own = letters[index] ?? '';
 			const isContained = letters.some(
-				(other, at) => at !== index && other.includes(own) && (other.length > own.length || at < index),
+				(other, at) => at !== index && contains(other, own) && (other.length > own.length || at < index),
 			);
 			return own !== '' && !isContained;
 		})

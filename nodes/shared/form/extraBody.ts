@@ -1,5 +1,5 @@
 import { fail, failInput, ok, type Result } from '../errors/failure';
-import { excerpt, isJsonObject, isTextTooDeep, isTooDeep, parseJson, type JsonObject } from '../text/json';
+import { excerpt, excessIn, isJsonObject, isTooDeep, parseJson, type JsonObject } from '../text/json';
 import { isBlank } from '../text/textOf';
 import { refuseLostDigits } from './pastedJson';
 
@@ -16,10 +16,11 @@ export function readExtraBody(
 ): Result<JsonObject> {
 	if (isBlank(value)) return ok({});
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
-	const isDeep = typeof value === 'string' ? isTextTooDeep(value) : isJsonObject(value) && isTooDeep(value);
-	if (!isJsonObject(parsed) || isDeep) {
+	const isTooLarge =
+		typeof value === 'string' ? excessIn(value) !== '' : isJsonObject(value) && isTooDeep(value);
+	if (!isJsonObject(parsed) || isTooLarge) {
 		return failInput(
-			`"Extra Body" is ${isDeep ? 'nested too deeply' : 'not a JSON object'}`,
+			`"Extra Body" is ${isTooLarge ? 'too large or nested too deeply' : 'not a JSON object'}`,
 			`Enter fields and values, e.g. ${example}, or leave it empty.`,
 		);
 	}

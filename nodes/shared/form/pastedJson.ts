@@ -1,13 +1,5 @@
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
-import {
-	endOfText,
-	excerpt,
-	isTextTooDeep,
-	jsonText,
-	parseJson,
-	withoutFence,
-	type Json,
-} from '../text/json';
+import { endOfText, excerpt, excessIn, jsonText, parseJson, withoutFence, type Json } from '../text/json';
 
 /** A JSON string, possibly cut off. */
 const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
@@ -102,7 +94,8 @@ function withoutNaN(text: string, written: (token: string) => string = () => 'nu
 }
 
 function explain(text: string): string {
-	if (isTextTooDeep(text)) return 'it is nested too deeply';
+	const excess = excessIn(text);
+	if (excess) return excess;
 	if (/^[{[]\s*'/.test(text)) return 'it has single quotes (\') where JSON has double ones (")';
 	// Keeps the length of each string, so that positions stay those of the text.
 	const syntax = text.replace(new RegExp(TEXT, 'g'), (token) => '"'.repeat(token.length));

@@ -25,12 +25,16 @@ export function member(value: unknown, key: string): unknown {
 
 /** Deeper than any real answer, and safe for code that walks through a value recursively. */
 const MOST_LEVELS = 500;
+/** More than any real answer has. The smallest values take 30 times the memory of their text. */
+const MOST_VALUES = 4_000_000;
+/** With a reviver, parsing takes several times the memory. */
+const MOST_REVIVED = 1_000_000;
 
 /** A number that a double may be unable to hold: at least 16 digits, or an exponent of at least three digits. */
 const LONG_NUMBER = /(?:^|[[:,\s-])\d{16}|\d[eE]\+?\d{3}/;
 
 /**
- * Parses JSON; `undefined` if it is not JSON or too deeply nested. Integers beyond 2^53 become strings, to keep IDs
+ * Parses JSON; `undefined` if it is not JSON, or `excessIn` the text. Integers beyond 2^53 become strings, to keep IDs
  * exact, as do numbers beyond the range of a double, which n8n would store as `null`.
  */
 export function parseJson(text: string): Json | undefined {
@@ -46,8 +50,7 @@ function parse(text: string, revive?: typeof withAllDigits): Json | undefined {
 	try {
 		// Some servers put a byte order mark before their JSON; trimming removes it.
 		const source = text.trimStart();
-		// Before parsing, because brackets nested millions deep take many times their size in memory.
-		if (isTextTooDeep(source)) return undefined;
+		if (excessIn(source)) return undefined;
 		// With a reviver, parsing takes several times as long.
 		const parsed: unknown = JSON.parse(source, LONG_NUMBER.test(source) ? revive : undefined);
 		return isJson(parsed) ? parsed : undefined;
@@ -58,7 +61,7 @@ function parse(text: string, revive?: typeof withAllDigits): Json | undefined {
 
 /** Why `parseJson` returned `undefined` for a text, as a clause. */
 export function whyNotJson(text: string): string {
-	return isTextTooDeep(text) ? 'it is nested too deeply' : 'it is cut off or not JSON';
+	return excessIn(text) || 'it is cut off or not JSON';
 }
 
 function withAllDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
@@ -67,21 +70,23 @@ function withAllDigits(_key: string, value: unknown, context?: { readonly source
 	return isLossy ? (context?.source ?? value) : value;
 }
 
-export function isTextTooDeep(source: string): boolean {
-	return source.length > MOST_LEVELS && levelsOf(source) > MOST_LEVELS;
-}
-
-/** How deeply the brackets of a JSON text are nested; counting stops above the limit. */
-function levelsOf(source: string): number {
+/** Why a JSON text would take too much memory to be parsed, as a clause; empty if it would not. */
+export function excessIn(source: string): string {
+	if (source.length <= MOST_LEVELS) return '';
 	let levels = 0;
-	let deepest = 0;
-	for (let at = 0; at < source.length && deepest <= MOST_LEVELS; at++) {
+	let values = 1;
+	for (let at = 0; at < source.length; at++) {
 		const char = source[at];
 		if (char === '"') at = endOfText(source, at);
-		else if (char === '{' || char === '[') deepest = Math.max(deepest, ++levels);
+		else if (char === ',') values++;
 		else if (char === '}' || char === ']') levels--;
+		else if (char === '{' || char === '[') {
+			values++;
+			if (++levels > MOST_LEVELS) return 'it is nested too deeply';
+		}
 	}
-	return deepest;
+	const most = values > MOST_REVIVED && LONG_NUMBER.test(source) ? MOST_REVIVED : MOST_VALUES;
+	return values > most ? `it contains more than ${most} values` : '';
 }
 
 /** The position of the quotation mark that closes the string at `start`; the text's length if there is none. */

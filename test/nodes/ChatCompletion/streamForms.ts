@@ -368,17 +368,17 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 	),
 	form('a chunk that is cut off', `${sse(say('Hel'))}data: {"choices":[{"del`, {
 		error:
-			/^The answer broke off after 3 characters: a part of it is cut off, is not JSON, or is nested too deeply$/,
+			/^The answer broke off after 3 characters: a part of it cannot be read: it is cut off or not JSON$/,
 		details: { content: 'Hel', cutOff: '{"choices":[{"del' },
 	}),
 	form('a chunk with a hole', `${sse(say('Hel'))}data: {"choices":[{"del\n\n${sse(say('lo'), STOP, DONE)}`, {
-		error: /a part of it is cut off/,
+		error: /a part of it cannot be read/,
 		details: { content: 'Hello' },
 	}),
 	form(
 		'a document that is cut off',
 		JSON.stringify(WHOLE).slice(0, 150),
-		{ error: /^The answer broke off after 0 characters: a part of it is cut off/ },
+		{ error: /^The answer broke off after 0 characters: a part of it cannot be read/ },
 		{ contentType: JSON_TYPE },
 	),
 	form(

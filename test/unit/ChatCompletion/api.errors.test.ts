@@ -191,8 +191,7 @@ test('a chunk that is nested too deeply is reported as unreadable', async () => 
 		],
 	});
 	expect(failureOf(result)).toMatchObject({
-		message:
-			'The answer broke off after 1 characters: a part of it is cut off, is not JSON, or is nested too deeply',
+		message: 'The answer broke off after 1 characters: a part of it cannot be read: it is nested too deeply',
 		details: { content: 'a' },
 	});
 });

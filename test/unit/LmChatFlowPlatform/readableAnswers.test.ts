@@ -217,8 +217,8 @@ test('an empty error in a chunk, for which the client would give up, is left out
 test.each([
 	['ends', HELLO, 'the connection ended before the answer was finished'],
 	['ends within a tool call', PAY, 'the connection ended before the answer was finished'],
-	['ends within a chunk', `${HELLO}data: {"choices":[{"del`, 'a part of it is cut off'],
-	['has a gap', `${HELLO}data: {"choices":[{"del\n\n${STOP}`, 'a part of it is cut off'],
+	['ends within a chunk', `${HELLO}data: {"choices":[{"del`, 'a part of it cannot be read'],
+	['has a gap', `${HELLO}data: {"choices":[{"del\n\n${STOP}`, 'a part of it cannot be read'],
 	[
 		'has an error',
 		HELLO + sse({ error: { message: `no ${KEY}`, code: 503 } }) + DONE,
@@ -338,6 +338,26 @@ test.each([
 		expect(await refused(JSON.stringify({ error }), false)).toEqual([reported, expect.stringMatching(said)]);
 	},
 );
+
+test('of a refusal, only so much is read as a platform may have to say', async () => {
+	status = 400;
+	const [, message] = await refused(JSON.stringify({ error: { message: 'x'.repeat(1_000_000) } }), true);
+	expect(message).toContain('the answer is too large');
+});
+
+test('the key is hidden in an answer, even if it comes in pieces', async () => {
+	const call = { ...CALL, function: { name: 'weather', arguments: `{"city":"${KEY}"}` } };
+	const hidden = { ...CALL, function: { name: 'weather', arguments: '{"city":"[hidden]"}' } };
+	const { index: _first, ...ofWhole } = hidden;
+	const pieces = Array.from(`a ${KEY} b`).map((content) => chunk({ content, reasoning_content: content }));
+	const ends = [chunk({ tool_calls: [call] }), finish('tool_calls')];
+	expect(await heard([...pieces, ...ends].map((one) => Buffer.from(sse(one))))).toMatchObject({
+		...{ content: 'a [hidden] b', reasoning: 'a [hidden] b', calls: [hidden] },
+	});
+	const message = { content: `a ${KEY} b`, tool_calls: [call] };
+	const body = JSON.stringify({ choices: [{ message, finish_reason: 'tool_calls' }] });
+	expect(await whole(body)).toMatchObject({ content: 'a [hidden] b', tool_calls: [ofWhole] });
+});
 
 test('a model that does not exist is not a wrong base URL', async () => {
 	status = 404;

@@ -63,6 +63,54 @@ test('checks an answer against the schema', () => {
 	});
 });
 
+/** Alternatives that contain each other: each level of an answer doubles the steps. */
+const TREE = schema({
+	properties: { tree: { $ref: '#/$defs/tree' } },
+	$defs: {
+		tree: {
+			anyOf: ['and', 'or'].map((op) => ({
+				properties: { op: { const: op }, arg: { $ref: '#/$defs/tree' } },
+				required: ['op'],
+			})),
+		},
+	},
+});
+const tree = (levels: number): string =>
+	`${'{"op":"or","arg":'.repeat(levels)}{"op":"or"}${'}'.repeat(levels)}`;
+const LIST = schema({ properties: { list: { uniqueItems: true, items: { type: 'string' } } } });
+const list = (values: unknown[]): string => JSON.stringify({ list: values });
+
+test.each([
+	['a tree', TREE, `{"tree":${tree(10)}}`],
+	['a long list', LIST, list(Array.from({ length: 50_000 }, (_, index) => `${index}`))],
+])('%s takes few enough steps to be checked', (_what, format, text) => {
+	expect(parseAnswer(text, format).ok).toBe(true);
+});
+
+test.each([
+	['a tree of many levels', TREE, `{"tree":${tree(100)}}`],
+	['many trees', TREE, `{"tree":{"op":"or"}} ${`{"tree":${tree(12)}} `.repeat(500)}`],
+	['many wrong elements', LIST, list(Array(200_000).fill(0))],
+	['many elements', LIST, list(Array.from({ length: 1_000_000 }, (_, index) => `${index}`))],
+])('a check ends early: %s', (_what, format, text) => {
+	const failure = 'it is too large, or too unlike the schema, to be checked';
+	expect(parseAnswer(text, format)).toEqual({ ok: false, failure });
+});
+
+test.each([
+	[
+		[
+			{ a: 1, b: [2] },
+			{ b: [2], a: 1 },
+		],
+		false,
+	],
+	[[{ a: 1 }, { a: '1' }, [1], ['1'], 1, '1'], true],
+	[[{ ['__proto__']: 1 }, {}], true],
+])('compares the elements of a list: %j', (values, fits) => {
+	expect(parseAnswer(list(values), schema({ properties: { list: { uniqueItems: true } } })).ok).toBe(fits);
+});
+
 test.each([
 	[
 		{ prefixItems: [{ type: 'number' }, { enum: ['Street'] }], items: false },

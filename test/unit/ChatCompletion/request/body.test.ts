@@ -80,7 +80,7 @@ test.each([
 	['[1]', '"Extra Body" is not a JSON object'],
 	['{', '"Extra Body" is not a JSON object'],
 	[7, '"Extra Body" is not a JSON object'],
-	[deeplyNested('object'), '"Extra Body" is nested too deeply'],
+	[deeplyNested('object'), '"Extra Body" is too large or nested too deeply'],
 	['{"id":9007199254740993}', '"Extra Body" contains the number 9007199254740993, which would lose digits'],
 	[{ id: 2 ** 60 }, '"Extra Body" contains the number 1152921504606847000, which would lose digits'],
 ])('refuses an invalid extra body: %#', (extraBody, message) => {

@@ -38,6 +38,15 @@ test('a field with less text, or other white space, adds nothing', () => {
 	expect(collect(['tags', 'b c'], ['reasoning', 'a b\nc']).text).toBe('a b\nc');
 });
 
+test('long texts are searched only at their ends, because a search for one may take quadratic time', () => {
+	const long = 'ab'.repeat(100_000);
+	for (const more of [`${long} then`, `first ${long}`]) {
+		expect(collect(['reasoning', more], ['tags', long]).text).toBe(more);
+	}
+	const between = `first ${long} then`;
+	expect(collect(['reasoning', between], ['tags', long]).text).toBe(`${between}\n\n${long}`);
+});
+
 test('different texts are both kept, in order of arrival', () => {
 	expect(collect(['reasoning_content', 'short'], ['tags', 'a longer one']).text).toBe(
 		'short\n\na longer one',

@@ -55,6 +55,16 @@ describe('parseJson', () => {
 		expect(parseJson(nested(2_000_000))).toBeUndefined();
 	});
 
+	it.each([
+		['many values', 2_000_000, '0', 4_000_000],
+		['fewer, if a number keeps all its digits', 500_000, '12345678901234567', 1_000_000],
+	])('returns nothing for %s, which take many times the memory of their text', (_what, count, last, most) => {
+		const list = (length: number): string => `[${'{},'.repeat(length)}${last}]`;
+		expect(parseJson(list(count - 1))).toHaveLength(count);
+		expect(parseJson(list(count))).toBeUndefined();
+		expect(whyNotJson(list(count))).toBe(`it contains more than ${most} values`);
+	});
+
 	it('says why it returns nothing', () => {
 		expect(whyNotJson('['.repeat(501))).toBe('it is nested too deeply');
 		expect(whyNotJson('{"a":')).toBe('it is cut off or not JSON');

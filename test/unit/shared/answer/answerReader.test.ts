@@ -1,0 +1,41 @@
+import { AnswerReader } from '../../../../nodes/shared/answer/answerReader';
+import type { JsonObject } from '../../../../nodes/shared/text/json';
+
+function read(...chunks: JsonObject[]) {
+	const reader = new AnswerReader([]);
+	for (const chunk of chunks) reader.take({ data: JSON.stringify(chunk), isWholeBody: false });
+	return reader;
+}
+
+const PIECE = { choices: [{ delta: { content: 'x' } }] };
+
+test.each<[string, (index: number) => JsonObject]>([
+	['new fields', (index) => ({ [`x${index}`]: Array(80_000).fill({}) })],
+	[
+		'longer lists',
+		(index) => ({ choices: [{ delta: {}, logprobs: { content: [index, ...Array(80_000).fill({})] } }] }),
+	],
+	['longer texts', (index) => ({ choices: [{ delta: { audio: `${index}`.repeat(1_000_000) } }] })],
+])('an answer breaks off before %s that no one reads fill the memory', (_what, more) => {
+	const chunks = Array.from({ length: 40 }, (_, index) => more(index));
+	expect(() => read(PIECE, ...chunks)).toThrow('it contains more than 33554432 characters');
+});
+
+test('fields that every chunk repeats count once', () => {
+	const { builder } = read(...Array<JsonObject>(1_000).fill({ ...PIECE, service_tier: 'default', x_a: [] }));
+	expect(builder.size).toBe(1_000);
+	expect(builder.extraSize).toBeLessThan(100);
+});
+
+test('a finish reason is judged once, however many chunks follow', () => {
+	const reason = 'x'.repeat(1_000);
+	const search = jest.spyOn(RegExp.prototype, 'test');
+	read({ choices: [{ delta: {}, finish_reason: reason }] }, ...Array<JsonObject>(5).fill(PIECE));
+	expect(search.mock.calls.filter(([text]) => text === reason)).toHaveLength(1);
+	search.mockRestore();
+});
+
+test('a name that is too long to be repeated with each piece is left out', () => {
+	const { builder } = read({ ...PIECE, id: 'x'.repeat(1_001), model: 'm', created: 5 });
+	expect(builder.names).toEqual({ model: 'm', created: 5 });
+});
