@@ -4,7 +4,7 @@ import { isLink, type DefinitionInput, type DefinitionNode } from '../../shared/
 import type { WorkflowKnowledge } from '../../shared/workflow/knowledge';
 import { describeSpec, type ParameterSpec } from '../../shared/workflow/parameterView';
 import { graphOf, holderOf } from './graph';
-import { inputName, inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
+import { inputName, inputsIn, withInputs, type Prompt, type PromptInput } from './prompt';
 import { promptsOf } from './inputRanking';
 import { convertTo, kindOf, showValue, type Kind } from './values';
 
@@ -28,15 +28,15 @@ export function checkOverrides(
 ): Result<Prompt> {
 	const complaints: string[] = [];
 	let isAnyGone = false;
-	let checked: Prompt = {};
+	const checked: PromptInput[] = [];
 	for (const { nodeId, parameter, value } of inputsIn(prompt)) {
 		const found = findInput(nodeId, parameter, known);
 		isAnyGone ||= !found.ok;
 		const result = found.ok ? checkOne(found.value, value, known, isSeed(nodeId, parameter)) : found;
-		if (result.ok) checked = withInput(checked, nodeId, parameter, result.value);
+		if (result.ok) checked.push({ nodeId, parameter, value: result.value });
 		else complaints.push(result.failure);
 	}
-	if (complaints.length === 0) return ok(checked);
+	if (complaints.length === 0) return ok(withInputs({}, checked));
 	const more = complaints.length - COMPLAINTS_SHOWN;
 	const list = complaints.slice(0, COMPLAINTS_SHOWN).join('; ') + (more > 0 ? `; and ${more} more` : '');
 	const count = complaints.length === 1 ? 'One input does' : `${complaints.length} inputs do`;

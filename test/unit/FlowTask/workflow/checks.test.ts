@@ -61,6 +61,11 @@ test.each([
 });
 
 describe('checkOverrides', () => {
+	it('checks very many inputs in a moment', () => {
+		const inputs = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, index]));
+		expect(checkOverrides({ '6': { inputs } }, know(''))).toEqual({ ok: true, value: { '6': { inputs } } });
+	});
+
 	it.each<[string, string, Json, Json]>([
 		['3', 'steps', 30, 30],
 		['3', 'steps', ' 30 ', 30],
