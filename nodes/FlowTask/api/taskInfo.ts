@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 
 import { errorWords } from '../../shared/errors/serviceMessage';
-import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
+import { isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 import { decodePercents } from '../../shared/text/webAddress';
 
 /**
@@ -30,6 +30,7 @@ export interface TaskInfo {
 	readonly progress: number | null;
 	readonly queueSize: number | null;
 	readonly position: number | null;
+	/** Of any length, as the platform sent it. */
 	readonly errorMessage: string;
 	/** Output node ID -> decoded links. */
 	readonly files: Readonly<Record<string, readonly string[]>>;
@@ -43,9 +44,7 @@ export interface TaskInfo {
 /** The most files that are read per task; no real workflow saves more. */
 export const MOST_FILES = 1_000;
 /** Signed links are long, but no server accepts longer ones than this. */
-const LONGEST_LINK_CHARS = 16_384;
-/** Some engines send their whole log. */
-const LONGEST_ERROR_CHARS = 10_000;
+export const LONGEST_LINK_CHARS = 16_384;
 /** Longer IDs are not accepted; real ones are far shorter. */
 export const LONGEST_ID_CHARS = 1_000;
 
@@ -88,6 +87,11 @@ const InfoItem = v.object({
 	progress_num: v.optional(LooseNumber, null),
 });
 
+/** The links of an output node. An ID may be "constructor", so inherited properties do not count. */
+export function filesOf({ files }: TaskInfo, nodeId: string): readonly string[] {
+	return (Object.hasOwn(files, nodeId) && files[nodeId]) || [];
+}
+
 /** Reads one `flow_task_info` element; `undefined` if the value is not one. */
 export function readTaskInfo(value: unknown): TaskInfo | undefined {
 	if (!isJsonObject(value)) return undefined;
@@ -106,7 +110,7 @@ export function readTaskInfo(value: unknown): TaskInfo | undefined {
 		progress: output.progress_num,
 		queueSize: output.queue_size,
 		position: output.current_position,
-		errorMessage: errorTextOf(value.errMsg).slice(0, LONGEST_ERROR_CHARS),
+		errorMessage: errorTextOf(value.errMsg),
 		files: files.byNode,
 		finalFiles: final.links,
 		filesLeftOut: Math.max(files.leftOut, final.leftOut),
@@ -118,7 +122,7 @@ export function readTaskInfo(value: unknown): TaskInfo | undefined {
 function errorTextOf(error: Json | undefined): string {
 	if (typeof error === 'string') return error;
 	if (typeof error !== 'object' || error === null || Object.keys(error).length === 0) return '';
-	return errorWords({ error }) || excerpt(jsonText(error) ?? '', 500);
+	return errorWords({ error }) || (jsonText(error) ?? '');
 }
 
 function readLinks(texts: readonly string[], most: number) {

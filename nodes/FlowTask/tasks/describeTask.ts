@@ -6,8 +6,11 @@ import type { TaskOutcome } from './engine';
 import type { TaskFacts } from './observer';
 import { isPlainText, nameInLink } from './resultLinks';
 import { submitCall } from '../api/api';
-import { isFinal, MOST_FILES, type TaskInfo } from '../api/taskInfo';
+import { filesOf, isFinal, MOST_FILES, type TaskInfo } from '../api/taskInfo';
 import type { TaskSnapshot } from './watchedTask';
+
+/** Some engines send their whole log. */
+const LONGEST_ERROR_CHARS = 10_000;
 
 export type OutputForm = 'filePerItem' | 'allFiles' | 'urls';
 
@@ -36,7 +39,8 @@ export function describeTask(info: TaskInfo, redact: Redact): JsonObject {
 			Object.entries(info.files).map(([nodeId, urls]) => [nodeId, urls.map(redact.known)]),
 		),
 		finalFiles: info.finalFiles.map(redact.known),
-		errorMessage: redact(info.errorMessage),
+		// Shortened last: the beginning of a secret that is cut off would be shown.
+		errorMessage: redact(info.errorMessage).slice(0, LONGEST_ERROR_CHARS),
 	};
 }
 
@@ -146,7 +150,7 @@ export function markdownOf(urls: readonly string[]): string {
 }
 
 export function missingOutputs(info: TaskInfo, wanted: readonly OutputNode[]): string[] {
-	return wanted.map(({ nodeId }) => nodeId).filter((nodeId) => !info.files[nodeId]?.length);
+	return wanted.map(({ nodeId }) => nodeId).filter((nodeId) => filesOf(info, nodeId).length === 0);
 }
 
 /** A hint about tasks that lack a file of a wanted node; `undefined` if there are none. */

@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { safeFileName } from '../../../../nodes/shared/files/fileName';
 import {
 	isPlainText,
+	linkFinder,
 	linksOf,
 	markName,
 	nameInLink,
 	namesFor,
-	sameFile,
 	type FileLink,
 } from '../../../../nodes/FlowTask/tasks/resultLinks';
 import { taskInfo } from '../taskInfo.builder';
@@ -95,6 +95,10 @@ describe('linksOf', () => {
 			{ index: 0, url: A },
 			{ index: 1, url: B },
 		]);
+	});
+
+	it('finds no links for a node that is only called like a property of every object', () => {
+		expect(linksOf(info, ['constructor', '__proto__', '9'])).toEqual([{ nodeId: '9', index: 0, url: A }]);
 	});
 
 	it('returns nothing if there are no files', () => {
@@ -235,7 +239,7 @@ it.each([
 	expect(isPlainText(entry)).toBe(expected);
 });
 
-describe('sameFile', () => {
+describe('linkFinder', () => {
 	/** Links with a signature, so that the same file has another link each time. */
 	const links = (signature: number, ...paths: string[]): FileLink[] =>
 		paths.map((path, index) => ({ nodeId: null, index, url: `https://h.example/${path}sig=${signature}` }));
@@ -265,6 +269,13 @@ describe('sameFile', () => {
 	])('finds a file listed %s', (_name, before, fresh, found) => {
 		const old = links(1, ...before);
 		const sent = found.map((path) => path && `https://h.example/${path}sig=2`);
-		expect(old.map((link) => sameFile(link, old, links(2, ...fresh))?.url)).toEqual(sent);
+		const find = linkFinder(old, links(2, ...fresh));
+		expect(old.map((link) => find(link)?.url)).toEqual(sent);
+	});
+
+	it('finds a thousand long links in a moment', () => {
+		const paths = Array.from({ length: 1_000 }, (_, index) => `${index}?${'a=b&'.repeat(500)}`);
+		const find = linkFinder(links(1, ...paths), links(2, ...paths));
+		expect(links(1, ...paths).map((link) => find(link)?.index)).toEqual([...paths.keys()]);
 	});
 });
