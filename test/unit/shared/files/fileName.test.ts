@@ -38,6 +38,12 @@ describe('enteredStem', () => {
 	});
 });
 
+it('makes a name of a text with very many spaces in a moment', () => {
+	const text = `a${' '.repeat(1_000_000)}b`;
+	expect(safeFileName(text, 'png')).toBe('a.png');
+	expect(enteredStem(text)).toBe('a');
+});
+
 describe('uniqueStems', () => {
 	it('numbers equal names from the second on, and leaves out files without a name', () => {
 		expect(uniqueStems(['a', undefined, 'A', 'a_2', 'a', 'b'])).toEqual([
