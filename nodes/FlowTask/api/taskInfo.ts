@@ -33,7 +33,7 @@ export interface TaskInfo {
 	/** Of any length, as the platform sent it. */
 	readonly errorMessage: string;
 	/** Output node ID -> decoded links. */
-	readonly files: Readonly<Record<string, readonly string[]>>;
+	readonly files: ReadonlyMap<string, readonly string[]>;
 	readonly finalFiles: readonly string[];
 	/** How many links were not read: those beyond `MOST_FILES`, or too long. */
 	readonly filesLeftOut: number;
@@ -87,11 +87,6 @@ const InfoItem = v.object({
 	progress_num: v.optional(LooseNumber, null),
 });
 
-/** The links of an output node. An ID may be "constructor", so inherited properties do not count. */
-export function filesOf({ files }: TaskInfo, nodeId: string): readonly string[] {
-	return (Object.hasOwn(files, nodeId) && files[nodeId]) || [];
-}
-
 /** Reads one `flow_task_info` element; `undefined` if the value is not one. */
 export function readTaskInfo(value: unknown): TaskInfo | undefined {
 	if (!isJsonObject(value)) return undefined;
@@ -142,7 +137,7 @@ function readFiles(files: Readonly<Record<string, readonly string[]>>) {
 		room -= read.links.length;
 		leftOut += read.leftOut;
 	}
-	return { byNode: Object.fromEntries(byNode), leftOut };
+	return { byNode, leftOut };
 }
 
 /** Reads `data.flow_task_info` of §4.2; elements that are not task info are left out. */

@@ -2,7 +2,7 @@ import type { DownloadRequest } from '../../shared/files/download';
 import { shortened } from '../../shared/files/fileName';
 import { ENDING } from '../../shared/files/fileType';
 import { decodePercents, isWebAddress } from '../../shared/text/webAddress';
-import { filesOf, type TaskInfo } from '../api/taskInfo';
+import type { TaskInfo } from '../api/taskInfo';
 
 /** Which result links of a task to get: the final ones, or those of all or some output nodes. */
 export type FileSelection = 'finalFiles' | 'all' | readonly string[];
@@ -22,11 +22,11 @@ export interface FileLink {
 export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 	if (typeof selection !== 'string') {
 		const ofNodes = [...new Set(selection)].flatMap((nodeId) =>
-			filesOf(info, nodeId).map((url) => ({ nodeId, url })),
+			(info.files.get(nodeId) ?? []).map((url) => ({ nodeId, url })),
 		);
 		return ofNodes.map((link, index) => ({ ...link, index }));
 	}
-	const byNode = Object.entries(info.files).flatMap(([nodeId, urls]) => urls.map((url) => ({ nodeId, url })));
+	const byNode = [...info.files].flatMap(([nodeId, urls]) => urls.map((url) => ({ nodeId, url })));
 	const chosen = new Map<string, string | null>();
 	if (byNode.length === 0 || (selection === 'finalFiles' && info.finalFiles.length > 0)) {
 		const nodes = new Map(byNode.map(({ nodeId, url }) => [url, nodeId]));
@@ -114,8 +114,8 @@ export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel
 		// Without an extension, a dot within the stem would count as the start of one.
 		const ofItem = stem === undefined ? linked : stem + (ENDING.exec(raw)?.[0] ?? '.bin');
 		let name = ofItem;
-		const isTaken = (): boolean => (owners.get(name.toLowerCase()) ?? index) !== index;
-		for (let mark = index + 1; isTaken(); mark++) name = markName(ofItem, `f${mark}`);
+		// Each mark makes the name longer, so hostile names cannot make this take long.
+		while ((owners.get(name.toLowerCase()) ?? index) !== index) name = markName(name, `f${index + 1}`);
 		owners.set(name.toLowerCase(), index);
 		return name;
 	};

@@ -66,7 +66,7 @@ function checkOne(
 function checkValue(
 	value: Json,
 	kind: Kind,
-	{ list = [], min, max }: ParameterSpec = {},
+	{ list = [], min = -Infinity, max = Infinity }: ParameterSpec = {},
 ): Result<Json, string> {
 	if (list.length > 0) {
 		const text = value === null || typeof value === 'object' ? undefined : String(value);
@@ -76,16 +76,11 @@ function checkValue(
 	const typed = convertTo(kind, value);
 	if (!typed.ok || typeof typed.value !== 'number') return typed;
 	const { value: number } = typed;
-	const passed = passedBound(number, min, max);
-	if (passed === undefined) return typed;
+	if (number >= min && number <= max) return typed;
+	const passed = number < min ? min : max;
 	// The message does not show limits with that many digits.
 	const isLong = Math.min(Math.abs(number), Math.abs(passed)) > Number.MAX_SAFE_INTEGER;
 	return fail(isLong ? 'a number with fewer digits' : 'a number');
-}
-
-function passedBound(number: number, min: number | undefined, max: number | undefined): number | undefined {
-	if (min !== undefined && number < min) return min;
-	return max !== undefined && number > max ? max : undefined;
 }
 
 interface FoundInput {
@@ -152,10 +147,8 @@ export function emptyTexts(prompt: Prompt): PromptInput[] {
 
 /** Refuses an empty prompt, because the image would be paid for and could show anything. */
 export function refuseEmptyPrompts(prompt: Prompt, known: WorkflowKnowledge): Failure | undefined {
-	const empty = emptyTexts(prompt);
-	if (empty.length === 0 || !known.definition) return undefined;
-	const prompts = promptsOf(known.definition);
-	const names = empty
+	const prompts = known.definition ? promptsOf(known.definition) : [];
+	const names = emptyTexts(prompt)
 		.filter(({ nodeId, parameter }) =>
 			prompts.some(({ node, input }) => node.nodeId === nodeId && input.name === parameter),
 		)

@@ -6,16 +6,14 @@ import { convertTo, showValue } from './values';
 /** `prompt` of §4.1: node ID -> the inputs changed in this request. */
 export type Prompt = Record<string, { inputs: JsonObject }>;
 
-/**
- * Sets inputs of a prompt. All at once, because a copy of the prompt for each input would take quadratic time. A node ID
- * may be "__proto__" or "constructor", which `fromEntries` makes an own property.
- */
+/** Sets inputs, all at once, because a copy of the prompt for each would take quadratic time. */
 export function withInputs(prompt: Prompt, inputs: readonly PromptInput[]): Prompt {
 	const byNode = Map.groupBy([...inputsIn(prompt), ...inputs], ({ nodeId }) => nodeId);
 	const nodes = [...byNode].map(([nodeId, own]) => {
 		const values = own.map(({ parameter, value }) => [parameter, value] as const);
 		return [nodeId, { inputs: Object.fromEntries(values) }] as const;
 	});
+	// Makes any ID an own property, even "__proto__".
 	return Object.fromEntries(nodes);
 }
 

@@ -70,7 +70,8 @@ export function applySeed(
 		const key = keyOf({ nodeId, parameter });
 		const seed = value + index;
 		const isAsEntered = index === 0 && origin === 'entered';
-		if (!isAsEntered && !isWholeSeed(seed)) return notWhole(origin === 'planned' ? 'Seed' : key, seed);
+		const isWhole = Number.isSafeInteger(seed) && seed >= 0;
+		if (!isAsEntered && !isWhole) return notWhole(origin === 'planned' ? 'Seed' : key, seed);
 		seeds.push({ nodeId, parameter, value: seed });
 	}
 	return ok({
@@ -160,10 +161,6 @@ function drawSeed(
 		`Too few seeds fit all inputs that "Seed Mode" sets: ${ranges.join(', ')}`,
 		'List under "Seed Targets" only inputs that accept the same seed, or lower "Variants". Nothing was submitted for this item.',
 	);
-}
-
-function isWholeSeed(seed: number): boolean {
-	return Number.isSafeInteger(seed) && seed >= 0;
 }
 
 /** @param name of the field or the input */

@@ -30,12 +30,8 @@ const LOCAL_NAME =
 	/^[^.]+$|\.(?:localhost|localdomain|local|internal|intranet|private|corp|home|lan|home\.arpa|consul|svc)$/;
 
 /** Where clouds serve a machine's credentials, apart from link-local addresses. */
-const METADATA_HOSTS: ReadonlySet<string> = new Set([
-	'100.100.100.200',
-	'[fd00:ec2::254]',
-	'[fd20:ce::254]',
-	'metadata.google.internal',
-]);
+const METADATA_HOST =
+	/^(?:100\.100\.100\.200|\[fd00:ec2::254\]|\[fd20:ce::254\]|metadata\.google\.internal)$/;
 
 /** Advice for a link that is refused. */
 export const ALLOW_HOST =
@@ -44,7 +40,7 @@ export const ALLOW_HOST =
 /** @param hostname from the URL parser, which has normalized decimal, octal and hex spellings */
 export function networkOf(hostname: string): Network {
 	const host = hostname.toLowerCase().replace(/\.$/, '');
-	if (METADATA_HOSTS.has(host)) return 'special';
+	if (METADATA_HOST.test(host)) return 'special';
 	if (host.startsWith('[')) return networkOfIpv6(host.slice(1, -1));
 	if (/^\d+(?:\.\d+){3}$/.test(host)) return networkOfIpv4(ipv4Of(host));
 	return LOCAL_NAME.test(host) ? 'local' : 'public';

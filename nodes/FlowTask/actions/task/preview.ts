@@ -73,10 +73,7 @@ async function previewTask(
 }
 
 /** Opens a file as its upload would, so that the preview fails in the same way. A URL is not opened. */
-async function previewUpload({
-	load,
-	url,
-}: ImageInput): Promise<Result<{ readonly name: string; readonly shown: JsonObject }>> {
+async function previewUpload({ load, url }: ImageInput) {
 	if (url !== undefined) return ok({ name: url, shown: { url } });
 	const opened = await load(Infinity);
 	if (!opened.ok) return opened;

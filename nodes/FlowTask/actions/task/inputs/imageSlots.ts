@@ -38,7 +38,11 @@ export function readImageSlots(
 				'Choose the node that loads the image, or enter the ID of that node.',
 			);
 		const target = inputName(nodeId, input.parameter);
-		if (named.has(target)) return failTwice(name, target);
+		if (named.has(target))
+			return failInput(
+				`${name} sets ${target} a second time`,
+				'An input takes one image: remove one of the two, or choose another node or parameter. Nothing was submitted for this item.',
+			);
 		named.add(target);
 		const from = readChoice(`The "Source" of ${name}`, ['binary', 'url', 'imageId'], row.source);
 		if (!from.ok) return from;
@@ -56,14 +60,6 @@ export function readImageSlots(
 		images.push({ ...input, ...source.value });
 	}
 	return ok({ images, imageIds });
-}
-
-/** Refuses a second image for the same input, because one of the two would silently not be used. */
-function failTwice(name: string, target: string) {
-	return failInput(
-		`${name} sets ${target} a second time`,
-		'An input takes one image: remove one of the two, or choose another node or parameter. Nothing was submitted for this item.',
-	);
 }
 
 function readImageId(row: IDataObject, name: string): Result<string> {
