@@ -9,7 +9,7 @@ import { classify, type BusyTerms } from '../../shared/platform/envelope';
 import { isJsonObject, parseJson, type Json } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
 import { explainTaskCall, type CallFailure } from './failures';
-import { Id, readTaskInfos, type TaskInfo } from './taskInfo';
+import { Id, LONGEST_LINK_CHARS, readTaskInfos, type TaskInfo } from './taskInfo';
 import type { Prompt } from '../workflow/prompt';
 
 export interface SubmittedTask {
@@ -30,7 +30,10 @@ const READ_TRIES = 4;
 const WRITE_TRIES = 10;
 const UPLOAD_TRIES = 6;
 
-const PromptToken = v.optional(v.fallback(v.nullable(v.string()), null), null);
+/** It becomes part of a URL; a longer one is as good as none. */
+const PromptToken = v.optional(
+	v.fallback(v.optional(v.pipe(v.string(), v.maxLength(LONGEST_LINK_CHARS))), undefined),
+);
 
 export interface ApiCall
 	extends Omit<RetryTerms, 'endByMs'>, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs' | 'outlivesStop'> {
@@ -153,7 +156,7 @@ export class ServiceApi {
 		if (!answer.ok) return answer;
 		const data = v.safeParse(this.SubmitData, answer.value);
 		if (!data.success) return fail(withoutId('submit the task', 'prompt_id'));
-		return ok({ taskId: data.output.prompt_id, promptToken: data.output.prompt_token ?? undefined });
+		return ok({ taskId: data.output.prompt_id, promptToken: data.output.prompt_token });
 	}
 
 	/** Reads the state of at most `IDS_PER_CALL` tasks. The answer lacks tasks that the platform does not know. */

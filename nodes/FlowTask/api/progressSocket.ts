@@ -76,7 +76,7 @@ export function withoutToken(info: TaskInfo, promptToken: string | undefined): T
 	return {
 		...info,
 		errorMessage: hide(info.errorMessage),
-		files: Object.fromEntries(Object.entries(info.files).map(([nodeId, urls]) => [nodeId, urls.map(hide)])),
+		files: new Map([...info.files].map(([nodeId, urls]) => [nodeId, urls.map(hide)])),
 		finalFiles: info.finalFiles.map(hide),
 		raw: redactJson(info.raw, hide),
 	};

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 
 import { errorWords } from '../../shared/errors/serviceMessage';
-import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
+import { isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 import { decodePercents } from '../../shared/text/webAddress';
 
 /**
@@ -30,9 +30,10 @@ export interface TaskInfo {
 	readonly progress: number | null;
 	readonly queueSize: number | null;
 	readonly position: number | null;
+	/** Of any length, as the platform sent it. */
 	readonly errorMessage: string;
 	/** Output node ID -> decoded links. */
-	readonly files: Readonly<Record<string, readonly string[]>>;
+	readonly files: ReadonlyMap<string, readonly string[]>;
 	readonly finalFiles: readonly string[];
 	/** How many links were not read: those beyond `MOST_FILES`, or too long. */
 	readonly filesLeftOut: number;
@@ -43,9 +44,7 @@ export interface TaskInfo {
 /** The most files that are read per task; no real workflow saves more. */
 export const MOST_FILES = 1_000;
 /** Signed links are long, but no server accepts longer ones than this. */
-const LONGEST_LINK_CHARS = 16_384;
-/** Some engines send their whole log. */
-const LONGEST_ERROR_CHARS = 10_000;
+export const LONGEST_LINK_CHARS = 16_384;
 /** Longer IDs are not accepted; real ones are far shorter. */
 export const LONGEST_ID_CHARS = 1_000;
 
@@ -106,7 +105,7 @@ export function readTaskInfo(value: unknown): TaskInfo | undefined {
 		progress: output.progress_num,
 		queueSize: output.queue_size,
 		position: output.current_position,
-		errorMessage: errorTextOf(value.errMsg).slice(0, LONGEST_ERROR_CHARS),
+		errorMessage: errorTextOf(value.errMsg),
 		files: files.byNode,
 		finalFiles: final.links,
 		filesLeftOut: Math.max(files.leftOut, final.leftOut),
@@ -118,7 +117,7 @@ export function readTaskInfo(value: unknown): TaskInfo | undefined {
 function errorTextOf(error: Json | undefined): string {
 	if (typeof error === 'string') return error;
 	if (typeof error !== 'object' || error === null || Object.keys(error).length === 0) return '';
-	return errorWords({ error }) || excerpt(jsonText(error) ?? '', 500);
+	return errorWords({ error }) || (jsonText(error) ?? '');
 }
 
 function readLinks(texts: readonly string[], most: number) {
@@ -138,7 +137,7 @@ function readFiles(files: Readonly<Record<string, readonly string[]>>) {
 		room -= read.links.length;
 		leftOut += read.leftOut;
 	}
-	return { byNode: Object.fromEntries(byNode), leftOut };
+	return { byNode, leftOut };
 }
 
 /** Reads `data.flow_task_info` of §4.2; elements that are not task info are left out. */

@@ -32,8 +32,7 @@ export function workflowChoices(names: readonly string[], filter: string): INode
 		.map((name) => ({ name, value: `${SAVED_PREFIX}${name}` }));
 	const id = filter.trim();
 	if (id) return [...choices, { name: `Workflow with the ID "${id}"`, value: id }];
-	if (choices.length > 0) return choices;
-	return [{ name: NOTHING_SAVED, value: '' }];
+	return choices.length > 0 ? choices : [{ name: NOTHING_SAVED, value: '' }];
 }
 
 export const searchImageNodes = searchIn(imageNodesIn);

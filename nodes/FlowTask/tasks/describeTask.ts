@@ -9,6 +9,9 @@ import { submitCall } from '../api/api';
 import { isFinal, MOST_FILES, type TaskInfo } from '../api/taskInfo';
 import type { TaskSnapshot } from './watchedTask';
 
+/** Some engines send their whole log. */
+const LONGEST_ERROR_CHARS = 10_000;
+
 export type OutputForm = 'filePerItem' | 'allFiles' | 'urls';
 
 export interface OutputNode {
@@ -32,11 +35,10 @@ export function describeTask(info: TaskInfo, redact: Redact): JsonObject {
 		statusCode: info.statusCode,
 		progress: info.progress,
 		queue: { position: info.position, size: info.queueSize },
-		files: Object.fromEntries(
-			Object.entries(info.files).map(([nodeId, urls]) => [nodeId, urls.map(redact.known)]),
-		),
+		files: Object.fromEntries([...info.files].map(([nodeId, urls]) => [nodeId, urls.map(redact.known)])),
 		finalFiles: info.finalFiles.map(redact.known),
-		errorMessage: redact(info.errorMessage),
+		// Shortened last: the beginning of a secret that is cut off would be shown.
+		errorMessage: redact(info.errorMessage).slice(0, LONGEST_ERROR_CHARS),
 	};
 }
 
@@ -129,8 +131,8 @@ export function describeForAgent(
 }
 
 export function shownFiles({ snapshot }: Pick<TaskOutcome, 'snapshot'>, redact: Redact): string[] {
-	const { finalFiles = [], files = {} } = snapshot?.info ?? {};
-	return (finalFiles.length > 0 ? finalFiles : Object.values(files).flat()).map(redact.known);
+	const { finalFiles = [], files } = snapshot?.info ?? {};
+	return (finalFiles.length > 0 ? finalFiles : [...(files?.values() ?? [])].flat()).map(redact.known);
 }
 
 /** Extensions of files that every browser shows as images. */
@@ -146,7 +148,7 @@ export function markdownOf(urls: readonly string[]): string {
 }
 
 export function missingOutputs(info: TaskInfo, wanted: readonly OutputNode[]): string[] {
-	return wanted.map(({ nodeId }) => nodeId).filter((nodeId) => !info.files[nodeId]?.length);
+	return wanted.map(({ nodeId }) => nodeId).filter((nodeId) => !info.files.get(nodeId)?.length);
 }
 
 /** A hint about tasks that lack a file of a wanted node; `undefined` if there are none. */
@@ -158,7 +160,7 @@ export function missingOutputsHint(
 		.filter(({ missing }) => missing.length > 0);
 	const [first] = lacking;
 	if (!first) return undefined;
-	const makers = Object.keys(first.info.files).filter((nodeId) => first.info.files[nodeId]?.length);
+	const makers = [...first.info.files].flatMap(([nodeId, urls]) => (urls.length > 0 ? [nodeId] : []));
 	const count = `${lacking.length} task(s)`;
 	if (makers.length === 0 && first.info.finalFiles.length > 0) {
 		return `The platform did not say which node made the files of ${count}, so there are none for "Output Nodes". Without that option you get the final files.`;

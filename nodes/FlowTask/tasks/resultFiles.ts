@@ -10,11 +10,12 @@ import type { TaskApi } from '../api/api';
 import type { TaskInfo } from '../api/taskInfo';
 import {
 	isPlainText,
+	linkFinder,
 	linksOf,
 	namesFor,
-	sameFile,
 	type FileLink,
 	type FileSelection,
+	type FindLink,
 	type NamedLink,
 	type TaskLabel,
 } from './resultLinks';
@@ -104,11 +105,10 @@ export class ResultFiles {
 
 	/** @param links the task's links as first reported */
 	private renewals(taskId: string, selection: FileSelection, links: readonly FileLink[]): Renew {
-		const rounds: Array<Promise<readonly FileLink[]>> = [];
-		return async (link, round) => {
-			rounds[round] ??= this.freshLinks(taskId, selection, RENEWAL_PAUSES_MS[round] ?? 0);
-			return sameFile(link, links, await rounds[round]);
-		};
+		const rounds: Array<Promise<FindLink>> = [];
+		const refresh = async (round: number): Promise<FindLink> =>
+			linkFinder(links, await this.freshLinks(taskId, selection, RENEWAL_PAUSES_MS[round] ?? 0));
+		return async (link, round) => (await (rounds[round] ??= refresh(round)))(link);
 	}
 
 	private async fetchFile({ link, ...names }: NamedLink, renew: Renew): Promise<Result<ResultFile>> {

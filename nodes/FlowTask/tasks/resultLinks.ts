@@ -22,15 +22,15 @@ export interface FileLink {
 export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 	if (typeof selection !== 'string') {
 		const ofNodes = [...new Set(selection)].flatMap((nodeId) =>
-			(info.files[nodeId] ?? []).map((url) => ({ nodeId, url })),
+			(info.files.get(nodeId) ?? []).map((url) => ({ nodeId, url })),
 		);
 		return ofNodes.map((link, index) => ({ ...link, index }));
 	}
-	const byNode = Object.entries(info.files).flatMap(([nodeId, urls]) => urls.map((url) => ({ nodeId, url })));
+	const byNode = [...info.files].flatMap(([nodeId, urls]) => urls.map((url) => ({ nodeId, url })));
 	const chosen = new Map<string, string | null>();
 	if (byNode.length === 0 || (selection === 'finalFiles' && info.finalFiles.length > 0)) {
 		const nodes = new Map(byNode.map(({ nodeId, url }) => [url, nodeId]));
-		const sameFiles = Map.groupBy(byNode, ({ url }) => fileIn(url));
+		const sameFiles = byFile(byNode);
 		for (const url of info.finalFiles)
 			chosen.set(url, nodes.get(url) ?? onlyNode(sameFiles.get(fileIn(url))));
 	} else {
@@ -45,25 +45,30 @@ function onlyNode(files: ReadonlyArray<Pick<FileLink, 'nodeId'>> = []): string |
 	return others.length === 0 ? nodeId : null;
 }
 
+export type FindLink = (link: FileLink) => FileLink | undefined;
+
 /**
- * Finds a file's link among fresh ones, which may be in another order, repeated or missing.
- * @param before the links of the task as first reported, including `link`
- * @returns `undefined` if no fresh link certainly leads to the same file
+ * Finds files' links among fresh ones, which may be in another order, repeated or missing.
+ * @param before the links of the task as first reported
+ * @returns finds the fresh link for one of these; `undefined` if none certainly leads to the same file
  */
-export function sameFile(
-	link: FileLink,
-	before: readonly FileLink[],
-	fresh: readonly FileLink[],
-): FileLink | undefined {
-	const alikeIn = (links: readonly FileLink[], { url }: FileLink): FileLink[] =>
-		links.filter((one) => fileIn(one.url) === fileIn(url));
-	const own = alikeIn(before, link);
-	const alike = alikeIn(fresh, link);
-	if (own.length === 1 && alike.length > 0) return alike[0];
-	// If nothing else distinguishes files, their order does.
-	if (alike.length > 0) return alike.length === own.length ? alike[own.indexOf(link)] : undefined;
-	const inPlace = fresh.length === before.length ? fresh[link.index] : undefined;
-	return inPlace && alikeIn(before, inPlace).length === 0 ? inPlace : undefined;
+export function linkFinder(before: readonly FileLink[], fresh: readonly FileLink[]): FindLink {
+	const filesBefore = byFile(before);
+	const freshFiles = byFile(fresh);
+	return (link) => {
+		const file = fileIn(link.url);
+		const own = filesBefore.get(file) ?? [];
+		const alike = freshFiles.get(file) ?? [];
+		if (own.length === 1 && alike.length > 0) return alike[0];
+		// If nothing else distinguishes files, their order does.
+		if (alike.length > 0) return alike.length === own.length ? alike[own.indexOf(link)] : undefined;
+		const inPlace = fresh.length === before.length ? fresh[link.index] : undefined;
+		return inPlace && !filesBefore.has(fileIn(inPlace.url)) ? inPlace : undefined;
+	};
+}
+
+function byFile<Link extends Pick<FileLink, 'url'>>(links: readonly Link[]): Map<string, Link[]> {
+	return Map.groupBy(links, ({ url }) => fileIn(url));
 }
 
 /** Whether an entry is not a link but the output of a text node, which some platforms list among the files. */
@@ -109,8 +114,8 @@ export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel
 		// Without an extension, a dot within the stem would count as the start of one.
 		const ofItem = stem === undefined ? linked : stem + (ENDING.exec(raw)?.[0] ?? '.bin');
 		let name = ofItem;
-		const isTaken = (): boolean => (owners.get(name.toLowerCase()) ?? index) !== index;
-		for (let mark = index + 1; isTaken(); mark++) name = markName(ofItem, `f${mark}`);
+		// Each mark makes the name longer, so hostile names cannot make this take long.
+		while ((owners.get(name.toLowerCase()) ?? index) !== index) name = markName(name, `f${index + 1}`);
 		owners.set(name.toLowerCase(), index);
 		return name;
 	};

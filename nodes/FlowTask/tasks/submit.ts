@@ -9,7 +9,7 @@ import type { SubmittedTask, TaskApi } from '../api/api';
 import { LONGEST_ID_CHARS } from '../api/taskInfo';
 import { explainSubmit, namedTask, notSubmitted, type StopReason } from './failures';
 import type { SubmitRecord, UploadedImages } from './memory';
-import { withInput, type Prompt } from '../workflow/prompt';
+import { withInputs, type Prompt, type PromptInput } from '../workflow/prompt';
 import { createImageUploads, type LoadImage, type UploadImage } from './uploads';
 
 export interface SubmitStart {
@@ -105,17 +105,17 @@ export class TaskSubmitter {
 
 	/** @returns in `placed`, each image's input and digest, which, unlike the `image_id`, is the same in each run */
 	private async uploadImages(start: SubmitStart) {
-		let { prompt } = start;
+		const imageIds: PromptInput[] = [];
 		const placed: string[][] = [];
 		for (const { load, bytes, nodeId, parameter } of start.images) {
 			const stop = this.whyStop();
 			if (stop) return fail(stop);
 			const uploaded = await this.upload(load, bytes);
 			if (!uploaded.ok) return fail(this.heldBack(uploaded.failure));
-			prompt = withInput(prompt, nodeId, parameter, uploaded.value.imageId);
+			imageIds.push({ nodeId, parameter, value: uploaded.value.imageId });
 			placed.push([nodeId, parameter, uploaded.value.digest]);
 		}
-		return ok({ prompt, placed });
+		return ok({ prompt: withInputs(start.prompt, imageIds), placed });
 	}
 
 	/** Claims the key and sends; claims again if the claim expired before the request was sent. */

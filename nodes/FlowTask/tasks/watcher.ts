@@ -105,10 +105,7 @@ export class TaskWatcher {
 		private readonly settings: WatchSettings,
 		private readonly backlog: () => number,
 	) {
-		this.limits = {
-			...settings,
-			patienceMs: (isKnown) => (isKnown ? KNOWN_MISSING_MS : PATIENCE_MS),
-		};
+		this.limits = { ...settings, patienceMs: (isKnown) => (isKnown ? KNOWN_MISSING_MS : PATIENCE_MS) };
 		void this.endAtDeadline();
 	}
 

@@ -4,7 +4,7 @@ import { isLink, type DefinitionInput, type DefinitionNode } from '../../shared/
 import type { WorkflowKnowledge } from '../../shared/workflow/knowledge';
 import { describeSpec, type ParameterSpec } from '../../shared/workflow/parameterView';
 import { graphOf, holderOf } from './graph';
-import { inputName, inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
+import { inputName, inputsIn, withInputs, type Prompt, type PromptInput } from './prompt';
 import { promptsOf } from './inputRanking';
 import { convertTo, kindOf, showValue, type Kind } from './values';
 
@@ -28,15 +28,15 @@ export function checkOverrides(
 ): Result<Prompt> {
 	const complaints: string[] = [];
 	let isAnyGone = false;
-	let checked: Prompt = {};
+	const checked: PromptInput[] = [];
 	for (const { nodeId, parameter, value } of inputsIn(prompt)) {
 		const found = findInput(nodeId, parameter, known);
 		isAnyGone ||= !found.ok;
 		const result = found.ok ? checkOne(found.value, value, known, isSeed(nodeId, parameter)) : found;
-		if (result.ok) checked = withInput(checked, nodeId, parameter, result.value);
+		if (result.ok) checked.push({ nodeId, parameter, value: result.value });
 		else complaints.push(result.failure);
 	}
-	if (complaints.length === 0) return ok(checked);
+	if (complaints.length === 0) return ok(withInputs({}, checked));
 	const more = complaints.length - COMPLAINTS_SHOWN;
 	const list = complaints.slice(0, COMPLAINTS_SHOWN).join('; ') + (more > 0 ? `; and ${more} more` : '');
 	const count = complaints.length === 1 ? 'One input does' : `${complaints.length} inputs do`;
@@ -66,7 +66,7 @@ function checkOne(
 function checkValue(
 	value: Json,
 	kind: Kind,
-	{ list = [], min, max }: ParameterSpec = {},
+	{ list = [], min = -Infinity, max = Infinity }: ParameterSpec = {},
 ): Result<Json, string> {
 	if (list.length > 0) {
 		const text = value === null || typeof value === 'object' ? undefined : String(value);
@@ -76,16 +76,11 @@ function checkValue(
 	const typed = convertTo(kind, value);
 	if (!typed.ok || typeof typed.value !== 'number') return typed;
 	const { value: number } = typed;
-	const passed = passedBound(number, min, max);
-	if (passed === undefined) return typed;
+	if (number >= min && number <= max) return typed;
+	const passed = number < min ? min : max;
 	// The message does not show limits with that many digits.
 	const isLong = Math.min(Math.abs(number), Math.abs(passed)) > Number.MAX_SAFE_INTEGER;
 	return fail(isLong ? 'a number with fewer digits' : 'a number');
-}
-
-function passedBound(number: number, min: number | undefined, max: number | undefined): number | undefined {
-	if (min !== undefined && number < min) return min;
-	return max !== undefined && number > max ? max : undefined;
 }
 
 interface FoundInput {
@@ -152,10 +147,8 @@ export function emptyTexts(prompt: Prompt): PromptInput[] {
 
 /** Refuses an empty prompt, because the image would be paid for and could show anything. */
 export function refuseEmptyPrompts(prompt: Prompt, known: WorkflowKnowledge): Failure | undefined {
-	const empty = emptyTexts(prompt);
-	if (empty.length === 0 || !known.definition) return undefined;
-	const prompts = promptsOf(known.definition);
-	const names = empty
+	const prompts = known.definition ? promptsOf(known.definition) : [];
+	const names = emptyTexts(prompt)
 		.filter(({ nodeId, parameter }) =>
 			prompts.some(({ node, input }) => node.nodeId === nodeId && input.name === parameter),
 		)

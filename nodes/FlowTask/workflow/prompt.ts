@@ -6,18 +6,20 @@ import { convertTo, showValue } from './values';
 /** `prompt` of §4.1: node ID -> the inputs changed in this request. */
 export type Prompt = Record<string, { inputs: JsonObject }>;
 
-export function withInput(prompt: Prompt, nodeId: string, parameter: string, value: Json): Prompt {
-	return { ...prompt, [nodeId]: { inputs: { ...inputsOf(prompt, nodeId), [parameter]: value } } };
+/** Sets inputs, all at once, because a copy of the prompt for each would take quadratic time. */
+export function withInputs(prompt: Prompt, inputs: readonly PromptInput[]): Prompt {
+	const byNode = Map.groupBy([...inputsIn(prompt), ...inputs], ({ nodeId }) => nodeId);
+	const nodes = [...byNode].map(([nodeId, own]) => {
+		const values = own.map(({ parameter, value }) => [parameter, value] as const);
+		return [nodeId, { inputs: Object.fromEntries(values) }] as const;
+	});
+	// Makes any ID an own property, even "__proto__".
+	return Object.fromEntries(nodes);
 }
 
 export function valueIn(prompt: Prompt, nodeId: string, parameter: string): Json | undefined {
-	const inputs = inputsOf(prompt, nodeId);
-	return Object.hasOwn(inputs, parameter) ? inputs[parameter] : undefined;
-}
-
-/** Own properties only, because node IDs come from outside and may be "__proto__" or "constructor". */
-function inputsOf(prompt: Prompt, nodeId: string): JsonObject {
-	return (Object.hasOwn(prompt, nodeId) && prompt[nodeId]?.inputs) || {};
+	const inputs = Object.hasOwn(prompt, nodeId) ? prompt[nodeId]?.inputs : undefined;
+	return inputs && Object.hasOwn(inputs, parameter) ? inputs[parameter] : undefined;
 }
 
 export interface PromptInput {
@@ -49,31 +51,31 @@ type OverrideType = 'auto' | 'string' | 'number' | 'boolean' | 'json';
 
 /** Builds `prompt` (§4.1) from rows. One error lists everything that is wrong. */
 export function promptFromFields(rows: readonly OverrideField[]): Result<Prompt> {
-	let prompt: Prompt = {};
+	const inputs = new Map<string, PromptInput>();
 	const complaints: string[] = [];
 	for (const [index, row] of rows.entries()) {
 		const nodeId = row.nodeId.trim();
 		const parameter = row.parameter.trim();
-		const read = readRow({ ...row, nodeId, parameter }, prompt);
-		if (read.ok) prompt = withInput(prompt, nodeId, parameter, read.value);
+		const read = readRow({ ...row, nodeId, parameter }, inputs);
+		if (read.ok) inputs.set(inputName(nodeId, parameter), { nodeId, parameter, value: read.value });
 		else complaints.push(`Row ${index + 1} ${read.failure}`);
 	}
-	if (complaints.length === 0) return ok(prompt);
+	if (complaints.length === 0) return ok(withInputs({}, [...inputs.values()]));
 	return failInput(
 		`"Inputs to Change" cannot be sent: ${complaints.join('; ')}`,
 		`Correct ${complaints.length === 1 ? 'this row' : 'these rows'} in the node. Nothing was submitted for this item.`,
 	);
 }
 
-/** @param before the prompt that earlier rows made */
+/** @param before the inputs of earlier rows, by name */
 function readRow(
 	{ nodeId, parameter, value, valueType }: OverrideField,
-	before: Prompt,
+	before: ReadonlyMap<string, PromptInput>,
 ): Result<Json, string> {
 	if (!nodeId) return fail('has no node ID');
 	if (!parameter) return fail(`(node ${nodeId}) has no parameter name`);
 	const name = inputName(nodeId, parameter);
-	if (valueIn(before, nodeId, parameter) !== undefined) return fail(`sets ${name} a second time`);
+	if (before.has(name)) return fail(`sets ${name} a second time`);
 	const converted = convert(value, valueType);
 	return converted.ok ? converted : fail(`(${name}) ${converted.failure}`);
 }

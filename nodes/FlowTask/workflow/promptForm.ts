@@ -5,7 +5,7 @@ import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { membersOf } from '../../shared/workflow/pasted';
 import { readFieldId, shortTitle } from './formFields';
 import { promptInputsOf } from './inputRanking';
-import { inputName, toJson, valueIn, withInput, type Prompt } from './prompt';
+import { inputName, toJson, valueIn, withInputs, type Prompt, type PromptInput } from './prompt';
 
 /** The rows of the form as n8n stores them, and their values for one item. */
 export interface FormRows {
@@ -31,7 +31,7 @@ export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt
 		);
 	}
 	const untouched = new Set(membersOf(entered).flatMap(([id, text]) => (text === '' ? [id] : [])));
-	let prompt: Prompt = {};
+	const inputs: PromptInput[] = [];
 	for (const [id, rowValue] of Object.entries(isJsonObject(rows) ? rows : {})) {
 		if (untouched.has(id)) continue;
 		const input = readFieldId(id);
@@ -49,9 +49,9 @@ export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt
 				'Enter a smaller number, or remove the row to keep the hosted value. Nothing was submitted for this item.',
 			);
 		}
-		if (rowValue !== null) prompt = withInput(prompt, nodeId, parameter, rowValue);
+		if (rowValue !== null) inputs.push({ nodeId, parameter, value: rowValue });
 	}
-	return ok(prompt);
+	return ok(withInputs({}, inputs));
 }
 
 /** Refuses rows without a value: n8n drops a missing value and reads an empty number as 0, and the task is paid for. */
@@ -99,11 +99,12 @@ export function withPromptText(
 		);
 	}
 	const free = others.filter((one) => valueIn(prompt, one.node.nodeId, one.input.name) === undefined);
-	const filled = [target, ...free].reduce(
-		(changed, one) => withInput(changed, one.node.nodeId, one.input.name, text),
-		prompt,
-	);
-	return ok(filled);
+	const filled = [target, ...free].map((one) => ({
+		nodeId: one.node.nodeId,
+		parameter: one.input.name,
+		value: text,
+	}));
+	return ok(withInputs(prompt, filled));
 }
 
 /** A message of n8n with the rows' titles instead of their IDs, which the editor never shows. */

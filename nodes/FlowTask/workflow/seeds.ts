@@ -4,7 +4,7 @@ import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView } from '../../shared/workflow/parameterView';
 import { graphOf, holderOf, takesSeed } from './graph';
 import { hasShortSeeds, isSeed, isSeedName } from './names';
-import { inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
+import { inputsIn, withInputs, type Prompt, type PromptInput } from './prompt';
 
 /** How seeds are set. If the export's seed were kept, every run would make the same image. */
 export type SeedMode = 'keep' | 'random' | 'fixed' | 'increment';
@@ -68,19 +68,20 @@ export function applySeed(
 	const first = firstSeeds(prompt, plan, before, (chosen) => drawSeed(chosen, plan, randomSeed, count));
 	if (!first.ok) return first;
 	if (count > 1 && first.value.length === 0) return noVariants(count, plan);
-	let seeded: SeededPrompt = { prompt, seeds: {} };
+	const seeds: Array<SeedTarget & { readonly value: number }> = [];
 	for (const { nodeId, parameter, value, origin } of first.value) {
 		if (index === 0 && origin === 'hosted') continue;
 		const key = keyOf({ nodeId, parameter });
 		const seed = value + index;
 		const isAsEntered = index === 0 && origin === 'entered';
-		if (!isAsEntered && !isWholeSeed(seed)) return notWhole(origin === 'planned' ? 'Seed' : key, seed);
-		seeded = {
-			prompt: withInput(seeded.prompt, nodeId, parameter, seed),
-			seeds: { ...seeded.seeds, [key]: seed },
-		};
+		const isWhole = Number.isSafeInteger(seed) && seed >= 0;
+		if (!isAsEntered && !isWhole) return notWhole(origin === 'planned' ? 'Seed' : key, seed);
+		seeds.push({ nodeId, parameter, value: seed });
 	}
-	return ok(seeded);
+	return ok({
+		prompt: withInputs(prompt, seeds),
+		seeds: Object.fromEntries(seeds.map((one) => [keyOf(one), one.value])),
+	});
 }
 
 function firstSeeds(
@@ -164,10 +165,6 @@ function drawSeed(
 		`Too few seeds fit all inputs that "Seed Mode" sets: ${ranges.join(', ')}`,
 		'List under "Seed Targets" only inputs that accept the same seed, or lower "Variants". Nothing was submitted for this item.',
 	);
-}
-
-function isWholeSeed(seed: number): boolean {
-	return Number.isSafeInteger(seed) && seed >= 0;
 }
 
 /** @param name of the field or the input */

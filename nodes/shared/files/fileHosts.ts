@@ -5,8 +5,8 @@ export type MayFetch = (url: string) => boolean;
 
 /**
  * - `public`: a name, or a public IP address. Checking what a name resolves to is left to n8n's SSRF guard
- * - `local`: loopback, private, unique-local and carrier-grade NAT addresses, and `localhost`
- * - `special`: link-local (where clouds serve a machine's credentials), multicast, unspecified and reserved addresses
+ * - `local`: loopback, private, unique-local and carrier-grade NAT addresses, and names that only a network itself knows
+ * - `special`: addresses where clouds serve a machine's credentials, link-local, multicast, unspecified and reserved ones
  */
 export type Network = 'public' | 'local' | 'special';
 
@@ -25,6 +25,14 @@ const IPV4_RANGES: readonly Range[] = [
 	['special', '224.0.0.0', 3],
 ];
 
+/** Names without a dot, such as those of containers, and those below domains that are not on the Internet. */
+const LOCAL_NAME =
+	/^[^.]+$|\.(?:localhost|localdomain|local|internal|intranet|private|corp|home|lan|home\.arpa|consul|svc)$/;
+
+/** Where clouds serve a machine's credentials, apart from link-local addresses. */
+const METADATA_HOST =
+	/^(?:100\.100\.100\.200|\[fd00:ec2::254\]|\[fd20:ce::254\]|metadata\.google\.internal)$/;
+
 /** Advice for a link that is refused. */
 export const ALLOW_HOST =
 	'If your files are there, add the host to "File Hosts" in the FlowPlatform API credential, under "Show Expert Fields".';
@@ -32,9 +40,10 @@ export const ALLOW_HOST =
 /** @param hostname from the URL parser, which has normalized decimal, octal and hex spellings */
 export function networkOf(hostname: string): Network {
 	const host = hostname.toLowerCase().replace(/\.$/, '');
+	if (METADATA_HOST.test(host)) return 'special';
 	if (host.startsWith('[')) return networkOfIpv6(host.slice(1, -1));
 	if (/^\d+(?:\.\d+){3}$/.test(host)) return networkOfIpv4(ipv4Of(host));
-	return host === 'localhost' || host.endsWith('.localhost') ? 'local' : 'public';
+	return LOCAL_NAME.test(host) ? 'local' : 'public';
 }
 
 function ipv4Of(address: string): number {
@@ -81,7 +90,7 @@ export function readFileHosts(entered: string): { readonly hosts: string[] } | {
 	const hosts: string[] = [];
 	for (const entry of entered.split(/[\s,;]+/).filter(Boolean)) {
 		const [, name = '', port] =
-			/^(\[[^\]]*\]|[^[\]:]+|[^[\]]*:[^[\]]*:[^[\]]*?)(?::(\d{1,5}))?$/.exec(entry) ?? [];
+			/^(\[[^\]]*\]|[^[\]:]+|[^[\]:]*:[^[\]:]*:[^[\]]*)(?::(\d{1,5}))?$/.exec(entry) ?? [];
 		const bracketed = /^[^[]*:/.test(name) ? `[${name}]` : name;
 		const url = /[/?#@\\]/.test(bracketed) ? null : URL.parse(`http://${bracketed}`);
 		if (!url) return { wrong: entry };

@@ -7,6 +7,9 @@ const LONGEST_NAME_BYTES = 200;
 /** Names that Windows reserves for devices, with or without an extension. */
 const RESERVED_STEM = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[\d¹²³])(?= *(?:\.|$))/i;
 
+/** Dots and spaces at the end. Matched from their first one only, or a text with many would take quadratic time. */
+const TRAILING = /(?<![. ])[. ]+$/;
+
 /**
  * A file name that any file system accepts: no path, no control or reserved characters, of bounded length.
  * @param extension the true one, in lower case, which replaces a wrong one; empty to keep the name's own
@@ -18,7 +21,7 @@ export function safeFileName(rawName: string, extension: string): string {
 		.normalize('NFC')
 		.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}<>:"|?*]/gu, '_')
 		.trim()
-		.replace(/[. ]+$/, '');
+		.replace(TRAILING, '');
 	const stem = clean
 		.replace(ENDING, '')
 		.replace(/^[. ]+/, '')
@@ -35,12 +38,13 @@ export function safeFileName(rawName: string, extension: string): string {
 export function shortened(text: string, mostChars: number, mostBytes: number): string {
 	let short = '';
 	let bytes = 0;
-	for (const char of [...text].slice(0, mostChars)) {
+	// A character has at most two code units.
+	for (const char of [...text.slice(0, 2 * mostChars)].slice(0, mostChars)) {
 		bytes += Buffer.byteLength(char);
 		if (bytes > mostBytes) break;
 		short += char;
 	}
-	return short.replace(/[. ]+$/, '');
+	return short.replace(TRAILING, '');
 }
 
 /** These limits leave room for a stem's suffixes, because a longer name loses its end when the file is stored. */

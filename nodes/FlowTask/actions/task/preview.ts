@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../shared/text/json';
 import { redactJson } from '../../../shared/text/redact';
 import { submitCall } from '../../api/api';
 import type { ImageInput, SubmitStart } from '../../tasks/submit';
-import { withInput } from '../../workflow/prompt';
+import { withInputs, type PromptInput } from '../../workflow/prompt';
 import type { NodeRun } from '../run';
 import type { PrepareItem } from './inputs/readTask';
 import type { PreparedTask } from './inputs/taskMaker';
@@ -51,16 +51,16 @@ async function previewTask(
 	const client = run.clients.of(itemIndex);
 	if (!client.ok) return client;
 	const uploads: JsonObject[] = [];
-	let { prompt } = start;
+	const imageIds: PromptInput[] = [];
 	for (const image of start.images) {
 		const upload = await previewUpload(image);
 		if (!upload.ok) return upload;
 		const { nodeId, parameter } = image;
 		const { name, shown } = upload.value;
 		uploads.push({ nodeId, parameter, ...shown });
-		prompt = withInput(prompt, nodeId, parameter, `<image ID of "${name}", once it is uploaded>`);
+		imageIds.push({ nodeId, parameter, value: `<image ID of "${name}", once it is uploaded>` });
 	}
-	const { path, json } = submitCall(start.workflowId, prompt);
+	const { path, json } = submitCall(start.workflowId, withInputs(start.prompt, imageIds));
 	const shown = {
 		...shownRequest(`${client.value.baseUrl}${path}`, 'API key', json),
 		seeds: { ...delivery.seeds },
@@ -73,10 +73,7 @@ async function previewTask(
 }
 
 /** Opens a file as its upload would, so that the preview fails in the same way. A URL is not opened. */
-async function previewUpload({
-	load,
-	url,
-}: ImageInput): Promise<Result<{ readonly name: string; readonly shown: JsonObject }>> {
+async function previewUpload({ load, url }: ImageInput) {
 	if (url !== undefined) return ok({ name: url, shown: { url } });
 	const opened = await load(Infinity);
 	if (!opened.ok) return opened;

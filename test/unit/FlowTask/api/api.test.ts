@@ -54,6 +54,14 @@ it.each([KEY, `t ${KEY}`, KEY.replace('-', '\\u002d'), Buffer.from(KEY).toString
 	},
 );
 
+it.each([
+	[16_384, 16_384],
+	[16_385, undefined],
+])('uses no prompt token that is longer than any URL: %d characters', async (length, expected) => {
+	const task = await answering({ prompt_id: 't', prompt_token: 'p'.repeat(length) }).submit('w', {});
+	expect(task.ok && task.value.promptToken?.length).toBe(expected);
+});
+
 describe('a poll', () => {
 	it('treats data that is null as none of the tasks', async () => {
 		expect(await answering(null).info(['gone'], 60)).toEqual(ok([]));

@@ -48,6 +48,13 @@ describe('describeTask', () => {
 			errorMessage: '',
 		});
 	});
+
+	it('hides a key before it shortens an error text', () => {
+		const info = taskInfo('t', { errMsg: `${'e'.repeat(9_988)} ${KEY} ${'e'.repeat(5_000_000)}` });
+		const { errorMessage } = describeTask(info, redact);
+		expect(errorMessage).toHaveLength(10_000);
+		expect(errorMessage).toContain('e [hidden]');
+	});
 });
 
 describe('describeTiming', () => {
@@ -220,6 +227,13 @@ describe('missingOutputsHint', () => {
 
 	it('is absent if each node has a file', () => {
 		expect(missingOutputsHint([{ info: succeeded('t'), wanted }])).toBeUndefined();
+	});
+
+	it('counts no inherited property of an object as the files of a node', () => {
+		const hint = missingOutputsHint([
+			{ info: succeeded('t'), wanted: [{ nodeId: 'constructor', field: 'f' }] },
+		]);
+		expect(hint).toContain('lack files from chosen output nodes: constructor.');
 	});
 
 	it('does not guess if the platform names no node', () => {

@@ -16,11 +16,11 @@ describe('withoutToken', () => {
 		const shown = withoutToken(info, TOKEN);
 		expect(shown).toMatchObject({
 			errorMessage: 'no [hidden]',
-			files: { '9': ['https://h/a.png?authorization=[hidden]&x=1', 'https://h/[hidden]'] },
+			files: new Map([['9', ['https://h/a.png?authorization=[hidden]&x=1', 'https://h/[hidden]']]]),
 			finalFiles: ['https://h/a.png?authorization=[hidden]&x=1'],
 			raw: { flow_task_id: 't', errMsg: 'no [hidden]' },
 		});
-		expect(JSON.stringify(shown)).not.toContain('ken');
+		expect(JSON.stringify([shown, [...shown.files]])).not.toContain('ken');
 	});
 
 	it('hides a token that no URL can contain', () => {

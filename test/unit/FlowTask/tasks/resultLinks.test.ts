@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { safeFileName } from '../../../../nodes/shared/files/fileName';
 import {
 	isPlainText,
+	linkFinder,
 	linksOf,
 	markName,
 	nameInLink,
 	namesFor,
-	sameFile,
 	type FileLink,
 } from '../../../../nodes/FlowTask/tasks/resultLinks';
 import { taskInfo } from '../taskInfo.builder';
@@ -95,6 +95,10 @@ describe('linksOf', () => {
 			{ index: 0, url: A },
 			{ index: 1, url: B },
 		]);
+	});
+
+	it('finds no links for a node that is only called like a property of every object', () => {
+		expect(linksOf(info, ['constructor', '__proto__', '9'])).toEqual([{ nodeId: '9', index: 0, url: A }]);
 	});
 
 	it('returns nothing if there are no files', () => {
@@ -190,6 +194,11 @@ describe('namesFor', () => {
 		);
 	});
 
+	it('marks a marked name once more, so that many such names take no long search', () => {
+		const marked = ['a_f3.png', 'a.png', 'a.png'].map((name) => `https://h.example/${name}`);
+		expect(namesOf(links(...marked), {})).toEqual(['a_f3.png', 'a.png', 'a_f3_f3.png']);
+	});
+
 	it('keeps long names distinct when they are cut', () => {
 		const long = `https://h.example/${'x'.repeat(300)}`;
 		const stored = [1, 2, 30].flatMap((number) =>
@@ -235,7 +244,7 @@ it.each([
 	expect(isPlainText(entry)).toBe(expected);
 });
 
-describe('sameFile', () => {
+describe('linkFinder', () => {
 	/** Links with a signature, so that the same file has another link each time. */
 	const links = (signature: number, ...paths: string[]): FileLink[] =>
 		paths.map((path, index) => ({ nodeId: null, index, url: `https://h.example/${path}sig=${signature}` }));
@@ -265,6 +274,21 @@ describe('sameFile', () => {
 	])('finds a file listed %s', (_name, before, fresh, found) => {
 		const old = links(1, ...before);
 		const sent = found.map((path) => path && `https://h.example/${path}sig=2`);
-		expect(old.map((link) => sameFile(link, old, links(2, ...fresh))?.url)).toEqual(sent);
+		const find = linkFinder(old, links(2, ...fresh));
+		expect(old.map((link) => find(link)?.url)).toEqual(sent);
+	});
+
+	it('reads each link only a few times, however many there are', () => {
+		let reads = 0;
+		const counted = links(1, ...Array.from({ length: 100 }, (_, index) => `${index}?`)).map((link) => ({
+			...link,
+			get url() {
+				reads++;
+				return link.url;
+			},
+		}));
+		const find = linkFinder(counted, counted);
+		expect(counted.map((link) => find(link)?.index)).toEqual([...counted.keys()]);
+		expect(reads).toBeLessThan(10 * counted.length);
 	});
 });

@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises';
+
 import fc from 'fast-check';
 
 import { checkOverrides, refuseEmptyPrompts } from '../../../../nodes/FlowTask/workflow/checks';
@@ -61,6 +63,14 @@ test.each([
 });
 
 describe('checkOverrides', () => {
+	it('checks very many inputs before jest gives up', async () => {
+		const inputs = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`k${index}`, index]));
+		const checked = checkOverrides({ '6': { inputs } }, know(''));
+		expect(JSON.stringify(checked.ok && checked.value)).toBe(JSON.stringify({ '6': { inputs } }));
+		// Jest can give up only between turns.
+		await setTimeout();
+	}, 10_000);
+
 	it.each<[string, string, Json, Json]>([
 		['3', 'steps', 30, 30],
 		['3', 'steps', ' 30 ', 30],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { promptFromFields, withInput, type OverrideField } from '../../../../nodes/FlowTask/workflow/prompt';
+import { promptFromFields, withInputs, type OverrideField } from '../../../../nodes/FlowTask/workflow/prompt';
 import { promptFromForm } from '../../../../nodes/FlowTask/workflow/promptForm';
 import { promptFromJson } from '../../../../nodes/FlowTask/workflow/promptJson';
 import { deeplyNested } from '../hostileJson';
@@ -409,16 +409,18 @@ describe('promptFromForm', () => {
 	});
 });
 
-describe('withInput', () => {
+describe('withInputs', () => {
 	it('changes a copy', () => {
 		const prompt = { '3': { inputs: { steps: 20 } } };
-		expect(withInput(prompt, '3', 'cfg', 7)).toEqual({ '3': { inputs: { steps: 20, cfg: 7 } } });
+		const cfg = { nodeId: '3', parameter: 'cfg', value: 7 };
+		expect(withInputs(prompt, [cfg])).toEqual({ '3': { inputs: { steps: 20, cfg: 7 } } });
 		expect(prompt).toEqual({ '3': { inputs: { steps: 20 } } });
 	});
 
 	it('does not treat inherited properties of objects as inputs of a node', () => {
-		expect(JSON.stringify(withInput({}, 'constructor', 'name', 1))).toBe(
-			'{"constructor":{"inputs":{"name":1}}}',
+		const inputs = ['constructor', '__proto__'].map((nodeId) => ({ nodeId, parameter: 'name', value: 1 }));
+		expect(JSON.stringify(withInputs({}, inputs))).toBe(
+			'{"constructor":{"inputs":{"name":1}},"__proto__":{"inputs":{"name":1}}}',
 		);
 	});
 });

@@ -7,7 +7,7 @@ import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { excerpt, objectsIn } from '../../../../shared/text/json';
 import { isWebAddress } from '../../../../shared/text/webAddress';
 import type { ImageInput } from '../../../tasks/submit';
-import { inputName } from '../../../workflow/prompt';
+import { inputName, type PromptInput } from '../../../workflow/prompt';
 import { imageAtUrl, imageInField, type ImageSource } from '../../imageSource';
 import type { NodeRun } from '../../run';
 import { chosenText, enteredText } from '../../enteredText';
@@ -15,10 +15,8 @@ import { chosenText, enteredText } from '../../enteredText';
 export interface ImageSlots {
 	readonly images: readonly ImageInput[];
 	/** Images that need no upload. Their IDs are not checked, because the parameter view's list may be outdated. */
-	readonly imageIds: readonly ImageIdInput[];
+	readonly imageIds: readonly PromptInput[];
 }
-
-type ImageIdInput = Pick<ImageInput, 'nodeId' | 'parameter'> & { readonly imageId: string };
 
 /** Reads "Input Images" without fetching or uploading anything. */
 export function readImageSlots(
@@ -27,7 +25,7 @@ export function readImageSlots(
 	run: NodeRun,
 ): Result<ImageSlots> {
 	const images: ImageInput[] = [];
-	const imageIds: ImageIdInput[] = [];
+	const imageIds: PromptInput[] = [];
 	const named = new Set<string>();
 	const rows = objectsIn(context.getNodeParameter('imageSlots.slot', itemIndex, []));
 	for (const [index, row] of rows.entries()) {
@@ -40,14 +38,18 @@ export function readImageSlots(
 				'Choose the node that loads the image, or enter the ID of that node.',
 			);
 		const target = inputName(nodeId, input.parameter);
-		if (named.has(target)) return failTwice(name, target);
+		if (named.has(target))
+			return failInput(
+				`${name} sets ${target} a second time`,
+				'An input takes one image: remove one of the two, or choose another node or parameter. Nothing was submitted for this item.',
+			);
 		named.add(target);
 		const from = readChoice(`The "Source" of ${name}`, ['binary', 'url', 'imageId'], row.source);
 		if (!from.ok) return from;
 		if (from.value === 'imageId') {
 			const imageId = readImageId(row, name);
 			if (!imageId.ok) return imageId;
-			imageIds.push({ ...input, imageId: imageId.value });
+			imageIds.push({ ...input, value: imageId.value });
 			continue;
 		}
 		const source =
@@ -58,14 +60,6 @@ export function readImageSlots(
 		images.push({ ...input, ...source.value });
 	}
 	return ok({ images, imageIds });
-}
-
-/** Refuses a second image for the same input, because one of the two would silently not be used. */
-function failTwice(name: string, target: string) {
-	return failInput(
-		`${name} sets ${target} a second time`,
-		'An input takes one image: remove one of the two, or choose another node or parameter. Nothing was submitted for this item.',
-	);
 }
 
 function readImageId(row: IDataObject, name: string): Result<string> {

@@ -12,7 +12,7 @@ import type { SubmitStart } from '../../../tasks/submit';
 import { checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../workflow/checks';
 import { isSeed, isSeedName } from '../../../workflow/names';
 import { promptTextOf } from '../../../workflow/inputRanking';
-import { inputsIn, withInput, type Prompt } from '../../../workflow/prompt';
+import { inputsIn, withInputs, type Prompt } from '../../../workflow/prompt';
 import { applySeed, type RandomSeed, type SeededPrompt, type SeedPlan } from '../../../workflow/seeds';
 import type { NodeRun } from '../../run';
 import { readImageSlots, type ImageSlots } from './imageSlots';
@@ -111,10 +111,7 @@ function submitOf(inputs: ItemInputs, seeded: SeededPrompt, index: number): Resu
 	const { workflowId, images, imageIds, plan, key, known } = inputs;
 	const checked = checkSeeded(seeded, known);
 	if (!checked.ok) return checked;
-	const sent = imageIds.reduce(
-		(changed, { nodeId, parameter, imageId }) => withInput(changed, nodeId, parameter, imageId),
-		checked.value,
-	);
+	const sent = withInputs(checked.value, imageIds);
 	const further = index > 0 ? [{ variant: index + 1 }] : [];
 	const idempotency =
 		key === undefined
