@@ -1,7 +1,7 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { lostDigits } from '../../shared/form/pastedJson';
 import { excerpt, isJsonObject, jsonText, parseJson, type JsonObject } from '../../shared/text/json';
-import { textOrNumber } from '../../shared/text/textOf';
+import { textOrJson, textOrNumber } from '../../shared/text/textOf';
 
 export interface ToolResult {
 	readonly callId: string;
@@ -53,7 +53,7 @@ export function readToolResults(callId: unknown, content: unknown): Result<ToolR
 		if (!text) return fail(`has an empty "Call ID" at position ${index + 1}`);
 		const given = contents[index] ?? undefined;
 		if (given === undefined) return fail(`has no result for the call "${excerpt(text, ID_CHARS)}"`);
-		results.push({ callId: text, content: typeof given === 'string' ? given : (jsonText(given) ?? '') });
+		results.push({ callId: text, content: textOrJson(given) ?? '' });
 	}
 	return ok(results);
 }

@@ -1,10 +1,19 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
-import { member } from '../../shared/text/json';
-import { textOrNumber } from '../../shared/text/textOf';
+import { failInput, ok, type Result } from '../../shared/errors/failure';
+import { excerpt, member } from '../../shared/text/json';
+import { textOrJson, textOrNumber } from '../../shared/text/textOf';
 
 export function enteredText(value: unknown): string {
 	return textOrNumber(value).trim();
+}
+
+/** The text of a field that must not be blank, called `label` in the form. */
+export function filledText(label: string, value: unknown, advice: string): Result<string> {
+	const text = textOrNumber(value);
+	if (text.trim()) return ok(text);
+	const given = excerpt(textOrJson(value) ?? 'nested too deeply', 80);
+	return failInput(`"${label}" ${given ? `is ${given}, not text` : 'is empty for this item'}`, advice);
 }
 
 /** The value of a resource locator. Nodes saved before the field became a resource locator contain plain text. */

@@ -112,8 +112,7 @@ function convert(value: unknown, type: OverrideType): Result<Json, string> {
 
 /** The result of an expression as JSON; `undefined` if it cannot be written as JSON. */
 export function toJson(value: unknown): Json | undefined {
-	const text = jsonText(value);
-	return text === undefined ? undefined : parseJson(text);
+	return parseJson(jsonText(value) ?? '');
 }
 
 /** Converts text such as `42` or `true`. A number with leading zeros, or too many digits, stays text. */

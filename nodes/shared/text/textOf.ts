@@ -1,4 +1,4 @@
-import { jsonText } from './json';
+import { jsonText, member, parseJson } from './json';
 
 /** The value of a parameter or a credential's field if it is text; otherwise empty. */
 export function textOf(value: unknown): string {
@@ -10,7 +10,9 @@ export function textOf(value: unknown): string {
  * `Number()` makes of a missing field, becomes empty text: as an ID, it would be the same for all such items.
  */
 export function textOrNumber(value: unknown): string {
-	return typeof value === 'number' && Number.isFinite(value) ? String(value) : textOf(value);
+	if (typeof value === 'number' && Number.isFinite(value)) return String(value);
+	// A Date or a DateTime, such as {{ $now }}, is text in JSON.
+	return textOf(typeof member(value, 'toJSON') === 'function' ? parseJson(jsonText(value) ?? '') : value);
 }
 
 /**
@@ -21,7 +23,7 @@ export function textOrNumber(value: unknown): string {
 export function textOrJson(value: unknown): string | undefined {
 	if (typeof value === 'string') return value;
 	if (value === undefined || value === null) return '';
-	const text = jsonText(value);
+	const text = textOrNumber(value) || jsonText(value);
 	return text === 'null' ? '' : text;
 }
 

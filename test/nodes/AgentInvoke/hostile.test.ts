@@ -101,6 +101,16 @@ test('sends an empty list as the message, because it may be what the agent is to
 	expect(agent.calls).toMatchObject([{ message: '[]' }]);
 });
 
+test.each(["={{ DateTime.fromMillis(0, { zone: 'utc' }) }}", '={{ new Date(0) }}'])(
+	'sends a date as its text, and uses it as a key like the same text (%s)',
+	async (date) => {
+		agent.says(envelope({ answer: 'hello', session_id: 's' }));
+		const run = await agent.ask({ message: date, sessionMode: 'mapped', sessionKey: date });
+		expect(agent.calls).toMatchObject([{ message: '1970-01-01T00:00:00.000Z' }]);
+		expect(item(run).session).toMatchObject({ key: '1970-01-01T00:00:00.000Z' });
+	},
+);
+
 describe('NaN, which Number() returns for a missing field, an invalid date, or an empty object', () => {
 	const nothing = '={{ Number($json.missing) }}';
 	const noDate = "={{ new Date('no day') }}";

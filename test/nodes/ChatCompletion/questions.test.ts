@@ -38,6 +38,14 @@ test.each([
 	expect(stage.platform.books().requests.chat).toBe(0);
 });
 
+test('sends a date from an expression as its text', async () => {
+	await stage.run(sayings('hi'), {
+		messages: { message: [{ role: 'user', content: '={{ new Date(0) }}' }] },
+	});
+	const [chat] = stage.platform.books().chats;
+	expect(chat?.body.messages).toEqual([{ role: 'user', content: '1970-01-01T00:00:00.000Z' }]);
+});
+
 test('refuses a response format that does not exist, and sends numbers as stop sequences', async () => {
 	const wrong = await stage.run(sayings('hi'), { responseFormat: "={{ 'json' }}" });
 	expect(wrong.error?.message).toBe('"Response Format" must be text, jsonObject or jsonSchema');

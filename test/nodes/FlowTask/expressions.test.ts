@@ -76,6 +76,7 @@ test.each<[string, INodeParameters, string]>([
 		{ limits: { maxTasks: '={{ $json.budget }}' } },
 		'"Max Tasks" must be a number from 0 to 1000000',
 	],
+	['key', { limits: { idempotencyKey: '={{ [$json.prompt] }}' } }, '"Idempotency Key" is ["a"], not text'],
 	[
 		'image source',
 		{ imageSlots: { slot: [{ nodeId: '10', source: "={{ 'URL' }}", binaryField: 'data' }] } },

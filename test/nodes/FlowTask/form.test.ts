@@ -100,9 +100,21 @@ describe('the field Prompt', () => {
 		});
 	});
 
+	test.each(["={{ DateTime.fromMillis(0, { zone: 'utc' }) }}", '={{ new Date(0) }}'])(
+		'and a file name or an idempotency key, may be the date %s',
+		async (date) => {
+			const more = { options: { fileName: date }, limits: { idempotencyKey: date }, output: 'allFiles' };
+			const run = await stage.run(prompts(1), asked({ ...more, promptText: date }));
+			expect(run.items()[0]?.binary?.data?.fileName).toContain('1970-01-01T00');
+			expect(sentPrompts()).toMatchObject([{ '6': { inputs: { text: '1970-01-01T00:00:00.000Z' } } }]);
+			const key = { keyText: '1970-01-01T00:00:00.000Z' };
+			expect(stage.tables.rows('flow_task_ledger')[0]).toMatchObject(key);
+		},
+	);
+
 	test.each([
 		[{ promptText: '={{ $json.nothing }}' }, '"Prompt" is empty for this item'],
-		[{ promptText: '={{ [1] }}' }, '"Prompt" is an array or an object, not text'],
+		[{ promptText: '={{ [1] }}' }, '"Prompt" is [1], not text'],
 		[{ workflowDefinition: '{}' }, 'the node does not know which input of the workflow is its prompt'],
 		[
 			{ workflowDefinition: '{"1": {"class_type": "Upscale", "inputs": {"scale": 2}}}' },

@@ -39,6 +39,7 @@ test.each([
 	['c1', 'sent', [{ callId: 'c1', content: 'sent' }]],
 	['c1', '', [{ callId: 'c1', content: '' }]],
 	['c1', { state: 'sent' }, [{ callId: 'c1', content: '{"state":"sent"}' }]],
+	['c1', new Date(0), [{ callId: 'c1', content: '1970-01-01T00:00:00.000Z' }]],
 	['c1', ['a', 'b'], [{ callId: 'c1', content: '["a","b"]' }]],
 	[
 		['c1', 2],

@@ -8,6 +8,8 @@ test.each([
 	[Infinity, ''],
 	[null, ''],
 	[{}, ''],
+	[new Date(0), '1970-01-01T00:00:00.000Z'],
+	[new Date('no day'), ''],
 ])('%j as an ID becomes "%s"', (value, expected) => {
 	expect(textOrNumber(value)).toBe(expected);
 });
@@ -20,6 +22,7 @@ test.each([
 	[undefined, ''],
 	[null, ''],
 	[NaN, ''],
+	[new Date(0), '1970-01-01T00:00:00.000Z'],
 	[new Date('no day'), ''],
 ])('%j from an expression becomes "%s"', (value, expected) => {
 	expect(textOrJson(value)).toBe(expected);

@@ -2,10 +2,10 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { readChoice } from '../../../../shared/form/options';
-import { excerpt, objectsIn } from '../../../../shared/text/json';
-import { textOrNumber } from '../../../../shared/text/textOf';
+import { excerpt, member, objectsIn } from '../../../../shared/text/json';
+import { textOf } from '../../../../shared/text/textOf';
 import type { WorkflowKnowledge } from '../../../../shared/workflow/knowledge';
-import { enteredText } from '../../enteredText';
+import { enteredText, filledText } from '../../enteredText';
 import { promptFromFields, type OverrideField, type Prompt } from '../../../workflow/prompt';
 import {
 	promptFromForm,
@@ -42,19 +42,12 @@ export function readPrompt(
 
 /** An empty field changes nothing, but an expression that returns nothing is a mistake. */
 function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<string> {
-	const value: unknown = context.getNodeParameter('promptText', itemIndex, '');
 	const entered: unknown = context.getNodeParameter('promptText', itemIndex, '', { rawExpressions: true });
-	const text = textOrNumber(value);
-	if (text.trim() || entered === '' || entered === undefined) return ok(text.trim() && text);
-	if (typeof value === 'object' && value !== null) {
-		return failInput(
-			'"Prompt" is an array or an object, not text',
-			'Correct the expression so that it returns the text itself. Nothing was submitted for this item.',
-		);
-	}
-	return failInput(
-		'"Prompt" is empty for this item',
-		'Check the expression and the cell that it reads. To keep the hosted prompt for all items, clear the field. Nothing was submitted for this item.',
+	if (entered === '' || entered === undefined) return ok('');
+	return filledText(
+		'Prompt',
+		context.getNodeParameter('promptText', itemIndex, ''),
+		'Check that the expression returns text, and the cell that it reads. To keep the hosted prompt for all items, clear the field. Nothing was submitted for this item.',
 	);
 }
 
@@ -88,12 +81,9 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 		return promptFromForm(context.getNodeParameter(name, itemIndex, {}), rows.entered);
 	} catch (error) {
 		const reason = error instanceof Error ? error.message : 'a row contains a value of the wrong type';
-		const more =
-			error instanceof Error && 'description' in error && typeof error.description === 'string'
-				? `: ${error.description}`
-				: '';
+		const more = textOf(member(error, 'description'));
 		return failInput(
-			`"Inputs to Change" cannot be sent: ${excerpt(withRowTitles(reason + more, rows), 400)}`,
+			`"Inputs to Change" cannot be sent: ${excerpt(withRowTitles(more ? `${reason}: ${more}` : reason, rows), 400)}`,
 			'Correct the value of this row. Nothing was submitted for this item.',
 		);
 	}

@@ -4,7 +4,7 @@ import { fail, failInput, ok, type Result } from '../../../../shared/errors/fail
 import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { readChoice } from '../../../../shared/form/options';
 import { excerpt } from '../../../../shared/text/json';
-import { numberOf, textOrNumber } from '../../../../shared/text/textOf';
+import { numberOf } from '../../../../shared/text/textOf';
 import type { WorkflowKnowledge } from '../../../../shared/workflow/knowledge';
 import { canBeId } from '../../../../shared/workflow/savedWorkflows';
 import type { Recollection } from '../../../tasks/memory';
@@ -18,7 +18,7 @@ import type { NodeRun } from '../../run';
 import { readImageSlots, type ImageSlots } from './imageSlots';
 import { readPrompt } from './prompt';
 import type { ItemVariants } from './variants';
-import { textParameter } from '../../enteredText';
+import { filledText, textParameter } from '../../enteredText';
 
 export type SentFacts = Pick<Extract<Recollection, { kind: 'task' }>, 'seeds' | 'prompt'>;
 
@@ -98,8 +98,7 @@ function readInputs(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 	return ok({
 		workflowId: workflowId.value,
 		prompt: prompt.value,
-		images,
-		imageIds,
+		...slots.value,
 		plan,
 		key: key.value,
 		known: known.value,
@@ -146,10 +145,9 @@ function readIdempotencyKey(
 	const value: unknown = context.getNodeParameter('limits.idempotencyKey', itemIndex, '');
 	const rounded = refuseRounded('Idempotency Key', value);
 	if (rounded) return fail(rounded);
-	const key = textOrNumber(value);
-	if (key.trim()) return ok(key);
-	return failInput(
-		'"Idempotency Key" is empty for this item',
+	return filledText(
+		'Idempotency Key',
+		value,
 		'Without a key a second task could be paid for. Check that the expression returns text or a number for each item, or remove the option. Nothing was submitted for this item.',
 	);
 }
