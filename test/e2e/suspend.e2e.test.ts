@@ -13,7 +13,9 @@ test('n8n is killed while a batch of 50 sleeps; after a new start, it collects a
 	const { platform, account } = stage;
 	const { workflowId } = await platform.hostWorkflow(textToImage);
 	const submit = pictures('Submit', account, workflowId, { operation: 'submit' });
-	const wait = flowTask('Wait', account, { operation: 'wait', waitMode: 'suspend' });
+	// n8n would run the node once more, with an empty item, if the node did not prevent it.
+	const always = { alwaysOutputData: true };
+	const wait = { ...flowTask('Wait', account, { operation: 'wait', waitMode: 'suspend' }), ...always };
 	const collect = {
 		...submit,
 		id: 'done',

@@ -1,5 +1,6 @@
 import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
 
+import { isJsonObject, member } from '../../shared/text/json';
 import { operationProperties, runOperation } from '../../shared/form/operation';
 import { download } from './file/download.operation';
 import { upload } from './image/upload.operation';
@@ -21,13 +22,14 @@ export async function route(context: IExecuteFunctions): Promise<INodeExecutionD
 	const resource: unknown = context.getNodeParameter('resource', 0);
 	const operations = RESOURCES.find(({ value }) => value === resource)?.operations ?? [];
 	const outputs = await runOperation(context, operations);
-	return isSuspendedWait(context) ? [[], ...outputs] : outputs;
+	if (!isSuspendedWait(context)) return outputs;
+	// With this setting n8n would add an empty item to "Check Again". `getNode` returns a copy.
+	const node = member(context, 'node');
+	if (isJsonObject(node)) node.alwaysOutputData = false;
+	return [[], ...outputs];
 }
 
-/**
- * Whether the node has the outputs "Check Again" and "Done". "Check Again" leads back to the node, so any item there,
- * even an error, would loop forever.
- */
+/** Whether the node has the output "Check Again", which leads back to it: any item there would loop forever. */
 function isSuspendedWait(context: IExecuteFunctions): boolean {
 	const { resource, operation, waitMode } = context.getNode().parameters;
 	return resource === 'task' && operation === 'wait' && waitMode === 'suspend';

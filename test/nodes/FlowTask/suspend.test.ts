@@ -146,6 +146,18 @@ test('nothing is polled unless "Check Again" is connected back to the node', asy
 	expect(stage.platform.books().requests.info).toBe(asked);
 });
 
+test.each(['stopWorkflow', 'continueErrorOutput'] as const)(
+	'"Always Output Data" sends no empty item back to the node (On Error: %s)',
+	async (onError) => {
+		const first = await wait(await submit(2), {}, { alwaysOutputData: true, onError });
+		expect(first.status).toBe('waiting');
+		const done = await wakeUntilDone(first);
+		expect(done.status).toBe('success');
+		expect(done.output('Finished')).toHaveLength(2);
+		expect(done.output('Failed')).toEqual([]);
+	},
+);
+
 test('polls that fail late do not end the wait', async () => {
 	const items = await submit(2);
 	let run = await wait(items);
