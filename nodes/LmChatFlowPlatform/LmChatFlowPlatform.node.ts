@@ -23,6 +23,7 @@ import { booleanOf } from '../shared/text/textOf';
 import { reasoningFormFields, reasoningSentField } from '../shared/chat/reasoningForm';
 import { MODEL_OPTIONS, modelSettings } from './model.settings';
 import { makeAnswersReadable } from './readableAnswers';
+import { whyNotShared } from './sharedModel';
 
 /**
  * Says that an agent gets no reasoning. A custom model, which n8n's SDK accepts instead of its OpenAI client, would not
@@ -69,18 +70,21 @@ export class LmChatFlowPlatform implements INodeType {
 	methods = { listSearch: { searchModels }, credentialTest: { testPlatformKey } };
 
 	async supplyData(this: ISupplyDataFunctions, itemIndex: number): Promise<SupplyData> {
-		const given: IDataObject = this.getNodeParameter('options', itemIndex, {});
-		const valueOf = <T>(result: Result<T>): T => {
-			if (!result.ok) throw toNodeError(this.getNode(), result.failure, itemIndex);
+		const valueOf = <T>(result: Result<T>, item = itemIndex): T => {
+			if (!result.ok) throw toNodeError(this.getNode(), result.failure, item);
 			return result.value;
 		};
-		const wish = readWish(
-			(name, fallback) => this.getNodeParameter(name, itemIndex, fallback),
-			booleanOf(given.reasoningSplit) === true,
-		);
-		const settings = valueOf(modelSettings(valueOf(wish), given));
+		const settingsOf = (item: number) => {
+			const given: IDataObject = this.getNodeParameter('options', item, {});
+			const read = (name: string, fallback: unknown) => this.getNodeParameter(name, item, fallback);
+			const wish = readWish(read, booleanOf(given.reasoningSplit) === true);
+			return valueOf(modelSettings(valueOf(wish, item), given), item);
+		};
+		const settings = settingsOf(itemIndex);
 		const fields = valueOf(await readCredential(this, 'flowPlatformApi', itemIndex));
 		const account = valueOf(readPlatformAccount(fields));
+		const misfit = itemIndex === 0 ? await whyNotShared(this, settingsOf) : undefined;
+		if (misfit) throw toNodeError(this.getNode(), misfit);
 		const sdk = valueOf(await loadSdk());
 		const supplied = sdk.supplyModel(this, {
 			type: 'openai',

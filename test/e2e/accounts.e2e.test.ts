@@ -3,6 +3,7 @@ import type { LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
 import { batchService, pictures } from './batchService';
 import { asks, chatCompletion, modelById } from './chatWorkflows';
+import { failureOf } from './runner';
 import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
 import { noteSecrets } from './runner/secretHunt';
 import { serviceStage } from './stage';
@@ -94,6 +95,15 @@ function turns(account: SavedCredential, session: Node['parameters']): Node {
 	};
 }
 
+/** Matches the read by ID and type that precedes decryption, not the check of who may use the credential. */
+const READ = /FROM "credentials_entity".*WHERE.*"id" = \?.*"type" = \?/;
+
+async function readsOf(work: () => Promise<unknown>): Promise<number> {
+	const before = n8n.log.lines.length;
+	await work();
+	return n8n.log.lines.slice(before).filter(({ message }) => READ.test(message)).length;
+}
+
 const expected = (names: readonly string[]): string[][] => names.map((name, i) => [`${name} ${i}`, name]);
 const byItem = (pairs: string[][]): string[][] =>
 	pairs.sort(([a = ''], [b = '']) => Number(a.split(' ')[1]) - Number(b.split(' ')[1]));
@@ -133,16 +143,37 @@ test('AgentInvoke calls the agent of each item, and one session key has a separa
 	expect(told).toEqual(TURNS);
 });
 
+test.each([
+	['an AI Agent', { type: '@n8n/n8n-nodes-langchain.agent', typeVersion: 3.1 }],
+	['a chain', { type: '@n8n/n8n-nodes-langchain.chainLlm', typeVersion: 1.9 }],
+])(
+	'%s, to which n8n gives the chat model of item 0, asks nothing for an item of another account',
+	async (path, kind) => {
+		const parameters = { promptType: 'define', text: '={{ $json.key.say }}', options: {} };
+		const asker: Node = { id: 'asker', name: 'Asker', position: [400, 0], parameters, ...kind };
+		const document = batchService({ path, answers: 'lastNode', steps: [asker] });
+		const model = { name: 'Model', type: 'n8n-nodes-flowtask.lmChatFlowPlatform' };
+		document.nodes.push({ ...chats(perItem), ...model });
+		document.connections.Model = {
+			ai_languageModel: [[{ node: 'Asker', type: 'ai_languageModel', index: 0 }]],
+		};
+		const workflow = await n8n.client.createWorkflow({ ...document, settings: { executionOrder: 'v1' } });
+		await n8n.client.activate(workflow);
+		const callAs = async (...names: string[]) =>
+			await n8n.client.callWebhook(path, { keys: itemsOf(names) }, RUN_DEADLINE_MS);
+
+		await callAs('anna', 'anna', 'ben');
+		expect(platform.books().chats).toEqual([]);
+		const [failed] = await n8n.client.listExecutions(workflow);
+		expect(failureOf(await n8n.client.waitForExecution(failed!.id))).toContain('item 2 needs another key');
+
+		// As stored, once per item to compare them, and at most once per item to supply the model.
+		expect(await readsOf(async () => await callAs('anna', 'anna', 'anna'))).toBeLessThanOrEqual(7);
+		expect(platform.books().chats.map(({ owner }) => owner)).toEqual(['anna', 'anna', 'anna']);
+	},
+);
+
 describe('a plain credential is read at most twice in a run, however many items there are', () => {
-	/** Matches the read by ID and type that precedes decryption, not the check of who may use the credential. */
-	const READ = /FROM "credentials_entity".*WHERE.*"id" = \?.*"type" = \?/;
-
-	async function readsOf(work: () => Promise<unknown>): Promise<number> {
-		const before = n8n.log.lines.length;
-		await work();
-		return n8n.log.lines.slice(before).filter(({ message }) => READ.test(message)).length;
-	}
-
 	test.each([
 		['Flow Task', (workflowId: string) => images('Pictures', stage.account, workflowId)],
 		['Chat Completion', () => chats(stage.account)],

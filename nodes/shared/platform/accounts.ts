@@ -25,10 +25,7 @@ export interface ReadAccount<T> {
 	readonly fields: Fields;
 }
 
-type CredentialContext = Pick<
-	IExecuteFunctions,
-	'getCredentials' | 'getExecuteData' | 'getInputData' | 'getMode' | 'getNode'
->;
+type CredentialContext = Pick<IExecuteFunctions, 'getCredentials' | 'getInputData' | 'getMode' | 'getNode'>;
 
 /** The most concurrent reads, to keep n8n's database queue short; the database answers one read at a time anyway. */
 const READS_AT_ONCE = 16;
@@ -43,6 +40,7 @@ export async function readAccounts<T>(
 	context: CredentialContext,
 	type: CredentialType,
 	check: (fields: Fields) => Result<T>,
+	items: readonly unknown[] = context.getInputData(),
 ): Promise<Result<Accounts<ReadAccount<T>>>> {
 	// Equal credentials are kept once, because saved workflows can take a megabyte, and each read returns a new copy.
 	const known = new Map<string, { readonly fields: Fields; readonly account: Result<ReadAccount<T>> }>();
@@ -62,7 +60,7 @@ export async function readAccounts<T>(
 	const expressions = await varyingFields(context, type);
 	if (!first.ok && known.size === 0 && !expressions?.size) return first;
 	const limit = pLimit(READS_AT_ONCE);
-	const others = expressions?.size === 0 ? [] : context.getInputData().slice(1);
+	const others = expressions?.size === 0 ? [] : items.slice(1);
 	const readNext = others.map(async (_, index) => await limit(async () => await readItem(index + 1)));
 	const accounts = [first, ...(await Promise.all(readNext))];
 	const varying = expressions ?? differingFields([...known.values()].map(({ fields }) => fields));
@@ -140,7 +138,7 @@ async function varyingFields(
 	if (typeof read !== 'function' || !stored) return undefined;
 	try {
 		const isRaw = true;
-		const args = [additionalData, stored, type, context.getMode(), context.getExecuteData(), isRaw];
+		const args = [additionalData, stored, type, context.getMode(), member(context, 'executeData'), isRaw];
 		const raw: unknown = await Reflect.apply(read, helper, args);
 		if (!isJsonObject(raw)) return undefined;
 		return new Set(Object.keys(raw).filter((name) => mayVary(raw[name])));

@@ -16,6 +16,7 @@ function contextOf(
 		getNode: () => NODE,
 		getNodeParameter: (name: string, _item: number, fallback: unknown) => parameters[name] ?? fallback,
 		getCredentials: async () => credential,
+		getInputData: () => [{ json: {} }],
 	};
 	return context as unknown as ISupplyDataFunctions;
 }
@@ -56,4 +57,50 @@ it('reads the credential of the current item', async () => {
 	context.getCredentials = async <T extends object>(_type: string, itemIndex = 0) => ofItem[itemIndex] as T;
 	const supplied = new LmChatFlowPlatform().supplyData.call(context, 1);
 	await expect(supplied).rejects.toMatchObject({ message: expect.stringContaining('FlowAgent API') });
+});
+
+describe('n8n uses the model of item 0 for all items', () => {
+	const TOO_OLD = expect.stringContaining('too old');
+	const REFUSED =
+		/^n8n uses the chat model of item 0 for all items, but item 2 needs another key, model or option\. /;
+	const NEXT = { ...ACCOUNT, apiKey: 'sk-fedcba9876543210' };
+
+	/** Asks for the model several times, as a chain does, for three items. */
+	async function ask(credentials: object[], models: unknown[]) {
+		const context = contextOf({}, {});
+		const items = [{ json: {} }, { json: {} }, { json: {} }];
+		const reads: number[] = [];
+		context.getInputData = (_input?: number, type?: string) => (type === 'main' ? items : []);
+		context.getCredentials = async <T extends object>(_type: string, itemIndex = 0) => {
+			reads.push(itemIndex);
+			return (credentials[itemIndex] ?? credentials[0]) as T;
+		};
+		const read = (field: string, item: number, fallback: unknown): unknown =>
+			field === 'model' ? (models[item] ?? models[0]) : fallback;
+		context.getNodeParameter = read as typeof context.getNodeParameter;
+		const messages: unknown[] = [];
+		for (const itemIndex of [0, 0, 0]) {
+			const error: unknown = await new LmChatFlowPlatform().supplyData
+				.call(context, itemIndex)
+				.catch((e: unknown) => e);
+			messages.push(Reflect.get(Object(error), 'message'));
+		}
+		return { messages, reads };
+	}
+
+	it('supplies it if the items agree, and compares them only once', async () => {
+		const { messages, reads } = await ask([ACCOUNT], ['family_c-4.6']);
+		expect(messages).toEqual([TOO_OLD, TOO_OLD, TOO_OLD]);
+		expect(reads.filter((item) => item === 2)).toHaveLength(1);
+	});
+
+	it.each([
+		['key', [ACCOUNT, ACCOUNT, NEXT], ['family_c-4.6']],
+		['address', [ACCOUNT, ACCOUNT, { ...ACCOUNT, baseUrl: 'https://other.example' }], ['family_c-4.6']],
+		['model', [ACCOUNT], ['family_c-4.6', 'family_c-4.6', 'plain-1']],
+		['key that cannot be used', [ACCOUNT, ACCOUNT, { ...ACCOUNT, apiKey: '' }], ['family_c-4.6']],
+	])('supplies none if an item needs another %s', async (_what, credentials, models) => {
+		const { messages } = await ask(credentials, models);
+		expect(messages).toEqual([REFUSED, REFUSED, REFUSED].map((words) => expect.stringMatching(words)));
+	});
 });

@@ -31,7 +31,6 @@ function contextOf(perItem: Fields[], stored?: Fields | Error): { context: Conte
 		getInputData: () => perItem.map(() => ({ json: {} })),
 		getNode: () => NODE,
 		getMode: () => 'trigger',
-		getExecuteData: () => ({}),
 		getCredentials: async (_type: string, itemIndex = 0) => {
 			reads.push(itemIndex);
 			return perItem[itemIndex] ?? {};
