@@ -1,5 +1,6 @@
 import { badInput, fail, type Failure, type Result } from './failure';
-import { excerpt, isJsonObject, type JsonObject } from '../text/json';
+import { excerpt, member } from '../text/json';
+import { textOf } from '../text/textOf';
 
 /**
  * Reads parameters of one item. If an expression cannot be evaluated (a node that has not run, a lost pairing), n8n
@@ -39,10 +40,9 @@ export function explainExpressionError(error: unknown): Failure {
 			'Your workflow is not the cause. Please report the bug with the data of this item.',
 		);
 	}
-	const { context, description }: JsonObject = error instanceof Error && isJsonObject(error) ? error : {};
-	const parameter = isJsonObject(context) && typeof context.parameter === 'string' ? context.parameter : '';
+	const parameter = textOf(member(member(error, 'context'), 'parameter'));
 	// n8n emphasizes names in it.
-	const plain = typeof description === 'string' ? description.replace(/<\/?strong>/g, '') : '';
+	const plain = textOf(member(error, 'description')).replace(/<\/?strong>/g, '');
 	const explained = plain && `${excerpt(plain, 300)} `;
 	return badInput(
 		`n8n could not read ${parameter ? `"${parameter}"` : 'the fields'} for this item: ${wordsOfError(error)}`,
@@ -50,7 +50,11 @@ export function explainExpressionError(error: unknown): Failure {
 	);
 }
 
-/** The message of an error, shortened to fit in a sentence. */
+/** The message of an error, shortened to fit in a sentence. Some of n8n's say what is wrong only in their context. */
 export function wordsOfError(error: unknown): string {
-	return error instanceof Error && error.message ? excerpt(error.message, 300) : 'no reason was given';
+	if (!(error instanceof Error && error.message)) return 'no reason was given';
+	const context = member(error, 'context');
+	const [template, node] = [member(context, 'messageTemplate'), member(context, 'nodeCause')].map(textOf);
+	const words = (error.message === 'Invalid expression' && template) || error.message;
+	return excerpt(node && !words.includes(node) ? `${words} ("${node}")` : words, 300);
 }

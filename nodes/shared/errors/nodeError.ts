@@ -9,6 +9,7 @@ import {
 
 import { explainExpressionError } from './expressionError';
 import type { Failure, FailureKind, Result } from './failure';
+import { sentence } from '../text/json';
 
 /** Kinds that come from calling a service; the others come from the operator's input or are our own decision. */
 const OF_THE_SERVICE: ReadonlySet<FailureKind> = new Set([
@@ -37,7 +38,9 @@ export function isTool(node: Pick<INode, 'type'>): boolean {
 
 /** An AI agent gets only one text, which its model may repeat to the user, so the text says whom the advice is for. */
 function forAgent({ message, advice }: Failure): string {
-	return advice ? `${message}. (For the operator of this workflow, not for the user: ${advice})` : message;
+	return advice
+		? `${sentence(message)} (For the operator of this workflow, not for the user: ${advice})`
+		: message;
 }
 
 /** Keeps others' words from becoming links where n8n shows HTML. An escape would be visible where it shows plain text. */

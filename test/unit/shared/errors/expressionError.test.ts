@@ -56,6 +56,28 @@ describe('explainExpressionError', () => {
 		});
 	});
 
+	it.each([
+		[
+			'Invalid expression',
+			'No path back to referenced node',
+			'No path back to referenced node ("Elsewhere")',
+		],
+		["Referenced node doesn't exist", undefined, 'Referenced node doesn\'t exist ("Elsewhere")'],
+		[
+			"Node 'Elsewhere' hasn't been executed",
+			'Consider {{nodeName}}',
+			"Node 'Elsewhere' hasn't been executed",
+		],
+	])(
+		'says of "%s" what n8n says only in its context, and which node it is about',
+		(said, template, words) => {
+			const error = new ExpressionError(said, { messageTemplate: template, nodeCause: 'Elsewhere' });
+			expect(explainExpressionError(error).message).toBe(
+				`n8n could not read the fields for this item: ${words}`,
+			);
+		},
+	);
+
 	it.each<[string, unknown]>([
 		['nothing', undefined],
 		['text', 'oops'],

@@ -138,6 +138,7 @@ describe('toErrorItem', () => {
 		expect(toErrorItem(TOOL, failure('A sentence'), 0).json.message).toBe(
 			'A sentence. (For the operator of this workflow, not for the user: Do this.)',
 		);
+		expect(toErrorItem(TOOL, failure('A sentence.'), 0).json.message).toMatch(/^A sentence\. \(/);
 		const bare: Failure = { kind: 'cancelled', message: 'Stopped', advice: '' };
 		expect(toErrorItem(TOOL, bare, 0).json).toMatchObject({ error: 'Stopped' });
 	});
