@@ -20,16 +20,16 @@ const fields: readonly INodeProperties[] = [
 		type: 'string',
 		required: true,
 		default: '={{ $json.session.id }}',
-		hint: "After a Wait node: {{ $('Agent Invoke').item.json.session.id }}",
+		hint: `After other nodes: ${inAsked('session.id')}`,
 		description:
-			'The session ID from the "Interrupt" output. If other nodes come between, refer to the Agent Invoke node by its name.',
+			'The session ID from the "Interrupt" output. If other nodes come between, put a "No Operation" node first and refer to it by its name.',
 	},
 	{
 		displayName: 'Interrupt ID',
 		name: 'interruptId',
 		type: 'string',
 		default: '={{ $json.interrupt.id }}',
-		hint: "After a Wait node: {{ $('Agent Invoke').item.json.interrupt.id }}",
+		hint: `After other nodes: ${inAsked('interrupt.id')}`,
 		description: 'ID of the interrupt, from the "Interrupt" output',
 	},
 	{
@@ -109,7 +109,12 @@ function readInterruptId(context: IExecuteFunctions, itemIndex: number): Result<
 }
 
 function useEarlier(path: string): string {
-	return `An interrupt is answered with the IDs of the "Interrupt" output. After other nodes, such as Wait, refer to Agent Invoke by its name: {{ $('Agent Invoke').item.json.${path} }}. Nothing was sent for this item.`;
+	return `An interrupt is answered with the IDs of the "Interrupt" output. If other nodes come between, such as Wait, put a "No Operation" node first, after the "Interrupt" outputs of both Agent Invoke nodes, and refer to it: ${inAsked(path)}. Nothing was sent for this item.`;
+}
+
+/** Agent Invoke itself would give the first interrupt each time, so a node that every interrupt passes is referred to. */
+function inAsked(path: string): string {
+	return `{{ $('No Operation, do nothing').item.json.${path} }}`;
 }
 
 function readAnswer(context: IExecuteFunctions, itemIndex: number): Result<Said> {

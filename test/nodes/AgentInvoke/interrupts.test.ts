@@ -1,6 +1,6 @@
 import type { INodeParameters } from 'n8n-workflow';
 
-import { NODE_NAME, to, toolOf, TRIGGER_NAME, type HarnessRun } from '../harness';
+import { NODE_NAME, to, toolOf, type HarnessRun } from '../harness';
 import { RETRY, sayings, sharedStage } from '../harness/stage';
 import { openAgentStage } from './agent.fixture';
 
@@ -40,41 +40,61 @@ test.each([
 });
 
 describe('after a node that passes nothing on, such as Wait', () => {
-	const ASKED = 'Agent Invoke';
-	const OF_AGENT = "{{ $('Agent Invoke').item.json";
+	const ASKED = 'No Operation, do nothing';
+	const OF_ASKED = `{{ $('${ASKED}').item.json`;
+	const BY_NAME = {
+		resumeSessionId: `=${OF_ASKED}.session.id }}`,
+		interruptId: `=${OF_ASKED}.interrupt.id }}`,
+	};
 
-	async function resumeBehind(parameters: INodeParameters): Promise<HarnessRun> {
-		const [trigger, node] = stage.workflow().nodes;
+	async function resumeBehind(parameters: INodeParameters, ...said: string[]): Promise<HarnessRun> {
+		const { nodes, connections } = stage.workflow();
+		const resume = { operation: 'resume', result: 'yes', ...parameters };
+		const toAsked = { main: [[], to(ASKED)] };
 		return await stage.runWorkflow(
 			{
 				nodes: [
-					trigger!,
-					{ ...node!, name: ASKED },
+					...nodes,
+					{ name: ASKED, type: 'harness.noOp' },
 					{ name: 'Forget', type: 'harness.forget' },
-					{ ...node!, parameters: { operation: 'resume', result: 'yes', ...parameters } },
+					{ ...nodes[1]!, name: 'Resume', parameters: resume },
 				],
 				connections: {
-					[TRIGGER_NAME]: { main: [to(ASKED)] },
-					[ASKED]: { main: [[], to('Forget')] },
-					Forget: { main: [to(NODE_NAME)] },
+					...connections,
+					...{ [NODE_NAME]: toAsked, [ASKED]: { main: [to('Forget')] } },
+					...{ Forget: { main: [to('Resume')] }, Resume: toAsked },
 				},
 			},
-			sayings('[question: sure?]'),
+			sayings(...said),
 		);
 	}
 
 	test('the message contains an expression that works', async () => {
-		const run = await resumeBehind({});
+		const run = await resumeBehind({}, '[question: sure?]');
 		expect(run.error?.message).toBe('"Session ID" is empty for this item');
-		expect(run.error?.description).toContain(`refer to Agent Invoke by its name: ${OF_AGENT}.session.id }}.`);
-		const resumeSessionId = `=${OF_AGENT}.session.id }}`;
-		const half = await resumeBehind({ resumeSessionId });
+		expect(run.error?.description).toContain(`refer to it: ${OF_ASKED}.session.id }}.`);
+		const half = await resumeBehind({ resumeSessionId: BY_NAME.resumeSessionId }, '[question: sure?]');
 		expect(half.error?.message).toBe('"Interrupt ID" is empty for this item');
-		expect(half.error?.description).toContain(`by its name: ${OF_AGENT}.interrupt.id }}.`);
+		expect(half.error?.description).toContain(`refer to it: ${OF_ASKED}.interrupt.id }}.`);
 		stage.reset();
-		const whole = await resumeBehind({ resumeSessionId, interruptId: `=${OF_AGENT}.interrupt.id }}` });
-		expect(whole.jsons()[0]?.answer).toContain('the result was yes');
+		const whole = await resumeBehind(BY_NAME, '[question: sure?]');
+		expect(whole.output('Resume')[0]?.json.answer).toContain('the result was yes');
 		expect(stage.platform.books().invocations).toHaveLength(2);
+	});
+
+	test('each item answers each of its interrupts, also the second', async () => {
+		const question = `$('${ASKED}').item.json.interrupt.question`;
+		const result = `={{ ${question} === 'b?' ? '[question: b again?]' : 'to ' + ${question} }}`;
+		const run = await resumeBehind({ ...BY_NAME, result }, '[question: a?]', '[question: b?]');
+		expect(run.error).toBeUndefined();
+		const answered = stage.platform
+			.books()
+			.invocations.flatMap(({ interruptAnswered }) => interruptAnswered ?? []);
+		expect(answered.map((one) => one.result).sort()).toEqual([
+			'[question: b again?]',
+			'to a?',
+			'to b again?',
+		]);
 	});
 });
 
