@@ -20,11 +20,7 @@ export const sessionFields: readonly INodeProperties[] = [
 		type: 'options',
 		default: 'mapped',
 		options: [
-			{
-				name: 'By ID',
-				value: 'explicit',
-				description: "The platform's session ID, from an earlier output",
-			},
+			{ name: 'By ID', value: 'explicit', description: "The platform's session ID, from an earlier output" },
 			{
 				name: 'By Key',
 				value: 'mapped',
@@ -41,7 +37,7 @@ export const sessionFields: readonly INodeProperties[] = [
 		// Empty by default for the same reason as "Message".
 		default: '',
 		placeholder: 'e.g. a customer number',
-		hint: "In a chat, leave it empty to use the chat's own session",
+		hint: "In a chat, leave it empty to use the chat's own session. In a tool, use $json: $('Node').item is always the first item.",
 		displayOptions: { show: { sessionMode: ['mapped'] } },
 		description:
 			'Identifies the conversation, e.g. by a customer number. It is evaluated for each item, so each person can have a session of their own. If it is empty, the sessionId of a chat is used; an item without either gets a new session.',
