@@ -31,9 +31,7 @@ const WRITE_TRIES = 10;
 const UPLOAD_TRIES = 6;
 
 /** It becomes part of a URL; a longer one is as good as none. */
-const PromptToken = v.optional(
-	v.fallback(v.optional(v.pipe(v.string(), v.maxLength(LONGEST_LINK_CHARS))), undefined),
-);
+const PromptToken = v.fallback(v.optional(v.pipe(v.string(), v.maxLength(LONGEST_LINK_CHARS))), undefined);
 
 export interface ApiCall
 	extends Omit<RetryTerms, 'endByMs'>, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs' | 'outlivesStop'> {
@@ -197,7 +195,6 @@ export class ServiceApi {
 		});
 		if (!answer.ok) return answer;
 		const data = v.safeParse(this.UploadData, answer.value);
-		if (!data.success) return fail(withoutId('upload the image', 'image_id'));
-		return ok(data.output.image_id);
+		return data.success ? ok(data.output.image_id) : fail(withoutId('upload the image', 'image_id'));
 	}
 }
