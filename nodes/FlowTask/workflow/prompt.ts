@@ -8,11 +8,11 @@ export type Prompt = Record<string, { inputs: JsonObject }>;
 
 /** Sets inputs, all at once, because a copy of the prompt for each would take quadratic time. */
 export function withInputs(prompt: Prompt, inputs: readonly PromptInput[]): Prompt {
-	const byNode = Map.groupBy([...inputsIn(prompt), ...inputs], ({ nodeId }) => nodeId);
-	const nodes = [...byNode].map(([nodeId, own]) => {
+	const nodes = new Map(Object.entries(prompt));
+	for (const [nodeId, own] of Map.groupBy(inputs, (input) => input.nodeId)) {
 		const values = own.map(({ parameter, value }) => [parameter, value] as const);
-		return [nodeId, { inputs: Object.fromEntries(values) }] as const;
-	});
+		nodes.set(nodeId, { inputs: { ...nodes.get(nodeId)?.inputs, ...Object.fromEntries(values) } });
+	}
 	// Makes any ID an own property, even "__proto__".
 	return Object.fromEntries(nodes);
 }

@@ -417,6 +417,12 @@ describe('withInputs', () => {
 		expect(prompt).toEqual({ '3': { inputs: { steps: 20 } } });
 	});
 
+	it('keeps a node without inputs', () => {
+		const steps = { nodeId: 'b', parameter: 'steps', value: 7 };
+		const changed = withInputs({ a: { inputs: {} }, b: { inputs: { cfg: 1, steps: 5 } } }, [steps]);
+		expect(changed).toEqual({ a: { inputs: {} }, b: { inputs: { cfg: 1, steps: 7 } } });
+	});
+
 	it('does not treat inherited properties of objects as inputs of a node', () => {
 		const inputs = ['constructor', '__proto__'].map((nodeId) => ({ nodeId, parameter: 'name', value: 1 }));
 		expect(JSON.stringify(withInputs({}, inputs))).toBe(
