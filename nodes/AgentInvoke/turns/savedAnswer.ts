@@ -1,4 +1,4 @@
-import { tokenParts } from '../../shared/run/budgetMessages';
+import { tokenCounts } from '../../shared/run/budgetMessages';
 import { isJsonObject, objectsIn, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
 import { textOf } from '../../shared/text/textOf';
@@ -81,12 +81,11 @@ const CODE = /^[\w.:/+=-]{1,128}$/;
  */
 function withoutWords(result: TurnResult): TurnResult {
 	const { sessionId, reason, requestId, usage } = result.reply;
-	const tokens = tokenParts(usage);
 	const reply: AgentReply = {
 		sessionId,
 		reason: CODE.test(reason) ? reason : '',
 		requestId: CODE.test(requestId) ? requestId : '',
-		usage: tokens ? { input_tokens: tokens.input, output_tokens: tokens.output } : null,
+		usage: tokenCounts(usage),
 		answer: '',
 		hint: '',
 		interrupts: [],

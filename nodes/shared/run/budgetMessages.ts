@@ -1,4 +1,4 @@
-import { isJsonObject } from '../text/json';
+import { isJsonObject, type Json } from '../text/json';
 import { numberOf } from '../text/textOf';
 
 export interface SpentBudget {
@@ -40,9 +40,7 @@ const PAIRS = [
  */
 export function countTokens(usage: unknown): number | undefined {
 	if (!isJsonObject(usage)) return countOf(usage);
-	const counts = (names: readonly string[]): number[] =>
-		names.map((name) => countOf(usage[name])).filter((count) => count !== undefined);
-	const [total] = counts(TOTALS);
+	const [total] = TOTALS.map((name) => countOf(usage[name])).filter((count) => count !== undefined);
 	if (total) return total;
 	const parts = partsOf(usage);
 	return parts ? parts.input + parts.output : total;
@@ -54,6 +52,13 @@ export function tokenParts(usage: unknown) {
 	if (parts) return parts;
 	const total = countTokens(usage);
 	return total === undefined ? undefined : { input: total, output: 0 };
+}
+
+/** The valid counts of a usage, under the names that it gives them; null if it has none. */
+export function tokenCounts(usage: unknown): Json {
+	if (!isJsonObject(usage)) return countOf(usage) ?? null;
+	const names = [...TOTALS, ...PAIRS.flat()].filter((name) => countOf(usage[name]) !== undefined);
+	return names.length > 0 ? Object.fromEntries(names.map((name) => [name, usage[name] ?? null])) : null;
 }
 
 function partsOf(usage: Readonly<Record<string, unknown>>) {

@@ -62,3 +62,19 @@ test('a digest keeps no words of the answer, wherever they are, and is never lon
 	const session = { ...result.session, id: 's'.repeat(40_000) };
 	expect(savedAnswerText({ ...result, session }, 'a', 'digest')).toBe('{"agent":"a"}');
 });
+
+test.each<[Json, Json]>([
+	[{ total_tokens: 7 }, { total_tokens: 7 }],
+	[
+		{ prompt_tokens: 3, completion_tokens: 4, total_tokens: 7, details: { cached_tokens: 2 } },
+		{ prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
+	],
+	[{ totalTokens: '7', input_tokens: 'hello', cost: 1 }, { totalTokens: '7' }],
+	[12, 12],
+	[{ cost: 1 }, null],
+	['hello', null],
+])('of the usage %j, a digest keeps %j', (usage, kept) => {
+	const result = answered({});
+	const digest = savedAnswerText({ ...result, reply: { ...result.reply, usage } }, 'a', 'digest');
+	expect(parseJson(digest)).toMatchObject({ reply: { usage: kept } });
+});
