@@ -44,23 +44,25 @@ export async function openBridgeOf(
 	// Never throws: the listener calls this again before each reconnection, and an exception would end its loop.
 	const refusal = async (): Promise<Failure | undefined> => {
 		const isAllowed = await allowsSocketTo(context.helpers, account.url).catch(() => false);
-		return isAllowed ? undefined : egressRefused(account.host);
+		if (isAllowed) return undefined;
+		return badInput(
+			`This n8n instance does not allow connections to ${account.host}`,
+			"n8n's protection against server-side request forgery (SSRF) blocks this address. Ask the administrator of n8n to allow it.",
+		);
 	};
 	const refused = await refusal();
 	if (refused) return fail(refused);
 
-	const clock = systemClock;
-	const { protocols, authFrame } = settings.value;
-	const [protocol, bearer] = protocols;
-	const withoutBearer = authFrame === undefined ? 'nothing' : 'frame';
+	const [protocol, bearer] = settings.value.protocols;
+	const withoutBearer = settings.value.authFrame === undefined ? 'nothing' : 'frame';
 	const tokenIn = bearer === undefined ? withoutBearer : 'handshake';
 	const ask = async (request: IHttpRequestOptions): Promise<unknown> =>
 		await context.helpers.httpRequest(request);
 	return ok({
-		clock,
+		clock: systemClock,
 		peer: { host: account.host, protocol, tokenIn, redact },
-		open: (events) => openConnection(settings.value, events, clock),
-		probe: async () => await probeHandshake(settings.value, ask, clock),
+		open: (events) => openConnection(settings.value, events, systemClock),
+		probe: async () => await probeHandshake(settings.value, ask, systemClock),
 		refusal,
 	});
 }
@@ -69,16 +71,17 @@ function readSettings(
 	account: BridgeAccount,
 	{ authMode, authFrame, options }: ConnectionFields,
 ): Result<BridgeSettings> {
-	const seconds = checkEntered(options, LISTEN_OPTIONS);
-	if (!seconds.ok) return seconds;
-	const { number } = seconds.value;
 	const heartbeat = readHeartbeat(options.heartbeatFrame);
 	if (!heartbeat.ok) return heartbeat;
-	const everyMs = number('heartbeatSeconds') * 1000;
+	const { value: frame } = heartbeat;
+	const used = frame === undefined ? { ...options, heartbeatSeconds: undefined } : options;
+	const seconds = checkEntered(used, LISTEN_OPTIONS);
+	if (!seconds.ok) return seconds;
+	const { number } = seconds.value;
 	const { url, protocols, token } = account;
 	const connection = {
 		url,
-		heartbeat: heartbeat.value === undefined ? undefined : { frame: heartbeat.value, everyMs },
+		heartbeat: frame === undefined ? undefined : { frame, everyMs: number('heartbeatSeconds') * 1000 },
 		idleMs: number('idleTimeoutSeconds') * 1000,
 	};
 	// The two ways to authenticate exclude each other (§5.4), so the token is sent in only one of them.
@@ -92,9 +95,7 @@ function readSettings(
 function readHeartbeat(entered: unknown): Result<string | undefined> {
 	const isBlank = typeof entered === 'string' && !entered.trim();
 	const { frame, text } = parseFrame(isBlank ? {} : (entered ?? {}));
-	if (isJsonObject(frame) && text !== undefined) {
-		return ok(Object.keys(frame).length > 0 ? text : undefined);
-	}
+	if (isJsonObject(frame) && text !== undefined) return ok(Object.keys(frame).length > 0 ? text : undefined);
 	return failInput(
 		'"Heartbeat Frame" is not a JSON object',
 		'Enter one such as {"type": "ping"}, or leave it empty.',
@@ -106,11 +107,4 @@ export function parseFrame(value: unknown): { readonly frame: unknown; readonly 
 	return typeof value === 'string'
 		? { frame: parseJson(value), text: value.trim() }
 		: { frame: value, text: jsonText(value) };
-}
-
-function egressRefused(host: string): Failure {
-	return badInput(
-		`This n8n instance does not allow connections to ${host}`,
-		"n8n's protection against server-side request forgery (SSRF) blocks this address. Ask the administrator of n8n to allow it.",
-	);
 }

@@ -58,6 +58,14 @@ test('reports a connection that is lost while it waits', async () => {
 	expect((await testing).error?.message).toContain('The connection was lost');
 });
 
+test('an interval without a heartbeat is not checked', async () => {
+	const live = await stage.startTest({ options: { heartbeatSeconds: 0 } });
+	await until(() => stage.channel.open === 1);
+	live.cancel();
+	expect((await live.done).error).toBeUndefined();
+	await until(() => stage.platform.books().bridge.open === 0);
+});
+
 test('Stop ends the test at once and closes the connection', async () => {
 	const live = await stage.startTest();
 	await until(() => stage.channel.open === 1);
@@ -72,6 +80,7 @@ test.each([
 	[{ eventPath: '', eventFilter: 'message' }, '"Event Path" is empty'],
 	[{ authMode: 'inFrame', authFrame: '{"type":"auth"}' }, 'no placeholder for the token'],
 	[{ options: { heartbeatFrame: 'ping' } }, '"Heartbeat Frame" is not a JSON object'],
+	[{ options: { heartbeatFrame: '{"a":1}', heartbeatSeconds: 0 } }, '"Heartbeat Interval (Seconds)" must be'],
 ])('refuses %j before opening a connection', async (parameters, said) => {
 	const run = await stage.test(parameters);
 	expect(run.error?.message).toContain(said);

@@ -41,7 +41,9 @@ export function readListenSettings(context: ITriggerFunctions, options: IDataObj
 		textOf(context.getNodeParameter('eventFilter', '')),
 	);
 	if (!filter.ok) return filter;
-	const given = { ...options, maxBatch: context.getNodeParameter('maxBatch', 100) };
+	const maxBatch = context.getNodeParameter('maxBatch', 100);
+	// `openBridge` checks the interval, which matters only with a heartbeat.
+	const given = { ...options, maxBatch, heartbeatSeconds: undefined };
 	const numbers = checkEntered(given, LISTEN_OPTIONS, MAX_BATCH);
 	if (!numbers.ok) return numbers;
 	const { number } = numbers.value;

@@ -62,7 +62,7 @@ test.each([
 	for (const name of ['heartbeatSeconds', 'idleTimeoutSeconds']) {
 		const setup = await openBridge(context().context, {
 			...SUBPROTOCOL,
-			options: { ...NO_OPTIONS, [name]: seconds },
+			options: { ...NO_OPTIONS, heartbeatFrame: '{"type":"ping"}', [name]: seconds },
 		});
 		expect(setup.ok).toBe(accepted);
 	}
@@ -80,4 +80,6 @@ test.each([0, -5, '0.5'])('refuses a heartbeat every %j seconds', async (heartbe
 			advice: 'Correct it under "Options" in the node. Nothing was sent.',
 		},
 	});
+	const options = { ...NO_OPTIONS, heartbeatSeconds };
+	expect(await openBridge(context().context, { ...SUBPROTOCOL, options })).toMatchObject({ ok: true });
 });
