@@ -31,7 +31,10 @@ const LOCAL_NAME =
 
 /** Where clouds serve a machine's credentials, apart from link-local addresses. */
 const METADATA_HOST =
-	/^(?:100\.100\.100\.200|\[fd00:ec2::254\]|\[fd20:ce::254\]|metadata\.google\.internal)$/;
+	/^(?:100\.100\.100\.200|\[fd00:ec2:.*|\[fd20:ce::254\]|metadata(?:\.google\.internal)?|instance-data(?:\.ec2\.internal)?)$/;
+
+/** Addresses, and names for 127.0.0.1 and ::1. A base URL that is a name does not open them: n8n itself is at one. */
+const ADDRESS = /^[\d.]+$|^\[|localhost|loopback/;
 
 /** Advice for a link that is refused. */
 export const ALLOW_HOST =
@@ -51,11 +54,8 @@ function ipv4Of(address: string): number {
 }
 
 function networkOfIpv4(address: number): Network {
-	const found = IPV4_RANGES.find(([, first, bits]) => {
-		const size = 2 ** (32 - bits);
-		return Math.floor(address / size) === Math.floor(ipv4Of(first) / size);
-	});
-	return found?.[0] ?? 'public';
+	const range = IPV4_RANGES.find(([, first, bits]) => (address ^ ipv4Of(first)) >>> (32 - bits) === 0);
+	return range?.[0] ?? 'public';
 }
 
 /** Only global unicast addresses are public, except 2002::/16, which can embed a private IPv4 address. */
@@ -80,7 +80,8 @@ export function fileHostRule(baseUrl: string, listed: readonly string[]): MayFet
 		if (!isWebAddress(link)) return false;
 		const { hostname, port, protocol } = new URL(link);
 		const network = networkOf(hostname);
-		if (network === 'public' || (network === 'local' && isInside)) return true;
+		const isNear = isInside && (ADDRESS.test(base) || !ADDRESS.test(hostname));
+		if (network === 'public' || (network === 'local' && isNear)) return true;
 		return allowed.has(hostname) || allowed.has(`${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`);
 	};
 }
