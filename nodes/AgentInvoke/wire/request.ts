@@ -49,15 +49,15 @@ export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues)
 	const body = fill(turn.kind === 'results' ? (request.resume ?? {}) : request.message, values);
 	// The session ID is encoded, so that it cannot lead to another path. A path that needs a missing ID is dropped, and so
 	// is one with an ID such as "..", which no encoding makes harmless.
-	const { sessionId } = call;
-	const filled = fill(request.path, { session: encodeURIComponent(sessionId.toWellFormed()) || undefined });
-	const path = typeof filled === 'string' && !DOT_SEGMENT.test(filled) ? filled.trim() : '';
+	const session = encodeURIComponent(call.sessionId.toWellFormed()) || undefined;
+	const filled = fill(request.path, { session });
+	const path = typeof filled === 'string' ? pathOf(filled.trim().replace(/[\s/]+$/, '')) : '';
 	const headers = Object.entries(request.headers).flatMap(([name, template]) => {
 		const text = fill(template, values);
 		return typeof text === 'string' && text !== '' && !/[\r\n\0]/.test(text) ? [[name, text] as const] : [];
 	});
 	return {
-		path: pathOf(path.replace(/\/+$/, '')),
+		path: DOT_SEGMENT.test(path) ? '' : path,
 		headers: Object.fromEntries(headers),
 		body: isJsonObject(body) ? body : {},
 	};

@@ -120,10 +120,20 @@ describe('body', () => {
 });
 
 test.each(['.', '..'])('the session ID %j leads to no other path', (id) => {
-	const wire = wireWith({ request: { path: '/v1/sessions/$session/run' } });
-	const open = openRequest(hello, { stream: false, extraBody: '', uuid: 'u' }, wire);
-	const pathOf = (sessionId: string) => open.ok && open.value(sessionId).path;
-	expect([pathOf(id), pathOf(`a${id}`)]).toEqual(['', `/v1/sessions/a${id}/run`]);
+	const pathOf = (path: string, sessionId: string) => {
+		const wire = wireWith({ request: { path } });
+		const open = openRequest(hello, { stream: false, extraBody: '', uuid: 'u' }, wire);
+		return open.ok && open.value(sessionId).path;
+	};
+	const paths = [
+		'/v1/sessions/$session/run',
+		'/v1/sessions/$session ',
+		'/v1/$session /',
+		' $session',
+		'$session',
+	];
+	expect(paths.map((path) => pathOf(path, id))).toEqual(['', '', '', '', '']);
+	expect(pathOf(' /v1/sessions/$session/ ', `a${id}`)).toBe(`/v1/sessions/a${id}`);
 });
 
 describe('account', () => {
