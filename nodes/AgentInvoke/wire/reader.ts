@@ -34,7 +34,7 @@ const MOST_NAMES = 20;
 const MOST_STEPS = 1_000;
 const MOST_STEP_CHARS = 1_000_000;
 const MOST_INTERRUPTS = 1_000;
-/** The longest text of an answer; a single event has the same limit. */
+/** The longest text of an answer; a single event has the same limit, and so have all events with interrupts together. */
 const MOST_CHARS = 32 * 1024 * 1024;
 /** A longer text is not taken for a session ID, of which a table holds one for each session key. */
 const MOST_ID_CHARS = 2_000;
@@ -81,8 +81,11 @@ export class WireReader {
 	/** For each entry of the description that cannot be applied to the answer, why not. */
 	readonly misfits: Record<string, string> = {};
 	raw: Json = null;
-	/** What the agent waits for, by ID: an event may contain several interrupts without one. */
-	private readonly waiting = new Map<string, WireInterrupt[]>();
+	/** What the agent waits for, in order, and by ID: an event may contain several with the same ID, or without one. */
+	private readonly waiting = new Set<WireInterrupt>();
+	private readonly waitingById = new Map<string, WireInterrupt[]>();
+	/** The total length of all events that contained interrupts, in characters. */
+	private interruptChars = 0;
 	/** The total length of the kept steps, in characters. */
 	private stepChars = 0;
 	/** Whether an event arrived that reports no failure: whatever it says, an agent that sends events is running. */
@@ -95,7 +98,7 @@ export class WireReader {
 	) {}
 
 	get interrupts(): readonly WireInterrupt[] {
-		return [...this.waiting.values()].flat();
+		return [...this.waiting];
 	}
 
 	/** Whether anything arrived from a running agent. */
@@ -130,7 +133,7 @@ export class WireReader {
 			return;
 		}
 		const json = redactJson(parsed, hide);
-		this.readShared(json);
+		this.readShared(json, text.length);
 		this.raw = json;
 		this.noteMisfits(json);
 		if (this.isOver) return;
@@ -157,7 +160,7 @@ export class WireReader {
 			this.gap = `the data of an event "${excerpt(shown, 40)}" could not be read: ${whyNotJson(data)}`;
 			return;
 		}
-		this.readShared(json);
+		this.readShared(json, data.length);
 		if (rule?.fail) this.fault = faultOf(json, `${rule.entry}.fail`, 'no matching event', rule.fail);
 		if (this.isOver) return;
 		this.hasEvents ||= isJsonObject(json);
@@ -234,17 +237,16 @@ export class WireReader {
 		this.textFrom = entry;
 	}
 
-	/** Reads what any event may contain, whatever its rule. */
-	private readShared(json: Json): void {
-		const { wire } = this;
-		const { answer } = wire;
-		const data = dataOf(wire, json);
-		this.fault = whatFails(wire, json);
+	/** Reads what any event may contain, whatever its rule. @param chars the event's length */
+	private readShared(json: Json, chars: number): void {
+		const { answer } = this.wire;
+		const data = dataOf(this.wire, json);
+		this.fault = whatFails(this.wire, json);
 		this.sessionId = idOf(answer.session?.read(data)) || this.sessionId;
 		this.requestId = textAt(answer.requestId, json) || this.requestId;
 		const usage = answer.usage?.read(data);
 		if (isThere(usage)) this.usage = usage;
-		if (!this.fault) this.addInterrupts(interruptsIn(wire, data));
+		if (!this.fault) this.addInterrupts(interruptsIn(this.wire, data), chars);
 		this.waits ||= isThere(answer.interrupt.waits?.read(data));
 		this.isIncomplete ||= isThere(answer.incomplete?.read(data));
 		this.addKeys(isThere(data) ? data : json);
@@ -255,17 +257,18 @@ export class WireReader {
 	 * A stream may report each interrupt in an event of its own, or repeat one with the same ID. One without an ID is
 	 * replaced by any newer one, and replaces all earlier ones.
 	 */
-	private addInterrupts(interrupts: readonly WireInterrupt[]): void {
-		if (interrupts.length === 0) return;
-		const newer = Map.groupBy(interrupts, ({ id }) => id);
-		if (newer.has('')) this.waiting.clear();
-		this.waiting.delete('');
-		for (const [id, group] of newer) {
-			this.waiting.delete(id);
-			this.waiting.set(id, group);
+	private addInterrupts(newer: readonly WireInterrupt[], chars: number): void {
+		if (newer.length === 0) return;
+		const byId = Map.groupBy(newer, ({ id }) => id);
+		for (const id of byId.has('') ? [...this.waitingById.keys()] : ['', ...byId.keys()]) {
+			for (const old of this.waitingById.get(id) ?? []) this.waiting.delete(old);
+			this.waitingById.delete(id);
 		}
-		if (Math.max(this.waiting.size, interrupts.length) > MOST_INTERRUPTS)
-			this.giveUp(`${MOST_INTERRUPTS} interrupts`);
+		for (const [id, group] of byId) this.waitingById.set(id, group);
+		for (const one of newer) this.waiting.add(one);
+		this.interruptChars += chars;
+		if (this.waiting.size > MOST_INTERRUPTS) this.giveUp(`${MOST_INTERRUPTS} interrupts`);
+		if (this.interruptChars > MOST_CHARS) this.giveUp(`${MOST_CHARS} characters of interrupts`);
 	}
 
 	private addKeys(json: Json): void {

@@ -124,6 +124,22 @@ describe('a success', () => {
 		expect([...pathsIn({ a: { [long]: { b: 1 } } })]).toEqual([`a.${long}`]);
 	});
 
+	test('breaks off if its interrupts are longer than 32 million characters together', () => {
+		const order = { id: 'i', tool_name: 'order', arguments: { text: 'x'.repeat(11_000_000) } };
+		const asking = (id: string) => event({ interrupt: { ...order, id } });
+		const end = event('[DONE]');
+		expect(read(standard, [asking('1'), asking('2'), asking('3'), end])).toMatchObject({ ok: true });
+		expect(read(standard, ['1', '2', '3', '4'].map(asking).concat(end))).toMatchObject({
+			failure: { kind: 'brokeOff', why: 'it contains more than 33554432 characters of interrupts' },
+		});
+	});
+
+	test('keeps the order of interrupts, also of those with the same ID', () => {
+		const ids = ['1', '2', '1'];
+		const found = read(standard, [event({ interrupt: ids.map((id) => ({ id })) }), event('[DONE]')]);
+		expect(found).toMatchObject({ value: { interrupts: ids.map((id) => ({ id })) } });
+	});
+
 	test('has no session if the ID is longer than 2,000 characters', () => {
 		const ofHeader = { ...dify, answer: { ...dify.answer, sessionHeader: 'x-session' } };
 		for (const [id, sessionId] of [
