@@ -15,7 +15,6 @@ import { requestFingerprints } from '../../shared/run/retryMemory';
 import { reportTokens } from '../../shared/run/tokenUsage';
 import { readItem, workItem } from '../../shared/errors/expressionError';
 import { addressOf, openRequest, type OpenRequest } from '../wire/request';
-import { placeholdersOf } from '../wire/templates';
 import type { EndedTurn } from '../turnLog/turnLog';
 import { explainTable } from '../sessions/sessionStore';
 import { CallLimit } from '../api/callLimit';
@@ -220,8 +219,7 @@ function reportEnd(context: IExecuteFunctions, run: AgentRun, { turn, result }: 
 	turn.calls.ended();
 	turnLog?.add(ended);
 	budget?.ended(ended);
-	const wasAsked = turn.calls.made > 0;
-	if (result.ok && wasAsked) reportTokens(context, result.value.reply.usage);
+	if (result.ok && turn.calls.made > 0) reportTokens(context, result.value.reply.usage);
 }
 
 function agentTurns(
@@ -330,16 +328,17 @@ function previewOf(
 	const known = session.kind === 'mapped' ? sessions.find(session.key) : '';
 	const { body, headers, path } = open.value(session.kind === 'explicit' ? session.id : known);
 	const shownHeaders = Object.entries(headers).map(([name, value]) => {
-		const isOfCall = placeholdersOf(account.wire.request.headers[name] ?? '').size > 0;
-		return [name, isOfCall ? value : FROM_CREDENTIAL] as const;
+		const isShown = HARMLESS_HEADER.test(name) || account.wire.request.headers[name] === '$session';
+		return [name, isShown ? value : FROM_CREDENTIAL] as const;
 	});
-	const url = addressOf(account, { path });
-	const shown = shownRequest(url, 'agent token', body, Object.fromEntries(shownHeaders));
+	const more = Object.fromEntries(shownHeaders);
+	const shown = shownRequest(addressOf(account, { path }), 'agent token', body, more);
 	return ok(redactJson(shown, redact.known));
 }
 
 /** Each call has a UUID of its own, which a preview cannot know. */
 const SHOWN_UUID = '<UUID of the call>';
 
-/** A header without a placeholder may be a secret of a gateway, which not everyone who previews may read. */
+/** Other headers with text of their own may hold a secret of a gateway, which not everyone who previews may read. */
+const HARMLESS_HEADER = /^(?:accept|accept-language|content-type|user-agent)$/i;
 const FROM_CREDENTIAL = '<from the credential>';

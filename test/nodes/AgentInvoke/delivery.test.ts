@@ -226,7 +226,12 @@ describe('an interrupt that asks in plain text', () => {
 
 describe('a deployment with its own field names', () => {
 	const request = {
-		headers: { 'X-Gateway-Key': 'gw-1', 'X-Session': '$session' },
+		headers: {
+			Accept: 'text/event-stream',
+			'X-Gateway-Key': 'gw-1',
+			'X-Mixed': 'gw-2 $session',
+			'X-Session': '$session',
+		},
 		message: { prompt: '$message', docs: '$files', conversation: '$session', sse: '$stream' },
 	};
 	const accountOf = (more: object) => {
@@ -277,7 +282,9 @@ describe('a deployment with its own field names', () => {
 				headers: {
 					Authorization: 'Bearer <agent token>',
 					'Content-Type': 'application/json',
+					Accept: 'text/event-stream',
 					'X-Gateway-Key': '<from the credential>',
+					'X-Mixed': '<from the credential>',
 					'X-Session': '41',
 				},
 				body: {
