@@ -17,7 +17,7 @@ interface Addition extends ContentParts {
 const CLOSED: Addition = { ...NO_PARTS, meaning: 'closed' };
 const TOO_MANY = 429;
 
-/** The most characters of an answer; one event has the same limit. */
+/** The most characters of an answer; one event has the same limit, and fields that are only passed on twice that. */
 const MOST_CHARS = 32 * 1024 * 1024;
 
 /** Reads the events of one answer (§4.5), streamed or whole, and decides whether it is complete. */
@@ -99,9 +99,9 @@ export class AnswerReader {
 		this.hasBegun ||= objectsIn(chunk.choices).length > 0;
 		this.hasChoices ||= 'choices' in chunk;
 		this.error = errorInChunk(chunk);
-		this.refuseExcess(chars + builder.extraSize);
+		this.refuseExcess(Math.max(builder.size + chars, builder.extraSize / 2));
 		const parts = builder.add(chunk);
-		this.refuseExcess(0);
+		this.refuseExcess(builder.size);
 		const hasGrown = builder.size > size;
 		// An error after the finish reason does not fail the answer.
 		this.isDoubtful ||= this.error ? !wasFinished : wasFinished && hasGrown;
@@ -121,7 +121,7 @@ export class AnswerReader {
 
 	/** `chars` counts JSON syntax, too, but even so, no whole body that is read exceeds the limit. */
 	private refuseExcess(chars: number): void {
-		if (this.builder.size + chars <= MOST_CHARS) return;
+		if (chars <= MOST_CHARS) return;
 		this.isDoubtful = true;
 		throw new BodyEnded('ERR_TOO_LARGE', `it contains more than ${MOST_CHARS} characters`);
 	}
