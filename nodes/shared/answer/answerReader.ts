@@ -2,9 +2,8 @@ import type { EventMeaning } from '../http/answerStream';
 import { BodyEnded } from '../http/request';
 import type { StreamEvent } from '../http/sse';
 import { saysBusy, type BusyTerms } from '../platform/envelope';
-import { quote } from '../platform/failures';
-import { excerpt, isJsonObject, objectsIn, parseJson, whyNotJson, type JsonObject } from '../text/json';
-import type { Redact } from '../text/redact';
+import { isJsonObject, objectsIn, parseJson, whyNotJson, type JsonObject } from '../text/json';
+import { quote, type Redact } from '../text/redact';
 import { AnswerBuilder } from './answerBuilder';
 import { answerIn, errorInChunk, errorInEvent, type ServiceError } from './answerBody';
 import { NO_PARTS, type ContentParts } from './contentParts';
@@ -84,7 +83,7 @@ export class AnswerReader {
 		const { builder, error, gap, broken } = this;
 		if (error) return `the platform said: ${quote(redact, error.text)}`;
 		if (builder.hasFailed) {
-			const reason = excerpt(redact(builder.finishReason), 40);
+			const reason = quote(redact, builder.finishReason, 40);
 			return `the platform ended it with the finish reason "${reason}", without saying why`;
 		}
 		if (broken !== undefined) return broken;
