@@ -19,9 +19,8 @@ export function takeLargest(known: Json, more: Json): Json {
 	return typeof known === 'number' && typeof more === 'number' ? Math.max(known, more) : more;
 }
 
-/** An object or array also counts this many characters, because `{}` takes far more memory than its two. */
+/** What a value counts in addition to its text: `{}` takes far more memory than two characters. */
 const OBJECT_CHARS = 16;
-/** Any other value also counts this many. */
 const SCALAR_CHARS = 4;
 
 /** Merges the fields of an answer's chunks. */
