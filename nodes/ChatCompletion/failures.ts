@@ -3,7 +3,8 @@ import type { Failure } from '../shared/errors/failure';
 import type { ServiceError } from '../shared/answer/answerBody';
 import { CREDIT_ADVICE, isForCredit } from '../shared/chat/refusal';
 import type { FailedOutcome } from '../shared/http/outcome';
-import { explainCall, quote, type CallAdvice, type CallFacts } from '../shared/platform/failures';
+import { explainCall, type CallAdvice, type CallFacts } from '../shared/platform/failures';
+import { quote } from '../shared/text/redact';
 
 const LESS = 'Send less text or fewer images, or lower "Max Tokens" in the node\'s options.';
 

@@ -5,9 +5,8 @@ import type { Outcome } from '../shared/http/outcome';
 import type { ChatAnswer } from '../shared/answer/answerBuilder';
 import type { AnswerReader } from '../shared/answer/answerReader';
 import type { ContentParts } from '../shared/answer/contentParts';
-import { quote } from '../shared/platform/failures';
-import { excerpt, type JsonObject } from '../shared/text/json';
-import type { Redact } from '../shared/text/redact';
+import type { JsonObject } from '../shared/text/json';
+import { quote, type Redact } from '../shared/text/redact';
 import { outcomeOfError } from './failures';
 
 /** How long an answer may take, and what receives its pieces. */
@@ -73,7 +72,7 @@ function brokeOff(answer: AnswerReader, code: string | undefined, redact: Redact
 		advice: `${isIdle ? 'Raise "Idle Timeout (Seconds)" under "Cost and Speed" if the model needs longer pauses. ' : ''}What arrived is in the error's details. The question was not sent again, because what was generated is billed.`,
 		details: {
 			...partOf(answer, redact),
-			...(gap !== undefined && { cutOff: excerpt(redact(gap), CUT_OFF_SHOWN) }),
+			...(gap !== undefined && { cutOff: quote(redact, gap, CUT_OFF_SHOWN) }),
 		},
 	};
 }

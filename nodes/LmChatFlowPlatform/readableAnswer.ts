@@ -5,7 +5,7 @@ import type { ByteStream } from '../shared/http/abortableStream';
 import { describeError } from '../shared/http/request';
 import { readStream } from '../shared/http/sse';
 import { excerpt, jsonText, sentence, type JsonObject } from '../shared/text/json';
-import { redactJson, type Redact } from '../shared/text/redact';
+import { quote, redactJson, type Redact } from '../shared/text/redact';
 
 /**
  * Writes an answer as a stream that n8n's OpenAI client reads without loss. The client takes any stream that ends for a
@@ -95,7 +95,7 @@ export async function* readParts(
 export function whyNoAnswer(answer: AnswerReader, redact: Redact): string {
 	const why = reasonOf(answer, redact);
 	if (why === '') return '';
-	const said = sentence(excerpt(redact(why), 500));
+	const said = sentence(quote(redact, why));
 	return answer.hasBegun
 		? `The answer broke off: ${said} It was not requested again, because what was generated is billed.`
 		: `The platform gave no answer: ${said}`;

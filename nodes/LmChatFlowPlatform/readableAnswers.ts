@@ -80,7 +80,10 @@ export function readableFetch({ baseUrl, busyTerms }: ChatAccount, redact: Redac
 				init?.signal?.throwIfAborted();
 				return whole(answer, redact, headers);
 			}
-			const bytes = body && (await readBody(bytesOf(body), REFUSAL_TIMEOUT_MS, MOST_REFUSAL_BYTES));
+			// Whatever becomes of the body, the status says whether the client may send the request again.
+			const bytes =
+				body && (await readBody(bytesOf(body), REFUSAL_TIMEOUT_MS, MOST_REFUSAL_BYTES).catch(() => null));
+			init?.signal?.throwIfAborted();
 			const text = bytes?.toString('utf8') ?? '';
 			const reply = { kind: 'reply', status, headers: Object.fromEntries(headers), text } as const;
 			return refused(classifyRefusal(reply), status);

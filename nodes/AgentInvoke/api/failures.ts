@@ -4,9 +4,9 @@ import { excerpt, isJsonObject, jsonText, sentence, type JsonObject } from '../.
 import type { Headers } from '../../shared/http/exchange';
 import type { FailedOutcome } from '../../shared/http/outcome';
 import { originOf } from '../../shared/http/unreached';
-import { explainUnclear, explainUnsent, quote, type CallFacts } from '../../shared/platform/failures';
+import { explainUnclear, explainUnsent, type CallFacts } from '../../shared/platform/failures';
 import type { AgentAccount } from '../wire/account';
-import type { Redact } from '../../shared/text/redact';
+import { quote, type Redact } from '../../shared/text/redact';
 import type { WireFailure } from '../wire/conclusion';
 import { wordOf } from '../wire/expression';
 
@@ -34,7 +34,7 @@ function detailsOf(
 	const reason = code || detail;
 	return {
 		...(status >= 300 && { httpStatus: status }),
-		...(reason && { reason: excerpt(redact(reason), 200) }),
+		...(reason && { reason: quote(redact, reason, 200) }),
 		...(requestId && { requestId }),
 		...(sessionId && { sessionId }),
 	};

@@ -1,6 +1,8 @@
-import { Validator } from 'jsonschema';
+import { Validator, type CustomProperty } from 'jsonschema';
 
 import { isJsonObject, member } from '../../shared/text/json';
+
+type Checked = ReturnType<CustomProperty>;
 
 /** Keywords of newer drafts, which the library would ignore, in the form that it knows. */
 const OLDER_FORMS: Readonly<Record<string, (schema: object) => object>> = {
@@ -19,10 +21,10 @@ const PATH_CHARS = 400;
 /** The most problems that are kept at once. Those of an alternative are forgotten if another one fits. */
 const MOST_PROBLEMS = 10_000;
 
-/** Thrown instead of going on: alternatives that contain each other multiply with each level of a value. */
+/** Ends a check if all checks of an answer took too many steps or found too many problems. */
 export class CheckTooLong extends Error {}
 
-/** A validator for one answer. A check ends early if all checks took too many steps or found too many problems. */
+/** A validator for one answer. */
 export function createValidator(): Validator {
 	const validator = new Validator();
 	const { attributes } = validator;
@@ -44,11 +46,20 @@ export function createValidator(): Validator {
 	};
 	for (const keyword in attributes) {
 		const check = attributes[keyword];
-		attributes[keyword] = (instance, schema, options, context) => {
+		// Kept, because alternatives that contain each other ask the same again at each level of a value.
+		const results = new WeakMap<object, Map<object, Checked>>();
+		attributes[keyword] = (instance: unknown, schema, options, context) => {
 			const before = problems;
-			count(1 + sizeOf(instance) + context.propertyPath.length / PATH_CHARS);
-			const checked: unknown = keyword === 'uniqueItems' ? twinsIn(instance, count) : instance;
-			const result = check?.call(validator, checked, schema, options, context) ?? '';
+			count(1);
+			const isPlain = typeof instance !== 'object' || instance === null;
+			const known = (isPlain ? undefined : results.get(instance)) ?? new Map<object, Checked>();
+			let result = known.get(schema);
+			if (result === undefined) {
+				count(sizeOf(instance) + context.propertyPath.length / PATH_CHARS);
+				const checked = keyword === 'uniqueItems' ? twinsIn(instance, count) : instance;
+				result = check?.call(validator, checked, schema, options, context) ?? '';
+				if (!isPlain) results.set(instance, known.set(schema, result));
+			}
 			problems = before + sizeOf(member(result, 'errors'));
 			return result;
 		};
@@ -78,6 +89,8 @@ function twinsIn(list: unknown, count: (chars: number) => void): number[] {
 }
 
 function withSortedKeys(_key: string, value: unknown): unknown {
+	// As text, a number beyond the range of a double would be null.
+	if (typeof value === 'number') return Math.min(Math.max(value, -Number.MAX_VALUE), Number.MAX_VALUE);
 	if (!isJsonObject(value)) return value;
 	const keys = Object.keys(value).sort();
 	return Object.fromEntries(keys.map((key) => [key, value[key]]));

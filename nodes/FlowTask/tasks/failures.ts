@@ -1,6 +1,6 @@
 import type { Failure } from '../../shared/errors/failure';
 import { excerpt, type JsonObject } from '../../shared/text/json';
-import type { Redact } from '../../shared/text/redact';
+import { quote, type Redact } from '../../shared/text/redact';
 import { wordsOfError } from '../../shared/errors/expressionError';
 import type { WatchEnd } from './watchedTask';
 
@@ -85,7 +85,7 @@ export function explainWatchEnd(
 ): Failure | undefined {
 	const { snapshot } = end;
 	const taskId = excerpt(fullTaskId, 100);
-	const said = excerpt(redact(snapshot.info?.errorMessage ?? ''), 500);
+	const said = quote(redact, snapshot.info?.errorMessage ?? '');
 	const details: JsonObject = {
 		taskId: fullTaskId,
 		status: snapshot.info?.state ?? snapshot.lastState ?? 'unknown',

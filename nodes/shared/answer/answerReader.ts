@@ -2,9 +2,8 @@ import type { EventMeaning } from '../http/answerStream';
 import { BodyEnded } from '../http/request';
 import type { StreamEvent } from '../http/sse';
 import { saysBusy, type BusyTerms } from '../platform/envelope';
-import { quote } from '../platform/failures';
-import { excerpt, isJsonObject, objectsIn, parseJson, whyNotJson, type JsonObject } from '../text/json';
-import type { Redact } from '../text/redact';
+import { isJsonObject, objectsIn, parseJson, whyNotJson, type JsonObject } from '../text/json';
+import { quote, type Redact } from '../text/redact';
 import { AnswerBuilder } from './answerBuilder';
 import { answerIn, errorInChunk, errorInEvent, type ServiceError } from './answerBody';
 import { NO_PARTS, type ContentParts } from './contentParts';
@@ -17,7 +16,7 @@ interface Addition extends ContentParts {
 const CLOSED: Addition = { ...NO_PARTS, meaning: 'closed' };
 const TOO_MANY = 429;
 
-/** The most characters of an answer; one event has the same limit. */
+/** The most characters of an answer; one event has the same limit, and fields that are only passed on twice that. */
 const MOST_CHARS = 32 * 1024 * 1024;
 
 /** Reads the events of one answer (§4.5), streamed or whole, and decides whether it is complete. */
@@ -84,7 +83,7 @@ export class AnswerReader {
 		const { builder, error, gap, broken } = this;
 		if (error) return `the platform said: ${quote(redact, error.text)}`;
 		if (builder.hasFailed) {
-			const reason = excerpt(redact(builder.finishReason), 40);
+			const reason = quote(redact, builder.finishReason, 40);
 			return `the platform ended it with the finish reason "${reason}", without saying why`;
 		}
 		if (broken !== undefined) return broken;
@@ -99,9 +98,9 @@ export class AnswerReader {
 		this.hasBegun ||= objectsIn(chunk.choices).length > 0;
 		this.hasChoices ||= 'choices' in chunk;
 		this.error = errorInChunk(chunk);
-		this.refuseExcess(chars + builder.extraSize);
+		this.refuseExcess(Math.max(builder.size + chars, builder.extraSize / 2));
 		const parts = builder.add(chunk);
-		this.refuseExcess(0);
+		this.refuseExcess(builder.size);
 		const hasGrown = builder.size > size;
 		// An error after the finish reason does not fail the answer.
 		this.isDoubtful ||= this.error ? !wasFinished : wasFinished && hasGrown;
@@ -121,7 +120,7 @@ export class AnswerReader {
 
 	/** `chars` counts JSON syntax, too, but even so, no whole body that is read exceeds the limit. */
 	private refuseExcess(chars: number): void {
-		if (this.builder.size + chars <= MOST_CHARS) return;
+		if (chars <= MOST_CHARS) return;
 		this.isDoubtful = true;
 		throw new BodyEnded('ERR_TOO_LARGE', `it contains more than ${MOST_CHARS} characters`);
 	}

@@ -19,13 +19,14 @@ export function takeLargest(known: Json, more: Json): Json {
 	return typeof known === 'number' && typeof more === 'number' ? Math.max(known, more) : more;
 }
 
-/** Each value also counts this many characters, because `{}` takes far more memory than its two. */
-const VALUE_CHARS = 16;
+/** What a value counts in addition to its text: `{}` takes far more memory than two characters. */
+const OBJECT_CHARS = 16;
+const SCALAR_CHARS = 4;
 
 /** Merges the fields of an answer's chunks. */
 export class FieldMerger {
 	readonly fields: JsonObject = {};
-	/** The number of characters of all keys and texts, plus `VALUE_CHARS` for each value. */
+	/** The number of characters of all keys and texts, plus some for each value. */
 	size = 0;
 
 	/** @param skipped fields that are read elsewhere */
@@ -43,7 +44,7 @@ export class FieldMerger {
 	private mergeField(into: JsonObject, key: string, more: Json): void {
 		const known = Object.hasOwn(into, key) ? into[key] : undefined;
 		if (more === null && known !== undefined) return;
-		if (known === undefined) this.size += key.length + VALUE_CHARS;
+		if (known === undefined) this.size += key.length + OBJECT_CHARS;
 		// A plain assignment to "__proto__" would set the prototype.
 		const value = this.merged(known ?? null, more);
 		Object.defineProperty(into, key, { value, writable: true, enumerable: true, configurable: true });
@@ -74,7 +75,7 @@ export class FieldMerger {
 }
 
 function sizeOf(value: Json): number {
-	if (typeof value !== 'object' || value === null) return VALUE_CHARS + textOf(value).length;
+	if (typeof value !== 'object' || value === null) return SCALAR_CHARS + textOf(value).length;
 	const sizes = Object.entries(value).map(([key, inner]: [string, Json]) => key.length + sizeOf(inner));
-	return sizes.reduce((sum, size) => sum + size, VALUE_CHARS);
+	return sizes.reduce((sum, size) => sum + size, OBJECT_CHARS);
 }

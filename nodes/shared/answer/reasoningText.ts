@@ -35,7 +35,7 @@ export class ReasoningCollector {
 }
 
 /** The most comparisons of characters for which a text is searched at every position. */
-const MOST_STEPS = 100_000_000;
+const MOST_STEPS = 1_000_000_000;
 
 /** Long texts are compared only at their ends, because a search may compare each character with each. */
 function contains(text: string, part: string): boolean {

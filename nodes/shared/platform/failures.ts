@@ -3,8 +3,8 @@ import type { Failure } from '../errors/failure';
 import type { Repeatability } from '../retry/backoff';
 import type { FailedOutcome } from '../http/outcome';
 import { explainUnreached, originOf } from '../http/unreached';
-import { excerpt, sentence, type JsonObject } from '../text/json';
-import type { Redact } from '../text/redact';
+import { sentence, type JsonObject } from '../text/json';
+import { quote, type Redact } from '../text/redact';
 
 export interface CallFacts {
 	/** Completes "could not" and "the request to", e.g. `submit the task`. */
@@ -150,12 +150,6 @@ export function explainUnclear(
 
 function afterTries({ tries }: CallFacts): string {
 	return tries > 1 ? ` after ${tries} tries` : '';
-}
-
-/** What a service said, redacted and shortened to fit in a sentence. */
-export function quote(redact: Redact, text: string): string {
-	// Redacted first, because a truncated key would no longer be recognized.
-	return excerpt(redact(text), 500);
 }
 
 function platformSaid({ text }: { readonly text: string }, { redact }: CallFacts): string {

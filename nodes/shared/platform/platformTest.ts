@@ -5,9 +5,9 @@ import type {
 } from 'n8n-workflow';
 
 import { adviceOnPath } from '../../../credentials/baseUrl';
-import { excerpt, sentence } from '../text/json';
+import { sentence } from '../text/json';
 import { readPlatformAccount, type PlatformAccount } from './account';
-import { redactor, type Redact } from '../text/redact';
+import { quote, redactor, type Redact } from '../text/redact';
 import { sendTest, testFailed, type TestHelpers } from '../http/testRequest';
 import type { FailedOutcome } from '../http/outcome';
 import { whyListIsWrong } from '../workflow/savedWorkflows';
@@ -57,7 +57,7 @@ async function whyKeyFails(
 function whyNot(outcome: FailedOutcome, status: number, baseUrl: string, redact: Redact): string {
 	const code = outcome.kind === 'refused' ? outcome.code : null;
 	if ([status, code].some((one) => one === 401 || one === 403)) return KEY_REFUSED;
-	const said = sentence(excerpt(redact('text' in outcome ? outcome.text : ''), 300));
+	const said = sentence(quote(redact, 'text' in outcome ? outcome.text : '', 300));
 	if (status === 429 || outcome.kind === 'busy') {
 		return `The platform is not accepting more requests at the moment, so the key could not be tested. Try again later. It said: ${said}`;
 	}

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from './json';
+import { excerpt, type Json, type JsonObject } from './json';
 
 /** Hides secrets in a text that came from outside. */
 export interface Redact {
@@ -49,11 +49,9 @@ export function redactor(secrets: readonly string[]): Redact {
 		const plain = unescaped(text);
 		// In text without escapes, all secrets were found already.
 		const found = plain === text ? [] : findForm(plain);
-		if (found.length > 0) {
-			const positions = positionsIn(text);
-			for (const { start, end } of found) {
-				spans.push({ start: positions[start] ?? 0, end: positions[end] ?? text.length });
-			}
+		const positions = found.length > 0 ? positionsIn(text) : [];
+		for (const { start, end } of found) {
+			spans.push({ start: positions[start] ?? 0, end: positions[end] ?? text.length });
 		}
 		return joined(spans);
 	};
@@ -237,7 +235,6 @@ function joined(spans: readonly Span[]): Span[] {
 
 /** @param spans sorted and without overlaps */
 function hideSpans(text: string, spans: readonly Span[]): string {
-	if (spans.length === 0) return text;
 	let safe = '';
 	let done = 0;
 	for (const { start, end } of spans) {
@@ -291,6 +288,16 @@ function positionsIn(text: string): number[] {
 	}
 	addChars(text.length);
 	return positions;
+}
+
+/** Nothing after so many characters is shown, and to search an answer of many megabytes for secrets takes seconds. */
+const MOST_QUOTED = 1_000_000;
+
+/** What a service said, redacted and shortened to fit in a sentence. */
+export function quote(redact: Redact, text: string, maxChars = 500): string {
+	// Redacted first, because a truncated key would no longer be recognized.
+	const start = text.length > MOST_QUOTED ? redact.inPieces().push(text.slice(0, MOST_QUOTED)) : text;
+	return excerpt(redact(start), maxChars);
 }
 
 /** Deeper than anything that is parsed, or that n8n could store. */

@@ -1,4 +1,7 @@
+import { setTimeout } from 'node:timers/promises';
+
 import fc from 'fast-check';
+
 import { cleanToken, TOKEN_KINDS, whyTokenDoesNotFit } from '../../../credentials/tokenKinds';
 
 describe('cleanToken', () => {
@@ -21,9 +24,15 @@ describe('cleanToken', () => {
 		expect(cleanToken(pasted)).toBe(expected);
 	});
 
-	it.each([' ', '\u200b', '"'])('reads a million of %j within a text in linear time', (char) => {
-		expect(cleanToken(`sk-${char.repeat(1_000_000)}b`)).toMatch(/^sk-.*b$/);
-	});
+	it.each([' ', '\u200b', '"'])(
+		'reads a million of %j within a text before jest gives up',
+		async (char) => {
+			expect(cleanToken(`sk-${char.repeat(1_000_000)}b`)).toMatch(/^sk-.*b$/);
+			// Jest can give up only between turns.
+			await setTimeout();
+		},
+		10_000,
+	);
 
 	it('does not change a clean token, whatever it contains', () => {
 		fc.assert(

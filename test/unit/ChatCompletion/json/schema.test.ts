@@ -63,7 +63,7 @@ test('checks an answer against the schema', () => {
 	});
 });
 
-/** Alternatives that contain each other: each level of an answer doubles the steps. */
+/** Alternatives that contain each other: each level of an answer would double the steps. */
 const TREE = schema({
 	properties: { tree: { $ref: '#/$defs/tree' } },
 	$defs: {
@@ -81,20 +81,36 @@ const LIST = schema({ properties: { list: { uniqueItems: true, items: { type: 's
 const list = (values: unknown[]): string => JSON.stringify({ list: values });
 
 test.each([
-	['a tree', TREE, `{"tree":${tree(10)}}`],
+	['a tree of many levels', TREE, `{"tree":${tree(400)}}`],
 	['a long list', LIST, list(Array.from({ length: 50_000 }, (_, index) => `${index}`))],
 ])('%s takes few enough steps to be checked', (_what, format, text) => {
 	expect(parseAnswer(text, format).ok).toBe(true);
 });
 
 test.each([
-	['a tree of many levels', TREE, `{"tree":${tree(100)}}`],
-	['many trees', TREE, `{"tree":{"op":"or"}} ${`{"tree":${tree(12)}} `.repeat(500)}`],
+	['many lists', LIST, `${list(Array.from({ length: 2_000 }, (_, index) => `${index}`))} `.repeat(500)],
 	['many wrong elements', LIST, list(Array(200_000).fill(0))],
 	['many elements', LIST, list(Array.from({ length: 1_000_000 }, (_, index) => `${index}`))],
 ])('a check ends early: %s', (_what, format, text) => {
 	const failure = 'it is too large, or too unlike the schema, to be checked';
 	expect(parseAnswer(text, format)).toEqual({ ok: false, failure });
+});
+
+test('a tree of many levels that does not fit ends with its problems', () => {
+	const text = `{"tree":${tree(8).replace('{"op":"or"}', '{}')}}`;
+	expect(parseAnswer(text, TREE)).toEqual({
+		ok: false,
+		failure: expect.stringMatching(/^it does not fit the schema: tree.* and \d+ more$/),
+	});
+});
+
+test.each([
+	['[1e999,null]', true],
+	['[1e999,-1e999]', true],
+	['[1e999,1e999]', false],
+	['[0,-0]', false],
+])('a number beyond the range of a double equals only itself: %s', (values, fits) => {
+	expect(parseAnswer(values, schema({ type: 'array', uniqueItems: true })).ok).toBe(fits);
 });
 
 test.each([

@@ -17,8 +17,18 @@ test.each<[string, (index: number) => JsonObject]>([
 	],
 	['longer texts', (index) => ({ choices: [{ delta: { audio: `${index}`.repeat(1_000_000) } }] })],
 ])('an answer breaks off before %s that no one reads fill the memory', (_what, more) => {
-	const chunks = Array.from({ length: 40 }, (_, index) => more(index));
+	const chunks = Array.from({ length: 80 }, (_, index) => more(index));
 	expect(() => read(PIECE, ...chunks)).toThrow('it contains more than 33554432 characters');
+});
+
+test('an answer of 30,000 tokens is read with the probabilities of 20 alternatives to each', () => {
+	const choice = (at: number) => ({ token: ` tok${at}`, logprob: -1.23456 - at, bytes: [32, 116, 111, 107] });
+	const top_logprobs = Array.from({ length: 20 }, (_, at) => choice(at));
+	const content = Array.from({ length: 5_000 }, (_, at) => ({ ...choice(at), top_logprobs }));
+	const chunks = Array.from({ length: 6 }, (_, at) => ({
+		choices: [{ delta: { content: 'x' }, logprobs: { content: [at, ...content] } }],
+	}));
+	expect(read(...chunks).builder.extraSize).toBeGreaterThan(40_000_000);
 });
 
 test('fields that every chunk repeats count once', () => {

@@ -38,6 +38,14 @@ test('a field with less text, or other white space, adds nothing', () => {
 	expect(collect(['tags', 'b c'], ['reasoning', 'a b\nc']).text).toBe('a b\nc');
 });
 
+test('a text of 11,000 characters within another is left out', () => {
+	const text = Array.from({ length: 2_000 }, (_, index) => `${index * 7_919},`)
+		.join('')
+		.slice(0, 11_000);
+	const longer = `First: ${text} (end)`;
+	expect(collect(['reasoning_content', text], ['reasoning', longer]).text).toBe(longer);
+});
+
 test('long texts are searched only at their ends, because a search for one may take quadratic time', () => {
 	const long = 'ab'.repeat(100_000);
 	for (const more of [`${long} then`, `first ${long}`]) {

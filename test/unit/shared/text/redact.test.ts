@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 import { jsonText, parseJson, type Json, type JsonObject } from '../../../../nodes/shared/text/json';
-import { redactJson, redactor } from '../../../../nodes/shared/text/redact';
+import { quote, redactJson, redactor } from '../../../../nodes/shared/text/redact';
 
 const KEY = 'sk-Abcdef0123456789';
 
@@ -203,6 +203,17 @@ describe('redactor', () => {
 				expect(redact(once)).toBe(once);
 			}),
 		);
+	});
+});
+
+describe('quote', () => {
+	it('searches only the beginning of a text, and shows no part of a key at its end', () => {
+		const text = `${' '.repeat(1_000_000 - 10)}a ${KEY} ${'\\n'.repeat(20_000_000)}`;
+		expect(quote(redactor([KEY]), text)).toBe('a');
+	});
+
+	it('hides before it shortens', () => {
+		expect(quote(redactor([KEY]), `a ${KEY}`, 10)).toBe('a [hidden]');
 	});
 });
 
