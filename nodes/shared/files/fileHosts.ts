@@ -31,7 +31,7 @@ const LOCAL_NAME =
 
 /** Where clouds serve a machine's credentials, apart from link-local addresses. */
 const METADATA_HOST =
-	/^(?:100\.100\.100\.200|\[fd00:ec2:.*|\[fd20:ce::254\]|metadata(?:\.google\.internal)?|instance-data(?:\.ec2\.internal)?)$/;
+	/^(?:100\.100\.100\.200|\[fd00:ec2:.*|\[fd20:ce::254\]|metadata(?:\.google\.internal|\.goog)?|instance-data(?:\.ec2\.internal)?)$/;
 
 /** Addresses, and names for 127.0.0.1 and ::1. A base URL that is a name does not open them: n8n itself is at one. */
 const ADDRESS = /^[\d.]+$|^\[|localhost|loopback/;

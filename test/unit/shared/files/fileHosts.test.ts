@@ -47,6 +47,7 @@ describe('networkOf', () => {
 		['local.example.com', 'public'],
 		['mylan.example.com', 'public'],
 		['metadata.google.internal', 'special'],
+		['metadata.goog', 'special'],
 		['metadata', 'special'],
 		['instance-data', 'special'],
 		['instance-data.ec2.internal', 'special'],
