@@ -15,6 +15,7 @@ import { requestFingerprints } from '../../shared/run/retryMemory';
 import { reportTokens } from '../../shared/run/tokenUsage';
 import { readItem, workItem } from '../../shared/errors/expressionError';
 import { addressOf, openRequest, type OpenRequest } from '../wire/request';
+import { placeholdersOf } from '../wire/templates';
 import type { EndedTurn } from '../turnLog/turnLog';
 import { explainTable } from '../sessions/sessionStore';
 import { CallLimit } from '../api/callLimit';
@@ -328,7 +329,9 @@ function previewOf(
 	const known = session.kind === 'mapped' ? sessions.find(session.key) : '';
 	const { body, headers, path } = open.value(session.kind === 'explicit' ? session.id : known);
 	const shownHeaders = Object.entries(headers).map(([name, value]) => {
-		const isShown = HARMLESS_HEADER.test(name) || account.wire.request.headers[name] === '$session';
+		const template = account.wire.request.headers[name] ?? '';
+		const isOfCall = [...placeholdersOf(template)].some((placeholder) => template === `$${placeholder}`);
+		const isShown = HARMLESS_HEADER.test(name) || isOfCall;
 		return [name, isShown ? value : FROM_CREDENTIAL] as const;
 	});
 	const more = Object.fromEntries(shownHeaders);

@@ -34,7 +34,7 @@ const MOST_NAMES = 20;
 const MOST_STEPS = 1_000;
 const MOST_STEP_CHARS = 1_000_000;
 const MOST_INTERRUPTS = 1_000;
-/** The longest text of an answer; a single event has the same limit, and so have all events with interrupts together. */
+/** The longest text of an answer; a single event has the same limit, and so have all events of kept interrupts. */
 const MOST_CHARS = 32 * 1024 * 1024;
 /** A longer text is not taken for a session ID, of which a table holds one for each session key. */
 const MOST_ID_CHARS = 2_000;
@@ -84,8 +84,8 @@ export class WireReader {
 	/** What the agent waits for, in order, and by ID: an event may contain several with the same ID, or without one. */
 	private readonly waiting = new Set<WireInterrupt>();
 	private readonly waitingById = new Map<string, WireInterrupt[]>();
-	/** The total length of all events that contained interrupts, in characters. */
-	private interruptChars = 0;
+	/** The length of the event of each of them, in characters; events whose interrupts were replaced do not count. */
+	private readonly waitingChars = new Map<string, number>();
 	/** The total length of the kept steps, in characters. */
 	private stepChars = 0;
 	/** Whether an event arrived that reports no failure: whatever it says, an agent that sends events is running. */
@@ -263,12 +263,17 @@ export class WireReader {
 		for (const id of byId.has('') ? [...this.waitingById.keys()] : ['', ...byId.keys()]) {
 			for (const old of this.waitingById.get(id) ?? []) this.waiting.delete(old);
 			this.waitingById.delete(id);
+			this.waitingChars.delete(id);
 		}
-		for (const [id, group] of byId) this.waitingById.set(id, group);
+		for (const [id, group] of byId) {
+			this.waitingById.set(id, group);
+			this.waitingChars.set(id, chars / byId.size);
+		}
 		for (const one of newer) this.waiting.add(one);
-		this.interruptChars += chars;
 		if (this.waiting.size > MOST_INTERRUPTS) this.giveUp(`${MOST_INTERRUPTS} interrupts`);
-		if (this.interruptChars > MOST_CHARS) this.giveUp(`${MOST_CHARS} characters of interrupts`);
+		const sizes = [...this.waitingChars.values()];
+		if (sizes.reduce((sum, size) => sum + size, 0) > MOST_CHARS)
+			this.giveUp(`${MOST_CHARS} characters of interrupts`);
 	}
 
 	private addKeys(json: Json): void {

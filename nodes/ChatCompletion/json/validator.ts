@@ -47,18 +47,19 @@ export function createValidator(): Validator {
 	for (const keyword in attributes) {
 		const check = attributes[keyword];
 		// Kept, because alternatives that contain each other ask the same again at each level of a value.
+		// By schema, of which there are few: a map for each of an answer's objects would take far more memory.
 		const results = new WeakMap<object, Map<object, Checked>>();
 		attributes[keyword] = (instance: unknown, schema, options, context) => {
 			const before = problems;
 			count(1);
 			const isPlain = typeof instance !== 'object' || instance === null;
-			const known = (isPlain ? undefined : results.get(instance)) ?? new Map<object, Checked>();
-			let result = known.get(schema);
+			const known = results.get(schema) ?? new Map<object, Checked>();
+			let result = isPlain ? undefined : known.get(instance);
 			if (result === undefined) {
 				count(sizeOf(instance) + context.propertyPath.length / PATH_CHARS);
 				const checked = keyword === 'uniqueItems' ? twinsIn(instance, count) : instance;
 				result = check?.call(validator, checked, schema, options, context) ?? '';
-				if (!isPlain) results.set(instance, known.set(schema, result));
+				if (!isPlain) results.set(schema, known.set(instance, result));
 			}
 			problems = before + sizeOf(member(result, 'errors'));
 			return result;

@@ -34,7 +34,8 @@ const METADATA_HOST =
 	/^(?:100\.100\.100\.200|\[fd00:ec2:.*|\[fd20:ce::254\]|metadata(?:\.google\.internal|\.goog)?|instance-data(?:\.ec2\.internal)?)$/;
 
 /** Addresses, and names for 127.0.0.1 and ::1. A base URL that is a name does not open them: n8n itself is at one. */
-const ADDRESS = /^[\d.]+$|^\[|localhost|loopback/;
+const ADDRESS =
+	/^[\d.]+$|^\[|^(?:ip6-)?(?:localhost|loopback)\d*\.?$|(?:^|\.)localhost(?:\.localdomain)?\d*\.?$/;
 
 /** Advice for a link that is refused. */
 export const ALLOW_HOST =

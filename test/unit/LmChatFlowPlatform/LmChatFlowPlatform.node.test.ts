@@ -94,6 +94,17 @@ describe('n8n uses the model of item 0 for all items', () => {
 		expect(reads.filter((item) => item === 2)).toHaveLength(1);
 	});
 
+	it('supplies it if the items differ in what a chat model does not send, or an option in itself', async () => {
+		const { messages } = await ask(
+			[ACCOUNT, ACCOUNT, { ...ACCOUNT, fileHosts: 'nas.local' }],
+			['family_c-4.6'],
+		);
+		expect(messages).toEqual([TOO_OLD, TOO_OLD, TOO_OLD]);
+		let model = 0;
+		const changing = new Proxy([], { get: () => `model-${model++}` });
+		expect((await ask([ACCOUNT], changing)).messages).toEqual([TOO_OLD, TOO_OLD, TOO_OLD]);
+	});
+
 	it.each([
 		['key', [ACCOUNT, ACCOUNT, NEXT], ['family_c-4.6']],
 		['address', [ACCOUNT, ACCOUNT, { ...ACCOUNT, baseUrl: 'https://other.example' }], ['family_c-4.6']],

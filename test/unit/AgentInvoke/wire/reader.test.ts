@@ -129,6 +129,7 @@ describe('a success', () => {
 		const asking = (id: string) => event({ interrupt: { ...order, id } });
 		const end = event('[DONE]');
 		expect(read(standard, [asking('1'), asking('2'), asking('3'), end])).toMatchObject({ ok: true });
+		expect(read(standard, ['1', '1', '1', '1'].map(asking).concat(end))).toMatchObject({ ok: true });
 		expect(read(standard, ['1', '2', '3', '4'].map(asking).concat(end))).toMatchObject({
 			failure: { kind: 'brokeOff', why: 'it contains more than 33554432 characters of interrupts' },
 		});

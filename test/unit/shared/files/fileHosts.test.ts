@@ -101,6 +101,8 @@ describe('fileHostRule', () => {
 		['http://platform:8188', [], 'http://localhost:5678/rest', false],
 		['http://platform:8188', [], 'http://localhost.localdomain:5678/rest', false],
 		['http://platform:8188', [], 'http://10.0.0.7/', false],
+		['http://my-localhost-proxy', [], 'http://10.0.0.7/', false],
+		['http://ip6-localhost:8188', [], 'http://127.0.0.1:9000/a', true],
 		['http://platform:8188', ['10.0.0.7'], 'http://10.0.0.7/', true],
 		['http://host.docker.internal', [], 'http://[fd00::9]/', false],
 		['http://flow.default.svc.cluster.local', [], 'http://100.64.0.1/', false],
