@@ -1,4 +1,4 @@
-import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
+import { readAgentAccount, type AgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
 import { AgentApi, type InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
 import { redactor } from '../../../../nodes/shared/text/redact';
@@ -24,6 +24,19 @@ interface Circumstances {
 	readonly stopAfterMs?: number;
 }
 
+const accounts = new Map<string, AgentAccount>();
+
+/** The account with these fields, read once: tests call with the same one thousands of times. */
+function accountOf(fields: Record<string, unknown>): AgentAccount {
+	const name = JSON.stringify(fields);
+	const known = accounts.get(name);
+	if (known) return known;
+	const account = readAgentAccount({ agentToken: TOKEN, baseUrl: 'https://p.example', ...fields });
+	if (!account.ok) throw new Error('no account');
+	accounts.set(name, account.value);
+	return account.value;
+}
+
 /** Makes one call that is answered with these pieces. Returns the result and everything passed on before it. */
 export async function invoke(
 	served: Served | Opening,
@@ -31,8 +44,7 @@ export async function invoke(
 	fields: Record<string, unknown> = {},
 	{ beforeMs = 0, stopAfterMs = Infinity }: Circumstances = {},
 ) {
-	const account = readAgentAccount({ agentToken: TOKEN, baseUrl: 'https://p.example', ...fields });
-	if (!account.ok) throw new Error('no account');
+	const account = accountOf(fields);
 	const clock = new TestClock();
 	const redact = redactor([TOKEN]);
 	const stop = new AbortController();
@@ -42,7 +54,7 @@ export async function invoke(
 	const sessions: string[] = [];
 	const requests: HttpRequest[] = [];
 	const api = new AgentApi({
-		...{ account: account.value, clock, redact, signal },
+		...{ account, clock, redact, signal },
 		open: async (request) => {
 			requests.push(request);
 			return 'kind' in served ? served : openingOf(served);
