@@ -33,7 +33,7 @@ const MOST_NAMES = 20;
 /** An agent that works for hours reports many steps; the first ones are enough to see what it does. */
 const MOST_STEPS = 1_000;
 const MOST_STEP_CHARS = 1_000_000;
-const MOST_INTERRUPTS = 1_000;
+const MOST_INTERRUPTS = 100;
 /** The longest text of an answer; a single event has the same limit, and so have all events of kept interrupts. */
 const MOST_CHARS = 32 * 1024 * 1024;
 /** A longer text is not taken for a session ID, of which a table holds one for each session key. */
@@ -81,11 +81,8 @@ export class WireReader {
 	/** For each entry of the description that cannot be applied to the answer, why not. */
 	readonly misfits: Record<string, string> = {};
 	raw: Json = null;
-	/** What the agent waits for, in order, and by ID: an event may contain several with the same ID, or without one. */
-	private readonly waiting = new Set<WireInterrupt>();
-	private readonly waitingById = new Map<string, WireInterrupt[]>();
-	/** The length of the event of each of them, in characters; events whose interrupts were replaced do not count. */
-	private readonly waitingChars = new Map<string, number>();
+	/** What the agent waits for, each with its share of its event's length in characters. */
+	private waiting: ReadonlyArray<{ readonly interrupt: WireInterrupt; readonly chars: number }> = [];
 	/** The total length of the kept steps, in characters. */
 	private stepChars = 0;
 	/** Whether an event arrived that reports no failure: whatever it says, an agent that sends events is running. */
@@ -98,12 +95,12 @@ export class WireReader {
 	) {}
 
 	get interrupts(): readonly WireInterrupt[] {
-		return [...this.waiting];
+		return this.waiting.map(({ interrupt }) => interrupt);
 	}
 
 	/** Whether anything arrived from a running agent. */
 	get hasBegun(): boolean {
-		return this.hasEvents || this.text !== '' || this.steps.length > 0 || this.waiting.size > 0;
+		return this.hasEvents || this.text !== '' || this.steps.length > 0 || this.waiting.length > 0;
 	}
 
 	private get isOver(): boolean {
@@ -259,21 +256,13 @@ export class WireReader {
 	 */
 	private addInterrupts(newer: readonly WireInterrupt[], chars: number): void {
 		if (newer.length === 0) return;
-		const byId = Map.groupBy(newer, ({ id }) => id);
-		for (const id of byId.has('') ? [...this.waitingById.keys()] : ['', ...byId.keys()]) {
-			for (const old of this.waitingById.get(id) ?? []) this.waiting.delete(old);
-			this.waitingById.delete(id);
-			this.waitingChars.delete(id);
-		}
-		for (const [id, group] of byId) {
-			this.waitingById.set(id, group);
-			this.waitingChars.set(id, chars / byId.size);
-		}
-		for (const one of newer) this.waiting.add(one);
-		if (this.waiting.size > MOST_INTERRUPTS) this.giveUp(`${MOST_INTERRUPTS} interrupts`);
-		const sizes = [...this.waitingChars.values()];
-		if (sizes.reduce((sum, size) => sum + size, 0) > MOST_CHARS)
-			this.giveUp(`${MOST_CHARS} characters of interrupts`);
+		const ids = new Set(newer.map(({ id }) => id));
+		const kept = this.waiting.filter(({ interrupt: { id } }) => id !== '' && !ids.has('') && !ids.has(id));
+		const added = newer.map((interrupt) => ({ interrupt, chars: chars / newer.length }));
+		this.waiting = [...kept, ...added];
+		if (this.waiting.length > MOST_INTERRUPTS) this.giveUp(`${MOST_INTERRUPTS} interrupts`);
+		const keptChars = this.waiting.reduce((sum, one) => sum + one.chars, 0);
+		if (keptChars > MOST_CHARS) this.giveUp(`${MOST_CHARS} characters of interrupts`);
 	}
 
 	private addKeys(json: Json): void {

@@ -23,13 +23,13 @@ export async function route(context: IExecuteFunctions): Promise<INodeExecutionD
 	const operations = RESOURCES.find(({ value }) => value === resource)?.operations ?? [];
 	const outputs = await runOperation(context, operations);
 	if (!isSuspendedWait(context)) return outputs;
-	// With this setting n8n would add an empty item to "Check Again". `getNode` returns a copy.
+	// With "Always Output Data", n8n would add an item to "Check Again". `getNode` returns only a copy of the node.
 	const node = member(context, 'node');
 	if (isJsonObject(node)) node.alwaysOutputData = false;
 	return [[], ...outputs];
 }
 
-/** Whether the node has the output "Check Again", which leads back to it: any item there would loop forever. */
+/** Whether the first output is "Check Again". It must stay empty: it leads back to the node, which would run again. */
 function isSuspendedWait(context: IExecuteFunctions): boolean {
 	const { resource, operation, waitMode } = context.getNode().parameters;
 	return resource === 'task' && operation === 'wait' && waitMode === 'suspend';

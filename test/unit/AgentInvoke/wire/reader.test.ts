@@ -115,10 +115,10 @@ describe('a success', () => {
 		});
 	});
 
-	test('breaks off at the 1,001st interrupt, and below a path of 60 characters lists none', () => {
-		const asking = Array.from({ length: 1_001 }, (_, id) => event({ interrupt: { id: `i${id}` } }));
+	test('breaks off at the 101st interrupt, and below a path of 60 characters lists none', () => {
+		const asking = Array.from({ length: 101 }, (_, id) => event({ interrupt: { id: `i${id}` } }));
 		expect(read(standard, [...asking, event('[DONE]')])).toMatchObject({
-			failure: { kind: 'brokeOff', why: 'it contains more than 1000 interrupts' },
+			failure: { kind: 'brokeOff', why: 'it contains more than 100 interrupts' },
 		});
 		const long = 'x'.repeat(61);
 		expect([...pathsIn({ a: { [long]: { b: 1 } } })]).toEqual([`a.${long}`]);
