@@ -115,7 +115,7 @@ export class TaskWatcher {
 	/**
 	 * Watches a task to its end; rejects only if the node has a bug. The same ID may be watched more than once.
 	 * @param isKnown whether the platform certainly has the task
-	 * @param onNews called with each report that differs from the last one
+	 * @param onNews called with each report whose state, progress or queue position has changed
 	 */
 	async watch(
 		taskId: string,
