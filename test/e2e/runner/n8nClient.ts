@@ -90,7 +90,21 @@ export class N8nClient {
 	async removeCreated(): Promise<void> {
 		for (const path of this.created.splice(0).reverse()) {
 			if (path.startsWith('/rest/workflows/')) await this.call('POST', `${path}/archive`, {});
-			await this.call('DELETE', path);
+			await this.remove(path);
+		}
+	}
+
+	/** n8n refuses to remove an archived workflow while it ends its triggers in the background. */
+	private async remove(path: string): Promise<void> {
+		const deadline = Date.now() + PUBLISH_DEADLINE_MS;
+		for (;;) {
+			const response = await this.send('DELETE', path);
+			if (response.status !== 409 || Date.now() > deadline) {
+				await this.read(response, `DELETE ${path}`);
+				return;
+			}
+			await response.arrayBuffer();
+			await sleep(LOOK_EVERY_MS);
 		}
 	}
 
