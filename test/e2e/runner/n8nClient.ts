@@ -37,7 +37,6 @@ const WEBHOOK_DEADLINE_MS = 15_000;
 
 /** Makes the calls that n8n's own editor makes, as the owner. */
 export class N8nClient {
-	private cookie = '';
 	/** Paths of what this client created, the newest last. */
 	private readonly created: string[] = [];
 
@@ -45,6 +44,8 @@ export class N8nClient {
 		readonly url: string,
 		/** n8n's home, which is searched for the secrets of its credentials when n8n ends. */
 		private readonly userFolder: string,
+		/** The cookie of a session, for a client that is logged in already. */
+		private cookie = '',
 	) {}
 
 	/** Claims a new instance; logs in to one that has been claimed. */
