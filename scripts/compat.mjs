@@ -42,13 +42,13 @@ try {
 		await test({ FLOWTASK_LIKE_N8N_3: 'true' }, title, [...TESTS, ...OF_A_SERVER]);
 	} else if (/^https?:/.test(wanted)) {
 		const url = new URL(wanted).origin;
-		const title = await lookAt(url);
+		const { title, session } = await lookAt(url);
 		console.log(`▶ ${title}`);
 		for (const [name, reason] of Object.entries(NOT_ELSEWHERE))
 			console.log(`  left out: ${name}, which ${reason}`);
 		console.log('  left out: what n8n says in its log');
 		const tests = TESTS.filter((name) => !(name in NOT_ELSEWHERE));
-		await test({ FLOWTASK_N8N_URL: url }, title, tests);
+		await test({ FLOWTASK_N8N_URL: url, FLOWTASK_N8N_SESSION: session }, title, tests);
 	} else {
 		const { version, node } = await findVersion(wanted);
 		console.log(`▶ n8n ${version} on Node ${node}`);
@@ -97,7 +97,7 @@ Then give its address and the owner's login:
  * Logs in to an n8n that runs elsewhere, and reads which version of this package it has.
  *
  * @param {string} url
- * @returns {Promise<string>} Both versions.
+ * @returns {Promise<{ title: string, session: string }>} Both versions, and the cookie of the login.
  */
 async function lookAt(url) {
 	const { FLOWTASK_N8N_EMAIL: emailOrLdapLoginId, FLOWTASK_N8N_PASSWORD: password } = process.env;
@@ -123,7 +123,8 @@ async function lookAt(url) {
 		headers: { 'content-type': 'application/json' },
 		body,
 	});
-	const headers = { cookie: cookies.map((cookie) => cookie.split(';', 1)[0]).join('; ') };
+	const session = cookies.map((cookie) => cookie.split(';', 1)[0]).join('; ');
+	const headers = { cookie: session };
 
 	const { name, version } = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8'));
 	const { data: packages } = await call('community-packages', { headers });
@@ -137,7 +138,7 @@ async function lookAt(url) {
 		);
 	}
 	const { data: settings } = await call('settings', { headers });
-	return `n8n ${settings.versionCli} at ${url}, ${name} ${version}`;
+	return { title: `n8n ${settings.versionCli} at ${url}, ${name} ${version}`, session };
 }
 
 /**

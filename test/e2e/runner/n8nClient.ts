@@ -35,9 +35,14 @@ const PUBLISH_DEADLINE_MS = 30_000;
 const EXECUTION_DEADLINE_MS = 120_000;
 const WEBHOOK_DEADLINE_MS = 15_000;
 
+/**
+ * Each call has a connection of its own. Node would keep one for the next test file of the same process, n8n closes it
+ * while that file is loaded, and the file's first call fails: "other side closed".
+ */
+const OWN_CONNECTION = { connection: 'close' };
+
 /** Makes the calls that n8n's own editor makes, as the owner. */
 export class N8nClient {
-	private cookie = '';
 	/** Paths of what this client created, the newest last. */
 	private readonly created: string[] = [];
 
@@ -45,6 +50,8 @@ export class N8nClient {
 		readonly url: string,
 		/** n8n's home, which is searched for the secrets of its credentials when n8n ends. */
 		private readonly userFolder: string,
+		/** The cookie of a session, for a client that is logged in already. */
+		private cookie = '',
 	) {}
 
 	/** Claims a new instance; logs in to one that has been claimed. */
@@ -90,7 +97,21 @@ export class N8nClient {
 	async removeCreated(): Promise<void> {
 		for (const path of this.created.splice(0).reverse()) {
 			if (path.startsWith('/rest/workflows/')) await this.call('POST', `${path}/archive`, {});
-			await this.call('DELETE', path);
+			await this.remove(path);
+		}
+	}
+
+	/** n8n refuses to remove an archived workflow while it ends its triggers in the background. */
+	private async remove(path: string): Promise<void> {
+		const deadline = Date.now() + PUBLISH_DEADLINE_MS;
+		for (;;) {
+			const response = await this.send('DELETE', path);
+			if (response.status !== 409 || Date.now() > deadline) {
+				await this.read(response, `DELETE ${path}`);
+				return;
+			}
+			await response.arrayBuffer();
+			await sleep(LOOK_EVERY_MS);
 		}
 	}
 
@@ -178,7 +199,7 @@ export class N8nClient {
 		for (;;) {
 			const response = await fetch(`${this.url}/webhook/${path}`, {
 				method: 'POST',
-				headers: { 'content-type': 'application/json' },
+				headers: { ...OWN_CONNECTION, 'content-type': 'application/json' },
 				body: JSON.stringify(body),
 			});
 			if (response.status !== 404 || Date.now() > deadline) return response;
@@ -193,7 +214,7 @@ export class N8nClient {
 	}
 
 	private async send(method: string, path: string, body?: unknown): Promise<Response> {
-		const headers: Record<string, string> = {};
+		const headers: Record<string, string> = { ...OWN_CONNECTION };
 		if (this.cookie !== '') headers.cookie = this.cookie;
 		if (body !== undefined) headers['content-type'] = 'application/json';
 		const response = await fetch(`${this.url}${path}`, {

@@ -29,7 +29,7 @@ const START_TRIES = 3;
 
 /** Starts n8n as a person does, with the package installed and its owner logged in, or uses the given one. */
 export async function startN8n(options: N8nOptions): Promise<RunningN8n> {
-	if (GIVEN_N8N !== undefined) return await useGivenN8n(GIVEN_N8N, options);
+	if (GIVEN_N8N !== undefined) return useGivenN8n(GIVEN_N8N, options);
 	const { userFolder, tarball, port, env = {} } = options;
 	if (tarball !== undefined) await installPackage(userFolder, tarball);
 	for (let tries = 1; ; tries++) {
