@@ -9,6 +9,7 @@ import type { AgentAccount } from '../wire/account';
 import { quote, type Redact } from '../../shared/text/redact';
 import type { WireFailure } from '../wire/conclusion';
 import { wordOf } from '../wire/expression';
+import { saidSuccess, type WireInterrupt } from '../wire/reader';
 
 export interface AgentFailure extends Failure {
 	/** The platform does not know the session, so a new one may be opened. */
@@ -100,7 +101,7 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 		return {
 			kind: 'refused',
 			details,
-			message: saysNothing(failure) ? NOT_SAID : `The file could not be uploaded: ${said}`,
+			message: saysNothing(failure) ? notSaid(failure.body) : `The file could not be uploaded: ${said}`,
 			advice:
 				'The agent was not asked. Run the item again later, or compare "Media Upload Path" in the FlowAgent credential with what your deployment offers.',
 		};
@@ -138,7 +139,14 @@ const CHECK_CREDIT =
 
 export const NO_REASON = 'no reason was given';
 
-const NOT_SAID = 'The answer does not say that the call succeeded: "success_response" must be true';
+const NOT_SAID = 'The answer does not say that the call succeeded';
+
+/** @param body of an envelope for which `saysNothing` is true */
+function notSaid(body: WireFailure['body']): string {
+	return saidSuccess(body)
+		? `${NOT_SAID}: "http_status_code" must be from 200 to 299`
+		: `${NOT_SAID}: "success_response" must be true`;
+}
 
 /** Whether an envelope reports neither failure nor success. */
 function saysNothing({ entry, status, body }: WireFailure): boolean {
@@ -159,7 +167,7 @@ export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: 
 	const arrived = arrivedOf(failure, facts);
 	// If the agent itself says why it failed, its words are enough.
 	const needsNoMore = isEmpty || (why !== '' && reportsFailure(failure.body));
-	const isShown = arrived.answer !== undefined || arrived.received !== undefined;
+	const isShown = ['answer', 'interrupts', 'received'].some((key) => arrived[key] !== undefined);
 	return {
 		kind: kind === 'failed' && !saysNothing(failure) ? 'agentFailed' : 'unclear',
 		message: isEmpty
@@ -174,8 +182,9 @@ export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: 
 const MOST_SHOWN_CHARS = 100_000;
 
 /**
- * What arrived of an unusable answer, which the error keeps because the agent may have worked for it. If the answer
- * contains neither text nor an interrupt according to the description, `received` is its body.
+ * What arrived of an unusable answer, which the error keeps because the agent may have worked for it, or may wait for
+ * the results of its interrupts. If the answer contains neither text nor an interrupt according to the description,
+ * `received` is its body.
  */
 export function arrivedOf(failure: WireFailure, { redact, sessionId }: RefusalFacts): JsonObject {
 	const answer = redact.known(failure.text);
@@ -185,8 +194,16 @@ export function arrivedOf(failure: WireFailure, { redact, sessionId }: RefusalFa
 	return {
 		...detailsOf(failure, { redact, sessionId: failure.sessionId || sessionId }),
 		...(answer && { answer: shown(answer) }),
+		...(failure.interrupts.length > 0 && { interrupts: failure.interrupts.map(shownInterrupt) }),
 		...(received && { received: shown(received) }),
 	};
+}
+
+/** An interrupt, without its arguments and question if they are too long for an error. */
+function shownInterrupt(interrupt: WireInterrupt): JsonObject {
+	const { id, kind, tool } = interrupt;
+	const isShort = (jsonText(interrupt) ?? '').length <= MOST_SHOWN_CHARS;
+	return isShort ? { ...interrupt } : { id, kind, tool };
 }
 
 /** The body of a `notAnAnswer` failure; empty for other kinds and for a web page. */
@@ -200,7 +217,10 @@ function whatHappened(failure: WireFailure, said: string, isMidway: boolean): st
 	if (failure.kind === 'brokeOff') {
 		return `The agent's answer broke off after ${failure.text.length} characters: ${said}`;
 	}
-	if (saysNothing(failure)) return said ? `${NOT_SAID}. The platform said: ${said}` : NOT_SAID;
+	if (saysNothing(failure)) {
+		const missing = notSaid(failure.body);
+		return said ? `${missing}. The platform said: ${said}` : missing;
+	}
 	return `The agent failed${isMidway ? ' while it answered' : ''}: ${said || NO_REASON}`;
 }
 

@@ -1,6 +1,7 @@
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
+import { unescapeText } from '../../shared/text/webAddress';
 import type { Retry } from '../../shared/retry/retry';
 import type { Clock } from '../../shared/run/clock';
 import type { SendHttp } from '../../shared/http/exchange';
@@ -78,8 +79,14 @@ async function uploadOnce(
 	const reader = new WireReader(account.wire, redact.known);
 	reader.read({ data: text, isWholeBody: true });
 	const failure = concludeRefusal(reader, { status, headers, broken: '', sessionId: '' });
-	if (!failure) return { kind: 'answered', data: readMedia(reader.raw, media, account) };
-	if (!isOwnWord(failure, reader)) return ofForeignBody(exchange, failure);
+	const uploaded = readMedia(reader.raw, media, account);
+	if (!failure) return { kind: 'answered', data: uploaded };
+	if (!isOwnWord(failure, reader)) {
+		const outcome = ofForeignBody(exchange, failure);
+		// The envelope is specified for agents only (§4.6), so the answer to an upload may have another form (§4.8).
+		const isOtherForm = failure.kind === 'notAnAnswer' && outcome.kind === 'unclear';
+		return isOtherForm && uploaded.ok ? { kind: 'answered', data: uploaded } : outcome;
+	}
 	if (isPassing(failure)) return busyOutcome(failure, headers);
 	const facts = { account, redact, sessionId: '', isUpload: true };
 	return { kind: 'answered', data: fail(explainRefusal(failure, facts)) };
@@ -92,7 +99,8 @@ function readMedia(
 ): Result<UploadedMedia> {
 	const { upload, answer: form } = wire;
 	const read = (at: Expression | undefined): string => textAt(at, answer);
-	const given = read(upload.url);
+	// Links may contain literal escapes in place of "&" (§2.4).
+	const given = unescapeText(read(upload.url));
 	const id = read(upload.id);
 	const data = form.envelope && isJsonObject(answer) ? answer.data : answer;
 	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';

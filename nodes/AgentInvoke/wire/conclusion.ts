@@ -58,6 +58,8 @@ export interface WireFailure {
 	readonly meaning: RefusalMeaning | undefined;
 	/** The text that arrived, if any. */
 	readonly text: string;
+	/** What the agent asked for before it failed or its answer broke off: it may still wait for the results. */
+	readonly interrupts: readonly WireInterrupt[];
 	readonly sessionId: string;
 	readonly requestId: string;
 	/** The failure as the deployment sent it. */
@@ -140,9 +142,10 @@ function failureOf(reader: WireReader, ended: WireEnded, flaw: Flaw | undefined)
 	const body = fault?.body ?? reader.raw;
 	const said = {
 		code: textAt(wire.refusal.code, body).trim(),
-		detail: textAt(wire.refusal.detail, body).trim() || (fault?.words ?? ''),
+		detail: textAt(wire.refusal.detail, body).trim() || (fault?.words ?? '') || wordsInData(body),
 		body,
 		text: textOf(reader),
+		interrupts: reader.interrupts,
 		sessionId: reader.sessionId || headerIn(reader, ended) || ended.sessionId,
 		requestId,
 	};
@@ -155,6 +158,11 @@ function failureOf(reader: WireReader, ended: WireEnded, flaw: Flaw | undefined)
 		status: ended.status,
 		meaning: undefined,
 	};
+}
+
+/** What an envelope says if its `data` is plain text. */
+function wordsInData(body: Json): string {
+	return isJsonObject(body) && typeof body.data === 'string' ? body.data.trim() : '';
 }
 
 const SCATTERED = 'several events contain different texts, and none contains all of them';

@@ -306,8 +306,15 @@ function whatFails({ answer }: Wire, json: Json): WireFault | undefined {
 	if (answer.envelope && status !== undefined && !(status >= 200 && status < 300)) {
 		return faultOf(json, 'answer.envelope', 'an "http_status_code" from 200 to 299');
 	}
-	const isError = isThere(answer.error?.read(json));
-	return isError ? faultOf(json, 'answer.error', 'no value', answer.error) : undefined;
+	return namesError(answer.error?.read(json))
+		? faultOf(json, 'answer.error', 'no value', answer.error)
+		: undefined;
+}
+
+/** Whether a value is an error. Servers that fill in every field send 0, or an object of empty values, if there is none. */
+function namesError(value: Json | undefined): boolean {
+	if (!isThere(value) || value === 0) return false;
+	return !isJsonObject(value) || Object.values(value).some(Boolean);
 }
 
 function faultOf(body: Json, entry: string, expected: string, at?: Expression): WireFault {
@@ -316,10 +323,11 @@ function faultOf(body: Json, entry: string, expected: string, at?: Expression): 
 	return { entry, expected, words: words || wordOf(body), body };
 }
 
-/** The status that an envelope reports, if any; `NaN` if it is not a number. */
+/** The status that an envelope reports, if any, even as text; `NaN` if it is not a number. */
 export function statusIn(json: Json): number | undefined {
 	const reported = isJsonObject(json) ? json.http_status_code : undefined;
-	return reported === undefined || reported === null ? undefined : Number(wordOf(reported) || NaN);
+	if (reported === undefined || reported === null || reported === '') return undefined;
+	return Number(wordOf(reported) || NaN);
 }
 
 /** Whether an envelope reports success; undefined if the answer is not an envelope. */

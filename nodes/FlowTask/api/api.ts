@@ -78,19 +78,20 @@ export function createClient(
 }
 
 /**
- * Makes the outcome unclear if the answer is not a success but names a task, which the call may have created. The call
- * then does not count as refused and is not repeated, and the ID is kept.
+ * Makes the outcome unclear if the answer is not a success, or broke off, but names a task, which the call may have
+ * created. The call then does not count as refused and is not repeated, and the ID is kept.
  */
 function unlessMade(
 	outcome: Outcome<Json | undefined>,
 	exchange: Exchange,
 	taskIn: (data: Json | undefined) => string | undefined,
 ): Outcome<Json | undefined> {
-	if (exchange.kind !== 'reply' || !('text' in outcome)) return outcome;
-	const body = parseJson(exchange.text);
+	if (exchange.kind === 'cancelled' || !('text' in outcome)) return outcome;
+	const body = parseJson(exchange.kind === 'reply' ? exchange.text : (exchange.arrived ?? ''));
 	const taskId = isJsonObject(body) ? (taskIn(body.data) ?? taskIn(body)) : undefined;
 	if (taskId === undefined) return outcome;
-	return { kind: 'unclear', status: exchange.status, text: outcome.text, details: { taskId } };
+	const where = exchange.kind === 'reply' ? { status: exchange.status } : { code: exchange.code };
+	return { kind: 'unclear', ...where, text: outcome.text, details: { taskId } };
 }
 
 /** Explains a success without an ID. The advice is for uploads; a submit gets another one from `explainSubmit`. */

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 
 import { errorWords } from '../../shared/errors/serviceMessage';
 import { isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
-import { decodePercents } from '../../shared/text/webAddress';
+import { decodePercents, unescapeText } from '../../shared/text/webAddress';
 
 /**
  * The states of a task by `status` (§2.4, §3.1), under the names that the node's output uses. `unknown` is any number
@@ -161,10 +161,4 @@ export function decodeLink(link: string): string {
 	if (plain.includes('://') || !/^https?%3a%2f%2f/i.test(plain)) return plain;
 	// A link that was escaped before it was encoded shows its escapes only now.
 	return unescapeText(decodePercents(plain));
-}
-
-function unescapeText(text: string): string {
-	return text.replace(/\\u([0-9a-f]{4})/gi, (_, hex: string) =>
-		String.fromCharCode(Number.parseInt(hex, 16)),
-	);
 }

@@ -1,5 +1,5 @@
-import { isJsonObject, objectsIn, type Json, type JsonObject } from '../text/json';
-import { textOrNumber } from '../text/textOf';
+import { definedFields, isJsonObject, objectsIn, type Json, type JsonObject } from '../text/json';
+import { numberOf, textOrNumber } from '../text/textOf';
 import { isFailedFinish } from './answerBody';
 import { NO_PARTS, partsOf, textIn, type ContentParts } from './contentParts';
 import { FieldMerger, joinTexts, takeLargest, takeLatest } from './mergeFields';
@@ -228,6 +228,7 @@ function readUsage(usage: JsonObject): ChatAnswer['usage'] {
 		reasoningTokens: completion.reasoning_tokens ?? usage.reasoning_tokens,
 		cachedTokens: prompt.cached_tokens ?? usage.cached_tokens,
 	};
-	const isSent = (entry: [string, unknown]): entry is [string, number] => typeof entry[1] === 'number';
-	return Object.fromEntries(Object.entries(counts).filter(isSent));
+	// Some servers send numbers as strings.
+	const sent = Object.entries(counts).map(([name, count]) => [name, numberOf(count)] as const);
+	return definedFields(Object.fromEntries(sent));
 }

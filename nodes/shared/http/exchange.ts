@@ -26,7 +26,14 @@ export type Exchange =
 	| Unanswered;
 
 export type Unanswered =
-	| { readonly kind: 'lost'; readonly sent: 'no' | 'unknown'; readonly code: string; readonly reason: string }
+	| {
+			readonly kind: 'lost';
+			readonly sent: 'no' | 'unknown';
+			readonly code: string;
+			readonly reason: string;
+			/** What had arrived of the body when the answer broke off. */
+			readonly arrived?: string;
+	  }
 	| { readonly kind: 'cancelled' };
 
 /** Header names are lower case. */

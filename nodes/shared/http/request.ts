@@ -106,11 +106,14 @@ export async function readWhole(
 ): Promise<Exchange> {
 	if (opening.kind !== 'open') return opening;
 	const { status, headers, body } = opening.reply;
+	const chunks: Uint8Array[] = [];
 	try {
-		const bytes = await readBody(body, timeoutMs, maxBytes);
+		const bytes = await readBody(body, timeoutMs, maxBytes, chunks);
 		return { kind: 'reply', status, headers, text: bytes.toString('utf8') };
 	} catch (error) {
-		return exchangeOfError(error, signal);
+		const ended = exchangeOfError(error, signal);
+		if (ended.kind !== 'lost') return ended;
+		return { ...ended, arrived: Buffer.concat(chunks).toString('utf8') };
 	}
 }
 
@@ -161,16 +164,21 @@ function plainHeaders(headers: unknown): Headers {
 
 /**
  * Reads a body to its end.
+ * @param chunks receives the body, so that what has arrived is known even if this throws
  * @throws an error with code `ETIMEDOUT` or `ERR_TOO_LARGE` if the body takes too long or is too large
  */
-export async function readBody(stream: ByteStream, timeoutMs: number, maxBytes: number): Promise<Buffer> {
+export async function readBody(
+	stream: ByteStream,
+	timeoutMs: number,
+	maxBytes: number,
+	chunks: Uint8Array[] = [],
+): Promise<Buffer> {
 	const body = cuttable(stream, () => undefined);
 	const expiry = AbortSignal.timeout(timerMs(timeoutMs));
 	const expire = (): void => {
 		body.destroy(new BodyEnded('ETIMEDOUT', 'the answer did not end in time'));
 	};
 	expiry.addEventListener('abort', expire, { once: true });
-	const chunks: Uint8Array[] = [];
 	let bytes = 0;
 	try {
 		for await (const chunk of body) {

@@ -11,3 +11,10 @@ export function decodePercents(text: string): string {
 		return text;
 	}
 }
+
+/** Decodes literal six-character escapes, such as backslash-u-0-0-2-6 for "&" (§2.4). */
+export function unescapeText(text: string): string {
+	return text.replace(/\\u([0-9a-f]{4})/gi, (_, hex: string) =>
+		String.fromCharCode(Number.parseInt(hex, 16)),
+	);
+}

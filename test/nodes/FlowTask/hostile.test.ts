@@ -215,6 +215,18 @@ test('a task that succeeded without any file is polled again, and then reported'
 	expect(result.hints()[0]).toContain('succeeded without any file');
 });
 
+test('the ID in an answer to a submit is kept even if the connection breaks after it', async () => {
+	script.submit = (_count, response) => {
+		response.writeHead(200, { 'content-length': '1000' });
+		response.write('{"code":0,"msg":"Success","data":{"prompt_id":"t1"}}', () => response.destroy());
+		return true;
+	};
+	const result = await run(1, POLLING);
+	expect(result.error?.message).toMatch(/^Task t1 may have been created\. .* connection broke/);
+	expect(result.error?.context).toMatchObject({ taskId: 't1', mayExist: true });
+	expect(submits).toBe(1);
+});
+
 test('a stop during submits logs that they may have created tasks', async () => {
 	script.submit = () => true;
 	const live = await start(3);

@@ -84,6 +84,15 @@ test.each([
 	expect(failure.isSessionUnknown).toBe(false);
 });
 
+test('says what is wrong with an envelope that contradicts itself or gives its reason as plain text', () => {
+	const contradicts = told({ success_response: true, http_status_code: 0, data: { note: 'x' } });
+	expect(contradicts).toMatchObject({
+		kind: 'unclear',
+		message: 'The answer does not say that the call succeeded: "http_status_code" must be from 200 to 299',
+	});
+	expect(told({ http_status_code: 400, data: 'bad bot' }).message).toBe('The agent failed: bad bot');
+});
+
 test('treats a conflict as temporary only for a code word', () => {
 	expect(told(because('session_busy', 409)).passing).toBe(true);
 	expect(told(because('step 2 failed: the file is locked', 409)).passing).toBe(false);

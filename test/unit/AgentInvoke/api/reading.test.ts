@@ -47,6 +47,20 @@ describe('the end of a stream', () => {
 		expect(await answerTo(goesOn)).toMatchObject(answered('one two three'));
 	});
 
+	test('is not an interrupt, which the error keeps because the agent may wait for its result', async () => {
+		const asks = { id: 'i1', type: 'tool', tool_name: 'refund', arguments: { order: 7 } };
+		const body = event({ interrupt: asks, session_id: 's' }, 'interrupt');
+		const interrupts = [{ id: 'i1', kind: 'tool', tool: 'refund', arguments: { order: 7 }, question: '' }];
+		for (const isCut of [false, true]) {
+			expect(await answerTo(body, {}, isCut)).toMatchObject({
+				failure: {
+					details: { sessionId: 's', interrupts },
+					advice: expect.stringContaining('What arrived is'),
+				},
+			});
+		}
+	});
+
 	test('is an event that the credential names, if it names one', async () => {
 		const fields = rules({ on: ['turn.over', 'stop'], end: true }, ANY);
 		const over = event({}, 'turn.over');
@@ -275,3 +289,21 @@ test('whatever names are described, a truncated stream never counts as complete'
 		{ numRuns: 500 },
 	);
 });
+
+test.each<JsonObject>([
+	{ error: 0 },
+	{ error: {} },
+	{ error: { code: 0, message: '', detail: null } },
+	{ http_status_code: '' },
+])('a field that only says that nothing is wrong is no failure: %j', async (more) => {
+	const body = JSON.stringify(envelope({ answer: 'yes' }, more));
+	expect(await answerTo(body)).toMatchObject(answered('yes'));
+});
+
+test.each<JsonObject>([{ error: 'x' }, { error: 7 }, { error: { code: 7 } }, { error: ['x'] }])(
+	'an error in an envelope that reports success is a failure: %j',
+	async (more) => {
+		const body = JSON.stringify(envelope({ answer: 'yes' }, more));
+		expect(await answerTo(body)).toMatchObject({ ok: false, failure: { kind: 'agentFailed' } });
+	},
+);

@@ -43,3 +43,31 @@ test('no request of an upload may take longer than the remaining time', async ()
 	expect(sent[0]?.timeoutMs).toBe(5_000);
 	expect(Math.max(...sent.slice(1).map(({ timeoutMs }) => timeoutMs))).toBeLessThan(5_000);
 });
+
+const reply = (body: object): Exchange => ({
+	kind: 'reply',
+	status: 200,
+	headers: {},
+	text: JSON.stringify(body),
+});
+
+test.each([
+	['an envelope of agents', { success_response: true, data: { url: 'https://f.example/1?a=1&b=2' } }],
+	['no envelope', { url: 'https://f.example/1?a=1&b=2' }],
+	[
+		'the envelope of the other interfaces',
+		{ code: 0, msg: 'Success', data: { url: 'https://f.example/1?a=1&b=2' } },
+	],
+	['escapes', { url: String.raw`https://f.example/1?a=1\u0026b=2` }],
+])('the answer to an upload may have %s', async (_name, body) => {
+	const { sent, result } = await upload(reply(body));
+	expect(result).toMatchObject({ ok: true, value: { url: 'https://f.example/1?a=1&b=2' } });
+	expect(sent).toHaveLength(1);
+});
+
+test.each([
+	{ code: 1001, msg: 'too large', url: '/upload' },
+	{ success_response: false, data: { url: 'https://f.example/1' } },
+])('a refusal that contains a URL is no upload: %j', async (body) => {
+	expect((await upload(reply(body))).result).toMatchObject({ ok: false });
+});

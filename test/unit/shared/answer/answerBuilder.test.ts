@@ -148,6 +148,7 @@ describe('token counts', () => {
 		const details = { completion_tokens_details: { reasoning_tokens: 5 } };
 		expect(answer(delta({}, { usage: details })).usage).toEqual({ reasoningTokens: 5 });
 		expect(answer(delta({}, { usage: { total_tokens: 'many' } })).usage).toEqual({});
+		expect(answer(delta({}, { usage: { total_tokens: '7' } })).usage).toEqual({ totalTokens: 7 });
 	});
 
 	test('are the largest that were reported', () => {
