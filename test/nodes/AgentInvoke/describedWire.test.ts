@@ -45,6 +45,19 @@ test('a platform that refuses with an envelope that the credential does not desc
 });
 
 test.each([
+	[400, 'no_text', 'OK', 'accepted the token'],
+	[400, 'bad_key', 'Error', 'refused this token'],
+	[401, 'x', 'Error', 'refused this token'],
+	[403, 'x', 'Error', 'not have permission'],
+	[404, 'x', 'Error', 'not an agent instance'],
+])('HTTP %d with "%s" tests a token without an envelope: %s', async (httpStatus, code, status, said) => {
+	agent.says(JSON.stringify({ error: { code, message: 'words' } }), httpStatus);
+	const credential = { ...BARE, baseUrl: agent.url, agentToken: 'agt_0123456789' };
+	const test = await agent.harness.testCredential('flowAgentApi', credential);
+	expect(test).toMatchObject({ status, message: expect.stringContaining(said) });
+});
+
+test.each([
 	['invalid JSON', { description: '{"a":' }, 'is not a JSON object'],
 	[
 		'an invalid JMESPath expression',
