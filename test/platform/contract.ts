@@ -49,8 +49,6 @@ export interface PlatformOptions {
 	mediaMaxBytes?: number;
 	/** The allowed types of files for agents, such as `image/png` or `image/*`; default: all. */
 	mediaTypes?: readonly string[];
-	/** Whether the chat service lists its models; default true. */
-	models?: boolean;
 	/** The source of time; default: the system's. */
 	time?: TimeSource;
 }

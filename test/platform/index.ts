@@ -108,7 +108,6 @@ function assemble(options: PlatformOptions, ears: Ears): Parts {
 		fileBytes: options.fileBytes ?? 0,
 		fileLine: new Line(options.fileBytesPerSecond ?? 0),
 		holds: new HoldDesk(),
-		listsModels: options.models ?? true,
 		...assembleAgents(options, links, agenda),
 		addresses: { apiUrl: '', fileUrl: '' },
 	};
