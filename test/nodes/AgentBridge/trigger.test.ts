@@ -282,7 +282,9 @@ describe('unusual frames', () => {
 		expect(textsOf(trigger)).toEqual(['after']);
 		await trigger.close();
 		const said = [...messages(trigger), ...stage.harness.logs.map(({ message }) => message)].join('\n');
-		expect(said.split('skipped a frame that is not a JSON object, or is nested too deeply')).toHaveLength(2);
+		expect(said.match(/skipped a frame that is .*/g)).toEqual([
+			expect.stringContaining('not a JSON object, or is nested too deeply'),
+		]);
 		expect(said).toContain('skipped 2 unreadable frames');
 		expect(trigger.fatalErrors).toEqual([]);
 	});
