@@ -4,7 +4,7 @@ import type { LocalPlatform } from '../platform';
 import type { Editor } from './browser';
 import { docsImage } from './browser';
 import { dataTableRows } from './databases';
-import type { RunningN8n, SavedCredential, SavedWorkflow } from './runner';
+import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
 import { editorStage } from './stage';
 
 const TEST_DEADLINE_MS = 300_000;
@@ -32,8 +32,10 @@ async function createAccount(name: string, agentToken: string): Promise<SavedCre
 	return await n8n.client.createCredential('flowAgentApi', name, { agentToken, baseUrl: platform.apiUrl });
 }
 
+type Node = WorkflowDocument['nodes'][number];
+
 /** A workflow in which two people write, and the agent interrupts for one of them. */
-function refundDesk({ id, name }: SavedCredential) {
+function refundDesk({ id, name }: SavedCredential): WorkflowDocument {
 	const people = [
 		{ sessionId: 'ada@example.com', chatInput: 'Where is my order A-1042?' },
 		{
@@ -43,46 +45,27 @@ function refundDesk({ id, name }: SavedCredential) {
 	];
 	const agent = {
 		type: 'n8n-nodes-flowtask.agentInvoke',
-		typeVersion: 1,
 		credentials: { flowAgentApi: { id, name } },
 	};
-	const plain = { type: 'n8n-nodes-base.noOp', typeVersion: 1, parameters: {} };
+	const start = { type: 'n8n-nodes-base.manualTrigger' };
+	const jsCode = `return ${JSON.stringify(people)};`;
+	const list = { type: 'n8n-nodes-base.code', typeVersion: 2, parameters: { jsCode } };
+	const resume = { ...agent, parameters: { operation: 'resume', result: '={{ {"paid": true} }}' } };
+	const plain = { type: 'n8n-nodes-base.noOp' };
+	const place = (nodeName: string, x: number, y: number, node: Partial<Node>): Node => ({
+		...{ id: nodeName, name: nodeName, type: '', typeVersion: 1, position: [x, y], parameters: {} },
+		...node,
+	});
 	const to = (node: string) => [{ node, type: 'main', index: 0 }];
 	return {
 		name: 'Refund desk',
 		nodes: [
-			{
-				id: 'start',
-				name: 'Start',
-				type: 'n8n-nodes-base.manualTrigger',
-				typeVersion: 1,
-				position: [0, 0] as [number, number],
-				parameters: {},
-			},
-			{
-				id: 'people',
-				name: 'Messages',
-				type: 'n8n-nodes-base.code',
-				typeVersion: 2,
-				position: [180, 0] as [number, number],
-				parameters: { jsCode: `return ${JSON.stringify(people)};` },
-			},
-			{
-				...agent,
-				id: 'ask',
-				name: 'Agent Invoke',
-				position: [360, 0] as [number, number],
-				parameters: {},
-			},
-			{ ...plain, id: 'act', name: 'Pay the refund', position: [600, 120] as [number, number] },
-			{
-				...agent,
-				id: 'resume',
-				name: 'Resume',
-				position: [800, 120] as [number, number],
-				parameters: { operation: 'resume', result: '={{ {"paid": true} }}' },
-			},
-			{ ...plain, id: 'answer', name: 'Answer', position: [1040, -20] as [number, number] },
+			place('Start', 0, 0, start),
+			place('Messages', 180, 0, list),
+			place('Agent Invoke', 360, 0, agent),
+			place('Pay the refund', 600, 120, plain),
+			place('Resume', 800, 120, resume),
+			place('Answer', 1040, -20, plain),
 		],
 		connections: {
 			Start: { main: [to('Messages')] },

@@ -1,4 +1,5 @@
 // Workflows around AgentInvoke.
+import { inARow, webhook } from './chatWorkflows';
 import type { SavedCredential, WorkflowDocument } from './runner';
 
 type Parameters = Record<string, unknown>;
@@ -15,35 +16,16 @@ export function askAgent(
 	{ id, name }: SavedCredential,
 	parameters: Parameters = {},
 ): WorkflowDocument {
-	return {
-		name: `Ask the agent ${path}`,
-		nodes: [
-			{
-				id: 'hook',
-				name: 'Webhook',
-				type: 'n8n-nodes-base.webhook',
-				typeVersion: 2,
-				position: [0, 0],
-				webhookId: path,
-				parameters: { httpMethod: 'POST', path, responseMode: 'lastNode', options: {} },
-			},
-			{
-				id: 'agent',
-				name: 'Agent Invoke',
-				type: 'n8n-nodes-flowtask.agentInvoke',
-				typeVersion: 1,
-				position: [220, 0],
-				parameters: {
-					message: '={{ $json.body.say }}',
-					sessionKey: '={{ $json.body.key }}',
-					...parameters,
-				},
-				credentials: { flowAgentApi: { id, name } },
-			},
-		],
-		connections: { Webhook: { main: [[{ node: 'Agent Invoke', type: 'main', index: 0 }]] } },
-		settings: { executionOrder: 'v1' },
+	const agent = {
+		...{ id: 'agent', name: 'Agent Invoke', type: 'n8n-nodes-flowtask.agentInvoke' },
+		parameters: {
+			message: '={{ $json.body.say }}',
+			sessionKey: '={{ $json.body.key }}',
+			...parameters,
+		},
+		credentials: { flowAgentApi: { id, name } },
 	};
+	return inARow(`Ask the agent ${path}`, [{ ...webhook(path, 'lastNode'), id: 'hook' }, agent]);
 }
 
 /** The answer of `askAgent`. */

@@ -3,6 +3,7 @@ import type { BridgeChannel, LocalPlatform } from '../platform';
 import { until } from '../until';
 import type { Editor } from './browser';
 import { docsImage } from './browser';
+import { inARow } from './chatWorkflows';
 import type { RunningN8n, SavedWorkflow } from './runner';
 import { editorStage } from './stage';
 
@@ -20,34 +21,15 @@ const stage = editorStage('bridge-editor-', {
 			wsBaseUrl: platform.wsUrl,
 		});
 		const node = { typeVersion: 1, parameters: {}, credentials: { flowBridgeApi: { id, name } } };
-		workflow = await n8n.client.createWorkflow({
-			name: 'Support inbox',
-			nodes: [
-				{
-					...node,
-					id: 'trigger',
-					name: 'Agent Bridge Trigger',
-					type: 'n8n-nodes-flowtask.agentBridgeTrigger',
-					position: [0, 0],
-				},
-				{
-					id: 'start',
-					name: 'Start',
-					type: 'n8n-nodes-base.manualTrigger',
-					typeVersion: 1,
-					position: [0, 240],
-					parameters: {},
-				},
-				{
-					...node,
-					id: 'ask',
-					name: 'Agent Bridge',
-					type: 'n8n-nodes-flowtask.agentBridge',
-					position: [240, 240],
-				},
-			],
-			connections: { Start: { main: [[{ node: 'Agent Bridge', type: 'main', index: 0 }]] } },
+		const start = { name: 'Start', type: 'n8n-nodes-base.manualTrigger' };
+		const ask = { ...node, name: 'Agent Bridge', type: 'n8n-nodes-flowtask.agentBridge' };
+		const document = inARow('Support inbox', [start, ask]);
+		document.nodes.push({
+			...node,
+			...{ id: 'trigger', name: 'Agent Bridge Trigger', position: [0, 240] },
+			type: 'n8n-nodes-flowtask.agentBridgeTrigger',
 		});
+		workflow = await n8n.client.createWorkflow(document);
 	},
 });
 

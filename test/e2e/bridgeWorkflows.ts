@@ -1,3 +1,4 @@
+import { inARow } from './chatWorkflows';
 import type { SavedCredential, WorkflowDocument } from './runner';
 
 type Node = WorkflowDocument['nodes'][number];
@@ -9,20 +10,12 @@ export function bridgeInbox(
 	options: Record<string, unknown>,
 	steps: Node[],
 ): WorkflowDocument {
-	const trigger: Node = {
-		...{ id: 'trigger', name: 'Agent Bridge Trigger', position: [0, 0] },
-		...{ type: 'n8n-nodes-flowtask.agentBridgeTrigger', typeVersion: 1 },
+	const trigger = {
+		...{ id: 'trigger', name: 'Agent Bridge Trigger', type: 'n8n-nodes-flowtask.agentBridgeTrigger' },
 		parameters: { eventPath: 'type', eventFilter: 'message', idPath: 'id', options },
 		credentials: { flowBridgeApi: { id: account.id, name: account.name } },
 	};
-	const nodes = [trigger, ...steps];
-	const connections = Object.fromEntries(
-		nodes.slice(0, -1).map((node, index) => {
-			const next = nodes[index + 1]?.name ?? '';
-			return [node.name, { main: [[{ node: next, type: 'main', index: 0 }]] }];
-		}),
-	);
-	return { name, nodes, connections, settings: { executionOrder: 'v1' } };
+	return inARow(name, [trigger, ...steps]);
 }
 
 /** A step that gives each item a text as the answer to its frame. */

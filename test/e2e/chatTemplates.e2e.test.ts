@@ -4,7 +4,7 @@ import textToImage from '../platform/workflows/text-to-image.json';
 import { chunksOf, modelById, textOf, type Chunk } from './chatWorkflows';
 import { failureOf, fillTemplate, hostedWorkflow, outputItems, readTemplate } from './runner';
 import type { Execution, WorkflowDocument } from './runner';
-import { templateStage } from './stage';
+import { platformAccount, templateStage } from './stage';
 
 const stage = templateStage('chat-templates-');
 
@@ -114,11 +114,7 @@ test('"Long render as a tool": the agent and the image sleep, and the agent goes
 	const slow = await startPlatform({ runners: 1, taskMs: 20_000, images: 'prepared' });
 	try {
 		const { client } = stage.n8n;
-		const flowPlatformApi = await client.createCredential('flowPlatformApi', 'Slow platform', {
-			apiKey: slow.apiKey,
-			baseUrl: slow.apiUrl,
-			wsBaseUrl: '',
-		});
+		const flowPlatformApi = await platformAccount({ platform: slow, n8n: stage.n8n });
 		const { workflowId } = await slow.hostWorkflow(textToImage);
 		const request = 'Make a poster of a lighthouse at dawn, and write two sentences to go with it.';
 		const orders =

@@ -6,6 +6,7 @@ import type { LocalPlatform } from '../platform';
 import type textToImage from '../platform/workflows/text-to-image.json';
 import type { Editor } from './browser';
 import { docsImage } from './browser';
+import { inARow } from './chatWorkflows';
 import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
 import { editorStage, platformAccount } from './stage';
 
@@ -45,36 +46,12 @@ type Parameters = Record<string, unknown>;
 
 /** Saves a workflow of a trigger and FlowTask nodes in a row. */
 async function saveWorkflow(name: string, nodes: Record<string, Parameters>): Promise<SavedWorkflow> {
-	const names = Object.keys(nodes);
-	const document: WorkflowDocument = {
-		name,
-		nodes: [
-			{
-				id: 'start',
-				name: 'Start',
-				type: 'n8n-nodes-base.manualTrigger',
-				typeVersion: 1,
-				position: [0, 0],
-				parameters: {},
-			},
-			...names.map((nodeName, index) => ({
-				id: `task${index}`,
-				name: nodeName,
-				type: 'n8n-nodes-flowtask.flowTask',
-				typeVersion: 1,
-				position: [240 * (index + 1), 0] as [number, number],
-				parameters: nodes[nodeName] ?? {},
-				credentials: { flowPlatformApi: { id: account.id, name: account.name } },
-			})),
-		],
-		connections: Object.fromEntries(
-			names.map((nodeName, index) => [
-				names[index - 1] ?? 'Start',
-				{ main: [[{ node: nodeName, type: 'main', index: 0 }]] },
-			]),
-		),
-	};
-	return await n8n.client.createWorkflow(document);
+	const start = { name: 'Start', type: 'n8n-nodes-base.manualTrigger' };
+	const credentials = { flowPlatformApi: { id: account.id, name: account.name } };
+	const tasks = Object.entries(nodes).map(([nodeName, parameters]) => ({
+		...{ name: nodeName, type: 'n8n-nodes-flowtask.flowTask', parameters, credentials },
+	}));
+	return await n8n.client.createWorkflow(inARow(name, [start, ...tasks]));
 }
 
 /** Waits until the editor, which saves by itself a moment after each change, has saved what `check` expects. */

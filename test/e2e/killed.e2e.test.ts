@@ -1,7 +1,5 @@
 // n8n is killed while it submits: the next execution with the same idempotency keys submits what was never sent, finds
 // what was, and asks about no more keys than requests were under way. Without keys, every ID is in the table.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,9 +8,8 @@ import textToImage from '../platform/workflows/text-to-image.json';
 import { until } from '../until';
 import { batchService, flowTask, pictures } from './batchService';
 import { dataTableRows, type Row } from './databases';
-import { packedTarball } from './packOnce';
-import { startN8n, type RunningN8n, type SavedCredential, type SavedWorkflow } from './runner';
-import { platformAccount } from './stage';
+import type { SavedCredential, SavedWorkflow } from './runner';
+import { serviceStage } from './stage';
 
 const START_DEADLINE_MS = 300_000;
 /** A claim of a dead owner is waited for up to 200 s; fetch waits 300 s for an answer. */
@@ -31,14 +28,12 @@ interface Told {
 	error?: string;
 }
 
-const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-killed-'));
+const stage = serviceStage('flowtask-killed-', { runners: 50, taskMs: 100, images: 'prepared' });
 let platform: LocalPlatform;
-let n8n: RunningN8n;
 
 beforeAll(async () => {
-	platform = await startPlatform({ runners: 50, taskMs: 100, images: 'prepared' });
-	n8n = await startN8n({ userFolder, tarball: packedTarball() });
-	const account = await platformAccount({ platform, n8n });
+	const { account, n8n } = stage;
+	({ platform } = stage);
 	const { workflowId } = await platform.hostWorkflow(textToImage);
 	const limits = { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 };
 	const step = pictures('Flow Task', account, workflowId, { output: 'urls', limits });
@@ -47,18 +42,12 @@ beforeAll(async () => {
 		steps: [{ ...step, onError: 'continueRegularOutput' }],
 	});
 	await n8n.client.activate(await n8n.client.createWorkflow(service));
-}, START_DEADLINE_MS);
-
-afterAll(async () => {
-	await n8n?.stop();
-	await platform?.close();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
-}, 120_000);
+});
 
 const keysOf = (word: string): string[] => Array.from({ length: KEYS }, (_, index) => `${word} ${index}`);
 
 async function ask(keys: string[]): Promise<Told[]> {
-	const response = await n8n.client.callWebhook('orders', { keys }, ASK_DEADLINE_MS);
+	const response = await stage.n8n.client.callWebhook('orders', { keys }, ASK_DEADLINE_MS);
 	const answer: unknown = JSON.parse(await response.text());
 	if (!Array.isArray(answer)) throw new Error(`no items: ${JSON.stringify(answer).slice(0, 500)}`);
 	return answer as Told[];
@@ -94,7 +83,7 @@ function unclearOf(keys: string[], told: Told[]): number {
 
 /** Makes all claims older while n8n is down, so that a part of the time for which they count as alive has passed. */
 function ageClaims(): void {
-	const database = new DatabaseSync(join(userFolder, '.n8n', 'database.sqlite'));
+	const database = new DatabaseSync(join(stage.userFolder, '.n8n', 'database.sqlite'));
 	const { id } = database.prepare(`SELECT id FROM data_table WHERE name = 'flow_task_ledger'`).get() ?? {};
 	database.exec(`UPDATE "data_table_user_${String(id)}" SET "atMs" = "atMs" - ${AGED_MS}`);
 	database.close();
@@ -114,13 +103,13 @@ test(
 		);
 		askInVain(flowing);
 		await until(() => platform.books().tasksMade >= 2 * ANSWERED + UNDER_WAY, 'the other batch', PATIENCE);
-		await n8n.kill();
+		await stage.n8n.kill();
 		const made = platform.books().tasksMade;
 		expect(made).toBeLessThan(2 * KEYS);
 
 		platform.faults.clear();
 		ageClaims();
-		n8n = await startN8n({ userFolder });
+		await stage.startAgain();
 		const [ofHeld, ofFlowing] = await Promise.all([ask(held), ask(flowing)]);
 
 		const unclear = [unclearOf(held, ofHeld), unclearOf(flowing, ofFlowing)];
@@ -148,7 +137,7 @@ describe('without idempotency keys', () => {
 
 	beforeAll(async () => {
 		slow = await startPlatform({ runners: 4, taskMs: 60_000, images: 'prepared', time });
-		account = await n8n.client.createCredential('flowPlatformApi', 'Slow platform', {
+		account = await stage.n8n.client.createCredential('flowPlatformApi', 'Slow platform', {
 			apiKey: slow.apiKey,
 			baseUrl: slow.apiUrl,
 			wsBaseUrl: slow.wsUrl,
@@ -177,11 +166,11 @@ describe('without idempotency keys', () => {
 		step: ReturnType<typeof flowTask>,
 		settings: Record<string, unknown> = {},
 	): Promise<SavedWorkflow> {
-		const saved = await n8n.client.createWorkflow({
+		const saved = await stage.n8n.client.createWorkflow({
 			...batchService({ path, answers, steps: [step] }),
 			settings,
 		});
-		await n8n.client.activate(saved);
+		await stage.n8n.client.activate(saved);
 		return saved;
 	}
 
@@ -189,18 +178,18 @@ describe('without idempotency keys', () => {
 
 	async function rowsOfMade(): Promise<Row[]> {
 		const ids = new Set<unknown>(made());
-		return (await dataTableRows(n8n.client, 'flow_task_runs')).filter(({ taskId }) => ids.has(taskId));
+		return (await dataTableRows(stage.n8n.client, 'flow_task_runs')).filter(({ taskId }) => ids.has(taskId));
 	}
 
 	async function startBatch(count: number): Promise<void> {
 		const keys = Array.from({ length: count }, (_, index) => `picture ${index}`);
-		await n8n.client.callWebhook('batch', { keys });
+		await stage.n8n.client.callWebhook('batch', { keys });
 		await until(() => made().length === count, 'all tasks', PATIENCE);
 	}
 
 	/** Waits in another execution for the tasks of `executionId`, which end meanwhile. */
 	async function collected(executionId: string): Promise<Told[]> {
-		const response = n8n.client.callWebhook('collect', { keys: [executionId] }, ASK_DEADLINE_MS);
+		const response = stage.n8n.client.callWebhook('collect', { keys: [executionId] }, ASK_DEADLINE_MS);
 		const seen = slow.books().polls.length;
 		await until(() => slow.books().polls.length > seen, 'a poll', PATIENCE);
 		time.pass(60_000 * TASKS);
@@ -212,8 +201,8 @@ describe('without idempotency keys', () => {
 		async () => {
 			await startBatch(TASKS);
 			await sleep(WRITTEN_MS);
-			await n8n.kill();
-			n8n = await startN8n({ userFolder });
+			await stage.n8n.kill();
+			await stage.startAgain();
 
 			const rows = await rowsOfMade();
 			expect(rows.map(({ item }) => item).sort((a, b) => Number(a) - Number(b))).toEqual(
@@ -242,13 +231,15 @@ describe('without idempotency keys', () => {
 		async () => {
 			slow.faults.add({ on: 'submit', kind: 'slowBody', ms: 1_500 });
 			const keys = Array.from({ length: TASKS }, (_, index) => `stopped ${index}`);
-			await n8n.client.callWebhook('batch', { keys });
+			await stage.n8n.client.callWebhook('batch', { keys });
 			await until(() => made().length >= UNDER_WAY, 'submits', PATIENCE);
-			const [running] = (await n8n.client.listExecutions(batch)).filter(({ status }) => status === 'running');
-			await n8n.client.stopExecution(running?.id ?? '');
+			const [running] = (await stage.n8n.client.listExecutions(batch)).filter(
+				({ status }) => status === 'running',
+			);
+			await stage.n8n.client.stopExecution(running?.id ?? '');
 			const sent = slow.books().requests.submit;
 			await until(async () => (await rowsOfMade()).length === made().length, 'the rows', PATIENCE);
-			const rows = await dataTableRows(n8n.client, 'flow_task_runs');
+			const rows = await dataTableRows(stage.n8n.client, 'flow_task_runs');
 			const own = rows.filter(({ executionId }) => executionId === running?.id);
 			expect(own.filter(({ status }) => status === 'unclear')).toEqual([]);
 			expect(slow.books().requests.submit).toBe(sent);
@@ -263,13 +254,13 @@ describe('without idempotency keys', () => {
 			// More answers are sent than fit into the time, so that some arrive after its end.
 			slow.faults.add({ on: 'submit', kind: 'slowBody', ms: 1_500 });
 			const keys = Array.from({ length: 2 * TASKS }, (_, index) => `timed ${index}`);
-			await n8n.client.callWebhook('timed', { keys });
-			const ended = async () => (await n8n.client.listExecutions(timed))[0]?.status === 'canceled';
+			await stage.n8n.client.callWebhook('timed', { keys });
+			const ended = async () => (await stage.n8n.client.listExecutions(timed))[0]?.status === 'canceled';
 			await until(ended, 'the timeout', PATIENCE);
 			await until(async () => (await rowsOfMade()).length === made().length, 'the rows', PATIENCE);
 			expect(made().length).toBeGreaterThan(UNDER_WAY);
 			expect(made().length).toBeLessThan(keys.length);
-			const rows = await dataTableRows(n8n.client, 'flow_task_runs');
+			const rows = await dataTableRows(stage.n8n.client, 'flow_task_runs');
 			const own = rows.filter(({ executionId }) => executionId === rows.at(-1)?.executionId);
 			expect(new Set(own.map(({ taskId }) => taskId))).toEqual(new Set(made()));
 			expect(own.filter(({ status }) => status === 'unclear')).toEqual([]);

@@ -1,24 +1,11 @@
 // The editor shows the output fields of a node before it has run, if n8n serves a schema.
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { packedTarball } from './packOnce';
-import { startN8n, type RunningN8n } from './runner';
+import { serviceStage } from './stage';
 
-const START_DEADLINE_MS = 200_000;
 const packageRoot = join(__dirname, '..', '..');
 
-let n8n: RunningN8n;
-const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-schemas-'));
-
-beforeAll(async () => {
-	n8n = await startN8n({ userFolder, tarball: packedTarball() });
-}, START_DEADLINE_MS);
-
-afterAll(async () => {
-	await n8n?.stop();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
-});
+const stage = serviceStage('flowtask-schemas-');
 
 // The editor requests no schema of a trigger. For a node without operations, it requests only the one of the version;
 // the `output.json` next to it is for n8n's workflow builder.
@@ -30,7 +17,7 @@ const asked = globSync('nodes/*/__schema__/**/*.json', { cwd: packageRoot })
 test.each(asked)('n8n serves %s', async (path) => {
 	const [, folder = '', rest = ''] = /^nodes\/([^/]+)\/__schema__\/v(.+)$/.exec(path) ?? [];
 	const node = folder.charAt(0).toLowerCase() + folder.slice(1);
-	const served = await n8n.client.call('GET', `/schemas/n8n-nodes-flowtask.${node}/${rest}`);
+	const served = await stage.n8n.client.call('GET', `/schemas/n8n-nodes-flowtask.${node}/${rest}`);
 
 	expect(served).toEqual(JSON.parse(readFileSync(join(packageRoot, path), 'utf8')));
 });

@@ -10,7 +10,7 @@ import textToImage from '../platform/workflows/text-to-image.json';
 import { saveImages } from './demoImages';
 import { failureOf, fillTemplate, hostedWorkflow, outputItems, readTemplate } from './runner';
 import type { WorkflowDocument } from './runner';
-import { templateStage } from './stage';
+import { platformAccount, templateStage } from './stage';
 
 const stage = templateStage('flowtask-templates-');
 
@@ -291,11 +291,7 @@ describe('Long render', () => {
 	test('the execution sleeps until the images are ready, and ends with all of them', async () => {
 		const slow = await startPlatform({ runners: 1, taskMs: 8_000, images: 'prepared' });
 		try {
-			const slowAccount = await stage.n8n.client.createCredential('flowPlatformApi', 'Slow platform', {
-				apiKey: slow.apiKey,
-				baseUrl: slow.apiUrl,
-				wsBaseUrl: '',
-			});
+			const slowAccount = await platformAccount({ platform: slow, n8n: stage.n8n });
 			const { workflowId } = await slow.hostWorkflow(textToImage);
 			const workflow = await stage.n8n.client.createWorkflow(
 				fillTemplate(readTemplate('long-render.json'), {

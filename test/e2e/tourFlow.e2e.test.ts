@@ -6,6 +6,7 @@ import sharp from 'sharp';
 import type { LocalPlatform } from '../platform';
 import type { Editor } from './browser';
 import { CredentialForm, docsImage, drawnWidth, NodePanel } from './browser';
+import { inARow } from './chatWorkflows';
 import { readTemplate } from './runner';
 import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
 import { editorStage } from './stage';
@@ -239,25 +240,10 @@ type Step = Pick<Node, 'name' | 'type' | 'parameters' | 'credentials'>;
 
 /** Saves a workflow of a trigger, a list of items and nodes in a row. */
 async function saveFlow(name: string, items: object[], steps: Step[]) {
-	const start = { name: 'Start', type: 'n8n-nodes-base.manualTrigger', parameters: {} };
+	const start = { name: 'Start', type: 'n8n-nodes-base.manualTrigger' };
 	const jsCode = `return ${JSON.stringify(items)};`;
-	const list = { name: 'Orders', type: 'n8n-nodes-base.code', parameters: { jsCode } };
-	const row: Step[] = [start, list, ...steps];
-	const nodes = row.map((node, index): Node => ({
-		...node,
-		id: `node${index}`,
-		typeVersion: node === list ? 2 : 1,
-		position: [220 * index, 0],
-	}));
-	const connections = Object.fromEntries(
-		row
-			.slice(1)
-			.map(({ name: next }, index) => [
-				row[index]?.name,
-				{ main: [[{ node: next, type: 'main', index: 0 }]] },
-			]),
-	);
-	return await n8n.client.createWorkflow({ name, nodes, connections, settings: { executionOrder: 'v1' } });
+	const list = { name: 'Orders', type: 'n8n-nodes-base.code', typeVersion: 2, parameters: { jsCode } };
+	return await n8n.client.createWorkflow(inARow(name, [start, list, ...steps]));
 }
 
 /** A FlowTask step with a prompt and a number of steps for each item. */

@@ -1,31 +1,17 @@
 // Tests ready-made descriptions in a real n8n, pasted into the credential as by a person, against strict simulations of
 // their products: the credential test, a stream, an interrupt and its answer, and the session of a key afterwards.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { accountOf, dialectCases, type DialectCase } from '../nodes/AgentInvoke/dialects/dialectCases';
 import type { StandIn } from '../nodes/AgentInvoke/dialects/standIn';
 import { askAgent, type AgentItem, type Ask } from './agentWorkflows';
 import { chunksOf, textOf, webhook, type Chunk } from './chatWorkflows';
-import { packedTarball } from './packOnce';
-import { startN8n, type RunningN8n, type SavedCredential, type WorkflowDocument } from './runner';
+import type { SavedCredential, WorkflowDocument } from './runner';
+import { serviceStage } from './stage';
 
-const START_DEADLINE_MS = 300_000;
 const CALL_DEADLINE_MS = 30_000;
 /** A text with all kinds of characters that a cut between two pieces could damage. */
 const TEXT = 'Grüße, “you”: 日本語 and 🙂';
 
-const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-wires-'));
-let n8n: RunningN8n;
-
-beforeAll(async () => {
-	n8n = await startN8n({ userFolder, tarball: packedTarball() });
-}, START_DEADLINE_MS);
-
-afterAll(async () => {
-	await n8n?.stop();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
-}, 120_000);
+const stage = serviceStage('flowtask-wires-');
 
 const WIRES = dialectCases.filter(({ description }) => ['dify', 'responses'].includes(description));
 
@@ -68,9 +54,13 @@ describe.each(WIRES)('$name', (dialect: DialectCase) => {
 
 	beforeAll(async () => {
 		server = await dialect.open();
-		account = await n8n.client.createCredential('flowAgentApi', dialect.name, accountOf(dialect, server));
+		account = await stage.n8n.client.createCredential(
+			'flowAgentApi',
+			dialect.name,
+			accountOf(dialect, server),
+		);
 		for (const document of [service(path, account), streamed(`${path}-streamed`, account)])
-			await n8n.client.activate(await n8n.client.createWorkflow(document));
+			await stage.n8n.client.activate(await stage.n8n.client.createWorkflow(document));
 	}, CALL_DEADLINE_MS);
 
 	afterAll(async () => {
@@ -83,7 +73,7 @@ describe.each(WIRES)('$name', (dialect: DialectCase) => {
 
 	/** Calls the workflow, which starts one execution. */
 	async function ask(body: Ask): Promise<AgentItem> {
-		const response = await n8n.client.callWebhook(path, body, CALL_DEADLINE_MS);
+		const response = await stage.n8n.client.callWebhook(path, body, CALL_DEADLINE_MS);
 		return JSON.parse(await response.text()) as AgentItem;
 	}
 
@@ -91,7 +81,7 @@ describe.each(WIRES)('$name', (dialect: DialectCase) => {
 		const { id, name, type } = account;
 		const data = accountOf(dialect, server);
 		const credentials = { id, name, type, data };
-		expect(await n8n.client.call('POST', '/rest/credentials/test', { credentials })).toMatchObject({
+		expect(await stage.n8n.client.call('POST', '/rest/credentials/test', { credentials })).toMatchObject({
 			status: 'OK',
 		});
 		expect(server.requests.filter(({ verdict }) => verdict === 'ran')).toEqual([]);
@@ -100,7 +90,7 @@ describe.each(WIRES)('$name', (dialect: DialectCase) => {
 	test('a streamed answer reaches the caller of the webhook in pieces', async () => {
 		server.plan = () => ({ says: TEXT });
 		const body: Ask = { key: 'streams', say: 'hello' };
-		const response = await n8n.client.callWebhook(`${path}-streamed`, body, CALL_DEADLINE_MS);
+		const response = await stage.n8n.client.callWebhook(`${path}-streamed`, body, CALL_DEADLINE_MS);
 		const chunks: Chunk[] = [];
 		for await (const chunk of chunksOf(response)) chunks.push(chunk);
 		expect(textOf(chunks)).toBe(TEXT);
@@ -122,5 +112,5 @@ describe.each(WIRES)('$name', (dialect: DialectCase) => {
 });
 
 test('n8n logs no errors', () => {
-	expect(n8n.log.errors()).toEqual([]);
+	expect(stage.n8n.log.errors()).toEqual([]);
 });

@@ -1,4 +1,3 @@
-import type { DialectName } from './agents/dialects';
 import type { Agent, AgentOptions } from './agents/instances';
 import type { Books } from './books';
 import type { ChatControl } from './chat/holds';
@@ -44,16 +43,12 @@ export interface PlatformOptions {
 	apiKey?: string;
 	/** The token of the agent `default`, for a platform that is started again and again; it begins with `agt_`. */
 	agentToken?: string;
-	/** The dialect of the agent `default`; default `usual`. */
-	agentDialect?: DialectName;
 	/** The outer HTTP status of the agent service's failures: 200, or the envelope's; default `always200`. */
 	agentOuterStatus?: OuterStatus;
 	/** The largest file for agents; default 20 MiB. */
 	mediaMaxBytes?: number;
 	/** The allowed types of files for agents, such as `image/png` or `image/*`; default: all. */
 	mediaTypes?: readonly string[];
-	/** Whether the chat service lists its models; default true. */
-	models?: boolean;
 	/** The source of time; default: the system's. */
 	time?: TimeSource;
 }

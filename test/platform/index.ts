@@ -66,11 +66,7 @@ function assembleAgents(
 	const agents = new AgentInstances(() => agenda.now());
 	return {
 		agents,
-		defaultAgent: agents.create({
-			name: 'default',
-			token: options.agentToken,
-			dialect: options.agentDialect,
-		}),
+		defaultAgent: agents.create({ name: 'default', token: options.agentToken }),
 		agentOuterStatus: options.agentOuterStatus ?? 'always200',
 		media: new MediaStore({ seconds: MEDIA_SECONDS, maxBytes, types: options.mediaTypes }, links),
 	};
@@ -112,7 +108,6 @@ function assemble(options: PlatformOptions, ears: Ears): Parts {
 		fileBytes: options.fileBytes ?? 0,
 		fileLine: new Line(options.fileBytesPerSecond ?? 0),
 		holds: new HoldDesk(),
-		listsModels: options.models ?? true,
 		...assembleAgents(options, links, agenda),
 		addresses: { apiUrl: '', fileUrl: '' },
 	};

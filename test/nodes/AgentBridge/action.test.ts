@@ -100,18 +100,6 @@ describe('request', () => {
 		expect(everythingSaid(run)).not.toContain(token);
 	});
 
-	test('large frames do not fill the memory: collected frames are limited in bytes, and those left out are counted', async () => {
-		const running = stage.run(texts('[silent]'), { eventFilter: 'message', timeoutSeconds: 60 });
-		await until(() => bridge().received.length === 1);
-		const id = JSON.stringify(bridge().received[0]?.frame.id);
-		const large = `{"type":"tool","correlation_id":${id},"text":"${'x'.repeat(8_000_000)}"}`;
-		for (let frame = 0; frame < 20; frame++) stage.channel.pushRaw(large);
-		stage.channel.pushRaw(`{"type":"message","correlation_id":${id}}`);
-		const [item] = jsonOf(await running);
-		expect(item).toMatchObject({ notCollected: 17 });
-		expect(item?.collected).toHaveLength(3);
-	});
-
 	test('a token sent in a frame is in the first frame only', async () => {
 		const run = await stage.run(texts('hello'), { authMode: 'inFrame' });
 		expect(run.error).toBeUndefined();
@@ -134,20 +122,6 @@ describe('request', () => {
 			itemIndex: 0,
 			collected: [{ type: 'tool_event' }, { type: 'tool_event' }, { type: 'message' }],
 		});
-	});
-
-	test('a request whose connection breaks is not sent again; the next item gets a new connection', async () => {
-		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4500, after: 2, times: 1 });
-		const run = await stage.run(texts('one [tool]', 'two'), {}, CONTINUE);
-		expect(jsonOf(run, 1)).toMatchObject([
-			{
-				error: expect.stringContaining('It was closed with code 4500'),
-				message: expect.stringContaining('was not sent again'),
-				details: { kind: 'unclear', collected: [{ status: 'started' }, { status: 'finished' }] },
-			},
-		]);
-		expect(jsonOf(run, 0)).toMatchObject([{ reply: { text: 'Agent: two' } }]);
-		expect(bridge().received.map(({ frame }) => frame.text)).toEqual(['one [tool]', 'two']);
 	});
 
 	test('a frame whose account is refused while the request runs was processed, so a retry does not send it again', async () => {
@@ -309,13 +283,6 @@ describe('a bridge that refuses the connection', () => {
 		const run = await stage.run(texts('one', 'two', 'three'), {}, CONTINUE);
 		expect(jsonOf(run, 1).map(({ error }) => error)).toEqual(Array(3).fill(expect.stringContaining(said)));
 		expect(stage.platform.books().requests.bridge).toBeLessThanOrEqual(3);
-	});
-
-	test('a silent handshake is given up after 10 seconds', async () => {
-		stage.platform.faults.add({ on: 'bridge', kind: 'hang' });
-		const run = await stage.run(texts('one', 'two'), {}, CONTINUE);
-		expect(jsonOf(run, 1)[0]?.error).toContain('within 10 seconds');
-		expect(stage.platform.books().requests.bridge).toBe(1);
 	});
 });
 

@@ -57,15 +57,6 @@ describe('frames', () => {
 		await until(() => framesOf(trigger).length === 2);
 	});
 
-	test('that are garbage or binary are skipped and logged once', async () => {
-		stage.platform.faults.add({ on: 'bridge', kind: 'socketGarbage' });
-		const trigger = await stage.activate();
-		stage.channel.push({ text: 'good' });
-		await trigger.waitForRuns(1);
-		expect(textsOf(trigger)).toEqual(['good']);
-		expect(messages(trigger).filter((line) => line.includes('not a JSON object'))).toHaveLength(1);
-	});
-
 	test('above the queue limit close the connection and are reported; it reopens when there is room', async () => {
 		const trigger = await stage.activate({ maxBatch: 5, options: { maxQueued: 50 } });
 		stage.channel.pushBurst(500);
@@ -135,8 +126,8 @@ describe('authentication', () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code, msg: `no ${stage.channel.token}` });
 		const trigger = await stage.activate();
 		const error = await trigger.waitForFatalError();
-		expect(error?.message).toContain(`refused the channel account (close code ${code}`);
-		expect(error?.message).not.toContain(stage.channel.token);
+		expect(error.message).toContain(`refused the channel account (close code ${code}`);
+		expect(error.message).not.toContain(stage.channel.token);
 		expect(JSON.stringify(trigger.logs)).not.toContain(stage.channel.token);
 		expect(stage.platform.books().requests.bridge).toBe(1);
 	});
@@ -146,7 +137,7 @@ describe('authentication', () => {
 		await until(() => stage.channel.open === 1);
 		stage.channel.refuse(403);
 		stage.channel.drop(1001);
-		expect((await trigger.waitForFatalError())?.message).toContain('HTTP 403');
+		expect((await trigger.waitForFatalError()).message).toContain('HTTP 403');
 		expect(stage.platform.books().bridge.refused).toHaveLength(2);
 	});
 
@@ -182,16 +173,8 @@ describe('authentication', () => {
 	test('in a frame stops and reports an error if the token is refused', async () => {
 		stage.channel.refuse(401);
 		const trigger = await stage.activate({ authMode: 'inFrame' });
-		expect((await trigger.waitForFatalError())?.message).toContain('close code 4401');
+		expect((await trigger.waitForFatalError()).message).toContain('close code 4401');
 		expect(JSON.stringify(trigger.logs)).not.toContain(stage.channel.token);
-	});
-
-	test.each([
-		['agt_0123456789abcdef', 'FlowAgent API'],
-		['sk-0123456789abcdef', 'FlowPlatform API'],
-	])('names a token of the wrong kind and never sends it: %s', async (channelToken, said) => {
-		await expect(stage.activate({}, { channelToken })).rejects.toThrow(said);
-		expect(stage.platform.books().requests.bridge).toBe(0);
 	});
 });
 
@@ -268,17 +251,6 @@ describe('closing', () => {
 		expect(stage.harness.logs.at(-1)?.message).toContain('disconnected');
 	});
 
-	test('also ends a back-off', async () => {
-		stage.platform.faults.add({ on: 'bridge', kind: 'resetBefore' });
-		const trigger = await stage.activate();
-		const watch = stopwatch();
-		await trigger.close();
-		expect(watch.stop()).toBeLessThan(1_000);
-		const { bridge } = stage.platform.books().requests;
-		await new Promise((resolve) => setTimeout(resolve, 1_500));
-		expect(stage.platform.books().requests.bridge).toBe(bridge);
-	});
-
 	test('still starts executions for frames that wait', async () => {
 		const trigger = await stage.activate({ maxBatch: 1, idPath: 'id' });
 		const ids = stage.channel.pushBurst(200);
@@ -310,7 +282,9 @@ describe('unusual frames', () => {
 		expect(textsOf(trigger)).toEqual(['after']);
 		await trigger.close();
 		const said = [...messages(trigger), ...stage.harness.logs.map(({ message }) => message)].join('\n');
-		expect(said).toContain('skipped a frame that is not a JSON object, or is nested too deeply');
+		expect(said.match(/skipped a frame that is .*/g)).toEqual([
+			expect.stringContaining('not a JSON object, or is nested too deeply'),
+		]);
 		expect(said).toContain('skipped 2 unreadable frames');
 		expect(trigger.fatalErrors).toEqual([]);
 	});
@@ -324,20 +298,5 @@ describe('unusual frames', () => {
 		await trigger.waitForRuns(1);
 		expect(textsOf(trigger)).toEqual(['after']);
 		expect(messages(trigger).join()).toContain('sent a frame of more than 16 million characters');
-	});
-
-	test('with 64-bit IDs keep all digits, and differ even by the last one', async () => {
-		const trigger = await stage.activate({ idPath: 'id' });
-		await until(() => stage.channel.open === 1);
-		stage.channel.pushRaw('{"id":12345678901234567890,"text":"a"}');
-		stage.channel.pushRaw('{"id":12345678901234567891,"text":"b"}');
-		stage.channel.pushRaw('{"id":"12345678901234567891","text":"b once more"}');
-		stage.channel.push({ text: 'end' });
-		await until(() => textsOf(trigger).includes('end'));
-		expect(textsOf(trigger)).toEqual(['a', 'b', 'end']);
-		expect(framesOf(trigger).slice(0, 2)).toMatchObject([
-			{ id: '12345678901234567890' },
-			{ id: '12345678901234567891' },
-		]);
 	});
 });

@@ -129,6 +129,8 @@ describe('files', () => {
 		const byUrl = { file: [{ source: 'url', url: '={{ $json.url }}', name: 'b.txt' }] };
 		const run = await stage.run([{ json: { ...json, say: '[describe files]' } }], { files: byUrl });
 		expect(run.jsons()[0]?.answer).toContain('b.txt');
+		const media = { name: 'a.txt', mimeType: 'text/plain', bytes: 5, reads: 1 };
+		expect(stage.platform.books().media).toMatchObject([media]);
 		expect(stage.platform.books().leaks).toEqual([]);
 	});
 

@@ -1,5 +1,5 @@
 import type { AgentRight } from '../../platform';
-import { everythingSaid, sayings, sharedStage } from '../harness/stage';
+import { sayings, sharedStage } from '../harness/stage';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 describe.each(['always200', 'same'] as const)('failures with outer status %s (§7.5)', (agentOuterStatus) => {
@@ -73,26 +73,6 @@ describe.each(['always200', 'same'] as const)('failures with outer status %s (§
 		);
 		expect(told.details).toMatchObject({ kind: 'credential', reason: 'forbidden' });
 	});
-
-	test.each([
-		['sk-0123456789', 'FlowPlatform API'],
-		['wst_0123456789', 'FlowBridge API'],
-		['', 'no secret'],
-		['nonsense', '"agt_"'],
-	])('a token of the wrong kind, which is named and never sent: %j', async (agentToken, said) => {
-		const run = await stage.run(sayings('hi'), {}, { account: { agentToken } });
-		expect(run.error?.message).toContain(said);
-		if (agentToken) expect(everythingSaid(run)).not.toContain(agentToken);
-		expect(stage.platform.books().requests.invoke).toBe(0);
-	});
-
-	test.each(['platform.example.com', 'ftp://x.example', '', 'https://'])(
-		'the invalid base URL %j',
-		async (baseUrl) => {
-			const run = await stage.run(sayings('hi'), {}, { account: { baseUrl } });
-			expect(run.error?.message).toContain('Base URL');
-		},
-	);
 
 	test('a message while an interrupt is pending, and a result for an unknown interrupt', async () => {
 		const first = await stage.run(sayings('[question: sure?]'));
@@ -184,30 +164,5 @@ describe.each(['always200', 'same'] as const)('failures with outer status %s (§
 		stage.platform.faults.add({ on: 'invoke', kind: 'html200' });
 		const told = await toldFor(sayings('hi'));
 		expect(told.error).toBe('No clear answer came from the agent: a web page instead of JSON');
-	});
-
-	test('an echoed token, which appears in no output', async () => {
-		const token = stage.platform.agentToken;
-		for (const say of [
-			`[fail: bad ${token}]`,
-			`[refuse: bad Bearer ${token}]`,
-			`[answer: ${token}]`,
-			`[question: ${token}]`,
-		]) {
-			for (const stream of [false, true]) {
-				const run = await stage.run(
-					[{ json: { a: token.slice(0, 9), b: token.slice(9) } }],
-					{
-						message: `={{ ${JSON.stringify(say.split(token))}.join($json.a + $json.b) }}`,
-						stream,
-						options: { retries: 0, requestsPerSecond: 0 },
-						simplify: false,
-					},
-					CONTINUE,
-				);
-				expect(run.items().length + run.items(1).length).toBe(1);
-				expect(everythingSaid(run)).not.toContain(token);
-			}
-		}
 	});
 });

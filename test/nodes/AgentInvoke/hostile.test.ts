@@ -111,23 +111,8 @@ test.each(["={{ DateTime.fromMillis(0, { zone: 'utc' }) }}", '={{ new Date(0) }}
 	},
 );
 
-describe('NaN, which Number() returns for a missing field, an invalid date, or an empty object', () => {
+describe('NaN, which Number() returns for a missing field', () => {
 	const nothing = '={{ Number($json.missing) }}';
-	const noDate = "={{ new Date('no day') }}";
-
-	test.each([nothing, noDate, '={{ [] }}', '={{ ({}) }}'])(
-		'is not a session key, so two items with it do not share a session (%s)',
-		async (key) => {
-			agent.answer((response, call) => response.end(envelope({ answer: 'hello', session_id: `s${call}` })));
-			const items = [{ json: { say: 'hi' } }, { json: { say: 'ho' } }];
-			const run = await agent.ask({ sessionMode: 'mapped', sessionKey: key }, CONTINUE, items);
-			expect(run.jsons().map(({ session }) => session)).toEqual([
-				{ key: '', id: 's1', source: 'new' },
-				{ key: '', id: 's2', source: 'new' },
-			]);
-			expect(agent.tables.rows('flow_agent_sessions')).toEqual([]);
-		},
-	);
 
 	test.each([
 		['a message', { message: nothing }, '"Message" is empty'],
@@ -257,23 +242,4 @@ describe('deep nesting', () => {
 		expect(first?.error).toContain(said);
 		expect(second).toMatchObject({ answer: 'hello' });
 	});
-
-	test.each([false, true])(
-		'an answer that is nested too deeply is one error, and is requested only once (stream: %s)',
-		async (stream) => {
-			const deep = deeplyNested('object', 50_000);
-			const body = `{"success_response":true,"data":{"answer":${deep}}}`;
-			agent.answer((response) => {
-				if (stream) response.setHeader('content-type', 'text/event-stream');
-				const first = envelope({ delta: 'one', session_id: 's' });
-				response.end(stream ? `data: ${first}\n\ndata: ${body}\n\n` : body);
-			});
-			const json = item(await agent.ask({ stream }));
-			expect(json.details).toMatchObject({
-				mayHaveRun: true,
-				...(stream && { sessionId: 's', requestId: 'req_1', answer: 'one' }),
-			});
-			expect(agent.calls).toHaveLength(1);
-		},
-	);
 });

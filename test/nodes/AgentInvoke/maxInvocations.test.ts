@@ -22,12 +22,6 @@ describe('Max Invocations', () => {
 		expect(rows()).toMatchObject([{ outcome: 'refused', attempts: 3, mayHaveRun: false }]);
 	});
 
-	test('allows repeats up to the limit', async () => {
-		stage.platform.faults.add({ ...OVERLOADED, times: 2 });
-		expect(messages(await stage.run([said('hi')], limited(3)))).toEqual(['answered']);
-		expect(stage.platform.books().requests.invoke).toBe(3);
-	});
-
 	test('reserves a call for each item, which repeats cannot use', async () => {
 		stage.platform.faults.add({ ...OVERLOADED, match: 'busy' });
 		const items = [said('busy'), said('b'), said('c')];

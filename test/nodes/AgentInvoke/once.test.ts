@@ -93,13 +93,6 @@ test('neither kind of retry repeats a call whose agent failed, unless the option
 	expect(stage.platform.books().effects).toEqual({ a: 2 });
 });
 
-test('a call whose stream breaks off is not repeated', async () => {
-	stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter', after: 2 });
-	const run = await stage.run(sayings('[side effect: a]'), { ...FAST, stream: true }, RETRY);
-	expect(run.status).toBe('error');
-	expect(stage.platform.books().effects).toEqual({ a: 1 });
-});
-
 describe('a call within one try', () => {
 	test.each<Mishap>([
 		{ kind: '429', retryAfter: 'seconds', retryAfterSeconds: 0.05 },
@@ -378,13 +371,5 @@ describe('with an idempotency key', () => {
 		};
 		expect((await stage.run([asked()], KEYED)).error?.message).toContain('is full');
 		expect(stage.platform.books().requests.invoke).toBe(0);
-	});
-
-	test('a replay uploads nothing', async () => {
-		const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
-		const item = { ...asked(), binary: { data: { data: Buffer.from('x'), fileName: 'a.txt' } } };
-		await stage.run([item], { ...KEYED, files });
-		await stage.run([item], { ...KEYED, files });
-		expect(stage.platform.books().requests.media).toBe(1);
 	});
 });

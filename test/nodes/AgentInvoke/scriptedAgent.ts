@@ -7,7 +7,7 @@ import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 type Parameters1 = NonNullable<Parameters<AgentStage['run']>[1]>;
 type Settings = NonNullable<Parameters<AgentStage['run']>[2]>;
-type Answer = (response: ServerResponse, call: number) => void;
+type Answer = (response: ServerResponse, call: number, body: string) => void;
 
 /** An agent whose answers a test scripts byte by byte. */
 export interface ScriptedAgent extends AgentStage {
@@ -16,7 +16,7 @@ export interface ScriptedAgent extends AgentStage {
 	readonly calls: ReadonlyArray<Readonly<Record<string, unknown>>>;
 	/** The same as text. */
 	readonly bodies: readonly string[];
-	/** Scripts the answers to calls; `call` counts from 1. */
+	/** Scripts the answers to calls; `call` counts from 1, and `body` is that of the request. */
 	answer(how: Answer): void;
 	/** Answers each call with this text. */
 	says(text: string, httpStatus?: number): void;
@@ -44,12 +44,12 @@ export async function openScriptedAgent(): Promise<ScriptedAgent> {
 	const server = await openServer((request, response) => {
 		void bodyOf(request).then((body) => {
 			if (request.url === '/media') {
-				answerUpload(response, 0);
+				answerUpload(response, 0, body);
 				return;
 			}
 			bodies.push(body);
 			calls.push(JSON.parse(body) as (typeof calls)[0]);
-			answer(response, calls.length);
+			answer(response, calls.length, body);
 		});
 	});
 	const answerWith =

@@ -81,39 +81,35 @@ test.each([1, 8])(
 	},
 );
 
-test.each(['', '  ', null, undefined])(
-	'the key %j counts as none, so each item gets a new session',
-	async (key) => {
-		const run = await stage.run([said(key), said(key)], MAPPED);
-		expect(new Set(idsOf(run)).size).toBe(2);
-		expect(sessionsOf(run)).toMatchObject([{ key: '', source: 'new' }, { source: 'new' }]);
-		expect(run.hints()).toEqual([expect.stringContaining('no session key')]);
-		expect(stage.tables.operations).toEqual([]);
-	},
-);
-
-test('the default key is missing outside a chat, so two items never share a session', async () => {
-	const run = await stage.run([said('a'), said('b')], { sessionMode: 'mapped' });
+test.each([
+	"={{ '  ' }}",
+	'={{ null }}',
+	'={{ undefined }}',
+	'={{ NaN }}',
+	"={{ new Date('x') }}",
+	'={{ [] }}',
+	'={{ ({}) }}',
+])('the key %s counts as none, so each item gets a new session', async (sessionKey) => {
+	const run = await stage.run([said('a'), said('b')], { sessionMode: 'mapped', sessionKey });
 	expect(new Set(idsOf(run)).size).toBe(2);
+	expect(sessionsOf(run)).toMatchObject([{ key: '', source: 'new' }, { source: 'new' }]);
+	expect(run.hints()).toEqual([expect.stringContaining('no session key')]);
+	expect(stage.tables.operations).toEqual([]);
 });
 
 test('keys that look like expressions, contain unusual characters or share their beginning are never confused', async () => {
-	const long = 'x'.repeat(200);
 	const keys = [
-		...[
-			'={{ 1+1 }}',
-			'2',
-			'{{ $json }}',
-			`it's "quoted"`,
-			'a\nb',
-			'a b',
-			'🦊',
-			'\u0000',
-			'\uFFFD',
-			'%',
-			'__proto__',
-		],
-		...[`${long}a`, `${long}b`, long, 'Anna', 'anna', ' anna', 0, false, { a: 1 }],
+		'={{ 1+1 }}',
+		'2',
+		'{{ $json }}',
+		'\u0000',
+		'\uFFFD',
+		'Anna',
+		'anna',
+		' anna',
+		0,
+		false,
+		{ a: 1 },
 	];
 	const first = await stage.run(
 		keys.map((key) => said(key)),
@@ -145,18 +141,6 @@ test('300 items cost few operations if their sessions are new, and two if they a
 	await stage.run(items, { ...MAPPED, options });
 	// The earlier run has already found the table.
 	expect(stage.tables.operations).toEqual([`get ${TABLE}`, `update ${TABLE}`]);
-});
-
-test('a run costs one read and one write if its session is known, and one more if it is new', async () => {
-	await stage.run([said('makes the table')], MAPPED);
-	for (const operations of [
-		['get', 'insert, then get', 'update'],
-		['get', 'update'],
-	]) {
-		stage.tables.operations.length = 0;
-		await stage.run([said('k')], MAPPED);
-		expect(stage.tables.operations).toEqual(operations.map((operation) => `${operation} ${TABLE}`));
-	}
 });
 
 test('simultaneous executions share operations, and each gets its own session', async () => {
@@ -264,26 +248,6 @@ test('a mapping that has been unused for longer than its lifetime is ignored', a
 	expect(sessionsOf(second)).toMatchObject([{ source: 'new' }, { source: 'mapped' }]);
 	expect(idsOf(second)[1]).toBe(idsOf(first)[1]);
 	expect(stage.tables.rows(TABLE)).toHaveLength(2);
-});
-
-test.each([
-	[1, 3_600_000],
-	[36, 129_600_000],
-])('a lifetime of %d hours ends that long after the last message', async (sessionTtlHours, ms) => {
-	const since = Date.now();
-	await stage.run([said('k')], { ...MAPPED, options: { sessionTtlHours } });
-	const [row] = stage.tables.rows(TABLE);
-	expect(Number(row?.expiresAtMs)).toBeGreaterThanOrEqual(since + ms);
-	expect(Number(row?.expiresAtMs)).toBeLessThanOrEqual(Date.now() + ms);
-});
-
-test('a session that a person entered in the table is used', async () => {
-	await stage.run([said('k')], MAPPED);
-	const other = await stage.run([said('other')], MAPPED);
-	stage.tables.edit(TABLE, (row) =>
-		row.sessionKey === 'k' ? { ...row, sessionId: String(idsOf(other)[0]) } : row,
-	);
-	expect(idsOf(await stage.run([said('k')], MAPPED))).toEqual(idsOf(other));
 });
 
 test('Forget Session makes the next message start a new session', async () => {

@@ -3,7 +3,6 @@
 import { until } from '../../until';
 import { stopwatch, type HarnessRun, type ItemInput } from '../harness';
 import { sharedStage } from '../harness/stage';
-import { noDataTables } from '../harness/dataTables';
 import { CONTINUE, openAgentStage } from './agent.fixture';
 
 const TABLE = 'flow_agent_sessions';
@@ -211,16 +210,6 @@ test('a turn in strict order that was taken for dead reports that another one ma
 	expect(stage.tables.rows(TABLE)).toMatchObject([{ sessionId: id, owner: 'of another worker' }]);
 });
 
-test('in strict order, the turns of a key run one after another, and no waiting rows remain', async () => {
-	const calls = Array.from({ length: 12 }, (_, i) => said(`k${i % 3}`, `${i} [takes: 40]`));
-	const options = { turnOrder: 'strict' };
-	const runs = await Promise.all(calls.map(async (call) => await stage.run([call], { ...MAPPED, options })));
-	for (const run of runs) expect(run.error).toBeUndefined();
-	const { sessions, concurrentPerSession, agentRefusals } = stage.platform.books();
-	expect([sessions.length, concurrentPerSession, agentRefusals]).toEqual([3, 1, {}]);
-	expect(stage.tables.rows(TABLE)).toHaveLength(3);
-});
-
 test('a replayed answer opens no session, and the key stays free', async () => {
 	const options = { idempotencyKey: '={{ $json.say }}' };
 	const first = sessionOf(await stage.run([said('k', 'order 7')], { ...MAPPED, options }));
@@ -272,16 +261,4 @@ describe('Resume', () => {
 			expect(Date.parse(String(row?.lastUsedAt))).toBeGreaterThan(Date.now() - 60_000);
 		},
 	);
-
-	test('works without Data Tables', async () => {
-		const first = await stage.run([said('k', '[question: sure?]')], { sessionMode: 'new' });
-		const { interrupt, session } = first.jsons(1)[0]! as {
-			interrupt: { id: string };
-			session: Session;
-		};
-		const executeWorkflow = noDataTables;
-		const run = await stage.run([said('k')], resume(session.id, interrupt.id), { executeWorkflow });
-		expect(run.error).toBeUndefined();
-		expect([run.items().length, run.hints()]).toEqual([1, []]);
-	});
 });

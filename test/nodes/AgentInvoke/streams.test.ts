@@ -124,17 +124,6 @@ test.each(['cut', 'end', 'silent'])(
 	},
 );
 
-test.each(['cut', 'end', 'silent'])(
-	'an answer that is lost before it arrives (%s) may have run',
-	async (how) => {
-		const options = { requestsPerSecond: 0, timeoutSeconds: 1 };
-		const run = await stage.run(sayings(`[${how} after: 0]`), { options }, CONTINUE);
-		expect(run.jsons()[0]?.error).toMatch(/No clear answer|no answer within 1 second|broke off/);
-		expect(detailsOf(run)).toMatchObject({ mayHaveRun: true });
-		expect(stage.platform.books().invocations).toHaveLength(1);
-	},
-);
-
 test.each(['slowBody', 'numbersAsStrings'] as const)('%s does not affect the answer', async (kind) => {
 	stage.platform.faults.add({ on: 'invoke', kind, ms: 100 });
 	for (const stream of [true, false]) {

@@ -16,17 +16,3 @@ export const operationsOn = ({ operations }: DataTables): string[] =>
 	operations
 		.filter((one) => one.endsWith(TABLE) && !one.startsWith('sweep'))
 		.map((one) => one.split(' ')[0]!);
-
-/** Creates a table of the same name with other columns. */
-export async function addForeignTable({ executeWorkflow, operations }: DataTables): Promise<void> {
-	const parameters = {
-		...{ resource: 'table', operation: 'create', tableName: TABLE },
-		columns: { column: [{ name: 'mine', type: 'string' }] },
-	};
-	const nodes = [
-		{ type: 'n8n-nodes-base.executeWorkflowTrigger' },
-		{ type: 'n8n-nodes-base.dataTable', typeVersion: 1.1, parameters },
-	];
-	await executeWorkflow({ code: { nodes } } as never, {} as never, { inputData: [{ json: {} }] } as never);
-	operations.length = 0;
-}

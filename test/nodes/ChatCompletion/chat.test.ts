@@ -1,6 +1,6 @@
 import { until } from '../../until';
 import { sayings, sharedStage } from '../harness/stage';
-import { model, openChatStage } from './chat.fixture';
+import { openChatStage } from './chat.fixture';
 
 const stage = sharedStage(openChatStage);
 
@@ -25,15 +25,6 @@ test.each(PLACES.flatMap((place) => [true, false].map((stream) => ({ place, stre
 	},
 );
 
-test('sends items in parallel and outputs the answers in item order', async () => {
-	const run = await stage.run(
-		sayings(...Array.from({ length: 20 }, (_, index) => `[answer: ${index}] [takes: ${(20 - index) * 10}]`)),
-	);
-	expect(run.items().map(({ json, pairedItem }) => [json.content, pairedItem])).toEqual(
-		Array.from({ length: 20 }, (_, item) => [String(item), { item }]),
-	);
-});
-
 test('a streaming execution passes the first words on before the last are sent', async () => {
 	const items = sayings('[answer: one two three four] [hold after: 2]');
 	const live = await stage.start(items, {}, { mode: 'webhook', streaming: true });
@@ -56,12 +47,4 @@ test('tells a chat why there is no answer', async () => {
 		['error', 'The model gave an empty answer. Check the messages, or ask again.'],
 	]);
 	expect(run.error).toBeUndefined();
-});
-
-test('reports before the call that reasoning cannot be switched', async () => {
-	const run = await stage.run(sayings('hello'), { ...model('vendor/family_b-14b'), reasoning: 'off' });
-	expect(run.error?.message).toBe(
-		'"vendor/family_b-14b" always reasons; its reasoning cannot be switched off',
-	);
-	expect(stage.platform.books().requests.chat).toBe(0);
 });

@@ -131,16 +131,6 @@ test.each([301, 302, 307, 308])('never follows a redirect with HTTP %d', async (
 	expect(stage.platform.books()).toMatchObject({ requests: { trap: 0 }, leaks: [] });
 });
 
-test.each([
-	['agt_0123456789abcdef', 'FlowAgent API'],
-	['wst_0123456789abcdef', 'FlowBridge API'],
-	['', 'contains no secret'],
-])('names a token of the wrong kind and never sends it: %s', async (apiKey, said) => {
-	const run = await stage.run(sayings('x'), {}, { account: { apiKey } });
-	expect(run.error?.message).toContain(said);
-	expect(stage.platform.books().requests.chat).toBe(0);
-});
-
 test('reports an unknown key and a wrong address', async () => {
 	const run = await stage.run(sayings('x'), {}, { account: { apiKey: 'sk-unknown-0123456789' } });
 	expect(run.error?.message).toContain('does not accept the API key');

@@ -98,11 +98,6 @@ test('stops reading endless and endlessly nested bodies', async () => {
 		`data: ${'x'.repeat(33 * 1024 * 1024)}`,
 		`{"choices":[{"message":{"content":"${'x'.repeat(33 * 1024 * 1024)}"}}]}`,
 		chunk(deep) + chunk('"a"') + 'data: [DONE]\n\n',
-		`data: {"usage":${deep},"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n`,
-		`{"choices":[{"message":{"content":"a","tool_calls":[{"function":{"name":"f","arguments":${deep}}}]},"finish_reason":"stop"}],"x":${deep}}`,
-		`${' '.repeat(3_000_000)}{"choices":[{"message":{"content":"a"}}]}`,
-		chunk('"a"').repeat(20_000),
-		`data: {"choices":[${'{},'.repeat(20_000)}{}]}\n\n`,
 	].map((body) => ({ status: 200, body }));
 	const run = await ask(answers, { simplify: false });
 	const items = run.items().map(({ json }) => json.error ?? json.content);
@@ -110,33 +105,7 @@ test('stops reading endless and endlessly nested bodies', async () => {
 		expect.stringContaining('the answer is too large'),
 		expect.stringContaining('the answer is too large'),
 		expect.stringContaining('is nested too deeply'),
-		expect.stringContaining('is nested too deeply'),
-		expect.stringContaining('is nested too deeply'),
-		'a',
-		expect.stringContaining('broke off after 20000 characters'),
-		expect.stringContaining('broke off after 0 characters'),
 	]);
-});
-
-test.each([
-	['comments', '', ': ping\n\n', 'No answer began within 1 seconds'],
-	['blanks before a body', '', ' \n', 'No answer began within 1 seconds'],
-	[
-		'empty deltas',
-		'data: {"choices":[{"delta":{"content":"Hel"}}]}\n\n',
-		'data: {"choices":[{"delta":{"content":""}}]}\n\n',
-		'The answer broke off after 3 characters: the connection went silent',
-	],
-])('endless %s do not keep an item waiting', async (_name, first, rest, error) => {
-	chat.server.answer = (_body, response) => {
-		response.writeHead(200, { 'content-type': 'text/event-stream' }).write(first || rest);
-		const writing = setInterval(() => response.write(rest), 100);
-		response.on('close', () => {
-			clearInterval(writing);
-		});
-	};
-	const run = await chat.ask({ messagesMode: 'json', limits: { retries: 0, idleTimeoutSeconds: 1 } });
-	expect(run.error?.message).toBe(error);
 });
 
 test('an endless answer is ended after half an hour if no timeout is set', async () => {

@@ -23,8 +23,6 @@ const bodies = () => stage.platform.books().chats.map(({ body }) => body);
 
 test.each<[INodeParameters, unknown]>([
 	[{}, undefined],
-	[{ toolChoice: 'none' }, 'none'],
-	[{ toolChoice: 'required' }, 'required'],
 	[
 		{ toolChoice: 'tool', toolToCall: 'time' },
 		{ type: 'function', function: { name: 'time' } },
@@ -43,12 +41,6 @@ test.each<[INodeParameters, unknown]>([
 		})),
 	);
 	expect(body?.tool_choice).toEqual(sent);
-});
-
-test('refuses a tool choice without tools before the call', async () => {
-	const run = await stage.run(sayings('hello'), { options: { toolChoice: 'required' } });
-	expect(run.error?.message).toBe('"Tool Choice" is set, but the node has no tools');
-	expect(stage.platform.books().requests.chat).toBe(0);
 });
 
 test.each(['tools', 'tool_choice'])(
@@ -103,17 +95,7 @@ const CALL = { id: 'c1', name: 'weather', arguments: {} };
 
 test.each([
 	[{ toolCalls: [CALL], ids: 'c2', results: 'x' }, /^A tool message answers the call "c2"/],
-	[{ toolCalls: [CALL], ids: '', results: '' }, /^The tool call "c1" has no result after it$/],
 	[{ toolCalls: [CALL], ids: 'c1' }, /^Message 3 \(tool\) has no result for the call "c1"$/],
-	[
-		{ ids: 'c1', results: 'x' },
-		/^Message 2 \(assistant\) has no "Tool Calls": the expression returned nothing$/,
-	],
-	[
-		{ toolCalls: [CALL], results: 'x' },
-		/^Message 3 \(tool\) has no "Call ID": the expression returned nothing$/,
-	],
-	[{ toolCalls: 'x', ids: '', results: '' }, /^Message 2 \(assistant\) has "Tool Calls" that cannot be sent/],
 ])('refuses %j before the call and names the row', async (given, message) => {
 	const json = { say: 'x', ...given };
 	const run = await stage.run([{ json }], { messages: ANSWERING });

@@ -1,6 +1,5 @@
 import type { INodeParameters } from 'n8n-workflow';
 
-import { until } from '../../until';
 import textToImage from '../../platform/workflows/text-to-image.json';
 import imageToImage from '../../platform/workflows/image-to-image.json';
 import { CredentialsHelper } from '../harness/credentials.helper';
@@ -234,29 +233,6 @@ describe('other operations', () => {
 		expect(got.jsons().map(({ taskId }) => taskId)).toEqual(items.map(({ json }) => json?.taskId));
 		const { polls } = stage.platform.books();
 		expect(polls.every(({ unknown }) => unknown === 0)).toBe(true);
-	});
-
-	test.each([
-		[
-			['anna', 'ben'],
-			[true, false],
-		],
-		[
-			['ben', 'anna'],
-			[false, true],
-		],
-	])("a suspended wait never shows one account's task to another: %s", async (names, shown) => {
-		const [task] = await submitted(['anna']);
-		const items = names.map((name) => ({ json: { ...task?.json, key: keys[name]?.slice(3) ?? '' } }));
-		const suspended = { operation: 'wait', waitMode: 'suspend', output: 'urls' };
-		let waited = await run(items, suspended, { ...CONTINUE, outputs: [[NODE_NAME]] });
-		await until(async () => {
-			if (waited.status === 'waiting') waited = await stage.harness.resume(waited);
-			return waited.status !== 'waiting';
-		}, 'the end of the wait');
-		const output = waited.items(1);
-		expect(output.map(({ json }) => json.status === 'succeeded')).toEqual(shown);
-		expect(output.map(({ json }) => JSON.stringify(json).includes('http'))).toEqual(shown);
 	});
 
 	test('a rejected key makes "get" fail the items of its account only', async () => {

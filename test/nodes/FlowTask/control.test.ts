@@ -82,18 +82,6 @@ test('reports an unknown ID alongside the known ones', async () => {
 	expect(waited.jsons(1)[0]?.error).toBe('The platform does not know task nobody');
 });
 
-test('random seeds differ, are sent and are output', async () => {
-	const run = await stage.run(prompts(4), { seedMode: 'random', seedTargets: '3.seed' });
-	const told = run.jsons().map(({ seed }) => seed);
-	expect(new Set(told).size).toBe(4);
-	const sent = stage.platform
-		.books()
-		.tasks.map(({ prompt }) => (prompt as { '3': { inputs: { seed: number } } })['3'].inputs.seed);
-	expect([...sent].sort()).toEqual([...told].sort());
-	const counted = await stage.run(prompts(3), { seedMode: 'increment', seed: 100, seedTargets: '3.seed' });
-	expect(counted.jsons().map(({ seed }) => seed)).toEqual([100, 101, 102]);
-});
-
 /** Runs agents one after another; each calls the same tool once with the same arguments. */
 async function runAsTool(parameters = {}, settings = {}, agents = ['Agent']): ReturnType<Stage['run']> {
 	const own = { resource: 'task', operation: 'run', workflowId: stage.workflowId, overridesMode: 'fields' };

@@ -98,27 +98,6 @@ describe('one fault at a time', () => {
 		},
 	);
 
-	test.each([
-		['resetAfter', {}],
-		['resetBefore', {}],
-		['truncatedJson', { cut: 'length' }],
-		['truncatedJson', { cut: 'connection' }],
-		['5xx', { body: 'html' }],
-		['5xx', { body: 'empty', afterWork: true }],
-		['5xx', { body: 'envelope', afterWork: true }],
-		['5xx', { body: 'envelope', status: 408, afterWork: true }],
-		['5xx', { body: 'envelope', status: 499, afterWork: true }],
-		['html200', { afterWork: true }],
-	] as const)('a submit that ends with %s %j is never repeated', async (kind, more) => {
-		stage.platform.faults.add({ on: 'submit', kind, times: 1, ...more });
-		const run = await stage.run(prompts(1), {}, CONTINUE);
-		expect(stage.platform.books().requests.submit).toBe(1);
-		expect(run.jsons(1)[0]).toMatchObject({
-			error: expect.stringContaining('A task may have been created') as unknown,
-			details: { mayExist: true },
-		});
-	});
-
 	test('a refusal with the platform’s own envelope counts as clear', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'code', times: 1 });
 		const run = await stage.run(prompts(1));

@@ -71,18 +71,6 @@ const run = async (...of: Parameters<typeof start>): Promise<HarnessRun> => awai
 const KEY = 'sk-0123456789abcdef';
 const POLLING = { limits: { progressChannel: 'polling' } };
 
-test('an expression that cannot be evaluated fails only its own item', async () => {
-	const workflowId = "={{ $json.prompt === 'picture 1' ? $('Nope').item.json.x : 'wf' }}";
-	const result = await run(3, { workflowId, ...POLLING }, CONTINUE);
-	expect(result.items()).toHaveLength(2);
-	expect(result.items(1)).toHaveLength(1);
-	expect(text(result.jsons(1)[0]?.error)).toContain('n8n could not read');
-	expect(submits).toBe(2);
-	const stopped = await run(3, { workflowId, ...POLLING });
-	expect(stopped.error?.message).toContain('n8n could not read');
-	expect(submits).toBe(2);
-});
-
 test('a suspended wait that fails is sent to the output "Done", and does not loop', async () => {
 	const options = { timeoutMinutes: "={{ 'abc' }}" };
 	const parameters = { operation: 'wait', waitMode: 'suspend', taskIds: 't1', options };

@@ -43,8 +43,10 @@ type Mishap = Omit<FaultRule, 'on'>;
 const MADE_WITHOUT_A_WORD: Mishap[] = [
 	{ kind: 'resetAfter' },
 	{ kind: 'truncatedJson', cut: 'length' },
+	{ kind: 'truncatedJson', cut: 'connection' },
 	{ kind: 'html200', afterWork: true },
 	{ kind: '5xx', body: 'html', afterWork: true },
+	{ kind: '5xx', body: 'empty', afterWork: true },
 	...[408, 499, 500, 502, 503, 504].map((status): Mishap => {
 		return { kind: '5xx', body: 'envelope', status, afterWork: true };
 	}),

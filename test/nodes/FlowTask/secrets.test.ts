@@ -59,15 +59,3 @@ test('no run, whether it succeeds or fails, leaves a key or a prompt token behin
 	expect(unreachable.error?.message).toContain('could not be reached');
 	expect(everythingSaid(unreachable)).not.toContain(stage.platform.apiKey);
 });
-
-test.each([
-	['agt_0123456789abcdef', 'FlowAgent API'],
-	['dbg_0123456789abcdef', 'FlowAgent API'],
-	['wst_0123456789abcdef', 'FlowBridge API'],
-	['', 'contains no secret'],
-])('a token of the wrong kind is never sent, and the error says what is wrong: %s', async (apiKey, said) => {
-	const run = await stage.run(prompts(1), {}, { account: { apiKey } });
-	expect(run.error?.message).toContain(said);
-	if (apiKey) expect(everythingSaid(run)).not.toContain(apiKey);
-	expect(stage.platform.books().requests.submit).toBe(0);
-});

@@ -10,6 +10,7 @@ import {
 	type IWorkflowExecuteAdditionalData,
 	type Workflow,
 } from 'n8n-workflow';
+import { until } from '../../until';
 import type { CredentialStore } from './credentials.helper';
 import type { Executor } from './execution';
 import { logContext, type LogLine } from './log.capture';
@@ -38,7 +39,6 @@ export class ActiveTrigger {
 	readonly logs: LogLine[] = [];
 	/** n8n has a unique index on these keys for the whole instance. */
 	private readonly deduplicationKeys = new Set<string>();
-	private readonly waiting = new Set<() => void>();
 	private closeFunction?: () => Promise<void>;
 	private closed = false;
 
@@ -73,13 +73,12 @@ export class ActiveTrigger {
 
 	/** Resolves as soon as this many executions have ended in total. */
 	async waitForRuns(count: number): Promise<HarnessRun[]> {
-		await this.until(() => this.runs.length >= count);
+		await until(() => this.runs.length >= count, `${count} executions`);
 		return this.runs;
 	}
 
-	async waitForFatalError(): Promise<Error | undefined> {
-		await this.until(() => this.fatalErrors.length > 0);
-		return this.fatalErrors[0];
+	async waitForFatalError(): Promise<Error> {
+		return await until(() => this.fatalErrors[0], 'the error');
 	}
 
 	/** Deactivates the workflow. */
@@ -100,7 +99,6 @@ export class ActiveTrigger {
 
 	private readonly emitError: ITriggerFunctions['emitError'] = (error) => {
 		this.fatalErrors.push(error);
-		this.wake();
 		void this.close();
 	};
 
@@ -126,16 +124,6 @@ export class ActiveTrigger {
 		});
 		const run = await live.done;
 		this.runs.push(run);
-		this.wake();
 		return run;
-	}
-
-	private async until(condition: () => boolean): Promise<void> {
-		while (!condition()) await new Promise<void>((resolve) => this.waiting.add(resolve));
-	}
-
-	private wake(): void {
-		for (const resolve of this.waiting) resolve();
-		this.waiting.clear();
 	}
 }

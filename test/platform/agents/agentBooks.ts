@@ -16,8 +16,6 @@ export interface SeenFile {
 export interface InvocationEntry {
 	agentId: string;
 	sessionId: string;
-	/** Whether this call opened the session. */
-	opened: boolean;
 	turn: number;
 	message: string | null;
 	files: SeenFile[];
@@ -29,7 +27,6 @@ export interface InvocationEntry {
 	stream: boolean;
 	startedAtMs: number;
 	endedAtMs: number | null;
-	outcome: 'running' | 'completed' | 'interrupted' | 'failed';
 	answer: string;
 	/** Whether the whole answer was sent; unknown as long as the connection is open. */
 	answered: 'yes' | 'no' | 'unknown';
@@ -42,7 +39,6 @@ export interface SessionEntry {
 	messages: string[];
 	/** The ID of the interrupt that is waiting for its result. */
 	pendingInterrupt: string | null;
-	expired: boolean;
 }
 
 export interface MediaEntry {
@@ -50,9 +46,6 @@ export interface MediaEntry {
 	name: string;
 	mimeType: string;
 	bytes: number;
-	sha256: string;
-	uploadedAtMs: number;
-	expiresAtMs: number;
 	/** How often the whole file was fetched. */
 	reads: number;
 }
@@ -82,13 +75,11 @@ function sessionEntry(session: Session): SessionEntry {
 		turns: session.turns,
 		messages: [...session.messages],
 		pendingInterrupt: session.pending?.id ?? null,
-		expired: session.gone,
 	};
 }
 
-function mediaEntry({ agentId, name, mimeType, content, ...file }: MediaFile): MediaEntry {
-	const { sha256, uploadedAtMs, expiresAtMs, reads } = file;
-	return { agentId, name, mimeType, bytes: content.length, sha256, uploadedAtMs, expiresAtMs, reads };
+function mediaEntry({ agentId, name, mimeType, content, reads }: MediaFile): MediaEntry {
+	return { agentId, name, mimeType, bytes: content.length, reads };
 }
 
 /** The part of the books that concerns agents. */
@@ -127,7 +118,6 @@ export class AgentBooks {
 		const entry: InvocationEntry = {
 			agentId: session.agentId,
 			sessionId: session.id,
-			opened: session.turns === 1,
 			turn: session.turns,
 			message: call.message ?? null,
 			files,
@@ -138,7 +128,6 @@ export class AgentBooks {
 			stream: call.stream,
 			startedAtMs: nowMs,
 			endedAtMs: null,
-			outcome: 'running',
 			answer: '',
 			answered: 'unknown',
 		};

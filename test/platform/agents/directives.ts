@@ -19,8 +19,6 @@ export interface Script {
 	takesMs: number;
 	hold: boolean;
 	effects: string[];
-	/** Tools that a streamed turn uses on its own before its first piece. */
-	steps: string[];
 	interrupts: PlannedInterrupt[];
 	fail?: string;
 	refuse?: string;
@@ -90,9 +88,6 @@ const ORDERS: Readonly<Record<string, Order>> = {
 	'side effect': (script, detail) => {
 		script.effects.push(detail);
 	},
-	step: (script, detail) => {
-		script.steps.push(detail || 'search');
-	},
 	question: ask,
 	tool: callTool,
 	fail: (script, detail) => {
@@ -128,7 +123,6 @@ export function readScript(message: string): Script {
 		takesMs: 0,
 		hold: false,
 		effects: [],
-		steps: [],
 		interrupts: [],
 		chunks: DEFAULT_CHUNKS,
 		pauseMs: 0,

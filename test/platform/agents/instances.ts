@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { DIALECTS, type Dialect, type DialectName } from './dialects';
 import { AgentRefusal } from './envelope';
 import { noInterrupt, Session } from './session';
 import type { InvokeCall } from './invokeCall';
@@ -13,8 +12,6 @@ export interface AgentOptions {
 	token?: string;
 	/** What the agent's tokens may do; default: everything. */
 	rights?: readonly AgentRight[];
-	/** The instance's dialect; default `usual`. */
-	dialect?: DialectName;
 }
 
 /** One agent instance, as tests control it. */
@@ -36,21 +33,19 @@ export class AgentInstance implements Agent {
 	readonly agentId = `agent_${randomBytes(6).toString('hex')}`;
 	readonly name: string;
 	readonly token: string;
-	readonly dialect: Dialect;
 	readonly #rights: ReadonlySet<AgentRight>;
 	readonly #sessions = new Map<string, Session>();
 	readonly #debugTokens = new Map<string, number>();
 	#held: Array<() => void> = [];
 
 	constructor(
-		{ name, token, rights = AGENT_RIGHTS, dialect = 'usual' }: AgentOptions,
+		{ name, token, rights = AGENT_RIGHTS }: AgentOptions,
 		private readonly now: () => number,
 		private readonly knowToken: (token: string, agent: AgentInstance) => void,
 	) {
 		this.token = token ?? `agt_${randomBytes(24).toString('hex')}`;
 		if (!this.token.startsWith('agt_')) throw new Error('An agent token begins with agt_.');
 		this.name = name ?? this.agentId;
-		this.dialect = DIALECTS[dialect];
 		this.#rights = new Set(rights);
 		knowToken(this.token, this);
 	}

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { FileLinks } from '../files/links';
 import { AgentRefusal } from './envelope';
 
@@ -10,8 +10,6 @@ export interface MediaFile {
 	readonly name: string;
 	readonly mimeType: string;
 	readonly content: Buffer;
-	readonly sha256: string;
-	readonly uploadedAtMs: number;
 	readonly expiresAtMs: number;
 	reads: number;
 }
@@ -45,19 +43,8 @@ export class MediaStore {
 	save(agentId: string, name: string, mimeType: string, content: Buffer, nowMs: number): MediaFile {
 		if (content.length === 0) throw new AgentRefusal('file_empty', 'file is empty.');
 		const path = `${MEDIA_FOLDER}${randomBytes(8).toString('hex')}/${name}`;
-		const sha256 = createHash('sha256').update(content).digest('hex');
 		const expiresAtMs = nowMs + this.limits.seconds * 1000;
-		const file = {
-			path,
-			agentId,
-			name,
-			mimeType,
-			content,
-			sha256,
-			uploadedAtMs: nowMs,
-			expiresAtMs,
-			reads: 0,
-		};
+		const file = { path, agentId, name, mimeType, content, expiresAtMs, reads: 0 };
 		this.#files.set(path, file);
 		return file;
 	}

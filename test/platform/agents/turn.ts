@@ -96,7 +96,6 @@ export async function performTurn(
 	if (script.takesMs > 0) await pause(script.takesMs);
 	if (script.hold) await untilReleased();
 	const result = decide(session, entry, script);
-	entry.outcome = result.outcome;
 	entry.answer = result.answer;
 	return result;
 }

@@ -25,12 +25,12 @@ export interface BridgeChannel {
 	readonly open: number;
 	/** Sends a frame to every open connection; an ID and the type `message` are added if it has none. */
 	push(frame: BridgeFrame): string;
-	/** Sends this many frames at once. @returns their IDs, in order */
-	pushBurst(count: number, make?: (index: number) => BridgeFrame): string[];
+	/** Sends this many frames at once, `Message 0` and so on. @returns their IDs, in order */
+	pushBurst(count: number): string[];
 	/** Sends data that is not a frame. */
 	pushRaw(data: string | Buffer): void;
-	/** Refuses the token with this status (401, 403) from now on, or accepts it again with `undefined`. */
-	refuse(status: number | undefined): void;
+	/** Refuses the token with this status (401, 403) from now on. */
+	refuse(status: number): void;
 	/** Closes every connection; without a code, by a TCP reset. */
 	drop(code?: number, reason?: string): void;
 }
@@ -89,18 +89,15 @@ export class Channel implements BridgeChannel {
 		return id;
 	}
 
-	pushBurst(
-		count: number,
-		make: (index: number) => BridgeFrame = (index) => ({ text: `Message ${index}`, index }),
-	): string[] {
-		return Array.from({ length: count }, (_, index) => this.push(make(index)));
+	pushBurst(count: number): string[] {
+		return Array.from({ length: count }, (_, index) => this.push({ text: `Message ${index}`, index }));
 	}
 
 	pushRaw(data: string | Buffer): void {
 		for (const { socket } of this.sockets) socket.send(data);
 	}
 
-	refuse(status: number | undefined): void {
+	refuse(status: number): void {
 		this.refusal = status;
 	}
 

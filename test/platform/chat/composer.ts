@@ -3,7 +3,6 @@ import type { Directives, ReasoningPlace, ToolOrder } from './directives';
 import type { ChatError } from './errors';
 import { imagesOf, textOf } from './request';
 import type { ChatMessage, ChatRequest } from './request';
-import { sampleJson } from './sampleJson';
 import { words } from './words';
 
 export interface ToolCall {
@@ -67,13 +66,10 @@ function survey(messages: readonly ChatMessage[]): Situation {
 	};
 }
 
-function orderedCalls(request: ChatRequest, situation: Situation): readonly ToolOrder[] {
-	const { directives, said } = situation;
-	if (request.tools.length === 0) return [];
+function orderedCalls(request: ChatRequest, { directives }: Situation): readonly ToolOrder[] {
+	if (!request.takesTools) return [];
 	if (request.messages.at(-1)?.role !== 'user') return [];
-	if (directives.tools.length > 0 || request.forcedTool === undefined) return directives.tools;
-	const { name, parameters } = request.forcedTool;
-	return [{ name, args: JSON.stringify(sampleJson(parameters, said)) }];
+	return directives.tools;
 }
 
 function echo({ said, images, toolResult }: Situation): string {
@@ -86,14 +82,11 @@ function counted(count: number): string {
 	return Array.from({ length: count }, (_, index) => `word${index + 1}`).join(' ');
 }
 
-function wholeAnswer(request: ChatRequest, situation: Situation): string {
+function wholeAnswer(situation: Situation): string {
 	const { directives, toolResult } = situation;
 	if (directives.empty === true) return '';
 	if (directives.answer !== undefined) return directives.answer.replaceAll('{result}', toolResult ?? '');
-	const text = directives.words === undefined ? echo(situation) : counted(directives.words);
-	if (request.jsonSchema === undefined) return text;
-	const isFree = Object.keys(request.jsonSchema).length === 0;
-	return JSON.stringify(isFree ? { answer: text } : sampleJson(request.jsonSchema, text));
+	return directives.words === undefined ? echo(situation) : counted(directives.words);
 }
 
 function wholeReasoning({ directives, said, toolResult }: Situation): string {
@@ -123,7 +116,7 @@ function compose(request: ChatRequest, situation: Situation): ModelReply {
 	}));
 	const thought = request.reasons ? words(wholeReasoning(situation)) : [];
 	const isCall = toolCalls.length > 0;
-	const said = isCall ? [] : words(upToStop(wholeAnswer(request, situation), request.stop));
+	const said = isCall ? [] : words(upToStop(wholeAnswer(situation), request.stop));
 	const most = request.maxTokens ?? Infinity;
 	const keptThought = thought.slice(0, most);
 	const keptSaid = said.slice(0, Math.max(0, most - keptThought.length));

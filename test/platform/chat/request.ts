@@ -68,13 +68,7 @@ const requestSchema = v.looseObject({
 	stream_options: v.nullish(v.looseObject({ include_usage: v.optional(v.boolean()) })),
 });
 
-type Wire = v.InferOutput<typeof requestSchema>;
-export type ChatMessage = Wire['messages'][number];
-
-export interface OfferedTool {
-	readonly name: string;
-	readonly parameters: JsonRecord;
-}
+export type ChatMessage = v.InferOutput<typeof requestSchema>['messages'][number];
 
 export interface ChatRequest {
 	readonly body: JsonRecord;
@@ -88,12 +82,8 @@ export interface ChatRequest {
 	readonly includeUsage: boolean;
 	readonly maxTokens: number | undefined;
 	readonly stop: readonly string[];
-	/** The schema of a JSON answer, empty if any JSON object will do; undefined: plain text. */
-	readonly jsonSchema: JsonRecord | undefined;
-	/** The offered tools; none if the request forbids calls. */
-	readonly tools: readonly OfferedTool[];
-	/** The tool that must be called. */
-	readonly forcedTool: OfferedTool | undefined;
+	/** Whether the request offers tools and does not forbid calls. */
+	readonly takesTools: boolean;
 }
 
 /** The text of a message, without images. */
@@ -116,23 +106,6 @@ function strayResult(messages: readonly ChatMessage[]): string | undefined {
 		if (entry.role === 'tool' && !called.has(entry.tool_call_id)) return entry.tool_call_id;
 	}
 	return undefined;
-}
-
-function schemaOf(format: Wire['response_format']): JsonRecord | undefined {
-	if (format?.type === 'json_schema') return format.json_schema.schema;
-	return format?.type === 'json_object' ? {} : undefined;
-}
-
-function toolsOf(wire: Wire): Pick<ChatRequest, 'tools' | 'forcedTool'> {
-	const { tool_choice: choice = 'auto' } = wire;
-	const tools = (wire.tools ?? []).map(({ function: { name, parameters } }) => ({
-		name,
-		parameters: parameters ?? {},
-	}));
-	if (choice === 'none') return { tools: [], forcedTool: undefined };
-	if (choice === 'required') return { tools, forcedTool: tools[0] };
-	const wanted = choice === 'auto' || choice === null ? undefined : choice.function.name;
-	return { tools, forcedTool: tools.find(({ name }) => name === wanted) };
 }
 
 /** The parsed request, or why it is refused. */
@@ -166,7 +139,6 @@ export function readChatRequest(body: unknown): ChatRequest | ChatError {
 		includeUsage: wire.stream_options?.include_usage === true,
 		maxTokens: wire.max_completion_tokens ?? wire.max_tokens ?? undefined,
 		stop: [wire.stop ?? []].flat().filter((text) => text !== ''),
-		jsonSchema: schemaOf(wire.response_format),
-		...toolsOf(wire),
+		takesTools: (wire.tools ?? []).length > 0 && wire.tool_choice !== 'none',
 	};
 }

@@ -6,7 +6,6 @@ import type { Campaign, FaultKind, FaultPhase, FaultRule, FaultTarget } from './
 
 export interface FaultHandle {
 	readonly id: number;
-	readonly injected: number;
 	remove(): void;
 }
 
@@ -60,9 +59,6 @@ export class FaultBoard implements FaultControl {
 		this.#rules.set(id, standing);
 		return {
 			id,
-			get injected() {
-				return standing.injected;
-			},
 			remove: () => {
 				this.#rules.delete(id);
 			},

@@ -107,9 +107,8 @@ async function answerWhole(parts: Parts, visit: AgentVisit, turn: DoneTurn): Pro
 		return;
 	}
 	const envelope = endOf(visit, turn);
-	const { dialect } = visit.agent;
-	const { status, headers } = envelopeAnswer(envelope, parts.agentOuterStatus, dialect);
-	const answer = { status, headers, body: JSON.stringify(spoilData(dialect.body(envelope), faults)) };
+	const { status, headers } = envelopeAnswer(envelope, parts.agentOuterStatus);
+	const answer = { status, headers, body: JSON.stringify(spoilData(envelope, faults)) };
 	await deliverAnswer(reply, answer, faults, trapUrl(parts), () => {
 		turn.entry.answered = 'yes';
 	});
@@ -132,18 +131,8 @@ async function answerInPieces(parts: Parts, visit: AgentVisit, turn: DoneTurn): 
 		between: async (sent) => {
 			if (sent === script.holdAfter) await agent.untilReleased();
 		},
-		steps: script.steps.map((name) =>
-			agent.dialect.step(
-				agentSuccess(requestId, {
-					reason: 'tool',
-					tool: { name, status: 'finished' },
-					session_id: session.id,
-				}),
-			),
-		),
-		piece: (delta) =>
-			agent.dialect.piece(agentSuccess(requestId, { reason: 'delta', delta, session_id: session.id })),
-		last: agent.dialect.last(endOf(visit, turn)),
+		piece: (delta) => agentSuccess(requestId, { reason: 'delta', delta, session_id: session.id }),
+		last: endOf(visit, turn),
 		settled,
 		whenWhole: () => {
 			entry.answered = 'yes';
@@ -154,7 +143,7 @@ async function answerInPieces(parts: Parts, visit: AgentVisit, turn: DoneTurn): 
 async function invoke(parts: Parts, visit: AgentVisit): Promise<void> {
 	const { agent, request, faults } = visit;
 	agent.mustAllow('invoke');
-	const body = isRecord(request.body) ? agent.dialect.read(request.body) : request.body;
+	const { body } = request;
 	if (faults.some(({ kind }) => kind === 'sessionGone') && isRecord(body)) {
 		const { session_id: id } = body;
 		if (typeof id === 'string') agent.expireSessions(id);
@@ -174,15 +163,14 @@ async function invoke(parts: Parts, visit: AgentVisit): Promise<void> {
 
 async function receive(parts: Parts, visit: AgentVisit): Promise<MediaFile> {
 	const { agent, request } = visit;
-	const { mediaPart } = agent.dialect;
-	const missing = new AgentRefusal('file_missing', `${mediaPart} is required: a form part of type file.`);
+	const missing = new AgentRefusal('file_missing', 'file is required: a form part of type file.');
 	if (!request.isMultipart()) throw missing;
 	let file: MediaFile | undefined;
 	let refusal: AgentRefusal | undefined;
 	for await (const part of request.parts()) {
 		if (part.type !== 'file') continue;
 		// A part that is not read to its end would block the parts that follow.
-		if (part.fieldname !== mediaPart || file !== undefined || refusal !== undefined) {
+		if (part.fieldname !== 'file' || file !== undefined || refusal !== undefined) {
 			part.file.resume();
 			continue;
 		}
@@ -216,12 +204,7 @@ async function uploadMedia(parts: Parts, visit: AgentVisit): Promise<void> {
 		mime_type: file.mimeType,
 		size: file.content.length,
 	});
-	await deliverAnswer(
-		reply,
-		jsonAnswer(200, spoilData(agent.dialect.media(envelope), faults)),
-		faults,
-		trapUrl(parts),
-	);
+	await deliverAnswer(reply, jsonAnswer(200, spoilData(envelope, faults)), faults, trapUrl(parts));
 }
 
 /** Reads the body; a broken one remains text, because an invalid token is reported first. */
@@ -250,7 +233,6 @@ export async function agentService(app: FastifyInstance, { parts }: { parts: Par
 		const { headers, ...answer } = envelopeAnswer(
 			agentFailure(newRequestId(), status, { reason, detail }),
 			parts.agentOuterStatus,
-			parts.defaultAgent.dialect,
 		);
 		return reply.code(answer.status).headers(headers).send(answer.body);
 	});

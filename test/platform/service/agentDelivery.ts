@@ -1,5 +1,4 @@
 import type { FastifyReply } from 'fastify';
-import type { Dialect } from '../agents/dialects';
 import { agentFailure, newRequestId } from '../agents/envelope';
 import type { AgentEnvelope, Reason } from '../agents/envelope';
 import type { Fault } from '../faults/faultBoard';
@@ -9,9 +8,8 @@ import type { HttpAnswer } from './delivery';
 /** The outer HTTP status of a failure: always 200, or the one in the envelope. */
 export type OuterStatus = 'always200' | 'same';
 
-export function envelopeAnswer(envelope: AgentEnvelope, outer: OuterStatus, dialect: Dialect): HttpAnswer {
-	const isOuter = outer === 'same' || dialect.statusIsOuter;
-	return jsonAnswer(isOuter ? envelope.http_status_code : 200, dialect.body(envelope));
+export function envelopeAnswer(envelope: AgentEnvelope, outer: OuterStatus): HttpAnswer {
+	return jsonAnswer(outer === 'same' ? envelope.http_status_code : 200, envelope);
 }
 
 const FAULT_REASONS: Readonly<Record<number, Reason>> = {

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import { AgentRefusal, newRequestId } from '../agents/envelope';
-import type { Dialect } from '../agents/dialects';
 import type { AgentInstance } from '../agents/instances';
 import type { Fault } from '../faults/faultBoard';
 import type { FaultTarget } from '../faults/rules';
@@ -32,12 +31,11 @@ async function refuse(
 	reply: FastifyReply,
 	requestId: string,
 	why: AgentRefusal,
-	dialect: Dialect,
 ): Promise<void> {
 	if (why.status === 401) parts.books.count('unauthorized');
 	if (why.reason === 'rate_limited') parts.books.count('rateLimited');
 	parts.books.agents.refused(why.reason);
-	const answer = envelopeAnswer(why.envelope(requestId), parts.agentOuterStatus, dialect);
+	const answer = envelopeAnswer(why.envelope(requestId), parts.agentOuterStatus);
 	const { retryAfterSeconds: seconds } = why;
 	const pace =
 		seconds === undefined || !parts.tellsRetryAfter ? undefined : { 'retry-after': String(seconds) };
@@ -52,11 +50,8 @@ export function agentEndpoint(
 ): RouteHandlerMethod {
 	return async (request, reply) => {
 		const requestId = newRequestId();
-		// A call with an unknown token is answered in the first agent's dialect.
-		let { dialect } = parts.defaultAgent;
 		try {
 			const agent = agentOf(parts, request);
-			({ dialect } = agent);
 			const faults = parts.faults.draw(target, () => JSON.stringify(request.body ?? request.url));
 			const before = faults.find(({ phase }) => phase === 'before');
 			if (before !== undefined) {
@@ -69,7 +64,7 @@ export function agentEndpoint(
 		} catch (error) {
 			if (!(error instanceof AgentRefusal)) throw error;
 			await readToEnd(request.raw);
-			await refuse(parts, reply, requestId, error, dialect);
+			await refuse(parts, reply, requestId, error);
 		}
 		return reply;
 	};

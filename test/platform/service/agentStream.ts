@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { StreamEnd } from '../agents/directives';
-import type { WireEvent } from '../agents/dialects';
+import type { AgentEnvelope } from '../agents/envelope';
 import type { Fault } from '../faults/faultBoard';
 import { pause } from '../time';
 import { spoilData } from './answerFaults';
@@ -25,18 +25,15 @@ export interface StreamPlan {
 	readonly faults: readonly Fault[];
 	/** Called after each piece, with the number of pieces sent so far. */
 	readonly between: (sent: number) => Promise<void>;
-	/** Events that are sent before the first piece. */
-	readonly steps: readonly WireEvent[];
-	readonly piece: (delta: string) => WireEvent;
-	readonly last: WireEvent;
+	readonly piece: (delta: string) => AgentEnvelope;
+	readonly last: AgentEnvelope;
 	/** Called before the last event is sent, because a client that has read it may use the session. */
 	readonly settled: () => void;
 	readonly whenWhole: () => void;
 }
 
-function event({ name, data: sent }: WireEvent, faults: readonly Fault[]): string {
-	const data = JSON.stringify(spoilData(sent, faults));
-	return `${name === undefined ? '' : `event: ${name}\n`}data: ${data}\n\n`;
+function event(envelope: AgentEnvelope, faults: readonly Fault[]): string {
+	return `data: ${JSON.stringify(spoilData(envelope, faults))}\n\n`;
 }
 
 /** Ends the stream in another way than by its last event. */
@@ -47,7 +44,7 @@ function breakOff(response: ServerResponse, how: StreamEnd['how']): void {
 }
 
 function lastEvent({ last, faults }: StreamPlan): { text: string; how?: StreamEnd['how'] } {
-	const text = event(last, faults);
+	const text = `event: ${last.success_response ? 'done' : 'error'}\n${event(last, faults)}`;
 	const fault = faults.find(({ kind }) => kind === 'truncatedJson');
 	if (fault === undefined) return { text };
 	const half = text.slice(0, Math.floor(text.length * 0.6));
@@ -71,7 +68,6 @@ export async function deliverStream(reply: FastifyReply, plan: StreamPlan): Prom
 		'cache-control': 'no-cache',
 	});
 	response.write(': the stream is open\n\n');
-	for (const step of plan.steps) response.write(event(step, faults));
 	for (const [index, delta] of pieces.entries()) {
 		if (end !== undefined && index >= end.after) break;
 		if (pauseMs > 0 && (index > 0 || slow !== undefined)) await pause(pauseMs);

@@ -151,9 +151,7 @@ function modelRoute(app: FastifyInstance, parts: Parts): void {
 			created: MODELS_MADE_AT,
 			owned_by: id.split('-', 1)[0],
 		}));
-		const answer = parts.listsModels
-			? jsonAnswer(200, spoilData({ object: 'list', data }, visit.faults))
-			: jsonAnswer(404, errorBody(404, 'There is no such path', 'not_found'));
+		const answer = jsonAnswer(200, spoilData({ object: 'list', data }, visit.faults));
 		return deliver(reply, answer, visit.faults, trapUrl(parts));
 	});
 }

@@ -34,8 +34,6 @@ export interface Parts {
 	/** The line that all downloads share. */
 	readonly fileLine: Line;
 	readonly holds: HoldDesk;
-	/** Whether the chat service lists its models. */
-	readonly listsModels: boolean;
 	readonly agents: AgentInstances;
 	readonly defaultAgent: AgentInstance;
 	readonly agentOuterStatus: OuterStatus;

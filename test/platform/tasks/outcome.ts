@@ -15,22 +15,14 @@ export interface Wishes {
 	readonly runMs?: number;
 }
 
-const WISH = /\[(fail|deny|stall|stuck|status|takes)(?::\s*([^\]]*))?\]/i;
+const WISH = /\[(fail|takes)(?::\s*([^\]]*))?\]/i;
 
-/** Reads the outcome that a prompt orders: `[fail: why]`, `[deny]`, `[stall]`, `[stuck]`, `[status:7]`, `[takes:2000]`. */
+/** Reads the outcome that a prompt orders: `[fail: why]` or `[takes:2000]`. */
 export function wishesIn(texts: readonly string[]): Wishes {
 	const [, word, detail = ''] = WISH.exec(texts.join('\n')) ?? [];
 	switch (word?.toLowerCase()) {
 		case 'fail':
 			return { outcome: { kind: 'fail', errMsg: detail || 'The sampler ran out of memory' } };
-		case 'deny':
-			return { outcome: { kind: 'deny', errMsg: detail || 'Insufficient permission' } };
-		case 'stall':
-			return { outcome: { kind: 'stall' } };
-		case 'stuck':
-			return { outcome: { kind: 'stick' } };
-		case 'status':
-			return { outcome: { kind: 'unknown', status: Number.parseInt(detail, 10) || 7 } };
 		case 'takes':
 			return { runMs: Math.max(0, Number.parseFloat(detail) || 0) };
 		default:

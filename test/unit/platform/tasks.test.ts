@@ -51,10 +51,6 @@ test('a prompt text can request an outcome', async () => {
 	await withPlatform({ taskMs: 30, time }, async (client) => {
 		const outcomes = {
 			'[fail: out of paint]': { status: 4, errMsg: 'out of paint', files: {} },
-			'[deny]': { status: 5, final_files: [] },
-			'[stall]': { status: 2, progress_num: 0 },
-			'[stuck]': { status: 2, progress_num: 99 },
-			'[status:9]': { status: 9 },
 			'[takes: 5000]': { status: 2 },
 			'': { status: 3 },
 		};

@@ -1,7 +1,6 @@
 import { fieldsOf, isText, oddKey, type AskedTurn, type Dialect, type OpenAsk } from './dialect';
 import type { GivenResult, Received, Refusal, TurnFacts } from './dialect';
 import type { Failing, RefusalKind } from './plan';
-import { StandIn } from './standIn';
 
 /*
  * The A2A protocol: JSON-RPC, in which nearly every refusal has HTTP 200 and an error number. A message creates a task,
@@ -121,7 +120,7 @@ function failure(how: Failing): object {
 	return { state, message: { role: 'agent', parts: [text(words)] } };
 }
 
-const A2A: Dialect = {
+export const A2A: Dialect = {
 	paths: ['/a2a/agent'],
 	renewsSession: false,
 	sessionId: (number) => `ctx-${number}`,
@@ -134,7 +133,3 @@ const A2A: Dialect = {
 	],
 	...{ read, refusal, events },
 };
-
-export async function openA2a(): Promise<StandIn> {
-	return await StandIn.open(A2A);
-}

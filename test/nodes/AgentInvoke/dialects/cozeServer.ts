@@ -11,7 +11,6 @@ import {
 	type TurnFacts,
 } from './dialect';
 import type { Failing, RefusalKind } from './plan';
-import { StandIn } from './standIn';
 
 /*
  * Coze: POST /v3/chat, the conversation named in the query, refusals mostly as a `code` with HTTP 200, the names of events
@@ -169,14 +168,10 @@ function failedEvents(turn: TurnFacts, how: Failing): string[] {
 	return [...said(turn), event(name, chat(turn, status, more)), event('done', '[DONE]')];
 }
 
-const COZE: Dialect = {
+export const COZE: Dialect = {
 	paths: ['/v3/chat'],
 	renewsSession: false,
 	sessionId: (number) => `7381${number}`,
 	isAnsweredByMessage: ({ kind }) => kind === 'question',
 	...{ read, refusal, whole, events, failedWhole, failedEvents },
 };
-
-export async function openCoze(): Promise<StandIn> {
-	return await StandIn.open(COZE);
-}

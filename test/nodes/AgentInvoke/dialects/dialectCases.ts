@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { RefusalMeaning } from '../../../../nodes/AgentInvoke/wire/conclusion';
-import { openA2a } from './a2aServer';
-import { openCoze } from './cozeServer';
-import { openDify } from './difyServer';
-import { openJsonLines } from './jsonLinesServer';
-import { openLanggraph } from './langgraphServer';
+import { A2A } from './a2aServer';
+import { COZE } from './cozeServer';
+import { DIFY } from './difyServer';
+import { JSON_LINES } from './jsonLinesServer';
+import { LANGGRAPH } from './langgraphServer';
 import type { RefusalKind } from './plan';
-import { openResponses } from './responsesServer';
-import { TOKEN, type StandIn } from './standIn';
+import { RESPONSES } from './responsesServer';
+import { StandIn, TOKEN } from './standIn';
 
 /** How the node reports a refusal. */
 export interface RefusalExpected {
@@ -93,7 +93,7 @@ export const dialectCases: readonly DialectCase[] = [
 		name: 'Dify',
 		description: 'dify',
 		invokePath: '/v1/chat-messages',
-		open: openDify,
+		open: async () => await StandIn.open(DIFY),
 		answersWhole: true,
 		usage: (tokensIn, tokensOut) => ({ prompt_tokens: tokensIn, completion_tokens: tokensOut }),
 		refusals: proven({
@@ -115,7 +115,7 @@ export const dialectCases: readonly DialectCase[] = [
 		name: 'Coze',
 		description: 'coze',
 		invokePath: '/v3/chat',
-		open: openCoze,
+		open: async () => await StandIn.open(COZE),
 		answersWhole: false,
 		usage: (tokensIn, tokensOut) => ({ input_count: tokensIn, output_count: tokensOut }),
 		refusals: {
@@ -133,7 +133,7 @@ export const dialectCases: readonly DialectCase[] = [
 		name: 'Responses',
 		description: 'responses',
 		invokePath: '/v1/responses',
-		open: openResponses,
+		open: async () => await StandIn.open(RESPONSES),
 		answersWhole: true,
 		usage: (tokensIn, tokensOut) => ({ input_tokens: tokensIn, output_tokens: tokensOut }),
 		refusals: proven({
@@ -155,7 +155,7 @@ export const dialectCases: readonly DialectCase[] = [
 		name: 'LangGraph',
 		description: 'langgraph',
 		invokePath: '/runs/stream',
-		open: openLanggraph,
+		open: async () => await StandIn.open(LANGGRAPH),
 		answersWhole: false,
 		dropsPreamble: true,
 		usage: (tokensIn, tokensOut) => ({ input_tokens: tokensIn, output_tokens: tokensOut }),
@@ -181,7 +181,7 @@ export const dialectCases: readonly DialectCase[] = [
 		name: 'A2A',
 		description: 'a2a',
 		invokePath: '/a2a/agent',
-		open: openA2a,
+		open: async () => await StandIn.open(A2A),
 		answersWhole: true,
 		// The protocol reports no usage.
 		usage: () => null,
@@ -202,7 +202,7 @@ export const dialectCases: readonly DialectCase[] = [
 		description: 'jsonLines',
 		folder: __dirname,
 		invokePath: '/api/chat',
-		open: openJsonLines,
+		open: async () => await StandIn.open(JSON_LINES),
 		answersWhole: true,
 		usage: (tokensIn, tokensOut) => ({ in: tokensIn, out: tokensOut }),
 		refusals: proven({

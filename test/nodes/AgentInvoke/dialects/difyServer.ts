@@ -10,7 +10,6 @@ import {
 	type TurnFacts,
 } from './dialect';
 import type { Failing, RefusalKind } from './plan';
-import { StandIn } from './standIn';
 
 /*
  * Dify: POST /v1/chat-messages. Events have their names in their data, `message_end` is the last relevant one, and
@@ -129,14 +128,10 @@ function failedEvents(turn: TurnFacts, _how: Failing): string[] {
 	return [...said(turn), event(turn, 'error', { status, code, message })];
 }
 
-const DIFY: Dialect = {
+export const DIFY: Dialect = {
 	paths: ['/v1/chat-messages'],
 	renewsSession: false,
 	sessionId: (number) => `00000000-0000-4000-8000-${number}`,
 	isAnsweredByMessage: () => true,
 	...{ read, refusal, whole, events, failedWhole, failedEvents },
 };
-
-export async function openDify(): Promise<StandIn> {
-	return await StandIn.open(DIFY);
-}

@@ -1,7 +1,6 @@
 import { fieldsOf, isText, oddKey, type AskedTurn, type Dialect, type GivenResult } from './dialect';
 import type { Received, Refusal, TurnFacts } from './dialect';
 import type { Failing, RefusalKind } from './plan';
-import { StandIn } from './standIn';
 
 /*
  * Lines of JSON, as Ollama writes them, from an agent whose session ID is in a header of both the call and the answer. An
@@ -82,7 +81,7 @@ function failedEvents(turn: TurnFacts, how: Failing): string[] {
 	return [...said(turn), last];
 }
 
-const JSON_LINES: Dialect = {
+export const JSON_LINES: Dialect = {
 	paths: ['/api/chat'],
 	renewsSession: false,
 	sessionId: (number) => `c${number}`,
@@ -95,7 +94,3 @@ const JSON_LINES: Dialect = {
 	streamType: 'application/x-ndjson',
 	...{ read, refusal, whole, events, failedEvents },
 };
-
-export async function openJsonLines(): Promise<StandIn> {
-	return await StandIn.open(JSON_LINES);
-}

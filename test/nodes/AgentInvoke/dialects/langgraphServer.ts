@@ -1,7 +1,6 @@
 import { fieldsOf, isText, oddKey, type AskedTurn, type Dialect, type OpenAsk } from './dialect';
 import type { Received, Refusal, TurnFacts } from './dialect';
 import type { Failing, RefusalKind } from './plan';
-import { StandIn } from './standIn';
 
 /*
  * A LangGraph server: a path per thread, and one that creates a thread. Streams contain the whole state after each
@@ -114,7 +113,7 @@ function failedEvents(turn: TurnFacts, how: Failing): string[] {
 	return [...said(turn), event('error', data)];
 }
 
-const LANGGRAPH: Dialect = {
+export const LANGGRAPH: Dialect = {
 	paths: ['/runs/stream', '/threads/:thread/runs/stream'],
 	renewsSession: false,
 	sessionId: (number) => `00000000-0000-4000-8000-${number}`,
@@ -124,7 +123,3 @@ const LANGGRAPH: Dialect = {
 	failedWhole: () => ({ status: 500, body: { detail: 'Internal Server Error' } }),
 	...{ read, refusal, events, failedEvents },
 };
-
-export async function openLanggraph(): Promise<StandIn> {
-	return await StandIn.open(LANGGRAPH);
-}

@@ -16,7 +16,6 @@ export interface Plan {
 	readonly form?: 'whole' | 'streamed';
 	/** After this many bytes the connection breaks, or the body ends properly. */
 	readonly cut?: { readonly afterBytes: number; readonly how: 'broken' | 'ended' };
-	readonly takesMs?: number;
 	/** The agent does not run. */
 	readonly refuses?: RefusalKind;
 	/** The agent runs and fails, with HTTP 200. */

@@ -11,7 +11,6 @@ import {
 	type TurnFacts,
 } from './dialect';
 import type { Failing, RefusalKind } from './plan';
-import { StandIn } from './standIn';
 
 /*
  * The Responses API: POST /v1/responses. Every answer has an ID of its own, which the next call names as
@@ -167,7 +166,7 @@ function failedEvents(turn: TurnFacts, how: Failing): string[] {
 	return [...said(turn), event(name, { response: failed(turn, how) })];
 }
 
-const RESPONSES: Dialect = {
+export const RESPONSES: Dialect = {
 	paths: ['/v1/responses'],
 	renewsSession: true,
 	sessionId: (number) => `resp_${number}`,
@@ -175,7 +174,3 @@ const RESPONSES: Dialect = {
 	...{ read, refusal, whole: (turn) => response(turn, 'completed', outputOf(turn)), events },
 	...{ failedWhole, failedEvents },
 };
-
-export async function openResponses(): Promise<StandIn> {
-	return await StandIn.open(RESPONSES);
-}

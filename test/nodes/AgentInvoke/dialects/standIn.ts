@@ -1,7 +1,6 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 
 import { TEST_HOST } from '../../../platform/host';
-import { pause } from '../../../platform/time';
 import type { AskedTurn, Dialect, OpenAsk, TurnFacts } from './dialect';
 import type { Plan, RefusalKind } from './plan';
 
@@ -9,7 +8,6 @@ export const TOKEN = 'agt_dialect-0123456789abcdef';
 
 export interface SeenRequest {
 	readonly body: unknown;
-	readonly query: unknown;
 	/** `ran`, or why the agent did not run. */
 	verdict: 'ran' | RefusalKind;
 	/** What was wrong with the call's format. */
@@ -28,7 +26,6 @@ interface Talk {
 	turns: string[];
 	results: Array<{ id: string; output: string }>;
 	asks: OpenAsk[];
-	isBusy: boolean;
 }
 
 interface Answer {
@@ -53,9 +50,6 @@ export class StandIn {
 	/** The conversation of each ID and its length then; if answers have their own IDs, an older one branches off. */
 	private sessions = new Map<string, { readonly talk: Talk; readonly length: number }>();
 	private lastNumber = 0;
-	private running = 0;
-	/** The most turns that ran at the same time. */
-	mostAtOnce = 0;
 
 	private constructor(
 		private readonly app: FastifyInstance,
@@ -100,7 +94,6 @@ export class StandIn {
 		this.plan = () => ({});
 		this.seen = [];
 		this.talks = [];
-		this.mostAtOnce = this.running;
 		this.forgetSessions();
 	}
 
@@ -113,8 +106,8 @@ export class StandIn {
 		reply: FastifyReply,
 		refuse: (reply: FastifyReply, kind: RefusalKind, detail?: string) => Promise<void>,
 	): Promise<void> {
-		const { body, query } = request;
-		const seen: SeenRequest = { body, query, verdict: 'ran', problem: '', answer: [] };
+		const { body } = request;
+		const seen: SeenRequest = { body, verdict: 'ran', problem: '', answer: [] };
 		this.seen.push(seen);
 		const asked = this.dialect.read(request);
 		const isKnown = request.headers.authorization === `Bearer ${TOKEN}`;
@@ -142,7 +135,6 @@ export class StandIn {
 		const talk = this.sessions.get(asked.session)?.talk;
 		if (asked.session !== '' && !talk) return { kind: 'sessionUnknown' };
 		if (refuses) return { kind: refuses };
-		if (talk?.isBusy) return { kind: 'busy' };
 		const open = (talk?.asks ?? []).filter((ask) => !this.dialect.isAnsweredByMessage(ask));
 		const given = asked.results.map(({ id }) => id);
 		const missing = open.find(({ id }) => !given.includes(id));
@@ -152,14 +144,7 @@ export class StandIn {
 	}
 
 	private async run(asked: AskedTurn, plan: Plan, seen: SeenRequest, reply: FastifyReply): Promise<void> {
-		const talk = this.talkOf(asked);
-		talk.isBusy = true;
-		this.mostAtOnce = Math.max(this.mostAtOnce, ++this.running);
-		if (plan.takesMs) await pause(plan.takesMs);
-		const turn = this.take(talk, asked, plan);
-		// The session is free before the answer is sent, because the caller may continue at once.
-		talk.isBusy = false;
-		this.running--;
+		const turn = this.take(this.talkOf(asked), asked, plan);
 		const isStreamed = plan.form ? plan.form === 'streamed' : asked.isStreamed;
 		if (!isStreamed) {
 			const whole = plan.fails && this.dialect.failedWhole(turn, plan.fails);
@@ -179,7 +164,7 @@ export class StandIn {
 		if (found && (!this.dialect.renewsSession || found.length === lengthOf(found.talk))) return found.talk;
 		// A call that continues from an older answer starts another conversation.
 		const turns = found?.talk.turns.slice(0, found.length) ?? [];
-		const talk: Talk = { turns, results: [], asks: [], isBusy: false };
+		const talk: Talk = { turns, results: [], asks: [] };
 		this.talks.push(talk);
 		return talk;
 	}
