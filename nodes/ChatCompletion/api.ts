@@ -5,11 +5,18 @@ import { readAnswer, whyBroken, type AnswerConnection } from '../shared/http/ans
 import type { Outcome } from '../shared/http/outcome';
 import type { Retry } from '../shared/retry/retry';
 import type { BusyTerms } from '../shared/platform/envelope';
-import { classifyRefusal } from '../shared/chat/refusal';
+import { classifyRefusal, isAnswer } from '../shared/chat/refusal';
 import { explainChat } from './failures';
 import { AnswerBuilder, type ChatAnswer } from '../shared/answer/answerBuilder';
 import { AnswerReader } from '../shared/answer/answerReader';
-import { failed, outcomeOf, timedOut, type AnswerTerms, type BilledAnswer } from './outcome';
+import {
+	answerWithStatus,
+	failed,
+	outcomeOf,
+	timedOut,
+	type AnswerTerms,
+	type BilledAnswer,
+} from './outcome';
 import { PieceQueue } from './pieces';
 
 export interface ChatCall extends AnswerTerms {
@@ -64,6 +71,10 @@ async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outc
 		async () => await pieces.passOn(),
 	);
 	if (ended.kind === 'timedOut') return failed(timedOut(clock, call));
+	if (ended.kind === 'reply' && isAnswer(ended.text)) {
+		answer.take({ data: ended.text, isWholeBody: true });
+		return failed(answerWithStatus(answer, ended.status, redact));
+	}
 	if (ended.kind !== 'read') return classifyRefusal(ended);
 	if (ended.broken) answer.broken = whyBroken(ended.broken, redact);
 	pieces.add(answer.builder.end());

@@ -60,6 +60,17 @@ function noChoice(details: JsonObject): Failure {
 	};
 }
 
+/** For an answer whose HTTP status reports a failure. */
+export function answerWithStatus(answer: AnswerReader, status: number, redact: Redact): Failure {
+	return {
+		kind: 'unclear',
+		message: `The platform sent an answer, but with HTTP ${status}, which means a failure`,
+		advice:
+			"What arrived is in the error's details. The question was not sent again, because what was generated is billed.",
+		details: { httpStatus: status, ...partOf(answer, redact) },
+	};
+}
+
 /** @param code of the error that broke the connection */
 function brokeOff(answer: AnswerReader, code: string | undefined, redact: Redact): Failure {
 	const { builder, gap } = answer;

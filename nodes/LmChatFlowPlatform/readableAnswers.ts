@@ -1,6 +1,6 @@
 import { AnswerBuilder } from '../shared/answer/answerBuilder';
 import { AnswerReader } from '../shared/answer/answerReader';
-import { classifyRefusal, CREDIT_ADVICE, isForCredit, TOO_MANY } from '../shared/chat/refusal';
+import { classifyRefusal, CREDIT_ADVICE, isAnswer, isForCredit, TOO_MANY } from '../shared/chat/refusal';
 import type { ByteStream } from '../shared/http/abortableStream';
 import { ofUnanswered, type FailedOutcome } from '../shared/http/outcome';
 import { exchangeOfError, readBody } from '../shared/http/request';
@@ -85,6 +85,7 @@ export function readableFetch({ baseUrl, busyTerms }: ChatAccount, redact: Redac
 				body && (await readBody(bytesOf(body), REFUSAL_TIMEOUT_MS, MOST_REFUSAL_BYTES).catch(() => null));
 			init?.signal?.throwIfAborted();
 			const text = bytes?.toString('utf8') ?? '';
+			if (isAnswer(text)) return errorResponse(SETTLED, answeredWith(status));
 			const reply = { kind: 'reply', status, headers: Object.fromEntries(headers), text } as const;
 			return refused(classifyRefusal(reply), status);
 		} catch (error) {
@@ -93,6 +94,10 @@ export function readableFetch({ baseUrl, busyTerms }: ChatAccount, redact: Redac
 			return refused(ofUnanswered(exchangeOfError(error)), UNREACHED);
 		}
 	};
+}
+
+function answeredWith(status: number): string {
+	return `The platform sent an answer, but with HTTP ${status}, which means a failure. It was not requested again, because what was generated is billed.`;
 }
 
 function asksForStream(request: RequestInit['body']): boolean {

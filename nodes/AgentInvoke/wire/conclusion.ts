@@ -142,7 +142,7 @@ function failureOf(reader: WireReader, ended: WireEnded, flaw: Flaw | undefined)
 	const body = fault?.body ?? reader.raw;
 	const said = {
 		code: textAt(wire.refusal.code, body).trim(),
-		detail: textAt(wire.refusal.detail, body).trim() || (fault?.words ?? '') || wordsInData(body),
+		detail: textAt(wire.refusal.detail, body).trim() || (fault && (fault.words || wordsInData(body))) || '',
 		body,
 		text: textOf(reader),
 		interrupts: reader.interrupts,

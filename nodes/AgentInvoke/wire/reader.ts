@@ -239,7 +239,8 @@ export class WireReader {
 		const { answer } = this.wire;
 		const data = dataOf(this.wire, json);
 		this.fault = whatFails(this.wire, json);
-		this.sessionId = idOf(answer.session?.read(data)) || this.sessionId;
+		// Some deployments put the session beside the envelope's data.
+		this.sessionId = idOf(answer.session?.read(data)) || idOf(answer.session?.read(json)) || this.sessionId;
 		this.requestId = textAt(answer.requestId, json) || this.requestId;
 		const usage = answer.usage?.read(data);
 		if (isThere(usage)) this.usage = usage;

@@ -1,8 +1,8 @@
 import type { Exchange } from '../http/exchange';
 import type { FailedOutcome } from '../http/outcome';
 import { classify } from '../platform/envelope';
-import { isJsonObject, parseJson, type Json } from '../text/json';
-import { errorIn } from '../answer/answerBody';
+import { isJsonObject, objectsIn, parseJson, type Json } from '../text/json';
+import { answerIn, errorIn } from '../answer/answerBody';
 
 /** The status with which a server says that it has read the question, but does not accept a part of it. */
 const UNPROCESSABLE = 422;
@@ -34,6 +34,12 @@ export function classifyRefusal(exchange: Exchange): FailedOutcome {
 	if (outcome.kind !== 'refused' || outcome.code !== null) return outcome;
 	const isOfBody = outcome.status === UNPROCESSABLE && !outcome.wordless;
 	return isOfBody || errorIn(body) ? { ...outcome, code: outcome.status } : outcome;
+}
+
+/** Whether the body of a response that has no success status is an answer all the same, which is billed. */
+export function isAnswer(text: string): boolean {
+	const body = parseJson(text);
+	return isJsonObject(body) && !errorIn(body) && objectsIn(answerIn(body).choices).length > 0;
 }
 
 function isOutOfCredit(body: Json): boolean {

@@ -67,6 +67,24 @@ test('an answer that failed during generation has broken off', async () => {
 	});
 });
 
+test.each([400, 500, 503])(
+	'an answer with HTTP %d is billed, so it is kept and not requested again',
+	async (status) => {
+		const usage = { total_tokens: 7 };
+		const body = JSON.stringify({
+			choices: [{ message: { content: 'Hello' }, finish_reason: 'stop' }],
+			usage,
+		});
+		const { result } = await askChat({ status, body: () => [body] });
+		expect(failureOf(result)).toMatchObject({
+			kind: 'unclear',
+			message: `The platform sent an answer, but with HTTP ${status}, which means a failure`,
+			details: { httpStatus: status, content: 'Hello', usage: { totalTokens: 7 } },
+			advice: expect.stringContaining('not sent again'),
+		});
+	},
+);
+
 test('a refusal by the model is reported as one', async () => {
 	const { result, pieces } = await askChat({
 		body: () => [sse(delta({ refusal: 'I cannot' }), finish('stop'), '[DONE]')],

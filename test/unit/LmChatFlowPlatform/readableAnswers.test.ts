@@ -298,6 +298,16 @@ test.each([
 });
 
 test.each([true, false])(
+	'an answer with HTTP 500 is billed, so it is not requested again; stream: %s',
+	async (stream) => {
+		status = 500;
+		const [code, message] = await refused('{"choices":[{"message":{"content":"Hello"}}]}', stream);
+		expect(code).toBe(409);
+		expect(message).toContain('sent an answer, but with HTTP 500');
+	},
+);
+
+test.each([true, false])(
 	'an error keeps its status, is explained and does not contain the key; stream: %s',
 	async (stream) => {
 		status = 401;

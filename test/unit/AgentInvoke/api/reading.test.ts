@@ -307,3 +307,12 @@ test.each<JsonObject>([{ error: 'x' }, { error: 7 }, { error: { code: 7 } }, { e
 		expect(await answerTo(body)).toMatchObject({ ok: false, failure: { kind: 'agentFailed' } });
 	},
 );
+
+test('reads a session beside the data of an envelope, but prefers the one in the data', async () => {
+	const answerWith = async (data: JsonObject) =>
+		await answerTo(JSON.stringify(envelope({ answer: 'yes', ...data }, { session_id: 'top' })));
+	expect(await answerWith({})).toMatchObject(answered('yes', { sessionId: 'top' }));
+	expect(await answerWith({ session_id: 'inner' })).toMatchObject(answered('yes', { sessionId: 'inner' }));
+	const stream = event(envelope({ delta: 'yes' }, { session_id: 'top' })) + event(envelope({}), 'done');
+	expect(await answerTo(stream)).toMatchObject(answered('yes', { sessionId: 'top' }));
+});
