@@ -12,6 +12,8 @@ const MAX_COLLECTED_CHARS = 32_000_000;
 const MAX_CONNECTIONS = 1_000;
 /** How long the platform may take to answer a close, which it does once it has received everything sent before. */
 const CLOSE_CONFIRM_MS = 15_000;
+/** How long a platform that reads the token from a frame gets to refuse it, before this side closes. */
+const TOKEN_REFUSAL_MS = 1_000;
 
 const CANCELLED: Failure = { kind: 'cancelled', message: 'The execution was stopped', advice: '' };
 const MAY_HAVE_ARRIVED =
@@ -113,6 +115,11 @@ export class RequestSession {
 
 	/** Closes the connection and waits for the platform to confirm, which proves that everything sent has arrived. */
 	async close(): Promise<void> {
+		if (this.link && this.sentOver.size > 0 && this.bridge.peer.tokenIn === 'frame') {
+			// Once this side closes, the close of a platform that refuses the token would be taken for the answer to it.
+			const over = AbortSignal.any([this.link.socket.over, this.signal]);
+			await this.bridge.clock.sleep(TOKEN_REFUSAL_MS, over);
+		}
 		const { link } = this;
 		if (!link) return;
 		const end = await link.socket.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);

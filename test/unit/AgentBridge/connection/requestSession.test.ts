@@ -1,5 +1,6 @@
 import { createEventFilter, type ReplyRule } from '../../../../nodes/AgentBridge/frames';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
+import type { Peer } from '../../../../nodes/AgentBridge/connection/failures';
 import type { Probe } from '../../../../nodes/AgentBridge/connection/probe';
 import { RequestSession } from '../../../../nodes/AgentBridge/connection/requestSession';
 import { turn } from '../../testClock';
@@ -283,6 +284,28 @@ test.each([
 	await closing;
 	expect(session.losses().map(([, { kind }]) => kind)).toEqual(kinds);
 });
+
+test.each([
+	[1000, ''],
+	[1005, ''],
+	[1000, 'auth failed'],
+])(
+	'a platform that reads the token from a frame may refuse it with code %d, reason "%s"',
+	async (code, reason) => {
+		const { clock, bridge, last } = bridgeScene(() => ({ kind: 'nothing' }));
+		const peer: Peer = { ...bridge.peer, tokenIn: 'frame' };
+		const session = new RequestSession({ ...bridge, peer }, new AbortController().signal);
+		const sending = session.send('one', 0);
+		await turn();
+		last().open();
+		await sending;
+		const closing = session.close();
+		await clock.advance(300);
+		last().end(code, reason);
+		await clock.run(closing);
+		expect(session.losses()).toMatchObject([[0, { kind: 'unclear' }]]);
+	},
+);
 
 test('a platform that does not answer the close is given up after 15 seconds, and the frame counts as unconfirmed', async () => {
 	const { session, socket, clock } = scene();
