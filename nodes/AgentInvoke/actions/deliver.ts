@@ -1,19 +1,18 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { throwFirst, toErrorItem } from '../../shared/errors/nodeError';
-import type { Failure } from '../../shared/errors/failure';
+import type { Failure, Result } from '../../shared/errors/failure';
 import { hintFailed, listIds, logStopped, otherAnswers, showHint } from '../../shared/run/deliver';
 import type { Redact } from '../../shared/text/redact';
 import type { WireInterrupt } from '../wire/reader';
 import type { TurnResult } from '../turns/savedAnswer';
-import type { TurnOutcome } from '../turns/runTurns';
+import type { ReadTurn } from './itemTurn';
 import type { AgentRun } from './run';
 
-export interface DeliveredTurn extends Pick<TurnOutcome, 'result'> {
+/** The result of an item, with the settings of its output if they could be read. */
+export interface DeliveredTurn extends Partial<Pick<ReadTurn, 'simplify' | 'previewResponse'>> {
 	readonly itemIndex: number;
-	/** Read before anything is sent: an expression that fails later would lose the answer. */
-	readonly simplify: boolean;
-	readonly previewResponse: boolean;
+	readonly result: Result<TurnResult>;
 }
 
 /** The most session IDs that an error names. */

@@ -1,4 +1,4 @@
-import type { IExecuteFunctions } from 'n8n-workflow';
+import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { binaryMeta, digestBinaryField, refuseMissingFile } from '../../shared/files/inputFile';
@@ -10,6 +10,63 @@ import { isWebAddress } from '../../shared/text/webAddress';
 import type { WireFile } from '../wire/request';
 import type { UploadedMedia } from '../api/upload';
 import type { AgentRun } from './run';
+
+export const inputField: INodeProperties = {
+	displayName: 'Input Field',
+	name: 'binaryPropertyName',
+	type: 'string',
+	default: 'data',
+	description: 'Name of the field that contains the file',
+	hint: 'Shown in the Binary tab of the input',
+};
+
+export const filesField: INodeProperties = {
+	displayName: 'Files',
+	name: 'files',
+	type: 'fixedCollection',
+	typeOptions: { multipleValues: true },
+	placeholder: 'Add File',
+	default: {},
+	options: [
+		{
+			displayName: 'File',
+			name: 'file',
+			values: [
+				{
+					displayName: 'Source',
+					name: 'source',
+					type: 'options',
+					default: 'binary',
+					options: [
+						{ name: 'Input File', value: 'binary', description: 'A file of the input item, uploaded first' },
+						{ name: 'URL', value: 'url', description: 'A URL that the platform can fetch' },
+					],
+					description: 'Where the file comes from',
+				},
+				{ ...inputField, displayOptions: { show: { source: ['binary'] } } },
+				{
+					displayName: 'URL',
+					name: 'url',
+					type: 'string',
+					default: '',
+					placeholder: 'https://example.com/report.pdf',
+					displayOptions: { show: { source: ['url'] } },
+					description: 'URL of the file, e.g. from the "Upload Media" operation',
+				},
+				{
+					displayName: 'Name',
+					name: 'name',
+					type: 'string',
+					default: '',
+					placeholder: 'report.pdf',
+					displayOptions: { show: { source: ['url'] } },
+					description: 'The name that the agent sees',
+				},
+			],
+		},
+	],
+	description: 'Files for the agent. An uploaded file is available only for a limited time.',
+};
 
 /** A row of the form: the URL of a file, or the name of the input field that contains it. */
 export type FileRow = WireFile | { readonly field: string };

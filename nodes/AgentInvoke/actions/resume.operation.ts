@@ -8,10 +8,11 @@ import { refuseRounded } from '../../shared/form/pastedJson';
 import { jsonText, parseJson, type Json } from '../../shared/text/json';
 import { isBlank } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turn';
-import { streamField } from './fields';
-import { readText, type Said } from './inputs';
+import { readText, streamField } from './inputs';
+import type { Said } from './itemTurn';
 import { RESUME_OPTIONS, TURN_OPTIONS } from './options';
-import { runItems } from './runItems';
+import { inAgentRun } from './run';
+import { takeTurns } from './runItems';
 
 const fields: readonly INodeProperties[] = [
 	{
@@ -80,7 +81,7 @@ export const resume: Operation = {
 	action: 'Resume agent',
 	fields: [...fields, streamField, simplifyField, ...optionGroups({ ...TURN_OPTIONS, ...RESUME_OPTIONS })],
 	async execute(context) {
-		return await runItems(context, readResumed, readAnswer);
+		return await inAgentRun(context, async (run) => await takeTurns(context, run, readAnswer), readResumed);
 	},
 };
 

@@ -1,17 +1,13 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 
-import type { Result } from '../../shared/errors/failure';
-import type { TurnResult } from './savedAnswer';
-import { ItemTurn, type AgentTurn, type CallSettings, type TurnRun } from './turn';
+import { CallLimit } from '../api/callLimit';
+import { ItemTurn, type AgentTurn, type CallSettings, type TurnOutcome, type TurnRun } from './turn';
 import { WaitLimit } from './waitLimit';
-
-export interface TurnOutcome {
-	readonly turn: AgentTurn;
-	readonly result: Result<TurnResult>;
-}
 
 export interface TurnSettings extends CallSettings {
 	readonly concurrency: number;
+	/** How many calls are allowed in total; 0 = no limit. */
+	readonly maxInvocations: number;
 	/** Whether no further turn begins after a failure. */
 	readonly stopAtFailure: boolean;
 	/**
@@ -25,36 +21,37 @@ export interface TurnSettings extends CallSettings {
  * Takes the turns of all items. A session is one conversation, so its turns follow each other in order; different
  * sessions run at the same time. When a failure ends the run, calls under way are still awaited, so that their answers
  * are not lost.
- * @param received called with each outcome as soon as it is known
  */
-export async function runTurns(
-	turns: readonly AgentTurn[],
+export async function runTurns<T extends AgentTurn>(
+	turns: readonly T[],
 	settings: TurnSettings,
-	run: TurnRun,
-	received: (outcome: TurnOutcome) => Promise<void>,
-): Promise<TurnOutcome[]> {
+	run: TurnRun<T>,
+): Promise<Array<TurnOutcome<T>>> {
 	const { clock, signal } = run;
-	const limit = pLimit(settings.concurrency);
+	const permits = pLimit(settings.concurrency);
+	const callLimit = new CallLimit(settings.maxInvocations, turns.length, clock);
 	const ending = new AbortController();
-	const take = async (turn: AgentTurn, isLast: boolean): Promise<TurnOutcome> => {
-		const giveBack = await takePermit(limit);
+	const take = async (turn: T, isLast: boolean): Promise<TurnOutcome<T>> => {
+		const giveBack = await takePermit(permits);
 		try {
+			const calls = callLimit.forTurn();
 			const waitLimit = new WaitLimit(clock, settings.timeoutMs, signal, ending.signal, giveBack);
-			const result = await new ItemTurn(turn, settings, run, waitLimit, isLast).take();
+			const result = await new ItemTurn(turn, calls, settings, run, waitLimit, isLast).take();
+			calls.ended();
 			// Aborted while this turn still holds its permit; otherwise the next turn in the queue would start.
 			if (!result.ok && settings.stopAtFailure) ending.abort();
-			return { turn, result };
+			return { turn, calls, result };
 		} finally {
 			giveBack();
 		}
 	};
-	const takeAll = async (conversation: readonly AgentTurn[]): Promise<TurnOutcome[]> => {
-		const outcomes: TurnOutcome[] = [];
+	const takeAll = async (conversation: readonly T[]): Promise<Array<TurnOutcome<T>>> => {
+		const outcomes: Array<TurnOutcome<T>> = [];
 		const last = conversation.at(-1);
 		if (last) queueUp(last, settings);
 		for (const turn of conversation) {
 			const outcome = await take(turn, turn === last);
-			await received(outcome);
+			await run.received(outcome);
 			outcomes.push(outcome);
 		}
 		return outcomes;

@@ -5,13 +5,14 @@ import type { Clock } from '../../shared/run/clock';
 import type { Slot } from '../../shared/run/keyedQueue';
 import type { RetryMemory } from '../../shared/run/retryMemory';
 import { excerpt, isJsonObject } from '../../shared/text/json';
+import { sha256 } from '../../shared/text/sha256';
 import { textOf } from '../../shared/text/textOf';
 import type { AgentApi } from '../api/api';
 import type { TurnCalls } from '../api/callLimit';
 import type { AgentFailure } from '../api/failures';
 import type { SessionStore } from '../sessions/sessionStore';
 import type { OpenRequest } from '../wire/request';
-import { askOnce, type Idempotency } from './askOnce';
+import { askOnce } from './askOnce';
 import type { InterruptLimit } from './interruptLimit';
 import {
 	readSavedAnswer,
@@ -48,15 +49,17 @@ export interface AgentTurn {
 	readonly slot?: Slot | undefined;
 	/** Whether the turn answers an interrupt, in a session that may belong to a key. */
 	readonly isResume: boolean;
-	/** Checks the budget, uploads files and builds the request except for its session; called when the turn comes. */
-	readonly prepare: () => Promise<Result<OpenRequest>>;
-	readonly idempotency: Idempotency | undefined;
+	/** Undefined if the option is not set. */
+	readonly idempotencyKey: string | undefined;
 	readonly fingerprint: string;
-	/** Whether the item shows the raw answer, which must then be remembered as well. */
-	readonly keepRaw: boolean;
-	readonly onDelta: (text: string) => Promise<void>;
-	/** Counts and limits the requests. */
+	/** Whether the item does without the raw answer, which then need not be remembered. */
+	readonly simplify: boolean;
+}
+
+export interface TurnOutcome<T extends AgentTurn = AgentTurn> {
+	readonly turn: T;
 	readonly calls: TurnCalls;
+	readonly result: Result<TurnResult>;
 }
 
 export interface CallSettings {
@@ -69,7 +72,7 @@ export interface CallSettings {
 }
 
 /** What all turns of a run share. */
-export interface TurnRun {
+export interface TurnRun<T extends AgentTurn = AgentTurn> {
 	readonly clock: Clock;
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
@@ -78,10 +81,17 @@ export interface TurnRun {
 	readonly random: () => number;
 	/** Aborted when the execution is stopped. */
 	readonly signal: AbortSignal;
+	/** Everything that a turn's idempotency key stands for, with files as digests. */
+	readonly payloadOf: (turn: T) => Promise<Result<string>>;
+	/** Checks the budget, uploads files and builds the request except for its session; called when the turn comes. */
+	readonly prepare: (turn: T) => Promise<Result<OpenRequest>>;
+	readonly onDelta: (turn: T, text: string) => Promise<void>;
+	/** Called with each outcome as soon as it is known. */
+	readonly received: (outcome: TurnOutcome<T>) => Promise<void>;
 }
 
 /** The turn of one item. It is skipped if an earlier try or another execution has already taken it. */
-export class ItemTurn {
+export class ItemTurn<T extends AgentTurn> {
 	private readonly agent: string;
 	private readonly sessions: SessionStore;
 	/** Empty if the session is not mapped. */
@@ -89,9 +99,10 @@ export class ItemTurn {
 
 	/** @param isLast whether no later turn of the run has the same session */
 	constructor(
-		private readonly turn: AgentTurn,
+		private readonly turn: T,
+		private readonly calls: TurnCalls,
 		private readonly settings: CallSettings,
-		private readonly run: TurnRun,
+		private readonly run: TurnRun<T>,
 		private readonly waitLimit: WaitLimit,
 		private readonly isLast: boolean,
 	) {
@@ -161,11 +172,14 @@ export class ItemTurn {
 
 	private async askAtMostOnce(): Promise<Result<TurnResult>> {
 		const { agent } = this;
-		const { idempotency } = this.turn;
-		const { ledger, clock } = this.run;
-		if (!ledger || !idempotency) return await this.ask();
-		const asking = { agent, ledger, clock, waitLimit: this.waitLimit.again() };
-		const once = await askOnce(idempotency, asking, async (claim) => await this.ask(claim));
+		const { idempotencyKey: key } = this.turn;
+		const { ledger, clock, payloadOf } = this.run;
+		if (!ledger || key === undefined) return await this.ask();
+		const waitLimit = this.waitLimit.again();
+		const payload = await payloadOf(this.turn);
+		if (!payload.ok) return payload;
+		const entry = { key, payloadHash: sha256(payload.value), whyStop: () => waitLimit.whyStop() };
+		const once = await askOnce(entry, { agent, ledger, clock }, async (claim) => await this.ask(claim));
 		if (once.ok && once.value.replayed) await this.restore(once.value.session.id);
 		return once;
 	}
@@ -196,12 +210,13 @@ export class ItemTurn {
 
 	private async ask(claim?: LedgerClaim): Promise<Result<TurnResult>> {
 		// Prepared only now, so that files are uploaded only if the agent is really asked.
-		const open = await this.turn.prepare();
+		const open = await this.run.prepare(this.turn);
 		if (!open.ok) {
 			claim?.released();
 			return open;
 		}
-		const { calls, session } = this.turn;
+		const { calls } = this;
+		const { session } = this.turn;
 		const startedMs = this.run.clock.now();
 		const { sessionId } = this;
 		let called = await this.call(open.value, sessionId, sessionId ? session.kind : 'new');
@@ -222,7 +237,7 @@ export class ItemTurn {
 	}
 
 	/** Continues in the session that another execution renewed, or else in a new one. */
-	private async callRenewed(open: OpenRequest): ReturnType<ItemTurn['call']> {
+	private async callRenewed(open: OpenRequest): ReturnType<ItemTurn<T>['call']> {
 		const { sessions, key, sessionId: voidId } = this;
 		const renewed = key ? await sessions.obtain(key, this.waitLimit.again(), { voidId }) : ok('');
 		if (!renewed.ok) return renewed;
@@ -234,17 +249,16 @@ export class ItemTurn {
 		sessionId: string,
 		source: UsedSession['source'],
 	): Promise<Result<Pick<TurnResult, 'reply' | 'session'>, AgentFailure>> {
-		const { sessions, key } = this;
-		const { client, onDelta, calls } = this.turn;
+		const { sessions, key, calls, turn } = this;
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
 		const invoke = async (): ReturnType<AgentApi['invoke']> =>
-			await client.api.invoke({
+			await turn.client.api.invoke({
 				request: open(sessionId),
 				sessionId,
 				timeoutMs,
 				tries: attempts,
 				retryAmbiguous,
-				onDelta,
+				onDelta: async (text) => await this.run.onDelta(turn, text),
 				onSession: (id) => {
 					if (key) sessions.opened(key, id, sessionId);
 				},
@@ -260,7 +274,7 @@ export class ItemTurn {
 	private answered(result: TurnResult, claim: LedgerClaim | undefined): TurnResult {
 		const { agent, sessions, key } = this;
 		const { memory, interruptLimit } = this.run;
-		const { itemIndex, fingerprint, isResume, keepRaw } = this.turn;
+		const { itemIndex, fingerprint, isResume, simplify } = this.turn;
 		const saved = savedAnswerText({ ...result, elapsedMs: 0 }, agent, this.settings.idempotencyAnswers);
 		claim?.ended('succeeded', saved);
 		const answered = { agent, sessionId: result.session.id };
@@ -269,13 +283,13 @@ export class ItemTurn {
 		if (!isResume) interruptLimit.begin(answered);
 		const asked = isResume ? { agent, sessionId: this.sessionId } : answered;
 		if (result.reply.interrupts.length > 0) interruptLimit.interrupted(answered, asked);
-		memory.keep(itemIndex, fingerprint, { outcome: savedAnswerOf(result, agent, keepRaw) });
+		memory.keep(itemIndex, fingerprint, { outcome: savedAnswerOf(result, agent, !simplify) });
 		return result;
 	}
 
 	/** The only place that reports a failed call. The agent may be asked again only if it cannot have run. */
 	private failed({ message, details }: AgentFailure, claim: LedgerClaim | undefined): void {
-		if (details?.mayHaveRun !== true && !this.turn.calls.wasUnclear) {
+		if (details?.mayHaveRun !== true && !this.calls.wasUnclear) {
 			claim?.released();
 			return;
 		}
