@@ -7,7 +7,7 @@ import type { Operation } from '../../shared/form/operation';
 import type { SessionChoice } from '../turns/turn';
 import { filesField, readFileRows } from './files';
 import { readFilled, readOrChat, streamField } from './inputs';
-import type { Said } from './itemTurn';
+import { readTurns, type Said } from './itemTurn';
 import { INVOKE_OPTIONS, TURN_OPTIONS } from './options';
 import { inAgentRun } from './run';
 import { takeTurns } from './runItems';
@@ -79,7 +79,11 @@ export const invoke: Operation = {
 		...optionGroups({ ...TURN_OPTIONS, ...INVOKE_OPTIONS }),
 	],
 	async execute(context) {
-		return await inAgentRun(context, async (run) => await takeTurns(context, run, readMessage), readSession);
+		return await inAgentRun(
+			context,
+			async (run) => await takeTurns(context, run, readTurns(context, run, readMessage)),
+			readSession,
+		);
 	},
 };
 

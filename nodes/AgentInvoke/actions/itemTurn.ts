@@ -2,15 +2,22 @@ import { randomUUID } from 'crypto';
 
 import type { IExecuteFunctions } from 'n8n-workflow';
 
-import { workItem } from '../../shared/errors/expressionError';
+import { readItem, workItem } from '../../shared/errors/expressionError';
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { shownRequest } from '../../shared/form/previewRequest';
 import { jsonText, type JsonObject } from '../../shared/text/json';
 import { redactJson } from '../../shared/text/redact';
 import { booleanOf } from '../../shared/text/textOf';
 import type { AgentTurn } from '../turns/turn';
-import { addressOf, openRequest, whyNoPlaceholder, type OpenRequest, type WireResult } from '../wire/request';
-import { placeholdersOf } from '../wire/templates';
+import { placeholdersOf } from '../wire/description';
+import {
+	addressOf,
+	openRequest,
+	requestIn,
+	whyNoPlaceholder,
+	type OpenRequest,
+	type WireResult,
+} from '../wire/request';
 import { digestFiles, previewFiles, uploadFiles, type FileRow } from './files';
 import { readFilled, type ReadItem } from './inputs';
 import type { AgentClient, AgentRun, QueuedItem } from './run';
@@ -33,8 +40,18 @@ export interface ReadTurn extends AgentTurn {
 
 const NOT_AN_ID = 'Enter the session.id of an earlier output. Nothing was sent for this item.';
 
-/** Reads and checks everything that an item's turn needs, before anything is sent. */
-export function readTurn(
+/** Reads the turns of all items, before anything is sent. */
+export function readTurns(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	readSaid: ReadItem<Said>,
+): Array<Result<ReadTurn>> {
+	return run.queued.map((item, itemIndex) =>
+		readItem(() => readTurn(context, run, itemIndex, item, readSaid)),
+	);
+}
+
+function readTurn(
 	context: IExecuteFunctions,
 	{ clients, options, fingerprintOf }: AgentRun,
 	itemIndex: number,
@@ -129,7 +146,7 @@ export function previewOf(
 	const open = openRequest(turn, form, account.wire);
 	if (!open.ok) return open;
 	const known = session.kind === 'mapped' ? sessions.find(session.key) : '';
-	const { body, headers, path } = open.value(session.kind === 'explicit' ? session.id : known);
+	const { body, headers, path } = requestIn(open.value, session.kind === 'explicit' ? session.id : known);
 	const shownHeaders = Object.entries(headers).map(([name, value]) => {
 		const template = account.wire.request.headers[name] ?? '';
 		const isOfCall = [...placeholdersOf(template)].some((placeholder) => template === `$${placeholder}`);

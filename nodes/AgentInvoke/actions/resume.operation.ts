@@ -9,7 +9,7 @@ import { jsonText, parseJson, type Json } from '../../shared/text/json';
 import { isBlank } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turn';
 import { readText, streamField } from './inputs';
-import type { Said } from './itemTurn';
+import { readTurns, type Said } from './itemTurn';
 import { RESUME_OPTIONS, TURN_OPTIONS } from './options';
 import { inAgentRun } from './run';
 import { takeTurns } from './runItems';
@@ -81,7 +81,11 @@ export const resume: Operation = {
 	action: 'Resume agent',
 	fields: [...fields, streamField, simplifyField, ...optionGroups({ ...TURN_OPTIONS, ...RESUME_OPTIONS })],
 	async execute(context) {
-		return await inAgentRun(context, async (run) => await takeTurns(context, run, readAnswer), readResumed);
+		return await inAgentRun(
+			context,
+			async (run) => await takeTurns(context, run, readTurns(context, run, readAnswer)),
+			readResumed,
+		);
 	},
 };
 

@@ -8,12 +8,9 @@ import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
 import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
 import { reportTokens } from '../../shared/run/tokenUsage';
-import { readItem } from '../../shared/errors/expressionError';
 import { explainTable } from '../sessions/sessionStore';
-import type { TurnOrder, TurnOutcome } from '../turns/turn';
-import { runTurns } from '../turns/runTurns';
-import type { ReadItem } from './inputs';
-import { payloadOf, previewOf, readTurn, requestOf, type ReadTurn, type Said } from './itemTurn';
+import { runTurns, type TurnOrder, type TurnOutcome } from '../turns/turn';
+import { payloadOf, previewOf, requestOf, type ReadTurn } from './itemTurn';
 import type { AgentRun } from './run';
 import { deliverTurns, type DeliveredTurn } from './deliver';
 
@@ -24,11 +21,8 @@ const NO_KEY =
 export async function takeTurns(
 	context: IExecuteFunctions,
 	run: AgentRun,
-	readSaid: ReadItem<Said>,
+	read: ReadonlyArray<Result<ReadTurn>>,
 ): Promise<INodeExecutionData[][]> {
-	const read = run.queued.map((item, itemIndex) =>
-		readItem(() => readTurn(context, run, itemIndex, item, readSaid)),
-	);
 	const isShown = readPreviewSwitches(context);
 	const previewed: ItemTurns = new Map();
 	const asked: ItemTurns = new Map();

@@ -1,7 +1,7 @@
 import { keyText, NEVER_MS, storable } from '../../shared/dataTable/cells';
 import { OWNER_COLUMNS } from '../../shared/dataTable/heartbeat';
 import { CLOCKS_APART_MS } from '../../shared/dataTable/lifetime';
-import { UNOWNED, type LockAttempt } from '../../shared/dataTable/lockRows';
+import { UNOWNED, type LockAttempt } from '../../shared/dataTable/keyRows';
 import type { CellValue, DataTable, RowSwap, TableRow, TableSpec } from '../../shared/dataTable/table';
 import type { Lease, TableLock } from '../../shared/dataTable/tableLock';
 import { ok, type Result } from '../../shared/errors/failure';

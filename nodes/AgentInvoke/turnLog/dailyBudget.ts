@@ -5,8 +5,15 @@ import { fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt } from '../../shared/text/json';
 import type { Clock } from '../../shared/run/clock';
 import { unreportedTokens } from '../../shared/run/budgetMessages';
-import { countedIn, mayHaveRun, tokensOf, turnIdOf, type EndedTurn } from './turnLog';
-import type { OwnedTurn, TurnOwners } from './owner';
+import {
+	countedIn,
+	mayHaveRun,
+	tokensOf,
+	turnIdOf,
+	type EndedTurn,
+	type OwnedTurn,
+	type TurnOwners,
+} from './turnLog';
 
 export interface BudgetLimit {
 	readonly per: 'key' | 'node';

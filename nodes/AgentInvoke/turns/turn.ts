@@ -1,4 +1,6 @@
-import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import pLimit, { type LimitFunction } from 'p-limit';
+
+import { fail, ok, type Result } from '../../shared/errors/failure';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import type { Clock } from '../../shared/run/clock';
@@ -6,23 +8,22 @@ import type { Slot } from '../../shared/run/keyedQueue';
 import type { RetryMemory } from '../../shared/run/retryMemory';
 import { excerpt, isJsonObject } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
-import { textOf } from '../../shared/text/textOf';
 import type { AgentApi } from '../api/api';
-import type { TurnCalls } from '../api/callLimit';
+import { TurnCalls, type CallLimit } from '../api/callLimit';
 import type { AgentFailure } from '../api/failures';
 import type { SessionStore } from '../sessions/sessionStore';
-import type { OpenRequest } from '../wire/request';
+import { requestIn, type OpenRequest } from '../wire/request';
 import { askOnce } from './askOnce';
 import type { InterruptLimit } from './interruptLimit';
 import {
-	readSavedAnswer,
+	recalledFrom,
 	savedAnswerOf,
 	savedAnswerText,
 	type AnswerKeeping,
 	type TurnResult,
 	type UsedSession,
 } from './savedAnswer';
-import type { WaitLimit } from './waitLimit';
+import { WaitLimit } from './waitLimit';
 
 /** Which session an item's turn belongs to. */
 export type SessionChoice =
@@ -62,13 +63,23 @@ export interface TurnOutcome<T extends AgentTurn = AgentTurn> {
 	readonly result: Result<TurnResult>;
 }
 
-export interface CallSettings {
+export interface TurnSettings {
+	readonly concurrency: number;
+	/** How many calls are allowed in total; 0 = no limit. */
+	readonly maxInvocations: number;
 	readonly timeoutMs: number;
 	readonly attempts: number;
 	readonly retryAmbiguous: boolean;
 	readonly renewExpired: boolean;
 	readonly turnOrder: TurnOrder;
 	readonly idempotencyAnswers: AnswerKeeping;
+	/** Whether no further turn begins after a failure. */
+	readonly stopAtFailure: boolean;
+	/**
+	 * Whether, in strict order, a message reserves its position in the table's queue while it is still in the queue of
+	 * the process. False if that queue mixes several agents, because two processes could then wait for each other.
+	 */
+	readonly reservesPositions: boolean;
 }
 
 /** What all turns of a run share. */
@@ -90,8 +101,79 @@ export interface TurnRun<T extends AgentTurn = AgentTurn> {
 	readonly received: (outcome: TurnOutcome<T>) => Promise<void>;
 }
 
+/**
+ * Takes the turns of all items. A session is one conversation, so its turns follow each other in order; different
+ * sessions run at the same time. When a failure ends the run, calls under way are still awaited, so that their answers
+ * are not lost.
+ */
+export async function runTurns<T extends AgentTurn>(
+	turns: readonly T[],
+	settings: TurnSettings,
+	run: TurnRun<T>,
+): Promise<Array<TurnOutcome<T>>> {
+	const { clock, signal } = run;
+	const permits = pLimit(settings.concurrency);
+	const callLimit: CallLimit = { most: settings.maxInvocations, taken: turns.length };
+	const ending = new AbortController();
+	const reserves = settings.turnOrder === 'strict' && settings.reservesPositions;
+	const take = async (turn: T, isLast: boolean): Promise<TurnOutcome<T>> => {
+		const giveBack = await takePermit(permits);
+		try {
+			const calls = new TurnCalls(callLimit, clock);
+			const waitLimit = new WaitLimit(clock, settings.timeoutMs, signal, ending.signal, giveBack);
+			const result = await new ItemTurn(turn, calls, settings, run, waitLimit, isLast).take();
+			calls.ended();
+			// Aborted while this turn still holds its permit; otherwise the next turn in the queue would start.
+			if (!result.ok && settings.stopAtFailure) ending.abort();
+			return { turn, calls, result };
+		} finally {
+			giveBack();
+		}
+	};
+	const takeAll = async (conversation: readonly T[]): Promise<Array<TurnOutcome<T>>> => {
+		const outcomes: Array<TurnOutcome<T>> = [];
+		const last = conversation.at(-1);
+		// Ahead of messages that reach other processes later. The last turn leaves the queue again; whichever comes first
+		// uses the position.
+		if (reserves && last?.session.kind === 'mapped' && last.slot?.isFirst === false)
+			last.client.sessions.queueUp(last.session.key);
+		for (const turn of conversation) {
+			const outcome = await take(turn, turn === last);
+			await run.received(outcome);
+			outcomes.push(outcome);
+		}
+		return outcomes;
+	};
+	const conversations = [...Map.groupBy(turns, conversationOf).values()];
+	const outcomes = await Promise.all(conversations.map(takeAll));
+	return outcomes.flat().sort((a, b) => a.turn.itemIndex - b.turn.itemIndex);
+}
+
+/**
+ * Waits for one of the run's permits. A turn that must wait for another gives its permit up for good, and only the rate
+ * limiter bounds its call. So no turn waits for a permit while it holds a session that another turn waits for.
+ * @returns a function that gives the permit back
+ */
+async function takePermit(limit: LimitFunction): Promise<() => void> {
+	const entered = Promise.withResolvers<undefined>();
+	const left = Promise.withResolvers<undefined>();
+	void limit(async () => {
+		entered.resolve(undefined);
+		await left.promise;
+	});
+	await entered.promise;
+	return () => left.resolve(undefined);
+}
+
+/** Identifies a conversation; a turn in a new session is a conversation of its own. */
+function conversationOf(turn: AgentTurn): unknown {
+	const { session, client } = turn;
+	if (session.kind === 'new') return turn;
+	return JSON.stringify([client.agent, session.kind, session.kind === 'mapped' ? session.key : session.id]);
+}
+
 /** The turn of one item. It is skipped if an earlier try or another execution has already taken it. */
-export class ItemTurn<T extends AgentTurn> {
+class ItemTurn<T extends AgentTurn> {
 	private readonly agent: string;
 	private readonly sessions: SessionStore;
 	/** Empty if the session is not mapped. */
@@ -101,7 +183,7 @@ export class ItemTurn<T extends AgentTurn> {
 	constructor(
 		private readonly turn: T,
 		private readonly calls: TurnCalls,
-		private readonly settings: CallSettings,
+		private readonly settings: TurnSettings,
 		private readonly run: TurnRun<T>,
 		private readonly waitLimit: WaitLimit,
 		private readonly isLast: boolean,
@@ -184,19 +266,14 @@ export class ItemTurn<T extends AgentTurn> {
 		return once;
 	}
 
-	/** The result of an earlier try of this node run; undefined if the agent should be asked. */
+	/** What an earlier try of this node run kept; undefined if the agent should be asked. */
 	private async recall(): Promise<Result<TurnResult> | undefined> {
-		const known = this.run.memory.recall(this.turn.itemIndex, this.turn.fingerprint);
-		const { outcome, unclear } = known ?? {};
-		if (!isJsonObject(outcome)) {
-			if (unclear === undefined || this.settings.retryAmbiguous) return undefined;
-			return fail(stillUnclear(textOf(unclear)));
-		}
-		const result = readSavedAnswer(outcome);
-		if (!result) return undefined;
+		const kept = this.run.memory.recall(this.turn.itemIndex, this.turn.fingerprint);
+		const known = recalledFrom(kept, this.settings.retryAmbiguous);
 		// The agent is not asked twice, even if the credential was changed in between.
-		if (outcome.agent === this.agent) await this.restore(result.session.id);
-		return ok({ ...result, recalled: true });
+		const isOwn = isJsonObject(kept?.outcome) && kept.outcome.agent === this.agent;
+		if (known?.ok && isOwn) await this.restore(known.value.session.id);
+		return known;
 	}
 
 	/** Takes over a saved answer's session, which the table may lack if the try that asked ended early. */
@@ -253,7 +330,7 @@ export class ItemTurn<T extends AgentTurn> {
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
 		const invoke = async (): ReturnType<AgentApi['invoke']> =>
 			await turn.client.api.invoke({
-				request: open(sessionId),
+				request: requestIn(open, sessionId),
 				sessionId,
 				timeoutMs,
 				tries: attempts,
@@ -298,14 +375,4 @@ export class ItemTurn<T extends AgentTurn> {
 		});
 		claim?.unanswered();
 	}
-}
-
-function stillUnclear(said: string): Failure {
-	return {
-		kind: 'unclear',
-		message:
-			'An earlier try called the agent for this item and got no usable answer, so the agent may have run',
-		advice: `It was not asked again. Check the session on the platform, or turn on "Retry Ambiguous Failures" under "Cost and Speed" if asking twice does no harm.${said ? ` The earlier try said: ${said}` : ''}`,
-		details: { mayHaveRun: true },
-	};
 }

@@ -5,18 +5,22 @@ import { badInput, fail, ok, type Failure, type Result } from '../errors/failure
 import { textOrNumber } from '../text/textOf';
 import { hasCells } from './cells';
 import { Heartbeat, type Liveness } from './heartbeat';
-import { batchByKey, KeyReads, STEPS_TOGETHER_MS, type KeyBatch, type KeyReadsParts } from './keyRows';
 import {
-	LockAttempt,
+	batchByKey,
 	isWaiting,
+	KeyReads,
+	LockAttempt,
 	lockStateOf,
+	STEPS_TOGETHER_MS,
 	UNOWNED,
 	UNSEEN_READS,
 	waitingBefore,
 	waitsAs,
+	type KeyBatch,
+	type KeyReadsParts,
 	type Leaving,
 	type LockState,
-} from './lockRows';
+} from './keyRows';
 import type { DataTable, RowSwap, TableRow } from './table';
 
 /** What limits the wait for a key. */

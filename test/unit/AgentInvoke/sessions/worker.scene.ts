@@ -3,8 +3,7 @@ import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLim
 import type { SessionSettings } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
-import { runTurns, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/runTurns';
-import type { TurnOutcome } from '../../../../nodes/AgentInvoke/turns/turn';
+import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/turn';
 import { Liveness } from '../../../../nodes/shared/dataTable/heartbeat';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import type { LockParts } from '../../../../nodes/shared/dataTable/tableLock';
@@ -13,6 +12,9 @@ import type { Clock } from '../../../../nodes/shared/run/clock';
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import type { MemoryTable } from '../../shared/memoryTable';
 import type { TestClock } from '../../testClock';
+import { wireWith } from '../wire/wire.fixture';
+
+const wire = wireWith();
 
 /** One turn as the agent saw it. */
 export interface Heard {
@@ -176,7 +178,10 @@ export class WorkerProcess {
 				memory: createRetryMemory({}, { node: 'n', run: 0, part: 'turns' }),
 				interruptLimit: new InterruptLimit({}, 0),
 				payloadOf: async () => await Promise.resolve(ok('')),
-				prepare: async ({ said }) => ok(() => ({ path: '', headers: {}, body: { message: said } })),
+				prepare: async ({ said: message }) => {
+					const turn = { kind: 'message', message, files: [] } as const;
+					return await Promise.resolve(ok({ wire, turn, stream: false, uuid: 'u', extra: {} }));
+				},
 				onDelta: async () => undefined,
 				received: async () => undefined,
 			},

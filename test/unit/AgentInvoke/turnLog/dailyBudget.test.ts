@@ -4,8 +4,7 @@ import {
 	type DueTurn,
 } from '../../../../nodes/AgentInvoke/turnLog/dailyBudget';
 import { DayAccounts } from '../../../../nodes/shared/dailyLimit/dayAccounts';
-import { TurnLog, type EndedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
-import { TurnOwners } from '../../../../nodes/AgentInvoke/turnLog/owner';
+import { TurnLog, TurnOwners, type EndedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
 import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turn';
 import { countTokens } from '../../../../nodes/shared/run/budgetMessages';
 import { sha256 } from '../../../../nodes/shared/text/sha256';

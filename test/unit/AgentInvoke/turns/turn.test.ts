@@ -1,8 +1,13 @@
 import type { OpenRequest } from '../../../../nodes/AgentInvoke/wire/request';
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
-import { runTurns, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/runTurns';
-import type { AgentTurn, SessionChoice, TurnOutcome } from '../../../../nodes/AgentInvoke/turns/turn';
+import {
+	runTurns,
+	type AgentTurn,
+	type SessionChoice,
+	type TurnOutcome,
+	type TurnSettings,
+} from '../../../../nodes/AgentInvoke/turns/turn';
 import { badInput, fail, ok, type FailureKind, type Result } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { TableLedger, type Ledger } from '../../../../nodes/shared/idempotency/ledger';
@@ -10,6 +15,7 @@ import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 import { openStore } from '../sessions/worker.scene';
+import { wireWith } from '../wire/wire.fixture';
 
 /** An agent in virtual time that opens sessions, takes `takesMs` and fails as a test specifies. */
 class ScriptedAgent {
@@ -76,9 +82,11 @@ interface Question extends Omit<AgentTurn, 'client'> {
 	readonly prepare: () => Promise<Result<OpenRequest>>;
 }
 
-const saying =
-	(message: string): OpenRequest =>
-	(id) => ({ path: '', headers: {}, body: { message, ...(id && { session_id: id }) } });
+const wire = wireWith();
+
+function saying(message: string): OpenRequest {
+	return { wire, turn: { kind: 'message', message, files: [] }, stream: false, uuid: 'u', extra: {} };
+}
 
 function turn(itemIndex: number, session: SessionChoice, over: Partial<Question> = {}): Question {
 	return {
