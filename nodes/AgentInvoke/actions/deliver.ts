@@ -26,32 +26,32 @@ export function deliverTurns(
 	context: IExecuteFunctions,
 	outcomes: readonly DeliveredTurn[],
 	run: AgentRun,
-): INodeExecutionData[][] {
+): { readonly answers: INodeExecutionData[]; readonly interrupts: INodeExecutionData[] } {
 	if (run.cancelled()) {
 		logCancelled(context, outcomes);
-		return [[], []];
+		return { answers: [], interrupts: [] };
 	}
 	// n8n retries a tool after an error or an error item. As a tool, the node does not remember its tries, so it returns
 	// neither once an agent may have run.
 	const isFinal =
 		run.asTool && outcomes.some(({ result }) => result.ok || result.failure.details?.mayHaveRun === true);
 	if (!isFinal) throwFailed(context, outcomes);
-	const responses: INodeExecutionData[] = [];
+	const answers: INodeExecutionData[] = [];
 	const interrupts: INodeExecutionData[] = [];
 	for (const outcome of outcomes) {
 		const { itemIndex, result } = outcome;
 		const pairedItem = { item: itemIndex };
 		if (!result.ok) {
-			responses.push(
+			answers.push(
 				isFinal
 					? { json: describeProblem(result.failure), pairedItem }
 					: toErrorItem(context.getNode(), result.failure, itemIndex),
 			);
 		} else if (run.asTool) {
-			responses.push({ json: describeForAgent(result.value, run.redact), pairedItem });
+			answers.push({ json: describeForAgent(result.value, run.redact), pairedItem });
 		} else {
 			const isInterrupt = result.value.reply.interrupts.length > 0;
-			(isInterrupt ? interrupts : responses).push({ json: describe(result.value, outcome, run), pairedItem });
+			(isInterrupt ? interrupts : answers).push({ json: describe(result.value, outcome, run), pairedItem });
 		}
 	}
 	const results = outcomes.map(({ result }) => result);
@@ -60,7 +60,7 @@ export function deliverTurns(
 	const hint = replies.find((reply) => reply.hint)?.hint;
 	if (hint) showHint(context, hint);
 	hintFailed(context, results);
-	return [responses, interrupts];
+	return { answers, interrupts };
 }
 
 /** Adds `input`, because n8n's expressions refuse to read `arguments`. */

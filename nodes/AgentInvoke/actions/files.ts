@@ -9,6 +9,7 @@ import { textOf, textOrNumber } from '../../shared/text/textOf';
 import { isWebAddress } from '../../shared/text/webAddress';
 import type { WireFile } from '../wire/request';
 import type { UploadedMedia } from '../api/upload';
+import type { ItemForm } from './inputs';
 import type { AgentRun } from './run';
 
 export const inputField: INodeProperties = {
@@ -71,7 +72,7 @@ export const filesField: INodeProperties = {
 /** A row of the form: the URL of a file, or the name of the input field that contains it. */
 export type FileRow = WireFile | { readonly field: string };
 
-export function readFileRows(context: IExecuteFunctions, itemIndex: number): Result<FileRow[]> {
+export function readFileRows({ context, itemIndex }: ItemForm): Result<FileRow[]> {
 	const files: FileRow[] = [];
 	for (const row of objectsIn(context.getNodeParameter('files.file', itemIndex, []))) {
 		const source = readChoice('The "Source" of a file', ['binary', 'url'], row.source);
@@ -103,16 +104,23 @@ export async function digestFiles(
 	itemIndex: number,
 	rows: readonly FileRow[],
 ): Promise<Result<unknown[]>> {
-	const digests: unknown[] = [];
+	return await eachRow<unknown>(rows, async (row) =>
+		'field' in row ? await digestBinaryField(context, itemIndex, row.field) : ok([row.url, row.name]),
+	);
+}
+
+/** Works on one row after the other, up to the first failure. */
+async function eachRow<T>(
+	rows: readonly FileRow[],
+	work: (row: FileRow) => Promise<Result<T>>,
+): Promise<Result<T[]>> {
+	const done: T[] = [];
 	for (const row of rows) {
-		const digest =
-			'field' in row
-				? await digestBinaryField(context, itemIndex, row.field)
-				: ok([row.url, row.name] as const);
-		if (!digest.ok) return digest;
-		digests.push(digest.value);
+		const one = await work(row);
+		if (!one.ok) return one;
+		done.push(one.value);
 	}
-	return ok(digests);
+	return ok(done);
 }
 
 /** Uploads the input files of an item, so that the agent can load them (§4.8); files given by URL are passed on. */
@@ -122,13 +130,9 @@ export async function uploadFiles(
 	rows: readonly FileRow[],
 	run: AgentRun,
 ): Promise<Result<WireFile[]>> {
-	const files: WireFile[] = [];
-	for (const row of rows) {
-		const file = 'field' in row ? await uploadField(context, itemIndex, row.field, run) : ok(row);
-		if (!file.ok) return file;
-		files.push(file.value);
-	}
-	return ok(files);
+	return await eachRow<WireFile>(rows, async (row) =>
+		'field' in row ? await uploadField(context, itemIndex, row.field, run) : ok(row),
+	);
 }
 
 export async function uploadField(

@@ -1,4 +1,4 @@
-import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
+import type { INodeProperties } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { optionGroups, readChoice } from '../../shared/form/options';
@@ -6,7 +6,7 @@ import { simplifyField } from '../../shared/form/simplifyField';
 import type { Operation } from '../../shared/form/operation';
 import type { SessionChoice } from '../turns/turn';
 import { filesField, readFileRows } from './files';
-import { readFilled, readOrChat, streamField } from './inputs';
+import { streamField, type ItemForm } from './inputs';
 import { readTurns, type Said } from './itemTurn';
 import { INVOKE_OPTIONS, TURN_OPTIONS } from './options';
 import { inAgentRun } from './run';
@@ -88,33 +88,27 @@ export const invoke: Operation = {
 };
 
 /** Which session an item's message belongs to. Without a key, the message starts a new one. */
-function readSession(context: IExecuteFunctions, itemIndex: number): Result<SessionChoice> {
-	const mode = readChoice(
-		'"Session"',
-		['mapped', 'explicit', 'new'],
-		context.getNodeParameter('sessionMode', itemIndex),
-	);
+function readSession(form: ItemForm): Result<SessionChoice> {
+	const mode = readChoice('"Session"', ['mapped', 'explicit', 'new'], form.value('sessionMode'));
 	if (!mode.ok) return mode;
 	if (mode.value === 'new') return ok({ kind: 'new' });
 	if (mode.value === 'explicit') {
-		const id = readFilled(
-			context,
-			itemIndex,
+		const id = form.filled(
 			'sessionId',
 			'Session ID',
 			'Enter the session.id of an earlier output, or set "Session" to "New Each Time" for items that begin a session.',
 		);
 		return id.ok ? ok({ kind: 'explicit', id: id.value.trim() }) : id;
 	}
-	const key = readOrChat(context, itemIndex, 'sessionKey', 'Session Key', 'sessionId');
+	const key = form.textOrChat('sessionKey', 'Session Key', 'sessionId');
 	if (!key.ok) return key;
 	return ok(key.value.trim() ? { kind: 'mapped', key: key.value } : { kind: 'new' });
 }
 
-function readMessage(context: IExecuteFunctions, itemIndex: number): Result<Said> {
-	const message = readOrChat(context, itemIndex, 'message', 'Message', 'chatInput');
+function readMessage(form: ItemForm): Result<Said> {
+	const message = form.textOrChat('message', 'Message', 'chatInput');
 	if (!message.ok) return message;
-	const files = readFileRows(context, itemIndex);
+	const files = readFileRows(form);
 	if (!files.ok) return files;
 	if (!message.value.trim() && files.value.length === 0) {
 		return failInput(

@@ -19,7 +19,7 @@ import {
 	type WireResult,
 } from '../wire/request';
 import { digestFiles, previewFiles, uploadFiles, type FileRow } from './files';
-import { readFilled, type ReadItem } from './inputs';
+import { ItemForm, type ReadItem } from './inputs';
 import type { AgentClient, AgentRun, QueuedItem } from './run';
 
 /** What an item says to its agent. Its files are not uploaded yet. */
@@ -39,6 +39,8 @@ export interface ReadTurn extends AgentTurn {
 }
 
 const NOT_AN_ID = 'Enter the session.id of an earlier output. Nothing was sent for this item.';
+const NO_KEY =
+	'Without a key the agent could be asked twice. Make sure that the expression returns text or a number for each item, or remove the option. Nothing was sent for this item.';
 
 /** Reads the turns of all items, before anything is sent. */
 export function readTurns(
@@ -47,33 +49,34 @@ export function readTurns(
 	readSaid: ReadItem<Said>,
 ): Array<Result<ReadTurn>> {
 	return run.queued.map((item, itemIndex) =>
-		readItem(() => readTurn(context, run, itemIndex, item, readSaid)),
+		readItem(() => readTurn(new ItemForm(context, itemIndex), run, item, readSaid)),
 	);
 }
 
 function readTurn(
-	context: IExecuteFunctions,
+	form: ItemForm,
 	{ clients, options, fingerprintOf }: AgentRun,
-	itemIndex: number,
 	{ session, slot }: QueuedItem,
 	readSaid: ReadItem<Said>,
 ): Result<ReadTurn> {
+	const { itemIndex } = form;
 	const client = clients.of(itemIndex);
 	if (!client.ok) return client;
 	if (!session.ok) return session;
 	if (session.value.kind === 'explicit' && /^\.{1,2}$/.test(session.value.id))
 		return failInput(`"Session ID" is "${session.value.id}" for this item, which is not an ID`, NOT_AN_ID);
-	const said = readSaid(context, itemIndex);
+	const said = readSaid(form);
 	if (!said.ok) return said;
 	const isResume = said.value.kind === 'results';
-	const needs = {
+	const noPlaceholder = whyNoPlaceholder(client.value.account.wire, {
 		isResume,
 		hasSession: session.value.kind !== 'new',
 		hasFiles: said.value.kind === 'message' && said.value.files.length > 0,
-	};
-	const noPlaceholder = whyNoPlaceholder(client.value.account.wire, needs);
+	});
 	if (noPlaceholder) return fail(noPlaceholder);
-	const idempotencyKey = options.idempotency ? readIdempotencyKey(context, itemIndex) : ok(undefined);
+	const idempotencyKey = options.idempotency
+		? form.filled('limits.idempotencyKey', 'Idempotency Key', NO_KEY)
+		: ok(undefined);
 	if (!idempotencyKey.ok) return idempotencyKey;
 	return ok({
 		itemIndex,
@@ -83,24 +86,13 @@ function readTurn(
 		isResume,
 		fingerprint: fingerprintOf(itemIndex),
 		said: said.value,
-		stream: booleanOf(context.getNodeParameter('stream', itemIndex)) === true,
-		extraBody: context.getNodeParameter('options.extraBody', itemIndex, ''),
+		stream: booleanOf(form.value('stream')) === true,
+		extraBody: form.value('options.extraBody', ''),
 		idempotencyKey: idempotencyKey.value,
-		simplify: booleanOf(context.getNodeParameter('simplify', itemIndex, true)) !== false,
-		previewResponse:
-			booleanOf(context.getNodeParameter('options.previewResponse', itemIndex, false)) === true,
-		lacksKey: session.value.kind === 'new' && context.getNodeParameter('sessionMode', itemIndex) !== 'new',
+		simplify: booleanOf(form.value('simplify', true)) !== false,
+		previewResponse: booleanOf(form.value('options.previewResponse', false)) === true,
+		lacksKey: session.value.kind === 'new' && form.value('sessionMode') !== 'new',
 	});
-}
-
-function readIdempotencyKey(context: IExecuteFunctions, itemIndex: number): Result<string> {
-	return readFilled(
-		context,
-		itemIndex,
-		'limits.idempotencyKey',
-		'Idempotency Key',
-		'Without a key the agent could be asked twice. Make sure that the expression returns text or a number for each item, or remove the option. Nothing was sent for this item.',
-	);
 }
 
 /** Everything that an idempotency key stands for, with files as digests. */

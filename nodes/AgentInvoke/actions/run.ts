@@ -30,7 +30,7 @@ import { InterruptLimit } from '../turns/interruptLimit';
 import { SESSION_TABLE } from '../sessions/sessionRows';
 import { SessionStore } from '../sessions/sessionStore';
 import type { SessionChoice } from '../turns/turn';
-import type { ReadItem } from './inputs';
+import { ItemForm, type ReadItem } from './inputs';
 import { AGENT_OPTIONS, readAgentOptions, type AgentOptions } from './options';
 
 /** One account in a run. Rate limits belong to a token, so each account has a rate limiter of its own. */
@@ -111,7 +111,7 @@ function enterQueue(context: IExecuteFunctions, readSession: ReadItem<SessionCho
 	const owner = Symbol('run');
 	const credentialId = context.getNode().credentials?.[CREDENTIAL]?.id ?? '';
 	return context.getInputData().map((_, itemIndex) => {
-		const session = readItem(() => readSession(context, itemIndex));
+		const session = readItem(() => readSession(new ItemForm(context, itemIndex)));
 		if (!session.ok || session.value.kind === 'new') return { session, slot: undefined };
 		const { kind } = session.value;
 		const name = session.value.kind === 'mapped' ? session.value.key : session.value.id;

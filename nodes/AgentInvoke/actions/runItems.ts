@@ -3,7 +3,6 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { failRun } from '../../shared/errors/nodeError';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { readPreviewSwitches, withPreviews } from '../../shared/form/previewRequest';
-import type { JsonObject } from '../../shared/text/json';
 import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
 import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
@@ -46,20 +45,11 @@ export async function takeTurns(
 	const previews = new Map(
 		[...previewed].map(([itemIndex, item]) => [itemIndex, item.ok ? previewOf(run, item.value) : item]),
 	);
-	if (asked.size === 0) return outputsOf(run, [], previews);
-	const taken = await takeAll(context, run, asked);
+	const taken = asked.size > 0 ? await takeAll(context, run, asked) : ok([]);
 	if (!taken.ok) return failRun(context, taken.failure);
-	return outputsOf(run, deliverTurns(context, taken.value, run), previews);
-}
-
-/** The outputs of the turns; previews go to the first one. */
-function outputsOf(
-	{ asTool }: AgentRun,
-	[answers = [], interrupts = []]: INodeExecutionData[][],
-	previews: ReadonlyMap<number, Result<JsonObject>>,
-): INodeExecutionData[][] {
+	const { answers, interrupts } = deliverTurns(context, taken.value, run);
 	const first = withPreviews(answers, previews);
-	return asTool ? [first] : [first, interrupts];
+	return run.asTool ? [first] : [first, interrupts];
 }
 
 /** Turns by item, for all items or some of them. */
@@ -84,8 +74,10 @@ async function takeAll(
 	const turns = readable(prepared.values());
 	// An unreadable turn leaves its queue, so that later turns of the session do not wait for it.
 	for (const [itemIndex, item] of prepared) if (!item.ok) run.queued[itemIndex]?.slot?.leave();
-	const counted = await openBudget(run, turns);
-	if (!counted.ok) return counted;
+	const due = turns.filter(({ itemIndex, fingerprint }) => !run.memory.recall(itemIndex, fingerprint));
+	// If usage cannot be counted, nothing is sent.
+	const counted = await run.budget?.open(turns, due);
+	if (counted?.ok === false) return counted;
 	await endUnasked(context.getInputData().length, prepared, chatStreamOf);
 	// No one watches a stopped execution, so its streams end, although answers to calls already sent are still read.
 	const endStreams = (): void => {
@@ -179,14 +171,6 @@ async function addSessionHints(
 function whyNotKept(answeredId: string, nextId: string, turnOrder: TurnOrder): string {
 	if (nextId === answeredId) return turnOrder === 'strict' ? OVERTAKEN : '';
 	return nextId ? REPLACED : REMOVED;
-}
-
-/** Opens the daily budget, if there is one. If usage cannot be counted, nothing is sent. */
-async function openBudget(run: AgentRun, turns: readonly ReadTurn[]): Promise<Result<unknown>> {
-	const { budget, memory } = run;
-	if (!budget) return ok(undefined);
-	const due = turns.filter(({ itemIndex, fingerprint }) => !memory.recall(itemIndex, fingerprint));
-	return await budget.open(turns, due);
 }
 
 /** The only place that reports the end of a turn: to the turn log, the budget and n8n's token count. */

@@ -7,10 +7,10 @@ import type { SendHttp } from '../../shared/http/exchange';
 import { ofUnanswered, type Outcome } from '../../shared/http/outcome';
 import type { AgentAccount } from '../wire/account';
 import { isOwnWord, ofForeignBody } from '../wire/foreign';
-import { busyOutcome, explainCall, explainRefusal, isPassing } from './failures';
+import { busyOutcome, explainCall, explainRefusal, isPassing, type RefusalFacts } from './failures';
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
-import { isThere, textAt, type Expression } from '../wire/expression';
+import { isThere, textAt } from '../wire/expression';
 import { WireReader } from '../wire/reader';
 
 export interface UploadedMedia extends WireFile {
@@ -40,34 +40,32 @@ export async function uploadMedia(
 	endByMs: number,
 ): Promise<Result<UploadedMedia>> {
 	const { account, redact } = connection;
-	const { mediaUploadPath, baseUrl } = account;
-	if (!mediaUploadPath) {
+	if (!account.mediaUploadPath) {
 		return failInput(
 			'Files cannot be uploaded, because the credential has no "Media Upload Path"',
 			'Enter it in the FlowAgent credential if your deployment offers uploads, or pass the file by URL.',
 		);
 	}
+	const facts = { account, redact, sessionId: '', isUpload: true };
 	// Uploading a file twice does no harm, because only one of the URLs is used.
 	const repeatability = 'read';
 	const { outcome, tries } = await connection.retry.run(
 		{ repeatability, lane: 'work', tries: UPLOAD_TRIES, endByMs },
-		async () => {
-			const timeoutMs = Math.min(UPLOAD_TIMEOUT_MS, Math.max(0, endByMs - connection.clock.now()));
-			return await uploadOnce(connection, `${baseUrl}${mediaUploadPath}`, media, timeoutMs);
-		},
+		async () => await uploadOnce(connection, media, endByMs, facts),
 	);
-	if (outcome.kind === 'answered') return outcome.data;
-	return fail(
-		explainCall(outcome, { repeatability, tries }, { account, redact, sessionId: '', isUpload: true }),
-	);
+	return outcome.kind === 'answered'
+		? outcome.data
+		: fail(explainCall(outcome, { repeatability, tries }, facts));
 }
 
 async function uploadOnce(
-	{ account, send, redact }: UploadConnection,
-	url: string,
+	{ account, send, clock, redact }: UploadConnection,
 	media: File,
-	timeoutMs: number,
+	endByMs: number,
+	facts: RefusalFacts,
 ): Promise<Outcome<Result<UploadedMedia>>> {
+	const url = `${account.baseUrl}${account.mediaUploadPath}`;
+	const timeoutMs = Math.min(UPLOAD_TIMEOUT_MS, Math.max(0, endByMs - clock.now()));
 	const form = new FormData();
 	form.append(account.wire.upload.part, media);
 	const call = { sessionId: '', stream: false, uuid: '' };
@@ -81,7 +79,6 @@ async function uploadOnce(
 	if (!failure) return { kind: 'answered', data: readMedia(reader.raw, media, account) };
 	if (!isOwnWord(failure, reader)) return ofForeignBody(exchange, failure);
 	if (isPassing(failure)) return busyOutcome(failure, headers);
-	const facts = { account, redact, sessionId: '', isUpload: true };
 	return { kind: 'answered', data: fail(explainRefusal(failure, facts)) };
 }
 
@@ -91,9 +88,8 @@ function readMedia(
 	{ wire, baseUrl }: AgentAccount,
 ): Result<UploadedMedia> {
 	const { upload, answer: form } = wire;
-	const read = (at: Expression | undefined): string => textAt(at, answer);
-	const given = read(upload.url);
-	const id = read(upload.id);
+	const given = textAt(upload.url, answer);
+	const id = textAt(upload.id, answer);
 	const data = form.envelope && isJsonObject(answer) ? answer.data : answer;
 	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
 	if (!url && !id) {
@@ -114,6 +110,6 @@ function readMedia(
 		...(id && { id }),
 		name,
 		mimeType,
-		expiresAt: read(upload.expires),
+		expiresAt: textAt(upload.expires, answer),
 	});
 }

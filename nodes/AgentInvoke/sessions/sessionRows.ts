@@ -242,14 +242,11 @@ export class SessionWriter {
 			key.session ? [this.changeOf(key, key.session)] : [],
 		);
 		this.pending.clear();
-		const leased = changes.filter(({ key }) => key.lease);
-		const others = changes.filter(({ key }) => !key.lease);
-		const added = others.filter(({ stored }) => stored === undefined);
-		const changed = others.filter(({ stored }) => stored !== undefined);
+		const { leased = [], added = [], changed = [] } = Object.groupBy(changes, kindOf);
 		const rows = added.map(({ key, cells }) => ({ entryKey: key.entryKey, ...cells, ...UNOWNED }));
 		const done = [
 			...(await Promise.all(leased.map(async (change) => await this.release(change)))),
-			this.settle(added, rows.length > 0 ? await table.insert(rows) : ok(undefined)),
+			this.settle(added, await table.insert(rows)),
 			await this.change(changed),
 		];
 		return done.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
@@ -356,6 +353,11 @@ export class SessionWriter {
 		const cells = sessionRow(settings, key.key, counted, this.clock.wallNow());
 		return { key, session, added, stored: key.stored, cells };
 	}
+}
+
+function kindOf({ key, stored }: Change): 'leased' | 'added' | 'changed' {
+	if (key.lease) return 'leased';
+	return stored ? 'changed' : 'added';
 }
 
 function markStored({ key, session, added, cells }: Change): void {

@@ -29,11 +29,6 @@ export interface BudgetSettings {
 	readonly runId: string;
 }
 
-/** A turn that is about to be taken. */
-export interface DueTurn extends OwnedTurn {
-	readonly itemIndex: number;
-}
-
 const OPTION = 'Limit per Day';
 const MESSAGE_KEY_CHARS = 80;
 
@@ -66,15 +61,15 @@ export class DailyBudget {
 	 * session is free must not take the turn of an earlier item.
 	 * @param due the turns not remembered from an earlier try, in the order of their items
 	 */
-	async open(turns: readonly DueTurn[], due: readonly DueTurn[]): Promise<Result<unknown>> {
+	async open(turns: readonly OwnedTurn[], due: readonly OwnedTurn[]): Promise<Result<unknown>> {
 		const loaded = this.settings.limit.per === 'key' ? await this.owners.load(turns) : ok(undefined);
 		if (!loaded.ok) return fail(notCounted(loaded.failure, { option: OPTION }));
-		const countable = (turn: DueTurn): Countable => this.countable(turn);
+		const countable = (turn: OwnedTurn): Countable => this.countable(turn);
 		return await this.limit.open(turns.map(countable), due.map(countable));
 	}
 
 	/** Fails if a turn must not be taken; called right before it is sent. */
-	async admit(turn: DueTurn): Promise<Result<undefined>> {
+	async admit(turn: OwnedTurn): Promise<Result<undefined>> {
 		return await this.limit.admit(this.countable(turn));
 	}
 
@@ -102,7 +97,7 @@ export class DailyBudget {
 		return unreportedTokens(this.unreported, 'turn(s)', OPTION, remedy);
 	}
 
-	private countable(turn: DueTurn): Countable {
+	private countable(turn: OwnedTurn): Countable {
 		const { limit, runId } = this.settings;
 		const id = turnIdOf(runId, turn.itemIndex);
 		return limit.per === 'node'
@@ -110,7 +105,7 @@ export class DailyBudget {
 			: { id, owner: this.owners.ownerOf(turn), ownerName: this.nameOf(turn) };
 	}
 
-	private nameOf(turn: DueTurn): string {
+	private nameOf(turn: OwnedTurn): string {
 		const key = this.owners.keyOf(turn);
 		if (key) return `the key "${excerpt(key, MESSAGE_KEY_CHARS)}"`;
 		const { session } = turn;

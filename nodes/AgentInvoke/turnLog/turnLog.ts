@@ -47,6 +47,7 @@ type TurnEnd =
 	'answered' | 'interrupted' | 'refused' | 'unreached' | 'failed' | 'unclear' | 'cancelled' | 'replayed';
 
 export interface OwnedTurn {
+	readonly itemIndex: number;
 	readonly client: { readonly agent: string };
 	readonly session: SessionChoice;
 }
@@ -75,7 +76,6 @@ export class TurnOwners {
 			const name = nameOf(client.agent, session.id);
 			if (!this.keys.has(name)) missing.set(name, session.id);
 		}
-		if (missing.size === 0) return ok(undefined);
 		const read = await this.sessions.read('sessionId', [...missing.values()]);
 		if (!read.ok) return read;
 		for (const name of missing.keys()) this.keys.set(name, undefined);
@@ -121,7 +121,6 @@ export interface TurnLogSettings extends NodeIds {
 }
 
 export interface EndedTurn extends OwnedTurn {
-	readonly itemIndex: number;
 	readonly isResume: boolean;
 	readonly result: Result<TurnResult>;
 	readonly calls: TurnCalls;
@@ -156,7 +155,6 @@ export class TurnLog {
 	/** Writes what was recorded; must be called before the node ends. */
 	async flush(): Promise<Result<undefined>> {
 		const turns = this.turns.splice(0);
-		if (turns.length === 0) return ok(undefined);
 		// If the sessions cannot be read, a turn in a session given by ID counts for the session itself.
 		await this.owners.load(turns);
 		return await this.table.insert(turns.map((turn) => this.rowOf(turn)));

@@ -357,11 +357,10 @@ export class TableLock {
 		}
 		// A row that existed before it was taken may hold data, so it stays, without an owner.
 		const added = all.flatMap(({ owner, hasAdded, hasTaken }) => (hasAdded && !hasTaken ? [owner] : []));
-		const removed = added.length > 0 ? await table.remove('owner', added) : ok(undefined);
+		const removed = await table.remove('owner', added);
 		if (!removed.ok) return removed;
 		const taken = all.flatMap(({ owner, hasTaken }) => (hasTaken ? [owner] : []));
-		const freed =
-			taken.length > 0 ? await table.updateAlike('owner', [{ values: taken, cells: UNOWNED }]) : removed;
+		const freed = await table.updateAlike('owner', [{ values: taken, cells: UNOWNED }]);
 		if (freed.ok) for (const { owner } of all) this.stuck.delete(owner);
 		return freed;
 	}

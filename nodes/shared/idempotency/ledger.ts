@@ -1,6 +1,6 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 
-import { KeyedQueue, type Slot } from '../run/keyedQueue';
+import { KeyedQueue } from '../run/keyedQueue';
 import { keyText, NEVER_MS, storable } from '../dataTable/cells';
 import { KeyReads, STEPS_TOGETHER_MS, type KeyReadsParts } from '../dataTable/keyRows';
 import type { DataTable, TableRow } from '../dataTable/table';
@@ -144,7 +144,7 @@ export class TableLedger {
 			claim = answer.ok && answer.value.kind === 'mine' ? answer.value.claim : undefined;
 			return answer;
 		} finally {
-			if (claim) void this.leaveSettled(slot, claim);
+			if (claim) void this.settled(claim).then(() => slot.leave(claim));
 			else slot.leave();
 		}
 	}
@@ -153,12 +153,6 @@ export class TableLedger {
 	async flush(): Promise<Result<undefined>> {
 		for (const claim of this.held) claim.letGo();
 		return await this.writer.flush();
-	}
-
-	/** Leaves the queue once the claim is settled. */
-	private async leaveSettled(slot: Slot<HeldClaim>, claim: HeldClaim): Promise<void> {
-		await this.settled(claim);
-		slot.leave(claim);
 	}
 
 	/** Waits until the outcome of the claim is known, the claim is no longer fresh, or the run ends. */
