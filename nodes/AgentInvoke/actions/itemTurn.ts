@@ -13,8 +13,8 @@ import { placeholdersOf } from '../wire/description';
 import {
 	addressOf,
 	openRequest,
-	requestIn,
 	whyNoPlaceholder,
+	wireRequest,
 	type OpenRequest,
 	type WireResult,
 } from '../wire/request';
@@ -138,7 +138,8 @@ export function previewOf(
 	const open = openRequest(turn, form, account.wire);
 	if (!open.ok) return open;
 	const known = session.kind === 'mapped' ? sessions.find(session.key) : '';
-	const { body, headers, path } = requestIn(open.value, session.kind === 'explicit' ? session.id : known);
+	const sessionId = session.kind === 'explicit' ? session.id : known;
+	const { body, headers, path } = wireRequest(account.wire, turn, { ...open.value, sessionId });
 	const shownHeaders = Object.entries(headers).map(([name, value]) => {
 		const template = account.wire.request.headers[name] ?? '';
 		const isOfCall = [...placeholdersOf(template)].some((placeholder) => template === `$${placeholder}`);

@@ -8,10 +8,10 @@ import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
 import { reportTokens } from '../../shared/run/tokenUsage';
 import { explainTable } from '../sessions/sessionStore';
-import { runTurns, type TurnOrder, type TurnOutcome } from '../turns/turn';
+import { runTurns, type TurnOutcome } from '../turns/turn';
 import { payloadOf, previewOf, requestOf, type ReadTurn } from './itemTurn';
 import type { AgentRun } from './run';
-import { deliverTurns, type DeliveredTurn } from './deliver';
+import { addSessionHints, deliverTurns, type DeliveredTurn } from './deliver';
 
 const NO_KEY =
 	'Some items have no session key, so each of them began a new session. Check "Session Key" if they should continue one.';
@@ -138,39 +138,6 @@ async function endUnasked(
 		if (!item) await chatStreamOf(itemIndex).end();
 		else if (!item.ok) await chatStreamOf(itemIndex).fail(item.failure.message);
 	}
-}
-
-const NO_SESSION =
-	'The answer names no session of at most 2,000 characters, so the next message with this key begins a new one. Point "answer.session" of the description in the FlowAgent credential to the session ID. If the answer has none, set "Session" to "By ID" if your deployment lets you choose the IDs, otherwise to "New Each Time".';
-const NOT_KEPT = 'The session of this answer is not kept for its key:';
-const REPLACED = `${NOT_KEPT} this execution was presumed dead while it opened the session, and another one opened the session that is kept.`;
-const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was removed or changed while the agent answered.`;
-const OVERTAKEN =
-	'Another message of this key may have been sent at the same time: this execution was presumed dead while the agent answered.';
-
-/** Adds a hint to answers whose session is not kept for the key, or may have been used by another execution meanwhile. */
-async function addSessionHints(
-	{ clients, options }: AgentRun,
-	outcomes: ReadonlyArray<TurnOutcome<ReadTurn>>,
-): Promise<Array<TurnOutcome<ReadTurn>>> {
-	await Promise.all(clients.all.map(async ({ sessions }) => await sessions.settle()));
-	return outcomes.map((outcome) => {
-		const { result } = outcome;
-		const { session, client } = outcome.turn;
-		if (!result.ok || session.kind !== 'mapped') return outcome;
-		const { reply, session: answered } = result.value;
-		const isLost = client.sessions.isLost(session.key);
-		const next = client.sessions.find(session.key);
-		const why = answered.id ? isLost && whyNotKept(answered.id, next, options.turnOrder) : NO_SESSION;
-		const hint = [reply.hint, why].filter(Boolean).join(' ');
-		return { ...outcome, result: ok({ ...result.value, reply: { ...reply, hint } }) };
-	});
-}
-
-/** What the loss of the key's row means for an answer; empty if nothing. @param nextId the key's session now */
-function whyNotKept(answeredId: string, nextId: string, turnOrder: TurnOrder): string {
-	if (nextId === answeredId) return turnOrder === 'strict' ? OVERTAKEN : '';
-	return nextId ? REPLACED : REMOVED;
 }
 
 /** The only place that reports the end of a turn: to the turn log, the budget and n8n's token count. */

@@ -65,15 +65,9 @@ export function sessionRow(
 	};
 }
 
-export interface StoredCells {
+interface StoredCells {
 	readonly sessionId: CellValue;
 	readonly turns: CellValue;
-}
-
-export interface StoredSession {
-	readonly sessionId: string;
-	readonly stored: StoredCells;
-	readonly turns: number;
 }
 
 /**
@@ -82,7 +76,7 @@ export interface StoredSession {
  * @param nowMs by the clock's `wallNow()`
  * @param voidId a session to ignore
  */
-export function sessionIn(rows: readonly TableRow[], nowMs: number, voidId = ''): StoredSession | undefined {
+export function sessionIn(rows: readonly TableRow[], nowMs: number, voidId = '') {
 	for (const { sessionId: cell = null, turns = null, expiresAtMs } of rows) {
 		const sessionId = textOrNumber(cell).trim();
 		const isOver = Number(expiresAtMs) <= nowMs;

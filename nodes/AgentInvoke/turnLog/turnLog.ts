@@ -197,11 +197,7 @@ export function turnIdOf(runId: string, itemIndex: number): string {
 	return `${runId} ${itemIndex}`;
 }
 
-function reportedOf({ result, session, calls }: EndedTurn): {
-	readonly sessionId: string;
-	readonly requestId: string;
-	readonly usage: Json;
-} {
+function reportedOf({ result, session, calls }: EndedTurn) {
 	if (result.ok) {
 		const { reply, session: used } = result.value;
 		// The cost of a saved answer is in the row of the execution that asked.

@@ -12,7 +12,7 @@ import type { AgentApi } from '../api/api';
 import { TurnCalls, type CallLimit } from '../api/callLimit';
 import type { AgentFailure } from '../api/failures';
 import type { SessionStore } from '../sessions/sessionStore';
-import { requestIn, type OpenRequest } from '../wire/request';
+import { wireRequest, type OpenRequest } from '../wire/request';
 import { askOnce } from './askOnce';
 import type { InterruptLimit } from './interruptLimit';
 import {
@@ -330,7 +330,7 @@ class ItemTurn<T extends AgentTurn> {
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
 		const invoke = async (): ReturnType<AgentApi['invoke']> =>
 			await turn.client.api.invoke({
-				request: requestIn(open, sessionId),
+				request: wireRequest(open.wire, open.turn, { ...open, sessionId }),
 				sessionId,
 				timeoutMs,
 				tries: attempts,

@@ -30,6 +30,8 @@ export interface CallValues {
 	readonly stream: boolean;
 	/** The same for all tries of a call. */
 	readonly uuid: string;
+	/** Merged into the body at the end. */
+	readonly extra?: JsonObject;
 }
 
 export interface WireRequest {
@@ -45,7 +47,8 @@ type Values = Readonly<Record<string, Json | undefined>>;
 /** Builds the request of a turn from the description alone. */
 export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues): WireRequest {
 	const values = { ...callValues(call), ...turnValues(request, turn) };
-	const body = fill(turn.kind === 'results' ? (request.resume ?? {}) : request.message, values);
+	const own = fill(turn.kind === 'results' ? (request.resume ?? {}) : request.message, values);
+	const body = mergeDeep(isJsonObject(own) ? own : {}, call.extra ?? {});
 	// The session ID is encoded, so that it cannot lead to another path. A path that needs a missing ID is dropped, and so
 	// is one with an ID such as "..", which no encoding makes harmless.
 	const session = encodeURIComponent(call.sessionId.toWellFormed()) || undefined;
@@ -113,13 +116,11 @@ function resultValues({ interruptId, result }: WireResult): Values {
 export interface OpenRequest extends Omit<CallValues, 'sessionId'> {
 	readonly wire: Wire;
 	readonly turn: WireTurn;
-	/** Merged into the body at the end. */
-	readonly extra: JsonObject;
 }
 
 export function openRequest(
 	turn: WireTurn,
-	form: Omit<CallValues, 'sessionId'> & { readonly extraBody: unknown },
+	form: Pick<CallValues, 'stream' | 'uuid'> & { readonly extraBody: unknown },
 	wire: Wire,
 ): Result<OpenRequest> {
 	const { stream, extraBody, uuid } = form;
@@ -132,13 +133,6 @@ export function openRequest(
 		`"Extra Body" sets "${excerpt(clash, 60)}", which a field of this node sets`,
 		`Remove "${excerpt(clash, 60)}" from "Extra Body".`,
 	);
-}
-
-/** @param sessionId empty for a new session */
-export function requestIn({ wire, turn, stream, uuid, extra }: OpenRequest, sessionId: string): WireRequest {
-	const request = wireRequest(wire, turn, { sessionId, stream, uuid });
-	const body = mergeDeep(request.body, extra);
-	return { ...request, body: isJsonObject(body) ? body : {} };
 }
 
 /** @returns the path at which merging `more` into a filled template would replace a placeholder's value, if any */
