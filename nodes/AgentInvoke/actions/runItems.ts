@@ -8,7 +8,7 @@ import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
 import { reportTokens } from '../../shared/run/tokenUsage';
 import { explainTable } from '../sessions/sessionStore';
-import { runTurns, type TurnOutcome } from '../turns/turn';
+import { runTurns, type TurnEffects, type TurnOutcome } from '../turns/turn';
 import { payloadOf, previewOf, requestOf, type ReadTurn } from './itemTurn';
 import type { AgentRun } from './run';
 import { addSessionHints, deliverTurns, type DeliveredTurn } from './deliver';
@@ -88,25 +88,8 @@ async function takeAll(
 	// The process has one queue per credential and key; a credential with expressions may lead to several agents, which
 	// that queue would mix.
 	const reservesPositions = run.clients.varying.size === 0;
-	const outcomes = await runTurns(
-		turns,
-		{ ...run.options, stopAtFailure, reservesPositions },
-		{
-			...run,
-			payloadOf: async (turn) => await payloadOf(context, turn),
-			prepare: async (turn) => {
-				const admitted = await run.budget?.admit(turn);
-				return admitted?.ok === false ? admitted : await requestOf(context, run, turn);
-			},
-			onDelta: async ({ itemIndex }, text) => {
-				if (!run.signal.aborted) await chatStreamOf(itemIndex).write(text);
-			},
-			received: async (outcome) => {
-				reportEnd(context, run, outcome);
-				if (!run.signal.aborted) await endStream(chatStreamOf(outcome.turn.itemIndex), outcome.result);
-			},
-		},
-	);
+	const settings = { ...run.options, stopAtFailure, reservesPositions };
+	const outcomes = await runTurns(turns, settings, { ...run, ...effectsOf(context, run, chatStreamOf) });
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if (turns.some(({ lacksKey }) => lacksKey)) showHint(context, NO_KEY, 'info');
 	const hinted = run.cancelled() ? outcomes : await addSessionHints(run, outcomes);
@@ -115,6 +98,28 @@ async function takeAll(
 	const delivered = [...answered, ...failed].sort((one, other) => one.itemIndex - other.itemIndex);
 	if (delivered.every(({ result }) => result.ok)) run.memory.clear();
 	return ok(delivered);
+}
+
+/** What turns do outside of their session. */
+function effectsOf(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	chatStreamOf: (itemIndex: number) => ChatStream,
+): TurnEffects<ReadTurn> {
+	return {
+		payloadOf: async (turn) => await payloadOf(context, turn),
+		prepare: async (turn) => {
+			const admitted = await run.budget?.admit(turn);
+			return admitted?.ok === false ? admitted : await requestOf(context, run, turn);
+		},
+		onDelta: async ({ itemIndex }, text) => {
+			if (!run.signal.aborted) await chatStreamOf(itemIndex).write(text);
+		},
+		received: async (outcome) => {
+			reportEnd(context, run, outcome);
+			if (!run.signal.aborted) await endStream(chatStreamOf(outcome.turn.itemIndex), outcome.result);
+		},
+	};
 }
 
 function readable(read: Iterable<Result<ReadTurn>>): ReadTurn[] {

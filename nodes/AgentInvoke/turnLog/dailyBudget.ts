@@ -21,7 +21,7 @@ export interface BudgetLimit {
 	readonly most: number;
 }
 
-export interface BudgetSettings {
+interface BudgetSettings {
 	readonly limit: BudgetLimit;
 	/** Days begin at midnight in this time zone. */
 	readonly timeZone: string;

@@ -111,7 +111,7 @@ function nameOf(agent: string, sessionId: string): string {
 	return JSON.stringify([agent, sessionId]);
 }
 
-export interface TurnLogSettings extends NodeIds {
+interface TurnLogSettings extends NodeIds {
 	readonly executionId: string;
 	/** The node's name. */
 	readonly node: string;

@@ -83,7 +83,7 @@ export interface TurnSettings {
 }
 
 /** What all turns of a run share. */
-export interface TurnRun<T extends AgentTurn = AgentTurn> {
+interface TurnRun<T extends AgentTurn> extends TurnEffects<T> {
 	readonly clock: Clock;
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
@@ -92,6 +92,9 @@ export interface TurnRun<T extends AgentTurn = AgentTurn> {
 	readonly random: () => number;
 	/** Aborted when the execution is stopped. */
 	readonly signal: AbortSignal;
+}
+
+export interface TurnEffects<T extends AgentTurn> {
 	/** Everything that a turn's idempotency key stands for, with files as digests. */
 	readonly payloadOf: (turn: T) => Promise<Result<string>>;
 	/** Checks the budget, uploads files and builds the request except for its session; called when the turn comes. */

@@ -20,7 +20,7 @@ export interface WireInterrupt {
 	readonly question: string;
 }
 
-export interface WireFault {
+interface WireFault {
 	/** The entry of the description that makes the answer a failure. */
 	readonly entry: string;
 	readonly expected: string;

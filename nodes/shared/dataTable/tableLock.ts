@@ -57,7 +57,7 @@ export interface Lease {
 	unclear: readonly TableRow[];
 }
 
-export interface Acquired {
+interface Acquired {
 	/** All rows of the key, including those that only wait. */
 	readonly rows: readonly TableRow[];
 	/** Undefined if the rows suffice. */
