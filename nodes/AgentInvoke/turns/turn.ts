@@ -1,4 +1,4 @@
-import pLimit, { type LimitFunction } from 'p-limit';
+import pLimit from 'p-limit';
 
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
@@ -119,19 +119,25 @@ export async function runTurns<T extends AgentTurn>(
 	const callLimit: CallLimit = { most: settings.maxInvocations, taken: turns.length };
 	const ending = new AbortController();
 	const reserves = settings.turnOrder === 'strict' && settings.reservesPositions;
+	const takeNow = async (turn: T, isLast: boolean, pause: () => void): Promise<TurnOutcome<T>> => {
+		const calls = new TurnCalls(callLimit, clock);
+		const waitLimit = new WaitLimit(clock, settings.timeoutMs, signal, ending.signal, pause);
+		const result = await new ItemTurn(turn, calls, settings, run, waitLimit, isLast).take();
+		calls.ended();
+		// Aborted while this turn still holds its permit; otherwise the next turn in the queue would start.
+		if (!result.ok && settings.stopAtFailure) ending.abort();
+		return { turn, calls, result };
+	};
 	const take = async (turn: T, isLast: boolean): Promise<TurnOutcome<T>> => {
-		const giveBack = await takePermit(permits);
-		try {
-			const calls = new TurnCalls(callLimit, clock);
-			const waitLimit = new WaitLimit(clock, settings.timeoutMs, signal, ending.signal, giveBack);
-			const result = await new ItemTurn(turn, calls, settings, run, waitLimit, isLast).take();
-			calls.ended();
-			// Aborted while this turn still holds its permit; otherwise the next turn in the queue would start.
-			if (!result.ok && settings.stopAtFailure) ending.abort();
-			return { turn, calls, result };
-		} finally {
-			giveBack();
-		}
+		// A turn that must wait for another gives its permit up for good, and only the rate limiter bounds its call. So no
+		// turn waits for a permit while it holds a session that another turn waits for.
+		const paused = Promise.withResolvers<undefined>();
+		const { taken } = await permits(async () => {
+			const taken = takeNow(turn, isLast, () => paused.resolve(undefined));
+			await Promise.race([taken, paused.promise]);
+			return { taken };
+		});
+		return await taken;
 	};
 	const takeAll = async (conversation: readonly T[]): Promise<Array<TurnOutcome<T>>> => {
 		const outcomes: Array<TurnOutcome<T>> = [];
@@ -150,22 +156,6 @@ export async function runTurns<T extends AgentTurn>(
 	const conversations = [...Map.groupBy(turns, conversationOf).values()];
 	const outcomes = await Promise.all(conversations.map(takeAll));
 	return outcomes.flat().sort((a, b) => a.turn.itemIndex - b.turn.itemIndex);
-}
-
-/**
- * Waits for one of the run's permits. A turn that must wait for another gives its permit up for good, and only the rate
- * limiter bounds its call. So no turn waits for a permit while it holds a session that another turn waits for.
- * @returns a function that gives the permit back
- */
-async function takePermit(limit: LimitFunction): Promise<() => void> {
-	const entered = Promise.withResolvers<undefined>();
-	const left = Promise.withResolvers<undefined>();
-	void limit(async () => {
-		entered.resolve(undefined);
-		await left.promise;
-	});
-	await entered.promise;
-	return () => left.resolve(undefined);
 }
 
 /** Identifies a conversation; a turn in a new session is a conversation of its own. */
