@@ -7,7 +7,7 @@ const ONE_POLL_MS = 300;
 const KNOWN_AFTER_MS = 500;
 /** The caller polls a second apart, but two polls may arrive a little closer to each other. */
 const CLOSE_MS = 950;
-/** With up to this many running tasks, a socket's message is followed by a poll at once. */
+/** With up to this many tasks left, a socket's message is followed by a poll at once. */
 const TASKS_WITH_INSTANT_POLLS = 4;
 export const IDS_PER_CALL = 100;
 
@@ -51,7 +51,7 @@ export interface PollingFaults {
 	readonly wasteful: number;
 	/** Tasks that a poll left out although they were running and known. */
 	readonly leftOut: number;
-	/** Polls that came less than a second after the last one while more than four tasks were running. */
+	/** Polls of more than four tasks, one of them running, that came less than a second after the last one. */
 	readonly hasty: number;
 }
 
@@ -59,7 +59,8 @@ export function pollingFaults({ polls: entries, tasks }: Books): PollingFaults {
 	const polls = pollsIn(entries);
 	const hasty = polls.filter((poll, index) => {
 		const last = polls[index - 1];
-		return last && poll.atMs - last.atMs < CLOSE_MS && poll.ids.size > TASKS_WITH_INSTANT_POLLS;
+		const isInstant = poll.ids.size <= TASKS_WITH_INSTANT_POLLS || poll.unfinished === 0;
+		return last && poll.atMs - last.atMs < CLOSE_MS && !isInstant;
 	}).length;
 	const wasteful = polls.filter(({ calls, ids }) => calls > Math.ceil(ids.size / IDS_PER_CALL)).length;
 	let leftOut = 0;

@@ -26,8 +26,9 @@ import { makeAnswersReadable } from './readableAnswers';
 import { whyNotShared } from './sharedModel';
 
 /**
- * Says that an agent gets no reasoning. A custom model, which n8n's SDK accepts instead of its OpenAI client, would not
- * help: the SDK drops all reasoning from its streams, and joins parallel tool calls of a stream into one.
+ * Says that an agent gets no reasoning. A custom model, which n8n's SDK accepts instead of its OpenAI client, would help
+ * little: the SDK drops `reasoning-delta` chunks, and gives all tool calls of a stream the index 0, so that parallel calls
+ * merge unless each piece carries its call's ID.
  */
 const reasoningKeptNotice: INodeProperties = {
 	displayName: "An agent answers without the model's reasoning. To read the reasoning, use Chat Completion.",

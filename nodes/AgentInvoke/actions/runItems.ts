@@ -58,7 +58,7 @@ type ItemTurns = Map<number, Result<ReadTurn>>;
 const NOT_ASKED = {
 	kind: 'notSubmitted',
 	message: 'The agent was not asked for this item, because another item failed',
-	advice: 'Nothing was sent for it.',
+	advice: 'Nothing was sent for this item.',
 } as const;
 
 const STOPPED = 'The execution was stopped before the whole answer had arrived';

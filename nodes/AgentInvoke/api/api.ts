@@ -193,9 +193,9 @@ function failed(failure: AgentFailure): InvokeOutcome {
 function notAskedInTime({ timeoutMs }: InvokeCall): Failure {
 	return {
 		kind: 'notSubmitted',
-		message: `The agent was not asked for this item, because other requests took more than ${Math.round(timeoutMs / 1000)} seconds`,
+		message: `The agent was not asked for this item, because its turn did not come within ${Math.round(timeoutMs / 1000)} seconds`,
 		advice:
-			'Nothing was sent for it. Raise "Requests per Second" under "Cost and Speed" or "Timeout (Seconds)" in the options, or run fewer items at once.',
+			'Nothing was sent for this item. Raise "Requests per Second" under "Cost and Speed" or "Timeout (Seconds)" in the options, or run fewer items at once.',
 	};
 }
 
@@ -204,7 +204,7 @@ function timedOut({ timeoutMs }: InvokeCall, sessionId: string): Failure {
 		kind: 'timedOut',
 		message: `The agent gave no answer within ${Math.round(timeoutMs / 1000)} seconds`,
 		advice:
-			'It may still be running, and was not asked again. Raise "Timeout (Seconds)" in the options if it needs longer.',
+			'The agent may still be running, and was not asked again. Raise "Timeout (Seconds)" in the options if it needs longer.',
 		details: { mayHaveRun: true, ...(sessionId && { sessionId }) },
 	};
 }

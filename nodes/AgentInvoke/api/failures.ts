@@ -295,7 +295,7 @@ function explainUnclearCall(outcome: Of<'unclear'>, call: CallFacts): Failure {
 		kind: 'unclear',
 		message: `No clear answer came from the agent: ${quote(call.redact, outcome.text)}`,
 		advice:
-			'It was not asked again, because it may have run. Check the session before you run the item again, or turn on "Retry Ambiguous Failures" under "Cost and Speed" if asking twice does no harm.',
+			'The agent was not asked again, because it may have run. Check the session before you run the item again, or turn on "Retry Ambiguous Failures" under "Cost and Speed" if asking twice does no harm.',
 		details,
 	};
 }

@@ -70,7 +70,7 @@ function replay(
 	return fail({
 		kind: 'notSubmitted',
 		message: `The agent has already answered for the idempotency key "${key}", but the answer was too long or too deeply nested to be kept`,
-		advice: `It was not asked again. Find the answer in the output of ${executionId ? who : 'the execution that asked first'}, or use another key to ask again.`,
+		advice: `The agent was not asked again. Find the answer in the output of ${executionId ? who : 'the execution that asked first'}, or use another key to ask again.`,
 		details,
 	});
 }
@@ -87,7 +87,7 @@ function noAnswer(kind: 'conflict' | 'unknown', key: string, who: string, detail
 		kind: 'unclear',
 		message: `The agent may have run for the idempotency key "${key}" in ${who}, but its answer is unknown`,
 		advice:
-			'It was not asked again, so that nothing is done twice. Check the session on the platform. To ask anyway, turn on "Retry Ambiguous Failures" under "Cost and Speed".',
+			'The agent was not asked again, so that nothing is done twice. Check the session on the platform. To ask anyway, turn on "Retry Ambiguous Failures" under "Cost and Speed".',
 		details: { ...details, mayHaveRun: true },
 	};
 }

@@ -70,7 +70,7 @@ function notRun(isStopped: boolean): Failure {
 	return {
 		kind: isStopped ? 'cancelled' : 'notSubmitted',
 		message: `The agent was not asked for this item, because ${isStopped ? 'the execution was stopped' : 'another item failed'}`,
-		advice: 'Nothing was sent for it.',
+		advice: 'Nothing was sent for this item.',
 	};
 }
 

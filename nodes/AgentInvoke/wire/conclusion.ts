@@ -290,8 +290,8 @@ const REQUEST_PARTS: ReadonlySet<Json | undefined> = new Set([
 ]);
 
 /**
- * Whether a value reports a mistake in the request, as Python validators do. The value may repeat the whole request. A
- * mistake in any other place may be one in what the agent itself has written.
+ * Whether a value reports a mistake in the request, as Python validators do. A mistake reported for any other place may
+ * be in the agent's own output.
  */
 function isMistake(value: Json): boolean {
 	if (!isJsonObject(value) || typeof value.msg !== 'string') return false;
@@ -306,6 +306,7 @@ function fieldBeyond(body: Json, only: RefusalWords, sessionId: string): string 
 	const walk = (value: Json, beyond: string | undefined): string | undefined => {
 		if (typeof value !== 'object' || value === null)
 			return value && wordOf(value) !== sessionId ? beyond : undefined;
+		// A mistake is not searched, because it may repeat the whole request.
 		if (isMistake(value)) return beyond;
 		const isKnown = (key: string): boolean => Array.isArray(value) || isOneOf(only, key);
 		for (const [key, one] of Object.entries(value)) {

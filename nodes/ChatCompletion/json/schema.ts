@@ -37,8 +37,8 @@ const CHECKING: Options = { nestedErrors: true, base: SCHEMA_BASE };
 const TYPES: ReadonlySet<string> = new Set([
 	...['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'],
 ]);
-/** Validating these values makes the library read every keyword in which it may find a fault. */
-const SAMPLES: readonly Json[] = [{ sample: '' }, [''], ''];
+/** One value of each type whose keywords the library checks: it does so only when it applies them to a value. */
+const SAMPLES: readonly Json[] = [{ sample: '' }, [''], '', 1];
 /** Keywords whose value is a schema or an array of schemas, and those whose value is an object of schemas. */
 const PARTS: ReadonlySet<string> = new Set([
 	...['items', 'prefixItems', 'additionalItems', 'contains', 'additionalProperties', 'propertyNames'],
@@ -191,8 +191,8 @@ export function faultOf(schema: JsonObject): string {
 }
 
 /**
- * Why a schema cannot check answers, as a clause; empty if it can. The library notices a fault only when a value meets
- * it, so each part is tried with sample values before an answer is paid for.
+ * Why a schema cannot check answers, as a clause; empty if it can. The library notices a fault only when it applies
+ * the faulty keyword to a value, so each part is tried with sample values before an answer is paid for.
  */
 function whyUnusable(schema: JsonObject): string {
 	try {

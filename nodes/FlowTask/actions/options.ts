@@ -191,7 +191,7 @@ export const TASK_OPTIONS = defineOptions({
 			},
 			{ name: 'Submit Again', value: 'submitAgain', description: 'The image may then be paid for twice' },
 		],
-		description: 'What a retry does with an item whose submit was sent but never answered',
+		description: 'What a retry does with an item whose submit was sent but got no clear answer',
 	},
 	outputNodes: {
 		displayName: 'Output Nodes',

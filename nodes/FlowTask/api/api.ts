@@ -30,7 +30,7 @@ const READ_TRIES = 4;
 const WRITE_TRIES = 10;
 const UPLOAD_TRIES = 6;
 
-/** It becomes part of a URL; a longer one is as good as none. */
+/** It becomes part of a URL, so one that is too long is ignored. */
 const PromptToken = v.fallback(v.optional(v.pipe(v.string(), v.maxLength(LONGEST_LINK_CHARS))), undefined);
 
 export interface ApiCall
@@ -93,12 +93,12 @@ function unlessMade(
 	return { kind: 'unclear', status: exchange.status, text: outcome.text, details: { taskId } };
 }
 
-/** Explains a success without an ID: the task or image may exist but cannot be found. */
+/** Explains a success without an ID. The advice is for uploads; a submit gets another one from `explainSubmit`. */
 function withoutId(purpose: string, field: string): CallFailure {
 	return {
 		kind: 'unclear',
 		message: `The node tried to ${purpose}, but the platform's answer contains no usable "${field}"`,
-		advice: 'The request was not repeated, because the platform may have carried it out.',
+		advice: 'Run the node again. Nothing was submitted for this item, and a second upload costs nothing.',
 		passing: false,
 	};
 }

@@ -19,7 +19,7 @@ export const TASK_TABLE: TableSpec = {
 		{ name: 'status', type: 'string' }, // see RowStatus
 		{ name: 'progress', type: 'number' },
 		{ name: 'prompt', type: 'string' }, // only the beginning
-		{ name: 'taskId', type: 'string' }, // empty if a submit had no answer
+		{ name: 'taskId', type: 'string' }, // empty if a submit got no clear answer
 		{ name: 'queuePosition', type: 'number' },
 		{ name: 'variant', type: 'number' }, // its number within the item, from 1; empty if the item has only one
 		{ name: 'error', type: 'string' },
@@ -36,7 +36,10 @@ export const TASK_TABLE: TableSpec = {
 	],
 };
 
-/** States of the platform, and two that the node adds: no report came yet, or the submit had no answer. */
+/**
+ * The platform's task states, and two of the node's own: `submitted` until the first report, and `unclear` if the submit
+ * got no clear answer.
+ */
 type RowStatus = TaskInfo['state'] | 'submitted' | 'unclear';
 
 /** The cells that change while a task runs, as far as they are known. */
@@ -148,7 +151,7 @@ export interface RecordedTask {
 }
 
 /**
- * The recorded tasks of an execution, in the order of their items, and how many submits had no answer. People can edit
+ * The recorded tasks of an execution, in the order of their items, and how many submits got no clear answer. People can edit
  * the rows.
  * @param node the name of the node; empty for all nodes of the execution
  */

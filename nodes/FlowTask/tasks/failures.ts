@@ -17,7 +17,7 @@ export function notSubmitted(reason: StopReason): Failure {
 	return {
 		kind: 'notSubmitted',
 		message: `No task was submitted for this item, because ${WHY_NOT_SUBMITTED[reason]}`,
-		advice: 'Nothing was billed for it. Run the node again with this item.',
+		advice: 'Nothing was billed for this item. Run the node again with this item.',
 		details: { status: 'notSubmitted' },
 	};
 }

@@ -40,7 +40,7 @@ export type Recollection =
 			readonly prompt: string | undefined;
 	  };
 
-/** Records what became of a submit; called immediately, before anything else can fail. */
+/** Records what became of an item's submit and task. Each fact is recorded at once, before anything else can fail. */
 export interface SubmitRecord {
 	/** @param reused whether the task already existed, so that the seeds of this run were not sent */
 	submitted(taskId: string, atMs: number, reused?: boolean): void;
@@ -77,7 +77,7 @@ export function createTaskMemory(nodeContext: Record<string, unknown>, runIndex:
 	};
 }
 
-/** The memory of an agent's tool. Delivery removes the entry: a later call with the same input asks for a new task. */
+/** The memory for the node as a tool of an AI agent. Delivery removes the entry: a later call with the same input asks for a new task. */
 export function createToolMemory(nodeContext: Record<string, unknown>): TaskMemory & { release(): void } {
 	const memory = createToolCallMemory(nodeContext, { node: NODE, part: 'tasks' });
 	return {

@@ -97,7 +97,7 @@ export class WatchedTask {
 		readonly refused = new Streak(),
 	) {}
 
-	/** Records a report. @returns whether it differs from the last one */
+	/** Records a report. @returns whether its state, progress or queue position has changed */
 	note(info: TaskInfo, { nowMs, wallMs }: PollTime): boolean {
 		this.info = info;
 		this.missing.end();
@@ -167,7 +167,7 @@ export class WatchedTask {
 	}
 }
 
-/** Records the answer to a call for some tasks. @returns those whose report differs from the last one */
+/** Records the answer to a call for some tasks. @returns those whose state, progress or queue position has changed */
 export function noteAnswer<Task extends WatchedTask>(
 	tasks: readonly Task[],
 	answer: Result<readonly TaskInfo[], CallFailure>,

@@ -32,7 +32,10 @@ export interface WatchClient {
 
 type OnNews = (info: TaskInfo) => void;
 
-/** With at most this many tasks left, a poll follows immediately when a socket reports that one has ended. */
+/**
+ * With at most this many tasks left, a poll follows immediately when a socket reports that one has ended; with more, when
+ * sockets have reported the end of all.
+ */
 const TASKS_WITH_INSTANT_POLLS = 4;
 
 /** With more tasks, a poll that a socket asked for is delayed by this, because tasks that run together end together. */
@@ -112,7 +115,7 @@ export class TaskWatcher {
 	/**
 	 * Watches a task to its end; rejects only if the node has a bug. The same ID may be watched more than once.
 	 * @param isKnown whether the platform certainly has the task
-	 * @param onNews called with each report that differs from the last one
+	 * @param onNews called with each report whose state, progress or queue position has changed
 	 */
 	async watch(
 		taskId: string,
@@ -181,9 +184,9 @@ export class TaskWatcher {
 		const tasks = [...this.tasks.values()];
 		const soonestMs = this.lastPollMs + SHORTEST_POLL_INTERVAL_MS;
 		if (this.pollWantedMs !== undefined) {
-			if (tasks.length <= TASKS_WITH_INSTANT_POLLS) return 0;
-			const wantedMs = Math.max(soonestMs, this.pollWantedMs + BATCH_SIGNALS_MS);
 			const running = tasks.filter(({ isSaidDone }) => !isSaidDone).length;
+			if (tasks.length <= TASKS_WITH_INSTANT_POLLS || running === 0) return 0;
+			const wantedMs = Math.max(soonestMs, this.pollWantedMs + BATCH_SIGNALS_MS);
 			return running <= TASKS_WITH_INSTANT_POLLS
 				? wantedMs
 				: Math.max(wantedMs, this.lastPollMs + POLL_HELD_MS);

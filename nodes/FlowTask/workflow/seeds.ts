@@ -136,12 +136,12 @@ function isSeedValue(value: Json): boolean {
 function noVariants(count: number, { definition }: SeedPlan): Result<never> {
 	const orPaste = definition ? '' : 'Paste the workflow\'s export into "Workflow Definition", or set ';
 	return failInput(
-		`"Variants" is ${count}, but the node knows no seed of the workflow that it can set: all ${count} images would be the same`,
+		`"Variants" is ${count}, but the node knows of no seed input that it can set: all ${count} images would be the same`,
 		`${orPaste || 'Set '}"Seed Mode" to Random and enter the seed under "Seed Targets" as node ID and parameter, e.g. 3.seed; or set "Variants" to 1. Nothing was submitted for this item.`,
 	);
 }
 
-/** Draws the first of several seeds from the range that all of the chosen inputs accept, because they share it. */
+/** Draws the first of several seeds from the range that all of the chosen inputs accept, because they share one seed. */
 function drawSeed(
 	chosen: readonly SeedTarget[],
 	{ definition, view }: SeedPlan,
@@ -159,7 +159,7 @@ function drawSeed(
 	if (least <= lastFirst) return ok(randomSeed(least, lastFirst));
 	const ranges = specs.flatMap(({ target, min, max }) => {
 		const range = describeSpec({ min, max });
-		return range ? [`${keyOf(target)} accepts a number ${range}`] : [];
+		return range ? [`${keyOf(target)} (${range})`] : [];
 	});
 	return failInput(
 		`Too few seeds fit all inputs that "Seed Mode" sets: ${ranges.join(', ')}`,
@@ -169,9 +169,9 @@ function drawSeed(
 
 /** @param name of the field or the input */
 function notWhole(name: string, seed: number): Result<never> {
-	const given = Number.isNaN(seed) ? 'no number was given' : seed;
+	const given = Number.isNaN(seed) ? '; no number was given' : `, but is ${seed}`;
 	return failInput(
-		`"${name}" must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}: ${given}`,
+		`"${name}" must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}${given}`,
 		'Enter a whole number such as 42.',
 	);
 }

@@ -19,7 +19,7 @@ export function takeLargest(known: Json, more: Json): Json {
 	return typeof known === 'number' && typeof more === 'number' ? Math.max(known, more) : more;
 }
 
-/** What a value counts in addition to its text: `{}` takes far more memory than two characters. */
+/** What is added to the size for each value, besides its text: `{}` takes far more memory than two characters. */
 const OBJECT_CHARS = 16;
 const SCALAR_CHARS = 4;
 

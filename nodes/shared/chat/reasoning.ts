@@ -42,9 +42,9 @@ export const REASONING_MODELS: readonly ModelRow[] = [
 /** Providers put their own name before a model's ID, and a date or a variant after it. */
 const PROVIDER = '^(?:.*[/])?';
 const RELEASE = '(?:-[0-9]{4,8})?(?:[:@].*)?$';
-/** A word, then more words without digits. "other-2-distill-x-32b" contains a version, so it is of another family. */
+/** A family's name: a word, then any number of words without digits. */
 const FAMILY = '<?[^-/<>]+>?(?:-[a-zA-Z_]+)*';
-/** Only a family's name. Used for suffixes that begin with a number, because any family may use the same numbers. */
+/** One word, for suffixes that begin with a number: others use the same numbers, such as "other-2-distill-x-32b". */
 const FAMILY_ALONE = '(?:<?[^-/<>]+>?|[fF]amily-[a-zA-Z])';
 
 /** A regular expression for the IDs of these rows, whatever their case; as text, because n8n's forms need text. */

@@ -92,9 +92,9 @@ const READ_TRIES = 5;
 const CREATE_TRIES = 4;
 
 /**
- * Opens a table through n8n's own node; n8n is not called before the first operation. Runs of the same workflow share
- * sub-executions, and what they know of the table.
- * @param lifetime of its rows: when rows are added, expired ones are removed; undefined = forever
+ * Opens a table through n8n's own node; n8n is not called before the first operation. Runs of the same workflow in one
+ * n8n process share sub-executions and the table's ID.
+ * @param lifetime of its rows: adding rows also removes expired ones, from time to time; undefined = forever
  */
 export function openTable(context: InlineWorkflows, table: TableSpec, lifetime?: Lifetime): PreparableTable {
 	return new OpenTable(context, table, lifetime, sharedTable(context.getWorkflow?.().id, table.name));

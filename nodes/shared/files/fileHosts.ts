@@ -5,8 +5,9 @@ export type MayFetch = (url: string) => boolean;
 
 /**
  * - `public`: a name, or a public IP address. Checking what a name resolves to is left to n8n's SSRF guard
- * - `local`: loopback, private, unique-local and carrier-grade NAT addresses, and names that only a network itself knows
- * - `special`: addresses where clouds serve a machine's credentials, link-local, multicast, unspecified and reserved ones
+ * - `local`: loopback, private, unique-local and carrier-grade NAT addresses, and names that resolve only inside a network
+ * - `special`: link-local, multicast, unspecified and reserved addresses, and those where clouds serve a machine's
+ *   credentials
  */
 export type Network = 'public' | 'local' | 'special';
 
@@ -33,7 +34,7 @@ const LOCAL_NAME =
 const METADATA_HOST =
 	/^(?:100\.100\.100\.200|\[fd00:ec2:.*|\[fd20:ce::254\]|metadata(?:\.google\.internal|\.goog)?|instance-data(?:\.ec2\.internal)?)$/;
 
-/** Addresses, and names for 127.0.0.1 and ::1. A base URL that is a name does not open them: n8n itself is at one. */
+/** Addresses, and names for 127.0.0.1 and ::1. A base URL that is a name does not allow them: n8n itself is at one. */
 const ADDRESS =
 	/^[\d.]+$|^\[|^(?:ip6-)?(?:localhost|loopback)\d*\.?$|(?:^|\.)localhost(?:\.localdomain)?\d*\.?$/;
 

@@ -38,7 +38,7 @@ const FIRST_SPACING_MS = 50;
 /** While nothing is accepted, the spacing grows from this to `LONGEST_SPACING_MS`. */
 const SHORTEST_BACKOFF_MS = 250;
 const LONGEST_SPACING_MS = 5_000;
-/** While submits are queued at a low rate, polls get one in this many turns; at a higher rate, every other one. */
+/** While both lanes wait and the rate is low, polls get one turn in this many; at a higher rate, every other turn. */
 const WATCH_ONE_IN = 18;
 /** A rate is low if its turns are at least this far apart. */
 const LOW_RATE_SPACING_MS = 50;
@@ -104,7 +104,7 @@ export class AdaptiveRate {
 		}
 	}
 
-	/** When the lane has its next turn, or, if that is more than two turns away, should ask again. */
+	/** When the lane should ask again for its turn: when that is due, but at most two turns ahead. */
 	private nextDueMs(lane: Lane): number {
 		const spacingMs = this.spacingMs();
 		const dueMs = Math.max(this.lastDueMs + spacingMs, this.pausedUntilMs);
@@ -114,7 +114,7 @@ export class AdaptiveRate {
 		const watchDueMs = Math.max(dueMs, this.lastWatchMs + watchOneIn * spacingMs);
 		const isWatchNext = watchDueMs === dueMs;
 		if (lane === 'work') return isWatchNext ? dueMs + spacingMs : dueMs;
-		// Asks again after each turn of work, which may have been the last one.
+		// The lane asks again after each turn of work, which may have been the last one.
 		return Math.min(watchDueMs, dueMs + spacingMs);
 	}
 
@@ -127,7 +127,7 @@ export class AdaptiveRate {
 		const request = { atMs: nowMs, isSettled: false, isRefused: false };
 		// A refusal comes sooner than an answer, so a request that is not refused within a second counts as accepted.
 		this.accept(nowMs - SECOND_MS);
-		// Keeps one request more than is measured, because the first interval begins with it.
+		// One request more than is measured is kept, because the first interval begins at it.
 		const keptMs = nowMs - LONGEST_SPAN_MS - SECOND_MS;
 		while ((this.requests[1]?.atMs ?? nowMs) < keptMs) this.requests.shift();
 		this.requests.push(request);

@@ -70,7 +70,7 @@ describe.each(MAYBE_RUN)('a call that may have run: %j', (mishap) => {
 			stage.platform.faults.add({ on: 'invoke', ...mishap, skip, times: 1 });
 			const run = await stage.run(orders(), FAST, RETRY);
 			expect(run.error?.message).toContain('and got no usable answer, so the agent may have run');
-			expect(run.error?.description).toContain('The earlier try said: ');
+			expect(run.error?.description).toContain('The earlier error was: ');
 			expectNothingTwice();
 			const retried = await stage.harness.retry(run);
 			expect(retried.error?.message).toContain('may have run');
@@ -86,7 +86,7 @@ describe.each(MAYBE_RUN)('a call that may have run: %j', (mishap) => {
 test('neither kind of retry repeats a call whose agent failed, unless the option allows it', async () => {
 	const items = sayings('[side effect: a] [fail: no fuel]');
 	const run = await stage.run(items, FAST, RETRY);
-	expect(run.error?.description).toContain('The earlier try said: The agent failed: ');
+	expect(run.error?.description).toContain('The earlier error was: The agent failed: ');
 	expect(stage.platform.books().effects).toEqual({ a: 1 });
 	const options = { ...FAST.options, retryAmbiguous: true };
 	await stage.harness.retry(run, stage.workflow({ options }));

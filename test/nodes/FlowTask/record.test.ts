@@ -192,7 +192,7 @@ test('records a submit without an answer, and a wait for the execution says that
 	const { executionId } = done;
 	const waited = await run([{ json: {} }], { operation: 'wait', taskSource: 'execution', executionId });
 	expect(waited.items()).toHaveLength(2);
-	expect(hints(waited)).toContain('1 submit(s) of these executions had no answer');
+	expect(hints(waited)).toContain('1 submit(s) of these executions got no clear answer');
 });
 
 test('a retry of the node keeps its rows and adds to them', async () => {

@@ -70,7 +70,7 @@ test('a failed image does not affect the others of its item', async () => {
 test('refuses images that would be identical before sending anything, once per item', async () => {
 	const done = await run(prompts(1), { variants: 4, seedMode: 'keep' }, { onError: 'continueErrorOutput' });
 	expect(done.jsons(1).map(({ error }) => error)).toEqual([
-		'"Variants" is 4, but the node knows no seed of the workflow that it can set: all 4 images would be the same',
+		'"Variants" is 4, but the node knows of no seed input that it can set: all 4 images would be the same',
 	]);
 	expect(stage.platform.books().tasks).toEqual([]);
 	const kept = await run(prompts(1), {

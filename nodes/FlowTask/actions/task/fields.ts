@@ -129,7 +129,7 @@ export const overrideFields: INodeProperties[] = [
 						required: true,
 						default: '',
 						placeholder: 'e.g. 6',
-						description: "The number of the node in the workflow's API-format export",
+						description: "The node's key in the workflow's API-format export",
 					},
 					{
 						displayName: 'Parameter',

@@ -73,7 +73,7 @@ export async function readGivenTasks(context: IExecuteFunctions): Promise<TasksO
 	if (unclear > 0) {
 		showHint(
 			context,
-			`${unclear} submit(s) of these executions had no answer. They may have created tasks whose IDs are unknown: look for them in the platform's console.`,
+			`${unclear} submit(s) of these executions got no clear answer. They may have created tasks whose IDs are unknown: look for them in the platform's console.`,
 		);
 	}
 	return found.map((one) => (one.ok ? ok(one.value.tasks) : one));

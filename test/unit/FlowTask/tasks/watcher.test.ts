@@ -648,6 +648,33 @@ describe('TaskWatcher: sockets', () => {
 		expect(stuck.platform.rounds().map(({ atMs }) => atMs)).toEqual([500, 2_500]);
 	});
 
+	it('polls at once when sockets have reported the end of all tasks', async () => {
+		const { clock, platform, watch, sockets, socketOf } = scene({ withSockets: true });
+		const ids = many(platform, 10, (index) => 700 + index * 20);
+		const ends = watch(...ids);
+		await turn();
+		for (const socket of sockets) socket.open();
+		await clock.advance(700);
+		for (const id of ids) {
+			socketOf(id).say(message(id, 3, 100));
+			await clock.advance(20);
+		}
+		await clock.run(ends);
+		expect(platform.rounds().map(({ atMs }) => atMs)).toEqual([500, 880]);
+	});
+
+	it('polls at most once a second if sockets report the end of all of many running tasks', async () => {
+		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
+		const ids = many(platform, 10, () => 60_000);
+		const ends = watch(...ids);
+		for (let frame = 0; frame < 300; frame++) {
+			for (const id of ids) socketOf(id).say(message(id, 3, 100));
+			await clock.advance(100);
+		}
+		expect(platform.rounds().length).toBeLessThanOrEqual(35);
+		await expect(clock.run(ends)).resolves.toHaveLength(10);
+	});
+
 	it('polls just after the last of many tasks has ended, if they end at a steady pace', async () => {
 		const { clock, platform, watch } = scene();
 		const ids = many(platform, 200, (index) => (Math.floor(index / 8) + 1) * 300);

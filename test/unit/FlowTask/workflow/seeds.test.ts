@@ -125,7 +125,7 @@ describe('applySeed', () => {
 		expect(result).toMatchObject({
 			failure: {
 				message:
-					'Too few seeds fit all inputs that "Seed Mode" sets: 3.seed accepts a number from 0 to 2147483647, 8.seed accepts a number 1099511627776 or more',
+					'Too few seeds fit all inputs that "Seed Mode" sets: 3.seed (from 0 to 2147483647), 8.seed (1099511627776 or more)',
 				advice: expect.stringMatching(/^List under "Seed Targets" only/) as unknown,
 			},
 		});
@@ -167,7 +167,7 @@ describe('applySeed', () => {
 	it('reports that an expression returned no number', () => {
 		expect(seedOne({}, plan('fixed', { base: NaN, targets: '3.seed' }), 0, noDice)).toMatchObject({
 			failure: {
-				message: '"Seed" must be a whole number from 0 to 9007199254740991: no number was given',
+				message: '"Seed" must be a whole number from 0 to 9007199254740991; no number was given',
 			},
 		});
 	});
@@ -211,7 +211,7 @@ describe('applySeed for the variants of an item', () => {
 		expect(seedsOf(variantsOf(3, {}, few, dice))).toEqual([6, 7, 8].map((seed) => ({ '3.seed': seed })));
 		expect(dice).toHaveBeenCalledWith(5, 6);
 		expect(seedsOf(variantsOf(5, {}, few))[0]).toBe(
-			'Too few seeds fit all inputs that "Seed Mode" sets: 3.seed accepts a number from 5 to 8',
+			'Too few seeds fit all inputs that "Seed Mode" sets: 3.seed (from 5 to 8)',
 		);
 	});
 
@@ -233,7 +233,7 @@ describe('applySeed for the variants of an item', () => {
 		for (const seed of [-5, Number.MAX_SAFE_INTEGER]) {
 			const [first, second] = seedsOf(variantsOf(2, { '3': { inputs: { seed } } }, plan('keep')));
 			expect(first).toEqual({ '3.seed': seed });
-			expect(second).toBe(`"3.seed" must be a whole number from 0 to 9007199254740991: ${seed + 1}`);
+			expect(second).toBe(`"3.seed" must be a whole number from 0 to 9007199254740991, but is ${seed + 1}`);
 		}
 	});
 
