@@ -1,19 +1,19 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { throwFirst, toErrorItem } from '../../shared/errors/nodeError';
-import type { Failure } from '../../shared/errors/failure';
+import { ok, type Failure, type Result } from '../../shared/errors/failure';
 import { hintFailed, listIds, logStopped, otherAnswers, showHint } from '../../shared/run/deliver';
 import type { Redact } from '../../shared/text/redact';
 import type { WireInterrupt } from '../wire/reader';
 import type { TurnResult } from '../turns/savedAnswer';
-import type { TurnOutcome } from '../turns/runTurns';
+import type { TurnOrder, TurnOutcome } from '../turns/turn';
+import type { ReadTurn } from './itemTurn';
 import type { AgentRun } from './run';
 
-export interface DeliveredTurn extends Pick<TurnOutcome, 'result'> {
+/** The result of an item, with the settings of its output if they could be read. */
+export interface DeliveredTurn extends Partial<Pick<ReadTurn, 'simplify' | 'previewResponse'>> {
 	readonly itemIndex: number;
-	/** Read before anything is sent: an expression that fails later would lose the answer. */
-	readonly simplify: boolean;
-	readonly previewResponse: boolean;
+	readonly result: Result<TurnResult>;
 }
 
 /** The most session IDs that an error names. */
@@ -22,37 +22,70 @@ const IDS_SHOWN = 5;
 const SEVERAL_INTERRUPTS =
 	'For some items, the agent sent more than one interrupt: "interrupt" is the first, and "interrupts" contains all of them. Answer each one with "Resume".';
 
+const NO_SESSION =
+	'The answer names no session of at most 2,000 characters, so the next message with this key begins a new one. Point "answer.session" of the description in the FlowAgent credential to the session ID. If the answer has none, set "Session" to "By ID" if your deployment lets you choose the IDs, otherwise to "New Each Time".';
+const NOT_KEPT = 'The session of this answer is not kept for its key:';
+const REPLACED = `${NOT_KEPT} this execution was presumed dead while it opened the session, and another one opened the session that is kept.`;
+const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was removed or changed while the agent answered.`;
+const OVERTAKEN =
+	'Another message of this key may have been sent at the same time: this execution was presumed dead while the agent answered.';
+
+/** Adds a hint to answers whose session is not kept for the key, or may have been used by another execution meanwhile. */
+export async function addSessionHints(
+	{ clients, options }: AgentRun,
+	outcomes: ReadonlyArray<TurnOutcome<ReadTurn>>,
+): Promise<Array<TurnOutcome<ReadTurn>>> {
+	await Promise.all(clients.all.map(async ({ sessions }) => await sessions.settle()));
+	return outcomes.map((outcome) => {
+		const { result } = outcome;
+		const { session, client } = outcome.turn;
+		if (!result.ok || session.kind !== 'mapped') return outcome;
+		const { reply, session: answered } = result.value;
+		const isLost = client.sessions.isLost(session.key);
+		const next = client.sessions.find(session.key);
+		const why = answered.id ? isLost && whyNotKept(answered.id, next, options.turnOrder) : NO_SESSION;
+		const hint = [reply.hint, why].filter(Boolean).join(' ');
+		return { ...outcome, result: ok({ ...result.value, reply: { ...reply, hint } }) };
+	});
+}
+
+/** What the loss of the key's row means for an answer; empty if nothing. @param nextId the key's session now */
+function whyNotKept(answeredId: string, nextId: string, turnOrder: TurnOrder): string {
+	if (nextId === answeredId) return turnOrder === 'strict' ? OVERTAKEN : '';
+	return nextId ? REPLACED : REMOVED;
+}
+
 /** Turns the outcomes of a run into items: answers for the first output, interrupts for the second. */
 export function deliverTurns(
 	context: IExecuteFunctions,
 	outcomes: readonly DeliveredTurn[],
 	run: AgentRun,
-): INodeExecutionData[][] {
+): { readonly answers: INodeExecutionData[]; readonly interrupts: INodeExecutionData[] } {
 	if (run.cancelled()) {
 		logCancelled(context, outcomes);
-		return [[], []];
+		return { answers: [], interrupts: [] };
 	}
 	// n8n retries a tool after an error or an error item. As a tool, the node does not remember its tries, so it returns
 	// neither once an agent may have run.
 	const isFinal =
 		run.asTool && outcomes.some(({ result }) => result.ok || result.failure.details?.mayHaveRun === true);
 	if (!isFinal) throwFailed(context, outcomes);
-	const responses: INodeExecutionData[] = [];
+	const answers: INodeExecutionData[] = [];
 	const interrupts: INodeExecutionData[] = [];
 	for (const outcome of outcomes) {
 		const { itemIndex, result } = outcome;
 		const pairedItem = { item: itemIndex };
 		if (!result.ok) {
-			responses.push(
+			answers.push(
 				isFinal
 					? { json: describeProblem(result.failure), pairedItem }
 					: toErrorItem(context.getNode(), result.failure, itemIndex),
 			);
 		} else if (run.asTool) {
-			responses.push({ json: describeForAgent(result.value, run.redact), pairedItem });
+			answers.push({ json: describeForAgent(result.value, run.redact), pairedItem });
 		} else {
 			const isInterrupt = result.value.reply.interrupts.length > 0;
-			(isInterrupt ? interrupts : responses).push({ json: describe(result.value, outcome, run), pairedItem });
+			(isInterrupt ? interrupts : answers).push({ json: describe(result.value, outcome, run), pairedItem });
 		}
 	}
 	const results = outcomes.map(({ result }) => result);
@@ -61,7 +94,7 @@ export function deliverTurns(
 	const hint = replies.find((reply) => reply.hint)?.hint;
 	if (hint) showHint(context, hint);
 	hintFailed(context, results);
-	return [responses, interrupts];
+	return { answers, interrupts };
 }
 
 /** Adds `input`, because n8n's expressions refuse to read `arguments`. */

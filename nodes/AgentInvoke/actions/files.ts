@@ -1,4 +1,4 @@
-import type { IExecuteFunctions } from 'n8n-workflow';
+import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { binaryMeta, digestBinaryField, refuseMissingFile } from '../../shared/files/inputFile';
@@ -9,12 +9,70 @@ import { textOf, textOrNumber } from '../../shared/text/textOf';
 import { isWebAddress } from '../../shared/text/webAddress';
 import type { WireFile } from '../wire/request';
 import type { UploadedMedia } from '../api/upload';
+import type { ItemForm } from './inputs';
 import type { AgentRun } from './run';
+
+export const inputField: INodeProperties = {
+	displayName: 'Input Field',
+	name: 'binaryPropertyName',
+	type: 'string',
+	default: 'data',
+	description: 'Name of the field that contains the file',
+	hint: 'Shown in the Binary tab of the input',
+};
+
+export const filesField: INodeProperties = {
+	displayName: 'Files',
+	name: 'files',
+	type: 'fixedCollection',
+	typeOptions: { multipleValues: true },
+	placeholder: 'Add File',
+	default: {},
+	options: [
+		{
+			displayName: 'File',
+			name: 'file',
+			values: [
+				{
+					displayName: 'Source',
+					name: 'source',
+					type: 'options',
+					default: 'binary',
+					options: [
+						{ name: 'Input File', value: 'binary', description: 'A file of the input item, uploaded first' },
+						{ name: 'URL', value: 'url', description: 'A URL that the platform can fetch' },
+					],
+					description: 'Where the file comes from',
+				},
+				{ ...inputField, displayOptions: { show: { source: ['binary'] } } },
+				{
+					displayName: 'URL',
+					name: 'url',
+					type: 'string',
+					default: '',
+					placeholder: 'https://example.com/report.pdf',
+					displayOptions: { show: { source: ['url'] } },
+					description: 'URL of the file, e.g. from the "Upload Media" operation',
+				},
+				{
+					displayName: 'Name',
+					name: 'name',
+					type: 'string',
+					default: '',
+					placeholder: 'report.pdf',
+					displayOptions: { show: { source: ['url'] } },
+					description: 'The name that the agent sees',
+				},
+			],
+		},
+	],
+	description: 'Files for the agent. An uploaded file is available only for a limited time.',
+};
 
 /** A row of the form: the URL of a file, or the name of the input field that contains it. */
 export type FileRow = WireFile | { readonly field: string };
 
-export function readFileRows(context: IExecuteFunctions, itemIndex: number): Result<FileRow[]> {
+export function readFileRows({ context, itemIndex }: ItemForm): Result<FileRow[]> {
 	const files: FileRow[] = [];
 	for (const row of objectsIn(context.getNodeParameter('files.file', itemIndex, []))) {
 		const source = readChoice('The "Source" of a file', ['binary', 'url'], row.source);
@@ -46,16 +104,23 @@ export async function digestFiles(
 	itemIndex: number,
 	rows: readonly FileRow[],
 ): Promise<Result<unknown[]>> {
-	const digests: unknown[] = [];
+	return await eachRow<unknown>(rows, async (row) =>
+		'field' in row ? await digestBinaryField(context, itemIndex, row.field) : ok([row.url, row.name]),
+	);
+}
+
+/** Works on one row after the other, up to the first failure. */
+async function eachRow<T>(
+	rows: readonly FileRow[],
+	work: (row: FileRow) => Promise<Result<T>>,
+): Promise<Result<T[]>> {
+	const done: T[] = [];
 	for (const row of rows) {
-		const digest =
-			'field' in row
-				? await digestBinaryField(context, itemIndex, row.field)
-				: ok([row.url, row.name] as const);
-		if (!digest.ok) return digest;
-		digests.push(digest.value);
+		const one = await work(row);
+		if (!one.ok) return one;
+		done.push(one.value);
 	}
-	return ok(digests);
+	return ok(done);
 }
 
 /** Uploads the input files of an item, so that the agent can load them (§4.8); files given by URL are passed on. */
@@ -65,13 +130,9 @@ export async function uploadFiles(
 	rows: readonly FileRow[],
 	run: AgentRun,
 ): Promise<Result<WireFile[]>> {
-	const files: WireFile[] = [];
-	for (const row of rows) {
-		const file = 'field' in row ? await uploadField(context, itemIndex, row.field, run) : ok(row);
-		if (!file.ok) return file;
-		files.push(file.value);
-	}
-	return ok(files);
+	return await eachRow<WireFile>(rows, async (row) =>
+		'field' in row ? await uploadField(context, itemIndex, row.field, run) : ok(row),
+	);
 }
 
 export async function uploadField(

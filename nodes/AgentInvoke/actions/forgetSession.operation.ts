@@ -5,7 +5,7 @@ import { failedItems, failRun, throwFirst } from '../../shared/errors/nodeError'
 import { deliverResults } from '../../shared/run/deliver';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { readItem } from '../../shared/errors/expressionError';
-import { readOrChat } from './inputs';
+import { ItemForm } from './inputs';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
 
@@ -33,7 +33,7 @@ export const forgetSession: Operation = {
 async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INodeExecutionData[][]> {
 	const read = context.getInputData().map((_, itemIndex) =>
 		readItem(() => {
-			const key = readOrChat(context, itemIndex, 'forgetKey', 'Session Key', 'sessionId');
+			const key = new ItemForm(context, itemIndex).textOrChat('forgetKey', 'Session Key', 'sessionId');
 			if (!key.ok || key.value.trim()) return key;
 			return failInput('"Session Key" is empty for this item', 'Enter the key of the session to forget.');
 		}),

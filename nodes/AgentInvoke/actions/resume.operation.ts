@@ -1,4 +1,4 @@
-import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
+import type { INodeProperties } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import type { Operation } from '../../shared/form/operation';
@@ -8,10 +8,11 @@ import { refuseRounded } from '../../shared/form/pastedJson';
 import { jsonText, parseJson, type Json } from '../../shared/text/json';
 import { isBlank } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turn';
-import { streamField } from './fields';
-import { readText, type Said } from './inputs';
+import { streamField, type ItemForm } from './inputs';
+import { readTurns, type Said } from './itemTurn';
 import { RESUME_OPTIONS, TURN_OPTIONS } from './options';
-import { runItems } from './runItems';
+import { inAgentRun } from './run';
+import { takeTurns } from './runItems';
 
 const fields: readonly INodeProperties[] = [
 	{
@@ -80,31 +81,32 @@ export const resume: Operation = {
 	action: 'Resume agent',
 	fields: [...fields, streamField, simplifyField, ...optionGroups({ ...TURN_OPTIONS, ...RESUME_OPTIONS })],
 	async execute(context) {
-		return await runItems(context, readResumed, readAnswer);
+		return await inAgentRun(
+			context,
+			async (run) => await takeTurns(context, run, readTurns(context, run, readAnswer)),
+			readResumed,
+		);
 	},
 };
 
-function readResumed(context: IExecuteFunctions, itemIndex: number): Result<SessionChoice> {
-	const text = readText(context, itemIndex, 'resumeSessionId', 'Session ID');
-	if (!text.ok) return text;
-	const id = text.value.trim();
-	if (id) return ok({ kind: 'explicit', id });
-	return failInput('"Session ID" is empty for this item', useEarlier('session.id'));
+function readResumed(form: ItemForm): Result<SessionChoice> {
+	const id = form.filled('resumeSessionId', 'Session ID', useEarlier('session.id'));
+	return id.ok ? ok({ kind: 'explicit', id: id.value.trim() }) : id;
 }
 
 /**
  * Reads the interrupt's ID, which may be empty, because some agents give none. A missing value, unlike an empty one,
  * means that a node in between dropped the ID.
  */
-function readInterruptId(context: IExecuteFunctions, itemIndex: number): Result<string> {
-	const given: unknown = context.getNodeParameter('interruptId', itemIndex, '');
+function readInterruptId(form: ItemForm): Result<string> {
+	const given = form.value('interruptId', '');
 	if (given === undefined || given === null) {
 		return failInput(
 			'"Interrupt ID" is empty for this item',
 			`${useEarlier('interrupt.id')} If your agent gives its interrupts no IDs, empty the field.`,
 		);
 	}
-	const text = readText(context, itemIndex, 'interruptId', 'Interrupt ID');
+	const text = form.text('interruptId', 'Interrupt ID');
 	return text.ok ? ok(text.value.trim()) : text;
 }
 
@@ -117,36 +119,32 @@ function inAsked(path: string): string {
 	return `{{ $('No Operation, do nothing').item.json.${path} }}`;
 }
 
-function readAnswer(context: IExecuteFunctions, itemIndex: number): Result<Said> {
-	const interrupt = readInterruptId(context, itemIndex);
+function readAnswer(form: ItemForm): Result<Said> {
+	const interrupt = readInterruptId(form);
 	if (!interrupt.ok) return interrupt;
-	const reason = readText(context, itemIndex, 'declineReason', 'Reason', false);
+	const reason = form.text('declineReason', 'Reason', false);
 	if (!reason.ok) return reason;
-	const decision = readDecision(context.getNodeParameter('decision', itemIndex));
+	const given = form.value('decision');
+	// A missing decision must not count as an answer, because the agent may act on an answer that no one gave.
+	if (isBlank(given)) {
+		return failInput(
+			'"Decision" is empty for this item',
+			'Check that its expression returns "answer" or "decline" for each item. Nothing was sent for this item.',
+		);
+	}
+	const decision = readChoice('"Decision"', ['answer', 'decline'], given);
 	if (!decision.ok) return decision;
 	const result: Result<Json> =
-		decision.value === 'decline'
-			? ok({ declined: true, reason: reason.value })
-			: readResult(context, itemIndex);
+		decision.value === 'decline' ? ok({ declined: true, reason: reason.value }) : readResult(form);
 	if (!result.ok) return result;
 	return ok({ kind: 'results', results: [{ interruptId: interrupt.value, result: result.value }] });
 }
 
-/** A missing decision must not count as an answer, because the agent may act on an answer that no one gave. */
-function readDecision(given: unknown): Result<'answer' | 'decline'> {
-	if (!isBlank(given)) return readChoice('"Decision"', ['answer', 'decline'], given);
-	return failInput(
-		'"Decision" is empty for this item',
-		'Check that its expression returns "answer" or "decline" for each item. Nothing was sent for this item.',
-	);
-}
-
 /** Reads the result as JSON if it parses, otherwise as text. */
-function readResult(context: IExecuteFunctions, itemIndex: number): Result<Json> {
-	const value: unknown = context.getNodeParameter('result', itemIndex, '');
-	const entered: unknown = context.getNodeParameter('result', itemIndex, '', { rawExpressions: true });
+function readResult(form: ItemForm): Result<Json> {
+	const value = form.value('result', '');
 	// An interrupt is answered only once, so a field that is missing, or was not filled in, must not be the answer.
-	if (value === undefined || Number.isNaN(value) || entered === '') {
+	if (value === undefined || Number.isNaN(value) || form.entered('result') === '') {
 		return failInput(
 			'"Result" is empty for this item',
 			'Enter what the person answered or the tool returned. If it is an expression, check that it returns a value for each item. If the tool returned nothing, enter null. Nothing was sent for this item.',

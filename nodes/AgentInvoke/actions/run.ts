@@ -11,26 +11,26 @@ import { recordLifetime, UNTIL_EXPIRY } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
 import { isTimeZone } from '../../shared/dailyLimit/calendarDay';
 import { DayAccounts } from '../../shared/dailyLimit/dayAccounts';
+import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/errors/nodeError';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { MemoryBudget } from '../../shared/files/memoryBudget';
-import type { Ledger } from '../../shared/idempotency/ledger';
 import { openLedger } from '../../shared/idempotency/openLedger';
 import { redactor, type Redact } from '../../shared/text/redact';
-import { openRetryMemory, type RetryMemory } from '../../shared/run/retryMemory';
+import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemory';
 import { shortSha256 } from '../../shared/text/sha256';
 import { openRetry } from '../../shared/retry/retry';
 import { afterStop, authenticated } from '../../shared/http/request';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
 import { AgentApi } from '../api/api';
 import { DailyBudget } from '../turnLog/dailyBudget';
-import { TURN_TABLE, TurnLog } from '../turnLog/turnLog';
+import { TURN_TABLE, TurnLog, TurnOwners } from '../turnLog/turnLog';
 import { InterruptLimit } from '../turns/interruptLimit';
 import { SESSION_TABLE } from '../sessions/sessionRows';
 import { SessionStore } from '../sessions/sessionStore';
-import { TurnOwners } from '../turnLog/owner';
 import type { SessionChoice } from '../turns/turn';
-import { readAgentOptions, type AgentOptions } from './options';
+import { ItemForm, type ReadItem } from './inputs';
+import { AGENT_OPTIONS, readAgentOptions, type AgentOptions } from './options';
 
 /** One account in a run. Rate limits belong to a token, so each account has a rate limiter of its own. */
 export interface AgentClient {
@@ -41,27 +41,14 @@ export interface AgentClient {
 	readonly sessions: SessionStore;
 }
 
-type ItemSlots = ReadonlyArray<Slot | undefined>;
-
-export interface AgentRun extends RunFrame {
-	readonly clients: Accounts<AgentClient>;
-	readonly options: AgentOptions;
-	readonly redact: Redact;
-	/** Present if the option "Idempotency Key" is added. */
-	readonly ledger: Ledger | undefined;
-	readonly memory: RetryMemory;
-	readonly interruptLimit: InterruptLimit;
-	/** The items' slots in the queues of their sessions. An item without a key or session ID has no slot. */
-	readonly slots: ItemSlots;
-	readonly random: () => number;
-	/** Present if turns are recorded. */
-	readonly turnLog: TurnLog | undefined;
-	readonly budget: DailyBudget | undefined;
-	/** Shared by all agents of the run. */
-	readonly memoryBudget: MemoryBudget;
-	readonly forChat: boolean;
-	readonly asTool: boolean;
+/** The session of an item, and the item's slot in the queue of that session; none without a key or session ID. */
+export interface QueuedItem {
+	readonly session: Result<SessionChoice>;
+	readonly slot: Slot | undefined;
 }
+
+/** What an operation works with. */
+export type AgentRun = Extract<Awaited<ReturnType<typeof openAgentRun>>, { ok: true }>['value'];
 
 /** Which owners of rows are alive, as watched by all executions of this n8n process together. */
 const LIVENESS = new Liveness();
@@ -77,18 +64,18 @@ const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} Until the table can be written a
 
 /**
  * Runs an operation.
- * @param sessions the session of each item, if the operation uses any
+ * @param readSession called once per item, because `{{ $now }}` differs each time; absent if no sessions are used
  */
 export async function inAgentRun(
 	context: IExecuteFunctions,
 	work: (run: AgentRun) => Promise<INodeExecutionData[][]>,
-	sessions: ReadonlyArray<Result<SessionChoice>> = [],
+	readSession?: ReadItem<SessionChoice>,
 ): Promise<INodeExecutionData[][]> {
-	const slots = enterQueue(context, sessions);
+	const queued = readSession ? enterQueue(context, readSession) : [];
 	try {
-		return await inRunFrame(context, async (frame) => await openAgentRun(context, frame, slots), work);
+		return await inRunFrame(context, async (frame) => await openAgentRun(context, frame, queued), work);
 	} finally {
-		for (const slot of slots) slot?.leave();
+		for (const { slot } of queued) slot?.leave();
 	}
 }
 
@@ -101,22 +88,20 @@ const QUEUE = new KeyedQueue();
  * Queues up for the sessions of all items before anything is awaited. Agents are not known yet, so there is a queue for
  * each key or session ID of each credential.
  */
-function enterQueue(context: IExecuteFunctions, sessions: ReadonlyArray<Result<SessionChoice>>): ItemSlots {
+function enterQueue(context: IExecuteFunctions, readSession: ReadItem<SessionChoice>): QueuedItem[] {
 	const owner = Symbol('run');
 	const credentialId = context.getNode().credentials?.[CREDENTIAL]?.id ?? '';
-	return sessions.map((session) => {
-		if (!session.ok || session.value.kind === 'new') return undefined;
+	return context.getInputData().map((_, itemIndex) => {
+		const session = readItem(() => readSession(new ItemForm(context, itemIndex)));
+		if (!session.ok || session.value.kind === 'new') return { session, slot: undefined };
 		const { kind } = session.value;
 		const name = session.value.kind === 'mapped' ? session.value.key : session.value.id;
-		return QUEUE.enter(JSON.stringify([credentialId, kind, name]), owner);
+		return { session, slot: QUEUE.enter(JSON.stringify([credentialId, kind, name]), owner) };
 	});
 }
 
-async function openAgentRun(
-	context: IExecuteFunctions,
-	frame: RunFrame,
-	slots: ItemSlots,
-): Promise<Result<AgentRun>> {
+/** @param queued all items, if the operation uses sessions */
+async function openAgentRun(context: IExecuteFunctions, frame: RunFrame, queued: readonly QueuedItem[]) {
 	const options = readAgentOptions(context);
 	if (!options.ok) return options;
 	const accounts = await readAccounts(context, CREDENTIAL, readAgentAccount);
@@ -135,10 +120,12 @@ async function openAgentRun(
 		asTool: isTool(context.getNode()),
 		options: options.value,
 		memoryBudget: new MemoryBudget(),
+		// Undefined unless the option "Idempotency Key" is added.
 		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
+		fingerprintOf: requestFingerprints(context, AGENT_OPTIONS, ['simplify']),
 		interruptLimit: new InterruptLimit(context.getContext('flow'), maxInterrupts),
-		slots,
+		queued,
 		random: Math.random,
 		forChat: isStartedByChat(context),
 	});
@@ -207,8 +194,8 @@ function openTurnLog(
 	context: IExecuteFunctions,
 	{ recordTurns, recordLifeMs, budget: limit }: AgentOptions,
 	{ clock, writeLast }: RunFrame,
-): Result<Pick<AgentRun, 'turnLog' | 'budget'>> {
-	if (!recordTurns) return ok({ turnLog: undefined, budget: undefined });
+): Result<{ readonly turnLog?: TurnLog; readonly budget?: DailyBudget | undefined }> {
+	if (!recordTurns) return ok({});
 	const timeZone = context.getTimezone();
 	if (!isTimeZone(timeZone)) {
 		return failInput(

@@ -4,9 +4,8 @@ import pLimit from 'p-limit';
 import { deliverResults } from '../../shared/run/deliver';
 import { ok } from '../../shared/errors/failure';
 import { workItem } from '../../shared/errors/expressionError';
-import { inputField } from './fields';
-import { uploadField } from './files';
-import { readText } from './inputs';
+import { inputField, uploadField } from './files';
+import { ItemForm } from './inputs';
 import { optionsCollection } from '../../shared/form/options';
 import { AGENT_OPTIONS } from './options';
 import { inAgentRun, type AgentRun } from './run';
@@ -29,22 +28,21 @@ export const uploadMedia: Operation = {
 
 async function uploadAll(context: IExecuteFunctions, run: AgentRun): Promise<INodeExecutionData[][]> {
 	const limit = pLimit(run.options.concurrency);
-	const uploads = await Promise.all(
+	const results = await Promise.all(
 		context.getInputData().map(
 			async (_, itemIndex) =>
 				await limit(
 					async () =>
 						await workItem(async () => {
-							const name = readText(context, itemIndex, 'binaryPropertyName', 'Input Field');
-							return name.ok ? await uploadField(context, itemIndex, name.value, run) : name;
+							const name = new ItemForm(context, itemIndex).text('binaryPropertyName', 'Input Field');
+							if (!name.ok) return name;
+							const upload = await uploadField(context, itemIndex, name.value, run);
+							if (!upload.ok) return upload;
+							const { url, name: fileName, mimeType, expiresAt } = upload.value;
+							return ok({ url, name: fileName, mimeType, expiresAt });
 						}),
 				),
 		),
 	);
-	const results = uploads.map((upload) => {
-		if (!upload.ok) return upload;
-		const { url, name, mimeType, expiresAt } = upload.value;
-		return ok({ url, name, mimeType, expiresAt });
-	});
 	return [deliverResults(context, results)];
 }

@@ -1,42 +1,12 @@
 import type { Failure } from '../../shared/errors/failure';
 import type { Clock } from '../../shared/run/clock';
 
-/**
- * Limits the calls of a run. The first call of each turn is reserved from the start, so that retries never use up what
- * other items need.
- */
-export class CallLimit {
-	private taken: number;
-
-	/**
-	 * @param most how many calls are allowed; 0 = no limit
-	 * @param turns the number of turns in the run
-	 */
-	constructor(
-		private readonly most: number,
-		turns: number,
-		private readonly clock: Clock,
-	) {
-		this.taken = turns;
-	}
-
-	forTurn(): TurnCalls {
-		return new TurnCalls(this, this.clock);
-	}
-
-	take(): boolean {
-		if (this.most > 0 && this.taken >= this.most) return false;
-		this.taken++;
-		return true;
-	}
-
-	giveBack(): void {
-		this.taken--;
-	}
-
-	get sentence(): string {
-		return `The call was not sent again, because "Max Invocations" allows ${this.most} call(s) in one run, retries included. Raise "Max Invocations" under "Cost and Speed" if that is too few.`;
-	}
+/** The calls of a run. */
+export interface CallLimit {
+	/** 0 = no limit. */
+	readonly most: number;
+	/** Calls sent or reserved; the first call of each turn is reserved from the start, so that no retry takes it. */
+	taken: number;
 }
 
 /** Counts the calls of one item's turn, and reserves its retries from the run's limit. */
@@ -56,7 +26,9 @@ export class TurnCalls {
 
 	/** Reserves another call. @returns false if none is left */
 	mayRepeat(): boolean {
-		this.isHeldBack = !this.limit.take();
+		const { most, taken } = this.limit;
+		this.isHeldBack = most > 0 && taken >= most;
+		if (!this.isHeldBack) this.limit.taken++;
 		return !this.isHeldBack;
 	}
 
@@ -68,11 +40,12 @@ export class TurnCalls {
 	/** @returns the failure, with a note if the run's call limit prevented a retry */
 	failed<F extends Failure>(failure: F): F {
 		if (!this.isHeldBack) return failure;
-		return { ...failure, advice: `${this.limit.sentence} ${failure.advice}`.trim() };
+		const why = `The call was not sent again, because "Max Invocations" allows ${this.limit.most} call(s) in one run, retries included. Raise "Max Invocations" under "Cost and Speed" if that is too few.`;
+		return { ...failure, advice: `${why} ${failure.advice}`.trim() };
 	}
 
 	/** Ends the turn. If it sent nothing, the call reserved for it becomes free for retries of other turns. */
 	ended(): void {
-		if (this.made === 0) this.limit.giveBack();
+		if (this.made === 0) this.limit.taken--;
 	}
 }

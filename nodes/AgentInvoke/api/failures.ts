@@ -293,20 +293,16 @@ export function explainCall(
 	const { account, sessionId, redact, isUpload } = facts;
 	const purpose = isUpload ? 'upload the file' : 'call the agent';
 	const call = { purpose, repeatability, baseUrl: account.baseUrl, tries, redact };
-	const explain = (): Failure => {
-		switch (outcome.kind) {
-			case 'busy':
-				return explainBusy(outcome, call, isUpload);
-			case 'refused':
-				return explainPlainRefusal(outcome, facts);
-			case 'unclear':
-				return isUpload ? explainUnclear(outcome, call) : explainUnclearCall(outcome, call);
-			default:
-				return explainUnsent(outcome, call);
-		}
-	};
-	const failure = explain();
+	const failure = explainOutcome(outcome, call, facts);
 	return { ...failure, details: { ...(sessionId && { sessionId }), ...failure.details } };
+}
+
+function explainOutcome(outcome: FailedOutcome, call: CallFacts, facts: RefusalFacts): Failure {
+	const { isUpload } = facts;
+	if (outcome.kind === 'busy') return explainBusy(outcome, call, isUpload);
+	if (outcome.kind === 'refused') return explainPlainRefusal(outcome, facts);
+	if (outcome.kind !== 'unclear') return explainUnsent(outcome, call);
+	return isUpload ? explainUnclear(outcome, call) : explainUnclearCall(outcome, call);
 }
 
 type Of<K extends FailedOutcome['kind']> = Extract<FailedOutcome, { kind: K }>;

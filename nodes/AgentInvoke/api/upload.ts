@@ -8,10 +8,10 @@ import type { SendHttp } from '../../shared/http/exchange';
 import { ofUnanswered, type Outcome } from '../../shared/http/outcome';
 import type { AgentAccount } from '../wire/account';
 import { isOwnWord, ofForeignBody } from '../wire/foreign';
-import { busyOutcome, explainCall, explainRefusal, isPassing } from './failures';
+import { busyOutcome, explainCall, explainRefusal, isPassing, type RefusalFacts } from './failures';
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
-import { isThere, textAt, type Expression } from '../wire/expression';
+import { isThere, textAt } from '../wire/expression';
 import { WireReader } from '../wire/reader';
 
 export interface UploadedMedia extends WireFile {
@@ -41,34 +41,32 @@ export async function uploadMedia(
 	endByMs: number,
 ): Promise<Result<UploadedMedia>> {
 	const { account, redact } = connection;
-	const { mediaUploadPath, baseUrl } = account;
-	if (!mediaUploadPath) {
+	if (!account.mediaUploadPath) {
 		return failInput(
 			'Files cannot be uploaded, because the credential has no "Media Upload Path"',
 			'Enter it in the FlowAgent credential if your deployment offers uploads, or pass the file by URL.',
 		);
 	}
+	const facts = { account, redact, sessionId: '', isUpload: true };
 	// Uploading a file twice does no harm, because only one of the URLs is used.
 	const repeatability = 'read';
 	const { outcome, tries } = await connection.retry.run(
 		{ repeatability, lane: 'work', tries: UPLOAD_TRIES, endByMs },
-		async () => {
-			const timeoutMs = Math.min(UPLOAD_TIMEOUT_MS, Math.max(0, endByMs - connection.clock.now()));
-			return await uploadOnce(connection, `${baseUrl}${mediaUploadPath}`, media, timeoutMs);
-		},
+		async () => await uploadOnce(connection, media, endByMs, facts),
 	);
-	if (outcome.kind === 'answered') return outcome.data;
-	return fail(
-		explainCall(outcome, { repeatability, tries }, { account, redact, sessionId: '', isUpload: true }),
-	);
+	return outcome.kind === 'answered'
+		? outcome.data
+		: fail(explainCall(outcome, { repeatability, tries }, facts));
 }
 
 async function uploadOnce(
-	{ account, send, redact }: UploadConnection,
-	url: string,
+	{ account, send, clock, redact }: UploadConnection,
 	media: File,
-	timeoutMs: number,
+	endByMs: number,
+	facts: RefusalFacts,
 ): Promise<Outcome<Result<UploadedMedia>>> {
+	const url = `${account.baseUrl}${account.mediaUploadPath}`;
+	const timeoutMs = Math.min(UPLOAD_TIMEOUT_MS, Math.max(0, endByMs - clock.now()));
 	const form = new FormData();
 	form.append(account.wire.upload.part, media);
 	const call = { sessionId: '', stream: false, uuid: '' };
@@ -88,7 +86,6 @@ async function uploadOnce(
 		return isOtherForm && uploaded.ok ? { kind: 'answered', data: uploaded } : outcome;
 	}
 	if (isPassing(failure)) return busyOutcome(failure, headers);
-	const facts = { account, redact, sessionId: '', isUpload: true };
 	return { kind: 'answered', data: fail(explainRefusal(failure, facts)) };
 }
 
@@ -98,10 +95,9 @@ function readMedia(
 	{ wire, baseUrl }: AgentAccount,
 ): Result<UploadedMedia> {
 	const { upload, answer: form } = wire;
-	const read = (at: Expression | undefined): string => textAt(at, answer);
 	// Links may contain literal escapes in place of "&" (§2.4).
-	const given = unescapeText(read(upload.url));
-	const id = read(upload.id);
+	const given = unescapeText(textAt(upload.url, answer));
+	const id = textAt(upload.id, answer);
 	const data = form.envelope && isJsonObject(answer) ? answer.data : answer;
 	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
 	if (!url && !id) {
@@ -122,6 +118,6 @@ function readMedia(
 		...(id && { id }),
 		name,
 		mimeType,
-		expiresAt: read(upload.expires),
+		expiresAt: textAt(upload.expires, answer),
 	});
 }

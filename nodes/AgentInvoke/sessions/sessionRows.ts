@@ -1,7 +1,7 @@
 import { keyText, NEVER_MS, storable } from '../../shared/dataTable/cells';
 import { OWNER_COLUMNS } from '../../shared/dataTable/heartbeat';
 import { CLOCKS_APART_MS } from '../../shared/dataTable/lifetime';
-import { UNOWNED, type LockAttempt } from '../../shared/dataTable/lockRows';
+import { UNOWNED, type LockAttempt } from '../../shared/dataTable/keyRows';
 import type { CellValue, DataTable, RowSwap, TableRow, TableSpec } from '../../shared/dataTable/table';
 import type { Lease, TableLock } from '../../shared/dataTable/tableLock';
 import { ok, type Result } from '../../shared/errors/failure';
@@ -65,15 +65,9 @@ export function sessionRow(
 	};
 }
 
-export interface StoredCells {
+interface StoredCells {
 	readonly sessionId: CellValue;
 	readonly turns: CellValue;
-}
-
-export interface StoredSession {
-	readonly sessionId: string;
-	readonly stored: StoredCells;
-	readonly turns: number;
 }
 
 /**
@@ -82,7 +76,7 @@ export interface StoredSession {
  * @param nowMs by the clock's `wallNow()`
  * @param voidId a session to ignore
  */
-export function sessionIn(rows: readonly TableRow[], nowMs: number, voidId = ''): StoredSession | undefined {
+export function sessionIn(rows: readonly TableRow[], nowMs: number, voidId = '') {
 	for (const { sessionId: cell = null, turns = null, expiresAtMs } of rows) {
 		const sessionId = textOrNumber(cell).trim();
 		const isOver = Number(expiresAtMs) <= nowMs;
@@ -242,14 +236,11 @@ export class SessionWriter {
 			key.session ? [this.changeOf(key, key.session)] : [],
 		);
 		this.pending.clear();
-		const leased = changes.filter(({ key }) => key.lease);
-		const others = changes.filter(({ key }) => !key.lease);
-		const added = others.filter(({ stored }) => stored === undefined);
-		const changed = others.filter(({ stored }) => stored !== undefined);
+		const { leased = [], added = [], changed = [] } = Object.groupBy(changes, kindOf);
 		const rows = added.map(({ key, cells }) => ({ entryKey: key.entryKey, ...cells, ...UNOWNED }));
 		const done = [
 			...(await Promise.all(leased.map(async (change) => await this.release(change)))),
-			this.settle(added, rows.length > 0 ? await table.insert(rows) : ok(undefined)),
+			this.settle(added, await table.insert(rows)),
 			await this.change(changed),
 		];
 		return done.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
@@ -356,6 +347,11 @@ export class SessionWriter {
 		const cells = sessionRow(settings, key.key, counted, this.clock.wallNow());
 		return { key, session, added, stored: key.stored, cells };
 	}
+}
+
+function kindOf({ key, stored }: Change): 'leased' | 'added' | 'changed' {
+	if (key.lease) return 'leased';
+	return stored ? 'changed' : 'added';
 }
 
 function markStored({ key, session, added, cells }: Change): void {

@@ -51,7 +51,6 @@ export class SessionStore {
 
 	/** Reads the sessions of these keys, none of which is known yet. */
 	async load(names: readonly string[]): Promise<Result<undefined>> {
-		if (names.length === 0) return ok(undefined);
 		const keys = names.map((name) => this.keyOf(name));
 		const read = await this.table.read(
 			'entryKey',
@@ -100,7 +99,10 @@ export class SessionStore {
 			? await insist(this.clock, async () => await this.writer.now([key]))
 			: ok(undefined);
 		if (!freed.ok) return explainTable(freed);
-		const read = isStrict ? ok(undefined) : await this.readFor(key, isOld || voidId !== '');
+		// Rows read before are reused unless they may have changed.
+		const mustRead = !isStrict && (isOld || voidId !== '' || !key.unopened);
+		const before = isStrict ? undefined : key.unopened;
+		const read = mustRead ? await this.table.read('entryKey', [key.entryKey]) : ok(before);
 		if (!read.ok) return explainTable(read);
 		const acquired = await this.lock.acquire({
 			...this.wanted(key),
@@ -200,7 +202,6 @@ export class SessionStore {
 	 */
 	private async readResumed(): Promise<Result<KeySession[]>> {
 		const { resumed, settings, table, clock } = this;
-		if (resumed.size === 0) return ok([]);
 		const read = await insist(clock, async () => {
 			const rows = await table.read('sessionId', [...resumed.keys()]);
 			return !rows.ok && hasNoTables(rows.failure) ? ok([]) : rows;
@@ -220,14 +221,6 @@ export class SessionStore {
 			keys.set(entryKey, key);
 		}
 		return ok([...keys.values()]);
-	}
-
-	/** The key's rows. Rows read before are reused unless they may have changed. */
-	private async readFor(
-		{ entryKey, unopened }: KeySession,
-		isOld: boolean,
-	): Promise<Result<readonly TableRow[]>> {
-		return unopened && !isOld ? ok(unopened) : await this.table.read('entryKey', [entryKey]);
 	}
 
 	private wanted({ key, entryKey }: KeySession): Pick<Acquirer, 'entryKey' | 'row'> {

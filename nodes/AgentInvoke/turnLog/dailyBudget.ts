@@ -5,8 +5,15 @@ import { fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt } from '../../shared/text/json';
 import type { Clock } from '../../shared/run/clock';
 import { unreportedTokens } from '../../shared/run/budgetMessages';
-import { countedIn, mayHaveRun, tokensOf, turnIdOf, type EndedTurn } from './turnLog';
-import type { OwnedTurn, TurnOwners } from './owner';
+import {
+	countedIn,
+	mayHaveRun,
+	tokensOf,
+	turnIdOf,
+	type EndedTurn,
+	type OwnedTurn,
+	type TurnOwners,
+} from './turnLog';
 
 export interface BudgetLimit {
 	readonly per: 'key' | 'node';
@@ -14,17 +21,12 @@ export interface BudgetLimit {
 	readonly most: number;
 }
 
-export interface BudgetSettings {
+interface BudgetSettings {
 	readonly limit: BudgetLimit;
 	/** Days begin at midnight in this time zone. */
 	readonly timeZone: string;
 	/** Identifies this run of the node, to tell its turns from those of other runs. */
 	readonly runId: string;
-}
-
-/** A turn that is about to be taken. */
-export interface DueTurn extends OwnedTurn {
-	readonly itemIndex: number;
 }
 
 const OPTION = 'Limit per Day';
@@ -59,15 +61,15 @@ export class DailyBudget {
 	 * session is free must not take the turn of an earlier item.
 	 * @param due the turns not remembered from an earlier try, in the order of their items
 	 */
-	async open(turns: readonly DueTurn[], due: readonly DueTurn[]): Promise<Result<unknown>> {
+	async open(turns: readonly OwnedTurn[], due: readonly OwnedTurn[]): Promise<Result<unknown>> {
 		const loaded = this.settings.limit.per === 'key' ? await this.owners.load(turns) : ok(undefined);
 		if (!loaded.ok) return fail(notCounted(loaded.failure, { option: OPTION }));
-		const countable = (turn: DueTurn): Countable => this.countable(turn);
+		const countable = (turn: OwnedTurn): Countable => this.countable(turn);
 		return await this.limit.open(turns.map(countable), due.map(countable));
 	}
 
 	/** Fails if a turn must not be taken; called right before it is sent. */
-	async admit(turn: DueTurn): Promise<Result<undefined>> {
+	async admit(turn: OwnedTurn): Promise<Result<undefined>> {
 		return await this.limit.admit(this.countable(turn));
 	}
 
@@ -95,7 +97,7 @@ export class DailyBudget {
 		return unreportedTokens(this.unreported, 'turn(s)', OPTION, remedy);
 	}
 
-	private countable(turn: DueTurn): Countable {
+	private countable(turn: OwnedTurn): Countable {
 		const { limit, runId } = this.settings;
 		const id = turnIdOf(runId, turn.itemIndex);
 		return limit.per === 'node'
@@ -103,7 +105,7 @@ export class DailyBudget {
 			: { id, owner: this.owners.ownerOf(turn), ownerName: this.nameOf(turn) };
 	}
 
-	private nameOf(turn: DueTurn): string {
+	private nameOf(turn: OwnedTurn): string {
 		const key = this.owners.keyOf(turn);
 		if (key) return `the key "${excerpt(key, MESSAGE_KEY_CHARS)}"`;
 		const { session } = turn;

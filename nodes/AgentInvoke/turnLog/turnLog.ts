@@ -1,13 +1,14 @@
 import { cellText, keyText } from '../../shared/dataTable/cells';
 import type { DataTable, TableRow, TableSpec } from '../../shared/dataTable/table';
-import { dayOf, ownerDay, type NodeIds } from '../../shared/dailyLimit/calendarDay';
+import { dayOf, digestOf, nodeOwner, ownerDay, type NodeIds } from '../../shared/dailyLimit/calendarDay';
 import type { Used } from '../../shared/dailyLimit/dayAccounts';
 import { ok, type Result } from '../../shared/errors/failure';
 import { countTokens } from '../../shared/run/budgetMessages';
 import { jsonText, type Json } from '../../shared/text/json';
+import { textOrNumber } from '../../shared/text/textOf';
 import type { TurnResult } from '../turns/savedAnswer';
 import type { TurnCalls } from '../api/callLimit';
-import type { OwnedTurn, TurnOwners } from './owner';
+import type { SessionChoice } from '../turns/turn';
 
 /**
  * The recorded turns (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. The node never
@@ -45,7 +46,72 @@ export const TURN_TABLE: TableSpec = {
 type TurnEnd =
 	'answered' | 'interrupted' | 'refused' | 'unreached' | 'failed' | 'unclear' | 'cancelled' | 'replayed';
 
-export interface TurnLogSettings extends NodeIds {
+export interface OwnedTurn {
+	readonly itemIndex: number;
+	readonly client: { readonly agent: string };
+	readonly session: SessionChoice;
+}
+
+/**
+ * Assigns each turn to the owner that it counts for, if turns are counted per key. An owner is usually a session key
+ * with one agent. A turn in a session given by ID (as when an interrupt is answered) counts for the key that opened the
+ * session, if the table of sessions contains it, otherwise for the session itself. Turns that start a session without a
+ * key count for the node.
+ */
+export class TurnOwners {
+	/** By agent and session: the key in a readable form, and its digest. */
+	private readonly keys = new Map<string, { sessionKey: string; entryKey: string } | undefined>();
+
+	constructor(
+		private readonly node: NodeIds,
+		/** The table `flow_agent_sessions`. */
+		private readonly sessions: DataTable,
+	) {}
+
+	/** Looks up the keys of sessions that are given by ID. */
+	async load(turns: readonly OwnedTurn[]): Promise<Result<undefined>> {
+		const missing = new Map<string, string>();
+		for (const { client, session } of turns) {
+			if (session.kind !== 'explicit') continue;
+			const name = nameOf(client.agent, session.id);
+			if (!this.keys.has(name)) missing.set(name, session.id);
+		}
+		const read = await this.sessions.read('sessionId', [...missing.values()]);
+		if (!read.ok) return read;
+		for (const name of missing.keys()) this.keys.set(name, undefined);
+		for (const row of read.value) {
+			const name = nameOf(textOrNumber(row.agent), textOrNumber(row.sessionId));
+			const entryKey = textOrNumber(row.entryKey);
+			// Two agents may use the same session IDs. If several keys match, the first row is used.
+			if (!missing.has(name) || this.keys.get(name) || !entryKey) continue;
+			this.keys.set(name, { entryKey, sessionKey: textOrNumber(row.sessionKey) });
+		}
+		return ok(undefined);
+	}
+
+	ownerOf({ client: { agent }, session }: OwnedTurn): string {
+		// This digest is also the value of the column `entryKey` in the table of sessions.
+		if (session.kind === 'mapped') return digestOf(agent, session.key);
+		if (session.kind === 'new') return this.nodeOwner;
+		return this.keys.get(nameOf(agent, session.id))?.entryKey ?? digestOf('session', agent, session.id);
+	}
+
+	/** The session key of a turn, if known: in full if the item gave it, otherwise as stored in the table. */
+	keyOf({ client: { agent }, session }: OwnedTurn): string {
+		if (session.kind === 'mapped') return session.key;
+		return session.kind === 'new' ? '' : (this.keys.get(nameOf(agent, session.id))?.sessionKey ?? '');
+	}
+
+	get nodeOwner(): string {
+		return nodeOwner(this.node);
+	}
+}
+
+function nameOf(agent: string, sessionId: string): string {
+	return JSON.stringify([agent, sessionId]);
+}
+
+interface TurnLogSettings extends NodeIds {
 	readonly executionId: string;
 	/** The node's name. */
 	readonly node: string;
@@ -55,7 +121,6 @@ export interface TurnLogSettings extends NodeIds {
 }
 
 export interface EndedTurn extends OwnedTurn {
-	readonly itemIndex: number;
 	readonly isResume: boolean;
 	readonly result: Result<TurnResult>;
 	readonly calls: TurnCalls;
@@ -90,7 +155,6 @@ export class TurnLog {
 	/** Writes what was recorded; must be called before the node ends. */
 	async flush(): Promise<Result<undefined>> {
 		const turns = this.turns.splice(0);
-		if (turns.length === 0) return ok(undefined);
 		// If the sessions cannot be read, a turn in a session given by ID counts for the session itself.
 		await this.owners.load(turns);
 		return await this.table.insert(turns.map((turn) => this.rowOf(turn)));
@@ -133,11 +197,7 @@ export function turnIdOf(runId: string, itemIndex: number): string {
 	return `${runId} ${itemIndex}`;
 }
 
-function reportedOf({ result, session, calls }: EndedTurn): {
-	readonly sessionId: string;
-	readonly requestId: string;
-	readonly usage: Json;
-} {
+function reportedOf({ result, session, calls }: EndedTurn) {
 	if (result.ok) {
 		const { reply, session: used } = result.value;
 		// The cost of a saved answer is in the row of the execution that asked.

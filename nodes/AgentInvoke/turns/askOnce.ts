@@ -1,25 +1,9 @@
 import type { Clock } from '../../shared/run/clock';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, parseJson, type JsonObject } from '../../shared/text/json';
-import { sha256 } from '../../shared/text/sha256';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
-import type { Ledger, LedgerAnswer } from '../../shared/idempotency/ledger';
+import type { Ledger, LedgerAnswer, LedgerEntry } from '../../shared/idempotency/ledger';
 import { readSavedAnswer, type TurnResult } from './savedAnswer';
-import type { WaitLimit } from './waitLimit';
-
-export interface Idempotency {
-	readonly key: string;
-	/** Everything that will be sent, with files as digests; called when the item's turn comes. */
-	readonly payload: () => Promise<Result<string>>;
-}
-
-interface Asking {
-	readonly agent: string;
-	readonly ledger: Ledger;
-	readonly clock: Clock;
-	/** Limits the wait for another execution that is asking. */
-	readonly waitLimit: Pick<WaitLimit, 'whyStop'>;
-}
 
 /**
  * How often a claim is renewed. Other executions consider a claim abandoned if it gets no new row for some minutes, and
@@ -32,19 +16,13 @@ const RENEW_CLAIM_MS = 60_000;
  * @param ask reports the outcome to the claim
  */
 export async function askOnce(
-	{ key, payload }: Idempotency,
-	{ agent, ledger, clock, waitLimit }: Asking,
+	entry: LedgerEntry,
+	{ agent, ledger, clock }: { readonly agent: string; readonly ledger: Ledger; readonly clock: Clock },
 	ask: (claim: LedgerClaim) => Promise<Result<TurnResult>>,
 ): Promise<Result<TurnResult>> {
-	const described = await payload();
-	if (!described.ok) return described;
-	const answer = await ledger.claim({
-		key,
-		payloadHash: sha256(described.value),
-		whyStop: () => waitLimit.whyStop(),
-	});
+	const answer = await ledger.claim(entry);
 	if (!answer.ok) return answer;
-	if (answer.value.kind !== 'mine') return replay(excerpt(key, 80), answer.value, agent);
+	if (answer.value.kind !== 'mine') return replay(excerpt(entry.key, 80), answer.value, agent);
 	const { claim } = answer.value;
 	const ended = new AbortController();
 	void keepAlive(claim, clock, ended.signal);

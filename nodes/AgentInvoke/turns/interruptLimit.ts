@@ -2,7 +2,7 @@ import type { Failure } from '../../shared/errors/failure';
 import { isJsonObject, type JsonObject } from '../../shared/text/json';
 
 /** A session of an agent; two agents may use the same session IDs. */
-export interface AgentSession {
+interface AgentSession {
 	readonly agent: string;
 	/** Empty if there is no session yet; then nothing is counted. */
 	readonly sessionId: string;

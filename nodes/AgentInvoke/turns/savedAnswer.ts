@@ -1,3 +1,4 @@
+import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { tokenCounts } from '../../shared/run/budgetMessages';
 import { isJsonObject, objectsIn, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
@@ -132,5 +133,30 @@ function readInterrupt({ id, kind, tool, arguments: given = {}, question }: Json
 		tool: textOf(tool),
 		arguments: given,
 		question: textOf(question),
+	};
+}
+
+/**
+ * What an earlier try kept of its turn: its answer, or why the agent must not be asked again; undefined if it may be.
+ * @param retryAmbiguous whether to ask again even if the agent may have run
+ */
+export function recalledFrom(
+	kept: JsonObject | undefined,
+	retryAmbiguous: boolean,
+): Result<TurnResult> | undefined {
+	const { outcome, unclear } = kept ?? {};
+	const result = isJsonObject(outcome) ? readSavedAnswer(outcome) : undefined;
+	if (result) return ok({ ...result, recalled: true });
+	const mayAsk = isJsonObject(outcome) || unclear === undefined || retryAmbiguous;
+	return mayAsk ? undefined : fail(stillUnclear(textOf(unclear)));
+}
+
+function stillUnclear(said: string): Failure {
+	return {
+		kind: 'unclear',
+		message:
+			'An earlier try called the agent for this item and got no usable answer, so the agent may have run',
+		advice: `The agent was not asked again. Check the session on the platform, or turn on "Retry Ambiguous Failures" under "Cost and Speed" if asking twice does no harm.${said ? ` The earlier error was: ${said}` : ''}`,
+		details: { mayHaveRun: true },
 	};
 }

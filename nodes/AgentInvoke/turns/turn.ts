@@ -1,27 +1,29 @@
-import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import pLimit from 'p-limit';
+
+import { fail, ok, type Result } from '../../shared/errors/failure';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import type { Clock } from '../../shared/run/clock';
 import type { Slot } from '../../shared/run/keyedQueue';
 import type { RetryMemory } from '../../shared/run/retryMemory';
 import { excerpt, isJsonObject } from '../../shared/text/json';
-import { textOf } from '../../shared/text/textOf';
+import { sha256 } from '../../shared/text/sha256';
 import type { AgentApi } from '../api/api';
-import type { TurnCalls } from '../api/callLimit';
+import { TurnCalls, type CallLimit } from '../api/callLimit';
 import type { AgentFailure } from '../api/failures';
 import type { SessionStore } from '../sessions/sessionStore';
-import type { OpenRequest } from '../wire/request';
-import { askOnce, type Idempotency } from './askOnce';
+import { wireRequest, type OpenRequest } from '../wire/request';
+import { askOnce } from './askOnce';
 import type { InterruptLimit } from './interruptLimit';
 import {
-	readSavedAnswer,
+	recalledFrom,
 	savedAnswerOf,
 	savedAnswerText,
 	type AnswerKeeping,
 	type TurnResult,
 	type UsedSession,
 } from './savedAnswer';
-import type { WaitLimit } from './waitLimit';
+import { WaitLimit } from './waitLimit';
 
 /** Which session an item's turn belongs to. */
 export type SessionChoice =
@@ -48,28 +50,40 @@ export interface AgentTurn {
 	readonly slot?: Slot | undefined;
 	/** Whether the turn answers an interrupt, in a session that may belong to a key. */
 	readonly isResume: boolean;
-	/** Checks the budget, uploads files and builds the request except for its session; called when the turn comes. */
-	readonly prepare: () => Promise<Result<OpenRequest>>;
-	readonly idempotency: Idempotency | undefined;
+	/** Undefined if the option is not set. */
+	readonly idempotencyKey: string | undefined;
 	readonly fingerprint: string;
-	/** Whether the item shows the raw answer, which must then be remembered as well. */
-	readonly keepRaw: boolean;
-	readonly onDelta: (text: string) => Promise<void>;
-	/** Counts and limits the requests. */
-	readonly calls: TurnCalls;
+	/** Whether the item does without the raw answer, which then need not be remembered. */
+	readonly simplify: boolean;
 }
 
-export interface CallSettings {
+export interface TurnOutcome<T extends AgentTurn = AgentTurn> {
+	readonly turn: T;
+	readonly calls: TurnCalls;
+	readonly result: Result<TurnResult>;
+}
+
+export interface TurnSettings {
+	readonly concurrency: number;
+	/** How many calls are allowed in total; 0 = no limit. */
+	readonly maxInvocations: number;
 	readonly timeoutMs: number;
 	readonly attempts: number;
 	readonly retryAmbiguous: boolean;
 	readonly renewExpired: boolean;
 	readonly turnOrder: TurnOrder;
 	readonly idempotencyAnswers: AnswerKeeping;
+	/** Whether no further turn begins after a failure. */
+	readonly stopAtFailure: boolean;
+	/**
+	 * Whether, in strict order, a message reserves its position in the table's queue while it is still in the queue of
+	 * the process. False if that queue mixes several agents, because two processes could then wait for each other.
+	 */
+	readonly reservesPositions: boolean;
 }
 
 /** What all turns of a run share. */
-export interface TurnRun {
+interface TurnRun<T extends AgentTurn> extends TurnEffects<T> {
 	readonly clock: Clock;
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
@@ -80,8 +94,79 @@ export interface TurnRun {
 	readonly signal: AbortSignal;
 }
 
+export interface TurnEffects<T extends AgentTurn> {
+	/** Everything that a turn's idempotency key stands for, with files as digests. */
+	readonly payloadOf: (turn: T) => Promise<Result<string>>;
+	/** Checks the budget, uploads files and builds the request except for its session; called when the turn comes. */
+	readonly prepare: (turn: T) => Promise<Result<OpenRequest>>;
+	readonly onDelta: (turn: T, text: string) => Promise<void>;
+	/** Called with each outcome as soon as it is known. */
+	readonly received: (outcome: TurnOutcome<T>) => Promise<void>;
+}
+
+/**
+ * Takes the turns of all items. A session is one conversation, so its turns follow each other in order; different
+ * sessions run at the same time. When a failure ends the run, calls under way are still awaited, so that their answers
+ * are not lost.
+ */
+export async function runTurns<T extends AgentTurn>(
+	turns: readonly T[],
+	settings: TurnSettings,
+	run: TurnRun<T>,
+): Promise<Array<TurnOutcome<T>>> {
+	const { clock, signal } = run;
+	const permits = pLimit(settings.concurrency);
+	const callLimit: CallLimit = { most: settings.maxInvocations, taken: turns.length };
+	const ending = new AbortController();
+	const reserves = settings.turnOrder === 'strict' && settings.reservesPositions;
+	const takeNow = async (turn: T, isLast: boolean, pause: () => void): Promise<TurnOutcome<T>> => {
+		const calls = new TurnCalls(callLimit, clock);
+		const waitLimit = new WaitLimit(clock, settings.timeoutMs, signal, ending.signal, pause);
+		const result = await new ItemTurn(turn, calls, settings, run, waitLimit, isLast).take();
+		calls.ended();
+		// Aborted while this turn still holds its permit; otherwise the next turn in the queue would start.
+		if (!result.ok && settings.stopAtFailure) ending.abort();
+		return { turn, calls, result };
+	};
+	const take = async (turn: T, isLast: boolean): Promise<TurnOutcome<T>> => {
+		// A turn that must wait for another gives its permit up for good, and only the rate limiter bounds its call. So no
+		// turn waits for a permit while it holds a session that another turn waits for.
+		const paused = Promise.withResolvers<undefined>();
+		const { taken } = await permits(async () => {
+			const taken = takeNow(turn, isLast, () => paused.resolve(undefined));
+			await Promise.race([taken, paused.promise]);
+			return { taken };
+		});
+		return await taken;
+	};
+	const takeAll = async (conversation: readonly T[]): Promise<Array<TurnOutcome<T>>> => {
+		const outcomes: Array<TurnOutcome<T>> = [];
+		const last = conversation.at(-1);
+		// Ahead of messages that reach other processes later. The last turn leaves the queue again; whichever comes first
+		// uses the position.
+		if (reserves && last?.session.kind === 'mapped' && last.slot?.isFirst === false)
+			last.client.sessions.queueUp(last.session.key);
+		for (const turn of conversation) {
+			const outcome = await take(turn, turn === last);
+			await run.received(outcome);
+			outcomes.push(outcome);
+		}
+		return outcomes;
+	};
+	const conversations = [...Map.groupBy(turns, conversationOf).values()];
+	const outcomes = await Promise.all(conversations.map(takeAll));
+	return outcomes.flat().sort((a, b) => a.turn.itemIndex - b.turn.itemIndex);
+}
+
+/** Identifies a conversation; a turn in a new session is a conversation of its own. */
+function conversationOf(turn: AgentTurn): unknown {
+	const { session, client } = turn;
+	if (session.kind === 'new') return turn;
+	return JSON.stringify([client.agent, session.kind, session.kind === 'mapped' ? session.key : session.id]);
+}
+
 /** The turn of one item. It is skipped if an earlier try or another execution has already taken it. */
-export class ItemTurn {
+class ItemTurn<T extends AgentTurn> {
 	private readonly agent: string;
 	private readonly sessions: SessionStore;
 	/** Empty if the session is not mapped. */
@@ -89,9 +174,10 @@ export class ItemTurn {
 
 	/** @param isLast whether no later turn of the run has the same session */
 	constructor(
-		private readonly turn: AgentTurn,
-		private readonly settings: CallSettings,
-		private readonly run: TurnRun,
+		private readonly turn: T,
+		private readonly calls: TurnCalls,
+		private readonly settings: TurnSettings,
+		private readonly run: TurnRun<T>,
 		private readonly waitLimit: WaitLimit,
 		private readonly isLast: boolean,
 	) {
@@ -161,28 +247,26 @@ export class ItemTurn {
 
 	private async askAtMostOnce(): Promise<Result<TurnResult>> {
 		const { agent } = this;
-		const { idempotency } = this.turn;
-		const { ledger, clock } = this.run;
-		if (!ledger || !idempotency) return await this.ask();
-		const asking = { agent, ledger, clock, waitLimit: this.waitLimit.again() };
-		const once = await askOnce(idempotency, asking, async (claim) => await this.ask(claim));
+		const { idempotencyKey: key } = this.turn;
+		const { ledger, clock, payloadOf } = this.run;
+		if (!ledger || key === undefined) return await this.ask();
+		const waitLimit = this.waitLimit.again();
+		const payload = await payloadOf(this.turn);
+		if (!payload.ok) return payload;
+		const entry = { key, payloadHash: sha256(payload.value), whyStop: () => waitLimit.whyStop() };
+		const once = await askOnce(entry, { agent, ledger, clock }, async (claim) => await this.ask(claim));
 		if (once.ok && once.value.replayed) await this.restore(once.value.session.id);
 		return once;
 	}
 
-	/** The result of an earlier try of this node run; undefined if the agent should be asked. */
+	/** What an earlier try of this node run kept; undefined if the agent should be asked. */
 	private async recall(): Promise<Result<TurnResult> | undefined> {
-		const known = this.run.memory.recall(this.turn.itemIndex, this.turn.fingerprint);
-		const { outcome, unclear } = known ?? {};
-		if (!isJsonObject(outcome)) {
-			if (unclear === undefined || this.settings.retryAmbiguous) return undefined;
-			return fail(stillUnclear(textOf(unclear)));
-		}
-		const result = readSavedAnswer(outcome);
-		if (!result) return undefined;
+		const kept = this.run.memory.recall(this.turn.itemIndex, this.turn.fingerprint);
+		const known = recalledFrom(kept, this.settings.retryAmbiguous);
 		// The agent is not asked twice, even if the credential was changed in between.
-		if (outcome.agent === this.agent) await this.restore(result.session.id);
-		return ok({ ...result, recalled: true });
+		const isOwn = isJsonObject(kept?.outcome) && kept.outcome.agent === this.agent;
+		if (known?.ok && isOwn) await this.restore(known.value.session.id);
+		return known;
 	}
 
 	/** Takes over a saved answer's session, which the table may lack if the try that asked ended early. */
@@ -196,12 +280,13 @@ export class ItemTurn {
 
 	private async ask(claim?: LedgerClaim): Promise<Result<TurnResult>> {
 		// Prepared only now, so that files are uploaded only if the agent is really asked.
-		const open = await this.turn.prepare();
+		const open = await this.run.prepare(this.turn);
 		if (!open.ok) {
 			claim?.released();
 			return open;
 		}
-		const { calls, session } = this.turn;
+		const { calls } = this;
+		const { session } = this.turn;
 		const startedMs = this.run.clock.now();
 		const { sessionId } = this;
 		let called = await this.call(open.value, sessionId, sessionId ? session.kind : 'new');
@@ -222,7 +307,7 @@ export class ItemTurn {
 	}
 
 	/** Continues in the session that another execution renewed, or else in a new one. */
-	private async callRenewed(open: OpenRequest): ReturnType<ItemTurn['call']> {
+	private async callRenewed(open: OpenRequest): ReturnType<ItemTurn<T>['call']> {
 		const { sessions, key, sessionId: voidId } = this;
 		const renewed = key ? await sessions.obtain(key, this.waitLimit.again(), { voidId }) : ok('');
 		if (!renewed.ok) return renewed;
@@ -234,17 +319,16 @@ export class ItemTurn {
 		sessionId: string,
 		source: UsedSession['source'],
 	): Promise<Result<Pick<TurnResult, 'reply' | 'session'>, AgentFailure>> {
-		const { sessions, key } = this;
-		const { client, onDelta, calls } = this.turn;
+		const { sessions, key, calls, turn } = this;
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
 		const invoke = async (): ReturnType<AgentApi['invoke']> =>
-			await client.api.invoke({
-				request: open(sessionId),
+			await turn.client.api.invoke({
+				request: wireRequest(open.wire, open.turn, { ...open, sessionId }),
 				sessionId,
 				timeoutMs,
 				tries: attempts,
 				retryAmbiguous,
-				onDelta,
+				onDelta: async (text) => await this.run.onDelta(turn, text),
 				onSession: (id) => {
 					if (key) sessions.opened(key, id, sessionId);
 				},
@@ -260,7 +344,7 @@ export class ItemTurn {
 	private answered(result: TurnResult, claim: LedgerClaim | undefined): TurnResult {
 		const { agent, sessions, key } = this;
 		const { memory, interruptLimit } = this.run;
-		const { itemIndex, fingerprint, isResume, keepRaw } = this.turn;
+		const { itemIndex, fingerprint, isResume, simplify } = this.turn;
 		const saved = savedAnswerText({ ...result, elapsedMs: 0 }, agent, this.settings.idempotencyAnswers);
 		claim?.ended('succeeded', saved);
 		const answered = { agent, sessionId: result.session.id };
@@ -269,13 +353,13 @@ export class ItemTurn {
 		if (!isResume) interruptLimit.begin(answered);
 		const asked = isResume ? { agent, sessionId: this.sessionId } : answered;
 		if (result.reply.interrupts.length > 0) interruptLimit.interrupted(answered, asked);
-		memory.keep(itemIndex, fingerprint, { outcome: savedAnswerOf(result, agent, keepRaw) });
+		memory.keep(itemIndex, fingerprint, { outcome: savedAnswerOf(result, agent, !simplify) });
 		return result;
 	}
 
 	/** The only place that reports a failed call. The agent may be asked again only if it cannot have run. */
 	private failed({ message, details }: AgentFailure, claim: LedgerClaim | undefined): void {
-		if (details?.mayHaveRun !== true && !this.turn.calls.wasUnclear) {
+		if (details?.mayHaveRun !== true && !this.calls.wasUnclear) {
 			claim?.released();
 			return;
 		}
@@ -284,14 +368,4 @@ export class ItemTurn {
 		});
 		claim?.unanswered();
 	}
-}
-
-function stillUnclear(said: string): Failure {
-	return {
-		kind: 'unclear',
-		message:
-			'An earlier try called the agent for this item and got no usable answer, so the agent may have run',
-		advice: `The agent was not asked again. Check the session on the platform, or turn on "Retry Ambiguous Failures" under "Cost and Speed" if asking twice does no harm.${said ? ` The earlier error was: ${said}` : ''}`,
-		details: { mayHaveRun: true },
-	};
 }

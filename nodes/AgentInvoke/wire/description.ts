@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { WIRE } from '../../../credentials/standardWire';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { lostDigits, parsePasted } from '../../shared/form/pastedJson';
+import { JsonTemplates } from '../../shared/text/jsonTemplate';
 import {
 	excerpt,
 	isJsonObject,
@@ -13,7 +14,17 @@ import {
 	type JsonObject,
 } from '../../shared/text/json';
 import { compileExpression, type Expression } from './expression';
-import { TEMPLATES } from './templates';
+
+/** Empty objects in a template stay; those emptied by absent values are removed. */
+export const TEMPLATES = new JsonTemplates({
+	choice: 'stream',
+	dropsEmptied: true,
+	joining: ['files', 'results'],
+});
+
+export function placeholdersOf(template: Json): Set<string> {
+	return new Set(TEMPLATES.placeholdersIn(template).map(({ name }) => name));
+}
 
 const MOST_LEVELS = 100;
 const MOST_RULES = 100;
@@ -99,7 +110,7 @@ function whyNotTemplate(
 	names: readonly string[],
 	needed: readonly string[],
 ): string | undefined {
-	const found = TEMPLATES.placeholdersIn(template).map(({ name }) => name);
+	const found = [...placeholdersOf(template)];
 	const unknown = found.find((name) => !names.includes(name));
 	if (unknown !== undefined) {
 		const list = names.map((name) => `$${name}`).join(', ');

@@ -3,15 +3,11 @@ import { compile, search, tokenize } from 'jmespath';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText, parseJson, type Json } from '../../shared/text/json';
 
-export interface Expression {
-	/** @returns `undefined` if the expression finds nothing, or cannot be applied to the data */
-	read(from: Json): Json | undefined;
-	/** Why the expression cannot be applied to the data, as a clause; empty if it can, even if it finds nothing. */
-	misfit(from: Json): string;
-}
+/** @returns what it finds, `undefined` if that is nothing, or why it cannot be applied to the data, as a clause */
+export type Expression = (from: Json) => Result<Json | undefined, string>;
 
 /** The names of inherited properties, which the library would read. */
-const INHERITED: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
+const INHERITED: ReadonlySet<unknown> = new Set(Object.getOwnPropertyNames(Object.prototype));
 const MOST_CHARS = 2_000;
 /** Where `pathsIn` stops: at this many levels, and below a path of this many characters. */
 const MOST_LEVELS = 6;
@@ -23,32 +19,13 @@ export function compileExpression(text: string): Result<Expression, string> {
 	if (text.includes('\\')) return fail('it contains a backslash');
 	try {
 		compile(text);
-		const inherited = namesIn(text).find((name) => INHERITED.has(name));
-		if (inherited !== undefined) return fail(`the name "${inherited}" is not allowed in it`);
+		const inherited = tokenize(text).find(({ value }) => INHERITED.has(value));
+		if (inherited) return fail(`the name "${String(inherited.value)}" is not allowed in it`);
 	} catch (error) {
 		return fail(error instanceof Error ? excerpt(error.message, 120) : 'it is not valid JMESPath');
 	}
 	const paths = plainPathsIn(text);
-	if (paths) return ok({ read: (from) => firstAt(from, paths), misfit: () => '' });
-	return ok({
-		read: (from) => {
-			const found = evaluate(from, text);
-			return found.ok ? found.value : undefined;
-		},
-		misfit: (from) => {
-			const found = evaluate(from, text);
-			return found.ok ? '' : found.failure;
-		},
-	});
-}
-
-function namesIn(text: string): string[] {
-	const tokens: unknown = tokenize(text);
-	if (!Array.isArray(tokens)) return [];
-	return tokens.flatMap((token: unknown) => {
-		const value: unknown = typeof token === 'object' && token ? Reflect.get(token, 'value') : undefined;
-		return typeof value === 'string' ? [value] : [];
-	});
+	return ok(paths ? (from) => ok(firstAt(from, paths)) : (from) => evaluate(from, text));
 }
 
 /**
@@ -90,12 +67,18 @@ function hasExpression(found: unknown): boolean {
 	return typeof found === 'object' && found !== null && Reflect.get(found, 'jmespathType') !== undefined;
 }
 
+/** What an expression finds; `undefined` if there is none, if it finds nothing, or if it cannot be applied. */
+export function valueAt(at: Expression | undefined, from: Json): Json | undefined {
+	const found = at?.(from);
+	return found?.ok ? found.value : undefined;
+}
+
 /**
  * The text that an expression finds; empty if there is none. The value `false` is no text: a condition such as
  * `type == 'text' && content` returns `false` where it does not hold.
  */
 export function textAt(at: Expression | undefined, from: Json): string {
-	const found = at?.read(from);
+	const found = valueAt(at, from);
 	return found === false ? '' : wordOf(found);
 }
 

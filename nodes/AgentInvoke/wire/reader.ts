@@ -9,7 +9,7 @@ import {
 import type { StreamEvent } from '../../shared/http/sse';
 import { redactJson } from '../../shared/text/redact';
 import { fitsName, type StreamRule, type Wire } from './description';
-import { isThere, MOST_PATH_CHARS, pathsIn, textAt, wordOf, type Expression } from './expression';
+import { isThere, MOST_PATH_CHARS, pathsIn, textAt, valueAt, wordOf, type Expression } from './expression';
 
 /** What the agent waits for: a person's answer, or the result of a tool that the flow runs. */
 export interface WireInterrupt {
@@ -20,7 +20,7 @@ export interface WireInterrupt {
 	readonly question: string;
 }
 
-export interface WireFault {
+interface WireFault {
 	/** The entry of the description that makes the answer a failure. */
 	readonly entry: string;
 	readonly expected: string;
@@ -240,13 +240,14 @@ export class WireReader {
 		const data = dataOf(this.wire, json);
 		this.fault = whatFails(this.wire, json);
 		// Some deployments put the session beside the envelope's data.
-		this.sessionId = idOf(answer.session?.read(data)) || idOf(answer.session?.read(json)) || this.sessionId;
+		const sessionId = idOf(valueAt(answer.session, data)) || idOf(valueAt(answer.session, json));
+		this.sessionId = sessionId || this.sessionId;
 		this.requestId = textAt(answer.requestId, json) || this.requestId;
-		const usage = answer.usage?.read(data);
+		const usage = valueAt(answer.usage, data);
 		if (isThere(usage)) this.usage = usage;
 		if (!this.fault) this.addInterrupts(interruptsIn(this.wire, data), chars);
-		this.waits ||= isThere(answer.interrupt.waits?.read(data));
-		this.isIncomplete ||= isThere(answer.incomplete?.read(data));
+		this.waits ||= isThere(valueAt(answer.interrupt.waits, data));
+		this.isIncomplete ||= isThere(valueAt(answer.incomplete, data));
 		this.addKeys(isThere(data) ? data : json);
 		if (isJsonObject(json)) this.raw = json;
 	}
@@ -287,8 +288,8 @@ export class WireReader {
 	}
 
 	private noteMisfit(entry: string, at: Expression | undefined, from: Json): void {
-		const why = at?.misfit(from);
-		if (why) this.misfits[entry] = why;
+		const found = at?.(from);
+		if (found?.ok === false) this.misfits[entry] = found.failure;
 	}
 }
 
@@ -307,9 +308,8 @@ function whatFails({ answer }: Wire, json: Json): WireFault | undefined {
 	if (answer.envelope && status !== undefined && !(status >= 200 && status < 300)) {
 		return faultOf(json, 'answer.envelope', 'an "http_status_code" from 200 to 299');
 	}
-	return namesError(answer.error?.read(json))
-		? faultOf(json, 'answer.error', 'no value', answer.error)
-		: undefined;
+	const isError = namesError(valueAt(answer.error, json));
+	return isError ? faultOf(json, 'answer.error', 'no value', answer.error) : undefined;
 }
 
 /** Whether a value is an error. Servers that fill in every field send 0, or an object of empty values, if there is none. */
@@ -319,7 +319,7 @@ function namesError(value: Json | undefined): boolean {
 }
 
 function faultOf(body: Json, entry: string, expected: string, at?: Expression): WireFault {
-	const found = at?.read(body);
+	const found = valueAt(at, body);
 	const words = isThere(found) ? wordOf(found) || JSON.stringify(found) : '';
 	return { entry, expected, words: words || wordOf(body), body };
 }
@@ -345,7 +345,7 @@ export function dataOf({ answer }: Wire, json: Json): Json {
 }
 
 function interruptsIn({ answer: { interrupt } }: Wire, data: Json): WireInterrupt[] {
-	const waiting = interrupt.at?.read(data);
+	const waiting = valueAt(interrupt.at, data);
 	if (!isThere(waiting)) return [];
 	return (Array.isArray(waiting) ? waiting : [waiting]).flatMap((one) => {
 		if (typeof one === 'string') return one.trim() ? [asked(one)] : [];
@@ -353,7 +353,7 @@ function interruptsIn({ answer: { interrupt } }: Wire, data: Json): WireInterrup
 		const tool = textAt(interrupt.tool, one);
 		const question = textAt(interrupt.question, one);
 		if (!id && !tool && !question.trim()) return [];
-		const given = interrupt.arguments?.read(one);
+		const given = valueAt(interrupt.arguments, one);
 		const parsed = typeof given === 'string' ? (parseJson(given) ?? given) : given;
 		return [{ id, kind: tool ? 'tool' : 'question', tool, arguments: parsed ?? {}, question }];
 	});
@@ -373,7 +373,7 @@ function isOfRule({ stream }: Wire, text: string): boolean {
 function fits(rule: StreamRule, name: string, data: string, json: Json): boolean {
 	if (rule.data !== '' && data.trim() !== rule.data) return false;
 	if (rule.on && !rule.on.some((pattern) => fitsName(name, pattern))) return false;
-	return rule.when === undefined || isThere(rule.when.read(json));
+	return rule.when === undefined || isThere(valueAt(rule.when, json));
 }
 
 /** Reads a session ID. A boolean or a blank text means "no session", and must not be kept and sent back as an ID. */

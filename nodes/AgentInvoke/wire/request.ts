@@ -3,8 +3,7 @@ import { readExtraBody } from '../../shared/form/extraBody';
 import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 import { pathOf } from '../../shared/platform/credential';
 import type { AgentAccount } from './account';
-import type { Wire } from './description';
-import { clashWith, mergeDeep, placeholdersOf, TEMPLATES } from './templates';
+import { placeholdersOf, TEMPLATES, type Wire } from './description';
 
 /** A file that the agent can load: by its URL, or by the ID that an upload gave it. */
 export interface WireFile {
@@ -31,6 +30,8 @@ export interface CallValues {
 	readonly stream: boolean;
 	/** The same for all tries of a call. */
 	readonly uuid: string;
+	/** Merged into the body at the end. */
+	readonly extra?: JsonObject;
 }
 
 export interface WireRequest {
@@ -46,7 +47,8 @@ type Values = Readonly<Record<string, Json | undefined>>;
 /** Builds the request of a turn from the description alone. */
 export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues): WireRequest {
 	const values = { ...callValues(call), ...turnValues(request, turn) };
-	const body = fill(turn.kind === 'results' ? (request.resume ?? {}) : request.message, values);
+	const own = fill(turn.kind === 'results' ? (request.resume ?? {}) : request.message, values);
+	const body = mergeDeep(isJsonObject(own) ? own : {}, call.extra ?? {});
 	// The session ID is encoded, so that it cannot lead to another path. A path that needs a missing ID is dropped, and so
 	// is one with an ID such as "..", which no encoding makes harmless.
 	const session = encodeURIComponent(call.sessionId.toWellFormed()) || undefined;
@@ -110,13 +112,15 @@ function resultValues({ interruptId, result }: WireResult): Values {
 	return { interruptId: interruptId || undefined, result, resultText };
 }
 
-/** Makes the request of a call once its session is known; the ID is empty for a new session. */
-export type OpenRequest = (sessionId: string) => WireRequest;
+/** A checked Invoke call (§4.6), complete except for its session. */
+export interface OpenRequest extends Omit<CallValues, 'sessionId'> {
+	readonly wire: Wire;
+	readonly turn: WireTurn;
+}
 
-/** Prepares an Invoke call (§4.6) as the wire describes it; the extra body is merged in last. */
 export function openRequest(
 	turn: WireTurn,
-	form: Omit<CallValues, 'sessionId'> & { readonly extraBody: unknown },
+	form: Pick<CallValues, 'stream' | 'uuid'> & { readonly extraBody: unknown },
 	wire: Wire,
 ): Result<OpenRequest> {
 	const { stream, extraBody, uuid } = form;
@@ -124,15 +128,31 @@ export function openRequest(
 	if (!extra.ok) return extra;
 	const { message, resume } = wire.request;
 	const clash = [message, resume ?? {}].map((template) => clashWith(template, extra.value)).find(Boolean);
-	if (clash !== undefined) {
-		const said = `"Extra Body" sets "${excerpt(clash, 60)}", which a field of this node sets`;
-		return failInput(said, `Remove "${excerpt(clash, 60)}" from "Extra Body".`);
+	if (clash === undefined) return ok({ wire, turn, stream, uuid, extra: extra.value });
+	return failInput(
+		`"Extra Body" sets "${excerpt(clash, 60)}", which a field of this node sets`,
+		`Remove "${excerpt(clash, 60)}" from "Extra Body".`,
+	);
+}
+
+/** @returns the path at which merging `more` into a filled template would replace a placeholder's value, if any */
+export function clashWith(template: Json | undefined, more: Json): string | undefined {
+	if (template === undefined || placeholdersOf(template).size === 0) return undefined;
+	if (!isJsonObject(template) || !isJsonObject(more)) return '';
+	const fields = new Map(Object.entries(template));
+	for (const [key, inner] of Object.entries(more)) {
+		const clash = clashWith(fields.get(key), inner);
+		if (clash !== undefined) return clash ? `${key}.${clash}` : key;
 	}
-	return ok((sessionId) => {
-		const request = wireRequest(wire, turn, { sessionId, stream, uuid });
-		const body = mergeDeep(request.body, extra.value);
-		return { ...request, body: isJsonObject(body) ? body : {} };
-	});
+	return undefined;
+}
+
+/** Adds the fields of one value to another, at any depth. A value that is not an object replaces the old one. */
+export function mergeDeep(base: Json | undefined, more: Json): Json {
+	if (base === undefined || !isJsonObject(base) || !isJsonObject(more)) return more;
+	const merged = new Map(Object.entries(base));
+	for (const [key, inner] of Object.entries(more)) merged.set(key, mergeDeep(merged.get(key), inner));
+	return Object.fromEntries(merged);
 }
 
 export function addressOf(

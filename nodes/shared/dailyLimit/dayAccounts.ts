@@ -12,6 +12,8 @@ export interface CountedRow extends Used {
 interface OwnEntry {
 	/** The tokens used; 0 until the turn or task is over. */
 	readonly tokens: number;
+	/** Whether it is under way or reserved. */
+	readonly isOpen: boolean;
 	/** When its row was written, by the clock's `now()`; `Infinity` before that. */
 	writtenMs: number;
 }
@@ -25,8 +27,6 @@ export class DayAccount {
 	private others: Used = NOTHING;
 	private readonly own = new Map<string, OwnEntry>();
 	private ownTokens = 0;
-	/** The IDs of entries in `own` that are under way or reserved. */
-	private readonly open = new Set<string>();
 	/** When the last read began, by the clock's `now()`. */
 	readMs = -Infinity;
 	readonly runs = new Set<unknown>();
@@ -41,7 +41,7 @@ export class DayAccount {
 
 	/** Whether some of the usage is under way, or only reserved. */
 	get hasOpen(): boolean {
-		return this.open.size > 0;
+		return [...this.own.values()].some(({ isOpen }) => isOpen);
 	}
 
 	/** Takes in the rows of a read, unless one that began later has already ended. @param sinceMs when the read began */
@@ -60,19 +60,21 @@ export class DayAccount {
 	}
 
 	take(id: string): void {
-		this.ended(id, 0);
-		this.open.add(id);
+		this.enter(id, 0, true);
 	}
 
 	giveBack(id: string): void {
 		this.ownTokens -= this.own.get(id)?.tokens ?? 0;
 		this.own.delete(id);
-		this.open.delete(id);
 	}
 
 	ended(id: string, tokens: number): void {
+		this.enter(id, tokens, false);
+	}
+
+	private enter(id: string, tokens: number, isOpen: boolean): void {
 		this.giveBack(id);
-		this.own.set(id, { tokens, writtenMs: Infinity });
+		this.own.set(id, { tokens, isOpen, writtenMs: Infinity });
 		this.ownTokens += tokens;
 	}
 

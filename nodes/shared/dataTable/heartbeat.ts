@@ -76,12 +76,6 @@ export class Heartbeat {
 	}
 }
 
-interface Silence {
-	/** For how long the process has watched the row without a new beat. */
-	readonly silentMs: number;
-	readonly lastMs: number;
-}
-
 /**
  * How long this process has seen each owner without a new beat. Silence is measured with this process's monotonic
  * clock, because the wall clocks of machines differ, and across all of its executions, because each may wait only
@@ -90,8 +84,11 @@ interface Silence {
 export class Liveness {
 	/** Distinguishes this process's owners from those of other processes. */
 	readonly process = randomUUID();
-	/** Keyed by row ID, owner and beat; the rows seen longest ago come first. */
-	private readonly silences = new Map<string, Silence>();
+	/**
+	 * For how long the process has watched a row without a new beat, and when last; keyed by row ID, owner and beat. The
+	 * rows seen longest ago come first.
+	 */
+	private readonly silences = new Map<string, { readonly silentMs: number; readonly lastMs: number }>();
 
 	isDead({ id, owner, beat }: TableRow, clock: Pick<Clock, 'now'>): boolean {
 		const lastMs = clock.now();

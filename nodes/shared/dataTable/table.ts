@@ -112,6 +112,7 @@ class OpenTable implements PreparableTable {
 	) {}
 
 	async read(column: string, values: readonly CellValue[]): TableResult<readonly TableRow[]> {
+		if (values.length === 0) return ok([]);
 		return await this.onTable('leave', [], async (id) => {
 			const reads = this.shared.reads(id, column);
 			const read = await reads.add(values, async (all) => await this.readAll(id, column, all));

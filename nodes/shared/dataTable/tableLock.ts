@@ -5,18 +5,22 @@ import { badInput, fail, ok, type Failure, type Result } from '../errors/failure
 import { textOrNumber } from '../text/textOf';
 import { hasCells } from './cells';
 import { Heartbeat, type Liveness } from './heartbeat';
-import { batchByKey, KeyReads, STEPS_TOGETHER_MS, type KeyBatch, type KeyReadsParts } from './keyRows';
 import {
-	LockAttempt,
+	batchByKey,
 	isWaiting,
+	KeyReads,
+	LockAttempt,
 	lockStateOf,
+	STEPS_TOGETHER_MS,
 	UNOWNED,
 	UNSEEN_READS,
 	waitingBefore,
 	waitsAs,
+	type KeyBatch,
+	type KeyReadsParts,
 	type Leaving,
 	type LockState,
-} from './lockRows';
+} from './keyRows';
 import type { DataTable, RowSwap, TableRow } from './table';
 
 /** What limits the wait for a key. */
@@ -53,7 +57,7 @@ export interface Lease {
 	unclear: readonly TableRow[];
 }
 
-export interface Acquired {
+interface Acquired {
 	/** All rows of the key, including those that only wait. */
 	readonly rows: readonly TableRow[];
 	/** Undefined if the rows suffice. */
@@ -353,11 +357,10 @@ export class TableLock {
 		}
 		// A row that existed before it was taken may hold data, so it stays, without an owner.
 		const added = all.flatMap(({ owner, hasAdded, hasTaken }) => (hasAdded && !hasTaken ? [owner] : []));
-		const removed = added.length > 0 ? await table.remove('owner', added) : ok(undefined);
+		const removed = await table.remove('owner', added);
 		if (!removed.ok) return removed;
 		const taken = all.flatMap(({ owner, hasTaken }) => (hasTaken ? [owner] : []));
-		const freed =
-			taken.length > 0 ? await table.updateAlike('owner', [{ values: taken, cells: UNOWNED }]) : removed;
+		const freed = await table.updateAlike('owner', [{ values: taken, cells: UNOWNED }]);
 		if (freed.ok) for (const { owner } of all) this.stuck.delete(owner);
 		return freed;
 	}

@@ -6,7 +6,7 @@ export interface ClaimCells {
 }
 
 /** What a claim does to the ledger. */
-export interface ClaimEffects {
+interface ClaimEffects {
 	write(kind: RowKind, cells?: ClaimCells): void;
 	takeBack(): void;
 	/** Gives up the attempt: its rows no longer count. */
@@ -70,11 +70,6 @@ export class HeldClaim {
 	/** Keeps the claim alive during a long answer; to be called once a minute. */
 	renew(): void {
 		if (this.state.kind === 'pending') this.effects.write('claim');
-	}
-
-	/** Ends the wait for the outcome, because the run is over. */
-	letGo(): void {
-		this.settling.abort();
 	}
 
 	private settle(state: KeyState): void {

@@ -19,7 +19,7 @@ export type ClaimStatus<A> =
 	| { readonly kind: 'pending'; readonly firstId?: number | undefined }
 	| { readonly kind: 'free' };
 
-export interface ClaimAcquirer {
+interface ClaimAcquirer {
 	readonly entryKey: string;
 	readonly claimRow: (owner: string) => TableRow;
 	/** What the rows say, except those of abandoned attempts. */

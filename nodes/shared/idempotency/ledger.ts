@@ -1,6 +1,6 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 
-import { KeyedQueue, type Slot } from '../run/keyedQueue';
+import { KeyedQueue } from '../run/keyedQueue';
 import { keyText, NEVER_MS, storable } from '../dataTable/cells';
 import { KeyReads, STEPS_TOGETHER_MS, type KeyReadsParts } from '../dataTable/keyRows';
 import type { DataTable, TableRow } from '../dataTable/table';
@@ -66,7 +66,7 @@ export interface LedgerSettings {
  */
 export type ClaimQueue = KeyedQueue<HeldClaim>;
 
-export interface LedgerParts extends KeyReadsParts {
+interface LedgerParts extends KeyReadsParts {
 	/** The Data Table that `LEDGER_TABLE` specifies. */
 	readonly table: DataTable;
 	/** Shared by the process; undefined if the run shares no queue. */
@@ -102,7 +102,7 @@ export class TableLedger {
 	private readonly reads: KeyReads;
 	private readonly lock: ClaimLock;
 	private readonly isSilent: IsSilent;
-	private readonly held = new Set<HeldClaim>();
+	private readonly flushing = new AbortController();
 	private readonly queue: ClaimQueue;
 	private readonly permits: LimitFunction;
 
@@ -144,27 +144,21 @@ export class TableLedger {
 			claim = answer.ok && answer.value.kind === 'mine' ? answer.value.claim : undefined;
 			return answer;
 		} finally {
-			if (claim) void this.leaveSettled(slot, claim);
+			if (claim) void this.settled(claim).then(() => slot.leave(claim));
 			else slot.leave();
 		}
 	}
 
 	/** Writes the rows that are still queued; must be called before the node ends, however it ends. */
 	async flush(): Promise<Result<undefined>> {
-		for (const claim of this.held) claim.letGo();
+		this.flushing.abort();
 		return await this.writer.flush();
-	}
-
-	/** Leaves the queue once the claim is settled. */
-	private async leaveSettled(slot: Slot<HeldClaim>, claim: HeldClaim): Promise<void> {
-		await this.settled(claim);
-		slot.leave(claim);
 	}
 
 	/** Waits until the outcome of the claim is known, the claim is no longer fresh, or the run ends. */
 	private async settled(claim: HeldClaim): Promise<void> {
 		const { clock, signal } = this.parts;
-		await clock.sleep(CLAIM_FRESH_MS, AbortSignal.any([claim.settled, signal]));
+		await clock.sleep(CLAIM_FRESH_MS, AbortSignal.any([claim.settled, this.flushing.signal, signal]));
 	}
 
 	private async acquire(wanted: Wanted): Promise<Claimed> {
@@ -245,13 +239,11 @@ export class TableLedger {
 		const { workflowId, executionId } = this.settings;
 		const by = { workflowId, executionId, atMs: this.parts.clock.wallNow() };
 		const { payloadHash } = wanted;
-		const claim = new HeldClaim({ owner, payloadHash, by }, sinceMs + SEND_WITHIN_MS, {
+		return new HeldClaim({ owner, payloadHash, by }, sinceMs + SEND_WITHIN_MS, {
 			write: (kind, cells) => this.writer.add(this.row(kind, wanted, owner, cells)),
 			takeBack: () => this.writer.takeBack(owner),
 			abandon: () => this.lock.abandoned.add(owner),
 		});
-		this.held.add(claim);
-		return claim;
 	}
 
 	private row(

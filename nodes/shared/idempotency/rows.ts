@@ -110,15 +110,11 @@ export function stateOf(
 	own: ReadonlySet<string>,
 	isSilent: IsSilent = () => true,
 ): KeyState {
-	const attempts = new Map<string, TableRow[]>();
-	for (const row of [...rows].sort((a, b) => Number(a.id) - Number(b.id))) {
-		const owner = textOrNumber(row.owner) || `row ${String(row.id)}`;
-		if (own.has(owner)) continue;
-		const known = attempts.get(owner);
-		if (known) known.push(row);
-		else attempts.set(owner, [row]);
-	}
-	const states = [...attempts].map(([owner, ofOwner]) => attemptState(owner, ofOwner, nowMs, isSilent));
+	const sorted = [...rows].sort((a, b) => Number(a.id) - Number(b.id));
+	const attempts = Map.groupBy(sorted, ({ owner, id }) => textOrNumber(owner) || `row ${String(id)}`);
+	const states = [...attempts]
+		.filter(([owner]) => !own.has(owner))
+		.map(([owner, ofOwner]) => attemptState(owner, ofOwner, nowMs, isSilent));
 	for (const kind of ['made', 'pending', 'unknown'] as const) {
 		const state = states.find((one) => one.kind === kind);
 		if (state) return state;

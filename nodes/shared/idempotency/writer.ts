@@ -2,7 +2,7 @@ import { BackgroundWriter } from '../run/backgroundWriter';
 import type { Clock } from '../run/clock';
 import { growingPauseMs, type PauseGrowth } from '../run/growingPause';
 import type { DataTable, TableRow } from '../dataTable/table';
-import { ok, type Result } from '../errors/failure';
+import type { Result } from '../errors/failure';
 
 /** How long rows wait to be written together with others. */
 const BATCH_MS = 100;
@@ -74,11 +74,11 @@ export class LedgerWriter {
 	private async writeAll(): Promise<Result<undefined>> {
 		const rows = this.rows;
 		this.rows = [];
-		const added = rows.length > 0 ? await this.table.insert(rows, true) : ok(undefined);
+		const added = await this.table.insert(rows, true);
 		if (!added.ok) this.rows = [...rows, ...this.rows];
 		const leaving = [...this.leaving];
 		this.leaving.clear();
-		const removed = leaving.length > 0 ? await this.table.remove('owner', leaving) : ok(undefined);
+		const removed = await this.table.remove('owner', leaving);
 		if (!removed.ok) for (const owner of leaving) this.leaving.add(owner);
 		return added.ok ? removed : added;
 	}

@@ -64,15 +64,18 @@ export class MemoryTable {
 		return {
 			prepare: async () => await Promise.resolve(ok(undefined)),
 			read: async (column, values) =>
-				await this.call('read', column, async () => this.having(column, values)),
-			insert: async (rows, mayRepeat = false) =>
-				await this.call('insert', undefined, async () => {
+				values.length > 0 ? await this.call('read', column, async () => this.having(column, values)) : ok([]),
+			insert: async (rows, mayRepeat = false) => {
+				if (rows.length === 0) return ok(undefined);
+				return await this.call('insert', undefined, async () => {
 					await this.add(rows);
 					if (mayRepeat && this.repeats()) await this.add(rows);
 					return undefined;
-				}),
-			updateAlike: async (column, changes) =>
-				await this.call('updateAlike', column, async () => {
+				});
+			},
+			updateAlike: async (column, changes) => {
+				if (changes.every(({ values }) => values.length === 0)) return ok(undefined);
+				return await this.call('updateAlike', column, async () => {
 					for (const { values, cells } of changes) {
 						const wanted = new Set<CellValue | undefined>(values);
 						this.rows = this.rows.map((stored) =>
@@ -82,7 +85,8 @@ export class MemoryTable {
 						);
 					}
 					return undefined;
-				}),
+				});
+			},
 			swap: async (swaps) =>
 				swaps.length > 0 ? await this.call('swap', undefined, async () => this.swapped(swaps)) : ok([]),
 			swapThenRead: async (swaps) =>
@@ -104,12 +108,14 @@ export class MemoryTable {
 						rows.map(({ entryKey }) => entryKey),
 					);
 				}),
-			remove: async (column, values) =>
-				await this.call('remove', column, async () => {
+			remove: async (column, values) => {
+				if (values.length === 0) return ok(undefined);
+				return await this.call('remove', column, async () => {
 					const wanted = new Set<CellValue | undefined>(values);
 					this.drop((row) => wanted.has(row[column]));
 					return undefined;
-				}),
+				});
+			},
 		};
 	}
 

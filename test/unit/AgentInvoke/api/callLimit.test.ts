@@ -1,11 +1,11 @@
-import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
+import { TurnCalls } from '../../../../nodes/AgentInvoke/api/callLimit';
 import { TestClock } from '../../testClock';
 
 const clock = new TestClock();
 
 test('a turn that sent nothing frees its call for other turns', () => {
-	const limit = new CallLimit(2, 2, clock);
-	const [one, two] = [limit.forTurn(), limit.forTurn()];
+	const limit = { most: 2, taken: 2 };
+	const [one, two] = [new TurnCalls(limit, clock), new TurnCalls(limit, clock)];
 	one.sent();
 	expect(one.mayRepeat()).toBe(false);
 	two.ended();
@@ -16,7 +16,7 @@ test('a turn that sent nothing frees its call for other turns', () => {
 });
 
 test('0 means no limit', () => {
-	const calls = new CallLimit(0, 1, clock).forTurn();
+	const calls = new TurnCalls({ most: 0, taken: 1 }, clock);
 	for (let call = 0; call < 100; call++) expect(calls.mayRepeat()).toBe(true);
 });
 
@@ -29,7 +29,7 @@ test('a failure keeps its facts, and the advice names the option', () => {
 	} as const;
 	const advice =
 		'The call was not sent again, because "Max Invocations" allows 1 call(s) in one run, retries included. Raise "Max Invocations" under "Cost and Speed" if that is too few. Wait.';
-	const calls = new CallLimit(1, 1, clock).forTurn();
+	const calls = new TurnCalls({ most: 1, taken: 1 }, clock);
 	calls.sent();
 	expect(calls.failed(refused)).toEqual(refused);
 	// The turn asks for another call, such as one in a renewed session.
@@ -38,7 +38,7 @@ test('a failure keeps its facts, and the advice names the option', () => {
 });
 
 test('the time of the first call is kept', async () => {
-	const calls = new CallLimit(0, 1, clock).forTurn();
+	const calls = new TurnCalls({ most: 0, taken: 1 }, clock);
 	expect(calls.started).toBeUndefined();
 	calls.sent();
 	const atMs = clock.now();

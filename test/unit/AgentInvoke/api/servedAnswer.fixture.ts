@@ -1,6 +1,6 @@
 import { readAgentAccount, type AgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
 import { AgentApi, type InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
-import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
+import { TurnCalls } from '../../../../nodes/AgentInvoke/api/callLimit';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { Retry } from '../../../../nodes/shared/retry/retry';
 import type { Opening } from '../../../../nodes/shared/http/request';
@@ -77,7 +77,7 @@ export async function invoke(
 				tries: 1,
 				retryAmbiguous: false,
 			},
-			calls: new CallLimit(0, 1, clock).forTurn(),
+			calls: new TurnCalls({ most: 0, taken: 1 }, clock),
 			onDelta: async (text) => void heard.push(text),
 			onSession: (id) => void sessions.push(id),
 			...over,

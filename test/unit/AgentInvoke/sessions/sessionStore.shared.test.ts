@@ -1,7 +1,7 @@
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
 import { SESSION_TABLE } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
 import type { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
-import type { TurnOutcome } from '../../../../nodes/AgentInvoke/turns/runTurns';
+import type { TurnOutcome } from '../../../../nodes/AgentInvoke/turns/turn';
 import { openTable } from '../../../../nodes/shared/dataTable/table';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';

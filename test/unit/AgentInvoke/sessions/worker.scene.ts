@@ -1,10 +1,9 @@
-import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
 import type { SessionSettings } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
-import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/runTurns';
+import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/turn';
 import { Liveness } from '../../../../nodes/shared/dataTable/heartbeat';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import type { LockParts } from '../../../../nodes/shared/dataTable/tableLock';
@@ -13,6 +12,9 @@ import type { Clock } from '../../../../nodes/shared/run/clock';
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import type { MemoryTable } from '../../shared/memoryTable';
 import type { TestClock } from '../../testClock';
+import { wireWith } from '../wire/wire.fixture';
+
+const wire = wireWith();
 
 /** One turn as the agent saw it. */
 export interface Heard {
@@ -159,16 +161,15 @@ export class WorkerProcess {
 		};
 		const outcomes = await runTurns(
 			asks.map((ask, itemIndex) => ({
-				...{ itemIndex, isResume: false, idempotency: undefined, fingerprint: 'f', keepRaw: false },
+				...{ itemIndex, isResume: false, idempotencyKey: undefined, fingerprint: 'f', simplify: true },
+				said: ask.said,
 				client: clientOf(ask),
 				session: { kind: 'mapped', key: ask.key } as const,
 				slot: slots[itemIndex],
-				calls: new CallLimit(0, 1, clock).forTurn(),
-				prepare: async () => ok(() => ({ path: '', headers: {}, body: { message: ask.said } })),
-				onDelta: async () => undefined,
 			})),
 			{
 				...{ concurrency: 8, timeoutMs: 600_000, attempts: 1, retryAmbiguous: false, renewExpired: false },
+				maxInvocations: 0,
 				...{ idempotencyAnswers: 'keep' as const, stopAtFailure: false, turnOrder: 'arrival' as const },
 				...{ reservesPositions: asks.every(({ agent }) => agent === undefined), ...settings },
 			},
@@ -176,8 +177,14 @@ export class WorkerProcess {
 				...{ clock, random, signal, ledger: undefined },
 				memory: createRetryMemory({}, { node: 'n', run: 0, part: 'turns' }),
 				interruptLimit: new InterruptLimit({}, 0),
+				payloadOf: async () => await Promise.resolve(ok('')),
+				prepare: async ({ said: message }) => {
+					const turn = { kind: 'message', message, files: [] } as const;
+					return await Promise.resolve(ok({ wire, turn, stream: false, uuid: 'u', extra: {} }));
+				},
+				onDelta: async () => undefined,
+				received: async () => undefined,
 			},
-			async () => undefined,
 		);
 		for (const sessions of stores.values()) {
 			const written = await sessions.flush();

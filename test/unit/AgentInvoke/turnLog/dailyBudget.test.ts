@@ -1,11 +1,11 @@
-import {
-	DailyBudget,
-	type BudgetLimit,
-	type DueTurn,
-} from '../../../../nodes/AgentInvoke/turnLog/dailyBudget';
+import { DailyBudget, type BudgetLimit } from '../../../../nodes/AgentInvoke/turnLog/dailyBudget';
 import { DayAccounts } from '../../../../nodes/shared/dailyLimit/dayAccounts';
-import { TurnLog, type EndedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
-import { TurnOwners } from '../../../../nodes/AgentInvoke/turnLog/owner';
+import {
+	TurnLog,
+	TurnOwners,
+	type EndedTurn,
+	type OwnedTurn,
+} from '../../../../nodes/AgentInvoke/turnLog/turnLog';
 import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turn';
 import { countTokens } from '../../../../nodes/shared/run/budgetMessages';
 import { sha256 } from '../../../../nodes/shared/text/sha256';
@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 
 const key = (name: string): SessionChoice => ({ kind: 'mapped', key: name });
-const due = (itemIndex: number, session: SessionChoice = key('anna'), agent = 'a'): DueTurn => ({
+const due = (itemIndex: number, session: SessionChoice = key('anna'), agent = 'a'): OwnedTurn => ({
 	...{ itemIndex, session, client: { agent } },
 });
 
@@ -56,24 +56,24 @@ class Run {
 		this.turnLog = new TurnLog({ ...settings, executionId: 'e', node: 'Ask' }, opened, owners);
 	}
 
-	async open(turns: DueTurn[], answered: number[] = []): Promise<this> {
+	async open(turns: OwnedTurn[], answered: number[] = []): Promise<this> {
 		const due = turns.filter(({ itemIndex }) => !answered.includes(itemIndex));
 		const opened = await clock.run(this.budget.open(turns, due));
 		expect(opened.ok).toBe(true);
 		return this;
 	}
 
-	async admits(turn: DueTurn): Promise<boolean> {
+	async admits(turn: OwnedTurn): Promise<boolean> {
 		return (await clock.run(this.budget.admit(turn))).ok;
 	}
 
-	async refusal(turn: DueTurn) {
+	async refusal(turn: OwnedTurn) {
 		const admitted = await clock.run(this.budget.admit(turn));
 		if (admitted.ok) throw new Error('It was admitted');
 		return admitted.failure;
 	}
 
-	end(turn: DueTurn, over: Partial<EndedTurn> = {}): void {
+	end(turn: OwnedTurn, over: Partial<EndedTurn> = {}): void {
 		const ended = endedTurn(clock, { ...turn, ...over });
 		this.budget.ended(ended);
 		this.turnLog.add(ended);
@@ -88,7 +88,7 @@ class Run {
 /** Runs these turns one after another. @returns which were admitted */
 async function takes(
 	limit: Partial<BudgetLimit>,
-	turns: DueTurn[],
+	turns: OwnedTurn[],
 	over: Partial<EndedTurn> = {},
 	place: Place = {},
 ) {

@@ -1,6 +1,10 @@
-import { TurnLog, TURN_TABLE, type EndedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
+import {
+	TurnLog,
+	TurnOwners,
+	TURN_TABLE,
+	type EndedTurn,
+} from '../../../../nodes/AgentInvoke/turnLog/turnLog';
 import type { WireInterrupt } from '../../../../nodes/AgentInvoke/wire/reader';
-import { TurnOwners } from '../../../../nodes/AgentInvoke/turnLog/owner';
 import { countTokens } from '../../../../nodes/shared/run/budgetMessages';
 import type { Json } from '../../../../nodes/shared/text/json';
 import { MemoryTable } from '../../shared/memoryTable';

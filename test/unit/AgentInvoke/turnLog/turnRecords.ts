@@ -1,6 +1,6 @@
 import type { EndedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
 import type { TurnResult } from '../../../../nodes/AgentInvoke/turns/savedAnswer';
-import { CallLimit, type TurnCalls } from '../../../../nodes/AgentInvoke/api/callLimit';
+import { TurnCalls } from '../../../../nodes/AgentInvoke/api/callLimit';
 import { fail, ok, type FailureKind, type Result } from '../../../../nodes/shared/errors/failure';
 import type { Json, JsonObject } from '../../../../nodes/shared/text/json';
 import type { TestClock } from '../../testClock';
@@ -27,7 +27,7 @@ export function failure(kind: FailureKind, details: JsonObject = {}): Result<Tur
 
 /** The calls of a turn that has sent `count` calls. */
 export function callsMade(clock: TestClock, count = 1): TurnCalls {
-	const calls = new CallLimit(0, 1, clock).forTurn();
+	const calls = new TurnCalls({ most: 0, taken: 1 }, clock);
 	for (let call = 0; call < count; call++) calls.sent();
 	return calls;
 }

@@ -4,7 +4,7 @@ import { join, parse } from 'node:path';
 import { STANDARD_WIRE } from '../../../../credentials/standardWire';
 import { wireRequest } from '../../../../nodes/AgentInvoke/wire/request';
 import { readWire } from '../../../../nodes/AgentInvoke/wire/description';
-import { compileExpression } from '../../../../nodes/AgentInvoke/wire/expression';
+import { compileExpression, valueAt } from '../../../../nodes/AgentInvoke/wire/expression';
 import { dialectCases } from '../../../nodes/AgentInvoke/dialects/dialectCases';
 import { wireAsShipped, wireOf, wireText } from './wires';
 
@@ -110,7 +110,7 @@ test.each([
 test('a bare reference to an expression and a type error return nothing', () => {
 	const read = (text: string): unknown => {
 		const compiled = compileExpression(text);
-		return compiled.ok ? compiled.value.read({ a: 1 }) : compiled.failure;
+		return compiled.ok ? valueAt(compiled.value, { a: 1 }) : compiled.failure;
 	};
 	expect(read('&a')).toBeUndefined();
 	expect(read("join('', b)")).toBeUndefined();
@@ -124,7 +124,8 @@ test.each([
 	['b', ''],
 ])('says why %s does not fit', (text, why) => {
 	const compiled = compileExpression(text);
-	const said = compiled.ok ? compiled.value.misfit({ a: 1 }) : compiled.failure;
+	const read = compiled.ok ? compiled.value({ a: 1 }) : compiled;
+	const said = read.ok ? '' : read.failure;
 	expect(why === '' ? said === '' : said.startsWith(why)).toBe(true);
 });
 

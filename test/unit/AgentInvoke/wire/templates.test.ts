@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 
-import { clashWith, mergeDeep, TEMPLATES } from '../../../../nodes/AgentInvoke/wire/templates';
+import { TEMPLATES } from '../../../../nodes/AgentInvoke/wire/description';
+import { clashWith, mergeDeep } from '../../../../nodes/AgentInvoke/wire/request';
 import type { Json } from '../../../../nodes/shared/text/json';
 import { hostileJson } from '../../FlowTask/hostileJson';
 

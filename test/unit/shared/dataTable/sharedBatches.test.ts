@@ -1,4 +1,4 @@
-import { SharedBatches } from '../../../../nodes/shared/dataTable/sharedBatches';
+import { SharedBatches } from '../../../../nodes/shared/dataTable/sharedTable';
 import { badInput, fail, ok, type Result } from '../../../../nodes/shared/errors/failure';
 
 type Work = (items: readonly number[]) => Promise<Result<readonly number[]>>;

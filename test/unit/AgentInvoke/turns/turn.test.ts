@@ -1,17 +1,21 @@
 import type { OpenRequest } from '../../../../nodes/AgentInvoke/wire/request';
-import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
-import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/runTurns';
-import type { AgentTurn } from '../../../../nodes/AgentInvoke/turns/turn';
-import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turn';
-import { badInput, fail, ok, type FailureKind } from '../../../../nodes/shared/errors/failure';
+import {
+	runTurns,
+	type AgentTurn,
+	type SessionChoice,
+	type TurnOutcome,
+	type TurnSettings,
+} from '../../../../nodes/AgentInvoke/turns/turn';
+import { badInput, fail, ok, type FailureKind, type Result } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { TableLedger, type Ledger } from '../../../../nodes/shared/idempotency/ledger';
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 import { openStore } from '../sessions/worker.scene';
+import { wireWith } from '../wire/wire.fixture';
 
 /** An agent in virtual time that opens sessions, takes `takesMs` and fails as a test specifies. */
 class ScriptedAgent {
@@ -73,18 +77,22 @@ beforeEach(() => {
 const key = (name: string): SessionChoice => ({ kind: 'mapped', key: name });
 const NEW: SessionChoice = { kind: 'new' };
 
-type Question = Omit<AgentTurn, 'client'>;
+interface Question extends Omit<AgentTurn, 'client'> {
+	readonly payload: string;
+	readonly prepare: () => Promise<Result<OpenRequest>>;
+}
 
-const saying =
-	(message: string): OpenRequest =>
-	(id) => ({ path: '', headers: {}, body: { message, ...(id && { session_id: id }) } });
+const wire = wireWith();
+
+function saying(message: string): OpenRequest {
+	return { wire, turn: { kind: 'message', message, files: [] }, stream: false, uuid: 'u', extra: {} };
+}
 
 function turn(itemIndex: number, session: SessionChoice, over: Partial<Question> = {}): Question {
 	return {
-		...{ itemIndex, session, isResume: false, idempotency: undefined, fingerprint: 'f', keepRaw: false },
-		calls: new CallLimit(0, 1, clock).forTurn(),
+		...{ itemIndex, session, isResume: false, idempotencyKey: undefined, fingerprint: 'f', simplify: true },
+		payload: 'p',
 		prepare: async () => ok(saying(`m${itemIndex}`)),
-		onDelta: async () => undefined,
 		...over,
 	};
 }
@@ -115,6 +123,7 @@ async function take(
 	await clock.run(sessions.load(settings.turnOrder === 'strict' ? [] : keys));
 	const usual = {
 		concurrency: 8,
+		maxInvocations: 0,
 		timeoutMs: 1_000,
 		attempts: 1,
 		retryAmbiguous: false,
@@ -133,8 +142,11 @@ async function take(
 				memory: createRetryMemory(nodeContext, { node: 'n', run: 0, part: 'turns' }),
 				interruptLimit,
 				signal: signal ?? new AbortController().signal,
+				payloadOf: async ({ payload }) => await Promise.resolve(ok(payload)),
+				prepare: async ({ prepare }) => await prepare(),
+				onDelta: async () => undefined,
+				received: async () => undefined,
 			},
-			async () => undefined,
 		);
 		await Promise.all([sessions.flush(), ledger?.flush()]);
 		return outcomes;
@@ -261,8 +273,8 @@ test('a second try sends only what was not answered and cannot have run', async 
 });
 
 test('the raw answer is remembered only if the item shows it', async () => {
-	await take([turn(0, NEW), turn(1, NEW, { keepRaw: true })]);
-	const again = await take([turn(0, NEW), turn(1, NEW, { keepRaw: true })]);
+	await take([turn(0, NEW), turn(1, NEW, { simplify: false })]);
+	const again = await take([turn(0, NEW), turn(1, NEW, { simplify: false })]);
 	expect(again.map(({ result }) => result.ok && result.value.reply.raw)).toEqual([{}, { said: 'm1' }]);
 	expect(agent.calls).toHaveLength(2);
 });
@@ -291,7 +303,7 @@ test('an item that has been edited since is sent again', async () => {
 
 describe('with a ledger', () => {
 	const keyed = (i: number, payload = 'p', over: Partial<Question> = {}): Question =>
-		turn(i, NEW, { idempotency: { key: 'order 7', payload: async () => ok(payload) }, ...over });
+		turn(i, NEW, { idempotencyKey: 'order 7', payload, ...over });
 
 	test('another execution gets the recorded answer, or an error that the key stands for something else', async () => {
 		await take([keyed(0)], {}, { ledger: ledgerOf('e1') });
@@ -322,11 +334,11 @@ describe('with a ledger', () => {
 	});
 
 	test('a replay restores its session if the table has lost it', async () => {
-		const idempotency = { key: 'order 7', payload: async () => ok('p') };
-		await take([turn(0, key('k'), { idempotency })], {}, { ledger: ledgerOf('e1') });
+		const idempotencyKey = 'order 7';
+		await take([turn(0, key('k'), { idempotencyKey })], {}, { ledger: ledgerOf('e1') });
 		nodeContext = {};
 		table = new MemoryTable(clock);
-		await take([turn(0, key('k'), { idempotency })], {}, { ledger: ledgerOf('e2') });
+		await take([turn(0, key('k'), { idempotencyKey })], {}, { ledger: ledgerOf('e2') });
 		expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
 		expect(agent.calls).toHaveLength(1);
 	});
@@ -334,11 +346,11 @@ describe('with a ledger', () => {
 	test.each([10, 40_000])(
 		'an answer of another agent is an error for this one, and no session is taken over (%d characters)',
 		async (length) => {
-			const idempotency = { key: 'order 7', payload: async () => ok('p') };
+			const idempotencyKey = 'order 7';
 			const say = { prepare: async () => ok(saying('x'.repeat(length))) };
-			await take([turn(0, key('k'), { idempotency, ...say })], {}, { ledger: ledgerOf('e1') });
+			await take([turn(0, key('k'), { idempotencyKey, ...say })], {}, { ledger: ledgerOf('e1') });
 			nodeContext = {};
-			const again = [turn(0, key('k'), { idempotency })];
+			const again = [turn(0, key('k'), { idempotencyKey })];
 			const outcomes = await take(again, {}, { ledger: ledgerOf('e2'), agentName: 'b' });
 			expect(outcomes[0]?.result).toMatchObject({
 				failure: {

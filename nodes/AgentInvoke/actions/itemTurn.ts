@@ -1,0 +1,159 @@
+import { randomUUID } from 'crypto';
+
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+import { readItem, workItem } from '../../shared/errors/expressionError';
+import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
+import { shownRequest } from '../../shared/form/previewRequest';
+import { jsonText, type JsonObject } from '../../shared/text/json';
+import { redactJson } from '../../shared/text/redact';
+import { booleanOf } from '../../shared/text/textOf';
+import type { AgentTurn } from '../turns/turn';
+import { placeholdersOf } from '../wire/description';
+import {
+	addressOf,
+	openRequest,
+	whyNoPlaceholder,
+	wireRequest,
+	type OpenRequest,
+	type WireResult,
+} from '../wire/request';
+import { digestFiles, previewFiles, uploadFiles, type FileRow } from './files';
+import { ItemForm, type ReadItem } from './inputs';
+import type { AgentClient, AgentRun, QueuedItem } from './run';
+
+/** What an item says to its agent. Its files are not uploaded yet. */
+export type Said =
+	| { readonly kind: 'message'; readonly message: string; readonly files: readonly FileRow[] }
+	| { readonly kind: 'results'; readonly results: readonly WireResult[] };
+
+/** One item's turn. Includes the output's settings, because an expression that fails later would lose the answer. */
+export interface ReadTurn extends AgentTurn {
+	readonly client: AgentClient;
+	readonly said: Said;
+	readonly stream: boolean;
+	readonly extraBody: unknown;
+	readonly previewResponse: boolean;
+	/** Whether the session is a new one because the item has no key. */
+	readonly lacksKey: boolean;
+}
+
+const NOT_AN_ID = 'Enter the session.id of an earlier output. Nothing was sent for this item.';
+const NO_KEY =
+	'Without a key the agent could be asked twice. Make sure that the expression returns text or a number for each item, or remove the option. Nothing was sent for this item.';
+
+/** Reads the turns of all items, before anything is sent. */
+export function readTurns(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	readSaid: ReadItem<Said>,
+): Array<Result<ReadTurn>> {
+	return run.queued.map((item, itemIndex) =>
+		readItem(() => readTurn(new ItemForm(context, itemIndex), run, item, readSaid)),
+	);
+}
+
+function readTurn(
+	form: ItemForm,
+	{ clients, options, fingerprintOf }: AgentRun,
+	{ session, slot }: QueuedItem,
+	readSaid: ReadItem<Said>,
+): Result<ReadTurn> {
+	const { itemIndex } = form;
+	const client = clients.of(itemIndex);
+	if (!client.ok) return client;
+	if (!session.ok) return session;
+	if (session.value.kind === 'explicit' && /^\.{1,2}$/.test(session.value.id))
+		return failInput(`"Session ID" is "${session.value.id}" for this item, which is not an ID`, NOT_AN_ID);
+	const said = readSaid(form);
+	if (!said.ok) return said;
+	const isResume = said.value.kind === 'results';
+	const noPlaceholder = whyNoPlaceholder(client.value.account.wire, {
+		isResume,
+		hasSession: session.value.kind !== 'new',
+		hasFiles: said.value.kind === 'message' && said.value.files.length > 0,
+	});
+	if (noPlaceholder) return fail(noPlaceholder);
+	const idempotencyKey = options.idempotency
+		? form.filled('limits.idempotencyKey', 'Idempotency Key', NO_KEY)
+		: ok(undefined);
+	if (!idempotencyKey.ok) return idempotencyKey;
+	return ok({
+		itemIndex,
+		client: client.value,
+		session: session.value,
+		slot,
+		isResume,
+		fingerprint: fingerprintOf(itemIndex),
+		said: said.value,
+		stream: booleanOf(form.value('stream')) === true,
+		extraBody: form.value('options.extraBody', ''),
+		idempotencyKey: idempotencyKey.value,
+		simplify: booleanOf(form.value('simplify', true)) !== false,
+		previewResponse: booleanOf(form.value('options.previewResponse', false)) === true,
+		lacksKey: session.value.kind === 'new' && form.value('sessionMode') !== 'new',
+	});
+}
+
+/** Everything that an idempotency key stands for, with files as digests. */
+export async function payloadOf(
+	context: IExecuteFunctions,
+	{ itemIndex, session, said, extraBody }: ReadTurn,
+): Promise<Result<string>> {
+	const resumedId = session.kind === 'explicit' ? session.id : '';
+	const asked = said.kind === 'message' ? [said.message, session] : [said, resumedId];
+	const digests = await digestFiles(context, itemIndex, said.kind === 'message' ? said.files : []);
+	if (!digests.ok) return digests;
+	const text = jsonText([...asked, extraBody, digests.value]);
+	if (text !== undefined) return ok(text);
+	return failInput(
+		"The item's request is nested too deeply",
+		'Check "Extra Body". Nothing was sent for this item.',
+	);
+}
+
+/** Uploads the item's files and builds its request. The session ID is filled in when the call is made. */
+export async function requestOf(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	{ itemIndex, said, stream, extraBody, client }: ReadTurn,
+): Promise<Result<OpenRequest>> {
+	return await workItem(async () => {
+		const form = { stream, extraBody, uuid: randomUUID() };
+		const { wire } = client.account;
+		if (said.kind === 'results') return openRequest(said, form, wire);
+		const files = await uploadFiles(context, itemIndex, said.files, run);
+		return files.ok ? openRequest({ ...said, files: files.value }, form, wire) : files;
+	});
+}
+
+/** The request of a turn as a preview shows it. */
+export function previewOf(
+	{ redact }: AgentRun,
+	{ session, client, said, stream, extraBody }: ReadTurn,
+): Result<JsonObject> {
+	const form = { stream, extraBody, uuid: SHOWN_UUID };
+	const turn = said.kind === 'message' ? { ...said, files: previewFiles(said.files) } : said;
+	const { account, sessions } = client;
+	const open = openRequest(turn, form, account.wire);
+	if (!open.ok) return open;
+	const known = session.kind === 'mapped' ? sessions.find(session.key) : '';
+	const sessionId = session.kind === 'explicit' ? session.id : known;
+	const { body, headers, path } = wireRequest(account.wire, turn, { ...open.value, sessionId });
+	const shownHeaders = Object.entries(headers).map(([name, value]) => {
+		const template = account.wire.request.headers[name] ?? '';
+		const isOfCall = [...placeholdersOf(template)].some((placeholder) => template === `$${placeholder}`);
+		const isShown = HARMLESS_HEADER.test(name) || isOfCall;
+		return [name, isShown ? value : FROM_CREDENTIAL] as const;
+	});
+	const more = Object.fromEntries(shownHeaders);
+	const shown = shownRequest(addressOf(account, { path }), 'agent token', body, more);
+	return ok(redactJson(shown, redact.known));
+}
+
+/** Each call has a UUID of its own, which a preview cannot know. */
+const SHOWN_UUID = '<UUID of the call>';
+
+/** Other headers with text of their own may hold a secret of a gateway, which not everyone who previews may read. */
+const HARMLESS_HEADER = /^(?:accept|accept-language|content-type|user-agent)$/i;
+const FROM_CREDENTIAL = '<from the credential>';
