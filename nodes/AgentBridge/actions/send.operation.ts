@@ -5,10 +5,22 @@ import { readItem } from '../../shared/errors/expressionError';
 import { isJsonObject } from '../../shared/text/json';
 import { booleanOf } from '../../shared/text/textOf';
 import type { Operation } from '../../shared/form/operation';
-import { optionsCollection } from '../../shared/form/options';
-import { FRAME_FIELD, SEND_OPTIONS } from './fields.message';
+import { defineOptions, optionsCollection } from '../../shared/form/options';
+import { FRAME_FIELD, HEARTBEAT_OPTIONS } from './fields.bridge';
 import { inSession, readFrame } from './run';
 import { canReachTrigger, handOver } from './triggerConnection';
+
+const SEND_OPTIONS = defineOptions({
+	...HEARTBEAT_OPTIONS,
+	useTriggerConnection: {
+		displayName: "Use the Trigger's Connection",
+		name: 'useTriggerConnection',
+		type: 'boolean',
+		default: true,
+		description:
+			'Whether the Agent Bridge Trigger that started the execution sends the frame, over its own connection. Turn this on if an account may have only one connection. It works in queue mode too. Tests in the editor and retries of an execution open a connection of their own.',
+	},
+});
 
 /** Sends a frame for each item without waiting for replies. */
 export const send: Operation = {
