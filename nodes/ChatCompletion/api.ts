@@ -9,8 +9,8 @@ import { classifyRefusal } from '../shared/chat/refusal';
 import { explainChat } from './failures';
 import { AnswerBuilder, type ChatAnswer } from '../shared/answer/answerBuilder';
 import { AnswerReader } from '../shared/answer/answerReader';
+import type { ContentParts } from '../shared/answer/contentParts';
 import { failed, outcomeOf, timedOut, type AnswerTerms, type BilledAnswer } from './outcome';
-import { PieceQueue } from './pieces';
 
 export interface ChatCall extends AnswerTerms {
 	readonly body: JsonObject;
@@ -69,4 +69,27 @@ async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outc
 	pieces.add(answer.builder.end());
 	await pieces.passOn();
 	return outcomeOf(answer, ended, redact, timedOut(clock, call));
+}
+
+/** Collects pieces of an answer until they are passed on. */
+export class PieceQueue {
+	private waiting: ContentParts[] = [];
+
+	constructor(private readonly onPiece: AnswerTerms['onPiece']) {}
+
+	/** Joins pieces that arrived together, because passing a piece on through n8n costs more than reading it. */
+	add({ content, reasoning }: ContentParts): void {
+		if (!content && !reasoning) return;
+		const last = this.waiting.at(-1);
+		// Within a piece, the reasoning comes before the content.
+		if (!last || (last.content && reasoning)) this.waiting.push({ content, reasoning });
+		else {
+			const joined = { content: last.content + content, reasoning: last.reasoning + reasoning };
+			this.waiting.splice(-1, 1, joined);
+		}
+	}
+
+	async passOn(): Promise<void> {
+		for (const piece of this.waiting.splice(0)) await this.onPiece(piece);
+	}
 }
