@@ -8,9 +8,14 @@ import { isWebAddress } from '../../shared/text/webAddress';
 import { readWish } from '../../shared/chat/reasoning';
 import { readChoice } from '../../shared/form/options';
 import { readSchema, type AnswerFormat } from '../json/schema';
-import { messagesFromJson, messagesFromRows, type ImagePart, type MessageRow } from '../request/messages';
+import {
+	messagesFromJson,
+	messagesFromRows,
+	readToolCalls,
+	readToolResults,
+	type MessageRow,
+} from '../request/messages';
 import { chatBody } from '../request/body';
-import { readToolCalls, readToolResults } from '../request/toolMessages';
 import { toolFields } from '../request/tools';
 import { readItemOptions, type ItemOptions } from './options';
 
@@ -146,8 +151,8 @@ async function readImages(
 	itemIndex: number,
 	message: IDataObject,
 	maxBytes: number,
-): Promise<Result<ImagePart[]>> {
-	const images: ImagePart[] = [];
+): Promise<Result<JsonObject[]>> {
+	const images: JsonObject[] = [];
 	for (const row of objectsIn(member(message.images, 'image'))) {
 		const source = readChoice('The "Source" of an image', ['binary', 'url'], row.source);
 		if (!source.ok) return source;
@@ -157,7 +162,10 @@ async function readImages(
 				? checkImageUrl(sentText(row.url).trim(), maxBytes)
 				: await readImageFields(context, itemIndex, fields, maxBytes);
 		if (!urls.ok) return urls;
-		for (const url of urls.value) images.push({ url, detail: sentText(row.detail) });
+		const detail = sentText(row.detail);
+		for (const url of urls.value) {
+			images.push({ type: 'image_url', image_url: { url, ...(detail && { detail }) } });
+		}
 	}
 	return ok(images);
 }
