@@ -73,7 +73,6 @@ const REQUEST_OPTIONS = defineOptions({
 	...HEARTBEAT_OPTIONS,
 });
 
-/** Sends a frame for each item and collects frames until the reply arrives. */
 export const request: Operation = {
 	value: 'request',
 	name: 'Request',

@@ -22,7 +22,6 @@ const SEND_OPTIONS = defineOptions({
 	},
 });
 
-/** Sends a frame for each item without waiting for replies. */
 export const send: Operation = {
 	value: 'send',
 	name: 'Send',

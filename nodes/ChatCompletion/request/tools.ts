@@ -1,7 +1,6 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText, parseRounded, type JsonObject } from '../../shared/text/json';
-import { schemaOfExample } from '../json/exampleSchema';
-import { faultOf, refuseSchema } from '../json/schema';
+import { faultOf, refuseSchema, schemaOfExample } from '../json/schema';
 
 export interface ToolRow {
 	readonly name: string;
