@@ -4,9 +4,9 @@ import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workfl
 
 import { isStartedByChat } from '../../shared/run/startedBy';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
-import { excerpt, isJsonObject, jsonText } from '../../shared/text/json';
+import { excerpt, jsonText } from '../../shared/text/json';
 import { pathSteps, readPath } from '../../shared/text/jsonPath';
-import { textOrNumber } from '../../shared/text/textOf';
+import { textOf, textOrNumber } from '../../shared/text/textOf';
 import { checkEntered, defineOptions, optionsCollection } from '../../shared/form/options';
 import { lostDigits } from '../../shared/form/pastedJson';
 import { readItem } from '../../shared/errors/expressionError';
@@ -134,13 +134,11 @@ function readRequest(context: IExecuteFunctions, itemIndex: number) {
 	const timeoutSeconds: unknown = context.getNodeParameter('timeoutSeconds', itemIndex, 60);
 	const seconds = checkEntered({ timeoutSeconds }, {}, REPLY_TIMEOUT);
 	if (!seconds.ok) return seconds;
-	const options: unknown = context.getNodeParameter('options', itemIndex, {});
-	const { answerPath } = isJsonObject(options) ? options : {};
 	return ok({
 		text: correlated.value === frame ? given.value.text : (jsonText(correlated.value) ?? ''),
 		rule: { replyPath, correlation: readName(correlated.value, correlationPath), filter: filter.value },
 		timeoutMs: seconds.value.number('timeoutSeconds') * 1000,
-		answerPath: typeof answerPath === 'string' ? answerPath : '',
+		answerPath: textOf(context.getNodeParameter('options.answerPath', itemIndex, '')),
 	});
 }
 

@@ -2,7 +2,6 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { ok, type Result } from '../../shared/errors/failure';
 import { readItem } from '../../shared/errors/expressionError';
-import { isJsonObject } from '../../shared/text/json';
 import { booleanOf } from '../../shared/text/textOf';
 import type { Operation } from '../../shared/form/operation';
 import { defineOptions, optionsCollection } from '../../shared/form/options';
@@ -43,7 +42,6 @@ export const send: Operation = {
 
 /** Whether the trigger sends the item's frame: the option asks for that, and the trigger accepts frames. */
 function isForTrigger(context: IExecuteFunctions, itemIndex: number): Result<boolean> {
-	const options: unknown = context.getNodeParameter('options', itemIndex, {});
-	const isWanted = isJsonObject(options) && booleanOf(options.useTriggerConnection) === true;
-	return isWanted ? canReachTrigger(context) : ok(false);
+	const isWanted = booleanOf(context.getNodeParameter('options.useTriggerConnection', itemIndex, false));
+	return isWanted === true ? canReachTrigger(context) : ok(false);
 }

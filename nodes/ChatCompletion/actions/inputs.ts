@@ -17,7 +17,7 @@ import {
 } from '../request/messages';
 import { chatBody } from '../request/body';
 import { toolFields } from '../request/tools';
-import { readItemOptions, type ItemOptions } from './options';
+import { readItemOptions } from './options';
 
 /** Formats that most vision models accept. */
 const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif']);
@@ -30,7 +30,8 @@ export async function prepareQuestion(context: IExecuteFunctions, itemIndex: num
 	if (!format.ok) return format;
 	const messages = await readMessages(context, itemIndex, options.value.maxImageBytes);
 	if (!messages.ok) return messages;
-	const tools = readTools(context, itemIndex, options.value);
+	const toolRows = objectsIn(context.getNodeParameter('tools.tool', itemIndex, []));
+	const tools = toolFields(toolRows, options.value.toolChoice, options.value.toolToCall);
 	if (!tools.ok) return tools;
 	const onInvalidJson = readChoice(
 		'"If the Answer Is Invalid"',
@@ -73,21 +74,6 @@ function readFormat(context: IExecuteFunctions, itemIndex: number): Result<Answe
 	if (!format.ok) return format;
 	const { value: kind } = format;
 	return kind === 'jsonSchema' ? readSchema(context.getNodeParameter('jsonSchema', itemIndex)) : ok({ kind });
-}
-
-function readTools(
-	context: IExecuteFunctions,
-	itemIndex: number,
-	{ toolChoice, toolToCall }: ItemOptions,
-): Result<JsonObject> {
-	const rows = objectsIn(context.getNodeParameter('tools.tool', itemIndex, [])).map(
-		({ name, description, parameters }) => ({
-			name: sentText(name).trim(),
-			description: sentText(description).trim(),
-			parameters,
-		}),
-	);
-	return toolFields(rows, toolChoice, toolToCall);
 }
 
 async function readMessages(
