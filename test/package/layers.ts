@@ -33,7 +33,7 @@ export const ROOMS: Record<string, readonly string[]> = {
 		'answer',
 		'chat',
 	],
-	'nodes/ChatCompletion': ['json', 'request', 'failures.ts', 'outcome.ts', 'api.ts', 'tokenBudget.ts'],
+	'nodes/ChatCompletion': ['json', 'request', 'failures.ts', 'api.ts', 'tokenBudget.ts'],
 	'nodes/AgentBridge': ['frames.ts', 'connection', 'reply', 'account.ts'],
 	'nodes/FlowTask': ['workflow', 'api', 'tasks', 'taskLog'],
 	'nodes/AgentInvoke': ['wire', 'api', 'sessions', 'turns', 'turnLog'],

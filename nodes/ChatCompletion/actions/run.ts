@@ -16,8 +16,7 @@ import { redactJson, type Redact } from '../../shared/text/redact';
 import { workItem } from '../../shared/errors/expressionError';
 import { openRetry } from '../../shared/retry/retry';
 import { readPreviewSwitches, shownPreview, shownRequest } from '../../shared/form/previewRequest';
-import { CHAT_PATH, createChatApi, type CompleteChat } from '../api';
-import type { AnswerTerms } from '../outcome';
+import { CHAT_PATH, createChatApi, type ChatCall, type CompleteChat } from '../api';
 import { describeAnswer } from './deliver';
 import { TokenBudget } from '../tokenBudget';
 import { prepareQuestion } from './inputs';
@@ -168,7 +167,7 @@ async function showWarning({ warning }: JsonObject, chatStream: ChatStream): Pro
 }
 
 /** Streams the answer and, if wanted, the reasoning before it, which is quoted to set it apart. */
-function pieceWriter(chatStream: ChatStream, streamReasoning: boolean): AnswerTerms['onPiece'] {
+function pieceWriter(chatStream: ChatStream, streamReasoning: boolean): ChatCall['onPiece'] {
 	let isThinking = false;
 	return async ({ content, reasoning }) => {
 		if (reasoning && streamReasoning) {
