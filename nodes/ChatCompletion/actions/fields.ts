@@ -62,29 +62,8 @@ const imageFields: INodeProperties = {
 			],
 		},
 	],
+	displayOptions: { hide: { role: ['tool'] } },
 	description: 'Images sent with the message, for models with vision',
-};
-
-const toolCallsField: INodeProperties = {
-	displayName: 'Tool Calls',
-	name: 'toolCalls',
-	type: 'string',
-	default: '',
-	placeholder: "e.g. {{ $('Ask').item.json.toolCalls }}",
-	displayOptions: { show: { role: ['assistant'] } },
-	description:
-		'The tools that the model called in this message: the field toolCalls of an earlier answer. Leave empty for a text message.',
-};
-
-const callIdField: INodeProperties = {
-	displayName: 'Call ID',
-	name: 'toolCallId',
-	type: 'string',
-	default: '',
-	placeholder: 'e.g. call_8f1c',
-	displayOptions: { show: { role: ['tool'] } },
-	description:
-		'The ID of the tool call that the content answers. If it is an array of IDs, Content must be an array of as many results, e.g. from the Aggregate node.',
 };
 
 const messageRows: INodeProperties = {
@@ -113,7 +92,16 @@ const messageRows: INodeProperties = {
 					],
 					description: 'Who the message is from',
 				},
-				callIdField,
+				{
+					displayName: 'Call ID',
+					name: 'toolCallId',
+					type: 'string',
+					default: '',
+					placeholder: 'e.g. call_8f1c',
+					displayOptions: { show: { role: ['tool'] } },
+					description:
+						'The ID of the tool call that the content answers. If it is an array of IDs, Content must be an array of as many results, e.g. from the Aggregate node.',
+				},
 				{
 					displayName: 'Content',
 					name: 'content',
@@ -124,40 +112,22 @@ const messageRows: INodeProperties = {
 					description:
 						'The text of the message. An empty message is left out; an expression that returns nothing fails the item.',
 				},
-				toolCallsField,
-				{ ...imageFields, displayOptions: { hide: { role: ['tool'] } } },
+				{
+					displayName: 'Tool Calls',
+					name: 'toolCalls',
+					type: 'string',
+					default: '',
+					placeholder: "e.g. {{ $('Ask').item.json.toolCalls }}",
+					displayOptions: { show: { role: ['assistant'] } },
+					description:
+						'The tools that the model called in this message: the field toolCalls of an earlier answer. Leave empty for a text message.',
+				},
+				imageFields,
 			],
 		},
 	],
 	description: 'The conversation, oldest message first',
 };
-
-const messageFields: readonly INodeProperties[] = [
-	{
-		displayName: 'Messages As',
-		name: 'messagesMode',
-		type: 'options',
-		noDataExpression: true,
-		default: 'rows',
-		options: [
-			{ name: 'Form', value: 'rows', description: 'One row per message' },
-			{ name: 'JSON', value: 'json', description: 'An array of messages, e.g. from another node' },
-		],
-		description: 'How to enter the conversation',
-	},
-	messageRows,
-	{
-		displayName: 'Messages',
-		name: 'messagesJson',
-		type: 'json',
-		default:
-			'[\n  { "role": "system", "content": "Be brief." },\n  { "role": "user", "content": "Hello" }\n]',
-		typeOptions: { rows: 6 },
-		displayOptions: { show: { messagesMode: ['json'] } },
-		description:
-			'An array of messages with role and content, oldest first. Content is text, or an array of text and image parts.',
-	},
-];
 
 const toolsField: INodeProperties = {
 	displayName: 'Tools',
@@ -204,7 +174,36 @@ const toolsField: INodeProperties = {
 		'Tools that the model may call. The model only asks: its calls are in the output field toolCalls, and the workflow carries them out.',
 };
 
-const answerFields: readonly INodeProperties[] = [
+/** The form, in the order in which an operator fills it in. */
+export const chatFields: readonly INodeProperties[] = [
+	reasoningSentField,
+	modelField,
+	{
+		displayName: 'Messages As',
+		name: 'messagesMode',
+		type: 'options',
+		noDataExpression: true,
+		default: 'rows',
+		options: [
+			{ name: 'Form', value: 'rows', description: 'One row per message' },
+			{ name: 'JSON', value: 'json', description: 'An array of messages, e.g. from another node' },
+		],
+		description: 'How to enter the conversation',
+	},
+	messageRows,
+	{
+		displayName: 'Messages',
+		name: 'messagesJson',
+		type: 'json',
+		default:
+			'[\n  { "role": "system", "content": "Be brief." },\n  { "role": "user", "content": "Hello" }\n]',
+		typeOptions: { rows: 6 },
+		displayOptions: { show: { messagesMode: ['json'] } },
+		description:
+			'An array of messages with role and content, oldest first. Content is text, or an array of text and image parts.',
+	},
+	...reasoningFormFields,
+	toolsField,
 	{
 		displayName: 'Stream',
 		name: 'stream',
@@ -261,15 +260,5 @@ const answerFields: readonly INodeProperties[] = [
 		description: 'What to do with an answer that is not the requested JSON',
 	},
 	simplifyField,
-];
-
-/** The form, in the order in which an operator fills it in. */
-export const chatFields: readonly INodeProperties[] = [
-	reasoningSentField,
-	modelField,
-	...messageFields,
-	...reasoningFormFields,
-	toolsField,
-	...answerFields,
 	...optionGroups(CHAT_OPTIONS),
 ];

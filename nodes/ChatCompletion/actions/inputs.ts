@@ -84,11 +84,12 @@ async function readMessages(
 	if (context.getNodeParameter('messagesMode', itemIndex) === 'json') {
 		return messagesFromJson(context.getNodeParameter('messagesJson', itemIndex));
 	}
+	const readFile: ReadFile = async (field) =>
+		await readBinaryField(context, itemIndex, field, maxImageBytes, 'Max Image Size (MB)');
+	const entered = objectsIn(context.getNodeParameter('messages.message', itemIndex, []));
 	const rows: MessageRow[] = [];
-	for (const [index, row] of objectsIn(
-		context.getNodeParameter('messages.message', itemIndex, []),
-	).entries()) {
-		const images = await readImages(context, itemIndex, row, maxImageBytes);
+	for (const [index, row] of entered.entries()) {
+		const images = await readImages(row, maxImageBytes, readFile);
 		if (!images.ok) {
 			const { failure } = images;
 			return fail({ ...failure, message: `Message ${index + 1}: ${failure.message}` });
@@ -132,11 +133,12 @@ function sentText(value: unknown): string {
 	return textOrJson(value) ?? '';
 }
 
+type ReadFile = (field: string) => ReturnType<typeof readBinaryField>;
+
 async function readImages(
-	context: IExecuteFunctions,
-	itemIndex: number,
 	message: IDataObject,
 	maxBytes: number,
+	readFile: ReadFile,
 ): Promise<Result<JsonObject[]>> {
 	const images: JsonObject[] = [];
 	for (const row of objectsIn(member(message.images, 'image'))) {
@@ -146,7 +148,7 @@ async function readImages(
 		const urls =
 			source.value === 'url'
 				? checkImageUrl(sentText(row.url).trim(), maxBytes)
-				: await readImageFields(context, itemIndex, fields, maxBytes);
+				: await readImageFields(fields, readFile);
 		if (!urls.ok) return urls;
 		const detail = sentText(row.detail);
 		for (const url of urls.value) {
@@ -157,12 +159,7 @@ async function readImages(
 }
 
 /** @param fields names, separated by commas */
-async function readImageFields(
-	context: IExecuteFunctions,
-	itemIndex: number,
-	fields: string,
-	maxBytes: number,
-): Promise<Result<string[]>> {
+async function readImageFields(fields: string, readFile: ReadFile): Promise<Result<string[]>> {
 	const urls: string[] = [];
 	const names = fields
 		.split(',')
@@ -170,7 +167,7 @@ async function readImageFields(
 		.filter(Boolean);
 	// An empty name is read, too, so that the item fails instead of being sent without its image.
 	for (const name of names.length > 0 ? names : ['']) {
-		const file = await readBinaryField(context, itemIndex, name, maxBytes, 'Max Image Size (MB)');
+		const file = await readFile(name);
 		if (!file.ok) return file;
 		const { bytes, mimeType } = file.value;
 		if (!IMAGE_TYPES.has(mimeType)) {

@@ -10,8 +10,6 @@ import { samplingOptions } from '../../shared/chat/samplingForm';
 const MS_PER_SECOND = 1_000;
 const BYTES_PER_MB = 1024 * 1024;
 
-export type ItemOptions = Extract<ReturnType<typeof readItemOptions>, { ok: true }>['value'];
-
 export function readRunOptions(context: IExecuteFunctions) {
 	// Only these three are read, because an error in another option's expression must fail its item, not the run.
 	const { given, groupOf } = enteredOptions(context, 0, OF_RUN, (name) => name in OF_RUN);

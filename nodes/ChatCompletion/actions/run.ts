@@ -156,14 +156,11 @@ async function answerItem(
 		const described = describeAnswer(answer.value, { ...form, forChat: run.forChat, asTool }, run.redact);
 		if (!described.ok) return described;
 		run.memory.keep(itemIndex, run.fingerprintOf(itemIndex), { answer: described.value });
-		await showWarning(described.value, chatStream);
+		const { warning } = described.value;
+		// Without any text, a streaming chat would say that streaming is switched off.
+		if (!chatStream.hasBegun && typeof warning === 'string') await chatStream.fail(warning);
 		return described;
 	});
-}
-
-/** Shows why an answer has no text. Otherwise, the chat would say that streaming is switched off. */
-async function showWarning({ warning }: JsonObject, chatStream: ChatStream): Promise<void> {
-	if (!chatStream.hasBegun && typeof warning === 'string') await chatStream.fail(warning);
 }
 
 /** Streams the answer and, if wanted, the reasoning before it, which is quoted to set it apart. */
