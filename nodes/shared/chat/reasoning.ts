@@ -93,12 +93,10 @@ export function readWish(
 	if (!choice.ok) return choice;
 	const control = readChoice('"Reasoning Control"', ['auto', ...CONTROLS], parameter('reasoningControl', ''));
 	if (!control.ok) return control;
-	return ok({ model: modelId(parameter('model', '')), choice: choice.value, control: control.value, split });
-}
-
-/** The field is a resource locator, unless an expression returned its whole value as text. */
-function modelId(field: unknown): string {
-	return textOf(typeof field === 'object' ? member(field, 'value') : field).trim();
+	const field = parameter('model', '');
+	// The field is a resource locator, unless an expression returned its whole value as text.
+	const model = textOf(typeof field === 'object' ? member(field, 'value') : field).trim();
+	return ok({ model, choice: choice.value, control: control.value, split });
 }
 
 /** For each reasoning control, why the reasoning cannot be switched as chosen, and what to do about it. */
