@@ -40,10 +40,9 @@ export async function prepareQuestion(context: IExecuteFunctions, itemIndex: num
 	);
 	if (!onInvalidJson.ok) return onInvalidJson;
 	const { sampling, extraBody, includeUsage, reasoningSplit } = options.value;
-	const reasoning = readWish(
-		(name, fallback) => context.getNodeParameter(name, itemIndex, fallback),
-		reasoningSplit,
-	);
+	const read = (name: string, fallback: string): unknown =>
+		context.getNodeParameter(name, itemIndex, fallback);
+	const reasoning = readWish(read, reasoningSplit);
 	if (!reasoning.ok) return reasoning;
 	const body = chatBody({
 		messages: messages.value,

@@ -1,4 +1,4 @@
-import { isJsonObject, objectsIn, type Json, type JsonObject } from '../text/json';
+import { isJsonObject, member, objectsIn, type Json, type JsonObject } from '../text/json';
 import { textOrNumber } from '../text/textOf';
 import { NO_PARTS, partsOf, textIn, type ContentParts } from './contentParts';
 import { FieldMerger, joinTexts, takeLargest, takeLatest } from './mergeFields';
@@ -222,14 +222,12 @@ function usagesIn(chunk: JsonObject, choice: JsonObject | undefined): JsonObject
 }
 
 function readUsage(usage: JsonObject): ChatAnswer['usage'] {
-	const completion = isJsonObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {};
-	const prompt = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
 	const counts = {
 		promptTokens: usage.prompt_tokens ?? usage.input_tokens,
 		completionTokens: usage.completion_tokens ?? usage.output_tokens,
 		totalTokens: usage.total_tokens,
-		reasoningTokens: completion.reasoning_tokens ?? usage.reasoning_tokens,
-		cachedTokens: prompt.cached_tokens ?? usage.cached_tokens,
+		reasoningTokens: member(usage.completion_tokens_details, 'reasoning_tokens') ?? usage.reasoning_tokens,
+		cachedTokens: member(usage.prompt_tokens_details, 'cached_tokens') ?? usage.cached_tokens,
 	};
 	const isSent = (entry: [string, unknown]): entry is [string, number] => typeof entry[1] === 'number';
 	return Object.fromEntries(Object.entries(counts).filter(isSent));
