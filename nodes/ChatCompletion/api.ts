@@ -23,7 +23,7 @@ export interface ChatCall {
 	readonly endByMs: number;
 }
 
-export interface ChatConnection extends AnswerConnection {
+interface ChatConnection extends AnswerConnection {
 	/** The base URL, without a trailing slash. */
 	readonly baseUrl: string;
 	readonly retry: Pick<Retry, 'run'>;

@@ -11,7 +11,7 @@ const WHOLE_REASONS: ReadonlySet<string> = new Set([
 	...['eos', 'eos_token', 'complete', 'normal'],
 ]);
 
-export interface ChatAnswerForm {
+interface ChatAnswerForm {
 	readonly format: AnswerFormat;
 	readonly onInvalidJson: 'fail' | 'returnText';
 	/** If false, the output also contains the answer in the interface's own shape. */
