@@ -12,7 +12,7 @@ import type * as AiNodeSdk from '@n8n/ai-node-sdk';
 
 import { readCredential } from '../shared/platform/credential';
 import { toNodeError } from '../shared/errors/nodeError';
-import { fail, ok, type Result } from '../shared/errors/failure';
+import { failInput, ok, type Result } from '../shared/errors/failure';
 import { modelField, searchModels } from '../shared/chat/models';
 import { optionsCollection } from '../shared/form/options';
 import { readPlatformAccount } from '../shared/platform/account';
@@ -104,10 +104,9 @@ async function loadSdk(): Promise<Result<typeof AiNodeSdk>> {
 	try {
 		return ok(await import('@n8n/ai-node-sdk'));
 	} catch {
-		return fail({
-			kind: 'badInput',
-			message: 'This n8n is too old for the FlowPlatform Chat Model: it has no SDK for AI nodes',
-			advice: 'Update n8n. Until then, the Chat Completion node asks the same models without an agent.',
-		});
+		return failInput(
+			'This n8n is too old for the FlowPlatform Chat Model: it has no SDK for AI nodes',
+			'Update n8n. Until then, the Chat Completion node asks the same models without an agent.',
+		);
 	}
 }

@@ -63,11 +63,9 @@ export function modelSettings(wish: ReasoningWish, options: Readonly<Record<stri
 		maxRetries: Math.floor(number('maxRetries')),
 		timeout: number('timeoutSeconds') * MS_PER_SECOND,
 		streamUsage: booleanOf(options.includeUsage) !== false,
-		onFailedAttempt: endAtTimeout,
+		onFailedAttempt: (error: Error): void => {
+			// Prevents a retry after "Timeout", because the answer may still be generated, and billed.
+			if (error.name === 'TimeoutError') throw error;
+		},
 	});
-}
-
-/** Prevents a retry after "Timeout", because the answer may still be generated, and billed. */
-function endAtTimeout(error: Error): void {
-	if (error.name === 'TimeoutError') throw error;
 }

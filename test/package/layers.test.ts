@@ -86,7 +86,7 @@ describe('the check itself', () => {
 		[
 			'up from a file of the node',
 			'nodes/ChatCompletion/failures.ts',
-			"import { x } from './outcome'",
+			"import { x } from './api'",
 			'stands above',
 		],
 		['a file next to the rooms', 'nodes/ChatCompletion/x.ts', '', 'belongs to no layer'],

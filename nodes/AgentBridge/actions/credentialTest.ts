@@ -9,9 +9,8 @@ import { redactor } from '../../shared/text/redact';
 import { getByTestHelper, testFailed } from '../../shared/http/testRequest';
 import type { SocketEnd } from '../../shared/http/webSocket';
 import { readBridgeAccount, type BridgeAccount } from '../account';
-import { openConnection } from '../connection/connection';
+import { openConnection, probeHandshake } from '../connection/connection';
 import { whyEnded } from '../connection/failures';
-import { probeHandshake } from '../connection/probe';
 
 /** How long a connection has to stay open: some servers accept every connection, and then close the unwanted ones. */
 const STAYS_OPEN_MS = 700;

@@ -35,6 +35,18 @@ export const AUTH_FIELDS: readonly INodeProperties[] = [
 	},
 ];
 
+export const FRAME_FIELD: INodeProperties = {
+	displayName: 'Frame',
+	name: 'frame',
+	type: 'json',
+	required: true,
+	default: '{}',
+	// The editor shows no placeholder here, and a default would be sent unchanged.
+	hint: 'Example: {"type": "message", "text": "Hello"}; as an expression: {{ {"type": "message", "text": $json.text} }}',
+	description:
+		'The JSON object to send, as your platform expects it. Switch to Expression to use fields of the item in it.',
+};
+
 export const EVENT_PATH: INodeProperties = {
 	displayName: 'Event Path',
 	name: 'eventPath',

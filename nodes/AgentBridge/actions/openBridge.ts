@@ -8,9 +8,8 @@ import { checkEntered } from '../../shared/form/options';
 import { redactor, type Redact } from '../../shared/text/redact';
 import { allowsSocketTo } from '../../shared/http/egress';
 import { fillAuthFrame, readBridgeAccount, type BridgeAccount } from '../account';
-import { openConnection, type BridgeSettings } from '../connection/connection';
+import { openConnection, probeHandshake, type BridgeSettings } from '../connection/connection';
 import type { Bridge } from '../connection/failures';
-import { probeHandshake } from '../connection/probe';
 import { LISTEN_OPTIONS } from './trigger/fields.listen';
 
 export const CREDENTIAL = 'flowBridgeApi';

@@ -1,22 +1,78 @@
 import { randomUUID } from 'crypto';
 
-import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
+import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { isStartedByChat } from '../../shared/run/startedBy';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
-import { excerpt, isJsonObject, jsonText } from '../../shared/text/json';
+import { excerpt, jsonText } from '../../shared/text/json';
 import { pathSteps, readPath } from '../../shared/text/jsonPath';
-import { textOrNumber } from '../../shared/text/textOf';
-import { optionsCollection, checkEntered } from '../../shared/form/options';
+import { textOf, textOrNumber } from '../../shared/text/textOf';
+import { checkEntered, defineOptions, optionsCollection } from '../../shared/form/options';
 import { lostDigits } from '../../shared/form/pastedJson';
 import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/errors/nodeError';
 import { createEventFilter, readName, withValueAt, type Frame } from '../frames';
-import { FRAME_FIELD, REPLY_FIELDS, REPLY_TIMEOUT, REQUEST_OPTIONS } from './fields.message';
+import { EVENT_PATH, FRAME_FIELD, HEARTBEAT_OPTIONS, MAX_SECONDS } from './fields.bridge';
 import type { Operation } from '../../shared/form/operation';
 import { inSession, readFrame, type OutgoingFrame } from './run';
 
-/** Sends a frame for each item and collects frames until the reply arrives. */
+const REPLY_TIMEOUT = defineOptions({
+	timeoutSeconds: {
+		displayName: 'Timeout (Seconds)',
+		name: 'timeoutSeconds',
+		type: 'number',
+		default: 60,
+		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
+		description: 'How long to wait for the reply to each frame',
+	},
+});
+
+/** How the reply is recognized. The field names of a frame are not documented (§6.2), so the operator enters them. */
+const REPLY_FIELDS: readonly INodeProperties[] = [
+	{
+		displayName: 'ID to Repeat',
+		name: 'correlationPath',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. message_id',
+		description:
+			'Where the sent frame holds the value that its reply repeats. If the frame has nothing there, a new ID is inserted.',
+	},
+	{
+		displayName: 'ID in Reply',
+		name: 'replyPath',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. correlation_id',
+		description:
+			'Where the reply repeats that value. If your platform does not correlate frames, leave both paths empty and fill in "Reply Events".',
+	},
+	EVENT_PATH,
+	{
+		displayName: 'Reply Events',
+		name: 'eventFilter',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. message, interrupt',
+		description:
+			'The events that end the wait, separated by commas. Frames that belong to the request but name another event, such as tool events, are collected. Empty means any event.',
+	},
+	REPLY_TIMEOUT.timeoutSeconds,
+];
+
+const REQUEST_OPTIONS = defineOptions({
+	answerPath: {
+		displayName: 'Answer Path',
+		name: 'answerPath',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. text',
+		description:
+			'Where the reply holds its text, which is then output as "answer", and also as "output" in executions that a chat started',
+	},
+	...HEARTBEAT_OPTIONS,
+});
+
 export const request: Operation = {
 	value: 'request',
 	name: 'Request',
@@ -78,13 +134,11 @@ function readRequest(context: IExecuteFunctions, itemIndex: number) {
 	const timeoutSeconds: unknown = context.getNodeParameter('timeoutSeconds', itemIndex, 60);
 	const seconds = checkEntered({ timeoutSeconds }, {}, REPLY_TIMEOUT);
 	if (!seconds.ok) return seconds;
-	const options: unknown = context.getNodeParameter('options', itemIndex, {});
-	const { answerPath } = isJsonObject(options) ? options : {};
 	return ok({
 		text: correlated.value === frame ? given.value.text : (jsonText(correlated.value) ?? ''),
 		rule: { replyPath, correlation: readName(correlated.value, correlationPath), filter: filter.value },
 		timeoutMs: seconds.value.number('timeoutSeconds') * 1000,
-		answerPath: typeof answerPath === 'string' ? answerPath : '',
+		answerPath: textOf(context.getNodeParameter('options.answerPath', itemIndex, '')),
 	});
 }
 

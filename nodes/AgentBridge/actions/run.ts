@@ -1,34 +1,27 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import pLimit from 'p-limit';
 
-import { readAccounts, type Accounts, type ReadAccount } from '../../shared/platform/accounts';
+import { readAccounts } from '../../shared/platform/accounts';
 import { fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isJsonObject, jsonText } from '../../shared/text/json';
 import { refuseRounded } from '../../shared/form/pastedJson';
-import { redactor, type Redact } from '../../shared/text/redact';
+import { redactor } from '../../shared/text/redact';
 import { readItem } from '../../shared/errors/expressionError';
 import { deliverResults } from '../../shared/run/deliver';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
+import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemory';
 import type { Frame } from '../frames';
-import { readBridgeAccount, type BridgeAccount } from '../account';
-import { RequestSession } from '../connection/requestSession';
+import { readBridgeAccount } from '../account';
+import { RequestSession, SENT_BUT } from '../connection/requestSession';
 import type { Bridge } from '../connection/failures';
 import { CREDENTIAL, parseFrame, openBridgeOf } from './openBridge';
-import { openFrameMemory } from './frameMemory';
+import { HEARTBEAT_OPTIONS } from './fields.bridge';
 
 type ItemOutcome = Result<IDataObject>;
 
-/** Items with the same account and authentication frame, which share a connection. */
-interface Connection {
-	readonly account: BridgeAccount;
-	readonly authFrame: unknown;
-	/** In ascending order; at least one. */
-	readonly itemIndexes: number[];
-}
-
 interface BridgeRun extends RunFrame {
+	/** Items with the same account and authentication frame share a bridge, and then the same result. */
 	readonly clients: { readonly of: (itemIndex: number) => Result<Bridge> };
-	readonly setups: ReadonlyMap<Connection, Result<Bridge>>;
 }
 
 /** Each item may have its own account, but neither n8n nor the platform could handle thousands of connections. */
@@ -53,17 +46,15 @@ export async function inSession(
 
 async function workOnAll(
 	context: IExecuteFunctions,
-	{ setups, clients, signal }: BridgeRun,
+	{ clients, signal }: BridgeRun,
 	work: WorkOnItem,
 ): Promise<INodeExecutionData[][]> {
 	const memory = openFrameMemory(context);
-	const outcomes = context.getInputData().map((_, itemIndex): ItemOutcome => {
-		const setup = clients.of(itemIndex);
-		return setup.ok ? fail(NOT_SENT) : setup;
-	});
+	const bridges = context.getInputData().map((_, itemIndex) => clients.of(itemIndex));
+	const outcomes = bridges.map((bridge): ItemOutcome => (bridge.ok ? fail(NOT_SENT) : bridge));
 	let hasFailed = false;
-	const converse = async (setup: Bridge, itemIndexes: readonly number[]): Promise<void> => {
-		const session = new RequestSession(setup, signal);
+	const converse = async (bridge: Bridge, itemIndexes: readonly number[]): Promise<void> => {
+		const session = new RequestSession(bridge, signal);
 		try {
 			for (const itemIndex of itemIndexes) {
 				const known = memory.recall(itemIndex);
@@ -78,8 +69,9 @@ async function workOnAll(
 		for (const [itemIndex, failure] of session.losses()) outcomes[itemIndex] = fail(failure);
 	};
 	const limit = pLimit(CONNECTIONS_AT_ONCE);
-	const conversations = [...setups].map(async ([{ itemIndexes }, setup]) => {
-		if (setup.ok) await limit(async () => await converse(setup.value, itemIndexes));
+	const itemsOf = Map.groupBy(bridges.keys(), (itemIndex) => clients.of(itemIndex));
+	const conversations = [...itemsOf].map(async ([bridge, itemIndexes]) => {
+		if (bridge.ok) await limit(async () => await converse(bridge.value, itemIndexes));
 	});
 	// Waits for all conversations, even after a failure, because each one closes its own connection.
 	await Promise.allSettled(conversations);
@@ -93,53 +85,38 @@ async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promi
 	const accounts = await readAccounts(context, CREDENTIAL, readBridgeAccount);
 	if (!accounts.ok) return accounts;
 	const redact = redactor(accounts.value.all.flatMap(({ account }) => account.secrets));
-	const connectionOf = connectItems(context, accounts.value);
-	const connections = new Set(connectionOf.flatMap((one) => (one.ok ? [one.value] : [])));
 	const limit = pLimit(CONNECTIONS_AT_ONCE);
-	const opening = [...connections].map(
-		async (one) => await limit(async () => [one, await setUp(context, one, redact)] as const),
-	);
-	const setups = new Map(await Promise.all(opening));
-	const setupOf = connectionOf.map((one) => (one.ok ? (setups.get(one.value) ?? fail(NOT_SENT)) : one));
+	const opening = new Map<string, Promise<Result<Bridge>>>();
+	const openFor = async (itemIndex: number): Promise<Result<Bridge>> => {
+		const read = accounts.value.of(itemIndex);
+		if (!read.ok) return read;
+		const authFrame = readItem(() => ok<unknown>(context.getNodeParameter('authFrame', itemIndex, '')));
+		if (!authFrame.ok) return authFrame;
+		const name = `${accounts.value.all.indexOf(read.value)} ${jsonText(authFrame.value) ?? ''}`;
+		const bridge =
+			opening.get(name) ??
+			limit(async () => {
+				const form = readForm(context, itemIndex, authFrame.value);
+				return form.ok ? await openBridgeOf(context, read.value.account, redact, form.value) : form;
+			});
+		opening.set(name, bridge);
+		return await bridge;
+	};
+	const bridges = await Promise.all(context.getInputData().map(async (_, item) => await openFor(item)));
 	// A failure shared by all items concerns the node, not one item.
-	const [first] = setupOf;
-	if (first?.ok === false && setups.size === 1 && setupOf.every((one) => one === first)) return first;
-	return ok({ ...frame, setups, clients: { of: (itemIndex) => setupOf[itemIndex] ?? fail(NOT_SENT) } });
+	const [first] = bridges;
+	if (first?.ok === false && opening.size === 1 && bridges.every((one) => one === first)) return first;
+	return ok({ ...frame, clients: { of: (itemIndex) => bridges[itemIndex] ?? fail(NOT_SENT) } });
 }
 
-/** @returns the connection of each item, or why it has none */
-function connectItems(
-	context: IExecuteFunctions,
-	accounts: Accounts<ReadAccount<BridgeAccount>>,
-): Array<Result<Connection>> {
-	const known = new Map<string, Connection>();
-	return context.getInputData().map((_, itemIndex) =>
-		readItem((): Result<Connection> => {
-			const read = accounts.of(itemIndex);
-			if (!read.ok) return read;
-			const authFrame: unknown = context.getNodeParameter('authFrame', itemIndex, '');
-			const name = `${accounts.all.indexOf(read.value)} ${jsonText(authFrame) ?? ''}`;
-			const connection = known.get(name) ?? { account: read.value.account, authFrame, itemIndexes: [] };
-			connection.itemIndexes.push(itemIndex);
-			known.set(name, connection);
-			return ok(connection);
-		}),
-	);
-}
-
-/** Prepares a connection, with the heartbeat of its first item. */
-async function setUp(
-	context: IExecuteFunctions,
-	{ account, authFrame, itemIndexes: [first = 0] }: Connection,
-	redact: Redact,
-): Promise<Result<Bridge>> {
-	const read = readItem(() => {
-		const options: unknown = context.getNodeParameter('options', first, {});
-		return ok({ ...(isJsonObject(options) && options), idleTimeoutSeconds: 0 });
+/** The connection fields, with the heartbeat of the first item that uses the connection. */
+function readForm(context: IExecuteFunctions, itemIndex: number, authFrame: unknown) {
+	return readItem(() => {
+		const authMode: unknown = context.getNodeParameter('authMode', itemIndex);
+		const options: unknown = context.getNodeParameter('options', itemIndex, {});
+		const given = isJsonObject(options) ? options : {};
+		return ok({ authMode, authFrame, options: { ...given, idleTimeoutSeconds: 0 } });
 	});
-	if (!read.ok) return read;
-	const authMode: unknown = context.getNodeParameter('authMode', first);
-	return await openBridgeOf(context, account, redact, { authMode, authFrame, options: read.value });
 }
 
 const NOT_SENT: Failure = {
@@ -168,4 +145,41 @@ export function readFrame(value: unknown): Result<OutgoingFrame> {
 function whyNoFrame(frame: unknown): string {
 	if (!isJsonObject(frame)) return 'not a JSON object';
 	return Object.keys(frame).length === 0 ? 'empty' : 'nested too deeply';
+}
+
+/** The outcomes of frames that earlier tries of this node run sent. A retry sends only the other frames. */
+function openFrameMemory(context: IExecuteFunctions) {
+	const memory = openRetryMemory(context, 'flowBridgeRuns', 'frames');
+	const fingerprintOf = requestFingerprints(context, HEARTBEAT_OPTIONS, ['timeoutSeconds']);
+	return {
+		/** @returns `undefined` if the item's frame should be sent */
+		recall: (itemIndex: number): Result<IDataObject> | undefined => {
+			const { json, unclear, details } = memory.recall(itemIndex, fingerprintOf(itemIndex)) ?? {};
+			if (isJsonObject(json)) return ok(json);
+			if (typeof unclear !== 'string') return undefined;
+			const known = isJsonObject(details) && { details };
+			return fail({ kind: 'unclear', message: unclear, advice: SENT_BUT, ...known });
+		},
+		/** @param outcomes of this try, including those that were recalled */
+		keep: (outcomes: ReadonlyArray<Result<IDataObject>>): void => {
+			memory.clear();
+			if (outcomes.every(({ ok: isOk }) => isOk)) return;
+			for (const [itemIndex, outcome] of outcomes.entries()) {
+				const entry = entryOf(outcome);
+				if (entry) memory.keep(itemIndex, fingerprintOf(itemIndex), entry);
+			}
+		},
+	};
+}
+
+function entryOf(outcome: Result<IDataObject>): IDataObject | undefined {
+	if (outcome.ok) return { json: outcome.value };
+	const { message, details } = outcome.failure;
+	return mayHaveArrived(outcome.failure) ? { unclear: message, ...(details && { details }) } : undefined;
+}
+
+function mayHaveArrived({ kind, details }: Failure): boolean {
+	if (kind === 'unclear' || kind === 'timedOut') return true;
+	// The run was stopped while waiting for the reply. Frames are listed only if the item's own frame was sent.
+	return kind === 'cancelled' && details?.collected !== undefined;
 }

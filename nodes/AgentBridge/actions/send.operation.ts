@@ -2,15 +2,25 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { ok, type Result } from '../../shared/errors/failure';
 import { readItem } from '../../shared/errors/expressionError';
-import { isJsonObject } from '../../shared/text/json';
 import { booleanOf } from '../../shared/text/textOf';
 import type { Operation } from '../../shared/form/operation';
-import { optionsCollection } from '../../shared/form/options';
-import { FRAME_FIELD, SEND_OPTIONS } from './fields.message';
+import { defineOptions, optionsCollection } from '../../shared/form/options';
+import { FRAME_FIELD, HEARTBEAT_OPTIONS } from './fields.bridge';
 import { inSession, readFrame } from './run';
 import { canReachTrigger, handOver } from './triggerConnection';
 
-/** Sends a frame for each item without waiting for replies. */
+const SEND_OPTIONS = defineOptions({
+	...HEARTBEAT_OPTIONS,
+	useTriggerConnection: {
+		displayName: "Use the Trigger's Connection",
+		name: 'useTriggerConnection',
+		type: 'boolean',
+		default: true,
+		description:
+			'Whether the Agent Bridge Trigger that started the execution sends the frame, over its own connection. Turn this on if an account may have only one connection. It works in queue mode too. Tests in the editor and retries of an execution open a connection of their own.',
+	},
+});
+
 export const send: Operation = {
 	value: 'send',
 	name: 'Send',
@@ -32,7 +42,6 @@ export const send: Operation = {
 
 /** Whether the trigger sends the item's frame: the option asks for that, and the trigger accepts frames. */
 function isForTrigger(context: IExecuteFunctions, itemIndex: number): Result<boolean> {
-	const options: unknown = context.getNodeParameter('options', itemIndex, {});
-	const isWanted = isJsonObject(options) && booleanOf(options.useTriggerConnection) === true;
-	return isWanted ? canReachTrigger(context) : ok(false);
+	const isWanted = booleanOf(context.getNodeParameter('options.useTriggerConnection', itemIndex, false));
+	return isWanted === true ? canReachTrigger(context) : ok(false);
 }

@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { wordsOfError } from '../../shared/errors/expressionError';
-import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { isStartedBy } from '../../shared/run/startedBy';
 import { MAX_FRAME_CHARS } from '../../shared/http/webSocket';
 import { isJsonObject } from '../../shared/text/json';
@@ -16,7 +16,11 @@ const FIELD = 'flowBridgeFrame';
  * execution, it does not.
  */
 export function canReachTrigger(context: IExecuteFunctions): Result<boolean> {
-	return isStartedBy(context, TRIGGER) ? ok(context.getMode() === 'trigger') : fail(NOT_STARTED);
+	if (isStartedBy(context, TRIGGER)) return ok(context.getMode() === 'trigger');
+	return failInput(
+		'There is no trigger connection to use: this execution was not started by an Agent Bridge Trigger',
+		'Connect this node after an Agent Bridge Trigger, or remove the option "Use the Trigger\'s Connection".',
+	);
 }
 
 /**
@@ -24,12 +28,22 @@ export function canReachTrigger(context: IExecuteFunctions): Result<boolean> {
  * accepted the frame; only n8n's log shows whether the trigger could send it.
  */
 export async function handOver(context: IExecuteFunctions, text: string): Promise<Result<undefined>> {
-	if (text.length > MAX_FRAME_CHARS) return fail(TOO_LARGE);
+	if (text.length > MAX_FRAME_CHARS) {
+		return failInput(
+			'The frame is larger than 16 million characters',
+			'Send less in one frame. Nothing was sent for this item.',
+		);
+	}
 	try {
 		await context.sendResponse({ [FIELD]: text });
 		return ok(undefined);
 	} catch (error) {
-		return fail(notConfirmed(wordsOfError(error)));
+		return fail({
+			kind: 'unclear',
+			message: `n8n did not confirm that it passed the frame on to the trigger: ${wordsOfError(error)}`,
+			advice:
+				'In queue mode, frames reach the trigger through Redis. The frame may have been sent: send it again only if a duplicate does no harm.',
+		});
 	}
 }
 
@@ -37,23 +51,4 @@ export async function handOver(context: IExecuteFunctions, text: string): Promis
 export function readHandedOver(response: unknown): string | undefined {
 	const text = isJsonObject(response) ? response[FIELD] : undefined;
 	return typeof text === 'string' ? text : undefined;
-}
-
-const NOT_STARTED = badInput(
-	'There is no trigger connection to use: this execution was not started by an Agent Bridge Trigger',
-	'Connect this node after an Agent Bridge Trigger, or remove the option "Use the Trigger\'s Connection".',
-);
-
-const TOO_LARGE = badInput(
-	'The frame is larger than 16 million characters',
-	'Send less in one frame. Nothing was sent for this item.',
-);
-
-function notConfirmed(why: string): Failure {
-	return {
-		kind: 'unclear',
-		message: `n8n did not confirm that it passed the frame on to the trigger: ${why}`,
-		advice:
-			'In queue mode, frames reach the trigger through Redis. The frame may have been sent: send it again only if a duplicate does no harm.',
-	};
 }

@@ -9,7 +9,7 @@ import {
 	type SocketEnd,
 	type SocketEvents,
 } from '../../shared/http/webSocket';
-import type { Probe } from './probe';
+import type { Probe } from './connection';
 
 /** The other side of a connection, as messages describe it. */
 export interface Peer {

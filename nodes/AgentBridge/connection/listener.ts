@@ -31,7 +31,6 @@ export interface ListenerEvents {
 export class Listener {
 	private readonly stopping = new AbortController();
 	private readonly firstTry = Promise.withResolvers<Failure | undefined>();
-	/** How many connections have ended or failed to open since the last stable one. */
 	private failures = 0;
 	private openedAtMs: number | undefined;
 	/** The newest connection. */

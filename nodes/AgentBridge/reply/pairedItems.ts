@@ -1,4 +1,4 @@
-import type { IPairedItemData, IRunData, ISourceData, ITaskData } from 'n8n-workflow';
+import type { IRunData, ITaskData } from 'n8n-workflow';
 
 interface ItemPosition {
 	readonly node: string;
@@ -61,25 +61,17 @@ function originOf(runData: IRunData, from: ItemPosition, trigger: string): numbe
 	return origin;
 }
 
-function positionsBefore(
-	runData: IRunData,
-	{ node, run, output, item }: ItemPosition,
-): Array<ItemPosition | undefined> {
-	const task = taskAt(runData, node, run);
-	const paired = task?.data?.main?.[output]?.[item]?.pairedItem;
-	if (task === undefined || paired === undefined) return [];
-	return (Array.isArray(paired) ? paired : [paired]).map((pair) => positionOf(task.source, pair));
-}
-
-function positionOf(
-	sources: ReadonlyArray<ISourceData | null>,
-	paired: IPairedItemData | number,
-): ItemPosition | undefined {
-	const { item, input = 0, sourceOverwrite } = typeof paired === 'number' ? { item: paired } : paired;
-	const source = sourceOverwrite ?? sources[input];
-	if (!source) return undefined;
-	const { previousNode, previousNodeRun = 0, previousNodeOutput = 0 } = source;
-	return { node: previousNode, run: previousNodeRun, output: previousNodeOutput, item };
+/** Where the pairs of an item point, `undefined` for a pair that points nowhere; empty if n8n knows no pair. */
+function positionsBefore(runData: IRunData, at: ItemPosition): Array<ItemPosition | undefined> {
+	const task = taskAt(runData, at.node, at.run);
+	const paired = task?.data?.main?.[at.output]?.[at.item]?.pairedItem ?? [];
+	return [paired].flat().map((pair) => {
+		const { item, input = 0, sourceOverwrite } = typeof pair === 'number' ? { item: pair } : pair;
+		const source = sourceOverwrite ?? task?.source[input];
+		if (!source) return undefined;
+		const { previousNode, previousNodeRun = 0, previousNodeOutput = 0 } = source;
+		return { node: previousNode, run: previousNodeRun, output: previousNodeOutput, item };
+	});
 }
 
 function taskAt(runData: IRunData, node: string, run: number): ITaskData | undefined {

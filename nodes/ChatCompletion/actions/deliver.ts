@@ -11,7 +11,7 @@ const WHOLE_REASONS: ReadonlySet<string> = new Set([
 	...['eos', 'eos_token', 'complete', 'normal'],
 ]);
 
-export interface ChatAnswerForm {
+interface ChatAnswerForm {
 	readonly format: AnswerFormat;
 	readonly onInvalidJson: 'fail' | 'returnText';
 	/** If false, the output also contains the answer in the interface's own shape. */
@@ -50,17 +50,9 @@ export function describeAnswer(answer: ChatAnswer, form: ChatAnswerForm, redact:
 }
 
 function partOf(answer: ChatAnswer, redact: Redact): JsonObject {
-	return {
-		reasoning: redact.known(answer.reasoning),
-		finishReason: redact.known(answer.finishReason),
-		model: redact.known(answer.model),
-		usage: { ...answer.usage },
-		toolCalls: redactJson(
-			answer.toolCalls.map((call) => ({ ...call })),
-			redact.known,
-		),
-		id: redact.known(answer.id),
-	};
+	const { reasoning, finishReason, model, usage, id } = answer;
+	const toolCalls = answer.toolCalls.map((call) => ({ ...call }));
+	return redactJson({ reasoning, finishReason, model, usage: { ...usage }, toolCalls, id }, redact.known);
 }
 
 function readContent(

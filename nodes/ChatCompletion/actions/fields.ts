@@ -3,7 +3,6 @@ import type { INodeProperties } from 'n8n-workflow';
 import { modelField } from '../../shared/chat/models';
 import { reasoningFormFields, reasoningSentField } from '../../shared/chat/reasoningForm';
 import { simplifyField } from '../../shared/form/simplifyField';
-import { callIdField, toolCallsField, toolsField } from './fields.tools';
 import { optionGroups } from '../../shared/form/options';
 import { CHAT_OPTIONS } from './options';
 
@@ -63,6 +62,7 @@ const imageFields: INodeProperties = {
 			],
 		},
 	],
+	displayOptions: { hide: { role: ['tool'] } },
 	description: 'Images sent with the message, for models with vision',
 };
 
@@ -92,7 +92,16 @@ const messageRows: INodeProperties = {
 					],
 					description: 'Who the message is from',
 				},
-				callIdField,
+				{
+					displayName: 'Call ID',
+					name: 'toolCallId',
+					type: 'string',
+					default: '',
+					placeholder: 'e.g. call_8f1c',
+					displayOptions: { show: { role: ['tool'] } },
+					description:
+						'The ID of the tool call that the content answers. If it is an array of IDs, Content must be an array of as many results, e.g. from the Aggregate node.',
+				},
 				{
 					displayName: 'Content',
 					name: 'content',
@@ -103,15 +112,72 @@ const messageRows: INodeProperties = {
 					description:
 						'The text of the message. An empty message is left out; an expression that returns nothing fails the item.',
 				},
-				toolCallsField,
-				{ ...imageFields, displayOptions: { hide: { role: ['tool'] } } },
+				{
+					displayName: 'Tool Calls',
+					name: 'toolCalls',
+					type: 'string',
+					default: '',
+					placeholder: "e.g. {{ $('Ask').item.json.toolCalls }}",
+					displayOptions: { show: { role: ['assistant'] } },
+					description:
+						'The tools that the model called in this message: the field toolCalls of an earlier answer. Leave empty for a text message.',
+				},
+				imageFields,
 			],
 		},
 	],
 	description: 'The conversation, oldest message first',
 };
 
-const messageFields: readonly INodeProperties[] = [
+const toolsField: INodeProperties = {
+	displayName: 'Tools',
+	name: 'tools',
+	type: 'fixedCollection',
+	typeOptions: { multipleValues: true, sortable: true },
+	placeholder: 'Add Tool',
+	default: {},
+	options: [
+		{
+			displayName: 'Tool',
+			name: 'tool',
+			values: [
+				{
+					displayName: 'Name',
+					name: 'name',
+					type: 'string',
+					required: true,
+					default: '',
+					placeholder: 'e.g. get_order',
+					description: 'The name by which the model calls the tool: letters, digits and underscores',
+				},
+				{
+					displayName: 'Description',
+					name: 'description',
+					type: 'string',
+					typeOptions: { rows: 2 },
+					default: '',
+					placeholder: 'e.g. Looks up an order by its number',
+					description: 'What the tool does and when to call it, written for the model',
+				},
+				{
+					displayName: 'Parameters (JSON Schema)',
+					name: 'parameters',
+					type: 'json',
+					typeOptions: { rows: 5 },
+					default: '{\n  "type": "object",\n  "properties": {},\n  "required": []\n}',
+					description: 'The arguments of the tool, e.g. "properties": { "order_id": { "type": "string" } }',
+				},
+			],
+		},
+	],
+	description:
+		'Tools that the model may call. The model only asks: its calls are in the output field toolCalls, and the workflow carries them out.',
+};
+
+/** The form, in the order in which an operator fills it in. */
+export const chatFields: readonly INodeProperties[] = [
+	reasoningSentField,
+	modelField,
 	{
 		displayName: 'Messages As',
 		name: 'messagesMode',
@@ -136,9 +202,8 @@ const messageFields: readonly INodeProperties[] = [
 		description:
 			'An array of messages with role and content, oldest first. Content is text, or an array of text and image parts.',
 	},
-];
-
-const answerFields: readonly INodeProperties[] = [
+	...reasoningFormFields,
+	toolsField,
 	{
 		displayName: 'Stream',
 		name: 'stream',
@@ -195,15 +260,5 @@ const answerFields: readonly INodeProperties[] = [
 		description: 'What to do with an answer that is not the requested JSON',
 	},
 	simplifyField,
-];
-
-/** The form, in the order in which an operator fills it in. */
-export const chatFields: readonly INodeProperties[] = [
-	reasoningSentField,
-	modelField,
-	...messageFields,
-	...reasoningFormFields,
-	toolsField,
-	...answerFields,
 	...optionGroups(CHAT_OPTIONS),
 ];

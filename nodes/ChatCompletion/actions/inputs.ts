@@ -8,11 +8,16 @@ import { isWebAddress } from '../../shared/text/webAddress';
 import { readWish } from '../../shared/chat/reasoning';
 import { readChoice } from '../../shared/form/options';
 import { readSchema, type AnswerFormat } from '../json/schema';
-import { messagesFromJson, messagesFromRows, type ImagePart, type MessageRow } from '../request/messages';
+import {
+	messagesFromJson,
+	messagesFromRows,
+	readToolCalls,
+	readToolResults,
+	type MessageRow,
+} from '../request/messages';
 import { chatBody } from '../request/body';
-import { readToolCalls, readToolResults } from '../request/toolMessages';
 import { toolFields } from '../request/tools';
-import { readItemOptions, type ItemOptions } from './options';
+import { readItemOptions } from './options';
 
 /** Formats that most vision models accept. */
 const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif']);
@@ -25,7 +30,8 @@ export async function prepareQuestion(context: IExecuteFunctions, itemIndex: num
 	if (!format.ok) return format;
 	const messages = await readMessages(context, itemIndex, options.value.maxImageBytes);
 	if (!messages.ok) return messages;
-	const tools = readTools(context, itemIndex, options.value);
+	const toolRows = objectsIn(context.getNodeParameter('tools.tool', itemIndex, []));
+	const tools = toolFields(toolRows, options.value.toolChoice, options.value.toolToCall);
 	if (!tools.ok) return tools;
 	const onInvalidJson = readChoice(
 		'"If the Answer Is Invalid"',
@@ -34,10 +40,9 @@ export async function prepareQuestion(context: IExecuteFunctions, itemIndex: num
 	);
 	if (!onInvalidJson.ok) return onInvalidJson;
 	const { sampling, extraBody, includeUsage, reasoningSplit } = options.value;
-	const reasoning = readWish(
-		(name, fallback) => context.getNodeParameter(name, itemIndex, fallback),
-		reasoningSplit,
-	);
+	const read = (name: string, fallback: string): unknown =>
+		context.getNodeParameter(name, itemIndex, fallback);
+	const reasoning = readWish(read, reasoningSplit);
 	if (!reasoning.ok) return reasoning;
 	const body = chatBody({
 		messages: messages.value,
@@ -70,21 +75,6 @@ function readFormat(context: IExecuteFunctions, itemIndex: number): Result<Answe
 	return kind === 'jsonSchema' ? readSchema(context.getNodeParameter('jsonSchema', itemIndex)) : ok({ kind });
 }
 
-function readTools(
-	context: IExecuteFunctions,
-	itemIndex: number,
-	{ toolChoice, toolToCall }: ItemOptions,
-): Result<JsonObject> {
-	const rows = objectsIn(context.getNodeParameter('tools.tool', itemIndex, [])).map(
-		({ name, description, parameters }) => ({
-			name: sentText(name).trim(),
-			description: sentText(description).trim(),
-			parameters,
-		}),
-	);
-	return toolFields(rows, toolChoice, toolToCall);
-}
-
 async function readMessages(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -93,11 +83,12 @@ async function readMessages(
 	if (context.getNodeParameter('messagesMode', itemIndex) === 'json') {
 		return messagesFromJson(context.getNodeParameter('messagesJson', itemIndex));
 	}
+	const readFile: ReadFile = async (field) =>
+		await readBinaryField(context, itemIndex, field, maxImageBytes, 'Max Image Size (MB)');
+	const entered = objectsIn(context.getNodeParameter('messages.message', itemIndex, []));
 	const rows: MessageRow[] = [];
-	for (const [index, row] of objectsIn(
-		context.getNodeParameter('messages.message', itemIndex, []),
-	).entries()) {
-		const images = await readImages(context, itemIndex, row, maxImageBytes);
+	for (const [index, row] of entered.entries()) {
+		const images = await readImages(row, maxImageBytes, readFile);
 		if (!images.ok) {
 			const { failure } = images;
 			return fail({ ...failure, message: `Message ${index + 1}: ${failure.message}` });
@@ -141,13 +132,14 @@ function sentText(value: unknown): string {
 	return textOrJson(value) ?? '';
 }
 
+type ReadFile = (field: string) => ReturnType<typeof readBinaryField>;
+
 async function readImages(
-	context: IExecuteFunctions,
-	itemIndex: number,
 	message: IDataObject,
 	maxBytes: number,
-): Promise<Result<ImagePart[]>> {
-	const images: ImagePart[] = [];
+	readFile: ReadFile,
+): Promise<Result<JsonObject[]>> {
+	const images: JsonObject[] = [];
 	for (const row of objectsIn(member(message.images, 'image'))) {
 		const source = readChoice('The "Source" of an image', ['binary', 'url'], row.source);
 		if (!source.ok) return source;
@@ -155,20 +147,18 @@ async function readImages(
 		const urls =
 			source.value === 'url'
 				? checkImageUrl(sentText(row.url).trim(), maxBytes)
-				: await readImageFields(context, itemIndex, fields, maxBytes);
+				: await readImageFields(fields, readFile);
 		if (!urls.ok) return urls;
-		for (const url of urls.value) images.push({ url, detail: sentText(row.detail) });
+		const detail = sentText(row.detail);
+		for (const url of urls.value) {
+			images.push({ type: 'image_url', image_url: { url, ...(detail && { detail }) } });
+		}
 	}
 	return ok(images);
 }
 
 /** @param fields names, separated by commas */
-async function readImageFields(
-	context: IExecuteFunctions,
-	itemIndex: number,
-	fields: string,
-	maxBytes: number,
-): Promise<Result<string[]>> {
+async function readImageFields(fields: string, readFile: ReadFile): Promise<Result<string[]>> {
 	const urls: string[] = [];
 	const names = fields
 		.split(',')
@@ -176,7 +166,7 @@ async function readImageFields(
 		.filter(Boolean);
 	// An empty name is read, too, so that the item fails instead of being sent without its image.
 	for (const name of names.length > 0 ? names : ['']) {
-		const file = await readBinaryField(context, itemIndex, name, maxBytes, 'Max Image Size (MB)');
+		const file = await readFile(name);
 		if (!file.ok) return file;
 		const { bytes, mimeType } = file.value;
 		if (!IMAGE_TYPES.has(mimeType)) {

@@ -5,13 +5,10 @@ import { callOptions } from '../../shared/form/callOptions';
 import { defineRequestOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { textOf, textOrNumber } from '../../shared/text/textOf';
-import { toolChoiceOptions } from './fields.tools';
 import { samplingOptions } from '../../shared/chat/samplingForm';
 
 const MS_PER_SECOND = 1_000;
 const BYTES_PER_MB = 1024 * 1024;
-
-export type ItemOptions = Extract<ReturnType<typeof readItemOptions>, { ok: true }>['value'];
 
 export function readRunOptions(context: IExecuteFunctions) {
 	// Only these three are read, because an error in another option's expression must fail its item, not the run.
@@ -154,7 +151,31 @@ export const CHAT_OPTIONS = defineRequestOptions({
 			'How many tokens one run may use, as the platform counts them. Once they are used up, no further item is sent; answers in progress, as many as Concurrency allows, are still read and paid for. 0 means no limit.',
 		isPartOfRequest: false,
 	},
-	...toolChoiceOptions,
+	// Options instead of fields, because most nodes with tools need neither.
+	toolChoice: {
+		displayName: 'Tool Choice',
+		name: 'toolChoice',
+		type: 'options',
+		default: 'auto',
+		options: [
+			{ name: 'Automatic', value: 'auto', description: 'The model decides; tool_choice is not sent' },
+			{ name: 'None', value: 'none', description: 'The model answers without calling a tool' },
+			{ name: 'One Tool', value: 'tool', description: 'The model must call the tool named in Tool to Call' },
+			{ name: 'Required', value: 'required', description: 'The model must call at least one tool' },
+		],
+		description: 'Whether the model may or must call one of the tools',
+		isPartOfRequest: true,
+	},
+	toolToCall: {
+		displayName: 'Tool to Call',
+		name: 'toolToCall',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. get_order',
+		displayOptions: { show: { toolChoice: ['tool'] } },
+		description: 'The name of the tool that the model must call',
+		isPartOfRequest: true,
+	},
 	...samplingOptions,
 });
 

@@ -12,16 +12,14 @@ import { fail, ok, type Failure, type Result } from '../../shared/errors/failure
 import { isJsonObject, type JsonObject } from '../../shared/text/json';
 import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
 import { openPlatforms } from '../../shared/platform/platform';
-import type { Redact } from '../../shared/text/redact';
+import { redactJson, type Redact } from '../../shared/text/redact';
 import { workItem } from '../../shared/errors/expressionError';
 import { openRetry } from '../../shared/retry/retry';
-import { readPreviewSwitches } from '../../shared/form/previewRequest';
-import { createChatApi, type CompleteChat } from '../api';
-import type { AnswerTerms } from '../outcome';
+import { readPreviewSwitches, shownPreview, shownRequest } from '../../shared/form/previewRequest';
+import { CHAT_PATH, createChatApi, type ChatCall, type CompleteChat } from '../api';
 import { describeAnswer } from './deliver';
 import { TokenBudget } from '../tokenBudget';
 import { prepareQuestion } from './inputs';
-import { previewQuestion } from './preview';
 import { CHAT_OPTIONS, readRunOptions } from './options';
 
 interface ChatRun extends RunFrame {
@@ -93,8 +91,7 @@ async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INod
 			const answer = await limit(async () => {
 				const isPreview = switches[itemIndex] ?? ok(false);
 				if (hasFailed || run.signal.aborted) return fail(NOT_ASKED);
-				if (isPreview.ok && isPreview.value)
-					return ok(await previewQuestion(context, run.clients, run.redact, itemIndex));
+				if (isPreview.ok && isPreview.value) return ok(await previewItem(context, run, itemIndex));
 				const given = isPreview.ok ? await answerItem(context, run, itemIndex, chatStream) : isPreview;
 				// No further item is sent. Answers in progress are paid for, so they are read to their end for a retry.
 				if (!given.ok && !context.continueOnFail()) hasFailed = true;
@@ -159,18 +156,15 @@ async function answerItem(
 		const described = describeAnswer(answer.value, { ...form, forChat: run.forChat, asTool }, run.redact);
 		if (!described.ok) return described;
 		run.memory.keep(itemIndex, run.fingerprintOf(itemIndex), { answer: described.value });
-		await showWarning(described.value, chatStream);
+		const { warning } = described.value;
+		// Without any text, a streaming chat would say that streaming is switched off.
+		if (!chatStream.hasBegun && typeof warning === 'string') await chatStream.fail(warning);
 		return described;
 	});
 }
 
-/** Shows why an answer has no text. Otherwise, the chat would say that streaming is switched off. */
-async function showWarning({ warning }: JsonObject, chatStream: ChatStream): Promise<void> {
-	if (!chatStream.hasBegun && typeof warning === 'string') await chatStream.fail(warning);
-}
-
 /** Streams the answer and, if wanted, the reasoning before it, which is quoted to set it apart. */
-function pieceWriter(chatStream: ChatStream, streamReasoning: boolean): AnswerTerms['onPiece'] {
+function pieceWriter(chatStream: ChatStream, streamReasoning: boolean): ChatCall['onPiece'] {
 	let isThinking = false;
 	return async ({ content, reasoning }) => {
 		if (reasoning && streamReasoning) {
@@ -183,6 +177,29 @@ function pieceWriter(chatStream: ChatStream, streamReasoning: boolean): AnswerTe
 			isThinking = false;
 		}
 	};
+}
+
+/** The output instead of an answer: what would be sent for the item, or why nothing would be. */
+async function previewItem(
+	context: IExecuteFunctions,
+	{ clients, redact }: ChatRun,
+	itemIndex: number,
+): Promise<JsonObject> {
+	const preview = await workItem<JsonObject>(async () => {
+		const client = clients.of(itemIndex);
+		if (!client.ok) return client;
+		const question = await prepareQuestion(context, itemIndex);
+		if (!question.ok) return question;
+		const body = redactJson(question.value.body, (text) => redact.known(withoutFile(text)));
+		return ok(shownRequest(`${client.value.baseUrl}${CHAT_PATH}`, 'API key', body));
+	});
+	return shownPreview(preview);
+}
+
+/** Shows a file by its type and size, because its base64 text may be megabytes long. */
+function withoutFile(text: string): string {
+	const [head] = /^data:[^,]{0,200};base64,/i.exec(text) ?? [];
+	return head ? `${head}<${Buffer.byteLength(text.slice(head.length), 'base64')} bytes>` : text;
 }
 
 const NOT_ASKED: Failure = {

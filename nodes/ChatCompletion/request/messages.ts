@@ -1,5 +1,5 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
-import { refuseLostDigits } from '../../shared/form/pastedJson';
+import { lostDigits, refuseLostDigits } from '../../shared/form/pastedJson';
 import {
 	excerpt,
 	isJsonObject,
@@ -9,25 +9,18 @@ import {
 	type Json,
 	type JsonObject,
 } from '../../shared/text/json';
-import { textOf } from '../../shared/text/textOf';
-import { whyUnpaired, type ToolResult } from './toolMessages';
-
-export interface ImagePart {
-	/** An HTTP URL, or a `data:` URL with the image. */
-	readonly url: string;
-	/** How closely the model looks; if empty, the model decides. */
-	readonly detail: string;
-}
+import { textOf, textOrJson, textOrNumber } from '../../shared/text/textOf';
 
 export interface MessageRow {
 	readonly role: string;
 	/** `null` if an expression returned nothing, which is a mistake; empty text may be intended. */
 	readonly content: string | null;
-	readonly images: readonly ImagePart[];
+	/** Parts of the message, in the interface's shape. */
+	readonly images: readonly JsonObject[];
 	/** The assistant's tool calls, in the interface's shape. */
 	readonly toolCalls?: readonly JsonObject[];
-	/** Each result of a `tool` row is sent as a message of its own. */
-	readonly results?: readonly ToolResult[];
+	/** The messages that a `tool` row stands for: one for each result. */
+	readonly results?: readonly JsonObject[];
 }
 
 const ROLES: ReadonlySet<string> = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
@@ -37,8 +30,13 @@ const INSTRUCTING: ReadonlySet<string> = new Set(['system', 'developer']);
 
 /** Makes messages from the rows of the form (§4.5); rows that are empty for this item are left out. */
 export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
-	const missing = rows.findIndex(({ content }) => content === null);
-	if (missing >= 0) return fail(noText(missing, rows[missing]?.role ?? ''));
+	for (const [index, { role, content }] of rows.entries()) {
+		if (content !== null) continue;
+		return failInput(
+			`Message ${index + 1} (${excerpt(role, 40)}) has no text: its expression returned nothing for this item`,
+			'Check the expression in "Content". If the text is optional, {{ $json.text ?? \'\' }} leaves the message out.',
+		);
+	}
 	const filled = rows.filter(isFilled);
 	if (filled.length === 0) {
 		return failInput(
@@ -62,13 +60,6 @@ function isFilled({ content, images, toolCalls = [], results = [] }: MessageRow)
 	return Boolean(content?.trim()) || images.length + toolCalls.length + results.length > 0;
 }
 
-function noText(index: number, role: string): Failure {
-	return badInput(
-		`Message ${index + 1} (${excerpt(role, 40)}) has no text: its expression returned nothing for this item`,
-		'Check the expression in "Content". If the text is optional, {{ $json.text ?? \'\' }} leaves the message out.',
-	);
-}
-
 function noQuestion(rows: readonly MessageRow[]): Failure {
 	const empty = rows.findIndex(({ role }) => !INSTRUCTING.has(role));
 	const row = rows[empty];
@@ -80,21 +71,11 @@ function noQuestion(rows: readonly MessageRow[]): Failure {
 	);
 }
 
-function messagesOf(row: MessageRow): JsonObject[] {
-	const { role, toolCalls = [], results = [] } = row;
-	if (role === 'tool') {
-		return results.map(({ callId, content }) => ({ role, tool_call_id: callId, content }));
-	}
-	return [{ ...messageOf(row), ...(toolCalls.length > 0 && { tool_calls: [...toolCalls] }) }];
-}
-
-function messageOf({ role, content, images }: MessageRow): JsonObject {
-	if (images.length === 0) return { role, content };
-	const imageParts = images.map(({ url, detail }): JsonObject => ({
-		type: 'image_url',
-		image_url: { url, ...(detail && { detail }) },
-	}));
-	return { role, content: content?.trim() ? [{ type: 'text', text: content }, ...imageParts] : imageParts };
+function messagesOf({ role, content, images, toolCalls = [], results = [] }: MessageRow): JsonObject[] {
+	if (role === 'tool') return [...results];
+	const parts = content?.trim() ? [{ type: 'text', text: content }, ...images] : [...images];
+	const calls: JsonObject = toolCalls.length > 0 ? { tool_calls: [...toolCalls] } : {};
+	return [{ role, content: images.length > 0 ? parts : content, ...calls }];
 }
 
 /** Reads messages entered as JSON: an array, a message, or a request body with `messages`. All fields are kept. */
@@ -153,4 +134,74 @@ function asksSomething({ role, content, ...rest }: JsonObject): boolean {
 function badRole(role: unknown): string {
 	const shown = typeof role === 'string' ? ` "${excerpt(role, 40)}"` : '';
 	return `has ${shown ? `the role${shown}` : 'no "role"'}: it must be one of ${[...ROLES].join(', ')}`;
+}
+
+const ID_CHARS = 80;
+
+/**
+ * Reads tool calls in the shape of this node's output or in the interface's.
+ * @returns the calls in the interface's shape, or a clause that says what is wrong with them
+ */
+export function readToolCalls(value: unknown): Result<JsonObject[], string> {
+	if ((value ?? '') === '') return ok([]);
+	const parsed = typeof value === 'string' ? parseJson(value) : value;
+	const list: unknown = isJsonObject(parsed) ? [parsed] : parsed;
+	if (!Array.isArray(list)) return fail('is not an array of tool calls');
+	const lost = lostDigits(value);
+	if (lost !== undefined)
+		return fail(`contains the number ${excerpt(lost, ID_CHARS)}, which would lose digits`);
+	const calls: JsonObject[] = [];
+	for (const [index, one] of list.entries()) {
+		const inner: unknown = isJsonObject(one) && isJsonObject(one.function) ? one.function : one;
+		if (!isJsonObject(one) || !isJsonObject(inner) || typeof inner.name !== 'string' || !inner.name) {
+			return fail(`has no tool name in call ${index + 1}`);
+		}
+		const id = textOrNumber(one.id);
+		if (!id) return fail(`has no "id" in call ${index + 1}, so no result can refer to it`);
+		const { name, arguments: given = {} } = inner;
+		const text = typeof given === 'string' ? given : (jsonText(given) ?? '{}');
+		calls.push({ id, type: 'function', function: { name, arguments: text } });
+	}
+	return ok(calls);
+}
+
+/** The messages of a row with results: one, or several if "Call ID" is an array; none if the row has neither an ID nor a result. */
+export function readToolResults(callId: unknown, content: unknown): Result<JsonObject[], string> {
+	const isList = Array.isArray(callId);
+	const ids: unknown[] = isList ? callId : [callId];
+	const contents: unknown[] = isList && Array.isArray(content) ? content : [content];
+	if (!isList && !textOrNumber(callId)) {
+		return (content ?? '') === '' ? ok([]) : fail('has no "Call ID"');
+	}
+	if (ids.length !== contents.length)
+		return fail(`has ${ids.length} call IDs, but ${contents.length} results`);
+	const results: JsonObject[] = [];
+	for (const [index, id] of ids.entries()) {
+		const text = textOrNumber(id);
+		if (!text) return fail(`has an empty "Call ID" at position ${index + 1}`);
+		const given = contents[index] ?? undefined;
+		if (given === undefined) return fail(`has no result for the call "${excerpt(text, ID_CHARS)}"`);
+		results.push({ role: 'tool', tool_call_id: text, content: textOrJson(given) ?? '' });
+	}
+	return ok(results);
+}
+
+/**
+ * Why calls and results do not match, as a sentence without its full stop; empty if they do. The interface accepts a
+ * result only after its call, and no other message until all calls have results.
+ */
+function whyUnpaired(messages: readonly JsonObject[]): string {
+	let open = new Set<string>();
+	for (const { role, tool_calls: calls, tool_call_id: id } of messages) {
+		if (role === 'tool') {
+			const callId = textOrNumber(id);
+			if (open.delete(callId)) continue;
+			return `A tool message answers the call "${excerpt(callId, ID_CHARS)}", which no assistant message before it made, or which has a result already`;
+		}
+		if (open.size > 0) break;
+		const made = Array.isArray(calls) ? calls.filter(isJsonObject) : [];
+		open = new Set(made.map((call) => textOrNumber(call.id)));
+	}
+	const [missing] = open;
+	return missing === undefined ? '' : `The tool call "${excerpt(missing, ID_CHARS)}" has no result after it`;
 }

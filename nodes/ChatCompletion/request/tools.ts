@@ -1,14 +1,10 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText, parseRounded, type JsonObject } from '../../shared/text/json';
-import { schemaOfExample } from '../json/exampleSchema';
-import { faultOf, refuseSchema } from '../json/schema';
+import { textOrJson } from '../../shared/text/textOf';
+import { faultOf, refuseSchema, schemaOfExample } from '../json/schema';
 
-export interface ToolRow {
-	readonly name: string;
-	readonly description: string;
-	/** A JSON schema: an object or a JSON string. */
-	readonly parameters: unknown;
-}
+/** A row of the form, or what its expressions returned. */
+type ToolRow = Readonly<Partial<Record<'name' | 'description' | 'parameters', unknown>>>;
 
 /** `auto`: the model decides. */
 export type ToolChoice = 'auto' | 'none' | 'required' | 'tool';
@@ -31,15 +27,16 @@ export function toolFields(rows: readonly ToolRow[], choice: ToolChoice, wanted:
 	const names = new Set<string>();
 	for (const [index, row] of rows.entries()) {
 		const tool = `Tool ${index + 1}`;
-		if (!row.name) return failInput(`${tool} has no name`, 'Enter a name such as get_order.');
-		if (names.has(row.name)) {
-			const message = `${tool} has the same name as another tool: "${excerpt(row.name, NAME_CHARS)}"`;
+		const name = (textOrJson(row.name) ?? '').trim();
+		const description = (textOrJson(row.description) ?? '').trim();
+		if (!name) return failInput(`${tool} has no name`, 'Enter a name such as get_order.');
+		if (names.has(name)) {
+			const message = `${tool} has the same name as another tool: "${excerpt(name, NAME_CHARS)}"`;
 			return failInput(message, 'Give each tool a unique name: the model calls it by that name.');
 		}
-		names.add(row.name);
-		const parameters = readParameters(row.parameters, `${tool} ("${excerpt(row.name, NAME_CHARS)}")`);
+		names.add(name);
+		const parameters = readParameters(row.parameters, `${tool} ("${excerpt(name, NAME_CHARS)}")`);
 		if (!parameters.ok) return parameters;
-		const { name, description } = row;
 		tools.push({
 			type: 'function',
 			function: { name, ...(description && { description }), parameters: parameters.value },

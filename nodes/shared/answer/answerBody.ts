@@ -98,13 +98,6 @@ export function answerIn(json: JsonObject): JsonObject {
 	return !('choices' in json) && isJsonObject(json.data) && 'choices' in json.data ? json.data : json;
 }
 
-/** Matches finish reasons of answers that failed while they were written, such as "network_error". */
-const FAILED = /error|abort|cancel|time.?out|insufficient|unavailable/i;
-
-export function isFailedFinish(reason: string): boolean {
-	return FAILED.test(reason);
-}
-
 const LENGTH_REASONS: ReadonlySet<string> = new Set([
 	...['length', 'max_tokens', 'model_length', 'model_context_window_exceeded'],
 ]);

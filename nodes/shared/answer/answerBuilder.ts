@@ -1,6 +1,5 @@
-import { definedFields, isJsonObject, objectsIn, type Json, type JsonObject } from '../text/json';
+import { definedFields, isJsonObject, member, objectsIn, type Json, type JsonObject } from '../text/json';
 import { numberOf, textOrNumber } from '../text/textOf';
-import { isFailedFinish } from './answerBody';
 import { NO_PARTS, partsOf, textIn, type ContentParts } from './contentParts';
 import { FieldMerger, joinTexts, takeLargest, takeLatest } from './mergeFields';
 import { ReasoningCollector } from './reasoningText';
@@ -36,10 +35,14 @@ const READ_IN_DELTA: ReadonlySet<string> = new Set([
 	...['role', 'content', 'reasoning_content', 'reasoning', 'thinking', 'tool_calls', 'function_call'],
 ]);
 
+/** Matches finish reasons of answers that failed while they were written, such as "network_error". */
+const FAILED = /error|abort|cancel|time.?out|insufficient|unavailable/i;
+
 /** Puts an answer together from the chunks of a stream, or from one whole response (§4.5). */
 export class AnswerBuilder {
 	/** Empty if there is none yet. */
 	finishReason = '';
+	/** Kept, because a finish reason may be long, and chunks may follow it. */
 	hasFailed = false;
 	private readonly reasoning = new ReasoningCollector();
 	private readonly splitter = new ThinkSplitter();
@@ -173,7 +176,7 @@ export class AnswerBuilder {
 		// Some servers send the string "null" instead of `null`.
 		if (typeof reason === 'string' && reason && reason !== 'null') {
 			this.finishReason = reason;
-			this.hasFailed = isFailedFinish(reason);
+			this.hasFailed = FAILED.test(reason);
 		}
 		if (isJsonObject(delta)) {
 			const { size } = this;
@@ -219,14 +222,12 @@ function usagesIn(chunk: JsonObject, choice: JsonObject | undefined): JsonObject
 }
 
 function readUsage(usage: JsonObject): ChatAnswer['usage'] {
-	const completion = isJsonObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {};
-	const prompt = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
 	const counts = {
 		promptTokens: usage.prompt_tokens ?? usage.input_tokens,
 		completionTokens: usage.completion_tokens ?? usage.output_tokens,
 		totalTokens: usage.total_tokens,
-		reasoningTokens: completion.reasoning_tokens ?? usage.reasoning_tokens,
-		cachedTokens: prompt.cached_tokens ?? usage.cached_tokens,
+		reasoningTokens: member(usage.completion_tokens_details, 'reasoning_tokens') ?? usage.reasoning_tokens,
+		cachedTokens: member(usage.prompt_tokens_details, 'cached_tokens') ?? usage.cached_tokens,
 	};
 	// Some servers send numbers as strings.
 	const sent = Object.entries(counts).map(([name, count]) => [name, numberOf(count)] as const);

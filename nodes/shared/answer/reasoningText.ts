@@ -1,5 +1,5 @@
 /** Where a server may put a model's reasoning (§2.6); it may use several of these places. */
-export type ReasoningSource = 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'parts' | 'tags';
+type ReasoningSource = 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'parts' | 'tags';
 
 /** Collects the reasoning of one answer from all sources. */
 export class ReasoningCollector {

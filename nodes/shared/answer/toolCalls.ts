@@ -11,12 +11,7 @@ export interface ToolCall {
 	readonly arguments: Json;
 }
 
-interface CallPiece {
-	readonly index: number | undefined;
-	readonly id: string;
-	readonly name: string;
-	readonly text: string;
-}
+type CallPiece = ReturnType<typeof pieceIn>;
 
 interface OpenCall {
 	id: string;
@@ -108,7 +103,7 @@ export class ToolCallJoiner {
 	}
 }
 
-function pieceIn(delta: JsonObject): CallPiece {
+function pieceIn(delta: JsonObject) {
 	const inner = isJsonObject(delta.function) ? delta.function : delta;
 	const given = inner.arguments ?? '';
 	const name = textOf(inner.name);

@@ -1,4 +1,4 @@
-import { badInput, fail, failInput, ok, type Result } from '../errors/failure';
+import { failInput, ok, type Result } from '../errors/failure';
 import { readChoice } from '../form/options';
 import { excerpt, member, type JsonObject } from '../text/json';
 import { textOf } from '../text/textOf';
@@ -93,37 +93,31 @@ export function readWish(
 	if (!choice.ok) return choice;
 	const control = readChoice('"Reasoning Control"', ['auto', ...CONTROLS], parameter('reasoningControl', ''));
 	if (!control.ok) return control;
-	return ok({ model: modelId(parameter('model', '')), choice: choice.value, control: control.value, split });
+	const field = parameter('model', '');
+	// The field is a resource locator, unless an expression returned its whole value as text.
+	const model = textOf(typeof field === 'object' ? member(field, 'value') : field).trim();
+	return ok({ model, choice: choice.value, control: control.value, split });
 }
 
-/** The field is a resource locator, unless an expression returned its whole value as text. */
-function modelId(field: unknown): string {
-	return textOf(typeof field === 'object' ? member(field, 'value') : field).trim();
-}
-
-/** For each reasoning control, why the reasoning cannot be switched as chosen. */
+/** For each reasoning control, why the reasoning cannot be switched as chosen, and what to do about it. */
 const REFUSALS = {
-	thinking: (name: string) =>
-		badInput(
-			`The reasoning of ${name} can be switched on, but not off`,
-			'The only documented value of its "thinking" switch is "enabled". Set "Reasoning" to Default, or choose another model.',
-		),
-	always: (name: string) =>
-		badInput(
-			`${name} always reasons; its reasoning cannot be switched off`,
-			'Set "Reasoning" to Default or On, or choose another model.',
-		),
-	none: (name: string) =>
-		badInput(
-			`${name} has no reasoning switch`,
-			'Set "Reasoning" to Default, or choose another model or another "Reasoning Control".',
-		),
-	unknown: (name: string) =>
-		badInput(
-			`The node does not know how to switch the reasoning of ${name} on or off`,
-			'Choose the switch of the model under "Reasoning Control", or set "Reasoning" to Default.',
-		),
-};
+	thinking: [
+		'The reasoning of $model can be switched on, but not off',
+		'The only documented value of its "thinking" switch is "enabled". Set "Reasoning" to Default, or choose another model.',
+	],
+	always: [
+		'$model always reasons; its reasoning cannot be switched off',
+		'Set "Reasoning" to Default or On, or choose another model.',
+	],
+	none: [
+		'$model has no reasoning switch',
+		'Set "Reasoning" to Default, or choose another model or another "Reasoning Control".',
+	],
+	unknown: [
+		'The node does not know how to switch the reasoning of $model on or off',
+		'Choose the switch of the model under "Reasoning Control", or set "Reasoning" to Default.',
+	],
+} as const;
 
 /**
  * The fields that switch the reasoning of a model (§3.2). An impossible choice fails before anything is sent, because a
@@ -138,7 +132,12 @@ export function switchFields(
 	const isOn = choice === 'on';
 	if (control === 'enable_thinking') return ok({ enable_thinking: isOn });
 	if (isOn && control === 'thinking') return ok({ thinking: { type: 'enabled' } });
-	return isOn && control === 'always' ? ok({}) : fail(REFUSALS[control](name));
+	if (isOn && control === 'always') return ok({});
+	const [message, advice] = REFUSALS[control];
+	return failInput(
+		message.replace('$model', () => name),
+		advice,
+	);
 }
 
 /** The reasoning fields of a chat request (§2.6, §3.2), or why the wish cannot be fulfilled. */

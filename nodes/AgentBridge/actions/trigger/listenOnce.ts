@@ -60,15 +60,12 @@ function openForOne(
 		onText: (text) => {
 			const received = receive(text, setup, settings);
 			if (received.ok && settings.filter.accepts(received.value.frame)) settle(received);
-			else noteOther(received.ok ? eventSeen(received.value) : `a frame that is ${received.failure}`);
+			else if (!received.ok) noteOther(`a frame that is ${received.failure}`);
+			else noteOther(excerpt(received.value.event ?? 'a frame that names no event', EVENT_SHOWN_CHARS));
 		},
 		onBinary: () => noteOther('a binary frame'),
 		onEnd: (end) => void whyEnded(end, setup).then((failure) => settle(fail(failure))),
 	});
-}
-
-function eventSeen({ event }: IncomingFrame): string {
-	return event === undefined ? 'a frame that names no event' : excerpt(event, EVENT_SHOWN_CHARS);
 }
 
 function nothingCame({ testTimeoutMs }: ListenSettings, others: ReadonlySet<string>): Failure {

@@ -1,7 +1,6 @@
-import { openConnection } from '../../../../nodes/AgentBridge/connection/connection';
+import { openConnection, type Probe } from '../../../../nodes/AgentBridge/connection/connection';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
 import type { Bridge } from '../../../../nodes/AgentBridge/connection/failures';
-import type { Probe } from '../../../../nodes/AgentBridge/connection/probe';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { TestClock } from '../../testClock';
 import { scriptedSockets, type ScriptedSocket } from './sockets.script';

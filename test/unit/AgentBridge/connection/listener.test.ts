@@ -1,6 +1,6 @@
 import { Listener, type ListenerEvents } from '../../../../nodes/AgentBridge/connection/listener';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
-import type { Probe } from '../../../../nodes/AgentBridge/connection/probe';
+import type { Probe } from '../../../../nodes/AgentBridge/connection/connection';
 import { turn } from '../../testClock';
 import { bridgeScene, type BridgeScene } from './bridge.scene';
 import type { ScriptedSocket } from './sockets.script';

@@ -1,7 +1,7 @@
 import { createEventFilter, type ReplyRule } from '../../../../nodes/AgentBridge/frames';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
 import type { Peer } from '../../../../nodes/AgentBridge/connection/failures';
-import type { Probe } from '../../../../nodes/AgentBridge/connection/probe';
+import type { Probe } from '../../../../nodes/AgentBridge/connection/connection';
 import { RequestSession } from '../../../../nodes/AgentBridge/connection/requestSession';
 import { turn } from '../../testClock';
 import { bridgeScene, type BridgeScene } from './bridge.scene';

@@ -4,7 +4,10 @@ import { messagesFromJson, messagesFromRows } from '../../../../nodes/ChatComple
 import { deeplyNested, hostileJson, hostileSource } from '../../FlowTask/hostileJson';
 
 const HELLO = { role: 'user', content: 'hello' };
-const image = (url: string, detail = '') => ({ url, detail });
+const image = (url: string, detail?: string) => ({
+	type: 'image_url',
+	image_url: { url, ...(detail && { detail }) },
+});
 
 test('rows become messages, except those that are empty for this item', () => {
 	expect(

@@ -1,7 +1,9 @@
-import { toolFields, type ToolChoice, type ToolRow } from '../../../../nodes/ChatCompletion/request/tools';
+import { toolFields, type ToolChoice } from '../../../../nodes/ChatCompletion/request/tools';
 import { deeplyNested } from '../../FlowTask/hostileJson';
 
 const SCHEMA = { type: 'object', properties: { order_id: { type: 'string' } }, required: ['order_id'] };
+
+type ToolRow = Parameters<typeof toolFields>[0][number];
 
 function tool(over: Partial<ToolRow> = {}): ToolRow {
 	return { name: 'get_order', description: 'Looks up an order', parameters: SCHEMA, ...over };

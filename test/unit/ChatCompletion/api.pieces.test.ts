@@ -1,4 +1,4 @@
-import { PieceQueue } from '../../../nodes/ChatCompletion/pieces';
+import { PieceQueue } from '../../../nodes/ChatCompletion/api';
 import type { ContentParts } from '../../../nodes/shared/answer/contentParts';
 import { askChat, delta, finish, sse } from './askChat';
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { IHttpRequestOptions } from 'n8n-workflow';
 
-import { probeHandshake } from '../../../../nodes/AgentBridge/connection/probe';
+import { probeHandshake } from '../../../../nodes/AgentBridge/connection/connection';
 import { TestClock } from '../../testClock';
 
 const TARGET = { url: 'wss://bridge.test/ws/v1', protocols: ['neutral.bridge.v1', 'bearer.abc'] };

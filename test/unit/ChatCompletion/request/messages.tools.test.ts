@@ -1,6 +1,11 @@
-import { messagesFromRows, type MessageRow } from '../../../../nodes/ChatCompletion/request/messages';
-import { readToolCalls, readToolResults } from '../../../../nodes/ChatCompletion/request/toolMessages';
+import {
+	messagesFromRows,
+	readToolCalls,
+	readToolResults,
+	type MessageRow,
+} from '../../../../nodes/ChatCompletion/request/messages';
 
+const answer = (callId: string, content: string) => ({ role: 'tool', tool_call_id: callId, content });
 const call = (id: string, args = '{"order_id":"17"}') => ({
 	id,
 	type: 'function',
@@ -36,20 +41,17 @@ test.each([
 });
 
 test.each([
-	['c1', 'sent', [{ callId: 'c1', content: 'sent' }]],
-	['c1', '', [{ callId: 'c1', content: '' }]],
-	['c1', { state: 'sent' }, [{ callId: 'c1', content: '{"state":"sent"}' }]],
-	['c1', new Date(0), [{ callId: 'c1', content: '1970-01-01T00:00:00.000Z' }]],
-	['c1', ['a', 'b'], [{ callId: 'c1', content: '["a","b"]' }]],
+	['c1', 'sent', [answer('c1', 'sent')]],
+	['c1', '', [answer('c1', '')]],
+	['c1', { state: 'sent' }, [answer('c1', '{"state":"sent"}')]],
+	['c1', new Date(0), [answer('c1', '1970-01-01T00:00:00.000Z')]],
+	['c1', ['a', 'b'], [answer('c1', '["a","b"]')]],
 	[
 		['c1', 2],
 		['a', { b: 1 }],
-		[
-			{ callId: 'c1', content: 'a' },
-			{ callId: '2', content: '{"b":1}' },
-		],
+		[answer('c1', 'a'), answer('2', '{"b":1}')],
 	],
-	[['c1'], 'a', [{ callId: 'c1', content: 'a' }]],
+	[['c1'], 'a', [answer('c1', 'a')]],
 	[[], [], []],
 	['', '', []],
 ])('matches results to their calls: %j %j', (callId, content, results) => {
@@ -74,7 +76,7 @@ const calling = (...ids: string[]): MessageRow => ({
 });
 const result = (...ids: string[]): MessageRow => ({
 	...{ role: 'tool', content: '', images: [] },
-	results: ids.map((callId) => ({ callId, content: `of ${callId}` })),
+	results: ids.map((callId) => answer(callId, `of ${callId}`)),
 });
 
 test('a row with several results becomes one message per result', () => {
