@@ -1,7 +1,7 @@
 import type { AnswerReader } from '../shared/answer/answerReader';
 import { isCutByLength } from '../shared/answer/answerBody';
 import type { ContentParts } from '../shared/answer/contentParts';
-import type { ByteStream } from '../shared/http/abortableStream';
+import type { ByteStream } from '../shared/http/body';
 import { describeError } from '../shared/http/request';
 import { readStream } from '../shared/http/sse';
 import { excerpt, jsonText, sentence, type JsonObject } from '../shared/text/json';

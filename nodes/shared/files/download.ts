@@ -8,7 +8,7 @@ import { badInput, fail, ok, type Failure, type Result } from '../errors/failure
 import { excerpt } from '../text/json';
 import type { Redact } from '../text/redact';
 import { isWebAddress } from '../text/webAddress';
-import type { ByteStream } from '../http/abortableStream';
+import type { ByteStream } from '../http/body';
 import { originOf } from '../http/unreached';
 
 export interface StoredFile {

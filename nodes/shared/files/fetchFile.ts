@@ -5,11 +5,10 @@ import type { MayFetch } from './fileHosts';
 import { HEAD_BYTES } from './fileType';
 import type { Clock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
-import { cuttable, type ByteStream } from '../http/abortableStream';
+import { cuttable, watchBody, type ByteStream } from '../http/body';
 import { askedPauseMs, backoffMs } from '../retry/backoff';
-import { watchBody } from '../http/idleTimeout';
 import { isWebAddress } from '../text/webAddress';
-import { describeError, inPlainWords, openReply, requestOptions, type OpenReply } from '../http/request';
+import { describeError, inPlainWords, openingOf, requestOptions, type OpenReply } from '../http/request';
 
 /** What the fetches of a run have in common. */
 export interface FetchRun {
@@ -145,8 +144,10 @@ async function requestFile(
 	const request = { method: 'GET', url, accept: '*/*', headers, timeoutMs: IDLE_TIMEOUT_MS } as const;
 	try {
 		const response: unknown = await helpers.httpRequest({ ...requestOptions(request), abortSignal: signal });
-		const reply = openReply(response);
-		return reply ? ok(reply) : fail({ kind: 'passing', reason: 'the answer could not be read' });
+		const opening = openingOf(response);
+		return opening.kind === 'open'
+			? ok(opening)
+			: fail({ kind: 'passing', reason: 'the answer could not be read' });
 	} catch (error) {
 		return fail({ kind: describeError(error).fromNetwork ? 'passing' : 'final', reason: reasonOf(error) });
 	}

@@ -15,18 +15,19 @@ export interface HttpRequest {
 	readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * - `reply`: a complete answer came, whatever it says
- * - `lost`: no complete answer came; `sent` is `no` if the request cannot have reached the service, `unknown` if it
- *   may have been carried out
- * - `cancelled`: the execution was stopped
- */
-export type Exchange =
-	| { readonly kind: 'reply'; readonly status: number; readonly headers: Headers; readonly text: string }
-	| Unanswered;
+export type Exchange = Reply | Unanswered;
 
+/** A complete answer, whatever it says. */
+export interface Reply {
+	readonly kind: 'reply';
+	readonly status: number;
+	readonly headers: Headers;
+	readonly text: string;
+}
+
+/** Why no complete answer came; the kinds are those of `Outcome`. */
 export type Unanswered =
-	| { readonly kind: 'lost'; readonly sent: 'no' | 'unknown'; readonly code: string; readonly reason: string }
+	| { readonly kind: 'notSent' | 'unclear'; readonly code: string; readonly text: string }
 	| { readonly kind: 'cancelled' };
 
 /** Header names are lower case. */

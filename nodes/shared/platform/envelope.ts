@@ -2,7 +2,7 @@ import * as v from 'valibot';
 
 import { errorWords } from '../errors/serviceMessage';
 import type { Exchange } from '../http/exchange';
-import { ofUnanswered, type Outcome } from '../http/outcome';
+import type { Outcome } from '../http/outcome';
 import { isJsonObject, parseJson, type Json } from '../text/json';
 
 const Envelope = v.object({
@@ -30,7 +30,7 @@ export type BusyTerms = readonly string[];
  * @param busyTerms what means "try again later", apart from 429
  */
 export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome<Json | undefined> {
-	if (exchange.kind !== 'reply') return ofUnanswered(exchange);
+	if (exchange.kind !== 'reply') return exchange;
 	const { status, headers } = exchange;
 	const body = parseJson(exchange.text);
 	const envelope = v.safeParse(Envelope, body);
