@@ -4,6 +4,7 @@ import { fetchFile, insteadOfFile, type FetchFailure, type FetchRun, type OpenFi
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
 import { safeFileName } from './fileName';
 import { anyTextIn, ENDING, fileTypeOf, pageIn, saysMedia, saysText } from './fileType';
+import { megabytes } from './inputFile';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import type { Redact } from '../text/redact';
@@ -48,7 +49,10 @@ export function createDownload(run: DownloadRun): Download {
 		const { url, mayFetch } = request;
 		if (!isWebAddress(url)) return fail({ ...NOT_A_LINK, expired: false });
 		const host = originOf(url);
-		if (clock.now() >= deadlineMs + BEGIN_GRACE_MS) return fail(explain(host, TOO_LATE, maxBytes));
+		if (clock.now() >= deadlineMs + BEGIN_GRACE_MS) {
+			const reason = 'the run had timed out long before the download could start';
+			return fail(explain(host, { kind: 'final', reason }, maxBytes));
+		}
 		const fetched = await fetchFile(run, url, mayFetch, async (file) => await store(run, file, request));
 		if (fetched.ok) return fetched;
 		if (signal.aborted) {
@@ -65,16 +69,10 @@ const NOT_A_LINK = badInput(
 	'Only links that start with http:// or https:// are followed.',
 );
 
-const TOO_LATE: FetchFailure = {
-	kind: 'final',
-	reason: 'the run had timed out long before the download could start',
-};
-
 function explain(host: string, { kind, reason }: FetchFailure, maxBytes: number): DownloadFailure {
-	const limit = `${Math.round(maxBytes / 1024 / 1024)} MB`;
 	const why =
 		kind === 'tooLarge'
-			? `it is larger than the ${limit} that "Max File Size (MB)" in the node allows`
+			? `it is larger than the ${megabytes(maxBytes)} MB that "Max File Size (MB)" in the node allows`
 			: reason;
 	return {
 		kind: 'file',

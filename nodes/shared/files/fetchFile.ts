@@ -10,7 +10,6 @@ import { askedPauseMs, backoffMs } from '../retry/backoff';
 import { isWebAddress } from '../text/webAddress';
 import { describeError, inPlainWords, openingOf, requestOptions, type OpenReply } from '../http/request';
 
-/** What the fetches of a run have in common. */
 export interface FetchRun {
 	readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest'>;
 	readonly clock: Clock;
@@ -35,19 +34,17 @@ export interface OpenFile {
 	/** Throws if the connection breaks or goes silent, or if there are more than `maxBytes`. */
 	readonly bytes: AsyncGenerator<Uint8Array>;
 	readonly received: () => number;
-	/** The stream that n8n returned. */
+	/** As n8n returned it. */
 	readonly stream: ByteStream;
 }
 
-/**
- * - `passing`: a temporary fault, such as an outage, too many requests or a broken connection, even at the last try
- * - `expired`: the host refused or sent something else, so the link may have expired, or need a login
- * - `tooLarge`: the file has more than `maxBytes`
- * - `forbidden`: the link, or a redirect, leads to a host that must not be reached
- * - `final`: anything else that another try would not change
- */
 export interface FetchFailure {
-	readonly kind: 'passing' | 'expired' | 'tooLarge' | 'forbidden' | 'final';
+	readonly kind:
+		| 'passing' // a temporary fault, such as an outage, too many requests or a broken connection, even at the last try
+		| 'expired' // the host refused or sent something else, so the link may have expired, or need a login
+		| 'tooLarge' // the file has more than `maxBytes`
+		| 'forbidden' // the link, or a redirect, leads to a host that must not be reached
+		| 'final'; // anything else that another try would not change
 	/** A clause, possibly from outside, that follows "could not be read:" or "could not be downloaded:". */
 	readonly reason: string;
 	readonly retryAfter?: string | undefined;

@@ -1,5 +1,3 @@
-import { createHash } from 'crypto';
-
 import type { IBinaryData, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { fetchFile, insteadOfFile } from './fetchFile';
@@ -32,7 +30,6 @@ export async function readBinaryField(
 	itemIndex: number,
 	field: string,
 	maxBytes: number,
-	/** The label of the option that sets `maxBytes`. */
 	sizeOption = 'Max File Size (MB)',
 ): Promise<Result<InputFile>> {
 	try {
@@ -86,40 +83,6 @@ export function refuseMissingFile(
 		`The item has no file in field "${excerpt(field, 60)}"`,
 		`${found} Enter the name of the field that holds the file, or put a node that outputs the file before this one.`,
 	);
-}
-
-/** A file's name and type in n8n, and the SHA-256 of its bytes (base64url), read in chunks. */
-export async function digestBinaryField(
-	{ helpers }: { helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData' | 'getBinaryStream'> },
-	itemIndex: number,
-	field: string,
-): Promise<Result<Record<'name' | 'type' | 'sha256', string>>> {
-	try {
-		const meta = helpers.assertBinaryData(itemIndex, field);
-		const hash = createHash('sha256');
-		for await (const piece of piecesOf(helpers, meta)) hash.update(piece);
-		return ok({ name: meta.fileName ?? '', type: meta.mimeType, sha256: hash.digest('base64url') });
-	} catch {
-		return refuseUnreadable(field);
-	}
-}
-
-/** A multiple of four, because four characters of base64 encode whole bytes. */
-const PIECE_CHARS = 4 * 64 * 1024;
-
-/** The bytes of a file in chunks, whether n8n stores them elsewhere, under an ID, or in the item itself. */
-export async function* piecesOf(
-	helpers: Pick<IExecuteFunctions['helpers'], 'getBinaryStream'>,
-	{ id, data }: Pick<IBinaryData, 'id' | 'data'>,
-): AsyncGenerator<Uint8Array> {
-	if (id) {
-		const stream: AsyncIterable<Uint8Array> = await helpers.getBinaryStream(id);
-		yield* stream;
-		return;
-	}
-	for (let at = 0; at < data.length; at += PIECE_CHARS) {
-		yield Buffer.from(data.slice(at, at + PIECE_CHARS), 'base64');
-	}
 }
 
 export function refuseUnreadable(field: string): Result<never> {

@@ -7,7 +7,6 @@ import { fileTypeOf } from './fileType';
 import {
 	binaryMeta,
 	emptyFile,
-	piecesOf,
 	readBinaryField,
 	refuseUnreadable,
 	tooLarge,
@@ -81,6 +80,39 @@ export async function openBinaryField(
 /** Whether a file is not loaded as a whole, because n8n stores it outside the item and it is not small. */
 function isStreamed({ id, bytes = Infinity }: IBinaryData): boolean {
 	return id !== undefined && bytes > MOST_HELD_BYTES;
+}
+
+/** A file's name and type in n8n, and the SHA-256 of its bytes (hex), read in chunks. */
+export async function digestBinaryField(
+	{ helpers }: { helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData' | 'getBinaryStream'> },
+	itemIndex: number,
+	field: string,
+): Promise<Result<Record<'name' | 'type' | 'sha256', string>>> {
+	try {
+		const meta = helpers.assertBinaryData(itemIndex, field);
+		const { digest } = await scan(piecesOf(helpers, meta), Infinity);
+		return ok({ name: meta.fileName ?? '', type: meta.mimeType, sha256: digest });
+	} catch {
+		return refuseUnreadable(field);
+	}
+}
+
+/** A multiple of four, because four characters of base64 encode whole bytes. */
+const PIECE_CHARS = 4 * 64 * 1024;
+
+/** The bytes of a file in chunks, whether n8n stores them elsewhere, under an ID, or in the item itself. */
+async function* piecesOf(
+	helpers: Pick<IExecuteFunctions['helpers'], 'getBinaryStream'>,
+	{ id, data }: Pick<IBinaryData, 'id' | 'data'>,
+): AsyncGenerator<Uint8Array> {
+	if (id) {
+		const stream: AsyncIterable<Uint8Array> = await helpers.getBinaryStream(id);
+		yield* stream;
+		return;
+	}
+	for (let at = 0; at < data.length; at += PIECE_CHARS) {
+		yield Buffer.from(data.slice(at, at + PIECE_CHARS), 'base64');
+	}
 }
 
 async function scan(pieces: AsyncIterable<Uint8Array>, maxBytes: number) {
