@@ -1,5 +1,6 @@
 import { failInput, ok, type Result } from '../errors/failure';
 import { excerpt, isJsonObject, type Json, type JsonObject } from '../text/json';
+import { readParameterView, type ParameterView } from './parameterView';
 import { readPastedObject, unwrap } from './pasted';
 
 /** A workflow as its API-format export describes it (§2.1). */
@@ -152,4 +153,17 @@ export function holdsEditorFile(object: JsonObject): boolean {
 		({ nodes, links, ...others }) =>
 			Array.isArray(nodes) && (Array.isArray(links) || 'last_node_id' in others || 'version' in others),
 	);
+}
+
+export interface WorkflowKnowledge {
+	readonly definition: WorkflowDefinition | undefined;
+	readonly view: ParameterView;
+}
+
+export function readKnowledge(definitionSource: unknown, viewSource: unknown): Result<WorkflowKnowledge> {
+	const view = readParameterView(viewSource);
+	if (!view.ok) return view;
+	if (isEmptyDefinition(definitionSource)) return ok({ definition: undefined, view: view.value });
+	const definition = readDefinition(definitionSource);
+	return definition.ok ? ok({ definition: definition.value, view: view.value }) : definition;
 }
