@@ -59,15 +59,13 @@ export function toNodeError(
 	itemIndex?: number,
 	context: IDataObject = {},
 ): NodeApiError | NodeOperationError {
-	const { kind } = failure;
 	const description = withoutTags(failure.advice);
 	const message = withoutTags(isTool(node) ? forAgent(failure) : failure.message);
-	const item = itemIndex === undefined ? {} : { itemIndex };
 	const httpStatus = failure.details?.httpStatus;
-	const httpCode = typeof httpStatus === 'number' ? { httpCode: String(httpStatus) } : {};
-	const error = OF_THE_SERVICE.has(kind)
-		? new NodeApiError(node, { message }, { message, description, ...httpCode, ...item })
-		: new NodeOperationError(node, message, { description, ...item });
+	const httpCode = typeof httpStatus === 'number' ? String(httpStatus) : undefined;
+	const error = OF_THE_SERVICE.has(failure.kind)
+		? new NodeApiError(node, { message }, { message, description, httpCode, itemIndex })
+		: new NodeOperationError(node, message, { description, itemIndex });
 	error.message = message;
 	error.description = description;
 	error.messages = [];
@@ -114,10 +112,7 @@ export function failedItems(results: ReadonlyArray<Result<unknown>>): FailedItem
 /** Kinds that only follow from another item's failure, or from the end of the run. */
 const CONSEQUENCES: ReadonlySet<FailureKind> = new Set(['notSubmitted', 'cancelled']);
 
-/**
- * Throws the first failure, preferably one that is not a mere consequence, unless the operator chose to continue.
- * @param more advice and context for the error, about the other items
- */
+/** Throws the first failure, preferably one that is not a mere consequence, unless the operator chose to continue. */
 export function throwFirst(
 	context: FailingContext,
 	failed: readonly FailedItem[],

@@ -154,12 +154,6 @@ function mustBeOneOf(field: string, choices: readonly string[]): string {
 	return `${field} must be ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`;
 }
 
-interface Numbers<Name> {
-	/** The entered number, or the one that applies if none was entered. */
-	readonly number: (name: Name) => number;
-	readonly entered: (name: Name) => number | undefined;
-}
-
 /**
  * Reads the numbers among the options and checks that they are in range, and that each choice is one that its field
  * offers. Values may come from expressions; blank ones count as absent, except in a budget whose default is no limit.
@@ -171,13 +165,13 @@ export function checkEntered<F extends Named<F, OptionField>, G extends Named<G,
 	options: F,
 	formFields?: G,
 	groupOf: (name: string) => string = () => 'Options',
-): Result<Numbers<NumberName<F> | NumberName<G>>> {
+) {
+	type Name = NumberName<F> | NumberName<G>;
+	const fields: Readonly<Record<PropertyKey, OptionField>> = { ...options, ...formFields };
 	const entered = new Map<PropertyKey, number>();
-	const fallbacks = new Map<PropertyKey, number>();
 	const complaints: string[] = [];
 	const locations = new Set<string>();
-	for (const [name, field] of Object.entries<OptionField>({ ...options, ...formFields })) {
-		if (field.type === 'number') fallbacks.set(name, field.whenAbsent ?? field.default);
+	for (const [name, field] of Object.entries(fields)) {
 		const raw = given[name];
 		const isBudget = field.isBudget === true;
 		// A budget whose expression returned nothing must not become 0, which means no limit.
@@ -196,8 +190,9 @@ export function checkEntered<F extends Named<F, OptionField>, G extends Named<G,
 		return failInput(complaints.join('; '), `Correct it ${where} in the node. Nothing was sent.`);
 	}
 	return ok({
-		number: (name) => entered.get(name) ?? Number(fallbacks.get(name)),
-		entered: (name) => entered.get(name),
+		/** The entered number, or the one that applies if none was entered. */
+		number: (name: Name) => entered.get(name) ?? Number(fields[name].whenAbsent ?? fields[name].default),
+		entered: (name: Name) => entered.get(name),
 	});
 }
 

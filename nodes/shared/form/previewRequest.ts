@@ -33,11 +33,7 @@ function isSwitchedOn(value: unknown): boolean {
 	return !isEmpty && booleanOf(value) !== false;
 }
 
-/**
- * A request as a preview shows it.
- * @param secret what the Authorization header shows instead of the secret, e.g. `agent token`
- * @param more further headers
- */
+/** A request as a preview shows it. @param secret shown in place of the secret, e.g. `agent token` */
 export function shownRequest(
 	url: string,
 	secret: string,

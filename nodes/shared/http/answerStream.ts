@@ -24,14 +24,12 @@ interface AnswerRequest extends Pick<HttpRequest, 'url' | 'json' | 'accept' | 'h
 	readonly hasLines?: boolean;
 }
 
-/**
- * What an event meant:
- * - `nothing`: it only keeps the connection alive, so the idle timer keeps running
- * - `progress`: it is a part of the answer, which goes on even if an earlier event had finished it
- * - `finished`: the answer is complete; only extras such as token counts may follow
- * - `closed`: nothing after it is read
- */
-export type EventMeaning = 'nothing' | 'progress' | 'finished' | 'closed';
+/** What an event meant. */
+export type EventMeaning =
+	| 'nothing' // it only keeps the connection alive, so the idle timer keeps running
+	| 'progress' // it is a part of the answer, which goes on even if an earlier event had finished it
+	| 'finished' // the answer is complete; only extras such as token counts may follow
+	| 'closed'; // nothing after it is read
 
 export interface BrokenOff {
 	readonly code: string;

@@ -86,28 +86,11 @@ interface PatienceLimits {
 	readonly endByMs: number;
 }
 
-interface WatchedBody {
-	/** Restarts the idle timer; to be called when something meaningful arrives. */
-	received(): void;
-	/** Sets new limits and restarts the idle timer. */
-	expect(limits: PatienceLimits): void;
-	/** Ends the watch; must be called. */
-	release(): void;
-}
-
 /** A body is checked at this interval, because a timer for each chunk would cost more than reading it. */
 const CHECK_MS = 500;
 
-/**
- * Ends a body that goes silent or never ends, so that its reader gets an error instead of waiting forever.
- * @param signal ends the body, too
- */
-export function watchBody(
-	body: ByteStream,
-	first: PatienceLimits,
-	clock: Clock,
-	signal: AbortSignal,
-): WatchedBody {
+/** Ends a body at the signal, or if it goes silent or never ends, so that its reader gets an error. */
+export function watchBody(body: ByteStream, first: PatienceLimits, clock: Clock, signal: AbortSignal) {
 	const released = new AbortController();
 	const over = AbortSignal.any([released.signal, signal]);
 	let limits = first;
@@ -130,13 +113,16 @@ export function watchBody(
 	};
 	void watch();
 	return {
+		/** Restarts the idle timer; to be called when something meaningful arrives. */
 		received: () => {
 			receivedAtMs = clock.now();
 		},
-		expect: (next) => {
+		/** Sets new limits and restarts the idle timer. */
+		expect: (next: PatienceLimits) => {
 			limits = next;
 			receivedAtMs = clock.now();
 		},
+		/** Ends the watch; must be called. */
 		release: () => released.abort(),
 	};
 }

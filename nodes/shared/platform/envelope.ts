@@ -16,11 +16,8 @@ const NamedRefusal = v.object({
 	data: v.optional(v.null()),
 });
 
-/** Statuses, and codes that repeat them, of a server that stopped waiting although the work may still get done. */
-const GAVE_UP: ReadonlySet<number | null> = new Set([408, 499, 504]);
-
-/** Codes of a server in trouble. Like the HTTP statuses from 500 on, they leave open what was done. */
-const IN_TROUBLE: ReadonlySet<number | null> = new Set([500, 502, 503]);
+/** Statuses, and codes that repeat them, of a server that stopped waiting or is in trouble: the work may still get done. */
+const LEAVES_OPEN: ReadonlySet<number | null> = new Set([408, 499, 500, 502, 503, 504]);
 
 /** Codes, and words in lower case, by which a deployment says that there are too many requests. */
 export type BusyTerms = readonly string[];
@@ -48,7 +45,7 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 			? { kind: 'redirected', status, location: headers.location }
 			: unclear;
 	}
-	if (GAVE_UP.has(status) || GAVE_UP.has(code) || IN_TROUBLE.has(code) || status >= 500) {
+	if (LEAVES_OPEN.has(status) || LEAVES_OPEN.has(code) || status >= 500) {
 		return { ...unclear, inItsForm: code !== null && code !== 0 };
 	}
 	if (status >= 400) {

@@ -220,11 +220,7 @@ export class AdaptiveRate {
 const FORGOTTEN_AFTER_MS = 60_000;
 const RATES = new Map<string, { readonly rate: AdaptiveRate; readonly askedForMs: number }>();
 
-/**
- * The rate of an account. Limits belong to a key, so all executions in this process that use the account share one
- * rate.
- * @param nowMs the clock's `now()`
- */
+/** The rate of an account, shared by all executions in this process, because limits belong to a key. */
 export function adaptiveRateOf(accountId: string, nowMs: number): AdaptiveRate {
 	for (const [id, { rate, askedForMs }] of RATES) {
 		if (nowMs - Math.max(rate.lastUsedMs, askedForMs) > FORGOTTEN_AFTER_MS) RATES.delete(id);
