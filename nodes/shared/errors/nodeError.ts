@@ -89,10 +89,7 @@ export function asNodeError(node: INode, error: unknown): NodeApiError | NodeOpe
 	return toNodeError(node, explainExpressionError(error));
 }
 
-/**
- * Fails the whole run. With Continue On Fail every item gets the failure, because if it were thrown, n8n would pass on
- * the input items as if all were well.
- */
+/** Fails the run; with Continue On Fail, each item, because n8n would pass on the input items after a thrown error. */
 export function failRun(context: FailingContext, failure: Failure): INodeExecutionData[][] {
 	const node = context.getNode();
 	if (!context.continueOnFail()) throw toNodeError(node, failure);

@@ -63,10 +63,7 @@ const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410])
 const PARTIAL_CONTENT = 206;
 const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
-/**
- * Fetches a file without any credential: its host may be somebody else's, and a link has its own signature.
- * @param mayFetch called for the link and for the target of each redirect
- */
+/** Fetches a file without any credential: its host may be somebody else's, and a link has its own signature. */
 export async function fetchFile<T>(
 	run: FetchRun,
 	url: string,

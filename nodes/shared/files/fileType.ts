@@ -171,11 +171,7 @@ export function pageIn(head: Uint8Array): string | undefined {
  * and any content type.
  * @returns words that follow "answered with"; `undefined` for SVG, and for what is not text
  */
-export function anyTextIn(
-	head: Uint8Array,
-	contentType: string | undefined,
-	name: string,
-): string | undefined {
+export function anyTextIn(head: Uint8Array, contentType: string | undefined, name: string) {
 	const text = startOf(head);
 	const isPage = saidType(contentType) === 'text/html' && text.startsWith('<');
 	const page = isPage ? 'a web page' : pageIn(head);

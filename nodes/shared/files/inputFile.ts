@@ -20,7 +20,7 @@ export interface InputFile {
 export interface InputFileContext {
 	readonly helpers: Pick<
 		IExecuteFunctions['helpers'],
-		'assertBinaryData' | 'getBinaryDataBuffer' | 'httpRequest'
+		'assertBinaryData' | 'getBinaryDataBuffer' | 'getBinaryStream' | 'httpRequest'
 	>;
 	getInputData(): INodeExecutionData[];
 }

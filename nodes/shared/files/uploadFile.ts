@@ -26,10 +26,6 @@ export interface UploadFile {
 	close(): void;
 }
 
-export interface UploadFileContext extends InputFileContext {
-	readonly helpers: InputFileContext['helpers'] & Pick<IExecuteFunctions['helpers'], 'getBinaryStream'>;
-}
-
 /** Files up to this size are read once and held in memory; larger ones are read twice, for the digest and to be sent. */
 const MOST_HELD_BYTES = 8 * 1024 * 1024;
 
@@ -45,7 +41,7 @@ function isBlobPart(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
 }
 
 /** The memory that `openBinaryField` will take for a file; 0 if it is streamed or missing. */
-export function bytesToHold(context: UploadFileContext, itemIndex: number, field: string): number {
+export function bytesToHold(context: InputFileContext, itemIndex: number, field: string): number {
 	const meta = binaryMeta(context, itemIndex, field);
 	if (!meta || isStreamed(meta)) return 0;
 	return meta.bytes ?? Math.ceil(meta.data.length * (3 / 4));
@@ -53,7 +49,7 @@ export function bytesToHold(context: UploadFileContext, itemIndex: number, field
 
 /** Opens a binary field of an item for an upload. A large file is streamed, unless n8n stores it in the item itself. */
 export async function openBinaryField(
-	context: UploadFileContext,
+	context: InputFileContext,
 	itemIndex: number,
 	field: string,
 	maxBytes: number,
@@ -129,12 +125,7 @@ async function scan(pieces: AsyncIterable<Uint8Array>, maxBytes: number) {
 }
 
 /** A file without bytes of its own; HTTP clients use only its size, for the Content-Length, and its stream. */
-function streamedFile(
-	read: () => AsyncGenerator<Uint8Array>,
-	size: number,
-	name: string,
-	type: string,
-): Pick<UploadFile, 'file' | 'close'> {
+function streamedFile(read: () => AsyncGenerator<Uint8Array>, size: number, name: string, type: string) {
 	let last: AsyncGenerator<Uint8Array> | undefined;
 	const close = (): void => {
 		last?.return(undefined).catch(() => undefined);
@@ -152,10 +143,7 @@ function streamedFile(
 	return { file, close };
 }
 
-/**
- * Passes chunks on, and fails instead of ending early, because the server would otherwise read the connection's next
- * request as the rest of the file.
- */
+/** Passes chunks on; fails instead of ending early, or the server would read the next request as the rest of the file. */
 async function* whole(pieces: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
 	let bytes = 0;
 	for await (const piece of pieces) {

@@ -133,10 +133,7 @@ export function oneOf<Choice extends string>(
 	return choices.find((choice) => choice === given) ?? choices[0];
 }
 
-/**
- * Reads a choice of the form. Blank counts as the first choice; anything else that is not a choice is refused.
- * @param field as messages name it, e.g. `"Seed Mode"`
- */
+/** Reads a choice of the form; blank counts as the first one. @param field as messages name it, e.g. `"Seed Mode"` */
 export function readChoice<Choice extends string>(
 	field: string,
 	choices: readonly [Choice, ...Choice[]],
@@ -203,10 +200,7 @@ function readNumber({ displayName, typeOptions }: NumberField, given: unknown): 
 	return fail(`"${displayName}" must be a number from ${minValue} to ${maxValue}`);
 }
 
-function checkChoice(
-	{ displayName, type, options = [] }: OtherField,
-	given: unknown,
-): Result<undefined, string> {
+function checkChoice({ displayName, type, options = [] }: OtherField, given: unknown) {
 	const choices =
 		type === 'options' ? options.flatMap((one) => ('value' in one ? [String(one.value)] : [])) : [];
 	const isKnown = choices.length === 0 || choices.some((one) => one === given);

@@ -34,12 +34,7 @@ function isSwitchedOn(value: unknown): boolean {
 }
 
 /** A request as a preview shows it. @param secret shown in place of the secret, e.g. `agent token` */
-export function shownRequest(
-	url: string,
-	secret: string,
-	body: JsonObject,
-	more: JsonObject = {},
-): JsonObject {
+export function shownRequest(url: string, secret: string, body: JsonObject, more: JsonObject = {}) {
 	const headers = { Authorization: `Bearer <${secret}>`, 'Content-Type': 'application/json', ...more };
 	return { method: 'POST', url, headers, body };
 }

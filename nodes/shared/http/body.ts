@@ -55,10 +55,7 @@ export function cuttable(body: ByteStream, close: () => void): ByteStream {
 	return { destroy, [Symbol.asyncIterator]: pieces };
 }
 
-/**
- * Reads a body to its end.
- * @throws an error with code `ETIMEDOUT` or `ERR_TOO_LARGE` if the body takes too long or is too large
- */
+/** Reads a body to its end. @throws `BodyEnded` with code `ETIMEDOUT` or `ERR_TOO_LARGE` */
 export async function readBody(stream: ByteStream, timeoutMs: number, maxBytes: number): Promise<Buffer> {
 	const body = cuttable(stream, () => undefined);
 	const expiry = AbortSignal.timeout(timerMs(timeoutMs));

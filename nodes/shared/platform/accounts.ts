@@ -96,10 +96,7 @@ export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U
 	};
 }
 
-export function itemsByAccount<T>(
-	accounts: Accounts<T>,
-	itemIndexes: Iterable<number>,
-): ReadonlyMap<T, readonly number[]> {
+export function itemsByAccount<T>(accounts: Accounts<T>, itemIndexes: Iterable<number>) {
 	const items = new Map<T, number[]>(accounts.all.map((account) => [account, []]));
 	for (const itemIndex of itemIndexes) {
 		const account = accounts.of(itemIndex);
@@ -123,10 +120,7 @@ function ofOneItem({ kind, message, details }: Failure, itemIndex: number): Fail
  * credential is read through internals of the context.
  * @returns `undefined` if it cannot be read
  */
-async function varyingFields(
-	context: CredentialContext,
-	type: CredentialType,
-): Promise<ReadonlySet<string> | undefined> {
+async function varyingFields(context: CredentialContext, type: CredentialType) {
 	const additionalData = member(context, 'additionalData');
 	const helper = member(additionalData, 'credentialsHelper');
 	const read = member(helper, 'getDecrypted');

@@ -19,13 +19,10 @@ const NamedRefusal = v.object({
 /** Statuses, and codes that repeat them, of a server that stopped waiting or is in trouble: the work may still get done. */
 const LEAVES_OPEN: ReadonlySet<number | null> = new Set([408, 499, 500, 502, 503, 504]);
 
-/** Codes, and words in lower case, by which a deployment says that there are too many requests. */
+/** Codes besides 429, and words in lower case, by which a deployment says that there are too many requests. */
 export type BusyTerms = readonly string[];
 
-/**
- * Reads an exchange by the envelope of §7.1: `code` 0 is success, unless the HTTP status says failure.
- * @param busyTerms what means "try again later", apart from 429
- */
+/** Reads an exchange by the envelope of §7.1: `code` 0 is success, unless the HTTP status says failure. */
 export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome<Json | undefined> {
 	if (exchange.kind !== 'reply') return exchange;
 	const { status, headers } = exchange;

@@ -146,10 +146,7 @@ export class AdaptiveRate {
 		if (!request.isSettled) this.judge(request);
 	}
 
-	/**
-	 * Records that a request was refused because there were too many, or was told to wait.
-	 * @param askedMs how long the service asks to wait; 0 if it does not say
-	 */
+	/** Records a refusal because of too many requests, or an answer that asks to wait `askedMs` (0 if it does not say). */
 	refused(request: StartedRequest, nowMs: number, askedMs: number): void {
 		this.backOff(request, nowMs, askedMs);
 		this.wasRefused = true;

@@ -34,6 +34,7 @@ function contextOf({ fields = {}, answer }: Scene): InputFileContext & { readonl
 			},
 			getBinaryDataBuffer: async (_itemIndex, name) =>
 				(typeof name === 'string' ? fields[name]?.bytes : undefined) ?? Buffer.alloc(0),
+			getBinaryStream: async () => await Promise.reject(new Error('not kept elsewhere')),
 			httpRequest: async (options) => {
 				asked.push(options);
 				return answer?.();
