@@ -1,7 +1,14 @@
 import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
 
-import { fetchFile, insteadOfFile, type FetchFailure, type FetchRun, type OpenFile } from './fetchFile';
-import { ALLOW_HOST, type MayFetch } from './fileHosts';
+import {
+	fetchFile,
+	insteadOfFile,
+	type FetchFailure,
+	type FetchRun,
+	type LinkToFetch,
+	type OpenFile,
+} from './fetchFile';
+import { ALLOW_HOST } from './fileHosts';
 import { safeFileName } from './fileName';
 import { anyTextIn, ENDING, fileTypeOf, pageIn, saysMedia, saysText } from './fileType';
 import { megabytes } from './inputFile';
@@ -22,13 +29,11 @@ export interface DownloadFailure extends Failure {
 	readonly expired: boolean;
 }
 
-export interface DownloadRequest {
-	readonly url: string;
+export interface DownloadRequest extends LinkToFetch {
 	/** Used unless `nameBySaid` makes a name; the extension is corrected to the file's true type. */
 	readonly fileName: string;
 	/** Makes the file's name from the one that the server gives it. */
 	readonly nameBySaid?: ((said: string) => string) | undefined;
-	readonly mayFetch: MayFetch;
 }
 
 /** Streams a file from a link into n8n's binary store; never throws. */
@@ -46,14 +51,13 @@ const BEGIN_GRACE_MS = 10 * 60_000;
 export function createDownload(run: DownloadRun): Download {
 	const { clock, deadlineMs, maxBytes, redact, signal } = run;
 	return async (request) => {
-		const { url, mayFetch } = request;
-		if (!isWebAddress(url)) return fail({ ...NOT_A_LINK, expired: false });
-		const host = originOf(url);
+		if (!isWebAddress(request.url)) return fail({ ...NOT_A_LINK, expired: false });
+		const host = originOf(request.url);
 		if (clock.now() >= deadlineMs + BEGIN_GRACE_MS) {
 			const reason = 'the run had timed out long before the download could start';
 			return fail(explain(host, { kind: 'final', reason }, maxBytes));
 		}
-		const fetched = await fetchFile(run, url, mayFetch, async (file) => await store(run, file, request));
+		const fetched = await fetchFile(run, request, async (file) => await store(run, file, request));
 		if (fetched.ok) return fetched;
 		if (signal.aborted) {
 			const message = `The file at ${host} could not be downloaded: the execution was stopped`;

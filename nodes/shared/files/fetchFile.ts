@@ -22,8 +22,13 @@ export interface FetchRun {
 	readonly maxBytes: number;
 }
 
+export interface LinkToFetch {
+	readonly url: string;
+	readonly mayFetch: MayFetch;
+}
+
 /** Receives the file; if it throws, the file is fetched again. */
-type TakeFile<T> = (file: OpenFile) => Promise<Result<T, FetchFailure>>;
+type TakeFile<T> = (file: OpenFile) => Promise<Fetched<T>>;
 
 export interface OpenFile {
 	readonly contentType: string | undefined;
@@ -50,6 +55,8 @@ export interface FetchFailure {
 	readonly retryAfter?: string | undefined;
 }
 
+type Fetched<T> = Result<T, FetchFailure>;
+
 const TRIES = 4;
 /** The limit for the response headers, and for the time between two pieces of the body. */
 const IDLE_TIMEOUT_MS = 60_000;
@@ -64,15 +71,10 @@ const PARTIAL_CONTENT = 206;
 const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
 /** Fetches a file without any credential: its host may be somebody else's, and a link has its own signature. */
-export async function fetchFile<T>(
-	run: FetchRun,
-	url: string,
-	mayFetch: MayFetch,
-	take: TakeFile<T>,
-): Promise<Result<T, FetchFailure>> {
+export async function fetchFile<T>(run: FetchRun, link: LinkToFetch, take: TakeFile<T>): Promise<Fetched<T>> {
 	const { clock, deadlineMs, random, signal } = run;
 	for (let tries = 1; ; tries++) {
-		const fetched = await tryOnce(run, url, mayFetch, take);
+		const fetched = await tryOnce(run, link, take);
 		if (fetched.ok || fetched.failure.kind !== 'passing') return fetched;
 		if (tries === TRIES || clock.now() >= deadlineMs + DEADLINE_GRACE_MS) return fetched;
 		const askedMs = askedPauseMs(fetched.failure.retryAfter, clock.wallNow());
@@ -86,15 +88,10 @@ export function insteadOfFile(what: string): { readonly ok: false; readonly fail
 	return fail({ kind: 'expired', reason: `the host answered with ${what} instead of the file` });
 }
 
-async function tryOnce<T>(
-	run: FetchRun,
-	url: string,
-	mayFetch: MayFetch,
-	take: TakeFile<T>,
-): Promise<Result<T, FetchFailure>> {
+async function tryOnce<T>(run: FetchRun, link: LinkToFetch, take: TakeFile<T>): Promise<Fetched<T>> {
 	const connection = new AbortController();
 	const signal = AbortSignal.any([connection.signal, run.signal]);
-	const opened = await openLink(run, url, mayFetch, signal);
+	const opened = await openLink(run, link, signal);
 	if (!opened.ok) return opened;
 	const reply = opened.value;
 	const refused = refuseReply(reply, run.maxBytes);
@@ -108,16 +105,11 @@ async function tryOnce<T>(
 }
 
 /** Requests a link and follows redirects itself, because each may lead to another host. */
-async function openLink(
-	{ helpers }: FetchRun,
-	url: string,
-	mayFetch: MayFetch,
-	signal: AbortSignal,
-): Promise<Result<OpenReply, FetchFailure>> {
-	let target = url;
+async function openLink(run: FetchRun, link: LinkToFetch, signal: AbortSignal): Promise<Fetched<OpenReply>> {
+	let target = link.url;
 	for (let redirects = 0; ; redirects++) {
-		if (!mayFetch(target)) return fail(forbidden(target, redirects > 0));
-		const opened = await requestFile(helpers, target, signal);
+		if (!link.mayFetch(target)) return fail(forbidden(target, redirects > 0));
+		const opened = await requestFile(run.helpers, target, signal);
 		const next = opened.ok ? redirectIn(opened.value, target) : undefined;
 		if (!opened.ok || next === undefined) return opened;
 		opened.value.body.destroy();
@@ -132,7 +124,7 @@ async function requestFile(
 	helpers: FetchRun['helpers'],
 	url: string,
 	signal: AbortSignal,
-): Promise<Result<OpenReply, FetchFailure>> {
+): Promise<Fetched<OpenReply>> {
 	// A compressed body that was cut off would pass for a whole file: n8n's client unpacks as much as arrived.
 	const headers = { 'Accept-Encoding': 'identity' };
 	const request = { method: 'GET', url, accept: '*/*', headers, timeoutMs: IDLE_TIMEOUT_MS } as const;
@@ -188,7 +180,7 @@ async function takeBody<T>(
 	body: ByteStream,
 	signal: AbortSignal,
 	take: TakeFile<T>,
-): Promise<Result<T, FetchFailure>> {
+): Promise<Fetched<T>> {
 	const endByMs = Math.max(deadlineMs, clock.now()) + DEADLINE_GRACE_MS;
 	const watched = watchBody(body, { idleMs: IDLE_TIMEOUT_MS, endByMs }, clock, signal);
 	const pieces = body[Symbol.asyncIterator]();

@@ -118,7 +118,7 @@ export async function fetchInputFile(
 		signal,
 		maxBytes,
 	};
-	const fetched = await fetchFile(run, url, mayFetch, async (file) => {
+	const fetched = await fetchFile(run, { url, mayFetch }, async (file) => {
 		const { head, bytes, contentType = '', saidName = name } = file;
 		// A login page must not be uploaded, because the task would fail and still be billed.
 		const found = anyTextIn(head, contentType, name);
