@@ -59,20 +59,14 @@ export function optionsCollection<F extends Named<F, OptionField>>(
 }
 
 /** The collections "Options" and "Cost and Speed", with the named fields or with all fields. */
-export function optionGroups<F extends Named<F, OptionField>>(
-	fields: F,
-	names?: ReadonlyArray<keyof F>,
-): [options: INodeProperties, limits: INodeProperties] {
+export function optionGroups<F extends Named<F, OptionField>>(fields: F, names?: ReadonlyArray<keyof F>) {
 	const shown = chosenFields(fields, names);
 	const others = shown.filter(({ isLimit }) => isLimit !== true);
 	const limits = shown.filter(({ isLimit }) => isLimit === true);
 	return [collectionOf('options', 'Add option', others), collectionOf('limits', 'Add limit', limits)];
 }
 
-function chosenFields<F extends Named<F, OptionField>>(
-	fields: F,
-	names?: ReadonlyArray<keyof F>,
-): OptionField[] {
+function chosenFields<F extends Named<F, OptionField>>(fields: F, names?: ReadonlyArray<keyof F>) {
 	return names?.map((name) => fields[name]) ?? Object.values<OptionField>(fields);
 }
 
