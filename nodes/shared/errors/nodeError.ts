@@ -11,18 +11,8 @@ import { explainExpressionError } from './expressionError';
 import type { Failure, FailureKind, Result } from './failure';
 import { sentence } from '../text/json';
 
-/** Kinds that come from calling a service; the others come from the operator's input or are our own decision. */
-const OF_THE_SERVICE: ReadonlySet<FailureKind> = new Set([
-	'credential',
-	'refused',
-	'unreachable',
-	'unclear',
-	'taskFailed',
-	'taskDenied',
-	'taskUnknown',
-	'agentFailed',
-	'file',
-]);
+/** Kinds that come from the operator's input or are our own decision; the others come from calling a service. */
+const OWN = new Set<FailureKind>(['badInput', 'timedOut', 'stalled', 'notSubmitted', 'cancelled']);
 
 type FailingContext = Pick<IExecuteFunctions, 'continueOnFail' | 'getInputData' | 'getNode'>;
 
@@ -63,9 +53,9 @@ export function toNodeError(
 	const message = withoutTags(isTool(node) ? forAgent(failure) : failure.message);
 	const httpStatus = failure.details?.httpStatus;
 	const httpCode = typeof httpStatus === 'number' ? String(httpStatus) : undefined;
-	const error = OF_THE_SERVICE.has(failure.kind)
-		? new NodeApiError(node, { message }, { message, description, httpCode, itemIndex })
-		: new NodeOperationError(node, message, { description, itemIndex });
+	const error = OWN.has(failure.kind)
+		? new NodeOperationError(node, message, { description, itemIndex })
+		: new NodeApiError(node, { message }, { message, description, httpCode, itemIndex });
 	error.message = message;
 	error.description = description;
 	error.messages = [];

@@ -35,24 +35,13 @@ export type Headers = Readonly<Record<string, string>>;
 
 export type SendHttp = (request: HttpRequest) => Promise<Exchange>;
 
-/** Codes of errors that occur before the first byte of the request is sent. */
-const CONNECTION_REFUSED_CODES: ReadonlySet<string> = new Set([
-	'ECONNREFUSED',
-	'ENOTFOUND',
-	'EAI_AGAIN',
-	'EHOSTUNREACH',
-	'ENETUNREACH',
-	'EADDRNOTAVAIL',
-	'EAI_FAIL',
-	'ENETDOWN',
-	'EHOSTDOWN',
-	// The server does not speak TLS, so it read nothing of the request.
-	'EPROTO',
-]);
+/** Codes of errors that occur before the first byte is sent; EPROTO: the server does not speak TLS, so it read nothing. */
+const NO_CONNECTION =
+	/^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_FAIL|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL|EPROTO)$/;
 
 /** Whether a network error code means that no connection was made, so that trying again is safe. */
 export function connectionWasRefused(code: string): boolean {
-	return CONNECTION_REFUSED_CODES.has(code);
+	return NO_CONNECTION.test(code);
 }
 
 /** Whether a network error code means that the peer's certificate was rejected, so that nothing was sent. */
