@@ -14,16 +14,8 @@ const LONGEST_PAUSE_MS = 5 * 60_000;
 
 /** Whether the same request may be sent once more after this outcome. */
 export function mayRepeat(outcome: Outcome<unknown>, repeatability: Repeatability): boolean {
-	switch (outcome.kind) {
-		case 'busy':
-			return true;
-		case 'notSent':
-			return connectionWasRefused(outcome.code);
-		case 'unclear':
-			return repeatability === 'read';
-		default:
-			return false;
-	}
+	if (outcome.kind === 'notSent') return connectionWasRefused(outcome.code);
+	return outcome.kind === 'busy' || (outcome.kind === 'unclear' && repeatability === 'read');
 }
 
 /** The pause if the service asks for none, with full jitter, so that many workers do not retry at the same moment. */
