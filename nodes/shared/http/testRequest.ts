@@ -4,18 +4,15 @@ import { systemClock, within } from '../run/clock';
 import { excerpt, sentence } from '../text/json';
 import type { Redact } from '../text/redact';
 import { fail, ok, type Result } from '../errors/failure';
-import type { Reply, Unanswered } from './exchange';
+import type { HttpRequest, Reply, Unanswered } from './exchange';
 import { exchangeOfError, openingOf, readWhole } from './request';
 import { explainUnreached, originOf } from './unreached';
 
 /** The only HTTP helper that n8n gives to a credential test; it uses n8n's proxy and SSRF guard. */
 export type TestHelpers = Pick<ICredentialTestFunctions['helpers'], 'request'>;
 
-interface TestRequest {
-	readonly url: string;
+interface TestRequest extends Pick<HttpRequest, 'url' | 'json' | 'headers'> {
 	readonly token: string;
-	readonly json: object;
-	readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Short, because a person is waiting. */
