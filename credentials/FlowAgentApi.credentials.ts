@@ -88,10 +88,7 @@ export class FlowAgentApi implements ICredentialType {
 	];
 
 	// A function, because n8n's declarative form cannot check the token before it is sent.
-	async authenticate(
-		{ agentToken }: ICredentialDataDecryptedObject,
-		requestOptions: IHttpRequestOptions,
-	): Promise<IHttpRequestOptions> {
+	async authenticate({ agentToken }: ICredentialDataDecryptedObject, requestOptions: IHttpRequestOptions) {
 		return withBearer(requestOptions, agentToken, 'FlowAgent API');
 	}
 }

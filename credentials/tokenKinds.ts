@@ -88,11 +88,7 @@ export function whyTokenDoesNotFit(token: string, credential: TokenCredential): 
  * Adds the token to a request's headers. This runs before each request of a node, so a token of another kind is refused
  * before it is sent, even if it comes from an expression.
  */
-export function withBearer(
-	request: IHttpRequestOptions,
-	pasted: unknown,
-	credential: TokenCredential,
-): IHttpRequestOptions {
+export function withBearer(request: IHttpRequestOptions, pasted: unknown, credential: TokenCredential) {
 	const token = cleanToken(pasted);
 	const complaint = whyTokenDoesNotFit(token, credential);
 	if (complaint) throw new Error(complaint);

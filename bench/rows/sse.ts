@@ -68,7 +68,7 @@ function reader(piecesOf: () => AsyncIterable<Uint8Array>): CompleteChat {
 		open: async () => {
 			const pieces = piecesOf();
 			const body = { destroy: () => undefined, [Symbol.asyncIterator]: () => pieces[Symbol.asyncIterator]() };
-			return { kind: 'open', reply: { status: 200, headers: {}, body } };
+			return { kind: 'open', status: 200, headers: {}, body };
 		},
 		retry,
 		clock: systemClock,

@@ -3,9 +3,9 @@ import { AnswerBuilder } from '../shared/answer/answerBuilder';
 import { AnswerReader } from '../shared/answer/answerReader';
 import type { ContentParts } from '../shared/answer/contentParts';
 import { classifyRefusal, CREDIT_ADVICE, isAnswer, isForCredit, TOO_MANY } from '../shared/chat/refusal';
-import type { ByteStream } from '../shared/http/abortableStream';
-import { ofUnanswered, type FailedOutcome } from '../shared/http/outcome';
-import { describeError, exchangeOfError, readBody } from '../shared/http/request';
+import { readBody, type ByteStream } from '../shared/http/body';
+import type { FailedOutcome } from '../shared/http/outcome';
+import { describeError, exchangeOfError } from '../shared/http/request';
 import { readStream } from '../shared/http/sse';
 import type { PlatformAccount } from '../shared/platform/account';
 import { explainCall, type CallAdvice } from '../shared/platform/failures';
@@ -103,7 +103,7 @@ export function readableFetch({ baseUrl, busyTerms }: ChatAccount, redact: Redac
 		} catch (error) {
 			// If the client itself ended the request, there is nothing to explain.
 			init?.signal?.throwIfAborted();
-			return refused(ofUnanswered(exchangeOfError(error)), UNREACHED);
+			return refused(exchangeOfError(error), UNREACHED);
 		}
 	};
 }

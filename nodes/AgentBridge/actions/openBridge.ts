@@ -6,7 +6,7 @@ import { badInput, fail, failInput, ok, type Failure, type Result } from '../../
 import { isJsonObject, jsonText, parseJson } from '../../shared/text/json';
 import { checkEntered } from '../../shared/form/options';
 import { redactor, type Redact } from '../../shared/text/redact';
-import { allowsSocketTo } from '../../shared/http/egress';
+import { allowsSocketTo } from '../../shared/http/webSocket';
 import { fillAuthFrame, readBridgeAccount, type BridgeAccount } from '../account';
 import { openConnection, probeHandshake, type BridgeSettings } from '../connection/connection';
 import type { Bridge } from '../connection/failures';

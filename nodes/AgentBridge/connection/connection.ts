@@ -1,7 +1,7 @@
 import type { IHttpRequestOptions } from 'n8n-workflow';
 
 import { certificateWasRejected } from '../../shared/http/exchange';
-import { describeError, openReply, requestOptions } from '../../shared/http/request';
+import { describeError, openingOf, requestOptions } from '../../shared/http/request';
 import { Socket, type Connect, type SocketEvents } from '../../shared/http/webSocket';
 import { within, type Clock } from '../../shared/run/clock';
 
@@ -74,11 +74,12 @@ export async function probeHandshake(
 }
 
 function readStatus(response: unknown, url: string): Probe {
-	const reply = openReply(response);
+	const opening = openingOf(response);
+	if (opening.kind !== 'open') return { kind: 'nothing' };
+	const { status, headers, body } = opening;
 	// The body is not wanted, and may be endless.
-	reply?.body.destroy();
-	if (!reply || reply.status === 101) return { kind: 'nothing' };
-	const { status, headers } = reply;
+	body.destroy();
+	if (status === 101) return { kind: 'nothing' };
 	const { location = '' } = status >= 300 && status < 400 ? headers : {};
 	const to = location === '' ? null : URL.parse(location, url);
 	if (!to) return { kind: 'status', status };

@@ -1,9 +1,9 @@
 import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../shared/errors/failure';
-import { binaryMeta, digestBinaryField, refuseMissingFile } from '../../shared/files/inputFile';
+import { binaryMeta, refuseMissingFile } from '../../shared/files/inputFile';
 import { readChoice } from '../../shared/form/options';
-import { bytesToHold, openBinaryField } from '../../shared/files/uploadFile';
+import { bytesToHold, digestBinaryField, openBinaryField } from '../../shared/files/uploadFile';
 import { excerpt, objectsIn } from '../../shared/text/json';
 import { textOf, textOrNumber } from '../../shared/text/textOf';
 import { isWebAddress } from '../../shared/text/webAddress';

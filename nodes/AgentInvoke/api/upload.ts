@@ -5,7 +5,7 @@ import { unescapeText } from '../../shared/text/webAddress';
 import type { Retry } from '../../shared/retry/retry';
 import type { Clock } from '../../shared/run/clock';
 import type { SendHttp } from '../../shared/http/exchange';
-import { ofUnanswered, type Outcome } from '../../shared/http/outcome';
+import type { Outcome } from '../../shared/http/outcome';
 import type { AgentAccount } from '../wire/account';
 import { isOwnWord, ofForeignBody } from '../wire/foreign';
 import { busyOutcome, explainCall, explainRefusal, isPassing, type RefusalFacts } from './failures';
@@ -72,7 +72,7 @@ async function uploadOnce(
 	const call = { sessionId: '', stream: false, uuid: '' };
 	const { headers: more } = wireRequest(account.wire, { kind: 'nothing' }, call);
 	const exchange = await send({ method: 'POST', url, form, headers: more, timeoutMs });
-	if (exchange.kind !== 'reply') return ofUnanswered(exchange);
+	if (exchange.kind !== 'reply') return exchange;
 	const { status, headers, text } = exchange;
 	const reader = new WireReader(account.wire, redact.known);
 	reader.read({ data: text, isWholeBody: true });

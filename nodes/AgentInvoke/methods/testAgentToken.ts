@@ -9,7 +9,8 @@ import type {
 import { adviceOnPath } from '../../../credentials/baseUrl';
 import { cleanToken } from '../../../credentials/tokenKinds';
 import { redactor } from '../../shared/text/redact';
-import { sendTest, testFailed, type Reply } from '../../shared/http/testRequest';
+import type { Reply } from '../../shared/http/exchange';
+import { sendTest, testFailed } from '../../shared/http/testRequest';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
 import { isOwnWord } from '../wire/foreign';
 import { addressOf, wireRequest } from '../wire/request';

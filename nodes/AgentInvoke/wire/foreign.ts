@@ -1,5 +1,5 @@
-import type { Exchange } from '../../shared/http/exchange';
-import { ofUnanswered, ofWrite, type FailedOutcome, type Outcome } from '../../shared/http/outcome';
+import type { Exchange, Reply } from '../../shared/http/exchange';
+import { ofWrite, type FailedOutcome, type Outcome } from '../../shared/http/outcome';
 import { classify } from '../../shared/platform/envelope';
 import { parseJson } from '../../shared/text/json';
 import type { WireFailure } from './conclusion';
@@ -20,7 +20,7 @@ export function isOwnWord(
 /** The outcome of a call that no agent answered. */
 export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutcome {
 	// A stopped execution does not stop an agent that was asked, so that call is unclear, not cancelled.
-	if (exchange.kind !== 'reply') return asFailed(ofWrite(ofUnanswered(exchange)), 0);
+	if (exchange.kind !== 'reply') return asFailed(ofWrite(exchange), 0);
 	const { status } = exchange;
 	const outcome = ofForeignBody(exchange, failure);
 	if (outcome.kind !== 'refused' && outcome.kind !== 'busy') return outcome;
@@ -30,10 +30,7 @@ export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutc
 }
 
 /** The outcome of a call that was answered by a server other than the agent. */
-export function ofForeignBody(
-	exchange: Extract<Exchange, { kind: 'reply' }>,
-	failure: WireFailure | undefined,
-): FailedOutcome {
+export function ofForeignBody(exchange: Reply, failure: WireFailure | undefined): FailedOutcome {
 	const outcome = asFailed(classify(exchange), exchange.status);
 	const isJson = failure?.kind === 'notAnAnswer' && parseJson(exchange.text) !== undefined;
 	return isJson && outcome.kind === 'unclear'

@@ -86,7 +86,7 @@ function unlessMade(
 	exchange: Exchange,
 	taskIn: (data: Json | undefined) => string | undefined,
 ): Outcome<Json | undefined> {
-	if (exchange.kind === 'cancelled' || !('text' in outcome)) return outcome;
+	if (!('text' in outcome) || (exchange.kind !== 'reply' && exchange.kind !== 'unclear')) return outcome;
 	const body = parseJson(exchange.kind === 'reply' ? exchange.text : (exchange.arrived ?? ''));
 	const taskId = isJsonObject(body) ? (taskIn(body.data) ?? taskIn(body)) : undefined;
 	if (taskId === undefined) return outcome;

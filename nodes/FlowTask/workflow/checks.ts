@@ -1,7 +1,11 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, type Json } from '../../shared/text/json';
-import { isLink, type DefinitionInput, type DefinitionNode } from '../../shared/workflow/definition';
-import type { WorkflowKnowledge } from '../../shared/workflow/knowledge';
+import {
+	isLink,
+	type DefinitionInput,
+	type DefinitionNode,
+	type WorkflowKnowledge,
+} from '../../shared/workflow/definition';
 import { describeSpec, type ParameterSpec } from '../../shared/workflow/parameterView';
 import { graphOf, holderOf } from './graph';
 import { inputName, inputsIn, withInputs, type Prompt, type PromptInput } from './prompt';

@@ -1,5 +1,5 @@
 import type { EventMeaning } from '../http/answerStream';
-import { BodyEnded } from '../http/request';
+import { BodyEnded } from '../http/body';
 import type { StreamEvent } from '../http/sse';
 import { saysBusy, type BusyTerms } from '../platform/envelope';
 import { isJsonObject, objectsIn, parseJson, whyNotJson, type JsonObject } from '../text/json';

@@ -2,10 +2,7 @@ import { badInput, fail, type Failure, type Result } from './failure';
 import { excerpt, member } from '../text/json';
 import { textOf } from '../text/textOf';
 
-/**
- * Reads parameters of one item. If an expression cannot be evaluated (a node that has not run, a lost pairing), n8n
- * throws, and only this item fails.
- */
+/** Reads parameters of one item; if n8n throws, because it cannot evaluate an expression, only this item fails. */
 export function readItem<T>(read: () => Result<T>): Result<T> {
 	try {
 		return read();

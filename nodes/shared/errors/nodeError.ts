@@ -11,18 +11,8 @@ import { explainExpressionError } from './expressionError';
 import type { Failure, FailureKind, Result } from './failure';
 import { sentence } from '../text/json';
 
-/** Kinds that come from calling a service; the others come from the operator's input or are our own decision. */
-const OF_THE_SERVICE: ReadonlySet<FailureKind> = new Set([
-	'credential',
-	'refused',
-	'unreachable',
-	'unclear',
-	'taskFailed',
-	'taskDenied',
-	'taskUnknown',
-	'agentFailed',
-	'file',
-]);
+/** Kinds that come from the operator's input or are our own decision; the others come from calling a service. */
+const OWN = new Set<FailureKind>(['badInput', 'timedOut', 'stalled', 'notSubmitted', 'cancelled']);
 
 type FailingContext = Pick<IExecuteFunctions, 'continueOnFail' | 'getInputData' | 'getNode'>;
 
@@ -59,15 +49,13 @@ export function toNodeError(
 	itemIndex?: number,
 	context: IDataObject = {},
 ): NodeApiError | NodeOperationError {
-	const { kind } = failure;
 	const description = withoutTags(failure.advice);
 	const message = withoutTags(isTool(node) ? forAgent(failure) : failure.message);
-	const item = itemIndex === undefined ? {} : { itemIndex };
 	const httpStatus = failure.details?.httpStatus;
-	const httpCode = typeof httpStatus === 'number' ? { httpCode: String(httpStatus) } : {};
-	const error = OF_THE_SERVICE.has(kind)
-		? new NodeApiError(node, { message }, { message, description, ...httpCode, ...item })
-		: new NodeOperationError(node, message, { description, ...item });
+	const httpCode = typeof httpStatus === 'number' ? String(httpStatus) : undefined;
+	const error = OWN.has(failure.kind)
+		? new NodeOperationError(node, message, { description, itemIndex })
+		: new NodeApiError(node, { message }, { message, description, httpCode, itemIndex });
 	error.message = message;
 	error.description = description;
 	error.messages = [];
@@ -91,10 +79,7 @@ export function asNodeError(node: INode, error: unknown): NodeApiError | NodeOpe
 	return toNodeError(node, explainExpressionError(error));
 }
 
-/**
- * Fails the whole run. With Continue On Fail every item gets the failure, because if it were thrown, n8n would pass on
- * the input items as if all were well.
- */
+/** Fails the run; with Continue On Fail, each item, because n8n would pass on the input items after a thrown error. */
 export function failRun(context: FailingContext, failure: Failure): INodeExecutionData[][] {
 	const node = context.getNode();
 	if (!context.continueOnFail()) throw toNodeError(node, failure);
@@ -114,10 +99,7 @@ export function failedItems(results: ReadonlyArray<Result<unknown>>): FailedItem
 /** Kinds that only follow from another item's failure, or from the end of the run. */
 const CONSEQUENCES: ReadonlySet<FailureKind> = new Set(['notSubmitted', 'cancelled']);
 
-/**
- * Throws the first failure, preferably one that is not a mere consequence, unless the operator chose to continue.
- * @param more advice and context for the error, about the other items
- */
+/** Throws the first failure, preferably one that is not a mere consequence, unless the operator chose to continue. */
 export function throwFirst(
 	context: FailingContext,
 	failed: readonly FailedItem[],

@@ -1,14 +1,22 @@
 import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
 
-import { fetchFile, insteadOfFile, type FetchFailure, type FetchRun, type OpenFile } from './fetchFile';
-import { ALLOW_HOST, type MayFetch } from './fileHosts';
+import {
+	fetchFile,
+	insteadOfFile,
+	type FetchFailure,
+	type FetchRun,
+	type LinkToFetch,
+	type OpenFile,
+} from './fetchFile';
+import { ALLOW_HOST } from './fileHosts';
 import { safeFileName } from './fileName';
 import { anyTextIn, ENDING, fileTypeOf, pageIn, saysMedia, saysText } from './fileType';
+import { megabytes } from './inputFile';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import type { Redact } from '../text/redact';
 import { isWebAddress } from '../text/webAddress';
-import type { ByteStream } from '../http/abortableStream';
+import type { ByteStream } from '../http/body';
 import { originOf } from '../http/unreached';
 
 export interface StoredFile {
@@ -21,13 +29,11 @@ export interface DownloadFailure extends Failure {
 	readonly expired: boolean;
 }
 
-export interface DownloadRequest {
-	readonly url: string;
+export interface DownloadRequest extends LinkToFetch {
 	/** Used unless `nameBySaid` makes a name; the extension is corrected to the file's true type. */
 	readonly fileName: string;
 	/** Makes the file's name from the one that the server gives it. */
 	readonly nameBySaid?: ((said: string) => string) | undefined;
-	readonly mayFetch: MayFetch;
 }
 
 /** Streams a file from a link into n8n's binary store; never throws. */
@@ -45,11 +51,13 @@ const BEGIN_GRACE_MS = 10 * 60_000;
 export function createDownload(run: DownloadRun): Download {
 	const { clock, deadlineMs, maxBytes, redact, signal } = run;
 	return async (request) => {
-		const { url, mayFetch } = request;
-		if (!isWebAddress(url)) return fail({ ...NOT_A_LINK, expired: false });
-		const host = originOf(url);
-		if (clock.now() >= deadlineMs + BEGIN_GRACE_MS) return fail(explain(host, TOO_LATE, maxBytes));
-		const fetched = await fetchFile(run, url, mayFetch, async (file) => await store(run, file, request));
+		if (!isWebAddress(request.url)) return fail({ ...NOT_A_LINK, expired: false });
+		const host = originOf(request.url);
+		if (clock.now() >= deadlineMs + BEGIN_GRACE_MS) {
+			const reason = 'the run had timed out long before the download could start';
+			return fail(explain(host, { kind: 'final', reason }, maxBytes));
+		}
+		const fetched = await fetchFile(run, request, async (file) => await store(run, file, request));
 		if (fetched.ok) return fetched;
 		if (signal.aborted) {
 			const message = `The file at ${host} could not be downloaded: the execution was stopped`;
@@ -65,16 +73,10 @@ const NOT_A_LINK = badInput(
 	'Only links that start with http:// or https:// are followed.',
 );
 
-const TOO_LATE: FetchFailure = {
-	kind: 'final',
-	reason: 'the run had timed out long before the download could start',
-};
-
 function explain(host: string, { kind, reason }: FetchFailure, maxBytes: number): DownloadFailure {
-	const limit = `${Math.round(maxBytes / 1024 / 1024)} MB`;
 	const why =
 		kind === 'tooLarge'
-			? `it is larger than the ${limit} that "Max File Size (MB)" in the node allows`
+			? `it is larger than the ${megabytes(maxBytes)} MB that "Max File Size (MB)" in the node allows`
 			: reason;
 	return {
 		kind: 'file',

@@ -5,13 +5,11 @@ import type { MayFetch } from './fileHosts';
 import { HEAD_BYTES } from './fileType';
 import type { Clock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
-import { cuttable, type ByteStream } from '../http/abortableStream';
+import { cuttable, watchBody, type ByteStream } from '../http/body';
 import { askedPauseMs, backoffMs } from '../retry/backoff';
-import { watchBody } from '../http/idleTimeout';
 import { isWebAddress } from '../text/webAddress';
-import { describeError, inPlainWords, openReply, requestOptions, type OpenReply } from '../http/request';
+import { describeError, inPlainWords, openingOf, requestOptions, type OpenReply } from '../http/request';
 
-/** What the fetches of a run have in common. */
 export interface FetchRun {
 	readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest'>;
 	readonly clock: Clock;
@@ -24,8 +22,13 @@ export interface FetchRun {
 	readonly maxBytes: number;
 }
 
+export interface LinkToFetch {
+	readonly url: string;
+	readonly mayFetch: MayFetch;
+}
+
 /** Receives the file; if it throws, the file is fetched again. */
-type TakeFile<T> = (file: OpenFile) => Promise<Result<T, FetchFailure>>;
+type TakeFile<T> = (file: OpenFile) => Promise<Fetched<T>>;
 
 export interface OpenFile {
 	readonly contentType: string | undefined;
@@ -36,23 +39,23 @@ export interface OpenFile {
 	/** Throws if the connection breaks or goes silent, or if there are more than `maxBytes`. */
 	readonly bytes: AsyncGenerator<Uint8Array>;
 	readonly received: () => number;
-	/** The stream that n8n returned. */
+	/** As n8n returned it. */
 	readonly stream: ByteStream;
 }
 
-/**
- * - `passing`: a temporary fault, such as an outage, too many requests or a broken connection, even at the last try
- * - `expired`: the host refused or sent something else, so the link may have expired, or need a login
- * - `tooLarge`: the file has more than `maxBytes`
- * - `forbidden`: the link, or a redirect, leads to a host that must not be reached
- * - `final`: anything else that another try would not change
- */
 export interface FetchFailure {
-	readonly kind: 'passing' | 'expired' | 'tooLarge' | 'forbidden' | 'final';
+	readonly kind:
+		| 'passing' // a temporary fault, such as an outage, too many requests or a broken connection, even at the last try
+		| 'expired' // the host refused or sent something else, so the link may have expired, or need a login
+		| 'tooLarge' // the file has more than `maxBytes`
+		| 'forbidden' // the link, or a redirect, leads to a host that must not be reached
+		| 'final'; // anything else that another try would not change
 	/** A clause, possibly from outside, that follows "could not be read:" or "could not be downloaded:". */
 	readonly reason: string;
 	readonly retryAfter?: string | undefined;
 }
+
+type Fetched<T> = Result<T, FetchFailure>;
 
 const TRIES = 4;
 /** The limit for the response headers, and for the time between two pieces of the body. */
@@ -67,19 +70,11 @@ const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410])
 const PARTIAL_CONTENT = 206;
 const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
-/**
- * Fetches a file without any credential: its host may be somebody else's, and a link has its own signature.
- * @param mayFetch called for the link and for the target of each redirect
- */
-export async function fetchFile<T>(
-	run: FetchRun,
-	url: string,
-	mayFetch: MayFetch,
-	take: TakeFile<T>,
-): Promise<Result<T, FetchFailure>> {
+/** Fetches a file without any credential: its host may be somebody else's, and a link has its own signature. */
+export async function fetchFile<T>(run: FetchRun, link: LinkToFetch, take: TakeFile<T>): Promise<Fetched<T>> {
 	const { clock, deadlineMs, random, signal } = run;
 	for (let tries = 1; ; tries++) {
-		const fetched = await tryOnce(run, url, mayFetch, take);
+		const fetched = await tryOnce(run, link, take);
 		if (fetched.ok || fetched.failure.kind !== 'passing') return fetched;
 		if (tries === TRIES || clock.now() >= deadlineMs + DEADLINE_GRACE_MS) return fetched;
 		const askedMs = askedPauseMs(fetched.failure.retryAfter, clock.wallNow());
@@ -93,15 +88,10 @@ export function insteadOfFile(what: string): { readonly ok: false; readonly fail
 	return fail({ kind: 'expired', reason: `the host answered with ${what} instead of the file` });
 }
 
-async function tryOnce<T>(
-	run: FetchRun,
-	url: string,
-	mayFetch: MayFetch,
-	take: TakeFile<T>,
-): Promise<Result<T, FetchFailure>> {
+async function tryOnce<T>(run: FetchRun, link: LinkToFetch, take: TakeFile<T>): Promise<Fetched<T>> {
 	const connection = new AbortController();
 	const signal = AbortSignal.any([connection.signal, run.signal]);
-	const opened = await openLink(run, url, mayFetch, signal);
+	const opened = await openLink(run, link, signal);
 	if (!opened.ok) return opened;
 	const reply = opened.value;
 	const refused = refuseReply(reply, run.maxBytes);
@@ -115,16 +105,11 @@ async function tryOnce<T>(
 }
 
 /** Requests a link and follows redirects itself, because each may lead to another host. */
-async function openLink(
-	{ helpers }: FetchRun,
-	url: string,
-	mayFetch: MayFetch,
-	signal: AbortSignal,
-): Promise<Result<OpenReply, FetchFailure>> {
-	let target = url;
+async function openLink(run: FetchRun, link: LinkToFetch, signal: AbortSignal): Promise<Fetched<OpenReply>> {
+	let target = link.url;
 	for (let redirects = 0; ; redirects++) {
-		if (!mayFetch(target)) return fail(forbidden(target, redirects > 0));
-		const opened = await requestFile(helpers, target, signal);
+		if (!link.mayFetch(target)) return fail(forbidden(target, redirects > 0));
+		const opened = await requestFile(run.helpers, target, signal);
 		const next = opened.ok ? redirectIn(opened.value, target) : undefined;
 		if (!opened.ok || next === undefined) return opened;
 		opened.value.body.destroy();
@@ -139,14 +124,16 @@ async function requestFile(
 	helpers: FetchRun['helpers'],
 	url: string,
 	signal: AbortSignal,
-): Promise<Result<OpenReply, FetchFailure>> {
+): Promise<Fetched<OpenReply>> {
 	// A compressed body that was cut off would pass for a whole file: n8n's client unpacks as much as arrived.
 	const headers = { 'Accept-Encoding': 'identity' };
 	const request = { method: 'GET', url, accept: '*/*', headers, timeoutMs: IDLE_TIMEOUT_MS } as const;
 	try {
 		const response: unknown = await helpers.httpRequest({ ...requestOptions(request), abortSignal: signal });
-		const reply = openReply(response);
-		return reply ? ok(reply) : fail({ kind: 'passing', reason: 'the answer could not be read' });
+		const opening = openingOf(response);
+		return opening.kind === 'open'
+			? ok(opening)
+			: fail({ kind: 'passing', reason: 'the answer could not be read' });
 	} catch (error) {
 		return fail({ kind: describeError(error).fromNetwork ? 'passing' : 'final', reason: reasonOf(error) });
 	}
@@ -193,7 +180,7 @@ async function takeBody<T>(
 	body: ByteStream,
 	signal: AbortSignal,
 	take: TakeFile<T>,
-): Promise<Result<T, FetchFailure>> {
+): Promise<Fetched<T>> {
 	const endByMs = Math.max(deadlineMs, clock.now()) + DEADLINE_GRACE_MS;
 	const watched = watchBody(body, { idleMs: IDLE_TIMEOUT_MS, endByMs }, clock, signal);
 	const pieces = body[Symbol.asyncIterator]();

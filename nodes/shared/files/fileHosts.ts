@@ -38,7 +38,6 @@ const METADATA_HOST =
 const ADDRESS =
 	/^[\d.]+$|^\[|^(?:ip6-)?(?:localhost|loopback)\d*\.?$|(?:^|\.)localhost(?:\.localdomain)?\d*\.?$/;
 
-/** Advice for a link that is refused. */
 export const ALLOW_HOST =
 	'If your files are there, add the host to "File Hosts" in the FlowPlatform API credential, under "Show Expert Fields".';
 
@@ -70,8 +69,6 @@ function networkOfIpv6(address: string): Network {
 /**
  * Decides which links may be fetched. Links come from a platform, an agent or data from outside, so they must not reach
  * into n8n's own network, unless the platform itself is there or the operator has listed the host.
- *
- * @param baseUrl of the credential
  * @param listed hosts that `readFileHosts` has read
  */
 export function fileHostRule(baseUrl: string, listed: readonly string[]): MayFetch {

@@ -96,12 +96,6 @@ function formatOf(head: Uint8Array): (typeof FORMATS)[number] | undefined {
 	);
 }
 
-interface FileType {
-	readonly mimeType: string;
-	/** The extension without a dot; empty if unknown. */
-	readonly extension: string;
-}
-
 /** How many bytes suffice to recognize a format, or text that was sent instead of a file. */
 export const HEAD_BYTES = 256;
 /** How many bytes suffice to reach the first element of an SVG. */
@@ -110,8 +104,11 @@ const START_BYTES = 4_096;
 /** Matches the extension of a name; its group is the extension without the dot. */
 export const ENDING = /\.([A-Za-z0-9]{1,8})$/;
 
-/** The type of a file, by its bytes, then by what the server said, then by the name's extension. */
-export function fileTypeOf(head: Uint8Array, contentType: string | undefined, name: string): FileType {
+/**
+ * The type of a file, by its bytes, then by what the server said, then by the name's extension.
+ * @returns the extension without a dot; empty if unknown
+ */
+export function fileTypeOf(head: Uint8Array, contentType: string | undefined, name: string) {
 	const said = saidType(contentType);
 	const ending = endingOf(name);
 	const named = TYPE_OF.get(ending);
@@ -135,7 +132,7 @@ export function fileTypeOf(head: Uint8Array, contentType: string | undefined, na
 }
 
 /** The server's type, with the extension of the file's name if it fits. */
-function typed(mimeType: string, ending: string, fallback: string): FileType {
+function typed(mimeType: string, ending: string, fallback: string) {
 	if (TYPE_OF.get(ending) === mimeType) return { mimeType, extension: ending };
 	const usual = ENDING_OF.get(mimeType);
 	return { mimeType, extension: usual ?? (ending || fallback) };
@@ -174,11 +171,7 @@ export function pageIn(head: Uint8Array): string | undefined {
  * and any content type.
  * @returns words that follow "answered with"; `undefined` for SVG, and for what is not text
  */
-export function anyTextIn(
-	head: Uint8Array,
-	contentType: string | undefined,
-	name: string,
-): string | undefined {
+export function anyTextIn(head: Uint8Array, contentType: string | undefined, name: string) {
 	const text = startOf(head);
 	const isPage = saidType(contentType) === 'text/html' && text.startsWith('<');
 	const page = isPage ? 'a web page' : pageIn(head);

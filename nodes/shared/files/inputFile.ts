@@ -1,5 +1,3 @@
-import { createHash } from 'crypto';
-
 import type { IBinaryData, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { fetchFile, insteadOfFile } from './fetchFile';
@@ -22,7 +20,7 @@ export interface InputFile {
 export interface InputFileContext {
 	readonly helpers: Pick<
 		IExecuteFunctions['helpers'],
-		'assertBinaryData' | 'getBinaryDataBuffer' | 'httpRequest'
+		'assertBinaryData' | 'getBinaryDataBuffer' | 'getBinaryStream' | 'httpRequest'
 	>;
 	getInputData(): INodeExecutionData[];
 }
@@ -32,7 +30,6 @@ export async function readBinaryField(
 	itemIndex: number,
 	field: string,
 	maxBytes: number,
-	/** The label of the option that sets `maxBytes`. */
 	sizeOption = 'Max File Size (MB)',
 ): Promise<Result<InputFile>> {
 	try {
@@ -88,40 +85,6 @@ export function refuseMissingFile(
 	);
 }
 
-/** A file's name and type in n8n, and the SHA-256 of its bytes (base64url), read in chunks. */
-export async function digestBinaryField(
-	{ helpers }: { helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData' | 'getBinaryStream'> },
-	itemIndex: number,
-	field: string,
-): Promise<Result<Record<'name' | 'type' | 'sha256', string>>> {
-	try {
-		const meta = helpers.assertBinaryData(itemIndex, field);
-		const hash = createHash('sha256');
-		for await (const piece of piecesOf(helpers, meta)) hash.update(piece);
-		return ok({ name: meta.fileName ?? '', type: meta.mimeType, sha256: hash.digest('base64url') });
-	} catch {
-		return refuseUnreadable(field);
-	}
-}
-
-/** A multiple of four, because four characters of base64 encode whole bytes. */
-const PIECE_CHARS = 4 * 64 * 1024;
-
-/** The bytes of a file in chunks, whether n8n stores them elsewhere, under an ID, or in the item itself. */
-export async function* piecesOf(
-	helpers: Pick<IExecuteFunctions['helpers'], 'getBinaryStream'>,
-	{ id, data }: Pick<IBinaryData, 'id' | 'data'>,
-): AsyncGenerator<Uint8Array> {
-	if (id) {
-		const stream: AsyncIterable<Uint8Array> = await helpers.getBinaryStream(id);
-		yield* stream;
-		return;
-	}
-	for (let at = 0; at < data.length; at += PIECE_CHARS) {
-		yield Buffer.from(data.slice(at, at + PIECE_CHARS), 'base64');
-	}
-}
-
 export function refuseUnreadable(field: string): Result<never> {
 	return failInput(
 		`The item has no file in field "${excerpt(field, 60)}" that can be read`,
@@ -155,7 +118,7 @@ export async function fetchInputFile(
 		signal,
 		maxBytes,
 	};
-	const fetched = await fetchFile(run, url, mayFetch, async (file) => {
+	const fetched = await fetchFile(run, { url, mayFetch }, async (file) => {
 		const { head, bytes, contentType = '', saidName = name } = file;
 		// A login page must not be uploaded, because the task would fail and still be billed.
 		const found = anyTextIn(head, contentType, name);

@@ -7,7 +7,6 @@ import { fileTypeOf } from './fileType';
 import {
 	binaryMeta,
 	emptyFile,
-	piecesOf,
 	readBinaryField,
 	refuseUnreadable,
 	tooLarge,
@@ -27,10 +26,6 @@ export interface UploadFile {
 	close(): void;
 }
 
-export interface UploadFileContext extends InputFileContext {
-	readonly helpers: InputFileContext['helpers'] & Pick<IExecuteFunctions['helpers'], 'getBinaryStream'>;
-}
-
 /** Files up to this size are read once and held in memory; larger ones are read twice, for the digest and to be sent. */
 const MOST_HELD_BYTES = 8 * 1024 * 1024;
 
@@ -46,7 +41,7 @@ function isBlobPart(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
 }
 
 /** The memory that `openBinaryField` will take for a file; 0 if it is streamed or missing. */
-export function bytesToHold(context: UploadFileContext, itemIndex: number, field: string): number {
+export function bytesToHold(context: InputFileContext, itemIndex: number, field: string): number {
 	const meta = binaryMeta(context, itemIndex, field);
 	if (!meta || isStreamed(meta)) return 0;
 	return meta.bytes ?? Math.ceil(meta.data.length * (3 / 4));
@@ -54,7 +49,7 @@ export function bytesToHold(context: UploadFileContext, itemIndex: number, field
 
 /** Opens a binary field of an item for an upload. A large file is streamed, unless n8n stores it in the item itself. */
 export async function openBinaryField(
-	context: UploadFileContext,
+	context: InputFileContext,
 	itemIndex: number,
 	field: string,
 	maxBytes: number,
@@ -83,6 +78,39 @@ function isStreamed({ id, bytes = Infinity }: IBinaryData): boolean {
 	return id !== undefined && bytes > MOST_HELD_BYTES;
 }
 
+/** A file's name and type in n8n, and the SHA-256 of its bytes (hex), read in chunks. */
+export async function digestBinaryField(
+	{ helpers }: { helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData' | 'getBinaryStream'> },
+	itemIndex: number,
+	field: string,
+): Promise<Result<Record<'name' | 'type' | 'sha256', string>>> {
+	try {
+		const meta = helpers.assertBinaryData(itemIndex, field);
+		const { digest } = await scan(piecesOf(helpers, meta), Infinity);
+		return ok({ name: meta.fileName ?? '', type: meta.mimeType, sha256: digest });
+	} catch {
+		return refuseUnreadable(field);
+	}
+}
+
+/** A multiple of four, because four characters of base64 encode whole bytes. */
+const PIECE_CHARS = 4 * 64 * 1024;
+
+/** The bytes of a file in chunks, whether n8n stores them elsewhere, under an ID, or in the item itself. */
+async function* piecesOf(
+	helpers: Pick<IExecuteFunctions['helpers'], 'getBinaryStream'>,
+	{ id, data }: Pick<IBinaryData, 'id' | 'data'>,
+): AsyncGenerator<Uint8Array> {
+	if (id) {
+		const stream: AsyncIterable<Uint8Array> = await helpers.getBinaryStream(id);
+		yield* stream;
+		return;
+	}
+	for (let at = 0; at < data.length; at += PIECE_CHARS) {
+		yield Buffer.from(data.slice(at, at + PIECE_CHARS), 'base64');
+	}
+}
+
 async function scan(pieces: AsyncIterable<Uint8Array>, maxBytes: number) {
 	const hash = createHash('sha256');
 	let head: Uint8Array = new Uint8Array();
@@ -97,12 +125,7 @@ async function scan(pieces: AsyncIterable<Uint8Array>, maxBytes: number) {
 }
 
 /** A file without bytes of its own; HTTP clients use only its size, for the Content-Length, and its stream. */
-function streamedFile(
-	read: () => AsyncGenerator<Uint8Array>,
-	size: number,
-	name: string,
-	type: string,
-): Pick<UploadFile, 'file' | 'close'> {
+function streamedFile(read: () => AsyncGenerator<Uint8Array>, size: number, name: string, type: string) {
 	let last: AsyncGenerator<Uint8Array> | undefined;
 	const close = (): void => {
 		last?.return(undefined).catch(() => undefined);
@@ -120,10 +143,7 @@ function streamedFile(
 	return { file, close };
 }
 
-/**
- * Passes chunks on, and fails instead of ending early, because the server would otherwise read the connection's next
- * request as the rest of the file.
- */
+/** Passes chunks on; fails instead of ending early, or the server would read the next request as the rest of the file. */
 async function* whole(pieces: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
 	let bytes = 0;
 	for await (const piece of pieces) {

@@ -6,7 +6,6 @@ import { refuseLostDigits } from './pastedJson';
 /**
  * Reads "Extra Body": JSON text, or an object from an expression. It must not replace a field that the form sets,
  * because the form would then show something other than what is sent.
- * @param example JSON that the advice shows
  * @param setBy names what already sets a field, if anything does
  */
 export function readExtraBody(

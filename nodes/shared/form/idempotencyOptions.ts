@@ -3,16 +3,10 @@ import { defineRequestOptions, oneOf } from './options';
 const MS_PER_HOUR = 3_600_000;
 
 /** Where a key is unique, and for how long; 0 = forever. */
-export interface IdempotencyOptions {
-	readonly scope: 'node' | 'project';
-	readonly ttlMs: number;
-}
+export type IdempotencyOptions = NonNullable<ReturnType<typeof idempotencyOf>>;
 
 /** @returns `undefined` if the option is not added; the key itself is read per item */
-export function idempotencyOf(
-	given: Readonly<Record<string, unknown>>,
-	ttlHours: number,
-): IdempotencyOptions | undefined {
+export function idempotencyOf(given: Readonly<Record<string, unknown>>, ttlHours: number) {
 	if (!('idempotencyKey' in given)) return undefined;
 	return { scope: oneOf(['node', 'project'], given.idempotencyScope), ttlMs: ttlHours * MS_PER_HOUR };
 }

@@ -28,10 +28,7 @@ export async function runNode(
 	}
 }
 
-export async function runOperation(
-	context: IExecuteFunctions,
-	operations: readonly Operation[],
-): Promise<INodeExecutionData[][]> {
+export async function runOperation(context: IExecuteFunctions, operations: readonly Operation[]) {
 	const chosen: unknown = context.getNodeParameter('operation', 0);
 	const operation = operations.find(({ value }) => value === chosen);
 	if (operation) return await runNode(context, async () => await operation.execute(context));

@@ -59,20 +59,14 @@ export function optionsCollection<F extends Named<F, OptionField>>(
 }
 
 /** The collections "Options" and "Cost and Speed", with the named fields or with all fields. */
-export function optionGroups<F extends Named<F, OptionField>>(
-	fields: F,
-	names?: ReadonlyArray<keyof F>,
-): [options: INodeProperties, limits: INodeProperties] {
+export function optionGroups<F extends Named<F, OptionField>>(fields: F, names?: ReadonlyArray<keyof F>) {
 	const shown = chosenFields(fields, names);
 	const others = shown.filter(({ isLimit }) => isLimit !== true);
 	const limits = shown.filter(({ isLimit }) => isLimit === true);
 	return [collectionOf('options', 'Add option', others), collectionOf('limits', 'Add limit', limits)];
 }
 
-function chosenFields<F extends Named<F, OptionField>>(
-	fields: F,
-	names?: ReadonlyArray<keyof F>,
-): OptionField[] {
+function chosenFields<F extends Named<F, OptionField>>(fields: F, names?: ReadonlyArray<keyof F>) {
 	return names?.map((name) => fields[name]) ?? Object.values<OptionField>(fields);
 }
 
@@ -133,10 +127,7 @@ export function oneOf<Choice extends string>(
 	return choices.find((choice) => choice === given) ?? choices[0];
 }
 
-/**
- * Reads a choice of the form. Blank counts as the first choice; anything else that is not a choice is refused.
- * @param field as messages name it, e.g. `"Seed Mode"`
- */
+/** Reads a choice of the form; blank counts as the first one. @param field as messages name it, e.g. `"Seed Mode"` */
 export function readChoice<Choice extends string>(
 	field: string,
 	choices: readonly [Choice, ...Choice[]],
@@ -154,12 +145,6 @@ function mustBeOneOf(field: string, choices: readonly string[]): string {
 	return `${field} must be ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`;
 }
 
-interface Numbers<Name> {
-	/** The entered number, or the one that applies if none was entered. */
-	readonly number: (name: Name) => number;
-	readonly entered: (name: Name) => number | undefined;
-}
-
 /**
  * Reads the numbers among the options and checks that they are in range, and that each choice is one that its field
  * offers. Values may come from expressions; blank ones count as absent, except in a budget whose default is no limit.
@@ -171,13 +156,13 @@ export function checkEntered<F extends Named<F, OptionField>, G extends Named<G,
 	options: F,
 	formFields?: G,
 	groupOf: (name: string) => string = () => 'Options',
-): Result<Numbers<NumberName<F> | NumberName<G>>> {
+) {
+	type Name = NumberName<F> | NumberName<G>;
+	const fields: Readonly<Record<PropertyKey, OptionField>> = { ...options, ...formFields };
 	const entered = new Map<PropertyKey, number>();
-	const fallbacks = new Map<PropertyKey, number>();
 	const complaints: string[] = [];
 	const locations = new Set<string>();
-	for (const [name, field] of Object.entries<OptionField>({ ...options, ...formFields })) {
-		if (field.type === 'number') fallbacks.set(name, field.whenAbsent ?? field.default);
+	for (const [name, field] of Object.entries(fields)) {
 		const raw = given[name];
 		const isBudget = field.isBudget === true;
 		// A budget whose expression returned nothing must not become 0, which means no limit.
@@ -196,8 +181,9 @@ export function checkEntered<F extends Named<F, OptionField>, G extends Named<G,
 		return failInput(complaints.join('; '), `Correct it ${where} in the node. Nothing was sent.`);
 	}
 	return ok({
-		number: (name) => entered.get(name) ?? Number(fallbacks.get(name)),
-		entered: (name) => entered.get(name),
+		/** The entered number, or the one that applies if none was entered. */
+		number: (name: Name) => entered.get(name) ?? Number(fields[name].whenAbsent ?? fields[name].default),
+		entered: (name: Name) => entered.get(name),
 	});
 }
 
@@ -208,10 +194,7 @@ function readNumber({ displayName, typeOptions }: NumberField, given: unknown): 
 	return fail(`"${displayName}" must be a number from ${minValue} to ${maxValue}`);
 }
 
-function checkChoice(
-	{ displayName, type, options = [] }: OtherField,
-	given: unknown,
-): Result<undefined, string> {
+function checkChoice({ displayName, type, options = [] }: OtherField, given: unknown) {
 	const choices =
 		type === 'options' ? options.flatMap((one) => ('value' in one ? [String(one.value)] : [])) : [];
 	const isKnown = choices.length === 0 || choices.some((one) => one === given);

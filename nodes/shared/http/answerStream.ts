@@ -2,7 +2,7 @@ import type { Clock } from '../run/clock';
 import { excerpt } from '../text/json';
 import type { Redact } from '../text/redact';
 import type { Exchange, Headers, HttpRequest } from './exchange';
-import { watchBody } from './idleTimeout';
+import { watchBody } from './body';
 import { exchangeOfError, readWhole, type OpenHttp, type OpenReply } from './request';
 import { readStream, type StreamEvent } from './sse';
 
@@ -24,14 +24,12 @@ interface AnswerRequest extends Pick<HttpRequest, 'url' | 'json' | 'accept' | 'h
 	readonly hasLines?: boolean;
 }
 
-/**
- * What an event meant:
- * - `nothing`: it only keeps the connection alive, so the idle timer keeps running
- * - `progress`: it is a part of the answer, which goes on even if an earlier event had finished it
- * - `finished`: the answer is complete; only extras such as token counts may follow
- * - `closed`: nothing after it is read
- */
-export type EventMeaning = 'nothing' | 'progress' | 'finished' | 'closed';
+/** What an event meant. */
+export type EventMeaning =
+	| 'nothing' // it only keeps the connection alive, so the idle timer keeps running
+	| 'progress' // it is a part of the answer, which goes on even if an earlier event had finished it
+	| 'finished' // the answer is complete; only extras such as token counts may follow
+	| 'closed'; // nothing after it is read
 
 export interface BrokenOff {
 	readonly code: string;
@@ -71,19 +69,18 @@ export async function readAnswer(
 	if (timeoutMs <= 0) return { kind: 'timedOut' };
 	const opening = await open({ ...asked, method: 'POST', timeoutMs, signal });
 	if (opening.kind !== 'open') {
-		return opening.kind === 'lost' && isTimeout(opening.code) ? { kind: 'timedOut' } : opening;
+		return opening.kind === 'unclear' && isTimeout(opening.code) ? { kind: 'timedOut' } : opening;
 	}
-	const { reply } = opening;
-	const { status, headers } = reply;
+	const { status, headers } = opening;
 	const isGood = status >= 200 && status < 300;
 	if (!isGood && !hasErrorEvents) return await readWhole(opening, timeoutMs, signal);
 	try {
-		await follow(connection, request, reply, take, afterSome);
+		await follow(connection, request, opening, take, afterSome);
 		return { kind: 'read', status, headers, broken: undefined };
 	} catch (error) {
 		const ended = exchangeOfError(error, signal);
 		if (ended.kind === 'cancelled') return ended;
-		const { code, reason } = ended;
+		const { code, text: reason } = ended;
 		const broken = { code: code || 'ERR_BROKEN', reason, isTimeout: isTimeout(code) };
 		return { kind: 'read', status, headers, broken };
 	}

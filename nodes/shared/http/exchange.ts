@@ -15,22 +15,23 @@ export interface HttpRequest {
 	readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * - `reply`: a complete answer came, whatever it says
- * - `lost`: no complete answer came; `sent` is `no` if the request cannot have reached the service, `unknown` if it
- *   may have been carried out
- * - `cancelled`: the execution was stopped
- */
-export type Exchange =
-	| { readonly kind: 'reply'; readonly status: number; readonly headers: Headers; readonly text: string }
-	| Unanswered;
+export type Exchange = Reply | Unanswered;
 
+/** A complete answer, whatever it says. */
+export interface Reply {
+	readonly kind: 'reply';
+	readonly status: number;
+	readonly headers: Headers;
+	readonly text: string;
+}
+
+/** Why no complete answer came; the kinds are those of `Outcome`. */
 export type Unanswered =
+	| { readonly kind: 'notSent'; readonly code: string; readonly text: string }
 	| {
-			readonly kind: 'lost';
-			readonly sent: 'no' | 'unknown';
+			readonly kind: 'unclear';
 			readonly code: string;
-			readonly reason: string;
+			readonly text: string;
 			/** What had arrived of the body when the answer broke off. */
 			readonly arrived?: string;
 	  }
@@ -41,24 +42,13 @@ export type Headers = Readonly<Record<string, string>>;
 
 export type SendHttp = (request: HttpRequest) => Promise<Exchange>;
 
-/** Codes of errors that occur before the first byte of the request is sent. */
-const CONNECTION_REFUSED_CODES: ReadonlySet<string> = new Set([
-	'ECONNREFUSED',
-	'ENOTFOUND',
-	'EAI_AGAIN',
-	'EHOSTUNREACH',
-	'ENETUNREACH',
-	'EADDRNOTAVAIL',
-	'EAI_FAIL',
-	'ENETDOWN',
-	'EHOSTDOWN',
-	// The server does not speak TLS, so it read nothing of the request.
-	'EPROTO',
-]);
+/** Codes of errors that occur before the first byte is sent; EPROTO: the server does not speak TLS, so it read nothing. */
+const NO_CONNECTION =
+	/^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_FAIL|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL|EPROTO)$/;
 
 /** Whether a network error code means that no connection was made, so that trying again is safe. */
 export function connectionWasRefused(code: string): boolean {
-	return CONNECTION_REFUSED_CODES.has(code);
+	return NO_CONNECTION.test(code);
 }
 
 /** Whether a network error code means that the peer's certificate was rejected, so that nothing was sent. */

@@ -1,5 +1,4 @@
 import type { JsonObject } from '../text/json';
-import type { Unanswered } from './exchange';
 
 /**
  * What happened to a request: just enough to decide whether to send it again. Each protocol classifies its own
@@ -45,12 +44,6 @@ export type FailedOutcome =
 	| { readonly kind: 'notSent'; readonly code: string; readonly text: string }
 	| { readonly kind: 'redirected'; readonly status: number; readonly location: string }
 	| { readonly kind: 'cancelled' };
-
-export function ofUnanswered(exchange: Unanswered): FailedOutcome {
-	if (exchange.kind === 'cancelled') return exchange;
-	const { sent, code, reason: text } = exchange;
-	return sent === 'no' ? { kind: 'notSent', code, text } : { kind: 'unclear', code, text };
-}
 
 /** A redirect to the result of a write. */
 const SEE_OTHER = 303;

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import type { ICredentialDataDecryptedObject, IExecuteFunctions, IHttpRequestOptions } from 'n8n-workflow';
 
 import { systemClock, timerMs } from '../run/clock';
-import { cuttable, type ByteStream } from './abortableStream';
+import { BodyEnded, cuttable, readBody, type ByteStream } from './body';
 import {
 	certificateWasRejected,
 	connectionWasRefused,
@@ -13,14 +13,15 @@ import {
 	type Unanswered,
 } from './exchange';
 
+/** An answer whose body has not been read. */
 export interface OpenReply {
+	readonly kind: 'open';
 	readonly status: number;
 	readonly headers: Headers;
 	readonly body: ByteStream;
 }
 
-/** An answer whose body has not been read, or why there is no answer. */
-export type Opening = { readonly kind: 'open'; readonly reply: OpenReply } | Unanswered;
+export type Opening = OpenReply | Unanswered;
 
 export type OpenHttp = (request: HttpRequest) => Promise<Opening>;
 
@@ -60,8 +61,7 @@ export function authenticated(
 			);
 			const opening = openingOf(response);
 			if (opening.kind !== 'open') return opening;
-			const body = cuttable(opening.reply.body, () => connection.abort());
-			return { kind: 'open', reply: { ...opening.reply, body } };
+			return { ...opening, body: cuttable(opening.body, () => connection.abort()) };
 		} catch (error) {
 			return exchangeOfError(error, stopFor(request));
 		}
@@ -105,14 +105,14 @@ export async function readWhole(
 	maxBytes = MAX_ANSWER_BYTES,
 ): Promise<Exchange> {
 	if (opening.kind !== 'open') return opening;
-	const { status, headers, body } = opening.reply;
+	const { status, headers, body } = opening;
 	const chunks: Uint8Array[] = [];
 	try {
 		const bytes = await readBody(body, timeoutMs, maxBytes, chunks);
 		return { kind: 'reply', status, headers, text: bytes.toString('utf8') };
 	} catch (error) {
 		const ended = exchangeOfError(error, signal);
-		if (ended.kind !== 'lost') return ended;
+		if (ended.kind !== 'unclear') return ended;
 		return { ...ended, arrived: Buffer.concat(chunks).toString('utf8') };
 	}
 }
@@ -135,15 +135,12 @@ export function requestOptions(request: HttpRequest): IHttpRequestOptions {
 }
 
 /** Checks what n8n's request helper returned for `encoding: 'stream'` with `returnFullResponse`. */
-export function openReply(response: unknown): OpenReply | undefined {
-	if (!v.is(Response, response)) return undefined;
-	const { statusCode: status, headers, body } = response;
-	return isByteStream(body) ? { status, headers: plainHeaders(headers), body } : undefined;
-}
-
 export function openingOf(response: unknown): Opening {
-	const reply = openReply(response);
-	return reply ? { kind: 'open', reply } : lost('unknown', 'ERR_NO_BODY', 'the answer could not be read');
+	if (!v.is(Response, response) || !isByteStream(response.body)) {
+		return { kind: 'unclear', code: 'ERR_NO_BODY', text: 'the answer could not be read' };
+	}
+	const { statusCode: status, headers, body } = response;
+	return { kind: 'open', status, headers: plainHeaders(headers), body };
 }
 
 const Response = v.object({ statusCode: v.number(), headers: v.unknown(), body: v.object({}) });
@@ -162,46 +159,6 @@ function plainHeaders(headers: unknown): Headers {
 	return plain;
 }
 
-/**
- * Reads a body to its end.
- * @param chunks receives the body, so that what has arrived is known even if this throws
- * @throws an error with code `ETIMEDOUT` or `ERR_TOO_LARGE` if the body takes too long or is too large
- */
-export async function readBody(
-	stream: ByteStream,
-	timeoutMs: number,
-	maxBytes: number,
-	chunks: Uint8Array[] = [],
-): Promise<Buffer> {
-	const body = cuttable(stream, () => undefined);
-	const expiry = AbortSignal.timeout(timerMs(timeoutMs));
-	const expire = (): void => {
-		body.destroy(new BodyEnded('ETIMEDOUT', 'the answer did not end in time'));
-	};
-	expiry.addEventListener('abort', expire, { once: true });
-	let bytes = 0;
-	try {
-		for await (const chunk of body) {
-			bytes += chunk.byteLength;
-			if (bytes > maxBytes) body.destroy(new BodyEnded('ERR_TOO_LARGE', 'the answer is too large'));
-			else chunks.push(chunk);
-		}
-	} finally {
-		expiry.removeEventListener('abort', expire);
-	}
-	return Buffer.concat(chunks);
-}
-
-/** Why we ended a body ourselves. */
-export class BodyEnded extends Error {
-	constructor(
-		readonly code: string,
-		message: string,
-	) {
-		super(message);
-	}
-}
-
 /** Reasons that show, whatever the code, that the connection was open, so that the request may have been sent. */
 const WAS_OPEN = /^(read|write) (?!EPROTO)|bad record mac|decryption failed/i;
 
@@ -211,7 +168,9 @@ export function exchangeOfError(error: unknown, signal?: AbortSignal): Unanswere
 	if (signal?.aborted || code === 'ERR_CANCELED') return { kind: 'cancelled' };
 	const neverOpen = connectionWasRefused(code) && !WAS_OPEN.test(reason);
 	const unsent = neverOpen || certificateWasRejected(code) || !fromNetwork;
-	return unsent ? lost('no', code, reason) : lost('unknown', code, inPlainWords(reason));
+	return unsent
+		? { kind: 'notSent', code, text: reason }
+		: { kind: 'unclear', code, text: inPlainWords(reason) };
 }
 
 const TIMEOUT = /^timeout of (\d+)ms exceeded$/;
@@ -222,10 +181,6 @@ export function inPlainWords(reason: string): string {
 	const timeoutMs = TIMEOUT.exec(reason)?.[1];
 	if (timeoutMs !== undefined) return `no answer came within ${Math.ceil(Number(timeoutMs) / 1000)} seconds`;
 	return BROKEN.test(reason) ? 'the connection broke before the answer was complete' : reason;
-}
-
-function lost(sent: 'no' | 'unknown', code: string, reason: string): Unanswered {
-	return { kind: 'lost', sent, code, reason };
 }
 
 /**

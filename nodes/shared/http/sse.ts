@@ -1,8 +1,7 @@
 import { createParser } from 'eventsource-parser';
 
 import { parseJson } from '../text/json';
-import { BodyEnded } from './request';
-import type { ByteStream } from './abortableStream';
+import { BodyEnded, type ByteStream } from './body';
 
 /** One event of a stream, or a whole body that was not a stream. */
 export interface StreamEvent {

@@ -4,27 +4,22 @@ import { systemClock, within } from '../run/clock';
 import { excerpt, sentence } from '../text/json';
 import type { Redact } from '../text/redact';
 import { fail, ok, type Result } from '../errors/failure';
-import type { Exchange, Unanswered } from './exchange';
+import type { HttpRequest, Reply, Unanswered } from './exchange';
 import { exchangeOfError, openingOf, readWhole } from './request';
 import { explainUnreached, originOf } from './unreached';
 
 /** The only HTTP helper that n8n gives to a credential test; it uses n8n's proxy and SSRF guard. */
 export type TestHelpers = Pick<ICredentialTestFunctions['helpers'], 'request'>;
 
-export type Reply = Extract<Exchange, { kind: 'reply' }>;
-
-interface TestRequest {
-	readonly url: string;
+interface TestRequest extends Pick<HttpRequest, 'url' | 'json' | 'headers'> {
 	readonly token: string;
-	readonly json: object;
-	readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Short, because a person is waiting. */
 const DEADLINE_MS = 10_000;
 /** The questions of a test have short answers. */
 const MAX_BYTES = 1024 * 1024;
-const TOO_LATE: Unanswered = { kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: '' };
+const TOO_LATE: Unanswered = { kind: 'unclear', code: 'ETIMEDOUT', text: '' };
 
 /** Options that treat an error status as an answer, and follow no redirect, because its target would get the key. */
 const PLAIN = {
@@ -73,7 +68,7 @@ export async function getByTestHelper(
 }
 
 function whyNoAnswer(exchange: Unanswered, host: string, redact: Redact): string {
-	const { code, reason } = exchange.kind === 'lost' ? exchange : { code: '', reason: 'it was stopped' };
+	const { code, text } = exchange.kind === 'cancelled' ? { code: '', text: 'it was stopped' } : exchange;
 	if (code === 'ETIMEDOUT' || code === 'ECONNABORTED') {
 		return `${host} did not answer within ${DEADLINE_MS / 1000} seconds. Check the base URL, and that this n8n can reach it.`;
 	}
@@ -82,7 +77,7 @@ function whyNoAnswer(exchange: Unanswered, host: string, redact: Redact): string
 	}
 	// Without a code, n8n refused to send, or the answer is unreadable.
 	if (!code || code === 'ERR_NO_BODY')
-		return `n8n got no answer from ${host}: ${sentence(excerpt(redact(reason)))}`;
+		return `n8n got no answer from ${host}: ${sentence(excerpt(redact(text)))}`;
 	const { message, advice } = explainUnreached(code, host, 'http');
 	return `${message}. ${advice}.`;
 }

@@ -14,10 +14,8 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Why no connection could be made; neither text ends with a full stop.
+ * Why no connection to a host could be made; neither text ends with a full stop.
  * @param code of a network error; empty if n8n refused to send
- * @param host as the sentence names it
- * @param scheme the scheme of URLs without TLS
  */
 export function explainUnreached(code: string, host: string, scheme: 'http' | 'ws') {
 	const isRejected = certificateWasRejected(code);

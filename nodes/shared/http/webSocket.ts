@@ -1,17 +1,16 @@
+import type { IExecuteFunctions, ITriggerFunctions } from 'n8n-workflow';
+
 import { within, type Clock } from '../run/clock';
 
-/**
- * How a connection ended.
- *
- * - `handshake`: the handshake was refused; the native WebSocket does not say why
- * - `silent`: the handshake was not answered
- * - `protocol`: the server did not choose the first sub-protocol
- * - `idle`: nothing came for too long
- * - `tooLarge`: the server sent a text of more than `MAX_FRAME_CHARS`
- * - `closed`: the other side closed it, or it broke
- * - `ours`: we closed it
- */
-type EndCause = 'handshake' | 'silent' | 'protocol' | 'idle' | 'tooLarge' | 'closed' | 'ours';
+/** How a connection ended. */
+type EndCause =
+	| 'handshake' // the handshake was refused; the native WebSocket does not say why
+	| 'silent' // the handshake was not answered
+	| 'protocol' // the server did not choose the first sub-protocol
+	| 'idle' // nothing came for too long
+	| 'tooLarge' // the server sent a text of more than `MAX_FRAME_CHARS`
+	| 'closed' // the other side closed it, or it broke
+	| 'ours'; // we closed it
 
 export interface SocketEnd {
 	readonly cause: EndCause;
@@ -50,14 +49,16 @@ const NORMAL_CLOSE = 1000;
 /** The counterpart of 1009, "message too big", among the codes that a client may send. */
 const TOO_LARGE_CLOSE = 4009;
 
-const nativeConnect: Connect = (url, protocols) => new WebSocket(url, protocols);
-
 /** A WebSocket that never throws. */
 export class Socket {
 	/** Aborted as soon as the handshake is over. */
 	private readonly opening = new AbortController();
 	private readonly living = new AbortController();
 	private readonly ending = Promise.withResolvers<SocketEnd>();
+	/** Aborted as soon as the connection has ended, or we close it. */
+	readonly over = this.living.signal;
+	/** How the connection ended, even if we closed it. */
+	readonly ended = this.ending.promise;
 	private readonly socket: NativeSocket | undefined;
 	private end: SocketEnd | undefined;
 	private isOpened = false;
@@ -68,7 +69,7 @@ export class Socket {
 		private readonly settings: SocketSettings,
 		private readonly events: SocketEvents,
 		private readonly clock: Clock,
-		connect: Connect = nativeConnect,
+		connect: Connect = (url, protocols) => new WebSocket(url, protocols),
 	) {
 		try {
 			this.socket = connect(settings.url, [...(settings.protocols ?? [])]);
@@ -78,16 +79,6 @@ export class Socket {
 			queueMicrotask(() => this.finish('handshake'));
 		}
 		void this.watchHandshake();
-	}
-
-	/** Aborted as soon as the connection has ended, or we close it. */
-	get over(): AbortSignal {
-		return this.living.signal;
-	}
-
-	/** How the connection ended, even if we closed it. */
-	get ended(): Promise<SocketEnd> {
-		return this.ending.promise;
 	}
 
 	/** @returns false if the connection is not open */
@@ -176,4 +167,15 @@ export class Socket {
 			// The socket was no longer open.
 		}
 	}
+}
+
+/** Whether n8n's guard against server-side request forgery, which a WebSocket bypasses, allows a `ws(s):` URL. */
+export async function allowsSocketTo(
+	helpers: (IExecuteFunctions | ITriggerFunctions)['helpers'],
+	url: string,
+): Promise<boolean> {
+	// n8n up to 2.35 returns no filter if the protection is off, and its oldest versions lack the helper.
+	const filter = 'getSecureEgressFilter' in helpers ? helpers.getSecureEgressFilter() : undefined;
+	const checked = await filter?.validateUrl(url.replace(/^ws/, 'http'));
+	return checked?.ok ?? true;
 }

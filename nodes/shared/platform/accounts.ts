@@ -64,20 +64,22 @@ export async function readAccounts<T>(
 	const readNext = others.map(async (_, index) => await limit(async () => await readItem(index + 1)));
 	const accounts = [first, ...(await Promise.all(readNext))];
 	const varying = expressions ?? differingFields([...known.values()].map(({ fields }) => fields));
-	if (varying.size === 0 && accounts.every((account) => account === first)) {
-		return first.ok ? ok({ all: [first.value], of: () => first, varying }) : first;
-	}
+	const isShared = varying.size === 0 && accounts.every((account) => account === first);
+	if (isShared && !first.ok) return first;
 	const ofItem = accounts.map((account, itemIndex) =>
 		account.ok ? account : fail(ofOneItem(account.failure, itemIndex)),
 	);
 	return ok({
 		all: [...new Set(accounts)].flatMap((account) => (account.ok ? [account.value] : [])),
-		of: (index) => ofItem[index] ?? fail(NO_SUCH_ITEM),
+		of: (itemIndex) => {
+			const account = ofItem[isShared ? 0 : itemIndex];
+			if (!account) throw new TypeError(`The run has no item ${itemIndex}`);
+			return account;
+		},
 		varying,
 	});
 }
 
-/** @param make called once per account */
 export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U): Accounts<U> {
 	const made = new Map(accounts.all.map((account) => [account, make(account)]));
 	return {
@@ -94,10 +96,7 @@ export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U
 	};
 }
 
-export function itemsByAccount<T>(
-	accounts: Accounts<T>,
-	itemIndexes: Iterable<number>,
-): ReadonlyMap<T, readonly number[]> {
+export function itemsByAccount<T>(accounts: Accounts<T>, itemIndexes: Iterable<number>) {
 	const items = new Map<T, number[]>(accounts.all.map((account) => [account, []]));
 	for (const itemIndex of itemIndexes) {
 		const account = accounts.of(itemIndex);
@@ -105,12 +104,6 @@ export function itemsByAccount<T>(
 	}
 	return items;
 }
-
-const NO_SUCH_ITEM: Failure = {
-	kind: 'credential',
-	message: 'The credential was not read for this item',
-	advice: '',
-};
 
 function ofOneItem({ kind, message, details }: Failure, itemIndex: number): Failure {
 	return {
@@ -127,10 +120,7 @@ function ofOneItem({ kind, message, details }: Failure, itemIndex: number): Fail
  * credential is read through internals of the context.
  * @returns `undefined` if it cannot be read
  */
-async function varyingFields(
-	context: CredentialContext,
-	type: CredentialType,
-): Promise<ReadonlySet<string> | undefined> {
+async function varyingFields(context: CredentialContext, type: CredentialType) {
 	const additionalData = member(context, 'additionalData');
 	const helper = member(additionalData, 'credentialsHelper');
 	const read = member(helper, 'getDecrypted');

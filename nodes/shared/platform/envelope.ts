@@ -2,7 +2,7 @@ import * as v from 'valibot';
 
 import { errorWords } from '../errors/serviceMessage';
 import type { Exchange } from '../http/exchange';
-import { ofUnanswered, type Outcome } from '../http/outcome';
+import type { Outcome } from '../http/outcome';
 import { isJsonObject, parseJson, type Json } from '../text/json';
 
 const Envelope = v.object({
@@ -16,21 +16,15 @@ const NamedRefusal = v.object({
 	data: v.optional(v.null()),
 });
 
-/** Statuses, and codes that repeat them, of a server that stopped waiting although the work may still get done. */
-const GAVE_UP: ReadonlySet<number | null> = new Set([408, 499, 504]);
+/** Statuses, and codes that repeat them, of a server that stopped waiting or is in trouble: the work may still get done. */
+const LEAVES_OPEN: ReadonlySet<number | null> = new Set([408, 499, 500, 502, 503, 504]);
 
-/** Codes of a server in trouble. Like the HTTP statuses from 500 on, they leave open what was done. */
-const IN_TROUBLE: ReadonlySet<number | null> = new Set([500, 502, 503]);
-
-/** Codes, and words in lower case, by which a deployment says that there are too many requests. */
+/** Codes besides 429, and words in lower case, by which a deployment says that there are too many requests. */
 export type BusyTerms = readonly string[];
 
-/**
- * Reads an exchange by the envelope of §7.1: `code` 0 is success, unless the HTTP status says failure.
- * @param busyTerms what means "try again later", apart from 429
- */
+/** Reads an exchange by the envelope of §7.1: `code` 0 is success, unless the HTTP status says failure. */
 export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome<Json | undefined> {
-	if (exchange.kind !== 'reply') return ofUnanswered(exchange);
+	if (exchange.kind !== 'reply') return exchange;
 	const { status, headers } = exchange;
 	const body = parseJson(exchange.text);
 	const envelope = v.safeParse(Envelope, body);
@@ -48,7 +42,7 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 			? { kind: 'redirected', status, location: headers.location }
 			: unclear;
 	}
-	if (GAVE_UP.has(status) || GAVE_UP.has(code) || IN_TROUBLE.has(code) || status >= 500) {
+	if (LEAVES_OPEN.has(status) || LEAVES_OPEN.has(code) || status >= 500) {
 		return { ...unclear, inItsForm: code !== null && code !== 0 };
 	}
 	if (status >= 400) {

@@ -27,21 +27,15 @@ export interface CallAdvice {
 type OutcomeOf<K extends FailedOutcome['kind']> = Extract<FailedOutcome, { kind: K }>;
 
 export function explainCall(outcome: FailedOutcome, facts: CallFacts, advice: CallAdvice): Failure {
-	switch (outcome.kind) {
-		case 'busy':
-			return {
-				kind: 'refused',
-				message: `The platform is not accepting more requests, so the node could not ${facts.purpose}${afterTries(facts)}`,
-				advice: `${advice.busy} ${platformSaid(outcome, facts)}`,
-				details: outcome.status === undefined ? {} : { httpStatus: outcome.status },
-			};
-		case 'refused':
-			return explainRefused(outcome, facts, advice);
-		case 'unclear':
-			return explainUnclear(outcome, facts);
-		default:
-			return explainUnsent(outcome, facts);
-	}
+	if (outcome.kind === 'refused') return explainRefused(outcome, facts, advice);
+	if (outcome.kind === 'unclear') return explainUnclear(outcome, facts);
+	if (outcome.kind !== 'busy') return explainUnsent(outcome, facts);
+	return {
+		kind: 'refused',
+		message: `The platform is not accepting more requests, so the node could not ${facts.purpose}${afterTries(facts)}`,
+		advice: `${advice.busy} ${platformSaid(outcome, facts)}`,
+		details: outcome.status === undefined ? {} : { httpStatus: outcome.status },
+	};
 }
 
 /** Explains a request that was stopped, not sent or redirected, so the service did nothing. */

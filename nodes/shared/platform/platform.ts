@@ -17,13 +17,11 @@ export interface Platform {
 }
 
 export interface Platforms extends Accounts<Platform> {
-	/** Hides the keys of all accounts in text from outside. */
 	readonly redact: Redact;
 }
 
 const CREDENTIAL = 'flowPlatformApi';
 
-/** Reads and checks the credential, for all items of the run. */
 export async function openPlatforms(context: IExecuteFunctions): Promise<Result<Platforms>> {
 	const read = await readAccounts(context, CREDENTIAL, readPlatformAccount);
 	if (!read.ok) return read;

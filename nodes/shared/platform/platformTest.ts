@@ -36,10 +36,7 @@ export async function testPlatformKey(
 	return testFailed([ofKey ?? `${KEY_ACCEPTED}.`, redact(ofList ?? '')].join(' ').trim());
 }
 
-/**
- * Requests the state of an empty list of tasks, which is the only request of §4 that needs the key, creates nothing,
- * costs nothing and works for any account.
- */
+/** Asks for the state of no tasks: the only request of §4 that needs the key, costs nothing and works for any account. */
 async function whyKeyFails(
 	helpers: TestHelpers,
 	{ baseUrl, apiKey, busyTerms }: PlatformAccount,

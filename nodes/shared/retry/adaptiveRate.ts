@@ -12,7 +12,6 @@ export interface StartedRequest {
 	readonly atMs: number;
 	/** Whether the outcome is known, or assumed. */
 	isSettled: boolean;
-	isRefused: boolean;
 }
 
 interface TurnWait {
@@ -53,7 +52,6 @@ const LOW_RATE_SPACING_MS = 50;
 export class AdaptiveRate {
 	private perSecond: number;
 	private readonly belief = new LimitBelief();
-	private wasRefused = false;
 	/** The start of the latest request whose outcome has been judged. */
 	private judgedMs: number | undefined;
 	private requests: StartedRequest[] = [];
@@ -98,7 +96,7 @@ export class AdaptiveRate {
 				// Rounded up, because a timer of half a millisecond would fire too early, again and again.
 				await clock.sleep(Math.ceil(Math.min(dueMs, deadlineMs) - clock.now()), signal);
 			}
-			return { atMs: clock.now(), isSettled: true, isRefused: false };
+			return { atMs: clock.now(), isSettled: true };
 		} finally {
 			slot.leave();
 		}
@@ -124,7 +122,7 @@ export class AdaptiveRate {
 		this.lastDueMs = Math.max(dueMs, nowMs - this.spacingMs());
 		if (lane === 'watch') this.lastWatchMs = dueMs;
 		this.startedCount++;
-		const request = { atMs: nowMs, isSettled: false, isRefused: false };
+		const request = { atMs: nowMs, isSettled: false };
 		// A refusal comes sooner than an answer, so a request that is not refused within a second counts as accepted.
 		this.accept(nowMs - SECOND_MS);
 		// One request more than is measured is kept, because the first interval begins at it.
@@ -143,20 +141,15 @@ export class AdaptiveRate {
 	answered(request: StartedRequest): void {
 		this.isRefusing = false;
 		this.backoffMs = 0;
-		if (!request.isSettled) this.judge(request);
+		if (!request.isSettled) this.judge(request, false);
 	}
 
-	/**
-	 * Records that a request was refused because there were too many, or was told to wait.
-	 * @param askedMs how long the service asks to wait; 0 if it does not say
-	 */
+	/** Records a refusal because of too many requests, or an answer that asks to wait `askedMs` (0 if it does not say). */
 	refused(request: StartedRequest, nowMs: number, askedMs: number): void {
 		this.backOff(request, nowMs, askedMs);
-		this.wasRefused = true;
-		request.isRefused = true;
 		// Requests that were sent earlier would have been refused by now.
 		this.accept(request.atMs);
-		this.judge(request);
+		this.judge(request, true);
 	}
 
 	private spacingMs(): number {
@@ -183,18 +176,18 @@ export class AdaptiveRate {
 	private accept(beforeMs: number): void {
 		for (const request of this.requests) {
 			if (request.atMs >= beforeMs) return;
-			if (!request.isSettled) this.judge(request);
+			if (!request.isSettled) this.judge(request, false);
 		}
 	}
 
-	private judge(request: StartedRequest): void {
-		const { atMs, isRefused } = request;
+	private judge(request: StartedRequest, isRefused: boolean): void {
+		const { atMs } = request;
 		request.isSettled = true;
 		const perSecond = this.sentPerSecond(atMs);
 		const sinceMs = Math.max(0, atMs - (this.judgedMs ?? atMs));
 		this.belief.observe(perSecond, isRefused, sinceMs / SECOND_MS);
 		this.judgedMs = Math.max(atMs, this.judgedMs ?? atMs);
-		if (!this.wasRefused) return;
+		if (this.refusedAtMs === -Infinity) return;
 		const provenPerSecond = Number.isFinite(this.perSecond) ? this.perSecond : 1;
 		this.perSecond = this.belief.bestRate(Math.max(provenPerSecond, GROWTH * perSecond));
 	}
@@ -220,11 +213,7 @@ export class AdaptiveRate {
 const FORGOTTEN_AFTER_MS = 60_000;
 const RATES = new Map<string, { readonly rate: AdaptiveRate; readonly askedForMs: number }>();
 
-/**
- * The rate of an account. Limits belong to a key, so all executions in this process that use the account share one
- * rate.
- * @param nowMs the clock's `now()`
- */
+/** The rate of an account, shared by all executions in this process, because limits belong to a key. */
 export function adaptiveRateOf(accountId: string, nowMs: number): AdaptiveRate {
 	for (const [id, { rate, askedForMs }] of RATES) {
 		if (nowMs - Math.max(rate.lastUsedMs, askedForMs) > FORGOTTEN_AFTER_MS) RATES.delete(id);

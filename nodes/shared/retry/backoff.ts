@@ -14,23 +14,11 @@ const LONGEST_PAUSE_MS = 5 * 60_000;
 
 /** Whether the same request may be sent once more after this outcome. */
 export function mayRepeat(outcome: Outcome<unknown>, repeatability: Repeatability): boolean {
-	switch (outcome.kind) {
-		case 'busy':
-			return true;
-		case 'notSent':
-			return connectionWasRefused(outcome.code);
-		case 'unclear':
-			return repeatability === 'read';
-		default:
-			return false;
-	}
+	if (outcome.kind === 'notSent') return connectionWasRefused(outcome.code);
+	return outcome.kind === 'busy' || (outcome.kind === 'unclear' && repeatability === 'read');
 }
 
-/**
- * The pause before the next try if the service asks for none.
- * @param tries how many tries have been made, 1 or more
- * @param random in [0, 1): full jitter, so that many workers do not retry at the same moment
- */
+/** The pause if the service asks for none, with full jitter, so that many workers do not retry at the same moment. */
 export function backoffMs(tries: number, random: () => number): number {
 	return Math.round(random() * growingPauseMs(BACKOFF, tries));
 }

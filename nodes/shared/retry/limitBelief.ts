@@ -1,7 +1,4 @@
-/**
- * The limits that are considered, in requests per second: the lowest is one in five seconds, each is a twentieth higher
- * than the one before, and the last stands for no limit.
- */
+/** The limits considered, in requests per second: from one in five seconds in steps of a twentieth; the last is none. */
 const LEAST = 0.2;
 const STEP = 1.05;
 const FINITE = 175;
@@ -9,10 +6,7 @@ const LIMITS = Float64Array.from({ length: FINITE + 1 }, (_, step) =>
 	step < FINITE ? LEAST * STEP ** step : Infinity,
 );
 const LOGARITHMS = LIMITS.map((limit) => Math.log(limit));
-/**
- * Shares of requests that may be refused regardless of the rate, and the prior probability of each; the last is an
- * outage.
- */
+/** Shares of requests that may be refused whatever the rate, with their prior probabilities; the last is an outage. */
 const CHANCES = [
 	{ share: 0.01, prior: 0.77 },
 	{ share: 0.05, prior: 0.06 },
@@ -20,9 +14,7 @@ const CHANCES = [
 	{ share: 0.2, prior: 0.06 },
 	{ share: 0.97, prior: 0.05 },
 ];
-/**
- * The prior probability that an account has no limit: before anything is known about it, and after a limit has changed.
- */
+/** The prior probability that an account has no limit: at first, and after a limit has changed. */
 const UNLIMITED_AT_FIRST = 0.85;
 const UNLIMITED_LATER = 0.2;
 /** The share that passes even far above a limit, because limits let bursts through. */
@@ -39,15 +31,6 @@ function priorOfLimits(unlimited: number): Float64Array {
 	return LIMITS.map((limit) => (limit === Infinity ? unlimited : (1 - unlimited) / FINITE));
 }
 
-/** A share of requests that may be refused by chance. */
-interface Hypothesis {
-	readonly share: number;
-	/** The prior probability of the share, used after a change. */
-	readonly prior: number;
-	/** The joint probability of the share and each limit. */
-	readonly joint: Float64Array;
-}
-
 /**
  * What is believed about an account's limit, by Bayes' rule: the joint probability of each limit and each share of
  * requests that is refused regardless of the rate. Above a limit the surplus is refused, so refusals due to a limit
@@ -56,9 +39,10 @@ interface Hypothesis {
  * Each request of an account is judged, so this must take only microseconds: hence the loops over numbers.
  */
 export class LimitBelief {
-	private readonly hypotheses = CHANCES.map(({ share, prior }): Hypothesis => ({
+	private readonly hypotheses = CHANCES.map(({ share, prior }) => ({
 		share,
 		prior,
+		/** The joint probability of the share and each limit. */
 		joint: AT_FIRST.map((limit) => prior * limit),
 	}));
 	/** How likely each limit is, whatever share is refused by chance. */

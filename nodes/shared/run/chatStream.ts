@@ -10,14 +10,7 @@ type ChunkKind = 'begin' | 'item' | 'end' | 'error';
 export type SendChunk = (kind: ChunkKind, itemIndex: number, text?: string) => Promise<void>;
 
 /** Streams the text of one item. It must be ended or failed, or the streams after it are never sent. */
-export interface ChatStream {
-	/** Whether anything was written. */
-	readonly hasBegun: boolean;
-	write(text: string): Promise<void>;
-	end(): Promise<void>;
-	/** @param message plain text; a chat shows it as Markdown, so it is escaped */
-	fail(message: string): Promise<void>;
-}
+export type ChatStream = Readonly<Pick<ItemStream, 'hasBegun' | 'write' | 'end' | 'fail'>>;
 
 interface QueuedChunk {
 	readonly kind: ChunkKind;
@@ -81,9 +74,10 @@ export class ChatStreams {
 /** Sets an error apart, because a chat appends it to the text before it, and n8n's own message to the error. */
 const PARAGRAPH = '\n\n';
 
-class ItemStream implements ChatStream {
+class ItemStream {
 	readonly kept: QueuedChunk[] = [];
 	isOver = false;
+	/** Whether anything was written. */
 	hasBegun = false;
 
 	constructor(
@@ -100,6 +94,7 @@ class ItemStream implements ChatStream {
 		await this.finish('', { kind: 'end' });
 	}
 
+	/** @param message plain text; a chat shows it as Markdown, so it is escaped */
 	async fail(message: string): Promise<void> {
 		const gap = this.hasBegun ? PARAGRAPH : '';
 		await this.finish(gap, { kind: 'error', text: `${escapeMarkdown(message)}${PARAGRAPH}` });
@@ -131,19 +126,13 @@ const NO_STREAM: ChatStream = {
 };
 
 /** The streams of a run's items. A tool streams nothing, because its text goes to the agent. */
-export function openChatStreams(
-	context: IExecuteFunctions,
-	redact: Pick<Redact, 'inPieces'>,
-): (itemIndex: number) => ChatStream {
+export function openChatStreams(context: IExecuteFunctions, redact: Pick<Redact, 'inPieces'>) {
 	const streams = isTool(context.getNode()) ? undefined : streamsOf(context, redact);
-	return (itemIndex) => streams?.of(itemIndex) ?? NO_STREAM;
+	return (itemIndex: number) => streams?.of(itemIndex) ?? NO_STREAM;
 }
 
 /** One stream for all items of a run, even of a tool; `undefined` if n8n does not stream. */
-export function openRunStream(
-	context: IExecuteFunctions,
-	redact: Pick<Redact, 'inPieces'>,
-): ChatStream | undefined {
+export function openRunStream(context: IExecuteFunctions, redact: Pick<Redact, 'inPieces'>) {
 	return streamsOf(context, redact)?.of(0);
 }
 

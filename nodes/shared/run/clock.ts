@@ -2,10 +2,7 @@ import { sleep } from 'n8n-workflow';
 
 /** Time, as an interface, so that tests can run without waiting. */
 export interface Clock {
-	/**
-	 * Whole milliseconds of a monotonic clock, for intervals and deadlines. It starts at the time of day, but then runs
-	 * independently of it.
-	 */
+	/** Whole milliseconds of a monotonic clock that starts at the time of day, for intervals and deadlines. */
 	now(): number;
 	/** The time of day in ms since the epoch, for what is stored or shown; it may be set back. */
 	wallNow(): number;
@@ -22,12 +19,7 @@ export function timerMs(ms: number): number {
 }
 
 /** @returns the result of `work`, or `late` if it takes longer than `ms` */
-export async function within<T, L>(
-	clock: Pick<Clock, 'sleep'>,
-	ms: number,
-	work: Promise<T>,
-	late: L,
-): Promise<T | L> {
+export async function within<T, L>(clock: Pick<Clock, 'sleep'>, ms: number, work: Promise<T>, late: L) {
 	const settled = new AbortController();
 	try {
 		return await Promise.race([work, clock.sleep(ms, settled.signal).then(() => late)]);

@@ -21,10 +21,7 @@ export interface RunFrame {
 /** How long a stopped run waits for its last writes; it has to end within a second. */
 const AFTER_CANCEL_MS = 700;
 
-/**
- * The frame of every run: `open` checks options and opens the items' accounts, `work` does the work, and nothing is left
- * running.
- */
+/** The frame of every run: `open` checks options and opens accounts, `work` works, and nothing is left running. */
 export async function inRunFrame<T extends { clients: { of: (itemIndex: number) => Result<unknown> } }>(
 	context: IExecuteFunctions,
 	open: (frame: RunFrame) => Promise<Result<T>>,
@@ -68,12 +65,7 @@ export async function inRunFrame<T extends { clients: { of: (itemIndex: number) 
 	}
 }
 
-/**
- * Refuses a batch that is larger than its budget, as a whole and before anything is sent.
- * @param most 0 = no limit
- * @param what e.g. "submit 7 tasks"
- * @param option the label of the option
- */
+/** Refuses a batch larger than its budget (0 = none) before anything is sent. @param what e.g. "submit 7 tasks" */
 export function overBudget(count: number, most: number, what: string, option: string): Failure | undefined {
 	if (most <= 0 || count <= most) return undefined;
 	return badInput(

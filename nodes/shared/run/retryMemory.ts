@@ -142,7 +142,6 @@ export function runIndexOf(context: Pick<IExecuteFunctions, 'getWorkflowDataProx
 /**
  * Fingerprints of the input items and of the parameters and options that are part of the request: a retry with a longer
  * timeout, for example, does not send the request again, but one with another body does.
- * @param notPart fields that are not part of the request
  */
 export function requestFingerprints(
 	context: Pick<IExecuteFunctions, 'getNode' | 'getInputData'>,

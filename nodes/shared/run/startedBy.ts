@@ -1,5 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
+import { member } from '../text/json';
+
 type TriggerContext = Pick<IExecuteFunctions, 'getNode' | 'getParentNodes' | 'getWorkflowDataProxy'>;
 
 const CHAT_TRIGGER = /(^|\.)chatTrigger$/;
@@ -22,9 +24,8 @@ export function isStartedBy(context: TriggerContext, triggerType: RegExp): boole
 /** The value of `$('name').isExecuted` in an expression. */
 function hasRun(select: unknown, nodeName: string): boolean {
 	try {
-		if (typeof select !== 'function') return false;
-		const node: unknown = Reflect.apply(select, undefined, [nodeName]);
-		return typeof node === 'object' && node !== null && Reflect.get(node, 'isExecuted') === true;
+		const node: unknown = typeof select === 'function' && Reflect.apply(select, undefined, [nodeName]);
+		return member(node, 'isExecuted') === true;
 	} catch {
 		return false;
 	}

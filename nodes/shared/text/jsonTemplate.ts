@@ -29,18 +29,16 @@ interface TemplateRules {
 const NAME = String.raw`[\p{L}\p{N}_]+(?:-[\p{L}\p{N}_]+)*`;
 const PATH = String.raw`(?<path>(?:\.${NAME}|\[(?:\d+|"[^"]*"|'[^']*')\])*)`;
 
-/** `$$` stands for a dollar sign, and so does `$` before anything but a letter or `_`, as in a price. */
-function placeholderPattern({ hasPaths, choice }: TemplateRules): RegExp {
-	const choices = choice ? String.raw`(?<choice>${choice})\((?<words>[^(),]*,[^(),]*)\)|` : '';
-	return new RegExp(String.raw`\$(?:\$|${choices}(?<name>[A-Za-z_]\w*)${hasPaths ? PATH : ''})`, 'gu');
-}
-
 /** JSON with placeholders in its strings, not in its keys. Inserted values are neither evaluated nor searched again. */
 export class JsonTemplates {
 	private readonly pattern: RegExp;
 
 	constructor(private readonly rules: TemplateRules) {
-		this.pattern = placeholderPattern(rules);
+		const { hasPaths, choice } = rules;
+		const choices = choice ? String.raw`(?<choice>${choice})\((?<words>[^(),]*,[^(),]*)\)|` : '';
+		const path = hasPaths ? PATH : '';
+		// `$$` stands for a dollar sign, and so does `$` before anything but a letter or `_`, as in a price.
+		this.pattern = new RegExp(String.raw`\$(?:\$|${choices}(?<name>[A-Za-z_]\w*)${path})`, 'gu');
 	}
 
 	/** All placeholders of a template, for checks before it is used. */
@@ -94,18 +92,15 @@ export class JsonTemplates {
 		const parts: Array<string | Placeholder> = [];
 		let end = 0;
 		for (const { 0: written, index, groups = {} } of text.matchAll(this.pattern)) {
-			const { choice, words, path = '' } = groups;
+			const { choice, path = '' } = groups;
+			const words = groups.words?.split(',').map((word) => word.trim()) ?? [];
 			const name = choice ?? groups.name;
 			if (index > end) parts.push(text.slice(end, index));
 			end = index + written.length;
 			if (name === undefined) parts.push('$');
-			else parts.push({ written, name, path: path.replace(/^\./, ''), words: wordsIn(words) });
+			else parts.push({ written, name, path: path.replace(/^\./, ''), words });
 		}
 		if (end < text.length) parts.push(text.slice(end));
 		return parts;
 	}
-}
-
-function wordsIn(list: string | undefined): string[] {
-	return list === undefined ? [] : list.split(',').map((word) => word.trim());
 }

@@ -1,5 +1,6 @@
 import { failInput, ok, type Result } from '../errors/failure';
 import { excerpt, isJsonObject, type Json, type JsonObject } from '../text/json';
+import { readParameterView, type ParameterView } from './parameterView';
 import { readPastedObject, unwrap } from './pasted';
 
 /** A workflow as its API-format export describes it (§2.1). */
@@ -127,10 +128,7 @@ function inputsOf({ inputs }: JsonObject, isNode: (nodeId: string) => boolean): 
 /** No node has more outputs than this, so a pair with a larger number is a size, not a link. */
 const MOST_OUTPUTS = 64;
 
-/**
- * Whether a value is a link to another node's output: `["4", 0]`, or `[4, 0]` as some tools write it.
- * @param isNode distinguishes `[4, 0]` from a pair of numbers
- */
+/** Whether a value links to another node's output: `["4", 0]`, or, if `isNode`, `[4, 0]`, as some tools write it. */
 export function isLink(value: unknown, isNode: (nodeId: string) => boolean): boolean {
 	const pair: readonly unknown[] = Array.isArray(value) ? value : [];
 	const [from, output] = pair;
@@ -152,4 +150,17 @@ export function holdsEditorFile(object: JsonObject): boolean {
 		({ nodes, links, ...others }) =>
 			Array.isArray(nodes) && (Array.isArray(links) || 'last_node_id' in others || 'version' in others),
 	);
+}
+
+export interface WorkflowKnowledge {
+	readonly definition: WorkflowDefinition | undefined;
+	readonly view: ParameterView;
+}
+
+export function readKnowledge(definitionSource: unknown, viewSource: unknown): Result<WorkflowKnowledge> {
+	const view = readParameterView(viewSource);
+	if (!view.ok) return view;
+	if (isEmptyDefinition(definitionSource)) return ok({ definition: undefined, view: view.value });
+	const definition = readDefinition(definitionSource);
+	return definition.ok ? ok({ definition: definition.value, view: view.value }) : definition;
 }

@@ -18,8 +18,6 @@ export interface ParameterSpec {
 /** The platform's parameter view: node id -> parameter -> what it accepts. */
 export type ParameterView = ReadonlyMap<string, ReadonlyMap<string, ParameterSpec>>;
 
-export const EMPTY_VIEW: ParameterView = new Map();
-
 /** §2.2 names no key for the list of accepted values, so the list is searched for under each of these. */
 const LIST_KEYS = ['list', 'options', 'values', 'enum', 'choices'];
 const WRAPPERS = ['data', 'parameters', 'parameter_view', 'nodes', 'workflow'];
@@ -39,7 +37,7 @@ export function readParameterView(source: unknown): Result<ParameterView> {
 	const view = unwrap(parsed.value, WRAPPERS)
 		.map(specsIn)
 		.find(({ size }) => size > 0);
-	if (view || Object.keys(parsed.value).length === 0) return ok(view ?? EMPTY_VIEW);
+	if (view || Object.keys(parsed.value).length === 0) return ok(view ?? new Map());
 	return failInput(
 		'"Parameter View" is JSON, but contains no "spec" of any parameter',
 		'Paste the parameter view from the platform\'s console here, and the workflow\'s API-format export into "Workflow Definition".',

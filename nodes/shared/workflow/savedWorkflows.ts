@@ -2,8 +2,7 @@ import { fail, failInput, ok, type Failure, type Result } from '../errors/failur
 import { onlyOne, parsePasted, refuseRounded } from '../form/pastedJson';
 import { excerpt, isJsonObject, type Json } from '../text/json';
 import { textOrNumber } from '../text/textOf';
-import { isEmptyDefinition } from './definition';
-import { readKnowledge } from './knowledge';
+import { isEmptyDefinition, readKnowledge } from './definition';
 
 /** One hosted workflow, entered in the node or saved in the account; not parsed yet. */
 export interface WorkflowSource {
@@ -83,11 +82,7 @@ function asJson(source: unknown): unknown {
 	return parsed?.ok ? parsed.value : source;
 }
 
-/**
- * @param chosen an ID, or the name of a saved workflow after {@link SAVED_PREFIX}
- * @param pasted what was pasted into the node
- * @param saved reads the workflows that are saved in the account
- */
+/** @param chosen an ID, or the name of a saved workflow after {@link SAVED_PREFIX} */
 export function findWorkflow(
 	chosen: string,
 	pasted: Pick<WorkflowSource, 'definition' | 'view'>,

@@ -4,8 +4,8 @@ import { createChatApi } from '../../../nodes/ChatCompletion/api';
 import { systemClock } from '../../../nodes/shared/run/clock';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { Retry } from '../../../nodes/shared/retry/retry';
-import { BodyEnded, type Opening } from '../../../nodes/shared/http/request';
-import type { ByteStream } from '../../../nodes/shared/http/abortableStream';
+import type { Opening } from '../../../nodes/shared/http/request';
+import { BodyEnded, type ByteStream } from '../../../nodes/shared/http/body';
 import { hostileBodies, RAW_ERROR } from '../../nodes/ChatCompletion/hostileBodies';
 import { STREAM_FORMS, type StreamForm } from '../../nodes/ChatCompletion/streamForms';
 
@@ -30,7 +30,9 @@ async function ask(form: StreamForm, cuts: readonly number[]) {
 	const redact = redactor([]);
 	const opening: Opening = {
 		kind: 'open',
-		reply: { status: 200, headers: { 'content-type': form.contentType }, body: bodyOf(form, cuts) },
+		status: 200,
+		headers: { 'content-type': form.contentType },
+		body: bodyOf(form, cuts),
 	};
 	const heard = { content: '', reasoning: '' };
 	const result = await createChatApi({

@@ -5,7 +5,7 @@ import type { Failure, Result } from '../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { Retry } from '../../../nodes/shared/retry/retry';
-import { cuttable } from '../../../nodes/shared/http/abortableStream';
+import { cuttable } from '../../../nodes/shared/http/body';
 import { TestClock } from '../testClock';
 
 export const KEY = 'sk-0123456789abcdef/xyz';
@@ -48,7 +48,9 @@ export async function askChat({
 			opened++;
 			return await Promise.resolve({
 				kind: 'open',
-				reply: { status, headers: { 'content-type': contentType }, body: stream },
+				status,
+				headers: { 'content-type': contentType },
+				body: stream,
 			});
 		},
 		retry: new Retry({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal: run.signal }, () => 0),

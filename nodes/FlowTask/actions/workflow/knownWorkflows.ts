@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { ok, type Result } from '../../../shared/errors/failure';
-import { readKnowledge, type WorkflowKnowledge } from '../../../shared/workflow/knowledge';
+import { readKnowledge, type WorkflowKnowledge } from '../../../shared/workflow/definition';
 import {
 	findWorkflow,
 	namingEntry,

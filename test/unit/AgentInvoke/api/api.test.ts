@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 import type { JsonObject } from '../../../../nodes/shared/text/json';
-import { BodyEnded } from '../../../../nodes/shared/http/request';
+import { BodyEnded } from '../../../../nodes/shared/http/body';
 import { hostileJson } from '../../FlowTask/hostileJson';
 import { bytes, invoke, TOKEN } from './servedAnswer.fixture';
 import { describedBy } from '../wire/wire.fixture';
@@ -199,16 +199,10 @@ test('a call cancelled on the way may have run; one refused by the network has n
 		const { result } = await invoke({ kind: 'cancelled' }, { retryAmbiguous });
 		expect(result).toMatchObject({ failure: { details: { mayHaveRun: true } } });
 	}
-	const unsent = await invoke(
-		{ kind: 'lost', sent: 'no', code: 'ECONNREFUSED', reason: 'refused' },
-		{ tries: 3 },
-	);
+	const unsent = await invoke({ kind: 'notSent', code: 'ECONNREFUSED', text: 'refused' }, { tries: 3 });
 	expect(unsent.asked).toBe(3);
 	expect(unsent.result).not.toHaveProperty('failure.details.mayHaveRun');
-	const late = await invoke(
-		{ kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: 'late' },
-		{ tries: 3 },
-	);
+	const late = await invoke({ kind: 'unclear', code: 'ETIMEDOUT', text: 'late' }, { tries: 3 });
 	expect(late.asked).toBe(1);
 	expect(late.result).toMatchObject({ failure: { kind: 'timedOut', details: { mayHaveRun: true } } });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { BodyEnded } from '../../../../nodes/shared/http/request';
+import { BodyEnded } from '../../../../nodes/shared/http/body';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { bytes, invoke } from './servedAnswer.fixture';
 import { describedBy, type Changes } from '../wire/wire.fixture';

@@ -92,7 +92,7 @@ function openingOf({ pieces, status = 200, headers = {}, brokenBy }: Served): Op
 		if (brokenBy) throw brokenBy;
 	}
 	const body = Object.assign(read(), { destroy: () => undefined });
-	return { kind: 'open', reply: { status, headers, body } };
+	return { kind: 'open', status, headers, body };
 }
 
 export const bytes = (text: string): Uint8Array => Buffer.from(text);

@@ -16,8 +16,8 @@ function reply(status: number, body: unknown, headers: Record<string, string> = 
 }
 const DONE = reply(200, { code: 0, msg: 'Success', data: { prompt_id: 'p' } });
 const BUSY = reply(429, { code: 429, msg: 'slow down' });
-const UNREACHED: Exchange = { kind: 'lost', sent: 'no', code: 'ECONNREFUSED', reason: 'refused' };
-const RESET: Exchange = { kind: 'lost', sent: 'unknown', code: 'ECONNRESET', reason: 'socket hang up' };
+const UNREACHED: Exchange = { kind: 'notSent', code: 'ECONNREFUSED', text: 'refused' };
+const RESET: Exchange = { kind: 'unclear', code: 'ECONNRESET', text: 'socket hang up' };
 const BAD_GATEWAY = reply(502, '<html></html>');
 const OUTAGE = reply(500, { code: 5, msg: 'out of memory' });
 const CUT_OFF = reply(200, '{"code":0,"da');

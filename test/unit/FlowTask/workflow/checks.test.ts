@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { checkOverrides, refuseEmptyPrompts } from '../../../../nodes/FlowTask/workflow/checks';
 import { type Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
 import { promptFromJson } from '../../../../nodes/FlowTask/workflow/promptJson';
-import { readKnowledge, type WorkflowKnowledge } from '../../../../nodes/shared/workflow/knowledge';
+import { readKnowledge, type WorkflowKnowledge } from '../../../../nodes/shared/workflow/definition';
 import type { Result } from '../../../../nodes/shared/errors/failure';
 import type { Json } from '../../../../nodes/shared/text/json';
 import { deeplyNested, hostileJson, hostileName, hostileSource } from '../hostileJson';

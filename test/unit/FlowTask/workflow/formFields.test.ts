@@ -11,9 +11,11 @@ import {
 	type FormField,
 } from '../../../../nodes/FlowTask/workflow/formFields';
 import { promptFromForm } from '../../../../nodes/FlowTask/workflow/promptForm';
-import { EMPTY_VIEW, readParameterView } from '../../../../nodes/shared/workflow/parameterView';
+import { readParameterView, type ParameterView } from '../../../../nodes/shared/workflow/parameterView';
 import { parseJson, type Json } from '../../../../nodes/shared/text/json';
 import { hostileJson, hostileName } from '../hostileJson';
+
+const EMPTY_VIEW: ParameterView = new Map();
 
 function define(source: unknown): WorkflowDefinition {
 	const result = readDefinition(source);

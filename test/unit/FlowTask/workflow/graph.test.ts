@@ -1,8 +1,11 @@
 import { checkOverrides } from '../../../../nodes/FlowTask/workflow/checks';
 import { applySeed, seedsIn } from '../../../../nodes/FlowTask/workflow/seeds';
 import { imageNodesIn, outputNodesIn, seedChoicesIn } from '../../../../nodes/FlowTask/methods/lists';
-import { readKnowledge } from '../../../../nodes/shared/workflow/knowledge';
-import { readDefinition, type WorkflowDefinition } from '../../../../nodes/shared/workflow/definition';
+import {
+	readDefinition,
+	readKnowledge,
+	type WorkflowDefinition,
+} from '../../../../nodes/shared/workflow/definition';
 
 /* Tests values that are set on a node other than the one that uses them. */
 

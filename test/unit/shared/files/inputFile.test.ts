@@ -4,12 +4,12 @@ import { Readable } from 'node:stream';
 import type { IBinaryData } from 'n8n-workflow';
 
 import {
-	digestBinaryField,
 	fetchInputFile as fetchWith,
 	readBinaryField,
 	type InputFileContext,
 } from '../../../../nodes/shared/files/inputFile';
 import { fileHostRule } from '../../../../nodes/shared/files/fileHosts';
+import { digestBinaryField } from '../../../../nodes/shared/files/uploadFile';
 import { until } from '../../../until';
 
 const PNG = Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), Buffer.alloc(20)]);
@@ -34,6 +34,7 @@ function contextOf({ fields = {}, answer }: Scene): InputFileContext & { readonl
 			},
 			getBinaryDataBuffer: async (_itemIndex, name) =>
 				(typeof name === 'string' ? fields[name]?.bytes : undefined) ?? Buffer.alloc(0),
+			getBinaryStream: async () => await Promise.reject(new Error('not kept elsewhere')),
 			httpRequest: async (options) => {
 				asked.push(options);
 				return answer?.();
@@ -214,7 +215,7 @@ describe('fetchInputFile', () => {
 
 describe('digestBinaryField', () => {
 	const bytes = Buffer.from(Array.from({ length: 1_000_003 }, (_, i) => (i * 7) % 256));
-	const sha256 = createHash('sha256').update(bytes).digest('base64url');
+	const sha256 = createHash('sha256').update(bytes).digest('hex');
 	const meta = { fileName: 'a.bin', mimeType: 'application/x-a' };
 
 	it('gives the same digest for bytes in the item and bytes stored elsewhere', async () => {

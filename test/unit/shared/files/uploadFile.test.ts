@@ -8,8 +8,8 @@ import {
 	heldFile,
 	openBinaryField,
 	type UploadFile,
-	type UploadFileContext,
 } from '../../../../nodes/shared/files/uploadFile';
+import type { InputFileContext } from '../../../../nodes/shared/files/inputFile';
 
 const MB = 1024 * 1024;
 const PNG_HEAD = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
@@ -46,7 +46,7 @@ function contextOf({ bytes, meta, breaksAt = Infinity }: Scene) {
 			read.open--;
 		}
 	}
-	const context: UploadFileContext = {
+	const context: InputFileContext = {
 		getInputData: () => [{ json: {}, binary: { data } }],
 		helpers: {
 			assertBinaryData: (_itemIndex, name) => {

@@ -5,11 +5,10 @@ import {
 	afterStop,
 	describeError,
 	exchangeOfError,
-	openReply,
-	readBody,
+	openingOf,
 	requestOptions,
 } from '../../../../nodes/shared/http/request';
-import type { ByteStream } from '../../../../nodes/shared/http/abortableStream';
+import { readBody, type ByteStream } from '../../../../nodes/shared/http/body';
 
 function errorWith(message: string, extra: Record<string, unknown>): Error {
 	return Object.assign(new Error(message), extra);
@@ -17,7 +16,7 @@ function errorWith(message: string, extra: Record<string, unknown>): Error {
 
 const MEGABYTE = 1024 * 1024;
 
-describe('openReply', () => {
+describe('openingOf', () => {
 	const body = Readable.from(['x']);
 
 	it('narrows an answer and converts header names to lower case', () => {
@@ -26,7 +25,8 @@ describe('openReply', () => {
 			headers: { 'Retry-After': '7', 'X-Count': 3, 'set-cookie': ['a'] },
 			body,
 		};
-		expect(openReply(response)).toEqual({
+		expect(openingOf(response)).toEqual({
+			kind: 'open',
 			status: 200,
 			headers: { 'retry-after': '7', 'x-count': '3' },
 			body,
@@ -44,11 +44,11 @@ describe('openReply', () => {
 		['a body that is a buffer', { statusCode: 200, headers: {}, body: Buffer.from('x') }],
 		['a body that is null', { statusCode: 200, headers: {}, body: null }],
 	])('does not accept %s as an answer', (_name, response) => {
-		expect(openReply(response)).toBeUndefined();
+		expect(openingOf(response)).toMatchObject({ kind: 'unclear', code: 'ERR_NO_BODY' });
 	});
 
 	it('tolerates headers that are null', () => {
-		expect(openReply({ statusCode: 204, headers: null, body })?.headers).toEqual({});
+		expect(openingOf({ statusCode: 204, headers: null, body })).toMatchObject({ headers: {} });
 	});
 });
 
@@ -188,7 +188,7 @@ describe('exchangeOfError', () => {
 		'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 		'EPROTO',
 	])('treats %s as a request that was not sent', (code) => {
-		expect(exchangeOfError(network(code))).toEqual({ kind: 'lost', sent: 'no', code, reason: code });
+		expect(exchangeOfError(network(code))).toEqual({ kind: 'notSent', code, text: code });
 	});
 
 	it.each([
@@ -203,7 +203,7 @@ describe('exchangeOfError', () => {
 		'EPROTOCOL',
 		'XCERT_',
 	])('treats %s as a request with an unknown outcome', (code) => {
-		expect(exchangeOfError(network(code))).toMatchObject({ kind: 'lost', sent: 'unknown', code });
+		expect(exchangeOfError(network(code))).toMatchObject({ kind: 'unclear', code });
 	});
 
 	it.each([
@@ -216,7 +216,7 @@ describe('exchangeOfError', () => {
 		],
 	])('treats the end of an open connection by %s as an unknown outcome', (code, message) => {
 		const error = errorWith('wrapped', { cause: errorWith(message, { code, isAxiosError: true }) });
-		expect(exchangeOfError(error)).toMatchObject({ kind: 'lost', sent: 'unknown', code });
+		expect(exchangeOfError(error)).toMatchObject({ kind: 'unclear', code });
 	});
 
 	it.each([
@@ -225,7 +225,9 @@ describe('exchangeOfError', () => {
 		['ENOTFOUND', 'getaddrinfo ENOTFOUND platform.example'],
 		['EPROTO', 'write EPROTO 40:error:0A00010B:SSL routines:ssl3_get_record:wrong version number'],
 	])('treats a connection that failed with %s as a request that was not sent', (code, message) => {
-		expect(exchangeOfError(errorWith(message, { code, isAxiosError: true }))).toMatchObject({ sent: 'no' });
+		expect(exchangeOfError(errorWith(message, { code, isAxiosError: true }))).toMatchObject({
+			kind: 'notSent',
+		});
 	});
 
 	const BROKE = 'the connection broke before the answer was complete';
@@ -237,22 +239,22 @@ describe('exchangeOfError', () => {
 		['stream has been aborted', 'ERR_BAD_RESPONSE', 'stream has been aborted'],
 	])('says "%s" in plain words', (message, code, reason) => {
 		const error = errorWith(message, { code, isAxiosError: true });
-		expect(exchangeOfError(error)).toEqual({ kind: 'lost', sent: 'unknown', code, reason });
+		expect(exchangeOfError(error)).toEqual({ kind: 'unclear', code, text: reason });
 	});
 
 	it('treats a client error without a code as an unknown outcome', () => {
-		expect(exchangeOfError(errorWith('x', { isAxiosError: true }))).toMatchObject({ sent: 'unknown' });
+		expect(exchangeOfError(errorWith('x', { isAxiosError: true }))).toMatchObject({ kind: 'unclear' });
 	});
 
 	it('treats a refusal by n8n as a request that was not sent', () => {
-		expect(exchangeOfError(new Error('blocked'))).toMatchObject({ sent: 'no', code: '' });
+		expect(exchangeOfError(new Error('blocked'))).toMatchObject({ kind: 'notSent', code: '' });
 	});
 
 	it('treats any error after a stop as the stop', () => {
 		expect(exchangeOfError(network('ECONNRESET'), AbortSignal.abort())).toEqual({ kind: 'cancelled' });
 		expect(exchangeOfError(network('ERR_CANCELED'))).toEqual({ kind: 'cancelled' });
 		expect(exchangeOfError(network('ECONNRESET'), new AbortController().signal)).toMatchObject({
-			kind: 'lost',
+			kind: 'unclear',
 		});
 	});
 

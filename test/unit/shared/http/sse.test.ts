@@ -1,5 +1,5 @@
 import { readStream, type StreamEvent } from '../../../../nodes/shared/http/sse';
-import type { ByteStream } from '../../../../nodes/shared/http/abortableStream';
+import type { ByteStream } from '../../../../nodes/shared/http/body';
 
 interface Body extends ByteStream {
 	destroyed: number;

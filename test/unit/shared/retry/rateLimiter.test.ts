@@ -45,7 +45,7 @@ function limiterOn(
 /** Reports two refused requests of another execution, the second of which was sent after the first refusal. */
 function refuse(rate: AdaptiveRate, nowMs: number, askedMs: number): void {
 	for (let count = 0; count < 2; count++) {
-		rate.refused({ atMs: nowMs, isSettled: true, isRefused: false }, nowMs, askedMs);
+		rate.refused({ atMs: nowMs, isSettled: true }, nowMs, askedMs);
 	}
 }
 
@@ -155,7 +155,7 @@ describe('a rate limiter', () => {
 		const probe = probeOf(clock);
 		const rate = new AdaptiveRate();
 		const limiter = limiterOn(clock, { requestsPerSecond: 0, concurrency: 1 }, { rate });
-		const request = { atMs: clock.now(), isSettled: true, isRefused: false };
+		const request = { atMs: clock.now(), isSettled: true };
 		rate.refused(request, clock.now(), 30_000);
 		await clock.run(one(limiter, 'work', probe.request(1)));
 		expect(probe.startedMs).toEqual([0]);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { readKnowledge } from '../../../../nodes/shared/workflow/knowledge';
+import { readKnowledge } from '../../../../nodes/shared/workflow/definition';
 import {
 	findWorkflow,
 	readSavedWorkflows,

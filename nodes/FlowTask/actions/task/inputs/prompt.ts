@@ -4,7 +4,7 @@ import { fail, failInput, ok, type Result } from '../../../../shared/errors/fail
 import { readChoice } from '../../../../shared/form/options';
 import { excerpt, member, objectsIn } from '../../../../shared/text/json';
 import { textOf } from '../../../../shared/text/textOf';
-import type { WorkflowKnowledge } from '../../../../shared/workflow/knowledge';
+import type { WorkflowKnowledge } from '../../../../shared/workflow/definition';
 import { enteredText, filledText } from '../../enteredText';
 import { promptFromFields, type OverrideField, type Prompt } from '../../../workflow/prompt';
 import {

@@ -5,7 +5,7 @@ import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { readChoice } from '../../../../shared/form/options';
 import { excerpt } from '../../../../shared/text/json';
 import { numberOf } from '../../../../shared/text/textOf';
-import type { WorkflowKnowledge } from '../../../../shared/workflow/knowledge';
+import type { WorkflowKnowledge } from '../../../../shared/workflow/definition';
 import { canBeId } from '../../../../shared/workflow/savedWorkflows';
 import type { Recollection } from '../../../tasks/memory';
 import type { SubmitStart } from '../../../tasks/submit';

@@ -1,6 +1,6 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
-import { allowsSocketTo } from '../../../nodes/shared/http/egress';
+import { allowsSocketTo } from '../../../../nodes/shared/http/webSocket';
 
 type Helpers = IExecuteFunctions['helpers'];
 
