@@ -40,7 +40,7 @@ describe('request', () => {
 	test.each(['request', 'send'])(
 		'an item of %s is not failed by the heartbeat of a connection that is already open',
 		async (operation) => {
-			const heartbeatFrame = '={{ $json.text === "two" ? $json.nobody.there : {} }}';
+			const heartbeatFrame = '={{ $json.text === "two" ? $("Nowhere").first().json : {} }}';
 			const run = await stage.run(texts('one', 'two'), { operation, options: { heartbeatFrame } });
 			expect(jsonOf(run)).toHaveLength(2);
 			expect(bridge().received.map(({ frame }) => frame.text)).toEqual(['one', 'two']);
