@@ -49,9 +49,8 @@ const COLLECT_BY_ID =
  * @param isRecorded whether the table contains the tasks
  */
 export function deliver(
-	context: IExecuteFunctions,
+	{ context, cancelled, options, redact }: NodeRun,
 	tasks: readonly DeliveredTask[],
-	{ cancelled, options, redact }: NodeRun,
 	isShown: boolean,
 	isRecorded: boolean,
 ): INodeExecutionData[][] {

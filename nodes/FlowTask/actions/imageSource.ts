@@ -1,5 +1,3 @@
-import type { IExecuteFunctions } from 'n8n-workflow';
-
 import { ok } from '../../shared/errors/failure';
 import { fetchInputFile } from '../../shared/files/inputFile';
 import { bytesToHold, heldFile, openBinaryField } from '../../shared/files/uploadFile';
@@ -10,31 +8,25 @@ import type { NodeRun } from './run';
 export type ImageSource = Pick<ImageInput, 'load' | 'bytes' | 'url'>;
 
 export function imageAtUrl(
-	context: IExecuteFunctions,
+	{ context, options, clients, signal }: NodeRun,
 	itemIndex: number,
 	url: string,
-	{ options: { maxFileBytes }, clients, signal }: NodeRun,
 ): ImageSource {
 	return {
 		url,
 		load: async (mostBytes) => {
 			const client = clients.of(itemIndex);
 			if (!client.ok) return client;
-			const most = Math.min(maxFileBytes, mostBytes);
+			const most = Math.min(options.maxFileBytes, mostBytes);
 			const fetched = await fetchInputFile(context, url, most, client.value.mayFetch, signal);
 			return fetched.ok ? ok(heldFile(fetched.value)) : fetched;
 		},
 	};
 }
 
-export function imageInField(
-	context: IExecuteFunctions,
-	itemIndex: number,
-	field: string,
-	{ options: { maxFileBytes } }: NodeRun,
-): ImageSource {
+export function imageInField({ context, options }: NodeRun, itemIndex: number, field: string): ImageSource {
 	return {
-		load: async () => await openBinaryField(context, itemIndex, field, maxFileBytes),
+		load: async () => await openBinaryField(context, itemIndex, field, options.maxFileBytes),
 		bytes: bytesToHold(context, itemIndex, field),
 	};
 }

@@ -63,6 +63,14 @@ function checkOptions(given: Readonly<Record<string, unknown>>, groupOf: (name: 
 	});
 }
 
+const BUDGET = {
+	isLimit: true,
+	isBudget: true,
+	type: 'number',
+	default: 0,
+	typeOptions: { minValue: 0, maxValue: 1_000_000 },
+} as const;
+
 /** No option is part of the request, so a retry with other options continues with the tasks of earlier tries. */
 export const TASK_OPTIONS = defineOptions({
 	...idempotencyFields(
@@ -105,11 +113,7 @@ export const TASK_OPTIONS = defineOptions({
 	maxFailures: {
 		displayName: 'Max Failures',
 		name: 'maxFailures',
-		isLimit: true,
-		isBudget: true,
-		type: 'number',
-		default: 0,
-		typeOptions: { minValue: 0, maxValue: 1_000_000 },
+		...BUDGET,
 		description:
 			'Stop submitting after this many failures; running tasks still finish. 0 means no limit. Applies only if "On Error" is set to continue: otherwise the first failure ends the run.',
 	},
@@ -134,22 +138,14 @@ export const TASK_OPTIONS = defineOptions({
 	maxTasks: {
 		displayName: 'Max Tasks',
 		name: 'maxTasks',
-		isLimit: true,
-		isBudget: true,
-		type: 'number',
-		default: 0,
-		typeOptions: { minValue: 0, maxValue: 1_000_000 },
+		...BUDGET,
 		description:
 			'The budget of one run: with more tasks than this, nothing is submitted at all. 0 means no limit.',
 	},
 	maxTasksPerDay: {
 		displayName: 'Max Tasks per Day',
 		name: 'maxTasksPerDay',
-		isLimit: true,
-		isBudget: true,
-		type: 'number',
-		default: 0,
-		typeOptions: { minValue: 0, maxValue: 1_000_000 },
+		...BUDGET,
 		description:
 			'How many tasks this node may create in a day, across all executions; further items fail without a task. Counted in the Data Table flow_task_runs, so every task is recorded there, regardless of "Record Tasks". A day begins at midnight in the time zone of the workflow. 0 means no limit.',
 	},

@@ -1,5 +1,3 @@
-import type { IExecuteFunctions } from 'n8n-workflow';
-
 import type { Failure } from '../../shared/errors/failure';
 import type { Clock } from '../../shared/run/clock';
 import { openRunStream, type ChatStream } from '../../shared/run/chatStream';
@@ -18,8 +16,7 @@ const MOST_IMAGES = 20;
 
 /** Reports progress in the chat or the webhook response, if "Stream Progress" is set and n8n streams. */
 export function openProgress(
-	context: IExecuteFunctions,
-	{ options, clock, redact }: NodeRun,
+	{ context, options, clock, redact }: NodeRun,
 	taskCount: number,
 ): ProgressTeller | undefined {
 	const stream = options.streamProgress && taskCount > 0 ? openRunStream(context, redact) : undefined;

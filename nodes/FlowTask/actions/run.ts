@@ -21,7 +21,7 @@ import { Socket } from '../../shared/http/webSocket';
 import { openRetry } from '../../shared/retry/retry';
 import { createClient, ServiceApi } from '../api/api';
 import type { TaskClient } from '../tasks/engine';
-import { createTaskMemory, createToolMemory, type TaskMemory } from '../tasks/memory';
+import { createTaskMemory, type TaskMemory } from '../tasks/memory';
 import { ProgressSockets } from '../api/progressSocket';
 import type { RandomSeed } from '../workflow/seeds';
 import { readRunOptions, type TaskRunOptions } from './options';
@@ -35,6 +35,7 @@ export interface AccountClient extends TaskClient {
 }
 
 export interface NodeRun extends RunFrame {
+	readonly context: IExecuteFunctions;
 	readonly clients: Accounts<AccountClient>;
 	readonly redact: Redact;
 	readonly download: Download;
@@ -44,7 +45,7 @@ export interface NodeRun extends RunFrame {
 	/** When the run stops waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
 	readonly hints: Set<string>;
-	readonly memory: TaskMemory & { release?(): void };
+	readonly memory: TaskMemory;
 	readonly randomSeed: RandomSeed;
 	readonly workflows: KnownWorkflows;
 }
@@ -70,7 +71,7 @@ export async function inNodeRun(
 			try {
 				return await work(run);
 			} finally {
-				run.memory.release?.();
+				run.memory.release();
 			}
 		},
 	);
@@ -89,10 +90,12 @@ async function openNodeRun(
 	const { redact } = platforms.value;
 	const { clock, signal } = frame;
 	const deadlineMs = clock.now() + Math.max(options.timeoutMs, leastMs);
-	const opened = { ...frame, options, redact, deadlineMs, memory: openMemory(context) };
+	const runIndex = isTool(context.getNode()) ? 'tool' : runIndexOf(context);
+	const memory = createTaskMemory(context.getContext('node'), runIndex);
+	const opened = { ...frame, context, options, redact, deadlineMs, memory };
 	return ok({
 		...opened,
-		clients: await openClients(context, platforms.value, opened),
+		clients: await openClients(platforms.value, opened),
 		download: createDownload({
 			helpers: context.helpers,
 			clock,
@@ -109,26 +112,18 @@ async function openNodeRun(
 		}),
 		hints: new Set<string>(),
 		randomSeed: (least, most) => (least < most ? randomInt(least, most + 1) : least),
-		workflows: knownWorkflows((itemIndex) => {
+		workflows: knownWorkflows(context, (itemIndex) => {
 			const platform = platforms.value.of(itemIndex);
 			return platform.ok ? platform.value.account.savedWorkflows : undefined;
 		}),
 	});
 }
 
-function openMemory(context: IExecuteFunctions): NodeRun['memory'] {
-	const nodeContext = context.getContext('node');
-	return isTool(context.getNode())
-		? createToolMemory(nodeContext)
-		: createTaskMemory(nodeContext, runIndexOf(context));
-}
-
 async function openClients(
-	context: IExecuteFunctions,
 	platforms: Platforms,
-	run: RunFrame & Pick<NodeRun, 'options' | 'redact' | 'deadlineMs' | 'memory'>,
+	run: RunFrame & Pick<NodeRun, 'context' | 'options' | 'redact' | 'deadlineMs' | 'memory'>,
 ): Promise<Accounts<AccountClient>> {
-	const { clock, options, redact, deadlineMs, memory } = run;
+	const { context, clock, options, redact, deadlineMs, memory } = run;
 	const { requestsPerSecond } = options;
 	const withSockets = platforms.all
 		.slice(0, ACCOUNTS_WITH_SOCKETS)

@@ -234,7 +234,7 @@ class TaskRun {
 			const source = sourceOf(job, reused);
 			this.tell((observer) => observer.began(job, { taskId, submittedAtMs, source }));
 			if (this.settings.goal === 'finished') return await this.follow(job, account, task);
-			job.record?.delivered?.();
+			job.record?.delivered();
 			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.run.clock.wallNow() };
 			return outcome(job.itemIndex, { taskId, reused, snapshot, sent });
 		} catch (error) {
@@ -257,7 +257,7 @@ class TaskRun {
 		}
 		if (failure || end.kind !== 'final') return outcome(itemIndex, { ...known, failure });
 		task.ended?.('succeeded');
-		record?.delivered?.();
+		record?.delivered();
 		if (!wantsFiles) return outcome(itemIndex, known);
 		const wanted = { info: end.info, outputNodes, label: this.labels.get(job) ?? {} };
 		return outcome(itemIndex, { ...known, ...(await this.fetchFiles(account, wanted, promptToken)) });

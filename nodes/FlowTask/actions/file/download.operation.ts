@@ -36,7 +36,7 @@ export const download: Operation = {
 		optionsCollection(TASK_OPTIONS, ['maxFileSizeMb']),
 	],
 	async execute(context) {
-		return await inNodeRun(context, async (run) => await downloadItems(context, run));
+		return await inNodeRun(context, downloadItems);
 	},
 };
 
@@ -49,7 +49,8 @@ interface WantedOfItem {
 	readonly wanted: Result<WantedFile>;
 }
 
-async function downloadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
+async function downloadItems(run: NodeRun): Promise<INodeExecutionData[][]> {
+	const { context } = run;
 	const limit = pLimit(DOWNLOADS_AT_ONCE);
 	const getItem = async ({ itemIndex, wanted }: WantedOfItem): Promise<INodeExecutionData> => {
 		const item = wanted.ok ? await downloadItem(run, itemIndex, wanted.value) : wanted;

@@ -1,5 +1,6 @@
-import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+import type { INodeExecutionData } from 'n8n-workflow';
 
+import { fail, ok } from '../../../shared/errors/failure';
 import { failRun } from '../../../shared/errors/nodeError';
 import { showHint } from '../../../shared/run/deliver';
 import { overBudget } from '../../../shared/run/frame';
@@ -12,24 +13,32 @@ import { openTaskLog } from '../openTaskLog';
 import type { NodeRun } from '../run';
 import type { PrepareItem } from './inputs/readTask';
 
-/** Runs the tasks of all items together and delivers their results. Nothing is sent before all items have been read. */
+/**
+ * Reads the tasks of items. More submits than "Max Tasks" allows are refused as a whole, before anything is sent.
+ */
+export function prepareItems(run: NodeRun, itemIndexes: readonly number[], prepareItem: PrepareItem) {
+	const prepared = itemIndexes.flatMap((itemIndex) => {
+		const client = run.clients.of(itemIndex);
+		const tasks = client.ok ? prepareItem(itemIndex) : [client];
+		return tasks.map((task) => ({ itemIndex, task }));
+	});
+	const count = prepared.filter(({ task }) => task.ok && task.value.job.start.kind === 'submit').length;
+	const refusal = overBudget(count, run.options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
+	return refusal ? fail(refusal) : ok(prepared);
+}
+
+/** Runs the tasks of items together and delivers their results. Nothing is sent before all items have been read. */
 export async function runItems(
-	context: IExecuteFunctions,
 	run: NodeRun,
 	goal: EngineSettings['goal'],
+	itemIndexes: readonly number[],
 	prepareItem: PrepareItem,
 ): Promise<INodeExecutionData[][]> {
-	const { options, deadlineMs } = run;
-	const items = context.getInputData().map((_, itemIndex) => {
-		const client = run.clients.of(itemIndex);
-		return client.ok ? prepareItem(itemIndex, run) : [client];
-	});
-	const prepared = items.flatMap((tasks, itemIndex) => tasks.map((task) => ({ itemIndex, task })));
+	const { context, options, deadlineMs } = run;
+	const read = prepareItems(run, itemIndexes, prepareItem);
+	if (!read.ok) return failRun(context, read.failure);
+	const prepared = read.value;
 	const jobs = prepared.flatMap(({ task }) => (task.ok ? [task.value.job] : []));
-	const count = jobs.filter(({ start }) => start.kind === 'submit').length;
-	const refusal = overBudget(count, options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
-	if (refusal) return failRun(context, refusal);
-
 	const empty = jobs.filter(({ start }) => start.kind === 'submit' && emptyTexts(start.prompt).length > 0);
 	if (empty.length > 0) run.hints.add(withEmptyTexts(empty.length));
 	// Unless the node continues on failure, one item that cannot be submitted fails the run, so nothing is sent.
@@ -43,10 +52,10 @@ export async function runItems(
 		lateIsFailure: options.onTimeout === 'error',
 	};
 	const due = isDoomed ? [] : jobs;
-	const { daily, recorder } = await openTaskLog(context, run, due.length);
+	const { daily, recorder } = await openTaskLog(run, due.length);
 	const counted = await daily?.open(due, !context.continueOnFail());
 	if (counted?.ok === false) return failRun(context, counted.failure);
-	const progress = openProgress(context, run, due.length);
+	const progress = openProgress(run, due.length);
 	const observers = [daily, recorder, progress].filter((one) => one !== undefined);
 	const admit = daily && (async (job: ObservedJob) => await daily.admit(job));
 	const outcomes = await runTasks(jobs, settings, { ...run, observers, admit });
@@ -59,7 +68,7 @@ export async function runItems(
 	const hasSockets = run.clients.all.some(({ sockets }) => sockets?.available === true);
 	if (options.progressChannel === 'websocket' && !hasSockets) run.hints.add(NO_SOCKET);
 	for (const message of run.hints) showHint(context, message, 'info');
-	return deliver(context, tasks, run, progress !== undefined, recorder !== undefined);
+	return deliver(run, tasks, progress !== undefined, recorder !== undefined);
 }
 
 function withEmptyTexts(count: number): string {

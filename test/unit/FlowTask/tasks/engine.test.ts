@@ -180,6 +180,7 @@ describe('runTasks: a batch', () => {
 								submitted: (taskId) => taskOf.set(index, taskId),
 								unclear: jest.fn(),
 								failed: jest.fn(),
+								delivered: jest.fn(),
 							},
 						}),
 					);
@@ -236,11 +237,12 @@ describe('runTasks: a batch', () => {
 					submitted: (taskId) => notes.push(`${index} ${taskId} @${clock.elapsedMs}`),
 					unclear: () => notes.push(`${index} unclear`),
 					failed: () => notes.push(`${index} failed`),
+					delivered: () => notes.push(`${index} delivered`),
 				},
 			}),
 		);
 		await clock.run(run(jobs));
-		const expected = '0 t-1 @0, 1 failed, 1 t-2 @0, 2 failed, 2 t-3 @0, 3 unclear';
+		const expected = '0 delivered, 0 t-1 @0, 1 failed, 1 t-2 @0, 2 failed, 2 t-3 @0, 3 unclear';
 		expect(notes.sort().join(', ')).toBe(expected);
 	});
 });

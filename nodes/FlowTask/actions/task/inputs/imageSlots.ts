@@ -1,4 +1,4 @@
-import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
+import type { IDataObject } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { binaryMeta, refuseMissingFile } from '../../../../shared/files/inputFile';
@@ -19,15 +19,11 @@ export interface ImageSlots {
 }
 
 /** Reads "Input Images" without fetching or uploading anything. */
-export function readImageSlots(
-	context: IExecuteFunctions,
-	itemIndex: number,
-	run: NodeRun,
-): Result<ImageSlots> {
+export function readImageSlots(run: NodeRun, itemIndex: number): Result<ImageSlots> {
 	const images: ImageInput[] = [];
 	const imageIds: PromptInput[] = [];
 	const named = new Set<string>();
-	const rows = objectsIn(context.getNodeParameter('imageSlots.slot', itemIndex, []));
+	const rows = objectsIn(run.context.getNodeParameter('imageSlots.slot', itemIndex, []));
 	for (const [index, row] of rows.entries()) {
 		const name = `Image ${index + 1} of "Input Images"`;
 		const nodeId = chosenText(row.nodeId);
@@ -52,10 +48,7 @@ export function readImageSlots(
 			imageIds.push({ ...input, value: imageId.value });
 			continue;
 		}
-		const source =
-			from.value === 'url'
-				? readUrl(context, row, name, itemIndex, run)
-				: readField(context, row, itemIndex, run);
+		const source = from.value === 'url' ? readUrl(run, itemIndex, row, name) : readField(run, itemIndex, row);
 		if (!source.ok) return source;
 		images.push({ ...input, ...source.value });
 	}
@@ -70,13 +63,7 @@ function readImageId(row: IDataObject, name: string): Result<string> {
 	return failInput(`${name} has no image ID`, 'Upload the image first, or choose another source.');
 }
 
-function readUrl(
-	context: IExecuteFunctions,
-	row: IDataObject,
-	name: string,
-	itemIndex: number,
-	run: NodeRun,
-): Result<ImageSource> {
+function readUrl(run: NodeRun, itemIndex: number, row: IDataObject, name: string): Result<ImageSource> {
 	const url = enteredText(row.url);
 	if (!isWebAddress(url)) {
 		return failInput(
@@ -84,17 +71,13 @@ function readUrl(
 			'Enter a URL that starts with http:// or https://.',
 		);
 	}
-	return ok(imageAtUrl(context, itemIndex, url, run));
+	return ok(imageAtUrl(run, itemIndex, url));
 }
 
 /** Checks the file, so that a missing one is reported before anything is sent for any item. */
-function readField(
-	context: IExecuteFunctions,
-	row: IDataObject,
-	itemIndex: number,
-	run: NodeRun,
-): Result<ImageSource> {
+function readField(run: NodeRun, itemIndex: number, row: IDataObject): Result<ImageSource> {
+	const { context } = run;
 	const field = 'binaryField' in row ? enteredText(row.binaryField) : 'data';
 	if (!binaryMeta(context, itemIndex, field)) return refuseMissingFile(context, itemIndex, field);
-	return ok(imageInField(context, itemIndex, field, run));
+	return ok(imageInField(run, itemIndex, field));
 }

@@ -15,17 +15,18 @@ import { ofVariant, readVariants, variantKey, variantNumber, type ItemVariants }
 import { chosenText } from '../../enteredText';
 
 /** Reads the tasks of one input item: those to submit, or those to wait for. */
-export type PrepareItem = (itemIndex: number, run: NodeRun) => Array<Result<PreparedTask>>;
+export type PrepareItem = (itemIndex: number) => Array<Result<PreparedTask>>;
 
 /** Reads items for the operations that submit: one task for each variant of an item. */
-export function taskReader(context: IExecuteFunctions): PrepareItem {
+export function taskReader(run: NodeRun): PrepareItem {
+	const { context } = run;
 	const fingerprintOf = fingerprinter(submittedParameters(context));
 	const variantsOf = readVariants(context);
-	return (itemIndex, run) => {
+	return (itemIndex) => {
 		const variants = variantsOf(itemIndex);
 		if (!variants.ok) return [variants];
 		const fingerprint = fingerprintOf(context.getInputData()[itemIndex]?.json);
-		const tasks = readItem(() => ok(prepareTasks(context, itemIndex, run, fingerprint, variants.value)));
+		const tasks = readItem(() => ok(prepareTasks(run, itemIndex, fingerprint, variants.value)));
 		return tasks.ok ? tasks.value : [tasks];
 	};
 }
@@ -45,9 +46,8 @@ function submittedParameters(context: IExecuteFunctions): unknown {
 
 /** A task of an earlier try is continued, even if the item's expressions now return something else. */
 function prepareTasks(
-	context: IExecuteFunctions,
-	itemIndex: number,
 	run: NodeRun,
+	itemIndex: number,
 	fingerprint: string,
 	variants: ItemVariants,
 ): Array<Result<PreparedTask>> {
@@ -57,11 +57,11 @@ function prepareTasks(
 	const isDue = ({ kind }: Recollection): boolean =>
 		kind !== 'task' && (kind !== 'unclear' || run.options.onUnknownSubmit !== 'error');
 	const isMade = pasts.map(({ kind }) => kind === 'task');
-	const submits = pasts.some(isDue) ? readSubmits(context, itemIndex, run, variants, isMade) : ok([]);
-	const make = taskMaker(context, itemIndex, run);
+	const submits = pasts.some(isDue) ? readSubmits(run, itemIndex, variants, isMade) : ok([]);
+	const make = taskMaker(run, itemIndex);
 	if (!make.ok) return [make];
-	const workflow = run.workflows.workflowId(context, itemIndex);
-	const workflowId = workflow.ok ? workflow.value : '';
+	const source = run.workflows.source(itemIndex);
+	const workflowId = source.ok ? source.value.workflowId : '';
 	const taskOf = (index: number, start: TaskJob['start'], { seeds, prompt }: SentFacts): PreparedTask => {
 		const variant = variantNumber(index, variants);
 		const [key, print] = [variantKey(itemIndex, index), variantKey(fingerprint, index)];
