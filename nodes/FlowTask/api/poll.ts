@@ -123,7 +123,6 @@ export interface PollFacts {
 	readonly remaining: number;
 	/** Whether tasks are still to be submitted. */
 	readonly backlog: boolean;
-	/** Whether a call of the poll failed. */
 	readonly failed: boolean;
 }
 

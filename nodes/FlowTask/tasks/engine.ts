@@ -1,8 +1,8 @@
 import pLimit from 'p-limit';
 
-import type { Accounts } from '../../shared/platform/accounts';
+import { mapAccounts, type Accounts } from '../../shared/platform/accounts';
 import type { Clock } from '../../shared/run/clock';
-import { ok, type Failure, type FailureKind, type Result } from '../../shared/errors/failure';
+import type { Failure, FailureKind, Result } from '../../shared/errors/failure';
 import { uniqueStems } from '../../shared/files/fileName';
 import { MemoryBudget } from '../../shared/files/memoryBudget';
 import type { Ledger } from '../../shared/idempotency/ledger';
@@ -75,7 +75,7 @@ export interface EngineSettings extends WatchSettings {
 }
 
 export interface EngineRun {
-	readonly clients: Pick<Accounts<TaskClient>, 'of'>;
+	readonly clients: Accounts<TaskClient>;
 	readonly clock: Clock;
 	readonly redact: Redact;
 	readonly download: Download;
@@ -120,7 +120,7 @@ interface AccountWork {
 }
 
 class TaskRun {
-	private readonly accounts = new Map<TaskClient, AccountWork>();
+	private readonly accounts: Accounts<AccountWork>;
 	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
 	private readonly memoryBudget = new MemoryBudget();
 	private readonly labels: ReadonlyMap<TaskJob, TaskLabel>;
@@ -134,6 +134,7 @@ class TaskRun {
 		private readonly run: EngineRun,
 	) {
 		this.unsubmitted = jobs.length;
+		this.accounts = mapAccounts(run.clients, (client) => this.openAccount(client));
 		const stems = uniqueStems(jobs.map(({ fileStem }) => fileStem));
 		this.labels = new Map(
 			jobs.map((job, index) => [
@@ -152,7 +153,7 @@ class TaskRun {
 	}
 
 	private stopWatching(): void {
-		for (const { watcher } of this.accounts.values()) watcher.stop();
+		for (const { watcher } of this.accounts.all) watcher.stop();
 	}
 
 	private readonly end = (): void => {
@@ -160,20 +161,10 @@ class TaskRun {
 		this.stopWatching();
 	};
 
-	private accountOf(itemIndex: number): Result<AccountWork> {
-		const client = this.run.clients.of(itemIndex);
-		if (!client.ok) return client;
-		const account = this.accounts.get(client.value) ?? this.openAccount(client.value);
-		this.accounts.set(client.value, account);
-		return ok(account);
-	}
-
 	private openAccount(client: TaskClient): AccountWork {
-		const { clock, ledger, ending } = this.run;
-		const watcher = new TaskWatcher(client, clock, this.settings, () => this.unsubmitted);
-		if (ending.signal.aborted) watcher.stop();
+		const { clock, ledger } = this.run;
 		return {
-			watcher,
+			watcher: new TaskWatcher(client, clock, this.settings, () => this.unsubmitted),
 			submitter: new TaskSubmitter(client, clock, () => this.stopReason(), ledger, this.memoryBudget),
 			files: new ResultFiles(client, this.run, this.settings, this.downloads),
 		};
@@ -210,7 +201,7 @@ class TaskRun {
 
 	private async outcomeOf(job: TaskJob): Promise<TaskOutcome> {
 		const { itemIndex, start, record } = job;
-		const account = this.accountOf(itemIndex);
+		const account = this.accounts.of(itemIndex);
 		if (!account.ok || start.kind === 'watch') this.unsubmitted--;
 		if (!account.ok) return outcome(itemIndex, { failure: account.failure });
 		if (start.kind === 'watch') {

@@ -55,12 +55,9 @@ const SOCKETS_PER_TASK = 3;
 /** How long a hanging poll may hold up the run after its timeout. */
 const DEADLINE_GRACE_MS = 5_000;
 
-/** A task with its progress socket, and the promise of its end. */
+/** A task with its progress socket. */
 class LiveTask extends WatchedTask {
-	private readonly ending = Promise.withResolvers<WatchEnd>();
-	readonly end = this.ending.promise;
-	readonly resolve = this.ending.resolve;
-	readonly reject = this.ending.reject;
+	readonly ending = Promise.withResolvers<WatchEnd>();
 	readonly listeners: OnNews[] = [];
 	/** Whether the task is polled alone, because it was found to be a cause of a failed call for several tasks. */
 	askedAlone = false;
@@ -124,7 +121,7 @@ export class TaskWatcher {
 		const watched = this.tasks.get(taskId);
 		const task = watched ?? new LiveTask(taskId, origin, nowMs, isKnown);
 		task.listeners.push(onNews);
-		if (watched) return await watched.end;
+		if (watched) return await watched.ending.promise;
 		if (this.stopping.signal.aborted) return this.leave(task);
 		if (this.tasks.size === 0) {
 			const isGiven = origin.sinceMs === undefined;
@@ -135,7 +132,7 @@ export class TaskWatcher {
 		this.tasks.set(taskId, task);
 		this.openSockets();
 		if (!this.looping) void this.loop();
-		return await task.end;
+		return await task.ending.promise;
 	}
 
 	/** Reports every open task as `left`, closes sockets and ends timers. */
@@ -255,12 +252,12 @@ export class TaskWatcher {
 	}
 
 	private resolve(task: LiveTask, end: WatchEnd): void {
-		task.resolve(end);
+		task.ending.resolve(end);
 		this.release(task);
 	}
 
 	private giveUp(task: LiveTask, error: unknown): void {
-		task.reject(error);
+		task.ending.reject(error);
 		this.release(task);
 	}
 

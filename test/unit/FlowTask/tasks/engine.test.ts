@@ -4,12 +4,14 @@ import {
 	runTasks,
 	type EngineRun,
 	type EngineSettings,
+	type TaskClient,
 	type TaskJob,
 	type TaskOutcome,
 } from '../../../../nodes/FlowTask/tasks/engine';
 import type { TaskObserver } from '../../../../nodes/FlowTask/tasks/observer';
 import type { ImageInput } from '../../../../nodes/FlowTask/tasks/submit';
 import { ok, fail } from '../../../../nodes/shared/errors/failure';
+import type { Accounts } from '../../../../nodes/shared/platform/accounts';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import type { CallFailure } from '../../../../nodes/FlowTask/api/failures';
 import type { Download, DownloadFailure, DownloadRequest } from '../../../../nodes/shared/files/download';
@@ -73,10 +75,16 @@ function scene(): Scene {
 					urlExpireSeconds: 3_600,
 					...settings,
 				},
-				{ clients: { of: () => ok(client) }, clock, redact: redactor([]), download, ending, ...more },
+				{ clients: accountsOf([client]), clock, redact: redactor([]), download, ending, ...more },
 			),
 	};
 	return made;
+}
+
+/** @param clients those of the first items; the first one serves all others, too */
+function accountsOf(clients: readonly [TaskClient, ...TaskClient[]]): Accounts<TaskClient> {
+	const of = (itemIndex: number) => ok(clients[itemIndex] ?? clients[0]);
+	return { all: [...new Set(clients)], of, varying: new Set() };
 }
 
 function image(bytes: string, nodeId = '10'): ImageInput {
@@ -633,7 +641,6 @@ describe('runTasks: observers', () => {
 		other.add('t', course(60_000));
 		const own = { api: platform, mayFetch: () => true };
 		const others = { api: other, mayFetch: () => true };
-		const of = (itemIndex: number) => ok(itemIndex === 2 ? others : own);
 		const jobs = [0, 1, 2].map((itemIndex): TaskJob => {
 			return { itemIndex, wantsFiles: false, start: { kind: 'watch', taskId: 't' } };
 		});
@@ -643,7 +650,7 @@ describe('runTasks: observers', () => {
 			news: (job, { state }) => void news.push([job.itemIndex, state]),
 			ended: () => undefined,
 		};
-		await clock.run(run(jobs, {}, { clients: { of }, observers: [observer] }));
+		await clock.run(run(jobs, {}, { clients: accountsOf([own, own, others]), observers: [observer] }));
 		const done = news.filter(([, state]) => state === 'succeeded');
 		expect(done.map(([itemIndex]) => itemIndex)).toEqual([0, 1, 2]);
 	});
