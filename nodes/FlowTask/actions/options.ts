@@ -7,38 +7,31 @@ import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyO
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
-import { nodeField } from './nodeField';
+import { nodeField } from './task/fields';
 
 const MS_PER_MINUTE = 60_000;
 const BYTES_PER_MB = 1024 * 1024;
 
-/** The options that apply to the whole run. 0 = no limit or forever. */
-export type TaskRunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
-
-/** Reads the options and checks them, because expressions may return invalid numbers. */
-export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOptions> {
-	return readItem(() => {
-		const { given, groupOf } = enteredOptions(context, 0, TASK_OPTIONS, (name) => !PER_ITEM.has(name));
-		// People open links in a chat later than the next node does.
-		const forChat = isTool(context.getNode()) || given.streamProgress === true;
-		return checkOptions(forChat ? { urlExpirePeriod: CHAT_LINK_SECONDS, ...given } : given, groupOf);
-	});
-}
-
 const CHAT_LINK_SECONDS = 86_400;
 
 /** Options that are read per item, so that a bad value in the first item does not fail the others. */
-const PER_ITEM: ReadonlySet<string> = new Set([
-	'fileName',
-	'idempotencyKey',
-	'outputNodes',
-	'previewRequest',
-]);
+const PER_ITEM = ['fileName', 'idempotencyKey', 'outputNodes', 'previewRequest'];
 
-function checkOptions(given: Readonly<Record<string, unknown>>, groupOf: (name: string) => string) {
+/** The options that apply to the whole run. 0 = no limit or forever. */
+export type TaskRunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
+
+export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOptions> {
+	return readItem(() => checkOptions(context));
+}
+
+function checkOptions(context: IExecuteFunctions) {
+	const { given, groupOf } = enteredOptions(context, 0, TASK_OPTIONS, (name) => !PER_ITEM.includes(name));
+	// People open links in a chat later than the next node does.
+	const forChat = isTool(context.getNode()) || given.streamProgress === true;
 	// Without a key, a wrong lifetime does not matter.
 	const idempotencyTtlHours = 'idempotencyKey' in given ? given.idempotencyTtlHours : undefined;
-	const read = checkEntered({ ...given, idempotencyTtlHours }, TASK_OPTIONS, undefined, groupOf);
+	const entered = { ...(forChat && { urlExpirePeriod: CHAT_LINK_SECONDS }), ...given, idempotencyTtlHours };
+	const read = checkEntered(entered, TASK_OPTIONS, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number } = read.value;
 	return ok({
@@ -62,14 +55,6 @@ function checkOptions(given: Readonly<Record<string, unknown>>, groupOf: (name: 
 		maxFileBytes: Math.floor(number('maxFileSizeMb') * BYTES_PER_MB),
 	});
 }
-
-const BUDGET = {
-	isLimit: true,
-	isBudget: true,
-	type: 'number',
-	default: 0,
-	typeOptions: { minValue: 0, maxValue: 1_000_000 },
-} as const;
 
 /** No option is part of the request, so a retry with other options continues with the tasks of earlier tries. */
 export const TASK_OPTIONS = defineOptions({
@@ -113,7 +98,11 @@ export const TASK_OPTIONS = defineOptions({
 	maxFailures: {
 		displayName: 'Max Failures',
 		name: 'maxFailures',
-		...BUDGET,
+		isLimit: true,
+		isBudget: true,
+		type: 'number',
+		default: 0,
+		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
 			'Stop submitting after this many failures; running tasks still finish. 0 means no limit. Applies only if "On Error" is set to continue: otherwise the first failure ends the run.',
 	},
@@ -138,14 +127,22 @@ export const TASK_OPTIONS = defineOptions({
 	maxTasks: {
 		displayName: 'Max Tasks',
 		name: 'maxTasks',
-		...BUDGET,
+		isLimit: true,
+		isBudget: true,
+		type: 'number',
+		default: 0,
+		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
 			'The budget of one run: with more tasks than this, nothing is submitted at all. 0 means no limit.',
 	},
 	maxTasksPerDay: {
 		displayName: 'Max Tasks per Day',
 		name: 'maxTasksPerDay',
-		...BUDGET,
+		isLimit: true,
+		isBudget: true,
+		type: 'number',
+		default: 0,
+		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
 			'How many tasks this node may create in a day, across all executions; further items fail without a task. Counted in the Data Table flow_task_runs, so every task is recorded there, regardless of "Record Tasks". A day begins at midnight in the time zone of the workflow. 0 means no limit.',
 	},

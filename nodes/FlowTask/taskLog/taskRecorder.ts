@@ -188,7 +188,7 @@ export class TaskRecorder implements TaskObserver {
 			// A failed write may have been carried out, so the next one changes or removes its row, too.
 			entry.rowKeys = [...oldKeys, rowKey];
 			const { cells } = entry;
-			return { entry, cells, oldKeys, rowKey, row: newRow(this.origin, entry, cells, rowKey) };
+			return { entry, cells, oldKeys, rowKey, row: newRow(this.origin, entry, rowKey) };
 		});
 	}
 

@@ -52,17 +52,13 @@ export interface RowOrigin {
 	readonly node: string;
 }
 
-export interface CountCells {
-	readonly nodeDay: string;
-	readonly submitId: string;
-}
-
 export interface RowFacts {
 	readonly job: ObservedJob;
 	readonly taskId: string;
 	readonly submittedAtMs: number | undefined;
-	/** `undefined` for tasks that this run did not submit. */
-	readonly counted: CountCells | undefined;
+	/** `nodeDay` and `submitId`; `null` for tasks that this run did not submit. */
+	readonly counted: TableRow;
+	readonly cells: TaskCells;
 }
 
 const TEXT_CHARS = 300;
@@ -71,8 +67,7 @@ const PROMPT_CHARS = 200;
 
 export function newRow(
 	{ executionId, workflow, workflowId, node }: RowOrigin,
-	{ job, taskId, submittedAtMs, counted }: RowFacts,
-	cells: TaskCells,
+	{ job, taskId, submittedAtMs, counted, cells }: RowFacts,
 	rowKey: string,
 ): TableRow {
 	const { workflowId: hostedWorkflow = '', prompt = '', variant } = job.facts ?? {};
@@ -89,8 +84,7 @@ export function newRow(
 		status: 'submitted',
 		submittedAt: submittedAtMs === undefined ? null : new Date(submittedAtMs).toISOString(),
 		hostedWorkflow: cellText(hostedWorkflow, TEXT_CHARS),
-		nodeDay: counted?.nodeDay ?? null,
-		submitId: counted?.submitId ?? null,
+		...counted,
 		...cells,
 	};
 }

@@ -189,3 +189,8 @@ function describeState(details: JsonObject): string {
 		typeof details.elapsedMs === 'number' ? ` after ${Math.round(details.elapsedMs / 1000)} seconds` : '';
 	return `${state}${progress}${elapsed}`;
 }
+
+/** A failure with the number of the variant, if its item has several. */
+export function ofVariant(failure: Failure, variant: number | undefined): Failure {
+	return variant === undefined ? failure : { ...failure, details: { ...failure.details, variant } };
+}

@@ -8,14 +8,13 @@ import { readPreviewSwitches, shownRequest, withPreviews } from '../../../shared
 import type { JsonObject } from '../../../shared/text/json';
 import { redactJson } from '../../../shared/text/redact';
 import { submitCall } from '../../api/api';
-import type { EngineSettings } from '../../tasks/engine';
+import type { EngineSettings, TaskJob } from '../../tasks/engine';
 import type { ImageInput, SubmitStart } from '../../tasks/submit';
 import { withInputs, type PromptInput } from '../../workflow/prompt';
 import { TASK_OPTIONS } from '../options';
 import { inNodeRun, type NodeRun } from '../run';
 import { outputFields, simplifyField, submitForm } from './fields';
 import { taskReader, type PrepareItem } from './inputs/readTask';
-import type { PreparedTask } from './inputs/taskMaker';
 import { prepareItems, runItems } from './runItems';
 
 /** Uploads, submits, waits and downloads for all input items together (§1.2, §4.1 to §4.3). */
@@ -75,8 +74,8 @@ async function previewTasks(
 	return ok(previews);
 }
 
-async function previewTask(run: NodeRun, { job, delivery }: PreparedTask): Promise<Result<JsonObject>> {
-	const { itemIndex, start } = job;
+async function previewTask(run: NodeRun, job: TaskJob): Promise<Result<JsonObject>> {
+	const { itemIndex, start, facts } = job;
 	if (start.kind !== 'submit') {
 		const notes = ['An earlier try of this execution made this task, so nothing would be submitted.'];
 		return ok({ taskId: start.taskId, notes });
@@ -96,8 +95,8 @@ async function previewTask(run: NodeRun, { job, delivery }: PreparedTask): Promi
 	const { path, json } = submitCall(start.workflowId, withInputs(start.prompt, imageIds));
 	const shown = {
 		...shownRequest(`${client.value.baseUrl}${path}`, 'API key', json),
-		seeds: { ...delivery.seeds },
-		...(delivery.variant !== undefined && { variant: delivery.variant }),
+		seeds: { ...facts.seeds },
+		...(facts.variant !== undefined && { variant: facts.variant }),
 		uploads,
 		...(start.idempotency && { idempotencyKey: start.idempotency.key }),
 		...checksOf(run, itemIndex, start, uploads),

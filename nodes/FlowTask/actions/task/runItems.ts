@@ -4,10 +4,10 @@ import { fail, ok } from '../../../shared/errors/failure';
 import { failRun } from '../../../shared/errors/nodeError';
 import { showHint } from '../../../shared/run/deliver';
 import { overBudget } from '../../../shared/run/frame';
-import { outcome, runTasks, type EngineSettings } from '../../tasks/engine';
+import { outcome, runTasks, type Delivery, type EngineSettings } from '../../tasks/engine';
 import type { ObservedJob } from '../../tasks/observer';
 import { emptyTexts } from '../../workflow/checks';
-import { deliver, type DeliveredTask, type Delivery } from '../deliver';
+import { deliver } from '../deliver';
 import { openProgress } from '../progress';
 import { openTaskLog } from '../openTaskLog';
 import type { NodeRun } from '../run';
@@ -22,7 +22,7 @@ export function prepareItems(run: NodeRun, itemIndexes: readonly number[], prepa
 		const tasks = client.ok ? prepareItem(itemIndex) : [client];
 		return tasks.map((task) => ({ itemIndex, task }));
 	});
-	const count = prepared.filter(({ task }) => task.ok && task.value.job.start.kind === 'submit').length;
+	const count = prepared.filter(({ task }) => task.ok && task.value.start.kind === 'submit').length;
 	const refusal = overBudget(count, run.options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
 	return refusal ? fail(refusal) : ok(prepared);
 }
@@ -38,7 +38,7 @@ export async function runItems(
 	const read = prepareItems(run, itemIndexes, prepareItem);
 	if (!read.ok) return failRun(context, read.failure);
 	const prepared = read.value;
-	const jobs = prepared.flatMap(({ task }) => (task.ok ? [task.value.job] : []));
+	const jobs = prepared.flatMap(({ task }) => (task.ok ? [task.value] : []));
 	const empty = jobs.filter(({ start }) => start.kind === 'submit' && emptyTexts(start.prompt).length > 0);
 	if (empty.length > 0) run.hints.add(withEmptyTexts(empty.length));
 	// Unless the node continues on failure, one item that cannot be submitted fails the run, so nothing is sent.
@@ -61,14 +61,14 @@ export async function runItems(
 	const outcomes = await runTasks(jobs, settings, { ...run, observers, admit });
 	await progress?.end(outcomes);
 	const outcomeOf = new Map(outcomes.map((result, index) => [jobs[index], result]));
-	const tasks = prepared.flatMap(({ itemIndex, task }): DeliveredTask[] => {
-		const known = task.ok ? outcomeOf.get(task.value.job) : outcome(itemIndex, { failure: task.failure });
-		return known ? [{ outcome: known, delivery: task.ok ? task.value.delivery : UNUSED }] : [];
+	const all = prepared.flatMap(({ itemIndex, task }) => {
+		if (task.ok) return outcomeOf.get(task.value) ?? [];
+		return outcome({ itemIndex, facts: {}, delivery: UNUSED }, { failure: task.failure });
 	});
 	const hasSockets = run.clients.all.some(({ sockets }) => sockets?.available === true);
 	if (options.progressChannel === 'websocket' && !hasSockets) run.hints.add(NO_SOCKET);
 	for (const message of run.hints) showHint(context, message, 'info');
-	return deliver(run, tasks, progress !== undefined, recorder !== undefined);
+	return deliver(run, all, progress !== undefined, recorder !== undefined);
 }
 
 function withEmptyTexts(count: number): string {
@@ -79,4 +79,4 @@ const NO_SOCKET =
 	'No progress WebSocket could be opened, so the tasks were followed by polling. Check "WebSocket Base URL" and "Progress Path" in the credential, under "Show Expert Fields".';
 
 /** The delivery settings of an item that failed before it had a task, for which nothing is delivered. */
-const UNUSED: Delivery = { form: 'urls', binaryField: 'data', simplify: true };
+const UNUSED: Delivery = { form: 'urls', binaryField: 'data', simplify: true, includeRequest: false };

@@ -75,7 +75,7 @@ export const wait: Operation = {
 	async execute(context) {
 		const tasks = await readGivenTasks(context);
 		if (context.getNodeParameter('waitMode', 0, 'hold') !== 'suspend') return await collect(context, tasks);
-		return await pollAndSleep(context, tasks, async (ends) => await collect(context, tasks, ends));
+		return await pollAndSleep(context, tasks);
 	},
 };
 
@@ -117,30 +117,26 @@ type SeenEnds = ReadonlyMap<number, ReadonlyMap<string, WatchEnd>>;
 async function pollAndSleep(
 	context: IExecuteFunctions,
 	tasksOfItems: TasksOfItems,
-	endWait: (ends: SeenEnds) => Promise<INodeExecutionData[][]>,
 ): Promise<INodeExecutionData[][]> {
 	const refusal = refuseUnwired(context);
 	if (refusal) return failRun(context, refusal);
-	let ends: SeenEnds = new Map();
+	let ends: SeenEnds | undefined;
 	const outputs = await inNodeRun(context, async (run) => {
 		const poll = await pollOnce(run, tasksOfItems);
-		if (typeof poll !== 'number') {
-			ends = poll;
-			return [];
-		}
-		await context.putExecutionToWait(new Date(poll));
+		if (typeof poll !== 'number') ends = poll;
+		else await context.putExecutionToWait(new Date(poll));
 		// n8n discards this output. It must not be the array of input items, because n8n empties it if the node has an error
 		// output, and the sleeping execution would wake without items.
 		return [[]];
 	});
-	return outputs.length > 0 ? outputs : await endWait(ends);
+	return ends ? await collect(context, tasksOfItems, ends) : outputs;
 }
 
 function refuseUnwired(context: IExecuteFunctions): Failure | undefined {
 	if (isTool(context.getNode())) {
 		return badInput('A tool of an AI agent cannot be suspended', 'Set "Wait Mode" to Hold for this tool.');
 	}
-	if (leadsBack(context) !== false) return undefined;
+	if (leadsBack(context)) return undefined;
 	return badInput(
 		'"Check Again" is not connected back to this node, so the results would be lost',
 		'Connect the output "Check Again" back to the input of this node, and continue from the output "Done". Nothing has been sent yet.',
@@ -150,12 +146,12 @@ function refuseUnwired(context: IExecuteFunctions): Failure | undefined {
 /**
  * Whether the first output leads back to the node. n8n's list of child nodes never contains the node itself, so the
  * connections are read from undocumented parts of the context.
- * @returns `undefined` if those are missing; the wiring is then assumed to be right
+ * If those are missing, the wiring is assumed to be right.
  */
-function leadsBack(context: IExecuteFunctions): boolean | undefined {
+function leadsBack(context: IExecuteFunctions): boolean {
 	const { name } = context.getNode();
 	const connections = member(member(context, 'workflow'), 'connectionsBySourceNode');
-	if (connections === undefined) return undefined;
+	if (connections === undefined) return true;
 	const first = member(member(member(connections, name), 'main'), '0');
 	const targets: unknown[] = Array.isArray(first) ? first : [];
 	return targets

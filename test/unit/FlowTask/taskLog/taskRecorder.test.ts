@@ -21,7 +21,7 @@ function open(executionId: string): TaskRecorder {
 		table: table.open(),
 		clock,
 		redact: redactor(['sk-secret']),
-		daily: { countOf: () => undefined },
+		daily: { countOf: () => ({ nodeDay: null, submitId: null }) },
 	};
 	return new TaskRecorder(place, parts);
 }

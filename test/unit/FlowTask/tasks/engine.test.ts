@@ -18,6 +18,7 @@ import type { Download, DownloadFailure, DownloadRequest } from '../../../../nod
 import { heldFile } from '../../../../nodes/shared/files/uploadFile';
 import { TestClock, turn } from '../../testClock';
 import { course, failing, ScriptedPlatform } from '../platform.script';
+import { LINKS_ONLY } from '../taskInfo.builder';
 
 const MINUTE = 60_000;
 const REFUSED: CallFailure = { kind: 'refused', message: 'Bad value', advice: 'Fix it', passing: false };
@@ -99,10 +100,15 @@ function submitJob(
 ): TaskJob {
 	return {
 		itemIndex,
-		wantsFiles: true,
+		facts: {},
+		delivery: { ...LINKS_ONLY, form: 'filePerItem' },
 		start: { kind: 'submit', workflowId: 'w', prompt: { '3': { inputs: { seed: itemIndex } } }, images },
 		...more,
 	};
+}
+
+function watchJob(itemIndex: number, taskId: string): TaskJob {
+	return { itemIndex, facts: {}, delivery: LINKS_ONLY, start: { kind: 'watch', taskId } };
 }
 
 function submitJobs(count: number): TaskJob[] {
@@ -183,7 +189,7 @@ describe('runTasks: a batch', () => {
 					};
 					const jobs = tasks.map((_, index) =>
 						submitJob(index, {
-							wantsFiles: false,
+							delivery: LINKS_ONLY,
 							record: {
 								submitted: (taskId) => taskOf.set(index, taskId),
 								unclear: jest.fn(),
@@ -225,7 +231,7 @@ describe('runTasks: a batch', () => {
 	it('watches an existing task without submitting anything', async () => {
 		const { clock, platform, run } = scene();
 		platform.add('old', course(2_000));
-		const job: TaskJob = { itemIndex: 0, wantsFiles: false, start: { kind: 'watch', taskId: 'old' } };
+		const job = watchJob(0, 'old');
 		const outcomes = await clock.run(run([job, { ...job, itemIndex: 1 }]));
 		expect(outcomes).toMatchObject([
 			{ itemIndex: 0, taskId: 'old', failure: undefined },
@@ -489,7 +495,7 @@ describe('runTasks: files', () => {
 	it('downloads nothing if no files are wanted', async () => {
 		const { clock, platform, run, downloads } = scene();
 		platform.filesOf = FILES;
-		await clock.run(run([submitJob(0, { wantsFiles: false })]));
+		await clock.run(run([submitJob(0, { delivery: LINKS_ONLY })]));
 		expect(downloads).toEqual([]);
 	});
 
@@ -641,9 +647,7 @@ describe('runTasks: observers', () => {
 		other.add('t', course(60_000));
 		const own = { api: platform, mayFetch: () => true };
 		const others = { api: other, mayFetch: () => true };
-		const jobs = [0, 1, 2].map((itemIndex): TaskJob => {
-			return { itemIndex, wantsFiles: false, start: { kind: 'watch', taskId: 't' } };
-		});
+		const jobs = [0, 1, 2].map((itemIndex) => watchJob(itemIndex, 't'));
 		const news: Array<[number, string]> = [];
 		const observer: TaskObserver = {
 			began: () => undefined,

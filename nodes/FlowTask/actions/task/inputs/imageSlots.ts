@@ -1,14 +1,14 @@
 import type { IDataObject } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
-import { binaryMeta, refuseMissingFile } from '../../../../shared/files/inputFile';
+import { binaryMeta, fetchInputFile, refuseMissingFile } from '../../../../shared/files/inputFile';
+import { bytesToHold, heldFile, openBinaryField } from '../../../../shared/files/uploadFile';
 import { readChoice } from '../../../../shared/form/options';
 import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { excerpt, objectsIn } from '../../../../shared/text/json';
 import { isWebAddress } from '../../../../shared/text/webAddress';
 import type { ImageInput } from '../../../tasks/submit';
 import { inputName, type PromptInput } from '../../../workflow/prompt';
-import { imageAtUrl, imageInField, type ImageSource } from '../../imageSource';
 import type { NodeRun } from '../../run';
 import { chosenText, enteredText } from '../../enteredText';
 
@@ -80,4 +80,31 @@ function readField(run: NodeRun, itemIndex: number, row: IDataObject): Result<Im
 	const field = 'binaryField' in row ? enteredText(row.binaryField) : 'data';
 	if (!binaryMeta(context, itemIndex, field)) return refuseMissingFile(context, itemIndex, field);
 	return ok(imageInField(run, itemIndex, field));
+}
+
+/** Where an image comes from; it is read just before its upload. */
+export type ImageSource = Pick<ImageInput, 'load' | 'bytes' | 'url'>;
+
+export function imageAtUrl(
+	{ context, options, clients, signal }: NodeRun,
+	itemIndex: number,
+	url: string,
+): ImageSource {
+	return {
+		url,
+		load: async (mostBytes) => {
+			const client = clients.of(itemIndex);
+			if (!client.ok) return client;
+			const most = Math.min(options.maxFileBytes, mostBytes);
+			const fetched = await fetchInputFile(context, url, most, client.value.mayFetch, signal);
+			return fetched.ok ? ok(heldFile(fetched.value)) : fetched;
+		},
+	};
+}
+
+export function imageInField({ context, options }: NodeRun, itemIndex: number, field: string): ImageSource {
+	return {
+		load: async () => await openBinaryField(context, itemIndex, field, options.maxFileBytes),
+		bytes: bytesToHold(context, itemIndex, field),
+	};
 }

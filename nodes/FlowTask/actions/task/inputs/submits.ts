@@ -11,12 +11,17 @@ import { checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../w
 import { isSeed, isSeedName } from '../../../workflow/names';
 import { promptTextOf } from '../../../workflow/inputRanking';
 import { inputsIn, withInputs, type Prompt } from '../../../workflow/prompt';
-import { applySeed, type RandomSeed, type SeededPrompt, type SeedPlan } from '../../../workflow/seeds';
+import { applySeed, type RandomSeed, type SeededPrompt } from '../../../workflow/seeds';
 import type { NodeRun } from '../../run';
-import { readImageSlots, type ImageSlots } from './imageSlots';
+import { readImageSlots } from './imageSlots';
 import { readPrompt } from './prompt';
-import type { ItemVariants } from './variants';
 import { filledText, textParameter } from '../../enteredText';
+
+/** How many variants an item has, and how many all earlier items have together. */
+export interface ItemVariants {
+	readonly count: number;
+	readonly before: number;
+}
 
 export type SentFacts = Pick<Extract<Recollection, { kind: 'task' }>, 'seeds' | 'prompt'>;
 
@@ -26,14 +31,6 @@ export interface Submit extends SentFacts {
 
 const SEED_KEPT =
 	'"Seed Mode" is Random, but the node does not know the seeds of the workflow, so the hosted seed was kept: the same inputs give the same image. Paste the export into "Workflow Definition", enter their names under "Seed Targets", or choose Keep.';
-
-interface ItemInputs extends ImageSlots {
-	readonly workflowId: string;
-	readonly prompt: Prompt;
-	readonly plan: Pick<SeedPlan, 'mode' | 'base' | 'targets'>;
-	readonly key: string | undefined;
-	readonly known: WorkflowKnowledge;
-}
 
 /**
  * Reads what will be sent for an item, one request per variant.
@@ -67,7 +64,9 @@ export function readSubmits(
 	return ok(submits);
 }
 
-function readInputs(run: NodeRun, itemIndex: number): Result<ItemInputs> {
+type ItemInputs = Extract<ReturnType<typeof readInputs>, { ok: true }>['value'];
+
+function readInputs(run: NodeRun, itemIndex: number) {
 	const { context } = run;
 	const workflowId = readWorkflowId(run, itemIndex);
 	if (!workflowId.ok) return workflowId;

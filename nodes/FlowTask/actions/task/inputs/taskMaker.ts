@@ -7,16 +7,10 @@ import { booleanOf } from '../../../../shared/text/textOf';
 import type { DefinitionNode } from '../../../../shared/workflow/definition';
 import { enteredStem, slugOf } from '../../../../shared/files/fileName';
 import { readChoice } from '../../../../shared/form/options';
-import type { TaskJob } from '../../../tasks/engine';
-import type { OutcomeFacts, OutputNode } from '../../../tasks/describeTask';
-import type { Delivery } from '../../deliver';
+import type { Delivery, OutputNode, TaskJob } from '../../../tasks/engine';
+import type { TaskFacts } from '../../../tasks/observer';
 import type { NodeRun } from '../../run';
 import { chosenText, enteredText, textParameter } from '../../enteredText';
-
-export interface PreparedTask {
-	readonly job: TaskJob;
-	readonly delivery: Delivery;
-}
 
 /** Reads how the tasks of an item are output. An AI agent reads text, so nothing is downloaded for it. */
 export function taskMaker(run: NodeRun, itemIndex: number) {
@@ -30,28 +24,21 @@ export function taskMaker(run: NodeRun, itemIndex: number) {
 		context.getNodeParameter('output', itemIndex, 'urls'),
 	);
 	if (!chosen.ok) return chosen;
-	const form = isTool(context.getNode()) ? 'urls' : chosen.value;
 	const delivery: Delivery = {
-		form,
+		form: isTool(context.getNode()) ? 'urls' : chosen.value,
 		binaryField: textParameter(context, 'binaryPropertyName', itemIndex) || 'data',
 		simplify: readSimplify(context, itemIndex),
 		includeRequest: run.options.includeRequest,
 		outputs: outputs.value,
 	};
 	const fileName = enteredText(context.getNodeParameter('options.fileName', itemIndex, ''));
-	const outputNodes = outputs.value?.map(({ nodeId }) => nodeId);
-	type Start = TaskJob['start'];
-	return ok((start: Start, facts: OutcomeFacts, record?: TaskJob['record']): PreparedTask => ({
-		job: {
-			itemIndex,
-			facts,
-			wantsFiles: form !== 'urls',
-			outputNodes,
-			fileStem: fileStem(fileName, itemIndex, facts),
-			start,
-			record,
-		},
-		delivery: { ...delivery, ...facts },
+	return ok((start: TaskJob['start'], facts: TaskFacts, record?: TaskJob['record']): TaskJob => ({
+		itemIndex,
+		facts,
+		delivery,
+		fileStem: fileStem(fileName, itemIndex, facts),
+		start,
+		record,
 	}));
 }
 
@@ -67,7 +54,7 @@ export function readSimplify(context: IExecuteFunctions, itemIndex: number): boo
 function fileStem(
 	entered: string,
 	itemIndex: number,
-	{ item = itemIndex, variant, prompt = '' }: OutcomeFacts,
+	{ item = itemIndex, variant, prompt = '' }: TaskFacts,
 ): string | undefined {
 	const slug = slugOf(prompt);
 	const stem = enteredStem(entered) || (slug && `${slug}_${item + 1}`);
