@@ -57,7 +57,9 @@ export function deliver(
 			{ json: isLate(outcome) ? { ...json, status: 'timedOut' } : json, pairedItem: { item: itemIndex } },
 		];
 	});
-	const empty = outcomes.filter(hasNoFiles).length;
+	const empty = outcomes.filter(
+		(one) => hasFetched(one) && !one.delivery.outputs && one.files.length === 0,
+	).length;
 	const hints = [
 		empty > 0 && `${empty} task(s) succeeded without any file. Check that the workflow saves its images.`,
 		leftOutHint(outcomes.map(({ snapshot }) => snapshot?.info)),
@@ -66,10 +68,6 @@ export function deliver(
 	];
 	for (const hint of hints) if (hint) showHint(context, hint);
 	return [items];
-}
-
-function hasNoFiles(outcome: TaskOutcome): boolean {
-	return hasFetched(outcome) && !outcome.delivery.outputs && outcome.files.length === 0;
 }
 
 function itemsOf(outcome: TaskOutcome, redact: Redact, late: boolean): INodeExecutionData[] {

@@ -84,11 +84,7 @@ export interface JobProgress {
 	readonly failure?: Failure | undefined;
 }
 
-/**
- * The progress of a run as one line of Markdown; empty before anything has begun.
- * @param jobs those that have begun
- * @param total includes jobs that have not begun
- */
+/** The progress of a run in one line of Markdown; empty before any of the `total` jobs has begun. */
 export function progressText(jobs: readonly JobProgress[], total: number): string {
 	const [only] = jobs;
 	if (!only) return '';

@@ -67,10 +67,7 @@ export function createClient(
 	};
 }
 
-/**
- * Makes the outcome unclear if the answer is not a success but names a task, which the call may have created. The call
- * then does not count as refused and is not repeated, and the ID is kept.
- */
+/** Makes the outcome unclear, so that the call is not repeated, if an answer without success names a task. */
 function unlessMade(
 	outcome: Outcome<Json | undefined>,
 	exchange: Exchange,
@@ -118,10 +115,7 @@ export class ServiceApi {
 		this.UploadData = v.object({ image_id: SafeId });
 	}
 
-	/**
-	 * @param sendByMs after this time (by the clock's `now()`) the task is not submitted, and the call ends as
-	 *   `cancelled`
-	 */
+	/** @param sendByMs after this time (by the clock's `now()`), nothing is sent, and the call ends as `cancelled` */
 	async submit(
 		workflowId: string,
 		prompt: Prompt,

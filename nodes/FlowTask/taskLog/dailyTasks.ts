@@ -51,8 +51,8 @@ export class DailyTasks implements TaskObserver {
 	}
 
 	/**
-	 * Reads how many tasks were created today, and reserves slots for the first jobs. A job with an idempotency key may
-	 * already have a task, so it gets a slot only once it must submit one.
+	 * Reads how many tasks were created today, and reserves slots for the first jobs without an idempotency key: one with
+	 * a key may have a task already.
 	 * @param isAllOrNone whether to refuse all jobs if one of them gets no slot
 	 */
 	async open(jobs: readonly TaskJob[], isAllOrNone: boolean): Promise<Result<undefined>> {

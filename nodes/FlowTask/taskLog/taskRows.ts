@@ -6,10 +6,7 @@ import { textOrNumber } from '../../shared/text/textOf';
 import type { EndedTask, ObservedJob } from '../tasks/observer';
 import { isFinal, LONGEST_ID_CHARS, type TaskInfo } from '../api/taskInfo';
 
-/**
- * The tasks of node runs: one n8n Data Table per project, which people can read, edit and empty. n8n's own column
- * `updatedAt` contains the time of the last write.
- */
+/** The tasks of node runs. People can read, edit and empty the table; its column `updatedAt` is n8n's own. */
 export const TASK_TABLE: TableSpec = {
 	name: 'flow_task_runs',
 	columns: [

@@ -92,10 +92,7 @@ const SHOW_IMAGES =
 
 const IMAGES_SHOWN = 'The user already sees the files. Do not repeat their links.';
 
-/**
- * What an AI agent gets: the task's files, with a note on what to do with them, and its status.
- * @param isShown whether the chat already shows the images
- */
+/** @param isShown whether the chat already shows the images */
 export function describeForAgent(
 	outcome: TaskOutcome,
 	json: JsonObject,

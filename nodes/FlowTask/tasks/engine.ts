@@ -39,7 +39,7 @@ export interface OutputNode {
 export interface Delivery {
 	readonly form: 'filePerItem' | 'allFiles' | 'urls';
 	readonly binaryField: string;
-	/** The nodes whose files are wanted, each in its own field; if left out, `fileSelection` of `EngineSettings` decides. */
+	/** The nodes whose files are wanted, each in its own field; without any, `fileSelection` decides. */
 	readonly outputs?: readonly OutputNode[] | undefined;
 	readonly simplify: boolean;
 	readonly includeRequest: boolean;
@@ -103,15 +103,11 @@ export interface EngineRun {
 	readonly ending: AbortController;
 }
 
-/**
- * Failures after which a task is useless. `taskUnknown` is not among them, because the platform's index may be behind,
- * or the credential may belong to another account.
- */
+/** `taskUnknown` is not among them, because the index may be behind, or the credential that of another account. */
 const USELESS_AFTER: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
 
 /**
  * Runs all jobs of one node run at the same time: upload, submit, watch, download, each task at its own pace.
- *
  * @returns the outcomes in the order of `jobs`; never throws, never drops a known task ID
  */
 export async function runTasks(

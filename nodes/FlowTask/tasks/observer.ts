@@ -21,9 +21,7 @@ export interface ObservedJob {
 }
 
 /**
- * Where a task comes from:
- *
- * - `made`: this run has just submitted it
+ * - `made`: this run has just submitted the task
  * - `known`: it existed before: an earlier try submitted it for this item, or another execution or item did so with the
  *   same idempotency key
  * - `given`: the item names its ID, or the execution that recorded it

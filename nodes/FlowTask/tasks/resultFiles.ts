@@ -26,7 +26,6 @@ export interface ResultFile {
 	readonly stored: StoredFile;
 }
 
-/** Which files of a finished task to get. */
 export interface WantedFiles {
 	readonly info: TaskInfo;
 	readonly selection: FileSelection;

@@ -8,7 +8,7 @@ import {
 	portionsOf,
 	SHORTEST_POLL_INTERVAL_MS,
 } from '../api/poll';
-import type { ProgressSocket, ProgressSockets } from '../api/progressSocket';
+import type { ProgressSockets } from '../api/progressSocket';
 import { isFinal, type TaskInfo } from '../api/taskInfo';
 import {
 	noteAnswer,
@@ -61,7 +61,7 @@ class LiveTask extends WatchedTask {
 	readonly listeners: OnNews[] = [];
 	/** Whether the task is polled alone, because it was found to be a cause of a failed call for several tasks. */
 	askedAlone = false;
-	socket: ProgressSocket | undefined;
+	socket: ReturnType<ProgressSockets['open']> | undefined;
 	socketsOpened = 0;
 	/** Whether the socket reports the task as unfinished; only then can polls be less frequent. */
 	socketSpoke = false;
@@ -234,7 +234,6 @@ export class TaskWatcher {
 		this.openSockets();
 	}
 
-	/** Ends the watch of those tasks for which it is over. */
 	private endWatched(tasks: readonly LiveTask[]): void {
 		for (const task of tasks) {
 			const end = task.endAt(this.time(), this.limits, this.answered);
@@ -245,9 +244,7 @@ export class TaskWatcher {
 	private async endAtDeadline(): Promise<void> {
 		const { clock } = this;
 		const endMs = this.settings.deadlineMs + DEADLINE_GRACE_MS;
-		while (clock.now() < endMs && !this.stopping.signal.aborted) {
-			await clock.sleep(endMs - clock.now(), this.stopping.signal);
-		}
+		await clock.sleep(endMs - clock.now(), this.stopping.signal);
 		this.endWatched([...this.tasks.values()]);
 	}
 
@@ -268,7 +265,6 @@ export class TaskWatcher {
 		task.socket = undefined;
 	}
 
-	/** Opens missing sockets once only few tasks are left. */
 	private openSockets(): void {
 		const { sockets } = this.client;
 		if (!sockets?.available || this.tasks.size + this.backlog() > FEW_TASKS) return;

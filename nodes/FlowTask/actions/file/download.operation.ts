@@ -77,10 +77,7 @@ async function downloadItem(
 	});
 }
 
-/**
- * The hosts from which an item may fetch. Links need no key, so an item without a usable account may fetch from the
- * hosts that all accounts of the run allow.
- */
+/** Links need no key, so an item without a usable account may fetch from the hosts that all accounts allow. */
 function hostRuleOf({ clients }: NodeRun, itemIndex: number): MayFetch {
 	const client = clients.of(itemIndex);
 	if (client.ok) return client.value.mayFetch;

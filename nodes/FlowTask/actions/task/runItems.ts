@@ -13,9 +13,7 @@ import { openTaskLog } from '../openTaskLog';
 import type { NodeRun } from '../run';
 import type { PrepareItem } from './inputs/readTask';
 
-/**
- * Reads the tasks of items. More submits than "Max Tasks" allows are refused as a whole, before anything is sent.
- */
+/** Reads the tasks of items. More submits than "Max Tasks" allows are refused as a whole. */
 export function prepareItems(run: NodeRun, itemIndexes: readonly number[], prepareItem: PrepareItem) {
 	const prepared = itemIndexes.flatMap((itemIndex) => {
 		const client = run.clients.of(itemIndex);
@@ -40,7 +38,8 @@ export async function runItems(
 	const prepared = read.value;
 	const jobs = prepared.flatMap(({ task }) => (task.ok ? [task.value] : []));
 	const empty = jobs.filter(({ start }) => start.kind === 'submit' && emptyTexts(start.prompt).length > 0);
-	if (empty.length > 0) run.hints.add(withEmptyTexts(empty.length));
+	const withEmpty = `${empty.length} task(s) have empty text in place of the hosted text. To keep the hosted text, remove the empty input from the node.`;
+	if (empty.length > 0) run.hints.add(withEmpty);
 	// Unless the node continues on failure, one item that cannot be submitted fails the run, so nothing is sent.
 	const isDoomed = jobs.length < prepared.length && !context.continueOnFail();
 	if (isDoomed) run.ending.abort();
@@ -69,10 +68,6 @@ export async function runItems(
 	if (options.progressChannel === 'websocket' && !hasSockets) run.hints.add(NO_SOCKET);
 	for (const message of run.hints) showHint(context, message, 'info');
 	return deliver(run, all, progress !== undefined, recorder !== undefined);
-}
-
-function withEmptyTexts(count: number): string {
-	return `${count} task(s) have empty text in place of the hosted text. To keep the hosted text, remove the empty input from the node.`;
 }
 
 const NO_SOCKET =

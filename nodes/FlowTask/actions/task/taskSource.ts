@@ -8,7 +8,7 @@ import { showHint } from '../../../shared/run/deliver';
 import { excerpt } from '../../../shared/text/json';
 import { textOrNumber } from '../../../shared/text/textOf';
 import { LONGEST_ID_CHARS } from '../../api/taskInfo';
-import { recordedTasks, TASK_TABLE, type RecordedTask } from '../../taskLog/taskRows';
+import { recordedTasks, TASK_TABLE, type RecordedTask, type RowOrigin } from '../../taskLog/taskRows';
 import { textParameter } from '../enteredText';
 import { taskIdsField } from './fields';
 
@@ -80,10 +80,7 @@ export async function readGivenTasks(context: IExecuteFunctions): Promise<TasksO
 	return found.map((one) => (one.ok ? ok(one.value.tasks) : one));
 }
 
-/**
- * Reads the "Task IDs" of an item: text (delimited by whitespace, commas or semicolons), an array, objects with a
- * `taskId`, or JSON of any of these.
- */
+/** "Task IDs" may be text (with whitespace, commas or semicolons), an array, objects with a `taskId`, or their JSON. */
 export function taskIdsOf(context: IExecuteFunctions, itemIndex: number): Result<string[]> {
 	return readItem(() => readTaskIds(context.getNodeParameter('taskIds', itemIndex, '')));
 }
@@ -121,10 +118,7 @@ function collectIds(value: unknown): string[] {
 	return pasted.ok ? collectIds(pasted.value) : text.split(/[\s,;[\]"]+/).filter(Boolean);
 }
 
-interface WantedExecution {
-	readonly executionId: string;
-	readonly node: string;
-}
+type WantedExecution = Pick<RowOrigin, 'executionId' | 'node'>;
 
 function readExecution(context: IExecuteFunctions, itemIndex: number): Result<WantedExecution> {
 	const executionId = textParameter(context, 'executionId', itemIndex);

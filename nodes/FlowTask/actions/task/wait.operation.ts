@@ -204,18 +204,13 @@ async function pollAccount(
 	taskIds: readonly string[],
 	waits: Record<string, unknown>,
 ) {
-	const name = waitName(client, taskIds);
+	const name = sha256(JSON.stringify(client.owner ? [client.owner, taskIds] : taskIds));
 	const pieces = await pollOf(client.api, taskIds, run.options.urlExpireSeconds);
 	// The wall clock, because the times are stored and read in another process.
 	const judged = judgePoll(waits[name], taskIds, pieces, run.options, run.clock.wallNow());
 	waits[name] = judged.state;
 	const reports = pieces.flatMap(({ answer }) => (answer.ok ? answer.value : []));
 	return { ...judged, name, infos: new Map(reports.map((info) => [info.taskId, info])) };
-}
-
-function waitName({ owner }: AccountClient, taskIds: readonly string[]): string {
-	const wait = owner ? [owner, taskIds] : taskIds;
-	return sha256(JSON.stringify(wait));
 }
 
 /** The waits that n8n stores with the execution. */

@@ -46,11 +46,7 @@ export function readSimplify(context: IExecuteFunctions, itemIndex: number): boo
 	return booleanOf(context.getNodeParameter('simplify', itemIndex, true)) !== false;
 }
 
-/**
- * The name of a task's files without extension: as entered, or made of the first words of the prompt and the item's
- * number; then the number of the variant.
- * @returns `undefined` if the files keep the names in their links
- */
+/** The name of a task's files without extension; `undefined` if they keep the names in their links. */
 function fileStem(
 	entered: string,
 	itemIndex: number,
@@ -64,11 +60,7 @@ function fileStem(
 
 const NODES_SHOWN = 10;
 
-/**
- * Reads the option "Output Nodes" of an item. With a workflow definition, nodes can be given by title, and a node that
- * the definition lacks is refused before anything is sent.
- * @returns `undefined` if the option is not used
- */
+/** With a workflow definition, nodes can be given by title, and a node that it lacks is refused. */
 function readOutputNodes(
 	{ context, workflows }: NodeRun,
 	itemIndex: number,
