@@ -64,17 +64,7 @@ export async function inNodeRun(
 	work: (run: NodeRun) => Promise<INodeExecutionData[][]>,
 	leastMs = 0,
 ): Promise<INodeExecutionData[][]> {
-	return await inRunFrame(
-		context,
-		async (frame) => await openNodeRun(context, frame, leastMs),
-		async (run) => {
-			try {
-				return await work(run);
-			} finally {
-				run.memory.release();
-			}
-		},
-	);
+	return await inRunFrame(context, async (frame) => await openNodeRun(context, frame, leastMs), work);
 }
 
 async function openNodeRun(
@@ -92,6 +82,7 @@ async function openNodeRun(
 	const deadlineMs = clock.now() + Math.max(options.timeoutMs, leastMs);
 	const runIndex = isTool(context.getNode()) ? 'tool' : runIndexOf(context);
 	const memory = createTaskMemory(context.getContext('node'), runIndex);
+	frame.over.addEventListener('abort', () => memory.release());
 	const opened = { ...frame, context, options, redact, deadlineMs, memory };
 	return ok({
 		...opened,

@@ -4,7 +4,8 @@ import { badInput, ok, type Failure } from '../../../shared/errors/failure';
 import { readItem } from '../../../shared/errors/expressionError';
 import { failRun, isTool } from '../../../shared/errors/nodeError';
 import { itemsByAccount } from '../../../shared/platform/accounts';
-import { isJsonObject, member } from '../../../shared/text/json';
+import { openEntries } from '../../../shared/run/retryMemory';
+import { member } from '../../../shared/text/json';
 import { sha256 } from '../../../shared/text/sha256';
 import { pollOf } from '../../api/poll';
 import { judgePoll } from '../../tasks/suspendedWait';
@@ -104,7 +105,8 @@ async function collect(
 	);
 }
 
-const CONTEXT_KEY = 'flowTaskWaits';
+/** Where the waits are in n8n's node context, which is stored with the execution. */
+const WAITS = { node: 'flowTaskRuns', run: 'wait', part: 'waits' };
 
 /** How watching ended, by item and task ID, because two accounts may have tasks with the same ID. */
 type SeenEnds = ReadonlyMap<number, ReadonlyMap<string, WatchEnd>>;
@@ -165,7 +167,7 @@ function leadsBack(context: IExecuteFunctions): boolean {
  */
 async function pollOnce(run: NodeRun, tasksOfItems: TasksOfItems): Promise<SeenEnds | number> {
 	const itemsOf = itemsByAccount(run.clients, tasksOfItems.keys());
-	const waits = waitsIn(run.context.getContext('node'));
+	const waits = openEntries(run.context.getContext('node'), WAITS);
 	const idsOf = (itemIndex: number): readonly string[] => {
 		const tasks = tasksOfItems[itemIndex];
 		return tasks?.ok ? tasks.value.map(({ taskId }) => taskId) : [];
@@ -190,7 +192,7 @@ async function pollOnce(run: NodeRun, tasksOfItems: TasksOfItems): Promise<SeenE
 	);
 	const unfinished = polls.filter(({ ends }) => !ends);
 	if (unfinished.length > 0) return Math.min(...unfinished.map(({ wakeAtMs }) => wakeAtMs));
-	for (const { name } of polls) Reflect.deleteProperty(waits, name);
+	for (const { name } of polls) waits.remove(name);
 	const ofItems = polls.flatMap(({ itemIndexes, ends }) =>
 		ends ? itemIndexes.map((itemIndex) => [itemIndex, ends] as const) : [],
 	);
@@ -202,20 +204,13 @@ async function pollAccount(
 	run: NodeRun,
 	client: AccountClient,
 	taskIds: readonly string[],
-	waits: Record<string, unknown>,
+	waits: ReturnType<typeof openEntries>,
 ) {
 	const name = sha256(JSON.stringify(client.owner ? [client.owner, taskIds] : taskIds));
 	const pieces = await pollOf(client.api, taskIds, run.options.urlExpireSeconds);
 	// The wall clock, because the times are stored and read in another process.
-	const judged = judgePoll(waits[name], taskIds, pieces, run.options, run.clock.wallNow());
-	waits[name] = judged.state;
+	const judged = judgePoll(waits.get(name), taskIds, pieces, run.options, run.clock.wallNow());
+	waits.set(name, judged.state);
 	const reports = pieces.flatMap(({ answer }) => (answer.ok ? answer.value : []));
 	return { ...judged, name, infos: new Map(reports.map((info) => [info.taskId, info])) };
-}
-
-/** The waits that n8n stores with the execution. */
-function waitsIn(nodeContext: Record<string, unknown>): Record<string, unknown> {
-	const known = nodeContext[CONTEXT_KEY];
-	if (isJsonObject(known)) return known;
-	return (nodeContext[CONTEXT_KEY] = {});
 }
