@@ -52,7 +52,7 @@ export function deliver(
 		if (failure && !isLate(outcome))
 			return [toErrorItem(context.getNode(), ofVariant(failure, facts.variant), itemIndex)];
 		if (!isTool(context.getNode())) return itemsOf(outcome, redact, isLate(outcome));
-		const json = describeForAgent(outcome, describeOutcome(outcome, redact), redact, isShown);
+		const json = describeForAgent(outcome, redact, isShown);
 		return [
 			{ json: isLate(outcome) ? { ...json, status: 'timedOut' } : json, pairedItem: { item: itemIndex } },
 		];

@@ -1,19 +1,12 @@
 import type { ILoadOptionsFunctions, ResourceMapperField, ResourceMapperFields } from 'n8n-workflow';
 
-import { ok, type Failure, type Result } from '../../shared/errors/failure';
+import { ok, type Failure } from '../../shared/errors/failure';
 import { member, objectsIn } from '../../shared/text/json';
 import { isEmptyDefinition, readDefinition } from '../../shared/workflow/definition';
 import { readParameterView } from '../../shared/workflow/parameterView';
 import { membersOf } from '../../shared/workflow/pasted';
 import { namingEntry, type WorkflowSource } from '../../shared/workflow/savedWorkflows';
-import {
-	formFields,
-	fieldOptions,
-	fieldType,
-	readFieldId,
-	type FormField,
-	type OfferedFields,
-} from '../workflow/formFields';
+import { formFields, fieldOptions, fieldType, readFieldId, type FormField } from '../workflow/formFields';
 import { countsOf, promptInputsOf } from '../workflow/inputRanking';
 import { shownWorkflow } from './lists';
 
@@ -67,7 +60,7 @@ function complaining(
 	return { fields: [hintRow('complaint', complaint), ...kept] };
 }
 
-function readOffered(source: WorkflowSource): Result<OfferedFields & { readonly found: string }> {
+function readOffered(source: WorkflowSource) {
 	const definition = readDefinition(source.definition);
 	if (!definition.ok) return definition;
 	const view = readParameterView(source.view);

@@ -93,14 +93,9 @@ const SHOW_IMAGES =
 const IMAGES_SHOWN = 'The user already sees the files. Do not repeat their links.';
 
 /** @param isShown whether the chat already shows the images */
-export function describeForAgent(
-	outcome: TaskOutcome,
-	json: JsonObject,
-	redact: Redact,
-	isShown = false,
-): JsonObject {
+export function describeForAgent(outcome: TaskOutcome, redact: Redact, isShown = false): JsonObject {
 	const files = shownFiles(outcome, redact);
-	const { taskId = null, status = null, seed, variant } = json;
+	const { taskId = null, status = null, seed, variant } = describeOutcome(outcome, redact);
 	return {
 		...(files.length > 0 && !isShown && { markdown: markdownOf(files) }),
 		...(files.length > 0 && { note: isShown ? IMAGES_SHOWN : SHOW_IMAGES }),

@@ -47,14 +47,11 @@ export function readFieldId(id: string): { readonly nodeId: string; readonly par
 	}
 }
 
-/** The rows of the form, in the order of `rankInputs`, and how many inputs have no row. */
-export interface OfferedFields {
-	readonly fields: readonly FormField[];
-	readonly leftOut: number;
-}
-
-/** A field for each value input, up to `MOST_FIELDS`; never for links, `class_type` or `_meta` (§4.1). */
-export function formFields(definition: WorkflowDefinition, view: ParameterView): OfferedFields {
+/**
+ * A field for each value input in the order of `rankInputs`; never for links, `class_type` or `_meta` (§4.1).
+ * @returns up to `MOST_FIELDS`, and how many inputs are left out
+ */
+export function formFields(definition: WorkflowDefinition, view: ParameterView) {
 	const ranked = rankInputs(definition).filter(({ node, input }) => hasFieldId(node.nodeId, input.name));
 	const groupOf = ({ node, rank }: RankedInput): string => `${rank} ${node.nodeId}`;
 	const groups = Map.groupBy(ranked, groupOf);

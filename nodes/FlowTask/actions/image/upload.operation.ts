@@ -3,7 +3,7 @@ import type { INodeExecutionData } from 'n8n-workflow';
 
 import { mapAccounts } from '../../../shared/platform/accounts';
 import { deliverResults } from '../../../shared/run/deliver';
-import { fail, failInput, ok, type Failure, type Result } from '../../../shared/errors/failure';
+import { fail, ok, type Failure, type Result } from '../../../shared/errors/failure';
 import { MemoryBudget } from '../../../shared/files/memoryBudget';
 import { createImageUploads } from '../../tasks/uploads';
 import { readItem } from '../../../shared/errors/expressionError';
@@ -11,8 +11,6 @@ import { imageAtUrl, imageInField, type ImageSource } from '../task/inputs/image
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
 import { optionsCollection, readChoice } from '../../../shared/form/options';
-import { excerpt } from '../../../shared/text/json';
-import { isWebAddress } from '../../../shared/text/webAddress';
 import { TASK_OPTIONS } from '../options';
 import { textParameter } from '../enteredText';
 
@@ -103,14 +101,9 @@ function readSource(run: NodeRun, itemIndex: number): Result<ImageSource> {
 	);
 	if (!from.ok) return from;
 	if (from.value === 'binary') {
-		return ok(imageInField(run, itemIndex, textParameter(context, 'inputDataFieldName', itemIndex)));
+		return imageInField(run, itemIndex, textParameter(context, 'inputDataFieldName', itemIndex));
 	}
-	const url = textParameter(context, 'imageUrl', itemIndex);
-	if (isWebAddress(url)) return ok(imageAtUrl(run, itemIndex, url));
-	return failInput(
-		url
-			? `"Image URL" is "${excerpt(url, 60)}", which is not an HTTP URL`
-			: '"Image URL" is empty for this item',
-		'Enter a URL that starts with http:// or https://.',
+	return imageAtUrl(run, itemIndex, textParameter(context, 'imageUrl', itemIndex), (url) =>
+		url ? `"Image URL" is "${url}", which is not an HTTP URL` : '"Image URL" is empty for this item',
 	);
 }

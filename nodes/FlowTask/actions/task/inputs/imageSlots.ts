@@ -48,7 +48,13 @@ export function readImageSlots(run: NodeRun, itemIndex: number): Result<ImageSlo
 			imageIds.push({ ...input, value: imageId.value });
 			continue;
 		}
-		const source = from.value === 'url' ? readUrl(run, itemIndex, row, name) : readField(run, itemIndex, row);
+		const wrongUrl = (given: string): string =>
+			`${name} has ${given ? `"${given}" as its URL, which is not an HTTP URL` : 'no URL'}`;
+		const field = 'binaryField' in row ? enteredText(row.binaryField) : 'data';
+		const source =
+			from.value === 'url'
+				? imageAtUrl(run, itemIndex, enteredText(row.url), wrongUrl)
+				: imageInField(run, itemIndex, field);
 		if (!source.ok) return source;
 		images.push({ ...input, ...source.value });
 	}
@@ -63,48 +69,40 @@ function readImageId(row: IDataObject, name: string): Result<string> {
 	return failInput(`${name} has no image ID`, 'Upload the image first, or choose another source.');
 }
 
-function readUrl(run: NodeRun, itemIndex: number, row: IDataObject, name: string): Result<ImageSource> {
-	const url = enteredText(row.url);
-	if (!isWebAddress(url)) {
-		return failInput(
-			`${name} has ${url ? `"${excerpt(url, 60)}" as its URL, which is not an HTTP URL` : 'no URL'}`,
-			'Enter a URL that starts with http:// or https://.',
-		);
-	}
-	return ok(imageAtUrl(run, itemIndex, url));
-}
-
-/** Checks the file, so that a missing one is reported before anything is sent for any item. */
-function readField(run: NodeRun, itemIndex: number, row: IDataObject): Result<ImageSource> {
-	const { context } = run;
-	const field = 'binaryField' in row ? enteredText(row.binaryField) : 'data';
-	if (!binaryMeta(context, itemIndex, field)) return refuseMissingFile(context, itemIndex, field);
-	return ok(imageInField(run, itemIndex, field));
-}
-
 /** Where an image comes from; it is read just before its upload. */
 export type ImageSource = Pick<ImageInput, 'load' | 'bytes' | 'url'>;
 
+/** @param wrong says what is wrong with a URL, which is shortened and may be empty */
 export function imageAtUrl(
 	{ context, options, clients, signal }: NodeRun,
 	itemIndex: number,
 	url: string,
-): ImageSource {
-	return {
+	wrong: (url: string) => string,
+): Result<ImageSource> {
+	if (!isWebAddress(url)) {
+		return failInput(wrong(excerpt(url, 60)), 'Enter a URL that starts with http:// or https://.');
+	}
+	return ok({
 		url,
-		load: async (mostBytes) => {
+		load: async (mostBytes: number) => {
 			const client = clients.of(itemIndex);
 			if (!client.ok) return client;
 			const most = Math.min(options.maxFileBytes, mostBytes);
 			const fetched = await fetchInputFile(context, url, most, client.value.mayFetch, signal);
 			return fetched.ok ? ok(heldFile(fetched.value)) : fetched;
 		},
-	};
+	});
 }
 
-export function imageInField({ context, options }: NodeRun, itemIndex: number, field: string): ImageSource {
-	return {
+/** Checks the file, so that a missing one is reported before anything is sent for any item. */
+export function imageInField(
+	{ context, options }: NodeRun,
+	itemIndex: number,
+	field: string,
+): Result<ImageSource> {
+	if (!binaryMeta(context, itemIndex, field)) return refuseMissingFile(context, itemIndex, field);
+	return ok({
 		load: async () => await openBinaryField(context, itemIndex, field, options.maxFileBytes),
 		bytes: bytesToHold(context, itemIndex, field),
-	};
+	});
 }

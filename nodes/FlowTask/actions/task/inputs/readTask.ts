@@ -82,9 +82,8 @@ function prepareTasks(
 	fingerprint: string,
 	variants: ItemVariants,
 ): Array<Result<TaskJob>> {
-	const pasts = Array.from({ length: variants.count }, (_, index) =>
-		run.memory.recall(variantKey(itemIndex, index), variantKey(fingerprint, index)),
-	);
+	const keysOf = (index: number) => [variantKey(itemIndex, index), variantKey(fingerprint, index)] as const;
+	const pasts = Array.from({ length: variants.count }, (_, index) => run.memory.recall(...keysOf(index)));
 	const isDue = ({ kind }: Recollection): boolean =>
 		kind !== 'task' && (kind !== 'unclear' || run.options.onUnknownSubmit !== 'error');
 	const isMade = pasts.map(({ kind }) => kind === 'task');
@@ -95,8 +94,7 @@ function prepareTasks(
 	const workflowId = source.ok ? source.value.workflowId : '';
 	const taskOf = (index: number, start: TaskJob['start'], { seeds, prompt }: SentFacts): TaskJob => {
 		const variant = variantNumber(index, variants);
-		const [key, print] = [variantKey(itemIndex, index), variantKey(fingerprint, index)];
-		const record = run.memory.record(key, print, seeds, prompt);
+		const record = run.memory.record(...keysOf(index), seeds, prompt);
 		return make.value(start, { workflowId, seeds, prompt, variant }, record);
 	};
 	const tasks = pasts.flatMap((past, index): Array<Result<TaskJob>> => {
