@@ -147,16 +147,20 @@ export function recordedTasks(
 	rows: readonly TableRow[],
 	node: string,
 ): { readonly tasks: readonly RecordedTask[]; readonly unclear: number } {
-	const ofNode = rows
-		.filter((row) => node === '' || textOrNumber(row.node).trim() === node)
+	const ofNode = rows.filter((row) => node === '' || textOrNumber(row.node).trim() === node);
+	const tasks = ofNode
 		.map((row) => ({
 			item: Number(row.item) || 0,
 			taskId: textOrNumber(row.taskId).trim(),
 			variant: Number(row.variant) || undefined,
 			prompt: textOrNumber(row.prompt),
 		}))
+		.filter(({ taskId }) => taskId)
 		.sort((one, other) => one.item - other.item || (one.variant ?? 0) - (other.variant ?? 0));
-	const known = Map.groupBy(ofNode, ({ taskId }) => taskId);
-	const tasks = [...known].flatMap(([taskId, rows]) => (taskId ? rows.slice(0, 1) : []));
-	return { tasks, unclear: known.get('')?.length ?? 0 };
+	const distinct = [...Map.groupBy(tasks, ({ taskId }) => taskId).values()];
+	// A write that failed may have been carried out, so a submit may have two rows.
+	const unclear = new Set(
+		ofNode.flatMap((row) => (textOrNumber(row.taskId).trim() ? [] : [textOrNumber(row.submitId) || row])),
+	);
+	return { tasks: distinct.flatMap((same) => same.slice(0, 1)), unclear: unclear.size };
 }
