@@ -13,7 +13,7 @@ import { badInput, fail, ok } from '../../nodes/shared/errors/failure';
 import type { Lane } from '../../nodes/shared/retry/adaptiveRate';
 import { Retry } from '../../nodes/shared/retry/retry';
 import { redactor } from '../../nodes/shared/text/redact';
-import { taskInfo } from '../../test/unit/FlowTask/taskInfo.builder';
+import { LINKS_ONLY, taskInfo } from '../../test/unit/FlowTask/taskInfo.builder';
 import { MemoryTable } from '../../test/unit/shared/memoryTable';
 import { TestClock } from '../../test/unit/testClock';
 import { none, sum, told, type Figure } from '../figures';
@@ -127,7 +127,7 @@ class Fleet {
 		const client = platform.client(new Retry(limits, frame, Math.random));
 		const engine = { ...ENGINE, deadlineMs: clock.now() + TIMEOUT_MS };
 		const outcomes = await runTasks(jobs(), engine, {
-			clients: { of: () => ok(client) },
+			clients: { all: [client], of: () => ok(client), varying: new Set() },
 			clock,
 			redact,
 			download: async () => fail({ kind: 'file', message: 'No task has a file', advice: '', expired: false }),
@@ -143,7 +143,8 @@ class Fleet {
 function jobs(): TaskJob[] {
 	return Array.from({ length: TASKS }, (_, itemIndex) => ({
 		itemIndex,
-		wantsFiles: false,
+		facts: {},
+		delivery: LINKS_ONLY,
 		start: { kind: 'submit', workflowId: 'w', prompt: {}, images: [] },
 	}));
 }

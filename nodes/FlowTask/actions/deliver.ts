@@ -5,34 +5,18 @@ import { isTool, throwFirst, toErrorItem } from '../../shared/errors/nodeError';
 import { listIds, logStopped, showHint } from '../../shared/run/deliver';
 import type { Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from '../tasks/engine';
-import { namedTask } from '../tasks/failures';
+import { namedTask, ofVariant } from '../tasks/failures';
 import {
 	describeForAgent,
 	describeOutcome,
+	hasFetched,
 	leftOutHint,
 	missingOutputs,
 	missingOutputsHint,
 	rawTaskInfo,
 	summarise,
-	type OutcomeFacts,
-	type OutputForm,
-	type OutputNode,
 } from '../tasks/describeTask';
-import { ofVariant } from './task/inputs/variants';
 import type { NodeRun } from './run';
-
-export interface Delivery extends OutcomeFacts {
-	readonly form: OutputForm;
-	readonly binaryField: string;
-	/** If set, only the files of these nodes are output, those of each node in its own field. */
-	readonly outputs?: readonly OutputNode[] | undefined;
-	readonly simplify: boolean;
-}
-
-export interface DeliveredTask {
-	readonly outcome: TaskOutcome;
-	readonly delivery: Delivery;
-}
 
 /** An error's text shows at most this many task IDs; its details contain all. */
 const IDS_SHOWN = 5;
@@ -49,13 +33,11 @@ const COLLECT_BY_ID =
  * @param isRecorded whether the table contains the tasks
  */
 export function deliver(
-	context: IExecuteFunctions,
-	tasks: readonly DeliveredTask[],
-	{ cancelled, options, redact }: NodeRun,
+	{ context, cancelled, options, redact }: NodeRun,
+	outcomes: readonly TaskOutcome[],
 	isShown: boolean,
 	isRecorded: boolean,
 ): INodeExecutionData[][] {
-	const outcomes = tasks.map(({ outcome }) => outcome);
 	if (cancelled()) {
 		logCancelled(context, outcomes, isRecorded);
 		return [[]];
@@ -65,59 +47,43 @@ export function deliver(
 		options.onTimeout === 'returnStatus' && (failure?.kind === 'timedOut' || failure?.kind === 'stalled');
 	throwFailed(context, outcomes, isLate, isRecorded);
 
-	const items = tasks.flatMap(({ outcome, delivery }): INodeExecutionData[] => {
-		const { itemIndex, failure } = outcome;
+	const items = outcomes.flatMap((outcome): INodeExecutionData[] => {
+		const { itemIndex, failure, facts } = outcome;
 		if (failure && !isLate(outcome))
-			return [toErrorItem(context.getNode(), ofVariant(failure, delivery.variant), itemIndex)];
-		if (!isTool(context.getNode())) return itemsOf(outcome, delivery, redact, isLate(outcome));
-		const described = describeOutcome(outcome, delivery, redact);
-		const json = describeForAgent(outcome, described, redact, isShown);
+			return [toErrorItem(context.getNode(), ofVariant(failure, facts.variant), itemIndex)];
+		if (!isTool(context.getNode())) return itemsOf(outcome, redact, isLate(outcome));
+		const json = describeForAgent(outcome, redact, isShown);
 		return [
 			{ json: isLate(outcome) ? { ...json, status: 'timedOut' } : json, pairedItem: { item: itemIndex } },
 		];
 	});
-	const empty = tasks.filter(({ outcome, delivery }) => hasNoFiles(outcome, delivery)).length;
+	const empty = outcomes.filter(
+		(one) => hasFetched(one) && !one.delivery.outputs && one.files.length === 0,
+	).length;
 	const hints = [
 		empty > 0 && `${empty} task(s) succeeded without any file. Check that the workflow saves its images.`,
 		leftOutHint(outcomes.map(({ snapshot }) => snapshot?.info)),
-		missingOutputsHint(tasks.flatMap(withWantedNodes)),
+		missingOutputsHint(outcomes),
 		outcomes.some(({ failure }) => failure) && `${summarise(outcomes)}.`,
 	];
 	for (const hint of hints) if (hint) showHint(context, hint);
 	return [items];
 }
 
-function hasSucceeded({ failure, snapshot }: TaskOutcome): boolean {
-	return !failure && snapshot?.info?.state === 'succeeded';
-}
-
-function hasNoFiles(outcome: TaskOutcome, { form, outputs }: Delivery): boolean {
-	return hasSucceeded(outcome) && form !== 'urls' && !outputs && outcome.files.length === 0;
-}
-
-function withWantedNodes({ outcome, delivery }: DeliveredTask) {
-	const { form, outputs: wanted } = delivery;
-	const info = outcome.snapshot?.info;
-	return info && wanted && form !== 'urls' && hasSucceeded(outcome) ? [{ info, wanted }] : [];
-}
-
-function itemsOf(
-	outcome: TaskOutcome,
-	delivery: Delivery,
-	redact: Redact,
-	late: boolean,
-): INodeExecutionData[] {
+function itemsOf(outcome: TaskOutcome, redact: Redact, late: boolean): INodeExecutionData[] {
+	const { delivery } = outcome;
 	const pairedItem = { item: outcome.itemIndex };
 	const info = outcome.snapshot?.info;
-	const described = describeOutcome(outcome, delivery, redact);
-	const status = late ? 'timedOut' : described.status;
-	const missing = withWantedNodes({ outcome, delivery }).flatMap((task) =>
-		missingOutputs(task.info, task.wanted),
-	);
+	const described = describeOutcome(outcome, redact);
+	const missing = missingOutputs(outcome);
 	const json: IDataObject = {
 		...described,
 		...(missing.length > 0 && { missingOutputs: missing }),
-		...(late && { lastStatus: described.status, status, advice: outcome.failure?.advice ?? '' }),
+		...(late && {
+			lastStatus: described.status,
+			status: 'timedOut',
+			advice: outcome.failure?.advice ?? '',
+		}),
 		...(!delivery.simplify && info && { raw: rawTaskInfo(info, redact) }),
 	};
 	const { files } = outcome;
@@ -156,7 +122,7 @@ function logCancelled(
 	outcomes: readonly TaskOutcome[],
 	isRecorded: boolean,
 ): void {
-	const ids = knownIds(outcomes);
+	const ids = idsOf(knownTasks(outcomes));
 	const unanswered = outcomes.filter(({ failure }) => failure?.details?.mayExist === true).length;
 	if (ids.length === 0 && unanswered === 0) return;
 	const tasks = `${ids.length} task(s) are done or keep running on the platform: ${listIds(ids) || 'none'}`;
@@ -180,16 +146,11 @@ function throwFailed(
 		const { itemIndex, failure } = outcome;
 		return failure && !isLate(outcome) ? [{ itemIndex, failure }] : [];
 	});
-	const ids = knownIds(outcomes);
+	const tasks = knownTasks(outcomes);
+	const ids = idsOf(tasks);
 	const more =
 		ids.length > IDS_SHOWN ? ` and ${ids.length - IDS_SHOWN} more (all are in the error's details)` : '';
 	const tasksOfRun = `Tasks of this run: ${listIds(ids, IDS_SHOWN)}${more}.`;
-	const tasks = outcomes.flatMap((outcome) => {
-		const { itemIndex: item, snapshot, failure } = outcome;
-		const taskId = knownId(outcome);
-		const status = snapshot?.info?.state ?? (failure ? 'unknown' : 'submitted');
-		return taskId === undefined ? [] : [{ item, taskId, status }];
-	});
 	throwFirst(context, failed, {
 		advice:
 			ids.length > 0 && outcomes.length > 1
@@ -203,16 +164,20 @@ const UNSENT: ReadonlySet<FailureKind> = new Set(['badInput', 'notSubmitted']);
 
 /** Says, if that is certain, that no other item was submitted; the error itself is about a single item. */
 function onUnsent(outcomes: readonly TaskOutcome[]): string[] {
-	const kinds = outcomes.flatMap(({ failure }) => failure?.kind ?? []);
-	const isCertain = kinds.length === outcomes.length && kinds.every((kind) => UNSENT.has(kind));
+	const kinds = outcomes.map(({ failure }) => failure?.kind);
+	const isCertain = kinds.every((kind) => kind && UNSENT.has(kind));
 	return isCertain && kinds.includes('notSubmitted') ? ['No other item was submitted.'] : [];
 }
 
-function knownIds(outcomes: readonly TaskOutcome[]): string[] {
-	return [...new Set(outcomes.flatMap((outcome) => knownId(outcome) ?? []))];
+/** The tasks whose IDs are known, even those that may not exist. */
+function knownTasks(outcomes: readonly TaskOutcome[]) {
+	return outcomes.flatMap(({ itemIndex: item, taskId: ownId, snapshot, failure }) => {
+		const taskId = ownId ?? (failure && namedTask(failure));
+		const status = snapshot?.info?.state ?? (failure ? 'unknown' : 'submitted');
+		return taskId === undefined ? [] : [{ item, taskId, status }];
+	});
 }
 
-/** The ID of the item's task, even of one that may not exist. */
-function knownId({ taskId, failure }: TaskOutcome): string | undefined {
-	return taskId ?? (failure && namedTask(failure));
+function idsOf(tasks: ReturnType<typeof knownTasks>): string[] {
+	return [...new Set(tasks.map(({ taskId }) => taskId))];
 }

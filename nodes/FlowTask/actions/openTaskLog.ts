@@ -1,7 +1,5 @@
 import { randomUUID } from 'crypto';
 
-import type { IExecuteFunctions } from 'n8n-workflow';
-
 import { DayAccounts } from '../../shared/dailyLimit/dayAccounts';
 import { recordLifetime } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
@@ -25,9 +23,9 @@ const DAY_ACCOUNTS = new DayAccounts();
  * Opens the table that records the tasks of this node run, if they are recorded. The table is created before the first
  * submit, so that a run that ends early can write to it; the last rows are written when the run ends.
  */
-export async function openTaskLog(context: IExecuteFunctions, run: NodeRun, taskCount: number) {
-	const { options, clock, redact, writeLast, signal } = run;
-	if (!isRecorded(context, run, taskCount)) return {};
+export async function openTaskLog(run: NodeRun, taskCount: number) {
+	const { context, options, clock, redact, writeLast, signal } = run;
+	if (!isRecorded(run, taskCount)) return {};
 	const { id: nodeId, name: node } = context.getNode();
 	const { id: workflowId = '', name: workflow = '' } = context.getWorkflow();
 	const table = openTable(context, TASK_TABLE, recordLifetime(workflowId, options.recordLifeMs));
@@ -59,7 +57,7 @@ export async function openTaskLog(context: IExecuteFunctions, run: NodeRun, task
 	return { recorder, daily };
 }
 
-function isRecorded(context: IExecuteFunctions, { options }: NodeRun, taskCount: number): boolean {
+function isRecorded({ context, options }: NodeRun, taskCount: number): boolean {
 	if (taskCount === 0) return false;
 	// Tasks per day are counted from what is recorded.
 	if (options.maxTasksPerDay > 0) return true;

@@ -7,38 +7,31 @@ import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyO
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
-import { nodeField } from './nodeField';
+import { nodeField } from './task/fields';
 
 const MS_PER_MINUTE = 60_000;
 const BYTES_PER_MB = 1024 * 1024;
 
-/** The options that apply to the whole run. 0 = no limit or forever. */
-export type TaskRunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
-
-/** Reads the options and checks them, because expressions may return invalid numbers. */
-export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOptions> {
-	return readItem(() => {
-		const { given, groupOf } = enteredOptions(context, 0, TASK_OPTIONS, (name) => !PER_ITEM.has(name));
-		// People open links in a chat later than the next node does.
-		const forChat = isTool(context.getNode()) || given.streamProgress === true;
-		return checkOptions(forChat ? { urlExpirePeriod: CHAT_LINK_SECONDS, ...given } : given, groupOf);
-	});
-}
-
 const CHAT_LINK_SECONDS = 86_400;
 
 /** Options that are read per item, so that a bad value in the first item does not fail the others. */
-const PER_ITEM: ReadonlySet<string> = new Set([
-	'fileName',
-	'idempotencyKey',
-	'outputNodes',
-	'previewRequest',
-]);
+const PER_ITEM = ['fileName', 'idempotencyKey', 'outputNodes', 'previewRequest'];
 
-function checkOptions(given: Readonly<Record<string, unknown>>, groupOf: (name: string) => string) {
+/** The options that apply to the whole run. 0 = no limit or forever. */
+export type TaskRunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
+
+export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOptions> {
+	return readItem(() => checkOptions(context));
+}
+
+function checkOptions(context: IExecuteFunctions) {
+	const { given, groupOf } = enteredOptions(context, 0, TASK_OPTIONS, (name) => !PER_ITEM.includes(name));
+	// People open links in a chat later than the next node does.
+	const forChat = isTool(context.getNode()) || given.streamProgress === true;
 	// Without a key, a wrong lifetime does not matter.
 	const idempotencyTtlHours = 'idempotencyKey' in given ? given.idempotencyTtlHours : undefined;
-	const read = checkEntered({ ...given, idempotencyTtlHours }, TASK_OPTIONS, undefined, groupOf);
+	const entered = { ...(forChat && { urlExpirePeriod: CHAT_LINK_SECONDS }), ...given, idempotencyTtlHours };
+	const read = checkEntered(entered, TASK_OPTIONS, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number } = read.value;
 	return ok({

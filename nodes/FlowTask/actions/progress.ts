@@ -1,5 +1,3 @@
-import type { IExecuteFunctions } from 'n8n-workflow';
-
 import type { Failure } from '../../shared/errors/failure';
 import type { Clock } from '../../shared/run/clock';
 import { openRunStream, type ChatStream } from '../../shared/run/chatStream';
@@ -18,8 +16,7 @@ const MOST_IMAGES = 20;
 
 /** Reports progress in the chat or the webhook response, if "Stream Progress" is set and n8n streams. */
 export function openProgress(
-	context: IExecuteFunctions,
-	{ options, clock, redact }: NodeRun,
+	{ context, options, clock, redact }: NodeRun,
 	taskCount: number,
 ): ProgressTeller | undefined {
 	const stream = options.streamProgress && taskCount > 0 ? openRunStream(context, redact) : undefined;
@@ -87,11 +84,7 @@ export interface JobProgress {
 	readonly failure?: Failure | undefined;
 }
 
-/**
- * The progress of a run as one line of Markdown; empty before anything has begun.
- * @param jobs those that have begun
- * @param total includes jobs that have not begun
- */
+/** The progress of a run in one line of Markdown; empty before any of the `total` jobs has begun. */
 export function progressText(jobs: readonly JobProgress[], total: number): string {
 	const [only] = jobs;
 	if (!only) return '';

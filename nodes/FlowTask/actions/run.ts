@@ -20,7 +20,7 @@ import { allowsSocketTo, Socket } from '../../shared/http/webSocket';
 import { openRetry } from '../../shared/retry/retry';
 import { createClient, ServiceApi } from '../api/api';
 import type { TaskClient } from '../tasks/engine';
-import { createTaskMemory, createToolMemory, type TaskMemory } from '../tasks/memory';
+import { createTaskMemory, type TaskMemory } from '../tasks/memory';
 import { ProgressSockets } from '../api/progressSocket';
 import type { RandomSeed } from '../workflow/seeds';
 import { readRunOptions, type TaskRunOptions } from './options';
@@ -34,6 +34,7 @@ export interface AccountClient extends TaskClient {
 }
 
 export interface NodeRun extends RunFrame {
+	readonly context: IExecuteFunctions;
 	readonly clients: Accounts<AccountClient>;
 	readonly redact: Redact;
 	readonly download: Download;
@@ -43,7 +44,7 @@ export interface NodeRun extends RunFrame {
 	/** When the run stops waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
 	readonly hints: Set<string>;
-	readonly memory: TaskMemory & { release?(): void };
+	readonly memory: TaskMemory;
 	readonly randomSeed: RandomSeed;
 	readonly workflows: KnownWorkflows;
 }
@@ -62,17 +63,7 @@ export async function inNodeRun(
 	work: (run: NodeRun) => Promise<INodeExecutionData[][]>,
 	leastMs = 0,
 ): Promise<INodeExecutionData[][]> {
-	return await inRunFrame(
-		context,
-		async (frame) => await openNodeRun(context, frame, leastMs),
-		async (run) => {
-			try {
-				return await work(run);
-			} finally {
-				run.memory.release?.();
-			}
-		},
-	);
+	return await inRunFrame(context, async (frame) => await openNodeRun(context, frame, leastMs), work);
 }
 
 async function openNodeRun(
@@ -88,10 +79,13 @@ async function openNodeRun(
 	const { redact } = platforms.value;
 	const { clock, signal } = frame;
 	const deadlineMs = clock.now() + Math.max(options.timeoutMs, leastMs);
-	const opened = { ...frame, options, redact, deadlineMs, memory: openMemory(context) };
+	const runIndex = isTool(context.getNode()) ? 'tool' : runIndexOf(context);
+	const memory = createTaskMemory(context.getContext('node'), runIndex);
+	frame.over.addEventListener('abort', () => memory.release());
+	const opened = { ...frame, context, options, redact, deadlineMs, memory };
 	return ok({
 		...opened,
-		clients: await openClients(context, platforms.value, opened),
+		clients: await openClients(platforms.value, opened),
 		download: createDownload({
 			helpers: context.helpers,
 			clock,
@@ -108,26 +102,18 @@ async function openNodeRun(
 		}),
 		hints: new Set<string>(),
 		randomSeed: (least, most) => (least < most ? randomInt(least, most + 1) : least),
-		workflows: knownWorkflows((itemIndex) => {
+		workflows: knownWorkflows(context, (itemIndex) => {
 			const platform = platforms.value.of(itemIndex);
 			return platform.ok ? platform.value.account.savedWorkflows : undefined;
 		}),
 	});
 }
 
-function openMemory(context: IExecuteFunctions): NodeRun['memory'] {
-	const nodeContext = context.getContext('node');
-	return isTool(context.getNode())
-		? createToolMemory(nodeContext)
-		: createTaskMemory(nodeContext, runIndexOf(context));
-}
-
 async function openClients(
-	context: IExecuteFunctions,
 	platforms: Platforms,
-	run: RunFrame & Pick<NodeRun, 'options' | 'redact' | 'deadlineMs' | 'memory'>,
+	run: RunFrame & Pick<NodeRun, 'context' | 'options' | 'redact' | 'deadlineMs' | 'memory'>,
 ): Promise<Accounts<AccountClient>> {
-	const { clock, options, redact, deadlineMs, memory } = run;
+	const { context, clock, options, redact, deadlineMs, memory } = run;
 	const { requestsPerSecond } = options;
 	const withSockets = platforms.all
 		.slice(0, ACCOUNTS_WITH_SOCKETS)

@@ -11,7 +11,6 @@ const CALLS_WITHOUT_ANSWER = 20;
 /** The same limit if all answers are unreadable: just enough calls to find one task among `IDS_PER_CALL`. */
 const UNREADABLE_WITHOUT_ANSWER = 9;
 
-/** Task IDs, and the answer that applies to them. */
 export interface PolledPiece {
 	readonly ids: readonly string[];
 	readonly answer: Result<TaskInfo[], CallFailure>;
@@ -105,10 +104,7 @@ export async function infoOfMany(
 export const SHORTEST_POLL_INTERVAL_MS = 1_000;
 export const LONGEST_POLL_INTERVAL_MS = 10_000;
 
-/**
- * With at most this many tasks left, each gets a progress socket, and the polling interval no longer depends on how many
- * tasks finish per call.
- */
+/** With at most this many tasks left, each gets a progress socket, and polls follow their progress. */
 export const FEW_TASKS = 20;
 
 /** How many finished tasks each call of a poll of many tasks should find. */
@@ -123,7 +119,6 @@ export interface PollFacts {
 	readonly remaining: number;
 	/** Whether tasks are still to be submitted. */
 	readonly backlog: boolean;
-	/** Whether a call of the poll failed. */
 	readonly failed: boolean;
 }
 

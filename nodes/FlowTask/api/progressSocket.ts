@@ -10,11 +10,6 @@ interface ProgressEvents {
 	onLost(): void;
 }
 
-export interface ProgressSocket {
-	/** Closes the socket; `onLost` is not called afterwards. */
-	close(): void;
-}
-
 type OpenSocket = (url: string, events: SocketEvents) => { close(): unknown };
 
 /** The progress WebSockets of one node run (§4.4, §5.2, §6.1). A lost socket never fails a task. */
@@ -30,7 +25,8 @@ export class ProgressSockets {
 		private readonly openSocket: OpenSocket,
 	) {}
 
-	open(taskId: string, promptToken: string, events: ProgressEvents): ProgressSocket {
+	/** @returns `close`, after which `onLost` is not called */
+	open(taskId: string, promptToken: string, events: ProgressEvents): { close(): void } {
 		const query = `?authorization=${encodeURIComponent(promptToken.toWellFormed())}`;
 		const untried = [...this.paths];
 		let current: ReturnType<OpenSocket> | undefined;

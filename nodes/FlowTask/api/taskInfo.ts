@@ -16,11 +16,6 @@ export function isFinal(state: TaskState): boolean {
 	return state === 'succeeded' || state === 'failed' || state === 'denied';
 }
 
-/** Whether a task is queued without a position, so that it may show no progress for a long time. */
-export function isQueuedUnnumbered({ state, position }: Pick<TaskInfo, 'state' | 'position'>): boolean {
-	return state === 'queued' && position === null;
-}
-
 /** A task as the platform reports it (§2.4), read into our own type. */
 export interface TaskInfo {
 	readonly taskId: string;

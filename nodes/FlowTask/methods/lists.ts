@@ -53,10 +53,7 @@ function contains(name: string, filter: string): boolean {
 	return name.toLowerCase().includes(filter.trim().toLowerCase());
 }
 
-/**
- * Nodes with an input called `image` come first, because that is the default of the field "Parameter". Apart from this,
- * nodes with linked inputs come last, because they usually get their images from other nodes and only show them.
- */
+/** Nodes with an input `image`, the default of "Parameter", come first; those with links, which rarely load, last. */
 export function imageNodesIn({ nodes }: WorkflowDefinition): INodeListSearchItems[] {
 	const loaders = nodes.flatMap(({ nodeId, title, inputs }) => {
 		const files = inputs.filter(isFileInput).map(({ name }) => name);

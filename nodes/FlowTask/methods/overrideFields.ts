@@ -1,18 +1,12 @@
 import type { ILoadOptionsFunctions, ResourceMapperField, ResourceMapperFields } from 'n8n-workflow';
 
-import { ok, type Failure, type Result } from '../../shared/errors/failure';
+import { ok, type Failure } from '../../shared/errors/failure';
 import { member, objectsIn } from '../../shared/text/json';
 import { isEmptyDefinition, readDefinition } from '../../shared/workflow/definition';
 import { readParameterView } from '../../shared/workflow/parameterView';
 import { membersOf } from '../../shared/workflow/pasted';
 import { namingEntry, type WorkflowSource } from '../../shared/workflow/savedWorkflows';
-import {
-	formFields,
-	isFieldType,
-	readFieldId,
-	type FormField,
-	type OfferedFields,
-} from '../workflow/formFields';
+import { formFields, fieldOptions, fieldType, readFieldId, type FormField } from '../workflow/formFields';
 import { countsOf, promptInputsOf } from '../workflow/inputRanking';
 import { shownWorkflow } from './lists';
 
@@ -66,7 +60,7 @@ function complaining(
 	return { fields: [hintRow('complaint', complaint), ...kept] };
 }
 
-function readOffered(source: WorkflowSource): Result<OfferedFields & { readonly found: string }> {
+function readOffered(source: WorkflowSource) {
 	const definition = readDefinition(source.definition);
 	if (!definition.ok) return definition;
 	const view = readParameterView(source.view);
@@ -84,20 +78,13 @@ function count(number: number, noun: string): string {
 	return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-function asRow({ options, ...field }: FormField): ResourceMapperField {
-	return {
-		...field,
-		required: false,
-		display: true,
-		defaultMatch: false,
-		canBeUsedToMatch: false,
-		...(options && { options: [...options] }),
-	};
+function asRow(field: FormField): ResourceMapperField {
+	return { ...field, required: false, display: true, defaultMatch: false, canBeUsedToMatch: false };
 }
 
 /** A line of text among the rows. n8n shows no input for the type `jwt`, so nothing can be entered or sent. */
 function hintRow(id: string, displayName: string): ResourceMapperField {
-	return { ...asRow({ id, displayName, type: 'string' }), type: 'jwt', readOnly: true };
+	return { ...asRow({ id, displayName, type: 'jwt' }), readOnly: true };
 }
 
 /** The rows that were offered before, if any of them has a value. */
@@ -105,12 +92,8 @@ function keptRows(rows: unknown): ResourceMapperField[] {
 	if (membersOf(member(rows, 'value')).length === 0) return [];
 	return objectsIn(member(rows, 'schema')).flatMap(({ id, displayName, type, options }) => {
 		if (typeof id !== 'string' || typeof displayName !== 'string' || !readFieldId(id)) return [];
-		const choices = objectsIn(options).flatMap(({ value }) =>
-			value === undefined || value === null || typeof value === 'object'
-				? []
-				: [{ name: String(value), value }],
-		);
-		const field = { id, displayName, type: isFieldType(type) ? type : 'string' } as const;
+		const choices = fieldOptions(objectsIn(options).map(({ value }) => value));
+		const field = { id, displayName, type: fieldType(type) };
 		return [asRow(choices.length > 0 ? { ...field, options: choices } : field)];
 	});
 }

@@ -1,4 +1,4 @@
-import type { PreparableTable } from '../../shared/dataTable/table';
+import type { PreparableTable, TableRow } from '../../shared/dataTable/table';
 import { dayAfter, dayOf, isTimeZone, nodeOwner, type NodeIds } from '../../shared/dailyLimit/calendarDay';
 import { DailyLimit, type Countable } from '../../shared/dailyLimit/dailyLimit';
 import type { DayAccounts } from '../../shared/dailyLimit/dayAccounts';
@@ -6,7 +6,6 @@ import { badInput, fail, failInput, ok, type Failure, type Result } from '../../
 import type { Clock } from '../../shared/run/clock';
 import type { TaskJob } from '../tasks/engine';
 import type { BegunTask, EndedTask, ObservedJob, TaskObserver } from '../tasks/observer';
-import type { CountCells } from './taskRows';
 
 interface DailyTaskSettings {
 	readonly node: NodeIds;
@@ -52,8 +51,8 @@ export class DailyTasks implements TaskObserver {
 	}
 
 	/**
-	 * Reads how many tasks were created today, and reserves slots for the first jobs. A job with an idempotency key may
-	 * already have a task, so it gets a slot only once it must submit one.
+	 * Reads how many tasks were created today, and reserves slots for the first jobs without an idempotency key: one with
+	 * a key may have a task already.
 	 * @param isAllOrNone whether to refuse all jobs if one of them gets no slot
 	 */
 	async open(jobs: readonly TaskJob[], isAllOrNone: boolean): Promise<Result<undefined>> {
@@ -86,9 +85,9 @@ export class DailyTasks implements TaskObserver {
 		return admitted;
 	}
 
-	/** The cells that count a job; `undefined` if this run submitted nothing for it. */
-	countOf(job: ObservedJob): CountCells | undefined {
-		if (!this.admitted.has(job)) return undefined;
+	/** The cells that count a job; `null` if this run submitted nothing for it. */
+	countOf(job: ObservedJob): TableRow {
+		if (!this.admitted.has(job)) return { nodeDay: null, submitId: null };
 		const entry = this.countable(job);
 		return { nodeDay: this.limit.countedAt(entry).ownerDay, submitId: entry.id };
 	}

@@ -64,8 +64,8 @@ export class TaskRecorder implements TaskObserver {
 		});
 	}
 
-	began(job: ObservedJob, { taskId, submittedAtMs, source }: BegunTask): void {
-		this.open(job, taskId, source, submittedAtMs);
+	began(job: ObservedJob, task: BegunTask): void {
+		this.open(job, task);
 		this.start();
 	}
 
@@ -80,7 +80,8 @@ export class TaskRecorder implements TaskObserver {
 		const mayExist = end.failure?.details?.mayExist === true;
 		const known = this.entries.get(job);
 		if (!known && !mayExist) return;
-		const entry = known ?? this.open(job, '', 'made', this.parts.clock.wallNow());
+		const entry =
+			known ?? this.open(job, { taskId: '', source: 'made', submittedAtMs: this.parts.clock.wallNow() });
 		entry.cells = cellsAtEnd(entry.cells, end, this.parts.redact);
 		this.start();
 	}
@@ -91,12 +92,7 @@ export class TaskRecorder implements TaskObserver {
 		return await this.writer.flush();
 	}
 
-	private open(
-		job: ObservedJob,
-		taskId: string,
-		source: TaskSource,
-		submittedAtMs: number | undefined,
-	): LoggedTask {
+	private open(job: ObservedJob, { taskId, source, submittedAtMs }: BegunTask): LoggedTask {
 		const entry: LoggedTask = {
 			job,
 			taskId,
@@ -188,7 +184,7 @@ export class TaskRecorder implements TaskObserver {
 			// A failed write may have been carried out, so the next one changes or removes its row, too.
 			entry.rowKeys = [...oldKeys, rowKey];
 			const { cells } = entry;
-			return { entry, cells, oldKeys, rowKey, row: newRow(this.origin, entry, cells, rowKey) };
+			return { entry, cells, oldKeys, rowKey, row: newRow(this.origin, entry, rowKey) };
 		});
 	}
 

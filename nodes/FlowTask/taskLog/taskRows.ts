@@ -6,10 +6,7 @@ import { textOrNumber } from '../../shared/text/textOf';
 import type { EndedTask, ObservedJob } from '../tasks/observer';
 import { isFinal, LONGEST_ID_CHARS, type TaskInfo } from '../api/taskInfo';
 
-/**
- * The tasks of node runs: one n8n Data Table per project, which people can read, edit and empty. n8n's own column
- * `updatedAt` contains the time of the last write.
- */
+/** The tasks of node runs. People can read, edit and empty the table; its column `updatedAt` is n8n's own. */
 export const TASK_TABLE: TableSpec = {
 	name: 'flow_task_runs',
 	columns: [
@@ -55,17 +52,13 @@ export interface RowOrigin {
 	readonly node: string;
 }
 
-export interface CountCells {
-	readonly nodeDay: string;
-	readonly submitId: string;
-}
-
 export interface RowFacts {
 	readonly job: ObservedJob;
 	readonly taskId: string;
 	readonly submittedAtMs: number | undefined;
-	/** `undefined` for tasks that this run did not submit. */
-	readonly counted: CountCells | undefined;
+	/** `nodeDay` and `submitId`; `null` for tasks that this run did not submit. */
+	readonly counted: TableRow;
+	readonly cells: TaskCells;
 }
 
 const TEXT_CHARS = 300;
@@ -74,8 +67,7 @@ const PROMPT_CHARS = 200;
 
 export function newRow(
 	{ executionId, workflow, workflowId, node }: RowOrigin,
-	{ job, taskId, submittedAtMs, counted }: RowFacts,
-	cells: TaskCells,
+	{ job, taskId, submittedAtMs, counted, cells }: RowFacts,
 	rowKey: string,
 ): TableRow {
 	const { workflowId: hostedWorkflow = '', prompt = '', variant } = job.facts ?? {};
@@ -92,8 +84,7 @@ export function newRow(
 		status: 'submitted',
 		submittedAt: submittedAtMs === undefined ? null : new Date(submittedAtMs).toISOString(),
 		hostedWorkflow: cellText(hostedWorkflow, TEXT_CHARS),
-		nodeDay: counted?.nodeDay ?? null,
-		submitId: counted?.submitId ?? null,
+		...counted,
 		...cells,
 	};
 }
@@ -159,16 +150,20 @@ export function recordedTasks(
 	rows: readonly TableRow[],
 	node: string,
 ): { readonly tasks: readonly RecordedTask[]; readonly unclear: number } {
-	const ofNode = rows
-		.filter((row) => node === '' || textOrNumber(row.node).trim() === node)
+	const ofNode = rows.filter((row) => node === '' || textOrNumber(row.node).trim() === node);
+	const tasks = ofNode
 		.map((row) => ({
 			item: Number(row.item) || 0,
 			taskId: textOrNumber(row.taskId).trim(),
 			variant: Number(row.variant) || undefined,
 			prompt: textOrNumber(row.prompt),
 		}))
+		.filter(({ taskId }) => taskId)
 		.sort((one, other) => one.item - other.item || (one.variant ?? 0) - (other.variant ?? 0));
-	const known = Map.groupBy(ofNode, ({ taskId }) => taskId);
-	const tasks = [...known].flatMap(([taskId, rows]) => (taskId ? rows.slice(0, 1) : []));
-	return { tasks, unclear: known.get('')?.length ?? 0 };
+	const distinct = [...Map.groupBy(tasks, ({ taskId }) => taskId).values()];
+	// A write that failed may have been carried out, so a submit may have two rows.
+	const unclear = new Set(
+		ofNode.flatMap((row) => (textOrNumber(row.taskId).trim() ? [] : [textOrNumber(row.submitId) || row])),
+	);
+	return { tasks: distinct.flatMap((same) => same.slice(0, 1)), unclear: unclear.size };
 }

@@ -12,21 +12,6 @@ import type { TaskSnapshot } from './watchedTask';
 /** Some engines send their whole log. */
 const LONGEST_ERROR_CHARS = 10_000;
 
-export type OutputForm = 'filePerItem' | 'allFiles' | 'urls';
-
-export interface OutputNode {
-	readonly nodeId: string;
-	readonly field: string;
-}
-
-export interface OutcomeFacts extends TaskFacts {
-	/** Seeds that were sent: `node.parameter` -> value. */
-	readonly seeds?: Readonly<Record<string, number>> | undefined;
-	readonly includeRequest?: boolean | undefined;
-	/** The item that a task from the table was submitted for. */
-	readonly item?: number | undefined;
-}
-
 /** A task's report as the node outputs it: the fields of §2.4 under names that suit n8n. */
 export function describeTask(info: TaskInfo, redact: Redact): JsonObject {
 	return {
@@ -62,13 +47,13 @@ function msBetween(startMs: number | undefined, endMs: number | undefined): numb
 }
 
 /** The JSON of a task, finished or as last seen. */
-export function describeOutcome(outcome: TaskOutcome, facts: OutcomeFacts, redact: Redact): JsonObject {
-	const { snapshot, taskId = null, reused } = outcome;
+export function describeOutcome(outcome: TaskOutcome, redact: Redact): JsonObject {
+	const { snapshot, taskId = null, reused, facts } = outcome;
 	const sent = {
 		...(facts.workflowId !== undefined && { workflowId: facts.workflowId }),
 		...(facts.item !== undefined && { item: facts.item, prompt: facts.prompt ?? '' }),
 		...(facts.variant !== undefined && { variant: facts.variant }),
-		...(facts.includeRequest === true && describeRequest(outcome, facts, redact)),
+		...(outcome.delivery.includeRequest && describeRequest(outcome, redact)),
 		// If the task existed already, the seeds of this run were not sent.
 		...(reused ? { reused } : describeSeeds(facts.seeds)),
 	};
@@ -80,13 +65,13 @@ export function describeOutcome(outcome: TaskOutcome, facts: OutcomeFacts, redac
 }
 
 /** The request body of a task that this run made; "Prompt (JSON)" accepts it, to make the image again. */
-function describeRequest({ sent }: TaskOutcome, { workflowId }: OutcomeFacts, redact: Redact): JsonObject {
+function describeRequest({ sent, facts: { workflowId } }: TaskOutcome, redact: Redact): JsonObject {
 	if (sent === undefined || workflowId === undefined) return {};
 	return { request: redactJson(submitCall(workflowId, sent).json, redact.known) };
 }
 
 /** Usually all inputs have the same seed; different ones are also listed by node and parameter. */
-function describeSeeds(seeds: OutcomeFacts['seeds'] = {}): JsonObject {
+function describeSeeds(seeds: TaskFacts['seeds'] = {}): JsonObject {
 	const [seed, ...others] = new Set(Object.values(seeds));
 	if (seed === undefined) return {};
 	return others.length === 0 ? { seed } : { seed, seeds: { ...seeds } };
@@ -107,18 +92,10 @@ const SHOW_IMAGES =
 
 const IMAGES_SHOWN = 'The user already sees the files. Do not repeat their links.';
 
-/**
- * What an AI agent gets: the task's files, with a note on what to do with them, and its status.
- * @param isShown whether the chat already shows the images
- */
-export function describeForAgent(
-	outcome: TaskOutcome,
-	json: JsonObject,
-	redact: Redact,
-	isShown = false,
-): JsonObject {
+/** @param isShown whether the chat already shows the images */
+export function describeForAgent(outcome: TaskOutcome, redact: Redact, isShown = false): JsonObject {
 	const files = shownFiles(outcome, redact);
-	const { taskId = null, status = null, seed, variant } = json;
+	const { taskId = null, status = null, seed, variant } = describeOutcome(outcome, redact);
 	return {
 		...(files.length > 0 && !isShown && { markdown: markdownOf(files) }),
 		...(files.length > 0 && { note: isShown ? IMAGES_SHOWN : SHOW_IMAGES }),
@@ -147,26 +124,30 @@ export function markdownOf(urls: readonly string[]): string {
 	return lines.join('\n');
 }
 
-export function missingOutputs(info: TaskInfo, wanted: readonly OutputNode[]): string[] {
-	return wanted.map(({ nodeId }) => nodeId).filter((nodeId) => !info.files.get(nodeId)?.length);
+/** Whether the task succeeded, and its files were to be downloaded. */
+export function hasFetched({ failure, snapshot, delivery }: TaskOutcome): boolean {
+	return !failure && snapshot?.info?.state === 'succeeded' && delivery.form !== 'urls';
+}
+
+/** The chosen output nodes that made no file. */
+export function missingOutputs(outcome: TaskOutcome): string[] {
+	if (!hasFetched(outcome)) return [];
+	const wanted = outcome.delivery.outputs?.map(({ nodeId }) => nodeId) ?? [];
+	return wanted.filter((nodeId) => !outcome.snapshot?.info?.files.get(nodeId)?.length);
 }
 
 /** A hint about tasks that lack a file of a wanted node; `undefined` if there are none. */
-export function missingOutputsHint(
-	tasks: ReadonlyArray<{ readonly info: TaskInfo; readonly wanted: readonly OutputNode[] }>,
-): string | undefined {
-	const lacking = tasks
-		.map(({ info, wanted }) => ({ info, missing: missingOutputs(info, wanted) }))
-		.filter(({ missing }) => missing.length > 0);
-	const [first] = lacking;
-	if (!first) return undefined;
-	const makers = [...first.info.files].flatMap(([nodeId, urls]) => (urls.length > 0 ? [nodeId] : []));
+export function missingOutputsHint(outcomes: readonly TaskOutcome[]): string | undefined {
+	const lacking = outcomes.filter((outcome) => missingOutputs(outcome).length > 0);
+	const info = lacking[0]?.snapshot?.info;
+	if (!info) return undefined;
+	const makers = [...info.files].flatMap(([nodeId, urls]) => (urls.length > 0 ? [nodeId] : []));
 	const count = `${lacking.length} task(s)`;
-	if (makers.length === 0 && first.info.finalFiles.length > 0) {
+	if (makers.length === 0 && info.finalFiles.length > 0) {
 		return `The platform did not say which node made the files of ${count}, so there are none for "Output Nodes". Without that option you get the final files.`;
 	}
 	const found = makers.length > 0 ? ` Files came from ${listNodes(makers)}.` : '';
-	const missing = new Set(lacking.flatMap((task) => task.missing));
+	const missing = new Set(lacking.flatMap(missingOutputs));
 	return `${count} lack files from chosen output nodes: ${listNodes([...missing])}.${found}`;
 }
 

@@ -1,8 +1,8 @@
 import pLimit from 'p-limit';
 
-import type { Accounts } from '../../shared/platform/accounts';
+import { mapAccounts, type Accounts } from '../../shared/platform/accounts';
 import type { Clock } from '../../shared/run/clock';
-import { ok, type Failure, type FailureKind, type Result } from '../../shared/errors/failure';
+import type { Failure, FailureKind, Result } from '../../shared/errors/failure';
 import { uniqueStems } from '../../shared/files/fileName';
 import { MemoryBudget } from '../../shared/files/memoryBudget';
 import type { Ledger } from '../../shared/idempotency/ledger';
@@ -13,7 +13,7 @@ import type { TaskApi } from '../api/api';
 import type { TaskInfo } from '../api/taskInfo';
 import { explainMistake, explainWatchEnd, type StopReason } from './failures';
 import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
-import type { EndedTask, ObservedJob, TaskObserver, TaskSource } from './observer';
+import type { EndedTask, ObservedJob, TaskFacts, TaskObserver, TaskSource } from './observer';
 import type { FileSelection, TaskLabel } from './resultLinks';
 import type { SubmitRecord } from './memory';
 import { tokenHider } from '../api/progressSocket';
@@ -30,11 +30,25 @@ interface WatchStart {
 	readonly seen?: WatchEnd | undefined;
 }
 
+export interface OutputNode {
+	readonly nodeId: string;
+	readonly field: string;
+}
+
+/** How a task is output. */
+export interface Delivery {
+	readonly form: 'filePerItem' | 'allFiles' | 'urls';
+	readonly binaryField: string;
+	/** The nodes whose files are wanted, each in its own field; without any, `fileSelection` decides. */
+	readonly outputs?: readonly OutputNode[] | undefined;
+	readonly simplify: boolean;
+	readonly includeRequest: boolean;
+}
+
 export interface TaskJob extends ObservedJob {
-	readonly wantsFiles: boolean;
+	readonly facts: TaskFacts;
+	readonly delivery: Delivery;
 	readonly start: SubmitStart | WatchStart;
-	/** The output nodes whose files are wanted; if left out, `fileSelection` of `EngineSettings` decides. */
-	readonly outputNodes?: readonly string[] | undefined;
 	/** The name of the task's files, without extension; left out if they keep the names in their links. */
 	readonly fileStem?: string | undefined;
 	/** Records what becomes of the submit; left out for tasks that the item names. */
@@ -48,17 +62,19 @@ export interface TaskClient extends SubmitClient, WatchClient {
 }
 
 /** What became of a job. With a `failure`, the other fields are what was known at that point. */
-export interface TaskOutcome extends EndedTask {
-	readonly itemIndex: number;
+export interface TaskOutcome extends EndedTask, Pick<TaskJob, 'itemIndex' | 'facts' | 'delivery'> {
 	readonly reused: boolean;
 	readonly files: readonly ResultFile[];
 	/** The inputs that this run sent; left out for a task that it did not make. */
 	readonly sent?: Prompt | undefined;
 }
 
-export function outcome(itemIndex: number, known: Partial<TaskOutcome>): TaskOutcome {
+export function outcome(
+	{ itemIndex, facts, delivery }: Pick<TaskJob, 'itemIndex' | 'facts' | 'delivery'>,
+	known: Partial<TaskOutcome>,
+): TaskOutcome {
 	const nothing = { taskId: undefined, reused: false, snapshot: undefined, files: [], failure: undefined };
-	return { ...nothing, ...known, itemIndex };
+	return { itemIndex, facts, delivery, ...nothing, ...known };
 }
 
 export interface EngineSettings extends WatchSettings {
@@ -75,7 +91,7 @@ export interface EngineSettings extends WatchSettings {
 }
 
 export interface EngineRun {
-	readonly clients: Pick<Accounts<TaskClient>, 'of'>;
+	readonly clients: Accounts<TaskClient>;
 	readonly clock: Clock;
 	readonly redact: Redact;
 	readonly download: Download;
@@ -87,15 +103,11 @@ export interface EngineRun {
 	readonly ending: AbortController;
 }
 
-/**
- * Failures after which a task is useless. `taskUnknown` is not among them, because the platform's index may be behind,
- * or the credential may belong to another account.
- */
+/** `taskUnknown` is not among them, because the index may be behind, or the credential that of another account. */
 const USELESS_AFTER: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
 
 /**
  * Runs all jobs of one node run at the same time: upload, submit, watch, download, each task at its own pace.
- *
  * @returns the outcomes in the order of `jobs`; never throws, never drops a known task ID
  */
 export async function runTasks(
@@ -120,7 +132,7 @@ interface AccountWork {
 }
 
 class TaskRun {
-	private readonly accounts = new Map<TaskClient, AccountWork>();
+	private readonly accounts: Accounts<AccountWork>;
 	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
 	private readonly memoryBudget = new MemoryBudget();
 	private readonly labels: ReadonlyMap<TaskJob, TaskLabel>;
@@ -134,6 +146,7 @@ class TaskRun {
 		private readonly run: EngineRun,
 	) {
 		this.unsubmitted = jobs.length;
+		this.accounts = mapAccounts(run.clients, (client) => this.openAccount(client));
 		const stems = uniqueStems(jobs.map(({ fileStem }) => fileStem));
 		this.labels = new Map(
 			jobs.map((job, index) => [
@@ -142,40 +155,25 @@ class TaskRun {
 			]),
 		);
 		const { signal } = run.ending;
-		signal.addEventListener('abort', this.end, { once: true });
-		if (signal.aborted) this.end();
+		signal.addEventListener('abort', this.stopWatching, { once: true });
+		if (signal.aborted) this.stopWatching();
 	}
 
 	close(): void {
-		this.run.ending.signal.removeEventListener('abort', this.end);
+		this.run.ending.signal.removeEventListener('abort', this.stopWatching);
 		this.stopWatching();
 	}
 
-	private stopWatching(): void {
-		for (const { watcher } of this.accounts.values()) watcher.stop();
-	}
-
-	private readonly end = (): void => {
-		this.stopped ??= 'cancelled';
-		this.stopWatching();
+	private readonly stopWatching = (): void => {
+		for (const { watcher } of this.accounts.all) watcher.stop();
 	};
 
-	private accountOf(itemIndex: number): Result<AccountWork> {
-		const client = this.run.clients.of(itemIndex);
-		if (!client.ok) return client;
-		const account = this.accounts.get(client.value) ?? this.openAccount(client.value);
-		this.accounts.set(client.value, account);
-		return ok(account);
-	}
-
 	private openAccount(client: TaskClient): AccountWork {
-		const { clock, ledger, ending } = this.run;
-		const watcher = new TaskWatcher(client, clock, this.settings, () => this.unsubmitted);
-		if (ending.signal.aborted) watcher.stop();
+		const { clock, ledger } = this.run;
 		return {
-			watcher,
+			watcher: new TaskWatcher(client, clock, this.settings, () => this.unsubmitted),
 			submitter: new TaskSubmitter(client, clock, () => this.stopReason(), ledger, this.memoryBudget),
-			files: new ResultFiles(client, this.run, this.settings, this.downloads),
+			files: new ResultFiles(client, this.run, this.settings.urlExpireSeconds, this.downloads),
 		};
 	}
 
@@ -184,7 +182,9 @@ class TaskRun {
 	}
 
 	private stopReason(): StopReason | undefined {
-		if (this.run.clock.now() >= this.settings.deadlineMs) this.stopped ??= 'timeout';
+		const { clock, ending } = this.run;
+		if (ending.signal.aborted) this.stopped ??= 'cancelled';
+		if (clock.now() >= this.settings.deadlineMs) this.stopped ??= 'timeout';
 		return this.stopped;
 	}
 
@@ -209,10 +209,10 @@ class TaskRun {
 	}
 
 	private async outcomeOf(job: TaskJob): Promise<TaskOutcome> {
-		const { itemIndex, start, record } = job;
-		const account = this.accountOf(itemIndex);
+		const { start, record } = job;
+		const account = this.accounts.of(job.itemIndex);
 		if (!account.ok || start.kind === 'watch') this.unsubmitted--;
-		if (!account.ok) return outcome(itemIndex, { failure: account.failure });
+		if (!account.ok) return outcome(job, { failure: account.failure });
 		if (start.kind === 'watch') {
 			const { taskId, submittedAtMs } = start;
 			const task = { taskId, submittedAtMs, promptToken: undefined, reused: false };
@@ -223,7 +223,7 @@ class TaskRun {
 		const task = await account.value.submitter.submit(start, record, admit).finally(() => {
 			this.unsubmitted--;
 		});
-		if (!task.ok) return outcome(itemIndex, { failure: task.failure });
+		if (!task.ok) return outcome(job, { failure: task.failure });
 		return await this.proceed(job, account.value, task.value);
 	}
 
@@ -234,16 +234,16 @@ class TaskRun {
 			const source = sourceOf(job, reused);
 			this.tell((observer) => observer.began(job, { taskId, submittedAtMs, source }));
 			if (this.settings.goal === 'finished') return await this.follow(job, account, task);
-			job.record?.delivered?.();
+			job.record?.delivered();
 			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.run.clock.wallNow() };
-			return outcome(job.itemIndex, { taskId, reused, snapshot, sent });
+			return outcome(job, { taskId, reused, snapshot, sent });
 		} catch (error) {
-			return outcome(job.itemIndex, { taskId, reused, failure: explainMistake(taskId, error) });
+			return outcome(job, { taskId, reused, failure: explainMistake(taskId, error) });
 		}
 	}
 
 	private async follow(job: TaskJob, account: AccountWork, task: ItemTask): Promise<TaskOutcome> {
-		const { itemIndex, wantsFiles, outputNodes, record, start } = job;
+		const { delivery, record, start } = job;
 		const { taskId, promptToken, submittedAtMs: sinceMs, reused, sent } = task;
 		const seen = start.kind === 'watch' ? start.seen : undefined;
 		const onNews = (info: TaskInfo): void => this.tell((observer) => observer.news(job, info));
@@ -255,12 +255,13 @@ class TaskRun {
 			record?.failed();
 			task.ended?.('failed');
 		}
-		if (failure || end.kind !== 'final') return outcome(itemIndex, { ...known, failure });
+		if (failure || end.kind !== 'final') return outcome(job, { ...known, failure });
 		task.ended?.('succeeded');
-		record?.delivered?.();
-		if (!wantsFiles) return outcome(itemIndex, known);
-		const wanted = { info: end.info, outputNodes, label: this.labels.get(job) ?? {} };
-		return outcome(itemIndex, { ...known, ...(await this.fetchFiles(account, wanted, promptToken)) });
+		record?.delivered();
+		if (delivery.form === 'urls') return outcome(job, known);
+		const selection = delivery.outputs?.map(({ nodeId }) => nodeId) ?? this.settings.fileSelection;
+		const wanted = { info: end.info, selection, label: this.labels.get(job) ?? {} };
+		return outcome(job, { ...known, ...(await this.fetchFiles(account, wanted, promptToken)) });
 	}
 
 	/** Whether the platform certainly has the task, even if its index does not show it yet. */

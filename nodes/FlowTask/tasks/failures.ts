@@ -1,8 +1,8 @@
 import type { Failure } from '../../shared/errors/failure';
-import { excerpt, type JsonObject } from '../../shared/text/json';
+import { excerpt } from '../../shared/text/json';
 import { quote, type Redact } from '../../shared/text/redact';
 import { wordsOfError } from '../../shared/errors/expressionError';
-import type { WatchEnd } from './watchedTask';
+import type { TaskSnapshot, WatchEnd } from './watchedTask';
 
 export type StopReason = 'failure' | 'maxFailures' | 'timeout' | 'cancelled';
 
@@ -86,15 +86,7 @@ export function explainWatchEnd(
 	const { snapshot } = end;
 	const taskId = excerpt(fullTaskId, 100);
 	const said = quote(redact, snapshot.info?.errorMessage ?? '');
-	const details: JsonObject = {
-		taskId: fullTaskId,
-		status: snapshot.info?.state ?? snapshot.lastState ?? 'unknown',
-		statusCode: snapshot.info?.statusCode ?? null,
-		progress: snapshot.info?.progress ?? null,
-		...(snapshot.sinceMs !== undefined && {
-			elapsedMs: Math.max(0, snapshot.endedAtMs - snapshot.sinceMs),
-		}),
-	};
+	const details = detailsOf(fullTaskId, snapshot);
 	const trouble = snapshot.trouble
 		? `. At the last attempt its state could not be read: ${snapshot.trouble}`
 		: '';
@@ -139,7 +131,7 @@ export function explainWatchEnd(
 }
 
 /** If this node made the task, a retry or the same key would find it again, so the advice says how to make a new one. */
-function explainUnknown(taskId: string, details: JsonObject, isGiven: boolean): Failure {
+function explainUnknown(taskId: string, details: Details, isGiven: boolean): Failure {
 	const isGone = details.status !== 'unknown';
 	const seen = isGone ? `, which was last seen as ${describeState(details)}` : '';
 	return {
@@ -159,7 +151,7 @@ const CHECK_ID =
 const NEW_TASK =
 	'To create a new task for an item with an idempotency key, delete the key\'s rows in the Data Table flow_task_ledger, and shorten "Idempotency Lifetime (Hours)" if the platform forgets tasks sooner; for any other item, start a new execution.';
 
-function explainFinal(taskId: string, state: string, said: string, details: JsonObject): Failure | undefined {
+function explainFinal(taskId: string, state: string, said: string, details: Details): Failure | undefined {
 	if (state !== 'failed' && state !== 'denied') return undefined;
 	const reason = said ? `: ${said}` : '. The platform gave no reason';
 	const failure = { details: { ...details, errorMessage: said } };
@@ -180,12 +172,26 @@ function explainFinal(taskId: string, state: string, said: string, details: Json
 			};
 }
 
-function describeState(details: JsonObject): string {
-	const { status, statusCode } = details;
-	const code = status === 'unknown' && typeof statusCode === 'number' ? ` (status ${statusCode})` : '';
-	const state = `${typeof status === 'string' ? status : 'unknown'}${code}`;
-	const progress = typeof details.progress === 'number' ? ` at ${details.progress}%` : '';
-	const elapsed =
-		typeof details.elapsedMs === 'number' ? ` after ${Math.round(details.elapsedMs / 1000)} seconds` : '';
-	return `${state}${progress}${elapsed}`;
+type Details = ReturnType<typeof detailsOf>;
+
+function detailsOf(taskId: string, { info, lastState, sinceMs, endedAtMs }: TaskSnapshot) {
+	return {
+		taskId,
+		status: info?.state ?? lastState ?? 'unknown',
+		statusCode: info?.statusCode ?? null,
+		progress: info?.progress ?? null,
+		...(sinceMs !== undefined && { elapsedMs: Math.max(0, endedAtMs - sinceMs) }),
+	};
+}
+
+function describeState({ status, statusCode, progress, elapsedMs }: Details): string {
+	const code = status === 'unknown' && statusCode !== null ? ` (status ${statusCode})` : '';
+	const done = progress === null ? '' : ` at ${progress}%`;
+	const elapsed = elapsedMs === undefined ? '' : ` after ${Math.round(elapsedMs / 1000)} seconds`;
+	return `${status}${code}${done}${elapsed}`;
+}
+
+/** A failure with the number of the variant, if its item has several. */
+export function ofVariant(failure: Failure, variant: number | undefined): Failure {
+	return variant === undefined ? failure : { ...failure, details: { ...failure.details, variant } };
 }

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { excerpt } from '../../shared/text/json';
 import {
 	createRetryMemory,
-	createToolMemory as createToolCallMemory,
+	createToolMemory,
 	openEntries,
 	type ItemKey,
 	type RetryMemory,
@@ -16,6 +16,8 @@ export interface TaskMemory {
 	record(item: ItemKey, fingerprint: string, seeds: SentSeeds, prompt?: string): SubmitRecord;
 	/** Uploaded images by the digest of their bytes. */
 	readonly images: UploadedImages;
+	/** To be called at the end of the run. */
+	release(): void;
 }
 
 /** `node.parameter` -> the seed that is sent. */
@@ -48,11 +50,8 @@ export interface SubmitRecord {
 	unclear(taskId?: string): void;
 	/** The task failed, so a retry must make a new one. */
 	failed(): void;
-	/**
-	 * The item has what it asked for: its task succeeded, or was submitted if the run only submits. Left out if a retry
-	 * must find the task all the same.
-	 */
-	delivered?(): void;
+	/** The item has what it asked for: its task succeeded, or was submitted if the run only submits. */
+	delivered(): void;
 }
 
 export interface UploadedImages {
@@ -66,55 +65,45 @@ const Seeds = v.fallback(v.record(v.string(), v.number()), {});
 
 /**
  * @param nodeContext n8n's own object; what is written into it is stored with the execution
- * @param runIndex counts the runs of the node within the execution
+ * @param run the index of the node's run within the execution, or `tool` for an agent's tool: there, delivery removes
+ *   the entry, because a later call with the same input asks for a new task
  */
-export function createTaskMemory(nodeContext: Record<string, unknown>, runIndex: number): TaskMemory {
-	const memory = createRetryMemory(nodeContext, { node: NODE, run: runIndex, part: 'tasks' });
+export function createTaskMemory(nodeContext: Record<string, unknown>, run: number | 'tool'): TaskMemory {
+	const scope = { node: NODE, part: 'tasks' };
+	const tool = run === 'tool' ? createToolMemory(nodeContext, scope) : undefined;
+	const memory = tool ?? createRetryMemory(nodeContext, { ...scope, run });
+	const images = openEntries(nodeContext, { node: NODE, run, part: 'images' });
 	return {
 		recall: (item, fingerprint) => recollect(memory, item, fingerprint),
-		record: (...sent) => recorder(memory, ...sent),
-		images: uploadedImages(nodeContext, runIndex),
-	};
-}
-
-/** The memory for the node as a tool of an AI agent. Delivery removes the entry: a later call with the same input asks for a new task. */
-export function createToolMemory(nodeContext: Record<string, unknown>): TaskMemory & { release(): void } {
-	const memory = createToolCallMemory(nodeContext, { node: NODE, part: 'tasks' });
-	return {
-		recall: (item, fingerprint) => recollect(memory, item, fingerprint),
-		record: (item, fingerprint, ...sent) => ({
-			...recorder(memory, item, fingerprint, ...sent),
-			delivered: () => memory.forget(item, fingerprint),
+		record: (item, fingerprint, seeds, prompt = '') => ({
+			submitted: (taskId, atMs, reused = false) =>
+				memory.keep(item, fingerprint, {
+					taskId,
+					atMs,
+					seeds: reused ? {} : { ...seeds },
+					...(prompt && { prompt: excerpt(prompt, PROMPT_CHARS) }),
+				}),
+			unclear: (named) =>
+				memory.keep(item, fingerprint, { unclear: true, ...(named !== undefined && { named }) }),
+			failed: () => memory.forget(item, fingerprint),
+			delivered: () => tool?.forget(item, fingerprint),
 		}),
-		images: uploadedImages(nodeContext, 'tool'),
-		release: () => memory.release(),
+		images: {
+			get: (digest) => {
+				const imageId = images.get(digest);
+				return typeof imageId === 'string' ? imageId : undefined;
+			},
+			set: images.set,
+		},
+		release: () => tool?.release(),
 	};
 }
 
-type TaskEntries = Omit<RetryMemory, 'clear'>;
-
-function recorder(
-	memory: TaskEntries,
+function recollect(
+	memory: Pick<RetryMemory, 'recall' | 'isEdited'>,
 	item: ItemKey,
 	fingerprint: string,
-	seeds: SentSeeds,
-	prompt = '',
-): SubmitRecord {
-	return {
-		submitted: (taskId, atMs, reused = false) =>
-			memory.keep(item, fingerprint, {
-				taskId,
-				atMs,
-				seeds: reused ? {} : { ...seeds },
-				...(prompt && { prompt: excerpt(prompt, PROMPT_CHARS) }),
-			}),
-		unclear: (named) =>
-			memory.keep(item, fingerprint, { unclear: true, ...(named !== undefined && { named }) }),
-		failed: () => memory.forget(item, fingerprint),
-	};
-}
-
-function recollect(memory: TaskEntries, item: ItemKey, fingerprint: string): Recollection {
+): Recollection {
 	const entry = memory.recall(item, fingerprint);
 	if (!entry) return { kind: memory.isEdited(item, fingerprint) ? 'edited' : 'new' };
 	const { taskId, atMs, seeds, prompt, unclear, named } = entry;
@@ -128,16 +117,5 @@ function recollect(memory: TaskEntries, item: ItemKey, fingerprint: string): Rec
 		submittedAtMs: typeof atMs === 'number' ? atMs : undefined,
 		seeds: v.parse(Seeds, seeds),
 		prompt: typeof prompt === 'string' ? prompt : undefined,
-	};
-}
-
-function uploadedImages(nodeContext: Record<string, unknown>, run: number | string): UploadedImages {
-	const entries = openEntries(nodeContext, { node: NODE, run, part: 'images' });
-	return {
-		get: (digest) => {
-			const imageId = entries.get(digest);
-			return typeof imageId === 'string' ? imageId : undefined;
-		},
-		set: (digest, imageId) => entries.set(digest, imageId),
 	};
 }

@@ -8,6 +8,10 @@ export interface TaskFacts {
 	readonly prompt?: string | undefined;
 	/** The number of the variant, from 1; left out if it is the only one of its item. */
 	readonly variant?: number | undefined;
+	/** Seeds that were sent: `node.parameter` -> value. */
+	readonly seeds?: Readonly<Record<string, number>> | undefined;
+	/** The item that a task from the table was submitted for. */
+	readonly item?: number | undefined;
 }
 
 /** The work on one task of an item. Jobs are identified by the object itself. */
@@ -17,9 +21,7 @@ export interface ObservedJob {
 }
 
 /**
- * Where a task comes from:
- *
- * - `made`: this run has just submitted it
+ * - `made`: this run has just submitted the task
  * - `known`: it existed before: an earlier try submitted it for this item, or another execution or item did so with the
  *   same idempotency key
  * - `given`: the item names its ID, or the execution that recorded it

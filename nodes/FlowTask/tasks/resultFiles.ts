@@ -26,11 +26,9 @@ export interface ResultFile {
 	readonly stored: StoredFile;
 }
 
-/** Which files of a finished task to get. */
 export interface WantedFiles {
 	readonly info: TaskInfo;
-	/** If left out, `fileSelection` of the settings decides. */
-	readonly outputNodes?: readonly string[] | undefined;
+	readonly selection: FileSelection;
 	readonly label: TaskLabel;
 }
 
@@ -61,23 +59,19 @@ export class ResultFiles {
 			readonly download: Download;
 			readonly ending: AbortController;
 		},
-		private readonly settings: {
-			readonly fileSelection: FileSelection;
-			readonly urlExpireSeconds: number;
-		},
+		urlExpireSeconds: number,
 		private readonly slots: LimitFunction,
 	) {
 		this.requestInfos = createBatcher(
 			run.clock,
 			BATCH_RENEWALS_MS,
-			async (taskIds) => await infoOfMany(account.api, taskIds, settings.urlExpireSeconds),
+			async (taskIds) => await infoOfMany(account.api, taskIds, urlExpireSeconds),
 			run.ending.signal,
 		);
 	}
 
 	/** @returns the files of a task, or with a `failure` those that arrived, and all links as first reported */
-	async fetch({ info, outputNodes, label }: WantedFiles) {
-		const selection = outputNodes ?? this.settings.fileSelection;
+	async fetch({ info, selection, label }: WantedFiles) {
 		const reported = linksOf(info, selection);
 		// If other nodes have files, the report is complete, so a node without files will not get any.
 		const isBehind = reported.length === 0 && linksOf(info, 'all').length === 0;

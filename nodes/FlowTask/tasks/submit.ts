@@ -17,14 +17,8 @@ export interface SubmitStart {
 	readonly workflowId: string;
 	readonly prompt: Prompt;
 	readonly images: readonly ImageInput[];
-	/** Left out if the item has no idempotency key. */
-	readonly idempotency?: IdempotencyKey | undefined;
-}
-
-interface IdempotencyKey {
-	readonly key: string;
-	/** What will be sent, without what differs in each run. */
-	readonly payload: string;
+	/** With what will be sent, but without what differs in each run; left out if the item has no idempotency key. */
+	readonly idempotency?: { readonly key: string; readonly payload: string } | undefined;
 }
 
 /** An image that must be uploaded; its `image_id` becomes this input's value (§4.1, rule 5). */
@@ -34,7 +28,6 @@ export interface ImageInput {
 	readonly load: LoadImage;
 	/** The most memory that the image may take, 0 if it is streamed; left out if unknown before it is read. */
 	readonly bytes?: number | undefined;
-	/** The URL, if the image is fetched from one. */
 	readonly url?: string | undefined;
 }
 
@@ -67,10 +60,7 @@ export class TaskSubmitter {
 	/** The digest of the request that made each task, by task ID. */
 	private readonly made = new Map<string, string>();
 
-	/**
-	 * @param ledger left out if no item has a key
-	 * @param memoryBudget limits the memory of uploads; shared by all accounts of a run
-	 */
+	/** @param memoryBudget limits the memory of uploads; shared by all accounts of a run */
 	constructor(
 		private readonly client: SubmitClient,
 		private readonly clock: Clock,
@@ -100,7 +90,7 @@ export class TaskSubmitter {
 		const payloadHash = sha256(
 			JSON.stringify([start.workflowId, idempotency.payload, placed, ...(owner ? [owner] : [])]),
 		);
-		return await this.sendOnce(ledger, { ...start, idempotency }, prompt, payloadHash, record, admit);
+		return await this.sendOnce(ledger, idempotency.key, payloadHash, start, prompt, record, admit);
 	}
 
 	/** @returns in `placed`, each image's input and digest, which, unlike the `image_id`, is the same in each run */
@@ -121,13 +111,13 @@ export class TaskSubmitter {
 	/** Claims the key and sends; claims again if the claim expired before the request was sent. */
 	private async sendOnce(
 		ledger: Ledger,
-		start: SubmitStart & { readonly idempotency: IdempotencyKey },
-		prompt: Prompt,
+		key: string,
 		payloadHash: string,
+		start: SubmitStart,
+		prompt: Prompt,
 		record: SubmitRecord | undefined,
 		admit: Admit | undefined,
 	): Promise<Result<ItemTask>> {
-		const { key } = start.idempotency;
 		for (;;) {
 			const stop = this.whyStop();
 			if (stop) return fail(stop);

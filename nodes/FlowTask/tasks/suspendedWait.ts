@@ -11,9 +11,9 @@ import { noteAnswer, Streak, WatchedTask, type WatchEnd } from './watchedTask';
 const Wait = v.object({
 	/** When the tasks were first polled. */
 	startedAtMs: v.number(),
-	/** The number of polls that got an answer. */
+	/** Polls that got an answer. */
 	polls: v.number(),
-	/** The number of polls that failed after the timeout. */
+	/** Polls that failed after the timeout. */
 	lateFailures: v.optional(v.number(), 0),
 	/** For each task: its `mark`, when that changed, and in how many consecutive polls it was missing, and refused. */
 	progress: v.optional(v.array(v.tuple([v.string(), v.number(), v.number(), v.number()])), []),
@@ -63,10 +63,13 @@ export function judgePoll(
 		const end = task.endAt(time, isExcused ? { ...limits, deadlineMs: Infinity } : limits, polls > 0);
 		if (end) ends.set(taskId, end);
 	}
-	const progress = [...tasks.values()].map(progressOf);
+	const progress = [...tasks.values()].map(({ mark, changedAtMs, missing, refused }): Progress => {
+		return [mark, changedAtMs, missing.polls, refused.polls];
+	});
 	const state: WaitState = { startedAtMs: last.startedAtMs, polls, lateFailures, progress };
-	const wakeAtMs = nowMs + sleepMs(polls, deadlineMs - nowMs);
-	return { state, ends: ends.size === tasks.size ? ends : undefined, wakeAtMs };
+	// The sleep does not last past the timeout, unless less than a minute is left.
+	const sleepMs = Math.max(SHORTEST_SLEEP_MS, Math.min(growingPauseMs(SLEEPS, polls), deadlineMs - nowMs));
+	return { state, ends: ends.size === tasks.size ? ends : undefined, wakeAtMs: nowMs + sleepMs };
 }
 
 type Progress = WaitState['progress'][number];
@@ -75,17 +78,4 @@ function restored(taskId: string, progress: Progress | undefined, nowMs: number)
 	const [mark, changedAtMs, missing, refused] = progress ?? ['', nowMs, 0, 0];
 	const isKnown = mark !== '';
 	return new WatchedTask(taskId, {}, changedAtMs, isKnown, mark, new Streak(missing), new Streak(refused));
-}
-
-function progressOf({ mark, changedAtMs, missing, refused }: WatchedTask): Progress {
-	return [mark, changedAtMs, missing.polls, refused.polls];
-}
-
-/**
- * How long to sleep before the next poll: a minute, and a quarter longer after each answered poll; at most 15 minutes,
- * and not past the timeout unless less than a minute is left.
- */
-function sleepMs(polls: number, leftMs: number): number {
-	const usualMs = growingPauseMs(SLEEPS, polls);
-	return Math.max(SHORTEST_SLEEP_MS, Math.min(usualMs, leftMs));
 }

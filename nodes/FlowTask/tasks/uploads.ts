@@ -17,15 +17,13 @@ export interface UploadedImage {
 	readonly digest: string;
 }
 
-/**
- * Uploads an image; equal bytes are uploaded once per run.
- * @param bytes the most memory that the image may take; left out if unknown before it is read
- */
+/** @param bytes the most memory that the image may take; left out if unknown before it is read */
 export type UploadImage = (load: LoadImage, bytes?: number) => Promise<Result<UploadedImage>>;
 
 const UPLOADS_AT_ONCE = 4;
 
 /**
+ * Uploads images of one account; equal bytes are uploaded once.
  * @param known images that an earlier try of the same run uploaded
  * @param memoryBudget limits the memory of all uploads of a run, across all accounts
  */

@@ -1,7 +1,7 @@
 import type { Failure, Result } from '../../shared/errors/failure';
 import type { CallFailure } from '../api/failures';
 import { withoutToken } from '../api/progressSocket';
-import { isFinal, isQueuedUnnumbered, type TaskInfo } from '../api/taskInfo';
+import { isFinal, type TaskInfo } from '../api/taskInfo';
 
 /** A task's last report, and when things happened (by the wall clock, ms since the epoch). */
 export interface TaskSnapshot {
@@ -154,7 +154,8 @@ export class WatchedTask {
 	/** When the task stalls; never while its state cannot be read, or while it is queued without a position. */
 	stallsAtMs({ noProgressMs }: WatchLimits): number {
 		const { info, trouble, changedAtMs } = this;
-		const mayStall = noProgressMs > 0 && trouble === undefined && !(info && isQueuedUnnumbered(info));
+		const isUnnumbered = info?.state === 'queued' && info.position === null;
+		const mayStall = noProgressMs > 0 && trouble === undefined && !isUnnumbered;
 		return mayStall ? changedAtMs + noProgressMs : Infinity;
 	}
 

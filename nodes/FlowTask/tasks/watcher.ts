@@ -8,7 +8,7 @@ import {
 	portionsOf,
 	SHORTEST_POLL_INTERVAL_MS,
 } from '../api/poll';
-import type { ProgressSocket, ProgressSockets } from '../api/progressSocket';
+import type { ProgressSockets } from '../api/progressSocket';
 import { isFinal, type TaskInfo } from '../api/taskInfo';
 import {
 	noteAnswer,
@@ -58,16 +58,13 @@ const SOCKETS_PER_TASK = 3;
 /** How long a hanging poll may hold up the run after its timeout. */
 const DEADLINE_GRACE_MS = 5_000;
 
-/** A task with its progress socket, and the promise of its end. */
+/** A task with its progress socket. */
 class LiveTask extends WatchedTask {
-	private readonly ending = Promise.withResolvers<WatchEnd>();
-	readonly end = this.ending.promise;
-	readonly resolve = this.ending.resolve;
-	readonly reject = this.ending.reject;
+	readonly ending = Promise.withResolvers<WatchEnd>();
 	readonly listeners: OnNews[] = [];
 	/** Whether the task is polled alone, because it was found to be a cause of a failed call for several tasks. */
 	askedAlone = false;
-	socket: ProgressSocket | undefined;
+	socket: ReturnType<ProgressSockets['open']> | undefined;
 	socketsOpened = 0;
 	/** Whether the socket reports the task as unfinished; only then can polls be less frequent. */
 	socketSpoke = false;
@@ -127,7 +124,7 @@ export class TaskWatcher {
 		const watched = this.tasks.get(taskId);
 		const task = watched ?? new LiveTask(taskId, origin, nowMs, isKnown);
 		task.listeners.push(onNews);
-		if (watched) return await watched.end;
+		if (watched) return await watched.ending.promise;
 		if (this.stopping.signal.aborted) return this.leave(task);
 		if (this.tasks.size === 0) {
 			const isGiven = origin.sinceMs === undefined;
@@ -138,7 +135,7 @@ export class TaskWatcher {
 		this.tasks.set(taskId, task);
 		this.openSockets();
 		if (!this.looping) void this.loop();
-		return await task.end;
+		return await task.ending.promise;
 	}
 
 	/** Reports every open task as `left`, closes sockets and ends timers. */
@@ -240,7 +237,6 @@ export class TaskWatcher {
 		this.openSockets();
 	}
 
-	/** Ends the watch of those tasks for which it is over. */
 	private endWatched(tasks: readonly LiveTask[]): void {
 		for (const task of tasks) {
 			const end = task.endAt(this.time(), this.limits, this.answered);
@@ -251,19 +247,17 @@ export class TaskWatcher {
 	private async endAtDeadline(): Promise<void> {
 		const { clock } = this;
 		const endMs = this.settings.deadlineMs + DEADLINE_GRACE_MS;
-		while (clock.now() < endMs && !this.stopping.signal.aborted) {
-			await clock.sleep(endMs - clock.now(), this.stopping.signal);
-		}
+		await clock.sleep(endMs - clock.now(), this.stopping.signal);
 		this.endWatched([...this.tasks.values()]);
 	}
 
 	private resolve(task: LiveTask, end: WatchEnd): void {
-		task.resolve(end);
+		task.ending.resolve(end);
 		this.release(task);
 	}
 
 	private giveUp(task: LiveTask, error: unknown): void {
-		task.reject(error);
+		task.ending.reject(error);
 		this.release(task);
 	}
 
@@ -274,7 +268,6 @@ export class TaskWatcher {
 		task.socket = undefined;
 	}
 
-	/** Opens missing sockets once only few tasks are left. */
 	private openSockets(): void {
 		const { sockets } = this.client;
 		if (!sockets?.available || this.tasks.size + this.backlog() > FEW_TASKS) return;

@@ -21,7 +21,6 @@ const REFRESH =
 /**
  * Checks overrides against the workflow before anything is spent: nodes, parameters, links, types, lists and ranges
  * (§2.2, §4.1). One error lists everything that is wrong.
- *
  * @param isSeed whether an input is a number even if the export has text for it
  * @returns the prompt, with each value converted to the type of its input
  */

@@ -1,3 +1,5 @@
+import type { INodePropertyOptions, ResourceMapperField } from 'n8n-workflow';
+
 import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
 import { isLongInteger, type WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView, type Scalar } from '../../shared/workflow/parameterView';
@@ -5,19 +7,13 @@ import { rankInputs, type RankedInput } from './inputRanking';
 import { isSeedName } from './names';
 
 /** A row that the form offers for one value input of the workflow. */
-export interface FormField {
-	/** Made of node ID and parameter, to stay the same in a newer export; both are encoded, so that n8n can parse it. */
-	readonly id: string;
-	readonly displayName: string;
-	readonly type: (typeof FIELD_TYPES)[number];
-	readonly options?: ReadonlyArray<{ readonly name: string; readonly value: Scalar }>;
-	readonly defaultValue?: Scalar;
-}
+export type FormField = Pick<ResourceMapperField, 'id' | 'displayName' | 'type' | 'options' | 'defaultValue'>;
 
 const FIELD_TYPES = ['string', 'number', 'boolean', 'options', 'object', 'array'] as const;
 
-export function isFieldType(type: unknown): type is FormField['type'] {
-	return FIELD_TYPES.some((one) => one === type);
+/** The type if a row can have it; otherwise that of text. */
+export function fieldType(type: unknown): (typeof FIELD_TYPES)[number] {
+	return FIELD_TYPES.find((one) => one === type) ?? 'string';
 }
 
 /** With more rows than this, the editor becomes slow, and its menu of rows has no search. */
@@ -35,6 +31,7 @@ function hasFieldId(...names: string[]): boolean {
 	return names.every((name) => name !== '' && name.isWellFormed());
 }
 
+/** Made of node ID and parameter, to stay the same in a newer export; both are encoded, so that n8n can parse it. */
 export function fieldId(nodeId: string, parameter: string): string {
 	return `${encodeURIComponent(nodeId.toWellFormed())}/${encodeURIComponent(parameter.toWellFormed())}`;
 }
@@ -50,14 +47,11 @@ export function readFieldId(id: string): { readonly nodeId: string; readonly par
 	}
 }
 
-/** The rows of the form, in the order of `rankInputs`, and how many inputs have no row. */
-export interface OfferedFields {
-	readonly fields: readonly FormField[];
-	readonly leftOut: number;
-}
-
-/** A field for each value input, up to `MOST_FIELDS`; never for links, `class_type` or `_meta` (§4.1). */
-export function formFields(definition: WorkflowDefinition, view: ParameterView): OfferedFields {
+/**
+ * A field for each value input in the order of `rankInputs`; never for links, `class_type` or `_meta` (§4.1).
+ * @returns up to `MOST_FIELDS`, and how many inputs are left out
+ */
+export function formFields(definition: WorkflowDefinition, view: ParameterView) {
 	const ranked = rankInputs(definition).filter(({ node, input }) => hasFieldId(node.nodeId, input.name));
 	const groupOf = ({ node, rank }: RankedInput): string => `${rank} ${node.nodeId}`;
 	const groups = Map.groupBy(ranked, groupOf);
@@ -83,7 +77,8 @@ const RANK_NAMES: Partial<Record<RankedInput['rank'], string>> = {
 function fieldOf({ node, input, rank }: RankedInput, view: ParameterView, isAlone: boolean): FormField {
 	const { name, value } = input;
 	const spec = view.get(node.nodeId)?.get(name);
-	const options = spec?.list?.length ? listOptions(spec.list, value) : [];
+	// The export's own value is always an option: n8n refuses to publish a workflow with a value that is not listed.
+	const options = spec?.list?.length ? fieldOptions([...spec.list, value]) : [];
 	const range = options.length === 0 ? describeSpec(spec) : '';
 	const type = options.length > 0 ? 'options' : typeOf(value);
 	const defaultValue = defaultOf(type, value);
@@ -118,16 +113,15 @@ export function shortTitle(displayName: string): string {
 	return displayName.split(HOSTED, 1)[0] ?? displayName;
 }
 
-/** The export's own value is always an option: n8n refuses to publish a workflow with a value that is not listed. */
-function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormField['options']> {
-	const values = [...list, current].filter((value) => value !== null && typeof value !== 'object');
-	return [...new Set(values)].map((value) => ({ name: String(value), value }));
+/** An option for each of the values that can be one. */
+export function fieldOptions(values: ReadonlyArray<Json | undefined>): INodePropertyOptions[] {
+	const scalars = values.filter(
+		(value) => value !== undefined && value !== null && typeof value !== 'object',
+	);
+	return [...new Set(scalars)].map((value) => ({ name: String(value), value }));
 }
 
-/**
- * A row's default; `undefined` for text (n8n would append a dragged field to it), numbers that n8n rounds, `null` and
- * long values.
- */
+/** None for text (n8n would append a dragged field to it), numbers that n8n rounds, `null` and long values. */
 function defaultOf(type: FormField['type'], value: Json): Scalar | undefined {
 	if (type === 'string' || isLongInteger(value) || value === null) return undefined;
 	if (typeof value !== 'object') return value;

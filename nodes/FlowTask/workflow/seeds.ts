@@ -25,13 +25,6 @@ export interface SeededPrompt {
 	readonly seeds: Readonly<Record<string, number>>;
 }
 
-/** One of the tasks of an item; each has its own seed. */
-interface Variant {
-	/** Counted from 0. */
-	readonly index: number;
-	readonly count: number;
-}
-
 /** Many services refuse seeds of more than 31 bits, and some nodes those of more than 16. */
 const LARGEST_RANDOM_SEED = 2 ** 31 - 1;
 const LARGEST_SHORT_SEED = 2 ** 16 - 1;
@@ -57,13 +50,14 @@ interface FirstSeed extends SeedTarget {
  * checked later, with all inputs.
  * @param before number of variants of all earlier items, added to the base in mode `increment`
  * @param randomSeed must return the same for all variants of an item
+ * @param index of the variant, from 0
  */
 export function applySeed(
 	prompt: Prompt,
 	plan: SeedPlan,
 	before: number,
 	randomSeed: RandomSeed,
-	{ index, count }: Variant,
+	{ index, count }: { readonly index: number; readonly count: number },
 ): Result<SeededPrompt> {
 	const first = firstSeeds(prompt, plan, before, (chosen) => drawSeed(chosen, plan, randomSeed, count));
 	if (!first.ok) return first;

@@ -1,3 +1,4 @@
+import type { Delivery } from '../../../nodes/FlowTask/tasks/engine';
 import { readTaskInfo, type TaskInfo } from '../../../nodes/FlowTask/api/taskInfo';
 import type { Json } from '../../../nodes/shared/text/json';
 
@@ -29,3 +30,11 @@ export function succeeded(
 		final_files: [...links],
 	});
 }
+
+/** How a task is output of which only the links are wanted. */
+export const LINKS_ONLY: Delivery = {
+	form: 'urls',
+	binaryField: 'data',
+	simplify: true,
+	includeRequest: false,
+};

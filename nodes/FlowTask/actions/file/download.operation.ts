@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { failItem } from '../../../shared/errors/nodeError';
-import { badInput, fail, ok, type Result } from '../../../shared/errors/failure';
+import { failInput, ok, type Result } from '../../../shared/errors/failure';
 import { parseJson } from '../../../shared/text/json';
 import { decodeLink } from '../../api/taskInfo';
 import { DOWNLOADS_AT_ONCE } from '../../tasks/resultFiles';
@@ -36,7 +36,7 @@ export const download: Operation = {
 		optionsCollection(TASK_OPTIONS, ['maxFileSizeMb']),
 	],
 	async execute(context) {
-		return await inNodeRun(context, async (run) => await downloadItems(context, run));
+		return await inNodeRun(context, downloadItems);
 	},
 };
 
@@ -44,23 +44,21 @@ interface WantedFile extends NamedLink {
 	readonly field: string;
 }
 
-interface WantedOfItem {
-	readonly itemIndex: number;
-	readonly wanted: Result<WantedFile>;
-}
-
-async function downloadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
+async function downloadItems(run: NodeRun): Promise<INodeExecutionData[][]> {
+	const { context } = run;
 	const limit = pLimit(DOWNLOADS_AT_ONCE);
-	const getItem = async ({ itemIndex, wanted }: WantedOfItem): Promise<INodeExecutionData> => {
+	const getItem = async (itemIndex: number, wanted: Result<WantedFile>): Promise<INodeExecutionData> => {
 		const item = wanted.ok ? await downloadItem(run, itemIndex, wanted.value) : wanted;
 		if (item.ok) return item.value;
 		if (!context.continueOnFail()) run.ending.abort();
 		return failItem(context, item.failure, itemIndex);
 	};
-	const all = context
-		.getInputData()
-		.flatMap((_, itemIndex, { length }) => readWanted(context, itemIndex, length));
-	return [await Promise.all(all.map(async (one) => await limit(async () => await getItem(one))))];
+	const items = context.getInputData().flatMap((_, itemIndex, { length }) => {
+		const read = readItem(() => readWanted(context, itemIndex, length));
+		const wanted = read.ok ? read.value.map((one) => ok(one)) : [read];
+		return wanted.map(async (one) => await limit(async () => await getItem(itemIndex, one)));
+	});
+	return [await Promise.all(items)];
 }
 
 async function downloadItem(
@@ -79,10 +77,7 @@ async function downloadItem(
 	});
 }
 
-/**
- * The hosts from which an item may fetch. Links need no key, so an item without a usable account may fetch from the
- * hosts that all accounts of the run allow.
- */
+/** Links need no key, so an item without a usable account may fetch from the hosts that all accounts allow. */
 function hostRuleOf({ clients }: NodeRun, itemIndex: number): MayFetch {
 	const client = clients.of(itemIndex);
 	if (client.ok) return client.value.mayFetch;
@@ -90,24 +85,18 @@ function hostRuleOf({ clients }: NodeRun, itemIndex: number): MayFetch {
 	return rules.length > 0 ? (link) => rules.every((rule) => rule(link)) : fileHostRule('', []);
 }
 
-const NO_LINKS = badInput(
-	'"File Links" is empty',
-	'Enter a link, or an expression that returns links, e.g. {{ $json.finalFiles }}.',
-);
-
-function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: number): WantedOfItem[] {
-	const read = readItem(() =>
-		ok({
-			urls: collectLinks(context.getNodeParameter('fileUrls', itemIndex, '')),
-			field: textParameter(context, 'binaryPropertyName', itemIndex) || 'data',
-		}),
-	);
-	if (!read.ok) return [{ itemIndex, wanted: read }];
-	const { urls, field } = read.value;
-	if (urls.length === 0) return [{ itemIndex, wanted: fail(NO_LINKS) }];
+function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: number): Result<WantedFile[]> {
+	const urls = collectLinks(context.getNodeParameter('fileUrls', itemIndex, ''));
+	const field = textParameter(context, 'binaryPropertyName', itemIndex) || 'data';
+	if (urls.length === 0) {
+		return failInput(
+			'"File Links" is empty',
+			'Enter a link, or an expression that returns links, e.g. {{ $json.finalFiles }}.',
+		);
+	}
 	const links = urls.map((url, index) => ({ nodeId: null, index, url }));
 	const named = namesFor(links, { number: itemCount > 1 ? itemIndex + 1 : undefined });
-	return named.map((one) => ({ itemIndex, wanted: ok({ ...one, field }) }));
+	return ok(named.map((one) => ({ ...one, field })));
 }
 
 /** Collects links from text (separated by whitespace), JSON, an array, or the map of output nodes to links (§2.4). */

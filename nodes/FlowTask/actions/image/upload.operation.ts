@@ -1,18 +1,16 @@
 import pLimit from 'p-limit';
-import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+import type { INodeExecutionData } from 'n8n-workflow';
 
 import { mapAccounts } from '../../../shared/platform/accounts';
 import { deliverResults } from '../../../shared/run/deliver';
-import { fail, failInput, ok, type Failure, type Result } from '../../../shared/errors/failure';
+import { fail, ok, type Failure, type Result } from '../../../shared/errors/failure';
 import { MemoryBudget } from '../../../shared/files/memoryBudget';
 import { createImageUploads } from '../../tasks/uploads';
 import { readItem } from '../../../shared/errors/expressionError';
-import { imageAtUrl, imageInField, type ImageSource } from '../imageSource';
+import { imageAtUrl, imageInField, type ImageSource } from '../task/inputs/imageSlots';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
 import { optionsCollection, readChoice } from '../../../shared/form/options';
-import { excerpt } from '../../../shared/text/json';
-import { isWebAddress } from '../../../shared/text/webAddress';
 import { TASK_OPTIONS } from '../options';
 import { textParameter } from '../enteredText';
 
@@ -56,14 +54,15 @@ export const upload: Operation = {
 		optionsCollection(TASK_OPTIONS, ['maxFileSizeMb', 'requestsPerSecond']),
 	],
 	async execute(context) {
-		return await inNodeRun(context, async (run) => await uploadItems(context, run));
+		return await inNodeRun(context, uploadItems);
 	},
 };
 
 /** The uploader limits how many files are sent at once; this limits how many items are queued for it. */
 const ITEMS_AT_ONCE = 8;
 
-async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
+async function uploadItems(run: NodeRun): Promise<INodeExecutionData[][]> {
+	const { context } = run;
 	const memoryBudget = new MemoryBudget();
 	const uploaders = mapAccounts(run.clients, ({ api, images }) =>
 		createImageUploads(api, images, memoryBudget),
@@ -74,7 +73,7 @@ async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<IN
 		if (isOver) return fail(NOT_UPLOADED);
 		const upload = uploaders.of(itemIndex);
 		if (!upload.ok) return upload;
-		const source = readItem(() => readSource(context, itemIndex, run));
+		const source = readItem(() => readSource(run, itemIndex));
 		const image = source.ok ? await upload.value(source.value.load, source.value.bytes) : source;
 		if (image.ok) return ok({ imageId: image.value.imageId });
 		// Uploads under way end normally, so that Retry On Fail finds them in the node's memory.
@@ -93,7 +92,8 @@ const NOT_UPLOADED: Failure = {
 	advice: 'Run the node again with this item.',
 };
 
-function readSource(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<ImageSource> {
+function readSource(run: NodeRun, itemIndex: number): Result<ImageSource> {
+	const { context } = run;
 	const from = readChoice(
 		'"Source"',
 		['binary', 'url'],
@@ -101,14 +101,9 @@ function readSource(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 	);
 	if (!from.ok) return from;
 	if (from.value === 'binary') {
-		return ok(imageInField(context, itemIndex, textParameter(context, 'inputDataFieldName', itemIndex), run));
+		return imageInField(run, itemIndex, textParameter(context, 'inputDataFieldName', itemIndex));
 	}
-	const url = textParameter(context, 'imageUrl', itemIndex);
-	if (isWebAddress(url)) return ok(imageAtUrl(context, itemIndex, url, run));
-	return failInput(
-		url
-			? `"Image URL" is "${excerpt(url, 60)}", which is not an HTTP URL`
-			: '"Image URL" is empty for this item',
-		'Enter a URL that starts with http:// or https://.',
+	return imageAtUrl(run, itemIndex, textParameter(context, 'imageUrl', itemIndex), (url) =>
+		url ? `"Image URL" is "${url}", which is not an HTTP URL` : '"Image URL" is empty for this item',
 	);
 }

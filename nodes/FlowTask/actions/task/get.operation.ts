@@ -15,7 +15,7 @@ import { optionsCollection } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
 import { simplifyField, taskIdsField } from './fields';
 import { readSimplify } from './inputs/taskMaker';
-import { taskIdsOf } from './taskIds';
+import { taskIdsOf } from './taskSource';
 
 /** Reads the current state of tasks, many IDs in one call (§4.2). */
 export const get: Operation = {
@@ -29,11 +29,12 @@ export const get: Operation = {
 		optionsCollection(TASK_OPTIONS, ['requestsPerSecond', 'urlExpirePeriod']),
 	],
 	async execute(context) {
-		return await inNodeRun(context, async (run) => await getTasks(context, run));
+		return await inNodeRun(context, getTasks);
 	},
 };
 
-async function getTasks(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
+async function getTasks(run: NodeRun): Promise<INodeExecutionData[][]> {
+	const { context } = run;
 	const wanted = context.getInputData().map((_, itemIndex) => readWanted(context, itemIndex));
 	const itemsOf = itemsByAccount(run.clients, wanted.keys());
 	const polls = mapAccounts(run.clients, async (client) => {

@@ -3,13 +3,14 @@ import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 import { openTable, type DataTable } from '../../../shared/dataTable/table';
 import { readItem } from '../../../shared/errors/expressionError';
 import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
+import { parsePasted, refuseRounded } from '../../../shared/form/pastedJson';
 import { showHint } from '../../../shared/run/deliver';
 import { excerpt } from '../../../shared/text/json';
 import { textOrNumber } from '../../../shared/text/textOf';
-import { recordedTasks, TASK_TABLE, type RecordedTask } from '../../taskLog/taskRows';
+import { LONGEST_ID_CHARS } from '../../api/taskInfo';
+import { recordedTasks, TASK_TABLE, type RecordedTask, type RowOrigin } from '../../taskLog/taskRows';
 import { textParameter } from '../enteredText';
 import { taskIdsField } from './fields';
-import { taskIdsOf } from './taskIds';
 
 export const taskSourceFields: INodeProperties[] = [
 	{
@@ -79,10 +80,45 @@ export async function readGivenTasks(context: IExecuteFunctions): Promise<TasksO
 	return found.map((one) => (one.ok ? ok(one.value.tasks) : one));
 }
 
-interface WantedExecution {
-	readonly executionId: string;
-	readonly node: string;
+/** "Task IDs" may be text (with whitespace, commas or semicolons), an array, objects with a `taskId`, or their JSON. */
+export function taskIdsOf(context: IExecuteFunctions, itemIndex: number): Result<string[]> {
+	return readItem(() => readTaskIds(context.getNodeParameter('taskIds', itemIndex, '')));
 }
+
+function readTaskIds(value: unknown): Result<string[]> {
+	const rounded = refuseRounded('Task IDs', value);
+	if (rounded) return fail(rounded);
+	const ids = [...new Set(collectIds(value))];
+	const tooLong = ids.find((id) => id.length > LONGEST_ID_CHARS);
+	if (tooLong !== undefined) {
+		return failInput(
+			`"Task IDs" contains "${excerpt(tooLong, 40)}", which is longer than ${LONGEST_ID_CHARS} characters`,
+			'That is not a task ID. Separate several IDs by commas or line breaks.',
+		);
+	}
+	if (ids.length > 0) return ok(ids);
+	return failInput(
+		'"Task IDs" is empty',
+		'Enter a task ID, or an expression that returns one, e.g. {{ $json.taskId }}.',
+	);
+}
+
+function collectIds(value: unknown): string[] {
+	if (typeof value === 'number') return [textOrNumber(value)].filter(Boolean);
+	// In an array, each string is one ID, even if it contains commas.
+	if (Array.isArray(value)) {
+		return value.flatMap((one: unknown) => (typeof one === 'string' ? one.trim() || [] : collectIds(one)));
+	}
+	if (typeof value === 'object' && value !== null && 'taskId' in value) return collectIds(value.taskId);
+	if (typeof value !== 'string') return [];
+	const text = value.trim();
+	if (!/^[[{`]/.test(text)) return text.split(/[\s,;]+/).filter(Boolean);
+	const pasted = parsePasted(text);
+	// An array whose IDs lack quotation marks is accepted.
+	return pasted.ok ? collectIds(pasted.value) : text.split(/[\s,;[\]"]+/).filter(Boolean);
+}
+
+type WantedExecution = Pick<RowOrigin, 'executionId' | 'node'>;
 
 function readExecution(context: IExecuteFunctions, itemIndex: number): Result<WantedExecution> {
 	const executionId = textParameter(context, 'executionId', itemIndex);

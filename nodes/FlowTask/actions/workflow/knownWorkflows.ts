@@ -1,6 +1,6 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
-import { ok, type Result } from '../../../shared/errors/failure';
+import type { Result } from '../../../shared/errors/failure';
 import { readKnowledge, type WorkflowKnowledge } from '../../../shared/workflow/definition';
 import {
 	findWorkflow,
@@ -16,10 +16,10 @@ export type KnownWorkflows = ReturnType<typeof knownWorkflows>;
  * Reads a list of saved workflows or an export, which can be a megabyte, once for all items that share it.
  * @param savedOf the *Saved Workflows* of an item's account
  */
-export function knownWorkflows(savedOf: (itemIndex: number) => unknown) {
+export function knownWorkflows(context: IExecuteFunctions, savedOf: (itemIndex: number) => unknown) {
 	const readSaved = remembering((list: unknown) => readSavedWorkflows(list));
 	const read = remembering((definition: unknown, view: unknown) => readKnowledge(definition, view));
-	const sourceOf = (context: IExecuteFunctions, itemIndex: number): Result<WorkflowSource> =>
+	const source = (itemIndex: number): Result<WorkflowSource> =>
 		findWorkflow(
 			textParameter(context, 'workflowId', itemIndex),
 			{
@@ -29,14 +29,11 @@ export function knownWorkflows(savedOf: (itemIndex: number) => unknown) {
 			() => readSaved(savedOf(itemIndex)),
 		);
 	return {
-		workflowId: (context: IExecuteFunctions, itemIndex: number): Result<string> => {
-			const source = sourceOf(context, itemIndex);
-			return source.ok ? ok(source.value.workflowId) : source;
-		},
-		knowledge: (context: IExecuteFunctions, itemIndex: number): Result<WorkflowKnowledge> => {
-			const source = sourceOf(context, itemIndex);
-			if (!source.ok) return source;
-			return namingEntry(source.value, read(source.value.definition, source.value.view));
+		source,
+		knowledge: (itemIndex: number): Result<WorkflowKnowledge> => {
+			const found = source(itemIndex);
+			if (!found.ok) return found;
+			return namingEntry(found.value, read(found.value.definition, found.value.view));
 		},
 	};
 }

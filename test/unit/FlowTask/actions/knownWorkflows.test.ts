@@ -12,8 +12,8 @@ it('reads each saved workflow once, even if items use them alternately', () => {
 			parameter === 'workflowId' ? `saved:${names[itemIndex] ?? ''}` : '',
 	} as IExecuteFunctions;
 	for (const accountOf of [() => accounts[0], (itemIndex: number) => accounts[itemIndex % 2]]) {
-		const known = knownWorkflows(accountOf);
-		const read = names.map((_, itemIndex) => known.knowledge(context, itemIndex));
+		const known = knownWorkflows(context, accountOf);
+		const read = names.map((_, itemIndex) => known.knowledge(itemIndex));
 		expect(read[0]).toMatchObject({ ok: true, value: { definition: { nodes: [{ nodeId: '6' }] } } });
 		expect(read[2]).toBe(read[0]);
 		expect(read[3]).toBe(read[1]);

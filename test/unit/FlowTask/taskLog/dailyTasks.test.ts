@@ -5,6 +5,7 @@ import type { TaskSource } from '../../../../nodes/FlowTask/tasks/observer';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
 import { DayAccounts } from '../../../../nodes/shared/dailyLimit/dayAccounts';
 import { redactor } from '../../../../nodes/shared/text/redact';
+import { LINKS_ONLY } from '../taskInfo.builder';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 
@@ -19,7 +20,8 @@ let runs = 0;
 
 const submit = (itemIndex: number, key?: string): TaskJob => ({
 	itemIndex,
-	wantsFiles: false,
+	facts: {},
+	delivery: LINKS_ONLY,
 	start: {
 		kind: 'submit',
 		workflowId: 'wf',

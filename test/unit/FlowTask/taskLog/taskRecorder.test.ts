@@ -2,6 +2,7 @@ import { badInput } from '../../../../nodes/shared/errors/failure';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import type { ObservedJob, TaskSource } from '../../../../nodes/FlowTask/tasks/observer';
 import { TaskRecorder } from '../../../../nodes/FlowTask/taskLog/taskRecorder';
+import { recordedTasks } from '../../../../nodes/FlowTask/taskLog/taskRows';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock, turn } from '../../testClock';
 import { succeeded, taskInfo } from '../taskInfo.builder';
@@ -21,7 +22,7 @@ function open(executionId: string): TaskRecorder {
 		table: table.open(),
 		clock,
 		redact: redactor(['sk-secret']),
-		daily: { countOf: () => undefined },
+		daily: { countOf: ({ itemIndex }: ObservedJob) => ({ nodeDay: 'day', submitId: `s${itemIndex}` }) },
 	};
 	return new TaskRecorder(place, parts);
 }
@@ -343,6 +344,19 @@ describe('a table that fails', () => {
 		finish(one);
 		await flush();
 		expect(table.all().map(({ status }) => status)).toEqual(['succeeded', 'succeeded']);
+	});
+
+	test('shows a submit without an answer once, even if its row was added twice', async () => {
+		const details = { mayExist: true };
+		const failure = { kind: 'unclear', message: 'Line broke', advice: '', details } as const;
+		for (const one of jobs(2)) recorder.ended(one, { taskId: undefined, snapshot: undefined, failure });
+		table.mishap = (call) => (call === 'insert' ? 'after' : 'none');
+		await clock.advance(2_000);
+		table.mishap = () => 'none';
+		await clock.advance(10_000);
+		await flush();
+		expect(table.all()).toHaveLength(4);
+		expect(recordedTasks(table.all(), '')).toEqual({ tasks: [], unclear: 2 });
 	});
 
 	test('is written to a few times in twenty minutes, and the final write reports the failure', async () => {

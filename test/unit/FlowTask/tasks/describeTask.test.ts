@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 
+import type { TaskInfo } from '../../../../nodes/FlowTask/api/taskInfo';
 import type { TaskOutcome } from '../../../../nodes/FlowTask/tasks/engine';
 import {
 	describeForAgent,
@@ -13,7 +14,7 @@ import {
 } from '../../../../nodes/FlowTask/tasks/describeTask';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
-import { succeeded, taskInfo } from '../taskInfo.builder';
+import { LINKS_ONLY, succeeded, taskInfo } from '../taskInfo.builder';
 
 const KEY = 'sk-Abcdef0123456789';
 const redact = redactor([KEY]);
@@ -22,6 +23,8 @@ const AT = Date.UTC(2030, 0, 1, 12);
 function outcome(fields: Partial<TaskOutcome> = {}): TaskOutcome {
 	return {
 		itemIndex: 0,
+		facts: {},
+		delivery: LINKS_ONLY,
 		taskId: 't',
 		reused: false,
 		snapshot: undefined,
@@ -74,20 +77,26 @@ describe('describeTiming', () => {
 
 describe('describeOutcome', () => {
 	it('has one seed, and a list if there are several', () => {
-		expect(describeOutcome(outcome(), { seeds: { '3.seed': 7, '8.seed': 7 } }, redact)).toMatchObject({
+		expect(
+			describeOutcome(outcome({ facts: { seeds: { '3.seed': 7, '8.seed': 7 } } }), redact),
+		).toMatchObject({
 			seed: 7,
 		});
-		expect(describeOutcome(outcome(), { seeds: { '3.seed': 7 } }, redact)).not.toHaveProperty('seeds');
-		expect(describeOutcome(outcome(), { seeds: { '3.seed': 7, '8.seed': 0 } }, redact)).toMatchObject({
+		expect(describeOutcome(outcome({ facts: { seeds: { '3.seed': 7 } } }), redact)).not.toHaveProperty(
+			'seeds',
+		);
+		expect(
+			describeOutcome(outcome({ facts: { seeds: { '3.seed': 7, '8.seed': 0 } } }), redact),
+		).toMatchObject({
 			seed: 7,
 			seeds: { '3.seed': 7, '8.seed': 0 },
 		});
-		expect(describeOutcome(outcome(), { seeds: {} }, redact)).not.toHaveProperty('seed');
+		expect(describeOutcome(outcome({ facts: { seeds: {} } }), redact)).not.toHaveProperty('seed');
 	});
 
 	it('reports a task that was never polled as submitted', () => {
 		const snapshot = { info: undefined, sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
-		expect(describeOutcome(outcome({ snapshot }), { workflowId: 'w' }, redact)).toEqual({
+		expect(describeOutcome(outcome({ snapshot, facts: { workflowId: 'w' } }), redact)).toEqual({
 			taskId: 't',
 			status: 'submitted',
 			workflowId: 'w',
@@ -96,13 +105,16 @@ describe('describeOutcome', () => {
 	});
 
 	it('does not report a failure as submitted', () => {
-		expect(describeOutcome(failed('timedOut'), {}, redact)).toMatchObject({ status: 'unknown' });
-		expect(describeOutcome(outcome({ taskId: undefined }), {}, redact)).toMatchObject({ taskId: null });
+		expect(describeOutcome(failed('timedOut'), redact)).toMatchObject({ status: 'unknown' });
+		expect(describeOutcome(outcome({ taskId: undefined }), redact)).toMatchObject({ taskId: null });
 	});
 
 	it('survives JSON unchanged', () => {
 		const snapshot = { info: succeeded('t'), sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
-		const json = describeOutcome(outcome({ snapshot }), { workflowId: 'w', seeds: { '3.seed': 1 } }, redact);
+		const json = describeOutcome(
+			outcome({ snapshot, facts: { workflowId: 'w', seeds: { '3.seed': 1 } } }),
+			redact,
+		);
 		expect(JSON.parse(JSON.stringify(json))).toEqual(json);
 		expect(json).toMatchObject({ status: 'succeeded', workflowId: 'w', seed: 1, timing: { runMs: null } });
 	});
@@ -145,8 +157,8 @@ describe('rawTaskInfo', () => {
 describe('describeForAgent', () => {
 	it('contains the outcome and the pictures, and nothing else', () => {
 		const snapshot = { info: succeeded('t'), sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
-		const one = outcome({ snapshot });
-		expect(describeForAgent(one, describeOutcome(one, { seeds: { '3.seed': 0 } }, redact), redact)).toEqual({
+		const one = outcome({ snapshot, facts: { seeds: { '3.seed': 0 } } });
+		expect(describeForAgent(one, redact)).toEqual({
 			markdown: '![t.png](https://files.example/t.png)',
 			note: expect.stringContaining('exactly as it is') as unknown,
 			taskId: 't',
@@ -159,7 +171,7 @@ describe('describeForAgent', () => {
 	it('contains the files of all nodes if none is final', () => {
 		const info = taskInfo('t', { status: 3, files: { '9': ['https://h/a'], '12': ['https://h/b'] } });
 		const snapshot = { info, sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
-		expect(describeForAgent(outcome({ snapshot }), {}, redact)).toMatchObject({
+		expect(describeForAgent(outcome({ snapshot }), redact)).toMatchObject({
 			files: ['https://h/a', 'https://h/b'],
 		});
 	});
@@ -223,28 +235,35 @@ describe('markdownOf', () => {
 });
 
 describe('missingOutputsHint', () => {
-	const wanted = [{ nodeId: '9', field: 'image' }];
+	const lacking = (info: TaskInfo, nodeId: string): TaskOutcome =>
+		outcome({
+			snapshot: { info, endedAtMs: AT },
+			delivery: { ...LINKS_ONLY, form: 'filePerItem', outputs: [{ nodeId, field: 'image' }] },
+		});
 
 	it('is absent if each node has a file', () => {
-		expect(missingOutputsHint([{ info: succeeded('t'), wanted }])).toBeUndefined();
+		expect(missingOutputsHint([lacking(succeeded('t'), '9')])).toBeUndefined();
+	});
+
+	it('is absent if nothing was to be downloaded', () => {
+		const one = lacking(succeeded('t'), '4');
+		expect(missingOutputsHint([{ ...one, delivery: LINKS_ONLY }])).toBeUndefined();
 	});
 
 	it('counts no inherited property of an object as the files of a node', () => {
-		const hint = missingOutputsHint([
-			{ info: succeeded('t'), wanted: [{ nodeId: 'constructor', field: 'f' }] },
-		]);
+		const hint = missingOutputsHint([lacking(succeeded('t'), 'constructor')]);
 		expect(hint).toContain('lack files from chosen output nodes: constructor.');
 	});
 
 	it('does not guess if the platform names no node', () => {
 		const info = taskInfo('t', { status: 3, progress_num: 100, final_files: ['https://f.example/a.png'] });
-		expect(missingOutputsHint([{ info, wanted }])).toContain(
+		expect(missingOutputsHint([lacking(info, '9')])).toContain(
 			'did not say which node made the files of 1 task(s)',
 		);
 	});
 
 	it('names the nodes that have files', () => {
-		const hint = missingOutputsHint([{ info: succeeded('t'), wanted: [{ nodeId: '4', field: 'data' }] }]);
+		const hint = missingOutputsHint([lacking(succeeded('t'), '4')]);
 		expect(hint).toBe('1 task(s) lack files from chosen output nodes: 4. Files came from 9.');
 	});
 });

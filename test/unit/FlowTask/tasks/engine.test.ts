@@ -4,18 +4,21 @@ import {
 	runTasks,
 	type EngineRun,
 	type EngineSettings,
+	type TaskClient,
 	type TaskJob,
 	type TaskOutcome,
 } from '../../../../nodes/FlowTask/tasks/engine';
 import type { TaskObserver } from '../../../../nodes/FlowTask/tasks/observer';
 import type { ImageInput } from '../../../../nodes/FlowTask/tasks/submit';
 import { ok, fail } from '../../../../nodes/shared/errors/failure';
+import type { Accounts } from '../../../../nodes/shared/platform/accounts';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import type { CallFailure } from '../../../../nodes/FlowTask/api/failures';
 import type { Download, DownloadFailure, DownloadRequest } from '../../../../nodes/shared/files/download';
 import { heldFile } from '../../../../nodes/shared/files/uploadFile';
 import { TestClock, turn } from '../../testClock';
 import { course, failing, ScriptedPlatform } from '../platform.script';
+import { LINKS_ONLY } from '../taskInfo.builder';
 
 const MINUTE = 60_000;
 const REFUSED: CallFailure = { kind: 'refused', message: 'Bad value', advice: 'Fix it', passing: false };
@@ -73,10 +76,16 @@ function scene(): Scene {
 					urlExpireSeconds: 3_600,
 					...settings,
 				},
-				{ clients: { of: () => ok(client) }, clock, redact: redactor([]), download, ending, ...more },
+				{ clients: accountsOf([client]), clock, redact: redactor([]), download, ending, ...more },
 			),
 	};
 	return made;
+}
+
+/** @param clients those of the first items; the first one serves all others, too */
+function accountsOf(clients: readonly [TaskClient, ...TaskClient[]]): Accounts<TaskClient> {
+	const of = (itemIndex: number) => ok(clients[itemIndex] ?? clients[0]);
+	return { all: [...new Set(clients)], of, varying: new Set() };
 }
 
 function image(bytes: string, nodeId = '10'): ImageInput {
@@ -91,10 +100,15 @@ function submitJob(
 ): TaskJob {
 	return {
 		itemIndex,
-		wantsFiles: true,
+		facts: {},
+		delivery: { ...LINKS_ONLY, form: 'filePerItem' },
 		start: { kind: 'submit', workflowId: 'w', prompt: { '3': { inputs: { seed: itemIndex } } }, images },
 		...more,
 	};
+}
+
+function watchJob(itemIndex: number, taskId: string): TaskJob {
+	return { itemIndex, facts: {}, delivery: LINKS_ONLY, start: { kind: 'watch', taskId } };
 }
 
 function submitJobs(count: number): TaskJob[] {
@@ -175,11 +189,12 @@ describe('runTasks: a batch', () => {
 					};
 					const jobs = tasks.map((_, index) =>
 						submitJob(index, {
-							wantsFiles: false,
+							delivery: LINKS_ONLY,
 							record: {
 								submitted: (taskId) => taskOf.set(index, taskId),
 								unclear: jest.fn(),
 								failed: jest.fn(),
+								delivered: jest.fn(),
 							},
 						}),
 					);
@@ -216,7 +231,7 @@ describe('runTasks: a batch', () => {
 	it('watches an existing task without submitting anything', async () => {
 		const { clock, platform, run } = scene();
 		platform.add('old', course(2_000));
-		const job: TaskJob = { itemIndex: 0, wantsFiles: false, start: { kind: 'watch', taskId: 'old' } };
+		const job = watchJob(0, 'old');
 		const outcomes = await clock.run(run([job, { ...job, itemIndex: 1 }]));
 		expect(outcomes).toMatchObject([
 			{ itemIndex: 0, taskId: 'old', failure: undefined },
@@ -236,11 +251,12 @@ describe('runTasks: a batch', () => {
 					submitted: (taskId) => notes.push(`${index} ${taskId} @${clock.elapsedMs}`),
 					unclear: () => notes.push(`${index} unclear`),
 					failed: () => notes.push(`${index} failed`),
+					delivered: () => notes.push(`${index} delivered`),
 				},
 			}),
 		);
 		await clock.run(run(jobs));
-		const expected = '0 t-1 @0, 1 failed, 1 t-2 @0, 2 failed, 2 t-3 @0, 3 unclear';
+		const expected = '0 delivered, 0 t-1 @0, 1 failed, 1 t-2 @0, 2 failed, 2 t-3 @0, 3 unclear';
 		expect(notes.sort().join(', ')).toBe(expected);
 	});
 });
@@ -479,7 +495,7 @@ describe('runTasks: files', () => {
 	it('downloads nothing if no files are wanted', async () => {
 		const { clock, platform, run, downloads } = scene();
 		platform.filesOf = FILES;
-		await clock.run(run([submitJob(0, { wantsFiles: false })]));
+		await clock.run(run([submitJob(0, { delivery: LINKS_ONLY })]));
 		expect(downloads).toEqual([]);
 	});
 
@@ -631,17 +647,14 @@ describe('runTasks: observers', () => {
 		other.add('t', course(60_000));
 		const own = { api: platform, mayFetch: () => true };
 		const others = { api: other, mayFetch: () => true };
-		const of = (itemIndex: number) => ok(itemIndex === 2 ? others : own);
-		const jobs = [0, 1, 2].map((itemIndex): TaskJob => {
-			return { itemIndex, wantsFiles: false, start: { kind: 'watch', taskId: 't' } };
-		});
+		const jobs = [0, 1, 2].map((itemIndex) => watchJob(itemIndex, 't'));
 		const news: Array<[number, string]> = [];
 		const observer: TaskObserver = {
 			began: () => undefined,
 			news: (job, { state }) => void news.push([job.itemIndex, state]),
 			ended: () => undefined,
 		};
-		await clock.run(run(jobs, {}, { clients: { of }, observers: [observer] }));
+		await clock.run(run(jobs, {}, { clients: accountsOf([own, own, others]), observers: [observer] }));
 		const done = news.filter(([, state]) => state === 'succeeded');
 		expect(done.map(([itemIndex]) => itemIndex)).toEqual([0, 1, 2]);
 	});

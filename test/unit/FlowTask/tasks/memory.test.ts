@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { createTaskMemory, createToolMemory } from '../../../../nodes/FlowTask/tasks/memory';
+import { createTaskMemory } from '../../../../nodes/FlowTask/tasks/memory';
 import { hostileJson } from '../hostileJson';
 
 type Context = Record<string, unknown>;
@@ -123,35 +123,35 @@ describe('the memory of a tool', () => {
 		'allows a new task for the same call after one that is %s',
 		(end) => {
 			const context: Context = {};
-			const first = createToolMemory(context);
+			const first = createTaskMemory(context, 'tool');
 			first.record(0, 'f', {}).submitted('t-1', 1);
 			first.release();
-			const second = createToolMemory(context);
+			const second = createTaskMemory(context, 'tool');
 			second.recall(0, 'f');
-			second.record(0, 'f', {})[end]?.();
+			second.record(0, 'f', {})[end]();
 			second.release();
-			expect(createToolMemory(context).recall(0, 'f')).toEqual({ kind: 'new' });
+			expect(createTaskMemory(context, 'tool').recall(0, 'f')).toEqual({ kind: 'new' });
 		},
 	);
 
 	it('distinguishes equal calls at the same time', () => {
 		const context: Context = {};
-		const [first, second] = [createToolMemory(context), createToolMemory(context)];
+		const [first, second] = [createTaskMemory(context, 'tool'), createTaskMemory(context, 'tool')];
 		first.record(0, 'f', {}).submitted('t-1', 1);
 		expect(second.recall(0, 'f')).toEqual({ kind: 'new' });
 		second.record(0, 'f', {}).submitted('t-2', 2);
-		first.record(0, 'f', {}).delivered?.();
+		first.record(0, 'f', {}).delivered();
 		first.release();
 		second.release();
-		expect(createToolMemory(context).recall(0, 'f')).toMatchObject({ taskId: 't-2' });
+		expect(createTaskMemory(context, 'tool').recall(0, 'f')).toMatchObject({ taskId: 't-2' });
 	});
 
 	it('recalls an unclear submit, so that it is not repeated', () => {
 		const context: Context = {};
-		const first = createToolMemory(context);
+		const first = createTaskMemory(context, 'tool');
 		first.record(0, 'f', {}).unclear();
 		first.release();
-		expect(createToolMemory(context).recall(0, 'f')).toEqual({ kind: 'unclear' });
+		expect(createTaskMemory(context, 'tool').recall(0, 'f')).toEqual({ kind: 'unclear' });
 	});
 });
 

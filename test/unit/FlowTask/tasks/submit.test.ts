@@ -43,6 +43,7 @@ class Scene {
 		submitted: (taskId, atMs) => this.log.push(`record submitted ${taskId} ${atMs - this.startMs}`),
 		unclear: () => this.log.push('record unclear'),
 		failed: () => this.log.push('record failed'),
+		delivered: () => this.log.push('record delivered'),
 	};
 	private readonly startMs = this.clock.now();
 

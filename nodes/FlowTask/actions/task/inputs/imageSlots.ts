@@ -1,14 +1,14 @@
-import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
+import type { IDataObject } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
-import { binaryMeta, refuseMissingFile } from '../../../../shared/files/inputFile';
+import { binaryMeta, fetchInputFile, refuseMissingFile } from '../../../../shared/files/inputFile';
+import { bytesToHold, heldFile, openBinaryField } from '../../../../shared/files/uploadFile';
 import { readChoice } from '../../../../shared/form/options';
 import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { excerpt, objectsIn } from '../../../../shared/text/json';
 import { isWebAddress } from '../../../../shared/text/webAddress';
 import type { ImageInput } from '../../../tasks/submit';
 import { inputName, type PromptInput } from '../../../workflow/prompt';
-import { imageAtUrl, imageInField, type ImageSource } from '../../imageSource';
 import type { NodeRun } from '../../run';
 import { chosenText, enteredText } from '../../enteredText';
 
@@ -19,15 +19,11 @@ export interface ImageSlots {
 }
 
 /** Reads "Input Images" without fetching or uploading anything. */
-export function readImageSlots(
-	context: IExecuteFunctions,
-	itemIndex: number,
-	run: NodeRun,
-): Result<ImageSlots> {
+export function readImageSlots(run: NodeRun, itemIndex: number): Result<ImageSlots> {
 	const images: ImageInput[] = [];
 	const imageIds: PromptInput[] = [];
 	const named = new Set<string>();
-	const rows = objectsIn(context.getNodeParameter('imageSlots.slot', itemIndex, []));
+	const rows = objectsIn(run.context.getNodeParameter('imageSlots.slot', itemIndex, []));
 	for (const [index, row] of rows.entries()) {
 		const name = `Image ${index + 1} of "Input Images"`;
 		const nodeId = chosenText(row.nodeId);
@@ -52,10 +48,13 @@ export function readImageSlots(
 			imageIds.push({ ...input, value: imageId.value });
 			continue;
 		}
+		const wrongUrl = (given: string): string =>
+			`${name} has ${given ? `"${given}" as its URL, which is not an HTTP URL` : 'no URL'}`;
+		const field = 'binaryField' in row ? enteredText(row.binaryField) : 'data';
 		const source =
 			from.value === 'url'
-				? readUrl(context, row, name, itemIndex, run)
-				: readField(context, row, itemIndex, run);
+				? imageAtUrl(run, itemIndex, enteredText(row.url), wrongUrl)
+				: imageInField(run, itemIndex, field);
 		if (!source.ok) return source;
 		images.push({ ...input, ...source.value });
 	}
@@ -70,31 +69,40 @@ function readImageId(row: IDataObject, name: string): Result<string> {
 	return failInput(`${name} has no image ID`, 'Upload the image first, or choose another source.');
 }
 
-function readUrl(
-	context: IExecuteFunctions,
-	row: IDataObject,
-	name: string,
+/** Where an image comes from; it is read just before its upload. */
+export type ImageSource = Pick<ImageInput, 'load' | 'bytes' | 'url'>;
+
+/** @param wrong says what is wrong with a URL, which is shortened and may be empty */
+export function imageAtUrl(
+	{ context, options, clients, signal }: NodeRun,
 	itemIndex: number,
-	run: NodeRun,
+	url: string,
+	wrong: (url: string) => string,
 ): Result<ImageSource> {
-	const url = enteredText(row.url);
 	if (!isWebAddress(url)) {
-		return failInput(
-			`${name} has ${url ? `"${excerpt(url, 60)}" as its URL, which is not an HTTP URL` : 'no URL'}`,
-			'Enter a URL that starts with http:// or https://.',
-		);
+		return failInput(wrong(excerpt(url, 60)), 'Enter a URL that starts with http:// or https://.');
 	}
-	return ok(imageAtUrl(context, itemIndex, url, run));
+	return ok({
+		url,
+		load: async (mostBytes: number) => {
+			const client = clients.of(itemIndex);
+			if (!client.ok) return client;
+			const most = Math.min(options.maxFileBytes, mostBytes);
+			const fetched = await fetchInputFile(context, url, most, client.value.mayFetch, signal);
+			return fetched.ok ? ok(heldFile(fetched.value)) : fetched;
+		},
+	});
 }
 
 /** Checks the file, so that a missing one is reported before anything is sent for any item. */
-function readField(
-	context: IExecuteFunctions,
-	row: IDataObject,
+export function imageInField(
+	{ context, options }: NodeRun,
 	itemIndex: number,
-	run: NodeRun,
+	field: string,
 ): Result<ImageSource> {
-	const field = 'binaryField' in row ? enteredText(row.binaryField) : 'data';
 	if (!binaryMeta(context, itemIndex, field)) return refuseMissingFile(context, itemIndex, field);
-	return ok(imageInField(context, itemIndex, field, run));
+	return ok({
+		load: async () => await openBinaryField(context, itemIndex, field, options.maxFileBytes),
+		bytes: bytesToHold(context, itemIndex, field),
+	});
 }

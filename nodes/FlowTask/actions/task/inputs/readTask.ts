@@ -1,31 +1,32 @@
 import { NodeHelpers, type IExecuteFunctions } from 'n8n-workflow';
 
 import { readItem } from '../../../../shared/errors/expressionError';
-import { fail, ok, type Result } from '../../../../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { fingerprinter } from '../../../../shared/run/retryMemory';
 import { member } from '../../../../shared/text/json';
-import { stillUnclear } from '../../../tasks/failures';
+import { numberOf } from '../../../../shared/text/textOf';
+import { ofVariant, stillUnclear } from '../../../tasks/failures';
 import type { TaskJob } from '../../../tasks/engine';
 import type { Recollection } from '../../../tasks/memory';
 import type { NodeRun } from '../../run';
-import { SUBMITTED_FIELDS } from '../fields';
-import { readSubmits, type SentFacts } from './submits';
-import { taskMaker, type PreparedTask } from './taskMaker';
-import { ofVariant, readVariants, variantKey, variantNumber, type ItemVariants } from './variants';
+import { MOST_VARIANTS, SUBMITTED_FIELDS } from '../fields';
+import { readSubmits, type ItemVariants, type SentFacts } from './submits';
+import { taskMaker } from './taskMaker';
 import { chosenText } from '../../enteredText';
 
 /** Reads the tasks of one input item: those to submit, or those to wait for. */
-export type PrepareItem = (itemIndex: number, run: NodeRun) => Array<Result<PreparedTask>>;
+export type PrepareItem = (itemIndex: number) => Array<Result<TaskJob>>;
 
 /** Reads items for the operations that submit: one task for each variant of an item. */
-export function taskReader(context: IExecuteFunctions): PrepareItem {
+export function taskReader(run: NodeRun): PrepareItem {
+	const { context } = run;
 	const fingerprintOf = fingerprinter(submittedParameters(context));
 	const variantsOf = readVariants(context);
-	return (itemIndex, run) => {
+	return (itemIndex) => {
 		const variants = variantsOf(itemIndex);
 		if (!variants.ok) return [variants];
 		const fingerprint = fingerprintOf(context.getInputData()[itemIndex]?.json);
-		const tasks = readItem(() => ok(prepareTasks(context, itemIndex, run, fingerprint, variants.value)));
+		const tasks = readItem(() => ok(prepareTasks(run, itemIndex, fingerprint, variants.value)));
 		return tasks.ok ? tasks.value : [tasks];
 	};
 }
@@ -43,32 +44,60 @@ function submittedParameters(context: IExecuteFunctions): unknown {
 	return { ...parameters, workflowId: chosenText(parameters?.workflowId), overrides: values };
 }
 
+/** Reads "Variants" of all items at once, because incremented seeds count up across the variants of all items. */
+function readVariants(context: IExecuteFunctions): (itemIndex: number) => Result<ItemVariants> {
+	let before = 0;
+	const items = context.getInputData().map((_, itemIndex): Result<ItemVariants> => {
+		const count = readItem(() => readCount(context.getNodeParameter('variants', itemIndex, 1)));
+		const own = count.ok ? ok({ count: count.value, before }) : count;
+		before += count.ok ? count.value : 1;
+		return own;
+	});
+	return (itemIndex) => items[itemIndex] ?? ok({ count: 1, before: 0 });
+}
+
+function readCount(value: unknown): Result<number> {
+	const count = numberOf(value) ?? 0;
+	if (Number.isInteger(count) && count >= 1 && count <= MOST_VARIANTS) return ok(count);
+	return failInput(
+		`"Variants" must be a whole number from 1 to ${MOST_VARIANTS}`,
+		'Correct it in the node; to get more images of one prompt, pass the item in several times. Nothing was submitted for this item.',
+	);
+}
+
+/** The number of a variant, from 1; `undefined` if it is the only one of its item. */
+function variantNumber(index: number, { count }: ItemVariants): number | undefined {
+	return count > 1 ? index + 1 : undefined;
+}
+
+/** Turns the index or fingerprint of an item into that of one of its variants; the first variant keeps it unchanged. */
+function variantKey<Of extends number | string>(of: Of, index: number): Of | string {
+	return index === 0 ? of : `${of}.${index + 1}`;
+}
+
 /** A task of an earlier try is continued, even if the item's expressions now return something else. */
 function prepareTasks(
-	context: IExecuteFunctions,
-	itemIndex: number,
 	run: NodeRun,
+	itemIndex: number,
 	fingerprint: string,
 	variants: ItemVariants,
-): Array<Result<PreparedTask>> {
-	const pasts = Array.from({ length: variants.count }, (_, index) =>
-		run.memory.recall(variantKey(itemIndex, index), variantKey(fingerprint, index)),
-	);
+): Array<Result<TaskJob>> {
+	const keysOf = (index: number) => [variantKey(itemIndex, index), variantKey(fingerprint, index)] as const;
+	const pasts = Array.from({ length: variants.count }, (_, index) => run.memory.recall(...keysOf(index)));
 	const isDue = ({ kind }: Recollection): boolean =>
 		kind !== 'task' && (kind !== 'unclear' || run.options.onUnknownSubmit !== 'error');
 	const isMade = pasts.map(({ kind }) => kind === 'task');
-	const submits = pasts.some(isDue) ? readSubmits(context, itemIndex, run, variants, isMade) : ok([]);
-	const make = taskMaker(context, itemIndex, run);
+	const submits = pasts.some(isDue) ? readSubmits(run, itemIndex, variants, isMade) : ok([]);
+	const make = taskMaker(run, itemIndex);
 	if (!make.ok) return [make];
-	const workflow = run.workflows.workflowId(context, itemIndex);
-	const workflowId = workflow.ok ? workflow.value : '';
-	const taskOf = (index: number, start: TaskJob['start'], { seeds, prompt }: SentFacts): PreparedTask => {
+	const source = run.workflows.source(itemIndex);
+	const workflowId = source.ok ? source.value.workflowId : '';
+	const taskOf = (index: number, start: TaskJob['start'], { seeds, prompt }: SentFacts): TaskJob => {
 		const variant = variantNumber(index, variants);
-		const [key, print] = [variantKey(itemIndex, index), variantKey(fingerprint, index)];
-		const record = run.memory.record(key, print, seeds, prompt);
+		const record = run.memory.record(...keysOf(index), seeds, prompt);
 		return make.value(start, { workflowId, seeds, prompt, variant }, record);
 	};
-	const tasks = pasts.flatMap((past, index): Array<Result<PreparedTask>> => {
+	const tasks = pasts.flatMap((past, index): Array<Result<TaskJob>> => {
 		if (past.kind === 'task') {
 			const { taskId, submittedAtMs } = past;
 			return [ok(taskOf(index, { kind: 'watch', taskId, submittedAtMs }, past))];

@@ -1,5 +1,3 @@
-import type { IExecuteFunctions } from 'n8n-workflow';
-
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { readChoice } from '../../../../shared/form/options';
@@ -13,12 +11,17 @@ import { checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../w
 import { isSeed, isSeedName } from '../../../workflow/names';
 import { promptTextOf } from '../../../workflow/inputRanking';
 import { inputsIn, withInputs, type Prompt } from '../../../workflow/prompt';
-import { applySeed, type RandomSeed, type SeededPrompt, type SeedPlan } from '../../../workflow/seeds';
+import { applySeed, type RandomSeed, type SeededPrompt } from '../../../workflow/seeds';
 import type { NodeRun } from '../../run';
-import { readImageSlots, type ImageSlots } from './imageSlots';
+import { readImageSlots } from './imageSlots';
 import { readPrompt } from './prompt';
-import type { ItemVariants } from './variants';
 import { filledText, textParameter } from '../../enteredText';
+
+/** How many variants an item has, and how many all earlier items have together. */
+export interface ItemVariants {
+	readonly count: number;
+	readonly before: number;
+}
 
 export type SentFacts = Pick<Extract<Recollection, { kind: 'task' }>, 'seeds' | 'prompt'>;
 
@@ -29,26 +32,17 @@ export interface Submit extends SentFacts {
 const SEED_KEPT =
 	'"Seed Mode" is Random, but the node does not know the seeds of the workflow, so the hosted seed was kept: the same inputs give the same image. Paste the export into "Workflow Definition", enter their names under "Seed Targets", or choose Keep.';
 
-interface ItemInputs extends ImageSlots {
-	readonly workflowId: string;
-	readonly prompt: Prompt;
-	readonly plan: Pick<SeedPlan, 'mode' | 'base' | 'targets'>;
-	readonly key: string | undefined;
-	readonly known: WorkflowKnowledge;
-}
-
 /**
  * Reads what will be sent for an item, one request per variant.
  * @param isMade for each variant, whether an earlier try made its task; such a variant gets no request
  */
 export function readSubmits(
-	context: IExecuteFunctions,
-	itemIndex: number,
 	run: NodeRun,
+	itemIndex: number,
 	{ count, before }: ItemVariants,
 	isMade: readonly boolean[],
 ): Result<Array<Submit | undefined>> {
-	const read = readInputs(context, itemIndex, run);
+	const read = readInputs(run, itemIndex);
 	if (!read.ok) return read;
 	const inputs = read.value;
 	const plan = { ...inputs.plan, ...inputs.known };
@@ -70,19 +64,22 @@ export function readSubmits(
 	return ok(submits);
 }
 
-function readInputs(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<ItemInputs> {
-	const workflowId = readWorkflowId(context, itemIndex, run);
+type ItemInputs = Extract<ReturnType<typeof readInputs>, { ok: true }>['value'];
+
+function readInputs(run: NodeRun, itemIndex: number) {
+	const { context } = run;
+	const workflowId = readWorkflowId(run, itemIndex);
 	if (!workflowId.ok) return workflowId;
-	const known = run.workflows.knowledge(context, itemIndex);
+	const known = run.workflows.knowledge(itemIndex);
 	if (!known.ok) return known;
 	const prompt = readPrompt(context, itemIndex, workflowId.value, known.value);
 	if (!prompt.ok) return prompt;
-	const slots = readImageSlots(context, itemIndex, run);
+	const slots = readImageSlots(run, itemIndex);
 	if (!slots.ok) return slots;
 	const { images, imageIds } = slots.value;
 	const fitting = checkImageInputs([...images, ...imageIds], known.value);
 	if (!fitting.ok) return fitting;
-	const key = readIdempotencyKey(context, itemIndex, run);
+	const key = readIdempotencyKey(run, itemIndex);
 	if (!key.ok) return key;
 	const mode = readChoice(
 		'"Seed Mode"',
@@ -136,12 +133,8 @@ function checkSeeded({ prompt, seeds }: SeededPrompt, known: WorkflowKnowledge):
 	return noPrompt ? fail(noPrompt) : checked;
 }
 
-function readIdempotencyKey(
-	context: IExecuteFunctions,
-	itemIndex: number,
-	run: NodeRun,
-): Result<string | undefined> {
-	if (!run.options.idempotency) return ok(undefined);
+function readIdempotencyKey({ context, options }: NodeRun, itemIndex: number): Result<string | undefined> {
+	if (!options.idempotency) return ok(undefined);
 	const value: unknown = context.getNodeParameter('limits.idempotencyKey', itemIndex, '');
 	const rounded = refuseRounded('Idempotency Key', value);
 	if (rounded) return fail(rounded);
@@ -152,22 +145,23 @@ function readIdempotencyKey(
 	);
 }
 
-function readWorkflowId(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<string> {
+function readWorkflowId({ context, workflows }: NodeRun, itemIndex: number): Result<string> {
 	const rounded = refuseRounded('Workflow', context.getNodeParameter('workflowId', itemIndex, ''));
 	if (rounded) return fail(rounded);
-	const workflowId = run.workflows.workflowId(context, itemIndex);
-	if (!workflowId.ok) return workflowId;
-	if (!workflowId.value) {
+	const source = workflows.source(itemIndex);
+	if (!source.ok) return source;
+	const { workflowId } = source.value;
+	if (!workflowId) {
 		return failInput(
 			'"Workflow" is empty',
 			"Choose a saved workflow, or enter the ID that the platform's console shows for the hosted one. If the field is an expression, check that it returns a value for this item.",
 		);
 	}
-	if (!canBeId(workflowId.value)) {
+	if (!canBeId(workflowId)) {
 		return failInput(
-			`"Workflow" contains "${excerpt(workflowId.value, 40)}", which is not an ID`,
+			`"Workflow" contains "${excerpt(workflowId, 40)}", which is not an ID`,
 			"Choose a saved workflow, or enter only the ID that the platform's console shows for the hosted one, not the workflow itself or its URL.",
 		);
 	}
-	return workflowId;
+	return ok(workflowId);
 }

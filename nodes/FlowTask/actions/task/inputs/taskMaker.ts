@@ -1,25 +1,21 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { isTool } from '../../../../shared/errors/nodeError';
-import { ok } from '../../../../shared/errors/failure';
+import { failInput, ok, type Result } from '../../../../shared/errors/failure';
+import { excerpt, objectsIn } from '../../../../shared/text/json';
 import { booleanOf } from '../../../../shared/text/textOf';
+import type { DefinitionNode } from '../../../../shared/workflow/definition';
 import { enteredStem, slugOf } from '../../../../shared/files/fileName';
 import { readChoice } from '../../../../shared/form/options';
-import type { TaskJob } from '../../../tasks/engine';
-import type { OutcomeFacts } from '../../../tasks/describeTask';
-import type { Delivery } from '../../deliver';
+import type { Delivery, OutputNode, TaskJob } from '../../../tasks/engine';
+import type { TaskFacts } from '../../../tasks/observer';
 import type { NodeRun } from '../../run';
-import { enteredText, textParameter } from '../../enteredText';
-import { readOutputNodes } from './outputNodes';
-
-export interface PreparedTask {
-	readonly job: TaskJob;
-	readonly delivery: Delivery;
-}
+import { chosenText, enteredText, textParameter } from '../../enteredText';
 
 /** Reads how the tasks of an item are output. An AI agent reads text, so nothing is downloaded for it. */
-export function taskMaker(context: IExecuteFunctions, itemIndex: number, run: NodeRun) {
-	const outputs = readOutputNodes(context, itemIndex, run);
+export function taskMaker(run: NodeRun, itemIndex: number) {
+	const { context } = run;
+	const outputs = readOutputNodes(run, itemIndex);
 	if (!outputs.ok) return outputs;
 	const chosen = readChoice(
 		'"Output"',
@@ -28,28 +24,21 @@ export function taskMaker(context: IExecuteFunctions, itemIndex: number, run: No
 		context.getNodeParameter('output', itemIndex, 'urls'),
 	);
 	if (!chosen.ok) return chosen;
-	const form = isTool(context.getNode()) ? 'urls' : chosen.value;
 	const delivery: Delivery = {
-		form,
+		form: isTool(context.getNode()) ? 'urls' : chosen.value,
 		binaryField: textParameter(context, 'binaryPropertyName', itemIndex) || 'data',
 		simplify: readSimplify(context, itemIndex),
 		includeRequest: run.options.includeRequest,
 		outputs: outputs.value,
 	};
 	const fileName = enteredText(context.getNodeParameter('options.fileName', itemIndex, ''));
-	const outputNodes = outputs.value?.map(({ nodeId }) => nodeId);
-	type Start = TaskJob['start'];
-	return ok((start: Start, facts: OutcomeFacts, record?: TaskJob['record']): PreparedTask => ({
-		job: {
-			itemIndex,
-			facts,
-			wantsFiles: form !== 'urls',
-			outputNodes,
-			fileStem: fileStem(fileName, itemIndex, facts),
-			start,
-			record,
-		},
-		delivery: { ...delivery, ...facts },
+	return ok((start: TaskJob['start'], facts: TaskFacts, record?: TaskJob['record']): TaskJob => ({
+		itemIndex,
+		facts,
+		delivery,
+		fileStem: fileStem(fileName, itemIndex, facts),
+		start,
+		record,
 	}));
 }
 
@@ -57,18 +46,71 @@ export function readSimplify(context: IExecuteFunctions, itemIndex: number): boo
 	return booleanOf(context.getNodeParameter('simplify', itemIndex, true)) !== false;
 }
 
-/**
- * The name of a task's files without extension: as entered, or made of the first words of the prompt and the item's
- * number; then the number of the variant.
- * @returns `undefined` if the files keep the names in their links
- */
+/** The name of a task's files without extension; `undefined` if they keep the names in their links. */
 function fileStem(
 	entered: string,
 	itemIndex: number,
-	{ item = itemIndex, variant, prompt = '' }: OutcomeFacts,
+	{ item = itemIndex, variant, prompt = '' }: TaskFacts,
 ): string | undefined {
 	const slug = slugOf(prompt);
 	const stem = enteredStem(entered) || (slug && `${slug}_${item + 1}`);
 	if (!stem) return undefined;
 	return variant === undefined ? stem : `${stem}_v${variant}`;
+}
+
+const NODES_SHOWN = 10;
+
+/** With a workflow definition, nodes can be given by title, and a node that it lacks is refused. */
+function readOutputNodes(
+	{ context, workflows }: NodeRun,
+	itemIndex: number,
+): Result<readonly OutputNode[] | undefined> {
+	const rows = objectsIn(context.getNodeParameter('options.outputNodes.node', itemIndex, []));
+	const wanted = rows.map(({ nodeId, field }) => ({
+		name: chosenText(nodeId),
+		field: enteredText(field) || 'data',
+	}));
+	if (wanted.length === 0) return ok(undefined);
+	if (wanted.some(({ name }) => name === '')) {
+		return failInput(
+			'A row of "Output Nodes" has no node',
+			'Choose the node, or enter its ID or, with a workflow definition, its title. Nothing was sent for this item.',
+		);
+	}
+	const known = workflows.knowledge(itemIndex);
+	if (!known.ok) return known;
+	const nodes = known.value.definition?.nodes;
+	const found: OutputNode[] = [];
+	for (const { name, field } of wanted) {
+		const nodeId = nodes ? idOf(nodes, name) : ok(name);
+		if (!nodeId.ok) return nodeId;
+		if (found.some((one) => one.nodeId === nodeId.value)) {
+			return failInput(
+				`"Output Nodes" names node "${excerpt(nodeId.value, 40)}" twice`,
+				'Remove one of the two rows. Nothing was sent for this item.',
+			);
+		}
+		found.push({ nodeId: nodeId.value, field });
+	}
+	return ok(found);
+}
+
+/** The ID of the node with this ID, or else with this title. */
+function idOf(nodes: readonly DefinitionNode[], name: string): Result<string> {
+	if (nodes.some(({ nodeId }) => nodeId === name)) return ok(name);
+	const titled = nodes.filter(({ title }) => title.trim().toLowerCase() === name.toLowerCase());
+	const [only, ...others] = titled;
+	if (only && others.length === 0) return ok(only.nodeId);
+	const shown = excerpt(name, 40);
+	if (only) {
+		return failInput(
+			`"Output Nodes" names "${shown}", but the workflow has ${titled.length} nodes with that title`,
+			`Enter the ID of one of them: ${titled.map(({ nodeId }) => nodeId).join(', ')}. Nothing was sent for this item.`,
+		);
+	}
+	const list = nodes.slice(-NODES_SHOWN).map(({ nodeId, title }) => `${nodeId} (${excerpt(title, 40)})`);
+	return failInput(
+		`"Output Nodes" names "${shown}", which is not in the workflow definition`,
+		`Enter the ID or the title of a node that saves files. The last nodes of the definition are: ${list.join(', ')}. Nothing was sent for this item.`,
+	);
 }
