@@ -179,8 +179,8 @@ describe('uploads', () => {
 		expect(agent.calls[0]).toMatchObject({ files: [{ url: 'https://files.example/b' }] });
 	});
 
-	test('the error for an answer without an envelope says what the description expects', async () => {
-		agent.saysToUploads('{"url":"https://files.example/b"}');
+	test('the error for an answer without an envelope or an address says what the description expects', async () => {
+		agent.saysToUploads('{"file":"b"}');
 		expect(item(await send()).error).toContain(
 			'"success_response" is missing. Expected: an envelope, according to "answer.envelope"',
 		);
