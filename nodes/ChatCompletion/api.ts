@@ -8,7 +8,8 @@ import type { Outcome } from '../shared/http/outcome';
 import type { BusyTerms } from '../shared/platform/envelope';
 import type { Retry } from '../shared/retry/retry';
 import type { Clock } from '../shared/run/clock';
-import type { JsonObject } from '../shared/text/json';
+import { errorWords } from '../shared/errors/serviceMessage';
+import { parseJson, type JsonObject } from '../shared/text/json';
 import { quote, type Redact } from '../shared/text/redact';
 import { explainChat, outcomeOfError } from './failures';
 
@@ -108,8 +109,20 @@ function outcomeOf(
 	if (broken) return { kind: 'unclear', code: broken.code, text: broken.reason };
 	if (answer.hasChoices) return failed(noChoice(partOf(answer, redact)));
 	const isPage = /html/i.test(headers['content-type'] ?? '');
-	const text = isPage ? 'a web page instead of an answer' : 'an answer without content';
-	return { kind: 'unclear', status, text };
+	if (isPage) return { kind: 'unclear', status, text: 'a web page instead of an answer' };
+	return failed(noContent(answer, status, redact));
+}
+
+function noContent({ stray = '' }: AnswerReader, status: number, redact: Redact): Failure {
+	const json = parseJson(stray);
+	const words = json === undefined ? stray : errorWords(json);
+	return {
+		kind: 'unclear',
+		message: `The platform sent an answer without content (HTTP ${status})${words && `: ${quote(redact, words)}`}`,
+		advice:
+			'The question was not sent again, because it may have been processed and billed. Check the model, and the Base URL in the credential, before you run the node again.',
+		details: { httpStatus: status },
+	};
 }
 
 function noChoice(details: JsonObject): Failure {

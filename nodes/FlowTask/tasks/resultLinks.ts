@@ -29,7 +29,8 @@ export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 	const byNode = [...info.files].flatMap(([nodeId, urls]) => urls.map((url) => ({ nodeId, url })));
 	const chosen = new Map<string, string | null>();
 	if (byNode.length === 0 || (selection === 'finalFiles' && info.finalFiles.length > 0)) {
-		const nodes = new Map(byNode.map(({ nodeId, url }) => [url, nodeId]));
+		// If several nodes list a link, it belongs to the first one.
+		const nodes = new Map(byNode.toReversed().map(({ nodeId, url }) => [url, nodeId]));
 		const sameFiles = byFile(byNode);
 		for (const url of info.finalFiles)
 			chosen.set(url, nodes.get(url) ?? onlyNode(sameFiles.get(fileIn(url))));

@@ -3,10 +3,16 @@ import { defineRequestOptions, oneOf } from './options';
 const MS_PER_HOUR = 3_600_000;
 
 /** Where a key is unique, and for how long; 0 = forever. */
-export type IdempotencyOptions = NonNullable<ReturnType<typeof idempotencyOf>>;
+export interface IdempotencyOptions {
+	readonly scope: 'node' | 'project';
+	readonly ttlMs: number;
+}
 
 /** @returns `undefined` if the option is not added; the key itself is read per item */
-export function idempotencyOf(given: Readonly<Record<string, unknown>>, ttlHours: number) {
+export function idempotencyOf(
+	given: Readonly<Record<string, unknown>>,
+	ttlHours: number,
+): IdempotencyOptions | undefined {
 	if (!('idempotencyKey' in given)) return undefined;
 	return { scope: oneOf(['node', 'project'], given.idempotencyScope), ttlMs: ttlHours * MS_PER_HOUR };
 }

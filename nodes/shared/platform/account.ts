@@ -7,9 +7,25 @@ import { readFileHosts } from '../files/fileHosts';
 import { excerpt } from '../text/json';
 import { textOf } from '../text/textOf';
 
-export type PlatformAccount = Extract<ReturnType<typeof readPlatformAccount>, { ok: true }>['value'];
+export interface PlatformAccount {
+	/** The base URL, without a trailing slash. */
+	readonly baseUrl: string;
+	/** The base URL of WebSockets, with the scheme ws or wss and no trailing slash. */
+	readonly wsBaseUrl: string;
+	/** The path of the progress WebSocket (§4.4) to try first. */
+	readonly progressPath: string;
+	/** Path of the list of chat models, with a leading slash; empty if the deployment has none. */
+	readonly modelsPath: string;
+	/** Hosts in a private network whose files may be fetched. */
+	readonly fileHosts: readonly string[];
+	/** The saved workflows, not parsed yet, because only Flow Task and the credential's test need them. */
+	readonly savedWorkflows: unknown;
+	/** Codes or words, in lower case, by which the platform says that there are too many requests. */
+	readonly busyTerms: readonly string[];
+	readonly apiKey: string;
+}
 
-export function readPlatformAccount(credential: Readonly<Record<string, unknown>>) {
+export function readPlatformAccount(credential: Readonly<Record<string, unknown>>): Result<PlatformAccount> {
 	const apiKey = readToken(credential.apiKey, 'flowPlatformApi');
 	if (!apiKey.ok) return apiKey;
 	const baseUrl = readBaseUrl(textOf(credential.baseUrl).trim(), BASE_URL);
@@ -25,19 +41,12 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 		);
 	}
 	return ok({
-		/** The base URL, without a trailing slash. */
 		baseUrl: baseUrl.value,
-		/** The base URL of WebSockets, with the scheme ws or wss and no trailing slash. */
 		wsBaseUrl: wsBaseUrl.value,
-		/** The path of the progress WebSocket (§4.4) to try first. */
 		progressPath: textOf(credential.progressPath).trim() || PROGRESS_PATHS[0],
-		/** Path of the list of chat models, with a leading slash; empty if the deployment has none. */
 		modelsPath: pathOf(textOf(credential.modelsPath).trim()),
-		/** Hosts in a private network whose files may be fetched. */
 		fileHosts: files.hosts,
-		/** The saved workflows, not parsed yet, because only Flow Task and the credential's test need them. */
 		savedWorkflows: credential.savedWorkflows,
-		/** Codes or words, in lower case, by which the platform says that there are too many requests. */
 		busyTerms: readTerms(credential.busyCodes),
 		apiKey: apiKey.value,
 	});

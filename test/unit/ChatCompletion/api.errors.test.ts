@@ -85,6 +85,21 @@ test.each([400, 500, 503])(
 	},
 );
 
+test.each([
+	['', ''],
+	[': a\n\n: b\n\n', ''],
+	['{"success":false,"message":"bad model"}', ': bad model'],
+	['upstream reset', ': upstream reset'],
+])('a success without content may be billed, so the question is not sent again: %j', async (body, said) => {
+	const { result, opened } = await askChat({ body: () => [body], tries: 4 });
+	expect(failureOf(result)).toMatchObject({
+		kind: 'unclear',
+		message: `The platform sent an answer without content (HTTP 200)${said}`,
+		details: { httpStatus: 200 },
+	});
+	expect(opened).toBe(1);
+});
+
 test('a refusal by the model is reported as one', async () => {
 	const { result, pieces } = await askChat({
 		body: () => [sse(delta({ refusal: 'I cannot' }), finish('stop'), '[DONE]')],

@@ -17,6 +17,7 @@ interface Script {
 	readonly contentType?: string;
 	readonly idleMs?: number;
 	readonly totalMs?: number;
+	readonly tries?: number;
 }
 
 /** Asks a platform that answers with one body, which is read as in production. */
@@ -26,6 +27,7 @@ export async function askChat({
 	contentType = 'text/event-stream',
 	idleMs = 10_000,
 	totalMs = Infinity,
+	tries = 1,
 }: Script) {
 	const clock = new TestClock();
 	const run = new AbortController();
@@ -64,7 +66,7 @@ export async function askChat({
 		onPiece: async (piece) => void pieces.push(await Promise.resolve(piece)),
 		idleMs,
 		endByMs: startMs + totalMs,
-		tries: 1,
+		tries,
 	};
 	const result = await clock.run(complete(call));
 	const tookMs = clock.elapsedMs;

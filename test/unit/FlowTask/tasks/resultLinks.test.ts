@@ -32,6 +32,14 @@ describe('linksOf', () => {
 		expect(linksOf(other, 'all')).toEqual(linksOf(info, 'all'));
 	});
 
+	it.each(['finalFiles', 'all'] as const)(
+		'a link that two nodes list belongs to the first one (%s)',
+		(selection) => {
+			const twice = taskInfo('t', { status: 3, files: { '9': [A], '12': [A] }, final_files: [A] });
+			expect(linksOf(twice, selection)).toEqual([{ nodeId: '9', index: 0, url: A }]);
+		},
+	);
+
 	it('finds the node of a final file with another signature', () => {
 		const signed = taskInfo('t', {
 			status: 3,
