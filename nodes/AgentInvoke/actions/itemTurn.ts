@@ -74,9 +74,7 @@ function readTurn(
 		hasFiles: said.value.kind === 'message' && said.value.files.length > 0,
 	});
 	if (noPlaceholder) return fail(noPlaceholder);
-	const idempotencyKey = options.idempotency
-		? form.filled('limits.idempotencyKey', 'Idempotency Key', NO_KEY)
-		: ok(undefined);
+	const idempotencyKey = readKey(form, options);
 	if (!idempotencyKey.ok) return idempotencyKey;
 	return ok({
 		itemIndex,
@@ -93,6 +91,11 @@ function readTurn(
 		previewResponse: booleanOf(form.value('options.previewResponse', false)) === true,
 		lacksKey: session.value.kind === 'new' && form.value('sessionMode') !== 'new',
 	});
+}
+
+/** The item's idempotency key; `undefined` if the option is not added. */
+function readKey(form: ItemForm, { idempotency }: AgentRun['options']): Result<string | undefined> {
+	return idempotency ? form.filled('limits.idempotencyKey', 'Idempotency Key', NO_KEY) : ok(undefined);
 }
 
 /** Everything that an idempotency key stands for, with files as digests. */

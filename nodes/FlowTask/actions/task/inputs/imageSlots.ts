@@ -48,17 +48,23 @@ export function readImageSlots(run: NodeRun, itemIndex: number): Result<ImageSlo
 			imageIds.push({ ...input, value: imageId.value });
 			continue;
 		}
-		const wrongUrl = (given: string): string =>
-			`${name} has ${given ? `"${given}" as its URL, which is not an HTTP URL` : 'no URL'}`;
-		const field = 'binaryField' in row ? enteredText(row.binaryField) : 'data';
 		const source =
 			from.value === 'url'
-				? imageAtUrl(run, itemIndex, enteredText(row.url), wrongUrl)
-				: imageInField(run, itemIndex, field);
+				? readUrl(run, itemIndex, row, name)
+				: imageInField(run, itemIndex, 'binaryField' in row ? enteredText(row.binaryField) : 'data');
 		if (!source.ok) return source;
 		images.push({ ...input, ...source.value });
 	}
 	return ok({ images, imageIds });
+}
+
+function readUrl(run: NodeRun, itemIndex: number, row: IDataObject, name: string): Result<ImageSource> {
+	return imageAtUrl(
+		run,
+		itemIndex,
+		enteredText(row.url),
+		(given) => `${name} has ${given ? `"${given}" as its URL, which is not an HTTP URL` : 'no URL'}`,
+	);
 }
 
 function readImageId(row: IDataObject, name: string): Result<string> {
