@@ -15,7 +15,7 @@ export interface Figure {
 	/** The target in words, with the number. */
 	readonly target: string;
 	readonly isMet: boolean;
-	/** All runs of which `measured` is the median. */
+	/** The runs of which `measured` is the median or the largest. */
 	readonly runs?: readonly number[];
 }
 

@@ -25,7 +25,7 @@ export function summaryOf({ rows, n8n, node, cores }: Results): string {
 	return [
 		'# The bench on one page',
 		'',
-		`Written by \`npm run bench\`: n8n ${n8n}, Node ${node}, ${cores} cores. Medians, with all runs from the least to the most.`,
+		`Written by \`npm run bench\`: n8n ${n8n}, Node ${node}, ${cores} cores. Medians, or the slower of two executions (\`pressure\`), with the range of the runs where there were several.`,
 		`Of ${counts.length} counts (tasks made twice, calls, statements and the like) ${counts.length - missed.length} are as they should be.`,
 		'',
 		'| row | what | measured | spread | target | |',

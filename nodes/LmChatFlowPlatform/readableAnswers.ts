@@ -222,9 +222,9 @@ function whyNoAnswer(answer: AnswerReader, redact: Redact): string {
 	const why = reasonOf(answer, redact);
 	if (why === '') return '';
 	const said = sentence(quote(redact, why));
-	return answer.hasBegun
-		? `The answer broke off: ${said} It was not requested again, because what was generated is billed.`
-		: `The platform gave no answer: ${said}`;
+	if (!answer.hasBegun) return `The platform gave no answer: ${said}`;
+	const what = answer.isComplete ? 'The answer cannot be used' : 'The answer broke off';
+	return `${what}: ${said} It was not requested again, because what was generated is billed.`;
 }
 
 function reasonOf(answer: AnswerReader, redact: Redact): string {
@@ -233,7 +233,7 @@ function reasonOf(answer: AnswerReader, redact: Redact): string {
 	if (error && !hasBegun) return error.text;
 	if (hasBegun || broken !== undefined) return answer.whyIncomplete(redact);
 	if (stray !== undefined) return whatCame(stray);
-	return hasChoices ? 'its "choices" are empty' : 'its response has no "choices"';
+	return hasChoices ? 'the "choices" in its response are empty' : 'its response has no "choices"';
 }
 
 /** What arrived instead of an answer, as a clause. */

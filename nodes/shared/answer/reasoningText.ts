@@ -34,16 +34,16 @@ export class ReasoningCollector {
 	}
 }
 
-/** The most comparisons of characters for which a text is searched at every position. */
+/** A text is searched in full if that takes at most this many comparisons of characters. */
 const MOST_STEPS = 1_000_000_000;
 
-/** Long texts are compared only at their ends, because a search may compare each character with each. */
+/** Whether a text contains another one; of long texts, whether it starts or ends with it, which takes linear time. */
 function contains(text: string, part: string): boolean {
 	if (text.length * part.length <= MOST_STEPS) return text.includes(part);
 	return text.startsWith(part) || text.endsWith(part);
 }
 
-/** Leaves out blank texts, and texts that another text contains. */
+/** Leaves out blank texts, and texts that another text contains, white space aside. */
 function distinct(texts: readonly string[]): string[] {
 	const letters = texts.map((text) => text.replace(/\s+/g, ''));
 	return texts

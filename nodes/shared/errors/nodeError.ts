@@ -11,7 +11,7 @@ import { explainExpressionError } from './expressionError';
 import type { Failure, FailureKind, Result } from './failure';
 import { sentence } from '../text/json';
 
-/** Kinds that come from the operator's input or are our own decision; the others come from calling a service. */
+/** Kinds caused by the operator's input or by the node's own limits; the others come from calling a service. */
 const OWN = new Set<FailureKind>(['badInput', 'timedOut', 'stalled', 'notSubmitted', 'cancelled']);
 
 type FailingContext = Pick<IExecuteFunctions, 'continueOnFail' | 'getInputData' | 'getNode'>;
@@ -96,10 +96,10 @@ export function failedItems(results: ReadonlyArray<Result<unknown>>): FailedItem
 	return results.flatMap((result, itemIndex) => (result.ok ? [] : [{ itemIndex, failure: result.failure }]));
 }
 
-/** Kinds that only follow from another item's failure, or from the end of the run. */
+/** Kinds that usually follow from another item's failure, a limit that was reached, or the end of the run. */
 const CONSEQUENCES: ReadonlySet<FailureKind> = new Set(['notSubmitted', 'cancelled']);
 
-/** Throws the first failure, preferably one that is not a mere consequence, unless the operator chose to continue. */
+/** Throws the first failure, preferably one that is no consequence, unless the operator chose to continue. */
 export function throwFirst(
 	context: FailingContext,
 	failed: readonly FailedItem[],
@@ -116,7 +116,7 @@ export function throwFirst(
 
 const OTHERS_SHOWN = 10;
 
-/** Names the other items that failed by themselves, so that all of them can be corrected before the next run. */
+/** Names the other items whose failures are no consequences, so that all can be corrected before the next run. */
 function alsoFailed(failed: readonly FailedItem[], first: number): string {
 	const own = failed.filter(({ failure }) => !CONSEQUENCES.has(failure.kind));
 	const items = [...new Set(own.map(({ itemIndex }) => itemIndex))].filter((item) => item !== first);

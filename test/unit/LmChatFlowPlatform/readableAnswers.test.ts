@@ -242,7 +242,7 @@ test.each([
 	],
 ])('a stream that %s ends with an error, because the client would use it', async (_name, body, why) => {
 	const { error } = await heard(body);
-	expect(error).toContain(`The answer broke off: ${why}`);
+	expect(error).toContain(`The answer cannot be used: ${why}`);
 	expect(error).toContain('It was not requested again, because what was generated is billed.');
 	expect(await refused(body, false)).toEqual([409, error]);
 });
@@ -285,7 +285,7 @@ test.each([
 		'bad thing',
 	],
 	['a busy platform', '{"code":12,"msg":"Too frequent","data":null}', 429, 'Too frequent'],
-	['no choices', '{"choices":[]}', 409, 'its "choices" are empty'],
+	['no choices', '{"choices":[]}', 409, 'the "choices" in its response are empty'],
 	['a stream without choices', sse({}) + DONE, 409, 'its response has no "choices"'],
 	['another object', '{"status":"up"}', 409, 'it sent {"status":"up"}'],
 	['nothing', '', 409, 'its response is empty'],
