@@ -152,9 +152,10 @@ export function tooLarge(what: string, maxBytes: number, sizeOption = 'Max File 
 	);
 }
 
-/** A size in megabytes, to three significant digits, so that limits below one megabyte do not become "0 MB". */
+/** A size in megabytes, with at least three significant digits: 0.954 for small limits, and 2048 for large ones. */
 export function megabytes(bytes: number): string {
-	return String(Number((bytes / 1024 / 1024).toPrecision(3)));
+	const size = bytes / 1024 / 1024;
+	return String(size < 100 ? Number(size.toPrecision(3)) : Math.round(size));
 }
 
 export function emptyFile(where: string): Failure {

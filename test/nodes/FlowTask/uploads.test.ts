@@ -86,6 +86,14 @@ test.each<[string, Parameters<Stage['platform']['faults']['add']>[0] | undefined
 	expect(run.items()).toMatchObject([{ json: { imageId: uploads.at(-1)?.imageId } }]);
 });
 
+test('names all items without a file, and uploads nothing after the first', async () => {
+	const binary = { data: { data: PIXEL, fileName: 'a.png', mimeType: 'image/png' } };
+	const run = await stage.run([{}, { binary }, {}], { resource: 'image', operation: 'upload' });
+	expect(run.error?.message).toContain('no file in field "data"');
+	expect(run.error?.description).toContain('Other items failed, too: 2');
+	expect(stage.platform.books().requests.upload).toBe(0);
+});
+
 test('a retry of the node does not repeat an upload that was under way when another item failed', async () => {
 	const binary = { data: { data: PIXEL, fileName: 'a.png', mimeType: 'image/png' } };
 	const run = await stage.run(

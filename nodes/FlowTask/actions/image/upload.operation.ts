@@ -70,10 +70,11 @@ async function uploadItems(run: NodeRun): Promise<INodeExecutionData[][]> {
 	const limit = pLimit(ITEMS_AT_ONCE);
 	let isOver = false;
 	const imageOf = async (itemIndex: number): Promise<Result<{ imageId: string }>> => {
-		if (isOver) return fail(NOT_UPLOADED);
+		// Read even if another item failed first, so that the error names all items that are wrong.
+		const source = readItem(() => readSource(run, itemIndex));
+		if (isOver && source.ok) return fail(NOT_UPLOADED);
 		const upload = uploaders.of(itemIndex);
 		if (!upload.ok) return upload;
-		const source = readItem(() => readSource(run, itemIndex));
 		const image = source.ok ? await upload.value(source.value.load, source.value.bytes) : source;
 		if (image.ok) return ok({ imageId: image.value.imageId });
 		// Uploads under way end normally, so that Retry On Fail finds them in the node's memory.

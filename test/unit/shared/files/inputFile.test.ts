@@ -5,6 +5,7 @@ import type { IBinaryData } from 'n8n-workflow';
 
 import {
 	fetchInputFile as fetchWith,
+	megabytes,
 	readBinaryField,
 	type InputFileContext,
 } from '../../../../nodes/shared/files/inputFile';
@@ -261,5 +262,19 @@ describe('digestBinaryField', () => {
 		expect(await digestBinaryField(broken, 0, 'data')).toMatchObject({
 			failure: { kind: 'badInput', message: 'The item has no file in field "data" that can be read' },
 		});
+	});
+});
+
+describe('megabytes', () => {
+	it.each([
+		[1, '1'],
+		[1.5, '1.5'],
+		[0.954, '0.954'],
+		[99.96, '100'],
+		[1_024, '1024'],
+		[2_048, '2048'],
+		[10_240, '10240'],
+	])('says a limit of %d MB as it was entered, or to three digits', (size, said) => {
+		expect(megabytes(Math.floor(size * 1024 * 1024))).toBe(said);
 	});
 });
