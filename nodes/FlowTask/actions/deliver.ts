@@ -9,7 +9,7 @@ import { namedTask, ofVariant } from '../tasks/failures';
 import {
 	describeForAgent,
 	describeOutcome,
-	hasFetched,
+	wasToFetch,
 	leftOutHint,
 	missingOutputs,
 	missingOutputsHint,
@@ -58,7 +58,7 @@ export function deliver(
 		];
 	});
 	const empty = outcomes.filter(
-		(one) => hasFetched(one) && !one.delivery.outputs && one.files.length === 0,
+		(one) => wasToFetch(one) && !one.delivery.outputs && one.files.length === 0,
 	).length;
 	const hints = [
 		empty > 0 && `${empty} task(s) succeeded without any file. Check that the workflow saves its images.`,

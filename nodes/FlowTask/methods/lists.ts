@@ -53,7 +53,10 @@ function contains(name: string, filter: string): boolean {
 	return name.toLowerCase().includes(filter.trim().toLowerCase());
 }
 
-/** Nodes with an input `image`, the default of "Parameter", come first; those with links, which rarely load, last. */
+/**
+ * Nodes with an input called `image` come first, because that is the default of the field "Parameter". Apart from this,
+ * nodes with linked inputs come last, because they usually get their images from other nodes and only show them.
+ */
 export function imageNodesIn({ nodes }: WorkflowDefinition): INodeListSearchItems[] {
 	const loaders = nodes.flatMap(({ nodeId, title, inputs }) => {
 		const files = inputs.filter(isFileInput).map(({ name }) => name);

@@ -125,13 +125,13 @@ export function markdownOf(urls: readonly string[]): string {
 }
 
 /** Whether the task succeeded, and its files were to be downloaded. */
-export function hasFetched({ failure, snapshot, delivery }: TaskOutcome): boolean {
+export function wasToFetch({ failure, snapshot, delivery }: TaskOutcome): boolean {
 	return !failure && snapshot?.info?.state === 'succeeded' && delivery.form !== 'urls';
 }
 
 /** The chosen output nodes that made no file. */
 export function missingOutputs(outcome: TaskOutcome): string[] {
-	if (!hasFetched(outcome)) return [];
+	if (!wasToFetch(outcome)) return [];
 	const wanted = outcome.delivery.outputs?.map(({ nodeId }) => nodeId) ?? [];
 	return wanted.filter((nodeId) => !outcome.snapshot?.info?.files.get(nodeId)?.length);
 }

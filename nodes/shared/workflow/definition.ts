@@ -128,7 +128,10 @@ function inputsOf({ inputs }: JsonObject, isNode: (nodeId: string) => boolean): 
 /** No node has more outputs than this, so a pair with a larger number is a size, not a link. */
 const MOST_OUTPUTS = 64;
 
-/** Whether a value links to another node's output: `["4", 0]`, or, if `isNode`, `[4, 0]`, as some tools write it. */
+/**
+ * Whether a value is a link to another node's output: `["4", 0]`, or `[4, 0]` as some tools write it.
+ * @param isNode distinguishes `[4, 0]` from a pair of numbers
+ */
 export function isLink(value: unknown, isNode: (nodeId: string) => boolean): boolean {
 	const pair: readonly unknown[] = Array.isArray(value) ? value : [];
 	const [from, output] = pair;

@@ -7,7 +7,7 @@ import { fail, ok, type Failure, type Result } from '../../../shared/errors/fail
 import { MemoryBudget } from '../../../shared/files/memoryBudget';
 import { createImageUploads } from '../../tasks/uploads';
 import { readItem } from '../../../shared/errors/expressionError';
-import { imageAtUrl, imageInField, type ImageSource } from '../task/inputs/imageSlots';
+import { imageAtUrl, imageInField, type ImageSource } from '../imageSource';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
 import { optionsCollection, readChoice } from '../../../shared/form/options';

@@ -1,21 +1,16 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { ok, type Result } from '../../../shared/errors/failure';
 import { failRun } from '../../../shared/errors/nodeError';
 import type { Operation } from '../../../shared/form/operation';
 import { optionGroups } from '../../../shared/form/options';
-import { readPreviewSwitches, shownRequest, withPreviews } from '../../../shared/form/previewRequest';
-import type { JsonObject } from '../../../shared/text/json';
-import { redactJson } from '../../../shared/text/redact';
-import { submitCall } from '../../api/api';
-import type { EngineSettings, TaskJob } from '../../tasks/engine';
-import type { ImageInput, SubmitStart } from '../../tasks/submit';
-import { withInputs, type PromptInput } from '../../workflow/prompt';
+import { readPreviewSwitches, withPreviews } from '../../../shared/form/previewRequest';
+import type { EngineSettings } from '../../tasks/engine';
 import { TASK_OPTIONS } from '../options';
-import { inNodeRun, type NodeRun } from '../run';
+import { inNodeRun } from '../run';
 import { outputFields, simplifyField, submitForm } from './fields';
 import { taskReader, type PrepareItem } from './inputs/readTask';
-import { prepareItems, runItems } from './runItems';
+import { previewTasks } from './preview';
+import { runItems } from './runItems';
 
 /** Uploads, submits, waits and downloads for all input items together (§1.2, §4.1 to §4.3). */
 export const run: Operation = {
@@ -53,87 +48,4 @@ export async function submitOrPreview(
 		const [items = []] = await runItems(run, goal, due, prepareItem);
 		return [withPreviews(items, previews.value)];
 	});
-}
-
-/** An item has an entry for each of its tasks. */
-type Previews = ReadonlyArray<readonly [itemIndex: number, preview: Result<JsonObject>]>;
-
-/** Previews one task after the other, because their images are held in memory. */
-async function previewTasks(
-	run: NodeRun,
-	itemIndexes: readonly number[],
-	readTasks: PrepareItem,
-): Promise<Result<Previews>> {
-	const prepared = prepareItems(run, itemIndexes, readTasks);
-	if (!prepared.ok) return prepared;
-	const previews: Array<Previews[number]> = [];
-	for (const { itemIndex, task } of prepared.value) {
-		if (run.signal.aborted) break;
-		previews.push([itemIndex, task.ok ? await previewTask(run, task.value) : task]);
-	}
-	return ok(previews);
-}
-
-async function previewTask(run: NodeRun, job: TaskJob): Promise<Result<JsonObject>> {
-	const { itemIndex, start, facts } = job;
-	if (start.kind !== 'submit') {
-		const notes = ['An earlier try of this execution made this task, so nothing would be submitted.'];
-		return ok({ taskId: start.taskId, notes });
-	}
-	const client = run.clients.of(itemIndex);
-	if (!client.ok) return client;
-	const uploads: JsonObject[] = [];
-	const imageIds: PromptInput[] = [];
-	for (const image of start.images) {
-		const upload = await previewUpload(image);
-		if (!upload.ok) return upload;
-		const { nodeId, parameter } = image;
-		const { name, shown } = upload.value;
-		uploads.push({ nodeId, parameter, ...shown });
-		imageIds.push({ nodeId, parameter, value: `<image ID of "${name}", once it is uploaded>` });
-	}
-	const { path, json } = submitCall(start.workflowId, withInputs(start.prompt, imageIds));
-	const shown = {
-		...shownRequest(`${client.value.baseUrl}${path}`, 'API key', json),
-		seeds: { ...facts.seeds },
-		...(facts.variant !== undefined && { variant: facts.variant }),
-		uploads,
-		...(start.idempotency && { idempotencyKey: start.idempotency.key }),
-		...checksOf(run, itemIndex, start, uploads),
-	};
-	return ok(redactJson(shown, run.redact.known));
-}
-
-/** Opens a file as its upload would, so that the preview fails in the same way. A URL is not opened. */
-async function previewUpload({ load, url }: ImageInput) {
-	if (url !== undefined) return ok({ name: url, shown: { url } });
-	const opened = await load(Infinity);
-	if (!opened.ok) return opened;
-	const { name, type: mimeType, size: bytes } = opened.value.file;
-	opened.value.close();
-	return ok({ name, shown: { fileName: name, mimeType, bytes } });
-}
-
-/** What the inputs were checked against, and how the run may differ from the preview. */
-function checksOf(
-	{ context, workflows }: NodeRun,
-	itemIndex: number,
-	{ idempotency }: SubmitStart,
-	uploads: readonly JsonObject[],
-): JsonObject {
-	const known = workflows.knowledge(itemIndex);
-	const definition = known.ok && known.value.definition ? ['Workflow Definition'] : [];
-	const view = known.ok && known.value.view.size > 0 ? ['Parameter View'] : [];
-	const checkedAgainst = [...definition, ...view];
-	const notes = [
-		checkedAgainst.length === 0 &&
-			'The inputs were not checked. To have them checked, choose a workflow that was saved with its export, or fill in "Workflow Definition".',
-		context.getNodeParameter('seedMode', itemIndex, '') === 'random' &&
-			'"Seed Mode" is Random, so the run will use another seed, unless you entered one.',
-		uploads.length > 0 && 'Identical images are uploaded once per run.',
-		uploads.some((upload) => 'url' in upload) && 'Images given by URL were not fetched.',
-		idempotency !== undefined &&
-			'If the idempotency key already has a task, the run returns that task; the preview does not look for it.',
-	];
-	return { checkedAgainst, notes: notes.filter((note) => note !== false) };
 }

@@ -38,8 +38,11 @@ export async function runItems(
 	const prepared = read.value;
 	const jobs = prepared.flatMap(({ task }) => (task.ok ? [task.value] : []));
 	const empty = jobs.filter(({ start }) => start.kind === 'submit' && emptyTexts(start.prompt).length > 0);
-	const withEmpty = `${empty.length} task(s) have empty text in place of the hosted text. To keep the hosted text, remove the empty input from the node.`;
-	if (empty.length > 0) run.hints.add(withEmpty);
+	if (empty.length > 0) {
+		run.hints.add(
+			`${empty.length} task(s) have empty text in place of the hosted text. To keep the hosted text, remove the empty input from the node.`,
+		);
+	}
 	// Unless the node continues on failure, one item that cannot be submitted fails the run, so nothing is sent.
 	const isDoomed = jobs.length < prepared.length && !context.continueOnFail();
 	if (isDoomed) run.ending.abort();

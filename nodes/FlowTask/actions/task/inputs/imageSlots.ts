@@ -1,16 +1,14 @@
 import type { IDataObject } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
-import { binaryMeta, fetchInputFile, refuseMissingFile } from '../../../../shared/files/inputFile';
-import { bytesToHold, heldFile, openBinaryField } from '../../../../shared/files/uploadFile';
 import { readChoice } from '../../../../shared/form/options';
 import { refuseRounded } from '../../../../shared/form/pastedJson';
-import { excerpt, objectsIn } from '../../../../shared/text/json';
-import { isWebAddress } from '../../../../shared/text/webAddress';
+import { objectsIn } from '../../../../shared/text/json';
 import type { ImageInput } from '../../../tasks/submit';
 import { inputName, type PromptInput } from '../../../workflow/prompt';
 import type { NodeRun } from '../../run';
 import { chosenText, enteredText } from '../../enteredText';
+import { imageAtUrl, imageInField, type ImageSource } from '../../imageSource';
 
 export interface ImageSlots {
 	readonly images: readonly ImageInput[];
@@ -73,42 +71,4 @@ function readImageId(row: IDataObject, name: string): Result<string> {
 	const imageId = enteredText(row.imageId);
 	if (imageId) return ok(imageId);
 	return failInput(`${name} has no image ID`, 'Upload the image first, or choose another source.');
-}
-
-/** Where an image comes from; it is read just before its upload. */
-export type ImageSource = Pick<ImageInput, 'load' | 'bytes' | 'url'>;
-
-/** @param wrong says what is wrong with a URL, which is shortened and may be empty */
-export function imageAtUrl(
-	{ context, options, clients, signal }: NodeRun,
-	itemIndex: number,
-	url: string,
-	wrong: (url: string) => string,
-): Result<ImageSource> {
-	if (!isWebAddress(url)) {
-		return failInput(wrong(excerpt(url, 60)), 'Enter a URL that starts with http:// or https://.');
-	}
-	return ok({
-		url,
-		load: async (mostBytes: number) => {
-			const client = clients.of(itemIndex);
-			if (!client.ok) return client;
-			const most = Math.min(options.maxFileBytes, mostBytes);
-			const fetched = await fetchInputFile(context, url, most, client.value.mayFetch, signal);
-			return fetched.ok ? ok(heldFile(fetched.value)) : fetched;
-		},
-	});
-}
-
-/** Checks the file, so that a missing one is reported before anything is sent for any item. */
-export function imageInField(
-	{ context, options }: NodeRun,
-	itemIndex: number,
-	field: string,
-): Result<ImageSource> {
-	if (!binaryMeta(context, itemIndex, field)) return refuseMissingFile(context, itemIndex, field);
-	return ok({
-		load: async () => await openBinaryField(context, itemIndex, field, options.maxFileBytes),
-		bytes: bytesToHold(context, itemIndex, field),
-	});
 }

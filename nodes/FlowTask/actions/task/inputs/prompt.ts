@@ -51,6 +51,7 @@ function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<s
 	);
 }
 
+/** An empty field changes nothing, but an expression that returns nothing is a mistake. */
 function readJson(context: IExecuteFunctions, itemIndex: number, workflowId: string): Result<Prompt> {
 	const value: unknown = context.getNodeParameter('prompt', itemIndex, {});
 	const entered: unknown = context.getNodeParameter('prompt', itemIndex, '', { rawExpressions: true });

@@ -1,0 +1,125 @@
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { badInput, type Failure } from '../../../shared/errors/failure';
+import { failRun, isTool } from '../../../shared/errors/nodeError';
+import { itemsByAccount } from '../../../shared/platform/accounts';
+import { openEntries } from '../../../shared/run/retryMemory';
+import { member } from '../../../shared/text/json';
+import { sha256 } from '../../../shared/text/sha256';
+import { pollOf } from '../../api/poll';
+import { judgePoll } from '../../tasks/suspendedWait';
+import type { WatchEnd } from '../../tasks/watchedTask';
+import { openTaskLog } from '../openTaskLog';
+import { inNodeRun, type AccountClient, type NodeRun } from '../run';
+import type { TasksOfItems } from './taskSource';
+
+/** Where the waits are in n8n's node context, which is stored with the execution. */
+const WAITS = { node: 'flowTaskRuns', run: 'wait', part: 'waits' };
+
+/** How watching ended, by item and task ID, because two accounts may have tasks with the same ID. */
+export type SeenEnds = ReadonlyMap<number, ReadonlyMap<string, WatchEnd>>;
+
+/**
+ * One poll of a suspended wait. While tasks are unfinished the execution is put to sleep in n8n's database: no worker
+ * is occupied, and a restart loses nothing. When n8n wakes the execution, it does not run the node again but passes the
+ * node's input items to the first output, "Check Again", which leads back here.
+ */
+export async function pollAndSleep(
+	context: IExecuteFunctions,
+	tasksOfItems: TasksOfItems,
+	collect: (ends: SeenEnds) => Promise<INodeExecutionData[][]>,
+): Promise<INodeExecutionData[][]> {
+	const refusal = refuseUnwired(context);
+	if (refusal) return failRun(context, refusal);
+	let ends: SeenEnds | undefined;
+	const outputs = await inNodeRun(context, async (run) => {
+		const poll = await pollOnce(run, tasksOfItems);
+		if (typeof poll !== 'number') ends = poll;
+		else await context.putExecutionToWait(new Date(poll));
+		// n8n discards this output. It must not be the array of input items, because n8n empties it if the node has an error
+		// output, and the sleeping execution would wake without items.
+		return [[]];
+	});
+	return ends ? await collect(ends) : outputs;
+}
+
+function refuseUnwired(context: IExecuteFunctions): Failure | undefined {
+	if (isTool(context.getNode())) {
+		return badInput('A tool of an AI agent cannot be suspended', 'Set "Wait Mode" to Hold for this tool.');
+	}
+	if (leadsBack(context)) return undefined;
+	return badInput(
+		'"Check Again" is not connected back to this node, so the results would be lost',
+		'Connect the output "Check Again" back to the input of this node, and continue from the output "Done". Nothing has been sent yet.',
+	);
+}
+
+/**
+ * Whether the first output leads back to the node. n8n's list of child nodes never contains the node itself, so the
+ * connections are read from undocumented parts of the context.
+ * If those are missing, the wiring is assumed to be right.
+ */
+function leadsBack(context: IExecuteFunctions): boolean {
+	const { name } = context.getNode();
+	const connections = member(member(context, 'workflow'), 'connectionsBySourceNode');
+	if (connections === undefined) return true;
+	const first = member(member(member(connections, name), 'main'), '0');
+	const targets: unknown[] = Array.isArray(first) ? first : [];
+	return targets
+		.map((target) => String(member(target, 'node')))
+		.some((next) => next === name || context.getChildNodes(next).some((node) => node.name === name));
+}
+
+/**
+ * Polls all tasks of all accounts once, including those that are already done.
+ * @returns how watching ended, or when to poll again, in ms since the epoch
+ */
+async function pollOnce(run: NodeRun, tasksOfItems: TasksOfItems): Promise<SeenEnds | number> {
+	const itemsOf = itemsByAccount(run.clients, tasksOfItems.keys());
+	const waits = openEntries(run.context.getContext('node'), WAITS);
+	const idsOf = (itemIndex: number): readonly string[] => {
+		const tasks = tasksOfItems[itemIndex];
+		return tasks?.ok ? tasks.value.map(({ taskId }) => taskId) : [];
+	};
+	const taskCount = [...tasksOfItems.keys()].flatMap(idsOf).length;
+	const { recorder } = await openTaskLog(run, taskCount);
+	const polls = await Promise.all(
+		run.clients.all.map(async (client) => {
+			const itemIndexes = itemsOf.get(client) ?? [];
+			const taskIds = [...new Set(itemIndexes.flatMap(idsOf))];
+			const poll = await pollAccount(run, client, taskIds, waits);
+			for (const itemIndex of itemIndexes) {
+				for (const taskId of idsOf(itemIndex)) {
+					const job = { itemIndex };
+					const info = poll.infos.get(taskId);
+					recorder?.began(job, { taskId, source: 'given' });
+					if (info) recorder?.news(job, info);
+				}
+			}
+			return { ...poll, itemIndexes };
+		}),
+	);
+	const unfinished = polls.filter(({ ends }) => !ends);
+	if (unfinished.length > 0) return Math.min(...unfinished.map(({ wakeAtMs }) => wakeAtMs));
+	for (const { name } of polls) waits.remove(name);
+	const ofItems = polls.flatMap(({ itemIndexes, ends }) =>
+		ends ? itemIndexes.map((itemIndex) => [itemIndex, ends] as const) : [],
+	);
+	return new Map(ofItems);
+}
+
+/** Polls the tasks of one account, and stores in `waits` what its next poll needs. */
+async function pollAccount(
+	run: NodeRun,
+	client: AccountClient,
+	taskIds: readonly string[],
+	waits: ReturnType<typeof openEntries>,
+) {
+	const name = sha256(JSON.stringify(client.owner ? [client.owner, taskIds] : taskIds));
+	const pieces = await pollOf(client.api, taskIds, run.options.urlExpireSeconds);
+	// The wall clock, because the times are stored and read in another process.
+	const judged = judgePoll(waits.get(name), taskIds, pieces, run.options, run.clock.wallNow());
+	waits.set(name, judged.state);
+	const reports = pieces.flatMap(({ answer }) => (answer.ok ? answer.value : []));
+	return { ...judged, name, infos: new Map(reports.map((info) => [info.taskId, info])) };
+}
