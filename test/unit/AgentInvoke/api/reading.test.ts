@@ -61,6 +61,13 @@ describe('the end of a stream', () => {
 		}
 	});
 
+	test('is not an interrupt, and an error shows long ones without what they ask', async () => {
+		const asks = ['i1', 'i2'].map((id) => ({ id, tool_name: 'pay', arguments: { why: 'x'.repeat(60_000) } }));
+		const interrupts = ['i1', 'i2'].map((id) => ({ id, kind: 'tool', tool: 'pay' }));
+		const answer = await answerTo(event({ interrupt: asks }, 'interrupt'), {}, true);
+		expect(answer.ok ? undefined : answer.failure.details?.interrupts).toEqual(interrupts);
+	});
+
 	test('is an event that the credential names, if it names one', async () => {
 		const fields = rules({ on: ['turn.over', 'stop'], end: true }, ANY);
 		const over = event({}, 'turn.over');
