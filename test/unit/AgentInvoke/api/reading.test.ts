@@ -322,4 +322,7 @@ test('reads a session beside the data of an envelope, but prefers the one in the
 	expect(await answerWith({ session_id: 'inner' })).toMatchObject(answered('yes', { sessionId: 'inner' }));
 	const stream = event(envelope({ delta: 'yes' }, { session_id: 'top' })) + event(envelope({}), 'done');
 	expect(await answerTo(stream)).toMatchObject(answered('yes', { sessionId: 'top' }));
+	const named = event(envelope({ delta: 'yes', session_id: 'inner' }, { session_id: 'event 1' }));
+	const unnamed = event(envelope({}, { session_id: 'event 2' }), 'done');
+	expect(await answerTo(named + unnamed)).toMatchObject(answered('yes', { sessionId: 'inner' }));
 });
