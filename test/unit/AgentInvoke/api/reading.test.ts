@@ -218,6 +218,17 @@ describe('without an envelope', () => {
 		},
 	);
 
+	test('plain text in the data of an envelope does not hide that a session is unknown', async () => {
+		const body = { success_response: false, http_status_code: 404, data: 'Session not found' };
+		const { result } = await invoke(
+			{ pieces: [bytes(JSON.stringify(body))], status: 404 },
+			{ sessionId: 's' },
+			describedBy({ answer: { envelope: false } }),
+		);
+		expect(result).toMatchObject({ failure: { isSessionUnknown: true } });
+		expect(result).toMatchObject({ failure: { advice: expect.stringContaining('Session not found') } });
+	});
+
 	test('a code that the operator listed marks a session as unknown', async () => {
 		const fields = { sessionUnknown: ['GONE'] };
 		const { result } = await says(error('GONE'), 400, fields, { sessionId: 's' });
