@@ -194,16 +194,15 @@ export function arrivedOf(failure: WireFailure, { redact, sessionId }: RefusalFa
 	return {
 		...detailsOf(failure, { redact, sessionId: failure.sessionId || sessionId }),
 		...(answer && { answer: shown(answer) }),
-		...(failure.interrupts.length > 0 && { interrupts: failure.interrupts.map(shownInterrupt) }),
+		...(failure.interrupts.length > 0 && { interrupts: shownInterrupts(failure.interrupts) }),
 		...(received && { received: shown(received) }),
 	};
 }
 
-/** An interrupt, without its arguments and question if they are too long for an error. */
-function shownInterrupt(interrupt: WireInterrupt): JsonObject {
-	const { id, kind, tool } = interrupt;
-	const isShort = (jsonText(interrupt) ?? '').length <= MOST_SHOWN_CHARS;
-	return isShort ? { ...interrupt } : { id, kind, tool };
+/** Interrupts, without arguments and questions if all together are too long for an error. */
+function shownInterrupts(interrupts: readonly WireInterrupt[]): JsonObject[] {
+	const isShort = (jsonText(interrupts) ?? '').length <= MOST_SHOWN_CHARS;
+	return interrupts.map(({ id, kind, tool, ...asked }) => ({ id, kind, tool, ...(isShort && asked) }));
 }
 
 /** The body of a `notAnAnswer` failure; empty for other kinds and for a web page. */

@@ -11,8 +11,8 @@ import { isOwnWord, ofForeignBody } from '../wire/foreign';
 import { busyOutcome, explainCall, explainRefusal, isPassing, type RefusalFacts } from './failures';
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
-import { isThere, textAt } from '../wire/expression';
-import { WireReader } from '../wire/reader';
+import { isThere, textAt, wordOf } from '../wire/expression';
+import { namesError, WireReader } from '../wire/reader';
 
 export interface UploadedMedia extends WireFile {
 	/** As given by the platform; empty if it gave none. */
@@ -83,10 +83,30 @@ async function uploadOnce(
 		const outcome = ofForeignBody(exchange, failure);
 		// The envelope is specified for agents only (§4.6), so the answer to an upload may have another form (§4.8).
 		const isOtherForm = failure.kind === 'notAnAnswer' && outcome.kind === 'unclear';
-		return isOtherForm && uploaded.ok ? { kind: 'answered', data: uploaded } : outcome;
+		const isUploaded =
+			isOtherForm && uploaded.ok && uploaded.value.url !== url && !mayReportFailure(reader.raw);
+		return isUploaded ? { kind: 'answered', data: uploaded } : outcome;
 	}
 	if (isPassing(failure)) return busyOutcome(failure, headers);
 	return { kind: 'answered', data: fail(explainRefusal(failure, facts)) };
+}
+
+/** Matches a status, or the words of a code, that reports a failure. */
+const FAILS =
+	/^[3-5]\d\d$|err|fail|den(y|ied)|invalid|reject|refus|forbid|unauthor|unsupported|exceed|too_?(large|big|many)|quota|limit/i;
+
+/**
+ * Whether an answer in no specified form may report a failure. A URL in it may then be that of a manual, or repeat the
+ * request's.
+ */
+function mayReportFailure(answer: Json): boolean {
+	if (!isJsonObject(answer)) return false;
+	const { success, ok: isOk, error, errors, status, code, status_code: snake, statusCode: camel } = answer;
+	const isDenied = [success, isOk].some((said) => /^(false|0)$/i.test(wordOf(said).trim()));
+	const hasErrors = namesError(error) || namesError(errors);
+	return (
+		isDenied || hasErrors || [status, code, snake, camel].some((said) => FAILS.test(wordOf(said).trim()))
+	);
 }
 
 function readMedia(

@@ -100,7 +100,7 @@ export interface TurnEffects<T extends AgentTurn> {
 	/** Checks the budget, uploads files and builds the request except for its session; called when the turn comes. */
 	readonly prepare: (turn: T) => Promise<Result<OpenRequest>>;
 	readonly onDelta: (turn: T, text: string) => Promise<void>;
-	/** Called with each outcome as soon as it is known. */
+	/** Called with each outcome as soon as it is known, before a turn that waited for the permit is prepared. */
 	readonly received: (outcome: TurnOutcome<T>) => Promise<void>;
 }
 
@@ -126,7 +126,10 @@ export async function runTurns<T extends AgentTurn>(
 		calls.ended();
 		// Aborted while this turn still holds its permit; otherwise the next turn in the queue would start.
 		if (!result.ok && settings.stopAtFailure) ending.abort();
-		return { turn, calls, result };
+		const outcome = { turn, calls, result };
+		// Reported while this turn still holds its permit, so that a budget counts it before it admits the next one.
+		await run.received(outcome);
+		return outcome;
 	};
 	const take = async (turn: T, isLast: boolean): Promise<TurnOutcome<T>> => {
 		// A turn that must wait for another gives its permit up for good, and only the rate limiter bounds its call. So no
@@ -147,9 +150,7 @@ export async function runTurns<T extends AgentTurn>(
 		if (reserves && last?.session.kind === 'mapped' && last.slot?.isFirst === false)
 			last.client.sessions.queueUp(last.session.key);
 		for (const turn of conversation) {
-			const outcome = await take(turn, turn === last);
-			await run.received(outcome);
-			outcomes.push(outcome);
+			outcomes.push(await take(turn, turn === last));
 		}
 		return outcomes;
 	};

@@ -142,7 +142,7 @@ function failureOf(reader: WireReader, ended: WireEnded, flaw: Flaw | undefined)
 	const body = fault?.body ?? reader.raw;
 	const said = {
 		code: textAt(wire.refusal.code, body).trim(),
-		detail: textAt(wire.refusal.detail, body).trim() || (fault && (fault.words || wordsInData(body))) || '',
+		detail: textAt(wire.refusal.detail, body).trim() || (fault?.words ?? ''),
 		body,
 		text: textOf(reader),
 		interrupts: reader.interrupts,
@@ -160,7 +160,7 @@ function failureOf(reader: WireReader, ended: WireEnded, flaw: Flaw | undefined)
 	};
 }
 
-/** What an envelope says if its `data` is plain text. */
+/** What an envelope says if its `data` is plain text. It is shown, but decides nothing, because anything may be in it. */
 function wordsInData(body: Json): string {
 	return isJsonObject(body) && typeof body.data === 'string' ? body.data.trim() : '';
 }
@@ -250,7 +250,9 @@ function refusalOf(
 		` The field "${excerpt(more, 40)}" is not in "refusal.only" of the description, so the agent may have run.`;
 	return {
 		kind: mayHaveRun ? 'failed' : 'refused',
-		why: [...new Set([code, detail || errorWords(body)])].filter(Boolean).join(': '),
+		why: [...new Set([code, detail || errorWords(body) || (fault ? wordsInData(body) : '')])]
+			.filter(Boolean)
+			.join(': '),
 		expected: `Expected: ${expected}. ${whatCame(reader)}${beyond ?? ''}`,
 		entry,
 		status: decisive,

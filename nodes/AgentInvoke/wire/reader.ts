@@ -239,9 +239,10 @@ export class WireReader {
 		const { answer } = this.wire;
 		const data = dataOf(this.wire, json);
 		this.fault = whatFails(this.wire, json);
-		// Some deployments put the session beside the envelope's data.
-		const sessionId = idOf(valueAt(answer.session, data)) || idOf(valueAt(answer.session, json));
-		this.sessionId = sessionId || this.sessionId;
+		// Some deployments put the session beside the envelope's data. A description such as "id" may find an event's own ID
+		// there, which must not replace the session that the data has named.
+		this.sessionId =
+			idOf(valueAt(answer.session, data)) || this.sessionId || idOf(valueAt(answer.session, json));
 		this.requestId = textAt(answer.requestId, json) || this.requestId;
 		const usage = valueAt(answer.usage, data);
 		if (isThere(usage)) this.usage = usage;
@@ -313,7 +314,7 @@ function whatFails({ answer }: Wire, json: Json): WireFault | undefined {
 }
 
 /** Whether a value is an error. Servers that fill in every field send 0, or an object of empty values, if there is none. */
-function namesError(value: Json | undefined): boolean {
+export function namesError(value: Json | undefined): boolean {
 	if (!isThere(value) || value === 0) return false;
 	return !isJsonObject(value) || Object.values(value).some(Boolean);
 }

@@ -1,8 +1,9 @@
 import type { Exchange } from '../http/exchange';
 import type { FailedOutcome } from '../http/outcome';
 import { classify } from '../platform/envelope';
-import { isJsonObject, objectsIn, parseJson, type Json } from '../text/json';
+import { isJsonObject, parseJson, type Json } from '../text/json';
 import { answerIn, errorIn } from '../answer/answerBody';
+import { AnswerBuilder } from '../answer/answerBuilder';
 
 /** The status with which a server says that it has read the question, but does not accept a part of it. */
 const UNPROCESSABLE = 422;
@@ -36,10 +37,17 @@ export function classifyRefusal(exchange: Exchange): FailedOutcome {
 	return isOfBody || errorIn(body) ? { ...outcome, code: outcome.status } : outcome;
 }
 
-/** Whether the body of a response that has no success status is an answer all the same, which is billed. */
+/**
+ * Whether the body of a response that has no success status is an answer all the same, which is billed. A choice alone
+ * is none, because a refusal may contain one that is empty, or that says what failed.
+ */
 export function isAnswer(text: string): boolean {
 	const body = parseJson(text);
-	return isJsonObject(body) && !errorIn(body) && objectsIn(answerIn(body).choices).length > 0;
+	if (!isJsonObject(body) || errorIn(body)) return false;
+	const answer = new AnswerBuilder();
+	answer.add(answerIn(body));
+	const { completionTokens = 0 } = answer.answer().usage;
+	return answer.size > 0 || completionTokens > 0;
 }
 
 function isOutOfCredit(body: Json): boolean {

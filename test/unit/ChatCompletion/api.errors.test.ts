@@ -67,6 +67,18 @@ test('an answer that failed during generation has broken off', async () => {
 	});
 });
 
+test.each([
+	{ choices: [{ index: 0, error: { message: 'overloaded', code: 429 } }] },
+	{ choices: [{ index: 0, finish_reason: 'error', message: { role: 'assistant', content: '' } }] },
+	{ code: 429, msg: 'too many', data: { choices: [{}], usage: { completion_tokens: 0 } } },
+])('a refusal with a choice that contains nothing is no answer: %j', async (body) => {
+	const { result } = await askChat({ status: 429, body: () => [JSON.stringify(body)] });
+	expect(failureOf(result)).toMatchObject({
+		kind: 'refused',
+		message: expect.stringContaining('not accepting more requests'),
+	});
+});
+
 test.each([400, 500, 503])(
 	'an answer with HTTP %d is billed, so it is kept and not requested again',
 	async (status) => {

@@ -61,6 +61,13 @@ describe('the end of a stream', () => {
 		}
 	});
 
+	test('is not an interrupt, and an error shows long ones without what they ask', async () => {
+		const asks = ['i1', 'i2'].map((id) => ({ id, tool_name: 'pay', arguments: { why: 'x'.repeat(60_000) } }));
+		const interrupts = ['i1', 'i2'].map((id) => ({ id, kind: 'tool', tool: 'pay' }));
+		const answer = await answerTo(event({ interrupt: asks }, 'interrupt'), {}, true);
+		expect(answer.ok ? undefined : answer.failure.details?.interrupts).toEqual(interrupts);
+	});
+
 	test('is an event that the credential names, if it names one', async () => {
 		const fields = rules({ on: ['turn.over', 'stop'], end: true }, ANY);
 		const over = event({}, 'turn.over');
@@ -211,6 +218,17 @@ describe('without an envelope', () => {
 		},
 	);
 
+	test('plain text in the data of an envelope does not hide that a session is unknown', async () => {
+		const body = { success_response: false, http_status_code: 404, data: 'Session not found' };
+		const { result } = await invoke(
+			{ pieces: [bytes(JSON.stringify(body))], status: 404 },
+			{ sessionId: 's' },
+			describedBy({ answer: { envelope: false } }),
+		);
+		expect(result).toMatchObject({ failure: { isSessionUnknown: true } });
+		expect(result).toMatchObject({ failure: { advice: expect.stringContaining('Session not found') } });
+	});
+
 	test('a code that the operator listed marks a session as unknown', async () => {
 		const fields = { sessionUnknown: ['GONE'] };
 		const { result } = await says(error('GONE'), 400, fields, { sessionId: 's' });
@@ -315,4 +333,7 @@ test('reads a session beside the data of an envelope, but prefers the one in the
 	expect(await answerWith({ session_id: 'inner' })).toMatchObject(answered('yes', { sessionId: 'inner' }));
 	const stream = event(envelope({ delta: 'yes' }, { session_id: 'top' })) + event(envelope({}), 'done');
 	expect(await answerTo(stream)).toMatchObject(answered('yes', { sessionId: 'top' }));
+	const named = event(envelope({ delta: 'yes', session_id: 'inner' }, { session_id: 'event 1' }));
+	const unnamed = event(envelope({}, { session_id: 'event 2' }), 'done');
+	expect(await answerTo(named + unnamed)).toMatchObject(answered('yes', { sessionId: 'inner' }));
 });

@@ -58,6 +58,10 @@ test.each([
 		'the envelope of the other interfaces',
 		{ code: 0, msg: 'Success', data: { url: 'https://f.example/1?a=1&b=2' } },
 	],
+	[
+		'a state',
+		{ status: 'uploaded', code: 'OK', url: 'https://f.example/1?a=1&b=2', error: null, errors: [] },
+	],
 	['escapes', { url: String.raw`https://f.example/1?a=1\u0026b=2` }],
 ])('the answer to an upload may have %s', async (_name, body) => {
 	const { sent, result } = await upload(reply(body));
@@ -68,6 +72,13 @@ test.each([
 test.each([
 	{ code: 1001, msg: 'too large', url: '/upload' },
 	{ success_response: false, data: { url: 'https://f.example/1' } },
+	{ success: false, message: 'too large', url: 'https://f.example/help' },
+	{ ok: 0, reason: 'virus found', url: 'https://f.example/1' },
+	{ status: 'error', message: 'no space', url: 'https://f.example/help' },
+	{ statusCode: 413, url: 'https://f.example/help' },
+	{ code: 'FILE_TOO_LARGE', url: 'https://f.example/help' },
+	{ errors: [{ message: 'too large' }], data: { url: 'https://f.example/help' } },
+	{ detail: 'not a file', url: '/upload' },
 ])('a refusal that contains a URL is no upload: %j', async (body) => {
 	expect((await upload(reply(body))).result).toMatchObject({ ok: false });
 });

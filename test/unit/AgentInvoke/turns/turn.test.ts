@@ -112,7 +112,14 @@ async function take(
 		signal,
 		agentName = 'a',
 		interruptLimit = new InterruptLimit({}, 0),
-	}: { ledger?: Ledger; signal?: AbortSignal; agentName?: string; interruptLimit?: InterruptLimit } = {},
+		received,
+	}: {
+		ledger?: Ledger;
+		signal?: AbortSignal;
+		agentName?: string;
+		interruptLimit?: InterruptLimit;
+		received?: (itemIndex: number) => void;
+	} = {},
 ): Promise<TurnOutcome[]> {
 	const sessions = openStore(
 		{ agent: agentName, workflowId: 'w', executionId: 'e', ttlMs: 0 },
@@ -145,7 +152,7 @@ async function take(
 				payloadOf: async ({ payload }) => await Promise.resolve(ok(payload)),
 				prepare: async ({ prepare }) => await prepare(),
 				onDelta: async () => undefined,
-				received: async () => undefined,
+				received: async (outcome) => received?.(outcome.turn.itemIndex),
 			},
 		);
 		await Promise.all([sessions.flush(), ledger?.flush()]);
@@ -205,6 +212,20 @@ test.each([1, 3])(
 		);
 	},
 );
+
+test('the end of a turn is reported before the turn that waits for its permit is prepared', async () => {
+	const steps: string[] = [];
+	const turns = [0, 1, 2].map((i) =>
+		turn(i, NEW, {
+			prepare: async () => {
+				steps.push(`prepare ${i}`);
+				return await Promise.resolve(ok(saying(`m${i}`)));
+			},
+		}),
+	);
+	await take(turns, { concurrency: 1 }, { received: (i) => void steps.push(`end ${i}`) });
+	expect(steps).toEqual([0, 1, 2].flatMap((i) => [`prepare ${i}`, `end ${i}`]));
+});
 
 test('turns of a session given by ID also run one after another', async () => {
 	const [one, other]: SessionChoice[] = [
