@@ -12,7 +12,7 @@ const MAX_COLLECTED_CHARS = 32_000_000;
 const MAX_CONNECTIONS = 1_000;
 /** How long the platform may take to answer a close, which it does once it has received everything sent before. */
 const CLOSE_CONFIRM_MS = 15_000;
-/** How long a platform that reads the token from a frame gets to refuse it, before this side closes. */
+/** How long after the token a platform that reads it from a frame may refuse it, before this side closes. */
 const TOKEN_REFUSAL_MS = 1_000;
 
 const CANCELLED: Failure = { kind: 'cancelled', message: 'The execution was stopped', advice: '' };
@@ -46,6 +46,8 @@ class PendingRequest {
 /** One connection of a session. */
 interface Link {
 	readonly socket: Socket;
+	/** By the clock's `now()`; the token was sent then, if it is sent in a frame. */
+	openedAtMs: number;
 	/** Whether an answer to one of its frames arrived, which shows that the platform accepted the account. */
 	hasAnswered: boolean;
 	/** The values that late replies over it may still repeat. */
@@ -115,16 +117,18 @@ export class RequestSession {
 
 	/** Closes the connection and waits for the platform to confirm, which proves that everything sent has arrived. */
 	async close(): Promise<void> {
-		if (this.link && this.sentOver.size > 0 && this.bridge.peer.tokenIn === 'frame') {
+		const { clock, peer } = this.bridge;
+		if (this.link && this.sentOver.size > 0 && peer.tokenIn === 'frame') {
 			// Once this side closes, the close of a platform that refuses the token would be taken for the answer to it.
-			const over = AbortSignal.any([this.link.socket.over, this.signal]);
-			await this.bridge.clock.sleep(TOKEN_REFUSAL_MS, over);
+			const { socket, openedAtMs } = this.link;
+			const leftMs = openedAtMs + TOKEN_REFUSAL_MS - clock.now();
+			if (leftMs > 0) await clock.sleep(leftMs, AbortSignal.any([socket.over, this.signal]));
 		}
 		const { link } = this;
 		if (!link) return;
 		const end = await link.socket.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
 		// Codes 1000 and 1005 are the answers to this side's close.
-		if (end.code !== 1000 && end.code !== 1005) link.lost = explainEnd(end, this.bridge.peer);
+		if (end.code !== 1000 && end.code !== 1005) link.lost = explainEnd(end, peer);
 	}
 
 	private collect(link: Link, text: string, pending: PendingRequest): void {
@@ -174,6 +178,7 @@ export class RequestSession {
 		const socket = this.bridge.open({
 			onOpen: () => {
 				this.link = link;
+				link.openedAtMs = this.bridge.clock.now();
 				resolve(undefined);
 			},
 			onText: (text) => {
@@ -185,7 +190,7 @@ export class RequestSession {
 				else resolve(end);
 			},
 		});
-		const link: Link = { socket, hasAnswered: false, unanswered: new Set() };
+		const link: Link = { socket, openedAtMs: 0, hasAnswered: false, unanswered: new Set() };
 		this.signal.addEventListener('abort', () => void socket.close().then(resolve), { once: true });
 		const end = await promise;
 		if (!end) return ok(link);

@@ -239,10 +239,9 @@ export class WireReader {
 		const { answer } = this.wire;
 		const data = dataOf(this.wire, json);
 		this.fault = whatFails(this.wire, json);
-		// Some deployments put the session beside the envelope's data. A description such as "id" may find an event's own ID
-		// there, which must not replace the session that the data has named.
-		this.sessionId =
-			idOf(valueAt(answer.session, data)) || this.sessionId || idOf(valueAt(answer.session, json));
+		// Some deployments put the session beside the envelope's data, under the interface's name (§4.6).
+		const beside = answer.envelope && answer.session && isJsonObject(json) ? json.session_id : undefined;
+		this.sessionId = idOf(valueAt(answer.session, data)) || this.sessionId || idOf(beside);
 		this.requestId = textAt(answer.requestId, json) || this.requestId;
 		const usage = valueAt(answer.usage, data);
 		if (isThere(usage)) this.usage = usage;
