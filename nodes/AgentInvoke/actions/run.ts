@@ -15,9 +15,10 @@ import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/errors/nodeError';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { MemoryBudget } from '../../shared/files/memoryBudget';
+import type { Ledger } from '../../shared/idempotency/ledger';
 import { openLedger } from '../../shared/idempotency/openLedger';
 import { redactor, type Redact } from '../../shared/text/redact';
-import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemory';
+import { openRetryMemory, requestFingerprints, type RetryMemory } from '../../shared/run/retryMemory';
 import { shortSha256 } from '../../shared/text/sha256';
 import { openRetry } from '../../shared/retry/retry';
 import { afterStop, authenticated } from '../../shared/http/request';
@@ -48,7 +49,26 @@ export interface QueuedItem {
 }
 
 /** What an operation works with. */
-export type AgentRun = Extract<Awaited<ReturnType<typeof openAgentRun>>, { ok: true }>['value'];
+export interface AgentRun extends RunFrame {
+	readonly clients: Accounts<AgentClient>;
+	readonly options: AgentOptions;
+	readonly redact: Redact;
+	/** Present if the option "Idempotency Key" is added. */
+	readonly ledger: Ledger | undefined;
+	readonly memory: RetryMemory;
+	readonly fingerprintOf: (itemIndex: number) => string;
+	readonly interruptLimit: InterruptLimit;
+	/** All items, if the operation uses sessions. */
+	readonly queued: readonly QueuedItem[];
+	readonly random: () => number;
+	/** Present if turns are recorded. */
+	readonly turnLog?: TurnLog;
+	readonly budget?: DailyBudget | undefined;
+	/** Shared by all agents of the run. */
+	readonly memoryBudget: MemoryBudget;
+	readonly forChat: boolean;
+	readonly asTool: boolean;
+}
 
 /** Which owners of rows are alive, as watched by all executions of this n8n process together. */
 const LIVENESS = new Liveness();
@@ -100,8 +120,11 @@ function enterQueue(context: IExecuteFunctions, readSession: ReadItem<SessionCho
 	});
 }
 
-/** @param queued all items, if the operation uses sessions */
-async function openAgentRun(context: IExecuteFunctions, frame: RunFrame, queued: readonly QueuedItem[]) {
+async function openAgentRun(
+	context: IExecuteFunctions,
+	frame: RunFrame,
+	queued: readonly QueuedItem[],
+): Promise<Result<AgentRun>> {
 	const options = readAgentOptions(context);
 	if (!options.ok) return options;
 	const accounts = await readAccounts(context, CREDENTIAL, readAgentAccount);
@@ -120,7 +143,6 @@ async function openAgentRun(context: IExecuteFunctions, frame: RunFrame, queued:
 		asTool: isTool(context.getNode()),
 		options: options.value,
 		memoryBudget: new MemoryBudget(),
-		// Undefined unless the option "Idempotency Key" is added.
 		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
 		fingerprintOf: requestFingerprints(context, AGENT_OPTIONS, ['simplify']),

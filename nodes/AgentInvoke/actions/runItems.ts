@@ -13,7 +13,7 @@ import { payloadOf, previewOf, requestOf, type ReadTurn } from './itemTurn';
 import type { AgentRun } from './run';
 import { addSessionHints, deliverTurns, type DeliveredTurn } from './deliver';
 
-const NO_KEY =
+const NO_SESSION_KEY =
 	'Some items have no session key, so each of them began a new session. Check "Session Key" if they should continue one.';
 
 /** Takes the turns of all items, or shows what they would send, and delivers the results. */
@@ -91,7 +91,7 @@ async function takeAll(
 	const settings = { ...run.options, stopAtFailure, reservesPositions };
 	const outcomes = await runTurns(turns, settings, { ...run, ...effectsOf(context, run, chatStreamOf) });
 	if (run.budget?.hint) showHint(context, run.budget.hint);
-	if (turns.some(({ lacksKey }) => lacksKey)) showHint(context, NO_KEY, 'info');
+	if (turns.some(({ lacksKey }) => lacksKey)) showHint(context, NO_SESSION_KEY, 'info');
 	const hinted = run.cancelled() ? outcomes : await addSessionHints(run, outcomes);
 	const answered = hinted.map(({ turn, result }) => ({ ...turn, result }));
 	const failed = [...prepared].flatMap(([itemIndex, item]) => (item.ok ? [] : [{ itemIndex, result: item }]));
