@@ -6,13 +6,12 @@ import type { Failure } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { wireWith } from '../wire/wire.fixture';
+import { valueOf } from '../../results';
 
 const USUAL = wireWith();
 
 function accountOf(agentToken: string) {
-	const account = readAgentAccount({ agentToken, baseUrl: 'https://p.example' });
-	if (!account.ok) throw new Error(account.failure.message);
-	return account.value;
+	return valueOf(readAgentAccount({ agentToken, baseUrl: 'https://p.example' }));
 }
 
 function told(body: JsonObject, { outer = 200, sessionId = '', token = 'agt_SECRETPART' } = {}) {

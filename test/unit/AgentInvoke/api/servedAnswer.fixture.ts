@@ -6,6 +6,7 @@ import { Retry } from '../../../../nodes/shared/retry/retry';
 import type { Opening } from '../../../../nodes/shared/http/request';
 import type { HttpRequest } from '../../../../nodes/shared/http/exchange';
 import { TestClock } from '../../testClock';
+import { valueOf } from '../../results';
 
 export const TOKEN = 'agt_SECRETPART0';
 
@@ -31,10 +32,9 @@ function accountOf(fields: Record<string, unknown>): AgentAccount {
 	const name = JSON.stringify(fields);
 	const known = accounts.get(name);
 	if (known) return known;
-	const account = readAgentAccount({ agentToken: TOKEN, baseUrl: 'https://p.example', ...fields });
-	if (!account.ok) throw new Error('no account');
-	accounts.set(name, account.value);
-	return account.value;
+	const account = valueOf(readAgentAccount({ agentToken: TOKEN, baseUrl: 'https://p.example', ...fields }));
+	accounts.set(name, account);
+	return account;
 }
 
 /** Makes one call that is answered with these pieces. Returns the result and everything passed on before it. */

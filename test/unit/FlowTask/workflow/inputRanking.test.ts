@@ -3,14 +3,11 @@ import { promptInputsOf, rankInputs } from '../../../../nodes/FlowTask/workflow/
 import { imageNodesIn } from '../../../../nodes/FlowTask/methods/lists';
 import { BUILT_EXPORTS } from '../exports.builder';
 import { TEXT_EXPORTS } from '../exports.texts';
+import { valueOf } from '../../results';
 
 /* Tests the order of the form's rows, with exports of many kinds. */
 
-function define(source: unknown): WorkflowDefinition {
-	const result = readDefinition(source);
-	if (!result.ok) throw new Error(result.failure.message);
-	return result.value;
-}
+const define = (source: unknown): WorkflowDefinition => valueOf(readDefinition(source));
 
 function rowsOf(source: unknown): string[] {
 	return rankInputs(define(source)).map(({ node, input }) => `${node.nodeId}/${input.name}`);
