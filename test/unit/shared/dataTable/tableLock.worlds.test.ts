@@ -6,6 +6,8 @@ import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { badInput, type Failure } from '../../../../nodes/shared/errors/failure';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import { TestClock } from '../../testClock';
+import { lucky } from '../../seededRandom';
+import { guardedTable } from '../guardedTable';
 import { MemoryTable } from '../memoryTable';
 
 /*
@@ -64,16 +66,6 @@ const worlds = (over: Partial<{ [K in keyof World]: fc.Arbitrary<World[K]> }> = 
 		apartMs: fc.constant(0),
 		...over,
 	});
-
-function lucky(seed: number): () => number {
-	let state = seed | 1;
-	return () => {
-		state ^= state << 13;
-		state ^= state >>> 17;
-		state ^= state << 5;
-		return (state >>> 0) / 2 ** 32;
-	};
-}
 
 interface Played {
 	readonly holds: readonly Hold[];
@@ -184,17 +176,12 @@ function mortal(
 		return await new Promise<never>(() => undefined);
 	};
 	return {
-		read: async (...all) => await live(async () => await table.read(...all)),
-		insert: async (...all) => await live(async () => await table.insert(...all)),
+		...guardedTable(table, live),
 		updateAlike: async (column, changes) => {
 			const isSign = changes.some(({ cells }) => cells.owner === undefined);
 			if (isSign && signsHangMs > 0) await clock.sleep(signsHangMs);
 			return await live(async () => await table.updateAlike(column, changes));
 		},
-		swap: async (...all) => await live(async () => await table.swap(...all)),
-		swapThenRead: async (...all) => await live(async () => await table.swapThenRead(...all)),
-		insertThenRead: async (...all) => await live(async () => await table.insertThenRead(...all)),
-		remove: async (...all) => await live(async () => await table.remove(...all)),
 	};
 }
 

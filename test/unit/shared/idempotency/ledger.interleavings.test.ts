@@ -10,6 +10,8 @@ import {
 } from '../../../../nodes/shared/idempotency/ledger';
 import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
 import { TestClock } from '../../testClock';
+import { lucky } from '../../seededRandom';
+import { guardedTable } from '../guardedTable';
 import { MemoryTable } from '../memoryTable';
 
 /*
@@ -69,16 +71,6 @@ const planOf = (over: { fate?: fc.Arbitrary<Fate>; diesAt?: fc.Arbitrary<number 
 		...(!over.diesAt && { process: fc.integer({ min: 0, max: 2 }) }),
 	});
 
-function lucky(seed: number): () => number {
-	let state = seed | 1;
-	return () => {
-		state ^= state << 13;
-		state ^= state >>> 17;
-		state ^= state << 5;
-		return (state >>> 0) / 2 ** 32;
-	};
-}
-
 const skewed = (clock: TestClock, { skewMs, setMs = 0, setAtMs = 0 }: Plan): Clock => ({
 	now: () => clock.now() + skewMs,
 	wallNow: () => clock.wallNow() + skewMs + (clock.elapsedMs >= setAtMs ? setMs : 0),
@@ -97,15 +89,7 @@ function mortal(table: DataTable, diesAt: number | undefined, die: () => void): 
 		void work();
 		return await new Promise<never>(() => die());
 	};
-	return {
-		read: async (column, values) => await live(async () => await table.read(column, values)),
-		insert: async (rows, mayRepeat) => await live(async () => await table.insert(rows, mayRepeat)),
-		updateAlike: async (column, changes) => await live(async () => await table.updateAlike(column, changes)),
-		swap: async (swaps) => await live(async () => await table.swap(swaps)),
-		swapThenRead: async (swaps) => await live(async () => await table.swapThenRead(swaps)),
-		insertThenRead: async (rows) => await live(async () => await table.insertThenRead(rows)),
-		remove: async (column, values) => await live(async () => await table.remove(column, values)),
-	};
+	return guardedTable(table, live);
 }
 
 async function play(
