@@ -5,10 +5,11 @@ import {
 	type LedgerSettings,
 } from '../../../../nodes/shared/idempotency/ledger';
 import type { LedgerClaim } from '../../../../nodes/shared/idempotency/claim';
-import type { Result } from '../../../../nodes/shared/errors/failure';
+import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { CLAIM_FRESH_MS, LEDGER_TABLE } from '../../../../nodes/shared/idempotency/rows';
 import { TestClock } from '../../testClock';
 import { MemoryTable } from '../memoryTable';
+import { valueOf } from '../../results';
 
 const HOUR_MS = 3_600_000;
 const ENTRY = { key: 'order 1', payloadHash: 'p' };
@@ -24,7 +25,7 @@ beforeEach(() => {
 });
 
 /** The ledger of one run of a node. */
-function open(over: Partial<LedgerSettings> = {}): Ledger {
+function open(over: Partial<LedgerSettings> = {}, dataTable: DataTable = table.open()): Ledger {
 	const settings = {
 		scope: 'task',
 		workflowId: 'w1',
@@ -34,16 +35,23 @@ function open(over: Partial<LedgerSettings> = {}): Ledger {
 		deadlineMs: clock.now() + HOUR_MS,
 		...over,
 	} as const;
-	return new TableLedger(settings, { table: table.open(), clock, random: () => 0.5, signal: ending.signal });
+	return new TableLedger(settings, { table: dataTable, clock, random: () => 0.5, signal: ending.signal });
+}
+
+/** A ledger without a lifetime whose first claim is answered only after `delay`. */
+function openDelayed(delay: () => unknown): Ledger {
+	const inner = table.open();
+	let claims = 0;
+	const insertThenRead: DataTable['insertThenRead'] = async (rows) => {
+		const shown = await inner.insertThenRead(rows);
+		if (claims++ === 0) await delay();
+		return shown;
+	};
+	return open({ ttlMs: 0 }, { ...inner, insertThenRead });
 }
 
 async function claim(ledger: Ledger, entry = ENTRY): Promise<LedgerAnswer> {
 	return valueOf(await clock.run(ledger.claim(entry)));
-}
-
-function valueOf<T>(result: Result<T>): T {
-	if (!result.ok) throw new Error(result.failure.message);
-	return result.value;
 }
 
 async function mine(ledger: Ledger, entry = ENTRY): Promise<LedgerClaim> {
@@ -313,24 +321,8 @@ describe('adjusted wall clocks', () => {
 	});
 
 	it('never let a claim be used that was obtained while the machine slept', async () => {
-		const inner = table.open();
-		let sleptMs = HOUR_MS;
-		const sleepy = {
-			...inner,
-			insert: async (rows: Parameters<typeof inner.insert>[0]) => {
-				const added = await inner.insert(rows);
-				// Only the wall clock moves.
-				clock.wallAheadMs += sleptMs;
-				sleptMs = 0;
-				return added;
-			},
-		};
-		const settings = { scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, onUnknown: 'error' } as const;
-		const ledger = new TableLedger(
-			{ ...settings, deadlineMs: clock.now() + HOUR_MS },
-			{ table: sleepy, clock, random: () => 0.5, signal: ending.signal },
-		);
-		await mine(ledger);
+		// Only the wall clock moves.
+		await mine(openDelayed(() => (clock.wallAheadMs += HOUR_MS)));
 		expect(column('atMs')).toEqual([expect.any(Number)]);
 		expect(clock.wallNow() - Number(column('atMs')[0])).toBeLessThan(5_000);
 	});
@@ -687,22 +679,7 @@ describe('a claim', () => {
 	});
 
 	it('that took too long is dropped and made again', async () => {
-		let slow = true;
-		const inner = table.open();
-		const dataTable = {
-			...inner,
-			insert: async (rows: Parameters<typeof inner.insert>[0]) => {
-				if (slow) await clock.sleep(40_000);
-				slow = false;
-				return await inner.insert(rows);
-			},
-		};
-		const settings = { scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, onUnknown: 'error' } as const;
-		const ledger = new TableLedger(
-			{ ...settings, deadlineMs: clock.now() + HOUR_MS },
-			{ table: dataTable, clock, random: () => 0.5, signal: ending.signal },
-		);
-		const held = await mine(ledger);
+		const held = await mine(openDelayed(async () => await clock.sleep(40_000)));
 		expect(held.sendByMs).toBeGreaterThan(clock.now() + 30_000);
 		expect(table.all()).toHaveLength(1);
 	});
