@@ -7,11 +7,11 @@ import {
 	type OwnedTurn,
 } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
 import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turn';
-import { countTokens } from '../../../../nodes/shared/run/budgetMessages';
 import { sha256 } from '../../../../nodes/shared/text/sha256';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 import { answer, callsMade, endedTurn, failure } from './turnRecords';
+import { failureOf } from '../../results';
 
 let clock: TestClock;
 let table: MemoryTable;
@@ -68,9 +68,7 @@ class Run {
 	}
 
 	async refusal(turn: OwnedTurn) {
-		const admitted = await clock.run(this.budget.admit(turn));
-		if (admitted.ok) throw new Error('It was admitted');
-		return admitted.failure;
+		return failureOf(await clock.run(this.budget.admit(turn)));
 	}
 
 	end(turn: OwnedTurn, over: Partial<EndedTurn> = {}): void {
@@ -327,18 +325,4 @@ describe('runs at the same time', () => {
 		await run.close();
 		expect(accounts.size).toBe(0);
 	});
-});
-
-test.each([
-	[{ total_tokens: -5, prompt_tokens: 3, completion_tokens: 4 }, 7],
-	[{ total_tokens: 0, input_tokens: 3, output_tokens: 4 }, 7],
-	[{ total_tokens: 0, input_tokens: -3, output_tokens: 4 }, 4],
-	[{ total_tokens: 0 }, 0],
-	[{ total_tokens: -1 }, undefined],
-	[{ totalTokens: 9, promptTokens: 1 }, 9],
-	[-3, undefined],
-	['12', 12],
-	[Number.NaN, undefined],
-])('%j counts as %j tokens', (usage, tokens) => {
-	expect(countTokens(usage)).toBe(tokens);
 });
