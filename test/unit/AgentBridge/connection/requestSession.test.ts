@@ -4,20 +4,10 @@ import type { Peer } from '../../../../nodes/AgentBridge/connection/failures';
 import type { Probe } from '../../../../nodes/AgentBridge/connection/connection';
 import { RequestSession } from '../../../../nodes/AgentBridge/connection/requestSession';
 import { turn } from '../../testClock';
-import { bridgeScene, type BridgeScene } from './bridge.scene';
-import type { ScriptedSocket } from './sockets.script';
+import { bridgeScene } from './bridge.scene';
+import { valueOf } from '../../results';
 
-interface Scene extends BridgeScene {
-	readonly session: RequestSession;
-	readonly stopping: AbortController;
-	/** The newest socket, once `count` sockets exist. */
-	socket(count?: number): Promise<ScriptedSocket>;
-}
-
-function scene(
-	probe: Probe = { kind: 'nothing' },
-	refusal: () => Failure | undefined = () => undefined,
-): Scene {
+function scene(probe: Probe = { kind: 'nothing' }, refusal: () => Failure | undefined = () => undefined) {
 	const bridge = bridgeScene(() => probe, refusal);
 	const { sockets, last } = bridge;
 	const stopping = new AbortController();
@@ -25,6 +15,7 @@ function scene(
 		...bridge,
 		stopping,
 		session: new RequestSession(bridge.bridge, stopping.signal),
+		/** The newest socket, once `count` sockets exist. */
 		socket: async (count = 1) => {
 			for (let round = 0; sockets.length < count && round < 50; round++) await turn();
 			if (sockets.length !== count) throw new Error(`${sockets.length} sockets, not ${count}`);
@@ -34,9 +25,7 @@ function scene(
 }
 
 function rule(correlation = '1'): ReplyRule {
-	const filter = createEventFilter('type', 'reply');
-	if (!filter.ok) throw new Error(filter.failure.message);
-	return { replyPath: 're', correlation, filter: filter.value };
+	return { replyPath: 're', correlation, filter: valueOf(createEventFilter('type', 'reply')) };
 }
 
 test('the reply is the frame that repeats the value and names the event, and the token in it is hidden', async () => {

@@ -2,60 +2,43 @@ import fc from 'fast-check';
 
 import { ProgressSockets } from '../../../../nodes/FlowTask/api/progressSocket';
 import { TaskWatcher, type WatchSettings } from '../../../../nodes/FlowTask/tasks/watcher';
-import type { WatchEnd } from '../../../../nodes/FlowTask/tasks/watchedTask';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { TestClock, turn } from '../../testClock';
 import { course, failing, gaps, ScriptedPlatform, SUCCEEDED } from '../platform.script';
-import { playedSockets, type PlayedSocket, type PlayedStep } from '../sockets.script';
+import { playedSockets, type PlayedStep } from '../sockets.script';
 
 const MINUTE = 60_000;
-
-interface Scene {
-	readonly clock: TestClock;
-	readonly platform: ScriptedPlatform;
-	readonly watcher: TaskWatcher;
-	readonly sockets: PlayedSocket[];
-	/** Watches tasks of this run. */
-	watch(...taskIds: string[]): Promise<WatchEnd[]>;
-	socketOf(taskId: string): PlayedSocket;
-}
-
-interface Options {
-	readonly timeoutMs?: number;
-	readonly noProgressMs?: number;
-	readonly withSockets?: boolean;
-	readonly backlog?: () => number;
-}
 
 const running: TaskWatcher[] = [];
 afterEach(() => {
 	for (const watcher of running.splice(0)) watcher.stop();
 });
 
-function scene(options: Options = {}): Scene {
+function scene({ timeoutMs = 60 * MINUTE, noProgressMs = 0, withSockets = false, backlog = (): number => 0 } = {}) {
 	const clock = new TestClock();
 	const platform = new ScriptedPlatform(clock);
 	const { factory, opened } = playedSockets();
 	const settings: WatchSettings = {
-		deadlineMs: clock.now() + (options.timeoutMs ?? 60 * MINUTE),
-		noProgressMs: options.noProgressMs ?? 0,
+		deadlineMs: clock.now() + timeoutMs,
+		noProgressMs,
 		urlExpireSeconds: 3_600,
 	};
-	const sockets = options.withSockets ? new ProgressSockets('wss://h', ['/progress'], factory) : undefined;
-	const watcher = new TaskWatcher({ api: platform, sockets }, clock, settings, options.backlog ?? (() => 0));
+	const sockets = withSockets ? new ProgressSockets('wss://h', ['/progress'], factory) : undefined;
+	const watcher = new TaskWatcher({ api: platform, sockets }, clock, settings, backlog);
 	running.push(watcher);
 	return {
 		clock,
 		platform,
 		watcher,
 		sockets: opened,
-		watch: async (...taskIds) =>
+		/** Watches tasks of this run. */
+		watch: async (...taskIds: string[]) =>
 			await Promise.all(
 				taskIds.map(
 					async (id) => await watcher.watch(id, { promptToken: `token-${id}`, sinceMs: clock.now() }),
 				),
 			),
-		socketOf: (taskId) => {
+		socketOf: (taskId: string) => {
 			const socket = opened.filter(({ url }) => url.endsWith(`=token-${taskId}`)).at(-1);
 			if (!socket) throw new Error(`no socket for ${taskId}`);
 			return socket;
