@@ -13,6 +13,7 @@ import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import { guardedTable } from '../../shared/guardedTable';
 import type { MemoryTable } from '../../shared/memoryTable';
 import type { TestClock } from '../../testClock';
+import { replyOf } from '../agentReply.builder';
 import { wireWith } from '../wire/wire.fixture';
 import { valueOf } from '../../results';
 
@@ -65,8 +66,7 @@ export class OneAtATime {
 		await this.clock.sleep(takesMs - tellMs);
 		this.busy.delete(id);
 		onSession(id);
-		const reply = { answer: `re ${said}`, sessionId: id, interrupts: [] };
-		return ok({ ...reply, reason: '', requestId: '', usage: null, hint: '', raw: {} });
+		return ok(replyOf(`re ${said}`, id));
 	};
 }
 

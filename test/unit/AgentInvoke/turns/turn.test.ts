@@ -14,6 +14,7 @@ import { TableLedger, type Ledger } from '../../../../nodes/shared/idempotency/l
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
+import { replyOf } from '../agentReply.builder';
 import { openStore } from '../sessions/worker.scene';
 import { wireWith } from '../wire/wire.fixture';
 
@@ -45,17 +46,7 @@ class ScriptedAgent {
 		}
 		const id = sessionId || `s${++this.opened}`;
 		onSession(id);
-		const reply = {
-			answer: `re ${said}`,
-			sessionId: id,
-			interrupts: [],
-			reason: '',
-			requestId: '',
-			usage: null,
-			hint: '',
-			raw: { said },
-		};
-		return ok(reply);
+		return ok(replyOf(`re ${said}`, id, { raw: { said } }));
 	};
 }
 
