@@ -24,6 +24,26 @@ function scene(probe: Probe = { kind: 'nothing' }, refusal: () => Failure | unde
 	};
 }
 
+/** A session that has sent one request over its first connection. */
+async function asked() {
+	const made = scene();
+	const asking = made.session.request('{}', rule(), 1_000);
+	const open = await made.socket();
+	open.open();
+	await turn();
+	return { ...made, asking, open };
+}
+
+/** A session that has sent one frame over its first connection. */
+async function sentOne() {
+	const made = scene();
+	const sending = made.session.send('one', 0);
+	const open = await made.socket();
+	open.open();
+	expect(await sending).toMatchObject({ ok: true });
+	return { ...made, open };
+}
+
 function rule(correlation = '1'): ReplyRule {
 	return { replyPath: 're', correlation, filter: valueOf(createEventFilter('type', 'reply')) };
 }
@@ -120,11 +140,7 @@ test('after a timeout, a request with the same value gets a connection without t
 });
 
 test('a chatty platform does not fill the memory', async () => {
-	const { session, socket } = scene();
-	const asking = session.request('{}', rule(), 1_000);
-	const open = await socket();
-	open.open();
-	await turn();
+	const { asking, open } = await asked();
 	for (let frame = 0; frame < 5_000; frame++) open.say('{"type":"tool","re":1}');
 	open.say('{"type":"reply","re":1}');
 	const outcome = await asking;
@@ -153,11 +169,7 @@ test('large frames do not fill the memory either, because all items of a run sha
 });
 
 test('a frame that cannot be read is reported if no reply arrives', async () => {
-	const { session, socket, clock } = scene();
-	const asking = session.request('{}', rule(), 1_000);
-	const open = await socket();
-	open.open();
-	await turn();
+	const { clock, asking, open } = await asked();
 	open.say('no frame');
 	open.say(new ArrayBuffer(2));
 	expect(await clock.run(asking)).toMatchObject({
@@ -170,11 +182,7 @@ test('a frame that cannot be read is reported if no reply arrives', async () => 
 });
 
 test('a frame is not sent over a closing connection but over a new one', async () => {
-	const { session, socket, clock } = scene();
-	const first = session.send('one', 0);
-	const old = await socket();
-	old.open();
-	expect(await first).toMatchObject({ ok: true });
+	const { session, socket, clock, open: old } = await sentOne();
 	// The other side has begun to close, but the end has not been reported yet.
 	old.readyState = 2;
 	const second = session.send('two', 1);
@@ -202,11 +210,7 @@ test('a refused handshake counts for all later requests', async () => {
 });
 
 test('a frame after the reply belongs to no request', async () => {
-	const { session, socket } = scene();
-	const asking = session.request('{}', rule(), 1_000);
-	const open = await socket();
-	open.open();
-	await turn();
+	const { asking, open } = await asked();
 	open.say('{"type":"reply","re":1}');
 	const outcome = await asking;
 	open.say('{"type":"tool","re":1}');
@@ -214,11 +218,7 @@ test('a frame after the reply belongs to no request', async () => {
 });
 
 test('after a token is refused during a send, the next frame opens no connection', async () => {
-	const { session, socket, sockets } = scene();
-	const first = session.send('one', 0);
-	const open = await socket();
-	open.open();
-	await first;
+	const { session, sockets, open } = await sentOne();
 	open.end(4401);
 	expect(await session.send('two', 1)).toMatchObject({ ok: false, failure: { kind: 'credential' } });
 	expect(sockets).toHaveLength(1);
@@ -241,11 +241,7 @@ test('a platform that closes every connection at once is given up in the end', a
 });
 
 test('a request whose connection breaks is unclear, and the next one gets a new connection', async () => {
-	const { session, socket } = scene();
-	const first = session.request('{}', rule(), 1_000);
-	const old = await socket();
-	old.open();
-	await turn();
+	const { session, socket, asking: first, open: old } = await asked();
 	old.end(1006);
 	expect(await first).toMatchObject({ ok: false, failure: { kind: 'unclear' } });
 	const second = session.request('{}', rule(), 1_000);
@@ -263,11 +259,7 @@ test.each([
 	[4401, ['credential']],
 	[4409, ['unclear']],
 ])('a close answered with code %d reports the losses %j', async (code, kinds) => {
-	const { session, socket } = scene();
-	const sending = session.send('one', 0);
-	const open = await socket();
-	open.open();
-	await sending;
+	const { session, open } = await sentOne();
 	const closing = session.close();
 	open.end(code);
 	await closing;

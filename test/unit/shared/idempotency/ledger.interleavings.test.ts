@@ -2,12 +2,7 @@ import fc from 'fast-check';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
-import {
-	TableLedger,
-	type ClaimQueue,
-	type Ledger,
-	type LedgerAnswer,
-} from '../../../../nodes/shared/idempotency/ledger';
+import { TableLedger, type ClaimQueue, type Ledger } from '../../../../nodes/shared/idempotency/ledger';
 import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
 import { TestClock } from '../../testClock';
 import { lucky } from '../../seededRandom';
@@ -45,19 +40,6 @@ interface Plan {
 	readonly diesAt: number | undefined;
 }
 
-interface Story {
-	readonly sent: Array<{
-		readonly owner: number;
-		readonly heldMs: number;
-		readonly atMs: number;
-		readonly fate: Fate;
-	}>;
-	/** The answers by owner; `undefined` if it died. */
-	readonly answers: Array<LedgerAnswer['kind'] | 'failure' | undefined>;
-	readonly elapsedMs: number;
-	readonly calls: number;
-}
-
 const AFTER_MIDNIGHT: Omit<Plan, 'diesAt'> = { startMs: 0, sendMs: 100, fate: 'answered', skewMs: 0 };
 
 const planOf = (over: { fate?: fc.Arbitrary<Fate>; diesAt?: fc.Arbitrary<number | undefined> } = {}) =>
@@ -92,12 +74,13 @@ function mortal(table: DataTable, diesAt: number | undefined, die: () => void): 
 	return guardedTable(table, live);
 }
 
+/** @returns what was sent, and the answers by owner, `undefined` if it died */
 async function play(
 	plans: readonly Plan[],
 	seed: number,
 	onUnknown: 'error' | 'again',
 	{ behindMs = 0, caughtUpMs = 0, ttlMs = 0, repeated = 0.2 } = {},
-): Promise<Story> {
+) {
 	const clock = new TestClock();
 	const random = lucky(seed);
 	const table = new MemoryTable(clock, random, 150);

@@ -65,6 +65,19 @@ async function flush(ledger: Ledger): Promise<void> {
 	expect(clock.sleepers).toBe(0);
 }
 
+/** The ledger of a run that has claimed the key, and whose request was answered with the ID "t1" or not at all. */
+async function claimed(
+	outcome: 'submitted' | 'unanswered',
+	over: Partial<LedgerSettings> = {},
+): Promise<Ledger> {
+	const ledger = open(over);
+	const held = await mine(ledger);
+	if (outcome === 'submitted') held.submitted('t1');
+	else held.unanswered();
+	await flush(ledger);
+	return ledger;
+}
+
 const column = (name: string): unknown[] => table.all().map((row) => row[name]);
 
 it('a flush waits for a claim that also writes queued rows, and writes them itself if the claim fails', async () => {
@@ -87,9 +100,7 @@ it('a flush waits for a claim that also writes queued rows, and writes them itse
 
 describe('a key', () => {
 	it('is claimed once, and all later claims find its task', async () => {
-		const first = open();
-		(await mine(first)).submitted('t1');
-		await flush(first);
+		await claimed('submitted');
 		const second = open({ executionId: '8' });
 		expect(await claim(second)).toMatchObject({
 			...{ kind: 'exists', reference: 't1', finished: false },
@@ -138,9 +149,7 @@ describe('a key', () => {
 	});
 
 	it('is free at once for the run that saw a reused task fail', async () => {
-		const first = open();
-		(await mine(first)).submitted('t1');
-		await flush(first);
+		await claimed('submitted');
 		const second = open({ executionId: '8' });
 		const answer = await claim(second);
 		if (answer.kind === 'exists') answer.ended('failed');
@@ -182,16 +191,12 @@ describe('a key', () => {
 	});
 
 	it('is a conflict if the payload differs', async () => {
-		const ledger = open();
-		(await mine(ledger)).submitted('t1');
-		await flush(ledger);
+		await claimed('submitted');
 		expect(await claim(open(), { ...ENTRY, payloadHash: 'q' })).toMatchObject({ kind: 'conflict' });
 	});
 
 	it('is a different one in another scope', async () => {
-		const ledger = open();
-		(await mine(ledger)).submitted('t1');
-		await flush(ledger);
+		await claimed('submitted');
 		expect((await claim(open({ scope: 'other' }))).kind).toBe('mine');
 	});
 
@@ -224,9 +229,7 @@ describe('a key', () => {
 
 describe('an unknown outcome', () => {
 	it('is reported at once if a submit had no answer', async () => {
-		const ledger = open();
-		(await mine(ledger)).unanswered();
-		await flush(ledger);
+		await claimed('unanswered');
 		const askedMs = clock.now();
 		expect(await claim(open())).toMatchObject({ kind: 'unknown', by: { executionId: '7' } });
 		expect(clock.now() - askedMs).toBeLessThan(1_000);
@@ -272,9 +275,7 @@ describe('an unknown outcome', () => {
 	});
 
 	it('lets the key be submitted again if the operator wants that', async () => {
-		const ledger = open();
-		(await mine(ledger)).unanswered();
-		await flush(ledger);
+		await claimed('unanswered');
 		const again = open({ onUnknown: 'again' });
 		(await mine(again)).submitted('t2');
 		await flush(again);
@@ -282,9 +283,7 @@ describe('an unknown outcome', () => {
 	});
 
 	it('is a conflict with another payload, even if the operator wants to submit again', async () => {
-		const ledger = open();
-		(await mine(ledger)).unanswered();
-		await flush(ledger);
+		await claimed('unanswered');
 		const answer = await claim(open({ onUnknown: 'again' }), { ...ENTRY, payloadHash: 'q' });
 		expect(answer.kind).toBe('conflict');
 	});
@@ -404,18 +403,14 @@ describe('the lifetime of entries', () => {
 	);
 
 	it('ends after the configured time', async () => {
-		const ledger = open();
-		(await mine(ledger)).submitted('t1');
-		await flush(ledger);
+		await claimed('submitted');
 		await clock.advance(HOUR_MS + 1);
 		const next = open({ executionId: '8' });
 		expect((await claim(next)).kind).toBe('mine');
 	});
 
 	it('never ends if it is 0', async () => {
-		const ledger = open({ ttlMs: 0 });
-		(await mine(ledger)).submitted('t1');
-		await flush(ledger);
+		await claimed('submitted', { ttlMs: 0 });
 		await clock.advance(50 * 365 * 24 * HOUR_MS);
 		expect(await claim(open())).toMatchObject({ kind: 'exists' });
 	});
@@ -477,9 +472,7 @@ describe('permits for claims', () => {
 	});
 
 	it('are not needed for keys that have a task, nor for those that another run holds', async () => {
-		const other = open();
-		(await mine(other)).submitted('t1');
-		await flush(other);
+		const other = await claimed('submitted');
 		const ledger = open({ claimsAtOnce: 1 });
 		await mine(ledger, { ...ENTRY, key: 'mine' });
 		expect(await claim(ledger)).toMatchObject({ kind: 'exists' });
