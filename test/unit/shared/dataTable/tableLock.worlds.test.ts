@@ -67,14 +67,7 @@ const worlds = (over: Partial<{ [K in keyof World]: fc.Arbitrary<World[K]> }> = 
 		...over,
 	});
 
-interface Played {
-	readonly holds: readonly Hold[];
-	readonly failures: readonly Failure[];
-	readonly table: MemoryTable;
-	readonly clock: TestClock;
-}
-
-async function play(world: World): Promise<Played> {
+async function play(world: World) {
 	const clock = new TestClock();
 	const random = lucky(world.seed);
 	const table = new MemoryTable(clock, random, world.slowMs);
@@ -195,7 +188,7 @@ function overlaps(holds: readonly Hold[]): Array<readonly [Hold, Hold]> {
 	);
 }
 
-function expectToEnd({ failures, holds }: Played): void {
+function expectToEnd({ failures, holds }: Awaited<ReturnType<typeof play>>): void {
 	expect(failures.map(({ message }) => message)).toEqual([]);
 	expect(holds.filter(({ end, process }) => (end === 'open' && process !== 0) || end === 'failed')).toEqual(
 		[],
