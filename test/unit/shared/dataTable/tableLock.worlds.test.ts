@@ -195,133 +195,108 @@ function expectToEnd({ failures, holds }: Awaited<ReturnType<typeof play>>): voi
 	);
 }
 
+/** Plays worlds of a kind, and checks each of them. */
+async function inAll(
+	kind: Parameters<typeof worlds>[0],
+	numRuns: number,
+	check: (played: Awaited<ReturnType<typeof play>>, world: World) => void,
+): Promise<void> {
+	const property = fc.asyncProperty(worlds(kind), async (world) => check(await play(world), world));
+	await fc.assert(property, { numRuns });
+}
+
 it('the columns are those that the lock writes', () => {
 	expect(OWNER_COLUMNS.map(({ name }) => name)).toEqual(['owner', 'beat']);
 });
 
 it('a key never has two holders, a living process never loses one, and every wait ends', async () => {
 	let held = 0;
-	await fc.assert(
-		fc.asyncProperty(worlds({ mishaps: fc.constant(0) }), async (world) => {
-			const played = await play(world);
-			held += played.holds.length;
-			expect(overlaps(played.holds)).toEqual([]);
-			expect(played.holds.filter(({ end }) => end !== 'written')).toEqual([]);
-			expectToEnd(played);
-			expect(played.clock.sleepers).toBe(0);
-			expect(played.table.all().filter(({ owner }) => owner !== 'free')).toEqual([]);
-		}),
-		{ numRuns: 300 },
-	);
+	await inAll({ mishaps: fc.constant(0) }, 300, (played) => {
+		held += played.holds.length;
+		expect(overlaps(played.holds)).toEqual([]);
+		expect(played.holds.filter(({ end }) => end !== 'written')).toEqual([]);
+		expectToEnd(played);
+		expect(played.clock.sleepers).toBe(0);
+		expect(played.table.all().filter(({ owner }) => owner !== 'free')).toEqual([]);
+	});
 	expect(held).toBeGreaterThan(500);
 }, 240_000);
 
 it('in strict order, the processes hold a key in their order of arrival', async () => {
-	await fc.assert(
-		fc.asyncProperty(
-			worlds({
-				keys: fc.constant(1),
-				mishaps: fc.constant(0),
-				slowMs: fc.constantFrom(0, 30, 60),
-				behindMs: fc.constant(0),
-				holdMs: fc.constantFrom(500, 5_000, 20_000),
-				isOrdered: fc.constant(true),
-				apartMs: fc.constantFrom(1_000, 3_000),
-			}),
-			async (world) => {
-				const { holds } = await play(world);
-				const first = holds.filter(
-					(hold, at) => holds.findIndex(({ process }) => process === hold.process) === at,
-				);
-				expect(first.map(({ process }) => process)).toEqual([...Array(world.processes).keys()]);
-			},
-		),
-		{ numRuns: 200 },
+	await inAll(
+		{
+			keys: fc.constant(1),
+			mishaps: fc.constant(0),
+			slowMs: fc.constantFrom(0, 30, 60),
+			behindMs: fc.constant(0),
+			holdMs: fc.constantFrom(500, 5_000, 20_000),
+			isOrdered: fc.constant(true),
+			apartMs: fc.constantFrom(1_000, 3_000),
+		},
+		200,
+		({ holds }, world) => {
+			const first = holds.filter(
+				(hold, at) => holds.findIndex(({ process }) => process === hold.process) === at,
+			);
+			expect(first.map(({ process }) => process)).toEqual([...Array(world.processes).keys()]);
+		},
 	);
 }, 240_000);
 
 it('a key never has two holders, and none is lost, if calls fail before or after doing their work', async () => {
-	await fc.assert(
-		fc.asyncProperty(
-			worlds({ mishaps: fc.constant(0.05), slowMs: fc.constantFrom(0, 30, 500) }),
-			async (world) => {
-				const played = await play(world);
-				expect(overlaps(played.holds)).toEqual([]);
-				expect(played.holds.filter(({ end }) => end !== 'written')).toEqual([]);
-			},
-		),
-		{ numRuns: 300 },
-	);
+	await inAll({ mishaps: fc.constant(0.05), slowMs: fc.constantFrom(0, 30, 500) }, 300, (played) => {
+		expect(overlaps(played.holds)).toEqual([]);
+		expect(played.holds.filter(({ end }) => end !== 'written')).toEqual([]);
+	});
 }, 240_000);
 
 it('the key of a dead process is free after a minute of silence, whatever it was doing', async () => {
-	await fc.assert(
-		fc.asyncProperty(
-			worlds({
-				diesAt: fc.integer({ min: 1, max: 14 }),
-				slowMs: fc.constantFrom(0, 30, 500),
-				mishaps: fc.constant(0),
-			}),
-			async (world) => {
-				const played = await play(world);
-				const living = played.holds.filter(({ process }) => process !== 0);
-				expect(overlaps(living)).toEqual([]);
-				expect(living.filter(({ end }) => end !== 'written')).toEqual([]);
-				expectToEnd(played);
-			},
-		),
-		{ numRuns: 200 },
+	await inAll(
+		{
+			diesAt: fc.integer({ min: 1, max: 14 }),
+			slowMs: fc.constantFrom(0, 30, 500),
+			mishaps: fc.constant(0),
+		},
+		200,
+		(played) => {
+			const living = played.holds.filter(({ process }) => process !== 0);
+			expect(overlaps(living)).toEqual([]);
+			expect(living.filter(({ end }) => end !== 'written')).toEqual([]);
+			expectToEnd(played);
+		},
 	);
 }, 240_000);
 
 it('a process whose heartbeats hang may be replaced, and then learns of it', async () => {
 	let lost = 0;
-	await fc.assert(
-		fc.asyncProperty(
-			worlds({
-				signsHangMs: fc.integer({ min: 45_000, max: 200_000 }),
-				slowMs: fc.constantFrom(0, 30, 20_000),
-				mishaps: fc.constant(0),
-			}),
-			async (world) => {
-				const played = await play(world);
-				const told = played.holds.filter(({ end }) => end === 'lost');
-				lost += told.length;
-				for (const pair of overlaps(played.holds))
-					expect(pair.some((hold) => told.includes(hold))).toBe(true);
-				expectToEnd(played);
-			},
-		),
-		{ numRuns: 200 },
+	await inAll(
+		{
+			signsHangMs: fc.integer({ min: 45_000, max: 200_000 }),
+			slowMs: fc.constantFrom(0, 30, 20_000),
+			mishaps: fc.constant(0),
+		},
+		200,
+		(played) => {
+			const told = played.holds.filter(({ end }) => end === 'lost');
+			lost += told.length;
+			for (const pair of overlaps(played.holds)) expect(pair.some((hold) => told.includes(hold))).toBe(true);
+			expectToEnd(played);
+		},
 	);
 	expect(lost).toBeGreaterThan(0);
 }, 240_000);
 
 it('a process without competitors keeps its key, however long its heartbeats hang', async () => {
 	const hanging = fc.integer({ min: 45_000, max: 200_000 });
-	await fc.assert(
-		fc.asyncProperty(
-			worlds({ processes: fc.constant(1), signsHangMs: hanging, mishaps: fc.constant(0) }),
-			async (world) => {
-				const played = await play(world);
-				expect(played.holds.map(({ end }) => end)).toEqual(['written', 'written']);
-				expectToEnd(played);
-			},
-		),
-		{ numRuns: 100 },
-	);
+	await inAll({ processes: fc.constant(1), signsHangMs: hanging, mishaps: fc.constant(0) }, 100, (played) => {
+		expect(played.holds.map(({ end }) => end)).toEqual(['written', 'written']);
+		expectToEnd(played);
+	});
 }, 240_000);
 
 it('rows that a person edits or deletes block no process, and one that lost its row learns of it', async () => {
-	await fc.assert(
-		fc.asyncProperty(
-			worlds({ editedAtMs: fc.integer({ min: 0, max: 20_000 }), mishaps: fc.constant(0) }),
-			async (world) => {
-				const played = await play(world);
-				for (const pair of overlaps(played.holds)) expect(pair.some(({ end }) => end === 'lost')).toBe(true);
-				expectToEnd(played);
-			},
-		),
-		{ numRuns: 200 },
-	);
+	await inAll({ editedAtMs: fc.integer({ min: 0, max: 20_000 }), mishaps: fc.constant(0) }, 200, (played) => {
+		for (const pair of overlaps(played.holds)) expect(pair.some(({ end }) => end === 'lost')).toBe(true);
+		expectToEnd(played);
+	});
 }, 240_000);
