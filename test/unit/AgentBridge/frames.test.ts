@@ -16,9 +16,7 @@ import { readPath } from '../../../nodes/shared/text/jsonPath';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { valueOf } from '../results';
 
-function filterOf(path: string, list: string): EventFilter {
-	return valueOf(createEventFilter(path, list));
-}
+const filterOf = (path: string, list: string): EventFilter => valueOf(createEventFilter(path, list));
 
 const jsonObject = fc.dictionary(fc.string(), fc.jsonValue()).map((value) => value as JsonObject);
 

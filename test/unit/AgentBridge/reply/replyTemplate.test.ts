@@ -12,9 +12,8 @@ import { valueOf } from '../../results';
 
 const redact = redactor(['wst_secret']);
 
-function settings(given: Record<string, unknown>, idPath = 'id'): ReplySettings {
-	return valueOf(readReplySettings(given, idPath));
-}
+const settings = (given: Record<string, unknown>, idPath = 'id'): ReplySettings =>
+	valueOf(readReplySettings(given, idPath));
 
 function frameOf(text: string): JsonObject {
 	const frame = parseJson(text);

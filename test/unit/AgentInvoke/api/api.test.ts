@@ -35,11 +35,6 @@ const FORMS: ReadonlyArray<readonly [string, string, Expected]> = [
 	['no pieces at all', done, whole],
 	['an answer in an unnamed event', `${pieces}data: ${envelope(ANSWER)}\n\n`, whole],
 	[
-		'data without an envelope',
-		`data: {"delta":"Füchse "}\n\ndata: {"delta":"🦊"}\n\ndata: [DONE]\n\n`,
-		whole,
-	],
-	[
 		'a last event whose reason mentions an error that was overcome',
 		`${pieces}event: done\ndata: ${envelope({ reason: 'tool_error_overcome', session_id: 's' })}\n\n`,
 		whole,
@@ -59,11 +54,6 @@ const FORMS: ReadonlyArray<readonly [string, string, Expected]> = [
 			error: /^The agent failed while it answered: agent_failed$/,
 			details: { mayHaveRun: true, answer: 'Füchse 🦊' },
 		},
-	],
-	[
-		'a refusal in the middle',
-		`${pieces}event: error\ndata: ${refused('rate_limited', 429)}\n\n`,
-		{ error: /^The agent failed while it answered/, details: { mayHaveRun: true } },
 	],
 	[
 		'a failure as plain text',

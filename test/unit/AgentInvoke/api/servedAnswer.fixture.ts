@@ -18,13 +18,6 @@ export interface Served {
 	readonly brokenBy?: Error;
 }
 
-/** Other activity during the call. */
-interface Circumstances {
-	/** How long another request occupies the only permit before this one. */
-	readonly beforeMs?: number;
-	readonly stopAfterMs?: number;
-}
-
 const accounts = new Map<string, AgentAccount>();
 
 /** The account with these fields, read once: tests call with the same one thousands of times. */
@@ -37,12 +30,15 @@ function accountOf(fields: Record<string, unknown>): AgentAccount {
 	return account;
 }
 
-/** Makes one call that is answered with these pieces. Returns the result and everything passed on before it. */
+/**
+ * Makes one call that is answered with these pieces, after another request has occupied the only permit for `beforeMs`.
+ * @returns the result and everything passed on before it
+ */
 export async function invoke(
 	served: Served | Opening,
 	over: Partial<InvokeCall> = {},
 	fields: Record<string, unknown> = {},
-	{ beforeMs = 0, stopAfterMs = Infinity }: Circumstances = {},
+	{ beforeMs = 0, stopAfterMs = Infinity } = {},
 ) {
 	const account = accountOf(fields);
 	const clock = new TestClock();

@@ -20,9 +20,7 @@ export function wireText(name: string): string {
 	return wireAsShipped(name).replace(/YOUR-[A-Z-]+/g, 'mine-1');
 }
 
-export function wireOf(text: string): Wire {
-	return valueOf(readWire(text));
-}
+export const wireOf = (text: string): Wire => valueOf(readWire(text));
 
 export function body(json: unknown): StreamEvent {
 	return { data: JSON.stringify(json), isWholeBody: true };

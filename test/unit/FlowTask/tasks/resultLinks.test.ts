@@ -215,21 +215,18 @@ describe('linksOf for certain nodes', () => {
 	it('returns only their files, in the order of the nodes, each node once', () => {
 		const info = finished({
 			progress_num: 100,
-			files: {
-				'9': ['https://f.example/a.png'],
-				'12': ['https://f.example/b.png', 'https://f.example/c.png'],
-			},
-			final_files: ['https://f.example/a.png'],
+			files: { '9': [A], '12': [B, C] },
+			final_files: [A],
 		});
 		expect(linksOf(info, ['12', '9', '12', 'x'])).toEqual([
-			{ nodeId: '12', index: 0, url: 'https://f.example/b.png' },
-			{ nodeId: '12', index: 1, url: 'https://f.example/c.png' },
-			{ nodeId: '9', index: 2, url: 'https://f.example/a.png' },
+			{ nodeId: '12', index: 0, url: B },
+			{ nodeId: '12', index: 1, url: C },
+			{ nodeId: '9', index: 2, url: A },
 		]);
 	});
 
 	it('returns no file whose node the platform does not name', () => {
-		const info = finished({ progress_num: 100, final_files: ['https://f.example/a.png'] });
+		const info = finished({ progress_num: 100, final_files: [A] });
 		expect(linksOf(info, ['9'])).toEqual([]);
 	});
 });

@@ -31,9 +31,8 @@ const DEFINITION = {
 	'8': { class_type: 'VAEDecode', inputs: { samples: ['3', 0] } },
 };
 
-function know(definition: unknown, view: unknown = ''): WorkflowKnowledge {
-	return valueOf(readKnowledge(definition, view));
-}
+const know = (definition: unknown, view: unknown = ''): WorkflowKnowledge =>
+	valueOf(readKnowledge(definition, view));
 
 function limits(spec: Json, parameter = 'steps', nodeId = '3'): object {
 	return { [nodeId]: { [parameter]: { spec } } };
