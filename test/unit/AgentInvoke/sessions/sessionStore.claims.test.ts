@@ -21,8 +21,7 @@ beforeEach(() => {
 });
 
 function store(executionId: string, ownTable: DataTable = table.open()): SessionStore {
-	const settings = { agent: 'a', workflowId: 'w', executionId, ttlMs: 0 };
-	return openStore(settings, ownTable, clock, { random: () => 0.5 });
+	return openStore({ executionId }, ownTable, clock, { random: () => 0.5 });
 }
 
 function waiting(): WaitLimit {

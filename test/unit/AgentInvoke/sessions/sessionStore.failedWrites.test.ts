@@ -16,8 +16,7 @@ beforeEach(() => {
 });
 
 function store(executionId: string): SessionStore {
-	const settings = { agent: 'a', workflowId: 'w', executionId, ttlMs: 0 };
-	return openStore(settings, table.open(), clock, { random: () => 0.5 });
+	return openStore({ executionId }, table.open(), clock, { random: () => 0.5 });
 }
 
 function waiting(timeoutMs = 600_000): WaitLimit {
@@ -27,8 +26,7 @@ function waiting(timeoutMs = 600_000): WaitLimit {
 
 async function rowOf(sessionId: string): Promise<Record<string, string | number>> {
 	const aside = new MemoryTable(clock);
-	const settings = { agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 };
-	const first = openStore(settings, aside.open(), clock);
+	const first = openStore({}, aside.open(), clock);
 	await clock.run(first.obtain('k', waiting()));
 	first.opened('k', sessionId);
 	await clock.run(first.flush());

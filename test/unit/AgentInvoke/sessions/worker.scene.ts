@@ -70,16 +70,17 @@ export class OneAtATime {
 	};
 }
 
-/** A store that is alone in its process, unless told otherwise. */
+/** A store of the agent "a" that is alone in its process, unless told otherwise. */
 export function openStore(
-	settings: SessionSettings,
+	settings: Partial<SessionSettings>,
 	table: DataTable,
 	clock: Clock,
 	parts: Partial<LockParts> = {},
 ): SessionStore {
 	const { signal } = new AbortController();
 	const alone = { table, clock, random: Math.random, signal, liveness: new Liveness() };
-	return new SessionStore(settings, { ...alone, ...parts });
+	const usual = { agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 };
+	return new SessionStore({ ...usual, ...settings }, { ...alone, ...parts });
 }
 
 export interface Ask {
@@ -145,9 +146,8 @@ export class WorkerProcess {
 		const slots = asks.map(({ key }) => queue.enter(key, owner));
 		const stores = new Map<string, SessionStore>();
 		for (const { agent = 'a' } of asks) {
-			const facts = { agent, workflowId: 'w', executionId: 'e', ttlMs: 0 };
 			const parts = { random, liveness, signal };
-			const own = stores.get(agent) ?? openStore(facts, this.mortal(this.table.open()), clock, parts);
+			const own = stores.get(agent) ?? openStore({ agent }, this.mortal(this.table.open()), clock, parts);
 			stores.set(agent, own);
 		}
 		const isStrict = settings.turnOrder === 'strict';

@@ -105,11 +105,7 @@ async function take(
 		interruptLimit = new InterruptLimit({}, 0),
 	}: { ledger?: Ledger; signal?: AbortSignal; agentName?: string; interruptLimit?: InterruptLimit } = {},
 ): Promise<TurnOutcome[]> {
-	const sessions = openStore(
-		{ agent: agentName, workflowId: 'w', executionId: 'e', ttlMs: 0 },
-		table.open(),
-		clock,
-	);
+	const sessions = openStore({ agent: agentName }, table.open(), clock);
 	const keys = turns.flatMap(({ session }) => (session.kind === 'mapped' ? [session.key] : []));
 	await clock.run(sessions.load(settings.turnOrder === 'strict' ? [] : keys));
 	const usual = {
@@ -164,14 +160,7 @@ test('turns of one session run in order, while those of other sessions run at th
 });
 
 test('a turn that waits for its session occupies no slot, so others can use it', async () => {
-	const turns = [
-		turn(0, key('k')),
-		turn(1, key('k')),
-		turn(2, key('k')),
-		turn(3, NEW),
-		turn(4, NEW),
-		turn(5, NEW),
-	];
+	const turns = [0, 1, 2, 3, 4, 5].map((i) => turn(i, i < 3 ? key('k') : NEW));
 	await take(turns, { concurrency: 2 });
 	expect(agent.calls.slice(0, 2).map(({ said }) => said)).toEqual(['m3', 'm0']);
 	// The turn claims its key before it calls the agent.

@@ -213,25 +213,19 @@ describe('a key', () => {
 		expect(told).toEqual(['failed']);
 	});
 
-	it.each<['conflict' | 'unknown', string, Partial<Failure>]>([
-		[
-			'conflict',
-			'41',
-			{ kind: 'badInput', message: expect.stringContaining('execution 41 for other inputs') },
-		],
-		[
-			'conflict',
-			'',
-			{ kind: 'badInput', message: expect.stringContaining('by another execution for other') },
-		],
-		['unknown', '41', { kind: 'unclear', message: expect.stringContaining('by execution 41, but its ID') }],
-		['unknown', '', { kind: 'unclear', message: expect.stringContaining('by another execution, but its') }],
-	])(
+	it.each([
+		['conflict', '41', 'execution 41 for other inputs'],
+		['conflict', '', 'by another execution for other'],
+		['unknown', '41', 'by execution 41, but its ID'],
+		['unknown', '', 'by another execution, but its'],
+	] as const)(
 		'fails without a submit if the ledger says "%s" (of execution "%s")',
-		async (kind, executionId, expected) => {
+		async (kind, executionId, said) => {
 			scene.answerClaim = () => ok({ kind, by: { ...BY, executionId } });
 			const failure = failureOf(await submit());
-			expect(failure).toMatchObject({ ...expected, details: { idempotencyKey: 'order 1', executionId } });
+			expect(failure.kind).toBe(kind === 'unknown' ? 'unclear' : 'badInput');
+			expect(failure.message).toContain(said);
+			expect(failure.details).toMatchObject({ idempotencyKey: 'order 1', executionId });
 			expect(failure.details?.mayExist).toBe(kind === 'unknown' ? true : undefined);
 			expect(failure.advice).toContain('Nothing was submitted');
 			expect(scene.log).toEqual(['claim order 1']);

@@ -1,5 +1,11 @@
 import { Readable } from 'node:stream';
-import { BodyEnded, cuttable, watchBody, type ByteStream } from '../../../../nodes/shared/http/body';
+import {
+	BodyEnded,
+	cuttable,
+	readBody,
+	watchBody,
+	type ByteStream,
+} from '../../../../nodes/shared/http/body';
 import { readStream, type StreamEvent } from '../../../../nodes/shared/http/sse';
 import { TestClock } from '../../testClock';
 
@@ -50,6 +56,10 @@ test('a body that was destroyed before it is read ends', async () => {
 	const body = cuttable(silent(), () => undefined);
 	body.destroy();
 	expect(await readAll(body)).toMatchObject({ error: undefined });
+});
+
+test('reading a whole body times out if it does not end', async () => {
+	await expect(readBody(silent(), 20, 1_000)).rejects.toMatchObject({ code: 'ETIMEDOUT' });
 });
 
 const CHECK_MS = 500;
