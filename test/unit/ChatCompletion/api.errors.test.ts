@@ -20,6 +20,9 @@ const JSON_FORM = { ...FORM, format: { kind: 'jsonObject' } } as const;
 const itemOf = (answer: ChatAnswer, form: typeof FORM | typeof JSON_FORM = FORM) =>
 	describeAnswer(answer, form, redactor([]));
 
+/** The failure that an answer in these pieces leads to. */
+const failureTo = async (...pieces: string[]) => failureOf((await askChat({ body: () => pieces })).result);
+
 const said = (words: string): string => sse({ error: { message: words, code: 500 } });
 
 test.each([
@@ -63,10 +66,10 @@ test.each([
 );
 
 test('an answer that failed during generation has broken off', async () => {
-	const { result } = await askChat({
-		body: () => [sse(delta({ content: 'Hel' }), finish('insufficient_system_resource'), '[DONE]')],
-	});
-	expect(failureOf(result)).toMatchObject({
+	const failure = await failureTo(
+		sse(delta({ content: 'Hel' }), finish('insufficient_system_resource'), '[DONE]'),
+	);
+	expect(failure).toMatchObject({
 		message: expect.stringMatching(
 			/with the finish reason "insufficient_system_resource", without saying why$/,
 		),
@@ -161,8 +164,7 @@ test.each([
 	['no status', { message: 'bad thing' }, undefined],
 	['a status', { message: 'bad thing', code: 422 }, 422],
 ])('an error with HTTP 200 that contains %s is reported accordingly', async (_name, error, httpStatus) => {
-	const { result } = await askChat({ body: () => [sse({ error })] });
-	const failure = failureOf(result);
+	const failure = await failureTo(sse({ error }));
 	expect(failure.message).toBe('The platform refused the question: bad thing');
 	expect(failure.details).toEqual(httpStatus === undefined ? {} : { httpStatus });
 });
@@ -215,14 +217,12 @@ test.each([
 
 test('a chunk that is nested too deeply is reported as unreadable', async () => {
 	const deep = '['.repeat(100_000) + ']'.repeat(100_000);
-	const { result } = await askChat({
-		body: () => [
-			sse(delta({ content: 'a' })),
-			`data: {"choices":[{"delta":${deep}}]}\n\n`,
-			sse(finish('stop')),
-		],
-	});
-	expect(failureOf(result)).toMatchObject({
+	const failure = await failureTo(
+		sse(delta({ content: 'a' })),
+		`data: {"choices":[{"delta":${deep}}]}\n\n`,
+		sse(finish('stop')),
+	);
+	expect(failure).toMatchObject({
 		message: 'The answer broke off after 1 characters: a part of it cannot be read: it is nested too deeply',
 		details: { content: 'a' },
 	});
@@ -248,21 +248,21 @@ test.each([
 ])('a line of the field "error" with %s is reported, however it is cut', async (_name, line) => {
 	const body = sse(delta({ content: 'Hel' })) + line;
 	for (let at = 1; at < body.length; at++) {
-		const { result } = await askChat({ body: () => [body.slice(0, at), body.slice(at)] });
-		expect(failureOf(result).message).toBe(
+		const failure = await failureTo(body.slice(0, at), body.slice(at));
+		expect(failure.message).toBe(
 			'The answer broke off after 3 characters: the platform said: the slot is gone',
 		);
 	}
 });
 
 test('a line of the field "error" before any answer is reported as the reason', async () => {
-	const { result } = await askChat({ body: () => ['error: {"code":400,"message":"no such grammar"}\n\n'] });
-	expect(failureOf(result).message).toBe('The platform refused the question: no such grammar');
+	const failure = await failureTo('error: {"code":400,"message":"no such grammar"}\n\n');
+	expect(failure.message).toBe('The platform refused the question: no such grammar');
 });
 
 test('a busy message with HTTP 200 is reported as a busy platform', async () => {
-	const { result } = await askChat({ body: () => ['{"code":12,"msg":"Too frequent","data":null}'] });
-	expect(failureOf(result).message).toMatch(/^The platform is not accepting more requests/);
+	const failure = await failureTo('{"code":12,"msg":"Too frequent","data":null}');
+	expect(failure.message).toMatch(/^The platform is not accepting more requests/);
 });
 
 const BUSY = { status_code: 1002, status_msg: 'rate limit' };
@@ -287,8 +287,8 @@ test.each([
 	],
 ])('an error with HTTP 200 is found in %s, alone or in a stream', async (_name, error, message) => {
 	for (const body of [JSON.stringify(error), `data: ${JSON.stringify(error)}\n\n`]) {
-		const { result } = await askChat({ body: () => [body] });
-		expect(failureOf(result).message).toMatch(message);
+		const failure = await failureTo(body);
+		expect(failure.message).toMatch(message);
 	}
 });
 
@@ -297,10 +297,12 @@ test.each([
 	['a status', { choices: null, base_resp: { status_code: 1027, status_msg: 'gone' } }],
 	['the field of a vendor', { choices: [{ delta: {}, finish_reason: 'stop' }], x_groq: { error: 'gone' } }],
 ])('%s with an error in the middle of an answer says why it broke off', async (_name, error) => {
-	const { result } = await askChat({
-		body: () => [sse(delta({ content: 'Hel' })), `data: ${JSON.stringify(error)}\n\n`, sse('[DONE]')],
-	});
-	expect(failureOf(result)).toMatchObject({
+	const failure = await failureTo(
+		sse(delta({ content: 'Hel' })),
+		`data: ${JSON.stringify(error)}\n\n`,
+		sse('[DONE]'),
+	);
+	expect(failure).toMatchObject({
 		message: 'The answer broke off after 3 characters: the platform said: gone',
 		details: { content: 'Hel' },
 	});

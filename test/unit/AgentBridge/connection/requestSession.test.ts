@@ -25,9 +25,9 @@ function scene(probe: Probe = { kind: 'nothing' }, refusal: () => Failure | unde
 }
 
 /** A session that has sent one request over its first connection. */
-async function asked() {
+async function asked(text = '{}', answered = rule()) {
 	const made = scene();
-	const asking = made.session.request('{}', rule(), 1_000);
+	const asking = made.session.request(text, answered, 1_000);
 	const open = await made.socket();
 	open.open();
 	await turn();
@@ -92,12 +92,9 @@ test.each([
 	['if nothing correlates, the connection is abandoned, and with it a late reply', '', 2],
 	['if replies repeat a value, the connection is kept', 're', 1],
 ])('after a timeout: %s', async (_what, replyPath, connections) => {
-	const { session, socket, sockets, clock } = scene();
-	const first = session.request('{"id":1}', { ...rule('1'), replyPath }, 1_000);
-	const old = await socket();
-	old.open();
-	await turn();
-	expect(await clock.run(first)).toMatchObject({ ok: false, failure: { kind: 'timedOut' } });
+	const made = await asked('{"id":1}', { ...rule('1'), replyPath });
+	const { session, socket, sockets, clock, open: old } = made;
+	expect(await clock.run(made.asking)).toMatchObject({ ok: false, failure: { kind: 'timedOut' } });
 	const second = session.request('{"id":2}', { ...rule('2'), replyPath }, 1_000);
 	await turn();
 	old.say('{"type":"reply","re":1}');
@@ -117,12 +114,8 @@ test.each([
 });
 
 test('after a timeout, a request with the same value gets a connection without the late reply', async () => {
-	const { session, socket, sockets, clock } = scene();
-	const first = session.request('{"id":1,"text":"a"}', rule(), 1_000);
-	const old = await socket();
-	old.open();
-	await turn();
-	expect(await clock.run(first)).toMatchObject({ ok: false, failure: { kind: 'timedOut' } });
+	const { session, socket, sockets, clock, asking, open: old } = await asked('{"id":1,"text":"a"}');
+	expect(await clock.run(asking)).toMatchObject({ ok: false, failure: { kind: 'timedOut' } });
 	const second = session.request('{"id":1,"text":"b"}', rule(), 1_000);
 	await turn();
 	old.end(1000);
@@ -149,15 +142,11 @@ test('a chatty platform does not fill the memory', async () => {
 });
 
 test('large frames do not fill the memory either, because all items of a run share one limit', async () => {
-	const { session, socket, clock } = scene();
+	const { session, clock, asking, open } = await asked();
 	const large = `{"type":"tool","re":1,"text":"${'x'.repeat(8_000_000)}"}`;
-	const first = session.request('{}', rule(), 1_000);
-	const open = await socket();
-	open.open();
-	await turn();
 	for (let frame = 0; frame < 60; frame++) open.say(large);
 	open.say('{"type":"reply","re":1}');
-	const outcome = await first;
+	const outcome = await asking;
 	expect(outcome.ok && [outcome.value.collected.length, outcome.value.notCollected]).toEqual([3, 57]);
 
 	const second = session.request('{}', rule(), 1_000);

@@ -23,6 +23,7 @@ beforeEach(() => {
 });
 
 const key = (name: string): SessionChoice => ({ kind: 'mapped', key: name });
+const byId = (id: string): SessionChoice => ({ kind: 'explicit', id });
 const due = (itemIndex: number, session: SessionChoice = key('anna'), agent = 'a'): OwnedTurn => ({
 	...{ itemIndex, session, client: { agent } },
 });
@@ -143,10 +144,7 @@ describe('which turns count together', () => {
 	});
 
 	test('without a key, the turns of a session count together, as do those of new sessions', async () => {
-		const [one, two]: SessionChoice[] = [
-			{ kind: 'explicit', id: 's1' },
-			{ kind: 'explicit', id: 's2' },
-		];
+		const [one, two] = [byId('s1'), byId('s2')];
 		expect(await takes({}, [due(0, one), due(1, one), due(2, one), due(3, two)])).toEqual([
 			...[true, true, false, true],
 		]);
@@ -163,8 +161,7 @@ describe('which turns count together', () => {
 		const row = { sessionKey: 'anna', entryKey: sha256(JSON.stringify(['a', 'anna'])), sessionId: 's1' };
 		sessions.put({ ...row, agent: 'other', sessionKey: 'ben', entryKey: 'x' });
 		sessions.put({ ...row, agent: 'a' });
-		const named: SessionChoice = { kind: 'explicit', id: 's1' };
-		expect(await takes({}, [due(0), due(1, named), due(2, named)])).toEqual([true, true, false]);
+		expect(await takes({}, [due(0), due(1, byId('s1')), due(2, byId('s1'))])).toEqual([true, true, false]);
 		expect(table.all().map(({ sessionKey }) => sessionKey)).toEqual(['anna', 'anna']);
 		expect(sessions.calls).toEqual(['read']);
 		const run = await new Run({}).open([due(0)]);

@@ -66,6 +66,7 @@ beforeEach(() => {
 });
 
 const key = (name: string): SessionChoice => ({ kind: 'mapped', key: name });
+const byId = (id: string): SessionChoice => ({ kind: 'explicit', id });
 const NEW: SessionChoice = { kind: 'new' };
 
 interface Question extends Omit<AgentTurn, 'client'> {
@@ -187,11 +188,7 @@ test.each([1, 3])(
 );
 
 test('turns of a session given by ID also run one after another', async () => {
-	const [one, other]: SessionChoice[] = [
-		{ kind: 'explicit', id: 's9' },
-		{ kind: 'explicit', id: 's8' },
-	];
-	await take([turn(0, one!), turn(1, one!), turn(2, other!)]);
+	await take([turn(0, byId('s9')), turn(1, byId('s9')), turn(2, byId('s8'))]);
 	const [firstMs = 0] = agent.calls.map(({ fromMs }) => fromMs);
 	expect(agent.calls.map(({ said, fromMs }) => [said, fromMs - firstMs])).toEqual([
 		['m0', 0],
@@ -207,7 +204,7 @@ test('if items continue despite failed ones, those after a failure are sent', as
 
 test('an answer that asks for nothing does not count as an interrupt, however often the session is resumed', async () => {
 	const interruptLimit = new InterruptLimit({}, 1);
-	const resumes = [0, 1, 2, 3].map((i) => turn(i, { kind: 'explicit', id: 's9' }, { isResume: true }));
+	const resumes = [0, 1, 2, 3].map((i) => turn(i, byId('s9'), { isResume: true }));
 	expect(kinds(await take(resumes, {}, { interruptLimit }))).toEqual(Array(4).fill('explicit'));
 });
 
@@ -230,7 +227,7 @@ test('an unknown session is renewed once and its later turns continue in the new
 		'mapped',
 	]);
 	expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
-	const resume = turn(3, { kind: 'explicit', id: 's1' }, { isResume: true });
+	const resume = turn(3, byId('s1'), { isResume: true });
 	expect(kinds(await take([resume], { renewExpired: true }))).toEqual(['refused']);
 });
 

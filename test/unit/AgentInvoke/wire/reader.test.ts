@@ -284,18 +284,11 @@ describe('a failure', () => {
 	});
 
 	test('is treated as possibly run if the refusal has fields that refusal.only does not list', () => {
-		expect(
-			read(standard, [body({ success_response: false, data: { reason: 'session_busy' } })], { status: 409 }),
-		).toMatchObject({
-			failure: { kind: 'refused', meaning: 'busy' },
-		});
-		expect(
-			read(
-				standard,
-				[body({ success_response: false, data: { reason: 'session_busy', usage: { tokens: 4 } } })],
-				{ status: 409 },
-			),
-		).toMatchObject({
+		const refusedWith = (data: object) =>
+			read(standard, [body({ success_response: false, data })], { status: 409 });
+		const busy = { reason: 'session_busy' };
+		expect(refusedWith(busy)).toMatchObject({ failure: { kind: 'refused', meaning: 'busy' } });
+		expect(refusedWith({ ...busy, usage: { tokens: 4 } })).toMatchObject({
 			failure: {
 				kind: 'failed',
 				expected: expect.stringContaining('The field "usage" is not in "refusal.only"'),
