@@ -68,8 +68,11 @@ function contextOf({ bytes, meta, breaksAt = Infinity }: Scene) {
 	return { context, read };
 }
 
-async function opened(scene: Scene, maxBytes = 100 * MB): Promise<UploadFile> {
-	return valueOf(await openBinaryField(contextOf(scene).context, 0, 'data', maxBytes));
+/** Opens the file of an item. @returns it, and the counts of how it was read */
+async function opened(scene: Scene, maxBytes = 100 * MB) {
+	const { context, read } = contextOf(scene);
+	const upload = valueOf(await openBinaryField(context, 0, 'data', maxBytes));
+	return { ...upload, upload, read };
 }
 
 async function bytesOf(file: File): Promise<Buffer> {
@@ -86,8 +89,7 @@ describe('a large file that n8n stores outside the item', () => {
 	const meta = { ...ELSEWHERE, bytes: LARGE.length };
 
 	it('is streamed from its start for each request, and never loaded whole', async () => {
-		const { context, read } = contextOf({ bytes: LARGE, meta });
-		const { file, heldBytes } = valueOf(await openBinaryField(context, 0, 'data', 100 * MB));
+		const { file, heldBytes, read } = await opened({ bytes: LARGE, meta });
 		expect([file.size, heldBytes, read.streams]).toEqual([LARGE.length, 0, 1]);
 		for (const streams of [2, 3]) {
 			expect((await bytesOf(file)).equals(LARGE)).toBe(true);
@@ -120,8 +122,7 @@ describe('a large file that n8n stores outside the item', () => {
 		['it is closed', ({ close }) => close()],
 		['it is opened again', async ({ file }) => await bytesOf(file)],
 	])('is not left open by a broken request once %s', async (_name, then) => {
-		const { context, read } = contextOf({ bytes: LARGE, meta });
-		const upload = valueOf(await openBinaryField(context, 0, 'data', 100 * MB));
+		const { upload, read } = await opened({ bytes: LARGE, meta });
 		const broken = upload.file.stream().getReader();
 		await broken.read();
 		expect(read.open).toBe(1);
@@ -137,8 +138,7 @@ describe('a large file that n8n stores outside the item', () => {
 	});
 
 	it('is read no further once its reader has stopped', async () => {
-		const { context, read } = contextOf({ bytes: LARGE, meta });
-		const upload = valueOf(await openBinaryField(context, 0, 'data', 100 * MB));
+		const { upload, read } = await opened({ bytes: LARGE, meta });
 		const before = read.bytes;
 		for await (const piece of upload.file.stream()) if (piece.length > 0) break;
 		expect(read.bytes - before).toBeLessThan(MB);
@@ -150,9 +150,7 @@ describe('a file that is held in memory', () => {
 		['small', SMALL, { ...ELSEWHERE, bytes: SMALL.length }],
 		['large, but part of the item', LARGE, { data: LARGE.toString('base64'), bytes: LARGE.length }],
 	])('is read once: %s', async (_name, bytes, meta) => {
-		const { context, read } = contextOf({ bytes, meta });
-		const opening = await openBinaryField(context, 0, 'data', 100 * MB);
-		const { file, sha256: digest, heldBytes } = valueOf(opening);
+		const { file, sha256: digest, heldBytes, read } = await opened({ bytes, meta });
 		expect(read).toEqual({ whole: 1, streams: 0, bytes: 0, open: 0 });
 		expect([file.name, file.type, heldBytes, digest]).toEqual([
 			...['cat.png', 'image/png', bytes.length, sha256(bytes)],
