@@ -248,21 +248,19 @@ test.each([
 ])('a line of the field "error" with %s is reported, however it is cut', async (_name, line) => {
 	const body = sse(delta({ content: 'Hel' })) + line;
 	for (let at = 1; at < body.length; at++) {
-		const failure = await failureTo(body.slice(0, at), body.slice(at));
-		expect(failure.message).toBe(
-			'The answer broke off after 3 characters: the platform said: the slot is gone',
-		);
+		const { message } = await failureTo(body.slice(0, at), body.slice(at));
+		expect(message).toBe('The answer broke off after 3 characters: the platform said: the slot is gone');
 	}
 });
 
 test('a line of the field "error" before any answer is reported as the reason', async () => {
-	const failure = await failureTo('error: {"code":400,"message":"no such grammar"}\n\n');
-	expect(failure.message).toBe('The platform refused the question: no such grammar');
+	const { message } = await failureTo('error: {"code":400,"message":"no such grammar"}\n\n');
+	expect(message).toBe('The platform refused the question: no such grammar');
 });
 
 test('a busy message with HTTP 200 is reported as a busy platform', async () => {
-	const failure = await failureTo('{"code":12,"msg":"Too frequent","data":null}');
-	expect(failure.message).toMatch(/^The platform is not accepting more requests/);
+	const { message } = await failureTo('{"code":12,"msg":"Too frequent","data":null}');
+	expect(message).toMatch(/^The platform is not accepting more requests/);
 });
 
 const BUSY = { status_code: 1002, status_msg: 'rate limit' };
@@ -287,8 +285,7 @@ test.each([
 	],
 ])('an error with HTTP 200 is found in %s, alone or in a stream', async (_name, error, message) => {
 	for (const body of [JSON.stringify(error), `data: ${JSON.stringify(error)}\n\n`]) {
-		const failure = await failureTo(body);
-		expect(failure.message).toMatch(message);
+		expect((await failureTo(body)).message).toMatch(message);
 	}
 });
 

@@ -44,9 +44,8 @@ async function sentOne() {
 	return { ...made, open };
 }
 
-function rule(correlation = '1'): ReplyRule {
-	return { replyPath: 're', correlation, filter: valueOf(createEventFilter('type', 'reply')) };
-}
+const FILTER = valueOf(createEventFilter('type', 'reply'));
+const rule = (correlation = '1'): ReplyRule => ({ replyPath: 're', correlation, filter: FILTER });
 
 test('the reply is the frame that repeats the value and names the event, and the token in it is hidden', async () => {
 	const { session, socket, clock } = scene();

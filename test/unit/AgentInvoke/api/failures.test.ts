@@ -10,9 +10,8 @@ import { valueOf } from '../../results';
 
 const USUAL = wireWith();
 
-function accountOf(agentToken: string) {
-	return valueOf(readAgentAccount({ agentToken, baseUrl: 'https://p.example' }));
-}
+const accountOf = (agentToken: string) =>
+	valueOf(readAgentAccount({ agentToken, baseUrl: 'https://p.example' }));
 
 function told(body: JsonObject, { outer = 200, sessionId = '', token = 'agt_SECRETPART' } = {}) {
 	const failure = failureOf(body, { outer, sessionId });

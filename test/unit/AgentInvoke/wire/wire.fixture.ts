@@ -28,6 +28,4 @@ export function describedBy(changes: Changes): { readonly wire: string; readonly
 }
 
 /** The standard wire with the given entries replaced or added. */
-export function wireWith(changes: Changes = {}): Wire {
-	return valueOf(readWire(descriptionOf(changes)));
-}
+export const wireWith = (changes: Changes = {}): Wire => valueOf(readWire(descriptionOf(changes)));
