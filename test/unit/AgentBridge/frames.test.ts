@@ -14,12 +14,9 @@ import {
 import { parseJson, type JsonObject } from '../../../nodes/shared/text/json';
 import { readPath } from '../../../nodes/shared/text/jsonPath';
 import { redactor } from '../../../nodes/shared/text/redact';
+import { valueOf } from '../results';
 
-function filterOf(path: string, list: string): EventFilter {
-	const filter = createEventFilter(path, list);
-	if (!filter.ok) throw new Error(filter.failure.message);
-	return filter.value;
-}
+const filterOf = (path: string, list: string): EventFilter => valueOf(createEventFilter(path, list));
 
 const jsonObject = fc.dictionary(fc.string(), fc.jsonValue()).map((value) => value as JsonObject);
 

@@ -1,4 +1,5 @@
-import { answerOf, askChat, delta, failureOf, finish, sse } from './askChat';
+import { failureOf, valueOf } from '../results';
+import { askChat, delta, finish, sse } from './askChat';
 
 /* Data that only keeps a connection alive is not an answer. */
 
@@ -66,7 +67,7 @@ test.each([
 		},
 		idleMs: 10_000,
 	});
-	answerOf(result);
+	valueOf(result);
 });
 
 test('an endless answer is cut off at the timeout', async () => {
@@ -105,7 +106,7 @@ test('waits a moment for token counts after the finish reason, however long the 
 			}
 		},
 	});
-	expect(answerOf(result)).toMatchObject({ content: 'a', usage: { totalTokens: 3 } });
+	expect(valueOf(result)).toMatchObject({ content: 'a', usage: { totalTokens: 3 } });
 	expect(tookMs).toBeLessThan(14_000);
 });
 
@@ -122,7 +123,7 @@ test.each([
 			}
 		},
 	});
-	expect(answerOf(result)).toMatchObject({ content: 'ab', finishReason: 'stop' });
+	expect(valueOf(result)).toMatchObject({ content: 'ab', finishReason: 'stop' });
 	expect(tookMs).toBeLessThan(5_000);
 });
 
@@ -140,7 +141,7 @@ test('reads an answer to its end if every chunk has a finish reason, even after 
 		},
 		idleMs: 10_000,
 	});
-	expect(answerOf(result).content).toBe('a'.repeat(20));
+	expect(valueOf(result).content).toBe('a'.repeat(20));
 	expect(tookMs).toBe(160_000);
 });
 

@@ -1,7 +1,5 @@
 import { createChatApi, type ChatCall } from '../../../nodes/ChatCompletion/api';
-import type { ChatAnswer } from '../../../nodes/shared/answer/answerBuilder';
 import type { ContentParts } from '../../../nodes/shared/answer/contentParts';
-import type { Failure, Result } from '../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { Retry } from '../../../nodes/shared/retry/retry';
@@ -72,16 +70,6 @@ export async function askChat({
 	const tookMs = clock.elapsedMs;
 	run.abort();
 	return { result, tookMs, opened, pieces };
-}
-
-export function answerOf(result: Result<ChatAnswer>): ChatAnswer {
-	if (!result.ok) throw new Error(result.failure.message);
-	return result.value;
-}
-
-export function failureOf(result: Result<ChatAnswer>): Failure {
-	if (result.ok) throw new Error(`It was answered: ${result.value.content}`);
-	return result.failure;
 }
 
 export const sse = (...events: (JsonObject | string)[]): string =>

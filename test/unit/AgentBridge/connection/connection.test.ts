@@ -1,7 +1,7 @@
 import { openConnection, type BridgeSettings } from '../../../../nodes/AgentBridge/connection/connection';
-import type { Socket, SocketEnd } from '../../../../nodes/shared/http/webSocket';
+import type { SocketEnd } from '../../../../nodes/shared/http/webSocket';
 import { TestClock, turn } from '../../testClock';
-import { scriptedSockets, type ScriptedSocket } from './sockets.script';
+import { scriptedSockets } from './sockets.script';
 
 const SETTINGS: BridgeSettings = {
 	url: 'ws://bridge.test/ws/v1',
@@ -9,13 +9,7 @@ const SETTINGS: BridgeSettings = {
 	idleMs: 0,
 };
 
-function open(settings: Partial<BridgeSettings> = {}): {
-	clock: TestClock;
-	socket: ScriptedSocket;
-	line: Socket;
-	heard: string[];
-	ends: SocketEnd[];
-} {
+function open(settings: Partial<BridgeSettings> = {}) {
 	const clock = new TestClock();
 	const { sockets, connect } = scriptedSockets();
 	const heard: string[] = [];

@@ -1,14 +1,6 @@
 import { KEPT_MS, Outbox } from '../../../../nodes/AgentBridge/connection/outbox';
 
-interface Scene {
-	readonly outbox: Outbox;
-	readonly sent: string[];
-	readonly lost: string[];
-	nowMs: number;
-	isUp: boolean;
-}
-
-function scene(): Scene {
+function scene() {
 	const state = { sent: new Array<string>(), lost: new Array<string>(), nowMs: 5, isUp: true };
 	const outbox = new Outbox(
 		() => state.nowMs,
@@ -21,12 +13,12 @@ function scene(): Scene {
 	return Object.assign(state, { outbox });
 }
 
-function goDown(at: Scene): void {
+function goDown(at: ReturnType<typeof scene>): void {
 	at.isUp = false;
 	at.outbox.down();
 }
 
-function comeUp(at: Scene): void {
+function comeUp(at: ReturnType<typeof scene>): void {
 	at.isUp = true;
 	at.outbox.up();
 }

@@ -4,20 +4,10 @@ import type { Peer } from '../../../../nodes/AgentBridge/connection/failures';
 import type { Probe } from '../../../../nodes/AgentBridge/connection/connection';
 import { RequestSession } from '../../../../nodes/AgentBridge/connection/requestSession';
 import { turn } from '../../testClock';
-import { bridgeScene, type BridgeScene } from './bridge.scene';
-import type { ScriptedSocket } from './sockets.script';
+import { bridgeScene } from './bridge.scene';
+import { valueOf } from '../../results';
 
-interface Scene extends BridgeScene {
-	readonly session: RequestSession;
-	readonly stopping: AbortController;
-	/** The newest socket, once `count` sockets exist. */
-	socket(count?: number): Promise<ScriptedSocket>;
-}
-
-function scene(
-	probe: Probe = { kind: 'nothing' },
-	refusal: () => Failure | undefined = () => undefined,
-): Scene {
+function scene(probe: Probe = { kind: 'nothing' }, refusal: () => Failure | undefined = () => undefined) {
 	const bridge = bridgeScene(() => probe, refusal);
 	const { sockets, last } = bridge;
 	const stopping = new AbortController();
@@ -25,6 +15,7 @@ function scene(
 		...bridge,
 		stopping,
 		session: new RequestSession(bridge.bridge, stopping.signal),
+		/** The newest socket, once `count` sockets exist. */
 		socket: async (count = 1) => {
 			for (let round = 0; sockets.length < count && round < 50; round++) await turn();
 			if (sockets.length !== count) throw new Error(`${sockets.length} sockets, not ${count}`);
@@ -33,11 +24,28 @@ function scene(
 	};
 }
 
-function rule(correlation = '1'): ReplyRule {
-	const filter = createEventFilter('type', 'reply');
-	if (!filter.ok) throw new Error(filter.failure.message);
-	return { replyPath: 're', correlation, filter: filter.value };
+/** A session that has sent one request over its first connection. */
+async function asked(text = '{}', answered = rule()) {
+	const made = scene();
+	const asking = made.session.request(text, answered, 1_000);
+	const open = await made.socket();
+	open.open();
+	await turn();
+	return { ...made, asking, open };
 }
+
+/** A session that has sent one frame over its first connection. */
+async function sentOne() {
+	const made = scene();
+	const sending = made.session.send('one', 0);
+	const open = await made.socket();
+	open.open();
+	expect(await sending).toMatchObject({ ok: true });
+	return { ...made, open };
+}
+
+const FILTER = valueOf(createEventFilter('type', 'reply'));
+const rule = (correlation = '1'): ReplyRule => ({ replyPath: 're', correlation, filter: FILTER });
 
 test('the reply is the frame that repeats the value and names the event, and the token in it is hidden', async () => {
 	const { session, socket, clock } = scene();
@@ -83,12 +91,9 @@ test.each([
 	['if nothing correlates, the connection is abandoned, and with it a late reply', '', 2],
 	['if replies repeat a value, the connection is kept', 're', 1],
 ])('after a timeout: %s', async (_what, replyPath, connections) => {
-	const { session, socket, sockets, clock } = scene();
-	const first = session.request('{"id":1}', { ...rule('1'), replyPath }, 1_000);
-	const old = await socket();
-	old.open();
-	await turn();
-	expect(await clock.run(first)).toMatchObject({ ok: false, failure: { kind: 'timedOut' } });
+	const made = await asked('{"id":1}', { ...rule('1'), replyPath });
+	const { session, socket, sockets, clock, open: old } = made;
+	expect(await clock.run(made.asking)).toMatchObject({ ok: false, failure: { kind: 'timedOut' } });
 	const second = session.request('{"id":2}', { ...rule('2'), replyPath }, 1_000);
 	await turn();
 	old.say('{"type":"reply","re":1}');
@@ -108,12 +113,8 @@ test.each([
 });
 
 test('after a timeout, a request with the same value gets a connection without the late reply', async () => {
-	const { session, socket, sockets, clock } = scene();
-	const first = session.request('{"id":1,"text":"a"}', rule(), 1_000);
-	const old = await socket();
-	old.open();
-	await turn();
-	expect(await clock.run(first)).toMatchObject({ ok: false, failure: { kind: 'timedOut' } });
+	const { session, socket, sockets, clock, asking, open: old } = await asked('{"id":1,"text":"a"}');
+	expect(await clock.run(asking)).toMatchObject({ ok: false, failure: { kind: 'timedOut' } });
 	const second = session.request('{"id":1,"text":"b"}', rule(), 1_000);
 	await turn();
 	old.end(1000);
@@ -131,11 +132,7 @@ test('after a timeout, a request with the same value gets a connection without t
 });
 
 test('a chatty platform does not fill the memory', async () => {
-	const { session, socket } = scene();
-	const asking = session.request('{}', rule(), 1_000);
-	const open = await socket();
-	open.open();
-	await turn();
+	const { asking, open } = await asked();
 	for (let frame = 0; frame < 5_000; frame++) open.say('{"type":"tool","re":1}');
 	open.say('{"type":"reply","re":1}');
 	const outcome = await asking;
@@ -144,15 +141,11 @@ test('a chatty platform does not fill the memory', async () => {
 });
 
 test('large frames do not fill the memory either, because all items of a run share one limit', async () => {
-	const { session, socket, clock } = scene();
+	const { session, clock, asking, open } = await asked();
 	const large = `{"type":"tool","re":1,"text":"${'x'.repeat(8_000_000)}"}`;
-	const first = session.request('{}', rule(), 1_000);
-	const open = await socket();
-	open.open();
-	await turn();
 	for (let frame = 0; frame < 60; frame++) open.say(large);
 	open.say('{"type":"reply","re":1}');
-	const outcome = await first;
+	const outcome = await asking;
 	expect(outcome.ok && [outcome.value.collected.length, outcome.value.notCollected]).toEqual([3, 57]);
 
 	const second = session.request('{}', rule(), 1_000);
@@ -164,11 +157,7 @@ test('large frames do not fill the memory either, because all items of a run sha
 });
 
 test('a frame that cannot be read is reported if no reply arrives', async () => {
-	const { session, socket, clock } = scene();
-	const asking = session.request('{}', rule(), 1_000);
-	const open = await socket();
-	open.open();
-	await turn();
+	const { clock, asking, open } = await asked();
 	open.say('no frame');
 	open.say(new ArrayBuffer(2));
 	expect(await clock.run(asking)).toMatchObject({
@@ -181,11 +170,7 @@ test('a frame that cannot be read is reported if no reply arrives', async () => 
 });
 
 test('a frame is not sent over a closing connection but over a new one', async () => {
-	const { session, socket, clock } = scene();
-	const first = session.send('one', 0);
-	const old = await socket();
-	old.open();
-	expect(await first).toMatchObject({ ok: true });
+	const { session, socket, clock, open: old } = await sentOne();
 	// The other side has begun to close, but the end has not been reported yet.
 	old.readyState = 2;
 	const second = session.send('two', 1);
@@ -213,11 +198,7 @@ test('a refused handshake counts for all later requests', async () => {
 });
 
 test('a frame after the reply belongs to no request', async () => {
-	const { session, socket } = scene();
-	const asking = session.request('{}', rule(), 1_000);
-	const open = await socket();
-	open.open();
-	await turn();
+	const { asking, open } = await asked();
 	open.say('{"type":"reply","re":1}');
 	const outcome = await asking;
 	open.say('{"type":"tool","re":1}');
@@ -225,11 +206,7 @@ test('a frame after the reply belongs to no request', async () => {
 });
 
 test('after a token is refused during a send, the next frame opens no connection', async () => {
-	const { session, socket, sockets } = scene();
-	const first = session.send('one', 0);
-	const open = await socket();
-	open.open();
-	await first;
+	const { session, sockets, open } = await sentOne();
 	open.end(4401);
 	expect(await session.send('two', 1)).toMatchObject({ ok: false, failure: { kind: 'credential' } });
 	expect(sockets).toHaveLength(1);
@@ -252,11 +229,7 @@ test('a platform that closes every connection at once is given up in the end', a
 });
 
 test('a request whose connection breaks is unclear, and the next one gets a new connection', async () => {
-	const { session, socket } = scene();
-	const first = session.request('{}', rule(), 1_000);
-	const old = await socket();
-	old.open();
-	await turn();
+	const { session, socket, asking: first, open: old } = await asked();
 	old.end(1006);
 	expect(await first).toMatchObject({ ok: false, failure: { kind: 'unclear' } });
 	const second = session.request('{}', rule(), 1_000);
@@ -274,11 +247,7 @@ test.each([
 	[4401, ['credential']],
 	[4409, ['unclear']],
 ])('a close answered with code %d reports the losses %j', async (code, kinds) => {
-	const { session, socket } = scene();
-	const sending = session.send('one', 0);
-	const open = await socket();
-	open.open();
-	await sending;
+	const { session, open } = await sentOne();
 	const closing = session.close();
 	open.end(code);
 	await closing;

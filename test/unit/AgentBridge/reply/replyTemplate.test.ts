@@ -8,14 +8,12 @@ import {
 } from '../../../../nodes/AgentBridge/reply/replyTemplate';
 import { parseJson, isJsonObject, type JsonObject } from '../../../../nodes/shared/text/json';
 import { redactor } from '../../../../nodes/shared/text/redact';
+import { valueOf } from '../../results';
 
 const redact = redactor(['wst_secret']);
 
-function settings(given: Record<string, unknown>, idPath = 'id'): ReplySettings {
-	const read = readReplySettings(given, idPath);
-	if (!read.ok) throw new Error(read.failure.message);
-	return read.value;
-}
+const settings = (given: Record<string, unknown>, idPath = 'id'): ReplySettings =>
+	valueOf(readReplySettings(given, idPath));
 
 function frameOf(text: string): JsonObject {
 	const frame = parseJson(text);

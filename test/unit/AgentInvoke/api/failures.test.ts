@@ -6,14 +6,12 @@ import type { Failure } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { wireWith } from '../wire/wire.fixture';
+import { valueOf } from '../../results';
 
 const USUAL = wireWith();
 
-function accountOf(agentToken: string) {
-	const account = readAgentAccount({ agentToken, baseUrl: 'https://p.example' });
-	if (!account.ok) throw new Error(account.failure.message);
-	return account.value;
-}
+const accountOf = (agentToken: string) =>
+	valueOf(readAgentAccount({ agentToken, baseUrl: 'https://p.example' }));
 
 function told(body: JsonObject, { outer = 200, sessionId = '', token = 'agt_SECRETPART' } = {}) {
 	const failure = failureOf(body, { outer, sessionId });
@@ -188,6 +186,8 @@ test('shortens texts of the platform and hides a token in them', () => {
 	expect(failure.message.length).toBeLessThan(600);
 });
 
+/** A client error without an envelope. */
+const refusal = (status: number, text: string) => ({ kind: 'refused', status, code: null, text }) as const;
 const facts = { account: accountOf('agt_SECRETPART'), sessionId: '', redact: redactor([]) };
 
 test.each([
@@ -197,7 +197,7 @@ test.each([
 	'says which path to check after %s to an unknown path',
 	(_name, isUpload, repeatability, said) => {
 		const failure = explainCall(
-			{ kind: 'refused', status: 404, code: null, text: 'nothing here' },
+			refusal(404, 'nothing here'),
 			{ repeatability, tries: 1 },
 			{ ...facts, isUpload },
 		);
@@ -207,11 +207,7 @@ test.each([
 
 describe.each([false, true])('a client error without an envelope (upload: %j)', (isUpload) => {
 	const explain = (status: number, text: string): Failure =>
-		explainCall(
-			{ kind: 'refused', status, code: null, text },
-			{ repeatability: 'read', tries: 1 },
-			{ ...facts, isUpload },
-		);
+		explainCall(refusal(status, text), { repeatability: 'read', tries: 1 }, { ...facts, isUpload });
 
 	test.each([400, 402, 409, 411, 413, 415, 422, 425, 451])('%d is reported with its body', (status) => {
 		const { message, advice } = explain(status, 'the text is too long');
@@ -241,7 +237,7 @@ describe.each([false, true])('a client error without an envelope (upload: %j)', 
 test('names a path at the end of the base URL if there is no agent', () => {
 	const account = { ...accountOf('agt_x'), baseUrl: 'https://platform.example.com/api/v1' };
 	const failure = explainCall(
-		{ kind: 'refused', status: 404, code: null, text: 'nope' },
+		refusal(404, 'nope'),
 		{ repeatability: 'write', tries: 1 },
 		{ ...facts, account },
 	);

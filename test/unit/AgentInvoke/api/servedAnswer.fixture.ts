@@ -6,6 +6,7 @@ import { Retry } from '../../../../nodes/shared/retry/retry';
 import type { Opening } from '../../../../nodes/shared/http/request';
 import type { HttpRequest } from '../../../../nodes/shared/http/exchange';
 import { TestClock } from '../../testClock';
+import { valueOf } from '../../results';
 
 export const TOKEN = 'agt_SECRETPART0';
 
@@ -17,13 +18,6 @@ export interface Served {
 	readonly brokenBy?: Error;
 }
 
-/** Other activity during the call. */
-interface Circumstances {
-	/** How long another request occupies the only permit before this one. */
-	readonly beforeMs?: number;
-	readonly stopAfterMs?: number;
-}
-
 const accounts = new Map<string, AgentAccount>();
 
 /** The account with these fields, read once: tests call with the same one thousands of times. */
@@ -31,18 +25,20 @@ function accountOf(fields: Record<string, unknown>): AgentAccount {
 	const name = JSON.stringify(fields);
 	const known = accounts.get(name);
 	if (known) return known;
-	const account = readAgentAccount({ agentToken: TOKEN, baseUrl: 'https://p.example', ...fields });
-	if (!account.ok) throw new Error('no account');
-	accounts.set(name, account.value);
-	return account.value;
+	const account = valueOf(readAgentAccount({ agentToken: TOKEN, baseUrl: 'https://p.example', ...fields }));
+	accounts.set(name, account);
+	return account;
 }
 
-/** Makes one call that is answered with these pieces. Returns the result and everything passed on before it. */
+/**
+ * Makes one call that is answered with these pieces, after another request has occupied the only permit for `beforeMs`.
+ * @returns the result and everything passed on before it
+ */
 export async function invoke(
 	served: Served | Opening,
 	over: Partial<InvokeCall> = {},
 	fields: Record<string, unknown> = {},
-	{ beforeMs = 0, stopAfterMs = Infinity }: Circumstances = {},
+	{ beforeMs = 0, stopAfterMs = Infinity } = {},
 ) {
 	const account = accountOf(fields);
 	const clock = new TestClock();

@@ -4,6 +4,7 @@ import { Retry } from '../../../../nodes/shared/retry/retry';
 import type { Exchange, HttpRequest } from '../../../../nodes/shared/http/exchange';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { TestClock } from '../../testClock';
+import { valueOf } from '../../results';
 
 const MEDIA = new File(['image'], 'image.png', { type: 'image/png' });
 const BUSY: Exchange = { kind: 'reply', status: 429, headers: {}, text: '{"code":429,"msg":"slow down"}' };
@@ -11,13 +12,11 @@ const BUSY: Exchange = { kind: 'reply', status: 429, headers: {}, text: '{"code"
 /** Uploads a file with a timeout of 5 seconds. */
 async function upload(answer: Exchange): Promise<{ clock: TestClock; sent: HttpRequest[]; result: unknown }> {
 	const fields = { agentToken: 'agt_SECRETPART0', baseUrl: 'https://p.example', mediaUploadPath: '/upload' };
-	const account = readAgentAccount(fields);
-	if (!account.ok) throw new Error('no account');
 	const clock = new TestClock();
 	const sent: HttpRequest[] = [];
 	const { signal } = new AbortController();
 	const parts = {
-		account: account.value,
+		account: valueOf(readAgentAccount(fields)),
 		clock,
 		redact: redactor([]),
 		retry: new Retry({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal }, () => 0.5),

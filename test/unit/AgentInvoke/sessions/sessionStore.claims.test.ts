@@ -9,6 +9,10 @@ import { openStore } from './worker.scene';
 /* Claims of a key whose write takes very long or has an unknown outcome. */
 
 const STRICT = { isStrict: true };
+const NOTHING_SENT = {
+	ok: false,
+	failure: { advice: expect.stringContaining('Nothing was sent') as string },
+};
 let clock: TestClock;
 let table: MemoryTable;
 beforeEach(() => {
@@ -17,8 +21,7 @@ beforeEach(() => {
 });
 
 function store(executionId: string, ownTable: DataTable = table.open()): SessionStore {
-	const settings = { agent: 'a', workflowId: 'w', executionId, ttlMs: 0 };
-	return openStore(settings, ownTable, clock, { random: () => 0.5 });
+	return openStore({ executionId }, ownTable, clock, { random: () => 0.5 });
 }
 
 function waiting(): WaitLimit {
@@ -73,19 +76,13 @@ test.each(['a message that waited for another one', 'a session that the platform
 		await clock.run(one.release('k', true));
 		table.mishap = (call) => (call === 'read' ? 'before' : 'none');
 		const again = reason.startsWith('a message') ? { isOld: true } : { voidId: 's1' };
-		expect(await clock.run(one.obtain('k', waiting(), again))).toMatchObject({
-			ok: false,
-			failure: { advice: expect.stringContaining('Nothing was sent') as string },
-		});
+		expect(await clock.run(one.obtain('k', waiting(), again))).toMatchObject(NOTHING_SENT);
 	},
 );
 
 test('strict: no session is opened if the table accepts no row for the key', async () => {
 	table.mishap = (call) => (call === 'insertThenRead' ? 'before' : 'none');
-	expect(await clock.run(store('one').obtain('k', waiting(), STRICT))).toMatchObject({
-		ok: false,
-		failure: { advice: expect.stringContaining('Nothing was sent') as string },
-	});
+	expect(await clock.run(store('one').obtain('k', waiting(), STRICT))).toMatchObject(NOTHING_SENT);
 });
 
 test('no session is opened if it is unknown whether the key is still held', async () => {
@@ -95,8 +92,5 @@ test('no session is opened if it is unknown whether the key is still held', asyn
 	one.used('k', one.find('k'));
 	table.mishap = (call) => (call === 'swap' || call === 'read' ? 'before' : 'none');
 	await clock.run(one.release('k', true));
-	expect(await clock.run(one.obtain('k', waiting(), { voidId: 's1' }))).toMatchObject({
-		ok: false,
-		failure: { advice: expect.stringContaining('Nothing was sent') as string },
-	});
+	expect(await clock.run(one.obtain('k', waiting(), { voidId: 's1' }))).toMatchObject(NOTHING_SENT);
 });

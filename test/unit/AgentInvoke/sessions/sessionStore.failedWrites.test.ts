@@ -16,8 +16,7 @@ beforeEach(() => {
 });
 
 function store(executionId: string): SessionStore {
-	const settings = { agent: 'a', workflowId: 'w', executionId, ttlMs: 0 };
-	return openStore(settings, table.open(), clock, { random: () => 0.5 });
+	return openStore({ executionId }, table.open(), clock, { random: () => 0.5 });
 }
 
 function waiting(timeoutMs = 600_000): WaitLimit {
@@ -27,12 +26,19 @@ function waiting(timeoutMs = 600_000): WaitLimit {
 
 async function rowOf(sessionId: string): Promise<Record<string, string | number>> {
 	const aside = new MemoryTable(clock);
-	const settings = { agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 };
-	const first = openStore(settings, aside.open(), clock);
+	const first = openStore({}, aside.open(), clock);
 	await clock.run(first.obtain('k', waiting()));
 	first.opened('k', sessionId);
 	await clock.run(first.flush());
 	return { ...aside.all()[0], id: 1 };
+}
+
+/** The store of a run that holds the key, in strict order, whose session is in the table. */
+async function holding(sessionId: string): Promise<SessionStore> {
+	table.put(await rowOf(sessionId));
+	const one = store('one');
+	await clock.run(one.obtain('k', waiting(), STRICT));
+	return one;
 }
 
 test('a run ends even if its last writes fail, and others get its key later', async () => {
@@ -107,9 +113,7 @@ test('a replaced holder learns that it was replaced, even if the table failed at
 });
 
 test('a replaced holder learns that it was replaced, even if an earlier write was repeated', async () => {
-	table.put(await rowOf('s1'));
-	const one = store('one');
-	await clock.run(one.obtain('k', waiting(), STRICT));
+	const one = await holding('s1');
 	let fails = 1;
 	table.mishap = (call) => (call === 'swap' && fails-- > 0 ? 'before' : 'none');
 	one.opened('k', 's2', one.find('k'));
@@ -164,9 +168,7 @@ test('strict: a row that was released despite a failure is not treated as held',
 });
 
 test('strict: the heartbeat of a holder stops if it is replaced while the agent answers', async () => {
-	table.put(await rowOf('s1'));
-	const one = store('one');
-	await clock.run(one.obtain('k', waiting(), STRICT));
+	const one = await holding('s1');
 	table.edit((row) => ({ ...row, owner: 'another 1' }));
 	one.opened('k', 's2', one.find('k'));
 	await clock.advance(5_000);
@@ -178,9 +180,7 @@ test('strict: the heartbeat of a holder stops if it is replaced while the agent 
 });
 
 test('a key that could not be released at once is released when the run ends', async () => {
-	table.put(await rowOf('s1'));
-	const one = store('one');
-	await clock.run(one.obtain('k', waiting(), STRICT));
+	const one = await holding('s1');
 	let fails = 3;
 	table.mishap = (call) => (call === 'updateAlike' && fails-- > 0 ? 'before' : 'none');
 	await clock.run(one.release('k'));
@@ -188,25 +188,21 @@ test('a key that could not be released at once is released when the run ends', a
 	expect(table.all()).toMatchObject([{ sessionId: 's1', owner: 'free' }]);
 });
 
-test('a key follows a session that was used by ID and changed it, even if the write failed at first', async () => {
-	table.put(await rowOf('s1'));
-	const one = store('one');
-	one.resumedById('s1', 's2');
-	let fails = 2;
-	table.mishap = (call) => (call === 'swap' && fails-- > 0 ? 'before' : 'none');
-	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
-	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
-});
-
-test('a key follows a session that was used by ID and changed it, even if the read failed at first', async () => {
-	table.put(await rowOf('s1'));
-	const one = store('one');
-	one.resumedById('s1', 's2');
-	let fails = 3;
-	table.mishap = (call) => (call === 'read' && fails-- > 0 ? 'before' : 'none');
-	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
-	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
-});
+test.each([
+	['swap', 2],
+	['read', 3],
+])(
+	'a key follows a session that was used by ID and changed it, even if %s failed %d times at first',
+	async (operation, times) => {
+		table.put(await rowOf('s1'));
+		const one = store('one');
+		one.resumedById('s1', 's2');
+		let fails = times;
+		table.mishap = (call) => (call === operation && fails-- > 0 ? 'before' : 'none');
+		expect(await clock.run(one.flush())).toMatchObject({ ok: true });
+		expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
+	},
+);
 
 test('reports a session that was used by ID and whose key cannot be read', async () => {
 	const one = store('one');
@@ -217,9 +213,7 @@ test('reports a session that was used by ID and whose key cannot be read', async
 });
 
 test('strict: nothing is lost if the last write took effect, although the table then failed for a minute', async () => {
-	table.put(await rowOf('s1'));
-	const one = store('one');
-	await clock.run(one.obtain('k', waiting(), STRICT));
+	const one = await holding('s1');
 	one.used('k', one.find('k'));
 	table.mishap = (call) => (call === 'swap' ? 'after' : 'none');
 	await clock.run(one.release('k'));
@@ -237,9 +231,7 @@ describe('strict: another execution continues a session whose last write was not
 		table.edit((row) => ({ ...row, turns, owner: 'free', lastExecutionId: 'other' }));
 
 	test('after the write took effect', async () => {
-		table.put(await rowOf('s1'));
-		const one = store('one');
-		await clock.run(one.obtain('k', waiting(), STRICT));
+		const one = await holding('s1');
 		one.used('k', one.find('k'));
 		table.mishap = (call) => (call === 'swap' ? 'after' : 'none');
 		await clock.run(one.release('k'));
@@ -252,9 +244,7 @@ describe('strict: another execution continues a session whose last write was not
 	});
 
 	test('before the write took effect, because it assumed that this execution was dead', async () => {
-		table.put(await rowOf('s1'));
-		const one = store('one');
-		await clock.run(one.obtain('k', waiting(), STRICT));
+		const one = await holding('s1');
 		table.mishap = (call) => (call === 'updateAlike' ? 'before' : 'none');
 		await clock.advance(SILENT_MS + 1_000);
 		byOther(1);

@@ -29,8 +29,7 @@ const kinds = (outcomes: TurnOutcome[] | 'died'): string[] =>
 		: outcomes.map(({ result }) => (result.ok ? result.value.session.source : result.failure.kind));
 
 function store(executionId = 'other'): SessionStore {
-	const settings = { agent: 'a', workflowId: 'w', executionId, ttlMs: 0 };
-	return openStore(settings, table.open(), clock);
+	return openStore({ executionId }, table.open(), clock);
 }
 
 async function forget(key = 'k'): Promise<void> {

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
-import { lucky, OneAtATime, WorkerProcess } from './worker.scene';
+import { lucky } from '../../seededRandom';
+import { OneAtATime, WorkerProcess } from './worker.scene';
 
 const run = fc.record({
 	worker: fc.nat(2),

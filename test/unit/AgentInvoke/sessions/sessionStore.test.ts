@@ -20,8 +20,7 @@ beforeEach(() => {
 });
 
 function open(settings: { agent?: string; executionId?: string; ttlMs?: number } = {}): SessionStore {
-	const usual = { agent: 'a', workflowId: 'w', executionId: 'e1', ttlMs: 0 };
-	return openStore({ ...usual, ...settings }, table.open(), clock);
+	return openStore({ executionId: 'e1', ...settings }, table.open(), clock);
 }
 
 async function loaded(keys: string[], settings?: Parameters<typeof open>[0]): Promise<SessionStore> {

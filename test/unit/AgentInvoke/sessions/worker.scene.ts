@@ -10,9 +10,12 @@ import type { LockParts } from '../../../../nodes/shared/dataTable/tableLock';
 import { fail, ok } from '../../../../nodes/shared/errors/failure';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
+import { guardedTable } from '../../shared/guardedTable';
 import type { MemoryTable } from '../../shared/memoryTable';
 import type { TestClock } from '../../testClock';
+import { replyOf } from '../agentReply.builder';
 import { wireWith } from '../wire/wire.fixture';
+import { valueOf } from '../../results';
 
 const wire = wireWith();
 
@@ -63,21 +66,21 @@ export class OneAtATime {
 		await this.clock.sleep(takesMs - tellMs);
 		this.busy.delete(id);
 		onSession(id);
-		const reply = { answer: `re ${said}`, sessionId: id, interrupts: [] };
-		return ok({ ...reply, reason: '', requestId: '', usage: null, hint: '', raw: {} });
+		return ok(replyOf(`re ${said}`, id));
 	};
 }
 
-/** A store that is alone in its process, unless told otherwise. */
+/** A store of the agent "a" that is alone in its process, unless told otherwise. */
 export function openStore(
-	settings: SessionSettings,
+	settings: Partial<SessionSettings>,
 	table: DataTable,
 	clock: Clock,
 	parts: Partial<LockParts> = {},
 ): SessionStore {
 	const { signal } = new AbortController();
 	const alone = { table, clock, random: Math.random, signal, liveness: new Liveness() };
-	return new SessionStore(settings, { ...alone, ...parts });
+	const usual = { agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 };
+	return new SessionStore({ ...usual, ...settings }, { ...alone, ...parts });
 }
 
 export interface Ask {
@@ -143,16 +146,14 @@ export class WorkerProcess {
 		const slots = asks.map(({ key }) => queue.enter(key, owner));
 		const stores = new Map<string, SessionStore>();
 		for (const { agent = 'a' } of asks) {
-			const facts = { agent, workflowId: 'w', executionId: 'e', ttlMs: 0 };
 			const parts = { random, liveness, signal };
-			const own = stores.get(agent) ?? openStore(facts, this.mortal(this.table.open()), clock, parts);
+			const own = stores.get(agent) ?? openStore({ agent }, this.mortal(this.table.open()), clock, parts);
 			stores.set(agent, own);
 		}
 		const isStrict = settings.turnOrder === 'strict';
 		for (const [name, sessions] of isStrict ? [] : stores) {
 			const keys = asks.flatMap(({ key, agent = 'a' }) => (agent === name ? [key] : []));
-			const loaded = await sessions.load(keys);
-			if (!loaded.ok) throw new Error(loaded.failure.message);
+			valueOf(await sessions.load(keys));
 		}
 		const clientOf = ({ agent = 'a' }: Ask) => {
 			const sessions = stores.get(agent);
@@ -187,8 +188,7 @@ export class WorkerProcess {
 			},
 		);
 		for (const sessions of stores.values()) {
-			const written = await sessions.flush();
-			if (!written.ok) throw new Error(written.failure.message);
+			valueOf(await sessions.flush());
 		}
 		return outcomes;
 	}
@@ -216,26 +216,6 @@ export class WorkerProcess {
 			this.die();
 			return await new Promise<never>(() => undefined);
 		};
-		return {
-			read: async (column, values) => await live(async () => await table.read(column, values)),
-			insert: async (rows, mayRepeat) => await live(async () => await table.insert(rows, mayRepeat)),
-			updateAlike: async (column, changes) =>
-				await live(async () => await table.updateAlike(column, changes)),
-			swap: async (swaps) => await live(async () => await table.swap(swaps)),
-			swapThenRead: async (swaps) => await live(async () => await table.swapThenRead(swaps)),
-			insertThenRead: async (rows) => await live(async () => await table.insertThenRead(rows)),
-			remove: async (column, values) => await live(async () => await table.remove(column, values)),
-		};
+		return guardedTable(table, live);
 	}
-}
-
-/** Random numbers in [0, 1), determined by a seed. */
-export function lucky(seed: number): () => number {
-	let state = seed | 1;
-	return () => {
-		state ^= state << 13;
-		state ^= state >>> 17;
-		state ^= state << 5;
-		return (state >>> 0) / 2 ** 32;
-	};
 }

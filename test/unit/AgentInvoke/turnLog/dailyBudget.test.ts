@@ -7,11 +7,11 @@ import {
 	type OwnedTurn,
 } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
 import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turn';
-import { countTokens } from '../../../../nodes/shared/run/budgetMessages';
 import { sha256 } from '../../../../nodes/shared/text/sha256';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 import { answer, callsMade, endedTurn, failure } from './turnRecords';
+import { failureOf } from '../../results';
 
 let clock: TestClock;
 let table: MemoryTable;
@@ -23,6 +23,7 @@ beforeEach(() => {
 });
 
 const key = (name: string): SessionChoice => ({ kind: 'mapped', key: name });
+const byId = (id: string): SessionChoice => ({ kind: 'explicit', id });
 const due = (itemIndex: number, session: SessionChoice = key('anna'), agent = 'a'): OwnedTurn => ({
 	...{ itemIndex, session, client: { agent } },
 });
@@ -68,9 +69,7 @@ class Run {
 	}
 
 	async refusal(turn: OwnedTurn) {
-		const admitted = await clock.run(this.budget.admit(turn));
-		if (admitted.ok) throw new Error('It was admitted');
-		return admitted.failure;
+		return failureOf(await clock.run(this.budget.admit(turn)));
 	}
 
 	end(turn: OwnedTurn, over: Partial<EndedTurn> = {}): void {
@@ -145,10 +144,7 @@ describe('which turns count together', () => {
 	});
 
 	test('without a key, the turns of a session count together, as do those of new sessions', async () => {
-		const [one, two]: SessionChoice[] = [
-			{ kind: 'explicit', id: 's1' },
-			{ kind: 'explicit', id: 's2' },
-		];
+		const [one, two] = [byId('s1'), byId('s2')];
 		expect(await takes({}, [due(0, one), due(1, one), due(2, one), due(3, two)])).toEqual([
 			...[true, true, false, true],
 		]);
@@ -165,8 +161,7 @@ describe('which turns count together', () => {
 		const row = { sessionKey: 'anna', entryKey: sha256(JSON.stringify(['a', 'anna'])), sessionId: 's1' };
 		sessions.put({ ...row, agent: 'other', sessionKey: 'ben', entryKey: 'x' });
 		sessions.put({ ...row, agent: 'a' });
-		const named: SessionChoice = { kind: 'explicit', id: 's1' };
-		expect(await takes({}, [due(0), due(1, named), due(2, named)])).toEqual([true, true, false]);
+		expect(await takes({}, [due(0), due(1, byId('s1')), due(2, byId('s1'))])).toEqual([true, true, false]);
 		expect(table.all().map(({ sessionKey }) => sessionKey)).toEqual(['anna', 'anna']);
 		expect(sessions.calls).toEqual(['read']);
 		const run = await new Run({}).open([due(0)]);
@@ -327,18 +322,4 @@ describe('runs at the same time', () => {
 		await run.close();
 		expect(accounts.size).toBe(0);
 	});
-});
-
-test.each([
-	[{ total_tokens: -5, prompt_tokens: 3, completion_tokens: 4 }, 7],
-	[{ total_tokens: 0, input_tokens: 3, output_tokens: 4 }, 7],
-	[{ total_tokens: 0, input_tokens: -3, output_tokens: 4 }, 4],
-	[{ total_tokens: 0 }, 0],
-	[{ total_tokens: -1 }, undefined],
-	[{ totalTokens: 9, promptTokens: 1 }, 9],
-	[-3, undefined],
-	['12', 12],
-	[Number.NaN, undefined],
-])('%j counts as %j tokens', (usage, tokens) => {
-	expect(countTokens(usage)).toBe(tokens);
 });

@@ -4,19 +4,11 @@ import { TurnCalls } from '../../../../nodes/AgentInvoke/api/callLimit';
 import { fail, ok, type FailureKind, type Result } from '../../../../nodes/shared/errors/failure';
 import type { Json, JsonObject } from '../../../../nodes/shared/text/json';
 import type { TestClock } from '../../testClock';
+import { replyOf } from '../agentReply.builder';
 
 /** An answer as a turn receives it. */
 export function answer(usage: Json = null, over: Partial<TurnResult> = {}): Result<TurnResult> {
-	const reply = {
-		answer: 'hi',
-		sessionId: 's1',
-		interrupts: [],
-		reason: '',
-		requestId: 'r1',
-		usage,
-		hint: '',
-		raw: {},
-	};
+	const reply = replyOf('hi', 's1', { requestId: 'r1', usage });
 	const session = { key: 'anna', id: 's1', source: 'mapped' as const };
 	return ok({ reply, session, attempts: 1, elapsedMs: 5, replayed: false, ...over });
 }

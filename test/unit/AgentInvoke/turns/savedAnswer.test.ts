@@ -4,21 +4,18 @@ import {
 	type TurnResult,
 } from '../../../../nodes/AgentInvoke/turns/savedAnswer';
 import { isJsonObject, parseJson, type Json } from '../../../../nodes/shared/text/json';
+import { replyOf } from '../agentReply.builder';
 
 function answered(raw: Json, args: Json = {}): TurnResult {
 	return {
-		reply: {
-			...{
-				answer: 'hello',
-				sessionId: 's',
-				reason: 'r',
-				requestId: 'q',
-				usage: 7,
-				hint: 'h',
-			},
+		reply: replyOf('hello', 's', {
 			interrupts: [{ id: 'i', kind: 'tool', tool: 't', arguments: args, question: '' }],
+			reason: 'r',
+			requestId: 'q',
+			usage: 7,
+			hint: 'h',
 			raw: { raw },
-		},
+		}),
 		session: { key: 'k', id: 's', source: 'mapped' },
 		attempts: 2,
 		elapsedMs: 0,

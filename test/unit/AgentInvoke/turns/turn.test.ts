@@ -14,6 +14,7 @@ import { TableLedger, type Ledger } from '../../../../nodes/shared/idempotency/l
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
+import { replyOf } from '../agentReply.builder';
 import { openStore } from '../sessions/worker.scene';
 import { wireWith } from '../wire/wire.fixture';
 
@@ -45,17 +46,7 @@ class ScriptedAgent {
 		}
 		const id = sessionId || `s${++this.opened}`;
 		onSession(id);
-		const reply = {
-			answer: `re ${said}`,
-			sessionId: id,
-			interrupts: [],
-			reason: '',
-			requestId: '',
-			usage: null,
-			hint: '',
-			raw: { said },
-		};
-		return ok(reply);
+		return ok(replyOf(`re ${said}`, id, { raw: { said } }));
 	};
 }
 
@@ -75,6 +66,7 @@ beforeEach(() => {
 });
 
 const key = (name: string): SessionChoice => ({ kind: 'mapped', key: name });
+const byId = (id: string): SessionChoice => ({ kind: 'explicit', id });
 const NEW: SessionChoice = { kind: 'new' };
 
 interface Question extends Omit<AgentTurn, 'client'> {
@@ -121,11 +113,7 @@ async function take(
 		received?: (itemIndex: number) => void;
 	} = {},
 ): Promise<TurnOutcome[]> {
-	const sessions = openStore(
-		{ agent: agentName, workflowId: 'w', executionId: 'e', ttlMs: 0 },
-		table.open(),
-		clock,
-	);
+	const sessions = openStore({ agent: agentName }, table.open(), clock);
 	const keys = turns.flatMap(({ session }) => (session.kind === 'mapped' ? [session.key] : []));
 	await clock.run(sessions.load(settings.turnOrder === 'strict' ? [] : keys));
 	const usual = {
@@ -180,14 +168,7 @@ test('turns of one session run in order, while those of other sessions run at th
 });
 
 test('a turn that waits for its session occupies no slot, so others can use it', async () => {
-	const turns = [
-		turn(0, key('k')),
-		turn(1, key('k')),
-		turn(2, key('k')),
-		turn(3, NEW),
-		turn(4, NEW),
-		turn(5, NEW),
-	];
+	const turns = [0, 1, 2, 3, 4, 5].map((i) => turn(i, i < 3 ? key('k') : NEW));
 	await take(turns, { concurrency: 2 });
 	expect(agent.calls.slice(0, 2).map(({ said }) => said)).toEqual(['m3', 'm0']);
 	// The turn claims its key before it calls the agent.
@@ -228,11 +209,7 @@ test('the end of a turn is reported before the turn that waits for its permit is
 });
 
 test('turns of a session given by ID also run one after another', async () => {
-	const [one, other]: SessionChoice[] = [
-		{ kind: 'explicit', id: 's9' },
-		{ kind: 'explicit', id: 's8' },
-	];
-	await take([turn(0, one!), turn(1, one!), turn(2, other!)]);
+	await take([turn(0, byId('s9')), turn(1, byId('s9')), turn(2, byId('s8'))]);
 	const [firstMs = 0] = agent.calls.map(({ fromMs }) => fromMs);
 	expect(agent.calls.map(({ said, fromMs }) => [said, fromMs - firstMs])).toEqual([
 		['m0', 0],
@@ -248,7 +225,7 @@ test('if items continue despite failed ones, those after a failure are sent', as
 
 test('an answer that asks for nothing does not count as an interrupt, however often the session is resumed', async () => {
 	const interruptLimit = new InterruptLimit({}, 1);
-	const resumes = [0, 1, 2, 3].map((i) => turn(i, { kind: 'explicit', id: 's9' }, { isResume: true }));
+	const resumes = [0, 1, 2, 3].map((i) => turn(i, byId('s9'), { isResume: true }));
 	expect(kinds(await take(resumes, {}, { interruptLimit }))).toEqual(Array(4).fill('explicit'));
 });
 
@@ -271,7 +248,7 @@ test('an unknown session is renewed once and its later turns continue in the new
 		'mapped',
 	]);
 	expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
-	const resume = turn(3, { kind: 'explicit', id: 's1' }, { isResume: true });
+	const resume = turn(3, byId('s1'), { isResume: true });
 	expect(kinds(await take([resume], { renewExpired: true }))).toEqual(['refused']);
 });
 

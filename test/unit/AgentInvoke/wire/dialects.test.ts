@@ -4,6 +4,7 @@ import { TOKEN, type StandIn } from '../../../nodes/AgentInvoke/dialects/standIn
 import type { WireTurn } from '../../../../nodes/AgentInvoke/wire/request';
 import type { AgentReply, WireFailure } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import type { Json } from '../../../../nodes/shared/text/json';
+import { lucky } from '../../seededRandom';
 import { ask, message, type Account, type Asking } from './asking';
 import { wireOf } from './wires';
 
@@ -180,7 +181,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 				const wanted = await reply(message('hi'), { stream: true });
 				const events = server.requests[0]?.answer ?? [];
 				const length = Buffer.byteLength(events.join(''));
-				const random = numbersFrom(17);
+				const random = lucky(17);
 				const anywhere = Array.from({ length: 100 }, () => Math.floor(random() * length));
 				const mark = events.findIndex((event) => event.includes(dialect.endMark));
 				const endAt = Buffer.byteLength(events.slice(0, mark).join(''));
@@ -213,13 +214,4 @@ function edgesOf(events: readonly string[]): number[] {
 		[index, index + 1, index + length - 1, index + length].map((at) => Buffer.byteLength(text.slice(0, at))),
 	);
 	return [...new Set(edges)].filter((at) => at < Buffer.byteLength(text));
-}
-
-/** Random numbers in [0, 1) that are the same in each run. */
-function numbersFrom(seed: number): () => number {
-	let state = seed;
-	return () => {
-		state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-		return state / 2 ** 32;
-	};
 }

@@ -44,6 +44,22 @@ describe('a ready description reads', () => {
 		expect(read(responses, [...pieces, completed])).toMatchObject({ value: { answer: 'I cannot.' } });
 	});
 
+	test('a text of Dify that replaces what it has said', () => {
+		const pieces = [
+			{ event: 'message', answer: 'Hx', conversation_id: 's' },
+			{ event: 'message_replace', answer: 'Hi' },
+			{ event: 'message_end' },
+		];
+		expect(
+			read(
+				dify,
+				pieces.map((piece) => event(piece)),
+			),
+		).toMatchObject({
+			value: { answer: 'Hi', sessionId: 's' },
+		});
+	});
+
 	test('that a workflow of Dify waits for a form', () => {
 		const events = ['human_input_required', 'workflow_paused'].map((name) => event({ event: name }));
 		expect(read(dify, events)).toMatchObject({

@@ -1,5 +1,6 @@
 import { STANDARD_WIRE } from '../../../../credentials/standardWire';
 import { readWire, type Wire } from '../../../../nodes/AgentInvoke/wire/description';
+import { valueOf } from '../../results';
 
 type Entries = Readonly<Record<string, unknown>>;
 
@@ -27,8 +28,4 @@ export function describedBy(changes: Changes): { readonly wire: string; readonly
 }
 
 /** The standard wire with the given entries replaced or added. */
-export function wireWith(changes: Changes = {}): Wire {
-	const read = readWire(descriptionOf(changes));
-	if (!read.ok) throw new Error(read.failure);
-	return read.value;
-}
+export const wireWith = (changes: Changes = {}): Wire => valueOf(readWire(descriptionOf(changes)));

@@ -7,6 +7,7 @@ import { readWire, type Wire } from '../../../../nodes/AgentInvoke/wire/descript
 import { WireReader } from '../../../../nodes/AgentInvoke/wire/reader';
 import { readStream, type StreamEvent } from '../../../../nodes/shared/http/sse';
 import { redactor } from '../../../../nodes/shared/text/redact';
+import { valueOf } from '../../results';
 
 export const TOKEN = 'agt_wire_test_0123456789';
 
@@ -19,11 +20,7 @@ export function wireText(name: string): string {
 	return wireAsShipped(name).replace(/YOUR-[A-Z-]+/g, 'mine-1');
 }
 
-export function wireOf(text: string): Wire {
-	const wire = readWire(text);
-	if (!wire.ok) throw new Error(wire.failure);
-	return wire.value;
-}
+export const wireOf = (text: string): Wire => valueOf(readWire(text));
 
 export function body(json: unknown): StreamEvent {
 	return { data: JSON.stringify(json), isWholeBody: true };

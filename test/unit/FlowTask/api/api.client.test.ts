@@ -1,10 +1,5 @@
 import { redactor } from '../../../../nodes/shared/text/redact';
-import {
-	createClient,
-	type ApiCall,
-	type CallApi,
-	type ServiceAccount,
-} from '../../../../nodes/FlowTask/api/api';
+import { createClient, type ApiCall, type ServiceAccount } from '../../../../nodes/FlowTask/api/api';
 import type { Exchange, HttpRequest } from '../../../../nodes/shared/http/exchange';
 import { Retry } from '../../../../nodes/shared/retry/retry';
 import { TestClock } from '../../testClock';
@@ -33,40 +28,28 @@ const WRITE: ApiCall = {
 };
 const READ: ApiCall = { ...WRITE, repeatability: 'read', lane: 'watch', purpose: 'read the state' };
 
-interface Setting {
-	readonly clock: TestClock;
-	readonly call: CallApi;
-	readonly sent: Array<HttpRequest & { readonly atMs: number }>;
-	readonly stop: AbortController;
-}
-
-interface Options {
-	readonly deadlineMs?: number;
-	readonly takesMs?: number;
-	readonly concurrency?: number;
-	readonly requestsPerSecond?: number;
-}
-
 /** A service that returns the answers of the script in order, and then repeats the last one. */
-function setting(script: readonly Exchange[], options: Options = {}): Setting {
+function setting(
+	script: readonly Exchange[],
+	{ deadlineMs = Infinity, takesMs = 0, concurrency = 16, requestsPerSecond = 0 } = {},
+) {
 	const clock = new TestClock();
 	const stop = new AbortController();
 	const sent: Array<HttpRequest & { readonly atMs: number }> = [];
-	const { concurrency = 16, requestsPerSecond = 0 } = options;
 	const service: ServiceAccount = {
 		baseUrl: 'https://platform.example',
 		busyTerms: ['7001', 'too frequent'],
 		send: async (request) => {
 			const answer = script[Math.min(sent.length, script.length - 1)];
 			sent.push({ ...request, atMs: clock.elapsedMs });
-			if (options.takesMs) await clock.sleep(options.takesMs);
+			if (takesMs) await clock.sleep(takesMs);
 			if (!answer) throw new Error('the script is empty');
 			return answer;
 		},
 		redact: redactor([KEY]),
 	};
 	const retry = new Retry({ requestsPerSecond, concurrency }, { clock, signal: stop.signal }, () => 1);
-	const call = createClient(service, retry, clock, clock.now() + (options.deadlineMs ?? Infinity));
+	const call = createClient(service, retry, clock, clock.now() + deadlineMs);
 	return { clock, call, sent, stop };
 }
 

@@ -4,21 +4,12 @@ import { ProgressSockets } from '../../../../nodes/FlowTask/api/progressSocket';
 import type { TaskInfo } from '../../../../nodes/FlowTask/api/taskInfo';
 import { Socket } from '../../../../nodes/shared/http/webSocket';
 import { TestClock, turn } from '../../testClock';
-import { playedSockets, type PlayedSocket, type PlayedStep } from '../sockets.script';
+import { playedSockets, type PlayedStep } from '../sockets.script';
 
 const FIRST = '/mass/api/progress';
 const SECOND = '/api/mass/progress';
 
-interface Scene {
-	readonly sockets: ProgressSockets;
-	readonly opened: PlayedSocket[];
-	readonly paths: () => string[];
-	readonly infos: TaskInfo[];
-	readonly lost: string[];
-	open(taskId: string): { close(): void };
-}
-
-function scene(): Scene {
+function scene() {
 	const { factory, opened } = playedSockets();
 	const sockets = new ProgressSockets('wss://platform.example', [FIRST, SECOND], factory);
 	const infos: TaskInfo[] = [];
@@ -29,7 +20,7 @@ function scene(): Scene {
 		infos,
 		lost,
 		paths: () => opened.map(({ url }) => new URL(url).pathname),
-		open: (taskId) =>
+		open: (taskId: string) =>
 			sockets.open(taskId, `token of ${taskId}`, {
 				onInfo: (info) => infos.push(info),
 				onLost: () => lost.push(taskId),

@@ -148,6 +148,7 @@ describe('readTaskInfos', () => {
 	it.each([
 		['an empty list', { flow_task_info: [] }, []],
 		['a list that is null', { flow_task_info: null }, []],
+		['one object as a list of one', { flow_task_info: WHOLE }, [readTaskInfo(WHOLE)]],
 		['no list', {}, undefined],
 		['an object that is not a task info in place of a list', { flow_task_info: {} }, undefined],
 		['no data', undefined, undefined],
@@ -155,10 +156,6 @@ describe('readTaskInfos', () => {
 		['data that is a list', [], undefined],
 	])('reads %s', (_name, data, expected) => {
 		expect(readTaskInfos(data)).toEqual(expected);
-	});
-
-	it('treats one object as a list of one', () => {
-		expect(readTaskInfos({ flow_task_info: WHOLE })).toMatchObject([{ taskId: 't-1' }]);
 	});
 });
 

@@ -32,11 +32,6 @@ const submit = (itemIndex: number, key?: string): TaskJob => ({
 });
 const submits = (count: number): TaskJob[] => Array.from({ length: count }, (_, index) => submit(index));
 
-interface Place {
-	nodeId?: string;
-	timeZone?: string;
-}
-
 /** One run of a node. */
 class Run {
 	readonly daily: DailyTasks;
@@ -44,7 +39,7 @@ class Run {
 	private readonly runId = `run ${++runs}`;
 
 	/** @param accounts the accounts of the run's process */
-	constructor(most: number, { nodeId = 'n', timeZone = 'UTC' }: Place = {}, accounts = new DayAccounts()) {
+	constructor(most: number, { nodeId = 'n', timeZone = 'UTC' } = {}, accounts = new DayAccounts()) {
 		const opened = table.open();
 		const settings = { node: { workflowId: 'w', nodeId }, timeZone, runId: this.runId, most };
 		this.daily = new DailyTasks(settings, opened, clock, accounts);

@@ -77,21 +77,13 @@ describe('describeTiming', () => {
 
 describe('describeOutcome', () => {
 	it('has one seed, and a list if there are several', () => {
-		expect(
-			describeOutcome(outcome({ facts: { seeds: { '3.seed': 7, '8.seed': 7 } } }), redact),
-		).toMatchObject({
-			seed: 7,
-		});
-		expect(describeOutcome(outcome({ facts: { seeds: { '3.seed': 7 } } }), redact)).not.toHaveProperty(
-			'seeds',
-		);
-		expect(
-			describeOutcome(outcome({ facts: { seeds: { '3.seed': 7, '8.seed': 0 } } }), redact),
-		).toMatchObject({
-			seed: 7,
-			seeds: { '3.seed': 7, '8.seed': 0 },
-		});
-		expect(describeOutcome(outcome({ facts: { seeds: {} } }), redact)).not.toHaveProperty('seed');
+		const withSeeds = (seeds: Record<string, number>) =>
+			describeOutcome(outcome({ facts: { seeds } }), redact);
+		expect(withSeeds({ '3.seed': 7, '8.seed': 7 })).toMatchObject({ seed: 7 });
+		expect(withSeeds({ '3.seed': 7 })).not.toHaveProperty('seeds');
+		const different = { '3.seed': 7, '8.seed': 0 };
+		expect(withSeeds(different)).toMatchObject({ seed: 7, seeds: different });
+		expect(withSeeds({})).not.toHaveProperty('seed');
 	});
 
 	it('reports a task that was never polled as submitted', () => {

@@ -27,21 +27,7 @@ const CANCELLED: CallFailure = { kind: 'cancelled', message: 'Stopped', advice: 
 const GONE: DownloadFailure = { kind: 'file', message: 'HTTP 403', advice: 'Old', expired: true };
 const BROKEN: DownloadFailure = { kind: 'file', message: 'broken', advice: 'Later', expired: false };
 
-interface Scene {
-	readonly clock: TestClock;
-	readonly platform: ScriptedPlatform;
-	readonly ending: AbortController;
-	readonly downloads: DownloadRequest[];
-	downloadFails: (request: DownloadRequest) => DownloadFailure | undefined;
-	downloadTakesMs: number;
-	run(
-		jobs: readonly TaskJob[],
-		settings?: Partial<EngineSettings>,
-		more?: Partial<EngineRun>,
-	): Promise<TaskOutcome[]>;
-}
-
-function scene(): Scene {
+function scene() {
 	const clock = new TestClock();
 	const platform = new ScriptedPlatform(clock);
 	const client = { api: platform, mayFetch: () => true };
@@ -54,14 +40,18 @@ function scene(): Scene {
 		if (failure) return fail(failure);
 		return ok({ binary: { data: request.url, mimeType: 'image/png' }, bytes: 1 });
 	};
-	const made: Scene = {
+	const made = {
 		clock,
 		platform,
 		ending,
 		downloads,
-		downloadFails: () => undefined,
+		downloadFails: (_request: DownloadRequest): DownloadFailure | undefined => undefined,
 		downloadTakesMs: 0,
-		run: async (jobs, settings = {}, more = {}) =>
+		run: async (
+			jobs: readonly TaskJob[],
+			settings: Partial<EngineSettings> = {},
+			more: Partial<EngineRun> = {},
+		) =>
 			await runTasks(
 				jobs,
 				{

@@ -16,8 +16,11 @@ const A = 'https://h.example/out/a.png?sig=1';
 const B = 'https://h.example/out/b.png?sig=1';
 const C = 'https://h.example/out/c.png?sig=1';
 
+/** A task that is done, with these files. */
+const finished = (files: Parameters<typeof taskInfo>[1]) => taskInfo('t', { status: 3, ...files });
+
 describe('linksOf', () => {
-	const info = taskInfo('t', { status: 3, files: { '12': [B, C], '9': [A] }, final_files: [C, A] });
+	const info = finished({ files: { '12': [B, C], '9': [A] }, final_files: [C, A] });
 
 	it('returns the final files in the order of the platform, with the nodes that made them', () => {
 		expect(linksOf(info, 'finalFiles')).toEqual([
@@ -27,7 +30,7 @@ describe('linksOf', () => {
 	});
 
 	it('returns all files in one order, whatever the order of the nodes', () => {
-		const other = taskInfo('t', { status: 3, files: { '9': [A], '12': [B, C] }, final_files: [C, A] });
+		const other = finished({ files: { '9': [A], '12': [B, C] }, final_files: [C, A] });
 		expect(linksOf(info, 'all').map(({ url }) => url)).toEqual([A, B, C]);
 		expect(linksOf(other, 'all')).toEqual(linksOf(info, 'all'));
 	});
@@ -35,31 +38,25 @@ describe('linksOf', () => {
 	it.each(['finalFiles', 'all'] as const)(
 		'a link that two nodes list belongs to the first one (%s)',
 		(selection) => {
-			const twice = taskInfo('t', { status: 3, files: { '9': [A], '12': [A] }, final_files: [A] });
+			const twice = finished({ files: { '9': [A], '12': [A] }, final_files: [A] });
 			expect(linksOf(twice, selection)).toEqual([{ nodeId: '9', index: 0, url: A }]);
 		},
 	);
 
 	it('finds the node of a final file with another signature', () => {
-		const signed = taskInfo('t', {
-			status: 3,
-			files: { '9': [A] },
-			final_files: [A.replace('sig=1', 'sig=2')],
-		});
+		const signed = finished({ files: { '9': [A] }, final_files: [A.replace('sig=1', 'sig=2')] });
 		expect(linksOf(signed, 'finalFiles')).toMatchObject([{ nodeId: '9' }]);
 	});
 
 	it('distinguishes files that differ only in their query', () => {
 		const view = (name: string, sig: number): string =>
 			`https://h.example/view?filename=${name}&type=output&sig=${sig}`;
-		const queried = taskInfo('t', {
-			status: 3,
+		const queried = finished({
 			files: { '9': [view('a.png', 1)], '12': [view('b.png', 1)] },
 			final_files: [view('a.png', 1), view('b.png', 1)],
 		});
 		expect(linksOf(queried, 'finalFiles').map(({ nodeId }) => nodeId)).toEqual(['9', '12']);
-		const resigned = taskInfo('t', {
-			status: 3,
+		const resigned = finished({
 			files: { '9': [view('a.png', 1)], '12': [view('b.png', 1)] },
 			final_files: [view('a.png', 2), view('b.png', 2)],
 		});
@@ -69,37 +66,35 @@ describe('linksOf', () => {
 	it('distinguishes files by any part of their links if both lists have the same links', () => {
 		const one = 'https://h.example/get?id=1';
 		const two = 'https://h.example/get?id=2';
-		const linked = taskInfo('t', { status: 3, files: { '9': [one], '12': [two] }, final_files: [one, two] });
+		const linked = finished({ files: { '9': [one], '12': [two] }, final_files: [one, two] });
 		expect(linksOf(linked, 'finalFiles').map(({ nodeId }) => nodeId)).toEqual(['9', '12']);
 	});
 
 	it('names no node if a new signature makes the files of two nodes indistinguishable', () => {
 		const link = (id: number, sig: number): string => `https://h.example/get?id=${id}&sig=${sig}`;
 		const files = { '9': [link(1, 1), link(3, 1)], '12': [link(2, 1)] };
-		const signed = taskInfo('t', { status: 3, files, final_files: [link(1, 2), link(2, 2)] });
+		const signed = finished({ files, final_files: [link(1, 2), link(2, 2)] });
 		expect(linksOf(signed, 'finalFiles').map(({ nodeId }) => nodeId)).toEqual([null, null]);
-		const ofOne = taskInfo('t', { status: 3, files: { '9': [link(1, 1)] }, final_files: [link(1, 2)] });
+		const ofOne = finished({ files: { '9': [link(1, 1)] }, final_files: [link(1, 2)] });
 		expect(linksOf(ofOne, 'finalFiles')).toMatchObject([{ nodeId: '9' }]);
 	});
 
 	it('treats all files as final if the platform names no final ones', () => {
-		expect(linksOf(taskInfo('t', { status: 3, files: { '9': [A, B] } }), 'finalFiles')).toHaveLength(2);
+		expect(linksOf(finished({ files: { '9': [A, B] } }), 'finalFiles')).toHaveLength(2);
 	});
 
 	it('treats the final files as all files if the platform names no others', () => {
-		expect(linksOf(taskInfo('t', { status: 3, final_files: [A] }), 'all')).toEqual([
-			{ nodeId: null, index: 0, url: A },
-		]);
+		expect(linksOf(finished({ final_files: [A] }), 'all')).toEqual([{ nodeId: null, index: 0, url: A }]);
 	});
 
 	it('names no node for a final file that no node lists', () => {
-		expect(
-			linksOf(taskInfo('t', { status: 3, files: { '9': [A] }, final_files: [B] }), 'finalFiles'),
-		).toEqual([{ nodeId: null, index: 0, url: B }]);
+		expect(linksOf(finished({ files: { '9': [A] }, final_files: [B] }), 'finalFiles')).toEqual([
+			{ nodeId: null, index: 0, url: B },
+		]);
 	});
 
 	it('returns a link once, even if it is listed twice', () => {
-		expect(linksOf(taskInfo('t', { status: 3, final_files: [A, A, B] }), 'finalFiles')).toMatchObject([
+		expect(linksOf(finished({ final_files: [A, A, B] }), 'finalFiles')).toMatchObject([
 			{ index: 0, url: A },
 			{ index: 1, url: B },
 		]);
@@ -218,24 +213,20 @@ describe('namesFor', () => {
 
 describe('linksOf for certain nodes', () => {
 	it('returns only their files, in the order of the nodes, each node once', () => {
-		const info = taskInfo('t', {
-			status: 3,
+		const info = finished({
 			progress_num: 100,
-			files: {
-				'9': ['https://f.example/a.png'],
-				'12': ['https://f.example/b.png', 'https://f.example/c.png'],
-			},
-			final_files: ['https://f.example/a.png'],
+			files: { '9': [A], '12': [B, C] },
+			final_files: [A],
 		});
 		expect(linksOf(info, ['12', '9', '12', 'x'])).toEqual([
-			{ nodeId: '12', index: 0, url: 'https://f.example/b.png' },
-			{ nodeId: '12', index: 1, url: 'https://f.example/c.png' },
-			{ nodeId: '9', index: 2, url: 'https://f.example/a.png' },
+			{ nodeId: '12', index: 0, url: B },
+			{ nodeId: '12', index: 1, url: C },
+			{ nodeId: '9', index: 2, url: A },
 		]);
 	});
 
 	it('returns no file whose node the platform does not name', () => {
-		const info = taskInfo('t', { status: 3, progress_num: 100, final_files: ['https://f.example/a.png'] });
+		const info = finished({ progress_num: 100, final_files: [A] });
 		expect(linksOf(info, ['9'])).toEqual([]);
 	});
 });

@@ -6,6 +6,7 @@ import { TableLedger } from '../../../../nodes/shared/idempotency/ledger';
 import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { Retry } from '../../../../nodes/shared/retry/retry';
+import { guardedTable } from '../../shared/guardedTable';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 
@@ -38,16 +39,7 @@ class Process {
 	}
 
 	table(table: DataTable): DataTable {
-		return {
-			read: async (column, values) => await this.live(async () => await table.read(column, values)),
-			insert: async (rows, mayRepeat) => await this.live(async () => await table.insert(rows, mayRepeat)),
-			updateAlike: async (column, changes) =>
-				await this.live(async () => await table.updateAlike(column, changes)),
-			swap: async (swaps) => await this.live(async () => await table.swap(swaps)),
-			swapThenRead: async (swaps) => await this.live(async () => await table.swapThenRead(swaps)),
-			insertThenRead: async (rows) => await this.live(async () => await table.insertThenRead(rows)),
-			remove: async (column, values) => await this.live(async () => await table.remove(column, values)),
-		};
+		return guardedTable(table, async (call) => await this.live(call));
 	}
 }
 

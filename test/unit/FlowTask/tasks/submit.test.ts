@@ -14,6 +14,7 @@ import { fail, ok, type Failure, type Result } from '../../../../nodes/shared/er
 import type { Ledger, LedgerAnswer, LedgerEntry } from '../../../../nodes/shared/idempotency/ledger';
 import type { CallFailure } from '../../../../nodes/FlowTask/api/failures';
 import { TestClock } from '../../testClock';
+import { failureOf, valueOf } from '../../results';
 
 const REFUSED: CallFailure = { kind: 'refused', message: 'Bad value', advice: 'Fix it', passing: false };
 const UNREACHABLE: CallFailure = { kind: 'unreachable', message: 'No line', advice: '', passing: true };
@@ -114,11 +115,6 @@ async function submit(over: Partial<SubmitStart> = {}): Promise<Result<ItemTask>
 	return await scene.open().submit(start(over), scene.record);
 }
 
-function failureOf(result: Result<ItemTask>): Failure {
-	if (result.ok) throw new Error('a task was made');
-	return result.failure;
-}
-
 describe('without a key', () => {
 	it('an ID of an earlier task is refused, unless both requests asked for the same', async () => {
 		scene.answerSubmit = async () => await Promise.resolve(ok({ taskId: 'task 1', promptToken: undefined }));
@@ -142,8 +138,7 @@ describe('without a key', () => {
 	])('%s, a submit asks no ledger', async (_name, over, hasLedger) => {
 		const result = await scene.open(hasLedger).submit(start(over), scene.record);
 		expect(scene.log).toEqual(['submit wf by any time', 'record submitted t-1 0']);
-		if (!result.ok) throw new Error(result.failure.message);
-		const { ended, ...task } = result.value;
+		const { ended, ...task } = valueOf(result);
 		const submittedAtMs = scene.clock.now();
 		const { prompt: sent } = start(over);
 		expect(task).toEqual({ taskId: 't-1', promptToken: 'token', submittedAtMs, sent, reused: false });
@@ -170,17 +165,16 @@ describe('without a key', () => {
 
 describe('a key', () => {
 	it('is claimed, sent while the claim is valid, and recorded before the ledger is updated', async () => {
-		const result = await submit();
+		const { reused, ended } = valueOf(await submit());
 		expect(scene.log).toEqual([
 			'claim order 1',
 			'submit wf by 1000',
 			'record submitted t-1 0',
 			'1 submitted t-1',
 		]);
-		if (!result.ok) throw new Error(result.failure.message);
-		expect(result.value.reused).toBe(false);
-		result.value.ended?.('succeeded');
-		result.value.ended?.('failed');
+		expect(reused).toBe(false);
+		ended?.('succeeded');
+		ended?.('failed');
 		expect(scene.log.slice(4)).toEqual(['1 ended succeeded', '1 ended failed']);
 	});
 
@@ -210,35 +204,28 @@ describe('a key', () => {
 		};
 		scene.answerClaim = () =>
 			ok({ kind: 'exists', reference: 't-0', finished: false, by: { ...BY, atMs }, ended });
-		const result = await submit();
-		if (!result.ok) throw new Error(result.failure.message);
+		const task = valueOf(await submit());
 		const expected = { taskId: 't-0', promptToken: undefined, submittedAtMs: atMs, reused: true };
-		expect(result.value).toMatchObject(expected);
+		expect(task).toMatchObject(expected);
 		const notedMs = (atMs ?? scene.clock.now()) - scene.clock.now();
 		expect(scene.log).toEqual(['claim order 1', `record submitted t-0 ${notedMs}`]);
-		result.value.ended?.('failed');
+		task.ended?.('failed');
 		expect(told).toEqual(['failed']);
 	});
 
-	it.each<['conflict' | 'unknown', string, Partial<Failure>]>([
-		[
-			'conflict',
-			'41',
-			{ kind: 'badInput', message: expect.stringContaining('execution 41 for other inputs') },
-		],
-		[
-			'conflict',
-			'',
-			{ kind: 'badInput', message: expect.stringContaining('by another execution for other') },
-		],
-		['unknown', '41', { kind: 'unclear', message: expect.stringContaining('by execution 41, but its ID') }],
-		['unknown', '', { kind: 'unclear', message: expect.stringContaining('by another execution, but its') }],
-	])(
+	it.each([
+		['conflict', '41', 'execution 41 for other inputs'],
+		['conflict', '', 'by another execution for other'],
+		['unknown', '41', 'by execution 41, but its ID'],
+		['unknown', '', 'by another execution, but its'],
+	] as const)(
 		'fails without a submit if the ledger says "%s" (of execution "%s")',
-		async (kind, executionId, expected) => {
+		async (kind, executionId, said) => {
 			scene.answerClaim = () => ok({ kind, by: { ...BY, executionId } });
 			const failure = failureOf(await submit());
-			expect(failure).toMatchObject({ ...expected, details: { idempotencyKey: 'order 1', executionId } });
+			expect(failure.kind).toBe(kind === 'unknown' ? 'unclear' : 'badInput');
+			expect(failure.message).toContain(said);
+			expect(failure.details).toMatchObject({ idempotencyKey: 'order 1', executionId });
 			expect(failure.details?.mayExist).toBe(kind === 'unknown' ? true : undefined);
 			expect(failure.advice).toContain('Nothing was submitted');
 			expect(scene.log).toEqual(['claim order 1']);

@@ -7,21 +7,15 @@ import { ScriptedPlatform } from '../platform.script';
 
 const MB = 1024 * 1024;
 
-interface Scene {
-	/** Uploads images of these sizes. @returns the most bytes that were held at once */
-	most(sizes: readonly number[], isKnown: (index: number) => boolean): Promise<number>;
-	readonly clock: TestClock;
-	readonly platform: ScriptedPlatform;
-}
-
-function scene(): Scene {
+function scene() {
 	const clock = new TestClock();
 	const platform = new ScriptedPlatform(clock);
 	platform.uploadTakesMs = 1_000;
 	return {
 		clock,
 		platform,
-		most: async (sizes, isKnown) => {
+		/** Uploads images of these sizes. @returns the most bytes that were held at once */
+		most: async (sizes: readonly number[], isKnown: (index: number) => boolean) => {
 			let held = 0;
 			let most = 0;
 			const upload = createImageUploads({
@@ -78,25 +72,13 @@ describe('createImageUploads: the bytes held at once', () => {
 		expect(await most(sizes, () => false)).toBe(100 * MB);
 	});
 
-	it('are those of four small images whose size is unknown', async () => {
+	it.each([
+		['known', true],
+		['unknown', false],
+	])('are those of four small images whose size is %s', async (_name, isKnown) => {
 		const { most, clock } = scene();
-		expect(
-			await most(
-				Array.from({ length: 40 }, () => 5 * MB),
-				() => false,
-			),
-		).toBe(20 * MB);
-		expect(clock.elapsedMs).toBe(10 * 1_100);
-	});
-
-	it('are those of four small images', async () => {
-		const { most, clock } = scene();
-		expect(
-			await most(
-				Array.from({ length: 40 }, () => 5 * MB),
-				() => true,
-			),
-		).toBe(20 * MB);
+		const sizes = Array.from({ length: 40 }, () => 5 * MB);
+		expect(await most(sizes, () => isKnown)).toBe(20 * MB);
 		expect(clock.elapsedMs).toBe(10 * 1_100);
 	});
 

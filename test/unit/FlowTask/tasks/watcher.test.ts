@@ -2,60 +2,51 @@ import fc from 'fast-check';
 
 import { ProgressSockets } from '../../../../nodes/FlowTask/api/progressSocket';
 import { TaskWatcher, type WatchSettings } from '../../../../nodes/FlowTask/tasks/watcher';
-import type { WatchEnd } from '../../../../nodes/FlowTask/tasks/watchedTask';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { TestClock, turn } from '../../testClock';
 import { course, failing, gaps, ScriptedPlatform, SUCCEEDED } from '../platform.script';
-import { playedSockets, type PlayedSocket, type PlayedStep } from '../sockets.script';
+import { playedSockets, type PlayedStep } from '../sockets.script';
 
 const MINUTE = 60_000;
-
-interface Scene {
-	readonly clock: TestClock;
-	readonly platform: ScriptedPlatform;
-	readonly watcher: TaskWatcher;
-	readonly sockets: PlayedSocket[];
-	/** Watches tasks of this run. */
-	watch(...taskIds: string[]): Promise<WatchEnd[]>;
-	socketOf(taskId: string): PlayedSocket;
-}
-
-interface Options {
-	readonly timeoutMs?: number;
-	readonly noProgressMs?: number;
-	readonly withSockets?: boolean;
-	readonly backlog?: () => number;
-}
 
 const running: TaskWatcher[] = [];
 afterEach(() => {
 	for (const watcher of running.splice(0)) watcher.stop();
 });
 
-function scene(options: Options = {}): Scene {
+function scene({
+	timeoutMs = 60 * MINUTE,
+	noProgressMs = 0,
+	withSockets = false,
+	backlog = (): number => 0,
+} = {}) {
 	const clock = new TestClock();
 	const platform = new ScriptedPlatform(clock);
 	const { factory, opened } = playedSockets();
 	const settings: WatchSettings = {
-		deadlineMs: clock.now() + (options.timeoutMs ?? 60 * MINUTE),
-		noProgressMs: options.noProgressMs ?? 0,
+		deadlineMs: clock.now() + timeoutMs,
+		noProgressMs,
 		urlExpireSeconds: 3_600,
 	};
-	const sockets = options.withSockets ? new ProgressSockets('wss://h', ['/progress'], factory) : undefined;
-	const watcher = new TaskWatcher({ api: platform, sockets }, clock, settings, options.backlog ?? (() => 0));
+	const sockets = withSockets ? new ProgressSockets('wss://h', ['/progress'], factory) : undefined;
+	const watcher = new TaskWatcher({ api: platform, sockets }, clock, settings, backlog);
 	running.push(watcher);
+	/** Watches tasks of this run. */
+	const watch = async (...taskIds: string[]) =>
+		await Promise.all(
+			taskIds.map(
+				async (id) => await watcher.watch(id, { promptToken: `token-${id}`, sinceMs: clock.now() }),
+			),
+		);
 	return {
 		clock,
 		platform,
 		watcher,
 		sockets: opened,
-		watch: async (...taskIds) =>
-			await Promise.all(
-				taskIds.map(
-					async (id) => await watcher.watch(id, { promptToken: `token-${id}`, sinceMs: clock.now() }),
-				),
-			),
-		socketOf: (taskId) => {
+		watch,
+		/** Watches tasks of this run to their ends. @returns the kinds of those */
+		endsOf: async (...taskIds: string[]) => (await clock.run(watch(...taskIds))).map(({ kind }) => kind),
+		socketOf: (taskId: string) => {
 			const socket = opened.filter(({ url }) => url.endsWith(`=token-${taskId}`)).at(-1);
 			if (!socket) throw new Error(`no socket for ${taskId}`);
 			return socket;
@@ -172,10 +163,10 @@ describe('TaskWatcher: polls', () => {
 	});
 
 	it('watches an ID again after its task has ended', async () => {
-		const { clock, platform, watch } = scene();
+		const { clock, platform, watch, endsOf } = scene();
 		platform.add('t', course(1_000));
 		await clock.run(watch('t'));
-		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+		expect(await endsOf('t')).toEqual(['final']);
 	});
 
 	it('tells tasks apart, whatever their IDs are', async () => {
@@ -230,34 +221,30 @@ describe('TaskWatcher: tasks that do not end', () => {
 	});
 
 	it('tolerates a task of this run that is not shown for minutes', async () => {
-		const { clock, platform, watch } = scene();
+		const { clock, platform, watch, endsOf } = scene();
 		platform.add('other', course(10 * MINUTE));
 		platform.add('t', (ageMs) => (ageMs < 4 * MINUTE ? undefined : SUCCEEDED));
 		const other = watch('other');
-		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+		expect(await endsOf('t')).toEqual(['final']);
 		await clock.run(other);
 	});
 
 	it('gives up a task of this run that is missing for minutes while others are shown', async () => {
-		const { clock, platform, watch } = scene();
+		const { clock, platform, watch, endsOf } = scene();
 		platform.add('other', course(20 * MINUTE));
 		const other = watch('other');
-		await expect(clock.run(watch('lost'))).resolves.toMatchObject([{ kind: 'unknown' }]);
+		expect(await endsOf('lost')).toEqual(['unknown']);
 		expect(clock.elapsedMs).toBeGreaterThanOrEqual(5 * MINUTE);
 		expect(clock.elapsedMs).toBeLessThan(6 * MINUTE);
 		await clock.run(other);
 	});
 
 	it('never gives up all tasks of this run because the index is empty', async () => {
-		const { clock, platform, watch } = scene();
+		const { platform, endsOf } = scene();
 		for (const id of ['a', 'b', 'c']) {
 			platform.add(id, (ageMs) => (ageMs < 40 * MINUTE ? undefined : SUCCEEDED));
 		}
-		await expect(clock.run(watch('a', 'b', 'c'))).resolves.toMatchObject([
-			{ kind: 'final' },
-			{ kind: 'final' },
-			{ kind: 'final' },
-		]);
+		expect(await endsOf('a', 'b', 'c')).toEqual(['final', 'final', 'final']);
 	});
 
 	it('says at the timeout that the platform showed none of the tasks', async () => {
@@ -315,42 +302,42 @@ describe('TaskWatcher: tasks that do not end', () => {
 	});
 
 	it('ends at the timeout even if a poll hangs', async () => {
-		const { clock, platform, watch } = scene({ timeoutMs: 30_000 });
+		const { clock, platform, endsOf } = scene({ timeoutMs: 30_000 });
 		platform.infoTakesMs = 30 * MINUTE;
 		platform.add('t', course(60_000));
-		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'timedOut' }]);
+		expect(await endsOf('t')).toEqual(['timedOut']);
 		expect(clock.elapsedMs).toBeLessThanOrEqual(35_000);
 	});
 
 	it('ends a task that is added after the timeout', async () => {
-		const { clock, platform, watch } = scene({ timeoutMs: 1_000 });
+		const { clock, platform, endsOf } = scene({ timeoutMs: 1_000 });
 		platform.add('t', course(60_000));
 		await clock.advance(10_000);
-		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'timedOut' }]);
+		expect(await endsOf('t')).toEqual(['timedOut']);
 	});
 });
 
 describe('TaskWatcher: polls that fail', () => {
 	it('tolerates an outage, and polls less often meanwhile', async () => {
-		const { clock, platform, watch } = scene();
+		const { platform, endsOf } = scene();
 		platform.infoFails = ({ atMs }) => (atMs < 100_000 ? failing(true) : undefined);
 		platform.add('t', course(5_000));
-		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+		expect(await endsOf('t')).toEqual(['final']);
 		expect(platform.infoCalls.length).toBeLessThan(20);
 	});
 
 	it('ends at the timeout in an outage that does not end', async () => {
-		const { clock, platform, watch } = scene({ timeoutMs: 2 * MINUTE });
+		const { platform, endsOf } = scene({ timeoutMs: 2 * MINUTE });
 		platform.infoFails = () => failing(true);
 		platform.add('t', course(5_000));
-		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'timedOut' }]);
+		expect(await endsOf('t')).toEqual(['timedOut']);
 	});
 
 	it('does not count a failed poll as one in which the ID was missing', async () => {
-		const { clock, platform, watch } = scene();
+		const { platform, endsOf } = scene();
 		platform.infoFails = ({ atMs }) => (atMs > 400 && atMs < 120_000 ? failing(true) : undefined);
 		platform.add('t', (ageMs) => (ageMs < 120_000 ? undefined : SUCCEEDED));
-		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+		expect(await endsOf('t')).toEqual(['final']);
 	});
 
 	it('ends tasks given by ID at once if the answer will not change', async () => {
@@ -365,10 +352,10 @@ describe('TaskWatcher: polls that fail', () => {
 	});
 
 	it('gives tasks of its own run minutes, whatever the answers to the first polls', async () => {
-		const { clock, platform, watch } = scene();
+		const { platform, endsOf } = scene();
 		platform.infoFails = ({ atMs }) => (atMs < 4 * MINUTE ? failing(false) : undefined);
 		for (const id of ['a', 'b']) platform.add(id, course(5_000));
-		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
+		expect(await endsOf('a', 'b')).toEqual(['final', 'final']);
 	});
 
 	it('ends only the tasks of the call that was refused', async () => {
@@ -414,12 +401,12 @@ describe('TaskWatcher: polls that are refused', () => {
 	const notFound = { ...failing(false), kind: 'refused', message: 'task not found: bad' } as const;
 
 	it('restarts the count of refusals after an answer', async () => {
-		const { clock, platform, watch } = scene();
+		const { platform, endsOf } = scene();
 		// One poll in three is answered, so there are never three refusals in a row.
 		let polls = 0;
 		platform.infoFails = () => (polls++ % 3 === 0 ? undefined : failing(false));
 		for (const id of ['a', 'b']) platform.add(id, course(2 * MINUTE));
-		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
+		expect(await endsOf('a', 'b')).toEqual(['final', 'final']);
 	});
 
 	it('ends after minutes of refusals, even for tasks that were reported before', async () => {
@@ -438,13 +425,13 @@ describe('TaskWatcher: polls that are refused', () => {
 		['missing', undefined],
 		['refused', failing(false)],
 	])('does not count the time of an outage against a task that was %s before it', async (_name, failure) => {
-		const { clock, platform, watch } = scene();
+		const { platform, endsOf } = scene();
 		platform.add('t', (ageMs) => (ageMs < 5_000 ? undefined : SUCCEEDED));
 		platform.infoFails = ({ atMs }) => {
 			if (atMs < 5_000) return failure;
 			return atMs < 8 * MINUTE ? failing(true) : undefined;
 		};
-		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+		expect(await endsOf('t')).toEqual(['final']);
 	});
 
 	it('counts refusals although a socket reports the task', async () => {
@@ -473,14 +460,11 @@ describe('TaskWatcher: polls that are refused', () => {
 	});
 
 	it('waits for a task that the platform reports later', async () => {
-		const { clock, platform, watch } = scene();
+		const { platform, endsOf } = scene();
 		platform.infoFails = ({ ids: asked, atMs }) =>
 			asked.includes('late') && atMs < 8_000 ? notFound : undefined;
 		for (const id of ['a', 'late']) platform.add(id, course(20_000));
-		await expect(clock.run(watch('a', 'late'))).resolves.toMatchObject([
-			{ kind: 'final' },
-			{ kind: 'final' },
-		]);
+		expect(await endsOf('a', 'late')).toEqual(['final', 'final']);
 	});
 });
 
@@ -515,11 +499,11 @@ describe('TaskWatcher: stop', () => {
 	});
 
 	it('reports a task that is added after the stop as left, without a poll', async () => {
-		const { clock, platform, watch, watcher } = scene();
+		const { platform, watcher, endsOf } = scene();
 		watcher.stop();
 		watcher.stop();
 		platform.add('t', course(1_000));
-		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'left' }]);
+		expect(await endsOf('t')).toEqual(['left']);
 		expect(platform.infoCalls).toEqual([]);
 	});
 });

@@ -9,6 +9,7 @@ import { readKnowledge, type WorkflowKnowledge } from '../../../../nodes/shared/
 import type { Result } from '../../../../nodes/shared/errors/failure';
 import type { Json } from '../../../../nodes/shared/text/json';
 import { deeplyNested, hostileJson, hostileName, hostileSource } from '../hostileJson';
+import { failureOf, valueOf } from '../../results';
 
 const DEFINITION = {
 	'3': {
@@ -30,11 +31,8 @@ const DEFINITION = {
 	'8': { class_type: 'VAEDecode', inputs: { samples: ['3', 0] } },
 };
 
-function know(definition: unknown, view: unknown = ''): WorkflowKnowledge {
-	const known = readKnowledge(definition, view);
-	if (!known.ok) throw new Error(known.failure.message);
-	return known.value;
-}
+const know = (definition: unknown, view: unknown = ''): WorkflowKnowledge =>
+	valueOf(readKnowledge(definition, view));
 
 function limits(spec: Json, parameter = 'steps', nodeId = '3'): object {
 	return { [nodeId]: { [parameter]: { spec } } };
@@ -49,9 +47,9 @@ function check(nodeId: string, parameter: string, value: Json, view: unknown = '
 }
 
 function refusal(result: Result<Prompt>): string {
-	if (result.ok) throw new Error(`${JSON.stringify(result.value)} is accepted`);
-	expect(result.failure.kind).toBe('badInput');
-	return result.failure.message;
+	const failure = failureOf(result);
+	expect(failure.kind).toBe('badInput');
+	return failure.message;
 }
 
 test.each([
@@ -312,9 +310,8 @@ describe('checkOverrides', () => {
 		checkOverrides(given, know(DEFINITION));
 		expect(given).toEqual(one('3', 'steps', '30'));
 		const definition = '{"__proto__": {"class_type": "X", "inputs": {"__proto__": 1, "a": "b"}}}';
-		const prompt = promptFromJson('{"__proto__": {"inputs": {"__proto__": "2"}}}');
-		if (!prompt.ok) throw new Error(prompt.failure.message);
-		expect(JSON.stringify(checkOverrides(prompt.value, know(definition)))).toBe(
+		const prompt = valueOf(promptFromJson('{"__proto__": {"inputs": {"__proto__": "2"}}}'));
+		expect(JSON.stringify(checkOverrides(prompt, know(definition)))).toBe(
 			'{"ok":true,"value":{"__proto__":{"inputs":{"__proto__":2}}}}',
 		);
 	});

@@ -14,19 +14,14 @@ import { promptFromForm } from '../../../../nodes/FlowTask/workflow/promptForm';
 import { readParameterView, type ParameterView } from '../../../../nodes/shared/workflow/parameterView';
 import { parseJson, type Json } from '../../../../nodes/shared/text/json';
 import { hostileJson, hostileName } from '../hostileJson';
+import { valueOf } from '../../results';
 
 const EMPTY_VIEW: ParameterView = new Map();
 
-function define(source: unknown): WorkflowDefinition {
-	const result = readDefinition(source);
-	if (!result.ok) throw new Error(result.failure.message);
-	return result.value;
-}
+const define = (source: unknown): WorkflowDefinition => valueOf(readDefinition(source));
 
 function fieldsOf(source: unknown, viewSource: unknown = ''): FormField[] {
-	const view = readParameterView(viewSource);
-	if (!view.ok) throw new Error(view.failure.message);
-	return [...formFields(define(source), view.value).fields];
+	return [...formFields(define(source), valueOf(readParameterView(viewSource))).fields];
 }
 
 function fieldOf(value: Json, spec?: Json): FormField | undefined {
@@ -228,13 +223,11 @@ describe('formFields', () => {
 				const { fields } = formFields(definition, EMPTY_VIEW);
 				expect(new Set(fields.map(({ id }) => id)).size).toBe(fields.length);
 				const rows = fields.map((field): [string, Json] => [field.id, unchanged(field) ?? null]);
-				const prompt = promptFromForm(Object.fromEntries(rows));
-				if (!prompt.ok) throw new Error(prompt.failure.message);
-				const checked = checkOverrides(prompt.value, { definition, view: EMPTY_VIEW });
-				if (!checked.ok) throw new Error(checked.failure.message);
+				const prompt = valueOf(promptFromForm(Object.fromEntries(rows)));
+				const checked = valueOf(checkOverrides(prompt, { definition, view: EMPTY_VIEW }));
 				for (const { nodeId, inputs } of definition.nodes) {
 					for (const { name, value } of inputs) {
-						const sent = checked.value[nodeId]?.inputs;
+						const sent = checked[nodeId]?.inputs;
 						if (sent && Object.hasOwn(sent, name)) expect(sent[name]).toEqual(value);
 					}
 				}

@@ -6,14 +6,11 @@ import {
 	readKnowledge,
 	type WorkflowDefinition,
 } from '../../../../nodes/shared/workflow/definition';
+import { valueOf } from '../../results';
 
 /* Tests values that are set on a node other than the one that uses them. */
 
-function define(source: unknown): WorkflowDefinition {
-	const result = readDefinition(source);
-	if (!result.ok) throw new Error(result.failure.message);
-	return result.value;
-}
+const define = (source: unknown): WorkflowDefinition => valueOf(readDefinition(source));
 
 const node = (classType: string, inputs: object): object => ({ class_type: classType, inputs });
 const SAMPLER = node('KSampler', { seed: ['9', 0], steps: 20 });
@@ -125,9 +122,8 @@ describe('a linked seed', () => {
 	});
 
 	it('cannot be set at the sampler, and the refusal names the node where it can', () => {
-		const known = readKnowledge({ '3': SAMPLER, '9': node('PrimitiveInt', { value: 5 }) }, '');
-		if (!known.ok) throw new Error(known.failure.message);
-		expect(checkOverrides({ '3': { inputs: { seed: 1 } } }, known.value)).toMatchObject({
+		const known = valueOf(readKnowledge({ '3': SAMPLER, '9': node('PrimitiveInt', { value: 5 }) }, ''));
+		expect(checkOverrides({ '3': { inputs: { seed: 1 } } }, known)).toMatchObject({
 			failure: {
 				message:
 					'One input does not fit the workflow: KSampler (node 3) · seed comes from another node, so it cannot be set; set PrimitiveInt (node 9) · value instead',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import type { WorkflowDefinition } from '../../../../nodes/shared/workflow/definition';
+import { readDefinition, type WorkflowDefinition } from '../../../../nodes/shared/workflow/definition';
 import type { ParameterView } from '../../../../nodes/shared/workflow/parameterView';
 import type { Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
 import {
@@ -9,32 +9,15 @@ import {
 	type SeedMode,
 	type SeedPlan,
 } from '../../../../nodes/FlowTask/workflow/seeds';
+import { valueOf } from '../../results';
 
-const DEFINITION: WorkflowDefinition = {
-	nodes: [
-		{
-			nodeId: '3',
-			title: 'Sampler',
-			classType: 'KSampler',
-			inputs: [{ name: 'seed', value: 5, isLink: false }],
-		},
-		{
-			nodeId: '7',
-			title: 'Refiner',
-			classType: 'KSampler',
-			inputs: [
-				{ name: 'noise_seed', value: 6, isLink: false },
-				{ name: 'steps', value: 20, isLink: false },
-			],
-		},
-		{
-			nodeId: '8',
-			title: 'Linked',
-			classType: 'X',
-			inputs: [{ name: 'seed', value: ['3', 0], isLink: true }],
-		},
-	],
-};
+const DEFINITION: WorkflowDefinition = valueOf(
+	readDefinition({
+		'3': { class_type: 'KSampler', inputs: { seed: 5 } },
+		'7': { class_type: 'KSampler', inputs: { noise_seed: 6, steps: 20 } },
+		'8': { class_type: 'X', inputs: { seed: ['3', 0] } },
+	}),
+);
 
 function plan(mode: SeedMode, more: Partial<SeedPlan> = {}): SeedPlan {
 	return { mode, base: 42, targets: '', ...more };

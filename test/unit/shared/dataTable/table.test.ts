@@ -8,6 +8,7 @@ import {
 	type TableRow,
 	type TableSpec,
 } from '../../../../nodes/shared/dataTable/table';
+import { failureOf, valueOf } from '../../results';
 
 const SPEC: TableSpec = {
 	name: 'some_table',
@@ -133,10 +134,14 @@ const open = (spec = SPEC) => openTable(n8n, spec);
 const DONE = { ok: true, value: undefined };
 const row = (entryKey: string, atMs = 0): TableRow => ({ entryKey, atMs });
 
+/** Creates the table with these rows, whose IDs count from 1. */
+function store(...rows: Array<[entryKey: string, atMs: number]>): void {
+	const stored = rows.map(([entryKey, atMs], index) => ({ id: index + 1, ...row(entryKey, atMs) }));
+	n8n.add(SPEC.name, SPEC.columns, stored);
+}
+
 async function readKeys(keys: readonly string[]): Promise<unknown[]> {
-	const read = await open().read('entryKey', keys);
-	if (!read.ok) throw new Error(read.failure.message);
-	return read.value.map(({ entryKey }) => entryKey);
+	return valueOf(await open().read('entryKey', keys)).map(({ entryKey }) => entryKey);
 }
 
 describe('the inline workflow', () => {
@@ -357,11 +362,7 @@ describe('compare and set', () => {
 	};
 
 	it('changes the rows that match all compared values, and returns them', async () => {
-		n8n.add(SPEC.name, SPEC.columns, [
-			{ id: 1, ...row('a', 1) },
-			{ id: 2, ...row('a', 2) },
-			{ id: 3, ...row('b', 1) },
-		]);
+		store(['a', 1], ['a', 2], ['b', 1]);
 		const swapped = await open().swap([swapTo('a', 1, 5), swapTo('b', 7, 8)]);
 		expect(swapped).toEqual({ ok: true, value: [{ id: 1, ...row('a', 5) }] });
 		expect(n8n.tables[0]?.rows.map(({ atMs }) => atMs)).toEqual([5, 2, 1]);
@@ -369,11 +370,7 @@ describe('compare and set', () => {
 	});
 
 	it('reads all rows of the compared keys in the same sub-execution', async () => {
-		n8n.add(SPEC.name, SPEC.columns, [
-			{ id: 1, ...row('a', 1) },
-			{ id: 2, ...row('b', 1) },
-			{ id: 3, ...row('a', 9) },
-		]);
+		store(['a', 1], ['b', 1], ['a', 9]);
 		const read = await open().swapThenRead([swapTo('a', 1, 5), swapTo('c', 1, 5)]);
 		expect(read).toEqual({
 			ok: true,
@@ -418,10 +415,7 @@ describe('compare and set', () => {
 	});
 
 	it('when batched, returns to each run what it changed, even if several want the same row', async () => {
-		n8n.add(SPEC.name, SPEC.columns, [
-			{ id: 1, ...row('a', 1) },
-			{ id: 2, ...row('b', 1) },
-		]);
+		store(['a', 1], ['b', 1]);
 		const shared = Object.assign(n8n, { getWorkflow: () => ({ id: 'swaps', name: '', active: false }) });
 		const runs = [2, 3, 4].map(() => openTable(shared, SPEC));
 		const done = await Promise.all(
@@ -437,7 +431,7 @@ describe('compare and set', () => {
 	});
 
 	it('starts without being waited for if the execution has timed out', async () => {
-		n8n.add(SPEC.name, SPEC.columns, [{ id: 1, ...row('a', 1) }]);
+		store(['a', 1]);
 		const timedOut: InlineWorkflows = {
 			executeWorkflow: async (info, input, _parent, options) => {
 				const { operation } = info.code?.nodes[1]?.parameters ?? {};
@@ -472,11 +466,7 @@ describe('compare and set', () => {
 	);
 
 	it('is not repeated if a batch fails although it was carried out', async () => {
-		n8n.add(SPEC.name, SPEC.columns, [
-			{ id: 1, ...row('a', 1) },
-			{ id: 2, ...row('b', 1) },
-			{ id: 3, ...row('c', 1) },
-		]);
+		store(['a', 1], ['b', 1], ['c', 1]);
 		const shared = Object.assign(n8n, { getWorkflow: () => ({ id: 'unclear', name: '', active: false }) });
 		await openTable(shared, SPEC).read('entryKey', ['a']);
 		let updates = 0;
@@ -520,10 +510,10 @@ describe('failures', () => {
 			throw new Error(said);
 		};
 		for (const failed of [await open().insert([row('a')]), await open().read('entryKey', ['a'])]) {
-			if (failed.ok) throw new Error('it did not fail');
-			expect(failed.failure.message).toMatch(sentence);
-			expect(failed.failure.message).toContain('"some_table"');
-			expect(failed.failure.advice).toContain(said);
+			const { message, advice } = failureOf(failed);
+			expect(message).toMatch(sentence);
+			expect(message).toContain('"some_table"');
+			expect(advice).toContain(said);
 		}
 	});
 

@@ -6,6 +6,8 @@ import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { badInput, type Failure } from '../../../../nodes/shared/errors/failure';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import { TestClock } from '../../testClock';
+import { lucky } from '../../seededRandom';
+import { guardedTable } from '../guardedTable';
 import { MemoryTable } from '../memoryTable';
 
 /*
@@ -65,24 +67,7 @@ const worlds = (over: Partial<{ [K in keyof World]: fc.Arbitrary<World[K]> }> = 
 		...over,
 	});
 
-function lucky(seed: number): () => number {
-	let state = seed | 1;
-	return () => {
-		state ^= state << 13;
-		state ^= state >>> 17;
-		state ^= state << 5;
-		return (state >>> 0) / 2 ** 32;
-	};
-}
-
-interface Played {
-	readonly holds: readonly Hold[];
-	readonly failures: readonly Failure[];
-	readonly table: MemoryTable;
-	readonly clock: TestClock;
-}
-
-async function play(world: World): Promise<Played> {
+async function play(world: World) {
 	const clock = new TestClock();
 	const random = lucky(world.seed);
 	const table = new MemoryTable(clock, random, world.slowMs);
@@ -184,17 +169,12 @@ function mortal(
 		return await new Promise<never>(() => undefined);
 	};
 	return {
-		read: async (...all) => await live(async () => await table.read(...all)),
-		insert: async (...all) => await live(async () => await table.insert(...all)),
+		...guardedTable(table, live),
 		updateAlike: async (column, changes) => {
 			const isSign = changes.some(({ cells }) => cells.owner === undefined);
 			if (isSign && signsHangMs > 0) await clock.sleep(signsHangMs);
 			return await live(async () => await table.updateAlike(column, changes));
 		},
-		swap: async (...all) => await live(async () => await table.swap(...all)),
-		swapThenRead: async (...all) => await live(async () => await table.swapThenRead(...all)),
-		insertThenRead: async (...all) => await live(async () => await table.insertThenRead(...all)),
-		remove: async (...all) => await live(async () => await table.remove(...all)),
 	};
 }
 
@@ -208,11 +188,21 @@ function overlaps(holds: readonly Hold[]): Array<readonly [Hold, Hold]> {
 	);
 }
 
-function expectToEnd({ failures, holds }: Played): void {
+function expectToEnd({ failures, holds }: Awaited<ReturnType<typeof play>>): void {
 	expect(failures.map(({ message }) => message)).toEqual([]);
 	expect(holds.filter(({ end, process }) => (end === 'open' && process !== 0) || end === 'failed')).toEqual(
 		[],
 	);
+}
+
+/** Plays worlds of a kind, and checks each of them. */
+async function inAll(
+	kind: Parameters<typeof worlds>[0],
+	numRuns: number,
+	check: (played: Awaited<ReturnType<typeof play>>, world: World) => void,
+): Promise<void> {
+	const property = fc.asyncProperty(worlds(kind), async (world) => check(await play(world), world));
+	await fc.assert(property, { numRuns });
 }
 
 it('the columns are those that the lock writes', () => {
@@ -221,127 +211,92 @@ it('the columns are those that the lock writes', () => {
 
 it('a key never has two holders, a living process never loses one, and every wait ends', async () => {
 	let held = 0;
-	await fc.assert(
-		fc.asyncProperty(worlds({ mishaps: fc.constant(0) }), async (world) => {
-			const played = await play(world);
-			held += played.holds.length;
-			expect(overlaps(played.holds)).toEqual([]);
-			expect(played.holds.filter(({ end }) => end !== 'written')).toEqual([]);
-			expectToEnd(played);
-			expect(played.clock.sleepers).toBe(0);
-			expect(played.table.all().filter(({ owner }) => owner !== 'free')).toEqual([]);
-		}),
-		{ numRuns: 300 },
-	);
+	await inAll({ mishaps: fc.constant(0) }, 300, (played) => {
+		held += played.holds.length;
+		expect(overlaps(played.holds)).toEqual([]);
+		expect(played.holds.filter(({ end }) => end !== 'written')).toEqual([]);
+		expectToEnd(played);
+		expect(played.clock.sleepers).toBe(0);
+		expect(played.table.all().filter(({ owner }) => owner !== 'free')).toEqual([]);
+	});
 	expect(held).toBeGreaterThan(500);
 }, 240_000);
 
 it('in strict order, the processes hold a key in their order of arrival', async () => {
-	await fc.assert(
-		fc.asyncProperty(
-			worlds({
-				keys: fc.constant(1),
-				mishaps: fc.constant(0),
-				slowMs: fc.constantFrom(0, 30, 60),
-				behindMs: fc.constant(0),
-				holdMs: fc.constantFrom(500, 5_000, 20_000),
-				isOrdered: fc.constant(true),
-				apartMs: fc.constantFrom(1_000, 3_000),
-			}),
-			async (world) => {
-				const { holds } = await play(world);
-				const first = holds.filter(
-					(hold, at) => holds.findIndex(({ process }) => process === hold.process) === at,
-				);
-				expect(first.map(({ process }) => process)).toEqual([...Array(world.processes).keys()]);
-			},
-		),
-		{ numRuns: 200 },
+	await inAll(
+		{
+			keys: fc.constant(1),
+			mishaps: fc.constant(0),
+			slowMs: fc.constantFrom(0, 30, 60),
+			behindMs: fc.constant(0),
+			holdMs: fc.constantFrom(500, 5_000, 20_000),
+			isOrdered: fc.constant(true),
+			apartMs: fc.constantFrom(1_000, 3_000),
+		},
+		200,
+		({ holds }, world) => {
+			const first = holds.filter(
+				(hold, at) => holds.findIndex(({ process }) => process === hold.process) === at,
+			);
+			expect(first.map(({ process }) => process)).toEqual([...Array(world.processes).keys()]);
+		},
 	);
 }, 240_000);
 
 it('a key never has two holders, and none is lost, if calls fail before or after doing their work', async () => {
-	await fc.assert(
-		fc.asyncProperty(
-			worlds({ mishaps: fc.constant(0.05), slowMs: fc.constantFrom(0, 30, 500) }),
-			async (world) => {
-				const played = await play(world);
-				expect(overlaps(played.holds)).toEqual([]);
-				expect(played.holds.filter(({ end }) => end !== 'written')).toEqual([]);
-			},
-		),
-		{ numRuns: 300 },
-	);
+	await inAll({ mishaps: fc.constant(0.05), slowMs: fc.constantFrom(0, 30, 500) }, 300, (played) => {
+		expect(overlaps(played.holds)).toEqual([]);
+		expect(played.holds.filter(({ end }) => end !== 'written')).toEqual([]);
+	});
 }, 240_000);
 
 it('the key of a dead process is free after a minute of silence, whatever it was doing', async () => {
-	await fc.assert(
-		fc.asyncProperty(
-			worlds({
-				diesAt: fc.integer({ min: 1, max: 14 }),
-				slowMs: fc.constantFrom(0, 30, 500),
-				mishaps: fc.constant(0),
-			}),
-			async (world) => {
-				const played = await play(world);
-				const living = played.holds.filter(({ process }) => process !== 0);
-				expect(overlaps(living)).toEqual([]);
-				expect(living.filter(({ end }) => end !== 'written')).toEqual([]);
-				expectToEnd(played);
-			},
-		),
-		{ numRuns: 200 },
+	await inAll(
+		{
+			diesAt: fc.integer({ min: 1, max: 14 }),
+			slowMs: fc.constantFrom(0, 30, 500),
+			mishaps: fc.constant(0),
+		},
+		200,
+		(played) => {
+			const living = played.holds.filter(({ process }) => process !== 0);
+			expect(overlaps(living)).toEqual([]);
+			expect(living.filter(({ end }) => end !== 'written')).toEqual([]);
+			expectToEnd(played);
+		},
 	);
 }, 240_000);
 
 it('a process whose heartbeats hang may be replaced, and then learns of it', async () => {
 	let lost = 0;
-	await fc.assert(
-		fc.asyncProperty(
-			worlds({
-				signsHangMs: fc.integer({ min: 45_000, max: 200_000 }),
-				slowMs: fc.constantFrom(0, 30, 20_000),
-				mishaps: fc.constant(0),
-			}),
-			async (world) => {
-				const played = await play(world);
-				const told = played.holds.filter(({ end }) => end === 'lost');
-				lost += told.length;
-				for (const pair of overlaps(played.holds))
-					expect(pair.some((hold) => told.includes(hold))).toBe(true);
-				expectToEnd(played);
-			},
-		),
-		{ numRuns: 200 },
+	await inAll(
+		{
+			signsHangMs: fc.integer({ min: 45_000, max: 200_000 }),
+			slowMs: fc.constantFrom(0, 30, 20_000),
+			mishaps: fc.constant(0),
+		},
+		200,
+		(played) => {
+			const told = played.holds.filter(({ end }) => end === 'lost');
+			lost += told.length;
+			for (const pair of overlaps(played.holds)) expect(pair.some((hold) => told.includes(hold))).toBe(true);
+			expectToEnd(played);
+		},
 	);
 	expect(lost).toBeGreaterThan(0);
 }, 240_000);
 
 it('a process without competitors keeps its key, however long its heartbeats hang', async () => {
 	const hanging = fc.integer({ min: 45_000, max: 200_000 });
-	await fc.assert(
-		fc.asyncProperty(
-			worlds({ processes: fc.constant(1), signsHangMs: hanging, mishaps: fc.constant(0) }),
-			async (world) => {
-				const played = await play(world);
-				expect(played.holds.map(({ end }) => end)).toEqual(['written', 'written']);
-				expectToEnd(played);
-			},
-		),
-		{ numRuns: 100 },
-	);
+	await inAll({ processes: fc.constant(1), signsHangMs: hanging, mishaps: fc.constant(0) }, 100, (played) => {
+		expect(played.holds.map(({ end }) => end)).toEqual(['written', 'written']);
+		expectToEnd(played);
+	});
 }, 240_000);
 
 it('rows that a person edits or deletes block no process, and one that lost its row learns of it', async () => {
-	await fc.assert(
-		fc.asyncProperty(
-			worlds({ editedAtMs: fc.integer({ min: 0, max: 20_000 }), mishaps: fc.constant(0) }),
-			async (world) => {
-				const played = await play(world);
-				for (const pair of overlaps(played.holds)) expect(pair.some(({ end }) => end === 'lost')).toBe(true);
-				expectToEnd(played);
-			},
-		),
-		{ numRuns: 200 },
-	);
+	await inAll({ editedAtMs: fc.integer({ min: 0, max: 20_000 }), mishaps: fc.constant(0) }, 200, (played) => {
+		for (const pair of overlaps(played.holds)) expect(pair.some(({ end }) => end === 'lost')).toBe(true);
+		expectToEnd(played);
+	});
 }, 240_000);

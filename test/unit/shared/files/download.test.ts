@@ -8,7 +8,6 @@ import type { IBinaryData } from 'n8n-workflow';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import {
 	createDownload,
-	type Download,
 	type DownloadRun,
 	type DownloadRequest,
 } from '../../../../nodes/shared/files/download';
@@ -20,23 +19,9 @@ const PNG_HEAD = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const PNG = Buffer.concat([PNG_HEAD, Buffer.alloc(5_000, 7)]);
 const URL_WITH_SIGNATURE = 'https://files.example/cat.png?signature=abc';
 
-interface Stored {
-	readonly bytes: Buffer;
-	readonly fileName: string | undefined;
-	readonly mimeType: string | undefined;
-}
-
 /** A request that may fetch from public hosts and those of the tests, unless it says otherwise. */
 type Wanted = Partial<DownloadRequest> & Omit<DownloadRequest, 'mayFetch'>;
 const OF_THE_TESTS = fileHostRule('http://127.0.0.1', []);
-
-interface Scene {
-	readonly clock: TestClock;
-	readonly download: (request: Wanted) => ReturnType<Download>;
-	readonly requests: Array<Record<string, unknown>>;
-	readonly stored: Stored[];
-	readonly end: AbortController;
-}
 
 async function collect(stream: Readable): Promise<Buffer> {
 	const chunks: Buffer[] = [];
@@ -48,13 +33,13 @@ async function collect(stream: Readable): Promise<Buffer> {
 function scene(
 	answer: (attempt: number, url: string) => unknown,
 	parts: Partial<DownloadRun> & { store?: (body: Readable) => Promise<Buffer> } = {},
-): Scene {
+) {
 	const { store = collect, ...overrides } = parts;
 	const clock = parts.clock instanceof TestClock ? parts.clock : new TestClock();
 	const end = new AbortController();
 	open.push(end);
 	const requests: Array<Record<string, unknown>> = [];
-	const stored: Stored[] = [];
+	const stored: Array<{ bytes: Buffer; fileName: string | undefined; mimeType: string | undefined }> = [];
 	const helpers: DownloadRun['helpers'] = {
 		httpRequest: async (options) => {
 			requests.push({ ...options });
@@ -79,7 +64,7 @@ function scene(
 	});
 	return {
 		clock,
-		download: async (request) => await download({ mayFetch: OF_THE_TESTS, ...request }),
+		download: async (request: Wanted) => await download({ mayFetch: OF_THE_TESTS, ...request }),
 		requests,
 		stored,
 		end,

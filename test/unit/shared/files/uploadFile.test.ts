@@ -10,6 +10,7 @@ import {
 	type UploadFile,
 } from '../../../../nodes/shared/files/uploadFile';
 import type { InputFileContext } from '../../../../nodes/shared/files/inputFile';
+import { valueOf } from '../../results';
 
 const MB = 1024 * 1024;
 const PNG_HEAD = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
@@ -67,10 +68,11 @@ function contextOf({ bytes, meta, breaksAt = Infinity }: Scene) {
 	return { context, read };
 }
 
-async function opened(scene: Scene, maxBytes = 100 * MB): Promise<UploadFile> {
-	const result = await openBinaryField(contextOf(scene).context, 0, 'data', maxBytes);
-	if (!result.ok) throw new Error(result.failure.message);
-	return result.value;
+/** Opens the file of an item. @returns it, and the counts of how it was read */
+async function opened(scene: Scene, maxBytes = 100 * MB) {
+	const { context, read } = contextOf(scene);
+	const upload = valueOf(await openBinaryField(context, 0, 'data', maxBytes));
+	return { ...upload, upload, read };
 }
 
 async function bytesOf(file: File): Promise<Buffer> {
@@ -87,11 +89,7 @@ describe('a large file that n8n stores outside the item', () => {
 	const meta = { ...ELSEWHERE, bytes: LARGE.length };
 
 	it('is streamed from its start for each request, and never loaded whole', async () => {
-		const { context, read } = contextOf({ bytes: LARGE, meta });
-		const result = await openBinaryField(context, 0, 'data', 100 * MB);
-		expect(result.ok).toBe(true);
-		if (!result.ok) return;
-		const { file, heldBytes } = result.value;
+		const { file, heldBytes, read } = await opened({ bytes: LARGE, meta });
 		expect([file.size, heldBytes, read.streams]).toEqual([LARGE.length, 0, 1]);
 		for (const streams of [2, 3]) {
 			expect((await bytesOf(file)).equals(LARGE)).toBe(true);
@@ -124,13 +122,11 @@ describe('a large file that n8n stores outside the item', () => {
 		['it is closed', ({ close }) => close()],
 		['it is opened again', async ({ file }) => await bytesOf(file)],
 	])('is not left open by a broken request once %s', async (_name, then) => {
-		const { context, read } = contextOf({ bytes: LARGE, meta });
-		const result = await openBinaryField(context, 0, 'data', 100 * MB);
-		if (!result.ok) throw new Error(result.failure.message);
-		const broken = result.value.file.stream().getReader();
+		const { upload, read } = await opened({ bytes: LARGE, meta });
+		const broken = upload.file.stream().getReader();
 		await broken.read();
 		expect(read.open).toBe(1);
-		await then(result.value);
+		await then(upload);
 		// A reader must not take this for the end of the file.
 		await expect(
 			(async () => {
@@ -138,15 +134,13 @@ describe('a large file that n8n stores outside the item', () => {
 			})(),
 		).rejects.toThrow('was closed or has changed');
 		expect(read.open).toBe(0);
-		result.value.close();
+		upload.close();
 	});
 
 	it('is read no further once its reader has stopped', async () => {
-		const { context, read } = contextOf({ bytes: LARGE, meta });
-		const result = await openBinaryField(context, 0, 'data', 100 * MB);
-		if (!result.ok) throw new Error(result.failure.message);
+		const { upload, read } = await opened({ bytes: LARGE, meta });
 		const before = read.bytes;
-		for await (const piece of result.value.file.stream()) if (piece.length > 0) break;
+		for await (const piece of upload.file.stream()) if (piece.length > 0) break;
 		expect(read.bytes - before).toBeLessThan(MB);
 	});
 });
@@ -156,10 +150,7 @@ describe('a file that is held in memory', () => {
 		['small', SMALL, { ...ELSEWHERE, bytes: SMALL.length }],
 		['large, but part of the item', LARGE, { data: LARGE.toString('base64'), bytes: LARGE.length }],
 	])('is read once: %s', async (_name, bytes, meta) => {
-		const { context, read } = contextOf({ bytes, meta });
-		const result = await openBinaryField(context, 0, 'data', 100 * MB);
-		if (!result.ok) throw new Error(result.failure.message);
-		const { file, sha256: digest, heldBytes } = result.value;
+		const { file, sha256: digest, heldBytes, read } = await opened({ bytes, meta });
 		expect(read).toEqual({ whole: 1, streams: 0, bytes: 0, open: 0 });
 		expect([file.name, file.type, heldBytes, digest]).toEqual([
 			...['cat.png', 'image/png', bytes.length, sha256(bytes)],

@@ -5,10 +5,11 @@ import {
 	type LedgerSettings,
 } from '../../../../nodes/shared/idempotency/ledger';
 import type { LedgerClaim } from '../../../../nodes/shared/idempotency/claim';
-import type { Result } from '../../../../nodes/shared/errors/failure';
+import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { CLAIM_FRESH_MS, LEDGER_TABLE } from '../../../../nodes/shared/idempotency/rows';
 import { TestClock } from '../../testClock';
 import { MemoryTable } from '../memoryTable';
+import { valueOf } from '../../results';
 
 const HOUR_MS = 3_600_000;
 const ENTRY = { key: 'order 1', payloadHash: 'p' };
@@ -24,7 +25,7 @@ beforeEach(() => {
 });
 
 /** The ledger of one run of a node. */
-function open(over: Partial<LedgerSettings> = {}): Ledger {
+function open(over: Partial<LedgerSettings> = {}, dataTable: DataTable = table.open()): Ledger {
 	const settings = {
 		scope: 'task',
 		workflowId: 'w1',
@@ -34,16 +35,23 @@ function open(over: Partial<LedgerSettings> = {}): Ledger {
 		deadlineMs: clock.now() + HOUR_MS,
 		...over,
 	} as const;
-	return new TableLedger(settings, { table: table.open(), clock, random: () => 0.5, signal: ending.signal });
+	return new TableLedger(settings, { table: dataTable, clock, random: () => 0.5, signal: ending.signal });
+}
+
+/** A ledger without a lifetime whose first claim is answered only after `delay`. */
+function openDelayed(delay: () => unknown): Ledger {
+	const inner = table.open();
+	let claims = 0;
+	const insertThenRead: DataTable['insertThenRead'] = async (rows) => {
+		const shown = await inner.insertThenRead(rows);
+		if (claims++ === 0) await delay();
+		return shown;
+	};
+	return open({ ttlMs: 0 }, { ...inner, insertThenRead });
 }
 
 async function claim(ledger: Ledger, entry = ENTRY): Promise<LedgerAnswer> {
 	return valueOf(await clock.run(ledger.claim(entry)));
-}
-
-function valueOf<T>(result: Result<T>): T {
-	if (!result.ok) throw new Error(result.failure.message);
-	return result.value;
 }
 
 async function mine(ledger: Ledger, entry = ENTRY): Promise<LedgerClaim> {
@@ -55,6 +63,19 @@ async function mine(ledger: Ledger, entry = ENTRY): Promise<LedgerClaim> {
 async function flush(ledger: Ledger): Promise<void> {
 	expect(await clock.run(ledger.flush())).toEqual({ ok: true, value: undefined });
 	expect(clock.sleepers).toBe(0);
+}
+
+/** The ledger of a run that has claimed the key, and whose request was answered with the ID "t1" or not at all. */
+async function claimed(
+	outcome: 'submitted' | 'unanswered',
+	over: Partial<LedgerSettings> = {},
+): Promise<Ledger> {
+	const ledger = open(over);
+	const held = await mine(ledger);
+	if (outcome === 'submitted') held.submitted('t1');
+	else held.unanswered();
+	await flush(ledger);
+	return ledger;
 }
 
 const column = (name: string): unknown[] => table.all().map((row) => row[name]);
@@ -79,9 +100,7 @@ it('a flush waits for a claim that also writes queued rows, and writes them itse
 
 describe('a key', () => {
 	it('is claimed once, and all later claims find its task', async () => {
-		const first = open();
-		(await mine(first)).submitted('t1');
-		await flush(first);
+		await claimed('submitted');
 		const second = open({ executionId: '8' });
 		expect(await claim(second)).toMatchObject({
 			...{ kind: 'exists', reference: 't1', finished: false },
@@ -130,9 +149,7 @@ describe('a key', () => {
 	});
 
 	it('is free at once for the run that saw a reused task fail', async () => {
-		const first = open();
-		(await mine(first)).submitted('t1');
-		await flush(first);
+		await claimed('submitted');
 		const second = open({ executionId: '8' });
 		const answer = await claim(second);
 		if (answer.kind === 'exists') answer.ended('failed');
@@ -174,16 +191,12 @@ describe('a key', () => {
 	});
 
 	it('is a conflict if the payload differs', async () => {
-		const ledger = open();
-		(await mine(ledger)).submitted('t1');
-		await flush(ledger);
+		await claimed('submitted');
 		expect(await claim(open(), { ...ENTRY, payloadHash: 'q' })).toMatchObject({ kind: 'conflict' });
 	});
 
 	it('is a different one in another scope', async () => {
-		const ledger = open();
-		(await mine(ledger)).submitted('t1');
-		await flush(ledger);
+		await claimed('submitted');
 		expect((await claim(open({ scope: 'other' }))).kind).toBe('mine');
 	});
 
@@ -216,9 +229,7 @@ describe('a key', () => {
 
 describe('an unknown outcome', () => {
 	it('is reported at once if a submit had no answer', async () => {
-		const ledger = open();
-		(await mine(ledger)).unanswered();
-		await flush(ledger);
+		await claimed('unanswered');
 		const askedMs = clock.now();
 		expect(await claim(open())).toMatchObject({ kind: 'unknown', by: { executionId: '7' } });
 		expect(clock.now() - askedMs).toBeLessThan(1_000);
@@ -264,9 +275,7 @@ describe('an unknown outcome', () => {
 	});
 
 	it('lets the key be submitted again if the operator wants that', async () => {
-		const ledger = open();
-		(await mine(ledger)).unanswered();
-		await flush(ledger);
+		await claimed('unanswered');
 		const again = open({ onUnknown: 'again' });
 		(await mine(again)).submitted('t2');
 		await flush(again);
@@ -274,9 +283,7 @@ describe('an unknown outcome', () => {
 	});
 
 	it('is a conflict with another payload, even if the operator wants to submit again', async () => {
-		const ledger = open();
-		(await mine(ledger)).unanswered();
-		await flush(ledger);
+		await claimed('unanswered');
 		const answer = await claim(open({ onUnknown: 'again' }), { ...ENTRY, payloadHash: 'q' });
 		expect(answer.kind).toBe('conflict');
 	});
@@ -313,24 +320,8 @@ describe('adjusted wall clocks', () => {
 	});
 
 	it('never let a claim be used that was obtained while the machine slept', async () => {
-		const inner = table.open();
-		let sleptMs = HOUR_MS;
-		const sleepy = {
-			...inner,
-			insert: async (rows: Parameters<typeof inner.insert>[0]) => {
-				const added = await inner.insert(rows);
-				// Only the wall clock moves.
-				clock.wallAheadMs += sleptMs;
-				sleptMs = 0;
-				return added;
-			},
-		};
-		const settings = { scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, onUnknown: 'error' } as const;
-		const ledger = new TableLedger(
-			{ ...settings, deadlineMs: clock.now() + HOUR_MS },
-			{ table: sleepy, clock, random: () => 0.5, signal: ending.signal },
-		);
-		await mine(ledger);
+		// Only the wall clock moves.
+		await mine(openDelayed(() => (clock.wallAheadMs += HOUR_MS)));
 		expect(column('atMs')).toEqual([expect.any(Number)]);
 		expect(clock.wallNow() - Number(column('atMs')[0])).toBeLessThan(5_000);
 	});
@@ -412,18 +403,14 @@ describe('the lifetime of entries', () => {
 	);
 
 	it('ends after the configured time', async () => {
-		const ledger = open();
-		(await mine(ledger)).submitted('t1');
-		await flush(ledger);
+		await claimed('submitted');
 		await clock.advance(HOUR_MS + 1);
 		const next = open({ executionId: '8' });
 		expect((await claim(next)).kind).toBe('mine');
 	});
 
 	it('never ends if it is 0', async () => {
-		const ledger = open({ ttlMs: 0 });
-		(await mine(ledger)).submitted('t1');
-		await flush(ledger);
+		await claimed('submitted', { ttlMs: 0 });
 		await clock.advance(50 * 365 * 24 * HOUR_MS);
 		expect(await claim(open())).toMatchObject({ kind: 'exists' });
 	});
@@ -485,9 +472,7 @@ describe('permits for claims', () => {
 	});
 
 	it('are not needed for keys that have a task, nor for those that another run holds', async () => {
-		const other = open();
-		(await mine(other)).submitted('t1');
-		await flush(other);
+		const other = await claimed('submitted');
 		const ledger = open({ claimsAtOnce: 1 });
 		await mine(ledger, { ...ENTRY, key: 'mine' });
 		expect(await claim(ledger)).toMatchObject({ kind: 'exists' });
@@ -687,22 +672,7 @@ describe('a claim', () => {
 	});
 
 	it('that took too long is dropped and made again', async () => {
-		let slow = true;
-		const inner = table.open();
-		const dataTable = {
-			...inner,
-			insert: async (rows: Parameters<typeof inner.insert>[0]) => {
-				if (slow) await clock.sleep(40_000);
-				slow = false;
-				return await inner.insert(rows);
-			},
-		};
-		const settings = { scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, onUnknown: 'error' } as const;
-		const ledger = new TableLedger(
-			{ ...settings, deadlineMs: clock.now() + HOUR_MS },
-			{ table: dataTable, clock, random: () => 0.5, signal: ending.signal },
-		);
-		const held = await mine(ledger);
+		const held = await mine(openDelayed(async () => await clock.sleep(40_000)));
 		expect(held.sendByMs).toBeGreaterThan(clock.now() + 30_000);
 		expect(table.all()).toHaveLength(1);
 	});

@@ -11,6 +11,7 @@ import {
 	type ReadAccount,
 } from '../../../../nodes/shared/platform/accounts';
 import { failInput, ok, type Result } from '../../../../nodes/shared/errors/failure';
+import { valueOf } from '../../results';
 
 type Fields = ICredentialDataDecryptedObject;
 type Context = Parameters<typeof readAccounts>[0];
@@ -46,8 +47,7 @@ async function read(context: Context): Promise<Accounts<ReadAccount<unknown>>> {
 		'flowPlatformApi',
 		({ key }) => (key === 'wrong' ? failInput('The key is wrong', '') : ok(key)),
 	);
-	if (!accounts.ok) throw new Error(accounts.failure.message);
-	return accounts.value;
+	return valueOf(accounts);
 }
 
 const SAME = Array.from({ length: 50 }, () => ({ key: 'k' }));

@@ -26,24 +26,14 @@ const MANY_SEEDS = 10;
 /** For worlds that differ more from seed to seed. */
 const MOST_SEEDS = 20;
 
-interface Spread {
-	readonly median: number;
-	readonly late: number;
-	readonly worst: number;
-}
-
-function spreadOf(values: readonly number[]): Spread {
+function spreadOf(values: readonly number[]) {
 	const sorted = [...values].sort((one, other) => one - other);
 	const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)] ?? NaN;
 	return { median: at(0.5), late: at(0.95), worst: at(1) };
 }
 
 /** Runs a world with many seeds. @returns the time relative to the ideal, and the refused share */
-async function tried(
-	world: World,
-	idealS: number,
-	seeds = SEEDS,
-): Promise<{ readonly time: Spread; readonly refused: Spread }> {
+async function tried(world: World, idealS: number, seeds = SEEDS) {
 	const runs = await Promise.all(
 		Array.from({ length: seeds }, async (_, seed) => await runWorld(world, seed + 1)),
 	);

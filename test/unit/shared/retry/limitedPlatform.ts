@@ -110,19 +110,16 @@ export interface World {
 	readonly requestsPerSecond?: number;
 }
 
-export interface Ran {
-	readonly seconds: number;
-	/** The refused share of all requests. */
-	readonly refused: number;
-}
-
 const AT_ONCE = 16;
 const REFUSAL_MS = 20;
 const POLL_MS = 2_000;
 const LONGEST_MS = 3 * 3_600_000;
 
-/** Submits all items, with a poll every two seconds meanwhile, until all are accepted. */
-export async function runWorld(world: World, seed: number): Promise<Ran> {
+/**
+ * Submits all items, with a poll every two seconds meanwhile, until all are accepted.
+ * @returns how long that took, and the refused share of all requests
+ */
+export async function runWorld(world: World, seed: number) {
 	const clock = new TestClock();
 	const random = seeded(seed);
 	await clock.advance(Math.floor(random() * 60_000));
@@ -143,7 +140,7 @@ class Run {
 		this.limit = world.limit(random, clock.now());
 	}
 
-	async toEnd(): Promise<Ran> {
+	async toEnd() {
 		const { clock } = this;
 		const { executions = 1, isApart } = this.world;
 		const startMs = clock.now();

@@ -9,24 +9,20 @@ import {
 } from '../../../../nodes/shared/workflow/definition';
 import { parseJson, type Json } from '../../../../nodes/shared/text/json';
 import { hostileJson, hostileSource } from '../../FlowTask/hostileJson';
+import { failureOf, valueOf } from '../../results';
 
 const NODE = { class_type: 'KSampler', inputs: { seed: 5, model: ['4', 0] }, _meta: { title: 'Sampler' } };
 const EXPORT = { '3': NODE };
 const NO_VALUES = { class_type: 'VAEDecode', inputs: {} };
 const EDITOR_FILE = { last_node_id: 9, last_link_id: 9, nodes: [{ id: 3 }], links: [], version: 0.4 };
 
-function read(source: unknown): WorkflowDefinition {
-	const result = readDefinition(source);
-	if (!result.ok) throw new Error(result.failure.message);
-	return result.value;
-}
+const read = (source: unknown): WorkflowDefinition => valueOf(readDefinition(source));
 
 function refusal(source: unknown): string {
-	const result = readDefinition(source);
-	if (result.ok) throw new Error(`${JSON.stringify(source)} is taken for an export`);
-	expect(result.failure.kind).toBe('badInput');
-	expect(result.failure.advice).toContain('Export (API)');
-	return result.failure.message;
+	const failure = failureOf(readDefinition(source));
+	expect(failure.kind).toBe('badInput');
+	expect(failure.advice).toContain('Export (API)');
+	return failure.message;
 }
 
 const READ = {

@@ -6,12 +6,12 @@ import {
 	type ParameterSpec,
 } from '../../../../nodes/shared/workflow/parameterView';
 import { hostileSource } from '../../FlowTask/hostileJson';
+import { failureOf, valueOf } from '../../results';
 
 /** Reads the view as plain objects. */
 function read(source: unknown): Record<string, Record<string, ParameterSpec>> {
-	const result = readParameterView(source);
-	if (!result.ok) throw new Error(result.failure.message);
-	return Object.fromEntries([...result.value].map(([id, node]) => [id, Object.fromEntries(node)]));
+	const view = valueOf(readParameterView(source));
+	return Object.fromEntries([...view].map(([id, node]) => [id, Object.fromEntries(node)]));
 }
 
 function specOf(spec: unknown, beside: object = {}): ParameterSpec | undefined {
@@ -19,10 +19,9 @@ function specOf(spec: unknown, beside: object = {}): ParameterSpec | undefined {
 }
 
 function refusal(source: unknown): string {
-	const result = readParameterView(source);
-	if (result.ok) throw new Error(`${JSON.stringify(source)} is taken for a view`);
-	expect(result.failure.kind).toBe('badInput');
-	return result.failure.message;
+	const failure = failureOf(readParameterView(source));
+	expect(failure.kind).toBe('badInput');
+	return failure.message;
 }
 
 const SPEC = { default: 20, min: 1, max: 100 };
@@ -115,11 +114,10 @@ describe('readParameterView', () => {
 
 	it('treats names of prototype properties as ordinary names', () => {
 		const text = '{"__proto__": {"__proto__": {"spec": {"max": 1}}, "constructor": {"spec": [1]}}}';
-		const result = readParameterView(text);
-		if (!result.ok) throw new Error(result.failure.message);
-		expect(result.value.get('__proto__')?.get('__proto__')).toEqual({ max: 1 });
-		expect(result.value.get('__proto__')?.get('constructor')).toEqual({ list: [1] });
-		expect(result.value.get('constructor')).toBeUndefined();
+		const view = valueOf(readParameterView(text));
+		expect(view.get('__proto__')?.get('__proto__')).toEqual({ max: 1 });
+		expect(view.get('__proto__')?.get('constructor')).toEqual({ list: [1] });
+		expect(view.get('constructor')).toBeUndefined();
 	});
 
 	it('never throws, and returns specs that can be described', () => {

@@ -17,19 +17,7 @@ import { TestClock, turn } from '../../../testClock';
 type Deferred = PromiseWithResolvers<IRun>;
 type Emitted = { readonly ids: unknown[]; readonly done: Deferred };
 
-interface Scene {
-	readonly delivery: ExecutionStarter;
-	readonly clock: TestClock;
-	readonly emitted: Emitted[];
-	readonly lines: string[];
-	push(...ids: string[]): void;
-	/** Pushes a frame without an ID, whose text has this length. @returns whether it was queued */
-	pushLong(chars: number): boolean;
-	/** Ends the oldest execution that runs. */
-	endOne(): Promise<void>;
-}
-
-function scene(maxBatch: number, maxQueued = 100): Scene {
+function scene(maxBatch: number, maxQueued = 100) {
 	const clock = new TestClock();
 	const emitted: Emitted[] = [];
 	const lines: string[] = [];
@@ -62,10 +50,12 @@ function scene(maxBatch: number, maxQueued = 100): Scene {
 		clock,
 		emitted,
 		lines,
-		push: (...ids) => {
+		push: (...ids: string[]) => {
 			for (const id of ids) delivery.push(received(id), 1);
 		},
-		pushLong: (chars) => delivery.push({ ...received(''), id: undefined }, chars),
+		/** Pushes a frame without an ID, whose text has this length. @returns whether it was queued */
+		pushLong: (chars: number) => delivery.push({ ...received(''), id: undefined }, chars),
+		/** Ends the oldest execution that runs. */
 		endOne: async () => {
 			running.shift()?.resolve(END);
 			await turn();
