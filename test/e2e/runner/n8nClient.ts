@@ -35,12 +35,6 @@ const PUBLISH_DEADLINE_MS = 30_000;
 const EXECUTION_DEADLINE_MS = 120_000;
 const WEBHOOK_DEADLINE_MS = 15_000;
 
-/**
- * Each call has a connection of its own. Node would keep one for the next test file of the same process, n8n closes it
- * while that file is loaded, and the file's first call fails: "other side closed".
- */
-const OWN_CONNECTION = { connection: 'close' };
-
 /** Makes the calls that n8n's own editor makes, as the owner. */
 export class N8nClient {
 	/** Paths of what this client created, the newest last. */
@@ -199,7 +193,7 @@ export class N8nClient {
 		for (;;) {
 			const response = await fetch(`${this.url}/webhook/${path}`, {
 				method: 'POST',
-				headers: { ...OWN_CONNECTION, 'content-type': 'application/json' },
+				headers: { 'content-type': 'application/json' },
 				body: JSON.stringify(body),
 			});
 			if (response.status !== 404 || Date.now() > deadline) return response;
@@ -214,7 +208,7 @@ export class N8nClient {
 	}
 
 	private async send(method: string, path: string, body?: unknown): Promise<Response> {
-		const headers: Record<string, string> = { ...OWN_CONNECTION };
+		const headers: Record<string, string> = {};
 		if (this.cookie !== '') headers.cookie = this.cookie;
 		if (body !== undefined) headers['content-type'] = 'application/json';
 		const response = await fetch(`${this.url}${path}`, {
