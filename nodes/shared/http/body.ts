@@ -21,48 +21,38 @@ export class BodyEnded extends Error {
  * @param close closes the connection
  */
 export function cuttable(body: ByteStream, close: () => void): ByteStream {
-	let isCut = false;
+	let isOver = false;
 	let cutBy: Error | undefined;
-	let wake: (() => void) | undefined;
-
-	const end = (): IteratorReturnResult<undefined> => {
-		if (cutBy) throw cutBy;
-		return { done: true, value: undefined };
-	};
-	const next = async (
-		iterator: AsyncIterator<Uint8Array>,
-	): Promise<IteratorResult<Uint8Array, undefined>> => {
-		if (isCut) return end();
-		const cut = new Promise<'cut'>((resolve) => {
-			wake = () => resolve('cut');
-		});
-		const piece = await Promise.race([iterator.next(), cut]);
-		// A chunk that arrives at the same moment still counts.
-		if (piece === 'cut') return end();
-		return piece.done ? { done: true, value: undefined } : piece;
-	};
+	let wake = (): void => undefined;
 	const destroy = (error?: Error): void => {
-		if (isCut) return;
-		isCut = true;
+		if (isOver) return;
+		isOver = true;
 		cutBy = error;
-		wake?.();
+		wake();
 		close();
 		body.destroy();
 	};
-
-	return {
-		destroy,
-		[Symbol.asyncIterator]: () => {
-			const iterator = body[Symbol.asyncIterator]();
-			return {
-				next: async () => await next(iterator),
-				return: async () => {
-					destroy();
-					return await Promise.resolve({ done: true, value: undefined });
-				},
-			};
-		},
-	};
+	async function* pieces(): AsyncGenerator<Uint8Array, void, void> {
+		const iterator = body[Symbol.asyncIterator]();
+		try {
+			while (!isOver) {
+				const cut = new Promise<undefined>((resolve) => {
+					wake = () => resolve(undefined);
+				});
+				// The chunk comes first, because one that arrives at the moment of the cut still counts.
+				const piece = await Promise.race([iterator.next(), cut]);
+				if (piece?.done) {
+					isOver = true;
+					return;
+				}
+				if (piece) yield piece.value;
+			}
+			if (cutBy) throw cutBy;
+		} finally {
+			destroy();
+		}
+	}
+	return { destroy, [Symbol.asyncIterator]: pieces };
 }
 
 /**
