@@ -3,12 +3,12 @@ import { AnswerReader } from '../shared/answer/answerReader';
 import type { ContentParts } from '../shared/answer/contentParts';
 import { classifyRefusal, isAnswer } from '../shared/chat/refusal';
 import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
+import { errorWords } from '../shared/errors/serviceMessage';
 import { readAnswer, whyBroken, type AnswerConnection, type ReadAnswer } from '../shared/http/answerStream';
 import type { Outcome } from '../shared/http/outcome';
 import type { BusyTerms } from '../shared/platform/envelope';
 import type { Retry } from '../shared/retry/retry';
 import type { Clock } from '../shared/run/clock';
-import { errorWords } from '../shared/errors/serviceMessage';
 import { parseJson, type JsonObject } from '../shared/text/json';
 import { quote, type Redact } from '../shared/text/redact';
 import { explainChat, outcomeOfError } from './failures';
@@ -108,7 +108,7 @@ function outcomeOf(
 	if (broken?.isTimeout) return failed(late);
 	if (broken) return { kind: 'unclear', code: broken.code, text: broken.reason };
 	if (answer.hasChoices) return failed(noChoice(partOf(answer, redact)));
-	const isPage = /html/i.test(headers['content-type'] ?? '');
+	const isPage = /html/i.test(headers['content-type'] ?? '') || answer.stray?.startsWith('<') === true;
 	if (isPage) return { kind: 'unclear', status, text: 'a web page instead of an answer' };
 	return failed(noContent(answer, status, redact));
 }

@@ -122,6 +122,16 @@ test.each([
 	expect(opened).toBe(1);
 });
 
+test('a page is not shown, whatever its content type', async () => {
+	const { result } = await askChat({
+		body: () => ['<!doctype html><b>Login</b>'],
+		contentType: 'text/plain',
+	});
+	const { message } = failureOf(result);
+	expect(message).toContain('a web page instead of an answer');
+	expect(message).not.toContain('Login');
+});
+
 test('a refusal by the model is reported as one', async () => {
 	const { result, pieces } = await askChat({
 		body: () => [sse(delta({ refusal: 'I cannot' }), finish('stop'), '[DONE]')],

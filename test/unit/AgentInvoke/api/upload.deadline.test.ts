@@ -59,7 +59,7 @@ test.each([
 	],
 	[
 		'a state',
-		{ status: 'uploaded', code: 'OK', url: 'https://f.example/1?a=1&b=2', error: null, errors: [] },
+		{ status: 'transferred', code: 'OK', url: 'https://f.example/1?a=1&b=2', error: null, errors: [] },
 	],
 	['escapes', { url: String.raw`https://f.example/1?a=1\u0026b=2` }],
 ])('the answer to an upload may have %s', async (_name, body) => {
@@ -77,6 +77,7 @@ test.each([
 	{ statusCode: 413, url: 'https://f.example/help' },
 	{ code: 'FILE_TOO_LARGE', url: 'https://f.example/help' },
 	{ errors: [{ message: 'too large' }], data: { url: 'https://f.example/help' } },
+	{ code: 'SIZE_LIMIT', url: 'https://f.example/help' },
 	{ detail: 'not a file', url: '/upload' },
 ])('a refusal that contains a URL is no upload: %j', async (body) => {
 	expect((await upload(reply(body))).result).toMatchObject({ ok: false });
