@@ -7,7 +7,7 @@ import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyO
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
-import { nodeField } from './task/fields';
+import { nodeField } from './workflowFields';
 
 const MS_PER_MINUTE = 60_000;
 const BYTES_PER_MB = 1024 * 1024;

@@ -1,6 +1,7 @@
 import type { INodeProperties } from 'n8n-workflow';
 
 import { SAVED_PREFIX } from '../../../shared/workflow/savedWorkflows';
+import { nodeField, pastedFields } from '../workflowFields';
 import { seedFields, seedNotice } from './seedFields';
 
 export { simplifyField } from '../../../shared/form/simplifyField';
@@ -29,28 +30,6 @@ const workflowField: INodeProperties = {
 	],
 	description: 'The hosted workflow: one that is saved in the account, or any other one by its ID',
 };
-
-export const pastedFields: INodeProperties[] = [
-	{
-		displayName: 'Workflow Definition',
-		name: 'workflowDefinition',
-		type: 'json',
-		typeOptions: { rows: 3 },
-		default: '{}',
-		hint: 'Paste the API-format export. The form below lists its inputs; after a newer export, choose "Refresh Input List" in the menu (⋮) of the form.',
-		description:
-			"The workflow's API-format export, as it was uploaded to the platform: paste the whole file. It stays in n8n. The node then checks all changed inputs before it submits anything.",
-	},
-	{
-		displayName: 'Parameter View',
-		name: 'parameterSpec',
-		type: 'json',
-		typeOptions: { rows: 2 },
-		default: '{}',
-		hint: 'Optional. Lists become drop-downs, and ranges are shown and checked.',
-		description: "The workflow's parameter view from the platform's console: paste all of it",
-	},
-];
 
 /** A workflow that is saved in the account needs no pasted definition. */
 const NOT_SAVED: INodeProperties['displayOptions'] = {
@@ -203,32 +182,6 @@ export const overrideFields: INodeProperties[] = [
 			'For each node ID, an object "inputs" with the inputs to change; or the request body of the trial-run page. Enter only changes, neither the full export nor the parameter view of the console.',
 	},
 ];
-
-/** A field for a node of the hosted workflow, chosen from a list built from the export, or entered by ID. */
-export function nodeField(
-	searchListMethod: 'searchImageNodes' | 'searchOutputNodes',
-	entered: { readonly displayName: string; readonly placeholder: string },
-	description: string,
-): INodeProperties {
-	return {
-		displayName: 'Node',
-		name: 'nodeId',
-		type: 'resourceLocator',
-		required: true,
-		default: { mode: 'list', value: '' },
-		modes: [
-			{
-				displayName: 'From List',
-				name: 'list',
-				type: 'list',
-				hint: `From the saved workflow or "Workflow Definition". Without either, choose "${entered.displayName}".`,
-				typeOptions: { searchListMethod, searchable: true },
-			},
-			{ ...entered, name: 'id', type: 'string' },
-		],
-		description,
-	};
-}
 
 const imageSlotValues: INodeProperties[] = [
 	nodeField(

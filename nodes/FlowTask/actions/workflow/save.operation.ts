@@ -16,7 +16,7 @@ import {
 } from '../../../shared/workflow/savedWorkflows';
 import { countsOf } from '../../workflow/inputRanking';
 import { textParameter } from '../enteredText';
-import { pastedFields } from '../task/fields';
+import { pastedFields } from '../workflowFields';
 
 /** Outputs the account's list of saved workflows with a new entry, because n8n lets no node write to a credential. */
 export const save: Operation = {

@@ -1,0 +1,50 @@
+// Fields about the hosted workflow that several resources and options share.
+import type { INodeProperties } from 'n8n-workflow';
+
+export const pastedFields: INodeProperties[] = [
+	{
+		displayName: 'Workflow Definition',
+		name: 'workflowDefinition',
+		type: 'json',
+		typeOptions: { rows: 3 },
+		default: '{}',
+		hint: 'Paste the API-format export. The form below lists its inputs; after a newer export, choose "Refresh Input List" in the menu (⋮) of the form.',
+		description:
+			"The workflow's API-format export, as it was uploaded to the platform: paste the whole file. It stays in n8n. The node then checks all changed inputs before it submits anything.",
+	},
+	{
+		displayName: 'Parameter View',
+		name: 'parameterSpec',
+		type: 'json',
+		typeOptions: { rows: 2 },
+		default: '{}',
+		hint: 'Optional. Lists become drop-downs, and ranges are shown and checked.',
+		description: "The workflow's parameter view from the platform's console: paste all of it",
+	},
+];
+
+/** A field for a node of the hosted workflow, chosen from a list built from the export, or entered by ID. */
+export function nodeField(
+	searchListMethod: 'searchImageNodes' | 'searchOutputNodes',
+	entered: { readonly displayName: string; readonly placeholder: string },
+	description: string,
+): INodeProperties {
+	return {
+		displayName: 'Node',
+		name: 'nodeId',
+		type: 'resourceLocator',
+		required: true,
+		default: { mode: 'list', value: '' },
+		modes: [
+			{
+				displayName: 'From List',
+				name: 'list',
+				type: 'list',
+				hint: `From the saved workflow or "Workflow Definition". Without either, choose "${entered.displayName}".`,
+				typeOptions: { searchListMethod, searchable: true },
+			},
+			{ ...entered, name: 'id', type: 'string' },
+		],
+		description,
+	};
+}
