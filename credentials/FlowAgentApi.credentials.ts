@@ -88,7 +88,10 @@ export class FlowAgentApi implements ICredentialType {
 	];
 
 	// A function, because n8n's declarative form cannot check the token before it is sent.
-	async authenticate({ agentToken }: ICredentialDataDecryptedObject, requestOptions: IHttpRequestOptions) {
+	async authenticate(
+		{ agentToken }: ICredentialDataDecryptedObject,
+		requestOptions: IHttpRequestOptions,
+	): Promise<IHttpRequestOptions> {
 		return withBearer(requestOptions, agentToken, 'FlowAgent API');
 	}
 }

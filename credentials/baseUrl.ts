@@ -5,6 +5,12 @@ export interface AddressField {
 	readonly mayEndWith?: string;
 }
 
+/** What is wrong with a URL and what to do, both without a full stop. */
+interface AddressMisfit {
+	readonly message: string;
+	readonly advice: string;
+}
+
 export const BASE_URL: AddressField = { label: 'Base URL', scheme: 'http' };
 export const WS_BASE_URL: AddressField = { label: 'WebSocket Base URL', scheme: 'ws' };
 
@@ -27,15 +33,18 @@ export function adviceOnPath(baseUrl: string): string {
 }
 
 /**
- * Why a URL is not usable and what to do, or `undefined` if it is. The texts, which end without a full stop, quote
- * nothing that was entered except an API path, because a URL may contain a password.
+ * Why a URL is not usable, or `undefined` if it is. The texts quote nothing that was entered except an API path, because
+ * a URL may contain a password.
  */
-export function whyAddressDoesNotFit(entered: unknown, field: AddressField) {
+export function whyAddressDoesNotFit(entered: unknown, field: AddressField): AddressMisfit | undefined {
 	const { label, scheme, mayEndWith } = field;
 	const text = typeof entered === 'string' ? entered.trim() : '';
 	const example = `${scheme}s://platform.example.com`;
 	const advice = `Enter only scheme and host, such as ${example}`;
-	const because = (reason: string) => ({ message: `The ${label} in the credential ${reason}`, advice });
+	const because = (reason: string): AddressMisfit => ({
+		message: `The ${label} in the credential ${reason}`,
+		advice,
+	});
 	if (!text) return { message: `The credential has no ${label}`, advice };
 	// Also because the checks of a path take time that grows with the square of its length.
 	if (text.length > LONGEST_CHARS) return because(`is longer than ${LONGEST_CHARS} characters`);

@@ -88,7 +88,11 @@ export function whyTokenDoesNotFit(token: string, credential: TokenCredential): 
  * Adds the token to a request's headers. This runs before each request of a node, so a token of another kind is refused
  * before it is sent, even if it comes from an expression.
  */
-export function withBearer(request: IHttpRequestOptions, pasted: unknown, credential: TokenCredential) {
+export function withBearer(
+	request: IHttpRequestOptions,
+	pasted: unknown,
+	credential: TokenCredential,
+): IHttpRequestOptions {
 	const token = cleanToken(pasted);
 	const complaint = whyTokenDoesNotFit(token, credential);
 	if (complaint) throw new Error(complaint);

@@ -20,6 +20,16 @@ export interface SubmittedTask {
 
 const BASE_PATH = '/api/maas/flow_task_api';
 
+const SUBMIT_TIMEOUT_MS = 60_000;
+const INFO_TIMEOUT_MS = 30_000;
+/** Images may be large and connections slow. */
+const UPLOAD_TIMEOUT_MS = 5 * 60_000;
+
+const READ_TRIES = 4;
+/** Only requests that were not carried out are retried, so further tries cost nothing but time. */
+const WRITE_TRIES = 10;
+const UPLOAD_TRIES = 6;
+
 /** It becomes part of a URL, so one that is too long is ignored. */
 const PromptToken = v.fallback(v.optional(v.pipe(v.string(), v.maxLength(LONGEST_LINK_CHARS))), undefined);
 
@@ -131,10 +141,9 @@ export class ServiceApi {
 			repeatability: 'write',
 			lane: 'work',
 			sendByMs,
-			timeoutMs: 60_000,
+			timeoutMs: SUBMIT_TIMEOUT_MS,
 			outlivesStop: true,
-			// Only requests that were not carried out are retried, so further tries cost nothing but time.
-			tries: 10,
+			tries: WRITE_TRIES,
 			taskIn: (data) => {
 				const read = v.safeParse(this.SubmitData, data);
 				return read.success ? read.output.prompt_id : undefined;
@@ -154,8 +163,8 @@ export class ServiceApi {
 			repeatability: 'read',
 			lane: 'watch',
 			json: { flow_task_ids: taskIds, url_expire_period: urlExpireSeconds },
-			timeoutMs: 30_000,
-			tries: 4,
+			timeoutMs: INFO_TIMEOUT_MS,
+			tries: READ_TRIES,
 		});
 		if (!answer.ok) return answer;
 		const infos = readTaskInfos(answer.value);
@@ -179,9 +188,8 @@ export class ServiceApi {
 			repeatability: 'read',
 			lane: 'work',
 			form,
-			// Images may be large and connections slow.
-			timeoutMs: 5 * 60_000,
-			tries: 6,
+			timeoutMs: UPLOAD_TIMEOUT_MS,
+			tries: UPLOAD_TRIES,
 		});
 		if (!answer.ok) return answer;
 		const data = v.safeParse(this.UploadData, answer.value);

@@ -1,4 +1,4 @@
-import type { PreparableTable, TableRow } from '../../shared/dataTable/table';
+import type { PreparableTable } from '../../shared/dataTable/table';
 import { dayAfter, dayOf, isTimeZone, nodeOwner, type NodeIds } from '../../shared/dailyLimit/calendarDay';
 import { DailyLimit, type Countable } from '../../shared/dailyLimit/dailyLimit';
 import type { DayAccounts } from '../../shared/dailyLimit/dayAccounts';
@@ -6,6 +6,7 @@ import { badInput, fail, failInput, ok, type Failure, type Result } from '../../
 import type { Clock } from '../../shared/run/clock';
 import type { TaskJob } from '../tasks/engine';
 import type { BegunTask, EndedTask, ObservedJob, TaskObserver } from '../tasks/observer';
+import type { CountCells } from './taskRows';
 
 interface DailyTaskSettings {
 	readonly node: NodeIds;
@@ -85,8 +86,7 @@ export class DailyTasks implements TaskObserver {
 		return admitted;
 	}
 
-	/** The cells that count a job; `null` if this run submitted nothing for it. */
-	countOf(job: ObservedJob): TableRow {
+	countOf(job: ObservedJob): CountCells {
 		if (!this.admitted.has(job)) return { nodeDay: null, submitId: null };
 		const entry = this.countable(job);
 		return { nodeDay: this.limit.countedAt(entry).ownerDay, submitId: entry.id };

@@ -52,12 +52,14 @@ export interface RowOrigin {
 	readonly node: string;
 }
 
+/** `null` for tasks that this run did not submit. */
+export type CountCells = Readonly<Record<'nodeDay' | 'submitId', string | null>>;
+
 export interface RowFacts {
 	readonly job: ObservedJob;
 	readonly taskId: string;
 	readonly submittedAtMs: number | undefined;
-	/** `nodeDay` and `submitId`; `null` for tasks that this run did not submit. */
-	readonly counted: TableRow;
+	readonly counted: CountCells;
 	readonly cells: TaskCells;
 }
 

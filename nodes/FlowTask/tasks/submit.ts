@@ -90,7 +90,8 @@ export class TaskSubmitter {
 		const payloadHash = sha256(
 			JSON.stringify([start.workflowId, idempotency.payload, placed, ...(owner ? [owner] : [])]),
 		);
-		return await this.sendOnce(ledger, idempotency.key, payloadHash, start, prompt, record, admit);
+		const claimed = { key: idempotency.key, payloadHash };
+		return await this.sendOnce(ledger, claimed, start, prompt, record, admit);
 	}
 
 	/** @returns in `placed`, each image's input and digest, which, unlike the `image_id`, is the same in each run */
@@ -111,8 +112,7 @@ export class TaskSubmitter {
 	/** Claims the key and sends; claims again if the claim expired before the request was sent. */
 	private async sendOnce(
 		ledger: Ledger,
-		key: string,
-		payloadHash: string,
+		{ key, payloadHash }: { readonly key: string; readonly payloadHash: string },
 		start: SubmitStart,
 		prompt: Prompt,
 		record: SubmitRecord | undefined,

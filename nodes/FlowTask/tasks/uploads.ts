@@ -17,7 +17,10 @@ export interface UploadedImage {
 	readonly digest: string;
 }
 
-/** @param bytes the most memory that the image may take; left out if unknown before it is read */
+/**
+ * Uploads an image; equal bytes are uploaded once per run.
+ * @param bytes the most memory that the image may take; left out if unknown before it is read
+ */
 export type UploadImage = (load: LoadImage, bytes?: number) => Promise<Result<UploadedImage>>;
 
 const UPLOADS_AT_ONCE = 4;

@@ -11,7 +11,12 @@ export interface ToolCall {
 	readonly arguments: Json;
 }
 
-type CallPiece = ReturnType<typeof pieceIn>;
+interface CallPiece {
+	readonly index: number | undefined;
+	readonly id: string;
+	readonly name: string;
+	readonly text: string;
+}
 
 interface OpenCall {
 	id: string;
@@ -103,7 +108,7 @@ export class ToolCallJoiner {
 	}
 }
 
-function pieceIn(delta: JsonObject) {
+function pieceIn(delta: JsonObject): CallPiece {
 	const inner = isJsonObject(delta.function) ? delta.function : delta;
 	const given = inner.arguments ?? '';
 	const name = textOf(inner.name);

@@ -17,7 +17,10 @@ export type FailureKind =
 	| 'file' // a result or input file could not be transferred
 	| 'cancelled'; // the execution was stopped, or its time was up
 
-/** Data that only `nodeError.ts` turns into an n8n error: what happened, what to do, and more for the error output. */
+/**
+ * A failure as data: protocol code returns it, and only `nodeError.ts` turns it into an n8n error. `message` says what
+ * happened, `advice` what to do about it; `details` go to the error output.
+ */
 export interface Failure {
 	readonly kind: FailureKind;
 	readonly message: string;

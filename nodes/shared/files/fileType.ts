@@ -104,11 +104,14 @@ const START_BYTES = 4_096;
 /** Matches the extension of a name; its group is the extension without the dot. */
 export const ENDING = /\.([A-Za-z0-9]{1,8})$/;
 
-/**
- * The type of a file, by its bytes, then by what the server said, then by the name's extension.
- * @returns the extension without a dot; empty if unknown
- */
-export function fileTypeOf(head: Uint8Array, contentType: string | undefined, name: string) {
+interface FileType {
+	readonly mimeType: string;
+	/** Without a dot; empty if unknown. */
+	readonly extension: string;
+}
+
+/** The type of a file, by its bytes, then by what the server said, then by the name's extension. */
+export function fileTypeOf(head: Uint8Array, contentType: string | undefined, name: string): FileType {
 	const said = saidType(contentType);
 	const ending = endingOf(name);
 	const named = TYPE_OF.get(ending);
@@ -132,7 +135,7 @@ export function fileTypeOf(head: Uint8Array, contentType: string | undefined, na
 }
 
 /** The server's type, with the extension of the file's name if it fits. */
-function typed(mimeType: string, ending: string, fallback: string) {
+function typed(mimeType: string, ending: string, fallback: string): FileType {
 	if (TYPE_OF.get(ending) === mimeType) return { mimeType, extension: ending };
 	const usual = ENDING_OF.get(mimeType);
 	return { mimeType, extension: usual ?? (ending || fallback) };
@@ -171,7 +174,11 @@ export function pageIn(head: Uint8Array): string | undefined {
  * and any content type.
  * @returns words that follow "answered with"; `undefined` for SVG, and for what is not text
  */
-export function anyTextIn(head: Uint8Array, contentType: string | undefined, name: string) {
+export function anyTextIn(
+	head: Uint8Array,
+	contentType: string | undefined,
+	name: string,
+): string | undefined {
 	const text = startOf(head);
 	const isPage = saidType(contentType) === 'text/html' && text.startsWith('<');
 	const page = isPage ? 'a web page' : pageIn(head);

@@ -30,6 +30,7 @@ export async function readBinaryField(
 	itemIndex: number,
 	field: string,
 	maxBytes: number,
+	/** The label of the option that sets `maxBytes`. */
 	sizeOption = 'Max File Size (MB)',
 ): Promise<Result<InputFile>> {
 	try {

@@ -28,7 +28,10 @@ export async function runNode(
 	}
 }
 
-export async function runOperation(context: IExecuteFunctions, operations: readonly Operation[]) {
+export async function runOperation(
+	context: IExecuteFunctions,
+	operations: readonly Operation[],
+): Promise<INodeExecutionData[][]> {
 	const chosen: unknown = context.getNodeParameter('operation', 0);
 	const operation = operations.find(({ value }) => value === chosen);
 	if (operation) return await runNode(context, async () => await operation.execute(context));

@@ -59,7 +59,10 @@ export function optionsCollection<F extends Named<F, OptionField>>(
 }
 
 /** The collections "Options" and "Cost and Speed", with the named fields or with all fields. */
-export function optionGroups<F extends Named<F, OptionField>>(fields: F, names?: ReadonlyArray<keyof F>) {
+export function optionGroups<F extends Named<F, OptionField>>(
+	fields: F,
+	names?: ReadonlyArray<keyof F>,
+): INodeProperties[] {
 	const shown = chosenFields(fields, names);
 	const others = shown.filter(({ isLimit }) => isLimit !== true);
 	const limits = shown.filter(({ isLimit }) => isLimit === true);
@@ -127,7 +130,10 @@ export function oneOf<Choice extends string>(
 	return choices.find((choice) => choice === given) ?? choices[0];
 }
 
-/** Reads a choice of the form; blank counts as the first one. @param field as messages name it, e.g. `"Seed Mode"` */
+/**
+ * Reads a choice of the form. Blank counts as the first choice; anything else that is not a choice is refused.
+ * @param field as messages name it, e.g. `"Seed Mode"`
+ */
 export function readChoice<Choice extends string>(
 	field: string,
 	choices: readonly [Choice, ...Choice[]],

@@ -33,8 +33,17 @@ function isSwitchedOn(value: unknown): boolean {
 	return !isEmpty && booleanOf(value) !== false;
 }
 
-/** A request as a preview shows it. @param secret shown in place of the secret, e.g. `agent token` */
-export function shownRequest(url: string, secret: string, body: JsonObject, more: JsonObject = {}) {
+/**
+ * A request as a preview shows it.
+ * @param secret what the Authorization header shows instead of the secret, e.g. `agent token`
+ * @param more further headers
+ */
+export function shownRequest(
+	url: string,
+	secret: string,
+	body: JsonObject,
+	more: JsonObject = {},
+): JsonObject {
 	const headers = { Authorization: `Bearer <${secret}>`, 'Content-Type': 'application/json', ...more };
 	return { method: 'POST', url, headers, body };
 }

@@ -80,6 +80,7 @@ export async function readAccounts<T>(
 	});
 }
 
+/** @param make called once per account */
 export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U): Accounts<U> {
 	const made = new Map(accounts.all.map((account) => [account, make(account)]));
 	return {
@@ -96,7 +97,10 @@ export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U
 	};
 }
 
-export function itemsByAccount<T>(accounts: Accounts<T>, itemIndexes: Iterable<number>) {
+export function itemsByAccount<T>(
+	accounts: Accounts<T>,
+	itemIndexes: Iterable<number>,
+): ReadonlyMap<T, readonly number[]> {
 	const items = new Map<T, number[]>(accounts.all.map((account) => [account, []]));
 	for (const itemIndex of itemIndexes) {
 		const account = accounts.of(itemIndex);

@@ -18,7 +18,11 @@ export function mayRepeat(outcome: Outcome<unknown>, repeatability: Repeatabilit
 	return outcome.kind === 'busy' || (outcome.kind === 'unclear' && repeatability === 'read');
 }
 
-/** The pause if the service asks for none, with full jitter, so that many workers do not retry at the same moment. */
+/**
+ * The pause before the next try if the service asks for none.
+ * @param tries how many tries have been made, 1 or more
+ * @param random in [0, 1): full jitter, so that many workers do not retry at the same moment
+ */
 export function backoffMs(tries: number, random: () => number): number {
 	return Math.round(random() * growingPauseMs(BACKOFF, tries));
 }

@@ -64,7 +64,10 @@ export class Retry {
 		this.rateLimiter = new RateLimiter(limits, frame, adaptiveRate);
 	}
 
-	/** Runs an exchange and retries it if its outcome allows; never throws. `tries` includes one that was not sent. */
+	/**
+	 * Runs an exchange and retries it if the outcome allows; never throws.
+	 * @returns in `tries`, the number of tries, including one that was given up just before it was sent
+	 */
 	async run<T>(asked: RetryTerms, exchange: () => Promise<Outcome<T>>) {
 		const { clock, signal } = this.frame;
 		const { sendByMs = Infinity } = asked;
@@ -148,7 +151,11 @@ export class Retry {
 }
 
 /** Opens the retries of one run's requests to an account, whose rate all runs in this process share. */
-export function openRetry(account: string, limits: RateLimits, frame: Pick<RunFrame, 'clock' | 'signal'>) {
+export function openRetry(
+	account: string,
+	limits: RateLimits,
+	frame: Pick<RunFrame, 'clock' | 'signal'>,
+): Retry {
 	return new Retry(limits, frame, Math.random, adaptiveRateOf(account, frame.clock.now()));
 }
 

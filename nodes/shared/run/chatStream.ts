@@ -126,13 +126,19 @@ const NO_STREAM: ChatStream = {
 };
 
 /** The streams of a run's items. A tool streams nothing, because its text goes to the agent. */
-export function openChatStreams(context: IExecuteFunctions, redact: Pick<Redact, 'inPieces'>) {
+export function openChatStreams(
+	context: IExecuteFunctions,
+	redact: Pick<Redact, 'inPieces'>,
+): (itemIndex: number) => ChatStream {
 	const streams = isTool(context.getNode()) ? undefined : streamsOf(context, redact);
-	return (itemIndex: number) => streams?.of(itemIndex) ?? NO_STREAM;
+	return (itemIndex) => streams?.of(itemIndex) ?? NO_STREAM;
 }
 
 /** One stream for all items of a run, even of a tool; `undefined` if n8n does not stream. */
-export function openRunStream(context: IExecuteFunctions, redact: Pick<Redact, 'inPieces'>) {
+export function openRunStream(
+	context: IExecuteFunctions,
+	redact: Pick<Redact, 'inPieces'>,
+): ChatStream | undefined {
 	return streamsOf(context, redact)?.of(0);
 }
 

@@ -19,7 +19,12 @@ export function timerMs(ms: number): number {
 }
 
 /** @returns the result of `work`, or `late` if it takes longer than `ms` */
-export async function within<T, L>(clock: Pick<Clock, 'sleep'>, ms: number, work: Promise<T>, late: L) {
+export async function within<T, L>(
+	clock: Pick<Clock, 'sleep'>,
+	ms: number,
+	work: Promise<T>,
+	late: L,
+): Promise<T | L> {
 	const settled = new AbortController();
 	try {
 		return await Promise.race([work, clock.sleep(ms, settled.signal).then(() => late)]);

@@ -65,7 +65,12 @@ export async function inRunFrame<T extends { clients: { of: (itemIndex: number) 
 	}
 }
 
-/** Refuses a batch larger than its budget (0 = none) before anything is sent. @param what e.g. "submit 7 tasks" */
+/**
+ * Refuses a batch that is larger than its budget, as a whole and before anything is sent.
+ * @param most 0 = no limit
+ * @param what e.g. "submit 7 tasks"
+ * @param option the label of the option
+ */
 export function overBudget(count: number, most: number, what: string, option: string): Failure | undefined {
 	if (most <= 0 || count <= most) return undefined;
 	return badInput(
