@@ -146,10 +146,13 @@ export class AdaptiveRate {
 
 	/** Records a refusal because of too many requests, or an answer that asks to wait `askedMs` (0 if it does not say). */
 	refused(request: StartedRequest, nowMs: number, askedMs: number): void {
-		this.backOff(request, nowMs, askedMs);
+		// Simultaneous refusals count once, because a request already under way at the first one tells nothing new.
+		const isNew = request.atMs >= this.refusedAtMs;
+		if (isNew) this.refusedAtMs = nowMs;
 		// Requests that were sent earlier would have been refused by now.
 		this.accept(request.atMs);
 		this.judge(request, true);
+		if (isNew) this.backOff(nowMs, askedMs);
 	}
 
 	private spacingMs(): number {
@@ -158,18 +161,15 @@ export class AdaptiveRate {
 	}
 
 	/**
-	 * Simultaneous refusals count once, because a request already under way at the first one tells nothing new. A single
-	 * refusal delays no other request, since it may be chance; only if a request sent after it is refused, too, do all
-	 * requests back off.
+	 * A single refusal delays no other request. Only if a request sent after it is refused, too, do all requests back off,
+	 * unless it was most likely chance: a service that refuses one request in ten would otherwise stop them all.
 	 */
-	private backOff({ atMs }: StartedRequest, nowMs: number, askedMs: number): void {
-		if (atMs < this.refusedAtMs) return;
-		if (this.isRefusing) {
+	private backOff(nowMs: number, askedMs: number): void {
+		if (this.isRefusing && !this.belief.wasByChance) {
 			this.backoffMs = Math.min(LONGEST_SPACING_MS, Math.max(2 * this.backoffMs, SHORTEST_BACKOFF_MS));
 			this.pausedUntilMs = Math.max(this.pausedUntilMs, nowMs + askedMs);
 		}
 		this.isRefusing = true;
-		this.refusedAtMs = nowMs;
 	}
 
 	/** Assumes that requests that were started before this time and are still under way were accepted. */

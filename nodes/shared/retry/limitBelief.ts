@@ -6,13 +6,14 @@ const LIMITS = Float64Array.from({ length: FINITE + 1 }, (_, step) =>
 	step < FINITE ? LEAST * STEP ** step : Infinity,
 );
 const LOGARITHMS = LIMITS.map((limit) => Math.log(limit));
-/** Shares of requests that may be refused whatever the rate, with their prior probabilities; the last is an outage. */
+const OUTAGE_SHARE = 0.97;
+/** Shares of requests that may be refused whatever the rate, with their prior probabilities. */
 const CHANCES = [
 	{ share: 0.01, prior: 0.77 },
 	{ share: 0.05, prior: 0.06 },
 	{ share: 0.1, prior: 0.06 },
 	{ share: 0.2, prior: 0.06 },
-	{ share: 0.97, prior: 0.05 },
+	{ share: OUTAGE_SHARE, prior: 0.05 },
 ];
 /** The prior probability that an account has no limit: at first, and after a limit has changed. */
 const UNLIMITED_AT_FIRST = 0.85;
@@ -47,6 +48,13 @@ export class LimitBelief {
 	}));
 	/** How likely each limit is, whatever share is refused by chance. */
 	private limits = AT_FIRST;
+	/** How likely it is that the latest refusal was due neither to a limit nor to an outage. */
+	private chance = 0;
+
+	/** Whether the latest refusal says nothing about the requests that follow. */
+	get wasByChance(): boolean {
+		return this.chance > 0.5;
+	}
 
 	/**
 	 * Learns from a request that was accepted or refused.
@@ -60,6 +68,7 @@ export class LimitBelief {
 		);
 		const limits = new Float64Array(LIMITS.length);
 		let all = 0;
+		let byChance = 0;
 		for (const { share, prior, joint } of this.hypotheses) {
 			const chanceChanged = (changed / 2) * prior;
 			const limitChanged = (changed / 2) * sum(joint);
@@ -71,8 +80,10 @@ export class LimitBelief {
 				joint[step] = now;
 				limits[step] = (limits[step] ?? 0) + now;
 				all += now;
+				if (share !== OUTAGE_SHARE) byChance += before * share;
 			}
 		}
+		if (isRefused) this.chance = byChance / all;
 		this.limits = limits.map((one) => one / all);
 		for (const { joint } of this.hypotheses) {
 			for (let step = 0; step < LIMITS.length; step++) joint[step] = (joint[step] ?? 0) / all;
