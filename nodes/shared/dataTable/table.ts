@@ -14,7 +14,6 @@ import {
 	creation,
 	inlineWorkflow,
 	insertion,
-	insertionOfCells,
 	listing,
 	selection,
 	swapping,
@@ -221,7 +220,7 @@ class OpenTable implements PreparableTable {
 	async insertThenRead(rows: readonly TableRow[]): TableResult<readonly TableRow[]> {
 		return await this.onTable('create', [], async (id) => {
 			const keyOf = ({ entryKey = null }: TableRow): CellValue => entryKey;
-			const work = async (all: readonly TableRow[]) => await this.thenRead(id, all, insertionOfCells, keyOf);
+			const work = async (all: readonly TableRow[]) => await this.thenRead(id, all, insertion, keyOf);
 			const done = await this.shared.insertsThenRead(id).add(rows, work);
 			this.sweep(id);
 			return having('entryKey', rows.map(keyOf), done);

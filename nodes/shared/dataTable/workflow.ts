@@ -49,13 +49,6 @@ export function insertion(rows: readonly TableRow[]): RowWork {
 	};
 }
 
-export function insertionOfCells(rows: readonly TableRow[]): RowWork {
-	return {
-		parameters: { operation: 'insert', columns: CELLS_OF_ITEM, options: IN_BULK },
-		items: rows.map((cells) => ({ cells: { ...cells } })),
-	};
-}
-
 /** The same cells for all rows that have one of `values` in a column. */
 export interface RowChange {
 	readonly values: readonly CellValue[];
@@ -85,7 +78,10 @@ export interface RowSwap {
 /** A compare-and-set for each swap; all of them compare the same columns. The result is the rows that were changed. */
 export function swapping(swaps: readonly RowSwap[]): RowWork {
 	const compared = Object.keys(swaps[0]?.where ?? {});
-	const conditions = compared.map((column) => ({ column, condition: 'eq' as const }));
+	const conditions = compared.map((column) => ({
+		...{ column, condition: 'eq' as const },
+		value: sharedValue(swaps.map(({ where }) => where[column] ?? null)),
+	}));
 	return {
 		parameters: { operation: 'update', ...allOf(conditions), columns: CELLS_OF_ITEM },
 		items: swaps.map(({ where, cells }) => ({
@@ -93,6 +89,10 @@ export function swapping(swaps: readonly RowSwap[]): RowWork {
 			cells: { ...cells },
 		})),
 	};
+}
+
+function sharedValue([first = null, ...others]: readonly CellValue[]): CellValue {
+	return others.every((other) => other === first) ? first : null;
 }
 
 /** Reads or deletes the rows that have one of `values` in a column. */
@@ -130,41 +130,33 @@ export function meeting(
 	};
 }
 
-/** Makes a write also read, afterwards, all rows that have one of `values` in a column. */
-export function thenReading({ parameters, items }: RowWork, column: string, values: CellValue[]): RowWork {
-	return {
-		parameters,
-		// The second node runs for the first item alone.
-		items: items.map((item, index) => (index === 0 ? { ...item, keys: values } : item)),
-		reading: { operation: 'get', ...oneOf(column, values, 'keys'), returnAll: true },
-	};
+/** Makes a write also read, afterwards, all rows that have one of `digests` in a column. */
+export function thenReading(write: RowWork, column: string, digests: readonly CellValue[]): RowWork {
+	return { ...write, reading: { operation: 'get', ...oneOf(column, digests), returnAll: true } };
 }
 
 /**
  * The condition that a column has one of several values.
  * @param values the values that all items share; null where they differ
- * @param list the field of an item that is the array of its values
  */
-function oneOf(column: string, values: readonly CellValue[], list: 'v' | 'keys' = 'v') {
+function oneOf(column: string, values: readonly CellValue[]) {
 	const conditions = values.map((value) => ({ column, condition: 'eq' as const, value }));
-	return { ...allOf(conditions, list), matchType: 'anyCondition' };
+	return { ...allOf(conditions), matchType: 'anyCondition' };
 }
 
-type Compared = Omit<RowCondition, 'value'> & Partial<RowCondition>;
-
-/** Requires all conditions. A value that is not plain is read from the item's array `list`, at its condition's index. */
-function allOf(conditions: readonly Compared[], list: 'v' | 'keys' = 'v') {
-	const named = conditions.map(({ column, condition, value = null }, index) => ({
+/** Requires all conditions. A value that is not plain is read from the item's array `v`, at its condition's index. */
+function allOf(conditions: readonly RowCondition[]) {
+	const named = conditions.map(({ column, condition, value }, index) => ({
 		keyName: column,
 		condition,
-		keyValue: isPlain(value) ? value : `={{ $json.${list}[${index}] }}`,
+		keyValue: isPlain(value) ? value : `={{ $json.v[${index}] }}`,
 	}));
 	return { matchType: 'allConditions', filters: { conditions: named } };
 }
 
 /** Whether n8n cannot take a value for an expression, so that it may be a parameter: a number, an ID or a digest. */
 function isPlain(value: CellValue): value is string | number {
-	return typeof value === 'number' || (typeof value === 'string' && /^\w[\w .:-]*$/.test(value));
+	return typeof value === 'number' || (typeof value === 'string' && /^[\w-][\w .:-]*$/.test(value));
 }
 
 export function listing(filterName: string): Work {

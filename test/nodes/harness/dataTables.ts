@@ -212,17 +212,14 @@ function tableParameters(code: IWorkflowBase | undefined): [INodeParameters, INo
 	return [node.parameters, reading?.parameters];
 }
 
-/** An expression that refers to an entry of the list `v` or `keys` of the item, or to a field of the item. */
-const PLACE = /^=\{\{ \$json\.(?:(v|keys)\[(\d+)\]|(\w+)) \}\}$/;
+/** An expression that refers to an entry of the list `v` of the item, or to a field of the item. */
+const PLACE = /^=\{\{ \$json\.(?:v\[(\d+)\]|(\w+)) \}\}$/;
 
 function valueAt(expression: unknown, item: IDataObject): unknown {
 	if (typeof expression === 'number') return expression;
 	if (typeof expression === 'string' && !expression.startsWith('=')) return expression;
-	const [, list, index, name] = PLACE.exec(text(expression)) ?? [];
-	if (list !== undefined) {
-		const values = item[list];
-		return Array.isArray(values) ? values[Number(index)] : undefined;
-	}
+	const [, index, name] = PLACE.exec(text(expression)) ?? [];
+	if (index !== undefined) return Array.isArray(item.v) ? item.v[Number(index)] : undefined;
 	if (name === undefined) throw unknown(`the value ${text(expression)}`);
 	return item[name];
 }
