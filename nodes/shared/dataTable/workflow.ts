@@ -79,7 +79,8 @@ export interface RowSwap {
 export function swapping(swaps: readonly RowSwap[]): RowWork {
 	const compared = Object.keys(swaps[0]?.where ?? {});
 	const conditions = compared.map((column) => ({
-		...{ column, condition: 'eq' as const },
+		column,
+		condition: 'eq' as const,
 		value: sharedValue(swaps.map(({ where }) => where[column] ?? null)),
 	}));
 	return {
