@@ -37,14 +37,15 @@ export interface RowWork {
 
 /** One statement for many rows, instead of two per row. */
 const IN_BULK = { optimizeBulk: true };
-/** The cells to write are in `cells` of the item, which contains other fields as well. */
+/** The cells to write are the item itself. */
+const ITEM_ITSELF = { mappingMode: 'autoMapInputData', value: {}, schema: [] };
+/** The cells to write are in `cells` of the item, next to the values that its conditions compare. */
 const CELLS_OF_ITEM = { mappingMode: 'defineBelow', value: '={{ $json.cells }}', schema: [] };
 
 export function insertion(rows: readonly TableRow[]): RowWork {
-	const columns = { mappingMode: 'autoMapInputData', value: {}, schema: [] };
 	// Copies, because n8n modifies the items that it is given.
 	return {
-		parameters: { operation: 'insert', columns, options: IN_BULK },
+		parameters: { operation: 'insert', columns: ITEM_ITSELF, options: IN_BULK },
 		items: rows.map((row) => ({ ...row })),
 	};
 }
@@ -63,10 +64,10 @@ export function updatingAlike(column: string, changes: readonly RowChange[]): Ro
 		Array.from({ length: most }, (_, index) => values[index] ?? values.at(-1) ?? null);
 	const [first] = changes;
 	const shared = changes.length === 1 && first ? first.values : Array.from({ length: most }, () => null);
-	return {
-		parameters: { operation: 'update', ...oneOf(column, shared), columns: CELLS_OF_ITEM },
-		items: changes.map(({ values, cells }) => ({ v: padded(values), cells: { ...cells } })),
-	};
+	return updating(
+		oneOf(column, shared),
+		changes.map(({ values, cells }) => ({ v: padded(values), cells })),
+	);
 }
 
 /** Cells to write into the rows that hold all cells of `where`. */
@@ -83,12 +84,21 @@ export function swapping(swaps: readonly RowSwap[]): RowWork {
 		condition: 'eq' as const,
 		value: sharedValue(swaps.map(({ where }) => where[column] ?? null)),
 	}));
+	return updating(
+		allOf(conditions),
+		swaps.map(({ where, cells }) => ({ v: compared.map((column) => where[column] ?? null), cells })),
+	);
+}
+
+/** @param changes what to write, and the values `v` that the filter reads from the items, if any */
+function updating(
+	filter: ReturnType<typeof allOf>,
+	changes: ReadonlyArray<{ readonly v: CellValue[]; readonly cells: TableRow }>,
+): RowWork {
+	const isPlainFilter = filter.filters.conditions.every(({ keyValue }) => isPlain(keyValue));
 	return {
-		parameters: { operation: 'update', ...allOf(conditions), columns: CELLS_OF_ITEM },
-		items: swaps.map(({ where, cells }) => ({
-			v: compared.map((column) => where[column] ?? null),
-			cells: { ...cells },
-		})),
+		parameters: { operation: 'update', ...filter, columns: isPlainFilter ? ITEM_ITSELF : CELLS_OF_ITEM },
+		items: changes.map(({ v, cells }) => (isPlainFilter ? { ...cells } : { v, cells: { ...cells } })),
 	};
 }
 
