@@ -57,13 +57,13 @@ export interface DataTable {
 	 */
 	swap(swaps: readonly RowSwap[]): Promise<Result<readonly TableRow[]>>;
 	/**
-	 * Makes the swaps and then, in a later statement of the same sub-execution, reads all rows whose `entryKey` the swaps
-	 * compare. A swap may be made twice, and may have been made even if this fails.
+	 * Makes the swaps and then, in a later statement of the same sub-execution, reads all rows whose `entryKey`, a digest,
+	 * the swaps compare. A swap may be made twice, and may have been made even if this fails.
 	 */
 	swapThenRead(swaps: readonly RowSwap[]): Promise<Result<readonly TableRow[]>>;
 	/**
-	 * Adds rows, after creating the table if it is missing, and then reads all rows that have their `entryKey`. Rows may be
-	 * added twice, and may have been added even if this fails.
+	 * Adds rows, after creating the table if it is missing, and then reads all rows that have their `entryKey`, a digest.
+	 * Rows may be added twice, and may have been added even if this fails.
 	 */
 	insertThenRead(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */
