@@ -93,7 +93,7 @@ async function uploadOnce(
 
 /** Matches a status, or the words of a code, that reports a failure. */
 const FAILS =
-	/^[3-5]\d\d$|(?<![a-z])(err|limit)|error|fail|den(y|ied)|invalid|reject|refus|forbid|unauthor|unsupported|exceed|too_?(large|big|many)|quota/i;
+	/^[3-5]\d\d$|err(?!ed|ing)|(?<!un)limit|fail|den(y|ied)|invalid|reject|refus|forbid|unauthor|unsupported|exceed|too_?(large|big|many)|quota/i;
 
 /**
  * Whether an answer in no specified form may report a failure. A URL in it may then be that of a manual, or repeat the

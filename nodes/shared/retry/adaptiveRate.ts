@@ -37,6 +37,8 @@ const FIRST_SPACING_MS = 50;
 /** While nothing is accepted, the spacing grows from this to `LONGEST_SPACING_MS`. */
 const SHORTEST_BACKOFF_MS = 250;
 const LONGEST_SPACING_MS = 5_000;
+/** After this many refusals in a row, without any other answer, the next one is not chance, however likely it seems. */
+const MOST_BY_CHANCE = 3;
 /** While both lanes wait and the rate is low, polls get one turn in this many; at a higher rate, every other turn. */
 const WATCH_ONE_IN = 18;
 /** A rate is low if its turns are at least this far apart. */
@@ -62,7 +64,8 @@ export class AdaptiveRate {
 	private lastWatchMs = -Infinity;
 	private pausedUntilMs = 0;
 	private backoffMs = 0;
-	private isRefusing = false;
+	/** New refusals since the last answer that was none; requests that are only assumed to be accepted do not count. */
+	private refusalsInARow = 0;
 	private refusedAtMs = -Infinity;
 	private readonly queues = new KeyedQueue();
 
@@ -139,7 +142,7 @@ export class AdaptiveRate {
 
 	/** Records an answer that does not say that there were too many requests. */
 	answered(request: StartedRequest): void {
-		this.isRefusing = false;
+		this.refusalsInARow = 0;
 		this.backoffMs = 0;
 		if (!request.isSettled) this.judge(request, false);
 	}
@@ -162,14 +165,15 @@ export class AdaptiveRate {
 
 	/**
 	 * A single refusal delays no other request. Only if a request sent after it is refused, too, do all requests back off,
-	 * unless it was most likely chance: a service that refuses one request in ten would otherwise stop them all.
+	 * unless these few were most likely chance: a service that refuses one request in ten would otherwise stop them all.
 	 */
 	private backOff(nowMs: number, askedMs: number): void {
-		if (this.isRefusing && !this.belief.wasByChance) {
+		const isChance = this.refusalsInARow < MOST_BY_CHANCE && this.belief.wasByChance;
+		if (this.refusalsInARow > 0 && !isChance) {
 			this.backoffMs = Math.min(LONGEST_SPACING_MS, Math.max(2 * this.backoffMs, SHORTEST_BACKOFF_MS));
 			this.pausedUntilMs = Math.max(this.pausedUntilMs, nowMs + askedMs);
 		}
-		this.isRefusing = true;
+		this.refusalsInARow++;
 	}
 
 	/** Assumes that requests that were started before this time and are still under way were accepted. */

@@ -112,6 +112,8 @@ test.each([
 	[': a\n\n: b\n\n', ''],
 	['{"success":false,"message":"bad model"}', ': bad model'],
 	['upstream reset', ': upstream reset'],
+	['<think>Hm.</think>42', ': <think>Hm.</think>42'],
+	['<Error>No such model</Error>', ': <Error>No such model</Error>'],
 ])('a success without content may be billed, so the question is not sent again: %j', async (body, said) => {
 	const { result, opened } = await askChat({ body: () => [body], tries: 4 });
 	expect(failureOf(result)).toMatchObject({

@@ -61,6 +61,7 @@ test.each([
 		'a state',
 		{ status: 'transferred', code: 'OK', url: 'https://f.example/1?a=1&b=2', error: null, errors: [] },
 	],
+	['a plan', { status: 'deferred', code: 'unlimited', url: 'https://f.example/1?a=1&b=2' }],
 	['escapes', { url: String.raw`https://f.example/1?a=1\u0026b=2` }],
 ])('the answer to an upload may have %s', async (_name, body) => {
 	const { sent, result } = await upload(reply(body));
@@ -78,6 +79,9 @@ test.each([
 	{ code: 'FILE_TOO_LARGE', url: 'https://f.example/help' },
 	{ errors: [{ message: 'too large' }], data: { url: 'https://f.example/help' } },
 	{ code: 'SIZE_LIMIT', url: 'https://f.example/help' },
+	{ code: 'SizeLimit', url: 'https://f.example/help' },
+	{ code: 'UploadErr', url: 'https://f.example/help' },
+	{ status: 'OVERLIMIT', url: 'https://f.example/help' },
 	{ detail: 'not a file', url: '/upload' },
 ])('a refusal that contains a URL is no upload: %j', async (body) => {
 	expect((await upload(reply(body))).result).toMatchObject({ ok: false });

@@ -190,6 +190,20 @@ test('a platform that refuses everything for a minute is asked now and then, and
 	expect(refused.median).toBeLessThan(0.2);
 });
 
+test.each([16, 100])(
+	'an outage whose refusals are slow is not taken for chance, with %d requests at once',
+	async (concurrency) => {
+		const limit: World['limit'] = (random, startMs) =>
+			changing(
+				changing(randomly(0, random), NOTHING, startMs + 5_000),
+				randomly(0, random),
+				startMs + 605_000,
+			);
+		const world = { items: 2_000, requestsPerSecond: 50, concurrency, refusalMs: 3_000, limit };
+		expect((await tried(world, 605)).refused.median).toBeLessThan(0.25);
+	},
+);
+
 test('adapts to a limit that falls to a tenth, and to one that rises twentyfold', async () => {
 	const falling: World['limit'] = (_, startMs) => changing(bucket(10), bucket(1), startMs + 20_000);
 	expect((await tried({ items: 300, limit: falling }, 20 + 100)).time.median).toBeLessThan(1.35);

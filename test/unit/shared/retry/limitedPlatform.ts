@@ -101,6 +101,10 @@ export interface World {
 	readonly items: number;
 	readonly retryAfter?: RetryAfter;
 	readonly latencyMs?: readonly [number, number];
+	/** How long a refusal takes. */
+	readonly refusalMs?: number;
+	/** How many requests of an execution may be under way at once. */
+	readonly concurrency?: number;
 	/** Network jitter: requests do not arrive at the intervals at which they were sent. */
 	readonly jitterMs?: number;
 	/** The number of executions on the account, each with `items` items. */
@@ -110,8 +114,6 @@ export interface World {
 	readonly requestsPerSecond?: number;
 }
 
-const AT_ONCE = 16;
-const REFUSAL_MS = 20;
 const POLL_MS = 2_000;
 const LONGEST_MS = 3 * 3_600_000;
 
@@ -154,10 +156,10 @@ class Run {
 
 	private async execution(rate: AdaptiveRate): Promise<void> {
 		const { clock, random } = this;
-		const { items, requestsPerSecond = 0 } = this.world;
+		const { items, requestsPerSecond = 0, concurrency = 16 } = this.world;
 		const over = new AbortController();
 		const { signal } = over;
-		const retry = new Retry({ requestsPerSecond, concurrency: AT_ONCE }, { clock, signal }, random, rate);
+		const retry = new Retry({ requestsPerSecond, concurrency }, { clock, signal }, random, rate);
 		const ask = async (lane: Lane): Promise<void> => {
 			const terms = { repeatability: 'write', lane, tries: 2, endByMs: Infinity } as const;
 			await retry.run(terms, async () => await this.exchange());
@@ -175,7 +177,8 @@ class Run {
 
 	private async exchange(): Promise<Outcome<undefined>> {
 		const { clock, limit, random } = this;
-		const { jitterMs = 100, latencyMs: [least, most] = [50, 150], retryAfter = UNTOLD } = this.world;
+		const { jitterMs = 100, latencyMs: [least, most] = [50, 150], refusalMs = 20 } = this.world;
+		const { retryAfter = UNTOLD } = this.world;
 		await clock.sleep(random() * jitterMs);
 		this.asked++;
 		if (limit.admit(clock.now(), this.underWay)) {
@@ -186,7 +189,7 @@ class Run {
 		}
 		this.refused++;
 		const askedMs = retryAfter(limit.nextMs(clock.now()), clock.now());
-		await clock.sleep(REFUSAL_MS);
+		await clock.sleep(refusalMs);
 		return { kind: 'busy', retryAfter: askedMs > 0 ? String(askedMs / 1_000) : undefined, text: '' };
 	}
 }
