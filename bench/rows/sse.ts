@@ -59,7 +59,8 @@ const LAST = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_r
 
 /** A chat client that reads the given bodies instead of a server's. */
 function reader(piecesOf: () => AsyncIterable<Uint8Array>): CompleteChat {
-	const retry: Pick<Retry, 'run'> = {
+	const retry: Pick<Retry, 'run' | 'pausedMs'> = {
+		pausedMs: 0,
 		run: async (_terms, exchange) => ({ outcome: await exchange(), tries: 1 }),
 	};
 	return createChatApi({

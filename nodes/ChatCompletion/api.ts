@@ -8,6 +8,7 @@ import { pageIn } from '../shared/files/fileType';
 import { readAnswer, whyBroken, type AnswerConnection, type ReadAnswer } from '../shared/http/answerStream';
 import type { Outcome } from '../shared/http/outcome';
 import type { BusyTerms } from '../shared/platform/envelope';
+import { explainHeldBack } from '../shared/platform/failures';
 import type { Retry } from '../shared/retry/retry';
 import type { Clock } from '../shared/run/clock';
 import { parseJson, type JsonObject } from '../shared/text/json';
@@ -28,7 +29,7 @@ export interface ChatCall {
 interface ChatConnection extends AnswerConnection {
 	/** The base URL, without a trailing slash. */
 	readonly baseUrl: string;
-	readonly retry: Pick<Retry, 'run'>;
+	readonly retry: Pick<Retry, 'run' | 'pausedMs'>;
 	readonly redact: Redact;
 	readonly busyTerms: BusyTerms;
 }
@@ -45,14 +46,16 @@ const ACCEPT = 'application/json, text/event-stream, */*';
 
 /** The chat interface (§4.5). A question is sent again only if no part of an answer has arrived. */
 export function createChatApi(connection: ChatConnection): CompleteChat {
-	const { baseUrl, redact } = connection;
+	const { baseUrl, clock, redact, retry } = connection;
 	return async (call) => {
 		const { tries: mostTries, endByMs } = call;
 		const terms = { repeatability: 'read', lane: 'work', tries: mostTries, endByMs } as const;
-		const { outcome, tries } = await connection.retry.run(terms, async () => await askOnce(connection, call));
+		const { outcome, tries } = await retry.run(terms, async () => await askOnce(connection, call));
 		if (outcome.kind === 'answered') return outcome.data;
-		if (outcome.kind === 'cancelled' && connection.clock.now() >= endByMs) {
-			return fail(timedOut(connection.clock, call));
+		if (outcome.kind === 'cancelled' && clock.now() >= endByMs) {
+			// The last try was given up before it was sent.
+			const isUnsent = tries <= 1;
+			return fail(isUnsent ? explainHeldBack('The model', retry.pausedMs) : timedOut(clock, call));
 		}
 		const purpose = 'get an answer from the model';
 		return fail(explainChat(outcome, { purpose, repeatability: 'read', baseUrl, tries, redact }));

@@ -162,13 +162,15 @@ function openClients(
 ): Accounts<AgentClient> {
 	const { clock, over } = frame;
 	const { requestsPerSecond, concurrency } = options;
+	const limits = { requestsPerSecond, concurrency };
 	const signal = AbortSignal.any([over, afterStop(context)]);
 	return mapAccounts(accounts, ({ account, fields }): AgentClient => {
 		const agent = agentOf(account, context.getNode().credentials?.[CREDENTIAL]?.id ?? '', accounts.varying);
 		const api = new AgentApi({
 			account,
 			...authenticated(context, CREDENTIAL, fields),
-			retry: openRetry(`agent ${agent}`, { requestsPerSecond, concurrency }, frame),
+			// A new token has a limit of its own.
+			retry: openRetry(`agent ${agent} ${shortSha256(account.secrets.join(' '))}`, limits, frame),
 			clock,
 			redact,
 			signal,

@@ -6,6 +6,8 @@ import {
 	type ReadAnswer,
 } from '../../shared/http/answerStream';
 import type { FailedOutcome, Outcome } from '../../shared/http/outcome';
+import { explainHeldBack } from '../../shared/platform/failures';
+import type { Retry } from '../../shared/retry/retry';
 import type { Redact } from '../../shared/text/redact';
 import { concludeAnswer, type AgentReply, type WireFailure } from '../wire/conclusion';
 import { isOwnWord, ofForeign } from '../wire/foreign';
@@ -46,7 +48,9 @@ export interface InvokeCall {
 /** The outcome of a call. A refusal that is final counts as answered, just as a reply does. */
 type InvokeOutcome = Outcome<Result<AgentReply, AgentFailure>>;
 
-interface AgentConnection extends UploadConnection, AnswerConnection {}
+interface AgentConnection extends UploadConnection, AnswerConnection {
+	readonly retry: Pick<Retry, 'run' | 'pausedMs'>;
+}
 
 /** Calls an agent instance. Its methods never throw. */
 export class AgentApi {
@@ -73,7 +77,8 @@ export class AgentApi {
 		);
 		// Cancelling a retry does not undo the calls before it: the agent may have run.
 		const outcome = last.kind === 'cancelled' ? (unclear ?? last) : last;
-		if (outcome.kind === 'cancelled' && clock.now() >= endByMs) return fail(notAskedInTime(call));
+		if (outcome.kind === 'cancelled' && clock.now() >= endByMs)
+			return fail(explainHeldBack('The agent', retry.pausedMs));
 		if (outcome.kind !== 'answered') {
 			const facts = { account, redact, sessionId: call.sessionId };
 			return fail(explainCall(outcome, { repeatability, tries }, facts));
@@ -187,16 +192,6 @@ function refused(
 
 function failed(failure: AgentFailure): InvokeOutcome {
 	return { kind: 'answered', data: fail(failure) };
-}
-
-/** For a call that the rate limiter held back for too long, because too many requests were queued. */
-function notAskedInTime({ timeoutMs }: InvokeCall): Failure {
-	return {
-		kind: 'notSubmitted',
-		message: `The agent was not asked for this item, because its turn did not come within ${Math.round(timeoutMs / 1000)} seconds`,
-		advice:
-			'Nothing was sent for this item. Raise "Requests per Second" under "Cost and Speed" or "Timeout (Seconds)" in the options, or run fewer items at once.',
-	};
 }
 
 function timedOut({ timeoutMs }: InvokeCall, sessionId: string): Failure {

@@ -67,6 +67,27 @@ export function explainUnsent(
 	};
 }
 
+/**
+ * Explains a request that was held back until its deadline, because too many were queued or the service asked for a pause.
+ * @param what what was not asked, e.g. `The agent`
+ * @param pausedMs how much longer the service asked all requests to wait; 0 if it did not
+ */
+export function explainHeldBack(what: string, pausedMs: number): Failure {
+	const why =
+		pausedMs > 0
+			? `the platform refused earlier requests and asked for a pause, which lasts another ${Math.ceil(pausedMs / 1000)} seconds`
+			: 'its turn did not come before the timeout';
+	const advice =
+		pausedMs > 0
+			? 'Run it again after the pause.'
+			: 'Raise "Requests per Second", if it is set, or "Timeout (Seconds)" in the options, or run fewer items at once.';
+	return {
+		kind: 'notSubmitted',
+		message: `${what} was not asked for this item, because ${why}`,
+		advice: `Nothing was sent for this item. ${advice}`,
+	};
+}
+
 /** Matches messages that say that the path does not exist, rather than a workflow or a task. */
 const NO_SUCH_PATH = /\b(path|route|url|endpoint|page|cannot (get|post))\b|^(404 )?not found\W*$/i;
 

@@ -79,6 +79,11 @@ export class AdaptiveRate {
 		return Math.max(this.lastStartMs, this.pausedUntilMs);
 	}
 
+	/** How long the service has asked all requests to wait from now, ms; 0 if it has not. */
+	pausedMs(nowMs: number): number {
+		return Math.max(0, this.pausedUntilMs - nowMs);
+	}
+
 	/**
 	 * Waits until a request may start; those of a lane start in the order in which they asked. At the deadline or after a
 	 * stop, starts none and returns a settled request.

@@ -64,6 +64,11 @@ export class Retry {
 		this.rateLimiter = new RateLimiter(limits, frame, adaptiveRate);
 	}
 
+	/** How long the service has asked all requests of the account to wait from now, ms; 0 if it has not. */
+	get pausedMs(): number {
+		return this.adaptiveRate.pausedMs(this.frame.clock.now());
+	}
+
 	/**
 	 * Runs an exchange and retries it if the outcome allows; never throws.
 	 * @returns in `tries`, the number of tries, including one that was given up just before it was sent

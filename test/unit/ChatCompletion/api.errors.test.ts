@@ -3,6 +3,7 @@ import type { ChatAnswer } from '../../../nodes/shared/answer/answerBuilder';
 import type { Json } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { failureOf, valueOf } from '../results';
+import { pausedRate } from '../shared/retry/pausedRate';
 import { askChat, delta, finish, KEY, sse } from './askChat';
 
 /* Errors are reported in the words of the platform, and nothing is invented. */
@@ -361,5 +362,19 @@ test('a list of what is wrong in the body is about the question', async () => {
 	expect(failureOf(result)).toMatchObject({
 		message: 'The platform refused the question: body.enable_thinking: Extra inputs are not permitted',
 		advice: expect.stringMatching(/^Set "Reasoning" to Default/),
+	});
+});
+
+test('a question that a pause of the platform held back was not sent, and the failure says so', async () => {
+	const { result, opened } = await askChat({
+		body: () => [],
+		totalMs: 4_000,
+		rate: await pausedRate(3_600_000),
+	});
+	expect(opened).toBe(0);
+	expect(failureOf(result)).toMatchObject({
+		kind: 'notSubmitted',
+		message: expect.stringMatching(/asked for a pause, which lasts another 359\d seconds$/),
+		advice: 'Nothing was sent for this item. Run it again after the pause.',
 	});
 });

@@ -2,6 +2,7 @@ import { createChatApi, type ChatCall } from '../../../nodes/ChatCompletion/api'
 import type { ContentParts } from '../../../nodes/shared/answer/contentParts';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
+import type { AdaptiveRate } from '../../../nodes/shared/retry/adaptiveRate';
 import { Retry } from '../../../nodes/shared/retry/retry';
 import { cuttable } from '../../../nodes/shared/http/body';
 import { TestClock } from '../testClock';
@@ -16,6 +17,7 @@ interface Script {
 	readonly idleMs?: number;
 	readonly totalMs?: number;
 	readonly tries?: number;
+	readonly rate?: AdaptiveRate;
 }
 
 /** Asks a platform that answers with one body, which is read as in production. */
@@ -26,21 +28,23 @@ export async function askChat({
 	idleMs = 10_000,
 	totalMs = Infinity,
 	tries = 1,
+	rate,
 }: Script) {
 	const clock = new TestClock();
 	const run = new AbortController();
 	const redact = redactor([KEY]);
 	const pieces: ContentParts[] = [];
 	let opened = 0;
-	const stream = cuttable(
-		{
-			destroy: () => undefined,
-			async *[Symbol.asyncIterator]() {
-				for await (const piece of body(clock)) yield Buffer.from(piece);
+	const stream = () =>
+		cuttable(
+			{
+				destroy: () => undefined,
+				async *[Symbol.asyncIterator]() {
+					for await (const piece of body(clock)) yield Buffer.from(piece);
+				},
 			},
-		},
-		() => undefined,
-	);
+			() => undefined,
+		);
 	const complete = createChatApi({
 		baseUrl: 'http://platform',
 		busyTerms: ['too frequent'],
@@ -50,10 +54,10 @@ export async function askChat({
 				kind: 'open',
 				status,
 				headers: { 'content-type': contentType },
-				body: stream,
+				body: stream(),
 			});
 		},
-		retry: new Retry({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal: run.signal }, () => 0),
+		retry: new Retry({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal: run.signal }, () => 0, rate),
 		clock,
 		redact,
 		signal: run.signal,

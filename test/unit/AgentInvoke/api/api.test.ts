@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { BodyEnded } from '../../../../nodes/shared/http/body';
 import { hostileJson } from '../../FlowTask/hostileJson';
 import { bytes, invoke, TOKEN } from './servedAnswer.fixture';
+import { pausedRate } from '../../shared/retry/pausedRate';
 import { describedBy } from '../wire/wire.fixture';
 import { failureOf } from '../../results';
 
@@ -208,6 +209,16 @@ test.each([false, true])(
 		expect(result).not.toHaveProperty('failure.details.mayHaveRun');
 	},
 );
+
+test('a call that a pause of the platform held back was not sent, and the failure says so', async () => {
+	const rate = await pausedRate(3_600_000);
+	const { result, asked } = await invoke({ pieces: [bytes(envelope(ANSWER))] }, {}, {}, { rate });
+	expect(asked).toBe(0);
+	expect(failureOf(result)).toMatchObject({
+		kind: 'notSubmitted',
+		message: expect.stringMatching(/asked for a pause, which lasts another 359\d seconds$/),
+	});
+});
 
 test('a call without a clear answer may have run, even if a stop prevents its repetition', async () => {
 	const served = { pieces: [bytes('busy')], status: 502, headers: { 'retry-after': '2' } };

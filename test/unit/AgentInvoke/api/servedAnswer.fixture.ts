@@ -2,6 +2,7 @@ import { readAgentAccount, type AgentAccount } from '../../../../nodes/AgentInvo
 import { AgentApi, type InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { TurnCalls } from '../../../../nodes/AgentInvoke/api/callLimit';
 import { redactor } from '../../../../nodes/shared/text/redact';
+import { AdaptiveRate } from '../../../../nodes/shared/retry/adaptiveRate';
 import { Retry } from '../../../../nodes/shared/retry/retry';
 import type { Opening } from '../../../../nodes/shared/http/request';
 import type { HttpRequest } from '../../../../nodes/shared/http/exchange';
@@ -38,14 +39,14 @@ export async function invoke(
 	served: Served | Opening,
 	over: Partial<InvokeCall> = {},
 	fields: Record<string, unknown> = {},
-	{ beforeMs = 0, stopAfterMs = Infinity } = {},
+	{ beforeMs = 0, stopAfterMs = Infinity, rate = new AdaptiveRate() } = {},
 ) {
 	const account = accountOf(fields);
 	const clock = new TestClock();
 	const redact = redactor([TOKEN]);
 	const stop = new AbortController();
 	const { signal } = stop;
-	const retry = new Retry({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal }, () => 0);
+	const retry = new Retry({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal }, () => 0, rate);
 	const heard: string[] = [];
 	const sessions: string[] = [];
 	const requests: HttpRequest[] = [];
@@ -59,10 +60,12 @@ export async function invoke(
 		retry,
 	});
 	const before = { repeatability: 'read', lane: 'work', tries: 1, endByMs: Infinity } as const;
-	void retry.run(before, async () => {
-		await clock.sleep(beforeMs);
-		return { kind: 'cancelled' };
-	});
+	const occupy = async (): Promise<unknown> =>
+		await retry.run(before, async () => {
+			await clock.sleep(beforeMs);
+			return { kind: 'cancelled' };
+		});
+	if (beforeMs > 0) void occupy();
 	void clock.sleep(stopAfterMs).then(() => stop.abort());
 	const result = await clock.run(
 		api.invoke({
