@@ -28,6 +28,7 @@ import { DailyBudget } from '../turnLog/dailyBudget';
 import { TURN_TABLE, TurnLog, TurnOwners } from '../turnLog/turnLog';
 import { InterruptLimit } from '../turns/interruptLimit';
 import { SESSION_TABLE } from '../sessions/sessionRows';
+import { SessionOwners } from '../sessions/sessionOwners';
 import { SessionStore } from '../sessions/sessionStore';
 import type { SessionChoice } from '../turns/turn';
 import { ItemForm, type ReadItem } from './inputs';
@@ -72,6 +73,7 @@ export interface AgentRun extends RunFrame {
 
 /** Which owners of rows are alive, as watched by all executions of this n8n process together. */
 const LIVENESS = new Liveness();
+const SESSION_OWNERS = new SessionOwners();
 
 const CREDENTIAL = 'flowAgentApi';
 
@@ -205,7 +207,7 @@ function openSessions(
 	const settings = { agent, workflowId, executionId: context.getExecutionId(), ttlMs };
 	const table = openTable(context, SESSION_TABLE, UNTIL_EXPIRY);
 	const parts = { table, clock, random: Math.random, signal, liveness: LIVENESS };
-	const sessions = new SessionStore(settings, parts);
+	const sessions = new SessionStore(settings, parts, SESSION_OWNERS);
 	writeLast(async () => await sessions.flush(), SESSIONS_NOT_WRITTEN);
 	return sessions;
 }

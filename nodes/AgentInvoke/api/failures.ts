@@ -7,7 +7,7 @@ import { originOf } from '../../shared/http/unreached';
 import { explainUnclear, explainUnsent, type CallFacts } from '../../shared/platform/failures';
 import type { AgentAccount } from '../wire/account';
 import { quote, type Redact } from '../../shared/text/redact';
-import type { WireFailure } from '../wire/conclusion';
+import type { AgentReply, WireFailure } from '../wire/conclusion';
 import { wordOf } from '../wire/expression';
 import { saidSuccess, type WireInterrupt } from '../wire/reader';
 
@@ -377,3 +377,14 @@ const ADVICE_ON = new Map([
 
 /** HTTP statuses that mean the server does not know the path or does not allow the method. */
 const SAY_NOT_HERE: ReadonlySet<number> = new Set([404, 405, 410]);
+
+/** Explains an answer to a key in a session that belongs to another key: two conversations have become one. */
+export function explainSharedSession({ answer, sessionId }: AgentReply): AgentFailure {
+	return {
+		kind: 'agentFailed',
+		message: `The platform answered this key in session ${sessionId}, which belongs to another key`,
+		advice:
+			'The agent may have seen both conversations, so the answer is only in the error\'s details, and the session is not kept for this key. If your platform lets the caller choose session IDs, set "Session" to "By ID" and enter the key there; if its agent remembers nothing, set it to "New Each Time".',
+		details: { mayHaveRun: true, sessionId, answer },
+	};
+}

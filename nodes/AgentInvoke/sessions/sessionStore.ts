@@ -7,6 +7,7 @@ import { TableLock, type Acquirer, type LockParts, type Waiting } from '../../sh
 import { sentence } from '../../shared/text/json';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
+import type { SessionOwners } from './sessionOwners';
 import {
 	insist,
 	KeySession,
@@ -42,6 +43,7 @@ export class SessionStore {
 	constructor(
 		private readonly settings: SessionSettings,
 		parts: LockParts,
+		private readonly owners: SessionOwners,
 	) {
 		this.table = parts.table;
 		this.clock = parts.clock;
@@ -60,9 +62,17 @@ export class SessionStore {
 		const rowsOf = Map.groupBy(read.value, (row) => textOrNumber(row.entryKey));
 		for (const key of keys) {
 			const rows = rowsOf.get(key.entryKey) ?? [];
-			if (!key.learn(rows, this.clock.wallNow())) key.unopened = rows;
+			if (!this.learn(key, rows)) key.unopened = rows;
 		}
 		return ok(undefined);
+	}
+
+	/** Adopts the session that the key's rows name. @returns the session; empty if there is none */
+	private learn(key: KeySession, rows: readonly TableRow[], voidId = ''): string {
+		const sessionId = key.learn(rows, this.clock.wallNow(), voidId);
+		if (sessionId) this.owners.claim(this.settings.agent, key.entryKey, sessionId);
+		else this.owners.forget(key.entryKey);
+		return sessionId;
 	}
 
 	/** The session of a key as far as this run knows; empty if there is none. */
@@ -117,19 +127,29 @@ export class SessionStore {
 		key.lease = acquired.value.lease;
 		key.isStrict = isStrict;
 		// The mapping that this run knew may have been changed, or removed from the table.
-		return ok(key.learn(acquired.value.rows, this.clock.wallNow(), voidId));
+		return ok(this.learn(key, acquired.value.rows, voidId));
 	}
 
 	/**
-	 * Gives a key the session that a call opened, or the new ID of its session, and writes it within a second.
+	 * Gives a key the session that a call opened, or the new ID of its session, and writes it within a second. A session
+	 * of another key is not kept.
 	 * @param askedIn the session in which the agent was asked, which continues as `sessionId`; empty if there was none
 	 */
 	opened(name: string, sessionId: string, askedIn = ''): void {
 		const key = this.keyOf(name);
 		if (key.isReplaced(askedIn) || key.sessionId === sessionId) return;
+		if (this.isOfAnother(name, sessionId)) return;
+		this.owners.claim(this.settings.agent, key.entryKey, sessionId);
 		if (askedIn && key.session) key.session.sessionId = sessionId;
 		else key.session = { sessionId, turns: 0, added: 0 };
 		this.writer.later(key);
+	}
+
+	/** Whether another key of the agent has this session, and this key has not. */
+	isOfAnother(name: string, sessionId: string): boolean {
+		const key = this.keyOf(name);
+		const { agent } = this.settings;
+		return key.sessionId !== sessionId && this.owners.isOfAnother(agent, key.entryKey, sessionId);
 	}
 
 	/** Counts a turn in the key's session. @param answeredId the session of the answer */
@@ -181,6 +201,7 @@ export class SessionStore {
 		const loaded = await this.load(names);
 		if (!loaded.ok) return loaded;
 		const entries = names.map((name) => this.keyOf(name).entryKey);
+		for (const entryKey of entries) this.owners.forget(entryKey);
 		return await this.table.remove('entryKey', entries);
 	}
 

@@ -10,7 +10,7 @@ import { excerpt, isJsonObject } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
 import type { AgentApi } from '../api/api';
 import { TurnCalls, type CallLimit } from '../api/callLimit';
-import type { AgentFailure } from '../api/failures';
+import { explainSharedSession, type AgentFailure } from '../api/failures';
 import type { SessionStore } from '../sessions/sessionStore';
 import { wireRequest, type OpenRequest } from '../wire/request';
 import { askOnce } from './askOnce';
@@ -338,6 +338,7 @@ class ItemTurn<T extends AgentTurn> {
 		const invoked = await this.waitLimit.retryWhileBusy(invoke, () => calls.mayRepeat(), this.run.random);
 		if (!invoked.ok) return invoked;
 		const { value: reply } = invoked;
+		if (key && sessions.isOfAnother(key, reply.sessionId)) return fail(explainSharedSession(reply));
 		return ok({ reply, session: { key, id: reply.sessionId || sessionId, source } });
 	}
 

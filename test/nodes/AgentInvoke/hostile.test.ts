@@ -81,8 +81,8 @@ describe('IDs that are long numbers', () => {
 		['a key to forget', { operation: 'forgetSession', forgetKey: '={{ $json.id }}' }, '"Session Key"'],
 	])(
 		'are refused as %s if n8n has rounded them, and the other item continues',
-		async (_name, parameters, label) => {
-			agent.says(envelope({ answer: 'hello', session_id: 's' }));
+		async (name, parameters, label) => {
+			agent.says(envelope({ answer: 'hello', session_id: name }));
 			const items = [{ json: { say: 'hi', id: Number(BEN) } }, { json: { say: 'hi', id: 42 } }];
 			const run = await agent.ask(parameters, CONTINUE, items);
 			const [first, second] = run.jsons();

@@ -1,5 +1,6 @@
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
 import { SESSION_TABLE } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
+import { SessionOwners } from '../../../../nodes/AgentInvoke/sessions/sessionOwners';
 import type { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import type { TurnOutcome } from '../../../../nodes/AgentInvoke/turns/turn';
 import { openTable } from '../../../../nodes/shared/dataTable/table';
@@ -538,4 +539,48 @@ describe('a session that is used by ID', () => {
 		expect(await keep(none)).toEqual({ ok: true, value: undefined });
 		expect(clock.elapsedMs).toBe(0);
 	});
+});
+
+describe('an agent that opens the same session for every key', () => {
+	beforeEach(() => {
+		agent.onlySession = 'default';
+	});
+
+	test.each(['one execution', 'two executions'])('does not mix the keys of %s unnoticed', async (where) => {
+		const one = worker();
+		const asks = [...ask('I am Anna', 'anna'), ...ask('Who am I?', 'ben')];
+		const runs = where === 'one execution' ? [asks] : asks.map((each) => [each]);
+		const outcomes: TurnOutcome[] = [];
+		for (const run of runs) {
+			const done = await clock.run(one.run(run));
+			if (done !== 'died') outcomes.push(...done);
+		}
+		expect(kinds(outcomes)).toEqual(['new', 'agentFailed']);
+		expect(outcomes[1]?.result).toMatchObject({
+			failure: {
+				message: 'The platform answered this key in session default, which belongs to another key',
+				details: { mayHaveRun: true, sessionId: 'default', answer: 're Who am I?' },
+			},
+		});
+		expect(table.all().map(({ sessionKey, sessionId }) => [sessionKey, sessionId])).toEqual([
+			['anna', 'default'],
+		]);
+		expect(kinds(await clock.run(one.run(ask('It is me', 'anna'))))).toEqual(['mapped']);
+	});
+});
+
+test('a session is free again once its key is forgotten or has another one, or after ten thousand others', () => {
+	const owners = new SessionOwners();
+	const isFree = (sessionId: string): boolean => !owners.isOfAnother('a', 'other', sessionId);
+	owners.claim('a', 'k', 's1');
+	owners.claim('a', 'other', 's1');
+	expect([isFree('s1'), owners.isOfAnother('a', 'k', 's1')]).toEqual([false, false]);
+	expect(owners.isOfAnother('b', 'other', 's1')).toBe(false);
+	owners.claim('a', 'k', 's2');
+	expect([isFree('s1'), isFree('s2')]).toEqual([true, false]);
+	owners.forget('k');
+	expect(isFree('s2')).toBe(true);
+	owners.claim('a', 'k', 's1');
+	for (let index = 0; index < 10_000; index++) owners.claim('a', `key ${index}`, `session ${index}`);
+	expect([isFree('s1'), isFree('session 0')]).toEqual([true, false]);
 });

@@ -1,5 +1,6 @@
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
+import { SessionOwners } from '../../../../nodes/AgentInvoke/sessions/sessionOwners';
 import type { SessionSettings } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
@@ -36,6 +37,8 @@ export class OneAtATime {
 	refuses: (said: string) => boolean = () => false;
 	/** How long after its start a stream reports its session; if undefined, only the answer reports it. */
 	tellsAfterMs: number | undefined;
+	/** The ID of all sessions that it opens, if they are one. */
+	onlySession: string | undefined;
 	private readonly busy = new Set<string>();
 	private readonly gone = new Set<string>();
 
@@ -55,7 +58,7 @@ export class OneAtATime {
 			return fail({ ...refused, busySession: { retryAfter: undefined } });
 		}
 		if (this.refuses(said)) return fail(refused);
-		const id = sessionId || `s${this.opened.length + 1}`;
+		const id = sessionId || (this.onlySession ?? `s${this.opened.length + 1}`);
 		if (!sessionId) this.opened.push(id);
 		this.busy.add(id);
 		this.heard.push({ said, sessionId: id, fromMs: this.clock.elapsedMs });
@@ -75,12 +78,12 @@ export function openStore(
 	settings: Partial<SessionSettings>,
 	table: DataTable,
 	clock: Clock,
-	parts: Partial<LockParts> = {},
+	{ owners = new SessionOwners(), ...parts }: Partial<LockParts> & { owners?: SessionOwners } = {},
 ): SessionStore {
 	const { signal } = new AbortController();
 	const alone = { table, clock, random: Math.random, signal, liveness: new Liveness() };
 	const usual = { agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 };
-	return new SessionStore({ ...usual, ...settings }, { ...alone, ...parts });
+	return new SessionStore({ ...usual, ...settings }, { ...alone, ...parts }, owners);
 }
 
 export interface Ask {
@@ -94,6 +97,7 @@ export interface Ask {
 export class WorkerProcess {
 	readonly queue = new KeyedQueue();
 	private readonly liveness = new Liveness();
+	private readonly owners = new SessionOwners();
 	private readonly death = Promise.withResolvers<'died'>();
 	private readonly clock: Clock;
 	private isAlive = true;
@@ -141,12 +145,12 @@ export class WorkerProcess {
 		settings: Partial<TurnSettings>,
 		signal: AbortSignal,
 	): Promise<TurnOutcome[]> {
-		const { clock, random, liveness, queue } = this;
+		const { clock, random, liveness, owners, queue } = this;
 		const owner = Symbol('run');
 		const slots = asks.map(({ key }) => queue.enter(key, owner));
 		const stores = new Map<string, SessionStore>();
 		for (const { agent = 'a' } of asks) {
-			const parts = { random, liveness, signal };
+			const parts = { random, liveness, owners, signal };
 			const own = stores.get(agent) ?? openStore({ agent }, this.mortal(this.table.open()), clock, parts);
 			stores.set(agent, own);
 		}
