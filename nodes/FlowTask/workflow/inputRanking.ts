@@ -1,11 +1,13 @@
 import type { DefinitionInput, DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
 import { graphOf, holderOf, sourceOf, takesSeed, type Graph, type GraphInput } from './graph';
 import {
+	areSamePrompt,
 	isEditorState,
 	isFileInput,
 	isOtherLink,
 	isProse,
 	isSampler,
+	isSchedule,
 	isSettingName,
 	isSideText,
 	isText,
@@ -91,20 +93,18 @@ export function promptsOf(definition: WorkflowDefinition): readonly GraphInput[]
 	return likely.length === 1 ? likely : [];
 }
 
-/** Texts of one node that describe the same image to different encoders, or with and without wildcards. */
-const SAME_PROMPT = /^((clip|text)_[gl]|t5xxl|llama|(wildcard|populated)_text)$/;
-
 /**
  * The inputs that describe the image: the main one, those of the same encoder, and copies of the main text, such as a
- * refiner's. If only the main one were changed, the others would still describe the hosted image.
+ * refiner's. If only the main one were changed, the others would still describe the hosted image. None if plain words
+ * cannot replace the main one.
  */
 export function promptInputsOf(definition: WorkflowDefinition): GraphInput[] {
 	const [main, ...others] = promptsOf(definition);
-	if (!main) return [];
+	if (!main || isSchedule(main.input.value)) return [];
 	const { name, value } = main.input;
 	const same = others.filter(({ node, input }) => {
 		const isCopy = input.value === value && typeof value === 'string' && value.trim() !== '';
-		return isCopy || (node === main.node && SAME_PROMPT.test(name) && SAME_PROMPT.test(input.name));
+		return isCopy || (node === main.node && areSamePrompt(name, input.name));
 	});
 	return [main, ...same];
 }

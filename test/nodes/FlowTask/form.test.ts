@@ -121,6 +121,10 @@ describe('the field Prompt', () => {
 			'the workflow has no input that is clearly its prompt',
 		],
 		[
+			{ workflowDefinition: '{"1": {"class_type": "Schedule", "inputs": {"text": "\\"0\\": \\"a fox\\""}}}' },
+			'"text" of node 1 takes a list of texts by frame, not one text',
+		],
+		[
 			{ overrides: { mappingMode: 'defineBelow', value: { '6/text': 'x' }, schema: [] } },
 			'"Prompt" and "Inputs to Change" both set "text" of node 6',
 		],
