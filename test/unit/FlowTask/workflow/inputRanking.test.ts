@@ -393,6 +393,11 @@ test('a number on a node of its own has the rank of the input that it is linked 
 	]);
 });
 
+test('a seed on the node that a size comes from stays a seed', () => {
+	const size = { class_type: 'Latent', inputs: { width: ['9', 0] } };
+	expect(ranksOf({ '1': size, '9': { class_type: 'Layout', inputs: { seed: 5 } } })).toEqual(['9 seed']);
+});
+
 test('a number that is both a seed and a size is a seed', () => {
 	const seed = { class_type: 'KSampler', inputs: { seed: ['9', 0] } };
 	const size = { class_type: 'Latent', inputs: { width: ['9', 0] } };
