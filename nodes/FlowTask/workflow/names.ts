@@ -48,11 +48,10 @@ const ASIDE = 'system question query 系统 系統 システム';
 const SIDE_TEXT = anyOf(ASIDE, 'style quality prefix suffix triggers? 风格 風格 质量 質量 触发 觸發');
 const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
 
-/** The last words of the names of linked inputs that bring no text of this image, but a picture, a model or a number. */
-const OTHER_LINK = anyOf(
-	'images? pixels latents? samples? masks? segs video audio frames? net vae model clip',
-	'strength weight scale percent',
-);
+/** The last words of the names of linked inputs that bring a picture, and of others that bring no text of this image. */
+const PICTURE = 'images? pixels latents? samples? video frames?';
+const PICTURE_LINK = anyOf(PICTURE);
+const OTHER_LINK = anyOf(PICTURE, 'masks? segs audio net vae model clip strength weight scale percent');
 
 /** A seed may be named after its use: `noise_seed`. `max_seed` is a limit, and `last_seed` is only shown. */
 const SEED = /(?<!\p{L}|(last|prev|previous|min|max) )seed( value)?$|种子$|種子$|シード$/iu;
@@ -125,6 +124,10 @@ export function areSamePrompt(one: string, other: string): boolean {
 /** Whether a linked input of this name brings no text of the image. */
 export function isOtherLink(name: string): boolean {
 	return OTHER_LINK.test(headOf(name)) || isSettingName(name) || isSeedName(name);
+}
+
+export function isPictureLink({ name, isLink }: DefinitionInput): boolean {
+	return isLink && PICTURE_LINK.test(headOf(name));
 }
 
 /** @param name of an input, or the title of a node */

@@ -288,6 +288,26 @@ describe('the field Prompt', () => {
 		expect(filledBy(sampled({ text: ['5', 0] }, { '5': held }))).toEqual(filled);
 	});
 
+	test.each([
+		['a latent', { class_type: 'LatentUpscaleBy', inputs: { samples: ['1', 0] } }],
+		['an image', { class_type: 'VAEEncode', inputs: { pixels: ['1', 0] } }],
+	])(
+		'fills the text of the first pass, not the nearer one of a pass that takes %s from it',
+		(_name, upscaled) => {
+			const source = sampled(
+				{ conditioning: ['4', 0] },
+				{
+					'0': { class_type: 'KSampler', inputs: { positive: ['6', 0], latent_image: ['5', 0] } },
+					'4': { class_type: 'Encode', inputs: { text: OWL } },
+					'5': upscaled,
+					'6': { class_type: 'Encode', inputs: { text: 'sharp' } },
+				},
+			);
+			expect(filledBy(source)).toEqual(['4/text']);
+			expect(ranksOf(source).slice(0, 2)).toEqual(['4 positive', '6 positive']);
+		},
+	);
+
 	test('fills the copies of its text, but neither other positive texts nor the negative one', () => {
 		const second = { class_type: 'KSampler', inputs: { positive: ['6', 0], negative: ['7', 0] } };
 		const source = sampled(
