@@ -133,7 +133,7 @@ export function isPictureLink({ name, isLink }: DefinitionInput): boolean {
 /** @param name of an input, or the title of a node */
 export function polarityIn(name: string): Polarity | undefined {
 	const words = wordsOf(name);
-	if (NEGATIVE.test(words)) return 'negative';
+	if (NEGATIVE.test(words) || name === 'n_prompt') return 'negative';
 	return POSITIVE.test(words) ? 'positive' : undefined;
 }
 

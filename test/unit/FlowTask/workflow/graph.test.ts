@@ -161,6 +161,7 @@ test('the list of image nodes contains those that take a file, images first', ()
 		'1': node('VHS_LoadVideo', { video: 'a.mp4', frame_rate: 8 }),
 		'2': node('LoadImage', { image: 'a.png', upload: 'image' }),
 		'3': node('ImageScale', { image: ['2', 0], width: 8 }),
+		'4': node('Image Saver', { filename: '%time', images: ['3', 0] }),
 	});
 	expect(imageNodesIn(definition)).toEqual([
 		{ value: '2', name: 'LoadImage (2) · image' },
@@ -177,6 +178,7 @@ test('the list of output nodes contains those that save, then the other ends of 
 		'5': { ...node('SaveImage', { images: ['2', 0] }), _meta: { title: 'Final' } },
 		'6': node('ShowText', { text: ['4', 0] }),
 		'7': node('Note', { text: 'unused' }),
+		'8': node('Seed Generator (Image Saver)', { seed: 1 }),
 	});
 	expect(outputNodesIn(definition)).toEqual([
 		{ value: '4', name: 'VHS_VideoCombine (4)' },

@@ -430,6 +430,13 @@ test('a number that is both a seed and a size is a seed', () => {
 	}
 });
 
+test('"n_prompt" is a negative prompt', () => {
+	expect(ranksOf({ '1': { class_type: 'X', inputs: { n_prompt: 'fox', prompt: '' } } })).toEqual([
+		'1 positive',
+		'1 negative',
+	]);
+});
+
 test('an input next to a negative conditioning does not become a prompt', () => {
 	const one = ALL.find(({ name }) => name === 'a face detailer with words of its own before');
 	const wildcard = rankInputs(define(one?.source)).find(({ input }) => input.name === 'wildcard');
