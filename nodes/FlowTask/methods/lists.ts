@@ -1,6 +1,10 @@
 import type { ILoadOptionsFunctions, INodeListSearchItems, INodeListSearchResult } from 'n8n-workflow';
 
-import { readDefinition, type WorkflowDefinition } from '../../shared/workflow/definition';
+import {
+	readDefinition,
+	type DefinitionNode,
+	type WorkflowDefinition,
+} from '../../shared/workflow/definition';
 import {
 	findWorkflow,
 	readSavedWorkflows,
@@ -58,9 +62,10 @@ function contains(name: string, filter: string): boolean {
  * nodes with linked inputs come last, because they usually get their images from other nodes and only show them.
  */
 export function imageNodesIn({ nodes }: WorkflowDefinition): INodeListSearchItems[] {
-	const loaders = nodes.flatMap(({ nodeId, title, inputs }) => {
+	const loaders = nodes.flatMap((node) => {
+		const { nodeId, title, inputs } = node;
 		const files = inputs.filter(isFileInput).map(({ name }) => name);
-		if (files.length === 0) return [];
+		if (files.length === 0 || savesFiles(node)) return [];
 		const name = `${title} (${nodeId}) · ${files.join(', ')}`;
 		const isFed = inputs.some(({ isLink }) => isLink);
 		return [{ value: nodeId, name, order: 2 * Number(!files.includes('image')) + Number(isFed) }];
@@ -71,13 +76,18 @@ export function imageNodesIn({ nodes }: WorkflowDefinition): INodeListSearchItem
 /** Class types of nodes that make files; some of them also pass their files on. */
 const SAVES_FILES = /save|export|combine/i;
 
+/** A node that gets nothing to save only has the name of the package that a saving one comes from. */
+function savesFiles({ classType, inputs }: DefinitionNode): boolean {
+	return SAVES_FILES.test(classType) && inputs.some(({ isLink }) => isLink);
+}
+
 /** An export does not say which nodes make files: likely class names come first, then the ends of the graph. */
 export function outputNodesIn(definition: WorkflowDefinition): INodeListSearchItems[] {
 	const graph = graphOf(definition);
 	const used = new Set(
 		definition.nodes.flatMap(({ inputs }) => inputs.map((input) => sourceOf(graph, input)?.nodeId)),
 	);
-	const saves = definition.nodes.filter(({ classType }) => SAVES_FILES.test(classType));
+	const saves = definition.nodes.filter(savesFiles);
 	const ends = definition.nodes.filter(
 		(node) => !saves.includes(node) && !used.has(node.nodeId) && node.inputs.some(({ isLink }) => isLink),
 	);

@@ -40,11 +40,10 @@ export function holderOf(graph: Graph, linked: DefinitionInput): GraphInput | un
 	let node = sourceOf(graph, linked);
 	while (node && !seen.has(node)) {
 		seen.add(node);
-		const links = node.inputs.filter(({ isLink }) => isLink);
-		const input = links.length === 0 ? numberIn(node) : node.inputs.find(isOwnSeed);
+		const [only, ...others] = node.inputs.filter(({ isLink }) => isLink);
+		const input = namesakeIn(node, linked) ?? (only ? undefined : numberIn(node));
 		if (input) return { node, input };
-		const [only, ...others] = links;
-		node = only && others.length === 0 && !numberIn(node) ? sourceOf(graph, only) : undefined;
+		node = only && others.length === 0 && !node.inputs.some(isNumber) ? sourceOf(graph, only) : undefined;
 	}
 	return undefined;
 }
@@ -53,10 +52,20 @@ function isOwnSeed({ name, value, isLink }: DefinitionInput): boolean {
 	return !isLink && isSeed(name, value);
 }
 
+function isNumber({ value, isLink }: DefinitionInput): boolean {
+	return !isLink && (typeof value === 'number' || isLongInteger(value));
+}
+
+/** The input that goes by the name of the linked one; of a seed, also another seed. */
+function namesakeIn({ inputs }: DefinitionNode, linked: DefinitionInput): DefinitionInput | undefined {
+	const same = inputs.find((one) => one.name === linked.name && (isNumber(one) || isOwnSeed(one)));
+	return same ?? (isSeedName(linked.name) ? inputs.find(isOwnSeed) : undefined);
+}
+
+/** A number that may be for any input: not a seed, and no `batch_size`, which nodes that pick a size have. */
 function numberIn({ inputs }: DefinitionNode): DefinitionInput | undefined {
-	const numbers = inputs.filter(
-		({ isLink, value }) => !isLink && (typeof value === 'number' || isLongInteger(value)),
-	);
-	const named = numbers.find(({ name }) => NUMBER_NAMES.has(name));
-	return inputs.find(isOwnSeed) ?? named ?? (numbers.length === 1 ? numbers[0] : undefined);
+	const numbers = inputs.filter(isNumber);
+	const [only, ...others] = numbers;
+	const isForAny = only && others.length === 0 && !isOwnSeed(only) && only.name !== 'batch_size';
+	return numbers.find(({ name }) => NUMBER_NAMES.has(name)) ?? (isForAny ? only : undefined);
 }

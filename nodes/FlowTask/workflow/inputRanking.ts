@@ -1,11 +1,14 @@
 import type { DefinitionInput, DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
 import { graphOf, holderOf, sourceOf, takesSeed, type Graph, type GraphInput } from './graph';
 import {
+	areSamePrompt,
 	isEditorState,
 	isFileInput,
 	isOtherLink,
+	isPictureLink,
 	isProse,
 	isSampler,
+	isSchedule,
 	isSettingName,
 	isSideText,
 	isText,
@@ -91,20 +94,18 @@ export function promptsOf(definition: WorkflowDefinition): readonly GraphInput[]
 	return likely.length === 1 ? likely : [];
 }
 
-/** Texts of one node that describe the same image to different encoders, or with and without wildcards. */
-const SAME_PROMPT = /^((clip|text)_[gl]|t5xxl|llama|(wildcard|populated)_text)$/;
-
 /**
  * The inputs that describe the image: the main one, those of the same encoder, and copies of the main text, such as a
- * refiner's. If only the main one were changed, the others would still describe the hosted image.
+ * refiner's. If only the main one were changed, the others would still describe the hosted image. None if plain words
+ * cannot replace the main one.
  */
 export function promptInputsOf(definition: WorkflowDefinition): GraphInput[] {
 	const [main, ...others] = promptsOf(definition);
-	if (!main) return [];
+	if (!main || isSchedule(main.input.value)) return [];
 	const { name, value } = main.input;
 	const same = others.filter(({ node, input }) => {
 		const isCopy = input.value === value && typeof value === 'string' && value.trim() !== '';
-		return isCopy || (node === main.node && SAME_PROMPT.test(name) && SAME_PROMPT.test(input.name));
+		return isCopy || (node === main.node && areSamePrompt(name, input.name));
 	});
 	return [main, ...same];
 }
@@ -143,8 +144,10 @@ const SEARCHES: readonly TextSearch[] = [
 /** The texts of the workflow, likelier prompts first; those of unconnected nodes only if there are no others. */
 function findTexts(graph: Graph): RankedInput[] {
 	const found = new Map<DefinitionInput, RankedInput>();
-	for (const [rank, isStart] of SEARCHES) {
-		const reached = textsUpstream(graph, rank, isStart).filter(({ input }) => !found.has(input));
+	const later = laterNodes(graph);
+	for (const search of SEARCHES) {
+		const [rank] = search;
+		const reached = textsUpstream(graph, later, search).filter(({ input }) => !found.has(input));
 		for (const { node, input } of reached.sort((one, other) => doubtOf(one) - doubtOf(other))) {
 			// If no link shows what a text is used for, its node's title may.
 			const polarity = rank === 'text' ? polarityIn(node.title) : undefined;
@@ -190,20 +193,49 @@ function isNegativeText({ name, value }: DefinitionInput): boolean {
 	return polarityIn(name) === 'negative' && (isTextName(name) || typeof value === 'string');
 }
 
-/** Every text upstream of an input for which `isStart` holds; those with fewer nodes in between come first. */
-function textsUpstream(graph: Graph, rank: TextRank, isStart: TextSearch[1]): GraphInput[] {
+/** The nodes that get a picture from a sampler, such as the sampler of an upscaling pass. */
+function laterNodes(graph: Graph): ReadonlySet<DefinitionNode> {
+	const nodes = [...graph.values()];
+	const links = nodes.flatMap((node) =>
+		node.inputs.filter(isPictureLink).map((input) => ({ node, source: sourceOf(graph, input) })),
+	);
+	const users = Map.groupBy(links, ({ source }) => source);
+	const later = new Set<DefinitionNode>();
+	const reached = nodes.filter(isSampler);
+	// The list grows while it is read.
+	for (const source of reached) {
+		for (const { node } of users.get(source) ?? []) {
+			if (!later.has(node)) reached.push(node);
+			later.add(node);
+		}
+	}
+	return later;
+}
+
+/**
+ * Every text upstream of an input for which `isStart` holds. Those of later passes, which refine a picture, come last; of
+ * the others, those with fewer nodes in between come first.
+ */
+function textsUpstream(
+	graph: Graph,
+	later: ReadonlySet<DefinitionNode>,
+	[rank, isStart]: TextSearch,
+): GraphInput[] {
 	const seen = new Set<DefinitionNode>();
-	const reached = [...graph.values()].flatMap((node) =>
+	const starts = [...graph.values()].flatMap((node) =>
 		node.inputs.filter((input) => isStart(input, node)).map((input) => ({ node, input })),
 	);
-	// The list grows while it is read.
-	for (const { input } of reached) {
-		const source = sourceOf(graph, input);
-		if (!source || seen.has(source)) continue;
-		seen.add(source);
-		reached.push(...inputsToFollow(source, rank));
-	}
-	return reached.filter(({ node, input }) => isText(node, input));
+	return [false, true].flatMap((isLater) => {
+		const reached = starts.filter(({ node }) => later.has(node) === isLater);
+		// The list grows while it is read.
+		for (const { input } of reached) {
+			const source = sourceOf(graph, input);
+			if (!source || seen.has(source)) continue;
+			seen.add(source);
+			reached.push(...inputsToFollow(source, rank));
+		}
+		return reached.filter(({ node, input }) => isText(node, input));
+	});
 }
 
 function inputsToFollow(node: DefinitionNode, rank: TextRank): GraphInput[] {

@@ -20,18 +20,25 @@ const POSITIVE = anyOf('positive pos', '正面 正向 正提示 肯定 ポジ');
 /** Matched against the last word of a name: a "negative prompt" is a prompt, a "prompt enhancer" is not. */
 const TEXT = anyOf(
 	'prompts? text strings? captions? tags lyrics wildcards? description instructions? question query system',
-	'clip xxl llama', // the encoders' texts: clip_l, t5xxl
 	'提示词 提示詞 プロンプト 文本 テキスト',
 );
+/** Texts of one node that describe the same image to different encoders, or with and without wildcards. */
+const SAME_PROMPT = /^((clip|text)_[gl]|m?t5xx?l|bert|qwen\d+_\d+b|llama|(wildcard|populated)_text)$/;
 /** Names of texts in nodes that only hold or join them. */
 const HELD_TEXT = anyOf('value str inputs');
+/** Values that such a node holds for a setting. */
+const NUMBER = /^\s*[-+]?[\d.]+\s*$/;
+/** A choice from a list, whose value is no free text: `preset_prompt`. */
+const CHOICE = anyOf('preset');
 /** Last words that are skipped, because the word before says what the input is: `text_positive`, `text_input`. */
-const QUALIFIER = anyOf('positive pos negative neg input');
+const QUALIFIER = anyOf('positive pos negative neg input optional');
 /** Values of switches, whatever their names: `log_prompt` is "No". */
 const SWITCH_VALUE = /^(yes|no|on|off|true|false|enabled?|disabled?)$/i;
 /** Several words in a row, or a sentence of a language without spaces: a prompt, whatever its name. */
 const PROSE = /(\p{L}\S*\s+){5}|[，。、]/u;
 const PROSE_LOOKED_AT_CHARS = 200;
+/** Texts by frame, which the node reads from a list: `"0": "a fox", "8": "an owl"`. */
+const SCHEDULE = /^\s*"?\d+"?\s*:\s*"/;
 /** A text that is only a list of LoRAs, for a loader. */
 const LORAS = /^[\s,]*(<lora:[^<>]*>[\s,]*)+$/i;
 
@@ -41,8 +48,10 @@ const ASIDE = 'system question query 系统 系統 システム';
 const SIDE_TEXT = anyOf(ASIDE, 'style quality prefix suffix triggers? 风格 風格 质量 質量 触发 觸發');
 const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
 
-/** The last words of the names of linked inputs that bring no text of this image. */
-const OTHER_LINK = anyOf('images? pixels latents? model clip');
+/** The last words of the names of linked inputs that bring a picture, and of others that bring no text of this image. */
+const PICTURE = 'images? pixels latents? samples? video frames?';
+const PICTURE_LINK = anyOf(PICTURE);
+const OTHER_LINK = anyOf(PICTURE, 'masks? segs audio net vae model clip strength weight scale percent');
 
 /** A seed may be named after its use: `noise_seed`. `max_seed` is a limit, and `last_seed` is only shown. */
 const SEED = /(?<!\p{L}|(last|prev|previous|min|max) )seed( value)?$|种子$|種子$|シード$/iu;
@@ -104,18 +113,27 @@ export function isSettingName(parameter: string): boolean {
 }
 
 export function isTextName(name: string): boolean {
-	return TEXT.test(headOf(name));
+	return TEXT.test(headOf(name)) || SAME_PROMPT.test(name);
+}
+
+/** Whether two texts of a node describe the same image. */
+export function areSamePrompt(one: string, other: string): boolean {
+	return SAME_PROMPT.test(one) && SAME_PROMPT.test(other);
 }
 
 /** Whether a linked input of this name brings no text of the image. */
 export function isOtherLink(name: string): boolean {
-	return OTHER_LINK.test(headOf(name));
+	return OTHER_LINK.test(headOf(name)) || isSettingName(name) || isSeedName(name);
+}
+
+export function isPictureLink({ name, isLink }: DefinitionInput): boolean {
+	return isLink && PICTURE_LINK.test(headOf(name));
 }
 
 /** @param name of an input, or the title of a node */
 export function polarityIn(name: string): Polarity | undefined {
 	const words = wordsOf(name);
-	if (NEGATIVE.test(words)) return 'negative';
+	if (NEGATIVE.test(words) || name === 'n_prompt') return 'negative';
 	return POSITIVE.test(words) ? 'positive' : undefined;
 }
 
@@ -148,7 +166,13 @@ export function isText(node: DefinitionNode, input: DefinitionInput): boolean {
 	if (SWITCH_VALUE.test(value) || LORAS.test(value)) return false;
 	if (isEditorState(node, input) || FILE.test(name)) return false;
 	const head = headOf(name);
-	return head === '' || TEXT.test(head) || HELD_TEXT.test(head) || isProse(value);
+	if (CHOICE.test(wordsOf(name)) || (HELD_TEXT.test(head) && NUMBER.test(value))) return false;
+	return head === '' || isTextName(name) || HELD_TEXT.test(head) || isProse(value);
+}
+
+/** Whether a text has a form that plain words would break. */
+export function isSchedule(value: Json): boolean {
+	return typeof value === 'string' && SCHEDULE.test(value);
 }
 
 export function isProse(value: Json): boolean {

@@ -4,7 +4,7 @@ import { excerpt, isJsonObject, member, objectsIn } from '../../shared/text/json
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { membersOf } from '../../shared/workflow/pasted';
 import { readFieldId, shortTitle } from './formFields';
-import { promptInputsOf } from './inputRanking';
+import { promptInputsOf, promptsOf } from './inputRanking';
 import { inputName, toJson, valueIn, withInputs, type Prompt, type PromptInput } from './prompt';
 
 /** The rows of the form as n8n stores them, and their values for one item. */
@@ -86,8 +86,12 @@ export function withPromptText(
 	}
 	const [target, ...others] = promptInputsOf(definition);
 	if (!target) {
+		const [schedule] = promptsOf(definition);
+		const why = schedule
+			? `${inputName(schedule.node.nodeId, schedule.input.name)} takes a list of texts by frame, not one text`
+			: 'the workflow has no input that is clearly its prompt';
 		return failInput(
-			'"Prompt" cannot be sent: the workflow has no input that is clearly its prompt',
+			`"Prompt" cannot be sent: ${why}`,
 			'Clear "Prompt" and choose the input under "Inputs to Change". Nothing was submitted for this item.',
 		);
 	}

@@ -1,9 +1,9 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, type Json } from '../../shared/text/json';
-import type { WorkflowDefinition } from '../../shared/workflow/definition';
+import type { DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView } from '../../shared/workflow/parameterView';
 import { graphOf, holderOf, takesSeed } from './graph';
-import { hasShortSeeds, isSeed, isSeedName } from './names';
+import { hasShortSeeds, isSeed } from './names';
 import { inputsIn, withInputs, type Prompt, type PromptInput } from './prompt';
 
 /** How seeds are set. If the export's seed were kept, every run would make the same image. */
@@ -126,12 +126,20 @@ function isSeedValue(value: Json): boolean {
 	return typeof value === 'number' || (typeof value === 'string' && /^\s*\d+\s*$/.test(value));
 }
 
+/** How to name the seed; a linked input, which cannot be set, is no example. */
+function targetAdvice(definition: WorkflowDefinition | undefined): string {
+	const isLinked = definition !== undefined && nodesWithForeignSeed(definition).length > 0;
+	return isLinked
+		? 'the input that the seed comes from under "Seed Targets" as node ID and parameter'
+		: 'the seed under "Seed Targets" as node ID and parameter, e.g. 3.seed';
+}
+
 /** Refuses variants, because without a seed that can be set, each of several equal images would be paid for. */
 function noVariants(count: number, { definition }: SeedPlan): Result<never> {
 	const orPaste = definition ? '' : 'Paste the workflow\'s export into "Workflow Definition", or set ';
 	return failInput(
 		`"Variants" is ${count}, but the node knows of no seed input that it can set: all ${count} images would be the same`,
-		`${orPaste || 'Set '}"Seed Mode" to Random and enter the seed under "Seed Targets" as node ID and parameter, e.g. 3.seed; or set "Variants" to 1. Nothing was submitted for this item.`,
+		`${orPaste || 'Set '}"Seed Mode" to Random and enter ${targetAdvice(definition)}; or set "Variants" to 1. Nothing was submitted for this item.`,
 	);
 }
 
@@ -189,15 +197,21 @@ export function seedsIn(definition: WorkflowDefinition | undefined): PromptInput
 	);
 }
 
-function noSeed(definition: WorkflowDefinition | undefined): Result<never> {
-	const linked = definition?.nodes.find(({ inputs }) =>
-		inputs.some(({ name, isLink }) => isLink && isSeedName(name)),
+/** The nodes whose seed comes from another node, where no input is known to be the seed. */
+export function nodesWithForeignSeed({ nodes }: WorkflowDefinition): DefinitionNode[] {
+	const graph = graphOf({ nodes });
+	return nodes.filter(({ inputs }) =>
+		inputs.some((input) => input.isLink && takesSeed(input) && !holderOf(graph, input)),
 	);
+}
+
+function noSeed(definition: WorkflowDefinition | undefined): Result<never> {
+	const [linked] = definition ? nodesWithForeignSeed(definition) : [];
 	const why = linked ? `: ${linked.title} (node ${linked.nodeId}) takes its seed from another node` : '';
 	const orPaste = definition ? '' : ', paste the workflow\'s export into "Workflow Definition"';
 	return failInput(
 		`The node cannot tell which input is the seed that "Seed Mode" should set${why}`,
-		`Enter it under "Seed Targets" as node ID and parameter (e.g. 3.seed)${orPaste}, or set "Seed Mode" to Keep.`,
+		`Enter ${targetAdvice(definition)}${orPaste}, or set "Seed Mode" to Keep.`,
 	);
 }
 

@@ -121,6 +121,10 @@ describe('the field Prompt', () => {
 			'the workflow has no input that is clearly its prompt',
 		],
 		[
+			{ workflowDefinition: '{"1": {"class_type": "Schedule", "inputs": {"text": "\\"0\\": \\"a fox\\""}}}' },
+			'"text" of node 1 takes a list of texts by frame, not one text',
+		],
+		[
 			{ overrides: { mappingMode: 'defineBelow', value: { '6/text': 'x' }, schema: [] } },
 			'"Prompt" and "Inputs to Change" both set "text" of node 6',
 		],
@@ -173,6 +177,24 @@ test.each<[string, string, unknown, boolean]>([
 	const run = await stage.run(prompts(1), parameters, { onError: 'continueErrorOutput' });
 	expect(run.hints().join().includes('does not know the seeds of the workflow')).toBe(isHinted);
 });
+
+test.each([
+	['', true],
+	['3.steps', false],
+])(
+	'with a seed that comes from another node and the seed target "%s", a hint: %s',
+	async (seedTargets, isHinted) => {
+		const linked = JSON.stringify(textToImage).replace('"seed":156680208700286', '"seed":["8",0]');
+		const run = await stage.run(
+			prompts(1),
+			form({}, {}, { workflowDefinition: linked, seedMode: 'random', seedTargets }),
+		);
+		expect(run.error).toBeUndefined();
+		expect(sentPrompts()).toEqual([isHinted ? {} : { '3': { inputs: { steps: expect.any(Number) } } }]);
+		const hint = 'the seed of KSampler (node 3) could not be changed, because it comes from another node';
+		expect(run.hints().join().includes(hint)).toBe(isHinted);
+	},
+);
 
 test('a freshly uploaded image is accepted, whatever files the view lists', async () => {
 	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);

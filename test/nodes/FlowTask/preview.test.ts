@@ -157,6 +157,19 @@ test('notes what a preview cannot know about a random seed and an idempotency ke
 	expect(stage.tables.operations).not.toEqual([]);
 });
 
+test('notes nothing about a seed that does not change', async () => {
+	const linked = JSON.stringify(textToImage).replace('"seed":156680208700286', '"seed":["99",0]');
+	const none = '{"6": {"class_type": "Upscale", "inputs": {"text": "x"}}}';
+	const hints: string[] = [];
+	for (const workflowDefinition of [linked, none, '']) {
+		const shown = await preview(prompts(1), { ...KNOWN, seedMode: 'random', workflowDefinition });
+		expect(JSON.stringify(previews(shown)[0])).not.toContain('another seed');
+		hints.push(shown.hints().join());
+	}
+	const kept = [/could not be changed/, /^$/, /hosted seed was kept/];
+	expect(hints).toEqual(kept.map((pattern) => expect.stringMatching(pattern) as unknown));
+});
+
 test('refuses a batch above its budget as the run would', async () => {
 	const shown = await preview(prompts(3), { limits: { maxTasks: 2 } });
 	expect(shown.error?.message).toBe('This run would submit 3 tasks, more than the 2 that "Max Tasks" allows');

@@ -54,7 +54,7 @@ async function previewTask(run: NodeRun, job: TaskJob): Promise<Result<JsonObjec
 		...(facts.variant !== undefined && { variant: facts.variant }),
 		uploads,
 		...(start.idempotency && { idempotencyKey: start.idempotency.key }),
-		...checksOf(run, itemIndex, start, uploads),
+		...checksOf(run, job, start, uploads),
 	};
 	return ok(redactJson(shown, run.redact.known));
 }
@@ -72,7 +72,7 @@ async function previewUpload({ load, url }: ImageInput) {
 /** What the inputs were checked against, and how the run may differ from the preview. */
 function checksOf(
 	{ context, workflows }: NodeRun,
-	itemIndex: number,
+	{ itemIndex, facts }: TaskJob,
 	{ idempotency }: SubmitStart,
 	uploads: readonly JsonObject[],
 ): JsonObject {
@@ -84,6 +84,7 @@ function checksOf(
 		checkedAgainst.length === 0 &&
 			'The inputs were not checked. To have them checked, choose a workflow that was saved with its export, or fill in "Workflow Definition".',
 		context.getNodeParameter('seedMode', itemIndex, '') === 'random' &&
+			Object.keys(facts.seeds ?? {}).length > 0 &&
 			'"Seed Mode" is Random, so the run will use another seed, unless you entered one.',
 		uploads.length > 0 && 'Identical images are uploaded once per run.',
 		uploads.some((upload) => 'url' in upload) && 'Images given by URL were not fetched.',

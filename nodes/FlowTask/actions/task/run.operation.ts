@@ -4,6 +4,7 @@ import { failRun } from '../../../shared/errors/nodeError';
 import type { Operation } from '../../../shared/form/operation';
 import { optionGroups } from '../../../shared/form/options';
 import { readPreviewSwitches, withPreviews } from '../../../shared/form/previewRequest';
+import { showHint } from '../../../shared/run/deliver';
 import type { EngineSettings } from '../../tasks/engine';
 import { TASK_OPTIONS } from '../options';
 import { inNodeRun } from '../run';
@@ -40,7 +41,10 @@ export async function submitOrPreview(
 		const readTasks = taskReader(run);
 		const previews = await previewTasks(run, all.filter(isShown), readTasks);
 		if (!previews.ok) return failRun(context, previews.failure);
-		if (due.length === 0) return [withPreviews([], previews.value)];
+		if (due.length === 0) {
+			for (const message of run.hints) showHint(context, message, 'info');
+			return [withPreviews([], previews.value)];
+		}
 		const prepareItem: PrepareItem = (itemIndex) => {
 			const wanted = switches[itemIndex];
 			return wanted?.ok === false ? [wanted] : readTasks(itemIndex);

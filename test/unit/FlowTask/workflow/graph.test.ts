@@ -132,11 +132,36 @@ describe('a linked seed', () => {
 	});
 });
 
+test.each<[linked: string, held: Record<string, unknown>, instead: string]>([
+	['steps', { seed: 5, steps: 20, cfg: 7 }, 'steps'],
+	['seed', { seed: 5, steps: 20, cfg: 7 }, 'seed'],
+	['noise_seed', { seed: 5, noise_seed: 6 }, 'noise_seed'],
+	['width', { image: ['3', 0], width: 512, height: 512 }, 'width'],
+	['height', { resolution: 1024 }, 'resolution'],
+	['width', { seed: 5 }, ''],
+	['width', { canvas: ['3', 0], seed: 5 }, ''],
+	['width', { resolution: '1024x1024', batch_size: 1 }, ''],
+	['batch_size', { resolution: '1024x1024', batch_size: 1 }, 'batch_size'],
+	['steps', { steps: ['3', 0], low: 1, high: 9 }, ''],
+])('of a linked %s from a node with %j, "%s" can be set instead', (linked, held, instead) => {
+	const source = {
+		'2': node('Use', { [linked]: ['1', 0] }),
+		'1': node('Hold', held),
+		'3': node('Int', { a: 1 }),
+	};
+	const known = valueOf(readKnowledge(source, ''));
+	const checked = checkOverrides({ '2': { inputs: { [linked]: 9 } } }, known);
+	const message = checked.ok ? '' : checked.failure.message;
+	expect(/; set Hold \(node 1\) · (\S+) instead/.exec(message)?.[1] ?? '').toBe(instead);
+	expect(message).toMatch(/cannot be set$|instead$/);
+});
+
 test('the list of image nodes contains those that take a file, images first', () => {
 	const definition = define({
 		'1': node('VHS_LoadVideo', { video: 'a.mp4', frame_rate: 8 }),
 		'2': node('LoadImage', { image: 'a.png', upload: 'image' }),
 		'3': node('ImageScale', { image: ['2', 0], width: 8 }),
+		'4': node('Image Saver', { filename: '%time', images: ['3', 0] }),
 	});
 	expect(imageNodesIn(definition)).toEqual([
 		{ value: '2', name: 'LoadImage (2) · image' },
@@ -153,6 +178,7 @@ test('the list of output nodes contains those that save, then the other ends of 
 		'5': { ...node('SaveImage', { images: ['2', 0] }), _meta: { title: 'Final' } },
 		'6': node('ShowText', { text: ['4', 0] }),
 		'7': node('Note', { text: 'unused' }),
+		'8': node('Seed Generator (Image Saver)', { seed: 1 }),
 	});
 	expect(outputNodesIn(definition)).toEqual([
 		{ value: '4', name: 'VHS_VideoCombine (4)' },

@@ -214,18 +214,19 @@ test('a text that begins like a switch is a prompt', () => {
 	expect(rowsOf(source)).toEqual(['1/text', '1/steps']);
 });
 
-test.each(['image', 'images', 'pixels', 'latent', 'latents', 'model', 'clip'])(
-	'a text behind a link "%s" is not a prompt of this image',
-	(name) => {
-		const source = {
-			'1': { class_type: 'KSampler', inputs: { positive: ['2', 0] } },
-			'2': { class_type: 'Encode', inputs: { [name]: ['3', 0], text: ['4', 0] } },
-			'3': { class_type: 'Other', inputs: { text: 'owl' } },
-			'4': LITERAL,
-		};
-		expect(ranksOf(source)).toEqual(['4 positive', '3 text']);
-	},
-);
+test.each([
+	...['image', 'images', 'pixels', 'latent', 'latents', 'samples', 'model', 'clip', 'vae', 'control_net'],
+	...['mask', 'mask_optional', 'inpaint_masks', 'segs', 'audio', 'video', 'start_frame', 'strength'],
+	...['guidance', 'start_percent', 'weight', 'seed'],
+])('a text behind a link "%s" is not a prompt of this image', (name) => {
+	const source = {
+		'1': { class_type: 'KSampler', inputs: { positive: ['2', 0] } },
+		'2': { class_type: 'Encode', inputs: { [name]: ['3', 0], text: ['4', 0] } },
+		'3': { class_type: 'Other', inputs: { text: 'owl' } },
+		'4': LITERAL,
+	};
+	expect(ranksOf(source)).toEqual(['4 positive', '3 text']);
+});
 
 /** The inputs that the field *Prompt* fills. */
 function filledBy(source: unknown): string[] {
@@ -250,6 +251,9 @@ describe('the field Prompt', () => {
 	test.each<[string, object, string[]]>([
 		['two encoders with one text', { text_g: OWL, text_l: OWL, width: 8 }, ['2/text_g', '2/text_l']],
 		['two encoders with different texts', { clip_l: 'owl', t5xxl: OWL }, ['2/clip_l', '2/t5xxl']],
+		['the encoders of HiDream', { clip_l: '', llama: OWL, t5xxl: 'owl' }, ['2/llama', '2/t5xxl', '2/clip_l']],
+		['the encoders of Kandinsky', { clip_l: '', qwen25_7b: 'owl' }, ['2/qwen25_7b', '2/clip_l']],
+		['the encoders of Hunyuan DiT', { bert: 'owl', mt5xl: OWL }, ['2/bert', '2/mt5xl']],
 		['encoders without a text', { clip_l: '', clip_g: '', t5xxl: '' }, ['2/clip_l', '2/clip_g', '2/t5xxl']],
 		['tags and lyrics, which differ', { tags: '', lyrics: '' }, ['2/tags']],
 		[
@@ -260,6 +264,49 @@ describe('the field Prompt', () => {
 	])('fills all texts of %s', (_name, inputs, filled) => {
 		expect(filledBy(sampled(inputs))).toEqual(filled);
 	});
+
+	test('fills the text of the image, not that of its mask, which is nearer', () => {
+		const source = sampled(
+			{ positive: ['4', 0], mask: ['5', 1] },
+			{
+				'4': { class_type: 'FluxGuidance', inputs: { conditioning: ['6', 0] } },
+				'5': { class_type: 'SAM3 Text Segmentation', inputs: { text_prompt: 'car', image: ['8', 0] } },
+				'6': { class_type: 'Encode', inputs: { text: OWL } },
+			},
+		);
+		expect(filledBy(source)).toEqual(['6/text']);
+		expect(ranksOf(source).slice(0, 3)).toEqual(['6 positive', '3 negative', '5 text']);
+	});
+
+	test.each<[string, object, string[]]>([
+		['a choice', { preset_prompt: 'A Detailed Description', custom_prompt: '' }, ['5/custom_prompt']],
+		['a number', { value: ' 0.6 ', str: '-5', text: '1984' }, ['5/text']],
+		['a list by frame', { text: '"0" :"spring day",\n"8" :"summer"', pre_text: '' }, []],
+		['a list by frame without quotation marks', { text: '0: "spring day"' }, []],
+	])('does not fill %s', (_name, inputs, filled) => {
+		const held = { class_type: 'Hold', inputs };
+		expect(filledBy(sampled({ text: ['5', 0] }, { '5': held }))).toEqual(filled);
+	});
+
+	test.each([
+		['a latent', { class_type: 'LatentUpscaleBy', inputs: { samples: ['1', 0] } }],
+		['an image', { class_type: 'VAEEncode', inputs: { pixels: ['1', 0] } }],
+	])(
+		'fills the text of the first pass, not the nearer one of a pass that takes %s from it',
+		(_name, upscaled) => {
+			const source = sampled(
+				{ conditioning: ['4', 0] },
+				{
+					'0': { class_type: 'KSampler', inputs: { positive: ['6', 0], latent_image: ['5', 0] } },
+					'4': { class_type: 'Encode', inputs: { text: OWL } },
+					'5': upscaled,
+					'6': { class_type: 'Encode', inputs: { text: 'sharp' } },
+				},
+			);
+			expect(filledBy(source)).toEqual(['4/text']);
+			expect(ranksOf(source).slice(0, 2)).toEqual(['4 positive', '6 positive']);
+		},
+	);
 
 	test('fills the copies of its text, but neither other positive texts nor the negative one', () => {
 		const second = { class_type: 'KSampler', inputs: { positive: ['6', 0], negative: ['7', 0] } };
@@ -366,6 +413,11 @@ test('a number on a node of its own has the rank of the input that it is linked 
 	]);
 });
 
+test('a seed on the node that a size comes from stays a seed', () => {
+	const size = { class_type: 'Latent', inputs: { width: ['9', 0] } };
+	expect(ranksOf({ '1': size, '9': { class_type: 'Layout', inputs: { seed: 5 } } })).toEqual(['9 seed']);
+});
+
 test('a number that is both a seed and a size is a seed', () => {
 	const seed = { class_type: 'KSampler', inputs: { seed: ['9', 0] } };
 	const size = { class_type: 'Latent', inputs: { width: ['9', 0] } };
@@ -376,6 +428,13 @@ test('a number that is both a seed and a size is a seed', () => {
 	]) {
 		expect(rankInputs(define(source))).toMatchObject([{ rank: 'seed' }]);
 	}
+});
+
+test('"n_prompt" is a negative prompt', () => {
+	expect(ranksOf({ '1': { class_type: 'X', inputs: { n_prompt: 'fox', prompt: '' } } })).toEqual([
+		'1 positive',
+		'1 negative',
+	]);
 });
 
 test('an input next to a negative conditioning does not become a prompt', () => {

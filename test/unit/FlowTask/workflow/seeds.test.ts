@@ -5,6 +5,7 @@ import type { ParameterView } from '../../../../nodes/shared/workflow/parameterV
 import type { Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
 import {
 	applySeed,
+	nodesWithForeignSeed,
 	type RandomSeed,
 	type SeedMode,
 	type SeedPlan,
@@ -16,6 +17,16 @@ const DEFINITION: WorkflowDefinition = valueOf(
 		'3': { class_type: 'KSampler', inputs: { seed: 5 } },
 		'7': { class_type: 'KSampler', inputs: { noise_seed: 6, steps: 20 } },
 		'8': { class_type: 'X', inputs: { seed: ['3', 0] } },
+	}),
+);
+
+/** A seed that is calculated. */
+const FOREIGN_SEED: WorkflowDefinition = valueOf(
+	readDefinition({
+		'3': { class_type: 'KSampler', inputs: { seed: ['4', 0] } },
+		'4': { class_type: 'Math', inputs: { a: ['5', 0], b: ['6', 0] } },
+		'5': { class_type: 'PrimitiveInt', inputs: { value: 42 } },
+		'6': { class_type: 'PrimitiveInt', inputs: { value: 1 } },
 	}),
 );
 
@@ -118,6 +129,22 @@ describe('applySeed', () => {
 		expect(seedOne({ '6': { inputs: { text: 'x' } } }, plan('fixed'), 0, noDice)).toMatchObject({
 			ok: false,
 			failure: { kind: 'badInput', message: expect.stringContaining('which input is the seed') },
+		});
+	});
+
+	it('advises to enter what a linked seed comes from, because the linked input cannot be set', () => {
+		expect(seedOne({}, plan('fixed', { definition: FOREIGN_SEED }), 0, noDice)).toMatchObject({
+			failure: {
+				message: expect.stringContaining('KSampler (node 3) takes its seed from another node') as unknown,
+				advice:
+					'Enter the input that the seed comes from under "Seed Targets" as node ID and parameter, or set "Seed Mode" to Keep.',
+			},
+		});
+		expect(nodesWithForeignSeed(FOREIGN_SEED).map(({ nodeId }) => nodeId)).toEqual(['3']);
+		expect(nodesWithForeignSeed(DEFINITION)).toEqual([]);
+		const targets = '5.value';
+		expect(seedOne({}, plan('fixed', { definition: FOREIGN_SEED, targets }), 0, noDice)).toMatchObject({
+			value: { seeds: { '5.value': 42 } },
 		});
 	});
 
@@ -240,6 +267,8 @@ describe('applySeed for the variants of an item', () => {
 
 	it('refuses images that would all be the same, and says what to do', () => {
 		const known = plan('random', { definition: { nodes: [] } });
+		const foreign = variantsOf(2, {}, plan('random', { definition: FOREIGN_SEED }))[0];
+		expect(foreign).toMatchObject({ failure: { advice: expect.not.stringContaining('3.seed') as unknown } });
 		for (const unknown of [plan('keep'), plan('random'), known]) {
 			for (const result of variantsOf(2, {}, unknown)) {
 				expect(result).toMatchObject({

@@ -11,7 +11,7 @@ import { checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../w
 import { isSeed, isSeedName } from '../../../workflow/names';
 import { promptTextOf } from '../../../workflow/inputRanking';
 import { inputsIn, withInputs, type Prompt } from '../../../workflow/prompt';
-import { applySeed, type RandomSeed, type SeededPrompt } from '../../../workflow/seeds';
+import { applySeed, nodesWithForeignSeed, type RandomSeed, type SeededPrompt } from '../../../workflow/seeds';
 import type { NodeRun } from '../../run';
 import { readImageSlots } from './imageSlots';
 import { readPrompt } from './prompt';
@@ -53,15 +53,29 @@ export function readSubmits(
 		if (isMade[index]) continue;
 		const seeded = applySeed(inputs.prompt, plan, before, drawOnce, { index, count });
 		if (!seeded.ok) return seeded;
-		const isUnknown = Object.keys(seeded.value.seeds).length === 0 && !inputs.known.definition;
-		// An entered seed that is too long for a number is sent as it is.
-		const isEntered = inputsIn(inputs.prompt).some(({ parameter, value }) => isSeed(parameter, value));
-		if (plan.mode === 'random' && isUnknown && !isEntered) run.hints.add(SEED_KEPT);
+		const hint = plan.mode === 'random' ? keptSeedHint(inputs, seeded.value) : undefined;
+		if (hint !== undefined) run.hints.add(hint);
 		const submit = submitOf(inputs, seeded.value, index);
 		if (!submit.ok) return submit;
 		submits[index] = submit.value;
 	}
 	return ok(submits);
+}
+
+/** Says which seed a run with a random one keeps, because the node cannot set it. */
+function keptSeedHint(
+	{ prompt, plan, known: { definition } }: ItemInputs,
+	{ seeds }: SeededPrompt,
+): string | undefined {
+	if (!definition) {
+		// An entered seed that is too long for a number is sent as it is.
+		const isEntered = inputsIn(prompt).some(({ parameter, value }) => isSeed(parameter, value));
+		return isEntered || Object.keys(seeds).length > 0 ? undefined : SEED_KEPT;
+	}
+	const [first, ...others] = plan.targets.trim() ? [] : nodesWithForeignSeed(definition);
+	if (!first) return undefined;
+	const more = others.length > 0 ? ` and ${others.length} more` : '';
+	return `"Seed Mode" is Random, but the seed of ${first.title} (node ${first.nodeId})${more} could not be changed, because it comes from another node: the same inputs may give the same image. Enter the input that it comes from under "Seed Targets", or choose Keep.`;
 }
 
 type ItemInputs = Extract<ReturnType<typeof readInputs>, { ok: true }>['value'];
