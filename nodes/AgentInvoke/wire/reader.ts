@@ -53,8 +53,10 @@ export class WireReader {
 	 * continue the draft before it.
 	 */
 	draft: 'none' | 'growing' | 'scattered' = 'none';
-	/** What the last event added to the text. */
+	/** What the last event added to the text, as a stream shows it. */
 	delta = '';
+	/** Whether the deltas do not end with the text, because it replaced another. */
+	private isBehind = false;
 	sessionId = '';
 	requestId = '';
 	usage: Json = null;
@@ -201,10 +203,11 @@ export class WireReader {
 			return;
 		}
 		if (this.endedBy !== '') this.gap = `more text came after "${this.endedBy}" had ended the answer`;
-		this.delta = delta;
+		this.isBehind ||= this.draft !== 'none';
+		this.draft = 'none';
 		this.text = before + delta;
 		this.textFrom = entry;
-		this.draft = 'none';
+		this.show(delta);
 	}
 
 	private giveUp(most: string): void {
@@ -229,9 +232,18 @@ export class WireReader {
 
 	/** Replaces the text; what the new text adds to the old one becomes the delta. */
 	private replaceText(text: string, entry: string): void {
-		this.delta = text.startsWith(this.text) ? text.slice(this.text.length) : '';
+		const before = this.text;
 		this.text = text;
 		this.textFrom = entry;
+		if (text.startsWith(before)) this.show(text.slice(before.length));
+		else this.isBehind ||= !before.endsWith(text);
+	}
+
+	/** A text that replaced another is shown in a new paragraph, once more of it comes: the next may replace it, too. */
+	private show(more: string): void {
+		if (more === '') return;
+		this.delta = this.isBehind ? `\n\n${this.text}` : more;
+		this.isBehind = false;
 	}
 
 	/** Reads what any event may contain, whatever its rule. @param chars the event's length */

@@ -379,6 +379,49 @@ test('a text followed by an interrupt is the question', () => {
 	expect(read(standard, [event(envelope({ reason: 'interrupt' }), 'done')])).toMatchObject({ ok: false });
 });
 
+const said = (at: 'whole' | 'replace' | 'delta', words: string) => event({ [at]: words }, at);
+const FORMS_OF_TEXT = wireOf(
+	JSON.stringify({
+		request: { message: { m: '$message' } },
+		answer: { envelope: false, text: 'whole' },
+		stream: {
+			rules: [
+				{ on: 'end', whole: 'whole', end: true },
+				{ delta: 'delta', whole: 'whole', replace: 'replace' },
+			],
+		},
+	}),
+);
+
+test.each<[string, StreamEvent[], deltas: string[]]>([
+	[
+		'a text that goes on',
+		[said('whole', 'A'), said('whole', 'AB'), event({ whole: 'ABC' }, 'end')],
+		['A', 'B', 'C'],
+	],
+	['one that is repeated', [said('delta', 'A'), said('replace', 'A'), said('delta', 'B')], ['A', 'B']],
+	// The rest is written once the answer has ended.
+	['one that is replaced', [said('delta', 'A'), said('replace', 'B'), said('replace', 'C')], ['A']],
+	[
+		'one that is replaced and goes on',
+		[said('delta', 'A'), said('replace', 'B'), said('delta', 'C')],
+		['A', '\n\nBC'],
+	],
+	['a draft', [said('whole', 'A'), said('delta', 'B'), said('delta', 'C')], ['A', '\n\nB', 'C']],
+	[
+		'messages that are also sent whole',
+		[...['A', 'B', 'C'].flatMap((word) => [said('delta', word), said('replace', word)])],
+		['A', 'B', 'C'],
+	],
+])('a stream shows %s', (_name, events, deltas) => {
+	const reader = new WireReader(FORMS_OF_TEXT, (text) => text);
+	const shown = events.map((one) => {
+		reader.read(one);
+		return reader.delta;
+	});
+	expect(shown.filter(Boolean)).toEqual(deltas);
+});
+
 test('JSON lines are events, and a truncated line is not', async () => {
 	const wire = { ...dify, stream: { ...dify.stream, format: 'jsonLines' as const } };
 	const lines = ['{"event":"message","answer":"Hi"}', '{"event":"message_end"}'];
