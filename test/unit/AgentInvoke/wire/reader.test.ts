@@ -422,6 +422,72 @@ test.each<[string, StreamEvent[], deltas: string[]]>([
 	expect(shown.filter(Boolean)).toEqual(deltas);
 });
 
+const plain = wireOf(
+	JSON.stringify({
+		request: { message: { m: '$message' } },
+		answer: { envelope: false, text: '@' },
+		stream: { end: 'body', rules: [{ on: 'usage', step: true }, { delta: '@' }] },
+	}),
+);
+
+test.each([
+	[
+		['Price', ' is', ' 1.50', ' or ', '1e3', ', not ', 'false', 'null'],
+		'Price is 1.50 or 1e3, not falsenull',
+	],
+	[['He said ', '"hi"', ' [', '1', '] ', '[2]', '{'], 'He said "hi" [1] [2]{'],
+	[['"He said "', '"\\"hi\\"\\n"', 'null', '"1"'], 'He said "hi"\n1'],
+	[['1', ' {"a":1}', 'x'], '1x'],
+])('where a rule selects "@", the data %j is the text %j', (pieces, answer) => {
+	const events = [event({ tokens: 3 }, 'usage'), ...pieces.map((piece) => event(piece))];
+	expect(read(plain, events)).toMatchObject({ value: { answer } });
+});
+
+test('a single line is a whole answer unless a rule knows its name or finds something in it', () => {
+	const linesWith = (...rules: object[]) =>
+		wireOf(
+			JSON.stringify({
+				request: { message: { m: '$message' } },
+				answer: { envelope: false, text: 'output' },
+				stream: { format: 'jsonLines', event: 'type', rules: [{ when: 'done', end: true }, ...rules] },
+			}),
+		);
+	const whole = { output: 'hi' };
+	for (const rule of [
+		{ step: true },
+		{ on: '*', delta: 'd' },
+		{ when: '!done', step: true },
+		{ on: 'message' },
+	])
+		expect(read(linesWith(rule), [body(whole)])).toMatchObject({ value: { answer: 'hi' } });
+	for (const rule of [{ on: 'think', step: true }, { delta: 'output' }, { fail: 'output' }]) {
+		const failure = expect.not.objectContaining({ entry: 'answer.text' });
+		expect(read(linesWith(rule), [body({ type: 'think', ...whole })])).toMatchObject({ failure });
+	}
+});
+
+test('each expression that does not fit a whole body is reported', () => {
+	const misfit = "contains(tags, 'x') && @";
+	const interrupt = { at: misfit, waits: misfit };
+	const entries = (answer: object) =>
+		wireOf(JSON.stringify({ request: { message: { m: '$message' } }, answer: { text: 'say', ...answer } }));
+	const misfits = (answer: object) => read(entries(answer), [body({ say: 'x', ask: [{ id: 1 }, {}] })]);
+	expect(misfits({ requestId: misfit, interrupt })).toMatchObject({
+		value: {
+			readFrom: {
+				misfits: {
+					'answer.requestId': expect.stringContaining('contains()'),
+					'answer.interrupt.at': expect.stringContaining('contains()'),
+					'answer.interrupt.waits': expect.stringContaining('contains()'),
+				},
+			},
+		},
+	});
+	expect(misfits({ interrupt: { at: 'ask', id: 'id', tool: misfit } })).toMatchObject({
+		value: { readFrom: { misfits: { 'answer.interrupt.tool': expect.stringContaining('contains()') } } },
+	});
+});
+
 test('JSON lines are events, and a truncated line is not', async () => {
 	const wire = { ...dify, stream: { ...dify.stream, format: 'jsonLines' as const } };
 	const lines = ['{"event":"message","answer":"Hi"}', '{"event":"message_end"}'];
