@@ -250,7 +250,7 @@ const REFUSAL = {
 	notRun: words,
 	sessionUnknown: words,
 	tokenRefused: words,
-	/** Words that, in `code: detail` of a status 429 or 503, mean that the agent has run and failed. */
+	/** Codes of an agent that has run and failed; words with a `*` match `code: detail` of a status 429 or 503. */
 	failed: words,
 	/** Fields that a refusal may contain if the agent has not run. */
 	only: wordsOr(WIRE.refusal.only),
