@@ -24,6 +24,12 @@ describe('a ready description reads', () => {
 		});
 	});
 
+	test("LangGraph's thread before the agent has said anything, if the server names it", () => {
+		const begun = event({ run_id: 'r', thread_id: 't' }, 'metadata');
+		const waiting = event({ __interrupt__: [{ id: 'i', value: 'Sure?' }] }, 'values');
+		expect(read(langgraph, [begun, waiting, end])).toMatchObject({ value: { sessionId: 't' } });
+	});
+
 	test.each<[unknown, string, unknown]>([
 		['Sure?', 'Sure?', {}],
 		[{ question: 'Sure?' }, 'Sure?', { question: 'Sure?' }],
