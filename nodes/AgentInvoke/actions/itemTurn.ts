@@ -9,7 +9,7 @@ import { jsonText, type JsonObject } from '../../shared/text/json';
 import { redactJson } from '../../shared/text/redact';
 import { booleanOf } from '../../shared/text/textOf';
 import type { AgentTurn } from '../turns/turn';
-import { placeholdersOf } from '../wire/description';
+import { mayBeSecret } from '../wire/account';
 import {
 	addressOf,
 	openRequest,
@@ -144,10 +144,8 @@ export function previewOf(
 	const sessionId = session.kind === 'explicit' ? session.id : known;
 	const { body, headers, path } = wireRequest(account.wire, turn, { ...open.value, sessionId });
 	const shownHeaders = Object.entries(headers).map(([name, value]) => {
-		const template = account.wire.request.headers[name] ?? '';
-		const isOfCall = [...placeholdersOf(template)].some((placeholder) => template === `$${placeholder}`);
-		const isShown = HARMLESS_HEADER.test(name) || isOfCall;
-		return [name, isShown ? value : FROM_CREDENTIAL] as const;
+		const isHidden = mayBeSecret(name, account.wire.request.headers[name]);
+		return [name, isHidden ? FROM_CREDENTIAL : value] as const;
 	});
 	const more = Object.fromEntries(shownHeaders);
 	const shown = shownRequest(addressOf(account, { path }), 'agent token', body, more);
@@ -157,6 +155,4 @@ export function previewOf(
 /** Each call has a UUID of its own, which a preview cannot know. */
 const SHOWN_UUID = '<UUID of the call>';
 
-/** Other headers with text of their own may hold a secret of a gateway, which not everyone who previews may read. */
-const HARMLESS_HEADER = /^(?:accept|accept-language|content-type|user-agent)$/i;
 const FROM_CREDENTIAL = '<from the credential>';

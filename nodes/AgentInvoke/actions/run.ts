@@ -186,12 +186,12 @@ function openClients(
  * nothing else then tells the agents apart; otherwise, a new token or description would lose all sessions.
  */
 function agentOf(
-	{ baseUrl, invokePath, secrets, wire }: AgentAccount,
+	{ baseUrl, invokePath, secrets: [token], wire }: AgentAccount,
 	credentialId: string,
 	varying: Accounts<unknown>['varying'],
 ): string {
 	const parts = [`${baseUrl}${invokePath} ${credentialId}`.trim()];
-	if (varying.has('agentToken')) parts.push(shortSha256(secrets.join(' ')));
+	if (varying.has('agentToken')) parts.push(shortSha256(token));
 	if (varying.has('wire') || varying.has('description'))
 		parts.push(shortSha256(JSON.stringify(wire.request)));
 	return parts.join(' ');

@@ -106,6 +106,8 @@ function effectsOf(
 	run: AgentRun,
 	chatStreamOf: (itemIndex: number) => ChatStream,
 ): TurnEffects<ReadTurn> {
+	/** What was streamed for each item that is not answered yet. */
+	const streamed = new Map<number, string>();
 	return {
 		payloadOf: async (turn) => await payloadOf(context, turn),
 		prepare: async (turn) => {
@@ -113,11 +115,17 @@ function effectsOf(
 			return admitted?.ok === false ? admitted : await requestOf(context, run, turn);
 		},
 		onDelta: async ({ itemIndex }, text) => {
-			if (!run.signal.aborted) await chatStreamOf(itemIndex).write(text);
+			if (run.signal.aborted) return;
+			const chatStream = chatStreamOf(itemIndex);
+			await chatStream.write(text);
+			if (chatStream.hasBegun) streamed.set(itemIndex, (streamed.get(itemIndex) ?? '') + text);
 		},
 		received: async (outcome) => {
 			reportEnd(context, run, outcome);
-			if (!run.signal.aborted) await endStream(chatStreamOf(outcome.turn.itemIndex), outcome.result);
+			const { itemIndex } = outcome.turn;
+			const shown = run.redact.known(streamed.get(itemIndex) ?? '');
+			streamed.delete(itemIndex);
+			if (!run.signal.aborted) await endStream(chatStreamOf(itemIndex), outcome.result, shown);
 		},
 	};
 }
@@ -160,8 +168,12 @@ function reportEnd(context: IExecuteFunctions, run: AgentRun, { turn, calls, res
 	if (result.ok && calls.made > 0) reportTokens(context, result.value.reply.usage);
 }
 
-/** Writes what was not streamed yet, so that the chat does not stay empty, and ends the stream. */
-async function endStream(chatStream: ChatStream, result: TurnOutcome['result']): Promise<void> {
+/** Writes what was not streamed yet, so that the chat shows the whole answer, and ends the stream. */
+async function endStream(
+	chatStream: ChatStream,
+	result: TurnOutcome['result'],
+	shown: string,
+): Promise<void> {
 	if (!result.ok) {
 		await chatStream.fail(result.failure.message);
 		return;
@@ -170,10 +182,23 @@ async function endStream(chatStream: ChatStream, result: TurnOutcome['result']):
 	const { answer, interrupts } = reply;
 	const asked = interrupts[0]?.question ?? '';
 	const question = asked === answer ? '' : asked;
-	const rest = [chatStream.hasBegun ? '' : answer, question].filter(Boolean).join('\n\n');
+	const more = unshown(shown, answer);
+	const gap = question && shown + more ? '\n\n' : '';
+	const rest = `${more}${gap}${question}`;
 	// A recalled answer was already streamed by the try that asked.
 	if (rest && !recalled) await chatStream.write(rest);
 	await chatStream.end();
+}
+
+/**
+ * What has to follow the streamed text so that it ends with the answer. An agent may replace what it has said; then the
+ * answer follows in a paragraph of its own, because a chat cannot take text back.
+ */
+function unshown(shown: string, answer: string): string {
+	if (answer.startsWith(shown)) return answer.slice(shown.length);
+	// Servers trim or reflow the whole text that they send after its pieces.
+	const bare = (text: string): string => text.replace(/\s+/g, '');
+	return bare(shown).endsWith(bare(answer)) ? '' : `\n\n${answer}`;
 }
 
 /** Sessions belong to an agent, so each agent looks up only the keys of its own items. */

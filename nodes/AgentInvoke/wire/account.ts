@@ -2,9 +2,9 @@ import { BASE_URL } from '../../../credentials/baseUrl';
 import { STANDARD_WIRE } from '../../../credentials/standardWire';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { openCredential, pathOf, readAddress, readToken } from '../../shared/platform/credential';
-import { jsonText } from '../../shared/text/json';
+import { jsonText, type Json } from '../../shared/text/json';
 import { textOf } from '../../shared/text/textOf';
-import { readWire, type Wire } from './description';
+import { placeholdersOf, readWire, TEMPLATES, type Wire } from './description';
 
 /** The checked fields of a decrypted `flowAgentApi` credential. */
 export interface AgentAccount {
@@ -18,7 +18,8 @@ export interface AgentAccount {
 	readonly wire: Wire;
 	/** Whether the token is a temporary one, `dbg_` (§2.7). */
 	readonly isDebugToken: boolean;
-	readonly secrets: readonly string[];
+	/** What no output may contain: the token, then what the description's headers hold. */
+	readonly secrets: readonly [token: string, ...others: string[]];
 }
 
 type Credential = Readonly<Record<string, unknown>>;
@@ -37,7 +38,7 @@ export function readAgentAccount(credential: Credential): Result<AgentAccount> {
 		mediaUploadPath: pathOf(textOf(credential.mediaUploadPath).trim()),
 		wire: wire.value,
 		isDebugToken: token.value.startsWith('dbg_'),
-		secrets: [token.value],
+		secrets: [token.value, ...secretsIn(wire.value)],
 	});
 }
 
@@ -51,5 +52,30 @@ function wireOf({ wire, description }: Credential): Result<Wire> {
 		kind: 'credential',
 		message: `"Description" in the credential cannot be used: ${read.failure.replace(/\.$/, '')}`,
 		advice: `${openCredential('flowAgentApi')} and correct it. Nothing was sent.`,
+	});
+}
+
+const HARMLESS_HEADER = /^(?:accept|accept-language|content-type|user-agent)$/i;
+
+/** Whether a header may hold a secret, e.g. of a gateway, which not everyone who sees an output may read. */
+export function mayBeSecret(name: string, template: Json = ''): boolean {
+	const isOfCall = [...placeholdersOf(template)].some((placeholder) => template === `$${placeholder}`);
+	return !isOfCall && !HARMLESS_HEADER.test(name);
+}
+
+const NAMES_SECRET = /key|token|secret|auth|pass|sign|cookie|credential/i;
+/** Any other value, such as a version, a region or a mode, could be an ordinary word of an answer. */
+const LONG = /^.{16}/;
+const UNLIKE_WORDS = /^(?=.*[^a-z_-]).{8}/;
+
+/** The parts of header values that answers must not repeat. */
+function secretsIn({ request: { headers } }: Wire): string[] {
+	return Object.entries(headers).flatMap(([name, template]) => {
+		if (!mayBeSecret(name, template)) return [];
+		const written = textOf(TEMPLATES.fill(template, () => '\0')).split('\0');
+		const values = written.map((part) => part.trim().replace(/^(?:basic|bearer|token)\s+/i, ''));
+		return values.filter(
+			(value) => LONG.test(value) || (NAMES_SECRET.test(name) && UNLIKE_WORDS.test(value)),
+		);
 	});
 }

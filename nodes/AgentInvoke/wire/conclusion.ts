@@ -267,12 +267,18 @@ function refusalOf(
 function provesRefusal(status: number, meaning: RefusalMeaning | undefined, isInEnvelope: boolean): boolean {
 	if (status === 503) return isInEnvelope || meaning === 'notRun' || meaning === 'busy';
 	if (isGood(status)) return meaning !== undefined;
-	return status >= 400 && status < 500 && status !== 408 && status !== 499;
+	return status >= 400 && status < 500 && !OF_A_RUN.has(status);
 }
+
+/** Client errors that a server also reports while, or after, an agent runs. */
+const OF_A_RUN: ReadonlySet<number> = new Set([408, 424, 499]);
 
 /** Whether an apparent refusal shows that the agent has run. */
 function tellsOfRun(wire: Wire, { code, detail, body }: FailureWords, status: number): boolean {
 	if (wire.answer.envelope && isJsonObject(body) && body.data && !isJsonObject(body.data)) return true;
+	// A pattern such as "*fail*" would also match the refusal of a call that failed a check.
+	const names = wire.refusal.failed.filter((word) => word.length === 1);
+	if (isOneOf(names, code)) return true;
 	if (status !== 429 && status !== 503) return false;
 	// A body that reports success is not a refusal.
 	if (saidSuccess(body)) return true;

@@ -13,7 +13,7 @@ import {
 	type Json,
 	type JsonObject,
 } from '../../shared/text/json';
-import { compileExpression, type Expression } from './expression';
+import { compileExpression, textAt, type Expression } from './expression';
 
 /** Empty objects in a template stay; those emptied by absent values are removed. */
 export const TEMPLATES = new JsonTemplates({
@@ -231,7 +231,14 @@ const STREAM = {
 	rules: v.pipe(
 		v.nullish(v.array(section(RULE), MUST_BE_RULES), []),
 		v.maxLength(MOST_RULES, MUST_BE_RULES),
-		v.transform((rules) => rules.map((rule, index) => ({ ...rule, entry: `stream.rules[${index}]` }))),
+		v.transform((rules) =>
+			rules.map((rule, index) => ({
+				...rule,
+				entry: `stream.rules[${index}]`,
+				/** Whether data that is plain text is the text, as with `@`. */
+				takesText: [rule.delta, rule.whole, rule.replace].some((at) => textAt(at, 'text') !== ''),
+			})),
+		),
 	),
 };
 
@@ -243,7 +250,7 @@ const REFUSAL = {
 	notRun: words,
 	sessionUnknown: words,
 	tokenRefused: words,
-	/** Words that, in `code: detail` of a status 429 or 503, mean that the agent has run and failed. */
+	/** Codes of an agent that has run and failed; words with a `*` match `code: detail` of a status 429 or 503. */
 	failed: words,
 	/** Fields that a refusal may contain if the agent has not run. */
 	only: wordsOr(WIRE.refusal.only),

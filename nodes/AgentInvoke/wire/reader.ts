@@ -8,8 +8,9 @@ import {
 } from '../../shared/text/json';
 import type { StreamEvent } from '../../shared/http/sse';
 import { redactJson } from '../../shared/text/redact';
-import { fitsName, type StreamRule, type Wire } from './description';
+import type { StreamRule, Wire } from './description';
 import { isThere, MOST_PATH_CHARS, pathsIn, textAt, valueAt, wordOf, type Expression } from './expression';
+import { isBroken, isUnread, marksEvent, nameOf, ruleFor } from './rules';
 
 /** What the agent waits for: a person's answer, or the result of a tool that the flow runs. */
 export interface WireInterrupt {
@@ -38,10 +39,6 @@ const MOST_INTERRUPTS = 100;
 const MOST_CHARS = 32 * 1024 * 1024;
 /** A longer text is not taken for a session ID, of which a table holds one for each session key. */
 const MOST_ID_CHARS = 2_000;
-/** The name that the standard for event streams gives to an event without one. */
-const UNNAMED = 'message';
-/** The data with which many servers end a stream. It only looks like the beginning of JSON. */
-const DONE = '[DONE]';
 
 /** Reads an answer event by event. Its fields are everything known about the answer so far. */
 export class WireReader {
@@ -53,8 +50,10 @@ export class WireReader {
 	 * continue the draft before it.
 	 */
 	draft: 'none' | 'growing' | 'scattered' = 'none';
-	/** What the last event added to the text. */
+	/** What the last event added to the text, as a stream shows it. */
 	delta = '';
+	/** Whether the deltas do not end with the text, because it replaced another. */
+	private isBehind = false;
 	sessionId = '';
 	requestId = '';
 	usage: Json = null;
@@ -83,6 +82,8 @@ export class WireReader {
 	raw: Json = null;
 	/** What the agent waits for, each with its share of its event's length in characters. */
 	private waiting: ReadonlyArray<{ readonly interrupt: WireInterrupt; readonly chars: number }> = [];
+	/** Whether the stream sends its texts as JSON strings; undefined until one has come. */
+	private quotesText: boolean | undefined;
 	/** The total length of the kept steps, in characters. */
 	private stepChars = 0;
 	/** Whether an event arrived that reports no failure: whatever it says, an agent that sends events is running. */
@@ -111,11 +112,15 @@ export class WireReader {
 	read(event: StreamEvent): void {
 		this.delta = '';
 		if (this.isOver) return;
-		const { format } = this.wire.stream;
-		// A single line may be a whole answer; it is an event if a rule matches it.
-		const isEvent = !event.isWholeBody || (format === 'jsonLines' && isOfRule(this.wire, event.data));
-		if (isEvent) this.readPart(event);
-		else this.readBody(event.data);
+		if (event.isWholeBody && !this.isLine(event.data)) this.readBody(event.data);
+		else this.readPart(event);
+	}
+
+	/** Whether a single line, which may be a whole answer, is an event. */
+	private isLine(text: string): boolean {
+		if (this.wire.stream.format !== 'jsonLines') return false;
+		const json = parseJson(text) ?? text;
+		return marksEvent(this.wire, text, json, dataOf(this.wire, json));
 	}
 
 	private readBody(text: string): void {
@@ -148,12 +153,12 @@ export class WireReader {
 		const { wire, hide } = this;
 		const parsed = parseJson(data);
 		const json = parsed === undefined ? hide(data) : redactJson(parsed, hide);
-		const name = textAt(wire.stream.event, json) || given || UNNAMED;
+		const name = nameOf(wire, json, given);
 		const shown = hide(name);
 		if (this.names.size < MOST_NAMES) this.names.add(excerpt(shown, MOST_PATH_CHARS));
-		const rule = wire.stream.rules.find((one) => fits(one, name, data, json));
-		const isBroken = parsed === undefined && /^\s*[[{]/.test(data) && data.trim() !== DONE && !rule?.data;
-		if (isBroken) {
+		const rule = ruleFor(wire, name, data, json);
+		const isPlain = rule?.takesText === true && this.isPlainText(parsed);
+		if (isBroken(data, parsed) && !rule?.data && !isPlain) {
 			this.gap = `the data of an event "${excerpt(shown, 40)}" could not be read: ${whyNotJson(data)}`;
 			return;
 		}
@@ -163,11 +168,18 @@ export class WireReader {
 		this.hasEvents ||= isJsonObject(json);
 		if (!rule) return;
 		if (rule.step) this.addStep({ name: shown, data: json }, data.length);
-		else this.readText(rule, shown, json);
+		else this.readText(rule, shown, isPlain ? hide(data) : json);
 		if (rule.end && !this.isClosed) {
 			this.endedBy = rule.entry;
 			this.isClosed = rule.end === true;
 		}
+	}
+
+	/** Whether data is the text itself. A stream that puts its first text in quotation marks sends all of them as JSON. */
+	private isPlainText(parsed: Json | undefined): boolean {
+		if (parsed === undefined) this.quotesText = false;
+		if (typeof parsed === 'string') this.quotesText ??= true;
+		return this.quotesText !== true && !(parsed !== undefined && isJsonObject(parsed));
 	}
 
 	private addStep(step: JsonObject, chars: number): void {
@@ -201,10 +213,11 @@ export class WireReader {
 			return;
 		}
 		if (this.endedBy !== '') this.gap = `more text came after "${this.endedBy}" had ended the answer`;
-		this.delta = delta;
+		this.isBehind ||= this.draft !== 'none';
+		this.draft = 'none';
 		this.text = before + delta;
 		this.textFrom = entry;
-		this.draft = 'none';
+		this.show(delta);
 	}
 
 	private giveUp(most: string): void {
@@ -229,9 +242,18 @@ export class WireReader {
 
 	/** Replaces the text; what the new text adds to the old one becomes the delta. */
 	private replaceText(text: string, entry: string): void {
-		this.delta = text.startsWith(this.text) ? text.slice(this.text.length) : '';
+		const before = this.text;
 		this.text = text;
 		this.textFrom = entry;
+		if (text.startsWith(before)) this.show(text.slice(before.length));
+		else this.isBehind ||= !before.endsWith(text);
+	}
+
+	/** A text that replaced another is shown in a new paragraph, once more of it comes: the next may replace it, too. */
+	private show(more: string): void {
+		if (more === '') return;
+		this.delta = this.isBehind ? `\n\n${this.text}` : more;
+		this.isBehind = false;
 	}
 
 	/** Reads what any event may contain, whatever its rule. @param chars the event's length */
@@ -279,24 +301,23 @@ export class WireReader {
 	 * entries do not apply.
 	 */
 	private noteMisfits(json: Json): void {
-		const { text, session, usage, incomplete, error } = this.wire.answer;
+		const { text, session, usage, incomplete, error, requestId, interrupt } = this.wire.answer;
+		const { at, waits, ...ofOne } = interrupt;
 		const data = dataOf(this.wire, json);
-		for (const [name, at] of Object.entries({ text, session, usage, incomplete })) {
-			this.noteMisfit(`answer.${name}`, at, data);
+		const note = (entries: Readonly<Record<string, Expression | undefined>>, from: Json): void => {
+			for (const [name, one] of Object.entries(entries)) this.noteMisfit(`answer.${name}`, one, from);
+		};
+		note({ text, session, usage, incomplete, 'interrupt.at': at, 'interrupt.waits': waits }, data);
+		note({ error, requestId }, json);
+		for (const found of listAt(at, data)) {
+			for (const [name, one] of Object.entries(ofOne)) note({ [`interrupt.${name}`]: one }, found);
 		}
-		this.noteMisfit('answer.error', error, json);
 	}
 
 	private noteMisfit(entry: string, at: Expression | undefined, from: Json): void {
 		const found = at?.(from);
 		if (found?.ok === false) this.misfits[entry] = found.failure;
 	}
-}
-
-/** Whether an event that should contain text contains plain words instead of JSON. */
-function isUnread({ on, delta, whole, end }: StreamRule, json: Json): boolean {
-	const isNamed = !end && on?.every((parts) => parts.join('') !== '');
-	return isNamed === true && (delta ?? whole) !== undefined && typeof json === 'string';
 }
 
 function whatFails({ answer }: Wire, json: Json): WireFault | undefined {
@@ -344,10 +365,15 @@ export function dataOf({ answer }: Wire, json: Json): Json {
 	return answer.envelope && isJsonObject(json) && isJsonObject(json.data) ? json.data : json;
 }
 
+/** The elements of the array that an expression finds, or the only value; empty if there is none. */
+function listAt(at: Expression | undefined, from: Json): readonly Json[] {
+	const found = valueAt(at, from);
+	if (!isThere(found)) return [];
+	return Array.isArray(found) ? found : [found];
+}
+
 function interruptsIn({ answer: { interrupt } }: Wire, data: Json): WireInterrupt[] {
-	const waiting = valueAt(interrupt.at, data);
-	if (!isThere(waiting)) return [];
-	return (Array.isArray(waiting) ? waiting : [waiting]).flatMap((one) => {
+	return listAt(interrupt.at, data).flatMap((one) => {
 		if (typeof one === 'string') return one.trim() ? [asked(one)] : [];
 		const id = textAt(interrupt.id, one);
 		const tool = textAt(interrupt.tool, one);
@@ -362,18 +388,6 @@ function interruptsIn({ answer: { interrupt } }: Wire, data: Json): WireInterrup
 /** An interrupt that is a plain-text question. */
 export function asked(question: string): WireInterrupt {
 	return { id: '', kind: 'question', tool: '', arguments: {}, question };
-}
-
-function isOfRule({ stream }: Wire, text: string): boolean {
-	const json = parseJson(text) ?? text;
-	const name = textAt(stream.event, json) || UNNAMED;
-	return stream.rules.some((rule) => fits(rule, name, text, json));
-}
-
-function fits(rule: StreamRule, name: string, data: string, json: Json): boolean {
-	if (rule.data !== '' && data.trim() !== rule.data) return false;
-	if (rule.on && !rule.on.some((pattern) => fitsName(name, pattern))) return false;
-	return rule.when === undefined || isThere(valueAt(rule.when, json));
 }
 
 /** Reads a session ID. A boolean or a blank text means "no session", and must not be kept and sent back as an ID. */

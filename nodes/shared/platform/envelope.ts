@@ -74,7 +74,9 @@ export function saysBusy(body: Json | undefined, terms: BusyTerms): boolean {
 
 function describeBody(body: Json | undefined, text: string, contentType = ''): string {
 	if (!text.trim()) return 'an empty answer';
-	if (/html/i.test(contentType) || /^\s*</.test(text)) return 'a web page instead of JSON';
+	// Some servers send short words as HTML, because that is their framework's default.
+	const isPage = /^\s*</.test(text) || (/html/i.test(contentType) && /<[a-z!/]/i.test(text));
+	if (isPage) return 'a web page instead of JSON';
 	// The text is not quoted, because it may contain a token.
 	if (/^\s*[{["]/.test(text) && body === undefined) return 'an answer that is cut off or is not JSON';
 	if (body === undefined) return `an answer that is not JSON: ${text.trim()}`;

@@ -1,8 +1,8 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import { describedBy } from '../../unit/AgentInvoke/wire/wire.fixture';
-import { sharedStage } from '../harness/stage';
-import { item, openScriptedAgent, OPTIONS } from './scriptedAgent';
+import { everythingSaid, sharedStage } from '../harness/stage';
+import { envelope, item, openScriptedAgent, OPTIONS } from './scriptedAgent';
 import { CONTINUE } from './agent.fixture';
 
 /* Tests what a description in the credential decides around a call; readyWires.test.ts tests the calls themselves. */
@@ -89,4 +89,15 @@ test('a value without a placeholder in the description is refused instead of lef
 	expect((await told({ files })).error).toContain('no placeholder for the files');
 	expect(agent.calls).toEqual([]);
 	expect(await told({})).toMatchObject({ answer: 'hello' });
+});
+
+test('a key in a header of the description reaches no item, whatever repeats it', async () => {
+	const key = 'SUPERSECRET123';
+	const account = describedBy({ request: { headers: { 'x-api-key': key } } });
+	agent.says(envelope({ answer: `You sent ${key}`, session_id: 's' }));
+	const answered = await agent.ask({}, { account });
+	expect(item(answered)).toMatchObject({ answer: 'You sent [hidden]' });
+	agent.says(JSON.stringify({ message: `bad key ${key}` }), 400);
+	const refused = await agent.ask({}, { ...CONTINUE, account });
+	expect(everythingSaid(refused)).not.toContain(key);
 });

@@ -69,6 +69,28 @@ describe('streams', () => {
 		expect(item(await ask())).toMatchObject({ answer: 'one two', session: { id: 's' } });
 	});
 
+	const draft = {
+		stream: {
+			rules: [
+				{ on: 'end', whole: 'answer', end: true },
+				{ delta: 'delta', replace: 'answer' },
+			],
+		},
+	};
+	test.each([
+		['another', 'It is 5.', 'Let me look.\n\nIt is 5.'],
+		['the same without the space at its end', 'Let me look.', 'Let me look. '],
+	])('a chat shows the last text whole: %s', async (_name, answer, shown) => {
+		agent.answer((response) =>
+			stream(response, event({ delta: 'Let me look. ' }) + event({ answer, session_id: 's' }, 'end')).end(),
+		);
+		const settings = { ...CONTINUE, account: describedBy(draft), mode: 'webhook', streaming: true } as const;
+		const run = await agent.ask({ stream: true }, settings);
+		expect(item(run)).toMatchObject({ answer });
+		const chunks = run.chunks.map(({ content }) => content ?? '').join('');
+		expect(chunks.replace(' \n', '\n')).toBe(shown);
+	});
+
 	test('a token that the agent repeats, even in two pieces, reaches no item', async () => {
 		const token = agent.platform.agentToken;
 		const half = Math.floor(token.length / 2);

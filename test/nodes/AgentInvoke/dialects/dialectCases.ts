@@ -117,7 +117,9 @@ export const dialectCases: readonly DialectCase[] = [
 		invokePath: '/v3/chat',
 		open: async () => await StandIn.open(COZE),
 		answersWhole: false,
-		usage: (tokensIn, tokensOut) => ({ input_count: tokensIn, output_count: tokensOut }),
+		usage: (tokensIn, tokensOut) => ({
+			...{ total_tokens: tokensIn + tokensOut, input_tokens: tokensIn, output_tokens: tokensOut },
+		}),
 		refusals: {
 			...COZE_REFUSALS,
 			// It differs from a failed run only in its code, which the description does not list.

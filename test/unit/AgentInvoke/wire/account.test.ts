@@ -1,4 +1,5 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
+import { describedBy } from './wire.fixture';
 
 const CREDENTIAL = { agentToken: 'agt_0123456789', baseUrl: 'https://p.example' };
 
@@ -28,4 +29,29 @@ test.each([
 	[' https://p.example/gate/way/ ', 'https://p.example/gate/way'],
 ])('reads the base URL %j as %s', (baseUrl, taken) => {
 	expect(readAgentAccount({ ...CREDENTIAL, baseUrl })).toMatchObject({ ok: true, value: { baseUrl: taken } });
+});
+
+test.each([
+	[{ 'x-api-key': 'SUPERSECRET123' }, ['SUPERSECRET123']],
+	[{ 'Proxy-Authorization': 'Basic dXNlcjpwYXNz' }, ['dXNlcjpwYXNz']],
+	[
+		{ 'X-Gate': 'long-0123456789-text', 'X-Token': 'v1-t0ken/$session/1' },
+		['long-0123456789-text', 'v1-t0ken/'],
+	],
+	[
+		{
+			'X-Region': 'eu-central-1',
+			'X-Auth-Mode': 'password',
+			'X-Session': '$session',
+			Accept: 'application/json; v=1',
+		},
+		[],
+	],
+])('the headers %j add to what is hidden: %j', (headers, secrets) => {
+	const account = readAgentAccount({
+		...CREDENTIAL,
+		baseUrl: 'https://p.example',
+		...describedBy({ request: { headers } }),
+	});
+	expect(account).toMatchObject({ value: { secrets: [CREDENTIAL.agentToken, ...secrets] } });
 });

@@ -22,12 +22,12 @@ test('every description has a stand-in', () => {
 	expect(dialectCases.map(({ description }) => description)).toEqual(expect.arrayContaining(FOREIGN));
 });
 
-test.each(FOREIGN)('"%s" differs from the standard in at most ten entries', (name) => {
+test.each(FOREIGN)('"%s" differs from the standard in at most twelve entries', (name) => {
 	const standard = entriesOf(wireText('standard'));
 	const own = entriesOf(wireText(name));
 	const others = [...own].filter(([entry, value]) => standard.get(entry) !== value);
 	expect([...own.keys()]).toEqual([...standard.keys()]);
-	expect(others.length).toBeLessThanOrEqual(10);
+	expect(others.length).toBeLessThanOrEqual(12);
 });
 
 test.each([

@@ -302,6 +302,9 @@ test.each([
 	[503, { message: 'upstream' }, true],
 	[500, { code: 'rate_limited' }, true],
 	[408, { code: 'session_busy' }, true],
+	[424, { code: 'DependencyFailedException' }, true],
+	[400, { code: 'completion_request_error', message: 'The model gave up.' }, true],
+	[400, { code: 'validation_failed', message: 'completion_request_error' }, false],
 	[409, { code: 'session_busy' }, false],
 	[401, { version: '3', code: 'NotAuthenticated' }, false],
 	[403, { version: '3', code: 'Forbidden' }, true],
@@ -377,6 +380,115 @@ test('a text followed by an interrupt is the question', () => {
 	const done = event(envelope({ reason: 'interrupt', answer: 'All done.' }), 'done');
 	expect(read(standard, [done])).toMatchObject({ value: { interrupts: [] } });
 	expect(read(standard, [event(envelope({ reason: 'interrupt' }), 'done')])).toMatchObject({ ok: false });
+});
+
+const said = (at: 'whole' | 'replace' | 'delta', words: string) => event({ [at]: words }, at);
+const FORMS_OF_TEXT = wireOf(
+	JSON.stringify({
+		request: { message: { m: '$message' } },
+		answer: { envelope: false, text: 'whole' },
+		stream: {
+			rules: [
+				{ on: 'end', whole: 'whole', end: true },
+				{ delta: 'delta', whole: 'whole', replace: 'replace' },
+			],
+		},
+	}),
+);
+
+test.each<[string, StreamEvent[], deltas: string[]]>([
+	[
+		'a text that goes on',
+		[said('whole', 'A'), said('whole', 'AB'), event({ whole: 'ABC' }, 'end')],
+		['A', 'B', 'C'],
+	],
+	['one that is repeated', [said('delta', 'A'), said('replace', 'A'), said('delta', 'B')], ['A', 'B']],
+	// The rest is written once the answer has ended.
+	['one that is replaced', [said('delta', 'A'), said('replace', 'B'), said('replace', 'C')], ['A']],
+	[
+		'one that is replaced and goes on',
+		[said('delta', 'A'), said('replace', 'B'), said('delta', 'C')],
+		['A', '\n\nBC'],
+	],
+	['a draft', [said('whole', 'A'), said('delta', 'B'), said('delta', 'C')], ['A', '\n\nB', 'C']],
+	[
+		'messages that are also sent whole',
+		[...['A', 'B', 'C'].flatMap((word) => [said('delta', word), said('replace', word)])],
+		['A', 'B', 'C'],
+	],
+])('a stream shows %s', (_name, events, deltas) => {
+	const reader = new WireReader(FORMS_OF_TEXT, (text) => text);
+	const shown = events.map((one) => {
+		reader.read(one);
+		return reader.delta;
+	});
+	expect(shown.filter(Boolean)).toEqual(deltas);
+});
+
+const plain = wireOf(
+	JSON.stringify({
+		request: { message: { m: '$message' } },
+		answer: { envelope: false, text: '@' },
+		stream: { end: 'body', rules: [{ on: 'usage', step: true }, { delta: '@' }] },
+	}),
+);
+
+test.each([
+	[
+		['Price', ' is', ' 1.50', ' or ', '1e3', ', not ', 'false', 'null'],
+		'Price is 1.50 or 1e3, not falsenull',
+	],
+	[['He said ', '"hi"', ' [', '1', '] ', '[2]', '{'], 'He said "hi" [1] [2]{'],
+	[['"He said "', '"\\"hi\\"\\n"', 'null', '"1"'], 'He said "hi"\n1'],
+	[['1', ' {"a":1}', 'x'], '1x'],
+])('where a rule selects "@", the data %j is the text %j', (pieces, answer) => {
+	const events = [event({ tokens: 3 }, 'usage'), ...pieces.map((piece) => event(piece))];
+	expect(read(plain, events)).toMatchObject({ value: { answer } });
+});
+
+test('a single line is a whole answer unless a rule knows its name or finds something in it', () => {
+	const linesWith = (...rules: object[]) =>
+		wireOf(
+			JSON.stringify({
+				request: { message: { m: '$message' } },
+				answer: { envelope: false, text: 'output' },
+				stream: { format: 'jsonLines', event: 'type', rules: [{ when: 'done', end: true }, ...rules] },
+			}),
+		);
+	const whole = { output: 'hi' };
+	for (const rule of [
+		{ step: true },
+		{ on: '*', delta: 'd' },
+		{ when: '!done', step: true },
+		{ on: 'message' },
+	])
+		expect(read(linesWith(rule), [body(whole)])).toMatchObject({ value: { answer: 'hi' } });
+	for (const rule of [{ on: 'think', step: true }, { delta: 'output' }, { fail: 'output' }]) {
+		const failure = expect.not.objectContaining({ entry: 'answer.text' });
+		expect(read(linesWith(rule), [body({ type: 'think', ...whole })])).toMatchObject({ failure });
+	}
+});
+
+test('each expression that does not fit a whole body is reported', () => {
+	const misfit = "contains(tags, 'x') && @";
+	const interrupt = { at: misfit, waits: misfit };
+	const entries = (answer: object) =>
+		wireOf(JSON.stringify({ request: { message: { m: '$message' } }, answer: { text: 'say', ...answer } }));
+	const misfits = (answer: object) => read(entries(answer), [body({ say: 'x', ask: [{ id: 1 }, {}] })]);
+	expect(misfits({ requestId: misfit, interrupt })).toMatchObject({
+		value: {
+			readFrom: {
+				misfits: {
+					'answer.requestId': expect.stringContaining('contains()'),
+					'answer.interrupt.at': expect.stringContaining('contains()'),
+					'answer.interrupt.waits': expect.stringContaining('contains()'),
+				},
+			},
+		},
+	});
+	expect(misfits({ interrupt: { at: 'ask', id: 'id', tool: misfit } })).toMatchObject({
+		value: { readFrom: { misfits: { 'answer.interrupt.tool': expect.stringContaining('contains()') } } },
+	});
 });
 
 test('JSON lines are events, and a truncated line is not', async () => {

@@ -162,12 +162,13 @@ describe('classify', () => {
 		});
 	});
 
-	it('also recognizes a web page by its content type', () => {
-		expect(
-			classify(reply(200, 'Please log in', { 'content-type': 'text/HTML; charset=utf-8' })),
-		).toMatchObject({
-			text: 'a web page instead of JSON',
-		});
+	it.each([
+		[200, 'Please log in <a href="/login">here</a>', 'a web page instead of JSON'],
+		[400, 'Invalid key', 'an answer that is not JSON: Invalid key'],
+		[503, 'Too busy', 'an answer that is not JSON: Too busy'],
+	])('distinguishes pages from words that are called HTML: HTTP %d with %j', (status, said, text) => {
+		const html = { 'content-type': 'text/HTML; charset=utf-8' };
+		expect(classify(reply(status, said, html))).toMatchObject({ text });
 	});
 
 	it.each([
