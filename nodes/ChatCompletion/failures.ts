@@ -3,7 +3,7 @@ import type { Failure } from '../shared/errors/failure';
 import type { ServiceError } from '../shared/answer/answerBody';
 import { CREDIT_ADVICE, isForCredit } from '../shared/chat/refusal';
 import type { FailedOutcome } from '../shared/http/outcome';
-import { explainCall, type CallAdvice, type CallFacts } from '../shared/platform/failures';
+import { explainCall, isForKey, type CallAdvice, type CallFacts } from '../shared/platform/failures';
 import { quote } from '../shared/text/redact';
 
 const LESS = 'Send less text or fewer images, or lower "Max Tokens" in the node\'s options.';
@@ -29,7 +29,7 @@ const OF_QUESTION: CallAdvice = {
 export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 	const isOfQuestion =
 		outcome.kind === 'refused' &&
-		outcome.status !== 401 &&
+		!isForKey(outcome) &&
 		outcome.status !== 403 &&
 		(outcome.code !== null || outcome.status < 400 || isForCredit(outcome));
 	if (!isOfQuestion) return explainCall(outcome, facts, OF_QUESTION);
@@ -72,6 +72,13 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 	[/context|too (?:long|large)|maximum|max_\w*tokens|input length/i, LESS],
 ];
 
+/** Matches messages that say that there is no such model, not those about what a model did or cannot do. */
+const NO_SUCH_MODEL = [
+	/\b(?:no such|unknown(?! error)|invalid|unsupported|not found|not a valid|no access to|not have access to)\W+(?:(?:value for|the|this|requested)\W+){0,2}model/i,
+	// Up to five words later, in the same clause.
+	/model(?:\S*(?<![.;!?,])\s+(?:\S+(?<![.:;!?,])\s+){0,4}?)?_?(?:not be found|not[ _]?found|not[ _]?exist|n't exist|unknown(?! error)|unsupported|not supported|invalid|not valid)/i,
+];
+
 function adviceFor(status: number, said: string, baseUrl: string): string {
 	const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
 	if (advice) return advice;
@@ -79,7 +86,7 @@ function adviceFor(status: number, said: string, baseUrl: string): string {
 	if (status === 404 && !/model/i.test(said)) {
 		return `${adviceOnPath(baseUrl)} Check the model's ID, too.`;
 	}
-	if (/model/i.test(said)) {
+	if (status === 404 || NO_SUCH_MODEL.some((pattern) => pattern.test(said))) {
 		return "Check the model's ID: it is the one that the platform's console shows, upper and lower case included.";
 	}
 	return 'Compare the messages and the options of this node with what the platform says.';
