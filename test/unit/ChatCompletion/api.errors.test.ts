@@ -143,6 +143,21 @@ test('a refusal by the model is reported as one', async () => {
 	});
 });
 
+test.each(['stop', 'length'])('a refusal next to an answer is reported with it: %s', async (reason) => {
+	const { result, pieces } = await askChat({
+		body: () => [
+			sse(delta({ content: 'A. ', refusal: 'I cannot' }), delta({ refusal: ' do B' }), finish(reason)),
+		],
+	});
+	expect(pieces).toEqual([{ content: 'A. ', reasoning: '' }]);
+	expect(itemOf(valueOf(result))).toMatchObject({
+		value: {
+			content: 'A. ',
+			warning: expect.stringMatching(/(^|options\. )The model refused a part: I cannot do B\.$/),
+		},
+	});
+});
+
 test('an empty error in an answer is ignored', async () => {
 	const error = { message: '', type: '', code: null };
 	const { result } = await askChat({
