@@ -122,6 +122,11 @@ test.each([
 	expect(opened).toBe(1);
 });
 
+test('an answer is requested without compression, in which a cut would not be seen', async () => {
+	const { headers } = await askChat({ body: () => [sse(delta({ content: 'a' }), '[DONE]')] });
+	expect(headers).toEqual([{ 'Accept-Encoding': 'identity' }]);
+});
+
 test('a page is not shown, whatever its content type', async () => {
 	const { result } = await askChat({
 		body: () => ['<!doctype html><b>Login</b>'],
