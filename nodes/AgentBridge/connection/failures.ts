@@ -32,14 +32,13 @@ export interface Bridge {
 	readonly probe: () => Promise<Probe>;
 }
 
-/** HTTP's 401 in the range for applications. */
-export const TOKEN_REFUSED_CODE = 4401;
 /**
- * Close codes by which a server refuses the account. The bridge's own codes are not specified (§7.7); these are the
- * usual ones: 1008 of RFC 6455, and HTTP's 401 and 403 in the range for applications. 1008 and 4403 may be about a
- * frame instead, such as one too many.
+ * The close code by which a server refuses the token: HTTP's 401 in the range for applications. The bridge's own codes
+ * are not specified (§7.7), so this and the next are the usual ones.
  */
-const REFUSAL_CODES: ReadonlySet<number> = new Set([1008, TOKEN_REFUSED_CODE, 4403]);
+export const TOKEN_REFUSED_CODE = 4401;
+/** 1008 of RFC 6455 and HTTP's 403: the account is refused or, after service, maybe only a frame, such as one too many. */
+const FORBIDDEN_CODES: ReadonlySet<number> = new Set([1008, 4403]);
 const REFUSAL_STATUSES: ReadonlySet<number> = new Set([401, 403]);
 
 const TOKEN_ADVICE =
@@ -64,7 +63,7 @@ export async function whyEnded(
 }
 
 /**
- * @param hasServed whether the connection showed that the account is accepted, so that no close code refuses it
+ * @param hasServed whether the connection showed that the account is accepted, so that 1008 and 4403 do not refuse it
  * @returns a failure, of kind `credential` if the account was refused: trying again is then pointless
  */
 export function explainEnd(
@@ -118,7 +117,7 @@ function explainClose(
 	const said = reason && excerpt(redact(reason), 120);
 	const why = said && `: ${said}`;
 	const details = { closeCode: code, ...(said && { reason: said }) };
-	if (REFUSAL_CODES.has(code) && !hasServed) {
+	if (code === TOKEN_REFUSED_CODE || (FORBIDDEN_CODES.has(code) && !hasServed)) {
 		const message = `${host} refused the channel account (close code ${code}${why})`;
 		const advice = tokenIn === 'nothing' ? NO_TOKEN_ADVICE : TOKEN_ADVICE;
 		return { kind: 'credential', message, advice, details };

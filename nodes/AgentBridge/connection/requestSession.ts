@@ -140,7 +140,7 @@ export class RequestSession {
 		const failure = explainEnd(end, peer, link.hasAnswered);
 		// Only a platform that refuses the token in the first frame is known to have read no other. One that accepted the
 		// handshake may have processed frames before it refused the account.
-		const isUnread = peer.tokenIn === 'frame' && end.code === TOKEN_REFUSED_CODE;
+		const isUnread = peer.tokenIn === 'frame' && !link.hasAnswered && end.code === TOKEN_REFUSED_CODE;
 		link.lost = failure.kind === 'credential' && !isUnread ? { ...failure, kind: 'unreachable' } : failure;
 		return failure;
 	}

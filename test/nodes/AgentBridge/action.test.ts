@@ -140,7 +140,7 @@ describe('request', () => {
 		const run = await stage.run(texts('one [tool]'), {}, retry);
 		expect(jsonOf(run, 1)).toMatchObject([
 			{
-				error: expect.stringContaining('It was closed with code 4401'),
+				error: expect.stringContaining('refused the channel account (close code 4401'),
 				message: expect.stringContaining('was not sent again'),
 				details: { kind: 'unclear' },
 			},

@@ -123,9 +123,12 @@ type Before = (scene: Scene) => unknown;
 const say: Before = ({ last }) => last().say('{}');
 const minute: Before = async ({ clock }) => await clock.advance(60_000);
 
-test.each<[string, boolean, Before, Peer['tokenIn']?]>([
+test.each<[string, boolean, Before, Peer['tokenIn']?, number?]>([
 	['after a frame', true, say],
 	['after a minute', true, minute],
+	['after a minute', true, minute, 'handshake', 4403],
+	// This code is always about the token.
+	['after a minute', false, minute, 'handshake', 4401],
 	// The frame may be the refusal in words.
 	['after a frame that may answer the token', false, say, 'frame'],
 	[
@@ -134,11 +137,11 @@ test.each<[string, boolean, Before, Peer['tokenIn']?]>([
 		(scene) => [1, 2].forEach(() => void say(scene)),
 		'frame',
 	],
-])('a close with 1008 %s: reconnects is %j', async (_when, reconnects, before, tokenIn = 'handshake') => {
+])('a close %s: reconnects is %j', async (_when, reconnects, before, tokenIn = 'handshake', code = 1008) => {
 	const scene = listenTo(undefined, tokenIn);
 	scene.last().open();
 	await before(scene);
-	scene.last().end(1008, 'rate limit exceeded');
+	scene.last().end(code, 'rate limit exceeded');
 	await scene.clock.advance(1_000);
 	expect([scene.sockets.length, scene.said.at(-1)?.startsWith('refused')]).toEqual(
 		reconnects ? [2, false] : [1, true],

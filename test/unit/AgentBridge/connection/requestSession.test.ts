@@ -7,14 +7,19 @@ import { turn } from '../../testClock';
 import { bridgeScene } from './bridge.scene';
 import { valueOf } from '../../results';
 
-function scene(probe: Probe = { kind: 'nothing' }, refusal: () => Failure | undefined = () => undefined) {
+function scene(
+	probe: Probe = { kind: 'nothing' },
+	refusal: () => Failure | undefined = () => undefined,
+	tokenIn: Peer['tokenIn'] = 'handshake',
+) {
 	const bridge = bridgeScene(() => probe, refusal);
+	const peer = { ...bridge.bridge.peer, tokenIn };
 	const { sockets, last } = bridge;
 	const stopping = new AbortController();
 	return {
 		...bridge,
 		stopping,
-		session: new RequestSession(bridge.bridge, stopping.signal),
+		session: new RequestSession({ ...bridge.bridge, peer }, stopping.signal),
 		/** The newest socket, once `count` sockets exist. */
 		socket: async (count = 1) => {
 			for (let round = 0; sockets.length < count && round < 50; round++) await turn();
@@ -25,8 +30,7 @@ function scene(probe: Probe = { kind: 'nothing' }, refusal: () => Failure | unde
 }
 
 /** A session that has sent one request over its first connection. */
-async function asked(text = '{}', answered = rule()) {
-	const made = scene();
+async function asked(text = '{}', answered = rule(), made = scene()) {
 	const asking = made.session.request(text, answered, 1_000);
 	const open = await made.socket();
 	open.open();
@@ -229,6 +233,16 @@ test.each([1008, 4401, 4403])(
 	},
 );
 
+test.each([
+	['{"type":"auth_error"}', 'credential'],
+	['{"type":"tool","re":1}', 'unclear'],
+])('after a token in a frame and the frame %s, code 4401 makes the request %s', async (frame, kind) => {
+	const { asking, open } = await asked('{}', rule(), scene(undefined, undefined, 'frame'));
+	open.say(frame);
+	open.end(4401);
+	expect(await asking).toMatchObject({ failure: { kind } });
+});
+
 test('after an answer, code 1008 is about a frame and not about the account, so the next frame is sent', async () => {
 	const { session, socket, asking, open } = await asked();
 	open.say('{"type":"reply","re":1}');
@@ -302,9 +316,7 @@ test.each([
 ])(
 	'a platform that reads the token from a frame may refuse it with code %d, reason "%s": %s',
 	async (code, reason, kind) => {
-		const { clock, bridge, last } = bridgeScene(() => ({ kind: 'nothing' }));
-		const peer: Peer = { ...bridge.peer, tokenIn: 'frame' };
-		const session = new RequestSession({ ...bridge, peer }, new AbortController().signal);
+		const { clock, session, last } = scene(undefined, undefined, 'frame');
 		const sending = session.send('one', 0);
 		await turn();
 		last().open();
