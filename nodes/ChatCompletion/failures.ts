@@ -3,7 +3,7 @@ import type { Failure } from '../shared/errors/failure';
 import type { ServiceError } from '../shared/answer/answerBody';
 import { CREDIT_ADVICE, isForCredit } from '../shared/chat/refusal';
 import type { FailedOutcome } from '../shared/http/outcome';
-import { explainCall, type CallAdvice, type CallFacts } from '../shared/platform/failures';
+import { explainCall, isForKey, type CallAdvice, type CallFacts } from '../shared/platform/failures';
 import { quote } from '../shared/text/redact';
 
 const LESS = 'Send less text or fewer images, or lower "Max Tokens" in the node\'s options.';
@@ -29,7 +29,7 @@ const OF_QUESTION: CallAdvice = {
 export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 	const isOfQuestion =
 		outcome.kind === 'refused' &&
-		outcome.status !== 401 &&
+		!isForKey(outcome) &&
 		outcome.status !== 403 &&
 		(outcome.code !== null || outcome.status < 400 || isForCredit(outcome));
 	if (!isOfQuestion) return explainCall(outcome, facts, OF_QUESTION);
@@ -72,6 +72,10 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 	[/context|too (?:long|large)|maximum|max_\w*tokens|input length/i, LESS],
 ];
 
+/** Matches messages that say that a model is unknown, together with `/model/`; others say what a known one did. */
+const UNKNOWN =
+	/\b(no such|unknown(?! error)|unsupported|invalid|no access|have access|not[ _](be )?(found|supported|exist|valid))|n't exist|not_?found/i;
+
 function adviceFor(status: number, said: string, baseUrl: string): string {
 	const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
 	if (advice) return advice;
@@ -79,7 +83,7 @@ function adviceFor(status: number, said: string, baseUrl: string): string {
 	if (status === 404 && !/model/i.test(said)) {
 		return `${adviceOnPath(baseUrl)} Check the model's ID, too.`;
 	}
-	if (/model/i.test(said)) {
+	if (status === 404 || (/model/i.test(said) && UNKNOWN.test(said))) {
 		return "Check the model's ID: it is the one that the platform's console shows, upper and lower case included.";
 	}
 	return 'Compare the messages and the options of this node with what the platform says.';

@@ -33,10 +33,12 @@ export interface Bridge {
 }
 
 /**
- * Close codes by which a server refuses the account. The bridge's own codes are not specified (§7.7); these are the
- * usual ones: 1008 of RFC 6455, and HTTP's 401 and 403 in the range for applications.
+ * The close code by which a server refuses the token: HTTP's 401 in the range for applications. The bridge's own codes
+ * are not specified (§7.7), so this and the next are the usual ones.
  */
-const REFUSAL_CODES: ReadonlySet<number> = new Set([1008, 4401, 4403]);
+export const TOKEN_REFUSED_CODE = 4401;
+/** 1008 of RFC 6455 and HTTP's 403: the account is refused or, after service, maybe only a frame, such as one too many. */
+const FORBIDDEN_CODES: ReadonlySet<number> = new Set([1008, 4403]);
 const REFUSAL_STATUSES: ReadonlySet<number> = new Set([401, 403]);
 
 const TOKEN_ADVICE =
@@ -55,12 +57,21 @@ const HANDSHAKE_ADVICE: Readonly<Record<Peer['tokenIn'], string>> = {
 export async function whyEnded(
 	end: SocketEnd,
 	{ peer, probe }: Pick<Bridge, 'peer' | 'probe'>,
+	hasServed = false,
 ): Promise<Failure> {
-	return explainEnd(end, peer, end.cause === 'handshake' ? await probe() : undefined);
+	return explainEnd(end, peer, hasServed, end.cause === 'handshake' ? await probe() : undefined);
 }
 
-/** @returns a failure, of kind `credential` if the account was refused: trying again is then pointless */
-export function explainEnd(end: SocketEnd, peer: Peer, probe: Probe = { kind: 'nothing' }): Failure {
+/**
+ * @param hasServed whether the connection showed that the account is accepted, so that 1008 and 4403 do not refuse it
+ * @returns a failure, of kind `credential` if the account was refused: trying again is then pointless
+ */
+export function explainEnd(
+	end: SocketEnd,
+	peer: Peer,
+	hasServed = false,
+	probe: Probe = { kind: 'nothing' },
+): Failure {
 	const { host, protocol = '' } = peer;
 	const details = { closeCode: end.code, cause: end.cause };
 	const ended = (kind: FailureKind, message: string, advice: string) => ({ kind, message, advice, details });
@@ -92,17 +103,21 @@ export function explainEnd(end: SocketEnd, peer: Peer, probe: Probe = { kind: 'n
 		// A refusal may also arrive while this side is already closing.
 		case 'closed':
 		case 'ours':
-			return explainClose(end, peer);
+			return explainClose(end, peer, hasServed);
 		case 'handshake':
 			return explainHandshake(peer, probe);
 	}
 }
 
-function explainClose({ code, reason }: SocketEnd, { host, redact, tokenIn }: Peer): Failure {
+function explainClose(
+	{ code, reason }: SocketEnd,
+	{ host, redact, tokenIn }: Peer,
+	hasServed: boolean,
+): Failure {
 	const said = reason && excerpt(redact(reason), 120);
 	const why = said && `: ${said}`;
 	const details = { closeCode: code, ...(said && { reason: said }) };
-	if (REFUSAL_CODES.has(code)) {
+	if (code === TOKEN_REFUSED_CODE || (FORBIDDEN_CODES.has(code) && !hasServed)) {
 		const message = `${host} refused the channel account (close code ${code}${why})`;
 		const advice = tokenIn === 'nothing' ? NO_TOKEN_ADVICE : TOKEN_ADVICE;
 		return { kind: 'credential', message, advice, details };

@@ -88,6 +88,7 @@ export class Listener {
 	/** Opens a connection and waits for its end. @returns why it ended; `undefined` if this side closed it */
 	private async live(): Promise<Failure | undefined> {
 		if (this.isStopped()) return undefined;
+		let received = 0;
 		const current = this.bridge.open({
 			onOpen: () => {
 				this.events.onUp(this.failures);
@@ -95,19 +96,28 @@ export class Listener {
 				this.firstTry.resolve(undefined);
 			},
 			onText: (text) => {
+				received++;
 				if (!this.events.onText(text)) void current.close(FULL_CLOSE);
 			},
 			onBinary: () => this.events.onBinary(),
 		});
 		this.connection = current;
 		const end = await current.ended;
-		return end.cause === 'ours' ? undefined : await whyEnded(end, this.bridge);
+		if (end.cause === 'ours') return undefined;
+		// After service, a code that may refuse the account may also mean a rate limit. If the account is refused, the next
+		// connection is, too. The first frame may only answer the token, as a refusal in words.
+		const answers = this.bridge.peer.tokenIn === 'frame' ? 1 : 0;
+		return await whyEnded(end, this.bridge, received > answers || this.openMs() >= STABLE_AFTER_MS);
+	}
+
+	/** How long the connection has been open, or was. */
+	private openMs(): number {
+		return this.openedAtMs === undefined ? 0 : this.bridge.clock.now() - this.openedAtMs;
 	}
 
 	/** Counts a connection that ended or could not be opened. @returns the pause before the next try */
 	private nextPauseMs(): number {
-		const openMs = this.openedAtMs === undefined ? 0 : this.bridge.clock.now() - this.openedAtMs;
-		if (openMs >= STABLE_AFTER_MS) this.forgetFailures();
+		if (this.openMs() >= STABLE_AFTER_MS) this.forgetFailures();
 		this.openedAtMs = undefined;
 		this.failures++;
 		return jitteredPauseMs(PAUSES, this.failures, this.random);

@@ -1,7 +1,7 @@
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import type { Socket, SocketEnd } from '../../shared/http/webSocket';
 import { within } from '../../shared/run/clock';
-import { explainEnd, whyEnded, type Bridge, type Peer } from './failures';
+import { explainEnd, TOKEN_REFUSED_CODE, whyEnded, type Bridge, type Peer } from './failures';
 import { belongs, isUncorrelated, readIncoming, type Frame, type ReplyRule } from '../frames';
 
 /** The most frames kept per request, so that a chatty platform cannot fill the memory. */
@@ -52,7 +52,10 @@ interface Link {
 	hasAnswered: boolean;
 	/** The values that late replies over it may still repeat. */
 	readonly unanswered: Set<string | undefined>;
-	/** Why it ended without a confirmed close, so that frames sent over it may be lost; absent otherwise. */
+	/**
+	 * Why it ended without a confirmed close, so that frames sent over it may be lost; absent otherwise. Of kind
+	 * `credential` if the platform read none of them.
+	 */
 	lost?: Failure;
 }
 
@@ -128,7 +131,18 @@ export class RequestSession {
 		if (!link) return;
 		const end = await link.socket.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
 		// Codes 1000 and 1005 are the answers to this side's close.
-		if (end.code !== 1000 && end.code !== 1005) link.lost = explainEnd(end, peer);
+		if (end.code !== 1000 && end.code !== 1005) this.lose(link, end);
+	}
+
+	/** @returns why the connection ended */
+	private lose(link: Link, end: SocketEnd): Failure {
+		const { peer } = this.bridge;
+		const failure = explainEnd(end, peer, link.hasAnswered);
+		// Only a platform that refuses the token in the first frame is known to have read no other. One that accepted the
+		// handshake may have processed frames before it refused the account.
+		const isUnread = peer.tokenIn === 'frame' && !link.hasAnswered && end.code === TOKEN_REFUSED_CODE;
+		link.lost = failure.kind === 'credential' && !isUnread ? { ...failure, kind: 'unreachable' } : failure;
+		return failure;
 	}
 
 	private collect(link: Link, text: string, pending: PendingRequest): void {
@@ -200,13 +214,10 @@ export class RequestSession {
 	}
 
 	private onEnd(link: Link, end: SocketEnd): void {
-		const failure = explainEnd(end, this.bridge.peer);
+		const failure = this.lose(link, end);
 		this.link = undefined;
-		link.lost = failure;
 		if (failure.kind === 'credential') this.fatal = failure;
-		// If the account is refused only after an answer, the platform may have processed the frame.
-		const isUnclear = failure.kind === 'credential' && link.hasAnswered;
-		this.pending?.settle(fail(isUnclear ? { ...failure, kind: 'unreachable' } : failure));
+		this.pending?.settle(fail(link.lost ?? failure));
 	}
 
 	/** Closes the connection, because a late reply could be mistaken for the reply to the next frame. */

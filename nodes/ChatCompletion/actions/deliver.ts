@@ -69,10 +69,11 @@ function readContent(
 	return parsed.ok ? ok(redactJson(parsed.value, redact.known)) : parsed;
 }
 
-/** What an operator should know about an answer that is incomplete, empty, a refusal or followed by an error. */
+/** What an operator should know about an answer: that it is incomplete, empty, refused or followed by an error. */
 function whatIsOdd(answer: ChatAnswer): string {
 	const said = answer.laterError ? `After the answer, the platform said: ${sentence(answer.laterError)}` : '';
-	return [oddEnd(answer), said].filter(Boolean).join(' ');
+	const refused = answer.partRefused ? `The model refused a part: ${sentence(answer.partRefused)}` : '';
+	return [oddEnd(answer), refused, said].filter(Boolean).join(' ');
 }
 
 function oddEnd({ content, reasoning, finishReason, toolCalls, isRefusal }: ChatAnswer): string {

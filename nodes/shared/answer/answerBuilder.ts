@@ -19,6 +19,8 @@ export interface ChatAnswer {
 	readonly toolCalls: readonly ToolCall[];
 	/** Whether the content is only the model's reason for not answering. */
 	readonly isRefusal: boolean;
+	/** What the model said in refusing a part of the request, next to the content; usually empty. */
+	readonly partRefused: string;
 	/** An error that the platform sent after the answer was finished; usually empty. */
 	readonly laterError: string;
 	/** The answer in the interface's own shape (§4.5, non-streamed), with any fields that the platform adds. */
@@ -123,6 +125,7 @@ export class AnswerBuilder {
 			usage: readUsage(this.usage.fields),
 			toolCalls: this.toolCalls.calls(),
 			isRefusal: this.content === '' && this.refusal !== '',
+			partRefused: this.content && this.refusal,
 			laterError: '',
 			raw: this.whole ?? this.body(),
 		};

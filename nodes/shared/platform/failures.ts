@@ -94,11 +94,20 @@ const NO_SUCH_PATH = /\b(path|route|url|endpoint|page|cannot (get|post))\b|^(404
 const TOO_LARGE =
 	'The request is too large for the platform, or for a proxy in front of it: send smaller files or shorter texts.';
 
+/** Matches messages about the key itself, which some services send with HTTP 400. Not a parameter, such as "api_key". */
+const BAD_KEY =
+	/\b(?:invalid|incorrect|wrong|expired|revoked)\W+api[ -]?key\b|\bapi[ -]?key\b[^.,;]{0,40}?\b(?:not valid|invalid|incorrect|expired|revoked)\b/i;
+
+/** Whether a request was refused because the key is none that the service knows. */
+export function isForKey({ status, code, text }: OutcomeOf<'refused'>): boolean {
+	return status === 401 || code === 401 || (status === 400 && BAD_KEY.test(text));
+}
+
 function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice: CallAdvice): Failure {
 	const { status, code, text, wordless } = outcome;
 	const { purpose, redact } = facts;
 	const details: JsonObject = { httpStatus: status, ...(code !== null && { code }) };
-	if (status === 401 || code === 401) {
+	if (isForKey(outcome)) {
 		return {
 			kind: 'credential',
 			message: `The platform does not accept the API key, so the node could not ${purpose}`,

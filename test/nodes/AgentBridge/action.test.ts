@@ -156,7 +156,8 @@ describe('request', () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4401 });
 		const run = await stage.run(texts('one', 'two', 'three'), {}, CONTINUE);
 		expect(jsonOf(run, 1).map(({ details }) => (details as { kind?: string }).kind)).toEqual([
-			'credential',
+			// It was sent over a connection that the platform had accepted.
+			'unclear',
 			'credential',
 			'credential',
 		]);
@@ -277,11 +278,19 @@ describe('send', () => {
 	});
 
 	test('a token that is sent in a frame and refused after the connection opens is a failure', async () => {
-		stage.channel.refuse(403);
+		stage.channel.refuse(401);
 		const run = await stage.run(texts('hello'), { ...SEND, authMode: 'inFrame' }, CONTINUE);
 		expect(jsonOf(run, 1)).toMatchObject([{ details: { kind: 'credential' } }]);
 		expect(bridge().received).toEqual([]);
 	});
+});
+
+test('frames that the platform closes with 1008 are not sent again by Retry On Fail', async () => {
+	stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 1008, after: 3 });
+	const frame = '={{ { type: "echo", text: $json.text } }}';
+	const run = await stage.run(texts('a', 'b', 'c'), { operation: 'send', frame }, RETRY);
+	expect(run.error?.description).toContain('was not sent again');
+	expect(bridge().received.map((one) => one.frame.text)).toEqual(['a', 'b', 'c']);
 });
 
 describe('a bridge that refuses the connection', () => {

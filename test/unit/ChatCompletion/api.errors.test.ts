@@ -125,6 +125,11 @@ test.each([
 	expect(opened).toBe(1);
 });
 
+test('an answer is requested without compression, in which a cut would not be seen', async () => {
+	const { headers } = await askChat({ body: () => [sse(delta({ content: 'a' }), '[DONE]')] });
+	expect(headers).toEqual([{ 'Accept-Encoding': 'identity' }]);
+});
+
 test('a page is not shown, whatever its content type', async () => {
 	const { result } = await askChat({
 		body: () => ['<!doctype html><b>Login</b>'],
@@ -143,6 +148,21 @@ test('a refusal by the model is reported as one', async () => {
 	const item = itemOf(valueOf(result));
 	expect(item).toMatchObject({
 		value: { content: 'I cannot', warning: expect.stringMatching(/^The model refused/) },
+	});
+});
+
+test.each(['stop', 'length'])('a refusal next to an answer is reported with it: %s', async (reason) => {
+	const { result, pieces } = await askChat({
+		body: () => [
+			sse(delta({ content: 'A. ', refusal: 'I cannot' }), delta({ refusal: ' do B' }), finish(reason)),
+		],
+	});
+	expect(pieces).toEqual([{ content: 'A. ', reasoning: '' }]);
+	expect(itemOf(valueOf(result))).toMatchObject({
+		value: {
+			content: 'A. ',
+			warning: expect.stringMatching(/(^|options\. )The model refused a part: I cannot do B\.$/),
+		},
 	});
 });
 
@@ -340,6 +360,23 @@ test('a status of success is not an error', async () => {
 
 test.each([
 	[404, 'The model `any-235b-thinking-2507` does not exist.', /^Check the model's ID/],
+	[400, 'Model Not Exist', /^Check the model's ID/],
+	[400, 'model_not_found', /^Check the model's ID/],
+	[400, 'Unknown model: vendor/family-4.6:free', /^Check the model's ID/],
+	[400, 'The requested model "family-4.6:free" is not supported', /^Check the model's ID/],
+	[400, 'family-9 is not a valid model ID', /^Check the model's ID/],
+	[400, 'Invalid value for "model": x', /^Check the model's ID/],
+	[404, 'Not found the model family-9 or Permission denied', /^Check the model's ID/],
+	[404, 'Your project does not have access to model `family-9`', /^Check the model's ID/],
+	[404, 'no route for this model', /^Check the model's ID/],
+	[400, 'The model rejected the input, because an image is invalid', /^Compare the messages/],
+	[400, 'Model crashed', /^Compare the messages/],
+	[400, 'The model has crashed: unknown error. Some tensors were not found', /^Compare the messages/],
+	[400, 'Invalid image: the model cannot read it', /^Compare the messages/],
+	[400, 'API key not valid. Please pass a valid API key.', /^Check that the key in the FlowPlatform/],
+	[400, 'Incorrect API key provided: sk-12***45. Get one at x.ai', /^Check that the key in the FlowPlatform/],
+	[400, 'the API key is expired', /^Check that the key in the FlowPlatform/],
+	[400, 'The tool "api_key" is not valid', /^Compare the messages/],
 	[400, 'maximum context length is 4096 tokens (model: any-4-reasoning)', /^Send less text/],
 	[400, 'Range of input length should be [1, 129024]', /^Send less text/],
 	[413, 'no', /^Send less text/],
@@ -350,10 +387,14 @@ test.each([
 	[400, 'stream_options is unknown', /^Turn "Include Usage" off/],
 ])('the advice fits what the platform says: HTTP %d, %s', async (status, message, advice) => {
 	const { result } = await askChat({ body: () => [JSON.stringify({ error: { message } })], status });
-	expect(failureOf(result)).toMatchObject({
-		message: `The platform refused the question: ${message}`,
-		advice: expect.stringMatching(advice),
-	});
+	const failure = failureOf(result);
+	expect(failure.advice).toMatch(advice);
+	const isOfKey = failure.kind === 'credential';
+	expect(isOfKey ? failure.advice : failure.message).toContain(message);
+	expect(failure.details).toMatchObject({ httpStatus: status });
+	expect(failure.message).toMatch(
+		isOfKey ? /^The platform does not accept the API key/ : /^The platform refused the question: /,
+	);
 });
 
 test('a list of what is wrong in the body is about the question', async () => {

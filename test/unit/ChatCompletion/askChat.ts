@@ -35,6 +35,7 @@ export async function askChat({
 	const redact = redactor([KEY]);
 	const pieces: ContentParts[] = [];
 	let opened = 0;
+	const headers: unknown[] = [];
 	const stream = () =>
 		cuttable(
 			{
@@ -48,8 +49,9 @@ export async function askChat({
 	const complete = createChatApi({
 		baseUrl: 'http://platform',
 		busyTerms: ['too frequent'],
-		open: async () => {
+		open: async (request) => {
 			opened++;
+			headers.push(request.headers);
 			return await Promise.resolve({
 				kind: 'open',
 				status,
@@ -73,7 +75,7 @@ export async function askChat({
 	const result = await clock.run(complete(call));
 	const tookMs = clock.elapsedMs;
 	run.abort();
-	return { result, tookMs, opened, pieces };
+	return { result, tookMs, opened, pieces, headers };
 }
 
 export const sse = (...events: (JsonObject | string)[]): string =>

@@ -9,7 +9,7 @@ test.each<[Peer['tokenIn'], string, string]>([
 	['nothing', 'refused the WebSocket connection (HTTP 401)', 'No token was sent'],
 ])('a 401 names the token only if the handshake contains it: %s', (tokenIn, message, advice) => {
 	const peer = { host: 'h', protocol: undefined, tokenIn, redact: redactor([]) };
-	expect(explainEnd(END, peer, { kind: 'status', status: 401 })).toMatchObject({
+	expect(explainEnd(END, peer, false, { kind: 'status', status: 401 })).toMatchObject({
 		kind: 'credential',
 		message: `h ${message}`,
 		advice: expect.stringContaining(advice),
@@ -20,7 +20,7 @@ test('names no sub-protocol if none was offered', () => {
 	const peer = { host: 'h', protocol: undefined, tokenIn: 'frame', redact: redactor([]) } as const;
 	const { advice } = explainEnd(END, peer);
 	expect(advice).toContain('the platform expects a sub-protocol');
-	expect(explainEnd(END, peer, { kind: 'status', status: 404 }).advice).toContain('(none)');
+	expect(explainEnd(END, peer, false, { kind: 'status', status: 404 }).advice).toContain('(none)');
 });
 
 test('a redirect names the address, without a secret', () => {
@@ -31,7 +31,7 @@ test('a redirect names the address, without a secret', () => {
 		redact: redactor(['wst_secret01']),
 	} as const;
 	const probe = { kind: 'status', status: 301, redirectsTo: 'wss://new.test/ws/wst_secret01' } as const;
-	const { kind, message, advice } = explainEnd(END, whom, probe);
+	const { kind, message, advice } = explainEnd(END, whom, false, probe);
 	expect(kind).toBe('refused');
 	expect(message).toBe('h redirects to another address, which the node does not follow (HTTP 301)');
 	expect(advice).toContain('The address is wss://new.test/ws/[hidden].');

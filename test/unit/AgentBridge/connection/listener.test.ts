@@ -1,5 +1,6 @@
 import { Listener, type ListenerEvents } from '../../../../nodes/AgentBridge/connection/listener';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
+import type { Peer } from '../../../../nodes/AgentBridge/connection/failures';
 import type { Probe } from '../../../../nodes/AgentBridge/connection/connection';
 import { turn } from '../../testClock';
 import { bridgeScene, type BridgeScene } from './bridge.scene';
@@ -16,7 +17,7 @@ interface Scene extends BridgeScene {
 }
 
 /** @param random returns 1 if the pauses are to be predictable */
-function listenTo(random = () => 1): Scene {
+function listenTo(random = () => 1, tokenIn: Peer['tokenIn'] = 'handshake'): Scene {
 	const said: string[] = [];
 	const bridge = bridgeScene(
 		() => {
@@ -47,7 +48,8 @@ function listenTo(random = () => 1): Scene {
 			await new Promise<void>((resolve) => (scene.makeRoom = resolve));
 		},
 	};
-	const listener = new Listener(bridge.bridge, events, random);
+	const peer = { ...bridge.bridge.peer, tokenIn };
+	const listener = new Listener({ ...bridge.bridge, peer }, events, random);
 	return Object.assign(scene, { listener, started: listener.start() });
 }
 
@@ -115,6 +117,41 @@ test.each([4401, 4403, 1008])('stops without a probe after a close with %d', asy
 	last().end(code);
 	await clock.advance(600_000);
 	expect([sockets.length, said.length, said.at(-1)?.startsWith('refused')]).toEqual([1, 2, true]);
+});
+
+type Before = (scene: Scene) => unknown;
+const say: Before = ({ last }) => last().say('{}');
+const minute: Before = async ({ clock }) => await clock.advance(60_000);
+
+test.each<[string, boolean, Before, Peer['tokenIn']?, number?]>([
+	['after a frame', true, say],
+	['after a minute', true, minute],
+	['after a minute', true, minute, 'handshake', 4403],
+	// This code is always about the token.
+	['after a minute', false, minute, 'handshake', 4401],
+	// The frame may be the refusal in words.
+	['after a frame that may answer the token', false, say, 'frame'],
+	[
+		'after a frame that cannot answer the token',
+		true,
+		(scene) => [1, 2].forEach(() => void say(scene)),
+		'frame',
+	],
+])('a close %s: reconnects is %j', async (_when, reconnects, before, tokenIn = 'handshake', code = 1008) => {
+	const scene = listenTo(undefined, tokenIn);
+	scene.last().open();
+	await before(scene);
+	scene.last().end(code, 'rate limit exceeded');
+	await scene.clock.advance(1_000);
+	expect([scene.sockets.length, scene.said.at(-1)?.startsWith('refused')]).toEqual(
+		reconnects ? [2, false] : [1, true],
+	);
+	if (!reconnects) return;
+	// A token that was revoked is refused again.
+	scene.last().open();
+	scene.last().end(1008);
+	await scene.clock.advance(600_000);
+	expect([scene.sockets.length, scene.said.at(-1)?.startsWith('refused')]).toEqual([2, true]);
 });
 
 test.each([1000, 1001, 1006, 1011, 1013, 4000, 4409])('reconnects after a close with %d', async (code) => {

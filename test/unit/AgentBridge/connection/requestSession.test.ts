@@ -7,14 +7,19 @@ import { turn } from '../../testClock';
 import { bridgeScene } from './bridge.scene';
 import { valueOf } from '../../results';
 
-function scene(probe: Probe = { kind: 'nothing' }, refusal: () => Failure | undefined = () => undefined) {
+function scene(
+	probe: Probe = { kind: 'nothing' },
+	refusal: () => Failure | undefined = () => undefined,
+	tokenIn: Peer['tokenIn'] = 'handshake',
+) {
 	const bridge = bridgeScene(() => probe, refusal);
+	const peer = { ...bridge.bridge.peer, tokenIn };
 	const { sockets, last } = bridge;
 	const stopping = new AbortController();
 	return {
 		...bridge,
 		stopping,
-		session: new RequestSession(bridge.bridge, stopping.signal),
+		session: new RequestSession({ ...bridge.bridge, peer }, stopping.signal),
 		/** The newest socket, once `count` sockets exist. */
 		socket: async (count = 1) => {
 			for (let round = 0; sockets.length < count && round < 50; round++) await turn();
@@ -25,8 +30,7 @@ function scene(probe: Probe = { kind: 'nothing' }, refusal: () => Failure | unde
 }
 
 /** A session that has sent one request over its first connection. */
-async function asked(text = '{}', answered = rule()) {
-	const made = scene();
+async function asked(text = '{}', answered = rule(), made = scene()) {
 	const asking = made.session.request(text, answered, 1_000);
 	const open = await made.socket();
 	open.open();
@@ -212,6 +216,51 @@ test('after a token is refused during a send, the next frame opens no connection
 	expect(sockets).toHaveLength(1);
 });
 
+test.each([1008, 4401, 4403])(
+	'a frame sent over an accepted connection may have been processed, although code %d refuses the account',
+	async (code) => {
+		const { session, sockets, asking, open } = await asked();
+		open.end(code, 'message violates policy');
+		expect(await asking).toMatchObject({
+			failure: {
+				kind: 'unclear',
+				message: `bridge.test refused the channel account (close code ${code}: message violates policy)`,
+				advice: expect.stringContaining('was not sent again'),
+			},
+		});
+		expect(await session.request('{}', rule(), 1_000)).toMatchObject({ failure: { kind: 'credential' } });
+		expect(sockets).toHaveLength(1);
+	},
+);
+
+test.each([
+	['{"type":"auth_error"}', 'credential'],
+	['{"type":"tool","re":1}', 'unclear'],
+])('after a token in a frame and the frame %s, code 4401 makes the request %s', async (frame, kind) => {
+	const { asking, open } = await asked('{}', rule(), scene(undefined, undefined, 'frame'));
+	open.say(frame);
+	open.end(4401);
+	expect(await asking).toMatchObject({ failure: { kind } });
+});
+
+test('after an answer, code 1008 is about a frame and not about the account, so the next frame is sent', async () => {
+	const { session, socket, asking, open } = await asked();
+	open.say('{"type":"reply","re":1}');
+	expect(await asking).toMatchObject({ ok: true });
+	const second = session.request('{"id":2}', rule('2'), 1_000);
+	await turn();
+	open.end(1008, 'rate limit exceeded');
+	expect(await second).toMatchObject({
+		failure: {
+			kind: 'unclear',
+			message: 'The connection to bridge.test ended. It was closed with code 1008: rate limit exceeded',
+		},
+	});
+	const third = session.send('three', 2);
+	(await socket(2)).open();
+	expect(await third).toMatchObject({ ok: true });
+});
+
 test('a platform that closes every connection at once is given up in the end', async () => {
 	const { session, sockets, clock } = scene();
 	let sent: unknown;
@@ -244,7 +293,9 @@ test.each([
 	[1000, []],
 	[1005, []],
 	[1006, ['unclear']],
-	[4401, ['credential']],
+	[1008, ['unclear']],
+	[4401, ['unclear']],
+	[4403, ['unclear']],
 	[4409, ['unclear']],
 ])('a close answered with code %d reports the losses %j', async (code, kinds) => {
 	const { session, open } = await sentOne();
@@ -255,15 +306,17 @@ test.each([
 });
 
 test.each([
-	[1000, ''],
-	[1005, ''],
-	[1000, 'auth failed'],
+	[1000, '', 'unclear'],
+	[1005, '', 'unclear'],
+	[1000, 'auth failed', 'unclear'],
+	[1008, 'message violates policy', 'unclear'],
+	[4403, 'forbidden', 'unclear'],
+	// This code alone says that the token was not accepted, so no frame after it was read.
+	[4401, 'unauthorized', 'credential'],
 ])(
-	'a platform that reads the token from a frame may refuse it with code %d, reason "%s"',
-	async (code, reason) => {
-		const { clock, bridge, last } = bridgeScene(() => ({ kind: 'nothing' }));
-		const peer: Peer = { ...bridge.peer, tokenIn: 'frame' };
-		const session = new RequestSession({ ...bridge, peer }, new AbortController().signal);
+	'a platform that reads the token from a frame may refuse it with code %d, reason "%s": %s',
+	async (code, reason, kind) => {
+		const { clock, session, last } = scene(undefined, undefined, 'frame');
 		const sending = session.send('one', 0);
 		await turn();
 		last().open();
@@ -272,7 +325,7 @@ test.each([
 		await clock.advance(300);
 		last().end(code, reason);
 		await clock.run(closing);
-		expect(session.losses()).toMatchObject([[0, { kind: 'unclear' }]]);
+		expect(session.losses()).toMatchObject([[0, { kind }]]);
 	},
 );
 

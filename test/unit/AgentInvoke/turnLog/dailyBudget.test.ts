@@ -197,6 +197,7 @@ describe('tokens', () => {
 		expect(run.budget.hint).toContain('1 turn(s) reported no tokens');
 		expect(run.budget.hint).toContain('"answer.usage"');
 		run.end(due(1), { result: failure('refused') });
+		run.end(due(1), { result: answer({ total_tokens: 5 }) });
 		expect(run.budget.hint).toContain('1 turn(s)');
 	});
 

@@ -107,7 +107,7 @@ test('a refusal is the content if there is no other, and is marked as one', () =
 	expect(builder.end().content).toBe('I cannot');
 	expect(builder.answer()).toMatchObject({ content: 'I cannot', isRefusal: true });
 	const both = answer(delta({ content: 'Yes', refusal: 'no' }));
-	expect(both).toMatchObject({ content: 'Yes', isRefusal: false });
+	expect(both).toMatchObject({ content: 'Yes', isRefusal: false, partRefused: 'no' });
 	expect(answer(delta({ content: [{ type: 'refusal', refusal: 'No.' }] })).content).toBe('No.');
 });
 

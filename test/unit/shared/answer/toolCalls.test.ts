@@ -28,6 +28,22 @@ function delta({ index, id, name, args }: Piece): Json {
 	];
 }
 
+test.each([[''], [' \n'], ['{"city":"Oslo"}']])(
+	'a call to be carried out has arguments and an ID: %j',
+	(args) => {
+		const joiner = new ToolCallJoiner();
+		joiner.add(delta({ name: 'weather', args }));
+		joiner.complete();
+		expect(joiner.raw()).toEqual([
+			{
+				id: expect.stringMatching(/^call_[0-9a-f]{32}$/),
+				type: 'function',
+				function: { name: 'weather', arguments: args.trim() || '{}' },
+			},
+		]);
+	},
+);
+
 const CALL = { id: 'c1', name: 'weather', arguments: { city: 'Oslo' } };
 const SECOND = { id: 'c2', name: 'time', arguments: { zone: 'CET' } };
 const OSLO = '{"city":"Oslo"}';
