@@ -72,9 +72,12 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 	[/context|too (?:long|large)|maximum|max_\w*tokens|input length/i, LESS],
 ];
 
-/** Matches messages that say that a model is unknown, together with `/model/`; others say what a known one did. */
-const UNKNOWN =
-	/\b(no such|unknown(?! error)|unsupported|invalid|no access|have access|not[ _](be )?(found|supported|exist|valid))|n't exist|not_?found/i;
+/** Matches messages that say, in one clause, that there is no such model; others say what a known one did. */
+const NO_SUCH_MODEL = [
+	/\b(no such|unknown|invalid|unsupported|not found|not a valid|access to)\b[^.:;!?,]{0,24}\bmodel/i,
+	/model([^.:;!?,]|[.:;!?,](?!\s)){0,80}(\b|_)(not[ _](be )?(found|exists?|supported|valid)|unknown(?! error)|unsupported|invalid)/i,
+	/model([^.:;!?,]|[.:;!?,](?!\s)){0,80}n't exist/i,
+];
 
 function adviceFor(status: number, said: string, baseUrl: string): string {
 	const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
@@ -83,7 +86,7 @@ function adviceFor(status: number, said: string, baseUrl: string): string {
 	if (status === 404 && !/model/i.test(said)) {
 		return `${adviceOnPath(baseUrl)} Check the model's ID, too.`;
 	}
-	if (status === 404 || (/model/i.test(said) && UNKNOWN.test(said))) {
+	if (status === 404 || NO_SUCH_MODEL.some((pattern) => pattern.test(said))) {
 		return "Check the model's ID: it is the one that the platform's console shows, upper and lower case included.";
 	}
 	return 'Compare the messages and the options of this node with what the platform says.';
