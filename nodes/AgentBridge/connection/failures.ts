@@ -62,16 +62,13 @@ export async function whyEnded(
 	return explainEnd(end, peer, hasServed, end.cause === 'handshake' ? await probe() : undefined);
 }
 
+const NO_PROBE: Probe = { kind: 'nothing' };
+
 /**
  * @param hasServed whether the connection showed that the account is accepted, so that 1008 and 4403 do not refuse it
  * @returns a failure, of kind `credential` if the account was refused: trying again is then pointless
  */
-export function explainEnd(
-	end: SocketEnd,
-	peer: Peer,
-	hasServed = false,
-	probe: Probe = { kind: 'nothing' },
-): Failure {
+export function explainEnd(end: SocketEnd, peer: Peer, hasServed = false, probe = NO_PROBE): Failure {
 	const { host, protocol = '' } = peer;
 	const details = { closeCode: end.code, cause: end.cause };
 	const ended = (kind: FailureKind, message: string, advice: string) => ({ kind, message, advice, details });
