@@ -4,7 +4,7 @@ import type { ContentParts } from '../shared/answer/contentParts';
 import { classifyRefusal, isAnswer } from '../shared/chat/refusal';
 import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
 import { errorWords } from '../shared/errors/serviceMessage';
-import { pageIn } from '../shared/files/fileType';
+import { isPage } from '../shared/files/fileType';
 import { readAnswer, whyBroken, type AnswerConnection, type ReadAnswer } from '../shared/http/answerStream';
 import type { Outcome } from '../shared/http/outcome';
 import type { BusyTerms } from '../shared/platform/envelope';
@@ -112,15 +112,11 @@ function outcomeOf(
 	if (broken?.isTimeout) return failed(late);
 	if (broken) return { kind: 'unclear', code: broken.code, text: broken.reason };
 	if (answer.hasChoices) return failed(noChoice(partOf(answer, redact)));
-	if (isPage(answer.stray ?? '', headers['content-type']))
-		return { kind: 'unclear', status, text: 'a web page instead of an answer' };
+	const { stray = '' } = answer;
+	// A model's words may begin with "<", too.
+	const saysPage = /html/i.test(headers['content-type'] ?? '') && stray.startsWith('<');
+	if (saysPage || isPage(stray)) return { kind: 'unclear', status, text: 'a web page instead of an answer' };
 	return failed(noContent(answer, status, redact));
-}
-
-/** Whether a body is a page of another service, and not the words of a model or of the platform. */
-function isPage(text: string, contentType = ''): boolean {
-	const saysPage = /html/i.test(contentType) && text.startsWith('<');
-	return saysPage || pageIn(new TextEncoder().encode(text)) !== undefined;
 }
 
 function noContent({ stray = '' }: AnswerReader, status: number, redact: Redact): Failure {

@@ -73,6 +73,7 @@ export interface AgentRun extends RunFrame {
 
 /** Which owners of rows are alive, as watched by all executions of this n8n process together. */
 const LIVENESS = new Liveness();
+/** Which key has which session, for all executions of this n8n process together. */
 const SESSION_OWNERS = new SessionOwners();
 
 const CREDENTIAL = 'flowAgentApi';

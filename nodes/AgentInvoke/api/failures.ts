@@ -187,16 +187,26 @@ const MOST_SHOWN_CHARS = 100_000;
  * `received` is its body.
  */
 export function arrivedOf(failure: WireFailure, { redact, sessionId }: RefusalFacts): JsonObject {
-	const answer = redact.known(failure.text);
-	const received = answer === '' ? receivedIn(failure) : '';
-	const shown = (text: string): string =>
-		text.length <= MOST_SHOWN_CHARS ? text : `${text.slice(0, MOST_SHOWN_CHARS)}…`;
+	const said = saidIn(failure.text, failure.interrupts, redact);
+	const received = 'answer' in said ? '' : receivedIn(failure);
 	return {
 		...detailsOf(failure, { redact, sessionId: failure.sessionId || sessionId }),
-		...(answer && { answer: shown(answer) }),
-		...(failure.interrupts.length > 0 && { interrupts: shownInterrupts(failure.interrupts) }),
+		...said,
 		...(received && { received: shown(received) }),
 	};
+}
+
+/** The text and the interrupts of an answer, as far as there are any. */
+function saidIn(text: string, interrupts: readonly WireInterrupt[], redact: Redact): JsonObject {
+	const answer = redact.known(text);
+	return {
+		...(answer && { answer: shown(answer) }),
+		...(interrupts.length > 0 && { interrupts: shownInterrupts(interrupts) }),
+	};
+}
+
+function shown(text: string): string {
+	return text.length <= MOST_SHOWN_CHARS ? text : `${text.slice(0, MOST_SHOWN_CHARS)}…`;
 }
 
 /** Interrupts, without arguments and questions if all together are too long for an error. */
@@ -379,12 +389,13 @@ const ADVICE_ON = new Map([
 const SAY_NOT_HERE: ReadonlySet<number> = new Set([404, 405, 410]);
 
 /** Explains an answer to a key in a session that belongs to another key: two conversations have become one. */
-export function explainSharedSession({ answer, sessionId }: AgentReply): AgentFailure {
+export function explainSharedSession(reply: AgentReply, redact: Redact): AgentFailure {
+	const { answer, interrupts, sessionId } = reply;
 	return {
 		kind: 'agentFailed',
-		message: `The platform answered this key in session ${sessionId}, which belongs to another key`,
+		message: `The platform answered this key in session ${quote(redact, sessionId)}, which belongs to another key`,
 		advice:
 			'The agent may have seen both conversations, so the answer is only in the error\'s details, and the session is not kept for this key. If your platform lets the caller choose session IDs, set "Session" to "By ID" and enter the key there; if its agent remembers nothing, set it to "New Each Time".',
-		details: { mayHaveRun: true, sessionId, answer },
+		details: { mayHaveRun: true, sessionId, ...saidIn(answer, interrupts, redact) },
 	};
 }

@@ -71,7 +71,8 @@ export class SessionStore {
 	private learn(key: KeySession, rows: readonly TableRow[], voidId = ''): string {
 		const sessionId = key.learn(rows, this.clock.wallNow(), voidId);
 		if (sessionId) this.owners.claim(this.settings.agent, key.entryKey, sessionId);
-		else this.owners.forget(key.entryKey);
+		// A row without a session may belong to one that is being opened.
+		else if (rows.length === 0) this.owners.forget(key.entryKey);
 		return sessionId;
 	}
 

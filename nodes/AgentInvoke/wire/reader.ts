@@ -179,7 +179,7 @@ export class WireReader {
 	private isPlainText(parsed: Json | undefined): boolean {
 		if (parsed === undefined) this.quotesText = false;
 		if (typeof parsed === 'string') this.quotesText ??= true;
-		return this.quotesText !== true && !(parsed !== undefined && isJsonObject(parsed));
+		return this.quotesText !== true && !isJsonObject(parsed);
 	}
 
 	private addStep(step: JsonObject, chars: number): void {

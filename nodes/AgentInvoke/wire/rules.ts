@@ -26,7 +26,7 @@ function fits(rule: StreamRule, name: string, data: string, json: Json): boolean
 /**
  * Whether a single line is an event, although it may be a whole answer: a rule knows its name, or finds text, an end or a
  * failure in it. A rule that merely matches proves nothing, because it may match everything.
- * @param data what the text starts in
+ * @param data the part of `json` that the expressions for text read
  */
 export function marksEvent(wire: Wire, line: string, json: Json, data: Json): boolean {
 	const named = textAt(wire.stream.event, json);

@@ -165,8 +165,13 @@ export function saysText(name: string): boolean {
 	return TEXT_ENDINGS.has(endingOf(name)) && !saysMedia(undefined, name);
 }
 
+/** Whether a text begins like a web page, whatever it is called. */
+export function isPage(text: string): boolean {
+	return /^\s*<(!doctype html|html|head|body)\b/i.test(text);
+}
+
 export function pageIn(head: Uint8Array): string | undefined {
-	return /^<(!doctype html|html|head|body)\b/i.test(startOf(head)) ? 'a web page' : undefined;
+	return isPage(startOf(head)) ? 'a web page' : undefined;
 }
 
 /**
@@ -180,8 +185,8 @@ export function anyTextIn(
 	name: string,
 ): string | undefined {
 	const text = startOf(head);
-	const isPage = saidType(contentType) === 'text/html' && text.startsWith('<');
-	const page = isPage ? 'a web page' : pageIn(head);
+	const saysPage = saidType(contentType) === 'text/html' && text.startsWith('<');
+	const page = saysPage ? 'a web page' : pageIn(head);
 	if (page) return page;
 	if (text.startsWith('{')) return 'JSON';
 	if (!text.startsWith('<')) {

@@ -73,14 +73,16 @@ export function explainUnsent(
  * @param pausedMs how much longer the service asked all requests to wait; 0 if it did not
  */
 export function explainHeldBack(what: string, pausedMs: number): Failure {
-	const why =
+	const [why, advice] =
 		pausedMs > 0
-			? `the platform refused earlier requests and asked for a pause, which lasts another ${Math.ceil(pausedMs / 1000)} seconds`
-			: 'its turn did not come before the timeout';
-	const advice =
-		pausedMs > 0
-			? 'Run it again after the pause.'
-			: 'Raise "Requests per Second", if it is set, or "Timeout (Seconds)" in the options, or run fewer items at once.';
+			? [
+					`the platform refused earlier requests and asked for a pause, which lasts another ${Math.ceil(pausedMs / 1000)} seconds`,
+					'Run it again after the pause.',
+				]
+			: [
+					'its turn did not come before the timeout',
+					'Raise "Requests per Second", if it is set, or "Timeout (Seconds)" in the options, or run fewer items at once.',
+				];
 	return {
 		kind: 'notSubmitted',
 		message: `${what} was not asked for this item, because ${why}`,

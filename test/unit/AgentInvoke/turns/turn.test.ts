@@ -1,6 +1,7 @@
 import type { OpenRequest } from '../../../../nodes/AgentInvoke/wire/request';
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
+import { redactor } from '../../../../nodes/shared/text/redact';
 import {
 	runTurns,
 	type AgentTurn,
@@ -133,7 +134,7 @@ async function take(
 			turns.map((one) => ({ ...one, client: { agent: agentName, api: agent, sessions } })),
 			{ ...usual, ...settings },
 			{
-				...{ clock, ledger, random: () => 0 },
+				...{ clock, ledger, random: () => 0, redact: redactor([]) },
 				memory: createRetryMemory(nodeContext, { node: 'n', run: 0, part: 'turns' }),
 				interruptLimit,
 				signal: signal ?? new AbortController().signal,
