@@ -187,8 +187,8 @@ const MOST_SHOWN_CHARS = 100_000;
  * `received` is its body.
  */
 export function arrivedOf(failure: WireFailure, { redact, sessionId }: RefusalFacts): JsonObject {
-	const said = saidIn(failure.text, failure.interrupts, redact);
-	const received = 'answer' in said ? '' : receivedIn(failure);
+	const said = saidIn(redact.known(failure.text), failure.interrupts);
+	const received = said.answer === undefined ? receivedIn(failure) : '';
 	return {
 		...detailsOf(failure, { redact, sessionId: failure.sessionId || sessionId }),
 		...said,
@@ -197,8 +197,7 @@ export function arrivedOf(failure: WireFailure, { redact, sessionId }: RefusalFa
 }
 
 /** The text and the interrupts of an answer, as far as there are any. */
-function saidIn(text: string, interrupts: readonly WireInterrupt[], redact: Redact): JsonObject {
-	const answer = redact.known(text);
+function saidIn(answer: string, interrupts: readonly WireInterrupt[]): JsonObject {
 	return {
 		...(answer && { answer: shown(answer) }),
 		...(interrupts.length > 0 && { interrupts: shownInterrupts(interrupts) }),
@@ -396,6 +395,6 @@ export function explainSharedSession(reply: AgentReply, redact: Redact): AgentFa
 		message: `The platform answered this key in session ${quote(redact, sessionId)}, which belongs to another key`,
 		advice:
 			'The agent may have seen both conversations, so the answer is only in the error\'s details, and the session is not kept for this key. If your platform lets the caller choose session IDs, set "Session" to "By ID" and enter the key there; if its agent remembers nothing, set it to "New Each Time".',
-		details: { mayHaveRun: true, sessionId, ...saidIn(answer, interrupts, redact) },
+		details: { mayHaveRun: true, sessionId, ...saidIn(redact.known(answer), interrupts) },
 	};
 }
