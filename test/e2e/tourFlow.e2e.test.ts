@@ -201,6 +201,7 @@ test(
 		await editor.paste('workflowDefinition', exported);
 		await editor.executeStep();
 		const list = await editor.copyOutput();
+		expect(list).toContain(SAVED);
 		await editor.dismissMessages();
 		const form = await CredentialForm.open(page, n8n.url, account);
 		await editor.paste('savedWorkflows', list);

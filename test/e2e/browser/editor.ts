@@ -5,7 +5,8 @@ import { NodePanel } from './nodePanel';
 const DISMISS_WITHIN_MS = 30_000;
 const MENU_OPENS_WITHIN_MS = 3_000;
 const LIST_IS_READ_WITHIN_MS = 1_500;
-/** How long the editor takes to accept typed or dropped input; an earlier click, e.g. on "Execute", uses the old values. */
+const FOUND_WITHIN_MS = 30_000;
+/** How long the editor takes to accept what is typed, chosen, pasted or dropped; an earlier click on "Execute" uses the old values. */
 const TAKEN_OVER_AFTER_MS = 700;
 
 /** n8n's editor as a person uses it: it reads the screen and acts with mouse and keyboard, never past the page. */
@@ -116,6 +117,7 @@ export class Editor {
 		await this.page.keyboard.press('ControlOrMeta+A');
 		await this.page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);
 		await this.page.keyboard.press('ControlOrMeta+V');
+		await this.page.waitForTimeout(TAKEN_OVER_AFTER_MS);
 	}
 
 	/** Empties a code field, as a person does before pasting. */
@@ -138,7 +140,12 @@ export class Editor {
 	async search(parameter: string, words: string, entry: string): Promise<void> {
 		await this.openSearch(parameter);
 		await this.page.getByTestId('rlc-search').fill(words);
-		await this.page.getByTestId('rlc-item').filter({ hasText: entry }).first().click();
+		const entries = this.page.getByTestId('rlc-item');
+		const wanted = entries.filter({ hasText: entry }).first();
+		await wanted.waitFor({ timeout: FOUND_WITHIN_MS }).catch(async (error: unknown) => {
+			throw new Error(`the list shows: ${(await entries.allInnerTexts()).join(' | ')}`, { cause: error });
+		});
+		await wanted.click();
 		await this.page.waitForTimeout(TAKEN_OVER_AFTER_MS);
 	}
 
@@ -160,6 +167,7 @@ export class Editor {
 		await this.visibleOptions()
 			.filter({ has: this.page.getByText(option, { exact: true }) })
 			.click();
+		await this.page.waitForTimeout(TAKEN_OVER_AFTER_MS);
 	}
 
 	/** The notice that n8n shows in place of a list of inputs. */
@@ -228,11 +236,13 @@ export class Editor {
 		return this.page.getByTestId('output-panel');
 	}
 
-	/** Copies the whole output with the button that n8n shows over its JSON. */
+	/** Copies the whole output with the button that n8n shows over its JSON, which fills the clipboard a moment later. */
 	async copyOutput(): Promise<string> {
+		await this.page.evaluate(`navigator.clipboard.writeText('')`);
 		await this.output.getByText('JSON', { exact: true }).click();
 		await this.output.getByTestId('ndv-data-container').hover();
 		await this.output.getByTestId('ndv-json-actions').getByRole('button').first().click();
+		await this.page.waitForFunction(`navigator.clipboard.readText().then((text) => text !== '')`);
 		return await this.page.evaluate<string>('navigator.clipboard.readText()');
 	}
 
