@@ -1,7 +1,7 @@
 import { compile, search, tokenize } from 'jmespath';
 
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import { excerpt, isJsonObject, jsonText, parseJson, type Json } from '../../shared/text/json';
+import { excerpt, jsonText, parseJson, type Json } from '../../shared/text/json';
 
 /** @returns what it finds, `undefined` if that is nothing, or why it cannot be applied to the data, as a clause */
 export type Expression = (from: Json) => Result<Json | undefined, string>;
@@ -24,30 +24,7 @@ export function compileExpression(text: string): Result<Expression, string> {
 	} catch (error) {
 		return fail(error instanceof Error ? excerpt(error.message, 120) : 'it is not valid JMESPath');
 	}
-	const paths = plainPathsIn(text);
-	return ok(paths ? (from) => ok(firstAt(from, paths)) : (from) => evaluate(from, text));
-}
-
-/**
- * The alternative paths of a simple expression, i.e. names joined by dots and `||`; undefined for any other. The library
- * parses an expression at each use, which is too slow for tens of thousands of events. Most expressions are simple, so
- * they are evaluated here instead, with the same result.
- */
-function plainPathsIn(text: string): string[][] | undefined {
-	if (!/^\s*\w+(?:\s*(?:\.|\|\|)\s*\w+)*\s*$/.test(text)) return undefined;
-	return text.split('||').map((path) => path.split('.').map((name) => name.trim()));
-}
-
-function firstAt(from: Json, paths: readonly string[][]): Json | undefined {
-	let found: Json | undefined;
-	for (const path of paths) {
-		found = from;
-		for (const name of path) {
-			found = isJsonObject(found) && Object.hasOwn(found, name) ? found[name] : undefined;
-		}
-		if (isThere(found)) return found;
-	}
-	return found ?? undefined;
+	return ok((from) => evaluate(from, text));
 }
 
 function evaluate(from: Json, text: string): Result<Json | undefined, string> {
