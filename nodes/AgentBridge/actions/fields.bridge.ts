@@ -1,6 +1,6 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-import { defineRequestOptions } from '../../shared/form/options';
+import { defineOptions } from '../../shared/form/options';
 
 /** How both nodes authenticate (§5.4). */
 export const AUTH_FIELDS: readonly INodeProperties[] = [
@@ -59,7 +59,7 @@ export const EVENT_PATH: INodeProperties = {
 /** Just below the longest time that a timer accepts: 2^31 ms. */
 export const MAX_SECONDS = 2_000_000;
 
-export const HEARTBEAT_OPTIONS = defineRequestOptions({
+export const HEARTBEAT_OPTIONS = defineOptions({
 	heartbeatFrame: {
 		displayName: 'Heartbeat Frame',
 		name: 'heartbeatFrame',
@@ -68,7 +68,6 @@ export const HEARTBEAT_OPTIONS = defineRequestOptions({
 		placeholder: 'e.g. {"type": "ping"}',
 		description:
 			'Sent repeatedly while the connection is open, e.g. <code>{"type": "ping"}</code>. An empty object sends none.',
-		isPartOfRequest: false,
 	},
 	heartbeatSeconds: {
 		displayName: 'Heartbeat Interval (Seconds)',
@@ -77,6 +76,5 @@ export const HEARTBEAT_OPTIONS = defineRequestOptions({
 		default: 30,
 		typeOptions: { minValue: 1, maxValue: MAX_SECONDS },
 		description: 'Time between two heartbeat frames',
-		isPartOfRequest: false,
 	},
 });

@@ -150,7 +150,7 @@ function whyNoFrame(frame: unknown): string {
 /** The outcomes of frames that earlier tries of this node run sent. A retry sends only the other frames. */
 function openFrameMemory(context: IExecuteFunctions) {
 	const memory = openRetryMemory(context, 'flowBridgeRuns', 'frames');
-	const fingerprintOf = requestFingerprints(context, HEARTBEAT_OPTIONS, ['timeoutSeconds']);
+	const fingerprintOf = requestFingerprints(context, ['timeoutSeconds', ...Object.keys(HEARTBEAT_OPTIONS)]);
 	return {
 		/** @returns `undefined` if the item's frame should be sent */
 		recall: (itemIndex: number): Result<IDataObject> | undefined => {

@@ -3,7 +3,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { callOptions } from '../../shared/form/callOptions';
-import { defineRequestOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
+import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { isJsonObject } from '../../shared/text/json';
@@ -80,7 +80,7 @@ function readBudget(given: unknown, groupOf: (name: string) => string): Result<B
 }
 
 /** The options of every operation that asks the agent. */
-export const TURN_OPTIONS = defineRequestOptions({
+export const TURN_OPTIONS = defineOptions({
 	budget: {
 		displayName: 'Limit per Day',
 		name: 'budget',
@@ -130,7 +130,6 @@ export const TURN_OPTIONS = defineRequestOptions({
 		],
 		description:
 			"Maximum turns or tokens per day, counted from midnight in the workflow's time zone. Items beyond it fail before they are sent. Usage is counted in the Data Table flow_agent_turns, so turns are recorded too. Executions on different workers may exceed it by the turns they have in progress.",
-		isPartOfRequest: false,
 	},
 	...callOptions({
 		concurrency:
@@ -140,15 +139,12 @@ export const TURN_OPTIONS = defineRequestOptions({
 		retries:
 			'How many times to resend a call after a failure that proves the agent did not run. A call that was refused because of load is resent until the timeout, unless this is 0. A message waits for a busy session in any case.',
 	}),
-	...idempotencyFields(
-		{
-			key: 'Identifies this question, e.g. by an order number. For the same key the agent is asked once, whichever execution asks: other executions get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
-			thisNode: 'Other nodes with the same key ask separately',
-			project: 'Once for all Agent Invoke nodes of the n8n project',
-			lifetime: 'How long an answer is kept; after that, the agent is asked again. 0 means forever.',
-		},
-		true,
-	),
+	...idempotencyFields({
+		key: 'Identifies this question, e.g. by an order number. For the same key the agent is asked once, whichever execution asks: other executions get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
+		thisNode: 'Other nodes with the same key ask separately',
+		project: 'Once for all Agent Invoke nodes of the n8n project',
+		lifetime: 'How long an answer is kept; after that, the agent is asked again. 0 means forever.',
+	}),
 	idempotencyAnswers: {
 		displayName: 'Idempotency Answers',
 		name: 'idempotencyAnswers',
@@ -165,7 +161,6 @@ export const TURN_OPTIONS = defineRequestOptions({
 		],
 		description:
 			'What the Data Table flow_task_ledger keeps of answers, in plain text. The agent is asked once either way.',
-		isPartOfRequest: false,
 	},
 	maxInvocations: {
 		displayName: 'Max Invocations',
@@ -177,14 +172,10 @@ export const TURN_OPTIONS = defineRequestOptions({
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
 			'Maximum calls to the agent per run, including retries. A run with more items is refused before anything is sent, and a retry beyond the limit is not sent. 0 means no limit.',
-		isPartOfRequest: false,
 	},
-	previewRequest: {
-		...previewRequestField(
-			'Compare it with the API-call page of the instance; the credential describes what is sent.',
-		),
-		isPartOfRequest: false,
-	},
+	previewRequest: previewRequestField(
+		'Compare it with the API-call page of the instance; the credential describes what is sent.',
+	),
 	previewResponse: {
 		displayName: 'Preview Response',
 		name: 'previewResponse',
@@ -192,7 +183,6 @@ export const TURN_OPTIONS = defineRequestOptions({
 		default: false,
 		description:
 			'Whether to add "readFrom" to the output. For the answer, the session and so on, it names the entry of the credential\'s description that gave the value.',
-		isPartOfRequest: false,
 	},
 	...recordOptions('flow_agent_turns'),
 	recordTurns: {
@@ -202,7 +192,6 @@ export const TURN_OPTIONS = defineRequestOptions({
 		default: false,
 		description:
 			'Whether to write a row for each turn to the Data Table flow_agent_turns: which item and session, how it ended, how long it took and its usage. The rows do not contain what was said.',
-		isPartOfRequest: false,
 	},
 	retryAmbiguous: {
 		displayName: 'Retry Ambiguous Failures',
@@ -211,7 +200,6 @@ export const TURN_OPTIONS = defineRequestOptions({
 		type: 'boolean',
 		default: false,
 		description: 'Whether to ask again even if the agent may have run. What it does may then happen twice.',
-		isPartOfRequest: false,
 	},
 	timeoutSeconds: {
 		displayName: 'Timeout (Seconds)',
@@ -221,11 +209,10 @@ export const TURN_OPTIONS = defineRequestOptions({
 		typeOptions: { minValue: 1, maxValue: 86_400 },
 		description:
 			'How long one answer or upload may take. An item also waits up to this long for other messages of its session.',
-		isPartOfRequest: false,
 	},
 });
 
-export const INVOKE_OPTIONS = defineRequestOptions({
+export const INVOKE_OPTIONS = defineOptions({
 	maxFileSizeMb: {
 		displayName: 'Max File Size (MB)',
 		name: 'maxFileSizeMb',
@@ -233,7 +220,6 @@ export const INVOKE_OPTIONS = defineRequestOptions({
 		default: 50,
 		typeOptions: { minValue: 0.01, maxValue: 1_024, numberPrecision: 2 },
 		description: 'A larger file is not uploaded, and its item fails',
-		isPartOfRequest: false,
 	},
 	renewExpiredSession: {
 		displayName: 'Renew Expired Session',
@@ -242,7 +228,6 @@ export const INVOKE_OPTIONS = defineRequestOptions({
 		default: false,
 		description:
 			'Whether to start one new session and continue in it if the platform no longer knows the old one. The agent has then forgotten what was said.',
-		isPartOfRequest: false,
 	},
 	sessionTtlHours: {
 		displayName: 'Session Lifetime (Hours)',
@@ -251,7 +236,6 @@ export const INVOKE_OPTIONS = defineRequestOptions({
 		default: 720,
 		typeOptions: { minValue: 0, maxValue: 87_600 },
 		description: 'How long a key keeps its session after its last use. 0 means forever.',
-		isPartOfRequest: false,
 	},
 	turnOrder: {
 		displayName: 'Turn Order',
@@ -274,11 +258,10 @@ export const INVOKE_OPTIONS = defineRequestOptions({
 		],
 		description:
 			'In which order messages of the same session key are sent when executions run at the same time',
-		isPartOfRequest: false,
 	},
 });
 
-export const RESUME_OPTIONS = defineRequestOptions({
+export const RESUME_OPTIONS = defineOptions({
 	maxInterrupts: {
 		displayName: 'Max Interrupts',
 		name: 'maxInterrupts',
@@ -289,8 +272,14 @@ export const RESUME_OPTIONS = defineRequestOptions({
 		typeOptions: { minValue: 0, maxValue: 1_000 },
 		description:
 			'How many times the agent may interrupt in one step, from a message to its final answer. 0 means no limit.',
-		isPartOfRequest: false,
 	},
 });
 
 export const AGENT_OPTIONS = { ...TURN_OPTIONS, ...INVOKE_OPTIONS, ...RESUME_OPTIONS };
+
+const IN_REQUEST = ['extraBody', 'idempotencyKey'];
+/** What may be changed before a retry without a new call to the agent. */
+export const NOT_IN_REQUEST = [
+	'simplify',
+	...Object.keys(AGENT_OPTIONS).filter((name) => !IN_REQUEST.includes(name)),
+];

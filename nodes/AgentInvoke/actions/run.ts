@@ -32,7 +32,7 @@ import { SessionOwners } from '../sessions/sessionOwners';
 import { SessionStore } from '../sessions/sessionStore';
 import type { SessionChoice } from '../turns/turn';
 import { ItemForm, type ReadItem } from './inputs';
-import { AGENT_OPTIONS, readAgentOptions, type AgentOptions } from './options';
+import { NOT_IN_REQUEST, readAgentOptions, type AgentOptions } from './options';
 
 /** One account in a run. Rate limits belong to a token, so each account has a rate limiter of its own. */
 export interface AgentClient {
@@ -148,7 +148,7 @@ async function openAgentRun(
 		memoryBudget: new MemoryBudget(),
 		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
-		fingerprintOf: requestFingerprints(context, AGENT_OPTIONS, ['simplify']),
+		fingerprintOf: requestFingerprints(context, NOT_IN_REQUEST),
 		interruptLimit: new InterruptLimit(context.getContext('flow'), maxInterrupts),
 		queued,
 		random: Math.random,

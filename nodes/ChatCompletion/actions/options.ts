@@ -2,7 +2,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { ok } from '../../shared/errors/failure';
 import { callOptions } from '../../shared/form/callOptions';
-import { defineRequestOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
+import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { textOf, textOrNumber } from '../../shared/text/textOf';
 import { samplingOptions } from '../../shared/chat/samplingForm';
@@ -67,7 +67,7 @@ function stopTexts(value: unknown): string[] {
 		.filter((text) => text !== '');
 }
 
-export const CHAT_OPTIONS = defineRequestOptions({
+export const CHAT_OPTIONS = defineOptions({
 	...callOptions({
 		concurrency: 'How many items to answer at the same time',
 		extraBody: 'e.g. { "top_k": 20 }. Fields that this form sets are refused.',
@@ -84,7 +84,6 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		typeOptions: { minValue: 1, maxValue: 86_400 },
 		description:
 			'How long the node waits for the answer to begin, and between two pieces of it: text, reasoning or tool calls. Without Stream, the whole answer must arrive in this time.',
-		isPartOfRequest: false,
 	},
 	maxImageSizeMb: {
 		displayName: 'Max Image Size (MB)',
@@ -94,12 +93,8 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		default: 20,
 		typeOptions: { minValue: 0.01, maxValue: 100, numberPrecision: 2 },
 		description: 'An item with a larger input file or data URL fails; nothing is sent for it',
-		isPartOfRequest: false,
 	},
-	previewRequest: {
-		...previewRequestField('Of each image file, only type and size are shown.'),
-		isPartOfRequest: false,
-	},
+	previewRequest: previewRequestField('Of each image file, only type and size are shown.'),
 	seed: {
 		displayName: 'Seed',
 		name: 'seed',
@@ -107,7 +102,6 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		default: 0,
 		typeOptions: { minValue: Number.MIN_SAFE_INTEGER, maxValue: Number.MAX_SAFE_INTEGER },
 		description: 'The same seed gives similar answers to the same question, for models that support it',
-		isPartOfRequest: true,
 	},
 	stop: {
 		displayName: 'Stop Sequences',
@@ -116,7 +110,6 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		typeOptions: { multipleValues: true, multipleValueButtonText: 'Add Text' },
 		default: [],
 		description: 'The answer ends before one of these texts. \\n stands for a new line.',
-		isPartOfRequest: true,
 	},
 	streamReasoning: {
 		displayName: 'Stream Reasoning',
@@ -125,7 +118,6 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		default: false,
 		description:
 			'Whether a streaming chat or webhook also shows the reasoning, as a quotation before the answer',
-		isPartOfRequest: false,
 	},
 	timeoutSeconds: {
 		displayName: 'Timeout (Seconds)',
@@ -136,7 +128,6 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		typeOptions: { minValue: 0, maxValue: 604_800 },
 		description:
 			'How long a whole answer may take, retries included. Without this option it is 1800 seconds; 0 means no limit.',
-		isPartOfRequest: false,
 		whenAbsent: 1_800,
 	},
 	tokenBudget: {
@@ -149,7 +140,6 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		typeOptions: { minValue: 0, maxValue: Number.MAX_SAFE_INTEGER },
 		description:
 			'How many tokens one run may use, as the platform counts them. Once they are used up, no further item is sent; answers in progress, as many as Concurrency allows, are still read and paid for. 0 means no limit.',
-		isPartOfRequest: false,
 	},
 	// Options instead of fields, because most nodes with tools need neither.
 	toolChoice: {
@@ -164,7 +154,6 @@ export const CHAT_OPTIONS = defineRequestOptions({
 			{ name: 'Required', value: 'required', description: 'The model must call at least one tool' },
 		],
 		description: 'Whether the model may or must call one of the tools',
-		isPartOfRequest: true,
 	},
 	toolToCall: {
 		displayName: 'Tool to Call',
@@ -174,7 +163,6 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		placeholder: 'e.g. get_order',
 		displayOptions: { show: { toolChoice: ['tool'] } },
 		description: 'The name of the tool that the model must call',
-		isPartOfRequest: true,
 	},
 	...samplingOptions,
 });
@@ -182,3 +170,16 @@ export const CHAT_OPTIONS = defineRequestOptions({
 const { concurrency, requestsPerSecond, tokenBudget, ...OF_ITEM } = CHAT_OPTIONS;
 /** Options of the run, read from the first item. */
 const OF_RUN = { concurrency, requestsPerSecond, tokenBudget };
+
+/** What may be changed before a retry without asking the question again. */
+export const NOT_IN_REQUEST: ReadonlyArray<keyof typeof CHAT_OPTIONS> = [
+	'concurrency',
+	'idleTimeoutSeconds',
+	'maxImageSizeMb',
+	'previewRequest',
+	'requestsPerSecond',
+	'retries',
+	'streamReasoning',
+	'timeoutSeconds',
+	'tokenBudget',
+];

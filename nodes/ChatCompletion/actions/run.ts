@@ -20,7 +20,7 @@ import { CHAT_PATH, createChatApi, type ChatCall, type CompleteChat } from '../a
 import { describeAnswer } from './deliver';
 import { TokenBudget } from '../tokenBudget';
 import { prepareQuestion } from './inputs';
-import { CHAT_OPTIONS, readRunOptions } from './options';
+import { NOT_IN_REQUEST, readRunOptions } from './options';
 
 interface ChatRun extends RunFrame {
 	readonly clients: Accounts<{ readonly baseUrl: string; readonly complete: CompleteChat }>;
@@ -69,7 +69,7 @@ async function openChatRun(context: IExecuteFunctions, frame: RunFrame): Promise
 		concurrency,
 		forChat: isStartedByChat(context),
 		memory: openRetryMemory(context, 'flowChatRuns', 'answers'),
-		fingerprintOf: requestFingerprints(context, CHAT_OPTIONS),
+		fingerprintOf: requestFingerprints(context, NOT_IN_REQUEST),
 		budget: new TokenBudget(tokenBudget),
 	});
 }

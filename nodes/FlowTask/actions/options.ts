@@ -58,15 +58,12 @@ function checkOptions(context: IExecuteFunctions) {
 
 /** No option is part of the request, so a retry with other options continues with the tasks of earlier tries. */
 export const TASK_OPTIONS = defineOptions({
-	...idempotencyFields(
-		{
-			key: 'Identifies this image, e.g. by an order number. Every item with the same key, in any execution, gets the existing task, unless that task failed or the key expired. Keys are kept in the Data Table flow_task_ledger.',
-			thisNode: 'Other nodes with the same key create their own tasks',
-			project: 'One task for all Flow Task nodes of the n8n project',
-			lifetime: 'How long a key returns its task; after that it makes a new one. 0 means forever.',
-		},
-		false,
-	),
+	...idempotencyFields({
+		key: 'Identifies this image, e.g. by an order number. Every item with the same key, in any execution, gets the existing task, unless that task failed or the key expired. Keys are kept in the Data Table flow_task_ledger.',
+		thisNode: 'Other nodes with the same key create their own tasks',
+		project: 'One task for all Flow Task nodes of the n8n project',
+		lifetime: 'How long a key returns its task; after that it makes a new one. 0 means forever.',
+	}),
 	fileName: {
 		displayName: 'File Name',
 		name: 'fileName',

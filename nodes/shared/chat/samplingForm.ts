@@ -1,7 +1,7 @@
-import { defineRequestOptions } from '../form/options';
+import { defineOptions } from '../form/options';
 
 /** Request options that both chat nodes have. Numbers that were not entered are not sent. */
-export const samplingOptions = defineRequestOptions({
+export const samplingOptions = defineOptions({
 	frequencyPenalty: {
 		displayName: 'Frequency Penalty',
 		name: 'frequencyPenalty',
@@ -9,7 +9,6 @@ export const samplingOptions = defineRequestOptions({
 		default: 0,
 		typeOptions: { minValue: -2, maxValue: 2, numberPrecision: 2 },
 		description: 'Above 0, the model repeats words less often',
-		isPartOfRequest: true,
 	},
 	includeUsage: {
 		displayName: 'Include Usage',
@@ -19,7 +18,6 @@ export const samplingOptions = defineRequestOptions({
 		default: true,
 		description:
 			'Whether to ask for token counts at the end of a stream. Turn off for deployments that refuse stream_options.',
-		isPartOfRequest: true,
 	},
 	maxTokens: {
 		displayName: 'Max Tokens',
@@ -29,7 +27,6 @@ export const samplingOptions = defineRequestOptions({
 		typeOptions: { minValue: 1, maxValue: 10_000_000 },
 		description:
 			'Maximum number of tokens in an answer, reasoning included. Not sent unless this option is added.',
-		isPartOfRequest: true,
 	},
 	presencePenalty: {
 		displayName: 'Presence Penalty',
@@ -38,7 +35,6 @@ export const samplingOptions = defineRequestOptions({
 		default: 0,
 		typeOptions: { minValue: -2, maxValue: 2, numberPrecision: 2 },
 		description: 'Above 0, the model turns to new subjects more often',
-		isPartOfRequest: true,
 	},
 	reasoningSplit: {
 		displayName: 'Separate Reasoning',
@@ -47,7 +43,6 @@ export const samplingOptions = defineRequestOptions({
 		default: false,
 		description:
 			'Whether to send reasoning_split, so that the model keeps its reasoning out of its answer. Only some models support it; the node separates reasoning and answer in any case.',
-		isPartOfRequest: true,
 	},
 	temperature: {
 		displayName: 'Temperature',
@@ -56,7 +51,6 @@ export const samplingOptions = defineRequestOptions({
 		default: 1,
 		typeOptions: { minValue: 0, maxValue: 2, numberPrecision: 2 },
 		description: 'Low values give predictable answers, high values surprising ones',
-		isPartOfRequest: true,
 	},
 	topP: {
 		displayName: 'Top P',
@@ -65,6 +59,5 @@ export const samplingOptions = defineRequestOptions({
 		default: 1,
 		typeOptions: { minValue: 0, maxValue: 1, numberPrecision: 2 },
 		description: 'Below 1, unlikely words are left out. Change this or Temperature, not both.',
-		isPartOfRequest: true,
 	},
 });

@@ -1,10 +1,10 @@
-import { defineRequestOptions } from './options';
+import { defineOptions } from './options';
 
 /** Options that AgentInvoke and ChatCompletion share. */
 export function callOptions(
 	words: Readonly<Record<'concurrency' | 'extraBody' | 'requestsPerSecond' | 'retries', string>>,
 ) {
-	return defineRequestOptions({
+	return defineOptions({
 		concurrency: {
 			displayName: 'Concurrency',
 			name: 'concurrency',
@@ -13,7 +13,6 @@ export function callOptions(
 			default: 8,
 			typeOptions: { minValue: 1, maxValue: 200 },
 			description: words.concurrency,
-			isPartOfRequest: false,
 		},
 		extraBody: {
 			displayName: 'Extra Body',
@@ -21,7 +20,6 @@ export function callOptions(
 			type: 'json',
 			default: '{}',
 			description: `More fields for the request, as a JSON object, ${words.extraBody}`,
-			isPartOfRequest: true,
 		},
 		requestsPerSecond: {
 			displayName: 'Requests per Second',
@@ -31,7 +29,6 @@ export function callOptions(
 			default: 20,
 			typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
 			description: `${words.requestsPerSecond}. If the platform accepts fewer, the node slows down by itself. The number applies to one run of this node: two executions at once send twice as many. 0 means no limit.`,
-			isPartOfRequest: false,
 		},
 		retries: {
 			displayName: 'Retries',
@@ -41,7 +38,6 @@ export function callOptions(
 			default: 3,
 			typeOptions: { minValue: 0, maxValue: 10 },
 			description: words.retries,
-			isPartOfRequest: false,
 		},
 	});
 }

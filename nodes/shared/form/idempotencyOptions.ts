@@ -1,4 +1,4 @@
-import { defineRequestOptions, oneOf } from './options';
+import { defineOptions, oneOf } from './options';
 
 const MS_PER_HOUR = 3_600_000;
 
@@ -19,9 +19,8 @@ export function idempotencyOf(
 
 export function idempotencyFields(
 	words: Readonly<Record<'key' | 'thisNode' | 'project' | 'lifetime', string>>,
-	isKeyPartOfRequest: boolean,
 ) {
-	return defineRequestOptions({
+	return defineOptions({
 		idempotencyKey: {
 			displayName: 'Idempotency Key',
 			name: 'idempotencyKey',
@@ -30,7 +29,6 @@ export function idempotencyFields(
 			default: '',
 			placeholder: 'e.g. {{ $json.orderId }}',
 			description: words.key,
-			isPartOfRequest: isKeyPartOfRequest,
 		},
 		idempotencyScope: {
 			displayName: 'Idempotency Scope',
@@ -43,7 +41,6 @@ export function idempotencyFields(
 				{ name: 'Project', value: 'project', description: words.project },
 			],
 			description: 'Where a key must be unique',
-			isPartOfRequest: false,
 		},
 		idempotencyTtlHours: {
 			displayName: 'Idempotency Lifetime (Hours)',
@@ -53,7 +50,6 @@ export function idempotencyFields(
 			default: 168,
 			typeOptions: { minValue: 0, maxValue: 87_600 },
 			description: words.lifetime,
-			isPartOfRequest: false,
 		},
 	});
 }

@@ -12,8 +12,6 @@ import { booleanOf, isBlank, numberOf } from '../text/textOf';
 interface OptionFacts extends INodeProperties {
 	/** The value while the option is not added, if it differs from `default`. */
 	whenAbsent?: number;
-	/** Whether a retry with another value is a new request: true for a seed, false for a timeout. */
-	isPartOfRequest?: boolean;
 	/** Whether the option limits a run's cost or speed; such options are in "Cost and Speed". */
 	isLimit?: boolean;
 	/** Whether 0 removes the limit on what a run may cost, so that no other value may become 0. */
@@ -33,17 +31,10 @@ interface OtherField extends OptionFacts {
 
 type OptionField = NumberField | OtherField;
 
-/** An option of a node that remembers across retries what it has requested. */
-type RequestOption = OptionField & { isPartOfRequest: boolean };
-
 type Named<F, Field> = { [Name in keyof F]: Field & { name: Name } };
 type NumberName<F> = { [Name in keyof F]: F[Name] extends NumberField ? Name : never }[keyof F];
 
 export function defineOptions<F extends Named<F, OptionField>>(fields: F): F {
-	return fields;
-}
-
-export function defineRequestOptions<F extends Named<F, RequestOption>>(fields: F): F {
 	return fields;
 }
 
@@ -92,7 +83,6 @@ function collectionOf(
 function withoutFacts(option: OptionField): INodeProperties {
 	const field = { ...option };
 	delete field.whenAbsent;
-	delete field.isPartOfRequest;
 	delete field.isLimit;
 	delete field.isBudget;
 	return field;

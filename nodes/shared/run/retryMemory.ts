@@ -142,18 +142,17 @@ export function runIndexOf(context: Pick<IExecuteFunctions, 'getWorkflowDataProx
 /**
  * Fingerprints of the input items and of the parameters and options that are part of the request: a retry with a longer
  * timeout, for example, does not send the request again, but one with another body does.
+ * @param notPart the names of the other parameters and options
  */
 export function requestFingerprints(
 	context: Pick<IExecuteFunctions, 'getNode' | 'getInputData'>,
-	optionFields: Readonly<Record<string, { readonly isPartOfRequest: boolean }>>,
-	notPart: readonly string[] = [],
+	notPart: readonly string[],
 ): (itemIndex: number) => string {
 	const { options, limits, ...fields } = context.getNode().parameters;
-	const asked = Object.entries(fields).filter(([name]) => !notPart.includes(name));
-	const entered = [options, limits]
-		.flatMap((group): Array<[string, unknown]> => (isJsonObject(group) ? Object.entries(group) : []))
-		.filter(([name]) => optionFields[name]?.isPartOfRequest !== false);
-	const fingerprintOf = fingerprinter([Object.fromEntries(asked), entered]);
+	const partsOf = (group: unknown): Array<[string, unknown]> =>
+		Object.entries(isJsonObject(group) ? group : {}).filter(([name]) => !notPart.includes(name));
+	const entered = [options, limits].flatMap(partsOf);
+	const fingerprintOf = fingerprinter([Object.fromEntries(partsOf(fields)), entered]);
 	const items = context.getInputData();
 	return (itemIndex) => fingerprintOf(items[itemIndex]?.json);
 }

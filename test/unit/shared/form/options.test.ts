@@ -1,6 +1,5 @@
 import {
 	defineOptions,
-	defineRequestOptions,
 	enteredOptions,
 	optionsCollection,
 	readChoice,
@@ -155,16 +154,14 @@ test('the collection shows the fields in alphabetical order, without internal pr
 	expect(optionsCollection(OPTIONS).options).toHaveLength(7);
 });
 
-test('the types require a range, the name, and whether an option is part of the request', () => {
-	const field = { displayName: 'Seed', name: 'seed', default: 0, isPartOfRequest: true } as const;
+test('the types require a range and the name', () => {
+	const field = { displayName: 'Seed', name: 'seed', default: 0 } as const;
 	const typeOptions = { minValue: 0, maxValue: 9 };
-	defineRequestOptions({ seed: { ...field, type: 'number', typeOptions } });
+	defineOptions({ seed: { ...field, type: 'number', typeOptions } });
 	// @ts-expect-error -- the range is missing
-	defineRequestOptions({ seed: { ...field, type: 'number' } });
+	defineOptions({ seed: { ...field, type: 'number' } });
 	// @ts-expect-error -- the key and the name differ
-	defineRequestOptions({ seeds: { ...field, type: 'number', typeOptions } });
-	// @ts-expect-error -- whether it is part of the request is missing
-	defineRequestOptions({ seed: { ...field, type: 'number', typeOptions, isPartOfRequest: undefined } });
+	defineOptions({ seeds: { ...field, type: 'number', typeOptions } });
 	const read = checkEntered({}, OPTIONS);
 	// @ts-expect-error -- the option is not a number
 	if (read.ok) read.value.entered('model');

@@ -79,13 +79,11 @@ const NODE = {
 };
 
 describe('the fingerprint of a request', () => {
-	const FIELDS = { seed: { isPartOfRequest: true }, timeout: { isPartOfRequest: false } };
 	const fingerprint = (parameters: INodeParameters, json: IDataObject = { a: 1 }): string =>
-		requestFingerprints(
-			{ getNode: () => ({ ...NODE, parameters }), getInputData: () => [{ json }] },
-			FIELDS,
-			['simplify'],
-		)(0);
+		requestFingerprints({ getNode: () => ({ ...NODE, parameters }), getInputData: () => [{ json }] }, [
+			'simplify',
+			'timeout',
+		])(0);
 	const asked = { text: 'x', options: { seed: 1, timeout: 5 }, simplify: true };
 
 	test('changes with the item, the fields and the options that are part of it', () => {
