@@ -3,7 +3,6 @@ import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-wor
 import { throwFirst, toErrorItem } from '../../shared/errors/nodeError';
 import { ok, type Failure, type Result } from '../../shared/errors/failure';
 import { hintFailed, listIds, logStopped, otherAnswers, showHint } from '../../shared/run/deliver';
-import type { Redact } from '../../shared/text/redact';
 import type { WireInterrupt } from '../wire/reader';
 import type { TurnResult } from '../turns/savedAnswer';
 import type { TurnOrder, TurnOutcome } from '../turns/turn';
@@ -82,7 +81,7 @@ export function deliverTurns(
 					: toErrorItem(context.getNode(), result.failure, itemIndex),
 			);
 		} else if (run.asTool) {
-			answers.push({ json: describeForAgent(result.value, run.redact), pairedItem });
+			answers.push({ json: describeForAgent(result.value), pairedItem });
 		} else {
 			const isInterrupt = result.value.reply.interrupts.length > 0;
 			(isInterrupt ? interrupts : answers).push({ json: describe(result.value, outcome, run), pairedItem });
@@ -105,11 +104,10 @@ function shown(interrupt: WireInterrupt): IDataObject {
 function describe(
 	{ reply, session, attempts, elapsedMs, replayed, answerDigest }: TurnResult,
 	{ simplify, previewResponse }: DeliveredTurn,
-	{ redact, forChat }: AgentRun,
+	{ forChat }: AgentRun,
 ): IDataObject {
-	const { interrupts } = reply;
+	const { answer, interrupts } = reply;
 	const [interrupt] = interrupts;
-	const answer = redact.known(reply.answer);
 	const text = interrupt?.question || answer;
 	return {
 		...(forChat && { output: text }),
@@ -134,10 +132,9 @@ function describeProblem({ kind, message, advice, details }: Failure): IDataObje
 }
 
 /** The output that an AI agent reads: the answer, or what the interrupt asks for. */
-function describeForAgent({ reply, session, replayed }: TurnResult, redact: Redact): IDataObject {
-	const { interrupts } = reply;
+function describeForAgent({ reply, session, replayed }: TurnResult): IDataObject {
+	const { answer, interrupts } = reply;
 	const [interrupt] = interrupts;
-	const answer = redact.known(reply.answer);
 	const sessionId = session.id;
 	if (!interrupt) {
 		return {

@@ -10,14 +10,7 @@ import { redactJson } from '../../shared/text/redact';
 import { booleanOf } from '../../shared/text/textOf';
 import type { AgentTurn } from '../turns/turn';
 import { mayBeSecret } from '../wire/account';
-import {
-	addressOf,
-	openRequest,
-	whyNoPlaceholder,
-	wireRequest,
-	type OpenRequest,
-	type WireResult,
-} from '../wire/request';
+import { addressOf, openRequest, whyNoPlaceholder, type OpenRequest, type WireResult } from '../wire/request';
 import { digestFiles, previewFiles, uploadFiles, type FileRow } from './files';
 import { ItemForm, type ReadItem } from './inputs';
 import type { AgentClient, AgentRun, QueuedItem } from './run';
@@ -142,7 +135,7 @@ export function previewOf(
 	if (!open.ok) return open;
 	const known = session.kind === 'mapped' ? sessions.find(session.key) : '';
 	const sessionId = session.kind === 'explicit' ? session.id : known;
-	const { body, headers, path } = wireRequest(account.wire, turn, { ...open.value, sessionId });
+	const { body, headers, path } = open.value(sessionId);
 	const shownHeaders = Object.entries(headers).map(([name, value]) => {
 		const isHidden = mayBeSecret(name, account.wire.request.headers[name]);
 		return [name, isHidden ? FROM_CREDENTIAL : value] as const;

@@ -187,7 +187,7 @@ const MOST_SHOWN_CHARS = 100_000;
  * `received` is its body.
  */
 export function arrivedOf(failure: WireFailure, { redact, sessionId }: RefusalFacts): JsonObject {
-	const said = saidIn(redact.known(failure.text), failure.interrupts);
+	const said = saidIn(failure.text, failure.interrupts);
 	const received = said.answer === undefined ? receivedIn(failure) : '';
 	return {
 		...detailsOf(failure, { redact, sessionId: failure.sessionId || sessionId }),

@@ -11,13 +11,13 @@ export class SessionOwners {
 
 	/** Whether another key of the agent has the session. */
 	isOfAnother(agent: string, entryKey: string, sessionId: string): boolean {
-		return (this.keyOf.get(nameOf(agent, sessionId)) ?? entryKey) !== entryKey;
+		return (this.keyOf.get(nameOfSession(agent, sessionId)) ?? entryKey) !== entryKey;
 	}
 
 	/** Records the session of a key, unless another key has it. */
 	claim(agent: string, entryKey: string, sessionId: string): void {
 		if (this.isOfAnother(agent, entryKey, sessionId)) return;
-		const session = nameOf(agent, sessionId);
+		const session = nameOfSession(agent, sessionId);
 		this.forget(entryKey);
 		this.keyOf.set(session, entryKey);
 		this.sessionOf.set(entryKey, session);
@@ -33,6 +33,7 @@ export class SessionOwners {
 	}
 }
 
-function nameOf(agent: string, sessionId: string): string {
+/** Two agents may use the same session IDs. */
+export function nameOfSession(agent: string, sessionId: string): string {
 	return JSON.stringify([agent, sessionId]);
 }

@@ -8,6 +8,7 @@ import { jsonText, type Json } from '../../shared/text/json';
 import { textOrNumber } from '../../shared/text/textOf';
 import type { TurnResult } from '../turns/savedAnswer';
 import type { TurnCalls } from '../api/callLimit';
+import { nameOfSession } from '../sessions/sessionOwners';
 import type { SessionChoice } from '../turns/turn';
 
 /**
@@ -73,14 +74,14 @@ export class TurnOwners {
 		const missing = new Map<string, string>();
 		for (const { client, session } of turns) {
 			if (session.kind !== 'explicit') continue;
-			const name = nameOf(client.agent, session.id);
+			const name = nameOfSession(client.agent, session.id);
 			if (!this.keys.has(name)) missing.set(name, session.id);
 		}
 		const read = await this.sessions.read('sessionId', [...missing.values()]);
 		if (!read.ok) return read;
 		for (const name of missing.keys()) this.keys.set(name, undefined);
 		for (const row of read.value) {
-			const name = nameOf(textOrNumber(row.agent), textOrNumber(row.sessionId));
+			const name = nameOfSession(textOrNumber(row.agent), textOrNumber(row.sessionId));
 			const entryKey = textOrNumber(row.entryKey);
 			// Two agents may use the same session IDs. If several keys match, the first row is used.
 			if (!missing.has(name) || this.keys.get(name) || !entryKey) continue;
@@ -93,22 +94,20 @@ export class TurnOwners {
 		// This digest is also the value of the column `entryKey` in the table of sessions.
 		if (session.kind === 'mapped') return digestOf(agent, session.key);
 		if (session.kind === 'new') return this.nodeOwner;
-		return this.keys.get(nameOf(agent, session.id))?.entryKey ?? digestOf('session', agent, session.id);
+		return (
+			this.keys.get(nameOfSession(agent, session.id))?.entryKey ?? digestOf('session', agent, session.id)
+		);
 	}
 
 	/** The session key of a turn, if known: in full if the item gave it, otherwise as stored in the table. */
 	keyOf({ client: { agent }, session }: OwnedTurn): string {
 		if (session.kind === 'mapped') return session.key;
-		return session.kind === 'new' ? '' : (this.keys.get(nameOf(agent, session.id))?.sessionKey ?? '');
+		return session.kind === 'new' ? '' : (this.keys.get(nameOfSession(agent, session.id))?.sessionKey ?? '');
 	}
 
 	get nodeOwner(): string {
 		return nodeOwner(this.node);
 	}
-}
-
-function nameOf(agent: string, sessionId: string): string {
-	return JSON.stringify([agent, sessionId]);
 }
 
 interface TurnLogSettings extends NodeIds {

@@ -1,7 +1,7 @@
 import type { Failure } from '../../shared/errors/failure';
 import { isJsonObject, type JsonObject } from '../../shared/text/json';
+import { nameOfSession } from '../sessions/sessionOwners';
 
-/** A session of an agent; two agents may use the same session IDs. */
 interface AgentSession {
 	readonly agent: string;
 	/** Empty if there is no session yet; then nothing is counted. */
@@ -50,16 +50,12 @@ export class InterruptLimit {
 		return isJsonObject(known) ? known : {};
 	}
 
-	private countOf(session: AgentSession): number {
-		return Number(this.counts[nameOf(session)] ?? 0) || 0;
+	private countOf({ agent, sessionId }: AgentSession): number {
+		return Number(this.counts[nameOfSession(agent, sessionId)] ?? 0) || 0;
 	}
 
-	private set(session: AgentSession, count: number): void {
-		if (!session.sessionId) return;
-		this.flowContext[CONTEXT_KEY] = Object.assign(this.counts, { [nameOf(session)]: count });
+	private set({ agent, sessionId }: AgentSession, count: number): void {
+		if (!sessionId) return;
+		this.flowContext[CONTEXT_KEY] = Object.assign(this.counts, { [nameOfSession(agent, sessionId)]: count });
 	}
-}
-
-function nameOf({ agent, sessionId }: AgentSession): string {
-	return JSON.stringify([agent, sessionId]);
 }

@@ -13,7 +13,7 @@ import type { AgentApi } from '../api/api';
 import { TurnCalls, type CallLimit } from '../api/callLimit';
 import { explainSharedSession, type AgentFailure } from '../api/failures';
 import type { SessionStore } from '../sessions/sessionStore';
-import { wireRequest, type OpenRequest } from '../wire/request';
+import type { OpenRequest } from '../wire/request';
 import { askOnce } from './askOnce';
 import type { InterruptLimit } from './interruptLimit';
 import {
@@ -326,7 +326,7 @@ class ItemTurn<T extends AgentTurn> {
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
 		const invoke = async (): ReturnType<AgentApi['invoke']> =>
 			await turn.client.api.invoke({
-				request: wireRequest(open.wire, open.turn, { ...open, sessionId }),
+				request: open(sessionId),
 				sessionId,
 				timeoutMs,
 				tries: attempts,

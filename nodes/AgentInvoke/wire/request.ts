@@ -112,11 +112,8 @@ function resultValues({ interruptId, result }: WireResult): Values {
 	return { interruptId: interruptId || undefined, result, resultText };
 }
 
-/** A checked Invoke call (§4.6), complete except for its session. */
-export interface OpenRequest extends Omit<CallValues, 'sessionId'> {
-	readonly wire: Wire;
-	readonly turn: WireTurn;
-}
+/** A checked Invoke call (§4.6) that lacks only its session; the ID is empty if the call opens one. */
+export type OpenRequest = (sessionId: string) => WireRequest;
 
 export function openRequest(
 	turn: WireTurn,
@@ -128,7 +125,9 @@ export function openRequest(
 	if (!extra.ok) return extra;
 	const { message, resume } = wire.request;
 	const clash = [message, resume ?? {}].map((template) => clashWith(template, extra.value)).find(Boolean);
-	if (clash === undefined) return ok({ wire, turn, stream, uuid, extra: extra.value });
+	if (clash === undefined) {
+		return ok((sessionId) => wireRequest(wire, turn, { sessionId, stream, uuid, extra: extra.value }));
+	}
 	return failInput(
 		`"Extra Body" sets "${excerpt(clash, 60)}", which a field of this node sets`,
 		`Remove "${excerpt(clash, 60)}" from "Extra Body".`,

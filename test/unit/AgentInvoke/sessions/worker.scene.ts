@@ -16,6 +16,7 @@ import { guardedTable } from '../../shared/guardedTable';
 import type { MemoryTable } from '../../shared/memoryTable';
 import type { TestClock } from '../../testClock';
 import { replyOf } from '../agentReply.builder';
+import { wireRequest } from '../../../../nodes/AgentInvoke/wire/request';
 import { wireWith } from '../wire/wire.fixture';
 import { valueOf } from '../../results';
 
@@ -186,7 +187,9 @@ export class WorkerProcess {
 				payloadOf: async () => await Promise.resolve(ok('')),
 				prepare: async ({ said: message }) => {
 					const turn = { kind: 'message', message, files: [] } as const;
-					return await Promise.resolve(ok({ wire, turn, stream: false, uuid: 'u', extra: {} }));
+					return await Promise.resolve(
+						ok((sessionId) => wireRequest(wire, turn, { sessionId, stream: false, uuid: 'u' })),
+					);
 				},
 				onDelta: async () => undefined,
 				received: async () => undefined,

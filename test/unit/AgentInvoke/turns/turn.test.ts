@@ -1,4 +1,4 @@
-import type { OpenRequest } from '../../../../nodes/AgentInvoke/wire/request';
+import { wireRequest, type OpenRequest } from '../../../../nodes/AgentInvoke/wire/request';
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
 import { redactor } from '../../../../nodes/shared/text/redact';
@@ -78,7 +78,8 @@ interface Question extends Omit<AgentTurn, 'client'> {
 const wire = wireWith();
 
 function saying(message: string): OpenRequest {
-	return { wire, turn: { kind: 'message', message, files: [] }, stream: false, uuid: 'u', extra: {} };
+	const said = { kind: 'message', message, files: [] } as const;
+	return (sessionId) => wireRequest(wire, said, { sessionId, stream: false, uuid: 'u' });
 }
 
 function turn(itemIndex: number, session: SessionChoice, over: Partial<Question> = {}): Question {

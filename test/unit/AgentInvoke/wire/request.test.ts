@@ -1,10 +1,5 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
-import {
-	openRequest,
-	whyNoPlaceholder,
-	wireRequest,
-	type WireTurn,
-} from '../../../../nodes/AgentInvoke/wire/request';
+import { openRequest, whyNoPlaceholder, type WireTurn } from '../../../../nodes/AgentInvoke/wire/request';
 import type { Result } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { describedBy, wireWith } from './wire.fixture';
@@ -19,7 +14,7 @@ function bodyOf(
 	sessionId = '',
 ): Result<JsonObject> {
 	const open = openRequest(turn, { stream, extraBody: extra, uuid: 'u' }, wire);
-	return open.ok ? { ok: true, value: wireRequest(wire, turn, { ...open.value, sessionId }).body } : open;
+	return open.ok ? { ok: true, value: open.value(sessionId).body } : open;
 }
 
 const hello = { kind: 'message', message: 'hello', files: [] } as const;
@@ -128,7 +123,7 @@ test.each(['.', '..'])('the session ID %j leads to no other path', (id) => {
 	const pathOf = (path: string, sessionId: string) => {
 		const wire = wireWith({ request: { path } });
 		const open = openRequest(hello, { stream: false, extraBody: '', uuid: 'u' }, wire);
-		return open.ok && wireRequest(wire, hello, { ...open.value, sessionId }).path;
+		return open.ok && open.value(sessionId).path;
 	};
 	const paths = [
 		'/v1/sessions/$session/run',
