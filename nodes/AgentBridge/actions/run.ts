@@ -85,27 +85,25 @@ async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promi
 	const accounts = await readAccounts(context, CREDENTIAL, readBridgeAccount);
 	if (!accounts.ok) return accounts;
 	const redact = redactor(accounts.value.all.flatMap(({ account }) => account.secrets));
-	const limit = pLimit(CONNECTIONS_AT_ONCE);
-	const opening = new Map<string, Promise<Result<Bridge>>>();
+	const opened = new Map<string, Result<Bridge>>();
 	const openFor = async (itemIndex: number): Promise<Result<Bridge>> => {
 		const read = accounts.value.of(itemIndex);
 		if (!read.ok) return read;
 		const authFrame = readItem(() => ok<unknown>(context.getNodeParameter('authFrame', itemIndex, '')));
 		if (!authFrame.ok) return authFrame;
 		const name = `${accounts.value.all.indexOf(read.value)} ${jsonText(authFrame.value) ?? ''}`;
-		const bridge =
-			opening.get(name) ??
-			limit(async () => {
-				const form = readForm(context, itemIndex, authFrame.value);
-				return form.ok ? await openBridgeOf(context, read.value.account, redact, form.value) : form;
-			});
-		opening.set(name, bridge);
-		return await bridge;
+		const known = opened.get(name);
+		if (known) return known;
+		const form = readForm(context, itemIndex, authFrame.value);
+		const bridge = form.ok ? await openBridgeOf(context, read.value.account, redact, form.value) : form;
+		opened.set(name, bridge);
+		return bridge;
 	};
-	const bridges = await Promise.all(context.getInputData().map(async (_, item) => await openFor(item)));
+	const bridges: Array<Result<Bridge>> = [];
+	for (const itemIndex of context.getInputData().keys()) bridges.push(await openFor(itemIndex));
 	// A failure shared by all items concerns the node, not one item.
 	const [first] = bridges;
-	if (first?.ok === false && opening.size === 1 && bridges.every((one) => one === first)) return first;
+	if (first?.ok === false && opened.size === 1 && bridges.every((one) => one === first)) return first;
 	return ok({ ...frame, clients: { of: (itemIndex) => bridges[itemIndex] ?? fail(NOT_SENT) } });
 }
 

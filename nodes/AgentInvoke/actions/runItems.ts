@@ -8,6 +8,7 @@ import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
 import { reportTokens } from '../../shared/run/tokenUsage';
 import { explainTable } from '../sessions/sessionStore';
+import { notAsked } from '../turns/waitLimit';
 import { runTurns, type TurnEffects, type TurnOutcome } from '../turns/turn';
 import { payloadOf, previewOf, requestOf, type ReadTurn } from './itemTurn';
 import type { AgentRun } from './run';
@@ -54,12 +55,6 @@ export async function takeTurns(
 
 /** Turns by item, for all items or some of them. */
 type ItemTurns = Map<number, Result<ReadTurn>>;
-
-const NOT_ASKED = {
-	kind: 'notSubmitted',
-	message: 'The agent was not asked for this item, because another item failed',
-	advice: 'Nothing was sent for this item.',
-} as const;
 
 const STOPPED = 'The execution was stopped before the whole answer had arrived';
 
@@ -137,7 +132,7 @@ function readable(read: Iterable<Result<ReadTurn>>): ReadTurn[] {
 /** If one item's failure ends the run anyway, the agent is not asked for the other items either. */
 function allOrNone(read: ItemTurns): ItemTurns {
 	if ([...read.values()].every((item) => item.ok)) return read;
-	return new Map([...read].map(([itemIndex, item]) => [itemIndex, item.ok ? fail(NOT_ASKED) : item]));
+	return new Map([...read].map(([itemIndex, item]) => [itemIndex, item.ok ? fail(notAsked(false)) : item]));
 }
 
 /** The streams of items that are not asked must end too, or the items after them would wait forever. */

@@ -29,7 +29,7 @@ export class WaitLimit {
 	}
 
 	whyStop(): Failure | undefined {
-		if (this.signal.aborted) return notRun(this.stopped.aborted);
+		if (this.signal.aborted) return notAsked(this.stopped.aborted);
 		return this.clock.now() < this.untilMs ? undefined : waitedTooLong(this.timeoutMs);
 	}
 
@@ -66,7 +66,8 @@ export class WaitLimit {
 
 const PAUSES: PauseGrowth = { firstMs: 500, factor: 1.5, longestMs: 5_000 };
 
-function notRun(isStopped: boolean): Failure {
+/** Why nothing was sent for an item of a run that was stopped, or that a failure ended. */
+export function notAsked(isStopped: boolean): Failure {
 	return {
 		kind: isStopped ? 'cancelled' : 'notSubmitted',
 		message: `The agent was not asked for this item, because ${isStopped ? 'the execution was stopped' : 'another item failed'}`,
