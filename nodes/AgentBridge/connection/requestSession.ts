@@ -183,8 +183,7 @@ export class RequestSession {
 	}
 
 	private async connect(): Promise<Result<Link>> {
-		// The SSRF guard has already allowed the first connection.
-		const refused = this.connections > 0 ? await this.bridge.refusal() : undefined;
+		const refused = await this.bridge.refusal();
 		if (refused) return fail((this.fatal = refused));
 		if (this.signal.aborted) return fail(CANCELLED);
 		this.connections++;

@@ -79,6 +79,14 @@ function section<const E extends v.ObjectEntries>(entries: E) {
 	);
 }
 
+/** @param why returns what is wrong with a value, as a clause */
+function refusedIf<T>(why: (value: T) => string | undefined) {
+	return v.rawCheck<T>(({ dataset, addIssue }) => {
+		const message = dataset.typed ? why(dataset.value) : undefined;
+		if (message !== undefined) addIssue({ message });
+	});
+}
+
 /**
  * JSON with placeholders.
  * @param names all placeholders that it may contain
@@ -89,10 +97,7 @@ function template(names: readonly string[], needed: readonly string[] = []) {
 		v.nullish(v.unknown(), null),
 		// A parsed description contains only JSON.
 		v.custom<Json>(() => true),
-		v.rawCheck(({ dataset, addIssue }) => {
-			const message = dataset.typed ? whyNotTemplate(dataset.value, names, needed) : undefined;
-			if (message !== undefined) addIssue({ message });
-		}),
+		refusedIf((given) => whyNotTemplate(given, names, needed)),
 	);
 }
 
@@ -153,13 +158,7 @@ const REQUEST = {
 		v.transform((given) => given ?? ''),
 		v.string('must be a string'),
 	),
-	headers: v.pipe(
-		body(OF_A_PATH),
-		v.rawCheck(({ dataset, addIssue }) => {
-			const message = dataset.typed ? whyNotHeaders(dataset.value) : undefined;
-			if (message !== undefined) addIssue({ message });
-		}),
-	),
+	headers: v.pipe(body(OF_A_PATH), refusedIf(whyNotHeaders)),
 	message: body(OF_A_MESSAGE, ['message']),
 	/** Absent if the deployment has no interrupts. */
 	resume: v.nullish(body(OF_A_RESUME, ['result', 'resultText', 'results'])),
