@@ -105,7 +105,8 @@ export const overrideFields: INodeProperties[] = [
 				refreshStaleSchemaOnOpen: true,
 			},
 		},
-		description: 'Inputs that are not listed keep the value they were hosted with',
+		description:
+			'Inputs that are not listed keep the value they were hosted with. After a newer export, choose "Refresh Input List" in the menu (⋮).',
 	},
 	{
 		displayName: 'Inputs to Change',
