@@ -167,7 +167,9 @@ function onUnsent(outcomes: readonly TaskOutcome[]): string[] {
 	const kinds = outcomes.map(({ failure }) => failure?.kind);
 	const isCertain = kinds.every((kind) => kind && UNSENT.has(kind));
 	if (!isCertain || !kinds.includes('notSubmitted')) return [];
-	const others = kinds.includes('badInput') ? ': to run the others, set "On Error" to continue.' : '.';
+	const others = kinds.includes('badInput')
+		? ': to run the others, set "On Error" under "Settings" to continue.'
+		: '.';
 	return [`No other item was submitted${others}`];
 }
 

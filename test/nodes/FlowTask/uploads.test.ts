@@ -40,7 +40,9 @@ test('says that the file of an item is not sent, unless the workflow takes no im
 	const slot = { nodeId: '10', parameter: 'image', source: 'binary', binaryField: 'Photo' };
 	const override = { nodeId: '10', parameter: 'image', value: 'example.png', valueType: 'auto' };
 	const unused = await stage.run([item], known);
-	expect(unused.hints()).toEqual([expect.stringContaining('Load Image (10) · image keeps the hosted image')]);
+	expect(unused.hints()).toEqual([
+		expect.stringContaining('"Load Image (10) · image" keeps the hosted image'),
+	]);
 	const runs = [
 		await stage.run([{ json: { prompt: 'a fox' } }], known),
 		await stage.run([item], { ...known, imageSlots: { slot: [slot] } }),

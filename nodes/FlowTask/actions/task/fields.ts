@@ -17,7 +17,7 @@ const workflowField: INodeProperties = {
 			displayName: 'From List',
 			name: 'list',
 			type: 'list',
-			placeholder: 'Choose a saved workflow, or enter an ID',
+			placeholder: 'Choose one, or enter an ID',
 			typeOptions: { searchListMethod: 'searchWorkflows', searchable: true },
 		},
 		{

@@ -153,7 +153,7 @@ describe('a run whose first failure ends it', () => {
 			ok: false,
 			failure: {
 				message: 'This run has 30 tasks, but "Max Tasks per Day" (20) leaves only 12 for today',
-				advice: expect.stringMatching(/"On Error" to continue.*under "Cost and Speed"\.$/) as string,
+				advice: expect.stringMatching(/"On Error" under "Settings".*under "Cost and Speed"\.$/) as string,
 			},
 		});
 		expect(await new Run(20, {}, accounts).open(submits(13), true)).toMatchObject({

@@ -135,7 +135,7 @@ function unusedFileHint(
 	const [loader] = isSet ? [] : loaders;
 	return (
 		loader &&
-		`"Input Images" is empty, so the file of the item is not sent: ${loader.name} keeps the hosted image.`
+		`"Input Images" is empty, so the file of the item is not sent: "${loader.name}" keeps the hosted image.`
 	);
 }
 
