@@ -168,7 +168,7 @@ function onUnsent(outcomes: readonly TaskOutcome[]): string[] {
 	const isCertain = kinds.every((kind) => kind && UNSENT.has(kind));
 	if (!isCertain || !kinds.includes('notSubmitted')) return [];
 	const others = kinds.includes('badInput')
-		? ': to run the others, set "On Error" under "Settings" to continue.'
+		? ': to run the others, set "On Error" in the node\'s settings to continue.'
 		: '.';
 	return [`No other item was submitted${others}`];
 }

@@ -126,7 +126,7 @@ export class DailyTasks implements TaskObserver {
 				: ` Or run it again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`;
 		return badInput(
 			`This run has ${count} tasks, but "${OPTION}" (${most}) leaves only ${left} for today`,
-			`Nothing was sent. To send the first ${left}, set "On Error" under "Settings" to continue. To send all, raise "${OPTION}" under "Cost and Speed".${later}`,
+			`Nothing was sent. To send the first ${left}, set "On Error" in the node's settings to continue. To send all, raise "${OPTION}" under "Cost and Speed".${later}`,
 			{ freeFrom },
 		);
 	}

@@ -101,7 +101,7 @@ test('without Continue On Fail, one bad item prevents the good ones from being s
 	const run = await stage.run([{ json: { prompt: 'good' } }, { json: {} }]);
 	expect(run.error?.message).toMatch(/has no value/);
 	expect(run.error?.description).toMatch(
-		/No other item was submitted: to run the others, set "On Error" under "Settings" to continue\.$/,
+		/No other item was submitted: to run the others, set "On Error" in the node's settings to continue\.$/,
 	);
 	expect(run.error?.context.itemIndex).toBe(1);
 });

@@ -153,7 +153,9 @@ describe('a run whose first failure ends it', () => {
 			ok: false,
 			failure: {
 				message: 'This run has 30 tasks, but "Max Tasks per Day" (20) leaves only 12 for today',
-				advice: expect.stringMatching(/"On Error" under "Settings".*under "Cost and Speed"\.$/) as string,
+				advice: expect.stringMatching(
+					/"On Error" in the node's settings.*under "Cost and Speed"\.$/,
+				) as string,
 			},
 		});
 		expect(await new Run(20, {}, accounts).open(submits(13), true)).toMatchObject({
