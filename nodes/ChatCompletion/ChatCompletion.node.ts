@@ -20,7 +20,7 @@ export class ChatCompletion implements INodeType {
 		group: ['transform'],
 		version: 1,
 		subtitle: '={{ $parameter["model"] }}',
-		description: 'Ask a model, with a switch for its reasoning',
+		description: 'Ask a chat model a question, with or without reasoning',
 		defaults: { name: 'Chat Completion' },
 		inputs: [NodeConnectionTypes.Main],
 		outputs: [NodeConnectionTypes.Main],

@@ -38,7 +38,7 @@ export class FlowTask implements INodeType {
 			{
 				// n8n shows no message of a node that was stopped, so this is shown beforehand.
 				message:
-					'Submitted tasks keep running after a stop. "Wait for Completion" collects their images; the Data Table flow_task_runs has the task IDs of runs of more than 10 tasks.',
+					'Stopping the execution does not cancel its tasks: "Wait for Completion" collects their images.',
 				displayCondition: "={{ $parameter.resource === 'task' && $parameter.operation === 'run' }}",
 				whenToDisplay: 'beforeExecution',
 				location: 'outputPane',

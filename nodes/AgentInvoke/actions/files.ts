@@ -13,12 +13,11 @@ import type { ItemForm } from './inputs';
 import type { AgentRun } from './run';
 
 export const inputField: INodeProperties = {
-	displayName: 'Input Field',
+	displayName: 'Input Data Field Name',
 	name: 'binaryPropertyName',
 	type: 'string',
 	default: 'data',
-	description: 'Name of the field that contains the file',
-	hint: 'Shown in the Binary tab of the input',
+	hint: 'The name of the input field containing the file',
 };
 
 export const filesField: INodeProperties = {
@@ -50,7 +49,7 @@ export const filesField: INodeProperties = {
 					name: 'url',
 					type: 'string',
 					default: '',
-					placeholder: 'https://example.com/report.pdf',
+					placeholder: 'e.g. https://example.com/report.pdf',
 					displayOptions: { show: { source: ['url'] } },
 					description: 'URL of the file, e.g. from the "Upload Media" operation',
 				},
@@ -59,7 +58,7 @@ export const filesField: INodeProperties = {
 					name: 'name',
 					type: 'string',
 					default: '',
-					placeholder: 'report.pdf',
+					placeholder: 'e.g. report.pdf',
 					displayOptions: { show: { source: ['url'] } },
 					description: 'The name that the agent sees',
 				},

@@ -49,10 +49,18 @@ const sessionFields: readonly INodeProperties[] = [
 		// Empty by default for the same reason as "Message".
 		default: '',
 		placeholder: 'e.g. a customer number',
-		hint: "In a chat, leave it empty to use the chat's own session. In a tool, use $json: $('Node').item is always the first item.",
+		hint: "In a chat, leave it empty to use the chat's own session",
 		displayOptions: { show: { sessionMode: ['mapped'] } },
 		description:
 			'Identifies the conversation, e.g. by a customer number. It is evaluated for each item, so each person can have a session of their own. If it is empty, the sessionId of a chat is used; an item without either gets a new session.',
+	},
+	{
+		displayName:
+			"Take the key from $json: in a tool, $('Node').item is always the first item, whose session all would share.",
+		name: 'toolKeyNotice',
+		type: 'notice',
+		default: '',
+		displayOptions: { show: { '@tool': [true], sessionMode: ['mapped'] } },
 	},
 	{
 		displayName: 'Session ID',

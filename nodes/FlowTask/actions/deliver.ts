@@ -166,7 +166,11 @@ const UNSENT: ReadonlySet<FailureKind> = new Set(['badInput', 'notSubmitted']);
 function onUnsent(outcomes: readonly TaskOutcome[]): string[] {
 	const kinds = outcomes.map(({ failure }) => failure?.kind);
 	const isCertain = kinds.every((kind) => kind && UNSENT.has(kind));
-	return isCertain && kinds.includes('notSubmitted') ? ['No other item was submitted.'] : [];
+	if (!isCertain || !kinds.includes('notSubmitted')) return [];
+	const others = kinds.includes('badInput')
+		? ': to run the others, set "On Error" in the node\'s settings to continue.'
+		: '.';
+	return [`No other item was submitted${others}`];
 }
 
 /** The tasks whose IDs are known, even those that may not exist. */

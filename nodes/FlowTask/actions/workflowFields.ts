@@ -8,7 +8,7 @@ export const pastedFields: INodeProperties[] = [
 		type: 'json',
 		typeOptions: { rows: 3 },
 		default: '{}',
-		hint: 'Paste the API-format export. The form below lists its inputs; after a newer export, choose "Refresh Input List" in the menu (⋮) of the form.',
+		hint: 'Paste the API-format export: the form below then lists its inputs',
 		description:
 			"The workflow's API-format export, as it was uploaded to the platform: paste the whole file. It stays in n8n. The node then checks all changed inputs before it submits anything.",
 	},
@@ -40,7 +40,6 @@ export function nodeField(
 				displayName: 'From List',
 				name: 'list',
 				type: 'list',
-				hint: `From the saved workflow or "Workflow Definition". Without either, choose "${entered.displayName}".`,
 				typeOptions: { searchListMethod, searchable: true },
 			},
 			{ ...entered, name: 'id', type: 'string' },

@@ -28,7 +28,7 @@ export async function searchWorkflows(
 	return { results: workflowChoices([...saved.value.keys()], filter) };
 }
 
-const NOTHING_SAVED = 'No workflow is saved in this account: enter an ID in the search field above';
+const NOTHING_SAVED = 'Nothing is saved: enter a workflow ID above';
 
 export function workflowChoices(names: readonly string[], filter: string): INodeListSearchItems[] {
 	const choices = names
@@ -39,16 +39,18 @@ export function workflowChoices(names: readonly string[], filter: string): INode
 	return choices.length > 0 ? choices : [{ name: NOTHING_SAVED, value: '' }];
 }
 
-export const searchImageNodes = searchIn(imageNodesIn);
-export const searchSeeds = searchIn(seedChoicesIn);
-export const searchOutputNodes = searchIn(outputNodesIn);
+export const searchImageNodes = searchIn(imageNodesIn, 'By ID');
+export const searchSeeds = searchIn(seedChoicesIn, 'By Name');
+export const searchOutputNodes = searchIn(outputNodesIn, 'By ID or Title');
 
-/** Makes a list search over parts of the workflow. Without the export the list is empty; an ID can be entered. */
-function searchIn(choicesIn: (definition: WorkflowDefinition) => INodeListSearchItems[]) {
+/** Makes a list search over parts of the workflow. Without the export, its only entry names the field's other mode. */
+function searchIn(choicesIn: (definition: WorkflowDefinition) => INodeListSearchItems[], otherMode: string) {
 	return async function (this: ILoadOptionsFunctions, filter = ''): Promise<INodeListSearchResult> {
 		const source = await shownWorkflow(this);
 		const definition = source.ok ? readDefinition(source.value.definition) : source;
-		const choices = definition.ok ? choicesIn(definition.value) : [];
+		if (!definition.ok)
+			return { results: [{ name: `No export: choose "${otherMode}" on the left`, value: '' }] };
+		const choices = choicesIn(definition.value);
 		return { results: choices.filter(({ name }) => contains(name, filter)) };
 	};
 }

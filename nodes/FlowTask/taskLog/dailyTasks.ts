@@ -120,9 +120,13 @@ export class DailyTasks implements TaskObserver {
 	private notForAll(count: number, left: number): Failure {
 		const { most, timeZone } = this.settings;
 		const freeFrom = dayAfter(dayOf(this.clock.wallNow(), timeZone));
+		const later =
+			count > most
+				? ''
+				: ` Or run it again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`;
 		return badInput(
-			`This run would submit ${count} tasks, more than the ${left} that are left today of the ${most} that "${OPTION}" allows`,
-			`Nothing was sent, because "On Error" is set to stop. Send fewer items, raise "${OPTION}" under "Cost and Speed", or run them again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`,
+			`This run has ${count} tasks, but "${OPTION}" (${most}) leaves only ${left} for today`,
+			`Nothing was sent. To send the first ${left}, set "On Error" in the node's settings to continue. To send all, raise "${OPTION}" under "Cost and Speed".${later}`,
 			{ freeFrom },
 		);
 	}

@@ -81,7 +81,7 @@ export function withPromptText(
 	if (!definition) {
 		return failInput(
 			'"Prompt" cannot be sent: the node does not know which input of the workflow is its prompt',
-			'Choose a saved workflow that has its definition, paste the API-format export into "Workflow Definition", or set "Change Inputs By" to Node ID and Parameter and enter the prompt there. Nothing was submitted for this item.',
+			'Paste the API-format export into "Workflow Definition", or choose a workflow that was saved with it. Without the export, set "Change Inputs By" to "Node ID and Parameter" and enter the prompt there. Nothing was submitted for this item.',
 		);
 	}
 	const [target, ...others] = promptInputsOf(definition);

@@ -30,7 +30,7 @@ export const modelField: INodeProperties = {
 	default: { mode: 'id', value: '' },
 	required: true,
 	modes: [
-		{ displayName: 'By ID', name: 'id', type: 'string', placeholder: 'vendor/model-4.6' },
+		{ displayName: 'By ID', name: 'id', type: 'string', placeholder: 'e.g. vendor/model-4.6' },
 		{
 			displayName: 'From List',
 			name: 'list',

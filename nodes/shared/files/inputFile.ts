@@ -82,7 +82,9 @@ export function refuseMissingFile(
 	}
 	return failInput(
 		`The item has no file in field "${excerpt(field, 60)}"`,
-		`${found} Enter the name of the field that holds the file, or put a node that outputs the file before this one.`,
+		present.length > 0
+			? `${found} Enter the name of the field that holds the file.`
+			: `${found} Put a node that outputs the file before this one.`,
 	);
 }
 

@@ -56,7 +56,7 @@ test('submits nothing if exceeding the limit would fail the run and lose its res
 	await stage.run(prompts(1), limit(3));
 	const done = await stage.run(prompts(4), limit(3));
 	expect(done.error?.message).toBe(
-		'This run would submit 4 tasks, more than the 2 that are left today of the 3 that "Max Tasks per Day" allows',
+		'This run has 4 tasks, but "Max Tasks per Day" (3) leaves only 2 for today',
 	);
 	expect(made()).toBe(1);
 	expect((await stage.run(prompts(2), limit(3))).status).toBe('success');

@@ -100,7 +100,9 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 test('without Continue On Fail, one bad item prevents the good ones from being submitted', async () => {
 	const run = await stage.run([{ json: { prompt: 'good' } }, { json: {} }]);
 	expect(run.error?.message).toMatch(/has no value/);
-	expect(run.error?.description).toMatch(/No other item was submitted\.$/);
+	expect(run.error?.description).toMatch(
+		/No other item was submitted: to run the others, set "On Error" in the node's settings to continue\.$/,
+	);
 	expect(run.error?.context.itemIndex).toBe(1);
 });
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 
 import { paddedPng } from '../../platform/files/paddedFile';
 import imageToImage from '../../platform/workflows/image-to-image.json';
+import textToImage from '../../platform/workflows/text-to-image.json';
 import { sharedStage, PIXEL, RETRY } from '../harness/stage';
 import { openServer, type TestServer } from '../harness/server';
 import { openStage, type Stage } from './flowTask.fixture';
@@ -30,6 +31,26 @@ async function runWith(url: string): ReturnType<Stage['run']> {
 		{ onError: 'continueErrorOutput' },
 	);
 }
+
+test('says that the file of an item is not sent, unless the workflow takes no image or gets one', async () => {
+	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
+	const photo = { data: PIXEL.toString('base64'), mimeType: 'image/png' };
+	const item = { json: { prompt: 'a fox' }, binary: { Photo: photo } };
+	const known = { overrideFields: {}, workflowId, workflowDefinition: JSON.stringify(imageToImage) };
+	const slot = { nodeId: '10', parameter: 'image', source: 'binary', binaryField: 'Photo' };
+	const override = { nodeId: '10', parameter: 'image', value: 'example.png', valueType: 'auto' };
+	const unused = await stage.run([item], known);
+	expect(unused.hints()).toEqual([
+		expect.stringContaining('"Load Image (10) · image" keeps the hosted image'),
+	]);
+	const runs = [
+		await stage.run([{ json: { prompt: 'a fox' } }], known),
+		await stage.run([item], { ...known, imageSlots: { slot: [slot] } }),
+		await stage.run([item], { ...known, overrideFields: { override: [override] } }),
+		await stage.run([item], { workflowDefinition: JSON.stringify(textToImage) }),
+	];
+	expect(runs.map((run) => run.hints())).toEqual(runs.map(() => []));
+});
 
 test('requests an address again after an outage', async () => {
 	outages = 2;

@@ -17,7 +17,7 @@ const workflowField: INodeProperties = {
 			displayName: 'From List',
 			name: 'list',
 			type: 'list',
-			placeholder: 'Choose a saved workflow, or enter an ID',
+			placeholder: 'Choose one, or enter an ID',
 			typeOptions: { searchListMethod: 'searchWorkflows', searchable: true },
 		},
 		{
@@ -105,7 +105,8 @@ export const overrideFields: INodeProperties[] = [
 				refreshStaleSchemaOnOpen: true,
 			},
 		},
-		description: 'Inputs that are not listed keep the value they were hosted with',
+		description:
+			'Inputs that are not listed keep the value they were hosted with. After a newer export, choose "Refresh Input List" in the menu (⋮).',
 	},
 	{
 		displayName: 'Inputs to Change',

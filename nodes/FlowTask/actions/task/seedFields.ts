@@ -44,7 +44,6 @@ export const seedFields: INodeProperties[] = [
 				name: 'list',
 				type: 'list',
 				placeholder: 'Every seed',
-				hint: 'From the saved workflow or "Workflow Definition". Without either, choose "By Name".',
 				typeOptions: { searchListMethod: 'searchSeeds', searchable: true },
 			},
 			{

@@ -152,8 +152,14 @@ describe('a run whose first failure ends it', () => {
 		expect(opened).toMatchObject({
 			ok: false,
 			failure: {
-				message:
-					'This run would submit 30 tasks, more than the 12 that are left today of the 20 that "Max Tasks per Day" allows',
+				message: 'This run has 30 tasks, but "Max Tasks per Day" (20) leaves only 12 for today',
+				advice: expect.stringMatching(
+					/"On Error" in the node's settings.*under "Cost and Speed"\.$/,
+				) as string,
+			},
+		});
+		expect(await new Run(20, {}, accounts).open(submits(13), true)).toMatchObject({
+			failure: {
 				advice: expect.stringContaining('from 2030-01-02 on: the count restarts at midnight (UTC)') as string,
 			},
 		});

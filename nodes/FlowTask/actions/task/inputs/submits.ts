@@ -1,3 +1,5 @@
+import type { INodeExecutionData } from 'n8n-workflow';
+
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { readChoice } from '../../../../shared/form/options';
@@ -12,6 +14,7 @@ import { isSeed, isSeedName } from '../../../workflow/names';
 import { promptTextOf } from '../../../workflow/inputRanking';
 import { inputsIn, withInputs, type Prompt } from '../../../workflow/prompt';
 import { applySeed, nodesWithForeignSeed, type RandomSeed, type SeededPrompt } from '../../../workflow/seeds';
+import { imageNodesIn } from '../../../methods/lists';
 import type { NodeRun } from '../../run';
 import { readImageSlots } from './imageSlots';
 import { readPrompt } from './prompt';
@@ -93,6 +96,10 @@ function readInputs(run: NodeRun, itemIndex: number) {
 	const { images, imageIds } = slots.value;
 	const fitting = checkImageInputs([...images, ...imageIds], known.value);
 	if (!fitting.ok) return fitting;
+	if (images.length + imageIds.length === 0) {
+		const unused = unusedFileHint(context.getInputData()[itemIndex], prompt.value, known.value);
+		if (unused !== undefined) run.hints.add(unused);
+	}
 	const key = readIdempotencyKey(run, itemIndex);
 	if (!key.ok) return key;
 	const mode = readChoice(
@@ -114,6 +121,22 @@ function readInputs(run: NodeRun, itemIndex: number) {
 		key: key.value,
 		known: known.value,
 	});
+}
+
+/** Says that a file of the item stays unused, because its image would otherwise be missed only in the paid result. */
+function unusedFileHint(
+	item: INodeExecutionData | undefined,
+	prompt: Prompt,
+	{ definition }: WorkflowKnowledge,
+): string | undefined {
+	if (!definition || Object.keys(item?.binary ?? {}).length === 0) return undefined;
+	const loaders = imageNodesIn(definition);
+	const isSet = inputsIn(prompt).some(({ nodeId }) => loaders.some(({ value }) => value === nodeId));
+	const [loader] = isSet ? [] : loaders;
+	return (
+		loader &&
+		`"Input Images" is empty, so the file of the item is not sent: "${loader.name}" keeps the hosted image.`
+	);
 }
 
 /** Makes the request of one variant, and checks it against what is known about the workflow. */
