@@ -1,6 +1,7 @@
 import { checkOverrides } from '../../../../nodes/FlowTask/workflow/checks';
 import { applySeed, seedsIn } from '../../../../nodes/FlowTask/workflow/seeds';
-import { imageNodesIn, outputNodesIn, seedChoicesIn } from '../../../../nodes/FlowTask/methods/lists';
+import { imageNodesIn, outputNodesIn } from '../../../../nodes/FlowTask/workflow/fileNodes';
+import { seedChoicesIn } from '../../../../nodes/FlowTask/methods/lists';
 import {
 	readDefinition,
 	readKnowledge,

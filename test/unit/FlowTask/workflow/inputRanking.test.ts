@@ -1,6 +1,6 @@
 import { readDefinition, type WorkflowDefinition } from '../../../../nodes/shared/workflow/definition';
 import { promptInputsOf, rankInputs } from '../../../../nodes/FlowTask/workflow/inputRanking';
-import { imageNodesIn } from '../../../../nodes/FlowTask/methods/lists';
+import { imageNodesIn } from '../../../../nodes/FlowTask/workflow/fileNodes';
 import { BUILT_EXPORTS } from '../exports.builder';
 import { TEXT_EXPORTS } from '../exports.texts';
 import { valueOf } from '../../results';

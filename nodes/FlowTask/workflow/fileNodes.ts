@@ -1,0 +1,46 @@
+import type { DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
+import { graphOf, sourceOf } from './graph';
+import { isFileInput } from './names';
+
+/** A node of a workflow, under the name that a list shows; `value` is its ID. */
+export interface NamedNode {
+	readonly name: string;
+	readonly value: string;
+}
+
+/**
+ * Nodes with an input called `image` come first, because that is the default of the field "Parameter". Apart from this,
+ * nodes with linked inputs come last, because they usually get their images from other nodes and only show them.
+ */
+export function imageNodesIn({ nodes }: WorkflowDefinition): NamedNode[] {
+	const loaders = nodes.flatMap((node) => {
+		const { nodeId, title, inputs } = node;
+		const files = inputs.filter(isFileInput).map(({ name }) => name);
+		if (files.length === 0 || savesFiles(node)) return [];
+		const name = `${title} (${nodeId}) · ${files.join(', ')}`;
+		const isFed = inputs.some(({ isLink }) => isLink);
+		return [{ value: nodeId, name, order: 2 * Number(!files.includes('image')) + Number(isFed) }];
+	});
+	return loaders.sort((one, other) => one.order - other.order).map(({ name, value }) => ({ name, value }));
+}
+
+/** Class types of nodes that make files; some of them also pass their files on. */
+const SAVES_FILES = /save|export|combine/i;
+
+/** A node that gets nothing to save only has the name of the package that a saving one comes from. */
+function savesFiles({ classType, inputs }: DefinitionNode): boolean {
+	return SAVES_FILES.test(classType) && inputs.some(({ isLink }) => isLink);
+}
+
+/** An export does not say which nodes make files: likely class names come first, then the ends of the graph. */
+export function outputNodesIn(definition: WorkflowDefinition): NamedNode[] {
+	const graph = graphOf(definition);
+	const used = new Set(
+		definition.nodes.flatMap(({ inputs }) => inputs.map((input) => sourceOf(graph, input)?.nodeId)),
+	);
+	const saves = definition.nodes.filter(savesFiles);
+	const ends = definition.nodes.filter(
+		(node) => !saves.includes(node) && !used.has(node.nodeId) && node.inputs.some(({ isLink }) => isLink),
+	);
+	return [...saves, ...ends].map(({ nodeId, title }) => ({ value: nodeId, name: `${title} (${nodeId})` }));
+}
