@@ -1,5 +1,5 @@
 import type { DownloadRequest } from '../../shared/files/download';
-import { shortened } from '../../shared/files/fileName';
+import { shortStem } from '../../shared/files/fileName';
 import { ENDING } from '../../shared/files/fileType';
 import { decodePercents, isWebAddress } from '../../shared/text/webAddress';
 import type { TaskInfo } from '../api/taskInfo';
@@ -131,14 +131,9 @@ export interface NamedLink extends Required<Pick<DownloadRequest, 'fileName' | '
 	readonly link: FileLink;
 }
 
-const LONG_NAME_BYTES = 160;
-const LONG_NAME_CHARS = 80;
-const SHORT_NAME_CHARS = 40;
-
 /** Shortens a long name, because storing would cut off its end, and with it the mark that distinguishes it. */
 function shortName(name: string): string {
 	const dot = name.lastIndexOf('.');
 	const stem = dot > 0 ? name.slice(0, dot) : name;
-	if (shortened(stem, LONG_NAME_CHARS, LONG_NAME_BYTES) === stem) return name;
-	return shortened(stem, SHORT_NAME_CHARS, LONG_NAME_BYTES) + name.slice(stem.length);
+	return shortStem(stem) + name.slice(stem.length);
 }
