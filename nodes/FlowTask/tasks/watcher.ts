@@ -1,11 +1,12 @@
+import { partsOf } from '../../shared/run/batcher';
 import { within, type Clock } from '../../shared/run/clock';
 import type { TaskApi } from '../api/api';
 import {
 	askInPieces,
 	FEW_TASKS,
+	IDS_PER_CALL,
 	LONGEST_POLL_INTERVAL_MS,
 	nextIntervalMs,
-	portionsOf,
 	SHORTEST_POLL_INTERVAL_MS,
 } from '../api/poll';
 import type { ProgressSockets } from '../api/progressSocket';
@@ -201,7 +202,7 @@ export class TaskWatcher {
 		this.lastPollMs = clock.now();
 		const idsOf = (alone: boolean): string[] =>
 			tasks.filter(({ askedAlone }) => askedAlone === alone).map(({ taskId }) => taskId);
-		const portions = [...portionsOf(idsOf(false)), ...idsOf(true).map((id) => [id])];
+		const portions = [...partsOf(idsOf(false), IDS_PER_CALL), ...idsOf(true).map((id) => [id])];
 		let changed = false;
 		let failed = false;
 		await Promise.all(
