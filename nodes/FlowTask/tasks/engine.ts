@@ -150,15 +150,16 @@ class TaskRun {
 				{ number: jobs.length > 1 ? index + 1 : undefined, stem: stems[index] },
 			]),
 		);
+		const stopWatching = (): void => this.accounts.all.forEach(({ watcher }) => watcher.stop());
+		const { signal } = run.ending;
+		signal.addEventListener('abort', stopWatching, { once: true });
+		if (signal.aborted) stopWatching();
 	}
 
 	private openAccount(client: TaskClient): AccountWork {
-		const { clock, ledger, ending } = this.run;
-		const watcher = new TaskWatcher(client, clock, this.settings, () => this.unsubmitted);
-		ending.signal.addEventListener('abort', () => watcher.stop(), { once: true });
-		if (ending.signal.aborted) watcher.stop();
+		const { clock, ledger } = this.run;
 		return {
-			watcher,
+			watcher: new TaskWatcher(client, clock, this.settings, () => this.unsubmitted),
 			submitter: new TaskSubmitter(client, clock, () => this.stopReason(), ledger, this.memoryBudget),
 			files: new ResultFiles(client, this.run, this.settings.urlExpireSeconds, this.downloads),
 		};
