@@ -98,7 +98,7 @@ async function openNodeRun(
 		ledger: openLedger(context, frame, 'task', options.idempotency, {
 			deadlineMs,
 			onUnknown: options.onUnknownSubmit === 'submitAgain' ? 'again' : 'error',
-			claimsAtOnce: claimsAtOnce(options.requestsPerSecond),
+			claimsAtOnce: CONCURRENCY,
 		}),
 		hints: new Set<string>(),
 		randomSeed: (least, most) => (least < most ? randomInt(least, most + 1) : least),
@@ -155,10 +155,4 @@ async function openSockets(
 		paths,
 		(url, events) => new Socket({ url }, events, systemClock),
 	);
-}
-
-/** At most as many claims as can be submitted within 20 s, a third of the time in which a claim allows sending. */
-function claimsAtOnce(requestsPerSecond: number): number {
-	const perThird = requestsPerSecond > 0 ? Math.floor(requestsPerSecond * 20) : CONCURRENCY;
-	return Math.max(1, Math.min(CONCURRENCY, perThird));
 }

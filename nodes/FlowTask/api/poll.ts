@@ -1,4 +1,5 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
+import { partsOf } from '../../shared/run/batcher';
 import type { CallFailure } from './failures';
 import type { TaskApi } from './api';
 import type { TaskInfo } from './taskInfo';
@@ -21,12 +22,6 @@ export interface PolledInfos {
 	readonly infos: ReadonlyMap<string, TaskInfo>;
 	/** IDs whose reports were refused or unreadable, although others were answered. */
 	readonly refused: ReadonlyMap<string, CallFailure>;
-}
-
-export function portionsOf(taskIds: readonly string[]): string[][] {
-	return Array.from({ length: Math.ceil(taskIds.length / IDS_PER_CALL) }, (_, index) =>
-		taskIds.slice(index * IDS_PER_CALL, (index + 1) * IDS_PER_CALL),
-	);
 }
 
 /**
@@ -77,7 +72,7 @@ export async function pollOf(
 	taskIds: readonly string[],
 	urlExpireSeconds: number,
 ): Promise<PolledPiece[]> {
-	const portions = portionsOf([...new Set(taskIds)]);
+	const portions = partsOf([...new Set(taskIds)], IDS_PER_CALL);
 	const asked = portions.map(async (ids) => await askInPieces(api, ids, urlExpireSeconds));
 	return (await Promise.all(asked)).flat();
 }

@@ -43,7 +43,6 @@ export class TaskRecorder implements TaskObserver {
 	private readonly runKey = randomUUID().slice(0, 13);
 	private rowsMade = 0;
 	private readonly writer: BackgroundWriter;
-	private isOver = false;
 	private firstWriteMs: number | undefined;
 	private lastWriteMs = -Infinity;
 	private nextChangeMs = -Infinity;
@@ -66,14 +65,14 @@ export class TaskRecorder implements TaskObserver {
 
 	began(job: ObservedJob, task: BegunTask): void {
 		this.open(job, task);
-		this.start();
+		this.writer.start();
 	}
 
 	news(job: ObservedJob, info: TaskInfo): void {
 		const entry = this.entries.get(job);
 		if (!entry) return;
 		entry.cells = cellsAfter(entry.cells, info, this.parts.clock.wallNow());
-		this.start();
+		this.writer.start();
 	}
 
 	ended(job: ObservedJob, end: EndedTask): void {
@@ -83,12 +82,11 @@ export class TaskRecorder implements TaskObserver {
 		const entry =
 			known ?? this.open(job, { taskId: '', source: 'made', submittedAtMs: this.parts.clock.wallNow() });
 		entry.cells = cellsAtEnd(entry.cells, end, this.parts.redact);
-		this.start();
+		this.writer.start();
 	}
 
 	/** Writes what is left without further delay. @returns a failure if something could not be written */
 	async flush(): Promise<Result<undefined>> {
-		this.isOver = true;
 		return await this.writer.flush();
 	}
 
@@ -106,10 +104,6 @@ export class TaskRecorder implements TaskObserver {
 		};
 		this.entries.set(job, entry);
 		return entry;
-	}
-
-	private start(): void {
-		if (!this.isOver) this.writer.start();
 	}
 
 	private restMs(failures: number): number {

@@ -99,7 +99,7 @@ export interface EngineRun {
 	/** Called before a job's task is made; a failure means that it must not be made. Left out if tasks are not counted. */
 	readonly admit?: ((job: ObservedJob) => Promise<Result<undefined>>) | undefined;
 	readonly observers?: readonly TaskObserver[];
-	/** Aborted when the run ends early, by the engine or because n8n stops it; waits and transfers then end. */
+	/** Aborted when the run ends, which the engine or n8n may do early; waits and transfers then end. */
 	readonly ending: AbortController;
 }
 
@@ -116,12 +116,8 @@ export async function runTasks(
 	effects: EngineRun,
 ): Promise<TaskOutcome[]> {
 	const run = new TaskRun(jobs, settings, effects);
-	try {
-		const slots = pLimit(settings.maxInFlight);
-		return await Promise.all(jobs.map(async (job) => await slots(async () => await run.job(job))));
-	} finally {
-		run.close();
-	}
+	const slots = pLimit(settings.maxInFlight);
+	return await Promise.all(jobs.map(async (job) => await slots(async () => await run.job(job))));
 }
 
 /** The work for one account. Counts and limits apply to all accounts together. */
@@ -154,19 +150,11 @@ class TaskRun {
 				{ number: jobs.length > 1 ? index + 1 : undefined, stem: stems[index] },
 			]),
 		);
+		const stopWatching = (): void => this.accounts.all.forEach(({ watcher }) => watcher.stop());
 		const { signal } = run.ending;
-		signal.addEventListener('abort', this.stopWatching, { once: true });
-		if (signal.aborted) this.stopWatching();
+		signal.addEventListener('abort', stopWatching, { once: true });
+		if (signal.aborted) stopWatching();
 	}
-
-	close(): void {
-		this.run.ending.signal.removeEventListener('abort', this.stopWatching);
-		this.stopWatching();
-	}
-
-	private readonly stopWatching = (): void => {
-		for (const { watcher } of this.accounts.all) watcher.stop();
-	};
 
 	private openAccount(client: TaskClient): AccountWork {
 		const { clock, ledger } = this.run;

@@ -1,5 +1,5 @@
 import type { DownloadRequest } from '../../shared/files/download';
-import { shortened } from '../../shared/files/fileName';
+import { shortStem } from '../../shared/files/fileName';
 import { ENDING } from '../../shared/files/fileType';
 import { decodePercents, isWebAddress } from '../../shared/text/webAddress';
 import type { TaskInfo } from '../api/taskInfo';
@@ -31,19 +31,11 @@ export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 	if (byNode.length === 0 || (selection === 'finalFiles' && info.finalFiles.length > 0)) {
 		// If several nodes list a link, it belongs to the first one.
 		const nodes = new Map(byNode.toReversed().map(({ nodeId, url }) => [url, nodeId]));
-		const sameFiles = byFile(byNode);
-		for (const url of info.finalFiles)
-			chosen.set(url, nodes.get(url) ?? onlyNode(sameFiles.get(fileIn(url))));
+		for (const url of info.finalFiles) chosen.set(url, nodes.get(url) ?? null);
 	} else {
 		for (const { nodeId, url } of byNode) if (!chosen.has(url)) chosen.set(url, nodeId);
 	}
 	return [...chosen].map(([url, nodeId], index) => ({ nodeId, index, url }));
-}
-
-/** The node of links that differ only in their signature; `null` unless exactly one node made them. */
-function onlyNode(files: ReadonlyArray<Pick<FileLink, 'nodeId'>> = []): string | null {
-	const [nodeId = null, ...others] = new Set(files.map((file) => file.nodeId));
-	return others.length === 0 ? nodeId : null;
 }
 
 export type FindLink = (link: FileLink) => FileLink | undefined;
@@ -131,14 +123,9 @@ export interface NamedLink extends Required<Pick<DownloadRequest, 'fileName' | '
 	readonly link: FileLink;
 }
 
-const LONG_NAME_BYTES = 160;
-const LONG_NAME_CHARS = 80;
-const SHORT_NAME_CHARS = 40;
-
 /** Shortens a long name, because storing would cut off its end, and with it the mark that distinguishes it. */
 function shortName(name: string): string {
 	const dot = name.lastIndexOf('.');
 	const stem = dot > 0 ? name.slice(0, dot) : name;
-	if (shortened(stem, LONG_NAME_CHARS, LONG_NAME_BYTES) === stem) return name;
-	return shortened(stem, SHORT_NAME_CHARS, LONG_NAME_BYTES) + name.slice(stem.length);
+	return shortStem(stem) + name.slice(stem.length);
 }

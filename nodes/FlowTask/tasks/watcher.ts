@@ -1,11 +1,12 @@
-import type { Clock } from '../../shared/run/clock';
+import { partsOf } from '../../shared/run/batcher';
+import { within, type Clock } from '../../shared/run/clock';
 import type { TaskApi } from '../api/api';
 import {
 	askInPieces,
 	FEW_TASKS,
+	IDS_PER_CALL,
 	LONGEST_POLL_INTERVAL_MS,
 	nextIntervalMs,
-	portionsOf,
 	SHORTEST_POLL_INTERVAL_MS,
 } from '../api/poll';
 import type { ProgressSockets } from '../api/progressSocket';
@@ -68,10 +69,8 @@ class LiveTask extends WatchedTask {
 	socketsOpened = 0;
 	/** Whether the socket reports the task as unfinished; only then can polls be less frequent. */
 	socketSpoke = false;
-	/** Whether the socket has reported the end of the task since the last poll. */
-	isSaidDone = false;
-	/** When the socket last asked for a poll, so that a wrong "finished" cannot cause a flood of polls. */
-	calledAtMs = -Infinity;
+	/** When the socket last reported the end of the task, and so asked for a poll. */
+	saidDoneMs = -Infinity;
 
 	override note(info: TaskInfo, time: PollTime): boolean {
 		const isNews = super.note(info, time);
@@ -87,15 +86,13 @@ class LiveTask extends WatchedTask {
  */
 export class TaskWatcher {
 	private readonly tasks = new Map<string, LiveTask>();
-	private readonly stopping = new AbortController();
+	private isStopped = false;
 	private wakeUp = new AbortController();
 	private looping = false;
 	private intervalMs = SHORTEST_POLL_INTERVAL_MS;
 	private lastPollMs = 0;
 	/** Whether any poll was answered, which shows that the base URL and the key are right. */
 	private answered = false;
-	/** When a socket first asked for the next poll; `undefined` if none has. */
-	private pollWantedMs: number | undefined;
 	private readonly limits: WatchLimits;
 
 	/** @param backlog how many tasks are still to be submitted */
@@ -106,7 +103,6 @@ export class TaskWatcher {
 		private readonly backlog: () => number,
 	) {
 		this.limits = { ...settings, patienceMs: (isKnown) => (isKnown ? KNOWN_MISSING_MS : PATIENCE_MS) };
-		void this.endAtDeadline();
 	}
 
 	/**
@@ -125,7 +121,7 @@ export class TaskWatcher {
 		const task = watched ?? new LiveTask(taskId, origin, nowMs, isKnown);
 		task.listeners.push(onNews);
 		if (watched) return await watched.ending.promise;
-		if (this.stopping.signal.aborted) return this.leave(task);
+		if (this.isStopped) return this.leave(task);
 		if (this.tasks.size === 0) {
 			const isGiven = origin.sinceMs === undefined;
 			const firstPollMs = isGiven ? FIRST_POLL_OF_GIVEN_MS : FIRST_POLL_OF_SUBMITTED_MS;
@@ -138,11 +134,9 @@ export class TaskWatcher {
 		return await task.ending.promise;
 	}
 
-	/** Reports every open task as `left`, closes sockets and ends timers. */
+	/** Reports every open task, and every later one, as `left`, and closes sockets. */
 	stop(): void {
-		if (this.stopping.signal.aborted) return;
-		this.stopping.abort();
-		this.wakeUp.abort();
+		this.isStopped = true;
 		for (const task of [...this.tasks.values()]) this.resolve(task, this.leave(task));
 	}
 
@@ -159,7 +153,7 @@ export class TaskWatcher {
 		try {
 			while (this.tasks.size > 0) {
 				await this.untilNextPoll();
-				if (this.tasks.size > 0) await this.poll();
+				if (this.tasks.size > 0) await this.pollInTime();
 			}
 		} catch (error) {
 			for (const task of [...this.tasks.values()]) this.giveUp(task, error);
@@ -180,10 +174,11 @@ export class TaskWatcher {
 	private nextPollMs(): number {
 		const tasks = [...this.tasks.values()];
 		const soonestMs = this.lastPollMs + SHORTEST_POLL_INTERVAL_MS;
-		if (this.pollWantedMs !== undefined) {
-			const running = tasks.filter(({ isSaidDone }) => !isSaidDone).length;
+		const saidMs = tasks.map(({ saidDoneMs }) => saidDoneMs).filter((ms) => ms > this.lastPollMs);
+		if (saidMs.length > 0) {
+			const running = tasks.length - saidMs.length;
 			if (tasks.length <= TASKS_WITH_INSTANT_POLLS || running === 0) return 0;
-			const wantedMs = Math.max(soonestMs, this.pollWantedMs + BATCH_SIGNALS_MS);
+			const wantedMs = Math.max(soonestMs, Math.min(...saidMs) + BATCH_SIGNALS_MS);
 			return running <= TASKS_WITH_INSTANT_POLLS
 				? wantedMs
 				: Math.max(wantedMs, this.lastPollMs + POLL_HELD_MS);
@@ -194,16 +189,20 @@ export class TaskWatcher {
 		return Math.min(regularMs, Math.max(soonestMs, Math.min(...ends)));
 	}
 
+	private async pollInTime(): Promise<void> {
+		const leftMs = Math.max(0, this.settings.deadlineMs - this.clock.now());
+		await within(this.clock, leftMs + DEADLINE_GRACE_MS, this.poll(), undefined);
+		this.endWatched([...this.tasks.values()]);
+	}
+
 	private async poll(): Promise<void> {
 		const { clock } = this;
 		const { api } = this.client;
 		const tasks = [...this.tasks.values()];
 		this.lastPollMs = clock.now();
-		this.pollWantedMs = undefined;
-		for (const task of tasks) task.isSaidDone = false;
 		const idsOf = (alone: boolean): string[] =>
 			tasks.filter(({ askedAlone }) => askedAlone === alone).map(({ taskId }) => taskId);
-		const portions = [...portionsOf(idsOf(false)), ...idsOf(true).map((id) => [id])];
+		const portions = [...partsOf(idsOf(false), IDS_PER_CALL), ...idsOf(true).map((id) => [id])];
 		let changed = false;
 		let failed = false;
 		await Promise.all(
@@ -242,13 +241,6 @@ export class TaskWatcher {
 			const end = task.endAt(this.time(), this.limits, this.answered);
 			if (end) this.resolve(task, end);
 		}
-	}
-
-	private async endAtDeadline(): Promise<void> {
-		const { clock } = this;
-		const endMs = this.settings.deadlineMs + DEADLINE_GRACE_MS;
-		await clock.sleep(endMs - clock.now(), this.stopping.signal);
-		this.endWatched([...this.tasks.values()]);
 	}
 
 	private resolve(task: LiveTask, end: WatchEnd): void {
@@ -307,11 +299,10 @@ export class TaskWatcher {
 			task.note(info, this.time());
 			return;
 		}
-		if (nowMs - task.calledAtMs < SHORTEST_POLL_INTERVAL_MS) return;
-		task.calledAtMs = nowMs;
-		task.isSaidDone = true;
+		// A wrong "finished" must not cause a flood of polls.
+		if (nowMs - task.saidDoneMs < SHORTEST_POLL_INTERVAL_MS) return;
+		task.saidDoneMs = nowMs;
 		this.intervalMs = SHORTEST_POLL_INTERVAL_MS;
-		this.pollWantedMs ??= nowMs;
 		this.wakeUp.abort();
 	}
 }

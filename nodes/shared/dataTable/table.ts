@@ -30,6 +30,7 @@ import {
 } from './workflow';
 import { removeLots, type Lifetime } from './lifetime';
 import { sharedTable, type IfMissing, type SharedTable, type TableResult } from './sharedTable';
+import { partsOf } from '../run/batcher';
 import { systemClock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
 import { isJsonObject } from '../text/json';
@@ -376,12 +377,6 @@ class OpenTable implements PreparableTable {
 			return fail(explainTableFailure(this.table, wordsOf(error)));
 		}
 	}
-}
-
-function partsOf<T>(list: readonly T[], size: number): T[][] {
-	const parts: T[][] = [];
-	for (let start = 0; start < list.length; start += size) parts.push(list.slice(start, start + size));
-	return parts;
 }
 
 function missingColumns(table: TableSpec, columns: unknown): TableColumn[] {

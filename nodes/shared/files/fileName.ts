@@ -35,7 +35,7 @@ export function safeFileName(rawName: string, extension: string): string {
 }
 
 /** Truncates a text to a number of characters and bytes, and removes dots and spaces at its end. */
-export function shortened(text: string, mostChars: number, mostBytes: number): string {
+function shortened(text: string, mostChars: number, mostBytes: number): string {
 	let short = '';
 	let bytes = 0;
 	// A character has at most two code units.
@@ -58,7 +58,11 @@ export function enteredStem(entered: string): string {
 	const named = ending && isFileEnding(ending[1] ?? '') ? entered.trim().slice(0, ending.index) : entered;
 	// A slash is part of a title such as "Cats/Dogs"; nothing is stored in folders.
 	const flat = named.replace(/[\\/]/g, '-').trim();
-	return flat ? shortened(safeFileName(flat, ''), LONGEST_STEM_CHARS, LONGEST_STEM_BYTES) : '';
+	return flat ? shortStem(safeFileName(flat, '')) : '';
+}
+
+export function shortStem(stem: string): string {
+	return shortened(stem, LONGEST_STEM_CHARS, LONGEST_STEM_BYTES);
 }
 
 /** Weights and models in a prompt: `(red:1.3)`, `<lora:film:0.8>`. */

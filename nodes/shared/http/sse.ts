@@ -40,13 +40,16 @@ function createStreamReader(hasLines: boolean): StreamReader {
 			if (field === '{"error"') ready.push({ name: undefined, data: line, isWholeBody: false });
 		},
 	});
-	let form: Form = 'unknown';
+	let form: Form = 'open';
 	let mayBeLines = hasLines;
 	let text = '';
 	const push = (more: string): readonly StreamEvent[] => {
-		// Leading white space means nothing; if kept, it would be scanned again with every chunk.
-		text += form === 'unknown' ? more.trimStart() : more;
-		if (form === 'unknown' || form === 'words') form = formOf(text);
+		text += more;
+		if (form === 'open') {
+			// Leading white space means nothing; if kept, it would be scanned again with every chunk.
+			text = text.trimStart();
+			form = formOf(text);
+		}
 		if (mayBeLines && form === 'document' && more.includes('\n')) {
 			const end = text.indexOf('\n');
 			// A single line may be the whole answer, so it waits until the next begins.
@@ -132,8 +135,8 @@ function leftIn(reader: StreamReader): readonly StreamEvent[] {
 	}
 }
 
-/** `words`: nothing of an event stream has come yet, so this may be plain text, such as a gateway's error. */
-type Form = 'unknown' | 'words' | 'events' | 'lines' | 'document';
+/** `open`: nothing of an event stream has come yet, so this may be plain text, such as a gateway's error. */
+type Form = 'open' | 'events' | 'lines' | 'document';
 
 /** The beginning of a line that only event streams have: a comment, a field of the standard, or `error`. */
 const EVENT_LINE = /^(?::|(?:data|event|id|retry)[:\r\n]|error:)/m;
@@ -142,9 +145,8 @@ const MOST_WORDS = 8_192;
 
 /** @param text without leading white space */
 function formOf(text: string): Form {
-	if (text === '') return 'unknown';
-	if ('{[<"'.includes(text.charAt(0))) return 'document';
-	return EVENT_LINE.test(text) || text.length > MOST_WORDS ? 'events' : 'words';
+	if (/^[{[<"]/.test(text)) return 'document';
+	return EVENT_LINE.test(text) || text.length > MOST_WORDS ? 'events' : 'open';
 }
 
 function eventsOfLines(lines: string): StreamEvent[] {

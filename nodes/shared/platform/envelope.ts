@@ -9,13 +9,6 @@ const Envelope = v.object({
 	code: v.union([v.number(), v.pipe(v.string(), v.regex(/^-?\d+$/), v.transform(Number))]),
 });
 
-/** A refusal whose code is a word, such as "INVALID_PARAM"; of all codes, only 0 is specified. */
-const NamedRefusal = v.object({
-	code: v.pipe(v.string(), v.regex(/\p{L}/u), v.regex(/^(?!\s*(ok|success\w*)\s*$)/i)),
-	msg: v.pipe(v.string(), v.regex(/\S/)),
-	data: v.optional(v.null()),
-});
-
 /** Statuses, and codes that repeat them, of a server that stopped waiting or is in trouble: the work may still get done. */
 const LEAVES_OPEN: ReadonlySet<number | null> = new Set([408, 499, 500, 502, 503, 504]);
 
@@ -52,8 +45,6 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 		const reason = isSilent ? 'no reason was given' : text;
 		return { kind: 'refused', status, code, text: reason, ...(wordless && { wordless }) };
 	}
-	// A code in words refuses only with a message and no data: otherwise it may be a gateway's, and the work may be done.
-	if (v.is(NamedRefusal, body)) return { kind: 'refused', status, code, text };
 	if (code === null) return unclear;
 	if (code !== 0) return { kind: 'refused', status, code, text };
 	return { kind: 'answered', data: isJsonObject(body) ? body.data : undefined };

@@ -38,3 +38,10 @@ export function createBatcher<T, R>(
 		},
 	};
 }
+
+/** A list in parts that are small enough for one call or one statement. */
+export function partsOf<T>(list: readonly T[], size: number): T[][] {
+	const parts: T[][] = [];
+	for (let start = 0; start < list.length; start += size) parts.push(list.slice(start, start + size));
+	return parts;
+}

@@ -166,24 +166,7 @@ export function fingerprinter(rawParameters: unknown): (itemJson: unknown) => st
 	return (itemJson) => shortSha256(ofNode + fingerprintedText(itemJson));
 }
 
+/** Values that JSON cannot express, because they are too deep or contain themselves, have the same text. */
 function fingerprintedText(value: unknown): string {
-	return jsonText([value]) ?? piecesOf(value);
-}
-
-/** The most pieces in a fingerprint: enough to tell two items apart, and an end for an object that contains itself. */
-const MOST_PIECES = 100_000;
-
-/** A text for a value that JSON.stringify cannot write, such as a deeply nested one. */
-function piecesOf(value: unknown): string {
-	const pieces: string[] = [];
-	const open: unknown[] = [value];
-	while (open.length > 0 && pieces.length < MOST_PIECES) {
-		const one = open.pop();
-		if (typeof one === 'object' && one !== null) {
-			const entries = Object.entries(one);
-			pieces.push(JSON.stringify(entries.map(([key]) => key)));
-			open.push(...entries.map(([, inner]: [string, unknown]) => inner));
-		} else pieces.push(`${typeof one} ${JSON.stringify(String(one))}`);
-	}
-	return pieces.join();
+	return jsonText([value]) ?? '';
 }

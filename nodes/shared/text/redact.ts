@@ -174,17 +174,11 @@ interface Span {
 	readonly end: number;
 }
 
-/** Up to this many wanted texts, each is searched for separately. */
-const FEW = 32;
-
 /**
  * Finds any of the wanted texts in another. Each item may have its own key, and a search for each of 10,000 keys would
  * take milliseconds per text, so a single pass over the text looks up only what begins like one of them.
  */
 function finderOf(wanted: readonly string[]): (text: string) => Span[] {
-	if (wanted.length <= FEW) {
-		return (text) => wanted.filter((one) => text.includes(one)).flatMap((one) => spansOf(text, one));
-	}
 	const all = new Set(wanted);
 	const lengths = new Map<string, Set<number>>();
 	// Slicing a map key at every position would cost many times as much as the pass itself.
@@ -212,14 +206,6 @@ const BEGINNINGS = 2 ** 16;
 /** A hash of the `BEGINNING_CHARS` characters at a position. */
 function beginningAt(text: string, at: number): number {
 	return (text.charCodeAt(at) * 7919 + text.charCodeAt(at + 1) * 127 + text.charCodeAt(at + 2)) % BEGINNINGS;
-}
-
-function spansOf(text: string, wanted: string): Span[] {
-	const spans: Span[] = [];
-	for (let start = text.indexOf(wanted); start >= 0; start = text.indexOf(wanted, start + 1)) {
-		spans.push({ start, end: start + wanted.length });
-	}
-	return spans;
 }
 
 /** Sorts spans, and merges those that overlap. */
