@@ -35,6 +35,9 @@ export interface WantedFiles {
 /** Streams are cheap, but each holds a connection and a file handle. */
 export const DOWNLOADS_AT_ONCE = 8;
 
+/** A task may finish a moment before its links appear, so they are requested once more after this pause. */
+const LINKS_BEHIND_MS = 1_000;
+
 /** The pause before each request for fresh links; there are several, because a platform may repeat old links. */
 const RENEWAL_PAUSES_MS = [0, 2_000, 5_000];
 
@@ -69,7 +72,10 @@ export class ResultFiles {
 
 	/** @returns the files of a task, or with a `failure` those that arrived, and all links as first reported */
 	async fetch({ info, selection, label }: WantedFiles) {
-		const links = linksOf(info, selection);
+		const reported = linksOf(info, selection);
+		// If other nodes have files, the report is complete, so a node without files will not get any.
+		const isBehind = reported.length === 0 && linksOf(info, 'all').length === 0;
+		const links = isBehind ? await this.freshLinks(info.taskId, selection, LINKS_BEHIND_MS) : reported;
 		const renew = this.renewals(info.taskId, selection, links);
 		const named = namesFor(links, label).filter(({ link }) => !isPlainText(link.url));
 		const results = await Promise.all(named.map(async (one) => await this.fetchFile(one, renew)));

@@ -31,11 +31,19 @@ export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 	if (byNode.length === 0 || (selection === 'finalFiles' && info.finalFiles.length > 0)) {
 		// If several nodes list a link, it belongs to the first one.
 		const nodes = new Map(byNode.toReversed().map(({ nodeId, url }) => [url, nodeId]));
-		for (const url of info.finalFiles) chosen.set(url, nodes.get(url) ?? null);
+		const sameFiles = byFile(byNode);
+		for (const url of info.finalFiles)
+			chosen.set(url, nodes.get(url) ?? onlyNode(sameFiles.get(fileIn(url))));
 	} else {
 		for (const { nodeId, url } of byNode) if (!chosen.has(url)) chosen.set(url, nodeId);
 	}
 	return [...chosen].map(([url, nodeId], index) => ({ nodeId, index, url }));
+}
+
+/** The node of links that differ only in their signature; `null` unless exactly one node made them. */
+function onlyNode(files: ReadonlyArray<Pick<FileLink, 'nodeId'>> = []): string | null {
+	const [nodeId = null, ...others] = new Set(files.map((file) => file.nodeId));
+	return others.length === 0 ? nodeId : null;
 }
 
 export type FindLink = (link: FileLink) => FileLink | undefined;

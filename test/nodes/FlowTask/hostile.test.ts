@@ -18,9 +18,11 @@ interface Script {
 
 let server: TestServer;
 let submits: number;
+let polls: number;
 let script: Script;
 beforeEach(async () => {
 	submits = 0;
+	polls = 0;
 	script = {};
 	server = await openServer((request, response) => void answer(request, response));
 });
@@ -32,6 +34,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 		const id = `t${++submits}`;
 		if (!script.submit?.(submits, response)) send(response, { prompt_id: id });
 	} else if (request.url?.endsWith('/get_task_info')) {
+		polls++;
 		const ids = (JSON.parse(body) as { flow_task_ids: string[] }).flow_task_ids;
 		if (!script.info?.(ids, response)) send(response, { flow_task_info: ids.map((id) => done(id)) });
 	} else {
@@ -192,10 +195,11 @@ test('neither a repeated prompt token nor a key in a link reaches an item', asyn
 	expect(item?.json.finalFiles).toEqual([`${server.url}/f/x.png?k=[hidden]&token=signed`]);
 });
 
-test('a task that succeeded without any file is reported', async () => {
+test('a task that succeeded without any file is polled again, and then reported', async () => {
 	script.info = (ids, response) =>
 		send(response, { flow_task_info: ids.map((id) => done(id, { files: null, final_files: [null, 3] })) });
 	const result = await run(1, POLLING);
+	expect(polls).toBe(2);
 	expect(result.hints()[0]).toContain('succeeded without any file');
 });
 

@@ -43,6 +43,11 @@ describe('linksOf', () => {
 		},
 	);
 
+	it('finds the node of a final file with another signature', () => {
+		const signed = finished({ files: { '9': [A] }, final_files: [A.replace('sig=1', 'sig=2')] });
+		expect(linksOf(signed, 'finalFiles')).toMatchObject([{ nodeId: '9' }]);
+	});
+
 	it('distinguishes files that differ only in their query', () => {
 		const view = (name: string, sig: number): string =>
 			`https://h.example/view?filename=${name}&type=output&sig=${sig}`;
@@ -51,6 +56,11 @@ describe('linksOf', () => {
 			final_files: [view('a.png', 1), view('b.png', 1)],
 		});
 		expect(linksOf(queried, 'finalFiles').map(({ nodeId }) => nodeId)).toEqual(['9', '12']);
+		const resigned = finished({
+			files: { '9': [view('a.png', 1)], '12': [view('b.png', 1)] },
+			final_files: [view('a.png', 2), view('b.png', 2)],
+		});
+		expect(linksOf(resigned, 'finalFiles').map(({ nodeId }) => nodeId)).toEqual(['9', '12']);
 	});
 
 	it('distinguishes files by any part of their links if both lists have the same links', () => {
@@ -58,6 +68,15 @@ describe('linksOf', () => {
 		const two = 'https://h.example/get?id=2';
 		const linked = finished({ files: { '9': [one], '12': [two] }, final_files: [one, two] });
 		expect(linksOf(linked, 'finalFiles').map(({ nodeId }) => nodeId)).toEqual(['9', '12']);
+	});
+
+	it('names no node if a new signature makes the files of two nodes indistinguishable', () => {
+		const link = (id: number, sig: number): string => `https://h.example/get?id=${id}&sig=${sig}`;
+		const files = { '9': [link(1, 1), link(3, 1)], '12': [link(2, 1)] };
+		const signed = finished({ files, final_files: [link(1, 2), link(2, 2)] });
+		expect(linksOf(signed, 'finalFiles').map(({ nodeId }) => nodeId)).toEqual([null, null]);
+		const ofOne = finished({ files: { '9': [link(1, 1)] }, final_files: [link(1, 2)] });
+		expect(linksOf(ofOne, 'finalFiles')).toMatchObject([{ nodeId: '9' }]);
 	});
 
 	it('treats all files as final if the platform names no final ones', () => {
