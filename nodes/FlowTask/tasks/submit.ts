@@ -1,6 +1,6 @@
 import type { Clock } from '../../shared/run/clock';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
-import { excerpt } from '../../shared/text/json';
+import { excerpt, jsonText } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
 import type { MemoryBudget } from '../../shared/files/memoryBudget';
 import type { Ledger, LedgerAnswer } from '../../shared/idempotency/ledger';
@@ -57,6 +57,8 @@ type Admit = () => Promise<Result<undefined>>;
 /** Uploads what an item needs and submits it, or finds the task of its idempotency key. */
 export class TaskSubmitter {
 	private readonly upload: UploadImage;
+	/** The digest of the request that made each task, by task ID. */
+	private readonly made = new Map<string, string>();
 
 	/** @param memoryBudget limits the memory of uploads; shared by all accounts of a run */
 	constructor(
@@ -146,7 +148,8 @@ export class TaskSubmitter {
 			claim?.released();
 			return fail(stop);
 		}
-		const submitted = await this.client.api.submit(start.workflowId, prompt, claim?.sendByMs);
+		const answered = await this.client.api.submit(start.workflowId, prompt, claim?.sendByMs);
+		const submitted = answered.ok ? this.asOwn(answered.value, start.workflowId, prompt) : answered;
 		if (submitted.ok) {
 			const { taskId, promptToken } = submitted.value;
 			const submittedAtMs = this.clock.wallNow();
@@ -168,6 +171,23 @@ export class TaskSubmitter {
 			claim?.released();
 		}
 		return fail(explainSubmit(this.heldBack(submitted.failure)));
+	}
+
+	/** Refuses a task that an earlier request got for other inputs; for equal inputs, a platform may return it again. */
+	private asOwn(task: SubmittedTask, workflowId: string, prompt: Prompt): Result<SubmittedTask> {
+		const asked = sha256(jsonText([workflowId, prompt]) ?? '');
+		const before = this.made.get(task.taskId);
+		if (before === undefined || before === asked) {
+			this.made.set(task.taskId, asked);
+			return ok(task);
+		}
+		const shown = excerpt(task.taskId, 100);
+		return fail({
+			kind: 'unclear',
+			message: `The platform answered with the ID of a task that this run had made before, ${shown}`,
+			advice: '',
+			details: { answeredId: task.taskId },
+		});
 	}
 
 	/** The failure, or why the run stopped if the request was not sent for that reason. */

@@ -116,6 +116,22 @@ async function submit(over: Partial<SubmitStart> = {}): Promise<Result<ItemTask>
 }
 
 describe('without a key', () => {
+	it('an ID of an earlier task is refused, unless both requests asked for the same', async () => {
+		scene.answerSubmit = async () => await Promise.resolve(ok({ taskId: 'task 1', promptToken: undefined }));
+		const submitter = scene.open(false);
+		const ask = async (steps: number) =>
+			await submitter.submit(start({ prompt: { '3': { inputs: { steps } } } }), scene.record);
+		expect(await ask(20)).toMatchObject({ ok: true, value: { taskId: 'task 1' } });
+		expect(await ask(20)).toMatchObject({ ok: true, value: { taskId: 'task 1' } });
+		expect(failureOf(await ask(30))).toMatchObject({
+			kind: 'unclear',
+			message: expect.stringContaining(
+				'ID is unknown. The platform answered with the ID of a task that this run had made before, task 1',
+			),
+			details: { mayExist: true, answeredId: 'task 1' },
+		});
+	});
+
 	it.each<[string, Partial<SubmitStart>, boolean]>([
 		['for the item', { idempotency: undefined }, true],
 		['for any item', {}, false],
