@@ -98,7 +98,7 @@ async function openNodeRun(
 		ledger: openLedger(context, frame, 'task', options.idempotency, {
 			deadlineMs,
 			onUnknown: options.onUnknownSubmit === 'submitAgain' ? 'again' : 'error',
-			claimsAtOnce: CONCURRENCY,
+			claimsAtOnce: claimsAtOnce(options.requestsPerSecond),
 		}),
 		hints: new Set<string>(),
 		randomSeed: (least, most) => (least < most ? randomInt(least, most + 1) : least),
@@ -155,4 +155,13 @@ async function openSockets(
 		paths,
 		(url, events) => new Socket({ url }, events, systemClock),
 	);
+}
+
+/**
+ * At most as many claims as can be submitted within 20 s, a third of the time in which a claim allows sending. After a
+ * crash, each claim leaves a key whose task may exist.
+ */
+function claimsAtOnce(requestsPerSecond: number): number {
+	const perThird = requestsPerSecond > 0 ? Math.floor(requestsPerSecond * 20) : CONCURRENCY;
+	return Math.max(1, Math.min(CONCURRENCY, perThird));
 }
