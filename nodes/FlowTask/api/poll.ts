@@ -20,7 +20,7 @@ export interface PolledPiece {
 export interface PolledInfos {
 	/** IDs that the platform does not know are missing. */
 	readonly infos: ReadonlyMap<string, TaskInfo>;
-	/** IDs whose reports were refused or unreadable, although others were answered. */
+	/** IDs whose state could not be read, although others were answered. */
 	readonly refused: ReadonlyMap<string, CallFailure>;
 }
 
@@ -88,7 +88,6 @@ export async function infoOfMany(
 			for (const info of answer.value) infos.set(info.taskId, info);
 			continue;
 		}
-		if (mostCallsAfter(answer.failure) === 0) return answer;
 		for (const id of ids) refused.set(id, answer.failure);
 	}
 	const [first] = refused.values();

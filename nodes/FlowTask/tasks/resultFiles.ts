@@ -1,11 +1,12 @@
 import type { LimitFunction } from 'p-limit';
 
 import type { Clock } from '../../shared/run/clock';
-import { ok, type Result } from '../../shared/errors/failure';
+import { ok, type Failure, type Result } from '../../shared/errors/failure';
 import { createBatcher, type Batcher } from '../../shared/run/batcher';
 import type { CallFailure } from '../api/failures';
 import type { Download, StoredFile } from '../../shared/files/download';
 import type { MayFetch } from '../../shared/files/fileHosts';
+import { excerpt } from '../../shared/text/json';
 import type { TaskApi } from '../api/api';
 import type { TaskInfo } from '../api/taskInfo';
 import {
@@ -76,6 +77,7 @@ export class ResultFiles {
 		// If other nodes have files, the report is complete, so a node without files will not get any.
 		const isBehind = reported.length === 0 && linksOf(info, 'all').length === 0;
 		const links = isBehind ? await this.freshLinks(info.taskId, selection, LINKS_BEHIND_MS) : reported;
+		if (!links) return { files: [], links: reported, failure: linksUnread(info.taskId) };
 		const renew = this.renewals(info.taskId, selection, links);
 		const named = namesFor(links, label).filter(({ link }) => !isPlainText(link.url));
 		const results = await Promise.all(named.map(async (one) => await this.fetchFile(one, renew)));
@@ -84,24 +86,25 @@ export class ResultFiles {
 		return { files, links, failure: failed?.failure };
 	}
 
+	/** @returns `undefined` if no answer shows the task */
 	private async freshLinks(
 		taskId: string,
 		selection: FileSelection,
 		pauseMs: number,
-	): Promise<readonly FileLink[]> {
+	): Promise<readonly FileLink[] | undefined> {
 		const { signal } = this.run.ending;
 		await this.run.clock.sleep(pauseMs, signal);
 		if (signal.aborted) return [];
 		const read = await this.requestInfos.add(taskId);
 		const info = read.ok ? read.value.infos.get(taskId) : undefined;
-		return info ? linksOf(info, selection) : [];
+		return info && linksOf(info, selection);
 	}
 
 	/** @param links the task's links as first reported */
 	private renewals(taskId: string, selection: FileSelection, links: readonly FileLink[]): Renew {
 		const rounds: Array<Promise<FindLink>> = [];
 		const refresh = async (round: number): Promise<FindLink> =>
-			linkFinder(links, await this.freshLinks(taskId, selection, RENEWAL_PAUSES_MS[round] ?? 0));
+			linkFinder(links, (await this.freshLinks(taskId, selection, RENEWAL_PAUSES_MS[round] ?? 0)) ?? []);
 		return async (link, round) => (await (rounds[round] ??= refresh(round)))(link);
 	}
 
@@ -118,4 +121,13 @@ export class ResultFiles {
 			({ url } = fresh);
 		}
 	}
+}
+
+function linksUnread(taskId: string): Failure {
+	const shown = excerpt(taskId, 100);
+	return {
+		kind: 'file',
+		message: `Task ${shown} succeeded, but the platform did not return the links to its files`,
+		advice: `Use the "Wait for Completion" operation with task ID ${shown} to get them.`,
+	};
 }

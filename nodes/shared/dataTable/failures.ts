@@ -1,6 +1,6 @@
 import type { TableColumn, TableSpec } from './workflow';
 import { badInput, type Failure } from '../errors/failure';
-import { excerpt } from '../text/json';
+import { excerpt, sentence } from '../text/json';
 import { redactor } from '../text/redact';
 import { textOf } from '../text/textOf';
 
@@ -67,7 +67,7 @@ export function explainTableFailure({ name }: TableSpec, said: string): TableFai
 	];
 	const failure = badInput(
 		`The Data Table "${name}" ${what}`,
-		`${advice} The reason: ${excerpt(hideTokens(said), 300)}`,
+		`${advice} The reason: ${sentence(excerpt(hideTokens(said), 300))}`,
 	);
 	return { ...failure, said };
 }

@@ -64,10 +64,9 @@ export class LedgerWriter {
 		this.background.start();
 	}
 
-	/** Writes the remaining rows now, with one retry, because a later run must know the outcome of paid work. */
+	/** Writes the remaining rows now. */
 	async flush(): Promise<Result<undefined>> {
-		const written = await this.background.flush();
-		return written.ok ? written : await this.background.flush();
+		return await this.background.flush();
 	}
 
 	/** Writes and removes what is queued; rows that cannot be written or removed go into the next batch. */

@@ -33,12 +33,21 @@ export class BackgroundWriter {
 		return written;
 	}
 
-	/** Writes what is left without further delay. @returns the failure if something could not be written */
+	/**
+	 * Writes what is left without further delay, and tries once more if that fails, because a later run must know what
+	 * this one has spent.
+	 * @returns the failure if something could not be written
+	 */
 	async flush(): Promise<Result<undefined>> {
 		this.isFlushed = true;
 		this.flushNow.abort();
 		await this.working;
 		await this.lastWrite;
+		const written = await this.writeRest();
+		return written.ok ? written : await this.writeRest();
+	}
+
+	private async writeRest(): Promise<Result<undefined>> {
 		return this.work.isBehind() ? await this.writeInTurn(true) : ok(undefined);
 	}
 

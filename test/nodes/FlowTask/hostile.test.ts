@@ -203,6 +203,22 @@ test('a task that succeeded without any file is polled again, and then reported'
 	expect(result.hints()[0]).toContain('succeeded without any file');
 });
 
+test.each([503, 200])(
+	'a task whose files nobody has seen does not count as done (HTTP %d)',
+	async (status) => {
+		script.info = (ids, response) => {
+			const bare = ids.map((id) => done(id, { final_files: [] }));
+			if (polls > 1) response.statusCode = status;
+			return send(response, { flow_task_info: polls > 1 ? [] : bare });
+		};
+		const result = await run(1, POLLING, CONTINUE);
+		expect(result.jsons(1)[0]).toMatchObject({
+			error: 'Task t1 succeeded, but the platform did not return the links to its files',
+			details: { taskId: 't1', status: 'succeeded' },
+		});
+	},
+);
+
 test('the ID in an answer to a submit is kept even if the connection breaks after it', async () => {
 	script.submit = (_count, response) => {
 		response.writeHead(200, { 'content-length': '1000' });

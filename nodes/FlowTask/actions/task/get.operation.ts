@@ -6,6 +6,7 @@ import { showHint } from '../../../shared/run/deliver';
 import { ok, type Failure } from '../../../shared/errors/failure';
 import { excerpt } from '../../../shared/text/json';
 import { explainWatchEnd } from '../../tasks/failures';
+import type { CallFailure } from '../../api/failures';
 import { infoOfMany } from '../../api/poll';
 import { describeTask, leftOutHint, rawTaskInfo } from '../../tasks/describeTask';
 import { readItem } from '../../../shared/errors/expressionError';
@@ -74,14 +75,18 @@ function readWanted(context: IExecuteFunctions, itemIndex: number) {
 	return readItem(() => ok({ taskIds: ids.value, simplify: readSimplify(context, itemIndex) }));
 }
 
-function explainMissing(taskId: string, refusal: Failure | undefined, { clock, redact }: NodeRun): Failure {
+function explainMissing(
+	taskId: string,
+	refusal: CallFailure | undefined,
+	{ clock, redact }: NodeRun,
+): Failure {
 	const snapshot = { endedAtMs: clock.wallNow() };
 	const unknown = explainWatchEnd(taskId, { kind: 'unknown', snapshot }, redact);
 	if (!refusal && unknown) return unknown;
 	return {
 		kind: refusal?.kind ?? 'taskUnknown',
 		message: `The state of task ${excerpt(taskId, 100)} cannot be read. ${refusal?.message ?? ''}`,
-		advice: unknown?.advice ?? '',
+		advice: (refusal?.passing ? refusal : unknown)?.advice ?? '',
 		details: { ...refusal?.details, taskId },
 	};
 }

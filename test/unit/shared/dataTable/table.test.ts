@@ -518,6 +518,7 @@ describe('failures', () => {
 			const { message, advice } = failureOf(failed);
 			expect(message).toMatch(sentence);
 			expect(message).toContain('"some_table"');
+			expect(advice).toMatch(/[^.]\.$/);
 			expect(advice).toContain(said);
 		}
 	});
