@@ -219,6 +219,23 @@ test.each([503, 200])(
 	},
 );
 
+test('Get says of a task whose call failed what to do about that failure, and keeps the other tasks', async () => {
+	script.info = (ids, response) => {
+		if (!ids.includes('x100')) return false;
+		response.statusCode = 401;
+		return send(response, null);
+	};
+	const taskIds = Array.from({ length: 101 }, (_, index) => `x${index}`).join();
+	const result = await run(1, { operation: 'get', taskIds }, CONTINUE);
+	expect(result.jsons()).toHaveLength(100);
+	expect(result.jsons(1)).toMatchObject([
+		{
+			error: expect.stringMatching(/^The state of task x100 cannot be read\. .* API key/),
+			message: expect.stringContaining('Check that the key in the FlowPlatform credential'),
+		},
+	]);
+});
+
 test('the ID in an answer to a submit is kept even if the connection breaks after it', async () => {
 	script.submit = (_count, response) => {
 		response.writeHead(200, { 'content-length': '1000' });
