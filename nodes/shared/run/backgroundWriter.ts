@@ -39,15 +39,16 @@ export class BackgroundWriter {
 	 * @returns the failure if something could not be written
 	 */
 	async flush(): Promise<Result<undefined>> {
-		this.isFlushed = true;
-		this.flushNow.abort();
-		await this.working;
-		await this.lastWrite;
 		const written = await this.writeRest();
 		return written.ok ? written : await this.writeRest();
 	}
 
+	/** Waits for writes in progress first, because what they have taken is not written yet. */
 	private async writeRest(): Promise<Result<undefined>> {
+		this.isFlushed = true;
+		this.flushNow.abort();
+		await this.working;
+		await this.lastWrite;
 		return this.work.isBehind() ? await this.writeInTurn(true) : ok(undefined);
 	}
 
