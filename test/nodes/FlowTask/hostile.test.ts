@@ -163,17 +163,6 @@ test('broken tokens and byte order marks are tolerated', async () => {
 	expect(result.items()).toHaveLength(25);
 });
 
-test('the error of a refused poll says that the task exists, and does not advise running the item again', async () => {
-	script.info = (_ids, response) => {
-		response.end('{"code":50000,"msg":"internal"}');
-		return true;
-	};
-	const result = await run(1, POLLING);
-	expect(result.error?.message).toMatch(/^Task t1 was submitted, but its state cannot be read/);
-	expect(result.error?.description).toContain('"Wait for Completion" operation with task ID t1');
-	expect(result.error?.description).not.toContain('run the node again');
-});
-
 test('neither a repeated prompt token nor a key in a link reaches an item', async () => {
 	script.submit = (count, response) =>
 		send(response, { prompt_id: `t${count}`, prompt_token: 'PTOKEN-1234567' });

@@ -4,7 +4,7 @@ import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
 import { TableLedger, type ClaimQueue, type Ledger } from '../../../../nodes/shared/idempotency/ledger';
 import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
-import { TestClock } from '../../testClock';
+import { promisesOnly, TestClock } from '../../testClock';
 import { lucky } from '../../seededRandom';
 import { guardedTable } from '../guardedTable';
 import { MemoryTable } from '../memoryTable';
@@ -81,7 +81,7 @@ async function play(
 	onUnknown: 'error' | 'again',
 	{ behindMs = 0, caughtUpMs = 0, ttlMs = 0, repeated = 0.2 } = {},
 ) {
-	const clock = new TestClock();
+	const clock = new TestClock(promisesOnly);
 	const random = lucky(seed);
 	const table = new MemoryTable(clock, random, 150);
 	const processes = new Map<number, ClaimQueue>();
@@ -162,7 +162,7 @@ async function play(
 	return { sent, answers, elapsedMs: clock.elapsedMs, calls: table.calls.length };
 }
 
-const RUNS = { numRuns: 1_000 };
+const RUNS = { numRuns: 600 };
 const seeds = fc.integer({ min: 1, max: 2 ** 31 - 1 });
 
 /** Plays two to `most` executions that have plans of a kind, and checks each story. */
@@ -204,7 +204,7 @@ it('a key is sent at most once if executions are stopped at any time, and once i
 			});
 			expect(elapsedMs).toBeLessThan(30_000);
 		},
-		{ numRuns: 500 },
+		{ numRuns: 300 },
 	);
 });
 
@@ -295,7 +295,7 @@ it('one execution wins the key even if the table shows writes with a delay', asy
 				expect(answers.toSorted()).toEqual([...Array(plans.length - 1).fill('exists'), 'mine']);
 			},
 		),
-		{ numRuns: 500 },
+		{ numRuns: 300 },
 	);
 });
 

@@ -20,11 +20,11 @@ import {
 	type World,
 } from './limitedPlatform';
 
-const SEEDS = 5;
+const SEEDS = 3;
 /** For limits of the 95th percentile. */
-const MANY_SEEDS = 10;
+const MANY_SEEDS = 6;
 /** For worlds that differ more from seed to seed. */
-const MOST_SEEDS = 20;
+const MOST_SEEDS = 10;
 
 function spreadOf(values: readonly number[]) {
 	const sorted = [...values].sort((one, other) => one - other);
