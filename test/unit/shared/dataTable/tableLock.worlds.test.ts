@@ -211,7 +211,7 @@ it('the columns are those that the lock writes', () => {
 
 it('a key never has two holders, a living process never loses one, and every wait ends', async () => {
 	let held = 0;
-	await inAll({ mishaps: fc.constant(0) }, 200, (played) => {
+	await inAll({ mishaps: fc.constant(0) }, 300, (played) => {
 		held += played.holds.length;
 		expect(overlaps(played.holds)).toEqual([]);
 		expect(played.holds.filter(({ end }) => end !== 'written')).toEqual([]);
@@ -233,7 +233,7 @@ it('in strict order, the processes hold a key in their order of arrival', async 
 			isOrdered: fc.constant(true),
 			apartMs: fc.constantFrom(1_000, 3_000),
 		},
-		120,
+		200,
 		({ holds }, world) => {
 			const first = holds.filter(
 				(hold, at) => holds.findIndex(({ process }) => process === hold.process) === at,
@@ -244,7 +244,7 @@ it('in strict order, the processes hold a key in their order of arrival', async 
 }, 240_000);
 
 it('a key never has two holders, and none is lost, if calls fail before or after doing their work', async () => {
-	await inAll({ mishaps: fc.constant(0.05), slowMs: fc.constantFrom(0, 30, 500) }, 200, (played) => {
+	await inAll({ mishaps: fc.constant(0.05), slowMs: fc.constantFrom(0, 30, 500) }, 300, (played) => {
 		expect(overlaps(played.holds)).toEqual([]);
 		expect(played.holds.filter(({ end }) => end !== 'written')).toEqual([]);
 	});
@@ -257,7 +257,7 @@ it('the key of a dead process is free after a minute of silence, whatever it was
 			slowMs: fc.constantFrom(0, 30, 500),
 			mishaps: fc.constant(0),
 		},
-		120,
+		200,
 		(played) => {
 			const living = played.holds.filter(({ process }) => process !== 0);
 			expect(overlaps(living)).toEqual([]);
@@ -275,7 +275,7 @@ it('a process whose heartbeats hang may be replaced, and then learns of it', asy
 			slowMs: fc.constantFrom(0, 30, 20_000),
 			mishaps: fc.constant(0),
 		},
-		120,
+		200,
 		(played) => {
 			const told = played.holds.filter(({ end }) => end === 'lost');
 			lost += told.length;
@@ -295,7 +295,7 @@ it('a process without competitors keeps its key, however long its heartbeats han
 }, 240_000);
 
 it('rows that a person edits or deletes block no process, and one that lost its row learns of it', async () => {
-	await inAll({ editedAtMs: fc.integer({ min: 0, max: 20_000 }), mishaps: fc.constant(0) }, 120, (played) => {
+	await inAll({ editedAtMs: fc.integer({ min: 0, max: 20_000 }), mishaps: fc.constant(0) }, 200, (played) => {
 		for (const pair of overlaps(played.holds)) expect(pair.some(({ end }) => end === 'lost')).toBe(true);
 		expectToEnd(played);
 	});

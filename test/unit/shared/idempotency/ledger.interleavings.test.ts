@@ -162,7 +162,7 @@ async function play(
 	return { sent, answers, elapsedMs: clock.elapsedMs, calls: table.calls.length };
 }
 
-const RUNS = { numRuns: 600 };
+const RUNS = { numRuns: 1_000 };
 const seeds = fc.integer({ min: 1, max: 2 ** 31 - 1 });
 
 /** Plays two to `most` executions that have plans of a kind, and checks each story. */
@@ -204,7 +204,7 @@ it('a key is sent at most once if executions are stopped at any time, and once i
 			});
 			expect(elapsedMs).toBeLessThan(30_000);
 		},
-		{ numRuns: 300 },
+		{ numRuns: 500 },
 	);
 });
 
@@ -295,7 +295,7 @@ it('one execution wins the key even if the table shows writes with a delay', asy
 				expect(answers.toSorted()).toEqual([...Array(plans.length - 1).fill('exists'), 'mine']);
 			},
 		),
-		{ numRuns: 300 },
+		{ numRuns: 500 },
 	);
 });
 

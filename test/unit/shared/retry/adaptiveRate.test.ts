@@ -20,11 +20,11 @@ import {
 	type World,
 } from './limitedPlatform';
 
-const SEEDS = 3;
+const SEEDS = 5;
 /** For limits of the 95th percentile. */
-const MANY_SEEDS = 6;
+const MANY_SEEDS = 10;
 /** For worlds that differ more from seed to seed. */
-const MOST_SEEDS = 10;
+const MOST_SEEDS = 20;
 
 function spreadOf(values: readonly number[]) {
 	const sorted = [...values].sort((one, other) => one - other);
