@@ -94,10 +94,11 @@ export class ResultFiles {
 	): Promise<readonly FileLink[] | undefined> {
 		const { signal } = this.run.ending;
 		await this.run.clock.sleep(pauseMs, signal);
-		if (signal.aborted) return [];
-		const read = await this.requestInfos.add(taskId);
-		const info = read.ok ? read.value.infos.get(taskId) : undefined;
-		return info && linksOf(info, selection);
+		const read = signal.aborted ? undefined : await this.requestInfos.add(taskId);
+		const info = read?.ok ? read.value.infos.get(taskId) : undefined;
+		if (info) return linksOf(info, selection);
+		// The end of the run ends the call, too, which then says nothing about the task.
+		return signal.aborted ? [] : undefined;
 	}
 
 	/** @param links the task's links as first reported */

@@ -194,7 +194,7 @@ function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 			if (mayBegin[beginningAt(text, start)] !== 1) continue;
 			for (const size of lengths.get(text.slice(start, start + BEGINNING_CHARS)) ?? []) {
 				const end = start + size;
-				if (all.has(text.slice(start, end))) spans.push({ start, end });
+				if (end <= text.length && all.has(text.slice(start, end))) spans.push({ start, end });
 			}
 		}
 		return spans;

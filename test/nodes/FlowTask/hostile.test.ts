@@ -209,6 +209,37 @@ test.each([503, 200])(
 	},
 );
 
+test('a failure that ends the run is not hidden by a task whose links were being read', async () => {
+	let isReading = false;
+	script.info = (ids, response) => {
+		if (polls > 1 && ids.includes('t1')) return (isReading = true);
+		const reports = ids.map((id) =>
+			id === 't1' ? done(id, { final_files: [] }) : done(id, { status: isReading ? 4 : 2 }),
+		);
+		return send(response, { flow_task_info: reports });
+	};
+	const result = await run(2, POLLING);
+	expect(isReading).toBe(true);
+	expect(result.error?.message).toMatch(/^Task t2 failed on the platform/);
+});
+
+test('Get says of a task whose call failed what to do about that failure, and keeps the other tasks', async () => {
+	script.info = (ids, response) => {
+		if (!ids.includes('x100')) return false;
+		response.statusCode = 401;
+		return send(response, null);
+	};
+	const taskIds = Array.from({ length: 101 }, (_, index) => `x${index}`).join();
+	const result = await run(1, { operation: 'get', taskIds }, CONTINUE);
+	expect(result.jsons()).toHaveLength(100);
+	expect(result.jsons(1)).toMatchObject([
+		{
+			error: expect.stringMatching(/^The state of task x100 cannot be read\. .* API key/),
+			message: expect.stringContaining('Check that the key in the FlowPlatform credential'),
+		},
+	]);
+});
+
 test('the ID in an answer to a submit is kept even if the connection breaks after it', async () => {
 	script.submit = (_count, response) => {
 		response.writeHead(200, { 'content-length': '1000' });

@@ -41,8 +41,17 @@ test('says that the file of an item is not sent, unless the workflow takes no im
 	const override = { nodeId: '10', parameter: 'image', value: 'example.png', valueType: 'auto' };
 	const unused = await stage.run([item], known);
 	expect(unused.hints()).toEqual([
-		expect.stringContaining('"Load Image (10) · image" keeps the hosted image'),
+		expect.stringContaining('"Load Image (10) · image" keeps its hosted file'),
 	]);
+	const loader = { ...imageToImage['10'], inputs: { image: 'example.png', channel: 'alpha' } };
+	const withChannel = { ...imageToImage, '10': loader };
+	const channel = { nodeId: '10', parameter: 'channel', value: 'red', valueType: 'auto' };
+	const other = await stage.run([item], {
+		workflowDefinition: JSON.stringify(withChannel),
+		overrideFields: { override: [channel] },
+		options: { previewRequest: true },
+	});
+	expect(other.hints()).toEqual(unused.hints());
 	const runs = [
 		await stage.run([{ json: { prompt: 'a fox' } }], known),
 		await stage.run([item], { ...known, imageSlots: { slot: [slot] } }),

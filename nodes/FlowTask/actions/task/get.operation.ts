@@ -83,10 +83,12 @@ function explainMissing(
 	const snapshot = { endedAtMs: clock.wallNow() };
 	const unknown = explainWatchEnd(taskId, { kind: 'unknown', snapshot }, redact);
 	if (!refusal && unknown) return unknown;
+	// Only a lasting refusal by the service itself may be about the ID.
+	const isAboutId = refusal?.kind === 'refused' && !refusal.passing;
 	return {
 		kind: refusal?.kind ?? 'taskUnknown',
 		message: `The state of task ${excerpt(taskId, 100)} cannot be read. ${refusal?.message ?? ''}`,
-		advice: (refusal?.passing ? refusal : unknown)?.advice ?? '',
+		advice: (isAboutId ? unknown : refusal)?.advice ?? '',
 		details: { ...refusal?.details, taskId },
 	};
 }

@@ -318,6 +318,11 @@ describe('a text in pieces', () => {
 		}
 	});
 
+	it('shows at once that a secret was hidden, even if a longer one begins like it', () => {
+		const pieces = redactor(['sk-a9', 'sk-bcdef']).inPieces();
+		expect(pieces.push('no sk-a9')).toBe('no [hidden]');
+	});
+
 	it.each([
 		['a secret after a percent sign', '100%', 'ab12/cd-ef='],
 		['hex after a percent sign', '100%', Buffer.from('ab12/cd-ef=').toString('hex')],

@@ -11,7 +11,7 @@ import type { Recollection } from '../../../tasks/memory';
 import type { SubmitStart } from '../../../tasks/submit';
 import { checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../workflow/checks';
 import { imageNodesIn } from '../../../workflow/fileNodes';
-import { isSeed, isSeedName } from '../../../workflow/names';
+import { isFileInput, isSeed, isSeedName } from '../../../workflow/names';
 import { promptTextOf } from '../../../workflow/inputRanking';
 import { inputsIn, withInputs, type Prompt } from '../../../workflow/prompt';
 import { applySeed, nodesWithForeignSeed, type RandomSeed, type SeededPrompt } from '../../../workflow/seeds';
@@ -131,11 +131,14 @@ function unusedFileHint(
 ): string | undefined {
 	if (!definition || Object.keys(item?.binary ?? {}).length === 0) return undefined;
 	const loaders = imageNodesIn(definition);
-	const isSet = inputsIn(prompt).some(({ nodeId }) => loaders.some(({ value }) => value === nodeId));
+	const isSet = inputsIn(prompt).some(
+		({ nodeId, parameter: name, value: file }) =>
+			isFileInput({ name, value: file, isLink: false }) && loaders.some(({ value }) => value === nodeId),
+	);
 	const [loader] = isSet ? [] : loaders;
 	return (
 		loader &&
-		`"Input Images" is empty, so the file of the item is not sent: "${loader.name}" keeps the hosted image.`
+		`"Input Images" is empty, so the file of the item is not sent: "${loader.name}" keeps its hosted file.`
 	);
 }
 
