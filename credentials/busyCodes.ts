@@ -1,3 +1,3 @@
 /** Codes and words that mean "too many requests" in an answer whose HTTP status is a success. */
 export const DEFAULT_BUSY_CODES =
-	'429, too frequent, too many requests, rate limit, system busy, system is busy, server is busy, 请求过于频繁, 系统繁忙';
+	'429, too frequent, too many requests, rate limit, system busy, system is busy, server is busy, queue is full, queue_maxed, 请求过于频繁, 系统繁忙';

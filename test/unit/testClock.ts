@@ -13,6 +13,11 @@ export async function turn(): Promise<void> {
 	for (let round = 0; round < 3; round++) await new Promise((resolve) => setImmediate(resolve));
 }
 
+/** The same for code that waits for nothing but promises, at a third of the cost: the event loop does not go round. */
+export async function promisesOnly(): Promise<void> {
+	await new Promise<void>((resolve) => process.nextTick(resolve));
+}
+
 /** Virtual time, which passes only as far as a test lets it, so that no test really waits. */
 export class TestClock implements Clock {
 	private timeMs = START_MS;
@@ -20,6 +25,9 @@ export class TestClock implements Clock {
 
 	/** How far the time of day has been set ahead of `now()`, or back. */
 	wallAheadMs = 0;
+
+	/** @param letRun lets everything run that is ready to run, before time passes */
+	constructor(private readonly letRun = turn) {}
 
 	now(): number {
 		return this.timeMs;
@@ -56,10 +64,10 @@ export class TestClock implements Clock {
 	/** Lets time pass. Sleepers that wake up meanwhile continue at the time of waking. */
 	async advance(ms: number): Promise<void> {
 		const untilMs = this.timeMs + ms;
-		await turn();
+		await this.letRun();
 		for (let next = this.next(); next && next.atMs <= untilMs; next = this.next()) await this.wakeNext(next);
 		this.timeMs = untilMs;
-		await turn();
+		await this.letRun();
 	}
 
 	/** Lets as much time pass as `work` needs to end. */
@@ -73,7 +81,7 @@ export class TestClock implements Clock {
 		work.then(settle, settle);
 		for (;;) {
 			for (let more = 0; more < 20 && !isDone(); more++) {
-				await turn();
+				await this.letRun();
 				if (this.asleep.size > 0) break;
 			}
 			if (isDone()) return await work;
@@ -93,6 +101,6 @@ export class TestClock implements Clock {
 	private async wakeNext(sleeper: Sleeper): Promise<void> {
 		this.timeMs = Math.max(this.timeMs, sleeper.atMs);
 		sleeper.wake();
-		await turn();
+		await this.letRun();
 	}
 }

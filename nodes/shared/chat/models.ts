@@ -9,7 +9,7 @@ import { redactJson, redactor } from '../text/redact';
 import { classify } from '../platform/envelope';
 import { explainCall, type CallAdvice } from '../platform/failures';
 import type { Exchange } from '../http/exchange';
-import { exchangeOfError, openingOf, readWhole, requestOptions } from '../http/request';
+import { exchangeOfError, openingInTime, readWhole, requestOptions } from '../http/request';
 import { originOf } from '../http/unreached';
 
 const LIST_TIMEOUT_MS = 20_000;
@@ -93,12 +93,12 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 
 async function getText(context: ILoadOptionsFunctions, url: string): Promise<Exchange> {
 	try {
-		const response: unknown = await context.helpers.httpRequestWithAuthentication.call(
+		const response = context.helpers.httpRequestWithAuthentication.call(
 			context,
 			'flowPlatformApi',
 			requestOptions({ method: 'GET', url, timeoutMs: LIST_TIMEOUT_MS }),
 		);
-		return await readWhole(openingOf(response), LIST_TIMEOUT_MS);
+		return await readWhole(await openingInTime(response, LIST_TIMEOUT_MS), LIST_TIMEOUT_MS);
 	} catch (error) {
 		return exchangeOfError(error);
 	}

@@ -8,7 +8,7 @@ import { fail, ok, type Result } from '../errors/failure';
 import { cuttable, watchBody, type ByteStream } from '../http/body';
 import { askedPauseMs, backoffMs } from '../retry/backoff';
 import { isWebAddress } from '../text/webAddress';
-import { describeError, inPlainWords, openingOf, requestOptions, type OpenReply } from '../http/request';
+import { describeError, inPlainWords, openingInTime, requestOptions, type OpenReply } from '../http/request';
 
 export interface FetchRun {
 	readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest'>;
@@ -129,8 +129,8 @@ async function requestFile(
 	const headers = { 'Accept-Encoding': 'identity' };
 	const request = { method: 'GET', url, accept: '*/*', headers, timeoutMs: IDLE_TIMEOUT_MS } as const;
 	try {
-		const response: unknown = await helpers.httpRequest({ ...requestOptions(request), abortSignal: signal });
-		const opening = openingOf(response);
+		const response = helpers.httpRequest({ ...requestOptions(request), abortSignal: signal });
+		const opening = await openingInTime(response, request.timeoutMs);
 		return opening.kind === 'open'
 			? ok(opening)
 			: fail({ kind: 'passing', reason: 'the answer could not be read' });

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { ICredentialDataDecryptedObject, IExecuteFunctions, IHttpRequestOptions } from 'n8n-workflow';
 
-import { systemClock, timerMs } from '../run/clock';
+import { systemClock, timerMs, within } from '../run/clock';
 import { BodyEnded, cuttable, readBody, type ByteStream } from './body';
 import {
 	certificateWasRejected,
@@ -53,13 +53,13 @@ export function authenticated(
 		const ends = [connection.signal, stopFor(request), request.signal];
 		const signal = AbortSignal.any(ends.filter((end) => end !== undefined));
 		try {
-			const response: unknown = await context.helpers.httpRequestWithAuthentication.call(
+			const response = context.helpers.httpRequestWithAuthentication.call(
 				withSignal(context, signal),
 				type,
 				requestOptions(request),
 				{ credentialsDecrypted },
 			);
-			const opening = openingOf(response);
+			const opening = await openingInTime(response, request.timeoutMs);
 			if (opening.kind !== 'open') return opening;
 			return { ...opening, body: cuttable(opening.body, () => connection.abort()) };
 		} catch (error) {
@@ -132,6 +132,15 @@ export function requestOptions(request: HttpRequest): IHttpRequestOptions {
 		// To n8n's client, 0 means no timeout, so a request whose time is up would wait forever.
 		timeout: Math.max(1, timerMs(timeoutMs)),
 	};
+}
+
+/** How long after its own timeout n8n's client is given up. */
+const CLIENT_LATE_MS = 5_000;
+
+/** Waits for n8n's request helper, which never returns if the server switches protocols (HTTP 101). */
+export async function openingInTime(response: Promise<unknown>, timeoutMs: number): Promise<Opening> {
+	const late: Opening = { kind: 'unclear', code: 'ETIMEDOUT', text: 'no answer came in time' };
+	return await within(systemClock, timeoutMs + CLIENT_LATE_MS, response.then(openingOf), late);
 }
 
 /** Checks what n8n's request helper returned for `encoding: 'stream'` with `returnFullResponse`. */

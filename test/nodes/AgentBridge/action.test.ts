@@ -3,7 +3,7 @@ import type { INodeParameters } from 'n8n-workflow';
 import { until } from '../../until';
 import { stopwatch, toolOf, type HarnessRun } from '../harness';
 import { everythingSaid, freshStage, RETRY } from '../harness/stage';
-import { CORRELATED, escaped, openStage, type Stage } from './agentBridge.fixture';
+import { CORRELATED, openStage, type Stage } from './agentBridge.fixture';
 
 const stage = freshStage(openStage);
 
@@ -95,21 +95,6 @@ describe('request', () => {
 		expect(jsonOf(run)).toMatchObject([{ reply: { text: 'Agent: hello [tool]' }, collected: [{}, {}] }]);
 	});
 
-	test('a token that the platform echoes with JSON escapes is not shown', async () => {
-		const running = stage.run(texts('[silent]'), { eventFilter: 'message', timeoutSeconds: 2 });
-		await until(() => bridge().received.length === 1);
-		const { token } = stage.channel;
-		const echoed = escaped(token);
-		const id = JSON.stringify(bridge().received[0]?.frame.id);
-		stage.channel.pushRaw(`{"type":"tool","correlation_id":${id},"${echoed}":"${echoed}"}`);
-		stage.channel.pushRaw(`{"type":"message","correlation_id":${id},"text":"no ${echoed}!"}`);
-		const run = await running;
-		expect(jsonOf(run)).toMatchObject([
-			{ reply: { text: 'no [hidden]!' }, collected: [{ '[hidden]': '[hidden]' }] },
-		]);
-		expect(everythingSaid(run)).not.toContain(token);
-	});
-
 	test('a token sent in a frame is in the first frame only', async () => {
 		const run = await stage.run(texts('hello'), { authMode: 'inFrame' });
 		expect(run.error).toBeUndefined();
@@ -132,20 +117,6 @@ describe('request', () => {
 			itemIndex: 0,
 			collected: [{ type: 'tool_event' }, { type: 'tool_event' }, { type: 'message' }],
 		});
-	});
-
-	test('a frame whose account is refused while the request runs was processed, so a retry does not send it again', async () => {
-		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4401, after: 2, times: 1 });
-		const retry = { ...CONTINUE, retryOnFail: true, maxTries: 2, waitBetweenTries: 1 };
-		const run = await stage.run(texts('one [tool]'), {}, retry);
-		expect(jsonOf(run, 1)).toMatchObject([
-			{
-				error: expect.stringContaining('refused the channel account (close code 4401'),
-				message: expect.stringContaining('was not sent again'),
-				details: { kind: 'unclear' },
-			},
-		]);
-		expect(bridge().received.map(({ frame }) => frame.text)).toEqual(['one [tool]']);
 	});
 
 	test.each([
@@ -262,26 +233,6 @@ describe('send', () => {
 		expect(jsonOf(run, 0)).toHaveLength(2);
 		expect(jsonOf(run, 1)).toMatchObject([{ error: '"Frame" is not a JSON object' }]);
 		expect(bridge().received).toHaveLength(2);
-	});
-
-	test('frames are reported as unclear if the connection breaks before the platform has confirmed them', async () => {
-		stage.platform.faults.add({ on: 'bridge', kind: 'socketDrop', after: 1 });
-		const large = 'x'.repeat(100_000);
-		const run = await stage.run(
-			texts(...Array<string>(200).fill(large)),
-			{ operation: 'send', frame: '={{ { type: "echo", text: $json.text } }}' },
-			CONTINUE,
-		);
-		expect(jsonOf(run, 1)).toHaveLength(200);
-		expect(jsonOf(run, 1)[0]).toMatchObject({ details: { kind: 'unclear' } });
-		expect(bridge().received.length).toBeLessThan(200);
-	});
-
-	test('a token that is sent in a frame and refused after the connection opens is a failure', async () => {
-		stage.channel.refuse(401);
-		const run = await stage.run(texts('hello'), { ...SEND, authMode: 'inFrame' }, CONTINUE);
-		expect(jsonOf(run, 1)).toMatchObject([{ details: { kind: 'credential' } }]);
-		expect(bridge().received).toEqual([]);
 	});
 });
 

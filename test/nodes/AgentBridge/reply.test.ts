@@ -383,10 +383,10 @@ describe('a reply that is refused before a connection is opened', () => {
 	});
 });
 
-test('answers ten thousand frames once each, in order, over one connection', async () => {
+test('answers two thousand frames once each, in order, over one connection', async () => {
 	await activate([work()]);
-	const ids = stage.channel.pushBurst(10_000);
-	await until(() => replies().length >= 10_000, 'all replies');
+	const ids = stage.channel.pushBurst(2_000);
+	await until(() => replies().length >= 2_000, 'all replies');
 	expect(replies().map(({ reply_to }) => reply_to)).toEqual(ids);
 	expect(stage.platform.books().bridge.connections).toHaveLength(1);
 });

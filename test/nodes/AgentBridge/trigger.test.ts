@@ -169,13 +169,6 @@ describe('authentication', () => {
 		}
 		expect(messages(first)).not.toContainEqual(expect.stringContaining('disconnected'));
 	});
-
-	test('in a frame stops and reports an error if the token is refused', async () => {
-		stage.channel.refuse(401);
-		const trigger = await stage.activate({ authMode: 'inFrame' });
-		expect((await trigger.waitForFatalError()).message).toContain('close code 4401');
-		expect(JSON.stringify(trigger.logs)).not.toContain(stage.channel.token);
-	});
 });
 
 describe('a connection that does not last', () => {
@@ -194,15 +187,6 @@ describe('a connection that does not last', () => {
 		expect(textsOf(trigger)).toEqual(['after']);
 		expect(trigger.fatalErrors).toEqual([]);
 		expect(messages(trigger).join('\n')).toMatch(/connected to .*\n.*Next try in .*\n.*reconnected after 1/s);
-	});
-
-	test('is retried if the platform is unavailable at activation', async () => {
-		stage.platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status: 503, times: 4 });
-		const trigger = await stage.activate();
-		await until(() => stage.channel.open === 1, 'the connection');
-		expect(messages(trigger)[0]).toContain('HTTP 503');
-		expect(stage.platform.books().bridge.refused).toHaveLength(4);
-		expect(trigger.fatalErrors).toEqual([]);
 	});
 
 	test.each([

@@ -254,16 +254,6 @@ describe('with an idempotency key', () => {
 		});
 	});
 
-	test('five concurrent executions run the agent once', async () => {
-		const runs = await Promise.all(
-			[1, 2, 3, 4, 5].map(async () => await stage.run([asked('[side effect: a] [takes: 50]')], KEYED)),
-		);
-		for (const run of runs) expect(run.error).toBeUndefined();
-		expect(stage.platform.books().effects).toEqual({ a: 1 });
-		const replayed = runs.filter((run) => run.jsons()[0]?.replayed === true);
-		expect(replayed).toHaveLength(4);
-	});
-
 	test('the same key is replayed within a run, and refused for another message', async () => {
 		const run = await stage.run([asked(), asked(), asked('something else')], KEYED, CONTINUE);
 		expect(run.jsons()).toMatchObject([

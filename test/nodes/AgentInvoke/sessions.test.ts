@@ -1,5 +1,4 @@
-import { until } from '../../until';
-import { stopwatch, type HarnessRun, type ItemInput } from '../harness';
+import { type HarnessRun, type ItemInput } from '../harness';
 import { everythingSaid, sharedStage } from '../harness/stage';
 import { harnessWorkflowId, noDataTables } from '../harness/dataTables';
 import { CONTINUE, openAgentStage } from './agent.fixture';
@@ -161,16 +160,6 @@ test('simultaneous executions share operations, and each gets its own session', 
 	expect(stage.tables.operations.length).toBeLessThan(30);
 });
 
-test('a new session is in the table within a second, while the agent still works', async () => {
-	const live = await stage.start([said('k', '[hold after: 1]')], { ...MAPPED, stream: true });
-	const watch = stopwatch();
-	await until(() => stage.tables.rows(TABLE).some(({ sessionId }) => sessionId));
-	expect(watch.stop()).toBeLessThan(1_500);
-	expect(stage.platform.books().invocations[0]?.answered).toBe('unknown');
-	stage.platform.agent.release();
-	expect(idsOf(await live.done)).toEqual([stage.tables.rows(TABLE)[0]?.sessionId]);
-});
-
 test('a session is kept if the turn that opened it failed', async () => {
 	const failed = await stage.run([said('k', '[fail: no fuel]')], MAPPED);
 	expect(failed.error?.message).toContain('no fuel');
@@ -235,18 +224,6 @@ test('keys belong to an agent, so another credential has its own sessions', asyn
 	expect(idsOf(one)).not.toEqual(idsOf(two));
 	expect(sessionsOf(await runAs('two'))).toMatchObject([{ id: idsOf(two)[0], source: 'mapped' }]);
 	expect(JSON.stringify(stage.tables.rows(TABLE))).not.toContain(other.token);
-	expect(stage.tables.rows(TABLE)).toHaveLength(2);
-});
-
-test('a mapping that has been unused for longer than its lifetime is ignored', async () => {
-	const options = { sessionTtlHours: 1 };
-	const first = await stage.run([said('k'), said('fresh')], { ...MAPPED, options });
-	stage.tables.edit(TABLE, (row) =>
-		row.sessionKey === 'k' ? { ...row, expiresAtMs: Number(row.expiresAtMs) - 3_700_000 } : row,
-	);
-	const second = await stage.run([said('k'), said('fresh')], { ...MAPPED, options });
-	expect(sessionsOf(second)).toMatchObject([{ source: 'new' }, { source: 'mapped' }]);
-	expect(idsOf(second)[1]).toBe(idsOf(first)[1]);
 	expect(stage.tables.rows(TABLE)).toHaveLength(2);
 });
 

@@ -1,9 +1,9 @@
 // Tests how simultaneous executions share sessions, according to the platform's books. They run in one n8n process
 // here; several processes are tested in test/unit/AgentInvoke and test/e2e.
 import { until } from '../../until';
-import { stopwatch, type HarnessRun, type ItemInput } from '../harness';
+import { type HarnessRun, type ItemInput } from '../harness';
 import { sharedStage } from '../harness/stage';
-import { CONTINUE, openAgentStage } from './agent.fixture';
+import { openAgentStage } from './agent.fixture';
 
 const TABLE = 'flow_agent_sessions';
 const MAPPED = { sessionMode: 'mapped', sessionKey: '={{ $json.key }}' };
@@ -45,20 +45,6 @@ test('100 simultaneous executions with 20 keys open 20 sessions, and each messag
 	expect(stage.tables.rows(TABLE).filter(({ turns }) => turns === 5)).toHaveLength(20);
 	// 20 runs read, claim, confirm and write; 80 read, read again once it is their turn, and write.
 	expect(operations().length).toBeLessThanOrEqual(20 * 4 + 80 * 3);
-});
-
-test('five messages to a slower agent are five turns of one session, in the order of arrival', async () => {
-	const runs: Array<Promise<HarnessRun>> = [];
-	for (const number of [1, 2, 3, 4, 5]) {
-		runs.push(stage.run([said('k', `message ${number} [takes: 400]`)], MAPPED));
-		await new Promise((resolve) => setTimeout(resolve, 100));
-	}
-	await Promise.all(runs);
-	const { sessions, agentRefusals } = stage.platform.books();
-	expect(agentRefusals).toEqual({});
-	expect(sessions.map(({ messages }) => messages.map((message) => message.slice(0, 9)))).toEqual([
-		[1, 2, 3, 4, 5].map((number) => `message ${number}`),
-	]);
 });
 
 test.each(['arrival', 'strict'])(
@@ -114,59 +100,6 @@ test('two executions that use the same keys in opposite order both end', async (
 	expect(stage.platform.books().sessions.map(({ turns }) => turns)).toEqual([2, 2, 2]);
 });
 
-test('a busy session is waited for until the timeout, and then reported', async () => {
-	const id = sessionOf(await stage.run([said('k')], MAPPED)).id;
-	const slow = stage.run([said('k', '[hold]')], MAPPED);
-	await until(() => stage.platform.agent.held === 1);
-	const explicit = { sessionMode: 'explicit', sessionId: id };
-	const watch = stopwatch();
-	const run = await stage.run([said('k')], { ...explicit, options: { timeoutSeconds: 3, retries: 0 } });
-	expect(run.error?.message).toBe('This session is busy with another message');
-	expect(watch.stop()).toBeGreaterThan(2_900);
-	expect(stage.platform.books().agentRefusals.session_busy).toBeGreaterThan(2);
-	const patient = stage.run([said('k', 'late')], explicit);
-	stage.platform.agent.release();
-	expect(sessionOf(await patient).id).toBe(id);
-	await slow;
-	expect(stage.platform.books().sessions[0]?.turns).toBe(3);
-});
-
-test.each(['arrival', 'strict'])(
-	'waiting for a key ends with the timeout, and nothing is sent (%s)',
-	async (turnOrder) => {
-		const slow = stage.run([said('k', '[hold]')], { ...MAPPED, options: { turnOrder } });
-		await until(() => stage.platform.agent.held === 1);
-		const options = { timeoutSeconds: 1, turnOrder };
-		const run = await stage.run([said('k'), said('other')], { ...MAPPED, options }, CONTINUE);
-		const [waited, other] = run.jsons();
-		expect(waited?.error).toContain('other messages of its session or key took more than 1 seconds');
-		expect(waited?.message).not.toContain('Without Data Tables');
-		expect(other).toMatchObject({ session: { key: 'other', source: 'new' } });
-		stage.platform.agent.release();
-		await slow;
-		expect(stage.platform.books().invocations).toHaveLength(2);
-	},
-);
-
-test.each(['arrival', 'strict'])(
-	'an execution that is stopped while it waits ends within a second (%s)',
-	async (turnOrder) => {
-		const parameters = { ...MAPPED, options: { turnOrder } };
-		const slow = stage.run([said('k', '[hold]')], parameters);
-		await until(() => stage.platform.agent.held === 1);
-		const live = await stage.start([said('k', 'never')], parameters);
-		await new Promise((resolve) => setTimeout(resolve, 300));
-		const watch = stopwatch();
-		live.cancel();
-		expect((await live.done).status).toBe('canceled');
-		expect(watch.stop()).toBeLessThan(1_000);
-		const behind = stage.run([said('k', 'behind')], parameters);
-		stage.platform.agent.release();
-		await Promise.all([slow, behind]);
-		expect(stage.platform.books().sessions.map(({ messages }) => messages)).toEqual([['[hold]', 'behind']]);
-	},
-);
-
 test('a run that was taken for dead while it opened a session reports that, and keeps the other session in the table', async () => {
 	const options = { timeoutSeconds: 300 };
 	await stage.run([said('makes the table')], MAPPED);
@@ -208,16 +141,6 @@ test('a turn in strict order that was taken for dead reports that another one ma
 	expect(sessionOf(run).id).toBe(id);
 	expect(run.jsons()[0]?.hint).toMatch(/^Another message of this key may have been sent/);
 	expect(stage.tables.rows(TABLE)).toMatchObject([{ sessionId: id, owner: 'of another worker' }]);
-});
-
-test('a replayed answer opens no session, and the key stays free', async () => {
-	const options = { idempotencyKey: '={{ $json.say }}' };
-	const first = sessionOf(await stage.run([said('k', 'order 7')], { ...MAPPED, options }));
-	stage.tables.edit(TABLE, () => undefined);
-	const again = await stage.run([said('k', 'order 7')], { ...MAPPED, options });
-	expect(again.jsons()[0]).toMatchObject({ replayed: true, session: { id: first.id } });
-	expect(stage.platform.books().invocations).toHaveLength(1);
-	expect(stage.tables.rows(TABLE)).toMatchObject([{ sessionKey: 'k', sessionId: first.id }]);
 });
 
 test('if the agent refuses the first message of a key, the next one opens the session', async () => {

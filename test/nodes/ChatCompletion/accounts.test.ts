@@ -1,5 +1,5 @@
 import type { HarnessRun, ItemInput, RunOptions, SingleNode } from '../harness';
-import { RETRY, sharedStage } from '../harness/stage';
+import { sharedStage } from '../harness/stage';
 import { CONTINUE, openChatStage } from './chat.fixture';
 
 /* A credential whose key is an expression: each item uses its own account. */
@@ -71,24 +71,4 @@ test('a refusal because of load pauses only the account that got it', async () =
 	const startOf = (name: string): number[] =>
 		chats.filter(({ owner }) => owner === name).map(({ atMs }) => atMs);
 	expect(Math.max(...startOf('ben')) + 1_000).toBeLessThan(Math.min(...startOf('anna')));
-});
-
-test('Retry On Fail repeats only failed items, each with its own key', async () => {
-	stage.platform.faults.add({ on: 'chat', kind: 'code', code: 401, match: 'ben 1', times: 1 });
-	const outcome = await run(itemsOf('anna', 'ben', 'anna'), { ...RETRY, maxTries: 2 });
-	expect(outcome.error).toBeUndefined();
-	expect(asked()).toEqual(expectedOf('anna', 'ben', 'anna'));
-});
-
-test('a chat receives the answers of all accounts in item order', async () => {
-	const outcome = await run(itemsOf('anna', 'ben', 'anna'), { streaming: true, mode: 'webhook' });
-	const texts = [0, 1, 2].map((item) =>
-		outcome.chunks
-			.filter(({ type, metadata }) => type === 'item' && metadata.itemIndex === item)
-			.map(({ content }) => content ?? '')
-			.join(''),
-	);
-	expect(texts).toEqual(outcome.jsons().map(({ content }) => content));
-	const order = outcome.chunks.map(({ metadata }) => metadata.itemIndex);
-	expect(order).toEqual([...order].sort((a, b) => a - b));
 });

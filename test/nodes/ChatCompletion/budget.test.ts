@@ -106,13 +106,6 @@ test('reports an answer that broke off as not counted, because it may be billed'
 	expect(hintsOf(run)).toContain('1 answer(s) reported no tokens');
 });
 
-test('does not guess if there are no token counts: it sends all items and outputs a hint', async () => {
-	const options = { tokenBudget: 1, includeUsage: false };
-	const run = await stage.run(sayings(SAY, SAY), { options });
-	expect(asked()).toBe(2);
-	expect(hintsOf(run)).toMatch(/^2 answer\(s\) reported no tokens, so "Token Budget" counts none/);
-});
-
 test('reads the budget of the run from the first item, whatever it is for the others', async () => {
 	const items = [{ json: { say: SAY, budget: 1_000 } }, { json: { say: SAY } }];
 	const run = await stage.run(items, { options: { tokenBudget: '={{ $json.budget }}' } });

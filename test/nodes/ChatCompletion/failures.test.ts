@@ -7,19 +7,6 @@ const stage = sharedStage(openChatStage);
 const CONTINUE = { onError: 'continueErrorOutput', outputs: [['Good'], ['Bad']] } as const;
 const continued = () => ({ ...CONTINUE, outputs: CONTINUE.outputs.map((names) => [...names]) });
 
-// This test is first because refusals for too many requests slow the account down for a while.
-test('the first failure ends the run, and waiting items are not sent', async () => {
-	const says = ['[refuse: 400 no]', ...Array.from({ length: 40 }, () => '[answer: x] [takes: 300]')];
-	const watch = stopwatch();
-	const run = await stage.run(sayings(...says), {
-		stream: false,
-		options: { concurrency: 4, requestsPerSecond: 0 },
-	});
-	expect(run.error?.context).toMatchObject({ itemIndex: 0 });
-	expect(stage.platform.books().requests.chat).toBeLessThan(9);
-	expect(watch.stop()).toBeLessThan(2_000);
-});
-
 test.each([
 	{ kind: '429', retryAfter: 'seconds', retryAfterSeconds: 1 },
 	{ kind: '429', retryAfter: 'date', retryAfterSeconds: 1 },

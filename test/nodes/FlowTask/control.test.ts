@@ -47,16 +47,6 @@ test('a small batch has no table, so the error lists the IDs that lead to the ot
 	expect(run.error?.description).toContain('"Wait for Completion" with these IDs gets the images');
 });
 
-test('Max Failures lets running tasks finish and stops submitting', async () => {
-	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 3 });
-	const run = await stage.run(prompts(40), { limits: { maxInFlight: 4, maxFailures: 2 } }, CONTINUE);
-	const failed = run.items(1).map(({ json }) => (json.details as { kind: string }).kind);
-	expect(failed.filter((kind) => kind === 'taskFailed').length).toBeGreaterThanOrEqual(2);
-	expect(failed.filter((kind) => kind === 'notSubmitted').length).toBeGreaterThan(20);
-	expect(run.items().length + failed.length).toBe(40);
-	expect(stage.platform.books().tasksMade).toBeLessThan(15);
-});
-
 test.each([
 	['error', 1],
 	['returnStatus', 3],

@@ -87,17 +87,6 @@ describe('a task info nested thousands of levels deep', () => {
 describe('one fault at a time', () => {
 	const stage = sharedStage(openStage, { taskMs: 100 });
 
-	test.each(['seconds', 'date', 'none'] as const)(
-		'a 429 is waited out (Retry-After: %s)',
-		async (retryAfter) => {
-			stage.platform.faults.add({ on: 'submit', kind: '429', retryAfter, times: 2 });
-			const run = await stage.run(prompts(1));
-			expect(run.items()).toHaveLength(1);
-			expect(stage.platform.books().requests.submit).toBe(3);
-			expect(stage.platform.books().tasksMade).toBe(1);
-		},
-	);
-
 	test('a refusal with the platform’s own envelope counts as clear', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'code', times: 1 });
 		const run = await stage.run(prompts(1));
@@ -146,32 +135,6 @@ describe('one fault at a time', () => {
 		expect(stage.platform.books().tasksMade).toBe(2);
 	});
 
-	test('tasks without a prompt token are followed by polling', async () => {
-		stage.platform.faults.add({ on: 'submit', kind: 'missingPromptToken' });
-		const run = await stage.run(prompts(2));
-		expect(run.items()).toHaveLength(2);
-		expect(stage.platform.books().sockets.opened).toBe(0);
-	});
-
-	test('a task of an unknown status is pending until the timeout, and its ID is in the error', async () => {
-		stage.platform.faults.add({ on: 'info', kind: 'unknownStatus' });
-		const run = await stage.run(prompts(1), {
-			options: { timeoutMinutes: 0.05 },
-			limits: { progressChannel: 'polling' },
-		});
-		const [task] = stage.platform.books().tasks;
-		expect(run.error?.message).toContain(`Task ${String(task?.taskId)} was not done within the timeout`);
-	});
-
-	test('a task without progress is given up, and its ID is in the error', async () => {
-		stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
-		const run = await stage.run(prompts(1), { options: { noProgressMinutes: 0.04 } });
-		expect(run.error?.message).toContain('has shown no progress for too long');
-		expect(run.error?.context.tasks).toEqual([
-			expect.objectContaining({ taskId: stage.platform.books().tasks[0]?.taskId }),
-		]);
-	});
-
 	test('a late task is returned as an item if that is chosen', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'stuckTask', match: 'picture 1' });
 		const options = { timeoutMinutes: 0.05, onTimeout: 'returnStatus' };
@@ -191,10 +154,6 @@ describe('one fault at a time', () => {
 		expect(got.jsons(1).map(({ error }) => error)).toEqual([
 			`The state of task bad-id cannot be read. The platform refused the request to read the state of the tasks: ${msg}`,
 		]);
-		const waited = await stage.run(items, { operation: 'wait' }, CONTINUE);
-		expect(waited.jsons().map(({ taskId }) => taskId)).toEqual(ids);
-		expect(waited.jsons(1).map(({ error }) => error)).toEqual([expect.stringContaining(msg)]);
-		expect(stage.platform.books().requests.file).toBe(3);
 	});
 
 	test('the error for a key whose task the platform has forgotten says what to do', async () => {

@@ -29,20 +29,6 @@ test.each([1, 3])(
 	20_000,
 );
 
-test('requests fresh links for many tasks together', async () => {
-	const submitted = await stage.run(prompts(40), { operation: 'submit' });
-	while (stage.platform.books().tasks.some(({ status }) => status !== 3))
-		await new Promise((resolve) => setTimeout(resolve, 50));
-	const items = submitted.items().map(({ json }) => ({ json: { taskId: json.taskId } }));
-	stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times: 40 });
-	const before = stage.platform.books().requests;
-	const run = await stage.run(items, { operation: 'wait' });
-	expect(run.items()).toHaveLength(40);
-	const { file, info } = stage.platform.books().requests;
-	expect(file - before.file).toBe(80);
-	expect(info - before.info).toBeLessThanOrEqual(5);
-}, 60_000);
-
 test('fails with the task ID and all links if a link stays expired', async () => {
 	stage.platform.faults.add({ on: 'file', kind: 'expiredLink' });
 	const run = await stage.run(prompts(1), {}, CONTINUE);
@@ -60,24 +46,6 @@ test('requests fresh links if a web page arrives instead of an image', async () 
 	expect(item && (await sharp(await run.binary(item, 'data')).metadata()).format).toBe('png');
 	const { requests, tasks } = stage.platform.books();
 	expect([requests.file, tasks.length]).toEqual([2, 1]);
-});
-
-test.each(['fileReset', 'fileEmpty', '5xx', '429'] as const)(
-	'repeats a download that fails with %s',
-	async (kind) => {
-		stage.platform.faults.add({ on: 'file', kind, times: 1 });
-		const run = await stage.run(prompts(1));
-		const [item] = run.items();
-		expect(item && (await sharp(await run.binary(item, 'data')).metadata()).format).toBe('png');
-	},
-);
-
-test("detects a file's type from its bytes if its declared type is wrong", async () => {
-	stage.platform.faults.add({ on: 'file', kind: 'fileWrongType' });
-	const run = await stage.run(prompts(1), {}, CONTINUE);
-	const [item] = [...run.items(), ...run.items(1)];
-	expect(item?.json.error).toContain('web page');
-	expect(item?.binary).toBeUndefined();
 });
 
 describe('a platform with large files', () => {

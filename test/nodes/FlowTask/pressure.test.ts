@@ -1,19 +1,17 @@
 import { openStage, prompts } from './flowTask.fixture';
 
-describe.each(['stopWorkflow', 'continueRegularOutput'] as const)('on error: %s', (onError) => {
-	test('a platform that accepts five requests per second gets all tasks and refuses few requests', async () => {
-		const stage = await openStage({ runners: 8, taskMs: 300, requestsPerSecond: 5 });
-		const run = await stage.run(prompts(60), {}, { onError });
-		const books = stage.platform.books();
-		await stage.close();
+test('a platform that accepts five requests per second gets all tasks and refuses few requests', async () => {
+	const stage = await openStage({ runners: 8, taskMs: 300, requestsPerSecond: 5 });
+	const run = await stage.run(prompts(60));
+	const books = stage.platform.books();
+	await stage.close();
 
-		expect(run.error).toBeUndefined();
-		expect(run.jsons().map(({ status }) => status)).toEqual(prompts(60).map(() => 'succeeded'));
-		expect([books.tasksMade, books.duplicates]).toEqual([60, 0]);
-		const calls = books.requests.submit + books.requests.info;
-		expect(books.rateLimited).toBeGreaterThan(0);
-		expect(books.rateLimited / calls).toBeLessThan(0.25);
-	});
+	expect(run.error).toBeUndefined();
+	expect(run.jsons().map(({ status }) => status)).toEqual(prompts(60).map(() => 'succeeded'));
+	expect([books.tasksMade, books.duplicates]).toEqual([60, 0]);
+	const calls = books.requests.submit + books.requests.info;
+	expect(books.rateLimited).toBeGreaterThan(0);
+	expect(books.rateLimited / calls).toBeLessThan(0.25);
 });
 
 test('requests that are always refused slow down more and more until the timeout', async () => {

@@ -9,9 +9,6 @@ const stage = sharedStage(openStage, { taskMs: 20, runners: 8 });
 const ITEMS = 5;
 const OPTIONS = { limits: { progressChannel: 'polling' } };
 
-/** The values of k to choose from. */
-const REQUESTS = Array.from({ length: 13 }, (_, k) => k);
-
 function idsOf(run: HarnessRun): string[] {
 	return run.items().map(({ json }) => text(json.taskId));
 }
@@ -32,13 +29,13 @@ describe.each(['submit', 'info', 'file'] as const)(
 	(on) => {
 		const fault = on === 'file' ? ({ kind: 'expiredLink' } as const) : ({ kind: 'code', code: 401 } as const);
 
-		test.each(REQUESTS.slice(0, on === 'info' ? 1 : ITEMS))('k = %d, Retry On Fail', async (skip) => {
+		test.each(on === 'info' ? [0] : [0, 2, ITEMS - 1])('k = %d, Retry On Fail', async (skip) => {
 			stage.platform.faults.add({ on, ...fault, skip, times: on === 'file' ? 2 : 1 });
 			const run = await stage.run(prompts(ITEMS), OPTIONS, RETRY);
 			expectEachTaskOnce(run);
 		});
 
-		test.each(REQUESTS.slice(0, on === 'info' ? 1 : ITEMS))('k = %d, Retry Execution', async (skip) => {
+		test.each(on === 'info' ? [0] : [0, 2, ITEMS - 1])('k = %d, Retry Execution', async (skip) => {
 			const rule = stage.platform.faults.add({ on, ...fault, skip });
 			const failed = await stage.run(prompts(ITEMS), OPTIONS);
 			expect(failed.status).toBe('error');

@@ -97,7 +97,7 @@ test.each<[string, Parameters<Stage['platform']['faults']['add']>[0] | undefined
 	['a reset before it is read', { on: 'upload', kind: 'resetBefore', times: 1 }, 2],
 	['a reset after it is read', { on: 'upload', kind: 'resetAfter', times: 1 }, 2],
 ])('uploads a large file byte for byte after %s', async (_name, fault, requests) => {
-	const bytes = Buffer.concat([...paddedPng(PIXEL, 20 * MB).chunks()]);
+	const bytes = Buffer.concat([...paddedPng(PIXEL, 9 * MB).chunks()]);
 	if (fault) stage.platform.faults.add(fault);
 	const run = await stage.run(
 		[{ json: {}, binary: { data: { data: bytes, fileName: 'large.png', mimeType: 'image/png' } } }],

@@ -11,6 +11,8 @@ import { STREAM_FORMS, type StreamForm } from '../../nodes/ChatCompletion/stream
 
 /* Reading must not depend on where the network splits a body: every form is cut at every byte. */
 
+const CUTS_AT_ONCE = 3;
+
 /** A body in these pieces. If the connection stays open, it ends as if the idle timeout aborted it. */
 function bodyOf({ body, ending }: StreamForm, cuts: readonly number[]): ByteStream {
 	const places = [0, ...cuts, body.length];
@@ -73,11 +75,14 @@ test.each(STREAM_FORMS)('is read the same however it is cut: $name', async (form
 		if (expected.details) expect(failure?.details).toMatchObject(expected.details);
 	}
 	const everyByte = Array.from({ length: Math.max(0, form.body.length - 1) }, (_, index) => index + 1);
-	for (const cut of everyByte) {
-		const result = await ask(form, [cut]);
-		// Fifteen thousand comparisons of texts are fast, unlike those of objects.
+	// A few cuts at once, because one at a time would take long.
+	const apart = Math.ceil(everyByte.length / CUTS_AT_ONCE);
+	for (const first of everyByte.slice(0, apart)) {
+		const cuts = everyByte.filter((cut) => cut >= first && (cut - first) % apart === 0);
+		const result = await ask(form, cuts);
+		// Thousands of comparisons of texts are fast, unlike those of objects.
 		if (JSON.stringify(result) !== JSON.stringify(whole)) {
-			expect({ cut, ...result }).toEqual({ cut, ...whole });
+			expect({ cuts, ...result }).toEqual({ cuts, ...whole });
 		}
 	}
 	expect(await ask(form, everyByte)).toEqual(whole);
@@ -106,7 +111,7 @@ test('hostile bodies lead to an answer or a readable failure, however they are c
 				expect(JSON.stringify(await ask(form, [cut]))).toBe(JSON.stringify(whole));
 			}
 		}),
-		{ numRuns: 2_000 },
+		{ numRuns: 1_000 },
 	);
 	expect(answers).toBeGreaterThan(60);
 });

@@ -130,11 +130,11 @@ test('hostile input never causes an exception', () => {
 				if (!read.ok) expect(read.failure.message).not.toBe('');
 			},
 		),
-		{ numRuns: 1_000 },
+		{ numRuns: 300 },
 	);
 });
 
 test('reads a text of millions of line ends and quotation marks', () => {
-	const given = [{ role: 'user', content: '\n"'.repeat(8_000_000) }];
+	const given = [{ role: 'user', content: '\n"'.repeat(2_000_000) }];
 	expect(messagesFromJson(JSON.stringify(given)).ok).toBe(true);
 });

@@ -372,9 +372,14 @@ describe('runTasks: failures', () => {
 	it('ends a task whose state cannot be read, and keeps its ID', async () => {
 		const { clock, platform, run } = scene();
 		platform.infoFails = () => failing(false);
-		await expect(clock.run(run(submitJobs(1)))).resolves.toMatchObject([
-			{ taskId: 't-1', failure: { kind: 'credential', details: { taskId: 't-1' } } },
-		]);
+		const [outcome] = await clock.run(run(submitJobs(1)));
+		expect(outcome).toMatchObject({
+			taskId: 't-1',
+			failure: { kind: 'credential', details: { taskId: 't-1' } },
+		});
+		expect(outcome?.failure?.message).toMatch(/^Task t-1 was submitted, but its state cannot be read/);
+		expect(outcome?.failure?.advice).toContain('"Wait for Completion" operation with task ID t-1');
+		expect(outcome?.failure?.advice).not.toContain('run the node again');
 	});
 });
 
@@ -573,6 +578,8 @@ describe('runTasks: files', () => {
 		platform.courseOf = () => course(1_000);
 		const seen = new Set<string>();
 		made.downloadFails = ({ url }) => {
+			// Links turn out to have expired at different times.
+			made.downloadTakesMs = 1 + (downloads.length % 7);
 			const isFirst = !seen.has(url);
 			seen.add(url);
 			return isFirst ? GONE : undefined;

@@ -74,16 +74,6 @@ describe('TaskWatcher: polls', () => {
 		expect(end?.snapshot.endedAtMs).toBe(clock.now());
 	});
 
-	it.each([
-		[3, 'succeeded'],
-		[4, 'failed'],
-		[5, 'denied'],
-	])('treats status %d as an end', async (status, state) => {
-		const { clock, platform, watch } = scene();
-		platform.add('t', course(2_000, { status, errMsg: 'why' }));
-		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final', info: { state } }]);
-	});
-
 	it('asks for all unfinished tasks at once, a hundred per call', async () => {
 		const { clock, platform, watch } = scene();
 		const ids = many(platform, 250, (index) => 1_000 + index * 40);

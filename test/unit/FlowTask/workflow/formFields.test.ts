@@ -58,7 +58,7 @@ describe('field IDs', () => {
 				// n8n uses the ID as a part of a path.
 				expect(id).not.toMatch(/["[\]\s]/);
 			}),
-			{ numRuns: 1_000 },
+			{ numRuns: 400 },
 		);
 	});
 
@@ -232,7 +232,7 @@ describe('formFields', () => {
 					}
 				}
 			}),
-			{ numRuns: 1_000 },
+			{ numRuns: 400 },
 		);
 	});
 });

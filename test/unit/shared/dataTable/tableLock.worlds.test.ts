@@ -5,7 +5,7 @@ import { TableLock, type Released } from '../../../../nodes/shared/dataTable/tab
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { badInput, type Failure } from '../../../../nodes/shared/errors/failure';
 import type { Clock } from '../../../../nodes/shared/run/clock';
-import { TestClock } from '../../testClock';
+import { promisesOnly, TestClock } from '../../testClock';
 import { lucky } from '../../seededRandom';
 import { guardedTable } from '../guardedTable';
 import { MemoryTable } from '../memoryTable';
@@ -68,7 +68,7 @@ const worlds = (over: Partial<{ [K in keyof World]: fc.Arbitrary<World[K]> }> = 
 	});
 
 async function play(world: World) {
-	const clock = new TestClock();
+	const clock = new TestClock(promisesOnly);
 	const random = lucky(world.seed);
 	const table = new MemoryTable(clock, random, world.slowMs);
 	table.mishap = () => {

@@ -108,8 +108,8 @@ test('a character that is split between pieces is returned whole', async () => {
 });
 
 test('megabytes of white space before a body are scanned only once', async () => {
-	// Scanning everything again with each of a million pieces would take days.
-	const blanks = Array.from({ length: 1_000_000 }, (_, index) => (index % 2 ? ' \n\n  \n ' : '\t\t\r\n    '));
+	// Scanning everything again with each of so many pieces would take many minutes.
+	const blanks = Array.from({ length: 300_000 }, (_, index) => (index % 2 ? ' \n\n  \n ' : '\t\t\r\n    '));
 	expect((await readAll(bodyOf([...blanks, 'data: a\n\n']))).events).toEqual([event('a')]);
 	expect((await readAll(bodyOf([...blanks, '{}']))).events).toEqual([document('{}')]);
 });

@@ -4,7 +4,7 @@ import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
 import { TableLedger, type ClaimQueue, type Ledger } from '../../../../nodes/shared/idempotency/ledger';
 import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
-import { TestClock } from '../../testClock';
+import { promisesOnly, TestClock } from '../../testClock';
 import { lucky } from '../../seededRandom';
 import { guardedTable } from '../guardedTable';
 import { MemoryTable } from '../memoryTable';
@@ -81,7 +81,7 @@ async function play(
 	onUnknown: 'error' | 'again',
 	{ behindMs = 0, caughtUpMs = 0, ttlMs = 0, repeated = 0.2 } = {},
 ) {
-	const clock = new TestClock();
+	const clock = new TestClock(promisesOnly);
 	const random = lucky(seed);
 	const table = new MemoryTable(clock, random, 150);
 	const processes = new Map<number, ClaimQueue>();

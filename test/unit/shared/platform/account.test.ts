@@ -19,7 +19,7 @@ describe('readPlatformAccount', () => {
 				progressPath: PROGRESS_PATHS[0],
 				modelsPath: '',
 				fileHosts: [],
-				busyTerms: expect.arrayContaining(['429', 'too frequent', 'system busy']) as string[],
+				busyTerms: expect.arrayContaining(['429', 'too frequent', 'system busy', 'queue_maxed']) as string[],
 				apiKey: KEY,
 			},
 		});

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../../../nodes/shared/http/outcome';
 import { AdaptiveRate, type Lane } from '../../../../nodes/shared/retry/adaptiveRate';
 import { Retry } from '../../../../nodes/shared/retry/retry';
-import { TestClock } from '../../testClock';
+import { promisesOnly, TestClock } from '../../testClock';
 
 /* Simulates platforms with a rate limit, and executions that use them, in virtual time. */
 
@@ -122,7 +122,7 @@ const LONGEST_MS = 3 * 3_600_000;
  * @returns how long that took, and the refused share of all requests
  */
 export async function runWorld(world: World, seed: number) {
-	const clock = new TestClock();
+	const clock = new TestClock(promisesOnly);
 	const random = seeded(seed);
 	await clock.advance(Math.floor(random() * 60_000));
 	return await new Run(world, random, clock).toEnd();

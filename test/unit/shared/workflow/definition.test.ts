@@ -234,7 +234,7 @@ describe('readDefinition', () => {
 				expect(result.value.nodes.length).toBeGreaterThan(0);
 				for (const { title } of result.value.nodes) expect(title.trim()).not.toBe('');
 			}),
-			{ numRuns: 1_000 },
+			{ numRuns: 500 },
 		);
 	});
 

@@ -136,7 +136,7 @@ describe('readParameterView', () => {
 					}
 				}
 			}),
-			{ numRuns: 1_000 },
+			{ numRuns: 500 },
 		);
 	});
 });
