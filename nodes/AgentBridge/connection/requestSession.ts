@@ -183,7 +183,8 @@ export class RequestSession {
 	}
 
 	private async connect(): Promise<Result<Link>> {
-		const refused = await this.bridge.refusal();
+		// The SSRF guard has already allowed the first connection.
+		const refused = this.connections > 0 ? await this.bridge.refusal() : undefined;
 		if (refused) return fail((this.fatal = refused));
 		if (this.signal.aborted) return fail(CANCELLED);
 		this.connections++;

@@ -388,13 +388,12 @@ const ADVICE_ON = new Map([
 const SAY_NOT_HERE: ReadonlySet<number> = new Set([404, 405, 410]);
 
 /** Explains an answer to a key in a session that belongs to another key: two conversations have become one. */
-export function explainSharedSession(reply: AgentReply, redact: Redact): AgentFailure {
-	const { answer, interrupts, sessionId } = reply;
+export function explainSharedSession({ answer, interrupts, sessionId }: AgentReply): AgentFailure {
 	return {
 		kind: 'agentFailed',
-		message: `The platform answered this key in session ${quote(redact, sessionId)}, which belongs to another key`,
+		message: `The platform answered this key in session ${excerpt(sessionId, 100)}, which belongs to another key`,
 		advice:
 			'The agent may have seen both conversations, so the answer is only in the error\'s details, and the session is not kept for this key. If your platform lets the caller choose session IDs, set "Session" to "By ID" and enter the key there; if its agent remembers nothing, set it to "New Each Time".',
-		details: { mayHaveRun: true, sessionId, ...saidIn(redact.known(answer), interrupts) },
+		details: { mayHaveRun: true, sessionId, ...saidIn(answer, interrupts) },
 	};
 }

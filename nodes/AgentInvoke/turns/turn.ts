@@ -7,7 +7,6 @@ import type { Clock } from '../../shared/run/clock';
 import type { Slot } from '../../shared/run/keyedQueue';
 import type { RetryMemory } from '../../shared/run/retryMemory';
 import { excerpt, isJsonObject } from '../../shared/text/json';
-import type { Redact } from '../../shared/text/redact';
 import { sha256 } from '../../shared/text/sha256';
 import type { AgentApi } from '../api/api';
 import { TurnCalls, type CallLimit } from '../api/callLimit';
@@ -89,7 +88,6 @@ interface TurnRun<T extends AgentTurn> extends TurnEffects<T> {
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
 	readonly interruptLimit: InterruptLimit;
-	readonly redact: Redact;
 	/** Returns a number in [0, 1). */
 	readonly random: () => number;
 	/** Aborted when the execution is stopped. */
@@ -340,8 +338,7 @@ class ItemTurn<T extends AgentTurn> {
 		const invoked = await this.waitLimit.retryWhileBusy(invoke, () => calls.mayRepeat(), this.run.random);
 		if (!invoked.ok) return invoked;
 		const { value: reply } = invoked;
-		if (key && sessions.isOfAnother(key, reply.sessionId))
-			return fail(explainSharedSession(reply, this.run.redact));
+		if (key && sessions.isOfAnother(key, reply.sessionId)) return fail(explainSharedSession(reply));
 		return ok({ reply, session: { key, id: reply.sessionId || sessionId, source } });
 	}
 

@@ -149,10 +149,10 @@ export function requestFingerprints(
 	notPart: readonly string[],
 ): (itemIndex: number) => string {
 	const { options, limits, ...fields } = context.getNode().parameters;
-	const partsOf = (group: unknown): Array<[string, unknown]> =>
+	const includedIn = (group: unknown): Array<[string, unknown]> =>
 		Object.entries(isJsonObject(group) ? group : {}).filter(([name]) => !notPart.includes(name));
-	const entered = [options, limits].flatMap(partsOf);
-	const fingerprintOf = fingerprinter([Object.fromEntries(partsOf(fields)), entered]);
+	const entered = [options, limits].flatMap(includedIn);
+	const fingerprintOf = fingerprinter([Object.fromEntries(includedIn(fields)), entered]);
 	const items = context.getInputData();
 	return (itemIndex) => fingerprintOf(items[itemIndex]?.json);
 }

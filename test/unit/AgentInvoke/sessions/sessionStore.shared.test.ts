@@ -548,7 +548,7 @@ describe('an agent that opens the same session for every key', () => {
 
 	test.each(['one execution', 'two executions'])('does not mix the keys of %s unnoticed', async (where) => {
 		const one = worker();
-		const asks = [...ask('I am Anna', 'anna'), ...ask('Who am I? My secret', 'ben')];
+		const asks = [...ask('I am Anna', 'anna'), ...ask('Who am I?', 'ben')];
 		const runs = where === 'one execution' ? [asks] : asks.map((each) => [each]);
 		const outcomes: TurnOutcome[] = [];
 		for (const run of runs) {
@@ -562,7 +562,7 @@ describe('an agent that opens the same session for every key', () => {
 				details: {
 					mayHaveRun: true,
 					sessionId: 'default',
-					answer: expect.stringMatching(/^re Who am I\? My (?!secret)/),
+					answer: 're Who am I?',
 				},
 			},
 		});

@@ -10,7 +10,6 @@ import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import type { LockParts } from '../../../../nodes/shared/dataTable/tableLock';
 import { fail, ok } from '../../../../nodes/shared/errors/failure';
 import type { Clock } from '../../../../nodes/shared/run/clock';
-import { redactor } from '../../../../nodes/shared/text/redact';
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import { guardedTable } from '../../shared/guardedTable';
 import type { MemoryTable } from '../../shared/memoryTable';
@@ -181,7 +180,7 @@ export class WorkerProcess {
 				...{ reservesPositions: asks.every(({ agent }) => agent === undefined), ...settings },
 			},
 			{
-				...{ clock, random, signal, ledger: undefined, redact: redactor(['secret']) },
+				...{ clock, random, signal, ledger: undefined },
 				memory: createRetryMemory({}, { node: 'n', run: 0, part: 'turns' }),
 				interruptLimit: new InterruptLimit({}, 0),
 				payloadOf: async () => await Promise.resolve(ok('')),

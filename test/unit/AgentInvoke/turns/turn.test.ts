@@ -1,7 +1,6 @@
 import { wireRequest, type OpenRequest } from '../../../../nodes/AgentInvoke/wire/request';
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
-import { redactor } from '../../../../nodes/shared/text/redact';
 import {
 	runTurns,
 	type AgentTurn,
@@ -135,7 +134,7 @@ async function take(
 			turns.map((one) => ({ ...one, client: { agent: agentName, api: agent, sessions } })),
 			{ ...usual, ...settings },
 			{
-				...{ clock, ledger, random: () => 0, redact: redactor([]) },
+				...{ clock, ledger, random: () => 0 },
 				memory: createRetryMemory(nodeContext, { node: 'n', run: 0, part: 'turns' }),
 				interruptLimit,
 				signal: signal ?? new AbortController().signal,
