@@ -22,7 +22,7 @@ const commonJsGlobals = {
 };
 
 export default defineConfig(
-	globalIgnores(['dist/', 'coverage/', '.demo/', '.e2e/', '**/node_modules/', '**/fixtures/']),
+	globalIgnores(['dist/', 'coverage/', '.demo/', '.dev/', '.e2e/', '**/node_modules/', '**/fixtures/']),
 	{ linterOptions: { reportUnusedDisableDirectives: 'error' } },
 
 	// Scripts and configs in plain JavaScript.

@@ -1,16 +1,17 @@
 // gulp build: types checked by tsc, then all nodes and credentials bundled by esbuild into one file of dist/, with a
 // file for each class that n8n loads, and icons, codex files and output schemas next to them.
-// gulp bundle: the same without the type check.
+// gulp bundle: the same without the type check. gulp watch: bundle after each change.
 const { execFile } = require('node:child_process');
 const { glob, mkdir, readFile, rm, writeFile } = require('node:fs/promises');
 const { basename, dirname, join, posix, relative } = require('node:path');
 const { promisify } = require('node:util');
 const esbuild = require('esbuild');
-const { series } = require('gulp');
+const gulp = require('gulp');
 const { repository, version } = require('./package.json');
 
 const root = __dirname;
-const dist = join(root, 'dist');
+/** Where to build; `npm run dev` builds into an n8n. */
+const dist = process.env.FLOWTASK_DIST ?? join(root, 'dist');
 
 const ENTRIES = ['nodes/**/*.node.ts', 'credentials/**/*.credentials.ts'];
 const BUNDLE = 'bundle.js';
@@ -108,8 +109,8 @@ async function replaceDist(files) {
 		await mkdir(dirname(path), { recursive: true });
 		await writeFile(path, contents);
 	}
-	for (const path of await find(['dist/**/*'])) {
-		const absolute = join(root, path);
+	for await (const path of glob('**/*', { cwd: dist })) {
+		const absolute = join(dist, path);
 		const isNeeded = [...files.keys()].some((file) => !relative(absolute, file).startsWith('..'));
 		if (!isNeeded) await rm(absolute, { recursive: true, force: true });
 	}
@@ -117,5 +118,6 @@ async function replaceDist(files) {
 
 exports.types = types;
 exports.bundle = bundle;
-exports.build = series(types, bundle);
+exports.build = gulp.series(types, bundle);
+exports.watch = () => gulp.watch(['nodes/**/*', 'credentials/**/*'], bundle);
 exports.default = exports.build;
