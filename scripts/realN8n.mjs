@@ -1,4 +1,4 @@
-// npm run demo, chaos, bench: a TypeScript program that needs a real n8n; works in a fresh clone. Plain JavaScript for
+// npm run demo:n8n, chaos, bench: a TypeScript program that needs a real n8n; works in a fresh clone. Plain JavaScript for
 // Node 20, because it runs before anything is installed.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// npm run demo: a real n8n with this package makes a batch of images on the local platform. With `--once`, it ends
+// npm run demo:n8n: a real n8n with this package makes a batch of images on the local platform. With `--once`, it ends
 // after the run, with exit code 0 only if every image exists, can be read and differs from the others.
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';

@@ -23,10 +23,16 @@ export interface Host {
 let current: Promise<Host> | undefined;
 let users = 0;
 
-/** n8n's services are singletons of the DI container, so all harnesses of a test file share one host. */
-export async function acquireHost(): Promise<Host> {
+/** How the time of a process passes; returns what ends that. */
+export type Passing = () => () => void;
+
+/**
+ * n8n's services are singletons of the DI container, so all harnesses of a process share one host.
+ * @param passTime outside jest, which alone can let time pass quickly, nothing is to be changed
+ */
+export async function acquireHost(passTime: Passing = passTimeQuickly): Promise<Host> {
 	users += 1;
-	current ??= startHost();
+	current ??= startHost(passTime);
 	return await current;
 }
 
@@ -42,9 +48,9 @@ export async function releaseHost(): Promise<void> {
 	await rm(folder, { recursive: true, force: true });
 }
 
-async function startHost(): Promise<Host> {
+async function startHost(passTime: Passing): Promise<Host> {
 	recogniseErrorsOfAllRealms();
-	const passTimeAsUsual = passTimeQuickly();
+	const passTimeAsUsual = passTime();
 	const folder = await mkdtemp(path.join(tmpdir(), 'n8n-harness-'));
 	// n8n's configuration classes read the environment on first use, which is below. Jest gives each test
 	// file its own copy of process.env, so nothing leaks.

@@ -14,7 +14,7 @@ import { ActiveTrigger } from './active.trigger';
 import type { ExecuteWorkflow } from './additional.data';
 import type { CredentialStore } from './credentials.helper';
 import { dataForResume, dataForRetry, Executor, type LiveRun } from './execution';
-import { acquireHost, releaseHost, type Host } from './host';
+import { acquireHost, releaseHost, type Host, type Passing } from './host';
 import type { LogLine } from './log.capture';
 import type { HarnessRun } from './run.result';
 import { TypeRegistry, type NodeClass } from './type.registry';
@@ -48,6 +48,8 @@ export type ItemInput = Omit<INodeExecutionData, 'json' | 'binary'> & {
 export interface HarnessOptions {
 	/** Node types of the test. A `description.name` "x" is registered as "harness.x"; a name with a dot is kept. */
 	nodes?: NodeClass[];
+	/** How time passes; by default quickly, which needs jest. */
+	passTime?: Passing;
 }
 
 export interface RunOptions {
@@ -218,7 +220,7 @@ export class Harness {
  * It runs the package's built files, so run `npm run build` first.
  */
 export async function createHarness(options: HarnessOptions = {}): Promise<Harness> {
-	const host = await acquireHost();
+	const host = await acquireHost(options.passTime);
 	try {
 		const types = new TypeRegistry(options.nodes ?? []);
 		const packageNodes = await types.loadPackage(REPOSITORY);
