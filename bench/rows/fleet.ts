@@ -127,7 +127,7 @@ class Fleet {
 		const client = platform.client(new Retry(limits, frame, Math.random));
 		const engine = { ...ENGINE, deadlineMs: clock.now() + TIMEOUT_MS };
 		const outcomes = await runTasks(jobs(), engine, {
-			clients: { all: [client], of: () => ok(client), varying: new Set() },
+			client,
 			clock,
 			redact,
 			download: async () => fail({ kind: 'file', message: 'No task has a file', advice: '', expired: false }),

@@ -38,6 +38,20 @@ describe('package.json', () => {
 		expect(files.filter((file) => findFiles([file]).length === 0)).toEqual([]);
 	});
 
+	it('has every script that the documents name, and README those of the first minutes', () => {
+		const namedIn = (path: string) =>
+			[...read(path).matchAll(/\bnpm (?:run ([\w:]+)|(test)\b)/g)].map(([, run, test]) => run ?? test ?? '');
+		const documents = [
+			'README.md',
+			...findFiles(['CONTRIBUTING.md', '*/README.md', 'docs/*.md', 'test/*/README.md']),
+		];
+		const missing = documents.flatMap((path) =>
+			namedIn(path).flatMap((name) => (name in manifest.scripts ? [] : [`${path}: ${name}`])),
+		);
+		expect(missing).toEqual([]);
+		expect(namedIn('README.md')).toEqual(expect.arrayContaining(['test', 'demo', 'demo:n8n']));
+	});
+
 	it('has a version that the changelog lists', () => {
 		expect(read('CHANGELOG.md')).toMatch(
 			new RegExp(`^## \\[${manifest.version.replaceAll('.', '\\.')}\\]`, 'm'),

@@ -1,7 +1,8 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import pLimit from 'p-limit';
 
-import { readAccounts } from '../../shared/platform/accounts';
+import { failedItems, throwFirst } from '../../shared/errors/nodeError';
+import { readRunAccount } from '../../shared/platform/runAccount';
 import { fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isJsonObject, jsonText } from '../../shared/text/json';
 import { refuseRounded } from '../../shared/form/pastedJson';
@@ -20,11 +21,11 @@ import { HEARTBEAT_OPTIONS } from './fields.bridge';
 type ItemOutcome = Result<IDataObject>;
 
 interface BridgeRun extends RunFrame {
-	/** Items with the same account and authentication frame share a bridge, and then the same result. */
-	readonly clients: { readonly of: (itemIndex: number) => Result<Bridge> };
+	/** The bridge of each item. Items with the same authentication frame share a bridge, and then the same result. */
+	readonly bridges: ReadonlyArray<Result<Bridge>>;
 }
 
-/** Each item may have its own account, but neither n8n nor the platform could handle thousands of connections. */
+/** Each item may have its own frame, but neither n8n nor the platform could handle thousands of connections. */
 const CONNECTIONS_AT_ONCE = 32;
 
 type WorkOnItem = (session: RequestSession, itemIndex: number) => Promise<ItemOutcome>;
@@ -46,11 +47,12 @@ export async function inSession(
 
 async function workOnAll(
 	context: IExecuteFunctions,
-	{ clients, signal }: BridgeRun,
+	{ bridges, signal }: BridgeRun,
 	work: WorkOnItem,
 ): Promise<INodeExecutionData[][]> {
+	// Without Continue On Fail, if one item has no bridge, nothing is sent for the others either.
+	throwFirst(context, failedItems(bridges));
 	const memory = openFrameMemory(context);
-	const bridges = context.getInputData().map((_, itemIndex) => clients.of(itemIndex));
 	const outcomes = bridges.map((bridge): ItemOutcome => (bridge.ok ? fail(NOT_SENT) : bridge));
 	let hasFailed = false;
 	const converse = async (bridge: Bridge, itemIndexes: readonly number[]): Promise<void> => {
@@ -69,9 +71,9 @@ async function workOnAll(
 		for (const [itemIndex, failure] of session.losses()) outcomes[itemIndex] = fail(failure);
 	};
 	const limit = pLimit(CONNECTIONS_AT_ONCE);
-	const itemsOf = Map.groupBy(bridges.keys(), (itemIndex) => clients.of(itemIndex));
+	const itemsOf = Map.groupBy(bridges.keys(), (itemIndex) => bridges[itemIndex]);
 	const conversations = [...itemsOf].map(async ([bridge, itemIndexes]) => {
-		if (bridge.ok) await limit(async () => await converse(bridge.value, itemIndexes));
+		if (bridge?.ok) await limit(async () => await converse(bridge.value, itemIndexes));
 	});
 	// Waits for all conversations, even after a failure, because each one closes its own connection.
 	await Promise.allSettled(conversations);
@@ -80,22 +82,21 @@ async function workOnAll(
 	return [deliverResults(context, outcomes)];
 }
 
-/** Reads all accounts and connection settings before anything is opened. */
+/** Reads the account and all connection settings before anything is opened. */
 async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promise<Result<BridgeRun>> {
-	const accounts = await readAccounts(context, CREDENTIAL, readBridgeAccount);
-	if (!accounts.ok) return accounts;
-	const redact = redactor(accounts.value.all.flatMap(({ account }) => account.secrets));
+	const read = await readRunAccount(context, CREDENTIAL, readBridgeAccount);
+	if (!read.ok) return read;
+	const { account } = read.value;
+	const redact = redactor(account.secrets);
 	const opened = new Map<string, Result<Bridge>>();
 	const openFor = async (itemIndex: number): Promise<Result<Bridge>> => {
-		const read = accounts.value.of(itemIndex);
-		if (!read.ok) return read;
 		const authFrame = readItem(() => ok<unknown>(context.getNodeParameter('authFrame', itemIndex, '')));
 		if (!authFrame.ok) return authFrame;
-		const name = `${accounts.value.all.indexOf(read.value)} ${jsonText(authFrame.value) ?? ''}`;
+		const name = jsonText(authFrame.value) ?? '';
 		const known = opened.get(name);
 		if (known) return known;
 		const form = readForm(context, itemIndex, authFrame.value);
-		const bridge = form.ok ? await openBridgeOf(context, read.value.account, redact, form.value) : form;
+		const bridge = form.ok ? await openBridgeOf(context, account, redact, form.value) : form;
 		opened.set(name, bridge);
 		return bridge;
 	};
@@ -104,7 +105,7 @@ async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promi
 	// A failure shared by all items concerns the node, not one item.
 	const [first] = bridges;
 	if (first?.ok === false && opened.size === 1 && bridges.every((one) => one === first)) return first;
-	return ok({ ...frame, clients: { of: (itemIndex) => bridges[itemIndex] ?? fail(NOT_SENT) } });
+	return ok({ ...frame, bridges });
 }
 
 /** The connection fields, with the heartbeat of the first item that uses the connection. */

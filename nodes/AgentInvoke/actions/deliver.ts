@@ -31,17 +31,17 @@ const OVERTAKEN =
 
 /** Adds a hint to answers whose session is not kept for the key, or may have been used by another execution meanwhile. */
 export async function addSessionHints(
-	{ clients, options }: AgentRun,
+	{ client: { sessions }, options }: AgentRun,
 	outcomes: ReadonlyArray<TurnOutcome<ReadTurn>>,
 ): Promise<Array<TurnOutcome<ReadTurn>>> {
-	await Promise.all(clients.all.map(async ({ sessions }) => await sessions.settle()));
+	await sessions.settle();
 	return outcomes.map((outcome) => {
 		const { result } = outcome;
-		const { session, client } = outcome.turn;
+		const { session } = outcome.turn;
 		if (!result.ok || session.kind !== 'mapped') return outcome;
 		const { reply, session: answered } = result.value;
-		const isLost = client.sessions.isLost(session.key);
-		const next = client.sessions.find(session.key);
+		const isLost = sessions.isLost(session.key);
+		const next = sessions.find(session.key);
 		const why = answered.id ? isLost && whyNotKept(answered.id, next, options.turnOrder) : NO_SESSION;
 		const hint = [reply.hint, why].filter(Boolean).join(' ');
 		return { ...outcome, result: ok({ ...result.value, reply: { ...reply, hint } }) };

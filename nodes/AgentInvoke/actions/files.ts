@@ -140,12 +140,10 @@ export async function uploadField(
 	field: string,
 	run: AgentRun,
 ): Promise<Result<UploadedMedia>> {
-	const client = run.clients.of(itemIndex);
-	if (!client.ok) return client;
-	const { clock, options } = run;
+	const { client, clock, options } = run;
 	return await run.memoryBudget.hold(
 		async () => await openBinaryField(context, itemIndex, field, options.maxFileBytes),
-		async ({ file }) => await client.value.api.upload(file, clock.now() + options.timeoutMs),
+		async ({ file }) => await client.api.upload(file, clock.now() + options.timeoutMs),
 		bytesToHold(context, itemIndex, field),
 	);
 }

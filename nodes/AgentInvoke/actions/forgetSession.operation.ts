@@ -1,6 +1,5 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
 
-import { itemsByAccount } from '../../shared/platform/accounts';
 import { failedItems, failRun, throwFirst } from '../../shared/errors/nodeError';
 import { deliverResults } from '../../shared/run/deliver';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
@@ -39,20 +38,12 @@ async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 		}),
 	);
 	throwFirst(context, failedItems(read));
-	const forgotten = [...itemsByAccount(run.clients, read.keys())].map(async ([{ sessions }, itemIndexes]) => {
-		const keys = itemIndexes.flatMap((itemIndex) => {
-			const key = read[itemIndex];
-			return key?.ok ? [key.value] : [];
-		});
-		return await sessions.forget(keys);
-	});
-	const broken = (await Promise.all(forgotten)).find(({ ok: isOk }) => !isOk);
-	if (broken && !broken.ok) return failRun(context, broken.failure);
-	const results = read.map((key, itemIndex): Result<IDataObject> => {
-		const client = run.clients.of(itemIndex);
-		if (!client.ok) return client;
+	const { sessions } = run.client;
+	const forgotten = await sessions.forget(read.flatMap((key) => (key.ok ? [key.value] : [])));
+	if (!forgotten.ok) return failRun(context, forgotten.failure);
+	const results = read.map((key): Result<IDataObject> => {
 		if (!key.ok) return key;
-		const sessionId = client.value.sessions.find(key.value);
+		const sessionId = sessions.find(key.value);
 		return ok({ key: key.value, forgotten: sessionId !== '', sessionId });
 	});
 	return [deliverResults(context, results)];

@@ -48,20 +48,18 @@ export function readTurns(
 
 function readTurn(
 	form: ItemForm,
-	{ clients, options, fingerprintOf }: AgentRun,
+	{ client, options, fingerprintOf }: AgentRun,
 	{ session, slot }: QueuedItem,
 	readSaid: ReadItem<Said>,
 ): Result<ReadTurn> {
 	const { itemIndex } = form;
-	const client = clients.of(itemIndex);
-	if (!client.ok) return client;
 	if (!session.ok) return session;
 	if (session.value.kind === 'explicit' && /^\.{1,2}$/.test(session.value.id))
 		return failInput(`"Session ID" is "${session.value.id}" for this item, which is not an ID`, NOT_AN_ID);
 	const said = readSaid(form);
 	if (!said.ok) return said;
 	const isResume = said.value.kind === 'results';
-	const noPlaceholder = whyNoPlaceholder(client.value.account.wire, {
+	const noPlaceholder = whyNoPlaceholder(client.account.wire, {
 		isResume,
 		hasSession: session.value.kind !== 'new',
 		hasFiles: said.value.kind === 'message' && said.value.files.length > 0,
@@ -71,7 +69,7 @@ function readTurn(
 	if (!idempotencyKey.ok) return idempotencyKey;
 	return ok({
 		itemIndex,
-		client: client.value,
+		client,
 		session: session.value,
 		slot,
 		isResume,

@@ -2,7 +2,7 @@ import { randomUUID } from 'crypto';
 
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { mapAccounts, readAccounts, type Accounts, type ReadAccount } from '../../shared/platform/accounts';
+import { readRunAccount, type RunAccount } from '../../shared/platform/runAccount';
 import { isStartedByChat } from '../../shared/run/startedBy';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { KeyedQueue, type Slot } from '../../shared/run/keyedQueue';
@@ -34,11 +34,13 @@ import type { SessionChoice } from '../turns/turn';
 import { ItemForm, type ReadItem } from './inputs';
 import { NOT_IN_REQUEST, readAgentOptions, type AgentOptions } from './options';
 
-/** One account in a run. Rate limits belong to a token, so each account has a rate limiter of its own. */
+/** How a run reaches its agent. */
 export interface AgentClient {
 	/** Identifies the agent that sessions and saved answers belong to. */
 	readonly agent: string;
 	readonly account: AgentAccount;
+	/** Whether another run of the node may use another agent. */
+	readonly varies: boolean;
 	readonly api: AgentApi;
 	readonly sessions: SessionStore;
 }
@@ -51,7 +53,7 @@ export interface QueuedItem {
 
 /** What an operation works with. */
 export interface AgentRun extends RunFrame {
-	readonly clients: Accounts<AgentClient>;
+	readonly client: AgentClient;
 	readonly options: AgentOptions;
 	readonly redact: Redact;
 	/** Present if the option "Idempotency Key" is added. */
@@ -65,7 +67,6 @@ export interface AgentRun extends RunFrame {
 	/** Present if turns are recorded. */
 	readonly turnLog?: TurnLog;
 	readonly budget?: DailyBudget | undefined;
-	/** Shared by all agents of the run. */
 	readonly memoryBudget: MemoryBudget;
 	readonly forChat: boolean;
 	readonly asTool: boolean;
@@ -130,10 +131,10 @@ async function openAgentRun(
 ): Promise<Result<AgentRun>> {
 	const options = readAgentOptions(context);
 	if (!options.ok) return options;
-	const accounts = await readAccounts(context, CREDENTIAL, readAgentAccount);
-	if (!accounts.ok) return accounts;
-	const redact = redactor(accounts.value.all.flatMap(({ account }) => account.secrets));
-	const clients = openClients(context, accounts.value, options.value, frame, redact);
+	const read = await readRunAccount(context, CREDENTIAL, readAgentAccount);
+	if (!read.ok) return read;
+	const redact = redactor(read.value.account.secrets);
+	const client = openClient(context, read.value, options.value, frame, redact);
 	const log = openTurnLog(context, options.value, frame);
 	if (!log.ok) return log;
 	const { maxInterrupts, idempotency, retryAmbiguous } = options.value;
@@ -141,7 +142,7 @@ async function openAgentRun(
 	return ok({
 		...frame,
 		...log.value,
-		clients,
+		client,
 		redact,
 		asTool: isTool(context.getNode()),
 		options: options.value,
@@ -156,46 +157,38 @@ async function openAgentRun(
 	});
 }
 
-function openClients(
+function openClient(
 	context: IExecuteFunctions,
-	accounts: Accounts<ReadAccount<AgentAccount>>,
+	read: RunAccount<AgentAccount>,
 	options: AgentOptions,
 	frame: RunFrame,
 	redact: Redact,
-): Accounts<AgentClient> {
+): AgentClient {
 	const { clock, over } = frame;
 	const { requestsPerSecond, concurrency } = options;
+	const { account, fields, varies } = read;
+	const agent = agentOf(read, context.getNode().credentials?.[CREDENTIAL]?.id ?? '');
 	const limits = { requestsPerSecond, concurrency };
-	const signal = AbortSignal.any([over, afterStop(context)]);
-	return mapAccounts(accounts, ({ account, fields }): AgentClient => {
-		const agent = agentOf(account, context.getNode().credentials?.[CREDENTIAL]?.id ?? '', accounts.varying);
-		const api = new AgentApi({
-			account,
-			...authenticated(context, CREDENTIAL, fields),
-			// A new token has a limit of its own.
-			retry: openRetry(`agent ${agent} ${shortSha256(account.secrets.join(' '))}`, limits, frame),
-			clock,
-			redact,
-			signal,
-		});
-		return { agent, account, api, sessions: openSessions(context, agent, options, frame) };
+	const api = new AgentApi({
+		account,
+		...authenticated(context, CREDENTIAL, fields),
+		// A new token has a limit of its own.
+		retry: openRetry(`agent ${agent} ${shortSha256(account.secrets.join(' '))}`, limits, frame),
+		clock,
+		redact,
+		signal: AbortSignal.any([over, afterStop(context)]),
 	});
+	return { agent, account, varies, api, sessions: openSessions(context, agent, options, frame) };
 }
 
 /**
- * Identifies the agent of a credential. The token and the request are included only if items have their own, because
- * nothing else then tells the agents apart; otherwise, a new token or description would lose all sessions.
+ * Identifies the agent of a credential. The token and the request are included only if they may differ from run to run,
+ * because nothing else then tells the agents apart; otherwise, a new token or description would lose all sessions.
  */
-function agentOf(
-	{ baseUrl, invokePath, secrets: [token], wire }: AgentAccount,
-	credentialId: string,
-	varying: Accounts<unknown>['varying'],
-): string {
-	const parts = [`${baseUrl}${invokePath} ${credentialId}`.trim()];
-	if (varying.has('agentToken')) parts.push(shortSha256(token));
-	if (varying.has('wire') || varying.has('description'))
-		parts.push(shortSha256(JSON.stringify(wire.request)));
-	return parts.join(' ');
+function agentOf({ account, varies }: RunAccount<AgentAccount>, credentialId: string): string {
+	const { baseUrl, invokePath, secrets, wire } = account;
+	const name = `${baseUrl}${invokePath} ${credentialId}`.trim();
+	return varies ? `${name} ${shortSha256(JSON.stringify([secrets[0], wire.request]))}` : name;
 }
 
 function openSessions(

@@ -41,7 +41,7 @@ export async function takeTurns(
 	for (const itemIndex of previewed.keys()) run.queued[itemIndex]?.slot?.leave();
 	// In strict order, a turn reads its session only after it has taken the row of its key.
 	const isStrict = run.options.turnOrder === 'strict';
-	const loaded = await loadSessions(isStrict ? previewed.values() : read);
+	const loaded = await loadSessions(run, isStrict ? previewed.values() : read);
 	if (!loaded.ok) return failRun(context, loaded.failure);
 	const previews = new Map(
 		[...previewed].map(([itemIndex, item]) => [itemIndex, item.ok ? previewOf(run, item.value) : item]),
@@ -82,7 +82,7 @@ async function takeAll(
 	else run.signal.addEventListener('abort', endStreams, { once: true });
 	// The process has one queue per credential and key; a credential with expressions may lead to several agents, which
 	// that queue would mix.
-	const reservesPositions = run.clients.varying.size === 0;
+	const reservesPositions = !run.client.varies;
 	const settings = { ...run.options, stopAtFailure, reservesPositions };
 	const outcomes = await runTurns(turns, settings, { ...run, ...effectsOf(context, run, chatStreamOf) });
 	if (run.budget?.hint) showHint(context, run.budget.hint);
@@ -196,13 +196,10 @@ function unshown(shown: string, answer: string): string {
 	return bare(shown).endsWith(bare(answer)) ? '' : `\n\n${answer}`;
 }
 
-/** Sessions belong to an agent, so each agent looks up only the keys of its own items. */
-async function loadSessions(read: Iterable<Result<ReadTurn>>): Promise<Result<undefined>> {
-	const byAgent = Map.groupBy(readable(read), ({ client }) => client.sessions);
-	const loads = [...byAgent].map(async ([sessions, turns]) => {
-		const keys = turns.flatMap(({ session }) => (session.kind === 'mapped' ? [session.key] : []));
-		return await sessions.load([...new Set(keys)]);
-	});
-	const loaded = await Promise.all(loads);
-	return explainTable(loaded.find(({ ok: isOk }) => !isOk) ?? ok(undefined));
+async function loadSessions(
+	{ client: { sessions } }: AgentRun,
+	read: Iterable<Result<ReadTurn>>,
+): Promise<Result<undefined>> {
+	const keys = readable(read).flatMap(({ session }) => (session.kind === 'mapped' ? [session.key] : []));
+	return explainTable(await sessions.load([...new Set(keys)]));
 }

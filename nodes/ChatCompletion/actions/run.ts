@@ -1,7 +1,6 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import pLimit from 'p-limit';
 
-import { mapAccounts, type Accounts } from '../../shared/platform/accounts';
 import { isStartedByChat } from '../../shared/run/startedBy';
 import { deliverResults, hintFailed, otherAnswers, showHint } from '../../shared/run/deliver';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
@@ -11,7 +10,7 @@ import { isTool } from '../../shared/errors/nodeError';
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isJsonObject, type JsonObject } from '../../shared/text/json';
 import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
-import { openPlatforms } from '../../shared/platform/platform';
+import { openPlatform } from '../../shared/platform/platform';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import { workItem } from '../../shared/errors/expressionError';
 import { openRetry } from '../../shared/retry/retry';
@@ -23,7 +22,8 @@ import { prepareQuestion } from './inputs';
 import { NOT_IN_REQUEST, readRunOptions } from './options';
 
 interface ChatRun extends RunFrame {
-	readonly clients: Accounts<{ readonly baseUrl: string; readonly complete: CompleteChat }>;
+	readonly baseUrl: string;
+	readonly complete: CompleteChat;
 	readonly redact: Redact;
 	readonly concurrency: number;
 	readonly forChat: boolean;
@@ -45,26 +45,24 @@ export async function completeItems(context: IExecuteFunctions): Promise<INodeEx
 async function openChatRun(context: IExecuteFunctions, frame: RunFrame): Promise<Result<ChatRun>> {
 	const options = readRunOptions(context);
 	if (!options.ok) return options;
-	const platforms = await openPlatforms(context);
-	if (!platforms.ok) return platforms;
-	const { redact } = platforms.value;
+	const platform = await openPlatform(context);
+	if (!platform.ok) return platform;
+	const { accountId, open, redact } = platform.value;
+	const { baseUrl, busyTerms } = platform.value.account;
 	const { concurrency, requestsPerSecond, tokenBudget } = options.value;
 	const { clock, signal } = frame;
 	return ok({
 		...frame,
-		clients: mapAccounts(platforms.value, ({ account: { baseUrl, busyTerms }, accountId, open }) => ({
+		baseUrl,
+		complete: createChatApi({
 			baseUrl,
-			complete: createChatApi({
-				baseUrl,
-				busyTerms,
-				open,
-				// Each account has its own rate limit, because limits belong to a key.
-				retry: openRetry(`chat ${accountId}`, { requestsPerSecond, concurrency }, { clock, signal }),
-				clock,
-				redact,
-				signal,
-			}),
-		})),
+			busyTerms,
+			open,
+			retry: openRetry(`chat ${accountId}`, { requestsPerSecond, concurrency }, { clock, signal }),
+			clock,
+			redact,
+			signal,
+		}),
 		redact,
 		concurrency,
 		forChat: isStartedByChat(context),
@@ -133,13 +131,11 @@ async function answerItem(
 	if (known) return ok(known);
 	const spent = run.budget.refusal();
 	if (spent) return fail(spent);
-	const client = run.clients.of(itemIndex);
-	if (!client.ok) return client;
 	return await workItem(async () => {
 		const question = await prepareQuestion(context, itemIndex);
 		if (!question.ok) return question;
 		const { body, options, ...form } = question.value;
-		const answer = await client.value.complete({
+		const answer = await run.complete({
 			body,
 			onPiece: pieceWriter(chatStream, options.streamReasoning),
 			idleMs: options.idleMs,
@@ -182,16 +178,14 @@ function pieceWriter(chatStream: ChatStream, streamReasoning: boolean): ChatCall
 /** The output instead of an answer: what would be sent for the item, or why nothing would be. */
 async function previewItem(
 	context: IExecuteFunctions,
-	{ clients, redact }: ChatRun,
+	{ baseUrl, redact }: ChatRun,
 	itemIndex: number,
 ): Promise<JsonObject> {
 	const preview = await workItem<JsonObject>(async () => {
-		const client = clients.of(itemIndex);
-		if (!client.ok) return client;
 		const question = await prepareQuestion(context, itemIndex);
 		if (!question.ok) return question;
 		const body = redactJson(question.value.body, (text) => redact.known(withoutFile(text)));
-		return ok(shownRequest(`${client.value.baseUrl}${CHAT_PATH}`, 'API key', body));
+		return ok(shownRequest(`${baseUrl}${CHAT_PATH}`, 'API key', body));
 	});
 	return shownPreview(preview);
 }

@@ -11,8 +11,7 @@ export type ImageSource = Pick<ImageInput, 'load' | 'bytes' | 'url'>;
 
 /** @param wrong says what is wrong with a URL, which is shortened and may be empty */
 export function imageAtUrl(
-	{ context, options, clients, signal }: NodeRun,
-	itemIndex: number,
+	{ context, options, client, signal }: NodeRun,
 	url: string,
 	wrong: (url: string) => string,
 ): Result<ImageSource> {
@@ -22,10 +21,8 @@ export function imageAtUrl(
 	return ok({
 		url,
 		load: async (mostBytes: number) => {
-			const client = clients.of(itemIndex);
-			if (!client.ok) return client;
 			const most = Math.min(options.maxFileBytes, mostBytes);
-			const fetched = await fetchInputFile(context, url, most, client.value.mayFetch, signal);
+			const fetched = await fetchInputFile(context, url, most, client.mayFetch, signal);
 			return fetched.ok ? ok(heldFile(fetched.value)) : fetched;
 		},
 	});

@@ -3,14 +3,13 @@ import { randomInt } from 'crypto';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { PROGRESS_PATHS } from '../../../credentials/progressPaths';
-import { mapAccounts, type Accounts } from '../../shared/platform/accounts';
 import { systemClock } from '../../shared/run/clock';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { isTool } from '../../shared/errors/nodeError';
 import { ok, type Result } from '../../shared/errors/failure';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import { openLedger } from '../../shared/idempotency/openLedger';
-import { openPlatforms, type Platforms } from '../../shared/platform/platform';
+import { openPlatform, type Platform } from '../../shared/platform/platform';
 import type { PlatformAccount } from '../../shared/platform/account';
 import type { Redact } from '../../shared/text/redact';
 import { runIndexOf } from '../../shared/run/retryMemory';
@@ -26,16 +25,15 @@ import type { RandomSeed } from '../workflow/seeds';
 import { readRunOptions, type TaskRunOptions } from './options';
 import { knownWorkflows, type KnownWorkflows } from './workflow/knownWorkflows';
 
-/** One account of a run, with its own rate limiter, watcher and uploads: the platform limits each key separately. */
+/** How a run reaches its account. */
 export interface AccountClient extends TaskClient {
 	readonly baseUrl: string;
 	readonly images: TaskMemory['images'];
-	readonly owner: string;
 }
 
 export interface NodeRun extends RunFrame {
 	readonly context: IExecuteFunctions;
-	readonly clients: Accounts<AccountClient>;
+	readonly client: AccountClient;
 	readonly redact: Redact;
 	readonly download: Download;
 	/** `undefined` if no idempotency key is set. */
@@ -49,10 +47,8 @@ export interface NodeRun extends RunFrame {
 	readonly workflows: KnownWorkflows;
 }
 
-/** Concurrent requests in each lane of each account. */
+/** Concurrent requests in each lane. */
 const CONCURRENCY = 16;
-/** How many accounts may open a socket for each of their last few tasks; the tasks of other accounts are polled. */
-const ACCOUNTS_WITH_SOCKETS = 5;
 
 /**
  * Opens a node run for an operation, and closes it afterwards.
@@ -74,9 +70,9 @@ async function openNodeRun(
 	const read = readRunOptions(context);
 	if (!read.ok) return read;
 	const options = read.value;
-	const platforms = await openPlatforms(context);
-	if (!platforms.ok) return platforms;
-	const { redact } = platforms.value;
+	const platform = await openPlatform(context);
+	if (!platform.ok) return platform;
+	const { redact, account } = platform.value;
 	const { clock, signal } = frame;
 	const deadlineMs = clock.now() + Math.max(options.timeoutMs, leastMs);
 	const runIndex = isTool(context.getNode()) ? 'tool' : runIndexOf(context);
@@ -85,7 +81,7 @@ async function openNodeRun(
 	const opened = { ...frame, context, options, redact, deadlineMs, memory };
 	return ok({
 		...opened,
-		clients: await openClients(platforms.value, opened),
+		client: await openClient(platform.value, opened),
 		download: createDownload({
 			helpers: context.helpers,
 			clock,
@@ -102,43 +98,33 @@ async function openNodeRun(
 		}),
 		hints: new Set<string>(),
 		randomSeed: (least, most) => (least < most ? randomInt(least, most + 1) : least),
-		workflows: knownWorkflows(context, (itemIndex) => {
-			const platform = platforms.value.of(itemIndex);
-			return platform.ok ? platform.value.account.savedWorkflows : undefined;
-		}),
+		workflows: knownWorkflows(context, account.savedWorkflows),
 	});
 }
 
-async function openClients(
-	platforms: Platforms,
+async function openClient(
+	{ account, accountId, varies, send }: Platform,
 	run: RunFrame & Pick<NodeRun, 'context' | 'options' | 'redact' | 'deadlineMs' | 'memory'>,
-): Promise<Accounts<AccountClient>> {
+): Promise<AccountClient> {
 	const { context, clock, options, redact, deadlineMs, memory } = run;
 	const { requestsPerSecond } = options;
-	const withSockets = platforms.all
-		.slice(0, ACCOUNTS_WITH_SOCKETS)
-		.map(async (one) => [one, await openSockets(context, one.account, options)] as const);
-	const socketsOf = new Map(await Promise.all(withSockets));
-	return mapAccounts(platforms, (platform): AccountClient => {
-		const { accountId, send } = platform;
-		const { baseUrl, busyTerms, fileHosts } = platform.account;
-		const owner = platforms.varying.size > 0 ? accountId : '';
-		// An uploaded image exists only in the account that it was uploaded to.
-		const nameOf = (digest: string): string => (owner ? `${owner} ${digest}` : digest);
-		const retry = openRetry(`task ${accountId}`, { requestsPerSecond, concurrency: CONCURRENCY }, run);
-		const call = createClient({ baseUrl, busyTerms, send, redact }, retry, clock, deadlineMs);
-		return {
-			baseUrl,
-			api: new ServiceApi(call, redact),
-			mayFetch: fileHostRule(baseUrl, fileHosts),
-			sockets: socketsOf.get(platform),
-			images: {
-				get: (digest) => memory.images.get(nameOf(digest)),
-				set: (digest, imageId) => memory.images.set(nameOf(digest), imageId),
-			},
-			owner,
-		};
-	});
+	const { baseUrl, busyTerms, fileHosts } = account;
+	const retry = openRetry(`task ${accountId}`, { requestsPerSecond, concurrency: CONCURRENCY }, run);
+	const call = createClient({ baseUrl, busyTerms, send, redact }, retry, clock, deadlineMs);
+	// Calls of an agent's tool share a memory, and an uploaded image exists only in the account that it was uploaded to.
+	const nameOf = (digest: string): string => `${accountId} ${digest}`;
+	return {
+		baseUrl,
+		api: new ServiceApi(call, redact),
+		mayFetch: fileHostRule(baseUrl, fileHosts),
+		sockets: await openSockets(context, account, options),
+		images: {
+			get: (digest) => memory.images.get(nameOf(digest)),
+			set: (digest, imageId) => memory.images.set(nameOf(digest), imageId),
+		},
+		// A new key in a plain credential must not change what an idempotency key stands for.
+		account: varies ? accountId : undefined,
+	};
 }
 
 /** @returns `undefined` if the operator or n8n allows no socket, so that tasks are only polled */

@@ -1,6 +1,5 @@
 import pLimit from 'p-limit';
 
-import { mapAccounts, type Accounts } from '../../shared/platform/accounts';
 import type { Clock } from '../../shared/run/clock';
 import type { Failure, FailureKind, Result } from '../../shared/errors/failure';
 import { uniqueStems } from '../../shared/files/fileName';
@@ -12,7 +11,7 @@ import type { MayFetch } from '../../shared/files/fileHosts';
 import type { TaskApi } from '../api/api';
 import type { TaskInfo } from '../api/taskInfo';
 import { explainMistake, explainWatchEnd, type StopReason } from './failures';
-import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
+import { ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
 import type { EndedTask, ObservedJob, TaskFacts, TaskObserver, TaskSource } from './observer';
 import type { FileSelection, TaskLabel } from './resultLinks';
 import type { SubmitRecord } from './memory';
@@ -55,7 +54,7 @@ export interface TaskJob extends ObservedJob {
 	readonly record?: SubmitRecord | undefined;
 }
 
-/** How the tasks of one account are reached; a task is visible only to the account that submitted it. */
+/** How the account's tasks are reached; a task is visible only to the account that submitted it. */
 export interface TaskClient extends SubmitClient, WatchClient {
 	readonly api: TaskApi;
 	readonly mayFetch: MayFetch;
@@ -91,7 +90,7 @@ export interface EngineSettings extends WatchSettings {
 }
 
 export interface EngineRun {
-	readonly clients: Accounts<TaskClient>;
+	readonly client: TaskClient;
 	readonly clock: Clock;
 	readonly redact: Redact;
 	readonly download: Download;
@@ -120,17 +119,10 @@ export async function runTasks(
 	return await Promise.all(jobs.map(async (job) => await slots(async () => await run.job(job))));
 }
 
-/** The work for one account. Counts and limits apply to all accounts together. */
-interface AccountWork {
-	readonly watcher: TaskWatcher;
-	readonly submitter: TaskSubmitter;
-	readonly files: ResultFiles;
-}
-
 class TaskRun {
-	private readonly accounts: Accounts<AccountWork>;
-	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
-	private readonly memoryBudget = new MemoryBudget();
+	private readonly watcher: TaskWatcher;
+	private readonly submitter: TaskSubmitter;
+	private readonly files: ResultFiles;
 	private readonly labels: ReadonlyMap<TaskJob, TaskLabel>;
 	private unsubmitted: number;
 	private failures = 0;
@@ -142,7 +134,10 @@ class TaskRun {
 		private readonly run: EngineRun,
 	) {
 		this.unsubmitted = jobs.length;
-		this.accounts = mapAccounts(run.clients, (client) => this.openAccount(client));
+		const { client, clock, ledger } = run;
+		this.watcher = new TaskWatcher(client, clock, settings, () => this.unsubmitted);
+		this.submitter = new TaskSubmitter(client, clock, () => this.stopReason(), ledger, new MemoryBudget());
+		this.files = new ResultFiles(client, run, settings.urlExpireSeconds);
 		const stems = uniqueStems(jobs.map(({ fileStem }) => fileStem));
 		this.labels = new Map(
 			jobs.map((job, index) => [
@@ -150,19 +145,10 @@ class TaskRun {
 				{ number: jobs.length > 1 ? index + 1 : undefined, stem: stems[index] },
 			]),
 		);
-		const stopWatching = (): void => this.accounts.all.forEach(({ watcher }) => watcher.stop());
+		const stopWatching = (): void => this.watcher.stop();
 		const { signal } = run.ending;
 		signal.addEventListener('abort', stopWatching, { once: true });
 		if (signal.aborted) stopWatching();
-	}
-
-	private openAccount(client: TaskClient): AccountWork {
-		const { clock, ledger } = this.run;
-		return {
-			watcher: new TaskWatcher(client, clock, this.settings, () => this.unsubmitted),
-			submitter: new TaskSubmitter(client, clock, () => this.stopReason(), ledger, this.memoryBudget),
-			files: new ResultFiles(client, this.run, this.settings.urlExpireSeconds, this.downloads),
-		};
 	}
 
 	private tell(tell: (observer: TaskObserver) => void): void {
@@ -198,30 +184,27 @@ class TaskRun {
 
 	private async outcomeOf(job: TaskJob): Promise<TaskOutcome> {
 		const { start, record } = job;
-		const account = this.accounts.of(job.itemIndex);
-		if (!account.ok || start.kind === 'watch') this.unsubmitted--;
-		if (!account.ok) return outcome(job, { failure: account.failure });
 		if (start.kind === 'watch') {
+			this.unsubmitted--;
 			const { taskId, submittedAtMs } = start;
-			const task = { taskId, submittedAtMs, promptToken: undefined, reused: false };
-			return await this.proceed(job, account.value, task);
+			return await this.proceed(job, { taskId, submittedAtMs, promptToken: undefined, reused: false });
 		}
 		const { admit: admitJob } = this.run;
 		const admit = admitJob && (async () => await admitJob(job));
-		const task = await account.value.submitter.submit(start, record, admit).finally(() => {
+		const task = await this.submitter.submit(start, record, admit).finally(() => {
 			this.unsubmitted--;
 		});
 		if (!task.ok) return outcome(job, { failure: task.failure });
-		return await this.proceed(job, account.value, task.value);
+		return await this.proceed(job, task.value);
 	}
 
 	/** Goes on with a known task; a bug in the node must cost neither the task's ID nor the other items' results. */
-	private async proceed(job: TaskJob, account: AccountWork, task: ItemTask): Promise<TaskOutcome> {
+	private async proceed(job: TaskJob, task: ItemTask): Promise<TaskOutcome> {
 		const { taskId, reused, submittedAtMs, sent } = task;
 		try {
 			const source = sourceOf(job, reused);
 			this.tell((observer) => observer.began(job, { taskId, submittedAtMs, source }));
-			if (this.settings.goal === 'finished') return await this.follow(job, account, task);
+			if (this.settings.goal === 'finished') return await this.follow(job, task);
 			job.record?.delivered();
 			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.run.clock.wallNow() };
 			return outcome(job, { taskId, reused, snapshot, sent });
@@ -230,13 +213,13 @@ class TaskRun {
 		}
 	}
 
-	private async follow(job: TaskJob, account: AccountWork, task: ItemTask): Promise<TaskOutcome> {
+	private async follow(job: TaskJob, task: ItemTask): Promise<TaskOutcome> {
 		const { delivery, record, start } = job;
 		const { taskId, promptToken, submittedAtMs: sinceMs, reused, sent } = task;
 		const seen = start.kind === 'watch' ? start.seen : undefined;
 		const onNews = (info: TaskInfo): void => this.tell((observer) => observer.news(job, info));
 		const origin = { promptToken, sinceMs };
-		const end = seen ?? (await account.watcher.watch(taskId, origin, this.isKnown(task), onNews));
+		const end = seen ?? (await this.watcher.watch(taskId, origin, this.isKnown(task), onNews));
 		const known = { taskId, reused, snapshot: end.snapshot, sent };
 		const failure = explainWatchEnd(taskId, end, this.run.redact, sourceOf(job, reused) === 'given');
 		if (failure && USELESS_AFTER.has(failure.kind)) {
@@ -249,7 +232,7 @@ class TaskRun {
 		if (delivery.form === 'urls') return outcome(job, known);
 		const selection = delivery.outputs?.map(({ nodeId }) => nodeId) ?? this.settings.fileSelection;
 		const wanted = { info: end.info, selection, label: this.labels.get(job) ?? {} };
-		return outcome(job, { ...known, ...(await this.fetchFiles(account, wanted, promptToken)) });
+		return outcome(job, { ...known, ...(await this.fetchFiles(wanted, promptToken)) });
 	}
 
 	/** Whether the platform certainly has the task, even if its index does not show it yet. */
@@ -260,12 +243,11 @@ class TaskRun {
 
 	/** @returns the files, with the prompt token hidden in their links, because only the download needs it */
 	private async fetchFiles(
-		account: AccountWork,
 		wanted: WantedFiles,
 		promptToken: string | undefined,
 	): Promise<Pick<TaskOutcome, 'files' | 'failure'>> {
 		const { info } = wanted;
-		const { files, links, failure } = await account.files.fetch(wanted);
+		const { files, links, failure } = await this.files.fetch(wanted);
 		const hide = tokenHider(promptToken);
 		const shown = files.map(({ link, stored }) => ({ link: { ...link, url: hide(link.url) }, stored }));
 		if (!failure) return { files: shown, failure };

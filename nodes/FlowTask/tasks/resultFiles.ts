@@ -1,4 +1,4 @@
-import type { LimitFunction } from 'p-limit';
+import pLimit from 'p-limit';
 
 import type { Clock } from '../../shared/run/clock';
 import { ok, type Failure, type Result } from '../../shared/errors/failure';
@@ -50,9 +50,9 @@ type Renew = (link: FileLink, round: number) => Promise<FileLink | undefined>;
 
 /** Downloads the result files of all tasks of one account. */
 export class ResultFiles {
+	private readonly slots = pLimit(DOWNLOADS_AT_ONCE);
 	private readonly requestInfos: Batcher<string, Result<PolledInfos, CallFailure>>;
 
-	/** @param slots limits the downloads of all accounts of the run together */
 	constructor(
 		private readonly account: { readonly api: Pick<TaskApi, 'info'>; readonly mayFetch: MayFetch },
 		private readonly run: {
@@ -61,7 +61,6 @@ export class ResultFiles {
 			readonly ending: AbortController;
 		},
 		urlExpireSeconds: number,
-		private readonly slots: LimitFunction,
 	) {
 		this.requestInfos = createBatcher(
 			run.clock,

@@ -48,8 +48,8 @@ export interface SubmitClient {
 	readonly api: Pick<TaskApi, 'submit' | 'upload'>;
 	/** Images that an earlier try of the same run uploaded to this account. */
 	readonly images?: UploadedImages | undefined;
-	/** Distinguishes the account in idempotency keys; empty if all items share one account. */
-	readonly owner?: string | undefined;
+	/** Distinguishes the account in idempotency keys; left out if the node always uses the same one. */
+	readonly account?: string | undefined;
 }
 
 type Admit = () => Promise<Result<undefined>>;
@@ -60,7 +60,7 @@ export class TaskSubmitter {
 	/** The digest of the request that made each task, by task ID. */
 	private readonly made = new Map<string, string>();
 
-	/** @param memoryBudget limits the memory of uploads; shared by all accounts of a run */
+	/** @param memoryBudget limits the memory of uploads */
 	constructor(
 		private readonly client: SubmitClient,
 		private readonly clock: Clock,
@@ -79,7 +79,7 @@ export class TaskSubmitter {
 	): Promise<Result<ItemTask>> {
 		const { idempotency } = start;
 		const { ledger } = this;
-		const { owner } = this.client;
+		const { account } = this.client;
 		const isOnce = ledger !== undefined && idempotency !== undefined;
 		const admitted = isOnce ? undefined : await admit?.();
 		if (admitted?.ok === false) return admitted;
@@ -88,7 +88,7 @@ export class TaskSubmitter {
 		const { prompt, placed } = ready.value;
 		if (!isOnce) return await this.send(start, prompt, record);
 		const payloadHash = sha256(
-			JSON.stringify([start.workflowId, idempotency.payload, placed, ...(owner ? [owner] : [])]),
+			JSON.stringify([start.workflowId, idempotency.payload, placed, ...(account ? [account] : [])]),
 		);
 		const claimed = { key: idempotency.key, payloadHash };
 		return await this.sendOnce(ledger, claimed, start, prompt, record, admit);
@@ -124,7 +124,7 @@ export class TaskSubmitter {
 			const answer = await ledger.claim({ key, payloadHash, whyStop: () => this.whyStop() });
 			if (!answer.ok) return answer;
 			if (answer.value.kind === 'exists') return reuse(key, answer.value, record, this.clock);
-			if (answer.value.kind !== 'mine') return fail(explainAnswer(key, answer.value, this.client.owner));
+			if (answer.value.kind !== 'mine') return fail(explainAnswer(key, answer.value, this.client.account));
 			const { claim } = answer.value;
 			const admitted = await admit?.();
 			if (admitted?.ok === false) {
@@ -232,14 +232,14 @@ function reuse(
 function explainAnswer(
 	key: string,
 	{ kind, by }: Extract<LedgerAnswer, { kind: 'conflict' | 'unknown' }>,
-	owner?: string,
+	account?: string,
 ): Failure {
 	const shown = excerpt(key, 80);
 	const who = by.executionId ? `execution ${by.executionId}` : 'another execution';
 	const details = { idempotencyKey: shown, executionId: by.executionId };
 	if (kind === 'conflict') {
 		return badInput(
-			`The idempotency key "${shown}" was used by ${who} for other inputs${owner ? ' or with another API key' : ''}`,
+			`The idempotency key "${shown}" was used by ${who} for other inputs${account ? ' or with another API key' : ''}`,
 			'Nothing was submitted. An idempotency key belongs to one set of inputs: use another key for other inputs, or delete the rows of this key in the Data Table flow_task_ledger.',
 			details,
 		);

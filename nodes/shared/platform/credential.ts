@@ -5,13 +5,13 @@ import { cleanToken, whyTokenDoesNotFit, type TokenCredential } from '../../../c
 import { wordsOfError } from '../errors/expressionError';
 import { fail, failInput, ok, type Result } from '../errors/failure';
 
-const NAMES = {
+export const CREDENTIAL_NAMES = {
 	flowPlatformApi: 'FlowPlatform API',
 	flowAgentApi: 'FlowAgent API',
 	flowBridgeApi: 'FlowBridge API',
 } as const satisfies Record<string, TokenCredential>;
 
-export type CredentialType = keyof typeof NAMES;
+export type CredentialType = keyof typeof CREDENTIAL_NAMES;
 
 /**
  * Reads a node's credential, with its expressions evaluated for `itemIndex`. If no credential is selected, or it was
@@ -27,15 +27,15 @@ export async function readCredential(
 	} catch (error) {
 		return fail({
 			kind: 'credential',
-			message: `n8n could not read the node's ${NAMES[type]} credential: ${wordsOfError(error)}`,
-			advice: `Select a ${NAMES[type]} credential in this node. Nothing was sent.`,
+			message: `n8n could not read the node's ${CREDENTIAL_NAMES[type]} credential: ${wordsOfError(error)}`,
+			advice: `Select a ${CREDENTIAL_NAMES[type]} credential in this node. Nothing was sent.`,
 		});
 	}
 }
 
 export function readToken(pasted: unknown, type: CredentialType): Result<string> {
 	const token = cleanToken(pasted);
-	const misfit = whyTokenDoesNotFit(token, NAMES[type]);
+	const misfit = whyTokenDoesNotFit(token, CREDENTIAL_NAMES[type]);
 	if (misfit === undefined) return ok(token);
 	const advice = `${openCredential(type)} and enter the right secret.`;
 	return fail({ kind: 'credential', message: misfit.replace(/\.$/, ''), advice });
@@ -49,7 +49,7 @@ export function readAddress(entered: unknown, field: AddressField, type: Credent
 
 /** Without a full stop, so that the caller can continue the sentence. */
 export function openCredential(type: CredentialType): string {
-	return `Open the ${NAMES[type]} credential`;
+	return `Open the ${CREDENTIAL_NAMES[type]} credential`;
 }
 
 /** Makes a path start with one slash; an empty path stays empty. */

@@ -1,6 +1,6 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { failedItems, failRun, throwFirst } from '../errors/nodeError';
+import { failRun } from '../errors/nodeError';
 import { badInput, type Failure, type Result } from '../errors/failure';
 import { systemClock, within, type Clock } from './clock';
 import { showHint } from './deliver';
@@ -21,8 +21,8 @@ export interface RunFrame {
 /** How long a stopped run waits for its last writes; it has to end within a second. */
 const AFTER_CANCEL_MS = 700;
 
-/** The frame of every run: `open` checks options and opens accounts, `work` works, and nothing is left running. */
-export async function inRunFrame<T extends { clients: { of: (itemIndex: number) => Result<unknown> } }>(
+/** The frame of every run: `open` checks options and opens the account, `work` works, and nothing is left running. */
+export async function inRunFrame<T>(
 	context: IExecuteFunctions,
 	open: (frame: RunFrame) => Promise<Result<T>>,
 	work: (run: T) => Promise<INodeExecutionData[][]>,
@@ -51,11 +51,7 @@ export async function inRunFrame<T extends { clients: { of: (itemIndex: number) 
 			cancelled,
 			writeLast,
 		});
-		if (!opened.ok) return failRun(context, opened.failure);
-		const { clients } = opened.value;
-		// Without Continue On Fail, if one item has no account, nothing is sent for the others either.
-		throwFirst(context, failedItems(context.getInputData().map((_, itemIndex) => clients.of(itemIndex))));
-		return await work(opened.value);
+		return opened.ok ? await work(opened.value) : failRun(context, opened.failure);
 	} finally {
 		const hints = await Promise.all(lastWrites.map(async (write) => await write()));
 		for (const hint of new Set(hints)) if (hint !== undefined) showHint(context, hint);

@@ -1,29 +1,10 @@
-import type { BridgeChannel } from '../../platform';
-import type { HarnessRun, ItemInput, SingleNode } from '../harness';
-import { freshStage, RETRY } from '../harness/stage';
+import type { ItemInput } from '../harness';
+import { freshStage } from '../harness/stage';
 import { openStage } from './agentBridge.fixture';
 
-/* A credential whose token is an expression: each item's frames use the connection of its own account. */
+/* What items share: a run uses one account, and a connection for each authentication frame. */
 
 const stage = freshStage(openStage);
-let channels: Record<string, BridgeChannel>;
-beforeEach(() => {
-	channels = { anna: stage.platform.createChannel(), ben: stage.platform.createChannel() };
-});
-
-const TURNS = ['anna', 'ben', 'anna', 'ben'];
-
-function itemsOf(...names: string[]): ItemInput[] {
-	return names.map((name, i) => ({ json: { text: `${name} ${i}`, token: channels[name]?.token ?? name } }));
-}
-
-async function run(
-	items: ItemInput[],
-	parameters = {},
-	settings: Partial<SingleNode> = {},
-): Promise<HarnessRun> {
-	return await stage.run(items, parameters, { ...settings, account: { channelToken: '={{ $json.token }}' } });
-}
 
 /** The frames received over each connection. */
 function heard(): string[][] {
@@ -35,57 +16,27 @@ function heard(): string[][] {
 }
 
 test.each(['request', 'send'])(
-	'"%s" opens one connection per account, and outputs in item order',
+	'"%s" refuses items of several accounts, and connects to none',
 	async (operation) => {
-		const outcome = await run(itemsOf(...TURNS), { operation });
-		expect(outcome.error).toBeUndefined();
-		expect(outcome.items().map(({ pairedItem }) => pairedItem)).toEqual(TURNS.map((_, item) => ({ item })));
-		expect(heard()).toEqual([
-			['anna 0', 'anna 2'],
-			['ben 1', 'ben 3'],
+		const account = { channelToken: '={{ $json.token }}' };
+		const itemsOf = (...tokens: string[]): ItemInput[] =>
+			tokens.map((token) => ({ json: { text: 'hi', token } }));
+		const [anna = '', ben = ''] = [1, 2].map(() => stage.platform.createChannel().token);
+		const refused = await stage.run(itemsOf(anna, anna, ben), { operation }, { account });
+		expect(refused.error?.message).toBe(
+			'The FlowBridge API credential has different values for items 0 and 2, but a run uses one account',
+		);
+		const goesOn = { onError: 'continueRegularOutput', account } as const;
+		const continued = await stage.run(itemsOf(anna, 'none'), { operation }, goesOn);
+		expect(continued.jsons().map(({ error }) => error)).toEqual([
+			expect.stringContaining('items 0 and 1'),
+			expect.stringContaining('items 0 and 1'),
 		]);
-		const { connections } = stage.platform.books().bridge;
-		expect(new Set(connections.map(({ channel }) => channel)).size).toBe(2);
+		expect(stage.platform.books().bridge).toMatchObject({ connections: [], received: [] });
+		const own = await stage.run(itemsOf(ben, ben), { operation }, { account });
+		expect([own.error, stage.platform.books().bridge.connections.length]).toEqual([undefined, 1]);
 	},
 );
-
-test('a bad token among good ones makes only its item fail', async () => {
-	const items = itemsOf('anna', 'wst_wrong', 'sk-0123456789', 'ben');
-	const outcome = await run(items, {}, { onError: 'continueRegularOutput' });
-	expect(outcome.items().map(({ json }) => (json.error ? 'error' : 'reply'))).toEqual([
-		'reply',
-		'error',
-		'error',
-		'reply',
-	]);
-	expect(outcome.jsons()[2]?.error).toContain('item 2');
-});
-
-test("without Continue On Fail, one account's failure ends the run, and a retry sends nothing twice", async () => {
-	const stopped = await run(itemsOf('anna', 'sk-0123456789'));
-	expect(stopped.error).toMatchObject({ context: { itemIndex: 1 } });
-	expect(heard()).toEqual([]);
-	const failed = await run(itemsOf('anna', 'wst_wrong'), {}, { ...RETRY, maxTries: 2 });
-	expect(failed.status).toBe('error');
-	expect(heard().flat()).toEqual(['anna 0']);
-});
-
-test('no error shows one account the token of another, not even without its prefix', async () => {
-	const bare = Object.values(channels).map(({ token }) => token.slice('wst_'.length));
-	stage.platform.faults.add({
-		on: 'bridge',
-		kind: 'socketClose',
-		code: 4401,
-		msg: `known: ${bare.join(' ')}`,
-	});
-	const outcome = await run(itemsOf('anna', 'ben'), {}, { onError: 'continueRegularOutput' });
-	const errors = outcome.items().map(({ json }) => JSON.stringify(json));
-	expect(errors).toHaveLength(2);
-	for (const error of errors) {
-		expect(error).toContain('known: ');
-		for (const secret of bare) expect(error).not.toContain(secret);
-	}
-});
 
 test('evaluates an authentication frame for each item, and opens one connection per frame', async () => {
 	const authFrame = '={{ { type: "auth", token: "$token", user: $json.user } }}';
@@ -114,9 +65,10 @@ test('an authentication frame that is wrong for one item makes only that item fa
 	expect(heard().flat()).toEqual(['0', '3']);
 });
 
-test('many accounts have few connections open at once', async () => {
-	const tokens = Array.from({ length: 80 }, () => stage.platform.createChannel().token);
-	const outcome = await run(tokens.map((token, i) => ({ json: { text: `${i}`, token } })));
+test('many authentication frames have few connections open at once', async () => {
+	const authFrame = '={{ { type: "auth", token: "$token", user: $json.text } }}';
+	const items = Array.from({ length: 80 }, (_, i) => ({ json: { text: `${i}` } }));
+	const outcome = await stage.run(items, { authMode: 'inFrame', authFrame });
 	expect(outcome.error).toBeUndefined();
 	expect(outcome.items()).toHaveLength(80);
 	const { connections } = stage.platform.books().bridge;

@@ -22,3 +22,24 @@ test.each([true, false])(
 		]);
 	},
 );
+
+test('reads the preview switch for each item, and calls the agent only if it is plainly off', async () => {
+	const switches = [true, 'true', 'false', 1, false];
+	const items = switches.map((only, index) => ({ json: { say: `question ${index}`, only } }));
+	const outcome = await stage.run(items, { options: { previewRequest: '={{ $json.only }}' } });
+	expect(outcome.error).toBeUndefined();
+	expect(outcome.items().map(({ json }) => 'preview' in json)).toEqual([
+		...[true, true],
+		...[false, true, false],
+	]);
+	expect(outcome.items().map(({ pairedItem }) => pairedItem)).toEqual(items.map((_, item) => ({ item })));
+	const { invocations } = stage.platform.books();
+	expect(invocations.map(({ message }) => message).sort()).toEqual(['question 2', 'question 4']);
+});
+
+test('an item that fails among previewed ones is reported with its own index', async () => {
+	stage.platform.faults.add({ on: 'invoke', kind: 'tokenExpired' });
+	const items = [true, false].map((only) => ({ json: { say: 'hello', only } }));
+	const outcome = await stage.run(items, { options: { previewRequest: '={{ $json.only }}' } });
+	expect(outcome.error).toMatchObject({ context: { itemIndex: 1 } });
+});

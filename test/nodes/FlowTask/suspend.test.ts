@@ -1,5 +1,4 @@
 import { HandWoundTime } from '../../platform';
-import textToImage from '../../platform/workflows/text-to-image.json';
 import { NODE_NAME, stopwatch, type HarnessRun, type ItemInput } from '../harness';
 import { freshStage, type NodeSettings } from '../harness/stage';
 import { CONTINUE, openStage, prompts, text } from './flowTask.fixture';
@@ -73,69 +72,6 @@ test('each poll of a suspended wait updates the rows of its tasks', async () => 
 	const second = await stage.harness.resume(first);
 	expect(second.status).toBe('success');
 	expect(rows()).toEqual(items.map(() => 'succeeded'));
-});
-
-describe('two accounts, with a key per item', () => {
-	const byItem = { account: { apiKey: '=sk-{{ $json.key }}' } };
-
-	/** Creates a task in an account of its own; returns the task's ID and the key to ask for it. */
-	async function taskOf(name: string): Promise<{ taskId: string; key: string }> {
-		const { apiKey } = stage.platform.createOwner(name);
-		const { workflowId } = await stage.platform.hostWorkflow(textToImage, { apiKey });
-		const key = apiKey.slice(3);
-		const run = await stage.run(
-			[{ json: { prompt: name, key } }],
-			{ operation: 'submit', workflowId },
-			byItem,
-		);
-		return { taskId: text(run.jsons()[0]?.taskId), key };
-	}
-
-	test('the wait ends with the last task, and each is polled with its own key', async () => {
-		const anna = await taskOf('anna');
-		time.pass(1_200);
-		const ben = await taskOf('ben');
-		const items = [ben, anna, ben].map((json) => ({ json }));
-		const first = await wait(items, {}, byItem);
-		expect(first.status).toBe('waiting');
-		const done = await wakeUntilDone(first);
-		expect(done.status).toBe('success');
-		expect(done.output('Finished').map(({ json, pairedItem }) => [json.taskId, pairedItem])).toEqual(
-			[ben, anna, ben].map(({ taskId }, item) => [taskId, { item }]),
-		);
-		const { polls, requests } = stage.platform.books();
-		expect(polls.every(({ unknown }) => unknown === 0)).toBe(true);
-		expect(new Set(polls.map(({ owner }) => owner))).toEqual(new Set(['anna', 'ben']));
-		expect(requests.file).toBe(3);
-	});
-
-	test.each([0, 1])(
-		"the other account's task is unknown to an item that names it, as item %d",
-		async (at) => {
-			const anna = await taskOf('anna');
-			const ben = await taskOf('ben');
-			const wrong = { ...ben, taskId: anna.taskId };
-			const items = [anna, ben].toSpliced(at, 0, wrong).map((json) => ({ json }));
-			const first = await wait(items, {}, byItem);
-			const done = await wakeUntilDone(first);
-			expect(done.output('Finished').map(({ json }) => json.taskId)).toEqual([anna.taskId, ben.taskId]);
-			expect(done.output('Failed').map(({ json }) => json.error)).toEqual([
-				`The platform does not know task ${anna.taskId}`,
-			]);
-		},
-	);
-
-	test('a rejected key ends the wait for its items only', async () => {
-		const anna = await taskOf('anna');
-		const ben = await taskOf('ben');
-		const items = [anna, { ...ben, key: 'wrong-key-0123456789' }].map((json) => ({ json }));
-		const first = await wait(items, {}, byItem);
-		const done = await wakeUntilDone(first);
-		expect(done.output('Finished').map(({ json }) => json.taskId)).toEqual([anna.taskId]);
-		expect(done.output('Failed').map(({ json }) => json.error)).toEqual([
-			expect.stringContaining('does not accept the API key'),
-		]);
-	});
 });
 
 test('nothing is polled unless "Check Again" is connected back to the node', async () => {

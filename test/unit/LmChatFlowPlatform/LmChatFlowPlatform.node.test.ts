@@ -61,8 +61,9 @@ it('reads the credential of the current item', async () => {
 
 describe('n8n uses the model of item 0 for all items', () => {
 	const TOO_OLD = expect.stringContaining('too old');
-	const REFUSED =
-		/^n8n uses the chat model of item 0 for all items, but item 2 needs another key, model or option\. /;
+	const OTHER_MODEL =
+		/^n8n uses the chat model of item 0 for all items, but item 2 needs another model or option\. /;
+	const OTHER_ACCOUNT = /^The FlowPlatform API credential has different values for items 0 and 2, /;
 	const NEXT = { ...ACCOUNT, apiKey: 'sk-fedcba9876543210' };
 
 	/** Asks for the model several times, as a chain does, for three items. */
@@ -94,24 +95,29 @@ describe('n8n uses the model of item 0 for all items', () => {
 		expect(reads.filter((item) => item === 2)).toHaveLength(1);
 	});
 
-	it('supplies it if the items differ in what a chat model does not send, or an option in itself', async () => {
-		const { messages } = await ask(
-			[ACCOUNT, ACCOUNT, { ...ACCOUNT, fileHosts: 'nas.local' }],
-			['family_c-4.6'],
-		);
-		expect(messages).toEqual([TOO_OLD, TOO_OLD, TOO_OLD]);
+	it('supplies it if an option differs in itself', async () => {
 		let model = 0;
 		const changing = new Proxy([], { get: () => `model-${model++}` });
 		expect((await ask([ACCOUNT], changing)).messages).toEqual([TOO_OLD, TOO_OLD, TOO_OLD]);
 	});
 
 	it.each([
-		['key', [ACCOUNT, ACCOUNT, NEXT], ['family_c-4.6']],
-		['address', [ACCOUNT, ACCOUNT, { ...ACCOUNT, baseUrl: 'https://other.example' }], ['family_c-4.6']],
-		['model', [ACCOUNT], ['family_c-4.6', 'family_c-4.6', 'plain-1']],
-		['key that cannot be used', [ACCOUNT, ACCOUNT, { ...ACCOUNT, apiKey: '' }], ['family_c-4.6']],
-	])('supplies none if an item needs another %s', async (_what, credentials, models) => {
+		['key', [ACCOUNT, ACCOUNT, NEXT], ['family_c-4.6'], OTHER_ACCOUNT],
+		[
+			'address',
+			[ACCOUNT, ACCOUNT, { ...ACCOUNT, baseUrl: 'https://other.example' }],
+			['family_c-4.6'],
+			OTHER_ACCOUNT,
+		],
+		[
+			'key that cannot be used',
+			[ACCOUNT, ACCOUNT, { ...ACCOUNT, apiKey: '' }],
+			['family_c-4.6'],
+			OTHER_ACCOUNT,
+		],
+		['model', [ACCOUNT], ['family_c-4.6', 'family_c-4.6', 'plain-1'], OTHER_MODEL],
+	])('supplies none if an item needs another %s', async (_what, credentials, models, refusal) => {
 		const { messages } = await ask(credentials, models);
-		expect(messages).toEqual([REFUSED, REFUSED, REFUSED].map((words) => expect.stringMatching(words)));
+		expect(messages).toEqual([refusal, refusal, refusal].map((words) => expect.stringMatching(words)));
 	});
 });

@@ -7,7 +7,6 @@ import { parseJson } from '../../../shared/text/json';
 import { decodeLink } from '../../api/taskInfo';
 import { DOWNLOADS_AT_ONCE } from '../../tasks/resultFiles';
 import { namesFor, type NamedLink } from '../../tasks/resultLinks';
-import { fileHostRule, type MayFetch } from '../../../shared/files/fileHosts';
 import { readItem } from '../../../shared/errors/expressionError';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
@@ -66,7 +65,7 @@ async function downloadItem(
 	itemIndex: number,
 	{ link: { index, url }, field, ...names }: WantedFile,
 ): Promise<Result<INodeExecutionData>> {
-	const stored = await run.download({ url, ...names, mayFetch: hostRuleOf(run, itemIndex) });
+	const stored = await run.download({ url, ...names, mayFetch: run.client.mayFetch });
 	if (!stored.ok) return stored;
 	const { binary, bytes } = stored.value;
 	const { fileName: name = '', mimeType } = binary;
@@ -75,14 +74,6 @@ async function downloadItem(
 		binary: { [field]: binary },
 		pairedItem: { item: itemIndex },
 	});
-}
-
-/** Links need no key, so an item without a usable account may fetch from the hosts that all accounts allow. */
-function hostRuleOf({ clients }: NodeRun, itemIndex: number): MayFetch {
-	const client = clients.of(itemIndex);
-	if (client.ok) return client.value.mayFetch;
-	const rules = clients.all.map(({ mayFetch }) => mayFetch);
-	return rules.length > 0 ? (link) => rules.every((rule) => rule(link)) : fileHostRule('', []);
 }
 
 function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: number): Result<WantedFile[]> {

@@ -1,7 +1,6 @@
 import pLimit from 'p-limit';
 import type { INodeExecutionData } from 'n8n-workflow';
 
-import { mapAccounts } from '../../../shared/platform/accounts';
 import { deliverResults } from '../../../shared/run/deliver';
 import { fail, ok, type Failure, type Result } from '../../../shared/errors/failure';
 import { MemoryBudget } from '../../../shared/files/memoryBudget';
@@ -62,20 +61,15 @@ export const upload: Operation = {
 const ITEMS_AT_ONCE = 8;
 
 async function uploadItems(run: NodeRun): Promise<INodeExecutionData[][]> {
-	const { context } = run;
-	const memoryBudget = new MemoryBudget();
-	const uploaders = mapAccounts(run.clients, ({ api, images }) =>
-		createImageUploads(api, images, memoryBudget),
-	);
+	const { client, context } = run;
+	const upload = createImageUploads(client.api, client.images, new MemoryBudget());
 	const limit = pLimit(ITEMS_AT_ONCE);
 	let isOver = false;
 	const imageOf = async (itemIndex: number): Promise<Result<{ imageId: string }>> => {
 		// Read even if another item failed first, so that the error names all items that are wrong.
 		const source = readItem(() => readSource(run, itemIndex));
 		if (isOver && source.ok) return fail(NOT_UPLOADED);
-		const upload = uploaders.of(itemIndex);
-		if (!upload.ok) return upload;
-		const image = source.ok ? await upload.value(source.value.load, source.value.bytes) : source;
+		const image = source.ok ? await upload(source.value.load, source.value.bytes) : source;
 		if (image.ok) return ok({ imageId: image.value.imageId });
 		// Uploads under way end normally, so that Retry On Fail finds them in the node's memory.
 		if (!context.continueOnFail()) isOver = true;
@@ -104,7 +98,7 @@ function readSource(run: NodeRun, itemIndex: number): Result<ImageSource> {
 	if (from.value === 'binary') {
 		return imageInField(run, itemIndex, textParameter(context, 'inputDataFieldName', itemIndex));
 	}
-	return imageAtUrl(run, itemIndex, textParameter(context, 'imageUrl', itemIndex), (url) =>
+	return imageAtUrl(run, textParameter(context, 'imageUrl', itemIndex), (url) =>
 		url ? `"Image URL" is "${url}", which is not an HTTP URL` : '"Image URL" is empty for this item',
 	);
 }

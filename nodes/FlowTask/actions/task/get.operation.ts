@@ -1,6 +1,5 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { itemsByAccount, mapAccounts } from '../../../shared/platform/accounts';
 import { failItem } from '../../../shared/errors/nodeError';
 import { showHint } from '../../../shared/run/deliver';
 import { ok, type Failure } from '../../../shared/errors/failure';
@@ -37,36 +36,23 @@ export const get: Operation = {
 async function getTasks(run: NodeRun): Promise<INodeExecutionData[][]> {
 	const { context } = run;
 	const wanted = context.getInputData().map((_, itemIndex) => readWanted(context, itemIndex));
-	const itemsOf = itemsByAccount(run.clients, wanted.keys());
-	const polls = mapAccounts(run.clients, async (client) => {
-		const own = itemsOf.get(client)?.map((itemIndex) => wanted[itemIndex]) ?? [];
-		const taskIds = own.flatMap((read) => (read?.ok ? read.value.taskIds : []));
-		return await infoOfMany(client.api, taskIds, run.options.urlExpireSeconds);
+	const taskIds = wanted.flatMap((read) => (read.ok ? read.value.taskIds : []));
+	const polled = await infoOfMany(run.client.api, taskIds, run.options.urlExpireSeconds);
+	const items = wanted.flatMap((read, itemIndex): INodeExecutionData[] => {
+		if (!read.ok) return [failItem(context, read.failure, itemIndex)];
+		if (!polled.ok) return [failItem(context, polled.failure, itemIndex)];
+		const { infos, refused } = polled.value;
+		return read.value.taskIds.map((taskId) => {
+			const info = infos.get(taskId);
+			if (!info) return failItem(context, explainMissing(taskId, refused.get(taskId), run), itemIndex);
+			const json = describeTask(info, run.redact);
+			if (!read.value.simplify) json.raw = rawTaskInfo(info, run.redact);
+			return { json, pairedItem: { item: itemIndex } };
+		});
 	});
-	const items = await Promise.all(
-		wanted.map(async (read, itemIndex): Promise<INodeExecutionData[]> => {
-			const poll = polls.of(itemIndex);
-			if (!poll.ok) return [failItem(context, poll.failure, itemIndex)];
-			if (!read.ok) return [failItem(context, read.failure, itemIndex)];
-			const polled = await poll.value;
-			if (!polled.ok) return [failItem(context, polled.failure, itemIndex)];
-			const { infos, refused } = polled.value;
-			const { simplify } = read.value;
-			return read.value.taskIds.map((taskId) => {
-				const info = infos.get(taskId);
-				if (!info) return failItem(context, explainMissing(taskId, refused.get(taskId), run), itemIndex);
-				const json = describeTask(info, run.redact);
-				if (!simplify) json.raw = rawTaskInfo(info, run.redact);
-				return { json, pairedItem: { item: itemIndex } };
-			});
-		}),
-	);
-	const answers = await Promise.all(polls.all);
-	const leftOut = leftOutHint(
-		answers.flatMap((answer) => (answer.ok ? [...answer.value.infos.values()] : [])),
-	);
-	if (leftOut !== undefined) showHint(context, leftOut);
-	return [items.flat()];
+	const leftOut = polled.ok && leftOutHint([...polled.value.infos.values()]);
+	if (leftOut) showHint(context, leftOut);
+	return [items];
 }
 
 function readWanted(context: IExecuteFunctions, itemIndex: number) {

@@ -30,13 +30,11 @@ export async function previewTasks(
 }
 
 async function previewTask(run: NodeRun, job: TaskJob): Promise<Result<JsonObject>> {
-	const { itemIndex, start, facts } = job;
+	const { start, facts } = job;
 	if (start.kind !== 'submit') {
 		const notes = ['An earlier try of this execution made this task, so nothing would be submitted.'];
 		return ok({ taskId: start.taskId, notes });
 	}
-	const client = run.clients.of(itemIndex);
-	if (!client.ok) return client;
 	const uploads: JsonObject[] = [];
 	const imageIds: PromptInput[] = [];
 	for (const image of start.images) {
@@ -49,7 +47,7 @@ async function previewTask(run: NodeRun, job: TaskJob): Promise<Result<JsonObjec
 	}
 	const { path, json } = submitCall(start.workflowId, withInputs(start.prompt, imageIds));
 	const shown = {
-		...shownRequest(`${client.value.baseUrl}${path}`, 'API key', json),
+		...shownRequest(`${run.client.baseUrl}${path}`, 'API key', json),
 		seeds: { ...facts.seeds },
 		...(facts.variant !== undefined && { variant: facts.variant }),
 		uploads,

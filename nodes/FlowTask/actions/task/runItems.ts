@@ -15,11 +15,9 @@ import type { PrepareItem } from './inputs/readTask';
 
 /** Reads the tasks of items. More submits than "Max Tasks" allows are refused as a whole. */
 export function prepareItems(run: NodeRun, itemIndexes: readonly number[], prepareItem: PrepareItem) {
-	const prepared = itemIndexes.flatMap((itemIndex) => {
-		const client = run.clients.of(itemIndex);
-		const tasks = client.ok ? prepareItem(itemIndex) : [client];
-		return tasks.map((task) => ({ itemIndex, task }));
-	});
+	const prepared = itemIndexes.flatMap((itemIndex) =>
+		prepareItem(itemIndex).map((task) => ({ itemIndex, task })),
+	);
 	const count = prepared.filter(({ task }) => task.ok && task.value.start.kind === 'submit').length;
 	const refusal = overBudget(count, run.options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
 	return refusal ? fail(refusal) : ok(prepared);
@@ -67,7 +65,7 @@ export async function runItems(
 		if (task.ok) return outcomeOf.get(task.value) ?? [];
 		return outcome({ itemIndex, facts: {}, delivery: UNUSED }, { failure: task.failure });
 	});
-	const hasSockets = run.clients.all.some(({ sockets }) => sockets?.available === true);
+	const hasSockets = run.client.sockets?.available === true;
 	if (options.progressChannel === 'websocket' && !hasSockets) run.hints.add(NO_SOCKET);
 	for (const message of run.hints) showHint(context, message, 'info');
 	return deliver(run, all, progress !== undefined, recorder !== undefined);

@@ -87,7 +87,7 @@ async function collect(
 				const make = readItem(() => taskMaker(run, itemIndex));
 				if (!make.ok) return [make];
 				return tasks.value.map(({ taskId, ...facts }) => {
-					const seen = ends?.get(itemIndex)?.get(taskId);
+					const seen = ends?.get(taskId);
 					return ok(make.value({ kind: 'watch', taskId, seen }, facts));
 				});
 			};

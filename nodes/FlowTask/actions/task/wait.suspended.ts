@@ -2,7 +2,6 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { badInput, type Failure } from '../../../shared/errors/failure';
 import { failRun, isTool } from '../../../shared/errors/nodeError';
-import { itemsByAccount } from '../../../shared/platform/accounts';
 import { openEntries } from '../../../shared/run/retryMemory';
 import { member } from '../../../shared/text/json';
 import { sha256 } from '../../../shared/text/sha256';
@@ -10,14 +9,14 @@ import { pollOf } from '../../api/poll';
 import { judgePoll } from '../../tasks/suspendedWait';
 import type { WatchEnd } from '../../tasks/watchedTask';
 import { openTaskLog } from '../openTaskLog';
-import { inNodeRun, type AccountClient, type NodeRun } from '../run';
+import { inNodeRun, type NodeRun } from '../run';
 import type { TasksOfItems } from './taskSource';
 
 /** Where the waits are in n8n's node context, which is stored with the execution. */
 const WAITS = { node: 'flowTaskRuns', run: 'wait', part: 'waits' };
 
-/** How watching ended, by item and task ID, because two accounts may have tasks with the same ID. */
-export type SeenEnds = ReadonlyMap<number, ReadonlyMap<string, WatchEnd>>;
+/** How watching ended, by task ID. */
+export type SeenEnds = ReadonlyMap<string, WatchEnd>;
 
 /**
  * One poll of a suspended wait. While tasks are unfinished the execution is put to sleep in n8n's database: no worker
@@ -71,55 +70,29 @@ function leadsBack(context: IExecuteFunctions): boolean {
 }
 
 /**
- * Polls all tasks of all accounts once, including those that are already done.
+ * Polls all tasks once, including those that are already done.
  * @returns how watching ended, or when to poll again, in ms since the epoch
  */
 async function pollOnce(run: NodeRun, tasksOfItems: TasksOfItems): Promise<SeenEnds | number> {
-	const itemsOf = itemsByAccount(run.clients, tasksOfItems.keys());
-	const waits = openEntries(run.context.getContext('node'), WAITS);
-	const idsOf = (itemIndex: number): readonly string[] => {
-		const tasks = tasksOfItems[itemIndex];
-		return tasks?.ok ? tasks.value.map(({ taskId }) => taskId) : [];
-	};
-	const taskCount = [...tasksOfItems.keys()].flatMap(idsOf).length;
-	const { recorder } = await openTaskLog(run, taskCount);
-	const polls = await Promise.all(
-		run.clients.all.map(async (client) => {
-			const itemIndexes = itemsOf.get(client) ?? [];
-			const taskIds = [...new Set(itemIndexes.flatMap(idsOf))];
-			const poll = await pollAccount(run, client, taskIds, waits);
-			for (const itemIndex of itemIndexes) {
-				for (const taskId of idsOf(itemIndex)) {
-					const job = { itemIndex };
-					const info = poll.infos.get(taskId);
-					recorder?.began(job, { taskId, source: 'given' });
-					if (info) recorder?.news(job, info);
-				}
-			}
-			return { ...poll, itemIndexes };
-		}),
+	const { client, context, options, clock } = run;
+	const given = [...tasksOfItems.entries()].flatMap(([itemIndex, tasks]) =>
+		tasks.ok ? tasks.value.map(({ taskId }) => ({ job: { itemIndex }, taskId })) : [],
 	);
-	const unfinished = polls.filter(({ ends }) => !ends);
-	if (unfinished.length > 0) return Math.min(...unfinished.map(({ wakeAtMs }) => wakeAtMs));
-	for (const { name } of polls) waits.remove(name);
-	const ofItems = polls.flatMap(({ itemIndexes, ends }) =>
-		ends ? itemIndexes.map((itemIndex) => [itemIndex, ends] as const) : [],
-	);
-	return new Map(ofItems);
-}
-
-/** Polls the tasks of one account, and stores in `waits` what its next poll needs. */
-async function pollAccount(
-	run: NodeRun,
-	client: AccountClient,
-	taskIds: readonly string[],
-	waits: ReturnType<typeof openEntries>,
-) {
-	const name = sha256(JSON.stringify(client.owner ? [client.owner, taskIds] : taskIds));
-	const pieces = await pollOf(client.api, taskIds, run.options.urlExpireSeconds);
+	const { recorder } = await openTaskLog(run, given.length);
+	const waits = openEntries(context.getContext('node'), WAITS);
+	const taskIds = [...new Set(given.map(({ taskId }) => taskId))];
+	const name = sha256(JSON.stringify(taskIds));
+	const pieces = await pollOf(client.api, taskIds, options.urlExpireSeconds);
 	// The wall clock, because the times are stored and read in another process.
-	const judged = judgePoll(waits.get(name), taskIds, pieces, run.options, run.clock.wallNow());
-	waits.set(name, judged.state);
+	const { ends, state, wakeAtMs } = judgePoll(waits.get(name), taskIds, pieces, options, clock.wallNow());
 	const reports = pieces.flatMap(({ answer }) => (answer.ok ? answer.value : []));
-	return { ...judged, name, infos: new Map(reports.map((info) => [info.taskId, info])) };
+	const infos = new Map(reports.map((info) => [info.taskId, info]));
+	for (const { job, taskId } of given) {
+		const info = infos.get(taskId);
+		recorder?.began(job, { taskId, source: 'given' });
+		if (info) recorder?.news(job, info);
+	}
+	if (ends) waits.remove(name);
+	else waits.set(name, state);
+	return ends ?? wakeAtMs;
 }

@@ -14,10 +14,10 @@ export type KnownWorkflows = ReturnType<typeof knownWorkflows>;
 
 /**
  * Reads a list of saved workflows or an export, which can be a megabyte, once for all items that share it.
- * @param savedOf the *Saved Workflows* of an item's account
+ * @param saved the *Saved Workflows* of the account
  */
-export function knownWorkflows(context: IExecuteFunctions, savedOf: (itemIndex: number) => unknown) {
-	const readSaved = remembering((list: unknown) => readSavedWorkflows(list));
+export function knownWorkflows(context: IExecuteFunctions, saved: unknown) {
+	const readSaved = remembering(() => readSavedWorkflows(saved));
 	const read = remembering((definition: unknown, view: unknown) => readKnowledge(definition, view));
 	const source = (itemIndex: number): Result<WorkflowSource> =>
 		findWorkflow(
@@ -26,7 +26,7 @@ export function knownWorkflows(context: IExecuteFunctions, savedOf: (itemIndex: 
 				definition: context.getNodeParameter('workflowDefinition', itemIndex, ''),
 				view: context.getNodeParameter('parameterSpec', itemIndex, ''),
 			},
-			() => readSaved(savedOf(itemIndex)),
+			readSaved,
 		);
 	return {
 		source,

@@ -4,7 +4,7 @@ import { fail, failInput, ok, type Result } from '../../../shared/errors/failure
 import { failItem, failRun } from '../../../shared/errors/nodeError';
 import type { Operation } from '../../../shared/form/operation';
 import { refuseRounded } from '../../../shared/form/pastedJson';
-import { openPlatforms } from '../../../shared/platform/platform';
+import { openPlatform } from '../../../shared/platform/platform';
 import { excerpt } from '../../../shared/text/json';
 import { readDefinition } from '../../../shared/workflow/definition';
 import { readParameterView } from '../../../shared/workflow/parameterView';
@@ -61,9 +61,7 @@ export const save: Operation = {
 
 /** Reads the account's list. A list with a wrong entry is refused, because the new list would lose that entry. */
 async function readSaved(context: IExecuteFunctions): Promise<Result<Map<string, WorkflowSource>>> {
-	const platforms = await openPlatforms(context);
-	if (!platforms.ok) return platforms;
-	const platform = platforms.value.of(0);
+	const platform = await openPlatform(context);
 	if (!platform.ok) return platform;
 	const list = readSavedWorkflows(platform.value.account.savedWorkflows);
 	if (!list.ok) return list;

@@ -4,14 +4,12 @@ import {
 	runTasks,
 	type EngineRun,
 	type EngineSettings,
-	type TaskClient,
 	type TaskJob,
 	type TaskOutcome,
 } from '../../../../nodes/FlowTask/tasks/engine';
 import type { TaskObserver } from '../../../../nodes/FlowTask/tasks/observer';
 import type { ImageInput } from '../../../../nodes/FlowTask/tasks/submit';
 import { ok, fail } from '../../../../nodes/shared/errors/failure';
-import type { Accounts } from '../../../../nodes/shared/platform/accounts';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import type { CallFailure } from '../../../../nodes/FlowTask/api/failures';
 import type { Download, DownloadFailure, DownloadRequest } from '../../../../nodes/shared/files/download';
@@ -66,16 +64,10 @@ function scene() {
 					urlExpireSeconds: 3_600,
 					...settings,
 				},
-				{ clients: accountsOf([client]), clock, redact: redactor([]), download, ending, ...more },
+				{ client, clock, redact: redactor([]), download, ending, ...more },
 			),
 	};
 	return made;
-}
-
-/** @param clients those of the first items; the first one serves all others, too */
-function accountsOf(clients: readonly [TaskClient, ...TaskClient[]]): Accounts<TaskClient> {
-	const of = (itemIndex: number) => ok(clients[itemIndex] ?? clients[0]);
-	return { all: [...new Set(clients)], of, varying: new Set() };
 }
 
 function image(bytes: string, nodeId = '10'): ImageInput {
@@ -637,22 +629,18 @@ describe('runTasks: files', () => {
 });
 
 describe('runTasks: observers', () => {
-	it("get a task's news for each job that waits for it, and never for another account's task of the same ID", async () => {
+	it("get a task's news for each job that waits for it", async () => {
 		const { clock, platform, run } = scene();
-		const other = new ScriptedPlatform(clock);
 		platform.add('t', course(3_000));
-		other.add('t', course(60_000));
-		const own = { api: platform, mayFetch: () => true };
-		const others = { api: other, mayFetch: () => true };
-		const jobs = [0, 1, 2].map((itemIndex) => watchJob(itemIndex, 't'));
+		const jobs = [0, 1].map((itemIndex) => watchJob(itemIndex, 't'));
 		const news: Array<[number, string]> = [];
 		const observer: TaskObserver = {
 			began: () => undefined,
 			news: (job, { state }) => void news.push([job.itemIndex, state]),
 			ended: () => undefined,
 		};
-		await clock.run(run(jobs, {}, { clients: accountsOf([own, own, others]), observers: [observer] }));
+		await clock.run(run(jobs, {}, { observers: [observer] }));
 		const done = news.filter(([, state]) => state === 'succeeded');
-		expect(done.map(([itemIndex]) => itemIndex)).toEqual([0, 1, 2]);
+		expect(done.map(([itemIndex]) => itemIndex)).toEqual([0, 1]);
 	});
 });

@@ -48,7 +48,7 @@ export function readImageSlots(run: NodeRun, itemIndex: number): Result<ImageSlo
 		}
 		const source =
 			from.value === 'url'
-				? readUrl(run, itemIndex, row, name)
+				? readUrl(run, row, name)
 				: imageInField(run, itemIndex, 'binaryField' in row ? enteredText(row.binaryField) : 'data');
 		if (!source.ok) return source;
 		images.push({ ...input, ...source.value });
@@ -56,10 +56,9 @@ export function readImageSlots(run: NodeRun, itemIndex: number): Result<ImageSlo
 	return ok({ images, imageIds });
 }
 
-function readUrl(run: NodeRun, itemIndex: number, row: IDataObject, name: string): Result<ImageSource> {
+function readUrl(run: NodeRun, row: IDataObject, name: string): Result<ImageSource> {
 	return imageAtUrl(
 		run,
-		itemIndex,
 		enteredText(row.url),
 		(given) => `${name} has ${given ? `"${given}" as its URL, which is not an HTTP URL` : 'no URL'}`,
 	);
