@@ -1,7 +1,7 @@
 import { compile, search, tokenize } from 'jmespath';
 
-import { fail, ok, type Result } from '../../shared/errors/failure';
-import { excerpt, jsonText, parseJson, type Json } from '../../shared/text/json';
+import { fail, ok, type Result } from '../errors/failure';
+import { excerpt, jsonText, parseJson, type Json } from '../text/json';
 
 /** @returns what it finds, `undefined` if that is nothing, or why it cannot be applied to the data, as a clause */
 export type Expression = (from: Json) => Result<Json | undefined, string>;
