@@ -1,8 +1,9 @@
 import { sha256 } from '../shared/text/sha256';
 import { fail, failInput, ok, type Result } from '../shared/errors/failure';
-import { isJsonObject, parseJson, type Json, type JsonObject } from '../shared/text/json';
-import { pathSteps, readPath } from '../shared/text/jsonPath';
+import { compileExpression, valueAt, wordOf, type Expression } from '../shared/form/expression';
+import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../shared/text/json';
 import { redactJson, type Redact } from '../shared/text/redact';
+import { textOf } from '../shared/text/textOf';
 
 /** An opaque JSON object. Its field names are not documented (§6.2), so the operator sets the paths. */
 export type Frame = JsonObject;
@@ -17,20 +18,47 @@ export function readIncoming(text: string, { known }: Redact): Result<Frame, str
 	return fail('not a JSON object, or is nested too deeply');
 }
 
-/** The text at a path, for comparing IDs and event names. */
-export function readName(frame: Frame, path: string): string | undefined {
-	const value = readPath(frame, path);
-	if (typeof value === 'string') return value === '' ? undefined : value;
-	return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
+/** Where a frame has a value: JMESPath, as the operator entered it. */
+export interface Path {
+	readonly text: string;
+	readonly at: Expression;
 }
 
-/** @returns a copy of the frame with `value` at a path; missing objects on the path are created */
+/** How many characters of a path a message quotes. */
+const SHOWN_CHARS = 60;
+
+/** @returns the path that was entered in a field; `undefined` if the field is empty */
+export function readPath(label: string, entered: unknown): Result<Path | undefined> {
+	const text = textOf(entered).trim();
+	if (text === '') return ok(undefined);
+	const at = compileExpression(text);
+	if (at.ok) return ok({ text, at: at.value });
+	return failInput(
+		`"${label}" is not a valid path: "${excerpt(text, SHOWN_CHARS)}" (${at.failure})`,
+		'Enter field names separated by dots, such as data.id or items[0].id. A name with a hyphen, a dot or another special character needs quotation marks: data."message-id".',
+	);
+}
+
+/** The text at a path, for comparing IDs and event names; `undefined` without a path or a value. */
+export function nameAt(path: Path | undefined, frame: Frame): string | undefined {
+	return wordOf(valueAt(path?.at, frame)) || undefined;
+}
+
+const NAME = String.raw`(?:[A-Za-z_]\w*|"[^"\\]+")`;
+const NAMES = new RegExp(String.raw`^${NAME}(?:\.${NAME})*$`);
+
+/** @returns a copy of the frame with `value` at a path of field names; missing objects on the path are created */
 export function withValueAt(frame: Frame, path: string, value: Json): Result<Frame> {
-	const changed = put(frame, pathSteps(path), value);
+	const names = NAMES.test(path) ? (path.match(new RegExp(NAME, 'g')) ?? []) : [];
+	const changed = put(
+		frame,
+		names.map((name) => name.replaceAll('"', '')),
+		value,
+	);
 	if (changed) return ok(changed);
 	return failInput(
-		`The frame cannot hold an ID at "${path}"`,
-		'Enter a path of field names such as "id" or "data.id", or put the ID into the frame yourself.',
+		`The frame cannot hold an ID at "${excerpt(path, SHOWN_CHARS)}"`,
+		'Enter field names separated by dots, such as id or data."message-id", or put the ID into the frame yourself.',
 	);
 }
 
@@ -50,20 +78,22 @@ export interface EventFilter {
 }
 
 /** @param list event names separated by commas or line breaks; empty to accept every frame */
-export function createEventFilter(eventPath: string, list: string): Result<EventFilter> {
+export function createEventFilter(eventPath: unknown, list: string): Result<EventFilter> {
+	const path = readPath('Event Path', eventPath);
+	if (!path.ok) return path;
 	const names = new Set(
 		list
 			.split(/[,\n]/)
 			.map((name) => name.trim())
 			.filter(Boolean),
 	);
-	if (names.size > 0 && pathSteps(eventPath).length === 0) {
+	if (names.size > 0 && !path.value) {
 		return failInput(
 			'Events are listed, but "Event Path" is empty',
 			'Enter the path at which a frame names its event, e.g. type.',
 		);
 	}
-	const eventOf = (frame: Frame): string | undefined => readName(frame, eventPath);
+	const eventOf = (frame: Frame): string | undefined => nameAt(path.value, frame);
 	return ok({
 		eventOf,
 		accepts: (frame) => names.size === 0 || names.has(eventOf(frame) ?? ''),
@@ -102,20 +132,16 @@ export class RecentIds {
 	}
 }
 
+/** Which frames are the reply to a request. */
 export interface ReplyRule {
-	/** Where a reply repeats the correlation value; empty if replies are not correlated. */
-	readonly replyPath: string;
-	/** The value at the sent frame's correlation path. */
-	readonly correlation: string | undefined;
+	/** The value that the reply repeats, and where; absent if replies name no ID. */
+	readonly id?: { readonly at: Path; readonly value: string } | undefined;
 	readonly filter: EventFilter;
+	/** The reply is complete once no frame of it came for so long; 0: with its first message. */
+	readonly silenceMs: number;
 }
 
-/** Whether replies do not say which request they belong to. */
-export function isUncorrelated({ replyPath }: ReplyRule): boolean {
-	return pathSteps(replyPath).length === 0;
-}
-
-/** Whether a frame belongs to the request: it repeats the correlation value, or replies are not correlated. */
-export function belongs(frame: Frame, rule: ReplyRule): boolean {
-	return isUncorrelated(rule) || readName(frame, rule.replyPath) === rule.correlation;
+/** Whether a frame belongs to the request. Without an ID every frame does, so such a request has a connection alone. */
+export function belongs(frame: Frame, { id }: ReplyRule): boolean {
+	return !id || nameAt(id.at, frame) === id.value;
 }

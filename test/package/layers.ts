@@ -70,7 +70,7 @@ const PACKAGES: Record<string, { layers: readonly Layer[]; alsoIn?: readonly str
 	},
 	'@n8n/ai-node-sdk': { layers: ['node'] },
 	valibot: { layers: ['protocol', 'shared'] },
-	jmespath: { layers: ['protocol'] },
+	jmespath: { layers: ['protocol', 'shared'] },
 	jsonschema: { layers: ['protocol'] },
 	'p-limit': { layers: ['action', 'protocol', 'shared'] },
 	'eventsource-parser': { layers: ['protocol', 'shared'] },

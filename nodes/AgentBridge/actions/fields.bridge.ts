@@ -47,13 +47,17 @@ export const FRAME_FIELD: INodeProperties = {
 		'The JSON object to send, as your platform expects it. Switch to Expression to use fields of the item in it.',
 };
 
+/** Said once in each form, at its first path. Paths are JMESPath. */
+export const PATH_HINT =
+	'Paths are field names separated by dots, such as data.id or items[0].id. A name with a hyphen or a dot needs quotation marks: data."message-id"';
+
 export const EVENT_PATH: INodeProperties = {
 	displayName: 'Event Path',
 	name: 'eventPath',
 	type: 'string',
 	default: 'type',
 	placeholder: 'e.g. type or data.event',
-	description: 'Where a frame names its event: field names separated by dots',
+	description: 'Where a frame names its event',
 };
 
 /** Just below the longest time that a timer accepts: 2^31 ms. */

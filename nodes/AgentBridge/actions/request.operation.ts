@@ -4,26 +4,51 @@ import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workfl
 
 import { isStartedByChat } from '../../shared/run/startedBy';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
-import { excerpt, jsonText } from '../../shared/text/json';
-import { pathSteps, readPath } from '../../shared/text/jsonPath';
-import { textOf, textOrNumber } from '../../shared/text/textOf';
+import { excerpt, jsonText, type Json } from '../../shared/text/json';
+import { textOrNumber } from '../../shared/text/textOf';
 import { checkEntered, defineOptions, optionsCollection } from '../../shared/form/options';
 import { lostDigits } from '../../shared/form/pastedJson';
 import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/errors/nodeError';
-import { createEventFilter, readName, withValueAt, type Frame } from '../frames';
-import { EVENT_PATH, FRAME_FIELD, HEARTBEAT_OPTIONS, MAX_SECONDS } from './fields.bridge';
+import { valueAt } from '../../shared/form/expression';
+import { createEventFilter, nameAt, readPath, withValueAt, type Frame, type Path } from '../frames';
+import { EVENT_PATH, FRAME_FIELD, HEARTBEAT_OPTIONS, MAX_SECONDS, PATH_HINT } from './fields.bridge';
 import type { Operation } from '../../shared/form/operation';
 import { inSession, readFrame, type OutgoingFrame } from './run';
 
-const REPLY_TIMEOUT = defineOptions({
+/** When the wait for a reply ends. */
+const REPLY_ENDS = defineOptions({
+	replyComplete: {
+		displayName: 'Reply Is Complete',
+		name: 'replyComplete',
+		type: 'options',
+		options: [
+			{ name: 'After the First Message', value: 'first' },
+			{
+				name: 'After Silence',
+				value: 'silence',
+				description: 'For platforms whose reply may have several messages',
+			},
+		],
+		default: 'first',
+		description: 'When to stop collecting messages of the reply. What comes later is dropped.',
+	},
+	silenceMs: {
+		displayName: 'Silence (Milliseconds)',
+		name: 'silenceMs',
+		type: 'number',
+		default: 2_000,
+		typeOptions: { minValue: 1, maxValue: MAX_SECONDS },
+		displayOptions: { show: { replyComplete: ['silence'] } },
+		description: 'The reply is complete once no frame that belongs to the request came for this long',
+	},
 	timeoutSeconds: {
 		displayName: 'Timeout (Seconds)',
 		name: 'timeoutSeconds',
 		type: 'number',
 		default: 60,
 		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
-		description: 'How long to wait for the reply to each frame',
+		description: 'How long to wait for the complete reply to each frame',
 	},
 });
 
@@ -37,6 +62,7 @@ const REPLY_FIELDS: readonly INodeProperties[] = [
 		placeholder: 'e.g. message_id',
 		description:
 			'Where the sent frame holds the value that its reply repeats. If the frame has nothing there, a new ID is inserted.',
+		hint: PATH_HINT,
 	},
 	{
 		displayName: 'ID in Reply',
@@ -45,7 +71,7 @@ const REPLY_FIELDS: readonly INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. correlation_id',
 		description:
-			'Where the reply repeats that value. If your platform does not correlate frames, leave both paths empty and fill in "Reply Events".',
+			'Where the reply repeats that value. If your platform does not correlate frames, leave both paths empty and fill in "Reply Events": each item then has a connection of its own.',
 	},
 	EVENT_PATH,
 	{
@@ -57,7 +83,7 @@ const REPLY_FIELDS: readonly INodeProperties[] = [
 		description:
 			'The events that end the wait, separated by commas. Frames that belong to the request but name another event, such as tool events, are collected. Empty means any event.',
 	},
-	REPLY_TIMEOUT.timeoutSeconds,
+	...Object.values(REPLY_ENDS),
 ];
 
 const REQUEST_OPTIONS = defineOptions({
@@ -85,14 +111,16 @@ export const request: Operation = {
 		return await inSession(context, async (session, itemIndex) => {
 			const read = readItem(() => readRequest(context, itemIndex));
 			if (!read.ok) return read;
-			const { text, rule, timeoutMs, answerPath } = read.value;
+			const { text, rule, correlation, timeoutMs, answerPath } = read.value;
 			const exchange = await session.request(text, rule, timeoutMs);
 			if (!exchange.ok) return exchange;
-			const { reply, collected, notCollected, elapsedMs } = exchange.value;
-			const answer = readPath(reply, answerPath);
+			const { replies, collected, notCollected, elapsedMs } = exchange.value;
+			const reply = replies.at(-1) ?? {};
+			const answer = answerOf(replies, answerPath);
 			const event = rule.filter.eventOf(reply);
 			const json: IDataObject = {
 				reply,
+				...(rule.silenceMs > 0 && { replies }),
 				...(event !== undefined && { event }),
 				...(answer !== undefined && { answer }),
 				// The chat shows this field of the last node's output.
@@ -101,8 +129,8 @@ export const request: Operation = {
 			if (asTool) return ok(json);
 			return ok({
 				...json,
-				...(rule.correlation !== undefined && { correlation: rule.correlation }),
-				collected: [...collected],
+				...(correlation !== undefined && { correlation }),
+				collected,
 				...(notCollected > 0 && { notCollected }),
 				elapsedMs,
 			});
@@ -110,63 +138,75 @@ export const request: Operation = {
 	},
 };
 
+/** The value at the path; of several messages, all their texts. */
+function answerOf(replies: readonly Frame[], path: Path | undefined): Json | undefined {
+	const values = replies.map((one) => valueAt(path?.at, one)).filter((value) => value !== undefined);
+	const texts = values.map(textOrNumber).filter(Boolean);
+	return values.length > 1 && texts.length > 0 ? texts.join('\n\n') : values[0];
+}
+
 function readRequest(context: IExecuteFunctions, itemIndex: number) {
-	const text = (name: string): string => {
-		const value: unknown = context.getNodeParameter(name, itemIndex, '');
-		// An expression may return a list of events as an array.
-		return (Array.isArray(value) ? value.map(textOrNumber).join(',') : textOrNumber(value)).trim();
-	};
-	const given = readFrame(context.getNodeParameter('frame', itemIndex));
+	const entered = (name: string): unknown => context.getNodeParameter(name, itemIndex, '');
+	const given = readFrame(entered('frame'));
 	if (!given.ok) return given;
-	const { frame } = given.value;
-	const filter = createEventFilter(text('eventPath'), text('eventFilter'));
+	const events = entered('eventFilter');
+	// An expression may return a list of events as an array.
+	const list = Array.isArray(events) ? events.map(textOrNumber).join(',') : textOrNumber(events);
+	const filter = createEventFilter(entered('eventPath'), list);
 	if (!filter.ok) return filter;
-	const correlationPath = text('correlationPath');
-	const replyPath = text('replyPath');
-	if (pathSteps(replyPath).length === 0 && filter.value.isOpen) {
+	const toRepeat = readPath('ID to Repeat', entered('correlationPath'));
+	if (!toRepeat.ok) return toRepeat;
+	const inReply = readPath('ID in Reply', entered('replyPath'));
+	if (!inReply.ok) return inReply;
+	const answerPath = readPath('Answer Path', entered('options.answerPath'));
+	if (!answerPath.ok) return answerPath;
+	const form = Object.fromEntries(Object.keys(REPLY_ENDS).map((name) => [name, entered(name)]));
+	const ends = checkEntered(form, {}, REPLY_ENDS);
+	if (!ends.ok) return ends;
+	if (!inReply.value && filter.value.isOpen) {
 		return failInput(
 			'The node cannot tell which frame is the reply',
 			'Fill in "ID to Repeat" and "ID in Reply", or fill in "Reply Events".',
 		);
 	}
-	const correlated = correlate(given.value, correlationPath, replyPath);
-	if (!correlated.ok) return correlated;
-	const timeoutSeconds: unknown = context.getNodeParameter('timeoutSeconds', itemIndex, 60);
-	const seconds = checkEntered({ timeoutSeconds }, {}, REPLY_TIMEOUT);
-	if (!seconds.ok) return seconds;
-	return ok({
-		text: correlated.value === frame ? given.value.text : (jsonText(correlated.value) ?? ''),
-		rule: { replyPath, correlation: readName(correlated.value, correlationPath), filter: filter.value },
-		timeoutMs: seconds.value.number('timeoutSeconds') * 1000,
-		answerPath: textOf(context.getNodeParameter('options.answerPath', itemIndex, '')),
-	});
-}
-
-/** Adds a new ID to a frame that has no value at the correlation path. */
-function correlate(
-	{ frame, text }: OutgoingFrame,
-	correlationPath: string,
-	replyPath: string,
-): Result<Frame> {
-	const hasPath = pathSteps(correlationPath).length > 0;
-	if (!hasPath && pathSteps(replyPath).length > 0) {
+	if (inReply.value && !toRepeat.value) {
 		return failInput(
 			'"ID in Reply" is filled in, but "ID to Repeat" is not',
 			'Enter in "ID to Repeat" where the sent frame holds the value that the reply repeats, e.g. id.',
 		);
 	}
-	if (!hasPath || readName(frame, correlationPath) !== undefined) return ok(frame);
-	const held = readPath(frame, correlationPath);
+	const sent = withId(given.value, toRepeat.value);
+	if (!sent.ok) return sent;
+	const correlation = nameAt(toRepeat.value, sent.value);
+	const { number } = ends.value;
+	return ok({
+		text: sent.value === given.value.frame ? given.value.text : (jsonText(sent.value) ?? ''),
+		rule: {
+			id: inReply.value && { at: inReply.value, value: correlation ?? '' },
+			filter: filter.value,
+			silenceMs: form.replyComplete === 'silence' ? number('silenceMs') : 0,
+		},
+		correlation,
+		timeoutMs: number('timeoutSeconds') * 1000,
+		answerPath: answerPath.value,
+	});
+}
+
+/** Adds a new ID to a frame that has no value where the reply finds the one to repeat. */
+function withId({ frame, text }: OutgoingFrame, path: Path | undefined): Result<Frame> {
+	if (!path || nameAt(path, frame) !== undefined) return ok(frame);
+	const held = valueAt(path.at, frame);
+	const shown = excerpt(path.text, 60);
 	if (typeof held === 'object' && held !== null) {
 		return failInput(
-			`The frame contains an object or an array at "${excerpt(correlationPath, 60)}", which no reply can repeat`,
+			`The frame contains an object or an array at "${shown}", which no reply can repeat`,
 			'Point "ID to Repeat" to a field with text or a number, or to one that is empty, which gets a new ID.',
 		);
 	}
 	const lost = lostDigits(text);
-	if (lost === undefined) return withValueAt(frame, correlationPath, randomUUID());
+	if (lost === undefined) return withValueAt(frame, path.text, randomUUID());
 	return failInput(
 		`The frame contains the number ${excerpt(lost, 40)}, which would lose digits when an ID is added`,
-		`Add an ID at "${excerpt(correlationPath, 60)}" yourself: a frame that has one is sent unchanged.`,
+		`Add an ID at "${shown}" yourself: a frame that has one is sent unchanged.`,
 	);
 }

@@ -8,7 +8,7 @@ import { isJsonObject, jsonText } from '../../shared/text/json';
 import { refuseRounded } from '../../shared/form/pastedJson';
 import { redactor } from '../../shared/text/redact';
 import { readItem } from '../../shared/errors/expressionError';
-import { deliverResults } from '../../shared/run/deliver';
+import { deliverResults, showHint } from '../../shared/run/deliver';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemory';
 import type { Frame } from '../frames';
@@ -55,6 +55,7 @@ async function workOnAll(
 	const memory = openFrameMemory(context);
 	const outcomes = bridges.map((bridge): ItemOutcome => (bridge.ok ? fail(NOT_SENT) : bridge));
 	let hasFailed = false;
+	let late = 0;
 	const converse = async (bridge: Bridge, itemIndexes: readonly number[]): Promise<void> => {
 		const session = new RequestSession(bridge, signal);
 		try {
@@ -66,7 +67,8 @@ async function workOnAll(
 				if (!outcome.ok && !context.continueOnFail()) hasFailed = true;
 			}
 		} finally {
-			await session.close();
+			await session.close(context.getMode() === 'manual');
+			late += session.late;
 		}
 		for (const [itemIndex, failure] of session.losses()) outcomes[itemIndex] = fail(failure);
 	};
@@ -79,7 +81,18 @@ async function workOnAll(
 	await Promise.allSettled(conversations);
 	await Promise.all(conversations);
 	memory.keep(outcomes);
+	if (late > 0) tellLate(context, late);
 	return [deliverResults(context, outcomes)];
+}
+
+/** Says how many messages are in no item, because the reply to which they belong was over. */
+function tellLate(context: IExecuteFunctions, late: number): void {
+	const said = `${late} message(s) arrived after the reply to which they belong, and were dropped`;
+	context.logger.warn(`Agent Bridge "${context.getNode().name}": ${said}`);
+	showHint(
+		context,
+		`${said}. If a reply may have several messages, set "Reply Is Complete" to "After Silence"; if replies are slow, raise "Timeout (Seconds)".`,
+	);
 }
 
 /** Reads the account and all connection settings before anything is opened. */
@@ -149,7 +162,12 @@ function whyNoFrame(frame: unknown): string {
 /** The outcomes of frames that earlier tries of this node run sent. A retry sends only the other frames. */
 function openFrameMemory(context: IExecuteFunctions) {
 	const memory = openRetryMemory(context, 'flowBridgeRuns', 'frames');
-	const fingerprintOf = requestFingerprints(context, ['timeoutSeconds', ...Object.keys(HEARTBEAT_OPTIONS)]);
+	const fingerprintOf = requestFingerprints(context, [
+		'timeoutSeconds',
+		'replyComplete',
+		'silenceMs',
+		...Object.keys(HEARTBEAT_OPTIONS),
+	]);
 	return {
 		/** @returns `undefined` if the item's frame should be sent */
 		recall: (itemIndex: number): Result<IDataObject> | undefined => {

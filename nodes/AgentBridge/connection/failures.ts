@@ -46,6 +46,8 @@ const TOKEN_ADVICE =
 
 const NO_TOKEN_ADVICE =
 	'No token was sent: "Sub-Protocol" in the credential is "-", and with this "Authentication" no frame contains the token. Enter the sub-protocol that the platform expects, or choose "In a Frame".';
+const ACCEPTED_BEFORE =
+	"It accepted an earlier connection with the same settings, so they are not mistyped. The platform may be restarting, allow only so many connections, or have revoked the token since. Try again later; if it goes on, check the channel account in the platform's console.";
 const HANDSHAKE_ADVICE: Readonly<Record<Peer['tokenIn'], string>> = {
 	frame:
 		'The handshake contains no token: with this "Authentication" it is sent in the first frame. Check "WebSocket Base URL" and "Bridge Path" in the credential, and whether the platform expects the token as a sub-protocol.',
@@ -53,22 +55,34 @@ const HANDSHAKE_ADVICE: Readonly<Record<Peer['tokenIn'], string>> = {
 	nothing: NO_TOKEN_ADVICE,
 };
 
+/** What showed that the platform accepts the account: nothing, an earlier connection, or an answer over this one. */
+export type Served = 'never' | 'before' | 'here';
+
 /** Like `explainEnd`, but finds out by HTTP why a handshake failed: the native WebSocket does not say. */
 export async function whyEnded(
 	end: SocketEnd,
 	{ peer, probe }: Pick<Bridge, 'peer' | 'probe'>,
-	hasServed = false,
+	served?: Served,
 ): Promise<Failure> {
-	return explainEnd(end, peer, hasServed, end.cause === 'handshake' ? await probe() : undefined);
+	return explainEnd(end, peer, served, end.cause === 'handshake' ? await probe() : undefined);
 }
 
-const NO_PROBE: Probe = { kind: 'nothing' };
+/** The ends of connections whose advice is about the settings. */
+const UNOPENED: ReadonlySet<SocketEnd['cause']> = new Set(['handshake', 'silent', 'protocol']);
 
-/**
- * @param hasServed whether the connection showed that the account is accepted, so that 1008 and 4403 do not refuse it
- * @returns a failure, of kind `credential` if the account was refused: trying again is then pointless
- */
-export function explainEnd(end: SocketEnd, peer: Peer, hasServed = false, probe = NO_PROBE): Failure {
+/** @returns a failure, of kind `credential` if the account was refused: trying again is then pointless */
+export function explainEnd(
+	end: SocketEnd,
+	peer: Peer,
+	served: Served = 'never',
+	probe: Probe = { kind: 'nothing' },
+): Failure {
+	const failure = explainCause(end, peer, served, probe);
+	const isAboutSettings = failure.kind === 'credential' || UNOPENED.has(end.cause);
+	return served !== 'never' && isAboutSettings ? { ...failure, advice: ACCEPTED_BEFORE } : failure;
+}
+
+function explainCause(end: SocketEnd, peer: Peer, served: Served, probe: Probe): Failure {
 	const { host, protocol = '' } = peer;
 	const details = { closeCode: end.code, cause: end.cause };
 	const ended = (kind: FailureKind, message: string, advice: string) => ({ kind, message, advice, details });
@@ -100,21 +114,17 @@ export function explainEnd(end: SocketEnd, peer: Peer, hasServed = false, probe 
 		// A refusal may also arrive while this side is already closing.
 		case 'closed':
 		case 'ours':
-			return explainClose(end, peer, hasServed);
+			return explainClose(end, peer, served);
 		case 'handshake':
 			return explainHandshake(peer, probe);
 	}
 }
 
-function explainClose(
-	{ code, reason }: SocketEnd,
-	{ host, redact, tokenIn }: Peer,
-	hasServed: boolean,
-): Failure {
+function explainClose({ code, reason }: SocketEnd, { host, redact, tokenIn }: Peer, served: Served): Failure {
 	const said = reason && excerpt(redact(reason), 120);
 	const why = said && `: ${said}`;
 	const details = { closeCode: code, ...(said && { reason: said }) };
-	if (code === TOKEN_REFUSED_CODE || (FORBIDDEN_CODES.has(code) && !hasServed)) {
+	if (code === TOKEN_REFUSED_CODE || (FORBIDDEN_CODES.has(code) && served !== 'here')) {
 		const message = `${host} refused the channel account (close code ${code}${why})`;
 		const advice = tokenIn === 'nothing' ? NO_TOKEN_ADVICE : TOKEN_ADVICE;
 		return { kind: 'credential', message, advice, details };

@@ -32,6 +32,8 @@ export class Listener {
 	private readonly stopping = new AbortController();
 	private readonly firstTry = Promise.withResolvers<Failure | undefined>();
 	private failures = 0;
+	/** Whether any connection showed that the platform accepts the account. */
+	private hasServed = false;
 	private openedAtMs: number | undefined;
 	/** The newest connection. */
 	private connection: Socket | undefined;
@@ -107,7 +109,10 @@ export class Listener {
 		// After service, a code that may refuse the account may also mean a rate limit. If the account is refused, the next
 		// connection is, too. The first frame may only answer the token, as a refusal in words.
 		const answers = this.bridge.peer.tokenIn === 'frame' ? 1 : 0;
-		return await whyEnded(end, this.bridge, received > answers || this.openMs() >= STABLE_AFTER_MS);
+		const isServed = received > answers || this.openMs() >= STABLE_AFTER_MS;
+		const before = this.hasServed ? 'before' : 'never';
+		this.hasServed ||= isServed;
+		return await whyEnded(end, this.bridge, isServed ? 'here' : before);
 	}
 
 	/** How long the connection has been open, or was. */

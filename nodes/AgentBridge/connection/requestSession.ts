@@ -1,19 +1,22 @@
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import type { Socket, SocketEnd } from '../../shared/http/webSocket';
-import { within } from '../../shared/run/clock';
-import { explainEnd, TOKEN_REFUSED_CODE, whyEnded, type Bridge, type Peer } from './failures';
-import { belongs, isUncorrelated, readIncoming, type Frame, type ReplyRule } from '../frames';
+import { explainEnd, TOKEN_REFUSED_CODE, whyEnded, type Bridge, type Served } from './failures';
+import { belongs, nameAt, readIncoming, type ReplyRule } from '../frames';
+import { Question } from './question';
 
-/** The most frames kept per request, so that a chatty platform cannot fill the memory. */
-const MAX_COLLECTED = 200;
-/** The most characters that a session collects for all its requests, because they are kept until the run ends. */
-const MAX_COLLECTED_CHARS = 32_000_000;
-/** The most connections per session: a platform that closes each at once would otherwise keep the run going forever. */
-const MAX_CONNECTIONS = 1_000;
+/** The most connections in a row that a platform closes before one of them sends a frame. */
+const MAX_FUTILE = 10;
+/** The pause after which a platform that has accepted a connection before is asked once more for another. */
+const RECONNECT_MS = 1_000;
+/** How long a test in the editor listens for frames that come after a reply. */
+const LATE_MS = 1_000;
 /** How long the platform may take to answer a close, which it does once it has received everything sent before. */
 const CLOSE_CONFIRM_MS = 15_000;
 /** How long after the token a platform that reads it from a frame may refuse it, before this side closes. */
 const TOKEN_REFUSAL_MS = 1_000;
+
+/** The codes of a close in order: with 1005 there is none in the frame. */
+const NORMAL_CODES: ReadonlySet<number> = new Set([1000, 1005]);
 
 const CANCELLED: Failure = { kind: 'cancelled', message: 'The execution was stopped', advice: '' };
 const MAY_HAVE_ARRIVED =
@@ -21,37 +24,17 @@ const MAY_HAVE_ARRIVED =
 export const SENT_BUT =
 	'The frame was sent and may have been processed, so it was not sent again. Send it again only if a duplicate does no harm.';
 
-/** A request that waits for its reply, and the frames that have arrived in the meantime. */
-class PendingRequest {
-	/** The frames that belong to the request, except the reply. */
-	readonly collected: Frame[] = [];
-	/** How many frames belonged to the request, but were not collected, because of a limit. */
-	notCollected = 0;
-	/** How many frames did not belong to the request. */
-	others = 0;
-	unreadable = 0;
-	/** What is wrong with the first unreadable frame: words that complete the phrase "a frame that is". */
-	firstUnreadable = '';
-
-	constructor(
-		readonly rule: ReplyRule,
-		readonly settle: (outcome: Result<Frame>) => void,
-	) {}
-
-	addUnreadable(what: string): void {
-		if (this.unreadable++ === 0) this.firstUnreadable = what;
-	}
-}
-
 /** One connection of a session. */
 interface Link {
 	readonly socket: Socket;
 	/** By the clock's `now()`; the token was sent then, if it is sent in a frame. */
 	openedAtMs: number;
-	/** Whether an answer to one of its frames arrived, which shows that the platform accepted the account. */
-	hasAnswered: boolean;
-	/** The values that late replies over it may still repeat. */
-	readonly unanswered: Set<string | undefined>;
+	/** What is known of the account: after an answer to one of its frames, the platform accepts it. */
+	served: Served;
+	/** The IDs of its requests, which late frames may still repeat; `undefined` for a request without one. */
+	readonly asked: Set<string | undefined>;
+	/** The newest request over it. */
+	question?: Question;
 	/**
 	 * Why it ended without a confirmed close, so that frames sent over it may be lost; absent otherwise. Of kind
 	 * `credential` if the platform read none of them.
@@ -59,15 +42,20 @@ interface Link {
 	lost?: Failure;
 }
 
-/** The connection that items with the same account and authentication share. It is opened when an item needs it. */
+/**
+ * The conversation of items with the same account and authentication, over one connection after the other. Items share
+ * a connection only as long as each frame on it tells whose it is: two requests whose replies look alike never do.
+ */
 export class RequestSession {
 	/** The connection that sent each item's frame. */
 	private readonly sentOver = new Map<number, Link>();
 	private link: Link | undefined;
-	private connections = 0;
-	private collectedChars = 0;
+	/** Whether the platform has accepted a connection. */
+	private hasOpened = false;
+	private readonly kept = { chars: 0 };
 	private fatal: Failure | undefined;
-	private pending: PendingRequest | undefined;
+	/** How many messages came for requests that were already over. */
+	late = 0;
 
 	/** @param signal aborted when the execution is stopped */
 	constructor(
@@ -90,37 +78,37 @@ export class RequestSession {
 		});
 	}
 
-	/** Sends a frame and collects incoming ones until the reply arrives or the time is up. */
+	/** Sends a frame and collects incoming ones until the reply is complete or the time is up. */
 	async request(text: string, rule: ReplyRule, timeoutMs: number) {
 		const { clock, peer } = this.bridge;
 		const startedMs = clock.now();
 		// A late reply to an earlier request would be mistaken for the reply to this one.
-		if (this.link?.unanswered.has(rule.correlation)) await this.leave();
+		const asked = this.link?.asked;
+		if (asked && (rule.id ? asked.has(rule.id.value) : asked.size > 0)) await this.leave();
 		const sent = await this.transmit(text);
 		if (!sent.ok) return sent;
-		const { promise, resolve } = Promise.withResolvers<Result<Frame>>();
-		const pending = new PendingRequest(rule, resolve);
-		this.pending = pending;
-		const stop = (): void => resolve(fail(CANCELLED));
+		const question = new Question(rule, clock, this.kept);
+		sent.value.asked.add(rule.id?.value);
+		sent.value.question = question;
+		const stop = (): void => question.settle(fail(CANCELLED));
 		this.signal.addEventListener('abort', stop);
-		const outcome = await within(clock, timeoutMs, promise, fail(timedOut(timeoutMs, peer)));
+		const outcome = await question.settled(timeoutMs, () => timedOut(timeoutMs, peer.host, question));
 		this.signal.removeEventListener('abort', stop);
-		this.pending = undefined;
-		const { collected, notCollected } = pending;
-		if (outcome.ok) {
-			// The time includes the opening of a connection.
-			return ok({ reply: outcome.value, collected, notCollected, elapsedMs: clock.now() - startedMs });
-		}
-		if (outcome.failure.kind === 'timedOut') {
-			if (isUncorrelated(rule)) await this.leave();
-			else sent.value.unanswered.add(rule.correlation);
-		}
-		return fail(withReceived(outcome.failure, pending));
+		if (!outcome.ok) return fail(withReceived(outcome.failure, question));
+		const { replies, collected, notCollected } = question;
+		// The time includes the opening of a connection.
+		return ok({ replies, collected, notCollected, elapsedMs: clock.now() - startedMs });
 	}
 
-	/** Closes the connection and waits for the platform to confirm, which proves that everything sent has arrived. */
-	async close(): Promise<void> {
+	/**
+	 * Closes the connection and waits for the platform to confirm, which proves that everything sent has arrived.
+	 * @param isTest whether an operator is watching, who is told of messages that come right after the reply
+	 */
+	async close(isTest = false): Promise<void> {
 		const { clock, peer } = this.bridge;
+		if (isTest && this.link?.question) {
+			await clock.sleep(LATE_MS, AbortSignal.any([this.link.socket.over, this.signal]));
+		}
 		if (this.link && this.sentOver.size > 0 && peer.tokenIn === 'frame') {
 			// Once this side closes, the close of a platform that refuses the token would be taken for the answer to it.
 			const { socket, openedAtMs } = this.link;
@@ -130,47 +118,42 @@ export class RequestSession {
 		const { link } = this;
 		if (!link) return;
 		const end = await link.socket.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
-		// Codes 1000 and 1005 are the answers to this side's close.
-		if (end.code !== 1000 && end.code !== 1005) this.lose(link, end);
+		if (!NORMAL_CODES.has(end.code)) this.lose(link, end);
 	}
 
 	/** @returns why the connection ended */
 	private lose(link: Link, end: SocketEnd): Failure {
 		const { peer } = this.bridge;
-		const failure = explainEnd(end, peer, link.hasAnswered);
+		const failure = explainEnd(end, peer, link.served);
 		// Only a platform that refuses the token in the first frame is known to have read no other. One that accepted the
 		// handshake may have processed frames before it refused the account.
-		const isUnread = peer.tokenIn === 'frame' && !link.hasAnswered && end.code === TOKEN_REFUSED_CODE;
+		const isUnread = peer.tokenIn === 'frame' && link.served !== 'here' && end.code === TOKEN_REFUSED_CODE;
 		link.lost = failure.kind === 'credential' && !isUnread ? { ...failure, kind: 'unreachable' } : failure;
 		return failure;
 	}
 
-	private collect(link: Link, text: string, pending: PendingRequest): void {
+	private hear(link: Link, text: string): void {
+		const { question, asked } = link;
+		if (!question) return;
 		const incoming = readIncoming(text, this.bridge.peer.redact);
 		if (!incoming.ok) {
-			pending.addUnreadable(incoming.failure);
+			question.addUnreadable(incoming.failure);
 			return;
 		}
 		const frame = incoming.value;
-		const { rule, collected } = pending;
-		const isForRequest = belongs(frame, rule);
-		const isFinal = isForRequest && rule.filter.accepts(frame);
-		// A frame that repeats no value of the request may be about anything, such as a refusal of the account.
-		link.hasAnswered ||= isFinal || (isForRequest && !isUncorrelated(rule));
-		if (isFinal) {
-			pending.settle(ok(frame));
-		} else if (!isForRequest) {
-			pending.others++;
-		} else if (collected.length >= MAX_COLLECTED || this.collectedChars + text.length > MAX_COLLECTED_CHARS) {
-			pending.notCollected++;
-		} else {
-			this.collectedChars += text.length;
-			collected.push(frame);
-		}
+		const { rule } = question;
+		const isOwn = belongs(frame, rule);
+		const isMessage = rule.filter.accepts(frame);
+		if (isOwn && !question.isOver) {
+			// A frame that repeats no value of the request may be about anything, such as a refusal of the account.
+			if (isMessage || rule.id) link.served = 'here';
+			question.take(frame, text.length);
+		} else if (isMessage && (isOwn || asked.has(nameAt(rule.id?.at, frame)))) this.late++;
+		else question.others++;
 	}
 
 	private async transmit(text: string): Promise<Result<Link>> {
-		for (;;) {
+		for (let futile = 0; ;) {
 			if (this.signal.aborted) return fail(CANCELLED);
 			if (this.fatal) return fail(this.fatal);
 			const opened = this.link ? ok(this.link) : await this.connect();
@@ -178,16 +161,28 @@ export class RequestSession {
 			// The platform is closing the connection and the frame was not sent, so a new connection may send it.
 			const end: SocketEnd = { ...(await opened.value.socket.close()), cause: 'closed' };
 			if (this.link === opened.value) this.onEnd(opened.value, end);
-			if (this.connections >= MAX_CONNECTIONS) this.fatal ??= explainEnd(end, this.bridge.peer);
+			if (++futile >= MAX_FUTILE) this.fatal ??= explainEnd(end, this.bridge.peer);
 		}
 	}
 
 	private async connect(): Promise<Result<Link>> {
+		const { clock } = this.bridge;
 		// The SSRF guard has already allowed the first connection.
-		const refused = this.connections > 0 ? await this.bridge.refusal() : undefined;
+		const refused = this.hasOpened ? await this.bridge.refusal() : undefined;
 		if (refused) return fail((this.fatal = refused));
+		let opened = await this.open();
+		if (!opened.ok && this.hasOpened) {
+			// A platform may refuse for a moment, such as when connections come too fast.
+			await clock.sleep(RECONNECT_MS, this.signal);
+			opened = await this.open();
+		}
+		// Later items do not try again: each would wait just as long for the same answer.
+		if (!opened.ok) this.fatal = opened.failure;
+		return opened;
+	}
+
+	private async open(): Promise<Result<Link>> {
 		if (this.signal.aborted) return fail(CANCELLED);
-		this.connections++;
 		const { promise, resolve } = Promise.withResolvers<SocketEnd | undefined>();
 		const socket = this.bridge.open({
 			onOpen: () => {
@@ -195,29 +190,31 @@ export class RequestSession {
 				link.openedAtMs = this.bridge.clock.now();
 				resolve(undefined);
 			},
-			onText: (text) => {
-				if (this.pending) this.collect(link, text, this.pending);
-			},
-			onBinary: () => this.pending?.addUnreadable('binary, not text'),
+			onText: (text) => this.hear(link, text),
+			onBinary: () => link.question?.addUnreadable('binary, not text'),
 			onEnd: (end) => {
 				if (this.link === link) this.onEnd(link, end);
 				else resolve(end);
 			},
 		});
-		const link: Link = { socket, openedAtMs: 0, hasAnswered: false, unanswered: new Set() };
+		const served = this.hasOpened ? 'before' : 'never';
+		const link: Link = { socket, openedAtMs: 0, served, asked: new Set() };
 		this.signal.addEventListener('abort', () => void socket.close().then(resolve), { once: true });
 		const end = await promise;
-		if (!end) return ok(link);
-		if (end.cause === 'ours') return fail(CANCELLED);
-		// Later items do not try again: each would wait just as long for the same answer.
-		return fail((this.fatal = await whyEnded(end, this.bridge)));
+		if (end?.cause === 'ours') return fail(CANCELLED);
+		if (end) return fail(await whyEnded(end, this.bridge, served));
+		this.hasOpened = true;
+		return ok(link);
 	}
 
 	private onEnd(link: Link, end: SocketEnd): void {
 		const failure = this.lose(link, end);
 		this.link = undefined;
 		if (failure.kind === 'credential') this.fatal = failure;
-		this.pending?.settle(fail(link.lost ?? failure));
+		const { question } = link;
+		// A platform that closes the connection in order has said all that it had to say.
+		const isComplete = question && question.replies.length > 0 && NORMAL_CODES.has(end.code);
+		question?.settle(isComplete ? ok(undefined) : fail(link.lost ?? failure));
 	}
 
 	/** Closes the connection, because a late reply could be mistaken for the reply to the next frame. */
@@ -228,18 +225,26 @@ export class RequestSession {
 	}
 }
 
-function timedOut(timeoutMs: number, { host }: Peer): Failure {
+function timedOut(timeoutMs: number, host: string, { replies }: Question): Failure {
+	const time = `within ${timeoutMs / 1000} seconds`;
+	if (replies.length > 0) {
+		return {
+			kind: 'timedOut',
+			message: `The reply from ${host} was not complete ${time}: messages kept coming`,
+			advice: 'Raise "Timeout (Seconds)", or shorten "Silence (Milliseconds)".',
+		};
+	}
 	return {
 		kind: 'timedOut',
-		message: `No reply arrived from ${host} within ${timeoutMs / 1000} seconds`,
+		message: `No reply arrived from ${host} ${time}`,
 		advice:
 			'Check "ID in Reply" and "Reply Events" against the frames in the error\'s details, or raise "Timeout (Seconds)".',
 	};
 }
 
 /** Adds the received frames, so that the operator sees why none of them was the reply. */
-function withReceived(failure: Failure, pending: PendingRequest): Failure {
-	const { collected, notCollected, others, unreadable, firstUnreadable } = pending;
+function withReceived(failure: Failure, question: Question): Failure {
+	const { replies, collected, notCollected, others, unreadable, firstUnreadable } = question;
 	const isUnclear = failure.kind === 'unreachable';
 	const advice =
 		unreadable > 0 ? `${failure.advice} A frame arrived that is ${firstUnreadable}.`.trim() : failure.advice;
@@ -250,6 +255,7 @@ function withReceived(failure: Failure, pending: PendingRequest): Failure {
 		details: {
 			...failure.details,
 			collected,
+			...(replies.length > 0 && { replies }),
 			otherFrames: others,
 			...(notCollected > 0 && { notCollected }),
 			...(unreadable > 0 && { unreadableFrames: unreadable }),

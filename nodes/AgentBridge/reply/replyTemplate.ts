@@ -1,20 +1,20 @@
 import { randomUUID } from 'crypto';
 
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
+import { compileExpression, valueAt } from '../../shared/form/expression';
 import { longIntegers, refuseLostDigits } from '../../shared/form/pastedJson';
 import { MAX_FRAME_CHARS } from '../../shared/http/webSocket';
 import { excerpt, isJsonObject, jsonText, parseJson, parseRounded, type Json } from '../../shared/text/json';
-import { pathSteps, readPath } from '../../shared/text/jsonPath';
 import { JsonTemplates, type Placeholder } from '../../shared/text/jsonTemplate';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import { textOf } from '../../shared/text/textOf';
-import { readName, withValueAt, type Frame } from '../frames';
+import { readPath, withValueAt, type Frame, type Path } from '../frames';
 
 export interface ReplySettings {
 	readonly template: Json;
-	/** Where an incoming frame has the value that its reply repeats; empty if replies are not correlated. */
-	readonly correlationPath: string;
-	/** Where the reply repeats that value. */
+	/** Where an incoming frame has the value that its reply repeats; absent if replies repeat none. */
+	readonly repeats?: Path | undefined;
+	/** Where the reply repeats that value: field names. */
 	readonly replyPath: string;
 }
 
@@ -35,16 +35,16 @@ const SHOWN_CHARS = 60;
 /** @param given the fields of the option "Reply" */
 export function readReplySettings(
 	given: Readonly<Record<string, unknown>>,
-	idPath: string,
+	idPath: Path | undefined,
 ): Result<ReplySettings> {
 	const template = readTemplate(given.template ?? REPLY_TEMPLATE);
 	if (!template.ok) return template;
 	const replyPath = textOf(given.replyPath ?? 'reply_to').trim();
-	const correlationPath = textOf(given.correlationPath).trim() || idPath.trim();
-	if (pathSteps(replyPath).length === 0) {
-		return ok({ template: template.value, correlationPath: '', replyPath: '' });
-	}
-	if (pathSteps(correlationPath).length === 0) {
+	if (replyPath === '') return ok({ template: template.value, replyPath });
+	const entered = readPath('ID to Repeat', given.correlationPath);
+	if (!entered.ok) return entered;
+	const repeats = entered.value ?? idPath;
+	if (!repeats) {
 		return failInput(
 			'"ID in Reply" is filled in, but nothing says where a frame holds the value to repeat',
 			'Fill in "ID to Repeat" in the option "Reply", or "ID Path". If your platform does not correlate frames, clear "ID in Reply".',
@@ -53,11 +53,11 @@ export function readReplySettings(
 	// A placeholder may stand for an object that contains the path.
 	const example = TEMPLATES.fill(template.value, () => ({}));
 	if (isJsonObject(example) && withValueAt(example, replyPath, '').ok) {
-		return ok({ template: template.value, correlationPath, replyPath });
+		return ok({ template: template.value, repeats, replyPath });
 	}
 	return failInput(
 		`"Reply Frame" cannot hold a value at "${excerpt(replyPath, SHOWN_CHARS)}"`,
-		'Enter an "ID in Reply" of field names, such as "reply_to" or "data.reply_to".',
+		'Enter an "ID in Reply" of field names, such as reply_to or data."reply-to".',
 	);
 }
 
@@ -73,7 +73,9 @@ function readTemplate(entered: unknown): Result<Json> {
 	}
 	const lost = refuseLostDigits('Reply Frame', entered);
 	if (lost) return fail(lost);
-	const unknown = TEMPLATES.placeholdersIn(template).find(({ name }) => !KNOWN_PLACEHOLDERS.has(name));
+	const unknown = TEMPLATES.placeholdersIn(template).find(
+		({ name, path }) => !KNOWN_PLACEHOLDERS.has(name) || (path !== '' && !compileExpression(path).ok),
+	);
 	if (!unknown) return ok(template);
 	return failInput(
 		`"Reply Frame" has an unknown placeholder: ${excerpt(unknown.written, SHOWN_CHARS)}`,
@@ -90,13 +92,12 @@ function isPlaceholder(template: Json | undefined): boolean {
  * The value at `path`, which the reply repeats.
  * @param text the frame as received: in `frame`, a number beyond 2^53 is already text
  */
-export function readCorrelation(text: string, frame: Frame, path: string): Correlation | undefined {
-	if (readName(frame, path) === undefined) return undefined;
-	const value = readPath(frame, path);
+export function readCorrelation(text: string, frame: Frame, { at }: Path): Correlation | undefined {
+	const value = valueAt(at, frame);
 	if (typeof value === 'number' || typeof value === 'boolean') return { value, isLongNumber: false };
-	if (typeof value !== 'string') return undefined;
+	if (typeof value !== 'string' || value === '') return undefined;
 	const mayBeNumber = /^-?\d{16,}$/.test(value);
-	const isLongNumber = mayBeNumber && typeof readPath(parseRounded(text) ?? null, path) === 'number';
+	const isLongNumber = mayBeNumber && typeof valueAt(at, parseRounded(text) ?? null) === 'number';
 	return { value, isLongNumber };
 }
 
@@ -116,7 +117,9 @@ export function composeReply(
 	const wanted = TEMPLATES.placeholdersIn(template).filter(({ name }) => name === 'json');
 	const lookup = ({ name, path }: Placeholder): Json | undefined => {
 		const from = name === 'json' ? json : frame;
-		return path === '' ? from : readPath(from, path);
+		if (path === '') return from;
+		const at = compileExpression(path);
+		return at.ok ? valueAt(at.value, from) : undefined;
 	};
 	if (wanted.length > 0 && wanted.every((placeholder) => lookup(placeholder) === undefined)) {
 		const names = excerpt(wanted.map(({ written }) => written).join(', '), SHOWN_CHARS);

@@ -8,7 +8,7 @@ import { explainUnclear, explainUnsent, type CallFacts } from '../../shared/plat
 import type { AgentAccount } from '../wire/account';
 import { quote, type Redact } from '../../shared/text/redact';
 import type { AgentReply, WireFailure } from '../wire/conclusion';
-import { wordOf } from '../wire/expression';
+import { wordOf } from '../../shared/form/expression';
 import { saidSuccess, type WireInterrupt } from '../wire/reader';
 
 export interface AgentFailure extends Failure {

@@ -11,7 +11,7 @@ import { isOwnWord, ofForeignBody } from '../wire/foreign';
 import { busyOutcome, explainCall, explainRefusal, isPassing, type RefusalFacts } from './failures';
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
-import { isThere, textAt, wordOf } from '../wire/expression';
+import { isThere, textAt, wordOf } from '../../shared/form/expression';
 import { namesError, WireReader } from '../wire/reader';
 
 export interface UploadedMedia extends WireFile {

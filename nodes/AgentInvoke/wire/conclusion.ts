@@ -3,7 +3,7 @@ import { errorWords } from '../../shared/errors/serviceMessage';
 import { isCutByLength } from '../../shared/answer/answerBody';
 import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, spelt, type Wire } from './description';
-import { isThere, textAt, wordOf } from './expression';
+import { isThere, textAt, wordOf } from '../../shared/form/expression';
 import { asked, dataOf, idOf, saidSuccess, statusIn, type WireInterrupt, type WireReader } from './reader';
 
 export interface WireEnded {

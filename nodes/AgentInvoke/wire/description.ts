@@ -13,7 +13,7 @@ import {
 	type Json,
 	type JsonObject,
 } from '../../shared/text/json';
-import { compileExpression, textAt, type Expression } from './expression';
+import { compileExpression, textAt, type Expression } from '../../shared/form/expression';
 
 /** Empty objects in a template stay; those emptied by absent values are removed. */
 export const TEMPLATES = new JsonTemplates({

@@ -9,7 +9,15 @@ import {
 import type { StreamEvent } from '../../shared/http/sse';
 import { redactJson } from '../../shared/text/redact';
 import type { StreamRule, Wire } from './description';
-import { isThere, MOST_PATH_CHARS, pathsIn, textAt, valueAt, wordOf, type Expression } from './expression';
+import {
+	isThere,
+	MOST_PATH_CHARS,
+	pathsIn,
+	textAt,
+	valueAt,
+	wordOf,
+	type Expression,
+} from '../../shared/form/expression';
 import { isBroken, isUnread, marksEvent, nameOf, ruleFor } from './rules';
 
 /** What the agent waits for: a person's answer, or the result of a tool that the flow runs. */

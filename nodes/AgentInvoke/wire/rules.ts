@@ -1,6 +1,6 @@
 import type { Json } from '../../shared/text/json';
 import { fitsName, type StreamRule, type Wire } from './description';
-import { isThere, textAt, valueAt } from './expression';
+import { isThere, textAt, valueAt } from '../../shared/form/expression';
 
 /** The name that the standard for event streams gives to an event without one. */
 const UNNAMED = 'message';

@@ -5,7 +5,7 @@ export interface Placeholder {
 	readonly written: string;
 	/** The name of the placeholder, e.g. `json`. */
 	readonly name: string;
-	/** The path after the name, for `readPath`: `items[0].id`. May be empty. */
+	/** The path after the name, as JMESPath: `"items"[0]."id"`. May be empty. */
 	readonly path: string;
 	/** The two words of a choice such as `$stream(streaming, blocking)`; otherwise empty. */
 	readonly words: readonly string[];
@@ -27,7 +27,8 @@ interface TemplateRules {
 
 /** A name in a path. It may contain single hyphens, yet "$from-$to" has two placeholders. */
 const NAME = String.raw`[\p{L}\p{N}_]+(?:-[\p{L}\p{N}_]+)*`;
-const PATH = String.raw`(?<path>(?:\.${NAME}|\[(?:\d+|"[^"]*"|'[^']*')\])*)`;
+const PATH = String.raw`(?<path>(?:\.(?:${NAME}|"[^"\\]+")|\[\d+\])*)`;
+const STEP = new RegExp(String.raw`"[^"]*"|\.(${NAME})`, 'gu');
 
 /** JSON with placeholders in its strings, not in its keys. Inserted values are neither evaluated nor searched again. */
 export class JsonTemplates {
@@ -98,9 +99,15 @@ export class JsonTemplates {
 			if (index > end) parts.push(text.slice(end, index));
 			end = index + written.length;
 			if (name === undefined) parts.push('$');
-			else parts.push({ written, name, path: path.replace(/^\./, ''), words });
+			else parts.push({ written, name, path: pathOf(path), words });
 		}
 		if (end < text.length) parts.push(text.slice(end));
 		return parts;
 	}
+}
+
+/** As JMESPath, which requires quotation marks around names with hyphens or letters beyond ASCII. */
+function pathOf(written: string): string {
+	const quoted = written.replace(STEP, (part, name?: string) => (name === undefined ? part : `."${name}"`));
+	return quoted.replace(/^\./, '');
 }

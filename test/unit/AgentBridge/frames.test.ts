@@ -6,17 +6,21 @@ import {
 	belongs,
 	createEventFilter,
 	readIncoming,
-	readName,
+	nameAt,
+	readPath,
 	RecentIds,
 	withValueAt,
 	type EventFilter,
+	type Path,
 } from '../../../nodes/AgentBridge/frames';
 import { parseJson, type JsonObject } from '../../../nodes/shared/text/json';
-import { readPath } from '../../../nodes/shared/text/jsonPath';
+import { valueAt } from '../../../nodes/shared/form/expression';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { valueOf } from '../results';
 
 const filterOf = (path: string, list: string): EventFilter => valueOf(createEventFilter(path, list));
+
+const pathOf = (path: string): Path | undefined => valueOf(readPath('ID Path', path));
 
 const jsonObject = fc.dictionary(fc.string(), fc.jsonValue()).map((value) => value as JsonObject);
 
@@ -62,14 +66,14 @@ describe('paths', () => {
 	const frame = { type: 'message', data: { 'a.b': 1, list: [{ id: 7 }], empty: '' }, ok: false, none: null };
 
 	test('lead to a name if the value is a text, a number or a boolean', () => {
-		expect(['type', 'data.list[0].id', 'ok'].map((path) => readName(frame, path))).toEqual([
-			'message',
-			'7',
-			'false',
-		]);
-		expect(['data', 'data.list', 'none', 'data.empty', 'gone'].map((path) => readName(frame, path))).toEqual(
-			Array(5).fill(undefined),
-		);
+		expect(
+			['type', 'data.list[0].id', 'ok', 'data."a.b"'].map((path) => nameAt(pathOf(path), frame)),
+		).toEqual(['message', '7', 'false', '1']);
+		expect(
+			['data', 'data.list', 'none', 'data.empty', 'gone', 'type.length'].map((path) =>
+				nameAt(pathOf(path), frame),
+			),
+		).toEqual(Array(6).fill(undefined));
 	});
 
 	test('lead to the value set there, in a copy of the frame', () => {
@@ -79,12 +83,34 @@ describe('paths', () => {
 				const before = JSON.stringify(given);
 				const changed = withValueAt(given, steps.join('.'), value);
 				expect(JSON.stringify(given)).toBe(before);
-				if (changed.ok) expect(readPath(changed.value, steps.join('.'))).toBe(value);
+				if (changed.ok)
+					expect(valueAt(pathOf(steps.join('.'))?.at, changed.value)).toBe(value === '' ? '' : value);
 			}),
 		);
 	});
 
-	test.each(['', '__proto__', 'type.below', 'data.list.id', '__proto__.polluted'])(
+	test.each(['message-id', '$.type', 'data["a.b"]', 'data.list.0.id', 'größe', 'data.', 'constructor'])(
+		'that are no JMESPath are refused, with the cure: %j',
+		(path) => {
+			const read = readPath('ID Path', path);
+			expect(read).toMatchObject({ ok: false, failure: { kind: 'badInput' } });
+			const { message, advice } = read.ok ? { message: '', advice: '' } : read.failure;
+			expect(message).toContain(`"ID Path" is not a valid path: "${path}"`);
+			expect(message).not.toContain('undefined');
+			expect(advice).toContain('data."message-id"');
+		},
+	);
+
+	test('with quotation marks name any field, to read and to set', () => {
+		const path = 'data."message-id"."größe"';
+		expect(withValueAt({}, path, 'x')).toEqual({
+			ok: true,
+			value: { data: { 'message-id': { größe: 'x' } } },
+		});
+		expect(nameAt(pathOf(path), { data: { 'message-id': { größe: 'x' } } })).toBe('x');
+	});
+
+	test.each(['', '__proto__', 'type.below', 'data.list.id', '__proto__.polluted', 'data[0]', 'a || b'])(
 		'that cannot hold a value are refused: %j',
 		(path) => {
 			expect(withValueAt(frame, path, 'x')).toMatchObject({ ok: false, failure: { kind: 'badInput' } });
@@ -139,7 +165,8 @@ test('remembers only the newest IDs, up to the limit', () => {
 
 describe('replies', () => {
 	const filter = filterOf('type', 'message, interrupt');
-	const rule = { replyPath: 'correlation_id', correlation: 'm-1', filter };
+	const at = pathOf('correlation_id');
+	const rule = { id: at && { at, value: 'm-1' }, filter, silenceMs: 0 };
 
 	test.each([
 		[{ type: 'tool_event', correlation_id: 'm-1' }, true],

@@ -2,7 +2,7 @@ import type { INodeProperties } from 'n8n-workflow';
 
 import { defineOptions, optionsCollection } from '../../../shared/form/options';
 import { REPLY_TEMPLATE } from '../../reply/replyTemplate';
-import { EVENT_PATH, HEARTBEAT_OPTIONS, MAX_SECONDS } from '../fields.bridge';
+import { EVENT_PATH, HEARTBEAT_OPTIONS, MAX_SECONDS, PATH_HINT } from '../fields.bridge';
 
 const MAX_FRAMES = 1_000_000_000;
 
@@ -96,7 +96,7 @@ export const LISTEN_OPTIONS = defineOptions({
 
 /** The trigger's fields. The operator enters paths, because the fields of frames are not documented (§6.2). */
 export const LISTEN_FIELDS: readonly INodeProperties[] = [
-	EVENT_PATH,
+	{ ...EVENT_PATH, hint: PATH_HINT },
 	{
 		displayName: 'Events',
 		name: 'eventFilter',

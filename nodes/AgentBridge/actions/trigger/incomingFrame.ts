@@ -4,7 +4,15 @@ import { failInput, ok, type Result } from '../../../shared/errors/failure';
 import { checkEntered } from '../../../shared/form/options';
 import { textOf } from '../../../shared/text/textOf';
 import { excerpt, isJsonObject } from '../../../shared/text/json';
-import { createEventFilter, readIncoming, readName, type EventFilter, type Frame } from '../../frames';
+import {
+	createEventFilter,
+	nameAt,
+	readIncoming,
+	readPath,
+	type EventFilter,
+	type Frame,
+	type Path,
+} from '../../frames';
 import {
 	readCorrelation,
 	readReplySettings,
@@ -27,7 +35,8 @@ export interface IncomingFrame {
 
 export interface ListenSettings {
 	readonly filter: EventFilter;
-	readonly idPath: string;
+	/** Where a frame has its own ID. */
+	readonly idPath: Path | undefined;
 	readonly maxBatch: number;
 	readonly maxQueued: number;
 	readonly testTimeoutMs: number;
@@ -37,7 +46,7 @@ export interface ListenSettings {
 
 export function readListenSettings(context: ITriggerFunctions, options: IDataObject): Result<ListenSettings> {
 	const filter = createEventFilter(
-		textOf(context.getNodeParameter('eventPath', '')),
+		context.getNodeParameter('eventPath', ''),
 		textOf(context.getNodeParameter('eventFilter', '')),
 	);
 	if (!filter.ok) return filter;
@@ -47,12 +56,13 @@ export function readListenSettings(context: ITriggerFunctions, options: IDataObj
 	const numbers = checkEntered(given, LISTEN_OPTIONS, MAX_BATCH);
 	if (!numbers.ok) return numbers;
 	const { number } = numbers.value;
-	const idPath = textOf(context.getNodeParameter('idPath', ''));
-	const reply = readReply(options.reply, idPath);
+	const idPath = readPath('ID Path', context.getNodeParameter('idPath', ''));
+	if (!idPath.ok) return idPath;
+	const reply = readReply(options.reply, idPath.value);
 	if (!reply.ok) return reply;
 	return ok({
 		filter: filter.value,
-		idPath,
+		idPath: idPath.value,
 		maxBatch: Math.floor(number('maxBatch')),
 		maxQueued: Math.floor(number('maxQueued')),
 		testTimeoutMs: number('testTimeoutSeconds') * 1000,
@@ -61,7 +71,7 @@ export function readListenSettings(context: ITriggerFunctions, options: IDataObj
 }
 
 /** @returns undefined if the option is not added */
-function readReply(given: unknown, idPath: string): Result<ReplySettings | undefined> {
+function readReply(given: unknown, idPath: Path | undefined): Result<ReplySettings | undefined> {
 	if (given === undefined || given === null) return ok(undefined);
 	const asked = isJsonObject(given) ? given.frame : undefined;
 	if (isJsonObject(asked)) return readReplySettings(asked, idPath);
@@ -86,9 +96,9 @@ export function receive(
 	return ok({
 		frame,
 		event: filter.eventOf(frame),
-		id: readName(frame, idPath),
+		id: nameAt(idPath, frame),
 		receivedAt: new Date().toISOString(),
-		correlation: reply && readCorrelation(text, frame, reply.correlationPath),
+		correlation: reply?.repeats && readCorrelation(text, frame, reply.repeats),
 	});
 }
 

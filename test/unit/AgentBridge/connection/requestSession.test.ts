@@ -1,4 +1,4 @@
-import { createEventFilter, type ReplyRule } from '../../../../nodes/AgentBridge/frames';
+import { createEventFilter, readPath, type ReplyRule } from '../../../../nodes/AgentBridge/frames';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
 import type { Peer } from '../../../../nodes/AgentBridge/connection/failures';
 import type { Probe } from '../../../../nodes/AgentBridge/connection/connection';
@@ -49,7 +49,10 @@ async function sentOne() {
 }
 
 const FILTER = valueOf(createEventFilter('type', 'reply'));
-const rule = (correlation = '1'): ReplyRule => ({ replyPath: 're', correlation, filter: FILTER });
+const RE = valueOf(readPath('ID in Reply', 're'));
+const rule = (value = '1'): ReplyRule => ({ id: RE && { at: RE, value }, filter: FILTER, silenceMs: 0 });
+/** Replies that name no ID. */
+const anyReply = (silenceMs = 0): ReplyRule => ({ filter: FILTER, silenceMs });
 
 test('the reply is the frame that repeats the value and names the event, and the token in it is hidden', async () => {
 	const { session, socket, clock } = scene();
@@ -65,7 +68,7 @@ test('the reply is the frame that repeats the value and names the event, and the
 	expect(await asking).toEqual({
 		ok: true,
 		value: {
-			reply: { type: 'reply', re: 1, text: 'you are [hidden]' },
+			replies: [{ type: 'reply', re: 1, text: 'you are [hidden]' }],
 			collected: [{ type: 'tool', re: 1 }],
 			notCollected: 0,
 			elapsedMs: 400,
@@ -91,29 +94,106 @@ test('the timeout counts from the moment of sending, and its error contains what
 	expect(clock.sleepers).toBe(0);
 });
 
-test.each([
-	['if nothing correlates, the connection is abandoned, and with it a late reply', '', 2],
-	['if replies repeat a value, the connection is kept', 're', 1],
-])('after a timeout: %s', async (_what, replyPath, connections) => {
-	const made = await asked('{"id":1}', { ...rule('1'), replyPath });
-	const { session, socket, sockets, clock, open: old } = made;
-	expect(await clock.run(made.asking)).toMatchObject({ ok: false, failure: { kind: 'timedOut' } });
-	const second = session.request('{"id":2}', { ...rule('2'), replyPath }, 1_000);
+test('requests whose replies name an ID share a connection, and a late reply is counted and dropped', async () => {
+	const { session, sockets, clock, asking, open } = await asked();
+	expect(await clock.run(asking)).toMatchObject({ ok: false, failure: { kind: 'timedOut' } });
+	const second = session.request('{"id":2}', rule('2'), 1_000);
 	await turn();
-	old.say('{"type":"reply","re":1}');
-	const current = await socket(connections);
-	if (connections > 1) current.open();
+	open.say('{"type":"reply","re":1}');
+	open.say('{"type":"reply","re":2}');
+	expect(await second).toMatchObject({ ok: true, value: { replies: [{ re: 2 }] } });
+	open.say('{"type":"reply","re":1}');
+	open.say('{"type":"reply","re":2}');
+	open.say('{"type":"reply","re":"of another client"}');
+	expect([session.late, sockets.length, clock.sleepers]).toEqual([3, 1, 0]);
+});
+
+test('a request whose replies name no ID has a connection alone, so no other message can be its reply', async () => {
+	const { session, socket, sockets, asking, open: old } = await asked('one', anyReply());
+	old.say('{"type":"reply","text":"first of one"}');
+	old.say('{"type":"reply","text":"second of one"}');
+	expect(await asking).toMatchObject({ value: { replies: [{ text: 'first of one' }] } });
+	expect(session.late).toBe(1);
+	const second = session.request('two', anyReply(), 1_000);
 	await turn();
+	old.say('{"type":"reply","text":"third of one"}');
+	old.end(1000);
+	const current = await socket(2);
+	current.open();
+	await turn();
+	old.say('{"type":"reply","text":"fourth of one"}');
+	current.say('{"type":"reply","text":"of two"}');
+	expect(await second).toMatchObject({ value: { replies: [{ text: 'of two' }] } });
+	expect(sockets.map(({ sent }) => sent)).toEqual([['one'], ['two']]);
+});
+
+test('a request without an ID does not follow one with an ID on its connection', async () => {
+	const { session, socket, asking, open: old } = await asked();
 	old.say('{"type":"reply","re":1}');
-	current.say('{"type":"reply","re":2}');
-	expect(await clock.run(second)).toMatchObject({ ok: true, value: { reply: { re: 2 } } });
-	expect(sockets.map(({ sent }) => sent)).toEqual(
-		connections > 1 ? [['{"id":1}'], ['{"id":2}']] : [['{"id":1}', '{"id":2}']],
-	);
-	const closing = session.close();
-	current.end(1000);
+	await asking;
+	const second = session.request('two', anyReply(), 1_000);
+	await turn();
+	old.end(1000);
+	const current = await socket(2);
+	current.open();
+	await turn();
+	expect(current.sent).toEqual(['two']);
+	current.say('{"type":"reply"}');
+	expect(await second).toMatchObject({ ok: true });
+});
+
+describe('a reply that is complete after 200 ms of silence', () => {
+	test('has all messages until then, and each frame of the request begins the silence anew', async () => {
+		const { clock, asking, open } = await asked('one', anyReply(200));
+		await clock.advance(300);
+		open.say('{"type":"reply","n":1}');
+		await clock.advance(199);
+		open.say('{"type":"typing"}');
+		await clock.advance(199);
+		open.say('{"type":"reply","n":2}');
+		const outcome = await clock.run(asking);
+		expect(outcome).toMatchObject({
+			value: { replies: [{ n: 1 }, { n: 2 }], collected: [{ type: 'typing' }], elapsedMs: 898 },
+		});
+		expect(clock.sleepers).toBe(0);
+	});
+
+	test('is no reply before the silence if the time is up, and the error has the messages', async () => {
+		const { clock, asking, open } = await asked('one', anyReply(200));
+		for (let at = 0; at < 1_000; at += 100) {
+			open.say('{"type":"reply"}');
+			await clock.advance(100);
+		}
+		const outcome = await asking;
+		expect(outcome).toMatchObject({
+			failure: { kind: 'timedOut', message: expect.stringContaining('was not complete within 1 seconds') },
+		});
+		expect(!outcome.ok && outcome.failure.details?.replies).toHaveLength(10);
+		expect(clock.sleepers).toBe(0);
+	});
+
+	test.each([
+		[1000, true],
+		[1006, false],
+	])('is complete when the platform closes the connection with %d: %s', async (code, isOk) => {
+		const { asking, open } = await asked('one', anyReply(200));
+		open.say('{"type":"reply"}');
+		open.end(code);
+		expect(await asking).toMatchObject({ ok: isOk });
+	});
+});
+
+test('a test in the editor listens for a second more, to tell of messages after the reply', async () => {
+	const { session, clock, asking, open } = await asked('one', anyReply());
+	open.say('{"type":"reply"}');
+	await asking;
+	const closing = session.close(true);
+	await clock.advance(900);
+	open.say('{"type":"reply"}');
+	await clock.advance(100);
+	open.end(1000);
 	await closing;
-	expect(clock.sleepers).toBe(0);
+	expect(session.late).toBe(1);
 });
 
 test('after a timeout, a request with the same value gets a connection without the late reply', async () => {
@@ -127,12 +207,17 @@ test('after a timeout, a request with the same value gets a connection without t
 	await turn();
 	old.say('{"type":"reply","re":1,"text":"a"}');
 	current.say('{"type":"reply","re":1,"text":"b"}');
-	expect(await clock.run(second)).toMatchObject({ ok: true, value: { reply: { text: 'b' } } });
+	expect(await clock.run(second)).toMatchObject({ ok: true, value: { replies: [{ text: 'b' }] } });
+	// A second message may follow the reply, so the next request with this value gets another connection, too.
 	const third = session.request('{"id":1,"text":"c"}', rule(), 1_000);
 	await turn();
-	current.say('{"type":"reply","re":1,"text":"c"}');
-	expect(await clock.run(third)).toMatchObject({ ok: true, value: { reply: { text: 'c' } } });
-	expect(sockets).toHaveLength(2);
+	current.end(1000);
+	const last = await socket(3);
+	last.open();
+	await turn();
+	last.say('{"type":"reply","re":1,"text":"c"}');
+	expect(await clock.run(third)).toMatchObject({ ok: true, value: { replies: [{ text: 'c' }] } });
+	expect(sockets).toHaveLength(3);
 });
 
 test('a chatty platform does not fill the memory', async () => {
@@ -146,16 +231,16 @@ test('a chatty platform does not fill the memory', async () => {
 
 test('large frames do not fill the memory either, because all items of a run share one limit', async () => {
 	const { session, clock, asking, open } = await asked();
-	const large = `{"type":"tool","re":1,"text":"${'x'.repeat(8_000_000)}"}`;
-	for (let frame = 0; frame < 60; frame++) open.say(large);
+	const large = (re: number): string => `{"type":"tool","re":${re},"text":"${'x'.repeat(8_000_000)}"}`;
+	for (let frame = 0; frame < 60; frame++) open.say(large(1));
 	open.say('{"type":"reply","re":1}');
 	const outcome = await asking;
 	expect(outcome.ok && [outcome.value.collected.length, outcome.value.notCollected]).toEqual([3, 57]);
 
-	const second = session.request('{}', rule(), 1_000);
+	const second = session.request('{}', rule('2'), 1_000);
 	await turn();
-	open.say(large);
-	open.say('{"type":"tool","re":2}');
+	open.say(large(2));
+	open.say('{"type":"tool","re":1}');
 	const late = await clock.run(second);
 	expect(late).toMatchObject({ failure: { details: { collected: [], otherFrames: 1, notCollected: 1 } } });
 });
@@ -274,7 +359,7 @@ test('a platform that closes every connection at once is given up in the end', a
 		await clock.advance(800);
 	}
 	expect(sent).toMatchObject({ ok: false, failure: { kind: 'unreachable' } });
-	expect(sockets).toHaveLength(1_000);
+	expect(sockets).toHaveLength(10);
 });
 
 test('a request whose connection breaks is unclear, and the next one gets a new connection', async () => {

@@ -84,6 +84,18 @@ test.each<[what: string, runData: IRunData, origins: Array<number | undefined>]>
 		{ A: [task([[0]], ['Trigger'])], Last: [task([[5]], ['A'])] },
 		[undefined],
 	],
+	[
+		'a list with one pair that leads nowhere after the known one',
+		{
+			Last: [task([[[{ item: 2 }, { item: 0, input: 7 }]]], ['Trigger'])],
+		},
+		[undefined],
+	],
+	[
+		'a list with one pair that leads nowhere before the known one',
+		{ Last: [task([[[{ item: 0, input: 7 }, { item: 2 }]]], ['Trigger'])] },
+		[undefined],
+	],
 	['a cycle', { A: [task([[0]], ['Last'])], Last: [task([[0]], ['A'])] }, [undefined]],
 ])('traces items back to the trigger: %s', (_what, runData, expected) => {
 	expect(origins(runData)).toEqual(expected);

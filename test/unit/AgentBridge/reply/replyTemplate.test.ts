@@ -6,14 +6,16 @@ import {
 	readReplySettings,
 	type ReplySettings,
 } from '../../../../nodes/AgentBridge/reply/replyTemplate';
+import { readPath, type Path } from '../../../../nodes/AgentBridge/frames';
 import { parseJson, isJsonObject, type JsonObject } from '../../../../nodes/shared/text/json';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { valueOf } from '../../results';
 
 const redact = redactor(['wst_secret']);
 
-const settings = (given: Record<string, unknown>, idPath = 'id'): ReplySettings =>
-	valueOf(readReplySettings(given, idPath));
+const pathOf = (path: string): Path | undefined => valueOf(readPath('ID Path', path));
+const settings = (given: Record<string, unknown>): ReplySettings =>
+	valueOf(readReplySettings(given, pathOf('id')));
 
 function frameOf(text: string): JsonObject {
 	const frame = parseJson(text);
@@ -25,7 +27,7 @@ function frameOf(text: string): JsonObject {
 function reply(given: Record<string, unknown>, item: unknown, came = '{"id":"f-1"}'): string {
 	const how = settings(given);
 	const frame = frameOf(came);
-	const correlation = readCorrelation(came, frame, how.correlationPath);
+	const correlation = how.repeats && readCorrelation(came, frame, how.repeats);
 	const made = composeReply(how, item, { frame, correlation }, redact);
 	return made.ok ? made.value : made.failure;
 }
@@ -76,11 +78,13 @@ test.each([2 ** 53, -(2 ** 60), 1e21])('does not send %d, because n8n has rounde
 test("sends an item's value unchanged or not at all", () => {
 	fc.assert(
 		fc.property(fc.jsonValue(), fc.string({ minLength: 1 }), (value, id) => {
-			const made = reply({ template: '{"v":"$json.v"}' }, { v: value }, JSON.stringify({ id }));
+			const made = reply({ template: '{"t":1,"v":"$json.v"}' }, { v: value }, JSON.stringify({ id }));
 			const parsed: unknown = made.startsWith('{') ? JSON.parse(made) : undefined;
 			if (parsed !== undefined) {
-				expect(parsed).toEqual({ v: JSON.parse(JSON.stringify(value)) as unknown, reply_to: id });
-			} else expect(made).toContain('n8n rounds');
+				const plain = JSON.parse(JSON.stringify(value)) as unknown;
+				// JMESPath does not tell null from nothing.
+				expect(parsed).toEqual({ t: 1, ...(plain !== null && { v: plain }), reply_to: id });
+			} else expect(made).toMatch(/n8n rounds|nothing at/);
 		}),
 	);
 });
@@ -99,7 +103,7 @@ test.each([
 		'Enter an "ID in Reply" of field names',
 	],
 ])('names the field when it refuses an ID in the reply with %s', (_what, given, idPath, words) => {
-	const read = readReplySettings(given, idPath);
+	const read = readReplySettings(given, pathOf(idPath));
 	const said = read.ok ? '' : `${read.failure.message}. ${read.failure.advice}`;
 	expect(said).toContain(words);
 });

@@ -4,7 +4,7 @@ import { join, parse } from 'node:path';
 import { STANDARD_WIRE } from '../../../../credentials/standardWire';
 import { wireRequest } from '../../../../nodes/AgentInvoke/wire/request';
 import { readWire } from '../../../../nodes/AgentInvoke/wire/description';
-import { compileExpression, valueAt } from '../../../../nodes/AgentInvoke/wire/expression';
+import { compileExpression, valueAt } from '../../../../nodes/shared/form/expression';
 import { dialectCases } from '../../../nodes/AgentInvoke/dialects/dialectCases';
 import { wireAsShipped, wireOf, wireText } from './wires';
 

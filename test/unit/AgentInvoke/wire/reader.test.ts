@@ -1,7 +1,7 @@
 import type { StreamEvent } from '../../../../nodes/shared/http/sse';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { concludeAnswer } from '../../../../nodes/AgentInvoke/wire/conclusion';
-import { pathsIn } from '../../../../nodes/AgentInvoke/wire/expression';
+import { pathsIn } from '../../../../nodes/shared/form/expression';
 import { WireReader } from '../../../../nodes/AgentInvoke/wire/reader';
 import { lucky } from '../../seededRandom';
 import { body, event, eventsIn, read, TOKEN, wireOf, wireText } from './wires';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
+import { compileExpression, valueAt } from '../../../../nodes/shared/form/expression';
 import type { Json } from '../../../../nodes/shared/text/json';
-import { readPath } from '../../../../nodes/shared/text/jsonPath';
 import { JsonTemplates } from '../../../../nodes/shared/text/jsonTemplate';
 
 const templates = new JsonTemplates({ hasPaths: true, choice: 'stream' });
@@ -13,6 +13,7 @@ const ITEM: Json = {
 	nothing: null,
 	'order-id': 'A-1',
 	'a.b': 'dotted',
+	größe: 'L',
 	list: [{ id: 7 }, 'two'],
 };
 
@@ -20,7 +21,9 @@ function fill(template: Json): Json | undefined {
 	return templates.fill(template, ({ name, path, words }) => {
 		if (name === 'stream') return words[0] ?? true;
 		if (name !== 'json') return undefined;
-		return path === '' ? ITEM : readPath(ITEM, path);
+		if (path === '') return ITEM;
+		const at = compileExpression(path);
+		return at.ok ? valueAt(at.value, ITEM) : undefined;
 	});
 }
 
@@ -29,10 +32,11 @@ test.each<[template: Json, filled: Json | undefined]>([
 	['$json.text', 'Hello'],
 	['$json.count', 3],
 	['$json.done', false],
-	['$json.nothing', null],
+	['$json.nothing', undefined],
 	['$json.list', [{ id: 7 }, 'two']],
 	['$json.list[0].id', 7],
-	['$json["a.b"]', 'dotted'],
+	['$json."a.b"', 'dotted'],
+	['$json.größe', 'L'],
 	['$json.order-id', 'A-1'],
 	['$json.missing', undefined],
 ])('fills %j with a value of its own type', (template, filled) => {

@@ -7,7 +7,7 @@ import { redactor } from '../../../../../nodes/shared/text/redact';
 function scene(replyPath = '') {
 	const sent: string[] = [];
 	const lines: string[] = [];
-	const settings = { template: { text: '$json.text' }, correlationPath: '', replyPath };
+	const settings = { template: { text: '$json.text' }, replyPath };
 	const replies = new ReplySender(
 		'Trigger',
 		settings,

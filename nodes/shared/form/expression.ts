@@ -1,7 +1,7 @@
 import { compile, search, tokenize } from 'jmespath';
 
-import { fail, ok, type Result } from '../../shared/errors/failure';
-import { excerpt, jsonText, parseJson, type Json } from '../../shared/text/json';
+import { fail, ok, type Result } from '../errors/failure';
+import { excerpt, jsonText, parseRounded, type Json } from '../text/json';
 
 /** @returns what it finds, `undefined` if that is nothing, or why it cannot be applied to the data, as a clause */
 export type Expression = (from: Json) => Result<Json | undefined, string>;
@@ -17,6 +17,8 @@ export const MOST_PATH_CHARS = 60;
 export function compileExpression(text: string): Result<Expression, string> {
 	if (text.length > MOST_CHARS) return fail(`it is longer than ${MOST_CHARS} characters`);
 	if (text.includes('\\')) return fail('it contains a backslash');
+	// The library compiles it, and fails with each value.
+	if (/\.\s*$/.test(text)) return fail('it ends with a dot');
 	try {
 		compile(text);
 		const inherited = tokenize(text).find(({ value }) => INHERITED.has(value));
@@ -32,7 +34,8 @@ function evaluate(from: Json, text: string): Result<Json | undefined, string> {
 		const found: unknown = search(from, text);
 		if (found === null || found === undefined) return ok(undefined);
 		if (hasExpression(found)) return fail('it returns an expression');
-		return ok(parseJson(jsonText(found) ?? ''));
+		// Rounded, because a number that is found stays the number that it is in the data.
+		return ok(parseRounded(jsonText(found) ?? ''));
 	} catch (error) {
 		// The message is shown without prefixes such as "TypeError: ".
 		return fail(excerpt(String(error).replace(/^(\w+: )+/, ''), 200));
