@@ -33,7 +33,7 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 		'Update n8n, or remove "data-table" from N8N_DISABLED_MODULES.',
 	],
 	[
-		/read-only|permission|forbidden|not (have|allowed)|denied|may not be called/i,
+		/read-only|permission|forbidden|not (have|allowed)|denied|not be called/i,
 		'cannot be used: n8n does not allow it',
 		'Ask the administrator of n8n whether workflows of this project may use Data Tables.',
 	],

@@ -215,7 +215,8 @@ export function inlineWorkflow(name: string, parameters: Work, reading?: Work): 
 		},
 		settings: {
 			executionOrder: 'v1',
-			callerPolicy: 'any',
+			// It has the ID of its caller, so the caller is one. n8n 3 lets nobody call a workflow that says 'any'.
+			callerPolicy: 'workflowsFromSameOwner',
 			saveDataSuccessExecution: 'none',
 			saveDataErrorExecution: 'none',
 			saveExecutionProgress: false,

@@ -195,7 +195,7 @@ describe('the inline workflow', () => {
 		);
 	});
 
-	it('leaves no execution behind, and may be called by any workflow', async () => {
+	it('leaves no execution behind, and may be called by the workflow whose ID n8n gives it', async () => {
 		await open().insert([row('a')]);
 		for (const { code } of n8n.runs) {
 			expect(JSON.parse(code)).toMatchObject({
@@ -204,7 +204,7 @@ describe('the inline workflow', () => {
 					{ type: 'n8n-nodes-base.dataTable', typeVersion: 1.1 },
 				],
 				settings: {
-					callerPolicy: 'any',
+					callerPolicy: 'workflowsFromSameOwner',
 					saveDataSuccessExecution: 'none',
 					saveDataErrorExecution: 'none',
 				},
@@ -503,6 +503,7 @@ describe('failures', () => {
 		['Unrecognized node type: n8n-nodes-base.dataTable', /this n8n has no Data Tables/],
 		['Attempted to use Data table node but the module is disabled', /this n8n has no Data Tables/],
 		["You don't have the permissions to create a data table in this project.", /does not allow it/],
+		['The sub-workflow (4711) cannot be called by this workflow', /does not allow it/],
 		['Cannot modify data tables on a protected instance. This instance is in read-only mode.', /not allow/],
 		[
 			"Validation error with data table request: unknown column name 'x'",
