@@ -7,7 +7,8 @@ import { readParameterView } from '../../shared/workflow/parameterView';
 import { membersOf } from '../../shared/workflow/pasted';
 import { namingEntry, type WorkflowSource } from '../../shared/workflow/savedWorkflows';
 import { formFields, fieldOptions, fieldType, readFieldId, type FormField } from '../workflow/formFields';
-import { countsOf, promptInputsOf } from '../workflow/inputRanking';
+import { countsOf, promptChoice } from '../workflow/inputRanking';
+import type { PromptChoice } from '../workflow/promptChoice';
 import { shownWorkflow } from './lists';
 
 export async function getOverrideFields(this: ILoadOptionsFunctions): Promise<ResourceMapperFields> {
@@ -66,12 +67,17 @@ function readOffered(source: WorkflowSource) {
 	const view = readParameterView(source.view);
 	if (!view.ok) return view;
 	const { nodes, inputs, prompts } = countsOf(definition.value);
-	const filled = promptInputsOf(definition.value).map(({ node, input }) => `${input.name} (${node.nodeId})`);
 	const counts = [count(nodes, 'node'), count(inputs, 'input'), count(prompts, 'prompt')];
 	return ok({
 		...formFields(definition.value, view.value),
-		found: `Found: ${counts.join(', ')}${filled.length > 0 ? `; "Prompt" fills ${filled.join(', ')}` : ''}`,
+		found: `Found: ${counts.join(', ')}; ${promptNote(promptChoice(definition.value))}`,
 	});
+}
+
+/** Which inputs the field "Prompt" fills, or why none. */
+function promptNote({ filled, why }: PromptChoice): string {
+	if (filled.length === 0) return `"Prompt" fills nothing: ${why}`;
+	return `"Prompt" fills ${filled.map(({ node, input }) => `${input.name} (${node.nodeId})`).join(', ')}`;
 }
 
 function count(number: number, noun: string): string {

@@ -3,7 +3,7 @@ import type { INodePropertyOptions, ResourceMapperField } from 'n8n-workflow';
 import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
 import { isLongInteger, type WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView, type Scalar } from '../../shared/workflow/parameterView';
-import { rankInputs, type RankedInput } from './inputRanking';
+import { promptChoice, rankInputs, type RankedInput } from './inputRanking';
 import { isSeedName } from './names';
 
 /** A row that the form offers for one value input of the workflow. */
@@ -53,19 +53,19 @@ export function readFieldId(id: string): { readonly nodeId: string; readonly par
  */
 export function formFields(definition: WorkflowDefinition, view: ParameterView) {
 	const ranked = rankInputs(definition).filter(({ node, input }) => hasFieldId(node.nodeId, input.name));
+	const filled = new Set(promptChoice(definition).filled.map(({ input }) => input));
 	const groupOf = ({ node, rank }: RankedInput): string => `${rank} ${node.nodeId}`;
 	const groups = Map.groupBy(ranked, groupOf);
 	return {
 		fields: ranked
 			.slice(0, MOST_FIELDS)
-			.map((one) => fieldOf(one, view, groups.get(groupOf(one))?.length === 1)),
+			.map((one) => fieldOf(one, view, groups.get(groupOf(one))?.length === 1, filled.has(one.input))),
 		leftOut: Math.max(0, ranked.length - MOST_FIELDS),
 	};
 }
 
 /** What an input is called in place of its own name, which may not say what it is for. */
 const RANK_NAMES: Partial<Record<RankedInput['rank'], string>> = {
-	positive: 'Prompt',
 	negative: 'Negative prompt',
 	seed: 'Seed',
 };
@@ -73,8 +73,14 @@ const RANK_NAMES: Partial<Record<RankedInput['rank'], string>> = {
 /**
  * The panel cuts off long titles, so what distinguishes rows comes first.
  * @param isAlone whether no other input of the node has this rank
+ * @param isPrompt whether the field "Prompt" fills the input
  */
-function fieldOf({ node, input, rank }: RankedInput, view: ParameterView, isAlone: boolean): FormField {
+function fieldOf(
+	{ node, input, rank }: RankedInput,
+	view: ParameterView,
+	isAlone: boolean,
+	isPrompt: boolean,
+): FormField {
 	const { name, value } = input;
 	const spec = view.get(node.nodeId)?.get(name);
 	// The export's own value is always an option: n8n refuses to publish a workflow with a value that is not listed.
@@ -82,7 +88,7 @@ function fieldOf({ node, input, rank }: RankedInput, view: ParameterView, isAlon
 	const range = options.length === 0 ? describeSpec(spec) : '';
 	const type = options.length > 0 ? 'options' : typeOf(value);
 	const defaultValue = defaultOf(type, value);
-	const rankName = isAlone && !isSeedName(name) ? RANK_NAMES[rank] : undefined;
+	const rankName = isAlone && !isSeedName(name) ? (isPrompt ? 'Prompt' : RANK_NAMES[rank]) : undefined;
 	const origin = rankName === undefined ? node.title : `${node.title} · ${name}`;
 	const label = `${rankName ?? name} (${shownId(node.nodeId)})${range && `, ${range}`} · ${origin}`;
 	return {

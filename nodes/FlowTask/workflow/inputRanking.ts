@@ -1,23 +1,31 @@
 import type { DefinitionInput, DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
-import { graphOf, holderOf, sourceOf, takesSeed, type Graph, type GraphInput } from './graph';
 import {
-	areSamePrompt,
+	graphOf,
+	holderOf,
+	laterNodes,
+	mayFollow,
+	polarityOf,
+	sourceOf,
+	takesSeed,
+	textsInto,
+	type Graph,
+	type GraphInput,
+	type TextFlow,
+} from './graph';
+import {
 	isEditorState,
 	isFileInput,
-	isOtherLink,
-	isPictureLink,
 	isProse,
 	isSampler,
-	isSchedule,
 	isSettingName,
 	isSideText,
-	isText,
 	isTextName,
 	polarityIn,
 	usesLanguageModel,
 	type Polarity,
 } from './names';
 import { inputsIn, valueIn, type Prompt } from './prompt';
+import { choosePrompt, ownPrompts, type PromptChoice } from './promptChoice';
 
 /** What inputs are for, in the order in which people need them. A `text` is one whose use the links do not show. */
 const RANKS = ['positive', 'negative', 'text', 'file', 'seed', 'setting', 'rest', 'editorState'] as const;
@@ -27,19 +35,39 @@ export interface RankedInput extends GraphInput {
 	readonly rank: Rank;
 }
 
-/** Earlier rankings, kept because an export can be a megabyte, and usually all items of a run have the same one. */
-const rankedBefore = new WeakMap<WorkflowDefinition, readonly RankedInput[]>();
-
-/** The inputs that can be set, in the order of RANKS; of the texts of a rank, the likeliest prompt comes first. */
-export function rankInputs(definition: WorkflowDefinition): readonly RankedInput[] {
-	const ranked = rankedBefore.get(definition) ?? rankAnew(definition);
-	rankedBefore.set(definition, ranked);
-	return ranked;
+interface Analysis {
+	readonly ranked: readonly RankedInput[];
+	readonly choice: PromptChoice;
 }
 
-function rankAnew(definition: WorkflowDefinition): RankedInput[] {
+/** Earlier analyses, kept because an export can be a megabyte, and usually all items of a run have the same one. */
+const analyzedBefore = new WeakMap<WorkflowDefinition, Analysis>();
+
+function analyze(definition: WorkflowDefinition): Analysis {
+	const analysis = analyzedBefore.get(definition) ?? analyzeAnew(definition);
+	analyzedBefore.set(definition, analysis);
+	return analysis;
+}
+
+/**
+ * The inputs that can be set, in the order of RANKS; of the texts of a rank, those that *Prompt* fills come first, then
+ * the likelier prompts.
+ */
+export function rankInputs(definition: WorkflowDefinition): readonly RankedInput[] {
+	return analyze(definition).ranked;
+}
+
+export function promptChoice(definition: WorkflowDefinition): PromptChoice {
+	return analyze(definition).choice;
+}
+
+function analyzeAnew(definition: WorkflowDefinition): Analysis {
 	const graph = graphOf(definition);
-	const texts = findTexts(graph);
+	const { texts, main } = findTexts(graph);
+	const choice = choosePrompt(
+		main ?? ownOrTitled(graph, texts),
+		texts.filter(({ rank }) => rank === 'positive'),
+	);
 	const held = findHeldNumbers(graph);
 	const isRanked = new Set(texts.map(({ input }) => input));
 	const others = definition.nodes.flatMap((node) =>
@@ -47,7 +75,22 @@ function rankAnew(definition: WorkflowDefinition): RankedInput[] {
 			.filter((input) => !input.isLink && !isRanked.has(input))
 			.map((input) => ({ node, input, rank: held.get(input) ?? rankOf(node, input) })),
 	);
-	return [...texts, ...others].sort((one, other) => RANKS.indexOf(one.rank) - RANKS.indexOf(other.rank));
+	const filled = new Set(choice.filled.map(({ input }) => input));
+	const orderOf = ({ rank, input }: RankedInput): number =>
+		2 * (filled.has(input) ? 0 : RANKS.indexOf(rank)) + Number(!filled.has(input));
+	const ranked = [...texts, ...others].sort((one, other) => orderOf(one) - orderOf(other));
+	return { ranked, choice };
+}
+
+/** What flows into the prompts of nodes that make something themselves, else the texts whose titles say what for. */
+function ownOrTitled(graph: Graph, texts: readonly RankedInput[]): TextFlow {
+	const isNegative = new Set(texts.filter(({ rank }) => rank === 'negative').map(({ input }) => input));
+	const { texts: all, writers } = ownPrompts(graph);
+	const own = all.filter(({ input }) => !isNegative.has(input));
+	if (own.length + writers.length > 0) return { texts: own, writers };
+	const isTitled = ({ rank, node }: RankedInput): boolean =>
+		rank === 'positive' && polarityIn(node.title) === 'positive';
+	return { texts: texts.filter(isTitled), writers: [] };
 }
 
 function rankOf(node: DefinitionNode, input: DefinitionInput): Rank {
@@ -83,31 +126,12 @@ export function countsOf(definition: WorkflowDefinition): Record<'nodes' | 'inpu
 	};
 }
 
-/** The inputs that may describe the image, the likeliest first: the positive texts, else the only text of unknown use. */
+/** The inputs that describe the image, those that *Prompt* fills first. */
 export function promptsOf(definition: WorkflowDefinition): readonly GraphInput[] {
-	const ranked = rankInputs(definition);
-	const positive = ranked.filter(({ rank }) => rank === 'positive');
-	if (positive.length > 0) return positive;
-	const texts = ranked.filter(({ rank }) => rank === 'text');
-	const main = texts.filter((text) => sideNamesOf(text).length === 0);
-	const likely = main.length > 0 ? main : texts;
-	return likely.length === 1 ? likely : [];
-}
-
-/**
- * The inputs that describe the image: the main one, those of the same encoder, and copies of the main text, such as a
- * refiner's. If only the main one were changed, the others would still describe the hosted image. None if plain words
- * cannot replace the main one.
- */
-export function promptInputsOf(definition: WorkflowDefinition): GraphInput[] {
-	const [main, ...others] = promptsOf(definition);
-	if (!main || isSchedule(main.input.value)) return [];
-	const { name, value } = main.input;
-	const same = others.filter(({ node, input }) => {
-		const isCopy = input.value === value && typeof value === 'string' && value.trim() !== '';
-		return isCopy || (node === main.node && areSamePrompt(name, input.name));
-	});
-	return [main, ...same];
+	const { ranked, choice } = analyze(definition);
+	const positive = ranked.filter(({ rank }) => rank === 'positive').map(({ input }) => input);
+	const inputs = new Set([...choice.filled, ...choice.between].map(({ input }) => input).concat(positive));
+	return ranked.filter(({ input }) => inputs.has(input));
 }
 
 /** The prompt that an item sends: its first text that is not blank, positive texts before others; may be empty. */
@@ -130,24 +154,40 @@ type TextSearch = readonly [
 	isStart: (input: DefinitionInput, node: DefinitionNode) => boolean,
 ];
 
+const BESIDE_NEGATIVE: TextSearch = [
+	'positive',
+	({ name }, node) => isTextName(name) && node.inputs.some(isNegativeText),
+];
+
 /** The first search that reaches a text decides, because the negative prompt is often a zeroed copy of the prompt. */
 const SEARCHES: readonly TextSearch[] = [
 	['positive', ({ name }, node) => isSampler(node) && polarityOf(name, node) === 'positive'],
 	['positive', ({ name }, node) => polarityOf(name, node) === 'positive'],
 	['negative', ({ name }, node) => isSampler(node) && polarityOf(name, node) === 'negative'],
 	['negative', ({ name }, node) => polarityOf(name, node) === 'negative'],
-	['positive', ({ name }, node) => isTextName(name) && node.inputs.some(isNegativeText)],
+	BESIDE_NEGATIVE,
 	['text', ({ name }) => isTextName(name)],
 	['text', ({ value }) => isProse(value)],
 ];
 
-/** The texts of the workflow, likelier prompts first; those of unconnected nodes only if there are no others. */
-function findTexts(graph: Graph): RankedInput[] {
+interface FoundTexts {
+	/** Likelier prompts first; those of unconnected nodes only if there are no others. */
+	readonly texts: readonly RankedInput[];
+	/** What flows into the sampler that makes the image, or else into another input for what it shows. */
+	readonly main: TextFlow | undefined;
+}
+
+function findTexts(graph: Graph): FoundTexts {
 	const found = new Map<DefinitionInput, RankedInput>();
-	const later = laterNodes(graph);
+	const later = laterNodes(graph, [...graph.values()].filter(isSampler));
+	let main: TextFlow | undefined;
 	for (const search of SEARCHES) {
 		const [rank] = search;
-		const reached = textsUpstream(graph, later, search).filter(({ input }) => !found.has(input));
+		const [first, second] = textsUpstream(graph, later, search);
+		const flow = [first, second].find((one) => one.texts.length + one.writers.length > 0);
+		// A conditioning, not a text beside a negative one, shows that an image is made of it.
+		if (rank === 'positive' && search !== BESIDE_NEGATIVE) main ??= flow;
+		const reached = [...first.texts, ...second.texts].filter(({ input }) => !found.has(input));
 		for (const { node, input } of reached.sort((one, other) => doubtOf(one) - doubtOf(other))) {
 			// If no link shows what a text is used for, its node's title may.
 			const polarity = rank === 'text' ? polarityIn(node.title) : undefined;
@@ -157,7 +197,7 @@ function findTexts(graph: Graph): RankedInput[] {
 	const texts = [...found.values()];
 	const linked = linkedNodes(graph);
 	const connected = texts.filter(({ node }) => linked.has(node));
-	return connected.length > 0 ? connected : texts;
+	return { texts: connected.length > 0 ? connected : texts, main };
 }
 
 /** The larger, the less likely a text is the main image's prompt. */
@@ -182,68 +222,23 @@ function linkedNodes(graph: Graph): ReadonlySet<DefinitionNode> {
 	return linked;
 }
 
-/** A guider and some samplers have a single conditioning, the positive one. */
-function polarityOf(name: string, node: DefinitionNode): Polarity | undefined {
-	const isOnly = isSampler(node) && /cond|embeds/.test(name);
-	return polarityIn(name) ?? (isOnly ? 'positive' : undefined);
-}
-
 /** A linked `negative` receives a conditioning, so it says nothing about the other texts of its node. */
 function isNegativeText({ name, value }: DefinitionInput): boolean {
 	return polarityIn(name) === 'negative' && (isTextName(name) || typeof value === 'string');
 }
 
-/** The nodes that get a picture from a sampler, such as the sampler of an upscaling pass. */
-function laterNodes(graph: Graph): ReadonlySet<DefinitionNode> {
-	const nodes = [...graph.values()];
-	const links = nodes.flatMap((node) =>
-		node.inputs.filter(isPictureLink).map((input) => ({ node, source: sourceOf(graph, input) })),
-	);
-	const users = Map.groupBy(links, ({ source }) => source);
-	const later = new Set<DefinitionNode>();
-	const reached = nodes.filter(isSampler);
-	// The list grows while it is read.
-	for (const source of reached) {
-		for (const { node } of users.get(source) ?? []) {
-			if (!later.has(node)) reached.push(node);
-			later.add(node);
-		}
-	}
-	return later;
-}
-
-/**
- * Every text upstream of an input for which `isStart` holds. Those of later passes, which refine a picture, come last; of
- * the others, those with fewer nodes in between come first.
- */
-function textsUpstream(
-	graph: Graph,
-	later: ReadonlySet<DefinitionNode>,
-	[rank, isStart]: TextSearch,
-): GraphInput[] {
+/** The texts upstream of each input for which `isStart` holds: of the first pass, and of passes that refine a picture. */
+function textsUpstream(graph: Graph, later: ReadonlySet<DefinitionNode>, [rank, isStart]: TextSearch) {
 	const seen = new Set<DefinitionNode>();
 	const starts = [...graph.values()].flatMap((node) =>
 		node.inputs.filter((input) => isStart(input, node)).map((input) => ({ node, input })),
 	);
-	return [false, true].flatMap((isLater) => {
-		const reached = starts.filter(({ node }) => later.has(node) === isLater);
-		// The list grows while it is read.
-		for (const { input } of reached) {
-			const source = sourceOf(graph, input);
-			if (!source || seen.has(source)) continue;
-			seen.add(source);
-			reached.push(...inputsToFollow(source, rank));
-		}
-		return reached.filter(({ node, input }) => isText(node, input));
-	});
-}
-
-function inputsToFollow(node: DefinitionNode, rank: TextRank): GraphInput[] {
-	return (
-		node.inputs
-			.filter(({ name, isLink }) => !(isLink && isOtherLink(name)))
-			// A node with both a positive and a negative prompt tells them apart by the names of its inputs.
-			.filter(({ name }) => (polarityOf(name, node) ?? rank) === rank)
-			.map((input) => ({ node, input }))
-	);
+	const flowOf = (isLater: boolean): TextFlow =>
+		textsInto(
+			graph,
+			starts.filter(({ node }) => later.has(node) === isLater),
+			(one) => mayFollow(one, rank),
+			seen,
+		);
+	return [flowOf(false), flowOf(true)] as const;
 }

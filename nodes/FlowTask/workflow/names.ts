@@ -19,13 +19,16 @@ const POSITIVE = anyOf('positive pos', '正面 正向 正提示 肯定 ポジ');
 
 /** Matched against the last word of a name: a "negative prompt" is a prompt, a "prompt enhancer" is not. */
 const TEXT = anyOf(
-	'prompts? text strings? captions? tags lyrics wildcards? description instructions? question query system',
+	'prompts? text txt strings? captions? tags lyrics wildcards? description instructions? question query system',
+	'subject speech narration dialogue',
 	'提示词 提示詞 プロンプト 文本 テキスト',
 );
 /** Texts of one node that describe the same image to different encoders, or with and without wildcards. */
 const SAME_PROMPT = /^((clip|text)_[gl]|m?t5xx?l|bert|qwen\d+_\d+b|llama|(wildcard|populated)_text)$/;
-/** Names of texts in nodes that only hold or join them. */
-const HELD_TEXT = anyOf('value str inputs');
+/** Names of texts in nodes that only hold, join or replace them. */
+const HELD_TEXT = anyOf('value str inputs replace replacement new');
+/** Nodes that join texts often call them `a` and `b`; elsewhere, such a name is no text's. */
+const JOINS_TEXTS = /text|string|str|prompt|concat|join/i;
 /** Values that such a node holds for a setting. */
 const NUMBER = /^\s*[-+]?[\d.]+\s*$/;
 /** A choice from a list, whose value is no free text: `preset_prompt`. */
@@ -34,6 +37,9 @@ const CHOICE = anyOf('preset');
 const QUALIFIER = anyOf('positive pos negative neg input optional');
 /** Values of switches, whatever their names: `log_prompt` is "No". */
 const SWITCH_VALUE = /^(yes|no|on|off|true|false|enabled?|disabled?)$/i;
+/** An entry of a list of sizes or models, or a file: `3:2___XL 1216x832`. */
+const LIST_ENTRY =
+	/^[^\n]{0,60}(_{3}|\d{3,4}\s?[x×*]\s?\d{3,4})[^\n]{0,60}$|^\s*\d+\s*:\s*\d+\s*$|^[^\n]{0,200}\.(safetensors|ckpt|pth?|bin|gguf|onnx|png|jpe?g|webp|gif|mp4|wav|mp3|flac|txt|json|csv)\s*$/i;
 /** Several words in a row, or a sentence of a language without spaces: a prompt, whatever its name. */
 const PROSE = /(\p{L}\S*\s+){5}|[，。、]/u;
 const PROSE_LOOKED_AT_CHARS = 200;
@@ -44,14 +50,34 @@ const LORAS = /^[\s,]*(<lora:[^<>]*>[\s,]*)+$/i;
 
 /** Inputs of language models, whose text is seldom the image's description. */
 const ASIDE = 'system question query 系统 系統 システム';
+/** Names of what a node should make. */
+const PROMPT_NAME = anyOf('prompts? instructions? lyrics', '提示词 提示詞 プロンプト');
+/** What a template holds in place of a prompt: `{{prompt}}`, `%PROMPT%`, `PARAM_PROMPT`. */
+const PROMPT_PLACE = /^[^\p{L}]*((param|input|user|your|positive)[ _])*prompt([ _]here)?[^\p{L}]*$/iu;
 /** Words for texts that go with the image's description, in names of inputs and titles of nodes. */
-const SIDE_TEXT = anyOf(ASIDE, 'style quality prefix suffix triggers? 风格 風格 质量 質量 触发 觸發');
+const SIDE_TEXT = anyOf(
+	ASIDE,
+	'style quality prefix suffix triggers? 风格 風格 质量 質量 触发 觸發',
+	// In a node that speaks: what the sample of the voice says, and how to speak.
+	'ref reference sample transcript instruct voice emotion emo',
+);
+const ASIDE_NAME = anyOf(ASIDE);
 const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
 
 /** The last words of the names of linked inputs that bring a picture, and of others that bring no text of this image. */
 const PICTURE = 'images? pixels latents? samples? video frames?';
 const PICTURE_LINK = anyOf(PICTURE);
 const OTHER_LINK = anyOf(PICTURE, 'masks? segs audio net vae model clip strength weight scale percent');
+const MADE_LINK = anyOf(PICTURE, 'audio mesh glb gif file');
+
+/** Nodes that find things in a picture by a text, and put no text's content into one. */
+const FINDER_NODE = /segment|dino|\bsam\d?\b|detect|clipseg|florence|tagger|caption|interrogat|vqa|ocr/i;
+/** Nodes that write the user's text anew, even if they look at an image as well. */
+const ENHANCER_NODE = /enhanc|expan|rewrit|2prompt/i;
+/** A text that stands for another one: `{subject}`, `%prompt%`, `[NAME]`, `SUBJECT`. */
+const PLACEHOLDER = /^\s*([{[<%$@#_]+\s*\p{L}[\p{L}\d _-]*[}\]>%$@#_]*|[A-Z][A-Z\d_]{2,})\s*$/u;
+/** The same, in the middle of a text. */
+const TEMPLATE = /\{\{?\s*[\p{L}_][\p{L}\d_]*\s*\}|%[sd]\b|%\w+%|\[[A-Z_]{3,}\]|\$\{?\w+/u;
 
 /** A seed may be named after its use: `noise_seed`. `max_seed` is a limit, and `last_seed` is only shown. */
 const SEED = /(?<!\p{L}|(last|prev|previous|min|max) )seed( value)?$|种子$|種子$|シード$/iu;
@@ -116,6 +142,11 @@ export function isTextName(name: string): boolean {
 	return TEXT.test(headOf(name)) || SAME_PROMPT.test(name);
 }
 
+/** Whether an input of this name holds a text in a node that joins texts. */
+export function isHeldName(name: string): boolean {
+	return HELD_TEXT.test(headOf(name));
+}
+
 /** Whether two texts of a node describe the same image. */
 export function areSamePrompt(one: string, other: string): boolean {
 	return SAME_PROMPT.test(one) && SAME_PROMPT.test(other);
@@ -141,6 +172,48 @@ export function isSampler({ classType }: DefinitionNode): boolean {
 	return /sampl|guider/i.test(classType);
 }
 
+/** Whether a link brings a picture that a node can look at. */
+export function bringsPicture(input: DefinitionInput): boolean {
+	return isPictureLink(input) && headOf(input.name).toLowerCase() !== 'latent';
+}
+
+/** Whether a linked input of this name takes what a workflow makes: pictures, sounds, models. */
+export function takesMade({ name, isLink }: DefinitionInput): boolean {
+	return isLink && MADE_LINK.test(headOf(name));
+}
+
+/** Whether a node writes the user's text anew, even if it looks at an image as well. */
+export function isEnhancer({ classType }: DefinitionNode): boolean {
+	return ENHANCER_NODE.test(classType);
+}
+
+/** Whether a node takes a text only to find, mark or write something in a picture. */
+export function onlyMarksPicture({ classType, inputs }: DefinitionNode): boolean {
+	return FINDER_NODE.test(classType) || inputs.some(({ name }) => /(^|_)font(_|$)/i.test(name));
+}
+
+/** Whether a name says that its text is what the node should make. */
+export function isPromptName(name: string): boolean {
+	return PROMPT_NAME.test(headOf(name)) || polarityIn(name) === 'positive';
+}
+
+/** Whether a name or a title says that its text goes to a language model, beside the user's. */
+export function isAside(name: string): boolean {
+	return ASIDE_NAME.test(wordsOf(name));
+}
+
+/** Whether a value only holds the place of a prompt. */
+export function isPromptPlace(value: Json): boolean {
+	return typeof value === 'string' && PROMPT_PLACE.test(value);
+}
+
+/** Whether somebody gave a node a title that calls its text the prompt. */
+export function hasPromptTitle({ title, classType }: DefinitionNode): boolean {
+	const [name, type] = [title, classType].map((some) => wordsOf(some).toLowerCase().replaceAll(' ', ''));
+	if (!name || !type || type.includes(name) || name.includes(type) || /encode/i.test(title)) return false;
+	return (PROMPT_NAME.test(wordsOf(title)) || polarityIn(title) === 'positive') && !isSideText(title);
+}
+
 export function usesLanguageModel({ inputs }: DefinitionNode): boolean {
 	return inputs.some(({ name }) => LANGUAGE_MODEL.test(wordsOf(name)));
 }
@@ -150,9 +223,11 @@ export function isSideText(name: string): boolean {
 	return SIDE_TEXT.test(wordsOf(name));
 }
 
-export function isEditorState({ classType }: DefinitionNode, { name }: DefinitionInput): boolean {
+export function isEditorState({ classType, inputs }: DefinitionNode, { name }: DefinitionInput): boolean {
 	const words = wordsOf(classType);
-	return EDITOR_STATE.test(name) || DISPLAY_NODE.test(words) || (name === 'tags' && TAGGER_NODE.test(words));
+	if (EDITOR_STATE.test(name) || DISPLAY_NODE.test(words)) return true;
+	if (name === 'tags') return TAGGER_NODE.test(words);
+	return name === 'text' && inputs.some((one) => one.isLink && one.name === 'passthrough');
 }
 
 /** Whether an input accepts an image or another file. */
@@ -163,8 +238,9 @@ export function isFileInput({ name, value, isLink }: DefinitionInput): boolean {
 export function isText(node: DefinitionNode, input: DefinitionInput): boolean {
 	const { name, value } = input;
 	if (typeof value !== 'string' || isLongInteger(value)) return false;
-	if (SWITCH_VALUE.test(value) || LORAS.test(value)) return false;
+	if (SWITCH_VALUE.test(value) || LORAS.test(value) || LIST_ENTRY.test(value)) return false;
 	if (isEditorState(node, input) || FILE.test(name)) return false;
+	if (wordsOf(name) === '' && !JOINS_TEXTS.test(node.classType)) return false;
 	const head = headOf(name);
 	if (CHOICE.test(wordsOf(name)) || (HELD_TEXT.test(head) && NUMBER.test(value))) return false;
 	return head === '' || isTextName(name) || HELD_TEXT.test(head) || isProse(value);
@@ -177,4 +253,63 @@ export function isSchedule(value: Json): boolean {
 
 export function isProse(value: Json): boolean {
 	return typeof value === 'string' && PROSE.test(value.slice(0, PROSE_LOOKED_AT_CHARS));
+}
+
+/** Whether a text stands for another one, as in a template. */
+export function isPlaceholder(text: string): boolean {
+	return PLACEHOLDER.test(text);
+}
+
+/** Words that describe how any picture is made, which say nothing of what one shows. */
+const MANNER = new RegExp(
+	`^(${[
+		'masterpiece|best|good|great|top|amazing|high|highly|highest|ultra|very|super|extremely|quality|qualities|detail|details|detailed',
+		'intricate|res|resolution|highres|absurdres|hires|uhd|hdr?|raw|sharp|focus|focused|crisp|clear|clean|newest|aesthetic|award|winning',
+		'photo|photos|photograph|photography|photographic|photorealistic|photorealism|realistic|realism|hyperrealistic|lifelike',
+		'cinematic|cinematography|film|movie|still|shot|dslr|lens|camera|bokeh|depth|field|shallow|grain|exposure|vignette|analog|kodak',
+		'light|lights|lighting|lit|soft|dramatic|studio|natural|ambient|volumetric|contrast|shadows|glow|color|colors|colou?rs?|grading|vivid|vibrant',
+		'style|styles|stylized|aesthetics|art|artwork|artstation|trending|illustration|painting|drawing|digital|concept|render|rendering|rendered|octane',
+		'unreal|engine|vray|anime|manga|oil|watercolor|texture|textures|textured|composition|professional|stunning|beautiful|elegant|image|picture',
+		'杰作|最佳质量|最高质量|高质量|高清|超清|超高清|电影感|细节丰富|傑作|最高品質|高品質',
+		'score_\\w+|source_\\w+|rating_\\w+|\\d+k|\\d+mm|\\d+d',
+	].join('|')})$`,
+	'i',
+);
+const LINKING =
+	/^(an?|the|of|in|on|at|by|with|and|or|to|from|for|as|is|are|was|be|that|this|which|who|its?|his|her|their|under|over|near|into|through|while|behind)$/i;
+/** Beginnings and ends of texts to which others are added: `, in the style of`, `photo of`. */
+const CONTINUES =
+	/^\s*([,;.，、]|((in|the|this|a)\s+)*(style\b|image is\b|photo is\b)|(with|and|by|shot|rendered|illustrated|photographed|drawn|captured|lit)\s)/i;
+const IS_CONTINUED = /([:：]|\b(of|an?|the|by|with|and|in|featuring|showing))\s*$/i;
+const STRENGTH_LOOKED_AT_CHARS = 2_000;
+/** What a language model is told to do. */
+const INSTRUCTION =
+	/^\W*(you are|you're|your (task|job|role)|act as|describe|rewrite|rephrase|translate|expand|enhance|improve|refine|convert|turn|transform|summari[sz]e|output|analy[sz]e|respond|based on|given|write|please|请|你是|描述|根据)/i;
+
+/** How much a text says of a picture, from least to most. */
+export const STRENGTHS = ['unused', 'affix', 'short', 'blank', 'list', 'prose'] as const;
+type Strength = (typeof STRENGTHS)[number];
+
+/**
+ * What a text is among others that are joined to one: an affix goes with any picture (quality words, a beginning such as
+ * `photo of`, an instruction to a model), a short text may be a trigger word, a list has phrases, prose has sentences.
+ */
+export function strengthOf(value: string): Strength {
+	const text = value.slice(0, STRENGTH_LOOKED_AT_CHARS).replace(/<[^>]*>|\(|\)|:[\d.]+/g, ' ');
+	if (!text.trim()) return value.trim() ? 'affix' : 'blank';
+	if (CONTINUES.test(text) || IS_CONTINUED.test(text) || INSTRUCTION.test(text) || TEMPLATE.test(text))
+		return 'affix';
+	const letters = text.match(/[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/gu)?.length ?? 0;
+	const words = text.match(/[\p{L}\p{N}][\p{L}\p{N}_'’-]*/gu) ?? [];
+	const telling = words.filter((word) => !LINKING.test(word));
+	const content = telling.filter((word) => !MANNER.test(word));
+	if (content.length <= telling.length / 5) return 'affix';
+	const phrases = text
+		.split(/[,.;\n，。、]/)
+		.map((phrase) => phrase.match(/[\p{L}\p{N}][\p{L}\p{N}_'’-]*/gu) ?? []);
+	const isSentence = phrases.some(
+		(phrase) => phrase.length > 5 || (phrase.length > 2 && phrase.some((word) => LINKING.test(word))),
+	);
+	if (isSentence || letters > 11) return 'prose';
+	return content.length > 2 || letters > 5 ? 'list' : 'short';
 }

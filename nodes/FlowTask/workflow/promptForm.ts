@@ -4,7 +4,7 @@ import { excerpt, isJsonObject, member, objectsIn } from '../../shared/text/json
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { membersOf } from '../../shared/workflow/pasted';
 import { readFieldId, shortTitle } from './formFields';
-import { promptInputsOf, promptsOf } from './inputRanking';
+import { promptChoice } from './inputRanking';
 import { inputName, toJson, valueIn, withInputs, type Prompt, type PromptInput } from './prompt';
 
 /** The rows of the form as n8n stores them, and their values for one item. */
@@ -84,15 +84,16 @@ export function withPromptText(
 			'Paste the API-format export into "Workflow Definition", or choose a workflow that was saved with it. Without the export, set "Change Inputs By" to "Node ID and Parameter" and enter the prompt there. Nothing was submitted for this item.',
 		);
 	}
-	const [target, ...others] = promptInputsOf(definition);
+	const { filled, between, why } = promptChoice(definition);
+	const [target, ...others] = filled;
 	if (!target) {
-		const [schedule] = promptsOf(definition);
-		const why = schedule
-			? `${inputName(schedule.node.nodeId, schedule.input.name)} takes a list of texts by frame, not one text`
-			: 'the workflow has no input that is clearly its prompt';
+		const orName =
+			between.length > 0
+				? ', or put "prompt" into the title of its node in the engine\'s editor and export again'
+				: '';
 		return failInput(
 			`"Prompt" cannot be sent: ${why}`,
-			'Clear "Prompt" and choose the input under "Inputs to Change". Nothing was submitted for this item.',
+			`Clear "Prompt" and choose the input under "Inputs to Change"${orName}. Nothing was submitted for this item.`,
 		);
 	}
 	const { node, input } = target;
@@ -103,12 +104,12 @@ export function withPromptText(
 		);
 	}
 	const free = others.filter((one) => valueIn(prompt, one.node.nodeId, one.input.name) === undefined);
-	const filled = [target, ...free].map((one) => ({
+	const inputs = [target, ...free].map((one) => ({
 		nodeId: one.node.nodeId,
 		parameter: one.input.name,
 		value: text,
 	}));
-	return ok(withInputs(prompt, filled));
+	return ok(withInputs(prompt, inputs));
 }
 
 /** A message of n8n with the rows' titles instead of their IDs, which the editor never shows. */

@@ -108,7 +108,8 @@ test('a row has the form that n8n requires; numbers and switches start with the 
 			{
 				...common,
 				id: 'found',
-				displayName: 'Found: 1 node, 4 inputs, 0 prompts',
+				displayName:
+					'Found: 1 node, 4 inputs, 0 prompts; "Prompt" fills nothing: the workflow has no input that is clearly its prompt',
 				type: 'jwt',
 				readOnly: true,
 				required: true,

@@ -1,5 +1,5 @@
 import { readDefinition, type WorkflowDefinition } from '../../../../nodes/shared/workflow/definition';
-import { promptInputsOf, rankInputs } from '../../../../nodes/FlowTask/workflow/inputRanking';
+import { promptChoice, rankInputs } from '../../../../nodes/FlowTask/workflow/inputRanking';
 import { imageNodesIn } from '../../../../nodes/FlowTask/workflow/fileNodes';
 import { BUILT_EXPORTS } from '../exports.builder';
 import { TEXT_EXPORTS } from '../exports.texts';
@@ -123,11 +123,10 @@ test('the tags that a tagger found last are not a prompt, but those of other nod
 	const found = (classType: string) => {
 		const source = {
 			'1': { class_type: 'KSampler', inputs: { positive: ['3', 0] } },
-			'2': { class_type: classType, inputs: { tags: SENTENCE, image: ['4', 0], model: 'v3' } },
+			'2': { class_type: classType, inputs: { tags: SENTENCE, model: 'v3' } },
 			'3': { class_type: 'CLIPTextEncode', inputs: { text: ['2', 0] } },
-			'4': { class_type: 'LoadImage', inputs: { image: 'a.png' } },
 		};
-		return [promptInputsOf(define(source)).map(({ input }) => input.name), rowsOf(source).at(-1)];
+		return [promptChoice(define(source)).filled.map(({ input }) => input.name), rowsOf(source).at(-1)];
 	};
 	expect(found('WD14Tagger|pysssss')).toEqual([[], '2/tags']);
 	expect(found('SongMaker')).toEqual([['tags'], '2/model']);
@@ -230,7 +229,7 @@ test.each([
 
 /** The inputs that the field *Prompt* fills. */
 function filledBy(source: unknown): string[] {
-	return promptInputsOf(define(source)).map(({ node, input }) => `${node.nodeId}/${input.name}`);
+	return promptChoice(define(source)).filled.map(({ node, input }) => `${node.nodeId}/${input.name}`);
 }
 
 const OWL = 'an owl on a branch';
@@ -337,10 +336,12 @@ describe('the field Prompt', () => {
 		expect(filledBy(sampled({ text: ['4', 0] }, texts))[0]).toBe('6/value');
 	});
 
-	test('fills the only text that is not a system prompt, but none of several', () => {
+	test('fills the prompt of a node, not its other texts', () => {
 		const texts = { prompt: 'fox', system_prompt: SENTENCE };
 		expect(filledBy({ '1': { class_type: 'X', inputs: texts } })).toEqual(['1/prompt']);
-		expect(filledBy({ '1': { class_type: 'X', inputs: { ...texts, caption: 'owl' } } })).toEqual([]);
+		expect(filledBy({ '1': { class_type: 'X', inputs: { ...texts, caption: 'owl' } } })).toEqual([
+			'1/prompt',
+		]);
 	});
 
 	test('does not fill a list of LoRAs', () => {
