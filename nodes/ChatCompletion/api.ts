@@ -1,9 +1,10 @@
 import { AnswerBuilder, type ChatAnswer } from '../shared/answer/answerBuilder';
 import { AnswerReader } from '../shared/answer/answerReader';
 import type { ContentParts } from '../shared/answer/contentParts';
+import { strayWords } from '../shared/answer/strayEvent';
+import { answerTerms } from '../shared/chat/answerTerms';
 import { classifyRefusal, isAnswer } from '../shared/chat/refusal';
 import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
-import { errorWords } from '../shared/errors/serviceMessage';
 import { isPage } from '../shared/files/fileType';
 import { readAnswer, whyBroken, type AnswerConnection, type ReadAnswer } from '../shared/http/answerStream';
 import type { Outcome } from '../shared/http/outcome';
@@ -11,7 +12,7 @@ import type { BusyTerms } from '../shared/platform/envelope';
 import { explainHeldBack } from '../shared/platform/failures';
 import type { Retry } from '../shared/retry/retry';
 import type { Clock } from '../shared/run/clock';
-import { parseJson, type JsonObject } from '../shared/text/json';
+import type { JsonObject } from '../shared/text/json';
 import { quote, type Redact } from '../shared/text/redact';
 import { explainChat, outcomeOfError } from './failures';
 
@@ -65,7 +66,7 @@ export function createChatApi(connection: ChatConnection): CompleteChat {
 async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outcome<BilledAnswer>> {
 	const { baseUrl, clock, redact, busyTerms } = connection;
 	const { body: json, idleMs, endByMs } = call;
-	const answer = new AnswerReader(busyTerms, new AnswerBuilder((json.n ?? 1) === 1));
+	const answer = new AnswerReader(busyTerms, new AnswerBuilder(answerTerms(json)));
 	const pieces = new PieceQueue(call.onPiece);
 	const ended = await readAnswer(
 		connection,
@@ -104,14 +105,13 @@ function outcomeOf(
 ): Outcome<BilledAnswer> {
 	const { error } = answer;
 	if (answer.isComplete) {
-		const laterError = error ? quote(redact, error.text) : '';
-		return { kind: 'answered', data: ok({ ...answer.builder.answer(), laterError }) };
+		return { kind: 'answered', data: ok({ ...answer.builder.answer(), aside: answer.aside(redact) }) };
 	}
 	if (answer.hasBegun) return failed(brokeOff(answer, broken?.code, redact));
 	if (error) return outcomeOfError(error, status);
 	if (broken?.isTimeout) return failed(late);
 	if (broken) return { kind: 'unclear', code: broken.code, text: broken.reason };
-	if (answer.hasChoices) return failed(noChoice(partOf(answer, redact)));
+	if (answer.hasChoices && answer.stray === undefined) return failed(noChoice(partOf(answer, redact)));
 	const { stray = '' } = answer;
 	// A model's words may begin with "<", too.
 	const saysPage = /html/i.test(headers['content-type'] ?? '') && stray.startsWith('<');
@@ -119,12 +119,11 @@ function outcomeOf(
 	return failed(noContent(answer, status, redact));
 }
 
-function noContent({ stray = '' }: AnswerReader, status: number, redact: Redact): Failure {
-	const json = parseJson(stray);
-	const words = json === undefined ? stray : errorWords(json);
+function noContent({ stray }: AnswerReader, status: number, redact: Redact): Failure {
+	const said = stray ? `: ${quote(redact, strayWords(stray))}` : '';
 	return {
 		kind: 'unclear',
-		message: `The platform sent an answer without content (HTTP ${status})${words && `: ${quote(redact, words)}`}`,
+		message: `The platform sent an answer without content (HTTP ${status})${said}`,
 		advice:
 			'The question was not sent again, because it may have been processed and billed. Check the model, and the Base URL in the credential, before you run the node again.',
 		details: { httpStatus: status },

@@ -18,6 +18,7 @@ import { optionsCollection } from '../shared/form/options';
 import { readPlatformAccount } from '../shared/platform/account';
 import { testPlatformKey } from '../shared/platform/platformTest';
 import { redactor } from '../shared/text/redact';
+import { showHint } from '../shared/run/deliver';
 import { readWish } from '../shared/chat/reasoning';
 import { booleanOf } from '../shared/text/textOf';
 import { reasoningFormFields, reasoningSentField } from '../shared/chat/reasoningForm';
@@ -94,7 +95,9 @@ export class LmChatFlowPlatform implements INodeType {
 			useResponsesApi: false,
 			...settings,
 		});
-		makeAnswersReadable(supplied.response, account, redactor([account.apiKey]));
+		makeAnswersReadable(supplied.response, account, redactor([account.apiKey]), (hint) => {
+			showHint(this, hint);
+		});
 		return supplied;
 	}
 }

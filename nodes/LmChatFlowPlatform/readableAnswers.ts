@@ -1,6 +1,9 @@
 import { isCutByLength } from '../shared/answer/answerBody';
-import { AnswerBuilder } from '../shared/answer/answerBuilder';
+import { AnswerBuilder, type ChatAnswer } from '../shared/answer/answerBuilder';
 import { AnswerReader } from '../shared/answer/answerReader';
+import { isEmpty, whatIsOdd, type ReasoningChoice } from '../shared/answer/oddAnswer';
+import { strayWords } from '../shared/answer/strayEvent';
+import { answerTerms, choiceIn } from '../shared/chat/answerTerms';
 import type { ContentParts } from '../shared/answer/contentParts';
 import { classifyRefusal, CREDIT_ADVICE, isAnswer, isForCredit, TOO_MANY } from '../shared/chat/refusal';
 import { readBody, type ByteStream } from '../shared/http/body';
@@ -26,15 +29,21 @@ type ChatAccount = Pick<PlatformAccount, 'baseUrl' | 'busyTerms'>;
 /**
  * Makes n8n's OpenAI client read parts of answers that it would otherwise drop. The only way to do so is the `fetch` in
  * the settings of the model, and in the copy of them that the model makes for tools.
+ * @param tell shows what an operator should know about an answer that is used all the same
  */
-export function makeAnswersReadable(model: unknown, account: ChatAccount, redact: Redact): void {
+export function makeAnswersReadable(
+	model: unknown,
+	account: ChatAccount,
+	redact: Redact,
+	tell: (hint: string) => void,
+): void {
 	const settings = [
 		member(member(model, 'fields'), 'configuration'),
 		member(member(model, 'completions'), 'clientConfig'),
 	];
 	for (const one of settings) {
 		if (typeof one === 'object' && one !== null) {
-			Reflect.set(one, 'fetch', readableFetch(account, redact, fetch));
+			Reflect.set(one, 'fetch', readableFetch(account, redact, fetch, tell));
 		}
 	}
 }
@@ -61,7 +70,12 @@ const ADVICE: CallAdvice = {
  * - the key is hidden, even in an answer
  * - redirects are not followed, because the conversation would go to another address
  */
-export function readableFetch({ baseUrl, busyTerms }: ChatAccount, redact: Redact, send: Fetch): Fetch {
+export function readableFetch(
+	{ baseUrl, busyTerms }: ChatAccount,
+	redact: Redact,
+	send: Fetch,
+	tell: (hint: string) => void,
+): Fetch {
 	const facts = {
 		purpose: 'get an answer from the model',
 		repeatability: 'read',
@@ -81,16 +95,18 @@ export function readableFetch({ baseUrl, busyTerms }: ChatAccount, redact: Redac
 			const response = await send(input, { ...init, redirect: 'manual' });
 			const { ok, body, status, statusText, headers } = response;
 			if (ok && body) {
-				const answer = new AnswerReader(busyTerms, new AnswerBuilder(true));
-				if (asksForStream(init?.body)) {
-					const events = ReadableStream.from(readableEvents(bytesOf(body), answer, redact));
+				const asked = askedIn(init?.body);
+				const answer = new AnswerReader(busyTerms, new AnswerBuilder(answerTerms(asked)));
+				const judge = (): string => judged(answer, choiceIn(asked), redact, tell);
+				if (asked.stream === true) {
+					const events = ReadableStream.from(readableEvents(bytesOf(body), answer, redact, judge));
 					return new Response(events, { status, statusText, headers });
 				}
 				const parts = readParts(bytesOf(body), answer);
 				while (!(await parts.next()).done);
 				answer.builder.end();
 				init?.signal?.throwIfAborted();
-				return whole(answer, redact, headers);
+				return whole(answer, redact, headers, judge());
 			}
 			// Whatever becomes of the body, the status says whether the client may send the request again.
 			const bytes =
@@ -112,14 +128,14 @@ function answeredWith(status: number): string {
 	return `The platform sent an answer, but with HTTP ${status}, which means a failure. It was not requested again, because what was generated is billed.`;
 }
 
-function asksForStream(request: RequestInit['body']): boolean {
+/** The body of a request. */
+function askedIn(request: RequestInit['body']): JsonObject {
 	const asked = typeof request === 'string' ? parseJson(request) : undefined;
-	return isJsonObject(asked) && asked.stream === true;
+	return isJsonObject(asked) ? asked : {};
 }
 
 /** The response to a request that asked for no stream. */
-function whole(answer: AnswerReader, redact: Redact, given: Headers): Response {
-	const fault = whyNoAnswer(answer, redact);
+function whole(answer: AnswerReader, redact: Redact, given: Headers, fault: string): Response {
 	if (fault) return errorResponse((!answer.hasBegun && answer.error?.status) || SETTLED, fault);
 	const headers = new Headers(given);
 	headers.set('content-type', 'application/json');
@@ -144,6 +160,7 @@ async function* readableEvents(
 	body: ByteStream,
 	answer: AnswerReader,
 	redact: Redact,
+	judge: () => string,
 ): AsyncGenerator<Uint8Array, void, void> {
 	const { builder } = answer;
 	const contents = redact.inPieces();
@@ -170,7 +187,7 @@ async function* readableEvents(
 		content: contents.push(content) + contents.end(),
 		reasoning: reasonings.push(reasoning) + reasonings.end(),
 	};
-	const fault = whyNoAnswer(answer, redact);
+	const fault = judge();
 	if (fault) return yield eventOf({ error: { message: fault } });
 	// Tool calls are written whole, because the client joins pieces only if each has the right index and ID.
 	const calls = builder.toolCalls.raw().map((call, index) => ({ index, ...call }));
@@ -211,25 +228,33 @@ async function* readParts(body: ByteStream, answer: AnswerReader): AsyncGenerato
 		const { code, reason } = describeError(error);
 		answer.broken = code ? `${reason} (${code})` : reason;
 	}
-	answer.builder.toolCalls.complete();
 }
 
 /**
- * Why an answer must be reported as an error, in one or two sentences; empty if it need not be. The client completes the
- * arguments of a tool call that was cut off, so the agent would call the tool with only some of them.
+ * Why an answer must be reported as an error, in one or two sentences; empty if it need not be. What Chat Completion would
+ * say of an answer that is used is told as a hint.
  */
-function whyNoAnswer(answer: AnswerReader, redact: Redact): string {
-	const why = reasonOf(answer, redact);
-	if (why === '') return '';
-	const said = sentence(quote(redact, why));
-	if (!answer.hasBegun) return `The platform gave no answer: ${said}`;
-	const what = answer.isComplete ? 'The answer cannot be used' : 'The answer broke off';
-	return `${what}: ${said} It was not requested again, because what was generated is billed.`;
+function judged(
+	answer: AnswerReader,
+	choice: ReasoningChoice,
+	redact: Redact,
+	tell: (hint: string) => void,
+): string {
+	const { isComplete, hasBegun, builder } = answer;
+	const given = { ...builder.answer(), aside: answer.aside(redact) };
+	const odd = isComplete ? quote(redact, whatIsOdd(given, choice)) : '';
+	const why = isComplete ? whyUnusable(given, odd) : quote(redact, whyIncomplete(answer, redact));
+	if (why === '') {
+		if (odd) tell(odd);
+		return '';
+	}
+	if (!hasBegun) return `The platform gave no answer: ${sentence(why)}`;
+	const what = isComplete ? 'The answer cannot be used' : 'The answer broke off';
+	return `${what}: ${sentence(why)} It was not requested again, because what was generated is billed.`;
 }
 
-function reasonOf(answer: AnswerReader, redact: Redact): string {
-	const { isComplete, hasBegun, hasChoices, error, stray, broken } = answer;
-	if (isComplete) return whyUnusable(answer);
+function whyIncomplete(answer: AnswerReader, redact: Redact): string {
+	const { hasBegun, hasChoices, error, stray, broken } = answer;
 	if (error && !hasBegun) return error.text;
 	if (hasBegun || broken !== undefined) return answer.whyIncomplete(redact);
 	if (stray !== undefined) return whatCame(stray);
@@ -241,17 +266,21 @@ function whatCame(text: string): string {
 	if (text === '') return 'its response is empty';
 	return text.startsWith('<')
 		? 'it sent a web page. The Base URL in the credential may be wrong'
-		: `it sent ${text}`;
+		: `it sent ${strayWords(text)}`;
 }
 
-/** Why the tool calls of a complete answer cannot be carried out, as a clause. */
-function whyUnusable({ builder }: AnswerReader): string {
-	const { finishReason, toolCalls } = builder.answer();
+/**
+ * Why a complete answer is of no use to an agent. The client completes the arguments of a tool call that was cut off, so
+ * the agent would call the tool with only some of them; an empty answer would end its run as if all were well.
+ */
+function whyUnusable(answer: ChatAnswer, odd: string): string {
+	const { finishReason, toolCalls } = answer;
 	if (toolCalls.length > 0 && isCutByLength(finishReason)) {
 		return 'it reached the maximum number of tokens within a tool call; raise "Max Tokens"';
 	}
 	const unusable = toolCalls.find(({ arguments: given }) => typeof given === 'string');
-	return unusable
-		? `the arguments of its tool call "${excerpt(unusable.name, 80)}" are not a JSON object`
-		: '';
+	if (unusable) {
+		return `the arguments of its tool call "${excerpt(unusable.name, 80)}" are not a JSON object`;
+	}
+	return isEmpty(answer) ? odd : '';
 }

@@ -1,19 +1,14 @@
-import { isCutByLength } from '../../shared/answer/answerBody';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
-import { excerpt, sentence, type Json, type JsonObject } from '../../shared/text/json';
+import type { Json, JsonObject } from '../../shared/text/json';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import { parseAnswer, type AnswerFormat } from '../json/schema';
 import type { ChatAnswer } from '../../shared/answer/answerBuilder';
-
-/** Finish reasons of whole answers, in lower case, as sent by OpenAI-compatible servers and by others behind gateways. */
-const WHOLE_REASONS: ReadonlySet<string> = new Set([
-	...['', 'stop', 'tool_calls', 'function_call', 'end_turn', 'tool_use', 'stop_sequence'],
-	...['eos', 'eos_token', 'complete', 'normal'],
-]);
+import { isWhole, whatIsOdd, type ReasoningChoice } from '../../shared/answer/oddAnswer';
 
 interface ChatAnswerForm {
 	readonly format: AnswerFormat;
 	readonly onInvalidJson: 'fail' | 'returnText';
+	readonly reasoning: ReasoningChoice;
 	/** If false, the output also contains the answer in the interface's own shape. */
 	readonly simplify: boolean;
 	/** Whether a chat shows the text, which it reads from `output`. */
@@ -24,7 +19,7 @@ interface ChatAnswerForm {
 
 export function describeAnswer(answer: ChatAnswer, form: ChatAnswerForm, redact: Redact): Result<JsonObject> {
 	const text = redact.known(answer.content);
-	const warning = redact.known(whatIsOdd(answer));
+	const warning = redact.known(whatIsOdd(answer, form.reasoning));
 	const content = readContent(text, form, answer, redact);
 	if (!content.ok && form.onInvalidJson === 'fail') {
 		return failInput(
@@ -58,39 +53,13 @@ function partOf(answer: ChatAnswer, redact: Redact): JsonObject {
 function readContent(
 	text: string,
 	{ format }: ChatAnswerForm,
-	{ toolCalls, finishReason }: ChatAnswer,
+	answer: ChatAnswer,
 	redact: Redact,
 ): Result<Json, string> {
 	// A model that calls tools answers only after it has their results.
-	const isCallOnly = toolCalls.length > 0 && text.trim() === '';
+	const isCallOnly = answer.toolCalls.length > 0 && text.trim() === '';
 	if (format.kind === 'text' || isCallOnly) return ok(text);
-	const parsed = parseAnswer(text, format, !WHOLE_REASONS.has(finishReason.toLowerCase()));
+	const parsed = parseAnswer(text, format, !isWhole(answer));
 	// Redacted once more, because a key may have been written with JSON escapes, which parsing has removed.
 	return parsed.ok ? ok(redactJson(parsed.value, redact.known)) : parsed;
-}
-
-/** What an operator should know about an answer: that it is incomplete, empty, refused or followed by an error. */
-function whatIsOdd(answer: ChatAnswer): string {
-	const said = answer.laterError ? `After the answer, the platform said: ${sentence(answer.laterError)}` : '';
-	const refused = answer.partRefused ? `The model refused a part: ${sentence(answer.partRefused)}` : '';
-	return [oddEnd(answer), refused, said].filter(Boolean).join(' ');
-}
-
-function oddEnd({ content, reasoning, finishReason, toolCalls, isRefusal }: ChatAnswer): string {
-	const isEmpty = content.trim() === '' && toolCalls.length === 0;
-	const reason = finishReason.toLowerCase();
-	if (isCutByLength(reason)) {
-		return isEmpty && reasoning
-			? 'The model used all its tokens for reasoning and gave no answer. Raise "Max Tokens", or set "Reasoning" to Off.'
-			: 'The answer was cut off because it reached the maximum number of tokens. Raise "Max Tokens" in the node\'s options.';
-	}
-	if (reason === 'content_filter') return "The platform's content filter cut the answer off.";
-	if (!WHOLE_REASONS.has(reason)) {
-		return `The answer may be incomplete: the platform ended it with the finish reason "${excerpt(finishReason, 40)}".`;
-	}
-	if (isRefusal) return 'The model refused to answer, and the content is what it said instead.';
-	if (!isEmpty) return '';
-	return reasoning
-		? 'The model reasoned, but gave no answer. Ask again, or set "Reasoning" to Off.'
-		: 'The model gave an empty answer. Check the messages, or ask again.';
 }

@@ -58,6 +58,7 @@ export async function prepareQuestion(context: IExecuteFunctions, itemIndex: num
 	return ok({
 		body: body.value,
 		format: format.value,
+		reasoning: reasoning.value.choice,
 		onInvalidJson: onInvalidJson.value,
 		simplify: booleanOf(context.getNodeParameter('simplify', itemIndex)) !== false,
 		options: options.value,

@@ -3,8 +3,19 @@ import { numberOf, textOrNumber } from '../text/textOf';
 import { NO_PARTS, partsOf, textIn, type ContentParts } from './contentParts';
 import { FieldMerger, joinTexts, takeLargest, takeLatest } from './mergeFields';
 import { ReasoningCollector } from './reasoningText';
-import { splitAtLoneClosing, ThinkSplitter } from './thinkTags';
+import { splitAtLoneClosing, ThinkSplitter, type MayThink } from './thinkTags';
 import { ToolCallJoiner, type ToolCall } from './toolCalls';
+
+/** What a question says about its answer. */
+export interface AnswerTerms {
+	/** Whether only one choice was requested. */
+	readonly isOnly: boolean;
+	readonly mayThink: MayThink;
+	/** The IDs of the tool calls of earlier turns. */
+	readonly callIds: ReadonlySet<string>;
+}
+
+const NO_TERMS: AnswerTerms = { isOnly: false, mayThink: 'maybe', callIds: new Set() };
 
 export interface ChatAnswer {
 	readonly id: string;
@@ -21,8 +32,8 @@ export interface ChatAnswer {
 	readonly isRefusal: boolean;
 	/** What the model said in refusing a part of the request, next to the content; usually empty. */
 	readonly partRefused: string;
-	/** An error that the platform sent after the answer was finished; usually empty. */
-	readonly laterError: string;
+	/** What the platform said besides a finished answer, such as an error after it; usually empty. */
+	readonly aside: string;
 	/** The answer in the interface's own shape (§4.5, non-streamed), with any fields that the platform adds. */
 	readonly raw: JsonObject;
 }
@@ -47,8 +58,8 @@ export class AnswerBuilder {
 	/** Kept, because a finish reason may be long, and chunks may follow it. */
 	hasFailed = false;
 	private readonly reasoning = new ReasoningCollector();
-	private readonly splitter = new ThinkSplitter();
-	readonly toolCalls = new ToolCallJoiner();
+	private readonly splitter: ThinkSplitter;
+	readonly toolCalls: ToolCallJoiner;
 	/** The fields that every chunk repeats, such as the ID. */
 	readonly names: JsonObject = {};
 	private readonly ofChunk = new FieldMerger(READ_IN_CHUNK, takeLatest);
@@ -67,8 +78,10 @@ export class AnswerBuilder {
 	/** How many chunks added characters under the answer's own index, or without an index. */
 	private ownParts = 0;
 
-	/** @param isOnly whether only one choice was requested */
-	constructor(private readonly isOnly = false) {}
+	constructor(private readonly terms: AnswerTerms = NO_TERMS) {
+		this.splitter = new ThinkSplitter(terms.mayThink);
+		this.toolCalls = new ToolCallJoiner(terms.callIds);
+	}
 
 	/** Adds a chunk. One without choices or without a delta may still have other fields, such as usage. */
 	add(chunk: JsonObject): ContentParts {
@@ -90,8 +103,9 @@ export class AnswerBuilder {
 		return piece;
 	}
 
-	/** Returns the text that was held back: the possible beginning of a think tag, or a refusal. */
+	/** Completes the tool calls, and returns the text that was held back: what may have become reasoning, or a refusal. */
 	end(): ContentParts {
+		if (this.toolCalls.complete()) this.whole = undefined;
 		const { content, reasoning } = this.splitter.end();
 		this.content += content;
 		return {
@@ -126,7 +140,7 @@ export class AnswerBuilder {
 			toolCalls: this.toolCalls.calls(),
 			isRefusal: this.content === '' && this.refusal !== '',
 			partRefused: this.content && this.refusal,
-			laterError: '',
+			aside: '',
 			raw: this.whole ?? this.body(),
 		};
 	}
@@ -154,7 +168,7 @@ export class AnswerBuilder {
 
 	private texts(): ContentParts {
 		const thought = this.reasoning.text();
-		const lone = splitAtLoneClosing(this.content);
+		const lone = splitAtLoneClosing(this.content, this.terms.mayThink);
 		// If the reasoning came in a field of its own, only a closing tag at the start of the content is removed.
 		const split = thought && lone?.reasoning ? undefined : lone;
 		const reasoning = thought || (split?.reasoning ?? '');
@@ -169,7 +183,7 @@ export class AnswerBuilder {
 		this.answering ??= first.index ?? 0;
 		const own = objects.find(({ index }) => (index ?? this.answering) === this.answering);
 		// Some servers number the chunks instead of the choices, but then no index comes twice.
-		if (own || !this.isOnly || this.ownParts > 1) return own;
+		if (own || !this.terms.isOnly || this.ownParts > 1) return own;
 		if (typeof first.index !== 'number' || first.index <= this.highestIndex) return undefined;
 		this.highestIndex = first.index;
 		return first;
@@ -197,15 +211,16 @@ export class AnswerBuilder {
 	private addMessage(message: JsonObject): ContentParts {
 		const parts = partsOf(message.content);
 		const refused = textIn(message.refusal);
-		const split = this.splitter.push(parts.content);
 		const { reasoning } = this;
 		const news = [
 			reasoning.add('reasoning_content', textIn(message.reasoning_content)),
 			reasoning.add('reasoning', textIn(message.reasoning) || textIn(message.thinking)),
 			reasoning.add('reasoning_details', textIn(message.reasoning_details)),
 			reasoning.add('parts', parts.reasoning),
-			reasoning.add('tags', split.reasoning),
 		];
+		if (reasoning.size > 0) this.splitter.hasReasoning();
+		const split = this.splitter.push(parts.content);
+		news.push(reasoning.add('tags', split.reasoning));
 		this.textSize += parts.content.length + refused.length;
 		this.content += split.content;
 		this.refusal += refused;

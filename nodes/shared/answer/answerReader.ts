@@ -2,11 +2,13 @@ import type { EventMeaning } from '../http/answerStream';
 import { BodyEnded } from '../http/body';
 import type { StreamEvent } from '../http/sse';
 import { saysBusy, type BusyTerms } from '../platform/envelope';
+import { errorWords } from '../errors/serviceMessage';
 import { isJsonObject, objectsIn, parseJson, whyNotJson, type JsonObject } from '../text/json';
 import { quote, type Redact } from '../text/redact';
 import { AnswerBuilder } from './answerBuilder';
 import { answerIn, errorInChunk, errorInEvent, type ServiceError } from './answerBody';
 import { NO_PARTS, type ContentParts } from './contentParts';
+import { isKeepAlive, strayWords } from './strayEvent';
 
 /** What an event added to an answer. */
 interface Addition extends ContentParts {
@@ -31,7 +33,7 @@ export class AnswerReader {
 	error: ServiceError | undefined;
 	/** The text of the first chunk or body that could not be parsed. */
 	gap: string | undefined;
-	/** A whole body that is neither an event stream nor an answer. */
+	/** The first text that is neither a part of an answer nor a keep-alive: of an event, or of a whole body. */
 	stray: string | undefined;
 	/** Whether the server ended the answer. */
 	private isClosed = false;
@@ -58,38 +60,50 @@ export class AnswerReader {
 		if (this.error) return CLOSED;
 		if (isJsonObject(json)) {
 			const chunk = answerIn(json);
-			if (isWholeBody && !('choices' in chunk)) this.stray = text;
+			if (isWholeBody ? !('choices' in chunk) : !isChunk(chunk)) this.takeStray(name, text, isWholeBody);
 			return this.takeChunk(chunk, text.length, isWholeBody);
 		}
-		// Text between the chunks ("ping") is ignored; an unreadable chunk is a gap in an answer that is billed.
+		// An unreadable chunk is a gap in an answer that is billed.
 		if (text.startsWith('{')) {
 			this.hasBegun = true;
 			this.gap ??= text;
 			this.isDoubtful ||= !this.builder.isFinished;
-		} else if (isWholeBody) this.stray = text;
+		} else this.takeStray(name, text, isWholeBody);
 		return { ...NO_PARTS, meaning: 'nothing' };
 	}
 
+	private takeStray(name: string | undefined, data: string, isWholeBody: boolean): void {
+		if (isWholeBody || !isKeepAlive({ name, data })) this.stray ??= data;
+	}
+
+	/** What the platform said besides a finished answer; empty if nothing. A vendor's object without words is no message. */
+	aside(redact: Redact): string {
+		const { error, stray = '' } = this;
+		if (error) return quote(redact, error.text);
+		const json = parseJson(stray);
+		return quote(redact, isJsonObject(json) ? errorWords(json) : stray && strayWords(stray));
+	}
+
 	get isComplete(): boolean {
-		const { builder, error, gap, broken } = this;
+		const { builder, error, gap, broken, stray } = this;
 		if (!this.hasBegun || builder.hasFailed) return false;
 		if (builder.isFinished && !this.isDoubtful) return true;
 		const isEnded = this.isClosed || (builder.isFinished && broken === undefined);
-		return isEnded && error === undefined && gap === undefined;
+		return isEnded && error === undefined && gap === undefined && stray === undefined;
 	}
 
 	/** Why the answer is not complete, as a clause. */
 	whyIncomplete(redact: Redact): string {
-		const { builder, error, gap, broken } = this;
+		const { builder, error, gap, broken, stray } = this;
 		if (error) return `the platform said: ${quote(redact, error.text)}`;
 		if (builder.hasFailed) {
 			const reason = quote(redact, builder.finishReason, 40);
 			return `the platform ended it with the finish reason "${reason}", without saying why`;
 		}
-		if (broken !== undefined) return broken;
-		return gap === undefined
-			? 'the connection ended before the answer was finished'
-			: `a part of it cannot be read: ${whyNotJson(gap)}`;
+		const said = !stray ? '' : `the platform said: ${quote(redact, strayWords(stray))}`;
+		if (broken !== undefined) return [broken, said].filter(Boolean).join('; ');
+		if (gap !== undefined) return `a part of it cannot be read: ${whyNotJson(gap)}`;
+		return said || 'the connection ended before the answer was finished';
 	}
 
 	private takeChunk(chunk: JsonObject, chars: number, isWholeBody: boolean): Addition {
@@ -124,4 +138,13 @@ export class AnswerReader {
 		this.isDoubtful = true;
 		throw new BodyEnded('ERR_TOO_LARGE', `it contains more than ${MOST_CHARS} characters`);
 	}
+}
+
+/** Whether an object is a part of an answer: it has a choice, or what else chunks have, and reports nothing else. */
+function isChunk(json: JsonObject): boolean {
+	if (objectsIn(json.choices).length > 0) return true;
+	const isNamed = 'id' in json && 'model' in json;
+	const hasParts = 'choices' in json || isJsonObject(json.usage) || isNamed;
+	const isVendors = Object.keys(json).every((key) => key.startsWith('x_'));
+	return (hasParts || isVendors) && errorWords(json) === '';
 }

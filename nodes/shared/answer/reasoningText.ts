@@ -4,7 +4,8 @@ type ReasoningSource = 'reasoning_content' | 'reasoning' | 'reasoning_details' |
 /** Collects the reasoning of one answer from all sources. */
 export class ReasoningCollector {
 	private readonly texts = new Map<ReasoningSource, string>();
-	private isCumulative = false;
+	/** The sources that send all their text again with each piece. */
+	private readonly growing = new Set<ReasoningSource>();
 	/** The number of characters of the reasoning. */
 	size = 0;
 
@@ -12,7 +13,7 @@ export class ReasoningCollector {
 	add(source: ReasoningSource, text: string): string {
 		if (!text) return '';
 		const known = this.texts.get(source) ?? '';
-		const news = source === 'reasoning_details' ? this.newsIn(known, text) : text;
+		const news = source === 'tags' ? text : this.newsIn(source, known, text);
 		this.texts.set(source, known + news);
 		this.size += news.length;
 		// The stream shows only one source, because the others usually repeat it.
@@ -25,11 +26,12 @@ export class ReasoningCollector {
 		return distinct([...this.texts.values()]).join('\n\n');
 	}
 
-	/** What `text` adds to `known`: some servers resend all text of `reasoning_details`, whose shape §2.6 does not show. */
-	private newsIn(known: string, text: string): string {
-		if (this.isCumulative && text === known) return '';
-		if (known === '' || text.length <= known.length || !text.startsWith(known)) return text;
-		this.isCumulative = true;
+	/** What `text` adds to `known`: some servers send all text so far with each piece. */
+	private newsIn(source: ReasoningSource, known: string, text: string): string {
+		if (this.growing.has(source) && text === known) return '';
+		const mayGrow = text.length > known.length && known.trim() !== '';
+		if (!mayGrow || !text.startsWith(known)) return text;
+		this.growing.add(source);
 		return text.slice(known.length);
 	}
 }

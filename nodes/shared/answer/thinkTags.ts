@@ -1,4 +1,4 @@
-import type { ContentParts } from './contentParts';
+import { NO_PARTS, type ContentParts } from './contentParts';
 
 /** The tags between which some models put their reasoning into `content` (§2.6, last line). */
 const TAG_PAIRS = [
@@ -8,9 +8,21 @@ const TAG_PAIRS = [
 	['◁think▷', '◁/think▷'],
 ] as const;
 
+const OPENING = /<(?:think|thinking|thought)>|◁think▷/i;
+const CLOSING = /<\/(?:think|thinking|thought)>|◁\/think▷/gi;
+
+/**
+ * Whether an answer may contain reasoning, by the switch and the model of its question: `no` if it is off, `yes` if it is
+ * on, `maybe` if nothing is known. Only with `yes` is text held back until it is clear whether it is reasoning.
+ */
+export type MayThink = 'no' | 'maybe' | 'yes';
+
 const LONGEST_TAG = Math.max(...TAG_PAIRS.flat().map((tag) => tag.length));
 
-/** Splits think blocks off the beginning of an answer. Later tags stay, because the answer may be about think tags. */
+/**
+ * Splits think blocks off the beginning of an answer. Later tags stay, because the answer may be about think tags. A block
+ * whose opening tag is only in the model's template begins with the answer.
+ */
 export class ThinkSplitter {
 	/** Text within a block or before the answer; it may end with part of a tag. */
 	private held = '';
@@ -20,17 +32,28 @@ export class ThinkSplitter {
 	private closing: string | undefined;
 	private sawBlock = false;
 	private isAnswer = false;
+	/** The end of `held` while it may be a block without an opening tag; a look at all of it for each piece would be slow. */
+	private tail: string | undefined;
+
+	constructor(private mayThink: MayThink = 'maybe') {}
+
+	/** To be called when reasoning came in a field of its own: text is then no longer held back. */
+	hasReasoning(): void {
+		if (this.mayThink === 'yes') this.mayThink = 'maybe';
+	}
 
 	push(text: string, isEnd = false): ContentParts {
 		if (this.isAnswer) return { content: text, reasoning: '' };
 		this.held += text;
+		if (this.tail !== undefined) return this.takeAnswer(isEnd, text);
 		let reasoning = '';
 		do {
 			if (this.closing !== undefined) reasoning += this.takeReasoning(this.closing, isEnd);
 			// The block continues in the next piece.
 			if (this.closing !== undefined) return { content: '', reasoning };
 		} while (this.opensBlock());
-		return { content: this.takeAnswer(isEnd), reasoning };
+		const rest = this.takeAnswer(isEnd, this.held);
+		return { content: rest.content, reasoning: reasoning + rest.reasoning };
 	}
 
 	/** Returns the text that was held back because it might have become a tag. */
@@ -60,14 +83,24 @@ export class ThinkSplitter {
 		return true;
 	}
 
-	private takeAnswer(isEnd: boolean): string {
-		const text = this.held;
-		const lower = text.slice(0, LONGEST_TAG).toLowerCase();
-		if (!isEnd && TAG_PAIRS.some(([opening]) => opening.startsWith(lower))) return '';
+	private takeAnswer(isEnd: boolean, more: string): ContentParts {
+		const lower = this.tail === undefined ? this.held.slice(0, LONGEST_TAG).toLowerCase() : undefined;
+		if (!isEnd && TAG_PAIRS.some(([opening]) => lower !== undefined && opening.startsWith(lower)))
+			return NO_PARTS;
+		const mayClose = this.mayThink === 'yes' && !this.sawBlock;
+		const recent = (this.tail ?? '') + more;
+		this.tail = recent.slice(-2 * LONGEST_TAG);
+		// What follows a tag may show that it is only mentioned.
+		const isNew = isEnd || recent.slice(0, -LONGEST_TAG).search(CLOSING) >= 0;
+		const split = mayClose && isNew ? splitAtLoneClosing(this.held, 'yes') : undefined;
+		if (mayClose && !split && !isEnd) return NO_PARTS;
 		this.isAnswer = true;
+		const text = this.held;
 		this.held = '';
+		if (split) return split;
 		// Models put blank lines before the answer, even if the reasoning came in a field of its own.
-		return this.sawBlock ? text : (this.blanks + text).replace(/^\s*\n/, '');
+		const content = this.sawBlock ? text : (this.blanks + text).replace(/^\s*\n/, '');
+		return { content, reasoning: '' };
 	}
 }
 
@@ -80,16 +113,38 @@ function partialTail(text: string, tag: string): number {
 	return 0;
 }
 
+/** So many closing tags are looked at: an answer with more is about think tags. */
+const MOST_TAGS = 20;
+
 /**
- * Splits text at a closing tag without an opening one, if it is on a line of its own: some models' chat templates contain
- * the opening tag, so the answer does not.
+ * Splits text at a closing tag without an opening one: some models' chat templates contain the opening tag, so the answer
+ * does not. A tag that the answer only mentions splits nothing.
  */
-export function splitAtLoneClosing(text: string): ContentParts | undefined {
-	const match = /(?:^|\n)[ \t]*<\/think(?:ing)?>[ \t]*(?:\r?\n|$)/i.exec(text);
-	// If an opening tag comes first, the answer is about think tags.
-	if (!match || /<think(?:ing)?>/i.test(text.slice(0, match.index))) return undefined;
-	return {
-		reasoning: text.slice(0, match.index).trim(),
-		content: text.slice(match.index + match[0].length).trimStart(),
-	};
+export function splitAtLoneClosing(text: string, mayThink: MayThink): ContentParts | undefined {
+	const opening = text.search(OPENING);
+	let looked = 0;
+	for (const { index, 0: tag } of text.matchAll(CLOSING)) {
+		// If an opening tag comes first, the answer is about think tags.
+		if ((opening >= 0 && opening < index) || ++looked > MOST_TAGS) return undefined;
+		const [before, after] = [text.slice(0, index), text.slice(index + tag.length)];
+		if (endsReasoning(before, after, mayThink))
+			return { reasoning: before.trim(), content: after.trimStart() };
+	}
+	return undefined;
+}
+
+/** Whether a closing tag ends reasoning, by its position: alone on its line, or, more loosely, where reasoning is expected. */
+function endsReasoning(before: string, after: string, mayThink: MayThink): boolean {
+	const line = before.slice(before.lastIndexOf('\n') + 1);
+	const isInCode = before.split('```').length % 2 === 0 || line.split('`').length % 2 === 0;
+	const isAlone = line.trim() === '' && /^[ \t]*(?:\r?\n|$)/.test(after);
+	if (isInCode) return false;
+	if (before.trim() === '' && isAlone) return true;
+	if (mayThink === 'no') return false;
+	if (isAlone) return true;
+	const isQuoted = /[\p{Ps}\p{Pi}"'`<*_]$/u.test(line) || /^[\p{Pe}\p{Pf}"'`>*_]/u.test(after);
+	if (isQuoted) return false;
+	// A tag that is mentioned stands apart from the words before it.
+	if (/\S$/.test(line)) return true;
+	return mayThink === 'yes' && /(?:^|[.!?:;…。！？)])[ \t]*$/.test(line);
 }

@@ -31,17 +31,24 @@ const CALL_CHARS = 1_000;
 
 /**
  * Joins tool calls that come in pieces. Servers differ in how they assign a piece to a call: by `index`, which may
- * begin at any number; by `id`, which may come once, with every piece, or empty; or not at all.
+ * begin at any number; by `id`, which may come once, with every piece, or empty; or not at all. Some send all arguments
+ * so far with each piece, or once more at the end.
  */
 export class ToolCallJoiner {
 	private readonly open: OpenCall[] = [];
-	/** The newest call of each index, and the first call of each ID. */
+	/** The newest call of each index and of each ID. */
 	private readonly byIndex = new Map<number, OpenCall>();
 	private readonly byId = new Map<string, OpenCall>();
+	/** The calls that the list being read has begun. Two entries of one list are two calls, unless they share an index. */
+	private begun = new Set<OpenCall>();
 	/** The number of characters of all IDs, names and arguments, plus `CALL_CHARS` for each call. */
 	size = 0;
 
+	/** @param taken IDs of earlier turns of the conversation */
+	constructor(private readonly taken: ReadonlySet<string> = new Set()) {}
+
 	add(deltas: Json | undefined): void {
+		this.begun = new Set();
 		for (const delta of Array.isArray(deltas) ? deltas : [deltas]) {
 			const piece = isJsonObject(delta) ? pieceIn(delta) : undefined;
 			if (piece && (piece.id || piece.name || piece.text)) this.addPiece(piece);
@@ -65,14 +72,23 @@ export class ToolCallJoiner {
 	}
 
 	/**
-	 * Adds what an agent needs to carry out the calls and some servers leave out: arguments, and an ID. No two answers get
-	 * the same ID, because n8n drops the result of a call whose ID it has seen before.
+	 * Adds what is needed to carry out the calls and some servers leave out or get wrong: arguments, once encoded, and an
+	 * ID that no other call of the conversation has, because n8n's agent drops the result of a call whose ID it has seen
+	 * before, although the tool ran.
+	 * @returns whether anything differs from what the server sent
 	 */
-	complete(): void {
+	complete(): boolean {
+		const taken = new Set(this.taken);
+		let differs = false;
 		for (const call of this.open) {
-			call.id ||= `call_${randomUUID().replaceAll('-', '')}`;
-			if (call.text.trim() === '') call.text = '{}';
+			const isNew = call.id !== '' && !taken.has(call.id);
+			if (!isNew) call.id = `call_${randomUUID().replaceAll('-', '')}`;
+			taken.add(call.id);
+			const text = call.text.trim() === '' ? '{}' : decodedOnce(call.text);
+			differs ||= !isNew || text !== call.text;
+			call.text = text;
 		}
+		return differs;
 	}
 
 	private addPiece(piece: CallPiece): void {
@@ -80,10 +96,11 @@ export class ToolCallJoiner {
 		const call = this.callOf(piece);
 		this.size += id.length + name.length + text.length;
 		call.id ||= id;
-		if (id && !this.byId.has(id)) this.byId.set(id, call);
+		if (id) this.byId.set(id, call);
 		if (name !== call.name) call.name += name;
 		// Some servers open a call with empty arguments and send the real ones afterwards.
-		if (isEmptyObject(call.text) && text.trimStart().startsWith('{')) {
+		const isOpening = isEmptyObject(call.text) && text.trimStart().startsWith('{');
+		if (isOpening || repeats(call, text)) {
 			call.text = '';
 			call.brackets = new BracketCount();
 		}
@@ -97,11 +114,13 @@ export class ToolCallJoiner {
 		let same = last;
 		if (index !== undefined) same = this.byIndex.get(index);
 		else if (id) same = this.byId.get(id);
-		if (same && !beginsAnother(same, piece)) return same;
+		const isListed = index === undefined && name !== '' && same !== undefined && this.begun.has(same);
+		if (same && !isListed && !beginsAnother(same, piece)) return same;
 		// A piece of no known call, without an ID or a name, continues the last call.
 		if (!same && last && !id && !name) return last;
 		const call: OpenCall = { id: '', name: '', text: '', brackets: new BracketCount() };
 		this.open.push(call);
+		this.begun.add(call);
 		this.size += CALL_CHARS;
 		if (index !== undefined) this.byIndex.set(index, call);
 		return call;
@@ -122,14 +141,30 @@ function pieceIn(delta: JsonObject): CallPiece {
 }
 
 /** Whether a piece that seems to belong to `call` actually begins a new one. */
-function beginsAnother(call: OpenCall, { index, id, name, text }: CallPiece): boolean {
+function beginsAnother(call: OpenCall, piece: CallPiece): boolean {
+	const { index, id, name, text } = piece;
+	const isSameName = name === call.name;
 	// Some servers send another ID with each piece of a call.
 	if (id && call.id && id !== call.id) return name !== '' || index === undefined;
-	if (!name || !call.name || (id && id === call.id)) return false;
+	if (!name || !call.name) return false;
+	if (isSameName && (id || index !== undefined) && repeats(call, text)) return false;
+	const isComplete = call.brackets.closed === 1 && call.brackets.depth === 0 && !isEmptyObject(call.text);
 	// Without an ID, a name begins a new call, unless the server repeats it with every piece or sends it in pieces.
-	const isComplete = call.brackets.closed === 1 && call.brackets.depth === 0;
-	if (index === undefined && !id) return name !== call.name || isComplete;
-	return isComplete && (name !== call.name || text.trim() !== '') && !isEmptyObject(call.text);
+	if (index === undefined && !id) return !isSameName || isComplete;
+	if (!isSameName && call.text !== '' && id) return true;
+	return isComplete && (!isSameName || text.trimStart().startsWith('{'));
+}
+
+/** Whether a piece of arguments begins with all that came so far. In one JSON object, no text can follow itself. */
+function repeats({ text: known }: OpenCall, text: string): boolean {
+	return text.length >= known.length && /^\s*\{/.test(known) && text.startsWith(known);
+}
+
+/** Arguments without the second encoding of servers that send an object as JSON within JSON text. */
+function decodedOnce(text: string): string {
+	if (!/^\s*"/.test(text)) return text;
+	const inner = parseJson(text);
+	return typeof inner === 'string' && isJsonObject(parseJson(inner)) ? inner : text;
 }
 
 /** Long text is not checked, because trimming it for each piece would take too long. */

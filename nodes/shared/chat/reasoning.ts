@@ -2,6 +2,8 @@ import { failInput, ok, type Result } from '../errors/failure';
 import { readChoice } from '../form/options';
 import { excerpt, member, type JsonObject } from '../text/json';
 import { textOf } from '../text/textOf';
+import type { ReasoningChoice } from '../answer/oddAnswer';
+import type { MayThink } from '../answer/thinkTags';
 
 /**
  * The reasoning switch of a model.
@@ -16,48 +18,54 @@ export type ReasoningControl = 'enable_thinking' | 'thinking' | 'always' | 'none
 const CHOICES = ['default', 'on', 'off'] as const;
 
 interface ModelRow {
-	/** The model's ID as in the spec, with a placeholder for the family name. */
+	/** The model's ID as in §3.2. */
 	readonly model: string;
-	/** The part of the ID that is the same for all vendors, such as `-v3.2-thinking`. */
-	readonly suffix: string;
 	readonly control: ReasoningControl;
 	readonly split: boolean;
+	/** Whether the model reasons if nothing is sent; `maybe`: §3.2 does not say. */
+	readonly byDefault: MayThink;
 }
 
-function rowsOf(family: string, suffixes: string, control: ReasoningControl, split = false): ModelRow[] {
-	return suffixes.split(' ').map((suffix) => ({ model: `<${family}>${suffix}`, suffix, control, split }));
+function rowsOf(
+	family: string,
+	suffixes: string,
+	control: ReasoningControl,
+	byDefault: MayThink,
+	split = false,
+): ModelRow[] {
+	return suffixes.split(' ').map((suffix) => ({ model: `<${family}>${suffix}`, control, split, byDefault }));
 }
 
 /** The models of §3.2. */
 export const REASONING_MODELS: readonly ModelRow[] = [
-	...rowsOf('family_a', '-v3.2 -v3.2-thinking -v3.2-exp -v3.1 -v3.1-terminus', 'enable_thinking'),
-	...rowsOf('family_b', '-8b -32b -30b-a3b -235b-a22b', 'enable_thinking'),
-	...rowsOf('family_b', '-14b', 'always'),
-	...rowsOf('family_c', '-4.5 -4.6 -4.5-air -4.5v -4.6v', 'enable_thinking'),
-	...rowsOf('family_d', '-k2.5', 'enable_thinking'),
-	...rowsOf('family_d', '-k2', 'thinking'),
-	...rowsOf('family_e', '-m2 -m2.1', 'always', true),
+	...rowsOf('family_a', '-v3.2 -v3.2-exp -v3.1 -v3.1-terminus', 'enable_thinking', 'no'),
+	...rowsOf('family_a', '-v3.2-thinking', 'enable_thinking', 'yes'),
+	...rowsOf('family_b', '-8b -32b -30b-a3b -235b-a22b', 'enable_thinking', 'no'),
+	...rowsOf('family_b', '-14b', 'always', 'yes'),
+	...rowsOf('family_c', '-4.5 -4.6 -4.5-air -4.5v -4.6v', 'enable_thinking', 'yes'),
+	...rowsOf('family_d', '-k2.5', 'enable_thinking', 'yes'),
+	...rowsOf('family_d', '-k2', 'thinking', 'maybe'),
+	...rowsOf('family_e', '-m2 -m2.1', 'always', 'yes', true),
 ];
 
 /** Providers put their own name before a model's ID, and a date or a variant after it. */
 const PROVIDER = '^(?:.*[/])?';
 const RELEASE = '(?:-[0-9]{4,8})?(?:[:@].*)?$';
-/** A family's name: a word, then any number of words without digits. */
-const FAMILY = '<?[^-/<>]+>?(?:-[a-zA-Z_]+)*';
-/** One word, for suffixes that begin with a number: others use the same numbers, such as "other-2-distill-x-32b". */
-const FAMILY_ALONE = '(?:<?[^-/<>]+>?|[fF]amily-[a-zA-Z])';
 
-/** A regular expression for the IDs of these rows, whatever their case; as text, because n8n's forms need text. */
+/**
+ * A regular expression for the IDs of these rows, whatever their case; as text, because n8n's forms need text. A family's
+ * name must be the one of §3.2: other makers use the same suffixes, such as "other-2.5-32b".
+ */
 export function patternOf(rows: readonly ModelRow[]): string {
-	const byFamily = Map.groupBy(rows, ({ suffix }) => (/^-[0-9]/.test(suffix) ? FAMILY_ALONE : FAMILY));
-	const models = [...byFamily].map(
-		([family, chosen]) => `${family}(?:${chosen.map(suffixPattern).join('|')})`,
-	);
-	return `${PROVIDER}(?:${models.join('|')})${RELEASE}`;
+	return `${PROVIDER}(?:${rows.map(({ model }) => idPattern(model)).join('|')})${RELEASE}`;
 }
 
-function suffixPattern({ suffix }: ModelRow): string {
-	return suffix.replaceAll('.', '[.]').replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
+function idPattern(model: string): string {
+	return model
+		.replaceAll('.', '[.]')
+		.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`)
+		.replace('_', '[-_]')
+		.replace(/[<>]/g, '$&?');
 }
 
 const PATTERNS = REASONING_MODELS.map((row) => ({ row, pattern: new RegExp(patternOf([row])) }));
@@ -75,7 +83,7 @@ export function reasoningModel(model: string): ModelRow | undefined {
 export interface ReasoningWish {
 	readonly model: string;
 	/** With `default`, nothing is sent, and the model decides. */
-	readonly choice: (typeof CHOICES)[number];
+	readonly choice: ReasoningChoice;
 	/** `auto`: looked up in the table. */
 	readonly control: 'auto' | ReasoningControl;
 	/** Whether to request the reasoning in a separate field (§2.6). */

@@ -56,7 +56,9 @@ async function ask(form: StreamForm, cuts: readonly number[]) {
 		endByMs: Infinity,
 		tries: 1,
 	});
-	return { result, heard };
+	// Calls without an ID get one of their own each time.
+	const text = JSON.stringify(result).replace(/call_[0-9a-f]{32}/g, 'call_own');
+	return { result: JSON.parse(text) as typeof result, heard };
 }
 
 test.each(STREAM_FORMS)('is read the same however it is cut: $name', async (form) => {

@@ -10,6 +10,7 @@ import { askChat, delta, finish, KEY, sse } from './askChat';
 
 const FORM = {
 	format: { kind: 'text' },
+	reasoning: 'default',
 	onInvalidJson: 'fail',
 	simplify: true,
 	forChat: false,
@@ -34,12 +35,12 @@ test.each([
 	for (const reason of ['length', 'max_tokens', 'stop']) {
 		const { result } = await askChat({ body: () => [sse(delta({ content: 'Hel' }), finish(reason)), error] });
 		const answer = valueOf(result);
-		expect(answer).toMatchObject({ content: 'Hel', laterError: 'out of credit for [hidden]' });
+		expect(answer).toMatchObject({ content: 'Hel', aside: 'out of credit for [hidden]' });
 		const item = itemOf(answer);
 		expect(item.ok && item.value.warning).toMatch(
 			reason !== 'stop'
-				? /^The answer was cut off .* options\. After the answer, the platform said: out of credit for \[hidden\]\.$/
-				: /^After the answer, the platform said: out of credit for \[hidden\]\.$/,
+				? /^The answer was cut off .* options\. Besides the answer, the platform said: out of credit for \[hidden\]\.$/
+				: /^Besides the answer, the platform said: out of credit for \[hidden\]\.$/,
 		);
 	}
 });
@@ -171,7 +172,7 @@ test('an empty error in an answer is ignored', async () => {
 	const { result } = await askChat({
 		body: () => [sse(delta({ content: 'Hel' }, { error }), { ...finish('stop'), error }, '[DONE]')],
 	});
-	expect(valueOf(result)).toMatchObject({ content: 'Hel', laterError: '' });
+	expect(valueOf(result)).toMatchObject({ content: 'Hel', aside: '' });
 });
 
 test.each([
@@ -419,3 +420,72 @@ test('a question that a pause of the platform held back was not sent, and the fa
 		advice: 'Nothing was sent for this item. Run it again after the pause.',
 	});
 });
+
+const line = (text: string): string => `${text}\n\n`;
+
+/** What a server or a gateway writes into a stream that it has begun, and the words that must be told. */
+const FAILURES: ReadonlyArray<readonly [string, string]> = [
+	[line('data: upstream is gone'), 'upstream is gone'],
+	[line('upstream is gone'), 'upstream is gone'],
+	[line('Error: upstream is gone'), 'Error: upstream is gone'],
+	[line('event: error'), 'an error without a message'],
+	[line('event: error\ndata:'), 'an error without a message'],
+	[line('event: error\ndata: upstream is gone'), 'upstream is gone'],
+	[line('{\n  "error": {\n    "message": "upstream is gone"\n  }\n}'), 'upstream is gone'],
+	[line('data: {\ndata: "error": {"message": "upstream is gone"}\ndata: }'), 'upstream is gone'],
+	[line('<html>\n<body>502 Bad Gateway</body>\n</html>'), 'a web page'],
+	[line('data: <html><body>502 Bad Gateway</body></html>'), 'a web page'],
+	[sse({ detail: 'upstream is gone' }), 'upstream is gone'],
+	[sse({ message: 'upstream is gone' }), 'upstream is gone'],
+	[sse({ msg: 'upstream is gone', id: 'a', model: 'm' }), 'upstream is gone'],
+	[sse({ errors: [{ message: 'upstream is gone' }] }), 'upstream is gone'],
+	[sse({ status: 'error' }), '{"status":"error"}'],
+	[sse({ status: 'error', reason: 'gone' }), '{"status":"error","reason":"gone"}'],
+	[sse({ success: false }), '{"success":false}'],
+	[sse({ success: false, message: 'upstream is gone' }), 'upstream is gone'],
+	[sse({ code: 'E1042', requestId: 'r1' }), '{"code":"E1042","requestId":"r1"}'],
+	[sse({ code: 1302, message: 'upstream is gone' }), 'upstream is gone'],
+	[sse({ choices: [], message: 'upstream is gone' }), 'upstream is gone'],
+	[sse('null'), 'null'],
+	[sse('500'), '500'],
+];
+
+describe.each(FAILURES)('the words of a failure in a stream: %j', (failure, words) => {
+	const begun = sse(delta({ content: 'Hel' }));
+	const done = sse('[DONE]');
+
+	test('make an answer without a finish reason a failure, whether [DONE] follows or not', async () => {
+		for (const end of ['', done]) {
+			const { message, details } = await failureTo(begun, failure, end);
+			expect(message).toBe(`The answer broke off after 3 characters: the platform said: ${words}`);
+			expect(details).toMatchObject({ content: 'Hel' });
+		}
+	});
+
+	test('are told if they come alone', async () => {
+		for (const end of ['', done]) {
+			const { message } = await failureTo(failure, end);
+			expect(message.replaceAll('\n', ' ')).toContain(words);
+		}
+	});
+
+	test('leave a finished answer as it is', async () => {
+		const { result } = await askChat({ body: () => [begun, failure, sse(finish('stop')), done] });
+		// An error that says so itself ends the answer before its finish reason.
+		if (result.ok) expect(result.value.content).toBe('Hel');
+		else expect(result.failure.message).toContain(words);
+		const after = await askChat({ body: () => [begun, sse(finish('stop')), failure, done] });
+		const { content, aside } = valueOf(after.result);
+		expect([content, words.startsWith('{') ? words : aside]).toEqual(['Hel', words]);
+	});
+});
+
+test.each(['ping', ': ping', '{"type":"ping"}', '{}', '1767323045123', 'keep-alive'])(
+	'%j between the parts of an answer means nothing',
+	async (data) => {
+		const { result } = await askChat({
+			body: () => [sse(delta({ content: 'Hel' })), sse(data), sse(delta({ content: 'lo' })), sse('[DONE]')],
+		});
+		expect(valueOf(result)).toMatchObject({ content: 'Hello', aside: '' });
+	},
+);

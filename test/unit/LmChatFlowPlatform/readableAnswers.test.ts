@@ -9,6 +9,8 @@ import { recogniseErrorsOfAllRealms } from '../../nodes/harness/realm';
 
 const KEY = 'sk-0123456789abcdef';
 const redact = redactor([KEY]);
+const told: string[] = [];
+const tell = (hint: string): void => void told.push(hint);
 /** The platform at an address. */
 const at = (baseUrl: string) => ({ baseUrl, busyTerms: ['too frequent'] });
 
@@ -45,12 +47,13 @@ beforeEach(() => {
 	location = '';
 	isCut = false;
 	paths.length = 0;
+	told.length = 0;
 });
 
 async function request(body: string | readonly Uint8Array[], stream: boolean): Promise<Response> {
 	pieces = typeof body === 'string' ? [Buffer.from(body)] : body;
 	const init = { method: 'POST', body: JSON.stringify({ stream }) };
-	return await readableFetch(at(url), redact, fetch)(`${url}/chat`, init);
+	return await readableFetch(at(url), redact, fetch, tell)(`${url}/chat`, init);
 }
 
 /** The events of a stream, as a client reads them. */
@@ -134,6 +137,12 @@ test.each([
 	['have different IDs', [HEAD, { ...TAIL, id: 'x1' }]],
 	['repeat the name', [HEAD, { ...HEAD, function: { ...HEAD.function, ...TAIL.function } }]],
 	[
+		'have arguments that are twice JSON',
+		[{ ...HEAD, function: { name: 'weather', arguments: JSON.stringify(CALL.function.arguments) } }],
+	],
+	['come once more, whole', [HEAD, TAIL, CALL]],
+	['grow', [HEAD, CALL]],
+	[
 		'have an object as arguments',
 		[{ ...HEAD, function: { name: 'weather', arguments: { city: 'Zürich 🦊' } } }],
 	],
@@ -168,6 +177,66 @@ test('a call of the older form gets an ID of its own, and one without arguments 
 	expect(first).toEqual({ calls: [{ index: 0, ...call }] });
 	expect(await whole(body)).toMatchObject({ tool_calls: [call] });
 	expect(await heard(body)).not.toEqual(first);
+});
+
+test('tool calls get IDs that no other call of the conversation has', async () => {
+	const made = (id: string, name: string) => ({ id, type: 'function', function: { name, arguments: '{}' } });
+	const messages = [{ role: 'assistant', tool_calls: [made('c1', 'bash')] }];
+	const body = JSON.stringify({
+		choices: [
+			{ message: { content: null, tool_calls: [made('c1', 'bash'), made('c2', 'a'), made('c2', 'b')] } },
+		],
+	});
+	pieces = [Buffer.from(body)];
+	const send = readableFetch(at(url), redact, fetch, tell);
+	for (const stream of [false, true]) {
+		const response = await send(`${url}/chat`, {
+			method: 'POST',
+			body: JSON.stringify({ stream, messages }),
+		});
+		const ids = [...(await response.text()).matchAll(/"id":"([^"]+)"/g)].map(([, id]) => id);
+		expect(ids).toEqual([expect.stringMatching(/^call_/), 'c2', expect.stringMatching(/^call_/)]);
+		expect(new Set(ids).size).toBe(3);
+	}
+});
+
+const THOUGHT = sse(chunk({ reasoning_content: 'hm' }));
+
+test.each([
+	['length', THOUGHT, 'The model used all its tokens for reasoning and gave no answer. Raise "Max Tokens"'],
+	[
+		'length',
+		HELLO.replace('Hel', ''),
+		'The answer was cut off because it reached the maximum number of tokens',
+	],
+	['content_filter', HELLO.replace('Hel', ''), "The platform's content filter cut the answer off"],
+	['stop', THOUGHT, 'The model reasoned, but gave no answer'],
+	['stop', HELLO.replace('Hel', ''), 'The model gave an empty answer'],
+	[
+		'tool_calls',
+		THOUGHT,
+		'The model said that it calls a tool ("tool_calls"), but its answer contains no call',
+	],
+])(
+	'an answer without text that ends with "%s" is an error, because the agent would end empty',
+	async (reason, body, why) => {
+		for (const one of [body + sse(finish(reason)) + DONE, body + sse(finish(reason))]) {
+			expect((await heard(one)).error).toContain(`The answer cannot be used: ${why}`);
+			expect((await refused(one, false))[1]).toContain(why);
+		}
+		expect(told).toEqual([]);
+	},
+);
+
+test('what is odd about an answer that is used is told', async () => {
+	expect(await heard(HELLO + sse(finish('length')) + DONE)).toEqual({ content: 'Hel', finish: 'length' });
+	expect(await heard(HELLO + STOP + sse({ error: `no ${KEY}` }))).toEqual({ content: 'Hel', finish: 'stop' });
+	expect(await heard(`${HELLO}data: a queue is full\n\n${STOP}`)).toEqual({ content: 'Hel', finish: 'stop' });
+	expect(told).toEqual([
+		expect.stringContaining('The answer was cut off'),
+		'Besides the answer, the platform said: no [hidden].',
+		'Besides the answer, the platform said: a queue is full.',
+	]);
 });
 
 test('a stream is read the same wherever it is cut', async () => {
@@ -209,6 +278,11 @@ test.each([
 		'The answer broke off: the platform said: no [hidden]',
 	],
 	[
+		'has words that are no part of it',
+		`${HELLO}upstream is gone\n\n${DONE}`,
+		'The answer broke off: the platform said: upstream is gone',
+	],
+	[
 		'failed',
 		HELLO + sse(finish('network_error')) + DONE,
 		'The answer broke off: the platform ended it with the finish reason',
@@ -221,11 +295,6 @@ test.each([
 	[
 		'calls a tool with arguments that are not JSON',
 		PAY + sse(finish('tool_calls')),
-		'The answer cannot be used: the arguments of its tool call "pay" are not a JSON object',
-	],
-	[
-		'calls a tool with arguments that are twice JSON',
-		sse(chunk({ tool_calls: { ...CALL, function: { name: 'pay', arguments: '"{}"' } } })) + STOP,
 		'The answer cannot be used: the arguments of its tool call "pay" are not a JSON object',
 	],
 ])('a stream that %s ends with an error, because the client would use it', async (_name, body, why) => {
@@ -244,7 +313,9 @@ test('a reset connection is an error, unless the answer was finished', async () 
 		expect.stringMatching(/^The answer broke off: /),
 	]);
 	for (const body of [' ', 'upst', sse({ choices: [], usage: {} })]) {
-		const error = expect.stringMatching(/^The platform gave no answer: .*\(\w+\)\.$/) as string;
+		const error = expect.stringMatching(
+			/^The platform gave no answer: .*\(\w+\)(; the platform said: upst)?\.$/,
+		) as string;
 		expect(await refused(body, false)).toEqual([409, error]);
 		expect(await heard(body)).toMatchObject({ error });
 	}
@@ -259,7 +330,7 @@ test.each([
 		for (const one of chunks) stream.enqueue(Buffer.from(one));
 	};
 	const send = async () => await Promise.resolve(new Response(new ReadableStream({ start, cancel })));
-	const response = await readableFetch(at(url), redact, send)(url, { body: '{"stream":true}' });
+	const response = await readableFetch(at(url), redact, send, tell)(url, { body: '{"stream":true}' });
 	expect(await response.text()).toContain('The answer broke off: ');
 	expect(cancel).toHaveBeenCalled();
 });
@@ -376,11 +447,12 @@ test.each([301, 302, 303, 307, 308])('a redirect (%d) is not followed', async (c
 });
 
 test('explains an unreachable platform, but not an aborted request', async () => {
-	const send = readableFetch(at('http://127.0.0.1:1'), redact, async () => {
+	const refuse = async (): Promise<Response> => {
 		throw Object.assign(new TypeError('fetch failed'), {
 			cause: Object.assign(new Error('no'), { code: 'ECONNREFUSED' }),
 		});
-	});
+	};
+	const send = readableFetch(at('http://127.0.0.1:1'), redact, refuse, tell);
 	const response = await send('http://127.0.0.1:1/chat', {});
 	expect(response.status).toBe(503);
 	expect(await response.text()).toContain('nothing answers there (ECONNREFUSED)');
@@ -390,17 +462,14 @@ test('explains an unreachable platform, but not an aborted request', async () =>
 		run.abort();
 		throw new Error('cut');
 	};
-	const begun = readableFetch(
-		at(url),
-		redact,
-		async () => await Promise.resolve(new Response(new ReadableStream({ pull }))),
-	);
+	const cut = async () => await Promise.resolve(new Response(new ReadableStream({ pull })));
+	const begun = readableFetch(at(url), redact, cut, tell);
 	await expect(begun(url, { signal: run.signal })).rejects.toThrow('aborted');
 });
 
 test('the fetch is added to the settings of the model, and to those from which it is copied', () => {
 	const model = { fields: { configuration: {} }, completions: { clientConfig: {} } };
-	makeAnswersReadable(model, at(url), redact);
+	makeAnswersReadable(model, at(url), redact, tell);
 	expect(model).toEqual({
 		fields: { configuration: { fetch: expect.any(Function) } },
 		completions: { clientConfig: { fetch: expect.any(Function) } },
@@ -408,5 +477,5 @@ test('the fetch is added to the settings of the model, and to those from which i
 });
 
 test.each([undefined, {}, { fields: null, completions: 7 }])('leaves another client alone: %j', (model) => {
-	expect(() => makeAnswersReadable(model, at(url), redact)).not.toThrow();
+	expect(() => makeAnswersReadable(model, at(url), redact, tell)).not.toThrow();
 });

@@ -44,7 +44,9 @@ test.each([
 	['others come, too', [0, 1, 0, 1].map((index) => choices(say(index, index ? '' : 'a'))), 'aa'],
 	['another one comes afterwards', [0, 0, 1, 2].map((index) => choices(say(index, `${index}`))), '00'],
 ])('if only one choice was requested, it is the answer, although %s', (_name, chunks, content) => {
-	expect(add(new AnswerBuilder(true), chunks).answer().content).toBe(content);
+	expect(
+		add(new AnswerBuilder({ isOnly: true, mayThink: 'maybe', callIds: new Set() }), chunks).answer().content,
+	).toBe(content);
 });
 
 test('a tool call that is not in an array is one, too', () => {

@@ -61,13 +61,16 @@ test('different texts are both kept, in order of arrival', () => {
 	);
 });
 
-test('details that repeat all earlier text are streamed once', () => {
-	const chunks = ['Let me', 'Let me see', 'Let me see', 'Let me see it.', 'Let me see it.'];
-	expect(collect(...chunks.map((text): [Source, string] => ['reasoning_details', text]))).toEqual({
-		news: ['Let me', ' see', '', ' it.', ''],
-		text: 'Let me see it.',
-	});
-});
+test.each(['reasoning_details', 'reasoning_content', 'reasoning', 'parts'] as const)(
+	'%s that repeats all earlier text is streamed once',
+	(source) => {
+		const chunks = ['Let me', 'Let me see', 'Let me see', 'Let me see it.', 'Let me see it.'];
+		expect(collect(...chunks.map((text): [Source, string] => [source, text]))).toEqual({
+			news: ['Let me', ' see', '', ' it.', ''],
+			text: 'Let me see it.',
+		});
+	},
+);
 
 test('details in pieces are joined, even if a word is repeated', () => {
 	const pieces = ['no', 'no', ', ', 'never'].map((text): [Source, string] => ['reasoning_details', text]);

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 
-import { ThinkSplitter, splitAtLoneClosing } from '../../../../nodes/shared/answer/thinkTags';
+import { ThinkSplitter, splitAtLoneClosing, type MayThink } from '../../../../nodes/shared/answer/thinkTags';
 
 function split(...pieces: string[]) {
 	return splitAll(pieces);
 }
 
-function splitAll(pieces: readonly string[]) {
-	const splitter = new ThinkSplitter();
+function splitAll(pieces: readonly string[], mayThink?: MayThink) {
+	const splitter = new ThinkSplitter(mayThink);
 	let content = '';
 	let reasoning = '';
 	for (const part of [...pieces.map((piece) => splitter.push(piece)), splitter.end()]) {
@@ -70,14 +70,83 @@ test('the cost of long reasoning in small pieces is proportional to its length',
 	expect(process.cpuUsage(before).user / 1_000).toBeLessThan(3_000);
 });
 
+const YES = 'Yes, it is.';
+
+/** How models end reasoning whose opening tag is in their chat template. */
+const FORMS: ReadonlyArray<readonly [string, string]> = [
+	['I think so.', `I think so.\n</think>\n\n${YES}`],
+	['I think so.', `I think so.\r\n</think>\r\n${YES}`],
+	['I think so.', `I think so.</think>${YES}`],
+	['I think so.', `I think so.</think>\n\n${YES}`],
+	['I think so', `I think so</think> ${YES}`],
+	['I think so.', `I think so.\n</THINKING>\n${YES}`],
+	['I think so.', `I think so.</thought>${YES}`],
+	['I think so.', `I think so.◁/think▷${YES}`],
+	['The tag `</think>` is quoted.', `The tag \`</think>\` is quoted.\n</think>\n${YES}`],
+];
+
+/** Forms that are reasoning only where reasoning is expected. */
+const EXPECTED: ReadonlyArray<readonly [string, string]> = [
+	['I think so.', `I think so. </think> ${YES}`],
+	['I think so', `I think so\n</think> ${YES}`],
+];
+
+test.each(FORMS)('reasoning without an opening tag is separated: %j, %j', (reasoning, text) => {
+	for (const mayThink of ['maybe', 'yes'] as const) {
+		expect(splitAtLoneClosing(text, mayThink)).toEqual({ reasoning, content: YES });
+	}
+	expect(splitAtLoneClosing(text, 'no')).toBeUndefined();
+});
+
+test.each([...FORMS, ...EXPECTED])(
+	'where it is expected, none of it is streamed as the answer, wherever it is cut: %j, %j',
+	(reasoning, text) => {
+		const all = (pieces: readonly string[]) => {
+			const { content, ...rest } = splitAll(pieces, 'yes');
+			return { content, reasoning: rest.reasoning };
+		};
+		for (let at = 0; at < text.length; at++) {
+			expect(all([text.slice(0, at), text.slice(at)])).toEqual({ reasoning, content: YES });
+		}
+		expect(all(text.split(''))).toEqual({ reasoning, content: YES });
+	},
+);
+
+test.each(EXPECTED)('where nothing is known, a tag may only be mentioned: %j, %j', (_reasoning, text) => {
+	expect(splitAtLoneClosing(text, 'maybe')).toBeUndefined();
+});
+
 test.each([
-	['I think so.\n</think>\n\nYes', { reasoning: 'I think so.', content: 'Yes' }],
-	['I think so.\r\n</think>\r\nYes', { reasoning: 'I think so.', content: 'Yes' }],
-	['</think>\nYes', { reasoning: '', content: 'Yes' }],
-	['only thought\n</thinking>', { reasoning: 'only thought', content: '' }],
-	['It ends with </think> in the middle', undefined],
-	['A block looks like this:\n<think>\nsome words\n</think>\nThat is all.', undefined],
-	['nothing', undefined],
-])('splits a text at a closing tag without an opening one: %j', (text, expected) => {
-	expect(splitAtLoneClosing(text)).toEqual(expected);
+	'It ends with </think> in the middle',
+	'Close it with `</think>`, then answer.',
+	'Close it with "</think>".',
+	'Close it (</think>) and go on.',
+	'In a template:\n```\nthoughts\n</think>\nanswer\n```\nThat is all.',
+	'A block looks like this:\n<think>\nsome words\n</think>\nThat is all.',
+	'nothing',
+])('a tag that an answer only mentions splits nothing: %j', (text) => {
+	for (const mayThink of ['no', 'maybe', 'yes'] as const) {
+		expect(splitAtLoneClosing(text, mayThink)).toBeUndefined();
+		expect(splitAll([text], mayThink)).toEqual({ content: text, reasoning: '' });
+	}
+});
+
+test('a closing tag before the answer is removed, whatever is known', () => {
+	for (const mayThink of ['no', 'maybe', 'yes'] as const) {
+		expect(splitAtLoneClosing('</think>\nYes', mayThink)).toEqual({ reasoning: '', content: 'Yes' });
+	}
+});
+
+test('what is held back is released once reasoning has come in a field of its own', () => {
+	const splitter = new ThinkSplitter('yes');
+	expect(splitter.push('a').content).toBe('');
+	splitter.hasReasoning();
+	expect([splitter.push('b').content, splitter.push('c').content]).toEqual(['ab', 'c']);
+});
+
+test('the cost of text that is held back is proportional to its length', () => {
+	const before = process.cpuUsage();
+	const pieces = Array.from({ length: 200_000 }, () => 'a <b>, ');
+	expect(splitAll(pieces, 'yes').content).toHaveLength(1_400_000);
+	expect(process.cpuUsage(before).user / 1_000).toBeLessThan(3_000);
 });

@@ -164,6 +164,30 @@ test.each<[string, Piece[], object[]]>([
 		[CALL],
 	],
 	[
+		'two with the same ID and no index',
+		[begin(OSLO, UNNUMBERED), second('{"zone":"CET"}', { ...UNNUMBERED, id: 'c1' })],
+		[CALL, { ...SECOND, id: 'c1' }],
+	],
+	[
+		'two with the same ID, in pieces',
+		[
+			begin('', UNNUMBERED),
+			more('{"city":', BARE),
+			more('"Oslo"}', BARE),
+			second('{"zone":"CET"}', { ...UNNUMBERED, id: 'c1' }),
+		],
+		[CALL, { ...SECOND, id: 'c1' }],
+	],
+	['the arguments once more, whole', [begin('{"city":'), more('"Oslo"}'), more(OSLO)], [CALL]],
+	['the call once more, whole', [begin('{"city":'), more('"Oslo"}'), begin(OSLO)], [CALL]],
+	['the call once more, without an index', [begin(OSLO, UNNUMBERED), begin(OSLO, UNNUMBERED)], [CALL]],
+	['growing arguments', [begin('{"ci'), more('{"city":"O'), more(OSLO), more(OSLO)], [CALL]],
+	[
+		'growing arguments, with everything in each piece',
+		[begin('{"ci'), begin('{"city":"O'), begin(OSLO)],
+		[CALL],
+	],
+	[
 		'two without index and ID',
 		[begin(OSLO, BARE), second('{"zone":"CET"}', BARE)],
 		[CALL, SECOND].map((call) => ({ ...call, id: '' })),
@@ -195,6 +219,39 @@ test('reads several calls in one delta, and one that is not in a list', () => {
 		]),
 	).toEqual([CALL, SECOND]);
 	expect(join((delta(one(CALL)) as Json[])[0] ?? null)).toEqual([CALL]);
+});
+
+test('two calls of one list are two, even if they are alike and have no index', () => {
+	const listed = (...calls: Piece[]): Json => calls.flatMap((call) => delta(call) as Json[]);
+	expect(join(listed(begin(OSLO, UNNUMBERED), begin(OSLO, UNNUMBERED)))).toEqual([CALL, CALL]);
+	const bare = join(
+		listed(begin(undefined, { ...BARE, name: 'bash' }), begin(undefined, { ...BARE, name: 'get_time' })),
+	);
+	expect(bare.map(({ name }) => name)).toEqual(['bash', 'get_time']);
+});
+
+test('completed calls have IDs of their own in the answer and in the conversation', () => {
+	const joiner = new ToolCallJoiner(new Set(['c2']));
+	joiner.add([...(delta(begin(OSLO)) as Json[]), ...(delta(second('{}', { id: 'c1' })) as Json[])]);
+	joiner.add(delta({ index: 2, id: 'c2', name: 'x' }));
+	expect(joiner.complete()).toBe(true);
+	const ids = joiner.calls().map(({ id }) => id);
+	const own = expect.stringMatching(/^call_[0-9a-f]{32}$/) as string;
+	expect(ids).toEqual(['c1', own, own]);
+	expect(new Set(ids).size).toBe(3);
+});
+
+test('arguments that are JSON within JSON text are decoded, and other text is kept', () => {
+	for (const [args, expected] of [
+		[JSON.stringify(OSLO), { city: 'Oslo' }],
+		['"words"', 'words'],
+		['"5"', '5'],
+	] as const) {
+		const joiner = new ToolCallJoiner();
+		joiner.add(delta(begin(args)));
+		joiner.complete();
+		expect(joiner.calls()[0]?.arguments).toEqual(expected);
+	}
 });
 
 function one({ id, name, arguments: args }: typeof CALL | typeof SECOND): Piece {

@@ -1,0 +1,77 @@
+import { excerpt, sentence } from '../text/json';
+import { isCutByLength } from './answerBody';
+import type { ChatAnswer } from './answerBuilder';
+
+/** Finish reasons of whole answers, in lower case, as sent by OpenAI-compatible servers and by others behind gateways. */
+const WHOLE_REASONS: ReadonlySet<string> = new Set([
+	...['', 'stop', 'tool_calls', 'function_call', 'end_turn', 'tool_use', 'stop_sequence'],
+	...['eos', 'eos_token', 'complete', 'normal'],
+]);
+const CALLING_REASONS: ReadonlySet<string> = new Set(['tool_calls', 'function_call', 'tool_use']);
+
+/** How a question set the model's reasoning; with `default`, the model decided. */
+export type ReasoningChoice = 'default' | 'on' | 'off';
+
+/** Whether the finish reason says that nothing of the answer is missing. */
+export function isWhole({ finishReason }: ChatAnswer): boolean {
+	return WHOLE_REASONS.has(finishReason.toLowerCase());
+}
+
+/** Whether an answer has neither text nor tool calls. */
+export function isEmpty({ content, toolCalls }: ChatAnswer): boolean {
+	return content.trim() === '' && toolCalls.length === 0;
+}
+
+/**
+ * What an operator should know about an answer: that it is incomplete, empty, refused, followed by an error, or reasoned
+ * otherwise than was chosen. One or more sentences, not redacted; empty if there is nothing to say.
+ */
+export function whatIsOdd(answer: ChatAnswer, choice: ReasoningChoice): string {
+	const { aside, partRefused, toolCalls } = answer;
+	const said = aside ? `Besides the answer, the platform said: ${sentence(aside)}` : '';
+	const refused = partRefused ? `The model refused a part: ${sentence(partRefused)}` : '';
+	const unreadable = toolCalls.find(({ arguments: given }) => typeof given === 'string');
+	const calls = unreadable
+		? `The arguments of the tool call "${excerpt(unreadable.name, 80)}" are not a JSON object, so they are given as text.`
+		: '';
+	const end = oddEnd(answer, choice);
+	return [end, calls, refused, said, end ? '' : oddReasoning(answer, choice)].filter(Boolean).join(' ');
+}
+
+function oddEnd(answer: ChatAnswer, choice: ReasoningChoice): string {
+	const { reasoning, finishReason, toolCalls, isRefusal } = answer;
+	const reason = finishReason.toLowerCase();
+	const [although, remedy] =
+		choice === 'off'
+			? [', although "Reasoning" is Off,', 'choose another model or "Reasoning Control"']
+			: ['', 'set "Reasoning" to Off'];
+	if (isCutByLength(reason)) {
+		return isEmpty(answer) && reasoning
+			? `The model used all its tokens for reasoning${although} and gave no answer. Raise "Max Tokens", or ${remedy}.`
+			: 'The answer was cut off because it reached the maximum number of tokens. Raise "Max Tokens" in the node\'s options.';
+	}
+	if (reason === 'content_filter') return "The platform's content filter cut the answer off.";
+	if (!isWhole(answer)) {
+		return `The answer may be incomplete: the platform ended it with the finish reason "${excerpt(finishReason, 40)}".`;
+	}
+	if (isRefusal) return 'The model refused to answer, and the content is what it said instead.';
+	if (toolCalls.length === 0 && CALLING_REASONS.has(reason)) {
+		return `The model said that it calls a tool ("${reason}"), but its answer contains no call. Ask again, or choose another model.`;
+	}
+	if (!isEmpty(answer)) return '';
+	return reasoning
+		? `The model reasoned${although || ','} but gave no answer. Ask again, or ${remedy}.`
+		: 'The model gave an empty answer. Check the messages, or ask again.';
+}
+
+/** That a switch had no effect: the answer is as good as without it, but costs another amount. */
+function oddReasoning(answer: ChatAnswer, choice: ReasoningChoice): string {
+	const { reasoningTokens } = answer.usage;
+	const hasReasoned = answer.reasoning !== '' || (reasoningTokens ?? 0) > 0;
+	if (choice === 'off' && hasReasoned) {
+		return 'The model reasoned although "Reasoning" is Off; its reasoning may be billed. Choose another model or "Reasoning Control".';
+	}
+	return choice === 'on' && !hasReasoned && answer.toolCalls.length === 0
+		? 'The answer came without reasoning although "Reasoning" is On. Check "Reasoning Control", or choose another model.'
+		: '';
+}
