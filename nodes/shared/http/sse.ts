@@ -1,5 +1,3 @@
-import { createParser } from 'eventsource-parser';
-
 import { parseJson } from '../text/json';
 import { BodyEnded, type ByteStream } from './body';
 
@@ -16,8 +14,77 @@ const MAX_STREAM_BYTES = 256 * 1024 * 1024;
 /** The limit for one event, or for a body that is not a stream. */
 const MAX_EVENT_CHARS = 32 * 1024 * 1024;
 
-/** The parser searches all of its input for line ends at each line, so its input is fed in small chunks. */
-const FEED_CHARS = 4_096;
+/** The beginning of a line that only event streams have: a comment, a field of the standard, or `error`. */
+const EVENT_LINE = /^(?::|(?:data|event|id|retry)[:\r\n]|error:)/m;
+/** Plain text longer than this is no error message, but a stream that begins with fields of its own. */
+const MOST_WORDS = 8_192;
+/** A line that may be a vendor's own field, which the standard tells readers to ignore. */
+const VENDOR_FIELD = /^[a-z][\w-]*(?::|$)/;
+
+/**
+ * Reads the lines of server-sent events. Lines that are no field of the standard are an event if they are no vendor's
+ * fields of an event with data: servers and gateways write errors into a stream that they have begun.
+ */
+class EventParser {
+	/** The line that has no end yet. */
+	private line = '';
+	/** A carriage return that may be half of a line end. Kept apart, because a look at a growing text would copy it. */
+	private half = '';
+	private name: string | undefined;
+	private data: string | undefined;
+	private strays = '';
+	private ready: StreamEvent[] = [];
+
+	push(more: string): readonly StreamEvent[] {
+		const text = this.half + more;
+		this.half = text.endsWith('\r') ? '\r' : '';
+		const lines = (this.half ? text.slice(0, -1) : text).split(/\r\n|\n|\r/);
+		for (const [index, line] of lines.entries()) {
+			this.line += line;
+			if (index === lines.length - 1) break;
+			this.take(this.line);
+			this.line = '';
+		}
+		if (this.line.length + (this.data?.length ?? 0) > MAX_EVENT_CHARS) throw tooLarge();
+		return this.ready.splice(0);
+	}
+
+	private take(line: string): void {
+		if (line === '') return this.dispatch();
+		const [field = ''] = /^[^:]{0,6}(?=:|$)/.exec(line) ?? ['other'];
+		const value = line.slice(field.length + 1).replace(/^ /, '');
+		if (field === 'data') this.data = this.data === undefined ? value : `${this.data}\n${value}`;
+		else if (field === 'event') this.name = value || undefined;
+		// A line "error: {…}", with which some servers end a stream.
+		else if (field === 'error') this.ready.push(eventOf(value, field));
+		else if (!['', 'id', 'retry'].includes(field)) this.takeStray(line);
+	}
+
+	private takeStray(line: string): void {
+		if (this.strays.length + line.length > MOST_WORDS) return;
+		this.strays += this.strays === '' ? line : `\n${line}`;
+		// Told at once, because the server may keep the connection open.
+		if (/^\s*\{/.test(this.strays) && line.includes('}') && parseJson(this.strays) !== undefined)
+			this.tellStrays();
+	}
+
+	private tellStrays(): void {
+		if (this.strays !== '') this.ready.push(eventOf(this.strays));
+		this.strays = '';
+	}
+
+	private dispatch(): void {
+		const { name, data } = this;
+		if (data !== undefined && VENDOR_FIELD.test(this.strays)) this.strays = '';
+		this.tellStrays();
+		if (data !== undefined || name === 'error') this.ready.push(eventOf(data ?? '', name));
+		this.name = this.data = undefined;
+	}
+}
+
+function eventOf(data: string, name?: string): StreamEvent {
+	return { name, data, isWholeBody: false };
+}
 
 interface StreamReader {
 	/** @returns the events that the text completed */
@@ -28,18 +95,7 @@ interface StreamReader {
 
 /** @param hasLines whether each line of a body that is not an event stream may be an event */
 function createStreamReader(hasLines: boolean): StreamReader {
-	let ready: StreamEvent[] = [];
-	const parser = createParser({
-		maxBufferSize: MAX_EVENT_CHARS,
-		onEvent: ({ event, data }) => ready.push({ name: event, data, isWholeBody: false }),
-		onError: ({ type, field, value = '', line = '' }) => {
-			if (type === 'max-buffer-size-exceeded') throw tooLarge();
-			// Some servers end a stream with a line "error: {…}", a field that the standard does not define.
-			if (field === 'error') ready.push({ name: 'error', data: value, isWholeBody: false });
-			// Others write the body of an error response into a stream that they have begun.
-			if (field === '{"error"') ready.push({ name: undefined, data: line, isWholeBody: false });
-		},
-	});
+	const parser = new EventParser();
 	let form: Form = 'open';
 	let mayBeLines = hasLines;
 	let text = '';
@@ -68,18 +124,18 @@ function createStreamReader(hasLines: boolean): StreamReader {
 			return eventsOfLines(lines);
 		}
 		if (form !== 'events') return [];
-		for (let at = 0; at < text.length; at += FEED_CHARS) parser.feed(text.slice(at, at + FEED_CHARS));
+		const fed = text;
 		text = '';
-		const events = ready;
-		ready = [];
-		return events;
+		return parser.push(fed);
 	};
 	return {
 		push,
 		end: () => {
+			// An error may precede the events, although no line of JSON begins like a field.
+			if (form === 'document' && /^\{[^]*^data:/m.test(text)) form = 'events';
 			// Many servers leave out the empty line that ends the last event. An event without data, though, is dropped: it
 			// was cut off, and its name alone could wrongly say that the stream is over.
-			if (form === 'events') return push('\n\n').filter(({ data }) => data !== '');
+			if (form === 'events') return push('\n\n').filter(({ name, data }) => data !== '' || name === 'error');
 			return form === 'lines' ? eventsOfLines(text) : [{ name: undefined, data: text, isWholeBody: true }];
 		},
 	};
@@ -138,11 +194,6 @@ function leftIn(reader: StreamReader): readonly StreamEvent[] {
 /** `open`: nothing of an event stream has come yet, so this may be plain text, such as a gateway's error. */
 type Form = 'open' | 'events' | 'lines' | 'document';
 
-/** The beginning of a line that only event streams have: a comment, a field of the standard, or `error`. */
-const EVENT_LINE = /^(?::|(?:data|event|id|retry)[:\r\n]|error:)/m;
-/** Plain text longer than this is no error message, but a stream that begins with fields of its own. */
-const MOST_WORDS = 8_192;
-
 /** @param text without leading white space */
 function formOf(text: string): Form {
 	if (/^[{[<"]/.test(text)) return 'document';
@@ -153,7 +204,7 @@ function eventsOfLines(lines: string): StreamEvent[] {
 	return lines
 		.split('\n')
 		.filter((line) => line.trim() !== '')
-		.map((data) => ({ name: undefined, data, isWholeBody: false }));
+		.map((line) => eventOf(line));
 }
 
 function tooLarge(): BodyEnded {

@@ -40,6 +40,28 @@ test.each<[string, string[], object[]]>([
 		['data: a\n\n{"error":{"b":1}}'],
 		[event('a'), event('{"error":{"b":1}}')],
 	],
+	[
+		'an error that has several lines of its own',
+		['data: a\n\n{\n "error": {\n  "b": 1 }', '\n}\ndata: [DONE]\n\n'],
+		[event('a'), event('{\n "error": {\n  "b": 1 }\n}'), event('[DONE]')],
+	],
+	[
+		'lines of text and of a page',
+		['data: a\n\nError: no upstream\n\n<html>\n<p>502', '</p>\n\ndata: [DONE]\n\n'],
+		[event('a'), event('Error: no upstream'), event('<html>\n<p>502</p>'), event('[DONE]')],
+	],
+	[
+		"a vendor's field next to data, but not one alone",
+		['a: 1\ndata: b\n\na: 1\n\n'],
+		[event('b'), event('a: 1')],
+	],
+	['an event "error" without data', ['data: a\n\nevent: error\n\n'], [event('a'), event('', 'error')]],
+	[
+		'an object before the events',
+		['{"error":1}\n\n', 'data: [DONE]\n\n'],
+		[event('{"error":1}'), event('[DONE]')],
+	],
+	['other events without data', ['event: done\nid: 1\n\ndata: a\n\n'], [event('a')]],
 	['an event without its end', ['data: a\n\ndata: b'], [event('a'), event('b')]],
 	['an event whose data is cut off', ['data: a\n\nevent: done\ndata: '], [event('a')]],
 	['a complete event without data', ['event: done\ndata:\n\n'], [event('', 'done')]],
