@@ -71,9 +71,8 @@ export const WIRE = {
 		tokenRefused: words(
 			'unauthorized forbidden permission_denied token_expired token_invalid token_kind invalid_token invalid_api_key',
 		),
-		failed: ['*fail*'],
-		only: words(
-			'success_response http_status_code data reason detail details message msg error errors code type status status_code status_text param params field loc path instance title hint timestamp request_id trace_id logid retry_after',
+		rejected: words(
+			'invalid_request invalid_request_error bad_request body_invalid invalid_param invalid_value validation_error message_required context_length_exceeded interrupt_pending interrupt_not_found file_expired file_unreadable file_missing file_empty file_too_large file_type_refused',
 		),
 	},
 	upload: { part: 'file', url: 'data.url || url', id: '', expires: 'data.expires_at || expires_at' },

@@ -5,12 +5,12 @@ import {
 	type AnswerConnection,
 	type ReadAnswer,
 } from '../../shared/http/answerStream';
-import type { FailedOutcome, Outcome } from '../../shared/http/outcome';
+import { ofWrite, type Outcome } from '../../shared/http/outcome';
 import { explainHeldBack } from '../../shared/platform/failures';
+import type { Headers } from '../../shared/http/exchange';
 import type { Retry } from '../../shared/retry/retry';
 import type { Redact } from '../../shared/text/redact';
 import { concludeAnswer, type AgentReply, type WireFailure } from '../wire/conclusion';
-import { isOwnWord, ofForeign } from '../wire/foreign';
 import { WireReader } from '../wire/reader';
 import { addressOf, type WireRequest } from '../wire/request';
 import type { TurnCalls } from './callLimit';
@@ -23,6 +23,7 @@ import {
 	explainRun,
 	isPassing,
 	NO_REASON,
+	ofForeign,
 	type AgentFailure,
 	type RefusalFacts,
 } from './failures';
@@ -124,7 +125,8 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 		return reader.endedBy === '' ? 'progress' : 'finished';
 	});
 	if (ended.kind === 'timedOut') return failed(timedOut(call, call.sessionId));
-	if (ended.kind !== 'read') return ofForeign(ended);
+	// A stopped execution does not stop an agent that was asked, so that call is unclear, not cancelled.
+	if (ended.kind !== 'read') return ended.kind === 'reply' ? NO_EVENTS : ofWrite(ended);
 	const { sessionId } = call;
 	const broken = brokenBy(reader, ended, redact);
 	const concluded = concludeAnswer(reader, { ...ended, broken, sessionId });
@@ -156,39 +158,32 @@ interface WholeReading {
 /** The outcome of an unsuccessful answer; it decides whether the agent is asked again. */
 function outcomeOf(
 	failure: WireFailure,
-	reading: WholeReading,
+	{ reader, body, ended }: WholeReading,
 	call: InvokeCall,
 	facts: RefusalFacts,
 ): InvokeOutcome {
-	const { reader, body, ended } = reading;
 	const { status, headers, broken } = ended;
-	const isOwn = isOwnWord(failure, reader);
-	const isBegun = reader.hasBegun || (reader.gap !== '' && !reader.isWholeBody);
-	const isOfAgent = isOwn || reader.names.size > 0;
-	if (isBegun || (isOfAgent && ['notAnAnswer', 'brokeOff'].includes(failure.kind)))
-		return failed(explainRun(failure, facts, !reader.isWholeBody));
-	if (isOwn) return refused(failure, reading, call, facts);
+	if (failure.kind === 'refused') return refused(failure, headers, facts);
+	if (reader.isInForm) {
+		const mayPass = failure.kind === 'failed' && !reader.hasBegun && isPassing(failure);
+		return mayPass && call.retryAmbiguous
+			? { kind: 'unclear', status: failure.status, text: failure.why || NO_REASON, inItsForm: true }
+			: failed(explainRun(failure, facts, reader.hasBegun && !reader.isWholeBody));
+	}
 	if (broken?.isTimeout) return failed(timedOut(call, failure.sessionId));
-	const outcome: FailedOutcome = broken
-		? { kind: 'unclear', code: broken.code, text: broken.reason }
+	const outcome = broken
+		? ({ kind: 'unclear', code: broken.code, text: broken.reason } as const)
 		: ofForeign({ kind: 'reply', status, headers, text: body }, failure);
 	return outcome.kind === 'unclear' ? { ...outcome, details: arrivedOf(failure, facts) } : outcome;
 }
 
-function refused(
-	failure: WireFailure,
-	{ ended: { headers } }: WholeReading,
-	{ retryAmbiguous }: InvokeCall,
-	facts: RefusalFacts,
-): InvokeOutcome {
-	if (isPassing(failure)) {
-		const { status, meaning, kind } = failure;
-		if (kind === 'refused' && meaning !== 'busy') return busyOutcome(failure, headers);
-		if (kind === 'refused') return failed(explainBusySession(failure, headers['retry-after'], facts));
-		if (retryAmbiguous) return { kind: 'unclear', status, text: failure.why || NO_REASON, inItsForm: true };
-	}
-	return failed(explainRefusal(failure, facts));
+function refused(failure: WireFailure, headers: Headers, facts: RefusalFacts): InvokeOutcome {
+	if (failure.meaning === 'busy') return failed(explainBusySession(failure, headers['retry-after'], facts));
+	return isPassing(failure) ? busyOutcome(failure, headers) : failed(explainRefusal(failure, facts));
 }
+
+/** Never happens, because error statuses are read as events, too. */
+const NO_EVENTS: InvokeOutcome = { kind: 'unclear', code: '', text: 'an answer that was not read' };
 
 function failed(failure: AgentFailure): InvokeOutcome {
 	return { kind: 'answered', data: fail(failure) };

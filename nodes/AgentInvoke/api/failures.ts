@@ -1,9 +1,17 @@
 import { adviceOnPath } from '../../../credentials/baseUrl';
 import type { Failure } from '../../shared/errors/failure';
-import { excerpt, isJsonObject, jsonText, sentence, type JsonObject } from '../../shared/text/json';
-import type { Headers } from '../../shared/http/exchange';
-import type { FailedOutcome } from '../../shared/http/outcome';
+import {
+	excerpt,
+	isJsonObject,
+	jsonText,
+	parseJson,
+	sentence,
+	type JsonObject,
+} from '../../shared/text/json';
+import type { Headers, Reply } from '../../shared/http/exchange';
+import { ofWrite, type FailedOutcome } from '../../shared/http/outcome';
 import { originOf } from '../../shared/http/unreached';
+import { classify } from '../../shared/platform/envelope';
 import { explainUnclear, explainUnsent, type CallFacts } from '../../shared/platform/failures';
 import type { AgentAccount } from '../wire/account';
 import { quote, type Redact } from '../../shared/text/redact';
@@ -52,6 +60,16 @@ export function busyOutcome({ why, status }: WireFailure, headers: Headers): Fai
 	return { kind: 'busy', retryAfter, text: why || NO_REASON, status: status >= 300 ? status : undefined };
 }
 
+/** The outcome of a call that another server answered, e.g. a gateway: the agent may have run. */
+export function ofForeign(reply: Reply, { kind, why, expected }: WireFailure): FailedOutcome {
+	const outcome = ofWrite(classify(reply));
+	if (outcome.kind === 'redirected') return outcome;
+	const isJson = kind === 'notAnAnswer' && parseJson(reply.text) !== undefined;
+	const words = 'text' in outcome ? outcome.text : 'an answer without the fields of an agent';
+	const retryAfter = reply.headers['retry-after'];
+	return { kind: 'unclear', status: reply.status, retryAfter, text: isJson ? `${why}. ${expected}` : words };
+}
+
 const NAMES_SESSION = /\b(?:session|conversation|thread)/i;
 
 /**
@@ -60,9 +78,13 @@ const NAMES_SESSION = /\b(?:session|conversation|thread)/i;
  */
 function isAboutSession({ status, meaning, code, detail }: WireFailure): boolean {
 	if (meaning !== undefined) return meaning === 'sessionUnknown';
-	const isPlain = (said: string): boolean => /^\s*$|^(http.?)?(404.?)?not.?found$/i.test(said);
 	const mayBeOfIt = isPlain(detail) || NAMES_SESSION.test(detail);
 	return (status === 404 || status === 410) && isPlain(code || detail) && mayBeOfIt;
+}
+
+/** Whether words say no more than HTTP 404. */
+function isPlain(said: string): boolean {
+	return /^\s*$|^(http.?)?(404.?)?not.?found\W*$/i.test(said);
 }
 
 /** Without an envelope, an answer that does not mention a session may come from a server that does not know the path. */
@@ -97,22 +119,18 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 		const kind = isOfToken ? 'credential' : 'refused';
 		return { kind, message, advice: `${advice} The platform said: ${sentence(said)}`, details };
 	}
-	if (isUpload) {
-		return {
-			kind: 'refused',
-			details,
-			message: saysNothing(failure) ? notSaid(failure.body) : `The file could not be uploaded: ${said}`,
-			advice:
-				'The agent was not asked. Run the item again later, or compare "Media Upload Path" in the FlowAgent credential with what your deployment offers.',
-		};
-	}
+	if (isNotHere(failure)) return explainNotHere(failure, facts);
+	const nothing = isUpload ? 'The file could not be uploaded' : 'The platform refused the call';
 	return {
 		kind: 'refused',
 		details,
-		message: `The platform refused the call: ${said}`,
-		advice: status === 402 ? CHECK_CREDIT : WHAT_TO_COMPARE,
+		message: isUpload && saysNothing(failure) ? notSaid(failure.body) : `${nothing}: ${said}`,
+		advice: isUpload ? WHAT_OF_UPLOADS : (ADVICE_ON.get(status) ?? WHAT_TO_COMPARE),
 	};
 }
+
+const WHAT_OF_UPLOADS =
+	'The agent was not asked. Run the item again later, or compare "Media Upload Path" in the FlowAgent credential with what your deployment offers.';
 
 /** Explains a busy session, for which the turn itself waits: a general back-off would delay other sessions, too. */
 export function explainBusySession(
@@ -131,11 +149,6 @@ export function explainBusySession(
 
 const WHAT_TO_COMPARE =
 	'Nothing was run. Compare what is sent ("Preview Request") with the instance\'s API-call page in the console.';
-
-const WHICH_FILES = 'Nothing was run. Check which files your deployment accepts.';
-
-const CHECK_CREDIT =
-	'Nothing was run. Check the credit and the limits of the account that the agent belongs to.';
 
 export const NO_REASON = 'no reason was given';
 
@@ -308,9 +321,12 @@ export function explainCall(
 function explainOutcome(outcome: FailedOutcome, call: CallFacts, facts: RefusalFacts): Failure {
 	const { isUpload } = facts;
 	if (outcome.kind === 'busy') return explainBusy(outcome, call, isUpload);
-	if (outcome.kind === 'refused') return explainPlainRefusal(outcome, facts);
-	if (outcome.kind !== 'unclear') return explainUnsent(outcome, call);
-	return isUpload ? explainUnclear(outcome, call) : explainUnclearCall(outcome, call);
+	if (outcome.kind === 'unclear' || outcome.kind === 'refused') {
+		const unclear =
+			outcome.kind === 'unclear' ? outcome : ({ ...outcome, kind: 'unclear', code: '' } as const);
+		return isUpload ? explainUnclear(unclear, call) : explainUnclearCall(unclear, call);
+	}
+	return explainUnsent(outcome, call);
 }
 
 type Of<K extends FailedOutcome['kind']> = Extract<FailedOutcome, { kind: K }>;
@@ -343,29 +359,16 @@ function explainBusy({ text, status }: Of<'busy'>, call: CallFacts, isUpload = f
 	};
 }
 
-/** Explains a client error that comes from a gateway and is therefore about the token, the path or the request. */
-function explainPlainRefusal(
-	{ status, text }: Of<'refused'>,
-	{ account: { baseUrl, isDebugToken }, redact, isUpload }: RefusalFacts,
+/** Whether the server does not know the path, or does not allow the method. */
+function isNotHere({ status, meaning, code, detail }: WireFailure): boolean {
+	return meaning === undefined && (status === 405 || (status === 404 && isPlain(code || detail)));
+}
+
+function explainNotHere(
+	failure: WireFailure,
+	{ account: { baseUrl }, redact, isUpload }: RefusalFacts,
 ): Failure {
-	const said = quote(redact, text);
-	const details = { httpStatus: status };
-	if (status === 401 || status === 403) {
-		return {
-			kind: 'credential',
-			message: 'The platform does not accept the agent token',
-			advice: `Check the token in the FlowAgent credential.${isDebugToken ? DEBUG_TOKEN_ENDS : ''} The server said: ${sentence(said)}`,
-			details,
-		};
-	}
-	if (!SAY_NOT_HERE.has(status)) {
-		return {
-			kind: 'refused',
-			message: `The platform refused the ${isUpload ? 'file' : 'call'} (HTTP ${status}): ${said}`,
-			advice: ADVICE_ON.get(status) ?? (isUpload ? WHICH_FILES : WHAT_TO_COMPARE),
-			details,
-		};
-	}
+	const { status, why } = failure;
 	const whatToCheck = isUpload
 		? 'Check "Media Upload Path" in the FlowAgent credential.'
 		: `Check "Invoke Path" in the FlowAgent credential against the instance's API-call page. ${adviceOnPath(baseUrl)}`;
@@ -373,19 +376,16 @@ function explainPlainRefusal(
 	return {
 		kind: 'credential',
 		message: isUpload ? `Files cannot be uploaded to ${where}` : `There is no agent at ${where}`,
-		advice: `${whatToCheck} The server said: ${sentence(said)}`,
-		details,
+		advice: `${whatToCheck} The server said: ${sentence(quote(redact, why || NO_REASON))}`,
+		details: { httpStatus: status },
 	};
 }
 
-/** Statuses whose advice is the same for calls and uploads. */
+/** What to do about a refusal with one of these statuses. */
 const ADVICE_ON = new Map([
-	[402, CHECK_CREDIT],
+	[402, 'Nothing was run. Check the credit and the limits of the account that the agent belongs to.'],
 	[413, 'Nothing was run. Send less text or smaller files: the limit is a setting of your deployment.'],
 ]);
-
-/** HTTP statuses that mean the server does not know the path or does not allow the method. */
-const SAY_NOT_HERE: ReadonlySet<number> = new Set([404, 405, 410]);
 
 /** Explains an answer to a key in a session that belongs to another key: two conversations have become one. */
 export function explainSharedSession({ answer, interrupts, sessionId }: AgentReply): AgentFailure {

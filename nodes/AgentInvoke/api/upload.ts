@@ -7,8 +7,14 @@ import type { Clock } from '../../shared/run/clock';
 import type { SendHttp } from '../../shared/http/exchange';
 import type { Outcome } from '../../shared/http/outcome';
 import type { AgentAccount } from '../wire/account';
-import { isOwnWord, ofForeignBody } from '../wire/foreign';
-import { busyOutcome, explainCall, explainRefusal, isPassing, type RefusalFacts } from './failures';
+import {
+	busyOutcome,
+	explainCall,
+	explainRefusal,
+	isPassing,
+	ofForeign,
+	type RefusalFacts,
+} from './failures';
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
 import { isThere, textAt, wordOf } from '../../shared/form/expression';
@@ -79,16 +85,14 @@ async function uploadOnce(
 	const failure = concludeRefusal(reader, { status, headers, broken: '', sessionId: '' });
 	const uploaded = readMedia(reader.raw, media, account);
 	if (!failure) return { kind: 'answered', data: uploaded };
-	if (!isOwnWord(failure, reader)) {
-		const outcome = ofForeignBody(exchange, failure);
-		// The envelope is specified for agents only (§4.6), so the answer to an upload may have another form (§4.8).
-		const isOtherForm = failure.kind === 'notAnAnswer' && outcome.kind === 'unclear';
-		const isUploaded =
-			isOtherForm && uploaded.ok && uploaded.value.url !== url && !mayReportFailure(reader.raw);
-		return isUploaded ? { kind: 'answered', data: uploaded } : outcome;
-	}
+	// The envelope is specified for agents only (§4.6), so the answer to an upload may have another form (§4.8).
+	const isOtherForm = failure.kind === 'notAnAnswer' && status < 300 && !reader.isInForm;
+	if (isOtherForm && uploaded.ok && uploaded.value.url !== url && !mayReportFailure(reader.raw))
+		return { kind: 'answered', data: uploaded };
 	if (isPassing(failure)) return busyOutcome(failure, headers);
-	return { kind: 'answered', data: fail(explainRefusal(failure, facts)) };
+	if (reader.isInForm || (status >= 400 && status < 500))
+		return { kind: 'answered', data: fail(explainRefusal(failure, facts)) };
+	return ofForeign(exchange, failure);
 }
 
 /** Matches a status, or the words of a code, that reports a failure. */

@@ -12,10 +12,9 @@ import { redactor } from '../../shared/text/redact';
 import type { Reply } from '../../shared/http/exchange';
 import { sendTest, testFailed } from '../../shared/http/testRequest';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
-import { isOwnWord } from '../wire/foreign';
 import { addressOf, wireRequest } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
-import { WireReader, saidSuccess } from '../wire/reader';
+import { WireReader } from '../wire/reader';
 
 const TOKEN_REFUSED =
 	'The platform refused this token. It may be mistyped, revoked or expired: a dbg_ token works only until the time that the console shows. Copy it again from the API-call page of the instance.';
@@ -56,8 +55,7 @@ function judge({ status, headers, text }: Reply, { baseUrl, wire }: AgentAccount
 	if (!failure || isStream(status, headers)) return undefined;
 	// If the description has an envelope, the outer HTTP status says nothing (§4.6), and an answer without an envelope
 	// does not come from an agent.
-	const hasForm = !wire.answer.envelope || saidSuccess(reader.raw) !== undefined;
-	if (!hasForm || !isOwnWord(failure, reader)) return withoutEnvelope(status, baseUrl);
+	if (!reader.isInForm) return withoutEnvelope(status, baseUrl);
 	const { meaning, status: decisive } = failure;
 	if (decisive === 403) return NO_RIGHT;
 	if (meaning === 'tokenRefused' || decisive === 401) return TOKEN_REFUSED;

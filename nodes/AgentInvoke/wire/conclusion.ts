@@ -3,8 +3,8 @@ import { errorWords } from '../../shared/errors/serviceMessage';
 import { isCutByLength } from '../../shared/answer/answerBody';
 import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, spelt, type Wire } from './description';
-import { isThere, textAt, wordOf } from '../../shared/form/expression';
-import { asked, dataOf, idOf, saidSuccess, statusIn, type WireInterrupt, type WireReader } from './reader';
+import { isThere, textAt } from '../../shared/form/expression';
+import { asked, dataOf, idOf, statusIn, type WireInterrupt, type WireReader } from './reader';
 
 export interface WireEnded {
 	readonly status: number;
@@ -35,7 +35,7 @@ export interface AgentReply {
 	readonly readFrom?: JsonObject;
 }
 
-export type RefusalMeaning = 'busy' | 'notRun' | 'sessionUnknown' | 'tokenRefused';
+export type RefusalMeaning = 'busy' | 'notRun' | 'sessionUnknown' | 'tokenRefused' | 'rejected';
 
 export interface WireFailure {
 	/**
@@ -160,9 +160,10 @@ function failureOf(reader: WireReader, ended: WireEnded, flaw: Flaw | undefined)
 	};
 }
 
-/** What an envelope says if its `data` is plain text. It is shown, but decides nothing, because anything may be in it. */
-function wordsInData(body: Json): string {
-	return isJsonObject(body) && typeof body.data === 'string' ? body.data.trim() : '';
+/** What a failure says as plain text, itself or in its `data`. It is shown, but decides nothing. */
+function plainWords(body: Json): string {
+	const words = isJsonObject(body) ? body.data : body;
+	return typeof words === 'string' && !words.trim().startsWith('<') ? excerpt(words.trim()) : '';
 }
 
 const SCATTERED = 'several events contain different texts, and none contains all of them';
@@ -212,124 +213,49 @@ function misfitsIn({ misfits }: WireReader): string {
 	return unfit.join('');
 }
 
-/** What was found in a failure. */
-type FailureWords = Pick<WireFailure, 'code' | 'detail' | 'body' | 'text'>;
-
+/** The codes and statuses that decide what a failure means. */
 function refusalOf(
 	reader: WireReader,
-	{ status, sessionId }: WireEnded,
-	said: FailureWords,
+	{ status }: WireEnded,
+	{ code, detail, body }: Pick<WireFailure, 'code' | 'detail' | 'body'>,
 ): Flaw & Pick<WireFailure, 'status' | 'meaning'> {
 	const { wire, fault } = reader;
-	const { code, detail, body } = said;
 	const reported = statusIn(body) ?? NaN;
 	// A failing status in the envelope takes precedence, because the HTTP status may come from a gateway.
 	const decisive = !Number.isNaN(reported) && !isGood(reported) ? reported : status;
-	// With a 2xx status, a code that is a sentence may quote a tool or a model that the agent has already called, so it
-	// does not prove that nothing ran.
-	const isSentence = isGood(decisive) && /\s/.test(code);
-	const meaning = isSentence ? undefined : meaningOf(wire, code);
-	const isProof = provesRefusal(decisive, meaning, fault?.entry === 'answer.envelope');
-	const sessionIsOther = reader.sessionId !== '' && reader.sessionId !== sessionId;
-	// HTTP 401 itself is about the token alone, whatever fields explain it. In an envelope, a 401 may be a tool's.
-	const isOfToken = status === 401 && decisive === 401 && !isThere(reader.usage);
-	const more = isProof && !isOfToken ? fieldBeyond(body, wire.refusal.only, sessionId) : undefined;
-	const mayHaveRun =
-		reader.hasBegun ||
-		said.text.trim() !== '' ||
-		sessionIsOther ||
-		!isProof ||
-		tellsOfRun(wire, said, decisive) ||
-		more !== undefined;
-	const entry = fault?.entry ?? 'the HTTP status';
+	const meaning = meaningOf(wire, code, decisive);
+	// What a stream sends before it refuses is proof of a run, whatever it says then.
+	const hasBegun = reader.hasBegun && !reader.isWholeBody;
+	const isNotRun = !hasBegun && (meaning !== undefined || NOT_RUN.has(decisive));
 	const expected = fault
-		? `${fault.expected}, according to "${entry}" under "Wire" in the credential`
+		? `${fault.expected}, according to "${fault.entry}" under "Wire" in the credential`
 		: 'a status from 200 to 299';
-	const beyond =
-		more &&
-		` The field "${excerpt(more, 40)}" is not in "refusal.only" of the description, so the agent may have run.`;
 	return {
-		kind: mayHaveRun ? 'failed' : 'refused',
-		why: [...new Set([code, detail || errorWords(body) || (fault ? wordsInData(body) : '')])]
-			.filter(Boolean)
-			.join(': '),
-		expected: `Expected: ${expected}. ${whatCame(reader)}${beyond ?? ''}`,
-		entry,
+		kind: isNotRun ? 'refused' : 'failed',
+		why: [...new Set([code, detail || errorWords(body) || plainWords(body)])].filter(Boolean).join(': '),
+		expected: `Expected: ${expected}. ${whatCame(reader)}`,
+		entry: fault?.entry ?? 'the HTTP status',
 		status: decisive,
 		meaning,
 	};
 }
 
 /**
- * Whether status and code prove that nothing ran, as a client error or a refusal because of load does. A server error
- * may come from a running agent.
+ * The statuses by which a server refuses a call before it does anything: because of its token, path, method, size or
+ * type, or because there are too many. After any other failure that the description does not list, the agent may have run.
  */
-function provesRefusal(status: number, meaning: RefusalMeaning | undefined, isInEnvelope: boolean): boolean {
-	if (status === 503) return isInEnvelope || meaning === 'notRun' || meaning === 'busy';
-	if (isGood(status)) return meaning !== undefined;
-	return status >= 400 && status < 500 && !OF_A_RUN.has(status);
+const NOT_RUN: ReadonlySet<number> = new Set([401, 403, 404, 405, 413, 415, 429]);
+
+/** What a failure means according to the lists of the description, which contain codes and HTTP statuses. */
+function meaningOf({ refusal }: Wire, code: string, status: number): RefusalMeaning | undefined {
+	const kinds = ['sessionUnknown', 'busy', 'notRun', 'tokenRefused', 'rejected'] as const;
+	const listed = (said: string): RefusalMeaning | undefined => {
+		const name = spelt(said.slice(0, MOST_CODE_CHARS));
+		return kinds.find((kind) => refusal[kind].some((word) => fitsName(name, word)));
+	};
+	// With a 2xx status, a code that is a sentence may quote a tool or a model that the agent has already called.
+	const isSentence = isGood(status) && /\s/.test(code);
+	return (code === '' || isSentence ? undefined : listed(code)) ?? listed(String(status));
 }
-
-/** Client errors that a server also reports while, or after, an agent runs. */
-const OF_A_RUN: ReadonlySet<number> = new Set([408, 424, 499]);
-
-/** Whether an apparent refusal shows that the agent has run. */
-function tellsOfRun(wire: Wire, { code, detail, body }: FailureWords, status: number): boolean {
-	if (wire.answer.envelope && isJsonObject(body) && body.data && !isJsonObject(body.data)) return true;
-	// A pattern such as "*fail*" would also match the refusal of a call that failed a check.
-	const names = wire.refusal.failed.filter((word) => word.length === 1);
-	if (isOneOf(names, code)) return true;
-	if (status !== 429 && status !== 503) return false;
-	// A body that reports success is not a refusal.
-	if (saidSuccess(body)) return true;
-	return isOneOf(wire.refusal.failed, `${code}: ${detail}`);
-}
-
-function meaningOf({ refusal }: Wire, code: string): RefusalMeaning | undefined {
-	const kinds = ['sessionUnknown', 'busy', 'notRun', 'tokenRefused'] as const;
-	return code === '' ? undefined : kinds.find((kind) => isOneOf(refusal[kind], code));
-}
-
-/** Whether a code or a field name matches one of the description's words, which may contain `*`; see `REFUSAL`. */
-function isOneOf(words: RefusalWords, said: string): boolean {
-	const name = spelt(said.slice(0, MOST_CODE_CHARS));
-	return words.some((word) => fitsName(name, word));
-}
-
-type RefusalWords = Wire['refusal']['only'];
 
 const MOST_CODE_CHARS = 2_000;
-
-/** The parts of a request. Python validators name one in the first element of a mistake's `loc`. */
-const REQUEST_PARTS: ReadonlySet<Json | undefined> = new Set([
-	...['body', 'query', 'path', 'header', 'cookie', 'form', 'file'],
-]);
-
-/**
- * Whether a value reports a mistake in the request, as Python validators do. A mistake reported for any other place may
- * be in the agent's own output.
- */
-function isMistake(value: Json): boolean {
-	if (!isJsonObject(value) || typeof value.msg !== 'string') return false;
-	return Array.isArray(value.loc) && REQUEST_PARTS.has(value.loc[0]);
-}
-
-/**
- * The name of the first field that has a value and is not in `only`. The call's own session ID is ignored wherever it
- * occurs.
- */
-function fieldBeyond(body: Json, only: RefusalWords, sessionId: string): string | undefined {
-	const walk = (value: Json, beyond: string | undefined): string | undefined => {
-		if (typeof value !== 'object' || value === null)
-			return value && wordOf(value) !== sessionId ? beyond : undefined;
-		// A mistake is not searched, because it may repeat the whole request.
-		if (isMistake(value)) return beyond;
-		const isKnown = (key: string): boolean => Array.isArray(value) || isOneOf(only, key);
-		for (const [key, one] of Object.entries(value)) {
-			const found = walk(one, beyond ?? (isKnown(key) ? undefined : key));
-			if (found !== undefined) return found;
-		}
-		return undefined;
-	};
-	return walk(body, undefined);
-}

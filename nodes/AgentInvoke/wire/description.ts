@@ -1,6 +1,5 @@
 import * as v from 'valibot';
 
-import { WIRE } from '../../../credentials/standardWire';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { lostDigits, parsePasted } from '../../shared/form/pastedJson';
 import { JsonTemplates } from '../../shared/text/jsonTemplate';
@@ -54,14 +53,10 @@ const expression = v.pipe(
 
 const texts = v.union([v.string(), v.array(v.string())], 'must be a string or an array of strings');
 
-function wordsOr(usual: string[]) {
-	return v.pipe(
-		v.nullish(texts, usual),
-		v.transform((given) => [given].flat().map((word) => patternOf(spelt(word)))),
-	);
-}
-
-const words = wordsOr([]);
+const words = v.pipe(
+	v.nullish(texts, []),
+	v.transform((given) => [given].flat().map((word) => patternOf(spelt(word)))),
+);
 
 function choice<const T extends readonly string[]>(values: T) {
 	return v.picklist(values, `must be ${values.map((one) => JSON.stringify(one)).join(' or ')}`);
@@ -241,7 +236,10 @@ const STREAM = {
 	),
 };
 
-/** Words are compared regardless of case, spaces, hyphens and underscores; a `*` stands for any characters. */
+/**
+ * Codes or HTTP statuses after which nothing has run. They are compared regardless of case, spaces, hyphens and
+ * underscores; a `*` stands for any characters.
+ */
 const REFUSAL = {
 	code: expression,
 	detail: expression,
@@ -249,10 +247,8 @@ const REFUSAL = {
 	notRun: words,
 	sessionUnknown: words,
 	tokenRefused: words,
-	/** Codes of an agent that has run and failed; words with a `*` match `code: detail` of a status 429 or 503. */
-	failed: words,
-	/** Fields that a refusal may contain if the agent has not run. */
-	only: wordsOr(WIRE.refusal.only),
+	/** Nothing ran, and sending the same again would be refused again. */
+	rejected: words,
 };
 
 const UPLOAD = {

@@ -112,6 +112,12 @@ export class WireReader {
 		return this.hasEvents || this.text !== '' || this.steps.length > 0 || this.waiting.length > 0;
 	}
 
+	/** Whether anything arrived in the described form; a gateway's page or words are in none. */
+	get isInForm(): boolean {
+		if (this.names.size > 0) return true;
+		return isJsonObject(this.raw) && (!this.wire.answer.envelope || saidSuccess(this.raw) !== undefined);
+	}
+
 	private get isOver(): boolean {
 		return this.isClosed || this.fault !== undefined;
 	}

@@ -59,12 +59,12 @@ function proven(
 	};
 	return {
 		noSuchPath: of('noSuchPath'),
-		malformed: of('malformed'),
+		malformed: of('malformed', 'rejected'),
 		token: of('token', 'tokenRefused'),
 		sessionUnknown: of('sessionUnknown', 'sessionUnknown'),
 		busy: of('busy', 'busy'),
 		load: of('load', 'notRun'),
-		forGood: of('forGood'),
+		forGood: of('forGood', 'rejected'),
 	};
 }
 
@@ -120,11 +120,7 @@ export const dialectCases: readonly DialectCase[] = [
 		usage: (tokensIn, tokensOut) => ({
 			...{ total_tokens: tokensIn + tokensOut, input_tokens: tokensIn, output_tokens: tokensOut },
 		}),
-		refusals: {
-			...COZE_REFUSALS,
-			// It differs from a failed run only in its code, which the description does not list.
-			forGood: { ...COZE_REFUSALS.forGood, kind: 'failed' },
-		},
+		refusals: { ...COZE_REFUSALS, noSuchPath: { ...COZE_REFUSALS.noSuchPath, meaning: 'rejected' } },
 		failure: { code: '', detail: 'Model error.', isWholeIn200: true },
 		takesFiles: false,
 		mostResults: 2,
@@ -187,12 +183,7 @@ export const dialectCases: readonly DialectCase[] = [
 		answersWhole: true,
 		// The protocol reports no usage.
 		usage: () => null,
-		refusals: {
-			...A2A_REFUSALS,
-			// They differ from a failed run only in their codes, which the description does not list.
-			malformed: { ...A2A_REFUSALS.malformed, kind: 'failed' },
-			forGood: { ...A2A_REFUSALS.forGood, kind: 'failed' },
-		},
+		refusals: { ...A2A_REFUSALS, noSuchPath: { ...A2A_REFUSALS.noSuchPath, meaning: 'rejected' } },
 		failure: { code: '', detail: 'The agent gave up.', isWholeIn200: true },
 		takesFiles: false,
 		mostResults: 1,

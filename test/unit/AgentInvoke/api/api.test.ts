@@ -160,7 +160,7 @@ test.each([
 	['agent_failed', 500, 1],
 	['tool_failed', 503, 3],
 	['timeout', 408, 3],
-	['session_busy', 409, 3],
+	['conflict', 409, 1],
 ])(
 	'if ambiguous failures may be retried, a call refused with "%s" (%d) and an answer is sent %d times',
 	async (reason, status, times) => {
@@ -288,11 +288,7 @@ test.each([
 
 test.each([
 	[{ detail: 'Not Found' }, /^The platform no longer knows the session "s9"$/, true],
-	[
-		{ code: 'not_found', message: 'Invalid URL' },
-		/^The platform refused the call: not_found: Invalid URL$/,
-		false,
-	],
+	[{ code: 'not_found', message: 'Invalid URL' }, /^There is no agent at .* \(HTTP 404\)$/, false],
 	[{ code: 'session_not_found' }, /^The platform no longer knows the session "s9"$/, false],
 	[
 		{ code: 'not_found', message: 'This conversation does not exist' },

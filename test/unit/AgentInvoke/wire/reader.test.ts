@@ -1,6 +1,4 @@
 import type { StreamEvent } from '../../../../nodes/shared/http/sse';
-import type { JsonObject } from '../../../../nodes/shared/text/json';
-import { concludeAnswer } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import { pathsIn } from '../../../../nodes/shared/form/expression';
 import { WireReader } from '../../../../nodes/AgentInvoke/wire/reader';
 import { lucky } from '../../seededRandom';
@@ -237,86 +235,54 @@ describe('a failure', () => {
 		const error = { code: 'invalid_param', message: 'inputs is required' };
 		expect(read(dify, [body(error)], { status })).toMatchObject({
 			failure: {
-				kind: 'refused',
 				body: error,
 				why: 'invalid_param: inputs is required',
 			},
 		});
 	});
-
-	test('is a refusal whose fields are spelled differently from those in refusal.only', () => {
-		const error = {
-			statusCode: 400,
-			'Status-Text': 'Bad Request',
-			timestamp: 7,
-			traceId: 't',
-			path: '/chat',
-		};
-		expect(read(dify, [body(error)], { status: 400 })).toMatchObject({
-			failure: { kind: 'refused' },
-		});
-	});
-
-	test('is a refusal that lists the mistakes in the request, with a part of it', () => {
-		const mistake = {
-			type: 'missing',
-			loc: ['body', 'query'],
-			msg: 'Field required',
-			input: { answer: 'x' },
-		};
-		const refused = { kind: 'refused', why: 'body.query: Field required' };
-		const read422 = (detail: unknown) => read(dify, [body({ detail })], { status: 422 });
-		expect(read422([mistake])).toMatchObject({ failure: refused });
-		// The last one is about an answer that the agent's model has written.
-		for (const loc of [undefined, [], ['answer']]) {
-			expect(read422([{ ...mistake, loc }])).toMatchObject({ failure: { kind: 'failed' } });
-		}
-	});
-
-	test('is searched only up to the first field that refusal.only does not list', () => {
-		const ownKeys = jest.fn(() => []);
-		const further = new Proxy<JsonObject>({}, { ownKeys });
-		const reader = new WireReader(dify, (text) => text);
-		reader.raw = { message: 'no', odd: 1, further };
-		const ended = { status: 400, headers: {}, broken: '', sessionId: '' };
-		expect(concludeAnswer(reader, ended)).toMatchObject({ failure: { kind: 'failed' } });
-		expect(ownKeys).not.toHaveBeenCalled();
-	});
-
-	test('is treated as possibly run if the refusal has fields that refusal.only does not list', () => {
-		const refusedWith = (data: object) =>
-			read(standard, [body({ success_response: false, data })], { status: 409 });
-		const busy = { reason: 'session_busy' };
-		expect(refusedWith(busy)).toMatchObject({ failure: { kind: 'refused', meaning: 'busy' } });
-		expect(refusedWith({ ...busy, usage: { tokens: 4 } })).toMatchObject({
-			failure: {
-				kind: 'failed',
-				expected: expect.stringContaining('The field "usage" is not in "refusal.only"'),
-			},
-		});
-	});
 });
 
-test.each([
-	[503, { code: 'rate_limited' }, false],
-	[503, { message: 'upstream' }, true],
-	[500, { code: 'rate_limited' }, true],
-	[408, { code: 'session_busy' }, true],
-	[424, { code: 'DependencyFailedException' }, true],
-	[400, { code: 'completion_request_error', message: 'The model gave up.' }, true],
-	[400, { code: 'validation_failed', message: 'completion_request_error' }, false],
-	[409, { code: 'session_busy' }, false],
-	[401, { version: '3', code: 'NotAuthenticated' }, false],
-	[403, { version: '3', code: 'Forbidden' }, true],
-	[401, { answer: 'I charged the card' }, true],
-	[401, { metadata: { usage: { total_tokens: 9 } } }, true],
-	[200, { success_response: false, http_status_code: 401, data: { code: 'x', steps: ['paid'] } }, true],
-	[404, { code: 'session_not_found', conversation_id: 's1' }, false],
-	[404, { code: 'session_not_found', conversation_id: 's2' }, true],
-	[302, {}, true],
-])('HTTP %i with %j may come from an agent that has run: %s', (status, json, mayHaveRun) => {
-	const kind = mayHaveRun ? 'failed' : 'refused';
-	expect(read(dify, [body(json)], { status, sessionId: 's1' })).toMatchObject({ failure: { kind } });
+describe('whether nothing has run is decided by the status and by the lists of the description', () => {
+	const wire = wireOf(
+		JSON.stringify({
+			request: { message: { m: '$message' } },
+			answer: { envelope: false, text: 'say' },
+			refusal: { code: 'code', busy: ['taken', '409'], notRun: 'FULL', rejected: ['bad_*', '-32602'] },
+		}),
+	);
+	const NOT_RUN = [401, 403, 404, 405, 413, 415, 429];
+	// Every other status from 200 to 599 is treated like one of these.
+	const MAY_HAVE_RUN = [302, 400, 402, 406, 408, 410, 422, 424, 425, 499, 500, 501, 502, 503, 504];
+
+	test.each([...NOT_RUN, ...MAY_HAVE_RUN])('HTTP %i', (status) => {
+		for (const json of [{}, { code: 'other' }, { say: 'x', usage: { n: 1 } }, 'a web page', [1]])
+			expect(read(wire, [body(json)], { status })).toMatchObject({
+				failure: { kind: NOT_RUN.includes(status) ? 'refused' : 'failed', status },
+			});
+	});
+
+	test.each([
+		['taken', 500, 'busy'],
+		['', 409, 'busy'],
+		['other', 409, 'busy'],
+		['F u l-l', 409, 'notRun'],
+		['full', 503, 'notRun'],
+		['BAD_input', 400, 'rejected'],
+		[-32602, 500, 'rejected'],
+		[-32603, 500, undefined],
+		['worse', 400, undefined],
+	])('a code that is listed, or its status: %j with HTTP %i is %s', (code, status, meaning) => {
+		const kind = meaning ? 'refused' : 'failed';
+		const failure = { kind, meaning, status };
+		expect(read(wire, [body({ code, more: { usage: 7 } })], { status })).toMatchObject({ failure });
+	});
+
+	test('the status of an envelope counts instead of that of HTTP', () => {
+		const refused = (http_status_code: number) =>
+			read(standard, [body({ success_response: false, http_status_code })], { status: 500 });
+		expect(refused(429)).toMatchObject({ failure: { kind: 'refused', status: 429 } });
+		expect(refused(503)).toMatchObject({ failure: { kind: 'failed', status: 503 } });
+	});
 });
 
 test.each([
