@@ -154,6 +154,7 @@ export function textsInto(
 	seen = new Set<DefinitionNode>(),
 ): TextFlow {
 	const writers: TextWriter[] = [];
+	const senders = sendersIn(graph);
 	const reached = starts.map((one): Reached => ({ ...one, takesText: isTextName(one.input.name) }));
 	// The list grows while it is read.
 	for (const { input, takesText } of reached) {
@@ -164,7 +165,9 @@ export function textsInto(
 			(takesText || onlyMarksPicture(node)) && node.inputs.some(bringsPicture) && !isEnhancer(node);
 		if (takesText && (seesPicture || writesText(node))) writers.push({ node, seesPicture });
 		if (seesPicture) continue;
-		for (const own of inputsInUse(graph, senderTo(graph, node))) {
+		const [name] = /getnode$/i.test(node.classType) ? node.inputs : [];
+		const sender = name && senders.get(name.value);
+		for (const own of inputsInUse(graph, sender ?? node)) {
 			if (!follows({ node, input: own })) continue;
 			reached.push({ node, input: own, takesText: takesText || isTextName(own.name) });
 		}
@@ -182,14 +185,14 @@ function writesText(node: DefinitionNode): boolean {
 	return isEnd && !BRINGS_AFFIX.test(node.classType) && !/[gs]etnode$/i.test(node.classType);
 }
 
-/** The node that sends a value by name to a node that gets it; any other node as it is. */
-function senderTo(graph: Graph, node: DefinitionNode): DefinitionNode {
-	const [name] = /getnode$/i.test(node.classType) ? node.inputs : [];
-	if (!name || name.isLink) return node;
-	const isSender = (one: DefinitionNode): boolean =>
-		/setnode$/i.test(one.classType) &&
-		one.inputs.some(({ value, isLink }) => !isLink && value === name.value);
-	return [...graph.values()].find(isSender) ?? node;
+/** The nodes that send a value by name, by that name. */
+function sendersIn(graph: Graph): ReadonlyMap<Json, DefinitionNode> {
+	const nodes = [...graph.values()].filter(({ classType }) => /setnode$/i.test(classType));
+	return new Map(
+		nodes.flatMap((node) =>
+			node.inputs.flatMap(({ value, isLink }) => (isLink ? [] : [[value, node] as const])),
+		),
+	);
 }
 
 /** The inputs that reach the node's output: of a switch, the chosen one; of a template, what replaces its placeholder. */

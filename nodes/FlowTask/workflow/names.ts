@@ -28,7 +28,7 @@ const SAME_PROMPT = /^((clip|text)_[gl]|m?t5xx?l|bert|qwen\d+_\d+b|llama|(wildca
 /** Names of texts in nodes that only hold, join or replace them. */
 const HELD_TEXT = anyOf('value str inputs replace replacement new');
 /** Nodes that join texts often call them `a` and `b`; elsewhere, such a name is no text's. */
-const JOINS_TEXTS = /text|string|str|prompt|concat|join/i;
+const JOINS_TEXTS = /text|str|concat|join/i;
 /** Values that such a node holds for a setting. */
 const NUMBER = /^\s*[-+]?[\d.]+\s*$/;
 /** A choice from a list, whose value is no free text: `preset_prompt`. */

@@ -114,14 +114,24 @@ export function choosePrompt({ texts, writers }: TextFlow, all: readonly GraphIn
 		return {
 			filled: [],
 			between,
-			why: `each of these can be the prompt: ${between.map(inputTitle).join(', ')}`,
+			why: `each of these can be the prompt: ${listed(between)}`,
 		};
 	}
 	if (isSchedule(main.input.value)) {
 		return nothing(`${inputTitle(main)} takes a list of texts by frame, not one text`);
 	}
-	const copies = all.filter((one) => !chosen.some(({ input }) => input === one.input) && isCopy(one, main));
+	const isChosen = new Set(chosen.map(({ input }) => input));
+	const copies = all.filter((one) => !isChosen.has(one.input) && isCopy(one, main));
 	return { filled: [...chosen, ...copies], between: [], why: '' };
+}
+
+/** An error names at most this many inputs, and says how many more there are. */
+const INPUTS_NAMED = 5;
+
+function listed(inputs: readonly GraphInput[]): string {
+	const names = inputs.slice(0, INPUTS_NAMED).map(inputTitle);
+	const more = inputs.length - names.length;
+	return names.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
 function nothing(why: string): PromptChoice {
@@ -129,7 +139,7 @@ function nothing(why: string): PromptChoice {
 }
 
 /** The name of an input with its node's title: `Subject (node 5) · value`. */
-export function inputTitle({ node, input }: GraphInput): string {
+function inputTitle({ node, input }: GraphInput): string {
 	return `${node.title} (node ${node.nodeId}) · ${input.name}`;
 }
 
@@ -189,8 +199,12 @@ function isBlank({ input: { value } }: GraphInput): boolean {
 	return typeof value !== 'string' || value.trim() === '';
 }
 
+/** The names that say what a text is for. Where a node has several texts, its title says nothing of a single one. */
 function namesOf({ node, input }: GraphInput): string[] {
-	return [input.name, node.title];
+	const isOnly = !node.inputs.some(
+		(one) => one !== input && (one.isLink ? isTextName(one.name) : isText(node, one)),
+	);
+	return isOnly ? [input.name, node.title] : [input.name];
 }
 
 /** Whether a text only goes with a prompt, by the names of its input and its node. */
