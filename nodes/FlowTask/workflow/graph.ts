@@ -6,6 +6,7 @@ import {
 } from '../../shared/workflow/definition';
 import type { Json } from '../../shared/text/json';
 import {
+	areSamePrompt,
 	bringsPicture,
 	isAside,
 	isEnhancer,
@@ -127,9 +128,14 @@ const REPLACEMENT = /^(replace|replacement|new|replace_with)(_?(text|string|with
 
 export interface TextFlow {
 	/** Those with fewer nodes in between come first. */
-	readonly texts: readonly GraphInput[];
+	readonly texts: readonly FlowingText[];
 	/** Nodes that bring a text of their own: from an image, a language model, a file. */
 	readonly writers: readonly TextWriter[];
+}
+
+export interface FlowingText extends GraphInput {
+	/** The input that the text reaches of a node with several encoders of one image. */
+	readonly encoder?: GraphInput | undefined;
 }
 
 export interface TextWriter {
@@ -137,7 +143,7 @@ export interface TextWriter {
 	readonly seesPicture: boolean;
 }
 
-interface Reached extends GraphInput {
+interface Reached extends FlowingText {
 	/** Whether the input takes a text, not a conditioning or the like. */
 	readonly takesText: boolean;
 }
@@ -157,7 +163,8 @@ export function textsInto(
 	const senders = sendersIn(graph);
 	const reached = starts.map((one): Reached => ({ ...one, takesText: isTextName(one.input.name) }));
 	// The list grows while it is read.
-	for (const { input, takesText } of reached) {
+	for (const at of reached) {
+		const { input, takesText } = at;
 		const node = sourceOf(graph, input);
 		if (!node || seen.has(node)) continue;
 		seen.add(node);
@@ -169,7 +176,8 @@ export function textsInto(
 		const sender = name && senders.get(name.value);
 		for (const own of inputsInUse(graph, sender ?? node)) {
 			if (!follows({ node, input: own })) continue;
-			reached.push({ node, input: own, takesText: takesText || isTextName(own.name) });
+			const encoder = at.encoder ?? (input.isLink && areSamePrompt(input.name, input.name) ? at : undefined);
+			reached.push({ node, input: own, takesText: takesText || isTextName(own.name), encoder });
 		}
 	}
 	return { texts: reached.filter(({ node, input }) => isText(node, input)), writers };

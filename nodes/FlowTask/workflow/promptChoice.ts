@@ -4,6 +4,7 @@ import {
 	mayFollow,
 	sourceOf,
 	textsInto,
+	type FlowingText,
 	type Graph,
 	type GraphInput,
 	type TextFlow,
@@ -152,17 +153,36 @@ interface Candidate {
 	readonly inputs: readonly GraphInput[];
 	/** The larger, the likelier. */
 	readonly score: number;
+	readonly encoder: GraphInput | undefined;
 }
 
 /** Scores of what counts more than how much a text says. */
 const MAIN = 100;
 const CALLED = 10;
 
-function candidatesIn(texts: readonly GraphInput[]): Candidate[] {
-	return [...Map.groupBy(texts, identityOf).values()].map((inputs) => {
+function candidatesIn(texts: readonly FlowingText[]): Candidate[] {
+	const candidates = [...Map.groupBy(texts, identityOf).values()].map((inputs): Candidate => {
 		const ordered = inputs.toSorted((one, other) => Number(isBlank(one)) - Number(isBlank(other)));
-		return { inputs: ordered, score: Math.max(...inputs.map(scoreOf)) };
+		return { inputs: ordered, score: Math.max(...inputs.map(scoreOf)), encoder: inputs[0]?.encoder };
 	});
+	const byNode = Map.groupBy(candidates, ({ encoder }) => encoder?.node);
+	return [...byNode].flatMap(([node, own]) => (node ? acrossEncoders(own) : own));
+}
+
+/** Makes one candidate of what the encoders of a node get, if for each it is clear which text that is. */
+function acrossEncoders(candidates: readonly Candidate[]): readonly Candidate[] {
+	const byInput = [...Map.groupBy(candidates, ({ encoder }) => encoder?.input).values()];
+	const bests = byInput.map((own) => {
+		const most = Math.max(...own.map(({ score }) => score));
+		return own.filter(({ score }) => score === most);
+	});
+	if (bests.some(({ length }) => length > 1)) return candidates;
+	const merged = bests.flat().toSorted((one, other) => other.score - one.score);
+	const rest = candidates.filter((one) => !merged.includes(one));
+	return [
+		...merged.slice(0, 1).map((one) => ({ ...one, inputs: merged.flatMap(({ inputs }) => inputs) })),
+		...rest,
+	];
 }
 
 function identityOf({ node: { nodeId }, input: { name, value } }: GraphInput): string {

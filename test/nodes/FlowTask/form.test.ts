@@ -121,7 +121,10 @@ describe('the field Prompt', () => {
 			'the workflow has no input that is clearly its prompt',
 		],
 		[
-			{ workflowDefinition: '{"1": {"class_type": "BatchEncode", "inputs": {"text": "\\"0\\": \\"a fox\\""}}}' },
+			{
+				workflowDefinition:
+					'{"1": {"class_type": "BatchEncode", "inputs": {"text": "\\"0\\": \\"a fox\\""}}}',
+			},
 			'BatchEncode (node 1) · text takes a list of texts by frame, not one text',
 		],
 		[

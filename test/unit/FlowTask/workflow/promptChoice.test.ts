@@ -276,7 +276,32 @@ describe('fills', () => {
 			}),
 			['11/value'],
 		],
-		['both texts of two encoders', sampled({}, 'fox'), ['6/text']],
+		[
+			'the texts of both encoders of a node, each with its own, but not the affix of one',
+			{
+				...sampled({ '11': held(FOX), '12': held(QUALITY), '13': held('fox, snow, forest') }),
+				'6': node('CLIPTextEncodeFlux', { clip_l: ['13', 0], t5xxl: ['10', 0], guidance: 3.5 }),
+				'10': node('StringConcatenate', { string_a: ['11', 0], string_b: ['12', 0] }),
+			},
+			['11/value', '13/value'],
+		],
+		[
+			'an edit of a picture beside quality words',
+			sampled({
+				'10': node('StringConcatenate', { string_a: 'Turn the cat into a fox', string_b: QUALITY }),
+			}),
+			['10/string_a'],
+		],
+		[
+			'a sentence beside an artist and a site',
+			sampled({
+				'10': node('StringConcatenate', {
+					string_a: 'trending on artstation, by a painter',
+					string_b: 'a fox in snow',
+				}),
+			}),
+			['10/string_b'],
+		],
 		[
 			"the text that a node speaks, not the sample's",
 			speaks('F5TTSAudioInputs', { sample_text: OWL, speech: 'Good evening.', sample_audio: ['1', 0] }),
