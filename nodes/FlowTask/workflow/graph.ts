@@ -6,6 +6,7 @@ import {
 } from '../../shared/workflow/definition';
 import type { Json } from '../../shared/text/json';
 import {
+	areSamePrompt,
 	bringsPicture,
 	isAside,
 	isEnhancer,
@@ -127,9 +128,14 @@ const REPLACEMENT = /^(replace|replacement|new|replace_with)(_?(text|string|with
 
 export interface TextFlow {
 	/** Those with fewer nodes in between come first. */
-	readonly texts: readonly GraphInput[];
+	readonly texts: readonly FlowingText[];
 	/** Nodes that bring a text of their own: from an image, a language model, a file. */
 	readonly writers: readonly TextWriter[];
+}
+
+export interface FlowingText extends GraphInput {
+	/** The input that the text reaches of a node with several encoders of one image. */
+	readonly encoder?: GraphInput | undefined;
 }
 
 export interface TextWriter {
@@ -137,7 +143,7 @@ export interface TextWriter {
 	readonly seesPicture: boolean;
 }
 
-interface Reached extends GraphInput {
+interface Reached extends FlowingText {
 	/** Whether the input takes a text, not a conditioning or the like. */
 	readonly takesText: boolean;
 }
@@ -154,9 +160,11 @@ export function textsInto(
 	seen = new Set<DefinitionNode>(),
 ): TextFlow {
 	const writers: TextWriter[] = [];
+	const senders = sendersIn(graph);
 	const reached = starts.map((one): Reached => ({ ...one, takesText: isTextName(one.input.name) }));
 	// The list grows while it is read.
-	for (const { input, takesText } of reached) {
+	for (const at of reached) {
+		const { input, takesText } = at;
 		const node = sourceOf(graph, input);
 		if (!node || seen.has(node)) continue;
 		seen.add(node);
@@ -164,9 +172,12 @@ export function textsInto(
 			(takesText || onlyMarksPicture(node)) && node.inputs.some(bringsPicture) && !isEnhancer(node);
 		if (takesText && (seesPicture || writesText(node))) writers.push({ node, seesPicture });
 		if (seesPicture) continue;
-		for (const own of inputsInUse(graph, senderTo(graph, node))) {
+		const [name] = /getnode$/i.test(node.classType) ? node.inputs : [];
+		const sender = name && senders.get(name.value);
+		for (const own of inputsInUse(graph, sender ?? node)) {
 			if (!follows({ node, input: own })) continue;
-			reached.push({ node, input: own, takesText: takesText || isTextName(own.name) });
+			const encoder = at.encoder ?? (input.isLink && areSamePrompt(input.name, input.name) ? at : undefined);
+			reached.push({ node, input: own, takesText: takesText || isTextName(own.name), encoder });
 		}
 	}
 	return { texts: reached.filter(({ node, input }) => isText(node, input)), writers };
@@ -182,14 +193,14 @@ function writesText(node: DefinitionNode): boolean {
 	return isEnd && !BRINGS_AFFIX.test(node.classType) && !/[gs]etnode$/i.test(node.classType);
 }
 
-/** The node that sends a value by name to a node that gets it; any other node as it is. */
-function senderTo(graph: Graph, node: DefinitionNode): DefinitionNode {
-	const [name] = /getnode$/i.test(node.classType) ? node.inputs : [];
-	if (!name || name.isLink) return node;
-	const isSender = (one: DefinitionNode): boolean =>
-		/setnode$/i.test(one.classType) &&
-		one.inputs.some(({ value, isLink }) => !isLink && value === name.value);
-	return [...graph.values()].find(isSender) ?? node;
+/** The nodes that send a value by name, by that name. */
+function sendersIn(graph: Graph): ReadonlyMap<Json, DefinitionNode> {
+	const nodes = [...graph.values()].filter(({ classType }) => /setnode$/i.test(classType));
+	return new Map(
+		nodes.flatMap((node) =>
+			node.inputs.flatMap(({ value, isLink }) => (isLink ? [] : [[value, node] as const])),
+		),
+	);
 }
 
 /** The inputs that reach the node's output: of a switch, the chosen one; of a template, what replaces its placeholder. */

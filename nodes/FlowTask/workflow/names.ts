@@ -28,7 +28,7 @@ const SAME_PROMPT = /^((clip|text)_[gl]|m?t5xx?l|bert|qwen\d+_\d+b|llama|(wildca
 /** Names of texts in nodes that only hold, join or replace them. */
 const HELD_TEXT = anyOf('value str inputs replace replacement new');
 /** Nodes that join texts often call them `a` and `b`; elsewhere, such a name is no text's. */
-const JOINS_TEXTS = /text|string|str|prompt|concat|join/i;
+const JOINS_TEXTS = /text|str|concat|join/i;
 /** Values that such a node holds for a setting. */
 const NUMBER = /^\s*[-+]?[\d.]+\s*$/;
 /** A choice from a list, whose value is no free text: `preset_prompt`. */
@@ -154,6 +154,7 @@ export function areSamePrompt(one: string, other: string): boolean {
 
 /** Whether a linked input of this name brings no text of the image. */
 export function isOtherLink(name: string): boolean {
+	if (SAME_PROMPT.test(name)) return false;
 	return OTHER_LINK.test(headOf(name)) || isSettingName(name) || isSeedName(name);
 }
 
@@ -267,7 +268,7 @@ const MANNER = new RegExp(
 		'intricate|res|resolution|highres|absurdres|hires|uhd|hdr?|raw|sharp|focus|focused|crisp|clear|clean|newest|aesthetic|award|winning',
 		'photo|photos|photograph|photography|photographic|photorealistic|photorealism|realistic|realism|hyperrealistic|lifelike',
 		'cinematic|cinematography|film|movie|still|shot|dslr|lens|camera|bokeh|depth|field|shallow|grain|exposure|vignette|analog|kodak',
-		'light|lights|lighting|lit|soft|dramatic|studio|natural|ambient|volumetric|contrast|shadows|glow|color|colors|colou?rs?|grading|vivid|vibrant',
+		'light|lights|lighting|lit|soft|dramatic|studio|natural|ambient|volumetric|skin|pores|cel|shading|lines|lineart|contrast|shadows|glow|color|colors|colou?rs?|grading|vivid|vibrant',
 		'style|styles|stylized|aesthetics|art|artwork|artstation|trending|illustration|painting|drawing|digital|concept|render|rendering|rendered|octane',
 		'unreal|engine|vray|anime|manga|oil|watercolor|texture|textures|textured|composition|professional|stunning|beautiful|elegant|image|picture',
 		'杰作|最佳质量|最高质量|高质量|高清|超清|超高清|电影感|细节丰富|傑作|最高品質|高品質',
@@ -282,13 +283,19 @@ const CONTINUES =
 	/^\s*([,;.，、]|((in|the|this|a)\s+)*(style\b|image is\b|photo is\b)|(with|and|by|shot|rendered|illustrated|photographed|drawn|captured|lit)\s)/i;
 const IS_CONTINUED = /([:：]|\b(of|an?|the|by|with|and|in|featuring|showing))\s*$/i;
 const STRENGTH_LOOKED_AT_CHARS = 2_000;
-/** What a language model is told to do. */
+/** What a language model is told to do; an edit of a picture begins with the same verbs, but speaks of no text. */
 const INSTRUCTION =
-	/^\W*(you are|you're|your (task|job|role)|act as|describe|rewrite|rephrase|translate|expand|enhance|improve|refine|convert|turn|transform|summari[sz]e|output|analy[sz]e|respond|based on|given|write|please|请|你是|描述|根据)/i;
+	/^\W*(you are|you're|your (task|job|role)|act as|describe|rewrite|rephrase|translate|summari[sz]e|output|analy[sz]e|respond|based on|given|write|请|你是|描述|根据)|^\W*(turn|transform|convert|enhance|improve|refine|expand|create|generate|make|produce)\b[^.]{0,80}\b(prompts?|text|idea|description|sentence|caption)\b/i;
+/** A phrase that names an artist or a manner. */
+const MANNER_PHRASE = /^\s*(art |painted |drawn )?by\s|\bin (the|a) style of\b/i;
 
 /** How much a text says of a picture, from least to most. */
 export const STRENGTHS = ['unused', 'affix', 'short', 'blank', 'list', 'prose'] as const;
 type Strength = (typeof STRENGTHS)[number];
+
+function wordsIn(text: string): string[] {
+	return text.match(/[\p{L}\p{N}][\p{L}\p{N}_'’-]*/gu) ?? [];
+}
 
 /**
  * What a text is among others that are joined to one: an affix goes with any picture (quality words, a beginning such as
@@ -300,15 +307,15 @@ export function strengthOf(value: string): Strength {
 	if (CONTINUES.test(text) || IS_CONTINUED.test(text) || INSTRUCTION.test(text) || TEMPLATE.test(text))
 		return 'affix';
 	const letters = text.match(/[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/gu)?.length ?? 0;
-	const words = text.match(/[\p{L}\p{N}][\p{L}\p{N}_'’-]*/gu) ?? [];
-	const telling = words.filter((word) => !LINKING.test(word));
-	const content = telling.filter((word) => !MANNER.test(word));
-	if (content.length <= telling.length / 5) return 'affix';
 	const phrases = text
 		.split(/[,.;\n，。、]/)
-		.map((phrase) => phrase.match(/[\p{L}\p{N}][\p{L}\p{N}_'’-]*/gu) ?? []);
+		.filter((phrase) => !MANNER_PHRASE.test(phrase))
+		.map(wordsIn);
+	const telling = phrases.flat().filter((word) => !LINKING.test(word));
+	const content = telling.filter((word) => !MANNER.test(word));
+	if (content.length <= telling.length / 5) return 'affix';
 	const isSentence = phrases.some(
-		(phrase) => phrase.length > 5 || (phrase.length > 2 && phrase.some((word) => LINKING.test(word))),
+		(words) => words.length > 5 || (words.length > 2 && words.some((word) => LINKING.test(word))),
 	);
 	if (isSentence || letters > 11) return 'prose';
 	return content.length > 2 || letters > 5 ? 'list' : 'short';

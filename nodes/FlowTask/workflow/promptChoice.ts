@@ -4,6 +4,7 @@ import {
 	mayFollow,
 	sourceOf,
 	textsInto,
+	type FlowingText,
 	type Graph,
 	type GraphInput,
 	type TextFlow,
@@ -114,14 +115,24 @@ export function choosePrompt({ texts, writers }: TextFlow, all: readonly GraphIn
 		return {
 			filled: [],
 			between,
-			why: `each of these can be the prompt: ${between.map(inputTitle).join(', ')}`,
+			why: `each of these can be the prompt: ${listed(between)}`,
 		};
 	}
 	if (isSchedule(main.input.value)) {
 		return nothing(`${inputTitle(main)} takes a list of texts by frame, not one text`);
 	}
-	const copies = all.filter((one) => !chosen.some(({ input }) => input === one.input) && isCopy(one, main));
+	const isChosen = new Set(chosen.map(({ input }) => input));
+	const copies = all.filter((one) => !isChosen.has(one.input) && isCopy(one, main));
 	return { filled: [...chosen, ...copies], between: [], why: '' };
+}
+
+/** An error names at most this many inputs, and says how many more there are. */
+const INPUTS_NAMED = 5;
+
+function listed(inputs: readonly GraphInput[]): string {
+	const names = inputs.slice(0, INPUTS_NAMED).map(inputTitle);
+	const more = inputs.length - names.length;
+	return names.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
 function nothing(why: string): PromptChoice {
@@ -129,7 +140,7 @@ function nothing(why: string): PromptChoice {
 }
 
 /** The name of an input with its node's title: `Subject (node 5) · value`. */
-export function inputTitle({ node, input }: GraphInput): string {
+function inputTitle({ node, input }: GraphInput): string {
 	return `${node.title} (node ${node.nodeId}) · ${input.name}`;
 }
 
@@ -142,17 +153,36 @@ interface Candidate {
 	readonly inputs: readonly GraphInput[];
 	/** The larger, the likelier. */
 	readonly score: number;
+	readonly encoder: GraphInput | undefined;
 }
 
 /** Scores of what counts more than how much a text says. */
 const MAIN = 100;
 const CALLED = 10;
 
-function candidatesIn(texts: readonly GraphInput[]): Candidate[] {
-	return [...Map.groupBy(texts, identityOf).values()].map((inputs) => {
+function candidatesIn(texts: readonly FlowingText[]): Candidate[] {
+	const candidates = [...Map.groupBy(texts, identityOf).values()].map((inputs): Candidate => {
 		const ordered = inputs.toSorted((one, other) => Number(isBlank(one)) - Number(isBlank(other)));
-		return { inputs: ordered, score: Math.max(...inputs.map(scoreOf)) };
+		return { inputs: ordered, score: Math.max(...inputs.map(scoreOf)), encoder: inputs[0]?.encoder };
 	});
+	const byNode = Map.groupBy(candidates, ({ encoder }) => encoder?.node);
+	return [...byNode].flatMap(([node, own]) => (node ? acrossEncoders(own) : own));
+}
+
+/** Makes one candidate of what the encoders of a node get, if for each it is clear which text that is. */
+function acrossEncoders(candidates: readonly Candidate[]): readonly Candidate[] {
+	const byInput = [...Map.groupBy(candidates, ({ encoder }) => encoder?.input).values()];
+	const bests = byInput.map((own) => {
+		const most = Math.max(...own.map(({ score }) => score));
+		return own.filter(({ score }) => score === most);
+	});
+	if (bests.some(({ length }) => length > 1)) return candidates;
+	const merged = bests.flat().toSorted((one, other) => other.score - one.score);
+	const rest = candidates.filter((one) => !merged.includes(one));
+	return [
+		...merged.slice(0, 1).map((one) => ({ ...one, inputs: merged.flatMap(({ inputs }) => inputs) })),
+		...rest,
+	];
 }
 
 function identityOf({ node: { nodeId }, input: { name, value } }: GraphInput): string {
@@ -189,8 +219,12 @@ function isBlank({ input: { value } }: GraphInput): boolean {
 	return typeof value !== 'string' || value.trim() === '';
 }
 
+/** The names that say what a text is for. Where a node has several texts, its title says nothing of a single one. */
 function namesOf({ node, input }: GraphInput): string[] {
-	return [input.name, node.title];
+	const isOnly = !node.inputs.some(
+		(one) => one !== input && (one.isLink ? isTextName(one.name) : isText(node, one)),
+	);
+	return isOnly ? [input.name, node.title] : [input.name];
 }
 
 /** Whether a text only goes with a prompt, by the names of its input and its node. */

@@ -121,8 +121,11 @@ describe('the field Prompt', () => {
 			'the workflow has no input that is clearly its prompt',
 		],
 		[
-			{ workflowDefinition: '{"1": {"class_type": "Schedule", "inputs": {"text": "\\"0\\": \\"a fox\\""}}}' },
-			'"text" of node 1 takes a list of texts by frame, not one text',
+			{
+				workflowDefinition:
+					'{"1": {"class_type": "BatchEncode", "inputs": {"text": "\\"0\\": \\"a fox\\""}}}',
+			},
+			'BatchEncode (node 1) · text takes a list of texts by frame, not one text',
 		],
 		[
 			{ overrides: { mappingMode: 'defineBelow', value: { '6/text': 'x' }, schema: [] } },
