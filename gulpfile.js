@@ -95,7 +95,11 @@ async function thirdPartyLicences(bundledPaths) {
 	const texts = [];
 	for (const path of [...packages].sort()) {
 		const { name, version } = JSON.parse(await readFile(join(root, path, 'package.json'), 'utf8'));
-		const [licence] = await find([`${path}/{LICENSE,LICENCE,license}{,.md,.txt}`]);
+		// A package that names its licence, but does not contain it, has its text in scripts/licences.
+		const [licence] = await find([
+			`${path}/{LICENSE,LICENCE,license}{,.md,.txt}`,
+			`scripts/licences/${name.replace('/', '+')}.txt`,
+		]);
 		if (!licence) throw new Error(`${name} is bundled, but no licence file was found in ${path}`);
 		const text = await readFile(join(root, licence), 'utf8');
 		texts.push(`${name} ${version}\n\n${text.trim()}\n`);

@@ -59,7 +59,7 @@ export function createChatApi(connection: ChatConnection): CompleteChat {
 			return fail(isUnsent ? explainHeldBack('The model', retry.pausedMs) : timedOut(clock, call));
 		}
 		const purpose = 'get an answer from the model';
-		return fail(explainChat(outcome, { purpose, repeatability: 'read', baseUrl, tries, redact }));
+		return fail(explainChat(outcome, { purpose, repeatability: 'read', baseUrl, tries, redact }, call.body));
 	};
 }
 

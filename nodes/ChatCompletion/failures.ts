@@ -1,9 +1,11 @@
 import { adviceOnPath } from '../../credentials/baseUrl';
 import type { Failure } from '../shared/errors/failure';
 import type { ServiceError } from '../shared/answer/answerBody';
+import { choiceIn } from '../shared/chat/answerTerms';
 import { CREDIT_ADVICE, isForCredit } from '../shared/chat/refusal';
 import type { FailedOutcome } from '../shared/http/outcome';
 import { explainCall, isForKey, type CallAdvice, type CallFacts } from '../shared/platform/failures';
+import type { JsonObject } from '../shared/text/json';
 import { quote } from '../shared/text/redact';
 
 const LESS = 'Send less text or fewer images, or lower "Max Tokens" in the node\'s options.';
@@ -26,25 +28,31 @@ const OF_QUESTION: CallAdvice = {
 };
 
 /** Explains a failed call; messages about the key and the base URL are shared with the other interfaces. */
-export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
+export function explainChat(outcome: FailedOutcome, facts: CallFacts, asked: JsonObject): Failure {
 	const isOfQuestion =
 		outcome.kind === 'refused' &&
 		!isForKey(outcome) &&
 		outcome.status !== 403 &&
 		(outcome.code !== null || outcome.status < 400 || isForCredit(outcome));
-	if (!isOfQuestion) return explainCall(outcome, facts, OF_QUESTION);
+	if (!isOfQuestion) {
+		const failure = explainCall(outcome, facts, OF_QUESTION);
+		// A server may report its own mistake for a question that it cannot answer.
+		const isOwnWord = outcome.kind === 'unclear' && (outcome.status ?? 0) >= 500;
+		const advice = isOwnWord ? adviceOn(quote(facts.redact, outcome.text), asked) : '';
+		return advice ? { ...failure, advice } : failure;
+	}
 	const said = quote(facts.redact, outcome.text);
 	return {
 		kind: 'refused',
 		message: `The platform refused the question: ${said}`,
-		advice: isForCredit(outcome) ? CREDIT_ADVICE : adviceFor(outcome.status, said, facts.baseUrl),
+		advice: isForCredit(outcome) ? CREDIT_ADVICE : adviceFor(outcome.status, said, facts.baseUrl, asked),
 		// An error in an HTTP 200 response may have no status.
 		details: outcome.status >= 400 ? { httpStatus: outcome.status } : {},
 	};
 }
 
-/** Patterns for a platform's message, and the advice for it. The first pattern that matches is used. */
-const ADVICE: readonly (readonly [RegExp, string])[] = [
+/** Patterns for a platform's message, and the advice for it, by the body that was sent. The first that matches is used. */
+const ADVICE: readonly (readonly [RegExp, string | ((asked: JsonObject) => string)])[] = [
 	[
 		// First, because the message names a property, whose name may match a later pattern, such as "thinking".
 		/additionalProperties|\brequired\W+is required/i,
@@ -54,11 +62,14 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 		/stream_options|include_usage/i,
 		'Turn "Include Usage" off under "Cost and Speed": this deployment does not support it.',
 	],
-	[/\b(?:stream|streaming)\b/i, 'Turn "Stream" on if it is off, or off if it is on.'],
+	[/\b(?:stream|streaming)\b/i, ({ stream }) => `Turn "Stream" ${stream === true ? 'off' : 'on'}.`],
 	[
 		// Not the name of a model, such as "family-8b-thinking".
 		/(?<![-\w])(?:enable_)?(?:thinking|reasoning)/i,
-		'Set "Reasoning" to Default, or choose the switch of the model under "Reasoning Control".',
+		(asked) =>
+			choiceIn(asked) === 'default'
+				? 'Set "Reasoning" to On or Off, or choose another model.'
+				: 'Set "Reasoning" to Default, or choose the switch of the model under "Reasoning Control".',
 	],
 	[
 		/response_format|json_schema/i,
@@ -79,8 +90,13 @@ const NO_SUCH_MODEL = [
 	/model([^.:;!?,]|[.:;!?,](?!\s)){0,80}n't exist/i,
 ];
 
-function adviceFor(status: number, said: string, baseUrl: string): string {
-	const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
+function adviceOn(said: string, asked: JsonObject): string {
+	const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1] ?? '';
+	return typeof advice === 'string' ? advice : advice(asked);
+}
+
+function adviceFor(status: number, said: string, baseUrl: string, asked: JsonObject): string {
+	const advice = adviceOn(said, asked);
 	if (advice) return advice;
 	if (status === 413) return LESS;
 	if (status === 404 && !/model/i.test(said)) {

@@ -71,9 +71,8 @@ const PACKAGES: Record<string, { layers: readonly Layer[]; alsoIn?: readonly str
 	'@n8n/ai-node-sdk': { layers: ['node'] },
 	valibot: { layers: ['protocol', 'shared'] },
 	jmespath: { layers: ['protocol', 'shared'] },
-	jsonschema: { layers: ['protocol'] },
+	'@cfworker/json-schema': { layers: ['protocol'] },
 	'p-limit': { layers: ['action', 'protocol', 'shared'] },
-	'eventsource-parser': { layers: ['protocol', 'shared'] },
 	crypto: { layers: ['action', 'protocol', 'shared'] },
 };
 

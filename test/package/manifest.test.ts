@@ -124,7 +124,7 @@ describe('dist', () => {
 			),
 		);
 		const bundled = new Set(imported.filter((name) => !BROUGHT.has(name)));
-		const wanted = ['eventsource-parser', 'jmespath', 'jsonschema', 'p-limit', 'valibot'];
+		const wanted = ['@cfworker/json-schema', 'jmespath', 'p-limit', 'valibot'];
 		expect([...bundled].sort()).toEqual(wanted);
 		const licences = read('dist/THIRD-PARTY-LICENSES.txt');
 		expect([...bundled].filter((name) => !licences.includes(`${name} `))).toEqual([]);

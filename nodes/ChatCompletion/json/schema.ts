@@ -1,5 +1,3 @@
-import type { Options, Validator } from 'jsonschema';
-
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { lostDigits } from '../../shared/form/pastedJson';
 import {
@@ -12,7 +10,7 @@ import {
 	type JsonObject,
 } from '../../shared/text/json';
 import { BROKEN, jsonInText, type FoundValue } from './jsonInText';
-import { CheckTooLong, createValidator } from './validator';
+import { CheckTooLong, isLeaf, pathOf, SchemaChecker, SchemaFault, wordsOf } from './validator';
 
 export type AnswerFormat =
 	| { readonly kind: 'text' }
@@ -28,24 +26,6 @@ export type AnswerFormat =
 /** How many problems a message lists; the rest are counted. */
 const PROBLEMS_SHOWN = 3;
 const TOO_MUCH = 'it is too large, or too unlike the schema, to be checked';
-
-/** The library needs a base URL to follow a reference such as "#/$defs/title". Nothing is loaded from it. */
-const SCHEMA_BASE = 'https://schema.invalid/answer';
-const CHECKING: Options = { nestedErrors: true, base: SCHEMA_BASE };
-
-const TYPES: ReadonlySet<string> = new Set([
-	...['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'],
-]);
-/** One value of each type whose keywords the library checks: it does so only when it applies them to a value. */
-const SAMPLES: readonly Json[] = [{ sample: '' }, [''], '', 1];
-/** Keywords whose value is a schema or an array of schemas, and those whose value is an object of schemas. */
-const PARTS: ReadonlySet<string> = new Set([
-	...['items', 'prefixItems', 'additionalItems', 'contains', 'additionalProperties', 'propertyNames'],
-	...['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'],
-]);
-const NAMED_PARTS: ReadonlySet<string> = new Set([
-	...['properties', 'patternProperties', '$defs', 'definitions', 'dependencies', 'dependentSchemas'],
-]);
 
 /** The `response_format` of a request; nothing for plain text. */
 export function responseFormat(format: AnswerFormat): JsonObject {
@@ -89,10 +69,25 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 
 /** Keywords that restrict a value. A title, a description or a default alone restricts nothing. */
 const RESTRICTING: ReadonlySet<string> = new Set([
-	...['type', 'enum', 'const', '$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'not', 'if', 'format'],
-	...['properties', 'patternProperties', 'additionalProperties', 'propertyNames', 'required'],
+	...['type', 'enum', 'const', '$ref', 'allOf', 'anyOf', 'oneOf', 'not', 'if', 'format'],
+	...[
+		'properties',
+		'patternProperties',
+		'additionalProperties',
+		'unevaluatedProperties',
+		'propertyNames',
+		'required',
+	],
 	...['minProperties', 'maxProperties', 'dependencies', 'dependentRequired', 'dependentSchemas'],
-	...['prefixItems', 'additionalItems', 'contains', 'minItems', 'maxItems', 'uniqueItems'],
+	...[
+		'prefixItems',
+		'additionalItems',
+		'contains',
+		'unevaluatedItems',
+		'minItems',
+		'maxItems',
+		'uniqueItems',
+	],
 	...['minLength', 'maxLength', 'pattern'],
 	...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
 ]);
@@ -148,8 +143,8 @@ export function parseAnswer(text: string, format: AnswerFormat, isCut = false): 
 	const found = jsonInText(text);
 	if (!found.ok) return found;
 	const values = isCut ? found.value.filter(isSurelyWhole) : found.value;
-	const validator = createValidator();
-	const checked = values.map((one) => ({ ...one, problem: problemOf(one, format, text, validator) }));
+	const checker = format.kind === 'jsonSchema' ? new SchemaChecker(format.schema) : undefined;
+	const checked = values.map((one) => ({ ...one, problem: problemOf(one, checker, text) }));
 	// One that was not checked may be the answer.
 	if (checked.some(({ problem }) => problem === TOO_MUCH)) return fail(TOO_MUCH);
 	const fitting = new Map(
@@ -172,18 +167,13 @@ function isSurelyWhole({ value, isWhole }: FoundValue): boolean {
 }
 
 /** Why a value is not what was asked for; empty if it is. */
-function problemOf(
-	{ value, source }: FoundValue,
-	format: AnswerFormat,
-	text: string,
-	validator: Validator,
-): string {
-	if (format.kind !== 'jsonSchema') {
+function problemOf({ value, source }: FoundValue, checker: SchemaChecker | undefined, text: string): string {
+	if (!checker) {
 		if (isJsonObject(value)) return '';
 		return Array.isArray(value) ? 'it is an array instead of a JSON object' : describeText(text);
 	}
 	// Checked with rounded numbers, because `value` contains very long integers as strings.
-	return misfit(parseRounded(source) ?? value, format.schema, validator);
+	return misfit(parseRounded(source) ?? value, checker);
 }
 
 function describeText(text: string): string {
@@ -192,80 +182,27 @@ function describeText(text: string): string {
 	return opens ? BROKEN : `it is text: "${excerpt(text, 80)}"`;
 }
 
-function misfit(value: Json, schema: JsonObject, validator: Validator): string {
+function misfit(value: Json, checker: SchemaChecker): string {
 	try {
-		const { errors } = validator.validate(value, { ...schema }, CHECKING);
-		if (errors.length === 0) return '';
-		const shown = errors
+		const problems = checker.problemsOf(value).filter(isLeaf);
+		if (problems.length === 0) return '';
+		const shown = problems
 			.slice(0, PROBLEMS_SHOWN)
-			.map(({ property, message }) =>
-				excerpt(`${property.replace(/^instance\.?/, '') || 'the answer'} ${message}`, 160),
-			);
-		const more = errors.length - PROBLEMS_SHOWN;
+			.map((problem) => excerpt(`${pathOf(problem) || 'the answer'}: ${wordsOf(problem)}`, 160));
+		const more = problems.length - PROBLEMS_SHOWN;
 		return `it does not fit the schema: ${shown.join('; ')}${more > 0 ? ` and ${more} more` : ''}`;
 	} catch (error) {
 		if (error instanceof CheckTooLong) return TOO_MUCH;
-		return `it does not fit the schema: the schema itself is invalid: ${faultIn(error)}`;
+		throw error;
 	}
 }
 
-/** The faults of recently tried schemas, by the schema's text. */
-const tried = new Map<string, string>();
-const MOST_TRIED = 50;
-
-/** Like `whyUnusable`, but tries a schema once for all items: one with hundreds of fields takes 0.1 s. */
+/** Why a schema cannot check answers, as a clause; empty if it can. */
 export function faultOf(schema: JsonObject): string {
-	const text = jsonText(schema) ?? '';
-	const fault = tried.get(text) ?? whyUnusable(schema);
-	if (tried.size >= MOST_TRIED) tried.clear();
-	tried.set(text, fault);
-	return fault;
-}
-
-/**
- * Why a schema cannot check answers, as a clause; empty if it can. The library notices a fault only when it applies
- * the faulty keyword to a value, so each part is tried with sample values before an answer is paid for.
- */
-function whyUnusable(schema: JsonObject): string {
 	try {
-		const schemas = { [SCHEMA_BASE]: { ...schema }, [`${SCHEMA_BASE}#`]: { ...schema } };
-		for (const { part, pointer } of partsWithin(schema)) {
-			const types = [part.type].flat().filter((type) => typeof type === 'string');
-			const wrong = types.find((type) => !TYPES.has(type));
-			if (wrong !== undefined) return `"${excerpt(wrong, 40)}" is not a type`;
-			const validator = createValidator();
-			validator.schemas = schemas;
-			for (const sample of SAMPLES)
-				validator.validate(sample, pointer ? { $ref: `#${pointer}` } : { ...schema }, CHECKING);
-		}
-		return '';
+		return new SchemaChecker(schema) && '';
 	} catch (error) {
-		return faultIn(error);
+		if (error instanceof SchemaFault) return error.message;
+		throw error;
 	}
-}
-
-/** @param pointer where the schema is, as a JSON pointer in a URL */
-function partsWithin(
-	part: unknown,
-	pointer = '',
-): Array<{ readonly part: JsonObject; readonly pointer: string }> {
-	if (!isJsonObject(part)) return [];
-	const inner = [...PARTS, ...NAMED_PARTS].flatMap((key) => {
-		const held = part[key];
-		const at = `${pointer}/${key}`;
-		if (isJsonObject(held) && !NAMED_PARTS.has(key)) return partsWithin(held, at);
-		return Object.entries(held ?? {}).flatMap(([name, one]) => partsWithin(one, `${at}/${inPointer(name)}`));
-	});
-	return [{ part, pointer }, ...inner];
-}
-
-function inPointer(name: string): string {
-	return encodeURIComponent(name.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1'));
-}
-
-/** The message of an error that the library throws because of the schema itself. */
-function faultIn(error: unknown): string {
-	if (error instanceof RangeError) return 'it refers to itself without end';
-	const isExplained = error instanceof Error && !(error instanceof TypeError);
-	return isExplained ? excerpt(error.message.replace(/ located in <.*/, ''), 160) : 'it cannot be read';
 }

@@ -34,6 +34,8 @@ export class ThinkSplitter {
 	private isAnswer = false;
 	/** The end of `held` while it may be a block without an opening tag; a look at all of it for each piece would be slow. */
 	private tail: string | undefined;
+	/** Whether a closing tag has come, but little after it. */
+	private isNear = false;
 
 	constructor(private mayThink: MayThink = 'maybe') {}
 
@@ -90,10 +92,11 @@ export class ThinkSplitter {
 		const mayClose = this.mayThink === 'yes' && !this.sawBlock;
 		const recent = (this.tail ?? '') + more;
 		this.tail = recent.slice(-2 * LONGEST_TAG);
-		// What follows a tag may show that it is only mentioned.
-		const isNew = isEnd || recent.slice(0, -LONGEST_TAG).search(CLOSING) >= 0;
+		const isNew = isEnd || this.isNear || recent.slice(0, -LONGEST_TAG).search(CLOSING) >= 0;
 		const split = mayClose && isNew ? splitAtLoneClosing(this.held, 'yes') : undefined;
-		if (mayClose && !split && !isEnd) return NO_PARTS;
+		// What follows a tag may show that it is only mentioned.
+		this.isNear = split !== undefined && split.content.length < LONGEST_TAG;
+		if (mayClose && !isEnd && (!split || this.isNear)) return NO_PARTS;
 		this.isAnswer = true;
 		const text = this.held;
 		this.held = '';

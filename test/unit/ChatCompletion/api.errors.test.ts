@@ -1,6 +1,6 @@
 import { describeAnswer } from '../../../nodes/ChatCompletion/actions/deliver';
 import type { ChatAnswer } from '../../../nodes/shared/answer/answerBuilder';
-import type { Json } from '../../../nodes/shared/text/json';
+import type { Json, JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { failureOf, valueOf } from '../results';
 import { pausedRate } from '../shared/retry/pausedRate';
@@ -387,7 +387,8 @@ test.each([
 	[400, "'max_tokens' is not supported. Use 'max_completion_tokens' instead.", /"max_completion_tokens"/],
 	[400, 'stream_options is unknown', /^Turn "Include Usage" off/],
 ])('the advice fits what the platform says: HTTP %d, %s', async (status, message, advice) => {
-	const { result } = await askChat({ body: () => [JSON.stringify({ error: { message } })], status });
+	const asked = { enable_thinking: true };
+	const { result } = await askChat({ body: () => [JSON.stringify({ error: { message } })], status, asked });
 	const failure = failureOf(result);
 	expect(failure.advice).toMatch(advice);
 	const isOfKey = failure.kind === 'credential';
@@ -400,11 +401,64 @@ test.each([
 
 test('a list of what is wrong in the body is about the question', async () => {
 	const detail = [{ loc: ['body', 'enable_thinking'], msg: 'Extra inputs are not permitted' }];
-	const { result } = await askChat({ body: () => [JSON.stringify({ detail })], status: 422 });
+	const asked = { enable_thinking: false };
+	const { result } = await askChat({ body: () => [JSON.stringify({ detail })], status: 422, asked });
 	expect(failureOf(result)).toMatchObject({
 		message: 'The platform refused the question: body.enable_thinking: Extra inputs are not permitted',
 		advice: expect.stringMatching(/^Set "Reasoning" to Default/),
 	});
+});
+
+test.each([
+	[500, 'cannot use tools with stream', { stream: true }, /^Turn "Stream" off\.$/],
+	[400, 'cannot use tools with stream', { stream: true }, /^Turn "Stream" off\.$/],
+	[400, 'only streaming is supported', { stream: false }, /^Turn "Stream" on\.$/],
+	[400, 'reasoning cannot be disabled', {}, /^Set "Reasoning" to On or Off, or choose another model\.$/],
+	[500, 'thinking is not supported', { thinking: { type: 'enabled' } }, /^Set "Reasoning" to Default/],
+	[500, 'it burns', { stream: true }, /^The platform seems to have problems/],
+])('the advice fits what was sent: HTTP %d, %s, %j', async (status, message, asked, advice) => {
+	const { result } = await askChat({ body: () => [JSON.stringify({ error: { message } })], status, asked });
+	expect(failureOf(result).advice).toMatch(advice);
+	expect(failureOf(result).message).toContain(message);
+});
+
+/** An answer as a whole body, and the hint that its item shows. */
+async function hintOn(
+	message: JsonObject,
+	reasoning: 'default' | 'on' | 'off',
+	finish_reason = 'stop',
+	more = {},
+) {
+	const body = JSON.stringify({ choices: [{ message, finish_reason }], ...more });
+	const item = describeAnswer(
+		valueOf((await askChat({ body: () => [body] })).result),
+		{ ...FORM, reasoning },
+		redactor([]),
+	);
+	return valueOf(item).warning;
+}
+
+test('a switch without effect is a hint, and no hint advises what is already set', async () => {
+	const thought = { content: '', reasoning_content: 'hm' };
+	expect(await hintOn({ content: 'Yes' }, 'on')).toMatch(
+		/^The answer came without reasoning although "Reasoning" is On/,
+	);
+	expect(await hintOn({ content: 'Yes', reasoning_content: 'hm' }, 'off')).toMatch(
+		/^The model reasoned although "Reasoning" is Off/,
+	);
+	const usage = { completion_tokens_details: { reasoning_tokens: 40 } };
+	expect(await hintOn({ content: 'Yes' }, 'off', 'stop', { usage })).toMatch(/its reasoning may be billed/);
+	expect(await hintOn({ content: 'Yes' }, 'on', 'stop', { usage })).toBeUndefined();
+	expect(await hintOn({ content: 'Yes' }, 'off')).toBeUndefined();
+	for (const reason of ['stop', 'length']) {
+		expect(await hintOn(thought, 'off', reason)).not.toContain('set "Reasoning" to Off');
+		expect(await hintOn(thought, 'default', reason)).toContain('set "Reasoning" to Off');
+	}
+	expect(await hintOn({ content: '' }, 'default', 'tool_calls')).toContain('its answer contains no call');
+	const call = { id: 'a', function: { name: 'pay', arguments: '{"a":' } };
+	expect(await hintOn({ content: '', tool_calls: [call] }, 'default', 'tool_calls')).toContain(
+		'"pay" are not a JSON object',
+	);
 });
 
 test('a question that a pause of the platform held back was not sent, and the failure says so', async () => {

@@ -18,6 +18,8 @@ interface Script {
 	readonly totalMs?: number;
 	readonly tries?: number;
 	readonly rate?: AdaptiveRate;
+	/** The body of the question. */
+	readonly asked?: JsonObject;
 }
 
 /** Asks a platform that answers with one body, which is read as in production. */
@@ -29,6 +31,7 @@ export async function askChat({
 	totalMs = Infinity,
 	tries = 1,
 	rate,
+	asked = {},
 }: Script) {
 	const clock = new TestClock();
 	const run = new AbortController();
@@ -66,7 +69,7 @@ export async function askChat({
 	});
 	const startMs = clock.now();
 	const call: ChatCall = {
-		body: {},
+		body: asked,
 		onPiece: async (piece) => void pieces.push(await Promise.resolve(piece)),
 		idleMs,
 		endByMs: startMs + totalMs,

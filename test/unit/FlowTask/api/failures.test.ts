@@ -53,7 +53,7 @@ it.each([
 ])('gives advice on the base URL %s if nothing is found there', (baseUrl, said) => {
 	const outcome = { kind: 'refused', status: 404, code: null, text: 'not found' } as const;
 	expect(explain(outcome, { ...facts(), baseUrl }).advice).toContain(said);
-	expect(explainChat(outcome, { ...facts(), baseUrl }).advice).toContain(said);
+	expect(explainChat(outcome, { ...facts(), baseUrl }, {}).advice).toContain(said);
 });
 
 it.each([

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 import { answerTerms } from '../../../../nodes/shared/chat/answerTerms';
-import type { JsonObject } from '../../../../nodes/shared/text/json';
+import type { Json, JsonObject } from '../../../../nodes/shared/text/json';
 import { readWish, reasoningFields, reasoningModel } from '../../../../nodes/shared/chat/reasoning';
 
 test.each([
@@ -95,10 +95,10 @@ test.each([
 });
 
 test('the IDs of the tool calls in a question are known', () => {
-	const messages = [
+	const messages: Json[] = [
 		{ role: 'assistant', tool_calls: [{ id: 'a' }, { id: 7 }, null] },
 		5,
-		{ tool_calls: 'x' },
+		{ role: 'user', tool_calls: 'x' },
 	];
 	expect([...answerTerms({ messages, n: 2 }).callIds]).toEqual(['a', '7']);
 	expect(answerTerms({ messages, n: 2 }).isOnly).toBe(false);
