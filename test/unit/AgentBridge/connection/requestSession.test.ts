@@ -317,6 +317,38 @@ test('a refused handshake counts for all later requests', async () => {
 	expect(session.losses()).toEqual([]);
 });
 
+describe('a platform that refuses a connection after it has accepted one', () => {
+	async function refusedOnce() {
+		const made = scene({ kind: 'status', status: 401 });
+		const first = made.session.send('one', 0);
+		const open = await made.socket();
+		open.open();
+		await first;
+		open.end(1006);
+		const second = made.session.send('two', 1);
+		(await made.socket(2)).end();
+		await made.clock.advance(1_000);
+		return { ...made, second, third: await made.socket(3) };
+	}
+
+	test('is asked once more a second later', async () => {
+		const { second, third } = await refusedOnce();
+		third.open();
+		expect(await second).toMatchObject({ ok: true });
+		expect(third.sent).toEqual(['two']);
+	});
+
+	test('and refuses again has not been given a mistyped token, and later items do not try', async () => {
+		const { session, sockets, second, third } = await refusedOnce();
+		third.end();
+		expect(await second).toMatchObject({
+			failure: { kind: 'credential', advice: expect.stringContaining('not mistyped') },
+		});
+		expect(await session.send('three', 2)).toMatchObject({ failure: { kind: 'credential' } });
+		expect(sockets).toHaveLength(3);
+	});
+});
+
 test('a frame after the reply belongs to no request', async () => {
 	const { asking, open } = await asked();
 	open.say('{"type":"reply","re":1}');
