@@ -137,7 +137,9 @@ export interface ReplyRule {
 	/** The value that the reply repeats, and where; absent if replies name no ID. */
 	readonly id?: { readonly at: Path; readonly value: string } | undefined;
 	readonly filter: EventFilter;
-	/** The reply is complete once no frame of it came for so long; 0: with its first message. */
+	/** Whether the reply is complete with its first message; otherwise after silence. */
+	readonly isOneMessage: boolean;
+	/** How long no frame may come until no further message is expected. */
 	readonly silenceMs: number;
 }
 

@@ -37,10 +37,10 @@ const REPLY_ENDS = defineOptions({
 		displayName: 'Silence (Milliseconds)',
 		name: 'silenceMs',
 		type: 'number',
-		default: 2_000,
-		typeOptions: { minValue: 1, maxValue: MAX_SECONDS },
-		displayOptions: { show: { replyComplete: ['silence'] } },
-		description: 'The reply is complete once no frame that belongs to the request came for this long',
+		default: 1_000,
+		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
+		description:
+			'How long no frame may come until the reply counts as complete. Without "ID in Reply", the next item also waits for this silence, so that a second message is not taken for its reply. With 0, it does not wait.',
 	},
 	timeoutSeconds: {
 		displayName: 'Timeout (Seconds)',
@@ -120,7 +120,7 @@ export const request: Operation = {
 			const event = rule.filter.eventOf(reply);
 			const json: IDataObject = {
 				reply,
-				...(rule.silenceMs > 0 && { replies }),
+				...(!rule.isOneMessage && { replies }),
 				...(event !== undefined && { event }),
 				...(answer !== undefined && { answer }),
 				// The chat shows this field of the last node's output.
@@ -184,7 +184,8 @@ function readRequest(context: IExecuteFunctions, itemIndex: number) {
 		rule: {
 			id: inReply.value && { at: inReply.value, value: correlation ?? '' },
 			filter: filter.value,
-			silenceMs: form.replyComplete === 'silence' ? number('silenceMs') : 0,
+			isOneMessage: form.replyComplete !== 'silence',
+			silenceMs: number('silenceMs'),
 		},
 		correlation,
 		timeoutMs: number('timeoutSeconds') * 1000,

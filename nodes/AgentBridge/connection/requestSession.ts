@@ -52,16 +52,19 @@ export class RequestSession {
 	private link: Link | undefined;
 	/** Whether the platform has accepted a connection. */
 	private hasOpened = false;
-	private readonly kept = { chars: 0 };
+	private readonly totals = { chars: 0, late: 0 };
 	private fatal: Failure | undefined;
-	/** How many messages came for requests that were already over. */
-	late = 0;
 
 	/** @param signal aborted when the execution is stopped */
 	constructor(
 		private readonly bridge: Bridge,
 		private readonly signal: AbortSignal,
 	) {}
+
+	/** How many messages came for requests that were over. */
+	get late(): number {
+		return this.totals.late;
+	}
 
 	async send(text: string, itemIndex: number): Promise<Result<unknown>> {
 		const sent = await this.transmit(text);
@@ -82,12 +85,10 @@ export class RequestSession {
 	async request(text: string, rule: ReplyRule, timeoutMs: number) {
 		const { clock, peer } = this.bridge;
 		const startedMs = clock.now();
-		// A late reply to an earlier request would be mistaken for the reply to this one.
-		const asked = this.link?.asked;
-		if (asked && (rule.id ? asked.has(rule.id.value) : asked.size > 0)) await this.leave();
+		await this.leaveAlike(rule);
 		const sent = await this.transmit(text);
 		if (!sent.ok) return sent;
-		const question = new Question(rule, clock, this.kept);
+		const question = new Question(rule, clock, this.totals);
 		sent.value.asked.add(rule.id?.value);
 		sent.value.question = question;
 		const stop = (): void => question.settle(fail(CANCELLED));
@@ -144,11 +145,11 @@ export class RequestSession {
 		const { rule } = question;
 		const isOwn = belongs(frame, rule);
 		const isMessage = rule.filter.accepts(frame);
-		if (isOwn && !question.isOver) {
+		if (isOwn) {
 			// A frame that repeats no value of the request may be about anything, such as a refusal of the account.
 			if (isMessage || rule.id) link.served = 'here';
 			question.take(frame, text.length);
-		} else if (isMessage && (isOwn || asked.has(nameAt(rule.id?.at, frame)))) this.late++;
+		} else if (isMessage && asked.has(nameAt(rule.id?.at, frame))) this.totals.late++;
 		else question.others++;
 	}
 
@@ -217,11 +218,13 @@ export class RequestSession {
 		question?.settle(isComplete ? ok(undefined) : fail(link.lost ?? failure));
 	}
 
-	/** Closes the connection, because a late reply could be mistaken for the reply to the next frame. */
-	private async leave(): Promise<void> {
-		const left = this.link;
-		this.link = undefined;
-		await left?.socket.close();
+	/** Closes the connection if a late message for an earlier request could be taken for the reply to the next one. */
+	private async leaveAlike({ id }: ReplyRule): Promise<void> {
+		const { link } = this;
+		if (!link?.question || !(id ? link.asked.has(id.value) : link.asked.size > 0)) return;
+		await link.question.quiet(AbortSignal.any([link.socket.over, this.signal]));
+		if (this.link === link) this.link = undefined;
+		await link.socket.close();
 	}
 }
 

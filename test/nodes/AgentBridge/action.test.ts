@@ -95,6 +95,29 @@ describe('request', () => {
 		expect(jsonOf(run)).toMatchObject([{ reply: { text: 'Agent: hello [tool]' }, collected: [{}, {}] }]);
 	});
 
+	test('without IDs, each item has its own connection, and a message that comes twice is at no other item', async () => {
+		stage.platform.faults.add({ on: 'bridge', kind: 'duplicateFrames' });
+		const own = { correlationPath: '', replyPath: '', eventFilter: 'message', silenceMs: 50 };
+		const run = await stage.run(texts('one', 'two [tool]', 'three'), {
+			...own,
+			options: { answerPath: 'text' },
+		});
+		expect(jsonOf(run).map(({ answer }) => answer)).toEqual([
+			'Agent: one',
+			'Agent: two [tool]',
+			'Agent: three',
+		]);
+		expect(bridge().received.map(({ connection }) => connection)).toEqual([1, 2, 3]);
+		expect(bridge().maxOpen).toBe(1);
+		expect(everythingSaid(run)).toMatch(/\d message\(s\) arrived after the reply/);
+		const all = await stage.run(texts('one'), {
+			...own,
+			replyComplete: 'silence',
+			options: { answerPath: 'text' },
+		});
+		expect(jsonOf(all)).toMatchObject([{ replies: [{}, {}], answer: 'Agent: one\n\nAgent: one' }]);
+	});
+
 	test('a token sent in a frame is in the first frame only', async () => {
 		const run = await stage.run(texts('hello'), { authMode: 'inFrame' });
 		expect(run.error).toBeUndefined();
@@ -149,6 +172,7 @@ describe('request', () => {
 		[{ correlationPath: '', replyPath: '', eventFilter: '' }, 'cannot tell which frame is the reply'],
 		[{ correlationPath: '' }, '"ID to Repeat" is not'],
 		[{ correlationPath: 'type.id' }, 'cannot hold an ID'],
+		[{ correlationPath: 'message-id' }, '"ID to Repeat" is not a valid path: "message-id"'],
 		[{ frame: '{"id": {"of": 7}}' }, 'contains an object or an array at "id", which no reply can repeat'],
 		[{ authMode: 'inFrame', authFrame: '{}' }, 'no placeholder for the token'],
 		[{ frame: '={{ { user: 2 ** 60 } }}' }, '"Frame" contains 1152921504606847000'],

@@ -166,7 +166,7 @@ test('remembers only the newest IDs, up to the limit', () => {
 describe('replies', () => {
 	const filter = filterOf('type', 'message, interrupt');
 	const at = pathOf('correlation_id');
-	const rule = { id: at && { at, value: 'm-1' }, filter, silenceMs: 0 };
+	const rule = { id: at && { at, value: 'm-1' }, filter, isOneMessage: true, silenceMs: 0 };
 
 	test.each([
 		[{ type: 'tool_event', correlation_id: 'm-1' }, true],

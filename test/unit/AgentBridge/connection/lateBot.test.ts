@@ -41,7 +41,7 @@ function openBot(hasIds: boolean): { readonly url: string; readonly close: () =>
 }
 
 /** Asks once for each item, and counts the messages that are at the item that asked for them, and those that are not. */
-async function askAll({ hasIds, silenceMs }: { hasIds: boolean; silenceMs: number }) {
+async function askAll({ hasIds = false, isOneMessage = true, silenceMs = 0, users = ITEMS }) {
 	const bot = openBot(hasIds);
 	const peer = { host: 'bot.test', protocol: undefined, tokenIn: 'nothing', redact: redactor([]) } as const;
 	let connections = 0;
@@ -63,8 +63,12 @@ async function askAll({ hasIds, silenceMs }: { hasIds: boolean; silenceMs: numbe
 	let [own, others, timedOut] = [0, 0, 0];
 	for (let item = 0; item < ITEMS; item++) {
 		const id = hasIds && at ? { at, value: String(item) } : undefined;
-		const rule: ReplyRule = { id, filter, silenceMs };
-		const asked = await session.request(JSON.stringify({ user: `user ${item}`, item }), rule, TIMEOUT_MS);
+		const rule: ReplyRule = { id, filter, isOneMessage, silenceMs };
+		const asked = await session.request(
+			JSON.stringify({ user: `user ${item % users}`, item }),
+			rule,
+			TIMEOUT_MS,
+		);
 		const mine = asked.ok ? asked.value.replies.filter(({ text }) => text === `answer to ${item}`) : [];
 		own += mine.length;
 		others += asked.ok ? asked.value.replies.length - mine.length : 0;
@@ -76,7 +80,7 @@ async function askAll({ hasIds, silenceMs }: { hasIds: boolean; silenceMs: numbe
 }
 
 test('without IDs, no item gets the message of another, though the bot answers late, twice and out of order', async () => {
-	const { own, others, timedOut, connections } = await askAll({ hasIds: false, silenceMs: 0 });
+	const { own, others, timedOut, connections } = await askAll({});
 	expect(others).toBe(0);
 	expect(own + timedOut).toBe(ITEMS);
 	expect(timedOut).toBeGreaterThanOrEqual(ITEMS / 10);
@@ -84,14 +88,21 @@ test('without IDs, no item gets the message of another, though the bot answers l
 }, 60_000);
 
 test('without IDs, silence collects both messages of an item and none of another', async () => {
-	const { own, others, connections } = await askAll({ hasIds: false, silenceMs: 60 });
+	const { own, others, connections } = await askAll({ isOneMessage: false, silenceMs: 60 });
 	expect(others).toBe(0);
 	expect(own).toBeGreaterThan(ITEMS);
 	expect(connections).toBe(ITEMS);
 }, 60_000);
 
+test('without IDs, a bot that sends to the newest connection of one user is waited for until it is silent', async () => {
+	const { own, others, late } = await askAll({ silenceMs: 150, users: 1 });
+	expect(others).toBe(0);
+	expect(own).toBeGreaterThan(ITEMS / 2);
+	expect(late).toBeGreaterThan(ITEMS / 2);
+}, 90_000);
+
 test('with IDs, all items share a connection, and the second and the late messages are dropped and counted', async () => {
-	const { own, others, connections, late } = await askAll({ hasIds: true, silenceMs: 0 });
+	const { own, others, connections, late } = await askAll({ hasIds: true });
 	expect(others).toBe(0);
 	expect(own).toBeGreaterThan(ITEMS / 2);
 	expect(connections).toBe(1);

@@ -50,9 +50,14 @@ async function sentOne() {
 
 const FILTER = valueOf(createEventFilter('type', 'reply'));
 const RE = valueOf(readPath('ID in Reply', 're'));
-const rule = (value = '1'): ReplyRule => ({ id: RE && { at: RE, value }, filter: FILTER, silenceMs: 0 });
+const rule = (value = '1'): ReplyRule => ({
+	id: RE && { at: RE, value },
+	filter: FILTER,
+	isOneMessage: true,
+	silenceMs: 0,
+});
 /** Replies that name no ID. */
-const anyReply = (silenceMs = 0): ReplyRule => ({ filter: FILTER, silenceMs });
+const anyReply = (silenceMs = 0): ReplyRule => ({ filter: FILTER, isOneMessage: silenceMs === 0, silenceMs });
 
 test('the reply is the frame that repeats the value and names the event, and the token in it is hidden', async () => {
 	const { session, socket, clock } = scene();
@@ -183,6 +188,32 @@ describe('a reply that is complete after 200 ms of silence', () => {
 	});
 });
 
+test.each([
+	['after a reply, until silence', '{"type":"reply"}', 200],
+	['after a timeout, as long again', undefined, 1_000],
+	['after a timeout, until silence once the late reply came', undefined, 500],
+])('the next request without an ID waits on the old connection: %s', async (what, said, waitedMs) => {
+	const rule = { ...anyReply(), silenceMs: 200 };
+	const { session, socket, clock, asking, open: old } = await asked('one', rule);
+	if (said !== undefined) old.say(said);
+	await clock.run(asking);
+	const startedMs = clock.elapsedMs;
+	const second = session.request('two', rule, 1_000);
+	if (what.includes('late')) {
+		await clock.advance(300);
+		old.say('{"type":"reply"}');
+	}
+	while (old.closes.length === 0) await clock.advance(10);
+	expect(clock.elapsedMs - startedMs).toBeGreaterThanOrEqual(waitedMs);
+	expect(clock.elapsedMs - startedMs).toBeLessThan(waitedMs + 210);
+	old.end(1000);
+	const current = await socket(2);
+	current.open();
+	await turn();
+	current.say('{"type":"reply"}');
+	expect(await second).toMatchObject({ ok: true });
+});
+
 test('a test in the editor listens for a second more, to tell of messages after the reply', async () => {
 	const { session, clock, asking, open } = await asked('one', anyReply());
 	open.say('{"type":"reply"}');
@@ -284,6 +315,38 @@ test('a refused handshake counts for all later requests', async () => {
 	expect(sockets).toHaveLength(1);
 	await session.close();
 	expect(session.losses()).toEqual([]);
+});
+
+describe('a platform that refuses a connection after it has accepted one', () => {
+	async function refusedOnce() {
+		const made = scene({ kind: 'status', status: 401 });
+		const first = made.session.send('one', 0);
+		const open = await made.socket();
+		open.open();
+		await first;
+		open.end(1006);
+		const second = made.session.send('two', 1);
+		(await made.socket(2)).end();
+		await made.clock.advance(1_000);
+		return { ...made, second, third: await made.socket(3) };
+	}
+
+	test('is asked once more a second later', async () => {
+		const { second, third } = await refusedOnce();
+		third.open();
+		expect(await second).toMatchObject({ ok: true });
+		expect(third.sent).toEqual(['two']);
+	});
+
+	test('and refuses again has not been given a mistyped token, and later items do not try', async () => {
+		const { session, sockets, second, third } = await refusedOnce();
+		third.end();
+		expect(await second).toMatchObject({
+			failure: { kind: 'credential', advice: expect.stringContaining('not mistyped') },
+		});
+		expect(await session.send('three', 2)).toMatchObject({ failure: { kind: 'credential' } });
+		expect(sockets).toHaveLength(3);
+	});
 });
 
 test('a frame after the reply belongs to no request', async () => {
