@@ -157,6 +157,53 @@ test('sends nothing if the table does not exist and cannot be created', async ()
 	expect(made()).toBe(0);
 });
 
+/** A full table can be read. @param most how many writes it still takes */
+function fullAfter(most: number): void {
+	let inserts = 0;
+	stage.tables.before = (operation) => {
+		const isInsert = operation.startsWith('insert') && operation.endsWith(TABLE);
+		if (isInsert && inserts++ >= most) throw new Error('Data table size limit exceeded');
+	};
+}
+
+test.each([0, 3])(
+	'makes no task that cannot be recorded, in a table that takes %d more writes',
+	async (most) => {
+		await stage.run([], limit(5));
+		fullAfter(most);
+		const runs = await Promise.all(
+			Array.from(
+				{ length: 20 },
+				async () => await stage.run(prompts(1), { operation: 'submit', ...limit(5) }),
+			),
+		);
+		expect(stage.platform.books().requests.submit).toBe(most);
+		const refused = runs.filter(({ status }) => status === 'error');
+		expect(refused).toHaveLength(20 - most);
+		const full = refused.find(({ error }) =>
+			error?.message.startsWith('The Data Table "flow_task_runs" is full'),
+		);
+		expect(full?.error?.description).toContain('Nothing was sent, because the count for');
+	},
+);
+
+test('makes no more tasks once the table is full', async () => {
+	fullAfter(1);
+	const done = await stage.run(prompts(30), limit(30, { maxInFlight: 1 }), CONTINUE);
+	// The first task was recorded before it was made; the failed write after it is noticed within two seconds.
+	expect(made()).toBeLessThan(30);
+	expect(errors(done).at(-1)).toContain('is full');
+});
+
+test('counts a submit without an answer, because it may have made a task', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
+	const first = await stage.run(prompts(1), limit(1), CONTINUE);
+	expect(errors(first)[0]).not.toBe('');
+	const second = await stage.run(prompts(1), limit(1), CONTINUE);
+	expect(errors(second)[0]).toContain('"Max Tasks per Day" allows 1 task a day');
+	expect(stage.platform.books().requests.submit).toBe(1);
+});
+
 test('a preview counts nothing', async () => {
 	await stage.run(prompts(1), { ...limit(1), options: { previewRequest: true } });
 	expect(stage.tables.operations).toEqual([]);
