@@ -25,7 +25,7 @@ interface DailyTaskSettings {
 	readonly most: number;
 }
 
-const OPTION = 'Max Tasks per Day';
+const OPTION = 'Limit per Day';
 /** A row with a day counts: only submits that made a task, or may have made one, have such a row. */
 const ONE_TASK: Used = { count: 1, tokens: 0 };
 
