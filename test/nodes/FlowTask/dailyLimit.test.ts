@@ -30,9 +30,7 @@ test('sixty concurrent executions create exactly as many tasks as the limit allo
 	expect(runs.filter(({ status }) => status === 'success')).toHaveLength(20);
 	expect(stage.tables.rows(TABLE)).toHaveLength(20);
 	const late = await stage.run(prompts(1), { operation: 'submit', ...limit(20) });
-	expect(late.error?.message).toBe(
-		'"Limit per Day" allows 20 tasks a day for this node; used so far: 20',
-	);
+	expect(late.error?.message).toBe('"Limit per Day" allows 20 tasks a day for this node; used so far: 20');
 	expect(late.error?.description).toMatch(
 		/^The item was not run\. Raise "Limit per Day" under "Cost and Speed", or run the item again from \d{4}-\d\d-\d\d on: the count restarts at midnight \(/,
 	);
@@ -56,9 +54,7 @@ test('runs the first items up to the limit; the others fail with the limit, coun
 test('submits nothing if exceeding the limit would fail the run and lose its results', async () => {
 	await stage.run(prompts(1), limit(3));
 	const done = await stage.run(prompts(4), limit(3));
-	expect(done.error?.message).toBe(
-		'This run has 4 tasks, but "Limit per Day" (3) leaves only 2 for today',
-	);
+	expect(done.error?.message).toBe('This run has 4 tasks, but "Limit per Day" (3) leaves only 2 for today');
 	expect(made()).toBe(1);
 	expect((await stage.run(prompts(2), limit(3))).status).toBe('success');
 });
