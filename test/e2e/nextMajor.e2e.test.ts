@@ -98,7 +98,11 @@ it('makes images with the settings of n8n 3, as files of the execution', async (
 });
 
 it('lets no workflow call one that any workflow may call', async () => {
-	const called = { nodes: [], connections: {}, settings: { callerPolicy: 'any' } };
+	const start = {
+		...{ id: 'start', name: 'Start', type: 'n8n-nodes-base.executeWorkflowTrigger', typeVersion: 1.1 },
+		...{ position: [0, 0], parameters: { inputSource: 'passthrough' } },
+	};
+	const called = { nodes: [start], connections: {}, settings: { callerPolicy: 'any' } };
 	const workflow = await n8n.client.createWorkflow(
 		batchService({
 			path: 'any-caller',

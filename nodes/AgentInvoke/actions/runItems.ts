@@ -69,9 +69,8 @@ async function takeAll(
 	const turns = readable(prepared.values());
 	// An unreadable turn leaves its queue, so that later turns of the session do not wait for it.
 	for (const [itemIndex, item] of prepared) if (!item.ok) run.queued[itemIndex]?.slot?.leave();
-	const due = turns.filter(({ itemIndex, fingerprint }) => !run.memory.recall(itemIndex, fingerprint));
 	// If usage cannot be counted, nothing is sent.
-	const counted = await run.budget?.open(turns, due);
+	const counted = await run.budget?.open(turns);
 	if (counted?.ok === false) return counted;
 	await endUnasked(context.getInputData().length, prepared, chatStreamOf);
 	// No one watches a stopped execution, so its streams end, although answers to calls already sent are still read.

@@ -15,8 +15,6 @@ export const NEVER_MADE =
 
 /** The table has been deleted since it was found. */
 export const TABLE_GONE = /could not be found in this project|could not find the data table/i;
-/** Rows were added or removed between two pages of one answer. */
-export const PAGES_SHIFTED = /synchronization error/i;
 /** n8n cancelled the sub-execution, because the execution's timeout had passed. */
 export const TIMED_OUT = /cancell?ed because it timed out/i;
 

@@ -5,7 +5,6 @@ import {
 	explainTableFailure,
 	explainMissingColumns,
 	NEVER_MADE,
-	PAGES_SHIFTED,
 	TABLE_GONE,
 	TIMED_OUT,
 	wordsOf,
@@ -15,11 +14,15 @@ import {
 	inlineWorkflow,
 	insertion,
 	listing,
+	PAGE_ROWS,
+	pageOf,
+	replacing,
 	selection,
 	swapping,
 	thenReading,
 	updatingAlike,
 	type CellValue,
+	type PageStart,
 	type RowChange,
 	type RowSwap,
 	type RowWork,
@@ -67,8 +70,20 @@ export interface DataTable {
 	 * Rows may be added twice, and may have been added even if this fails.
 	 */
 	insertThenRead(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>>;
+	/**
+	 * Adds rows, after creating the table if it is missing, and then, in a later statement, removes those that they
+	 * replace, found by `column`. After a failure, rows may have been added, and old ones removed.
+	 * @returns the rows that were removed
+	 */
+	replace(column: string, replacements: readonly Replacement[]): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */
 	remove(column: string, values: readonly CellValue[]): Promise<Result<undefined>>;
+}
+
+/** A row, and the values that identify the rows whose place it takes, if any. */
+export interface Replacement {
+	readonly row: TableRow;
+	readonly replaced: readonly CellValue[];
 }
 
 export interface PreparableTable extends DataTable {
@@ -80,14 +95,10 @@ export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
 
 /** Rows or values in one statement; SQLite accepts 1000 conditions at most. */
 const ROWS_AT_ONCE = 500;
-/** The size of a page. n8n reads larger answers page by page, and rows added or removed meanwhile shift the pages. */
-const PAGE_ROWS = 1000;
 /** How many values one read asks for: with a few rows per value, the answer usually fits on a page. */
 const VALUES_PER_READ = 300;
 /** Few values per update, because n8n evaluates each as an expression, which costs as much as a statement. */
 const VALUES_PER_CHANGE = 20;
-/** How many times to try a read whose pages keep shifting. */
-const READ_TRIES = 5;
 /** How many times to create a table and look for it, until it is found. */
 const CREATE_TRIES = 4;
 
@@ -134,23 +145,27 @@ class OpenTable implements PreparableTable {
 		return ok([...rows.values()].sort((a, b) => Number(a.id) - Number(b.id)));
 	}
 
-	/** Splits a read whose answer takes several pages, because such an answer may lack rows. */
+	/**
+	 * Reads page by page, each from the last ID on: by offset, rows would be skipped or repeated whenever others are added
+	 * or removed meanwhile.
+	 */
 	private async readPart(
 		id: string,
 		column: string,
 		values: readonly CellValue[],
-		tries = READ_TRIES,
 	): TableResult<readonly TableRow[]> {
-		const read = await this.runOn(id, selection('get', column, values));
-		const isWhole = read.ok && (read.value.length <= PAGE_ROWS || values.length === 1);
-		const isShifted = !read.ok && PAGES_SHIFTED.test(read.failure.said) && tries > 1;
-		if (isWhole || (!read.ok && !isShifted)) return read;
-		if (values.length === 1) return await this.readPart(id, column, values, tries - 1);
-		const half = Math.ceil(values.length / 2);
-		const first = await this.readPart(id, column, values.slice(0, half), tries);
+		const first = await this.runOn(id, selection('get', column, values));
 		if (!first.ok) return first;
-		const second = await this.readPart(id, column, values.slice(half), tries);
-		return second.ok ? ok([...first.value, ...second.value]) : second;
+		const rows = [...first.value];
+		let more = pagesAfter(rows, values);
+		while (more.length > 0) {
+			const page = await this.runOn(id, pageOf(column, more));
+			if (!page.ok) return page;
+			rows.push(...page.value);
+			const rowsOf = Map.groupBy(page.value, (row) => row[column]);
+			more = more.flatMap(({ value }) => pagesAfter(rowsOf.get(value) ?? [], [value]));
+		}
+		return ok(rows);
 	}
 
 	async prepare(): TableResult<undefined> {
@@ -238,13 +253,31 @@ class OpenTable implements PreparableTable {
 		for (const part of partsOf(all, VALUES_PER_READ)) {
 			const keys = [...new Set(part.map(keyOf))];
 			const done = await this.runOn(id, thenReading(writing(part), 'entryKey', keys));
-			const mayLackRows = done.ok ? done.value.length > PAGE_ROWS : PAGES_SHIFTED.test(done.failure.said);
-			// The write is done; only the read is in doubt.
+			const mayLackRows = done.ok && done.value.length >= PAGE_ROWS;
 			const whole = mayLackRows ? await this.readAll(id, 'entryKey', keys) : done;
 			if (!whole.ok) return whole;
 			read.push(...whole.value);
 		}
 		return ok(read.sort((a, b) => Number(a.id) - Number(b.id)));
+	}
+
+	async replace(column: string, all: readonly Replacement[]): TableResult<readonly TableRow[]> {
+		if (all.length === 0) return ok([]);
+		return await this.onTable('create', [], async (id) => {
+			const removed: TableRow[] = [];
+			for (const part of partsOf(all, ROWS_AT_ONCE)) {
+				const old = part.flatMap(({ replaced }) => replaced);
+				const rows = part.map(({ row }) => row);
+				const done = await this.write(id, replacing(rows, column, old.slice(0, ROWS_AT_ONCE)));
+				const rest = await this.remove(column, done.ok ? old.slice(ROWS_AT_ONCE) : []);
+				if (!done.ok) return done;
+				if (!rest.ok) return rest;
+				// After the execution's timeout, n8n does not say which rows were there.
+				removed.push(...(done.value ?? old.map((value) => ({ [column]: value }))));
+			}
+			this.sweep(id);
+			return ok(removed);
+		});
 	}
 
 	async remove(column: string, values: readonly CellValue[]): TableResult<undefined> {
@@ -270,14 +303,18 @@ class OpenTable implements PreparableTable {
 		workOn: (part: readonly T[]) => RowWork,
 	): TableResult<undefined> {
 		for (const part of partsOf(all, ROWS_AT_ONCE)) {
-			const work = workOn(part);
-			const done = await this.runOn(id, work);
-			if (done.ok) continue;
-			if (!TIMED_OUT.test(done.failure.said)) return done;
-			const begun = await this.runOn(id, work, true);
-			if (!begun.ok) return begun;
+			const done = await this.write(id, workOn(part));
+			if (!done.ok) return done;
 		}
 		return ok(undefined);
+	}
+
+	/** @returns undefined if the write was only begun, because the execution's timeout has passed */
+	private async write(id: string, work: RowWork): TableResult<TableRow[] | undefined> {
+		const done = await this.runOn(id, work);
+		if (done.ok || !TIMED_OUT.test(done.failure.said)) return done;
+		const begun = await this.runOn(id, work, true);
+		return begun.ok ? ok(undefined) : begun;
 	}
 
 	/** Removes expired rows in the background, even if no rows could be added, because a full table needs this most. */
@@ -358,17 +395,17 @@ class OpenTable implements PreparableTable {
 		const onTable = (parameters: Work): Work => {
 			return { resource: 'row', dataTableId: { __rl: true, mode: 'id', value: tableId }, ...parameters };
 		};
-		const { parameters, items, reading } = work;
-		const onIt = { parameters: onTable(parameters), items, reading: reading && onTable(reading) };
+		const { parameters, items, second } = work;
+		const onIt = { parameters: onTable(parameters), items, second: second && onTable(second) };
 		const done = await this.run(onIt, isUnwaited ? { doNotWaitToFinish: true } : undefined);
 		return done.ok ? ok(done.value.map(rowOf)) : done;
 	}
 
 	private async run(
-		{ parameters, items, reading }: RowWork,
+		{ parameters, items, second }: RowWork,
 		options?: { doNotWaitToFinish: boolean },
 	): TableResult<IDataObject[]> {
-		const code = inlineWorkflow(`${this.table.name} ${parameters.operation}`, parameters, reading);
+		const code = inlineWorkflow(`${this.table.name} ${parameters.operation}`, parameters, second);
 		const input = items.map((json, item): INodeExecutionData => ({ json, pairedItem: { item } }));
 		try {
 			const { data } = await this.context.executeWorkflow({ code }, input, undefined, options);
@@ -377,6 +414,12 @@ class OpenTable implements PreparableTable {
 			return fail(explainTableFailure(this.table, wordsOf(error)));
 		}
 	}
+}
+
+/** Where the next page of each value begins; none if the page just read was not full. */
+function pagesAfter(page: readonly TableRow[], values: readonly CellValue[]): PageStart[] {
+	const after = page.length < PAGE_ROWS ? undefined : page.at(-1)?.id;
+	return after === undefined ? [] : values.map((value) => ({ value, after }));
 }
 
 function missingColumns(table: TableSpec, columns: unknown): TableColumn[] {

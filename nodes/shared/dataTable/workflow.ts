@@ -31,9 +31,12 @@ export interface Work extends INodeParameters {
 export interface RowWork {
 	readonly parameters: Work;
 	readonly items: readonly IDataObject[];
-	/** What a second Data Table node reads after the first has written; its rows are then the result. */
-	readonly reading?: Work | undefined;
+	/** What a second Data Table node reads or deletes after the first has written; its rows are then the result. */
+	readonly second?: Work | undefined;
 }
+
+/** The most rows in one answer: n8n reads more by offset, and rows added or removed meanwhile shift its pages. */
+export const PAGE_ROWS = 1_000;
 
 /** One statement for many rows, instead of two per row. */
 const IN_BULK = { optimizeBulk: true };
@@ -106,7 +109,7 @@ function sharedValue([first = null, ...others]: readonly CellValue[]): CellValue
 	return others.every((other) => other === first) ? first : null;
 }
 
-/** Reads or deletes the rows that have one of `values` in a column. */
+/** Reads the first page of the rows that have one of `values` in a column, by ID, or deletes all such rows. */
 export function selection(
 	operation: 'get' | 'deleteRows',
 	column: string,
@@ -116,16 +119,34 @@ export function selection(
 		parameters: {
 			operation,
 			...oneOf(column, values),
-			...(operation === 'get' && { returnAll: true }),
+			...(operation === 'get' && { limit: PAGE_ROWS }),
 		},
 		items: [{ v: [...values] }],
+	};
+}
+
+export interface PageStart {
+	readonly value: CellValue;
+	/** The ID after which the page begins. */
+	readonly after: CellValue;
+}
+
+/** Reads a page for each value of a column. */
+export function pageOf(column: string, starts: readonly PageStart[]): RowWork {
+	const conditions: RowCondition[] = [
+		{ column, condition: 'eq', value: null },
+		{ column: 'id', condition: 'gt', value: null },
+	];
+	return {
+		parameters: { operation: 'get', limit: PAGE_ROWS, ...allOf(conditions) },
+		items: starts.map(({ value, after }) => ({ v: [value, after] })),
 	};
 }
 
 /** A condition on a column of the table, or on one of n8n's own. */
 export interface RowCondition {
 	readonly column: string;
-	readonly condition: 'eq' | 'lt' | 'lte';
+	readonly condition: 'eq' | 'gt' | 'lt' | 'lte';
 	/** A time in ISO 8601 for n8n's own `createdAt` and `updatedAt`. */
 	readonly value: CellValue;
 }
@@ -141,9 +162,15 @@ export function meeting(
 	};
 }
 
-/** Makes a write also read, afterwards, all rows that have one of `digests` in a column. */
+/** Makes a write also read, afterwards, the first page of the rows that have one of `digests` in a column. */
 export function thenReading(write: RowWork, column: string, digests: readonly CellValue[]): RowWork {
-	return { ...write, reading: { operation: 'get', ...oneOf(column, digests), returnAll: true } };
+	return { ...write, second: { operation: 'get', ...oneOf(column, digests), limit: PAGE_ROWS } };
+}
+
+/** Adds rows and then deletes those that have one of `old`, which are IDs or digests, in a column. */
+export function replacing(rows: readonly TableRow[], column: string, old: readonly CellValue[]): RowWork {
+	const second = old.length > 0 ? { operation: 'deleteRows', ...oneOf(column, old) } : undefined;
+	return { ...insertion(rows), second };
 }
 
 /**
@@ -186,13 +213,13 @@ export function creation({ name, columns }: TableSpec): Work {
 
 /**
  * A new workflow for each run, because n8n modifies what it is given. It runs in the project of the caller.
- * @param reading the parameters of a second node, which runs once after the first and whose rows are the result
+ * @param second the parameters of a second node, which runs once after the first and whose rows are the result
  */
-export function inlineWorkflow(name: string, parameters: Work, reading?: Work): IWorkflowBase {
+export function inlineWorkflow(name: string, parameters: Work, second?: Work): IWorkflowBase {
 	const now = new Date();
 	// The trigger feeds both nodes, because a write that changes nothing outputs nothing; n8n runs the upper one first.
 	const targets = [tableNode('Table', 0, parameters)];
-	if (reading) targets.push({ ...tableNode('Read', 200, reading), executeOnce: true });
+	if (second) targets.push({ ...tableNode('Then', 200, second), executeOnce: true });
 	const input: INode = {
 		id: 'input',
 		name: 'Input',

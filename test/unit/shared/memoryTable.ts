@@ -16,8 +16,8 @@ interface StoredRow {
 	readonly before?: FormerRow | undefined;
 }
 
-/** What happens to a call: it succeeds, or it fails before or after doing its work. */
-export type Mishap = 'none' | 'before' | 'after';
+/** What happens to a call: it succeeds, or it fails before or after doing its work, or between two statements. */
+export type Mishap = 'none' | 'before' | 'halfway' | 'after';
 
 /**
  * A table that behaves like PostgreSQL in "read committed": each statement is atomic and sees what is committed when it
@@ -108,6 +108,18 @@ export class MemoryTable {
 						rows.map(({ entryKey }) => entryKey),
 					);
 				}),
+			replace: async (column, all) => {
+				if (all.length === 0) return ok([]);
+				const old = new Set<CellValue | undefined>(all.flatMap(({ replaced }) => replaced));
+				return await this.call('replace', column, async (mishap) => {
+					await this.add(all.map(({ row }) => row));
+					if (mishap === 'halfway') return [];
+					await this.delay();
+					const gone = this.all().filter((row) => old.has(row[column]));
+					this.drop((row) => old.has(row[column]));
+					return gone;
+				});
+			},
 			remove: async (column, values) => {
 				if (values.length === 0) return ok(undefined);
 				return await this.call('remove', column, async () => {
@@ -184,15 +196,15 @@ export class MemoryTable {
 	private async call<T>(
 		name: string,
 		column: string | undefined,
-		work: () => Promise<T>,
+		work: (mishap: Mishap) => Promise<T>,
 	): Promise<Result<T>> {
 		this.calls.push(name);
 		const mishap = this.mishap(name, column);
 		await this.delay();
 		if (mishap === 'before') return fail(BROKEN);
-		const value = await work();
+		const value = await work(mishap);
 		await this.delay();
-		return mishap === 'after' ? fail(BROKEN) : ok(value);
+		return mishap === 'none' ? ok(value) : fail(BROKEN);
 	}
 }
 

@@ -1,5 +1,5 @@
 import { DailyBudget, type BudgetLimit } from '../../../../nodes/AgentInvoke/turnLog/dailyBudget';
-import { DayAccounts } from '../../../../nodes/shared/dailyLimit/dayAccounts';
+import { DayCounts } from '../../../../nodes/shared/dailyLimit/dayCounts';
 import {
 	TurnLog,
 	TurnOwners,
@@ -25,7 +25,7 @@ beforeEach(() => {
 const key = (name: string): SessionChoice => ({ kind: 'mapped', key: name });
 const byId = (id: string): SessionChoice => ({ kind: 'explicit', id });
 const due = (itemIndex: number, session: SessionChoice = key('anna'), agent = 'a'): OwnedTurn => ({
-	...{ itemIndex, session, client: { agent } },
+	...{ itemIndex, session, client: { agent }, isResume: false },
 });
 
 let runs = 0;
@@ -41,25 +41,25 @@ class Run {
 	readonly budget: DailyBudget;
 	private readonly turnLog: TurnLog;
 
-	/** @param accounts the accounts of its process */
-	constructor(limit: Partial<BudgetLimit>, place: Place = {}, accounts = new DayAccounts()) {
+	/** @param counts the counts of its process */
+	constructor(limit: Partial<BudgetLimit>, place: Place = {}, counts = new DayCounts()) {
 		const settings = { timeZone: 'UTC', workflowId: 'w', nodeId: 'n', runId: `run ${++runs}`, ...place };
 		const opened = table.open();
 		const usual = { per: 'key', unit: 'turns', most: 2 } as const;
 		const owners = new TurnOwners(settings, sessions.open());
+		this.turnLog = new TurnLog({ ...settings, executionId: 'e', node: 'Ask' }, opened, owners, clock);
 		this.budget = new DailyBudget(
 			{ ...settings, limit: { ...usual, ...limit } },
 			opened,
 			owners,
+			this.turnLog,
 			clock,
-			accounts,
+			counts,
 		);
-		this.turnLog = new TurnLog({ ...settings, executionId: 'e', node: 'Ask' }, opened, owners);
 	}
 
-	async open(turns: OwnedTurn[], answered: number[] = []): Promise<this> {
-		const due = turns.filter(({ itemIndex }) => !answered.includes(itemIndex));
-		const opened = await clock.run(this.budget.open(turns, due));
+	async open(turns: OwnedTurn[]): Promise<this> {
+		const opened = await clock.run(this.budget.open(turns));
 		expect(opened.ok).toBe(true);
 		return this;
 	}
@@ -116,18 +116,18 @@ test('the refusal states the limit and its use, where to raise it and when the c
 	});
 });
 
-test('counting takes one read, however many items and keys there are', async () => {
+test('counting takes one read, and one row before the first turn, however many items and keys there are', async () => {
 	await takes(
 		{},
 		Array.from({ length: 200 }, (_, i) => due(i, key(`k${i % 50}`))),
 	);
-	expect(table.calls).toEqual(['read', 'insert']);
+	expect(table.calls).toEqual(['read', 'insert', 'insert', 'swap']);
 });
 
 describe('the turns left in a run', () => {
 	test('are not used by an item that already has its answer, nor by one that got a recorded answer', async () => {
 		const turns = [due(0), due(1), due(2), due(3)];
-		const run = await new Run({}).open(turns, [0]);
+		const run = await new Run({}).open(turns);
 		run.end(turns[0]!, { calls: callsMade(clock, 0), result: answer(null, { recalled: true }) });
 		run.end(turns[1]!, { calls: callsMade(clock, 0), result: answer(null, { replayed: true }) });
 		expect(await run.admits(turns[2]!)).toBe(true);
@@ -235,7 +235,7 @@ describe('a table that people or accidents changed', () => {
 	test('if it cannot be read, nothing is admitted, and the message says why', async () => {
 		table.mishap = () => 'before';
 		const { budget } = new Run({});
-		const opened = await clock.run(budget.open([due(0)], [due(0)]));
+		const opened = await clock.run(budget.open([due(0)]));
 		expect(opened).toMatchObject({
 			ok: false,
 			failure: {
@@ -265,9 +265,9 @@ test('two runs at once in different processes do not see each other, and a third
 describe('runs at the same time', () => {
 	const LIMIT = { most: 20 };
 	/** Opens sixty executions of one message each. */
-	async function sixty(accountsOf: (run: number) => DayAccounts): Promise<Run[]> {
-		const all = Array.from({ length: 60 }, (_, run) => new Run(LIMIT, {}, accountsOf(run)));
-		await clock.run(Promise.all(all.map(async (run) => await run.budget.open([due(0)], [due(0)]))));
+	async function sixty(countsOf: (run: number) => DayCounts): Promise<Run[]> {
+		const all = Array.from({ length: 60 }, (_, run) => new Run(LIMIT, {}, countsOf(run)));
+		await clock.run(Promise.all(all.map(async (run) => await run.budget.open([due(0)]))));
 		return all;
 	}
 
@@ -279,8 +279,8 @@ describe('runs at the same time', () => {
 	}
 
 	test('in one process do not exceed the limit one after another, whether or not the table shows their turns', async () => {
-		const accounts = new DayAccounts();
-		const all = await sixty(() => accounts);
+		const counts = new DayCounts();
+		const all = await sixty(() => counts);
 		let count = 0;
 		for (const [index, run] of all.entries()) {
 			if (await run.admits(due(0))) {
@@ -294,15 +294,15 @@ describe('runs at the same time', () => {
 	});
 
 	test('in one process do not use up turns that did not run', async () => {
-		const accounts = new DayAccounts();
-		const [first, ...others] = await sixty(() => accounts);
+		const counts = new DayCounts();
+		const [first, ...others] = await sixty(() => counts);
 		expect(await first!.admits(due(0))).toBe(true);
 		first!.end(due(0), { result: failure('refused') });
 		expect(await admitted(others)).toHaveLength(20);
 	});
 
 	test('in two processes do not exceed the limit once the turns of the other are in the table', async () => {
-		const processes = [new DayAccounts(), new DayAccounts()];
+		const processes = [new DayCounts(), new DayCounts()];
 		const all = await sixty((run) => processes[run % 2]!);
 		const before = await admitted(all.filter((_, run) => run % 2 === 0));
 		expect(before).toHaveLength(20);
@@ -317,10 +317,10 @@ describe('runs at the same time', () => {
 	});
 
 	test('leave no account behind once they are over', async () => {
-		const accounts = new DayAccounts();
-		const run = await new Run(LIMIT, {}, accounts).open([due(0)]);
-		expect(accounts.size).toBe(1);
+		const counts = new DayCounts();
+		const run = await new Run(LIMIT, {}, counts).open([due(0)]);
+		expect(counts.size).toBe(1);
 		await run.close();
-		expect(accounts.size).toBe(0);
+		expect(counts.size).toBe(0);
 	});
 });

@@ -87,9 +87,15 @@ class FakeN8n {
 			return [{ success: true, insertedRows: items.length }];
 		}
 		if (operation === 'update') return items.flatMap((item) => this.update(parameters, item, table.rows));
-		const hits = this.select(parameters, items[0]!, table.rows);
-		if (operation === 'deleteRows') table.rows = table.rows.filter((row) => !hits.includes(row));
-		return hits;
+		if (operation === 'deleteRows') {
+			const hits = this.select(parameters, items[0]!, table.rows);
+			table.rows = table.rows.filter((row) => !hits.includes(row));
+			return hits;
+		}
+		// n8n would read more by offset.
+		expect(parameters).not.toHaveProperty('returnAll');
+		const byId = table.rows.toSorted((one, other) => Number(one.id) - Number(other.id));
+		return items.flatMap((item) => this.select(parameters, item, byId).slice(0, Number(parameters.limit)));
 	}
 
 	/** Writes the same cells to all rows that an item selects. */
@@ -109,8 +115,11 @@ class FakeN8n {
 			const [, place] = /^=\{\{ \$json\.v\[(\d+)\] \}\}$/.exec(keyValue) ?? [];
 			const isExpression = typeof keyValue === 'string' && keyValue.startsWith('=');
 			const value = isExpression ? (item.v as unknown[])[Number(place)] : keyValue;
-			return (row: IDataObject) =>
-				condition === 'lt' ? Number(row[keyName] ?? NaN) < Number(value) : row[keyName] === value;
+			return (row: IDataObject) => {
+				if (condition === 'eq') return row[keyName] === value;
+				const distance = Number(row[keyName] ?? NaN) - Number(value);
+				return condition === 'lt' ? distance < 0 : distance > 0;
+			};
 		});
 		return rows.filter((row) =>
 			parameters.matchType === 'allConditions'
@@ -296,30 +305,39 @@ describe('many values', () => {
 		expect(await readKeys(['a', 'a', 'a'])).toEqual(['a']);
 	});
 
-	it('are requested in halves if their rows exceed a page, because pages shift', async () => {
-		n8n.add(
+	it('are read page by page and by ID, so that no row is missed while others are replaced', async () => {
+		const table = n8n.add(
 			'some_table',
 			SPEC.columns,
-			Array.from({ length: 1_800 }, (_, id) => ({ id, entryKey: `k${id % 3}` })),
+			Array.from({ length: 4_500 }, (_, index) => ({
+				id: index + 1,
+				entryKey: `k${index % 3}`,
+				atMs: index,
+			})),
 		);
-		expect(await readKeys(['k0', 'k1', 'k2'])).toHaveLength(1_800);
-		expect(n8n.runs.map(({ items }) => items[0]?.v)).toEqual([
-			...[undefined, ['k0', 'k1', 'k2']],
-			...[['k0', 'k1'], ['k0'], ['k1'], ['k2']],
+		let lastId = 4_500;
+		n8n.before = (operation) => {
+			if (operation !== 'get') return;
+			// Two hundred rows of the first page get new IDs before each page.
+			const moved = table.rows.slice(0, 200);
+			table.rows = [...table.rows.slice(200), ...moved.map((row) => ({ ...row, id: ++lastId }))];
+		};
+		const read = valueOf(await open().read('entryKey', ['k0', 'k1', 'k2']));
+		expect(new Set(read.map(({ atMs }) => atMs)).size).toBe(4_500);
+		expect(n8n.operations).toEqual(['list', 'get', 'get', 'get']);
+		// Each page begins where the one before ended, for the values that have more.
+		expect(n8n.runs[2]?.items.map(({ v }) => v)).toEqual([
+			['k0', 1_200],
+			['k1', 1_200],
+			['k2', 1_200],
 		]);
 	});
 
-	it('are requested again if n8n reports that pages shifted', async () => {
-		await open().insert([row('a'), row('b')]);
-		let shifts = 3;
-		n8n.before = (operation) => {
-			if (operation === 'get' && shifts-- > 0) {
-				throw new Error('synchronization error: result count changed during pagination');
-			}
-		};
-		expect(await readKeys(['a', 'b'])).toEqual(['a', 'b']);
-		shifts = Infinity;
-		expect(await open().read('entryKey', ['a'])).toMatchObject({ ok: false });
+	it('of which none has a full page need a single read', async () => {
+		const rows = Array.from({ length: 999 }, (_, id) => ({ id, entryKey: 'k' }));
+		n8n.add('some_table', SPEC.columns, rows);
+		expect(await readKeys(['k', 'other'])).toHaveLength(999);
+		expect(n8n.operations).toEqual(['list', 'get']);
 	});
 
 	it('cause no operation if the list is empty', async () => {
@@ -400,17 +418,13 @@ describe('compare and set', () => {
 		expect(n8n.runs.at(-1)?.code).toContain('"optimizeBulk":true');
 	});
 
-	it('reads again if rows that came and went kept the read from being complete', async () => {
-		const shifting: InlineWorkflows = {
-			executeWorkflow: async (info, input) => {
-				const done = await n8n.executeWorkflow(info, input);
-				if (info.code?.nodes[2]) throw new Error('synchronization error: result count changed');
-				return done;
-			},
-		};
-		const read = await openTable(shifting, SPEC).insertThenRead([row('a', 1)]);
-		expect(read).toEqual({ ok: true, value: [{ id: 1, ...row('a', 1) }] });
-		expect(n8n.operations.slice(3)).toEqual(['insert', 'get']);
+	it('reads all pages of keys that have more than one', async () => {
+		n8n.add(
+			'some_table',
+			SPEC.columns,
+			Array.from({ length: 1_500 }, (_, id) => ({ id: id + 2, entryKey: 'a' })),
+		);
+		expect(valueOf(await open().insertThenRead([row('a', 1)]))).toHaveLength(1_501);
 	});
 
 	it('causes no operation if the list is empty, and does not create a missing table', async () => {
@@ -491,6 +505,46 @@ describe('compare and set', () => {
 		expect(done.map(({ ok }) => ok)).toEqual([true, false, false]);
 		expect(n8n.tables[0]?.rows.map(({ atMs }) => atMs)).toEqual([2, 2, 2]);
 		expect(updates).toBe(2);
+	});
+});
+
+describe('replacing rows', () => {
+	it('adds the new ones and removes the old ones in one operation, and tells which were there', async () => {
+		store(['a', 1], ['b', 1], ['c', 1]);
+		const removed = await open().replace('entryKey', [
+			{ row: row('a2'), replaced: ['a'] },
+			{ row: row('gone2'), replaced: ['gone'] },
+			{ row: row('new'), replaced: [] },
+		]);
+		expect(removed).toEqual({ ok: true, value: [{ id: 1, ...row('a', 1) }] });
+		expect(n8n.tables[0]?.rows.map(({ entryKey }) => entryKey)).toEqual(['b', 'c', 'a2', 'gone2', 'new']);
+		expect(n8n.operations).toEqual(['list', 'insert']);
+	});
+
+	it('is done all the same after the timeout of the execution, when n8n tells nothing', async () => {
+		store(['a', 1]);
+		const late: InlineWorkflows = {
+			executeWorkflow: async (info, input, _, options) => {
+				const isWrite = info.code?.nodes[1]?.parameters.operation === 'insert';
+				if (!isWrite) return await n8n.executeWorkflow(info, input);
+				if (!options?.doNotWaitToFinish) throw new Error('The execution was cancelled because it timed out');
+				await n8n.executeWorkflow(info, input);
+				return { executionId: '1', data: [null] };
+			},
+		};
+		const removed = await openTable(late, SPEC).replace('entryKey', [{ row: row('a2'), replaced: ['a'] }]);
+		expect(removed).toEqual({ ok: true, value: [{ entryKey: 'a' }] });
+		expect(n8n.tables[0]?.rows.map(({ entryKey }) => entryKey)).toEqual(['a2']);
+	});
+
+	it('of many rows takes an operation for each five hundred', async () => {
+		store(...Array.from({ length: 1_200 }, (_, index): [string, number] => [`k${index}`, 0]));
+		const all = Array.from({ length: 1_200 }, (_, index) => ({
+			...{ row: row(`k${index}`, 1), replaced: [`k${index}`] },
+		}));
+		// The new rows have the same keys here, so that all are removed with the old ones of their part.
+		expect(valueOf(await open().replace('entryKey', all))).toHaveLength(2_400);
+		expect(n8n.operations).toEqual(['list', 'insert', 'insert', 'insert']);
 	});
 });
 
