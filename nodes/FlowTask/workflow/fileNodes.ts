@@ -1,4 +1,5 @@
 import type { DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
+import type { ParameterSpec, ParameterView } from '../../shared/workflow/parameterView';
 import { graphOf, sourceOf } from './graph';
 import { isFileInput } from './names';
 
@@ -22,6 +23,12 @@ export function imageNodesIn({ nodes }: WorkflowDefinition): NamedNode[] {
 		return [{ value: nodeId, name, order: 2 * Number(!files.includes('image')) + Number(isFed) }];
 	});
 	return loaders.sort((one, other) => one.order - other.order).map(({ name, value }) => ({ name, value }));
+}
+
+/** What an input accepts. For a file, the view lists old ones, although newer uploads are accepted, too. */
+export function specOf(view: ParameterView, nodeId: string, name: string): ParameterSpec | undefined {
+	const spec = view.get(nodeId)?.get(name);
+	return spec && isFileInput({ name, value: '', isLink: false }) ? { ...spec, list: undefined } : spec;
 }
 
 /** Class types of nodes that make files; some of them also pass their files on. */
