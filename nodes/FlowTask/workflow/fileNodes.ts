@@ -39,6 +39,10 @@ function savesFiles({ classType, inputs }: DefinitionNode): boolean {
 	return SAVES_FILES.test(classType) && inputs.some(({ isLink }) => isLink);
 }
 
+export function savesNothing({ nodes }: WorkflowDefinition): boolean {
+	return !nodes.some(savesFiles);
+}
+
 /** An export does not say which nodes make files: likely class names come first, then the ends of the graph. */
 export function outputNodesIn(definition: WorkflowDefinition): NamedNode[] {
 	const graph = graphOf(definition);
