@@ -1,6 +1,6 @@
 import { WS_BASE_URL } from '../../credentials/baseUrl';
 import { fail, failInput, ok, type Result } from '../shared/errors/failure';
-import { refuseLostDigits } from '../shared/form/pastedJson';
+import { refuseLossyJson } from '../shared/form/pastedJson';
 import { openCredential, readAddress, readToken } from '../shared/platform/credential';
 import { isJsonObject, jsonText, parseJson, type Json } from '../shared/text/json';
 import { textOf } from '../shared/text/textOf';
@@ -69,7 +69,7 @@ export function fillAuthFrame(template: unknown, token: string): Result<string> 
 			`Enter the frame that your platform expects, with ${TOKEN_PLACEHOLDER} in place of the token, e.g. {"type": "auth", "token": "${TOKEN_PLACEHOLDER}"}`,
 		);
 	}
-	const rounded = refuseLostDigits('Authentication Frame', template);
+	const rounded = refuseLossyJson('Authentication Frame', template);
 	if (rounded) return fail(rounded);
 	const filled = jsonText(fill(frame, token));
 	if (filled === undefined || filled === jsonText(frame)) {

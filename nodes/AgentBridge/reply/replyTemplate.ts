@@ -2,7 +2,7 @@ import { randomUUID } from 'crypto';
 
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { compileExpression, valueAt } from '../../shared/form/expression';
-import { longIntegers, refuseLostDigits } from '../../shared/form/pastedJson';
+import { longIntegers, refuseLossyJson } from '../../shared/form/pastedJson';
 import { MAX_FRAME_CHARS } from '../../shared/http/webSocket';
 import { excerpt, isJsonObject, jsonText, parseJson, parseRounded, type Json } from '../../shared/text/json';
 import { JsonTemplates, type Placeholder } from '../../shared/text/jsonTemplate';
@@ -71,7 +71,7 @@ function readTemplate(entered: unknown): Result<Json> {
 			`Enter the frame that your platform expects, with placeholders for the values of the last node's item, e.g. ${REPLY_TEMPLATE}`,
 		);
 	}
-	const lost = refuseLostDigits('Reply Frame', entered);
+	const lost = refuseLossyJson('Reply Frame', entered);
 	if (lost) return fail(lost);
 	const unknown = TEMPLATES.placeholdersIn(template).find(
 		({ name, path }) => !KNOWN_PLACEHOLDERS.has(name) || (path !== '' && !compileExpression(path).ok),

@@ -1,5 +1,5 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
-import { lostDigits, refuseLostDigits } from '../../shared/form/pastedJson';
+import { lostDigits, refuseLossyJson } from '../../shared/form/pastedJson';
 import {
 	excerpt,
 	isJsonObject,
@@ -99,7 +99,7 @@ export function messagesFromJson(value: unknown): Result<Json[]> {
 			'Add a message with the role "user", or check the expressions in its content. Nothing was sent for this item.',
 		);
 	}
-	const rounded = refuseLostDigits('Messages', value);
+	const rounded = refuseLossyJson('Messages', value);
 	if (rounded) return fail(rounded);
 	// An expression may return a value that cannot be sent, e.g. one that contains itself.
 	return jsonText(list) === undefined

@@ -1,6 +1,6 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { binaryMeta, fetchInputFile, refuseMissingFile } from '../../shared/files/inputFile';
-import { bytesToHold, heldFile, openBinaryField } from '../../shared/files/uploadFile';
+import { bytesToHold, heldFile, onlyMedia, openBinaryField } from '../../shared/files/uploadFile';
 import { excerpt } from '../../shared/text/json';
 import { isWebAddress } from '../../shared/text/webAddress';
 import type { ImageInput } from '../tasks/submit';
@@ -36,7 +36,10 @@ export function imageInField(
 ): Result<ImageSource> {
 	if (!binaryMeta(context, itemIndex, field)) return refuseMissingFile(context, itemIndex, field);
 	return ok({
-		load: async () => await openBinaryField(context, itemIndex, field, options.maxFileBytes),
+		load: async () => {
+			const opened = await openBinaryField(context, itemIndex, field, options.maxFileBytes);
+			return opened.ok ? onlyMedia(opened.value, field) : opened;
+		},
 		bytes: bytesToHold(context, itemIndex, field),
 	});
 }

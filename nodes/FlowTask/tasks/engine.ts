@@ -10,10 +10,10 @@ import type { Download } from '../../shared/files/download';
 import type { MayFetch } from '../../shared/files/fileHosts';
 import type { TaskApi } from '../api/api';
 import type { TaskInfo } from '../api/taskInfo';
-import { explainMistake, explainWatchEnd, type StopReason } from './failures';
+import { explainMistake, explainNoFiles, explainWatchEnd, type StopReason } from './failures';
 import { ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
 import type { EndedTask, ObservedJob, TaskFacts, TaskObserver, TaskSource } from './observer';
-import type { FileSelection, TaskLabel } from './resultLinks';
+import { linksOf, type FileSelection, type TaskLabel } from './resultLinks';
 import type { SubmitRecord } from './memory';
 import { tokenHider } from '../api/progressSocket';
 import { TaskSubmitter, type ItemTask, type SubmitClient, type SubmitStart } from './submit';
@@ -42,6 +42,8 @@ export interface Delivery {
 	readonly outputs?: readonly OutputNode[] | undefined;
 	readonly simplify: boolean;
 	readonly includeRequest: boolean;
+	/** Whether the workflow is known to save no files, so that a task without any has not failed. */
+	readonly mayBeEmpty: boolean;
 }
 
 export interface TaskJob extends ObservedJob {
@@ -101,6 +103,8 @@ export interface EngineRun {
 	/** Aborted when the run ends, which the engine or n8n may do early; waits and transfers then end. */
 	readonly ending: AbortController;
 }
+
+type FinalEnd = Extract<WatchEnd, { kind: 'final' }>;
 
 /** `taskUnknown` is not among them, because the index may be behind, or the credential that of another account. */
 const USELESS_AFTER: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
@@ -229,10 +233,18 @@ class TaskRun {
 		if (failure || end.kind !== 'final') return outcome(job, { ...known, failure });
 		task.ended?.('succeeded');
 		record?.delivered();
-		if (delivery.form === 'urls') return outcome(job, known);
+		if (delivery.form === 'urls') {
+			const isWithheld = end.info.errorMessage !== '' && linksOf(end.info, 'all').length === 0;
+			return outcome(job, { ...known, failure: isWithheld ? this.withoutFiles(job, end) : undefined });
+		}
 		const selection = delivery.outputs?.map(({ nodeId }) => nodeId) ?? this.settings.fileSelection;
 		const wanted = { info: end.info, selection, label: this.labels.get(job) ?? {} };
-		return outcome(job, { ...known, ...(await this.fetchFiles(wanted, promptToken)) });
+		const { isEmpty, ...fetched } = await this.fetchFiles(wanted, promptToken);
+		return outcome(job, { ...known, ...(isEmpty ? { failure: this.withoutFiles(job, end) } : fetched) });
+	}
+
+	private withoutFiles({ delivery }: TaskJob, { info, snapshot }: FinalEnd): Failure | undefined {
+		return delivery.mayBeEmpty ? undefined : explainNoFiles(info.taskId, snapshot, this.run.redact);
 	}
 
 	/** Whether the platform certainly has the task, even if its index does not show it yet. */
@@ -245,15 +257,18 @@ class TaskRun {
 	private async fetchFiles(
 		wanted: WantedFiles,
 		promptToken: string | undefined,
-	): Promise<Pick<TaskOutcome, 'files' | 'failure'>> {
+	): Promise<Pick<TaskOutcome, 'files' | 'failure'> & { readonly isEmpty: boolean }> {
 		const { info } = wanted;
 		const { files, links, failure } = await this.files.fetch(wanted);
+		// The end of the run also ends the last look for links, which then shows nothing.
+		const isLooked = !failure && !this.run.ending.signal.aborted;
+		const isEmpty = isLooked && links.length === 0 && linksOf(info, 'all').length === 0;
 		const hide = tokenHider(promptToken);
 		const shown = files.map(({ link, stored }) => ({ link: { ...link, url: hide(link.url) }, stored }));
-		if (!failure) return { files: shown, failure };
+		if (!failure) return { files: shown, failure, isEmpty };
 		const urls = links.map(({ url }) => hide(this.run.redact.known(url)));
 		const details = { ...failure.details, taskId: info.taskId, status: info.state, urls };
-		return { files: shown, failure: { ...failure, details } };
+		return { files: shown, failure: { ...failure, details }, isEmpty };
 	}
 }
 

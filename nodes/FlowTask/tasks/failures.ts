@@ -172,6 +172,19 @@ function explainFinal(taskId: string, state: string, said: string, details: Deta
 			};
 }
 
+/** Explains a task that succeeded without a file, of a workflow that may save some. */
+export function explainNoFiles(fullTaskId: string, snapshot: TaskSnapshot, redact: Redact): Failure {
+	const said = quote(redact, snapshot.info?.errorMessage ?? '');
+	return {
+		kind: 'file',
+		message: `Task ${excerpt(fullTaskId, 100)} succeeded without any file${said && `, with the message "${said}"`}`,
+		advice: said
+			? 'The platform may have held the result back, e.g. because a filter flagged it. Change the inputs of this item before you run it again: each run is billed.'
+			: 'Check that the workflow saves its images. If it makes no files, set "Output" to Links Only.',
+		details: { ...detailsOf(fullTaskId, snapshot), errorMessage: said },
+	};
+}
+
 type Details = ReturnType<typeof detailsOf>;
 
 function detailsOf(taskId: string, { info, lastState, sinceMs, endedAtMs }: TaskSnapshot) {

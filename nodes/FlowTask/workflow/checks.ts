@@ -7,7 +7,8 @@ import {
 	type WorkflowKnowledge,
 } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterSpec } from '../../shared/workflow/parameterView';
-import { graphOf, holderOf } from './graph';
+import { specOf } from './fileNodes';
+import { graphOf, holderOf } from './graph/links';
 import { inputName, inputsIn, withInputs, type Prompt, type PromptInput } from './prompt';
 import { promptsOf } from './inputRanking';
 import { convertTo, kindOf, showValue, type Kind } from './values';
@@ -95,7 +96,7 @@ interface FoundInput {
 
 /** Finds an input that can be set. Without the definition, any input may exist. */
 function findInput(nodeId: string, parameter: string, known: WorkflowKnowledge): Result<FoundInput, string> {
-	const spec = known.view.get(nodeId)?.get(parameter);
+	const spec = specOf(known.view, nodeId, parameter);
 	const label = labelOf(nodeId, parameter, known);
 	if (!known.definition) return ok({ label, input: undefined, spec });
 	const node = nodeOf(known, nodeId);

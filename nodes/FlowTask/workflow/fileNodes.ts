@@ -1,6 +1,7 @@
 import type { DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
-import { graphOf, sourceOf } from './graph';
-import { isFileInput } from './names';
+import type { ParameterSpec, ParameterView } from '../../shared/workflow/parameterView';
+import { graphOf, sourceOf } from './graph/links';
+import { isFileInput } from './graph/names';
 
 /** A node of a workflow, under the name that a list shows; `value` is its ID. */
 export interface NamedNode {
@@ -24,12 +25,22 @@ export function imageNodesIn({ nodes }: WorkflowDefinition): NamedNode[] {
 	return loaders.sort((one, other) => one.order - other.order).map(({ name, value }) => ({ name, value }));
 }
 
+/** What an input accepts. For a file, the view lists old ones, although newer uploads are accepted, too. */
+export function specOf(view: ParameterView, nodeId: string, name: string): ParameterSpec | undefined {
+	const spec = view.get(nodeId)?.get(name);
+	return spec && isFileInput({ name, value: '', isLink: false }) ? { ...spec, list: undefined } : spec;
+}
+
 /** Class types of nodes that make files; some of them also pass their files on. */
 const SAVES_FILES = /save|export|combine/i;
 
 /** A node that gets nothing to save only has the name of the package that a saving one comes from. */
 function savesFiles({ classType, inputs }: DefinitionNode): boolean {
 	return SAVES_FILES.test(classType) && inputs.some(({ isLink }) => isLink);
+}
+
+export function savesNothing({ nodes }: WorkflowDefinition): boolean {
+	return !nodes.some(savesFiles);
 }
 
 /** An export does not say which nodes make files: likely class names come first, then the ends of the graph. */

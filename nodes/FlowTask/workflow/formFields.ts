@@ -3,8 +3,11 @@ import type { INodePropertyOptions, ResourceMapperField } from 'n8n-workflow';
 import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
 import { isLongInteger, type WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView, type Scalar } from '../../shared/workflow/parameterView';
+import { specOf } from './fileNodes';
+import { findSeeds } from './graph/foundSeeds';
+import type { GraphInput } from './graph/links';
+import { isSeedName } from './graph/names';
 import { promptChoice, rankInputs, type RankedInput } from './inputRanking';
-import { isSeedName } from './names';
 
 /** A row that the form offers for one value input of the workflow. */
 export type FormField = Pick<ResourceMapperField, 'id' | 'displayName' | 'type' | 'options' | 'defaultValue'>;
@@ -56,10 +59,20 @@ export function formFields(definition: WorkflowDefinition, view: ParameterView) 
 	const filled = new Set(promptChoice(definition).filled.map(({ input }) => input));
 	const groupOf = ({ node, rank }: RankedInput): string => `${rank} ${node.nodeId}`;
 	const groups = Map.groupBy(ranked, groupOf);
+	const shownIds = shortIds(ranked.map(({ node }) => node.nodeId));
+	const { alsoFor } = findSeeds(definition);
+	/** What an input is called in place of its own name; `undefined` if other inputs of its node could be called that. */
+	const rankNameOf = (one: RankedInput): string | undefined => {
+		const { node, input, rank } = one;
+		const isShared = rank === 'seed' && alsoFor(node.nodeId, input.name) !== undefined;
+		const isAlone = groups.get(groupOf(one))?.length === 1;
+		if (!isAlone || isShared || isSeedName(input.name)) return undefined;
+		return filled.has(input) ? 'Prompt' : RANK_NAMES[rank];
+	};
 	return {
 		fields: ranked
 			.slice(0, MOST_FIELDS)
-			.map((one) => fieldOf(one, view, groups.get(groupOf(one))?.length === 1, filled.has(one.input))),
+			.map((one) => fieldOf(one, view, rankNameOf(one), shownIds.get(one.node.nodeId))),
 		leftOut: Math.max(0, ranked.length - MOST_FIELDS),
 	};
 }
@@ -70,27 +83,22 @@ const RANK_NAMES: Partial<Record<RankedInput['rank'], string>> = {
 	seed: 'Seed',
 };
 
-/**
- * The panel cuts off long titles, so what distinguishes rows comes first.
- * @param isAlone whether no other input of the node has this rank
- * @param isPrompt whether the field "Prompt" fills the input
- */
+/** The panel cuts off long titles, so what distinguishes rows comes first. */
 function fieldOf(
-	{ node, input, rank }: RankedInput,
+	{ node, input }: GraphInput,
 	view: ParameterView,
-	isAlone: boolean,
-	isPrompt: boolean,
+	rankName: string | undefined,
+	shownId = node.nodeId,
 ): FormField {
 	const { name, value } = input;
-	const spec = view.get(node.nodeId)?.get(name);
+	const spec = specOf(view, node.nodeId, name);
 	// The export's own value is always an option: n8n refuses to publish a workflow with a value that is not listed.
 	const options = spec?.list?.length ? fieldOptions([...spec.list, value]) : [];
 	const range = options.length === 0 ? describeSpec(spec) : '';
 	const type = options.length > 0 ? 'options' : typeOf(value);
 	const defaultValue = defaultOf(type, value);
-	const rankName = isAlone && !isSeedName(name) ? (isPrompt ? 'Prompt' : RANK_NAMES[rank]) : undefined;
 	const origin = rankName === undefined ? node.title : `${node.title} · ${name}`;
-	const label = `${rankName ?? name} (${shownId(node.nodeId)})${range && `, ${range}`} · ${origin}`;
+	const label = `${rankName ?? name} (${shownId})${range && `, ${range}`} · ${origin}`;
 	return {
 		id: fieldId(node.nodeId, name),
 		displayName: `${label}${defaultValue === undefined ? hostedNote(value) : ''}`,
@@ -100,10 +108,21 @@ function fieldOf(
 	};
 }
 
-/** Shortens long IDs, which nodes of subgraphs and other tools have, and which differ mostly at their ends. */
-function shownId(nodeId: string): string {
-	const letters = [...nodeId];
-	return letters.length > 8 ? `${letters.slice(0, 2).join('')}…${letters.slice(-4).join('')}` : nodeId;
+/** Shortens long IDs, which nodes of subgraphs and other tools have, to ends that still differ. */
+function shortIds(nodeIds: readonly string[]): ReadonlyMap<string, string> {
+	const shown = new Map<string, string>();
+	let left = [...new Set(nodeIds)];
+	for (let atEnd = 4; left.length > 0; atEnd++) {
+		const shorten = (id: string): string => {
+			const letters = [...id];
+			const isShort = letters.length <= Math.max(8, atEnd + 3);
+			return isShort ? id : `${letters.slice(0, 2).join('')}…${letters.slice(-atEnd).join('')}`;
+		};
+		const groups = Map.groupBy(left, shorten);
+		for (const [short, [only = '', ...others]] of groups) if (others.length === 0) shown.set(only, short);
+		left = left.filter((id) => !shown.has(id));
+	}
+	return shown;
 }
 
 /** Ends a row's title with the hosted value, because n8n shows nothing but the title of a row without a default. */

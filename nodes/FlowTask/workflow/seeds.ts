@@ -1,9 +1,10 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, type Json } from '../../shared/text/json';
-import type { DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
+import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView } from '../../shared/workflow/parameterView';
-import { graphOf, holderOf, takesSeed } from './graph';
-import { hasShortSeeds, isSeed } from './names';
+import { findSeeds, type ForeignSeed } from './graph/foundSeeds';
+import { type GraphInput } from './graph/links';
+import { hasShortSeeds, isSeed } from './graph/names';
 import { inputsIn, withInputs, type Prompt, type PromptInput } from './prompt';
 
 /** How seeds are set. If the export's seed were kept, every run would make the same image. */
@@ -11,7 +12,7 @@ export type SeedMode = 'keep' | 'random' | 'fixed' | 'increment';
 
 export interface SeedPlan {
 	readonly mode: SeedMode;
-	/** The first seed, in the modes `fixed` and `increment`. */
+	/** The first seed, in the modes `fixed` and `increment`; -1 is random. */
 	readonly base: number;
 	/** `node.parameter`, separated by commas; empty = every seed of the definition and of the item's overrides. */
 	readonly targets: string;
@@ -36,14 +37,17 @@ type SeedTarget = Pick<PromptInput, 'nodeId' | 'parameter'>;
 
 /** A seed of the first variant; each further variant adds 1. */
 interface FirstSeed extends SeedTarget {
+	/** -1, which means random to people, only if the input accepts it. */
 	readonly value: number;
 	/**
 	 * - `entered`: in the node; the first variant keeps its exact form
 	 * - `hosted`: in the export; the first variant does not send it
-	 * - `planned`: chosen by the seed mode
+	 * - `planned`: chosen by the seed mode, or drawn
 	 */
 	readonly origin: 'entered' | 'hosted' | 'planned';
 }
+
+const RANDOM = -1;
 
 /**
  * Sets the seeds of one variant's prompt; from variant to variant they count up. Whether the workflow accepts them is
@@ -59,17 +63,19 @@ export function applySeed(
 	randomSeed: RandomSeed,
 	{ index, count }: { readonly index: number; readonly count: number },
 ): Result<SeededPrompt> {
-	const first = firstSeeds(prompt, plan, before, (chosen) => drawSeed(chosen, plan, randomSeed, count));
+	const draw = (drawn: readonly SeedTarget[]) => drawSeed(drawn, plan, randomSeed, count);
+	const first = firstSeeds(prompt, plan, before, count, draw);
 	if (!first.ok) return first;
 	if (count > 1 && first.value.length === 0) return noVariants(count, plan);
 	const seeds: Array<SeedTarget & { readonly value: number }> = [];
 	for (const { nodeId, parameter, value, origin } of first.value) {
 		if (index === 0 && origin === 'hosted') continue;
 		const key = keyOf({ nodeId, parameter });
-		const seed = value + index;
+		const seed = value === RANDOM ? value : value + index;
 		const isAsEntered = index === 0 && origin === 'entered';
 		const isWhole = Number.isSafeInteger(seed) && seed >= 0;
-		if (!isAsEntered && !isWhole) return notWhole(origin === 'planned' ? 'Seed' : key, seed);
+		if (!isAsEntered && !isWhole && value !== RANDOM)
+			return notWhole(origin === 'planned' ? 'Seed' : key, seed);
 		seeds.push({ nodeId, parameter, value: seed });
 	}
 	return ok({
@@ -78,38 +84,78 @@ export function applySeed(
 	});
 }
 
+/** The seeds to send. Where one is -1 and its input does not accept that, a random one is drawn. */
 function firstSeeds(
 	prompt: Prompt,
 	plan: SeedPlan,
 	before: number,
-	draw: (chosen: readonly SeedTarget[]) => Result<number>,
+	count: number,
+	draw: (drawn: readonly SeedTarget[]) => Result<number>,
 ): Result<FirstSeed[]> {
-	const hosted = seedsIn(plan.definition);
+	const { mode, definition } = plan;
+	const hosted = seedsIn(definition);
 	const isHosted = new Set(hosted.map(keyOf));
-	const named = inputsIn(prompt).filter(
-		(input) => isSeed(input.parameter, input.value) || isHosted.has(keyOf(input)),
-	);
-	const entered = countable(named, 'entered');
-	if (plan.mode === 'keep') {
-		const isNamed = new Set(named.map(keyOf));
-		const kept = hosted.filter((seed) => !isNamed.has(keyOf(seed)));
-		const whole = countable(kept, 'hosted').filter(({ value }) => Number.isSafeInteger(value));
-		return ok([...entered, ...whole]);
+	const named = inputsIn(prompt).filter((input) => isHosted.has(keyOf(input)) || isNamed(input, definition));
+	const [unset, set] = parted(named, (input) => isRandom(input, plan));
+	const entered = countable(set, 'entered');
+	const drawAll = (targets: readonly SeedTarget[], kept: readonly FirstSeed[]): Result<FirstSeed[]> => {
+		if (targets.length === 0) return ok([...kept]);
+		const seed = draw(targets);
+		return seed.ok ? ok([...kept, ...targets.map((target) => planned(target, seed.value))]) : seed;
+	};
+	if (mode === 'keep') {
+		const isSent = new Set(named.map(keyOf));
+		const [free, own] = parted(
+			hosted.filter((seed) => !isSent.has(keyOf(seed))),
+			(seed) => count > 1 && isRandom(seed, plan),
+		);
+		const whole = countable(own, 'hosted').filter(({ value }) => Number.isSafeInteger(value));
+		return drawAll([...unset, ...free], [...entered, ...whole]);
 	}
-	const targets = readTargets(plan.targets);
+	const targets = readTargets(plan.targets, definition);
 	if (!targets.ok) return targets;
 	const all = withoutRepeats<SeedTarget>(targets.value.length > 0 ? targets.value : [...named, ...hosted]);
 	// Random is the default, so an entered seed takes precedence, and a workflow without a seed is accepted.
-	const isByDefault = plan.mode === 'random' && targets.value.length === 0;
+	const isByDefault = mode === 'random' && targets.value.length === 0;
 	// An entered seed with too many digits counts too: the checks refuse it, so that no other seed is paid for.
-	const isEntered = new Set(named.filter(({ value }) => isSeedValue(value)).map(keyOf));
+	const isEntered = new Set(set.filter(({ value }) => isSeedValue(value)).map(keyOf));
 	const chosen = all.filter((input) => !isByDefault || !isEntered.has(keyOf(input)));
-	if (chosen.length === 0) return isByDefault ? ok(entered) : noSeed(plan.definition);
-	const seed =
-		plan.mode === 'random' ? draw(chosen) : ok(plan.base + (plan.mode === 'increment' ? before : 0));
-	if (!seed.ok) return seed;
-	const planned = chosen.map((target): FirstSeed => ({ ...target, value: seed.value, origin: 'planned' }));
-	return ok(isByDefault ? [...entered, ...planned] : planned);
+	if (chosen.length === 0) return isByDefault ? ok(entered) : noSeed(definition);
+	const base = plan.base === RANDOM ? RANDOM : plan.base + (mode === 'increment' ? before : 0);
+	const [drawn, given] = parted(
+		chosen,
+		(target) => mode === 'random' || (base === RANDOM && !acceptsRandom(target, plan)),
+	);
+	const isChosen = new Set(chosen.map(keyOf));
+	return drawAll(
+		[...drawn, ...unset.filter((input) => !isChosen.has(keyOf(input)))],
+		[...(isByDefault ? entered : []), ...given.map((target) => planned(target, base))],
+	);
+}
+
+function planned({ nodeId, parameter }: SeedTarget, value: number): FirstSeed {
+	return { nodeId, parameter, value, origin: 'planned' };
+}
+
+function parted<T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[]] {
+	return [all.filter(isFirst), all.filter((one) => !isFirst(one))];
+}
+
+/** Whether an input that is not among the hosted seeds is one by its name, and not known to be for more than that. */
+function isNamed({ nodeId, parameter, value }: PromptInput, definition?: WorkflowDefinition): boolean {
+	return isSeed(parameter, value) && !(definition && findSeeds(definition).alsoFor(nodeId, parameter));
+}
+
+/** Whether a seed is -1 and its input does not accept that. */
+function isRandom(input: PromptInput, plan: SeedPlan): boolean {
+	const { value } = input;
+	const isMinusOne = value === RANDOM || (typeof value === 'string' && /^\s*-1\s*$/.test(value));
+	return isMinusOne && !acceptsRandom(input, plan);
+}
+
+function acceptsRandom({ nodeId, parameter }: SeedTarget, { view }: SeedPlan): boolean {
+	const { min = 0 } = view?.get(nodeId)?.get(parameter) ?? {};
+	return min <= RANDOM;
 }
 
 /** The inputs whose value is a number, or text of digits that a number can represent exactly. */
@@ -123,15 +169,15 @@ function countable(inputs: readonly PromptInput[], origin: FirstSeed['origin']):
 
 /** Whether a value is a number, with or without the quotation marks that an expression in JSON needs. */
 function isSeedValue(value: Json): boolean {
-	return typeof value === 'number' || (typeof value === 'string' && /^\s*\d+\s*$/.test(value));
+	return typeof value === 'number' || (typeof value === 'string' && /^\s*(\d+|-1)\s*$/.test(value));
 }
 
-/** How to name the seed; a linked input, which cannot be set, is no example. */
+/** How to name the seed; a linked input, which cannot be set, is no example, and a number for other uses no seed. */
 function targetAdvice(definition: WorkflowDefinition | undefined): string {
-	const isLinked = definition !== undefined && nodesWithForeignSeed(definition).length > 0;
-	return isLinked
-		? 'the input that the seed comes from under "Seed Targets" as node ID and parameter'
-		: 'the seed under "Seed Targets" as node ID and parameter, e.g. 3.seed';
+	const [foreign] = definition ? findSeeds(definition).foreign : [];
+	if (!foreign) return 'enter the seed under "Seed Targets" as node ID and parameter, e.g. 3.seed';
+	if (foreign.alsoFor) return 'give the seed a number of its own in the workflow, and paste its new export';
+	return 'enter the input that the seed comes from under "Seed Targets" as node ID and parameter';
 }
 
 /** Refuses variants, because without a seed that can be set, each of several equal images would be paid for. */
@@ -139,7 +185,7 @@ function noVariants(count: number, { definition }: SeedPlan): Result<never> {
 	const orPaste = definition ? '' : 'Paste the workflow\'s export into "Workflow Definition", or set ';
 	return failInput(
 		`"Variants" is ${count}, but the node knows of no seed input that it can set: all ${count} images would be the same`,
-		`${orPaste || 'Set '}"Seed Mode" to Random and enter ${targetAdvice(definition)}; or set "Variants" to 1. Nothing was submitted for this item.`,
+		`${orPaste || 'Set '}"Seed Mode" to Random and ${targetAdvice(definition)}; or set "Variants" to 1. Nothing was submitted for this item.`,
 	);
 }
 
@@ -185,33 +231,31 @@ export function keyOf({ nodeId, parameter }: SeedTarget): string {
 
 /** Every seed of a workflow that can be set; a linked one is followed to the node that holds the number. */
 export function seedsIn(definition: WorkflowDefinition | undefined): PromptInput[] {
-	if (!definition) return [];
-	const graph = graphOf(definition);
-	const seeds = definition.nodes.flatMap((node) =>
-		node.inputs
-			.filter(takesSeed)
-			.flatMap((input) => (input.isLink ? (holderOf(graph, input) ?? []) : { node, input })),
-	);
+	const seeds = definition ? findSeeds(definition).seeds : [];
 	return withoutRepeats(
 		seeds.map(({ node, input }) => ({ nodeId: node.nodeId, parameter: input.name, value: input.value })),
 	);
 }
 
-/** The nodes whose seed comes from another node, where no input is known to be the seed. */
-export function nodesWithForeignSeed({ nodes }: WorkflowDefinition): DefinitionNode[] {
-	const graph = graphOf({ nodes });
-	return nodes.filter(({ inputs }) =>
-		inputs.some((input) => input.isLink && takesSeed(input) && !holderOf(graph, input)),
-	);
+/** Why a seed cannot be set, as a clause about it. */
+export function whyForeign({ alsoFor }: ForeignSeed): string {
+	return alsoFor ? `its number is also for ${nameOf(alsoFor)}` : 'it comes from another node';
+}
+
+function nameOf({ node, input }: GraphInput): string {
+	return `${node.title} (node ${node.nodeId}) · ${input.name}`;
 }
 
 function noSeed(definition: WorkflowDefinition | undefined): Result<never> {
-	const [linked] = definition ? nodesWithForeignSeed(definition) : [];
-	const why = linked ? `: ${linked.title} (node ${linked.nodeId}) takes its seed from another node` : '';
+	const [foreign] = definition ? findSeeds(definition).foreign : [];
+	const why = foreign
+		? `: the seed of ${foreign.node.title} (node ${foreign.node.nodeId}) cannot be set, because ${whyForeign(foreign)}`
+		: '';
 	const orPaste = definition ? '' : ', paste the workflow\'s export into "Workflow Definition"';
+	const advice = targetAdvice(definition);
 	return failInput(
 		`The node cannot tell which input is the seed that "Seed Mode" should set${why}`,
-		`Enter ${targetAdvice(definition)}${orPaste}, or set "Seed Mode" to Keep.`,
+		`${advice.charAt(0).toUpperCase()}${advice.slice(1)}${orPaste}, or set "Seed Mode" to Keep.`,
 	);
 }
 
@@ -219,18 +263,46 @@ function withoutRepeats<Target extends SeedTarget>(targets: readonly Target[]): 
 	return [...new Map(targets.map((target) => [keyOf(target), target])).values()];
 }
 
-function readTargets(text: string): Result<SeedTarget[]> {
-	const names = text.split(/[,\n]/).map((name) => name.trim());
+function readTargets(text: string, definition: WorkflowDefinition | undefined): Result<SeedTarget[]> {
+	const listed = seedsIn(definition).filter((seed) => keyOf(seed) === text.trim());
+	const names = listed.length > 0 ? [text] : text.split(/[,\n]/);
 	const targets: SeedTarget[] = [];
-	for (const name of names.filter(Boolean)) {
-		const dot = name.indexOf('.');
-		if (dot <= 0 || dot === name.length - 1) {
+	for (const name of names.map((one) => one.trim()).filter(Boolean)) {
+		const target = readTarget(name, definition);
+		if (!target.ok) return target;
+		const alsoFor = definition && findSeeds(definition).alsoFor(target.value.nodeId, target.value.parameter);
+		if (alsoFor) {
 			return failInput(
-				`"Seed Targets" contains "${excerpt(name, 60)}", which is not an input`,
-				'Write the node ID, a dot and the parameter, e.g. 3.seed; separate several inputs by commas.',
+				`"Seed Targets" contains "${excerpt(name, 60)}", whose number is also for ${nameOf(alsoFor)}`,
+				'Give the seed a number of its own in the workflow, or set "Seed Mode" to Keep. Nothing was submitted for this item.',
 			);
 		}
-		targets.push({ nodeId: name.slice(0, dot).trim(), parameter: name.slice(dot + 1).trim() });
+		targets.push(target.value);
 	}
 	return ok(targets);
+}
+
+/** Splits `node.parameter` at a dot; both may contain further ones, so the workflow decides which. */
+function readTarget(name: string, definition: WorkflowDefinition | undefined): Result<SeedTarget> {
+	const splits = [...name.matchAll(/\./g)]
+		.map(({ index }) => ({ nodeId: name.slice(0, index).trim(), parameter: name.slice(index + 1).trim() }))
+		.filter(({ nodeId, parameter }) => nodeId && parameter);
+	const [known, other] = splits.filter(({ nodeId, parameter }) =>
+		definition?.nodes.some(
+			(node) => node.nodeId === nodeId && node.inputs.some((input) => input.name === parameter),
+		),
+	);
+	const shown = excerpt(name, 60);
+	if (known && other) {
+		return failInput(
+			`"Seed Targets" contains "${shown}", which is "${known.parameter}" of node ${known.nodeId} and "${other.parameter}" of node ${other.nodeId}`,
+			'Rename one of the two nodes in the workflow, or set the seed under "Inputs to Change". Nothing was submitted for this item.',
+		);
+	}
+	const target = known ?? splits[0];
+	if (target && name.indexOf('.') > 0) return ok(target);
+	return failInput(
+		`"Seed Targets" contains "${shown}", which is not an input`,
+		'Write the node ID, a dot and the parameter, e.g. 3.seed; separate several inputs by commas.',
+	);
 }

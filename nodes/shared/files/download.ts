@@ -10,7 +10,7 @@ import {
 } from './fetchFile';
 import { ALLOW_HOST } from './fileHosts';
 import { safeFileName } from './fileName';
-import { anyTextIn, ENDING, fileTypeOf, pageIn, saysMedia, saysText } from './fileType';
+import { noMediaIn, ENDING, fileTypeOf, pageIn, saysMedia, saysText } from './fileType';
 import { megabytes } from './inputFile';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
@@ -96,7 +96,7 @@ const ADVICE: Readonly<Partial<Record<FetchFailure['kind'], string>>> = {
 function pageOrError(head: Uint8Array, contentType: string | undefined, name: string): string | undefined {
 	if (saysText(name)) return /\.html?$/i.test(name) ? undefined : pageIn(head);
 	const mustNotBeText = /^text\/html\b/i.test(contentType ?? '') || saysMedia(contentType, name);
-	return mustNotBeText ? anyTextIn(head, contentType, name) : undefined;
+	return mustNotBeText ? noMediaIn(head, contentType, name) : undefined;
 }
 
 async function store(

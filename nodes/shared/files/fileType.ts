@@ -165,9 +165,17 @@ export function saysText(name: string): boolean {
 	return TEXT_ENDINGS.has(endingOf(name)) && !saysMedia(undefined, name);
 }
 
+/** A text up to the name of its first element, after declarations and comments. */
+const UP_TO_ELEMENT = /^(?:\s|<\?[^>]*>|<!--[^]*?-->|<!doctype[^[>]*(?:\[[^\]]*\]\s*)?>)*<([a-z][\w.:-]*)/i;
+
+/** The name of a text's first element; empty if the text begins otherwise or is cut off. */
+function firstElement(text: string): string {
+	return UP_TO_ELEMENT.exec(text)?.[1]?.toLowerCase() ?? '';
+}
+
 /** Whether a text begins like a web page, whatever it is called. */
 export function isPage(text: string): boolean {
-	return /^\s*<(!doctype html|html|head|body)\b/i.test(text);
+	return /^\s*<!doctype html\b/i.test(text) || /^(?:html|head|body)$/.test(firstElement(text));
 }
 
 export function pageIn(head: Uint8Array): string | undefined {
@@ -175,11 +183,11 @@ export function pageIn(head: Uint8Array): string | undefined {
 }
 
 /**
- * Recognizes text where only an image, video or audio is acceptable; SVG passes. Some hosts send errors with HTTP 200
- * and any content type.
- * @returns words that follow "answered with"; `undefined` for SVG, and for what is not text
+ * Recognizes text and documents where only an image, video or audio is acceptable, whatever they are called; SVG passes.
+ * Some hosts send errors with HTTP 200 and any content type.
+ * @returns words that follow "answered with"; `undefined` for media, and for what cannot be recognized
  */
-export function anyTextIn(
+export function noMediaIn(
 	head: Uint8Array,
 	contentType: string | undefined,
 	name: string,
@@ -188,20 +196,31 @@ export function anyTextIn(
 	const saysPage = saidType(contentType) === 'text/html' && text.startsWith('<');
 	const page = saysPage ? 'a web page' : pageIn(head);
 	if (page) return page;
-	if (text.startsWith('{')) return 'JSON';
-	if (!text.startsWith('<')) {
-		return isText(head.subarray(0, HEAD_BYTES)) && !formatOf(head) ? 'text' : undefined;
-	}
+	if (text.startsWith('%PDF-')) return 'a PDF';
+	if (formatOf(head)?.[1] === 'zip') return 'a ZIP archive';
+	if (!isText(head.subarray(0, HEAD_BYTES)) && !isUtf16(head)) return undefined;
+	if (/^[{[]/.test(text)) return 'JSON';
+	if (!text.startsWith('<')) return 'text';
 	const isDrawing = saidType(contentType) === 'image/svg+xml' || endingOf(name) === 'svg';
-	return isDrawing && !/^(<\?xml[^>]*>\s*)?<error\b/i.test(text) ? undefined : 'XML';
+	return isDrawing && /^(?:[\w.-]+:)?svg$|^$/.test(firstElement(text)) ? undefined : 'XML';
 }
 
 /** The beginning of a text, without byte order mark and leading white space. */
 function startOf(head: Uint8Array): string {
 	// The first chunk may be 64 KB; reading all of it as text would cost a tenth of a batch's CPU time.
-	return Buffer.from(head.subarray(0, START_BYTES))
-		.toString('utf8')
-		.replace(/^\uFEFF?\s*/, '');
+	const start = Buffer.from(head.subarray(0, START_BYTES));
+	const text = isUtf16(head)
+		? (head[0] === 0xfe ? start.subarray(0, start.length & ~1).swap16() : start).toString('utf16le')
+		: start.toString('utf8');
+	return text.replace(/^\uFEFF?\s*/, '');
+}
+
+/** Whether a file is text in UTF-16 that begins with a byte order mark and an ASCII character. */
+function isUtf16(head: Uint8Array): boolean {
+	const [first, second, third, fourth] = head;
+	return (
+		(first === 0xff && second === 0xfe && fourth === 0) || (first === 0xfe && second === 0xff && third === 0)
+	);
 }
 
 function isText(head: Uint8Array): boolean {

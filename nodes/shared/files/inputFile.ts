@@ -3,7 +3,7 @@ import type { IBinaryData, IExecuteFunctions, INodeExecutionData } from 'n8n-wor
 import { fetchFile, insteadOfFile } from './fetchFile';
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
 import { safeFileName } from './fileName';
-import { anyTextIn, fileTypeOf } from './fileType';
+import { noMediaIn, fileTypeOf } from './fileType';
 import { systemClock } from '../run/clock';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
@@ -124,7 +124,7 @@ export async function fetchInputFile(
 	const fetched = await fetchFile(run, { url, mayFetch }, async (file) => {
 		const { head, bytes, contentType = '', saidName = name } = file;
 		// A login page must not be uploaded, because the task would fail and still be billed.
-		const found = anyTextIn(head, contentType, name);
+		const found = noMediaIn(head, contentType, name);
 		if (found !== undefined) return insteadOfFile(found);
 		const pieces: Uint8Array[] = [];
 		for await (const piece of bytes) pieces.push(piece);

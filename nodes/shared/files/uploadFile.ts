@@ -3,7 +3,7 @@ import { createHash } from 'crypto';
 import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
 
 import { safeFileName } from './fileName';
-import { fileTypeOf } from './fileType';
+import { fileTypeOf, noMediaIn } from './fileType';
 import {
 	binaryMeta,
 	emptyFile,
@@ -13,12 +13,15 @@ import {
 	type InputFile,
 	type InputFileContext,
 } from './inputFile';
-import { fail, ok, type Result } from '../errors/failure';
+import { fail, failInput, ok, type Result } from '../errors/failure';
+import { excerpt } from '../text/json';
 import { sha256 } from '../text/sha256';
 
 export interface UploadFile {
 	/** Read from its start by each request that sends it. */
 	readonly file: File;
+	/** Its first bytes. */
+	readonly head: Uint8Array;
 	readonly sha256: string;
 	/** The memory that the file takes until it is closed. */
 	readonly heldBytes: number;
@@ -32,7 +35,7 @@ const MOST_HELD_BYTES = 8 * 1024 * 1024;
 export function heldFile({ bytes, fileName, mimeType }: InputFile): UploadFile {
 	const part = isBlobPart(bytes) ? bytes : Uint8Array.from(bytes);
 	const file = new File([part], fileName, { type: mimeType });
-	return { file, sha256: sha256(bytes, 'hex'), heldBytes: file.size, close: () => undefined };
+	return { file, head: bytes, sha256: sha256(bytes, 'hex'), heldBytes: file.size, close: () => undefined };
 }
 
 /** Whether a Blob accepts the bytes; if not, they are copied first. */
@@ -67,10 +70,22 @@ export async function openBinaryField(
 		if (bytes === 0) return fail(emptyFile(`in field "${field}"`));
 		const { extension, mimeType } = fileTypeOf(head, meta.mimeType, meta.fileName ?? '');
 		const name = safeFileName(meta.fileName || 'image', extension);
-		return ok({ ...streamedFile(read, bytes, name, mimeType), sha256: digest, heldBytes: 0 });
+		return ok({ ...streamedFile(read, bytes, name, mimeType), head, sha256: digest, heldBytes: 0 });
 	} catch {
 		return refuseUnreadable(field);
 	}
+}
+
+/** Refuses a file that is no image, video or audio, because the task would be billed all the same. */
+export function onlyMedia(opened: UploadFile, field: string): Result<UploadFile> {
+	const { file, head } = opened;
+	const found = noMediaIn(head, file.type, file.name);
+	if (found === undefined) return ok(opened);
+	opened.close();
+	return failInput(
+		`The file in field "${excerpt(field, 60)}" is ${found}, not an image, video or audio file`,
+		'Check the node that it comes from: many servers send an error or a sign-in page in place of a file. Nothing was sent for this item.',
+	);
 }
 
 /** Whether a file is not loaded as a whole, because n8n stores it outside the item and it is not small. */

@@ -1,7 +1,7 @@
 import { fail, failInput, ok, type Result } from '../errors/failure';
 import { excerpt, excessIn, isJsonObject, isTooDeep, parseJson, type JsonObject } from '../text/json';
 import { isBlank } from '../text/textOf';
-import { refuseLostDigits } from './pastedJson';
+import { refuseLossyJson } from './pastedJson';
 
 /**
  * Reads "Extra Body": JSON text, or an object from an expression. It must not replace a field that the form sets,
@@ -23,7 +23,7 @@ export function readExtraBody(
 			`Enter fields and values, e.g. ${example}, or leave it empty.`,
 		);
 	}
-	const lost = refuseLostDigits('Extra Body', value);
+	const lost = refuseLossyJson('Extra Body', value);
 	if (lost) return fail(lost);
 	for (const name of Object.keys(parsed)) {
 		const owner = setBy(name);

@@ -1,11 +1,20 @@
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
-import { endOfText, excerpt, excessIn, jsonText, parseJson, withoutFence, type Json } from '../text/json';
+import {
+	endOfText,
+	excerpt,
+	excessIn,
+	jsonText,
+	parseJson,
+	repeatedKey,
+	withoutFence,
+	type Json,
+} from '../text/json';
 
 /** A JSON string, possibly cut off. */
 const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
 
 /**
- * Parses JSON, including Python's NaN and Infinity, with or without code fences.
+ * Parses JSON, including Python's NaN and Infinity, with or without code fences. An object must not have a key twice.
  * @returns the value, or what is wrong with the text, if known
  */
 export function parsePasted(source: string): Result<Json, string> {
@@ -13,7 +22,11 @@ export function parsePasted(source: string): Result<Json, string> {
 	try {
 		const parsed =
 			parseJson(text) ?? parseJson(withoutNaN(text)) ?? parseJson(withoutNaN(withoutDefault(text)));
-		return parsed === undefined ? fail(explain(text)) : ok(parsed);
+		if (parsed === undefined) return fail(explain(text));
+		const repeated = repeatedKey(text);
+		if (!repeated) return ok(parsed);
+		const { key, at } = repeated;
+		return fail(`an object in it contains the key "${excerpt(key, 60)}" twice${placeIn(text, at)}`);
 	} catch {
 		// The text is too long for a regular expression.
 		return fail('');
@@ -38,8 +51,15 @@ export function lostDigits(value: unknown): string | undefined {
 	return longIntegers(text).find((token) => /^-?\d+$/.test(token));
 }
 
-/** Refuses JSON with an integer beyond 2^53, because it would be sent as another number, or as text. */
-export function refuseLostDigits(fieldLabel: string, value: unknown): Failure | undefined {
+/** Refuses JSON of which something would not be sent: an integer beyond 2^53, or the first value of a repeated key. */
+export function refuseLossyJson(fieldLabel: string, value: unknown): Failure | undefined {
+	const repeated = typeof value === 'string' ? repeatedKey(value) : undefined;
+	if (repeated) {
+		return badInput(
+			`"${fieldLabel}" has an object that contains the key "${excerpt(repeated.key, 60)}" twice`,
+			'Only the last value would be sent: remove or rename one of the two.',
+		);
+	}
 	const lost = lostDigits(value);
 	if (lost === undefined) return undefined;
 	return badInput(
@@ -97,6 +117,8 @@ function explain(text: string): string {
 	const excess = excessIn(text);
 	if (excess) return excess;
 	if (/^[{[]\s*'/.test(text)) return 'it has single quotes (\') where JSON has double ones (")';
+	const cut = brokenText(text);
+	if (cut) return cut;
 	// Keeps the length of each string, so that positions stay those of the text.
 	const syntax = text.replace(new RegExp(TEXT, 'g'), (token) => '"'.repeat(token.length));
 	const curly = syntax.search(/[“”„]/);
@@ -104,6 +126,21 @@ function explain(text: string): string {
 	const comma = syntax.search(/,\s*[}\]]/);
 	if (comma < 0) return whereItStops(withoutNaN(text, (token) => '0'.padEnd(token.length)));
 	return `it has a comma before a closing bracket, which JSON does not allow${placeIn(text, comma)}`;
+}
+
+/** Explains a text with a raw quotation mark or line break, which an expression may have inserted; empty if none has. */
+function brokenText(text: string): string {
+	for (const { 0: token, index } of text.matchAll(new RegExp(TEXT, 'g'))) {
+		const lineBreak = token.search(/[\n\r]/);
+		if (lineBreak > 0) {
+			return `a text in it has a line break${placeIn(text, index + lineBreak)}, which JSON writes as \\n`;
+		}
+		const end = index + token.length;
+		if (/^\s*[^\s,:}\]"]/.test(text.slice(end, end + 200))) {
+			return `a text in it has a quotation mark${placeIn(text, end - 1)}, which JSON writes as \\"`;
+		}
+	}
+	return '';
 }
 
 /** Says up to where a text is JSON, as far as the engine's own message tells. */

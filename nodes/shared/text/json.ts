@@ -101,6 +101,32 @@ export function endOfText(source: string, start: number): number {
 	}
 }
 
+/**
+ * The first key that an object in a JSON text has twice, and its position: `JSON.parse` drops the earlier value silently.
+ */
+export function repeatedKey(source: string): { readonly key: string; readonly at: number } | undefined {
+	/** The keys of the objects that are open, innermost last; `undefined` for an array. */
+	const open: Array<Set<string> | undefined> = [];
+	let isKeyNext = false;
+	for (let at = 0; at < source.length; at++) {
+		const char = source[at];
+		if (char === '{' || char === '[') open.push(char === '{' ? new Set() : undefined);
+		else if (char === '}' || char === ']') open.pop();
+		const keys = open.at(-1);
+		if (char === '"') {
+			const end = endOfText(source, at);
+			if (isKeyNext && keys) {
+				const key = parseRounded(source.slice(at, end + 1));
+				if (typeof key === 'string' && keys.has(key)) return { key, at };
+				if (typeof key === 'string') keys.add(key);
+			}
+			isKeyNext = false;
+			at = end;
+		} else if (char === '{' || char === ',') isKeyNext = true;
+	}
+	return undefined;
+}
+
 /** @returns `undefined` if a value cannot be written as JSON: it contains itself, is too deep or is not data */
 export function jsonText(value: unknown): string | undefined {
 	try {

@@ -47,13 +47,14 @@ export function readDefinition(source: unknown): Result<WorkflowDefinition> {
 
 function findExport(object: JsonObject): Result<JsonObject> {
 	const wrapped = unwrap(object, WRAPPERS).find(isExport);
-	if (!wrapped && holdsEditorFile(object)) {
+	// A file of the editor may contain the export as well.
+	const [only, ...others] = wrapped ? [wrapped] : exportsIn(object, MOST_LEVELS);
+	if (!only && holdsEditorFile(object)) {
 		return refuse(
 			"is a workflow file of the engine's editor (UI format), not an API-format export",
 			`${HOW_TO_EXPORT} Then paste the content of that file.`,
 		);
 	}
-	const [only, ...others] = wrapped ? [wrapped] : exportsIn(object, MOST_LEVELS);
 	if (!only) {
 		return refuse(
 			'is JSON, but contains no workflow nodes',
@@ -64,11 +65,23 @@ function findExport(object: JsonObject): Result<JsonObject> {
 		const what = `contains several workflows (${1 + others.length})`;
 		return refuse(what, `Paste only the one that is hosted. ${HOW_TO_EXPORT}`);
 	}
-	if (!isView(only)) return ok(only);
+	if (!isView(only)) return refuseUnnamed(only) ?? ok(only);
 	return refuse(
 		'is a parameter view, not an API-format export',
 		`Paste it into "Parameter View". ${HOW_TO_EXPORT}`,
 	);
+}
+
+/** Refuses an export that the engine does not run, because it does not say what one of its nodes is. */
+function refuseUnnamed(exported: JsonObject): Result<never> | undefined {
+	for (const [nodeId, node] of Object.entries(exported)) {
+		if (!isJsonObject(node) || !isJsonObject(node.inputs) || isExportNode(node)) continue;
+		return refuse(
+			`has a node without "class_type": ${titleOf(nodeId, node)}, ID ${excerpt(nodeId, 40)}`,
+			`The package of this node was not installed where the workflow was exported. Install it there. ${HOW_TO_EXPORT}`,
+		);
+	}
+	return undefined;
 }
 
 function refuse(what: string, advice: string): Result<never> {

@@ -23,9 +23,6 @@ const LIST_KEYS = ['list', 'options', 'values', 'enum', 'choices'];
 const WRAPPERS = ['data', 'parameters', 'parameter_view', 'nodes', 'workflow'];
 const PARAMETER_GROUPS = ['inputs', 'parameters', 'params'];
 
-/** Parameters for which the view lists old files, although newer uploads are accepted, too. */
-const FILE_PARAMETERS: ReadonlySet<string> = new Set(['image', 'video', 'audio', 'file']);
-
 /** Reads the parameter view as pasted from the console; an empty field is an empty view. */
 export function readParameterView(source: unknown): Result<ParameterView> {
 	const parsed = readPastedObject(
@@ -56,7 +53,7 @@ function readParameters(node: JsonObject): ReadonlyMap<string, ParameterSpec> {
 	const parameters = new Map<string, ParameterSpec>();
 	for (const [name, entry] of Object.entries(group)) {
 		const spec = isJsonObject(entry) ? readSpec(entry.spec, entry) : undefined;
-		if (spec) parameters.set(name, FILE_PARAMETERS.has(name) ? { ...spec, list: undefined } : spec);
+		if (spec) parameters.set(name, spec);
 	}
 	return parameters;
 }

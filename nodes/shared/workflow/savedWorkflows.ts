@@ -33,7 +33,21 @@ export function readSavedWorkflows(source: unknown): Result<SavedWorkflows> {
 		const reason = !parsed.ok && parsed.failure ? `: ${parsed.failure}` : '';
 		return failInput(`${FIELD} is not a JSON object${reason}`, LOOKS_LIKE);
 	}
-	return ok(new Map(Object.entries(only).map(([name, entry]) => [name.trim(), readEntry(name, entry)])));
+	const entries = Map.groupBy(Object.entries(only), ([name]) => name.trim());
+	return ok(new Map([...entries].map(([name, [first, ...others]]) => [name, readOnly(name, first, others)])));
+}
+
+/** Names that differ only in the blanks around them are the same in the forms. */
+function readOnly(
+	name: string,
+	first: readonly [string, Json] | undefined,
+	others: readonly unknown[],
+): Result<WorkflowSource> {
+	if (first && others.length === 0) return readEntry(...first);
+	return failInput(
+		`${FIELD} contains "${excerpt(name, 60)}" ${1 + others.length} times, apart from blanks around the name`,
+		'Remove or rename all but one of them in the credential.',
+	);
 }
 
 function readEntry(name: string, entry: Json): Result<WorkflowSource> {

@@ -203,3 +203,24 @@ test('a key that the model writes in pieces is hidden in the stream, for each it
 		Array.from({ length: 2 }, () => 'It is [hidden], as I said'),
 	);
 });
+
+test.each([
+	['7001', 2, 'success'],
+	['', 1, 'error'],
+])(
+	'with the busy codes "%s", a question that is answered with 7001 is sent %d times',
+	async (busyCodes, sent, status) => {
+		const busy = JSON.stringify({ code: 7001, message: 'later' });
+		const choice = { message: { role: 'assistant', content: 'a fox' }, finish_reason: 'stop' };
+		chat.server.requests.length = 0;
+		chat.server.answer = (_body, response) => {
+			const body = chat.server.requests.length > 1 ? JSON.stringify({ choices: [choice] }) : busy;
+			response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+		};
+		const account = { apiKey: 'sk-0123456789abcdef', busyCodes };
+		const limits = { retries: 2 };
+		const run = await chat.ask({ messagesMode: 'json', stream: false, limits }, { account });
+		expect(chat.server.requests).toHaveLength(sent);
+		expect(run.status).toBe(status);
+	},
+);

@@ -185,12 +185,59 @@ test('neither a repeated prompt token nor a key in a link reaches an item', asyn
 	expect(item?.json.finalFiles).toEqual([`${server.url}/f/x.png?k=[hidden]&token=signed`]);
 });
 
-test('a task that succeeded without any file is polled again, and then reported', async () => {
+test('a task that succeeded without any file is polled again, and fails unless its workflow saves none', async () => {
+	const errMsg = `content was flagged for ${KEY}`;
 	script.info = (ids, response) =>
-		send(response, { flow_task_info: ids.map((id) => done(id, { files: null, final_files: [null, 3] })) });
-	const result = await run(1, POLLING);
+		send(response, {
+			flow_task_info: ids.map((id) => done(id, { files: null, final_files: [null, 3], errMsg })),
+		});
+	const result = await run(1, POLLING, CONTINUE);
 	expect(polls).toBe(2);
-	expect(result.hints()[0]).toContain('succeeded without any file');
+	expect(result.jsons(1)).toMatchObject([
+		{
+			error: 'Task t1 succeeded without any file, with the message "content was flagged for [hidden]"',
+			details: { taskId: 't1', status: 'succeeded' },
+		},
+	]);
+	const captioner = { '6': { class_type: 'Caption', inputs: { text: 'a fox' } } };
+	const empty = await run(1, { ...POLLING, workflowDefinition: JSON.stringify(captioner) });
+	expect(empty.jsons(0)).toMatchObject([{ status: 'succeeded' }]);
+	expect(empty.hints()[0]).toContain('succeeded without any file');
+});
+
+test('a key in the link of a file appears neither in its item nor in its name', async () => {
+	const url = `${server.url}/f/x.png?k=${KEY}&token=signed`;
+	script.info = (ids, response) =>
+		send(response, { flow_task_info: ids.map((id) => done(id, { final_files: [url] })) });
+	const result = await run(1, { ...POLLING, output: 'filePerItem' });
+	expect(result.jsons()).toMatchObject([{ file: { url: `${server.url}/f/x.png?k=[hidden]&token=signed` } }]);
+	expect(everythingSaid(result)).not.toContain(KEY);
+});
+
+test.each([
+	['7001', 3],
+	['', 1],
+])(
+	'with the busy codes "%s", a submit that is answered with 7001 is sent %d times',
+	async (busyCodes, sent) => {
+		const account = { apiKey: KEY, baseUrl: server.url, wsBaseUrl: '', busyCodes };
+		script.submit = (count, response) => {
+			if (count > 2) return false;
+			response.end(JSON.stringify({ code: 7001, msg: 'later', data: null }));
+			return true;
+		};
+		const result = await run(1, POLLING, { account });
+		expect(submits).toBe(sent);
+		expect(result.status).toBe(sent === 3 ? 'success' : 'error');
+	},
+);
+
+test('a retry after a task without any file continues with it, and does not pay again', async () => {
+	script.info = (ids, response) =>
+		send(response, { flow_task_info: ids.map((id) => done(id, { final_files: [] })) });
+	const result = await run(1, POLLING, RETRY);
+	expect(result.error?.message).toContain('Task t1 succeeded without any file');
+	expect(submits).toBe(1);
 });
 
 test.each([503, 200])(

@@ -28,6 +28,30 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	],
 	['a full export as prompt', json(textToImage), /is a full workflow export/, /only the inputs to change/],
 	[
+		'a quotation mark in a value that an expression inserts into JSON',
+		{ overridesMode: 'json', prompt: `={"6": {"inputs": {"text": "{{ 'a 5" screen' }}"}}}` },
+		/a text in it has a quotation mark \(line 1, column 31\)/,
+		/breaks the JSON\. Set "Change Inputs By" to Form and enter the text under "Prompt", or write \{\{ JSON\.stringify/,
+	],
+	[
+		'a line break in a value that an expression inserts into JSON',
+		{ overridesMode: 'json', prompt: `={"6": {"inputs": {"text": "{{ 'a red' + '\\n' + 'fox' }}"}}}` },
+		/a text in it has a line break \(line 1, column 33\)/,
+		/JSON\.stringify\(\$json\.prompt\)/,
+	],
+	[
+		'a key that JSON has twice',
+		json('{"6": {"inputs": {"text": "a fox"}}, "3": {"inputs": {"steps": 8, "steps": 80}}}'),
+		/an object in it contains the key "steps" twice/,
+		/node ID, then the inputs to change/,
+	],
+	[
+		'JSON that is broken without its expression',
+		{ overridesMode: 'json', prompt: `={"6": {"inputs": {"text": "{{ 'a 5" screen' }}",}}}` },
+		/is not valid JSON/,
+		/Enter an object such as/,
+	],
+	[
 		'a workflow ID that n8n has rounded',
 		{ workflowId: '={{ 7.2e17 }}' },
 		/720000000000000000/,

@@ -149,6 +149,12 @@ describe('Save', () => {
 		expect(done.error?.message).toContain('no "workflowId" for "Broken"');
 	});
 
+	test('refuses two items with the same name, of which only one would be saved', async () => {
+		const names = ['Portrait', 'Fox', ' Portrait '].map((name) => ({ json: { name } }));
+		const saved = await stage.run(names, form('={{ $json.name }}'));
+		expect(saved.error?.message).toContain('Another item has the name "Portrait", too');
+	});
+
 	test.each([
 		['an empty name', "={{ '' }}", {}, '"Name" is empty'],
 		['an empty ID', 'Portrait', { hostedId: "={{ '' }}" }, '"Workflow ID" is empty'],

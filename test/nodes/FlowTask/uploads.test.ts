@@ -9,6 +9,8 @@ import { openStage, type Stage } from './flowTask.fixture';
 
 /* An image from an address reaches the platform despite outages, and nothing is paid for without one. */
 
+const MB = 1024 * 1024;
+
 const stage = sharedStage(openStage);
 let server: TestServer;
 let outages: number;
@@ -75,6 +77,59 @@ test('does not upload a login page or submit a task', async () => {
 	expect([requests.upload, tasks.length]).toEqual([0, 0]);
 });
 
+/* What servers send in place of a file; an HTTP Request node stores it under the name and the type of the file. */
+const NO_IMAGES = [
+	['a web page', '<!doctype html><html><form action="/login">'],
+	['JSON', '{"error":"expired"}'],
+	['XML', '<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>'],
+	['text', 'Not found'],
+	['a PDF', '%PDF-1.7\n1 0 obj'],
+] as const;
+
+describe.each(NO_IMAGES)('%s in place of an image', (what, content) => {
+	const small = Buffer.from(content);
+	const large = Buffer.concat([small, Buffer.alloc(9 * MB, ' ')]);
+	const itemOf = (data: Buffer) => ({
+		json: { prompt: 'a fox' },
+		binary: { data: { data, fileName: 'p.jpg', mimeType: 'image/jpeg' } },
+	});
+	const message = `The file in field "data" is ${what}, not an image, video or audio file`;
+
+	test.each([
+		['small', small],
+		['large', large],
+	])('of an item (%s) is neither uploaded nor paid for', async (_size, data) => {
+		const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
+		const slot = { nodeId: '10', parameter: 'image', source: 'binary', binaryField: 'data' };
+		const run = await stage.run(
+			[itemOf(data), itemOf(PIXEL)],
+			{ overrideFields: {}, workflowId, imageSlots: { slot: [slot] } },
+			{ onError: 'continueErrorOutput' },
+		);
+		expect(run.jsons(1)).toMatchObject([{ error: message }]);
+		const { requests, tasks } = stage.platform.books();
+		expect([requests.upload, tasks.length]).toEqual([1, 1]);
+	});
+
+	test('is not uploaded by "Upload"', async () => {
+		const upload = { resource: 'image', operation: 'upload' };
+		const run = await stage.run([itemOf(small), itemOf(PIXEL)], upload, { onError: 'continueErrorOutput' });
+		expect(run.jsons(1)).toMatchObject([{ error: message }]);
+		expect(stage.platform.books().requests.upload).toBe(1);
+	});
+});
+
+test.each([
+	['sound.mp3', 'audio/mpeg', Buffer.from([0xff, 0xfb, 0x90, 0x44, 0, 0])],
+	['film.mp4', 'video/mp4', Buffer.concat([Buffer.from([0, 0, 0, 32]), Buffer.from('ftypisom')])],
+	['drawing.svg', 'image/svg+xml', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>')],
+])('sends %s, which loaders of such files accept', async (fileName, mimeType, data) => {
+	const binary = { data: { data, fileName, mimeType } };
+	await stage.run([{ json: {}, binary }], { resource: 'image', operation: 'upload' });
+	// The local platform itself takes only images.
+	expect(stage.platform.books().requests.upload).toBe(1);
+});
+
 test.each([
 	['5xx', { status: 502, body: 'html', times: 2 }, 3],
 	['resetAfter', { times: 1 }, 2],
@@ -88,8 +143,6 @@ test.each([
 });
 
 /* Files of more than 8 MB are streamed from n8n's binary store, which is opened again for each try. */
-
-const MB = 1024 * 1024;
 
 test.each<[string, Parameters<Stage['platform']['faults']['add']>[0] | undefined, number]>([
 	['no fault', undefined, 1],

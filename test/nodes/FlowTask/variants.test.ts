@@ -1,7 +1,7 @@
 import textToImage from '../../platform/workflows/text-to-image.json';
 import imageToImage from '../../platform/workflows/image-to-image.json';
 import { sharedStage, PIXEL, RETRY } from '../harness/stage';
-import { openStage, prompts } from './flowTask.fixture';
+import { openStage, prompts, text } from './flowTask.fixture';
 
 /* Several images per item, each a task of its own. */
 
@@ -140,6 +140,39 @@ test("gives each image an idempotency key of its own; the first image uses the i
 	const again = (await run(prompts(1), { ...once, variants: 3 })).items();
 	expect(again.map(({ json }) => json.taskId)).toEqual(three.map(({ json }) => json.taskId));
 	expect(stage.platform.books().tasks).toHaveLength(3);
+});
+
+test('each image is output in order with its own seed, whatever order they are made in', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: '5xx', status: 429, times: 1 });
+	const done = await run(prompts(2), { variants: 3, seedMode: 'increment', seed: 40 });
+	const { tasks } = stage.platform.books();
+	const sent = new Map(tasks.map(({ taskId, prompt }) => [taskId, prompt]));
+	const items = done.jsons();
+	expect(items.map(({ variant, seed }) => [variant, seed])).toEqual([
+		...[40, 41, 42].map((seed, index) => [index + 1, seed]),
+		...[43, 44, 45].map((seed, index) => [index + 1, seed]),
+	]);
+	expect(items.map(({ taskId }) => sent.get(text(taskId)))).toEqual(
+		[40, 41, 42, 43, 44, 45].map((seed, index) => ({
+			'6': { inputs: { text: `picture ${index < 3 ? 0 : 1}` } },
+			'3': { inputs: { seed } },
+		})),
+	);
+});
+
+test('an upload that fails for one image is made again for the next one of its item', async () => {
+	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
+	stage.platform.faults.add({ on: 'upload', kind: 'code', msg: 'no', times: 1 });
+	const slot = { nodeId: '10', parameter: 'image', source: 'binary', binaryField: 'data' };
+	const items = [{ json: {}, binary: { data: { data: PIXEL, fileName: 'a.png', mimeType: 'image/png' } } }];
+	const done = await run(
+		items,
+		{ workflowId, overrideFields: {}, imageSlots: { slot: [slot] }, variants: 3, limits: { maxInFlight: 1 } },
+		{ onError: 'continueErrorOutput' },
+	);
+	expect(done.jsons(1)).toMatchObject([{ details: { variant: 1 } }]);
+	expect(done.jsons().map(({ variant }) => variant)).toEqual([2, 3]);
+	expect(stage.platform.books().requests.upload).toBe(2);
 });
 
 test('previews each image', async () => {

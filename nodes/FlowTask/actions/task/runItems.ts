@@ -73,4 +73,10 @@ const NO_SOCKET =
 	'No progress WebSocket could be opened, so the tasks were followed by polling. Check "WebSocket Base URL" and "Progress Path" in the credential, under "Show Expert Fields".';
 
 /** The delivery settings of an item that failed before it had a task, for which nothing is delivered. */
-const UNUSED: Delivery = { form: 'urls', binaryField: 'data', simplify: true, includeRequest: false };
+const UNUSED: Delivery = {
+	form: 'urls',
+	binaryField: 'data',
+	simplify: true,
+	includeRequest: false,
+	mayBeEmpty: true,
+};

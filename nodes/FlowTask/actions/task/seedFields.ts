@@ -28,9 +28,9 @@ export const seedFields: INodeProperties[] = [
 		name: 'seed',
 		type: 'number',
 		default: 1,
-		typeOptions: { minValue: 0 },
+		typeOptions: { minValue: -1 },
 		displayOptions: { show: { seedMode: ['fixed', 'increment'] } },
-		description: 'The seed of the first item; with Fixed, of every item',
+		description: 'The seed of the first item; with Fixed, of every item. -1 is random.',
 	},
 	{
 		displayName: 'Seed Targets',

@@ -1,6 +1,6 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../../../shared/errors/failure';
 import { failItem, failRun } from '../../../shared/errors/nodeError';
 import type { Operation } from '../../../shared/form/operation';
 import { refuseRounded } from '../../../shared/form/pastedJson';
@@ -76,11 +76,12 @@ async function readSaved(context: IExecuteFunctions): Promise<Result<Map<string,
 /** Makes a single item of all input items, because the list is pasted as a whole. */
 function saveAll(context: IExecuteFunctions, saved: Map<string, WorkflowSource>): INodeExecutionData {
 	const items = [...context.getInputData().keys()];
-	const added = [];
+	const added: Array<{ name: string; workflowId: string } & ReturnType<typeof countsOf>> = [];
 	for (const itemIndex of items) {
 		const one = readOne(context, itemIndex);
 		if (!one.ok) return failItem(context, one.failure, itemIndex);
 		const { name, source, counts } = one.value;
+		if (added.some((before) => before.name === name)) return failItem(context, savedTwice(name), itemIndex);
 		saved.set(name, source);
 		added.push({ name, workflowId: source.workflowId, ...counts });
 	}
@@ -88,6 +89,13 @@ function saveAll(context: IExecuteFunctions, saved: Map<string, WorkflowSource>)
 		json: { saved: added, savedWorkflows: savedWorkflowsText(saved) },
 		pairedItem: items.map((item) => ({ item })),
 	};
+}
+
+function savedTwice(name: string): Failure {
+	return badInput(
+		`Another item has the name "${excerpt(name, 60)}", too`,
+		'Only the last of them would be saved: give each item its own name.',
+	);
 }
 
 function readOne(context: IExecuteFunctions, itemIndex: number) {

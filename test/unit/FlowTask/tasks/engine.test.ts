@@ -2,11 +2,13 @@ import fc from 'fast-check';
 
 import {
 	runTasks,
+	type Delivery,
 	type EngineRun,
 	type EngineSettings,
 	type TaskJob,
 	type TaskOutcome,
 } from '../../../../nodes/FlowTask/tasks/engine';
+import type { Json } from '../../../../nodes/shared/text/json';
 import type { TaskObserver } from '../../../../nodes/FlowTask/tasks/observer';
 import type { ImageInput } from '../../../../nodes/FlowTask/tasks/submit';
 import { ok, fail } from '../../../../nodes/shared/errors/failure';
@@ -486,9 +488,64 @@ describe('runTasks: files', () => {
 		expect(downloads).toEqual([]);
 	});
 
-	it('is done if a task has no files', async () => {
-		const { clock, run } = scene();
-		await expect(clock.run(run(submitJobs(1)))).resolves.toMatchObject([{ files: [], failure: undefined }]);
+	it.each([
+		['that another execution saw succeed', true, 10_000],
+		['that may still be under way', false, 5 * MINUTE],
+	])(
+		'a task of the same key %s, and that the platform lost, is given up',
+		async (_name, finished, afterMs) => {
+			const { clock, run } = scene();
+			const startMs = clock.now();
+			const by = { workflowId: 'w', executionId: '7', atMs: clock.wallNow() };
+			const known = { kind: 'exists' as const, reference: 'gone', finished, by, ended: () => undefined };
+			const ledger = { claim: async () => ok(known), flush: async () => ok(undefined) };
+			const job = submitJob(0);
+			const start = { ...job.start, idempotency: { key: 'k', payload: 'p' } };
+			const [done] = await clock.run(run([{ ...job, start }], {}, { ledger }));
+			expect(done?.failure?.kind).toBe('taskUnknown');
+			expect(clock.now() - startMs).toBeGreaterThanOrEqual(afterMs);
+			expect(clock.now() - startMs).toBeLessThan(1.5 * afterMs + 10_000);
+		},
+	);
+
+	describe('of a task that succeeded without any', () => {
+		const outcomeOf = async (info: Record<string, Json>, delivery: Partial<Delivery>): Promise<unknown> => {
+			const { clock, platform, run } = scene();
+			platform.filesOf = () => info;
+			const job = {
+				delivery: { ...LINKS_ONLY, form: 'filePerItem' as const, mayBeEmpty: false, ...delivery },
+			};
+			const [done] = await clock.run(run([submitJob(0, job)]));
+			return done?.failure?.message;
+		};
+		const plain = 'Task t-1 succeeded without any file';
+		const withheld = `${plain}, with the message "content was flagged"`;
+		const errMsg = 'content was flagged';
+
+		it.each<[string, Record<string, Json>, Partial<Delivery>, string | undefined]>([
+			['is an error', {}, {}, plain],
+			['quotes the message', { errMsg }, {}, withheld],
+			['is an error for chosen nodes', { errMsg }, { outputs: [{ nodeId: '9', field: 'data' }] }, withheld],
+			['quotes the message where links are wanted', { errMsg }, { form: 'urls' }, withheld],
+			['is done where links are wanted and there is no message', {}, { form: 'urls' }, undefined],
+			['is done if its workflow saves none', { errMsg }, { mayBeEmpty: true }, undefined],
+			[
+				'is done if its workflow saves none, with links',
+				{ errMsg },
+				{ form: 'urls', mayBeEmpty: true },
+				undefined,
+			],
+			['is done with files and a message', { errMsg, ...FILES('t-1') }, {}, undefined],
+			[
+				'is done with files of other nodes',
+				{ ...FILES('t-1') },
+				{ outputs: [{ nodeId: '7', field: 'data' }] },
+				undefined,
+			],
+			['is done with a text', { final_files: ['a cat on a mat'] }, {}, undefined],
+		])('%s', async (_name, info, delivery, message) => {
+			await expect(outcomeOf(info, delivery)).resolves.toBe(message);
+		});
 	});
 
 	it('requests fresh links once if links have expired, and downloads each file with its own', async () => {

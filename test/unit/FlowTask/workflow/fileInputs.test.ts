@@ -1,4 +1,8 @@
-import { isFileInput } from '../../../../nodes/FlowTask/workflow/names';
+import { checkOverrides } from '../../../../nodes/FlowTask/workflow/checks';
+import { formFields } from '../../../../nodes/FlowTask/workflow/formFields';
+import { readKnowledge } from '../../../../nodes/shared/workflow/definition';
+import { valueOf } from '../../results';
+import { isFileInput } from '../../../../nodes/FlowTask/workflow/graph/names';
 
 it.each([
 	['image', true],
@@ -28,4 +32,29 @@ it.each([
 const OF_IMAGES = ['last', 'input', 'init', 'source', 'target', 'ref', 'style', 'pose', 'depth', 'face'];
 it.each(OF_IMAGES)('an input %s_image accepts a file', (name) => {
 	expect(isFileInput({ name: `${name}_image`, value: 'a.png', isLink: false })).toBe(true);
+});
+
+const LOADERS = ['image', 'mask', 'mask_image', 'init_image', 'video', 'audio', 'file', 'first_frame'];
+it.each(LOADERS)('the ID of an upload is accepted for %s, although the view lists only old files', (name) => {
+	const spec = { default: 'old.png', list: ['old.png', 'b.png'] };
+	for (const view of [
+		{ inputs: { [name]: { spec }, method: { spec } } },
+		{ [name]: { spec: ['old.png'] } },
+	]) {
+		const source = { '10': { class_type: 'Loader', inputs: { [name]: 'old.png', method: 'b.png' } } };
+		const known = valueOf(readKnowledge(source, { '10': view }));
+		const prompt = { '10': { inputs: { [name]: 'img_8c1f0a' } } };
+		expect(checkOverrides(prompt, known)).toEqual({ ok: true, value: prompt });
+		const rows = formFields(
+			valueOf(readKnowledge(source, '')).definition ?? { nodes: [] },
+			known.view,
+		).fields;
+		expect(rows.find(({ id }) => id === `10/${name}`)).toMatchObject({ type: 'string' });
+	}
+});
+
+it('of an input that takes no file, a value that is not listed is refused', () => {
+	const source = { '10': { class_type: 'Loader', inputs: { method: 'a' } } };
+	const known = valueOf(readKnowledge(source, { '10': { method: { spec: ['a', 'b'] } } }));
+	expect(checkOverrides({ '10': { inputs: { method: 'img_8c1f0a' } } }, known).ok).toBe(false);
 });

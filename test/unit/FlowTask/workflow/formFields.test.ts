@@ -36,6 +36,62 @@ function unchanged({ type, defaultValue }: FormField): Json | undefined {
 		: defaultValue;
 }
 
+describe('the titles of rows', () => {
+	const titlesOf = (ids: readonly string[]): string[] =>
+		fieldsOf(Object.fromEntries(ids.map((id) => [id, { class_type: 'X', inputs: { a: 1 } }]))).map(
+			({ displayName }) => displayName,
+		);
+
+	it.each<[ids: string[], shown: string[]]>([
+		[
+			['538', '57:43', '12345678'],
+			['538', '57:43', '12345678'],
+		],
+		[
+			['54:62:1057', '54:62:1058'],
+			['54…1057', '54…1058'],
+		],
+		[
+			['54:62:1057', '54:63:1057', '54:63:2000'],
+			['54…2:1057', '54…3:1057', '54…2000'],
+		],
+		[
+			['54:1:62:1057', '55:1:62:1057'],
+			['54…1057', '55…1057'],
+		],
+		[
+			['550e8400-e29b-41d4-a716-446655440000', '550e8400-e29b-41d4-b716-446655440000'],
+			['55…a716-446655440000', '55…b716-446655440000'],
+		],
+		[
+			['54:1:62:1057', '54162:1057'],
+			['54…62:1057', '54162:1057'],
+		],
+	])('shorten the IDs %j as far as they stay distinct', (ids, shown) => {
+		expect(titlesOf(ids).toSorted()).toEqual(shown.map((id) => `a (${id}) · X`).toSorted());
+	});
+
+	it('are distinct for any IDs', () => {
+		const id = fc.string({ unit: fc.constantFrom('1', '2', ':'), minLength: 1, maxLength: 14 });
+		fc.assert(
+			fc.property(fc.uniqueArray(id, { minLength: 1 }), (ids) => {
+				expect(new Set(titlesOf(ids)).size).toBe(ids.length);
+			}),
+		);
+	});
+
+	it('call a number a seed only if it is for nothing else', () => {
+		const number = { class_type: 'PrimitiveInt', inputs: { value: 8 } };
+		const sampler = { class_type: 'KSampler', inputs: { seed: ['9', 0] } };
+		const titleOf = (inputs: object): string | undefined =>
+			fieldsOf({ '9': number, '3': sampler, '4': { class_type: 'X', inputs } }).find(
+				({ id }) => id === '9/value',
+			)?.displayName;
+		expect(titleOf({})).toBe('Seed (9) · PrimitiveInt · value');
+		expect(titleOf({ steps: ['9', 0] })).toBe('value (9) · PrimitiveInt');
+	});
+});
+
 describe('field IDs', () => {
 	it.each<[string, string, string]>([
 		['3', 'steps', '3/steps'],

@@ -107,7 +107,7 @@ describe('a linked seed', () => {
 		expect(applySeed({}, plan, 0, () => 0, ONLY)).toMatchObject({
 			failure: {
 				message:
-					'The node cannot tell which input is the seed that "Seed Mode" should set: KSampler (node 3) takes its seed from another node',
+					'The node cannot tell which input is the seed that "Seed Mode" should set: the seed of KSampler (node 3) cannot be set, because it comes from another node',
 			},
 		});
 	});
@@ -133,6 +133,140 @@ describe('a linked seed', () => {
 	});
 });
 
+/** A seed and a number for steps, from the given nodes: `9` is linked to the seed. */
+const SHARED: ReadonlyArray<[name: string, others: Record<string, object>, alsoFor: string]> = [
+	['to another setting', { '4': node('Scheduler', { steps: ['9', 0] }) }, 'Scheduler (node 4) · steps'],
+	[
+		'through a reroute',
+		{ '4': node('Reroute', { '': ['9', 0] }), '5': node('Guider', { cfg: ['4', 0] }) },
+		'Guider (node 5) · cfg',
+	],
+	[
+		'through a switch that a seed is linked to as well',
+		{
+			'4': node('Switch', { any_01: ['9', 0], any_02: ['3', 0], select: 1 }),
+			'5': node('KSampler', { seed: ['4', 0], steps: ['4', 0] }),
+		},
+		'KSampler (node 5) · steps',
+	],
+	[
+		'through a calculation',
+		{ '4': node('Math', { a: ['9', 0], b: 2 }), '5': node('Latent', { width: ['4', 0] }) },
+		'Latent (node 5) · width',
+	],
+	[
+		'through another seed node',
+		{ '4': node('easy seed', { seed: ['9', 0] }), '5': node('Sampler', { steps: ['4', 0] }) },
+		'Sampler (node 5) · steps',
+	],
+	['to a text', { '4': node('Encode', { text: ['9', 0] }), '5': SAMPLER }, 'Encode (node 4) · text'],
+	['by another output', { '4': node('Sampler', { denoise: ['9', 2] }) }, 'Sampler (node 4) · denoise'],
+];
+
+describe.each([
+	['PrimitiveInt', { value: 8 }],
+	['easy int', { value: 8 }],
+	['Seed (rgthree)', { seed: 8 }],
+])('a number from %s %j that is for more than seeds', (classType, inputs) => {
+	const parameter = Object.keys(inputs)[0] ?? '';
+	const target = `9.${parameter}`;
+
+	it.each(SHARED)('%s is no seed', (_name, others, alsoFor) => {
+		const definition = define({ '3': SAMPLER, '9': node(classType, inputs), ...others });
+		expect(seedChoicesIn(definition).filter(({ value }) => value === target)).toEqual([]);
+		const plan = { base: 42, targets: '', definition };
+		const send = (more: object, count = 1) =>
+			applySeed({}, { ...plan, mode: 'random', ...more }, 0, () => 2e9, { index: 0, count });
+		expect(send({})).toEqual({ ok: true, value: { prompt: {}, seeds: {} } });
+		const refusal = { message: expect.stringContaining(`its number is also for ${alsoFor}`) as unknown };
+		expect(send({ mode: 'fixed' })).toMatchObject({ failure: refusal });
+		expect(send({ mode: 'increment' })).toMatchObject({ failure: refusal });
+		expect(send({}, 3)).toMatchObject({
+			failure: { advice: expect.stringContaining('a number of its own') as unknown },
+		});
+		expect(send({ targets: target })).toMatchObject({
+			failure: { message: `"Seed Targets" contains "${target}", whose number is also for ${alsoFor}` },
+		});
+		// What a person enters is sent as it is, and to no variant as another number.
+		const entered = { '9': { inputs: { [parameter]: 12 } } };
+		const one = applySeed(entered, { ...plan, mode: 'random' }, 0, () => 2e9, ONLY);
+		expect(one).toEqual({ ok: true, value: { prompt: entered, seeds: {} } });
+		const second = applySeed(entered, { ...plan, mode: 'keep' }, 0, () => 0, { index: 1, count: 2 });
+		expect(second.ok).toBe(false);
+	});
+
+	it.each<[string, Record<string, object>]>([
+		['other samplers', { '4': SAMPLER, '5': node('X', { noise_seed: ['9', 1] }) }],
+		[
+			'a calculation for another seed',
+			{ '4': node('Math', { a: ['9', 0] }), '5': node('X', { seed: ['4', 0] }) },
+		],
+		['a node that shows it', { '4': node('easy showAnything', { anything: ['9', 0] }) }],
+		['a preview', { '4': node('PreviewAny', { source: ['9', 0] }) }],
+		[
+			'the name of a file',
+			{
+				'4': node('Join', { a: 'fox_', b: ['9', 0] }),
+				'5': node('SaveImage', { filename_prefix: ['4', 0] }),
+			},
+		],
+		[
+			'a circle',
+			{ '4': node('Reroute', { '': ['9', 0], back: ['4', 0] }), '5': node('X', { seed: ['4', 0] }) },
+		],
+	])('and %s is a seed', (_name, others) => {
+		const definition = define({ '3': SAMPLER, '9': node(classType, inputs), ...others });
+		expect(seedChoicesIn(definition).map(({ value }) => value)).toContain(target);
+	});
+});
+
+it.each<[string, Record<string, object>, string[]]>([
+	[
+		'a noise whose images have a size',
+		{
+			'1': node('RandomNoise', { noise_seed: 1 }),
+			'2': node('SamplerCustomAdvanced', { noise: ['1', 0], sigmas: ['5', 0] }),
+			'3': node('VAEDecode', { samples: ['2', 0], vae: ['9', 0] }),
+			'4': node('GetImageSize', { image: ['3', 0] }),
+			'6': node('Upscale', { image: ['3', 0], width: ['4', 0] }),
+		},
+		['1.noise_seed'],
+	],
+	[
+		'a wildcard text',
+		{ '1': node('Wildcards', { text: '__fox__', seed: 1 }), '2': node('CLIPTextEncode', { text: ['1', 0] }) },
+		['1.seed'],
+	],
+	[
+		'one of several numbers, each with its own output',
+		{
+			'1': node('KSampler Config', { steps: 8, cfg: 7, seed: 1 }),
+			'2': node('KSampler', { steps: ['1', 0], cfg: ['1', 1], seed: ['1', 2] }),
+		},
+		['1.seed'],
+	],
+	[
+		'one of several numbers whose output is for steps as well',
+		{
+			'1': node('KSampler Config', { steps: 8, cfg: 7, seed: 1 }),
+			'2': node('KSampler', { steps: ['1', 2], cfg: ['1', 1], seed: ['1', 2] }),
+		},
+		[],
+	],
+	[
+		'a sampler that uses its own',
+		{ '1': node('KSampler', { seed: 1, steps: 8 }), '2': node('Next', { latent: ['1', 0] }) },
+		['1.seed'],
+	],
+	[
+		'a seed node that is for steps alone',
+		{ '1': node('Seed', { seed: 8 }), '2': node('X', { steps: ['1', 0] }) },
+		[],
+	],
+])('the seed of %s', (_name, source, found) => {
+	expect(seedChoicesIn(define(source)).map(({ value }) => value)).toEqual(found);
+});
+
 test.each<[linked: string, held: Record<string, unknown>, instead: string]>([
 	['steps', { seed: 5, steps: 20, cfg: 7 }, 'steps'],
 	['seed', { seed: 5, steps: 20, cfg: 7 }, 'seed'],
@@ -155,6 +289,28 @@ test.each<[linked: string, held: Record<string, unknown>, instead: string]>([
 	const message = checked.ok ? '' : checked.failure.message;
 	expect(/; set Hold \(node 1\) · (\S+) instead/.exec(message)?.[1] ?? '').toBe(instead);
 	expect(message).toMatch(/cannot be set$|instead$/);
+});
+
+test.each([
+	['54.2.seed', { '54.2': node('KSampler', { seed: 1 }) }, { '54.2': { inputs: { seed: 7 } } }],
+	['a, b.seed', { 'a, b': node('KSampler', { seed: 1 }) }, { 'a, b': { inputs: { seed: 7 } } }],
+	['1.mode.seed', { '1': node('X', { 'mode.seed': 1 }) }, { '1': { inputs: { 'mode.seed': 7 } } }],
+])('the target %s from the list names its node', (targets, source, prompt) => {
+	const definition = define(source);
+	expect(seedChoicesIn(definition).map(({ value }) => value)).toEqual([targets]);
+	expect(applySeed({}, { mode: 'fixed', base: 7, targets, definition }, 0, () => 0, ONLY)).toMatchObject({
+		value: { prompt },
+	});
+});
+
+test('a target that may name two inputs is refused with both', () => {
+	const definition = define({ '1': node('X', { '2.seed': 1 }), '1.2': node('X', { seed: 1 }) });
+	const plan = { mode: 'fixed' as const, base: 7, targets: '1.2.seed', definition };
+	expect(applySeed({}, plan, 0, () => 0, ONLY)).toMatchObject({
+		failure: {
+			message: '"Seed Targets" contains "1.2.seed", which is "2.seed" of node 1 and "seed" of node 1.2',
+		},
+	});
 });
 
 test('the list of image nodes contains those that take a file, images first', () => {

@@ -1,15 +1,16 @@
 import fc from 'fast-check';
 
+import type { Json } from '../../../../nodes/shared/text/json';
 import { readDefinition, type WorkflowDefinition } from '../../../../nodes/shared/workflow/definition';
 import type { ParameterView } from '../../../../nodes/shared/workflow/parameterView';
 import type { Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
 import {
 	applySeed,
-	nodesWithForeignSeed,
 	type RandomSeed,
 	type SeedMode,
 	type SeedPlan,
 } from '../../../../nodes/FlowTask/workflow/seeds';
+import { findSeeds } from '../../../../nodes/FlowTask/workflow/graph/foundSeeds';
 import { valueOf } from '../../results';
 
 const DEFINITION: WorkflowDefinition = valueOf(
@@ -135,13 +136,15 @@ describe('applySeed', () => {
 	it('advises to enter what a linked seed comes from, because the linked input cannot be set', () => {
 		expect(seedOne({}, plan('fixed', { definition: FOREIGN_SEED }), 0, noDice)).toMatchObject({
 			failure: {
-				message: expect.stringContaining('KSampler (node 3) takes its seed from another node') as unknown,
+				message: expect.stringContaining(
+					'the seed of KSampler (node 3) cannot be set, because it comes from another node',
+				) as unknown,
 				advice:
 					'Enter the input that the seed comes from under "Seed Targets" as node ID and parameter, or set "Seed Mode" to Keep.',
 			},
 		});
-		expect(nodesWithForeignSeed(FOREIGN_SEED).map(({ nodeId }) => nodeId)).toEqual(['3']);
-		expect(nodesWithForeignSeed(DEFINITION)).toEqual([]);
+		expect(findSeeds(FOREIGN_SEED).foreign.map(({ node }) => node.nodeId)).toEqual(['3']);
+		expect(findSeeds(DEFINITION).foreign).toEqual([]);
 		const targets = '5.value';
 		expect(seedOne({}, plan('fixed', { definition: FOREIGN_SEED, targets }), 0, noDice)).toMatchObject({
 			value: { seeds: { '5.value': 42 } },
@@ -168,7 +171,7 @@ describe('applySeed', () => {
 		});
 	});
 
-	it.each([-1, 1.5, NaN, Infinity, 2 ** 53])('refuses the seed %d', (base) => {
+	it.each([-2, 1.5, NaN, Infinity, 2 ** 53])('refuses the seed %d', (base) => {
 		expect(seedOne({}, plan('fixed', { base, targets: '3.seed' }), 0, noDice)).toMatchObject({
 			failure: { message: expect.stringContaining('must be a whole number from 0') },
 		});
@@ -185,6 +188,65 @@ describe('applySeed', () => {
 	it('accepts 0 as a seed', () => {
 		expect(seedOne({}, plan('fixed', { base: 0, targets: '3.seed' }), 0, noDice)).toMatchObject({
 			value: { seeds: { '3.seed': 0 } },
+		});
+	});
+
+	describe('of -1, by which people mean random', () => {
+		const sampler = { '3': { class_type: 'KSampler', inputs: { seed: 5, steps: 20 } } };
+		const definition = valueOf(readDefinition(sampler));
+		const accepts: ParameterView = new Map([['3', new Map([['seed', { min: -1, max: 99 }]])]]);
+		const atLeast0: ParameterView = new Map([['3', new Map([['seed', { min: 0, max: 99 }]])]]);
+		const minusOne = (value: Json): Prompt => ({ '3': { inputs: { seed: value } } });
+		const sent = (prompt: Prompt, seedPlan: SeedPlan, count = 3) =>
+			Array.from({ length: count }, (_, index) =>
+				applySeed(prompt, seedPlan, 4, (least) => least + 70, { index, count }),
+			).map((result) => (result.ok ? result.value.prompt['3']?.inputs.seed : result.failure.message));
+
+		it.each<[string, Prompt, Partial<SeedPlan> & { mode: SeedMode }]>([
+			['a row or JSON', minusOne(-1), { mode: 'random' }],
+			['a row of text', minusOne('-1'), { mode: 'random' }],
+			['a row, with Keep', minusOne(' -1 '), { mode: 'keep' }],
+			['a row, without the export', minusOne(-1), { mode: 'keep', definition: undefined }],
+			['a row beside targets', minusOne(-1), { mode: 'fixed', targets: '8.seed' }],
+			['Fixed', {}, { mode: 'fixed', base: -1 }],
+			['Increment', {}, { mode: 'increment', base: -1 }],
+			['Fixed over a row', minusOne(-1), { mode: 'fixed', base: -1 }],
+			[
+				'the export, with Keep and variants',
+				{},
+				{
+					mode: 'keep',
+					definition: valueOf(readDefinition({ '3': { class_type: 'X', inputs: { seed: -1 } } })),
+				},
+			],
+		])('in %s draws one seed for the item, and counts up', (_name, prompt, more) => {
+			for (const view of [undefined, atLeast0]) {
+				expect(sent(prompt, { base: 42, targets: '', definition, view, ...more })).toEqual([70, 71, 72]);
+			}
+		});
+
+		it.each<[string, Prompt, Partial<SeedPlan> & { mode: SeedMode }]>([
+			['a row', minusOne(-1), { mode: 'random' }],
+			['a row, with Keep', minusOne(-1), { mode: 'keep' }],
+			['Fixed', {}, { mode: 'fixed', base: -1 }],
+			['Increment', {}, { mode: 'increment', base: -1 }],
+		])('in %s is sent as it is where the input accepts it', (_name, prompt, more) => {
+			const plan = { base: 42, targets: '', definition, view: accepts, ...more };
+			expect(sent(prompt, plan)).toEqual([-1, -1, -1]);
+		});
+
+		it('is reported as the seed that was drawn', () => {
+			const seeded = applySeed(minusOne(-1), plan('keep'), 0, () => 70, { index: 0, count: 1 });
+			expect(seeded).toEqual({ ok: true, value: { prompt: minusOne(70), seeds: { '3.seed': 70 } } });
+		});
+
+		it('stays in the export with Keep, and in inputs that are no seeds', () => {
+			const hosted = valueOf(readDefinition({ '3': { class_type: 'X', inputs: { seed: -1, shift: -1 } } }));
+			expect(sent({}, plan('keep', { definition: hosted }), 1)).toEqual([undefined]);
+			const shifted = { '3': { inputs: { shift: -1 } } };
+			expect(seedOne(shifted, plan('keep', { definition: hosted }), 0, noDice)).toMatchObject({
+				value: { prompt: shifted },
+			});
 		});
 	});
 

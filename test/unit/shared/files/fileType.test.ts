@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { fileTypeOf, HEAD_BYTES } from '../../../../nodes/shared/files/fileType';
+import { fileTypeOf, HEAD_BYTES, noMediaIn } from '../../../../nodes/shared/files/fileType';
 
 function bytes(...parts: Array<string | number[]>): Uint8Array {
 	return Buffer.concat(
@@ -134,5 +134,59 @@ describe('fileTypeOf', () => {
 				},
 			),
 		);
+	});
+});
+
+describe('noMediaIn', () => {
+	const utf16 = (text: string): Buffer => Buffer.from(`\uFEFF${text}`, 'utf16le');
+	it.each<[what: string, head: Uint8Array | string]>([
+		['a web page', '<!DOCTYPE html><html><body>Sign in</body></html>'],
+		['a web page', '\uFEFF\n <!-- SSO -->\n<HTML lang="en"><form action="/login">'],
+		['a web page', '<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0//EN" "x"><html>'],
+		['a web page', utf16('<html><body>Anmelden</body></html>')],
+		['a web page', utf16('<html><body>Anmelden</body></html>').swap16()],
+		['JSON', '{"error": "expired"}'],
+		['JSON', ' [{"message": "forbidden"}]'],
+		['JSON', utf16('{"error": "expired"}')],
+		['XML', '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code></Error>'],
+		['XML', '<ListBucketResult><Name>a</Name></ListBucketResult>'],
+		['text', 'Access denied'],
+		['text', 'BMW images are not available'],
+		['text', 'GIF89a could not be made'],
+		['text', 'ID3 tags are missing'],
+		['text', '请先登录'],
+		['text', ' \n'],
+		['a PDF', bytes('%PDF-1.7\n%', [0xe2, 0xe3, 0xcf, 0xd3], '\n1 0 obj')],
+		['a ZIP archive', bytes('PK', [3, 4, 20, 0])],
+	])('recognizes %s in %j, whatever it is called', (what, head) => {
+		const start = typeof head === 'string' ? Buffer.from(head) : head;
+		for (const type of ['image/jpeg', 'image/svg+xml', 'application/octet-stream', undefined]) {
+			for (const name of ['p.jpg', 'p.svg', 'p.mp4', '']) expect(noMediaIn(start, type, name)).toBe(what);
+		}
+	});
+
+	const media = SIGNATURES.filter(([, , mimeType]) => /^(image|audio|video|model)\//.test(mimeType));
+	it.each(media)('accepts %s, even as text or a page', (_extension, head) => {
+		const whole = Buffer.concat([head, Buffer.alloc(HEAD_BYTES)]);
+		for (const type of ['text/html', 'application/json', undefined]) {
+			expect(noMediaIn(whole, type, 'a.html')).toBeUndefined();
+		}
+	});
+
+	it.each([
+		['<svg xmlns="http://www.w3.org/2000/svg"/>'],
+		['<?xml version="1.0"?><!-- made by hand --><!DOCTYPE svg [<!ENTITY a "b">]><svg/>'],
+		['<svg:svg xmlns:svg="http://www.w3.org/2000/svg"/>'],
+		['<!-- a long comment that the first bytes cut off'],
+	])('accepts the drawing %s where the type or the name says so', (text) => {
+		expect(noMediaIn(Buffer.from(text), 'image/svg+xml', 'a')).toBeUndefined();
+		expect(noMediaIn(Buffer.from(text), undefined, 'a.svg')).toBeUndefined();
+		expect(noMediaIn(Buffer.from(text), 'image/png', 'a.png')).toBe('XML');
+	});
+
+	it('accepts sound without a header', () => {
+		const frames = bytes([0xff, 0xfb, 0x90, 0x44, 0, 0]);
+		expect(noMediaIn(frames, 'audio/mpeg', 'a.mp3')).toBeUndefined();
+		expect(noMediaIn(bytes([0xff, 0xfe, 0x90, 0x44, 0, 0]), undefined, 'a')).toBeUndefined();
 	});
 });

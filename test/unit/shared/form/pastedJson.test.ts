@@ -4,6 +4,7 @@ import {
 	lostDigits,
 	onlyOne,
 	parsePasted,
+	refuseLossyJson,
 	refuseRounded,
 	roundedNumber,
 } from '../../../../nodes/shared/form/pastedJson';
@@ -19,6 +20,10 @@ describe('parsePasted', () => {
 		['{"a": {}} { }', { a: {} }],
 		['{\n{"a": {}}\n}', { a: {} }],
 		['{"a": "“,}”"}', { a: '“,}”' }],
+		[
+			'[{"a": 1}, {"a": [{"a": "a", "b": "a"}]}, "a", "a"]',
+			[{ a: 1 }, { a: [{ a: 'a', b: 'a' }] }, 'a', 'a'],
+		],
 	])('reads %j', (text, value) => {
 		expect(parsePasted(text)).toEqual({ ok: true, value });
 	});
@@ -45,6 +50,24 @@ describe('parsePasted', () => {
 		],
 		[`{\n  "a": "${'x'.repeat(40)}",\n  "seed": %s}`, 'it cannot be read any further (line 3, column 11)'],
 		['{"a": NaNa}', ''],
+		[
+			'{"a": "he said "hi" to me"}',
+			'a text in it has a quotation mark (line 1, column 16), which JSON writes as \\"',
+		],
+		[
+			'{"a": "a 5" screen",\n "b": 1}',
+			'a text in it has a quotation mark (line 1, column 11), which JSON writes as \\"',
+		],
+		[
+			'{"a": 1,\n "b": "a red\nfox"}',
+			'a text in it has a line break (line 2, column 13), which JSON writes as \\n',
+		],
+		['{"a": "x" "b": 1}', 'it cannot be read any further (line 1, column 11)'],
+		['{"6": 1,\n "6": 2}', 'an object in it contains the key "6" twice (line 2, column 2)'],
+		[
+			'[{"a": {"x": 1, "\\u0078": {}}, "x": 1}]',
+			'an object in it contains the key "x" twice (line 1, column 17)',
+		],
 		['a red fox', 'it does not begin with { or ['],
 		['workflow = {"a": 1}', 'it does not begin with { or ['],
 		['['.repeat(600), 'it is nested too deeply'],
@@ -132,4 +155,11 @@ test.each<[unknown, unknown]>([
 	[undefined, undefined],
 ])('reduces %j to %j', (value, one) => {
 	expect(onlyOne(value)).toEqual(one);
+});
+
+test('JSON that is sent as it is entered has no key twice', () => {
+	expect(refuseLossyJson('Extra Body', '{"n": 1, "a": {"n": 2}}')).toBeUndefined();
+	expect(refuseLossyJson('Extra Body', '{"a": {"n": 1, "n": 4}}')).toMatchObject({
+		message: '"Extra Body" has an object that contains the key "n" twice',
+	});
 });

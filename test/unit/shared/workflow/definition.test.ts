@@ -64,6 +64,13 @@ describe('readDefinition', () => {
 		['below "prompt", as Python\'s text', { prompt: `{"3": ${JSON.stringify(NODE)}, "a": NaN}` }],
 		['behind a wrapper that is null', { prompt: null, workflow: EXPORT }],
 		['below an unknown key', { body: EXPORT }],
+		['in a file of the editor', { ...EDITOR_FILE, extra: { prompt: EXPORT } }],
+		['in a file of the editor, below "output"', { ...EDITOR_FILE, output: EXPORT }],
+		['that contains the file of the editor', { ...EXPORT, workflow: EDITOR_FILE }],
+		[
+			'that contains the file of the editor elsewhere',
+			{ ...EXPORT, extra_pnginfo: { workflow: EDITOR_FILE } },
+		],
 		['in the history of an engine', { 'a-b': { prompt: [3, 'a-b', EXPORT, {}, ['9']], outputs: {} } }],
 		['in the queue of an engine', { queue_running: [[1, 'a-b', EXPORT, {}, ['9']]], queue_pending: [] }],
 		[
@@ -186,6 +193,16 @@ describe('readDefinition', () => {
 		['below "prompt"', { prompt: EDITOR_FILE }],
 	])('recognizes an editor file %s', (_name, source) => {
 		expect(refusal(source)).toContain('(UI format), not an API-format export');
+	});
+
+	it('names a node without "class_type", which was installed nowhere at the export', () => {
+		const unknown = { inputs: { text: 'a fox' }, _meta: { title: 'Prompt Magic' } };
+		for (const node of [unknown, { ...unknown, class_type: null }]) {
+			expect(refusal({ ...EXPORT, '57:43': node })).toBe(
+				'"Workflow Definition" has a node without "class_type": Prompt Magic, ID 57:43',
+			);
+		}
+		expect(readDefinition({ ...EXPORT, _comment: 'by hand', extra: { ds: {} } }).ok).toBe(true);
 	});
 
 	it.each<[string, unknown, string]>([

@@ -104,14 +104,6 @@ describe('readParameterView', () => {
 		expect(specOf(spec)).toEqual(expected);
 	});
 
-	it.each(['image', 'video', 'audio', 'file'])('does not keep the list of files of a loader: %s', (name) => {
-		const spec = { default: 'old.png', list: ['old.png', 'b.png'] };
-		expect(read({ '10': { inputs: { [name]: { spec }, method: { spec } } } })).toEqual({
-			'10': { [name]: { default: 'old.png' }, method: spec },
-		});
-		expect(read({ '10': { [name]: { spec: ['old.png'] } } })).toEqual({ '10': { [name]: {} } });
-	});
-
 	it('treats names of prototype properties as ordinary names', () => {
 		const text = '{"__proto__": {"__proto__": {"spec": {"max": 1}}, "constructor": {"spec": [1]}}}';
 		const view = valueOf(readParameterView(text));

@@ -39,3 +39,28 @@ describe('whyListIsWrong', () => {
 		);
 	});
 });
+
+describe('a name that two workflows have', () => {
+	const wf = (workflowId: string): string => JSON.stringify({ workflowId });
+
+	it('is refused if it is the same key', () => {
+		expect(whyListIsWrong(`{"Portrait": ${wf('a')}, "Portrait": ${wf('b')}}`)).toContain(
+			'contains the key "Portrait" twice',
+		);
+	});
+
+	it('is refused if only blanks around it differ, and the other workflows stay', () => {
+		const source = `{"Portrait": ${wf('a')}, " Portrait\\n": ${wf('b')}, "Fox": ${wf('c')}}`;
+		const saved = readSavedWorkflows(source);
+		const find = (name: string) =>
+			findWorkflow(SAVED_PREFIX + name, { definition: '', view: '' }, () => saved);
+		expect(find('Portrait')).toMatchObject({
+			failure: {
+				message:
+					'"Saved Workflows" in the credential contains "Portrait" 2 times, apart from blanks around the name',
+			},
+		});
+		expect(find('Fox')).toMatchObject({ value: { workflowId: 'c' } });
+		expect(whyListIsWrong(source)).toContain('"Portrait" 2 times');
+	});
+});

@@ -2,6 +2,7 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { readChoice } from '../../../../shared/form/options';
+import { parsePasted } from '../../../../shared/form/pastedJson';
 import { excerpt, member, objectsIn } from '../../../../shared/text/json';
 import { textOf } from '../../../../shared/text/textOf';
 import type { WorkflowKnowledge } from '../../../../shared/workflow/definition';
@@ -62,7 +63,19 @@ function readJson(context: IExecuteFunctions, itemIndex: number, workflowId: str
 			'Correct the expression; for an item that changes nothing, let it return {}. Nothing was submitted for this item.',
 		);
 	}
-	return promptFromJson(value, workflowId);
+	const prompt = promptFromJson(value, workflowId);
+	if (prompt.ok || typeof value !== 'string' || !isBrokenByValue(value, entered)) return prompt;
+	return fail({
+		...prompt.failure,
+		advice:
+			'A quotation mark, a line break or a backslash in a value that {{ … }} inserts breaks the JSON. Set "Change Inputs By" to Form and enter the text under "Prompt", or write {{ JSON.stringify($json.prompt) }} without quotation marks around it. Nothing was submitted for this item.',
+	});
+}
+
+/** Whether JSON is broken only by the values that its expression inserts. */
+function isBrokenByValue(text: string, entered: unknown): boolean {
+	if (typeof entered !== 'string' || !entered.startsWith('=') || parsePasted(text).ok) return false;
+	return parsePasted(entered.slice(1).replace(/\{\{.*?\}\}/gs, 'x')).ok;
 }
 
 function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {

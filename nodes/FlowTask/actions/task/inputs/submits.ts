@@ -11,10 +11,11 @@ import type { Recollection } from '../../../tasks/memory';
 import type { SubmitStart } from '../../../tasks/submit';
 import { checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../workflow/checks';
 import { imageNodesIn } from '../../../workflow/fileNodes';
-import { isFileInput, isSeed, isSeedName } from '../../../workflow/names';
+import { isFileInput, isSeed, isSeedName } from '../../../workflow/graph/names';
 import { promptTextOf } from '../../../workflow/inputRanking';
 import { inputsIn, withInputs, type Prompt } from '../../../workflow/prompt';
-import { applySeed, nodesWithForeignSeed, type RandomSeed, type SeededPrompt } from '../../../workflow/seeds';
+import { findSeeds } from '../../../workflow/graph/foundSeeds';
+import { applySeed, whyForeign, type RandomSeed, type SeededPrompt } from '../../../workflow/seeds';
 import type { NodeRun } from '../../run';
 import { readImageSlots } from './imageSlots';
 import { readPrompt } from './prompt';
@@ -75,10 +76,13 @@ function keptSeedHint(
 		const isEntered = inputsIn(prompt).some(({ parameter, value }) => isSeed(parameter, value));
 		return isEntered || Object.keys(seeds).length > 0 ? undefined : SEED_KEPT;
 	}
-	const [first, ...others] = plan.targets.trim() ? [] : nodesWithForeignSeed(definition);
+	const [first, ...others] = plan.targets.trim() ? [] : findSeeds(definition).foreign;
 	if (!first) return undefined;
 	const more = others.length > 0 ? ` and ${others.length} more` : '';
-	return `"Seed Mode" is Random, but the seed of ${first.title} (node ${first.nodeId})${more} could not be changed, because it comes from another node: the same inputs may give the same image. Enter the input that it comes from under "Seed Targets", or choose Keep.`;
+	const cure = first.alsoFor
+		? 'Give the seed a number of its own in the workflow'
+		: 'Enter the input that it comes from under "Seed Targets"';
+	return `"Seed Mode" is Random, but the seed of ${first.node.title} (node ${first.node.nodeId})${more} could not be changed, because ${whyForeign(first)}: the same inputs may give the same image. ${cure}, or choose Keep.`;
 }
 
 type ItemInputs = Extract<ReturnType<typeof readInputs>, { ok: true }>['value'];

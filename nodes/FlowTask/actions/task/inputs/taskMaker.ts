@@ -9,6 +9,7 @@ import { enteredStem, slugOf } from '../../../../shared/files/fileName';
 import { readChoice } from '../../../../shared/form/options';
 import type { Delivery, OutputNode, TaskJob } from '../../../tasks/engine';
 import type { TaskFacts } from '../../../tasks/observer';
+import { savesNothing } from '../../../workflow/fileNodes';
 import type { NodeRun } from '../../run';
 import { chosenText, enteredText, textParameter } from '../../enteredText';
 
@@ -24,11 +25,14 @@ export function taskMaker(run: NodeRun, itemIndex: number) {
 		context.getNodeParameter('output', itemIndex, 'urls'),
 	);
 	if (!chosen.ok) return chosen;
+	const known = run.workflows.knowledge(itemIndex);
+	const definition = known.ok ? known.value.definition : undefined;
 	const delivery: Delivery = {
 		form: isTool(context.getNode()) ? 'urls' : chosen.value,
 		binaryField: textParameter(context, 'binaryPropertyName', itemIndex) || 'data',
 		simplify: readSimplify(context, itemIndex),
 		includeRequest: run.options.includeRequest,
+		mayBeEmpty: definition !== undefined && savesNothing(definition),
 		outputs: outputs.value,
 	};
 	const fileName = enteredText(context.getNodeParameter('options.fileName', itemIndex, ''));
