@@ -1,8 +1,4 @@
-import type {
-	DefinitionInput,
-	DefinitionNode,
-	WorkflowDefinition,
-} from '../../../shared/workflow/definition';
+import type { DefinitionNode, WorkflowDefinition } from '../../../shared/workflow/definition';
 import type { Json } from '../../../shared/text/json';
 import { graphOf, holderOf, isNumber, NUMBER_NAMES, originOf, takesSeed, type GraphInput } from './links';
 import { isEditorState, isOtherLink, isSeedName, isSettingName } from './names';
