@@ -1,6 +1,7 @@
 import { readAgentAccount, type AgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
 import { AgentApi, type InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { TurnCalls } from '../../../../nodes/AgentInvoke/api/callLimit';
+import { ok } from '../../../../nodes/shared/errors/failure';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { AdaptiveRate } from '../../../../nodes/shared/retry/adaptiveRate';
 import { Retry } from '../../../../nodes/shared/retry/retry';
@@ -70,7 +71,7 @@ export async function invoke(
 	const result = await clock.run(
 		api.invoke({
 			...{
-				request: { path: '', headers: {}, body: { message: 'hi' } },
+				request: (sessionId: string) => ok({ path: '', headers: {}, body: { message: 'hi' }, sessionId }),
 				sessionId: '',
 				timeoutMs: 5_000,
 				tries: 1,

@@ -2,6 +2,7 @@ import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
 import { openRequest, whyNoPlaceholder, type WireTurn } from '../../../../nodes/AgentInvoke/wire/request';
 import type { Result } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
+import { valueOf } from '../../results';
 import { describedBy, wireWith } from './wire.fixture';
 
 const USUAL = wireWith();
@@ -14,7 +15,7 @@ function bodyOf(
 	sessionId = '',
 ): Result<JsonObject> {
 	const open = openRequest(turn, { stream, extraBody: extra, uuid: 'u' }, wire);
-	return open.ok ? { ok: true, value: open.value(sessionId).body } : open;
+	return open.ok ? { ok: true, value: valueOf(open.value(sessionId)).body } : open;
 }
 
 const hello = { kind: 'message', message: 'hello', files: [] } as const;
@@ -123,7 +124,7 @@ test.each(['.', '..'])('the session ID %j leads to no other path', (id) => {
 	const pathOf = (path: string, sessionId: string) => {
 		const wire = wireWith({ request: { path } });
 		const open = openRequest(hello, { stream: false, extraBody: '', uuid: 'u' }, wire);
-		return open.ok && open.value(sessionId).path;
+		return valueOf(valueOf(open)(sessionId)).path;
 	};
 	const paths = [
 		'/v1/sessions/$session/run',
