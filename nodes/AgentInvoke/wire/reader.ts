@@ -199,8 +199,13 @@ export class WireReader {
 		if (this.odd === '' && !isKeepAlive({ name, data }) && isOdd(wire, rule, name, json))
 			this.odd = excerpt(hide(strayWords(data)), 200);
 		if (!rule) return;
+		const settled = new Set(listAt(rule.settles, dataOf(wire, json)).map(wordOf));
+		this.waiting = this.waiting.filter(({ interrupt: { id } }) => !settled.has(id));
 		if (rule.step) this.addStep({ name: shown, data: json }, data.length);
 		else this.readText(rule, shown, isPlain ? hide(data) : json);
+		// Some answers come only in the last event, in the form of an answer without a stream.
+		if (rule.end === true && this.text === '' && this.waiting.length === 0 && isJsonObject(json))
+			this.replaceText(textAt(wire.answer.text, dataOf(wire, json)), 'answer.text');
 		if (rule.end && !this.isClosed) {
 			this.endedBy = rule.entry;
 			this.isClosed = rule.end === true;
@@ -231,8 +236,6 @@ export class WireReader {
 		const replaced = textAt(rule.replace, data);
 		const delta = textAt(rule.delta, data);
 		const part = textAt(rule.part, data);
-		const settled = new Set(listAt(rule.settles, data).map(wordOf));
-		this.waiting = this.waiting.filter(({ interrupt: { id } }) => !settled.has(id));
 		const pieces = textAt(rule.argumentsDelta, data);
 		if (pieces !== '') this.addArguments(part, pieces);
 		else if (whole !== '') this.takeWhole(whole, rule, part);
