@@ -125,7 +125,8 @@ async function invokeOnce(
 	const ended = await readAnswer(connection, request, async (event) => {
 		reader.read(event);
 		// An ID that only the request has named is kept once the agent has begun.
-		if (reader.hasBegun || reader.sessionId !== reader.chosenId) report(reader.sessionId);
+		const hasBegun = reader.hasBegun && !reader.isWholeBody;
+		if (hasBegun || reader.sessionId !== reader.chosenId) report(reader.sessionId);
 		// A body that came whole was not streamed, so there is no progress to report.
 		if (event.isWholeBody) body = event.data;
 		else if (reader.delta !== '') await call.onDelta(reader.delta);

@@ -68,7 +68,7 @@ export function mayBeSecret(name: string, template: Json = ''): boolean {
 	return !isOfCall && !HARMLESS_HEADER.test(name);
 }
 
-const NAMES_SECRET = /key|token|secret|auth|pass|sign|cookie|credential/i;
+const NAMES_SECRET = /key|token|secret|auth|pass|sig|cookie|credential/i;
 /** Any other value, such as a version, a region or a mode, could be an ordinary word of an answer. */
 const LONG = /^.{16}/;
 const UNLIKE_WORDS = /^(?=.*[^a-z_-]).{8}/;
