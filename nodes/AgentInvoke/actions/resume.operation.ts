@@ -39,7 +39,8 @@ const fields: readonly INodeProperties[] = [
 		type: 'string',
 		default: '={{ $json.interrupt.tool }}',
 		hint: `After other nodes: ${inAsked('interrupt.tool')}`,
-		description: 'Sent only if the description in the credential contains <code>$tool</code>',
+		description:
+			'The tool that the interrupt asked for. It is sent only if the description in the credential asks for it.',
 	},
 	{
 		displayName: 'Decision',

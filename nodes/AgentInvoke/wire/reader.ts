@@ -131,7 +131,8 @@ export class WireReader {
 	/** Whether anything arrived in the described form; a gateway's page or words are in none. */
 	get isInForm(): boolean {
 		if (this.names.size > 0) return true;
-		return isJsonObject(this.raw) && (!this.wire.answer.envelope || saidSuccess(this.raw) !== undefined);
+		if (!isJsonObject(this.raw) || !this.wire.answer.envelope) return isJsonObject(this.raw);
+		return saidSuccess(this.raw) !== undefined || statusIn(this.raw) !== undefined;
 	}
 
 	private get isOver(): boolean {
