@@ -361,7 +361,8 @@ function explainBusy({ text, status }: Of<'busy'>, call: CallFacts, isUpload = f
 
 /** Whether the server does not know the path, or does not allow the method. */
 function isNotHere({ status, meaning, code, detail }: WireFailure): boolean {
-	return meaning === undefined && (status === 405 || (status === 404 && isPlain(code || detail)));
+	const isPlainly = /^\d+$/.test(code) || isPlain(code || detail);
+	return meaning === undefined && (status === 405 || (status === 404 && isPlainly));
 }
 
 function explainNotHere(

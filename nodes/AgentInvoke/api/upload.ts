@@ -76,7 +76,9 @@ async function uploadOnce(
 	const form = new FormData();
 	form.append(account.wire.upload.part, media);
 	const call = { sessionId: '', stream: false, uuid: '' };
-	const { headers: more } = wireRequest(account.wire, { kind: 'nothing' }, call);
+	const request = wireRequest(account.wire, { kind: 'nothing' }, call);
+	if (!request.ok) return { kind: 'answered', data: request };
+	const { headers: more } = request.value;
 	const exchange = await send({ method: 'POST', url, form, headers: more, timeoutMs });
 	if (exchange.kind !== 'reply') return exchange;
 	const { status, headers, text } = exchange;

@@ -324,7 +324,7 @@ class ItemTurn<T extends AgentTurn> {
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
 		const invoke = async (): ReturnType<AgentApi['invoke']> =>
 			await turn.client.api.invoke({
-				request: open(sessionId),
+				request: open,
 				sessionId,
 				timeoutMs,
 				tries: attempts,

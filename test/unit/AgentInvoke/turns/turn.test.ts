@@ -13,6 +13,7 @@ import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { TableLedger, type Ledger } from '../../../../nodes/shared/idempotency/ledger';
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import { MemoryTable } from '../../shared/memoryTable';
+import { valueOf } from '../../results';
 import { TestClock } from '../../testClock';
 import { replyOf } from '../agentReply.builder';
 import { openStore } from '../sessions/worker.scene';
@@ -31,7 +32,8 @@ class ScriptedAgent {
 
 	constructor(private readonly clock: TestClock) {}
 
-	readonly invoke = async ({ request: { body }, sessionId, onSession, calls }: InvokeCall) => {
+	readonly invoke = async ({ request, sessionId, onSession, calls }: InvokeCall) => {
+		const { body } = valueOf(request(sessionId));
 		const said = textOf(body.message);
 		const call = { said, sessionId: textOf(body.session_id), fromMs: this.clock.elapsedMs, toMs: 0 };
 		this.calls.push(call);
