@@ -171,7 +171,7 @@ export class DailyLimit {
 		return {
 			kind: 'notSubmitted',
 			message: budgetSpent({ option, most, unit, scope: `a day for ${ownerName}`, taken }),
-			advice: `The item was not run. Raise "${option}" under "Cost and Speed", or run the item again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`,
+			advice: `Nothing was sent for this item. Raise "${option}" under "Cost and Speed", or run the item again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`,
 			details: { budget: { per, unit, most, used: taken, day }, freeFrom },
 		};
 	}

@@ -32,7 +32,7 @@ test('sixty concurrent executions create exactly as many tasks as the limit allo
 	const late = await stage.run(prompts(1), { operation: 'submit', ...limit(20) });
 	expect(late.error?.message).toBe('"Limit per Day" allows 20 tasks a day for this node; used so far: 20');
 	expect(late.error?.description).toMatch(
-		/^The item was not run\. Raise "Limit per Day" under "Cost and Speed", or run the item again from \d{4}-\d\d-\d\d on: the count restarts at midnight \(/,
+		/^Nothing was sent for this item\. Raise "Limit per Day" under "Cost and Speed", or run the item again from \d{4}-\d\d-\d\d on: the count restarts at midnight \(/,
 	);
 });
 

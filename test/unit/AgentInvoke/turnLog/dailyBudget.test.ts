@@ -108,7 +108,7 @@ test('the refusal states the limit and its use, where to raise it and when the c
 		kind: 'notSubmitted',
 		message: '"Limit per Day" allows 2 turns a day for the key "anna"; used so far: 2',
 		advice:
-			'The item was not run. Raise "Limit per Day" under "Cost and Speed", or run the item again from 2030-01-02 on: the count restarts at midnight (UTC).',
+			'Nothing was sent for this item. Raise "Limit per Day" under "Cost and Speed", or run the item again from 2030-01-02 on: the count restarts at midnight (UTC).',
 		details: {
 			budget: { per: 'key', unit: 'turns', most: 2, used: 2, day: '2030-01-01' },
 			freeFrom: '2030-01-02',
