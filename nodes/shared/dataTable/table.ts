@@ -18,6 +18,7 @@ import {
 	selection,
 	swapping,
 	thenReading,
+	thenRemoving,
 	updatingAlike,
 	type CellValue,
 	type RowChange,
@@ -29,7 +30,13 @@ import {
 	type Work,
 } from './workflow';
 import { removeLots, type Lifetime } from './lifetime';
-import { sharedTable, type IfMissing, type SharedTable, type TableResult } from './sharedTable';
+import {
+	sharedTable,
+	type IfMissing,
+	type Replacement,
+	type SharedTable,
+	type TableResult,
+} from './sharedTable';
 import { partsOf } from '../run/batcher';
 import { systemClock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
@@ -67,6 +74,12 @@ export interface DataTable {
 	 * Rows may be added twice, and may have been added even if this fails.
 	 */
 	insertThenRead(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>>;
+	/**
+	 * Adds rows and then, in a later statement of the same sub-execution, removes those whose `rowKey` is one of `gone`.
+	 * Rows may be added twice, and may have been added even if this fails.
+	 * @returns the rows that were removed
+	 */
+	replace(rows: readonly TableRow[], gone: readonly string[]): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */
 	remove(column: string, values: readonly CellValue[]): Promise<Result<undefined>>;
 }
@@ -228,6 +241,32 @@ class OpenTable implements PreparableTable {
 		});
 	}
 
+	async replace(rows: readonly TableRow[], gone: readonly string[]): TableResult<readonly TableRow[]> {
+		if (rows.length === 0) return ok([]);
+		return await this.onTable('create', [], async (id) => {
+			const items = [...rows.map((row) => ({ row })), ...gone.map((rowKey) => ({ rowKey }))];
+			const done = await this.shared
+				.replacements(id)
+				.add(items, async (all) => await this.replaceAll(id, all));
+			this.sweep(id);
+			return having('rowKey', gone, done);
+		});
+	}
+
+	private async replaceAll(id: string, all: readonly Replacement[]): TableResult<readonly TableRow[]> {
+		const rows = all.flatMap(({ row }) => (row ? [row] : []));
+		const gone = all.flatMap(({ rowKey }) => rowKey ?? []);
+		// Nothing goes before all that replaces it is there.
+		const added = await this.inParts(id, rows.slice(ROWS_AT_ONCE), insertion);
+		if (!added.ok) return added;
+		const write = insertion(rows.slice(0, ROWS_AT_ONCE));
+		const work = thenRemoving(write, 'rowKey', gone.slice(0, ROWS_AT_ONCE));
+		const done = await this.runOn(id, work);
+		if (!done.ok) return TIMED_OUT.test(done.failure.said) ? await this.runOn(id, work, true) : done;
+		const rest = await this.remove('rowKey', gone.slice(ROWS_AT_ONCE));
+		return rest.ok ? done : rest;
+	}
+
 	private async thenRead<T>(
 		id: string,
 		all: readonly T[],
@@ -358,17 +397,17 @@ class OpenTable implements PreparableTable {
 		const onTable = (parameters: Work): Work => {
 			return { resource: 'row', dataTableId: { __rl: true, mode: 'id', value: tableId }, ...parameters };
 		};
-		const { parameters, items, reading } = work;
-		const onIt = { parameters: onTable(parameters), items, reading: reading && onTable(reading) };
+		const { parameters, items, then } = work;
+		const onIt = { parameters: onTable(parameters), items, then: then && onTable(then) };
 		const done = await this.run(onIt, isUnwaited ? { doNotWaitToFinish: true } : undefined);
 		return done.ok ? ok(done.value.map(rowOf)) : done;
 	}
 
 	private async run(
-		{ parameters, items, reading }: RowWork,
+		{ parameters, items, then }: RowWork,
 		options?: { doNotWaitToFinish: boolean },
 	): TableResult<IDataObject[]> {
-		const code = inlineWorkflow(`${this.table.name} ${parameters.operation}`, parameters, reading);
+		const code = inlineWorkflow(`${this.table.name} ${parameters.operation}`, parameters, then);
 		const input = items.map((json, item): INodeExecutionData => ({ json, pairedItem: { item } }));
 		try {
 			const { data } = await this.context.executeWorkflow({ code }, input, undefined, options);

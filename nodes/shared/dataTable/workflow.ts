@@ -31,8 +31,8 @@ export interface Work extends INodeParameters {
 export interface RowWork {
 	readonly parameters: Work;
 	readonly items: readonly IDataObject[];
-	/** What a second Data Table node reads after the first has written; its rows are then the result. */
-	readonly reading?: Work | undefined;
+	/** What a second Data Table node reads or removes after the first has written; its rows are then the result. */
+	readonly then?: Work | undefined;
 }
 
 /** One statement for many rows, instead of two per row. */
@@ -143,7 +143,12 @@ export function meeting(
 
 /** Makes a write also read, afterwards, all rows that have one of `digests` in a column. */
 export function thenReading(write: RowWork, column: string, digests: readonly CellValue[]): RowWork {
-	return { ...write, reading: { operation: 'get', ...oneOf(column, digests), returnAll: true } };
+	return { ...write, then: { operation: 'get', ...oneOf(column, digests), returnAll: true } };
+}
+
+/** Makes a write also remove, afterwards, the rows that have one of `ids` in a column; they are the result. */
+export function thenRemoving(write: RowWork, column: string, ids: readonly CellValue[]): RowWork {
+	return ids.length > 0 ? { ...write, then: { operation: 'deleteRows', ...oneOf(column, ids) } } : write;
 }
 
 /**
@@ -186,13 +191,13 @@ export function creation({ name, columns }: TableSpec): Work {
 
 /**
  * A new workflow for each run, because n8n modifies what it is given. It runs in the project of the caller.
- * @param reading the parameters of a second node, which runs once after the first and whose rows are the result
+ * @param then the parameters of a second node, which runs once after the first and whose rows are the result
  */
-export function inlineWorkflow(name: string, parameters: Work, reading?: Work): IWorkflowBase {
+export function inlineWorkflow(name: string, parameters: Work, then?: Work): IWorkflowBase {
 	const now = new Date();
 	// The trigger feeds both nodes, because a write that changes nothing outputs nothing; n8n runs the upper one first.
 	const targets = [tableNode('Table', 0, parameters)];
-	if (reading) targets.push({ ...tableNode('Read', 200, reading), executeOnce: true });
+	if (then) targets.push({ ...tableNode('Then', 200, then), executeOnce: true });
 	const input: INode = {
 		id: 'input',
 		name: 'Input',

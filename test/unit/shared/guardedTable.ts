@@ -9,6 +9,7 @@ export function guardedTable(table: DataTable, guard: <T>(call: () => Promise<T>
 		swap: async (...all) => await guard(async () => await table.swap(...all)),
 		swapThenRead: async (...all) => await guard(async () => await table.swapThenRead(...all)),
 		insertThenRead: async (...all) => await guard(async () => await table.insertThenRead(...all)),
+		replace: async (...all) => await guard(async () => await table.replace(...all)),
 		remove: async (...all) => await guard(async () => await table.remove(...all)),
 	};
 }

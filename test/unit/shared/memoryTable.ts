@@ -108,6 +108,18 @@ export class MemoryTable {
 						rows.map(({ entryKey }) => entryKey),
 					);
 				}),
+			replace: async (rows, gone) => {
+				if (rows.length === 0) return ok([]);
+				return await this.call('replace', 'rowKey', async () => {
+					await this.add(rows);
+					if (this.repeats()) await this.add(rows);
+					await this.delay();
+					const wanted = new Set<CellValue | undefined>(gone);
+					const before = this.all();
+					this.drop((row) => wanted.has(row.rowKey));
+					return before.filter((row) => wanted.has(row.rowKey));
+				});
+			},
 			remove: async (column, values) => {
 				if (values.length === 0) return ok(undefined);
 				return await this.call('remove', column, async () => {

@@ -400,6 +400,32 @@ describe('compare and set', () => {
 		expect(n8n.runs.at(-1)?.code).toContain('"optimizeBulk":true');
 	});
 
+	it('adds rows and then removes those that they replace, in one sub-execution, and returns what it removed', async () => {
+		const columns = [...SPEC.columns, { name: 'rowKey', type: 'string' as const }];
+		n8n.add(SPEC.name, columns, [
+			{ id: 1, ...row('a'), rowKey: 'h:1' },
+			{ id: 2, ...row('b'), rowKey: 'i:1' },
+		]);
+		const table = open({ ...SPEC, columns });
+		const done = await table.replace([{ ...row('a'), rowKey: 'h:2' }], ['h:1', 'gone:1']);
+		expect(done).toMatchObject({ ok: true, value: [{ id: 1, rowKey: 'h:1' }] });
+		expect(n8n.tables[0]?.rows.map(({ rowKey }) => rowKey)).toEqual(['i:1', 'h:2']);
+		expect(await table.replace([], ['h:2'])).toEqual({ ok: true, value: [] });
+		expect(n8n.operations).toEqual(['list', 'insert']);
+	});
+
+	it('removes nothing before all that replaces it is there', async () => {
+		const columns = [...SPEC.columns, { name: 'rowKey', type: 'string' as const }];
+		n8n.add(SPEC.name, columns, [{ id: 1, ...row('a'), rowKey: 'old' }]);
+		let inserts = 0;
+		n8n.before = (operation) => {
+			if (operation === 'insert' && ++inserts === 2) throw new Error('the database is away');
+		};
+		const rows = Array.from({ length: 600 }, (_, index) => row(`k${index}`));
+		expect((await open({ ...SPEC, columns }).replace(rows, ['old'])).ok).toBe(false);
+		expect(n8n.tables[0]?.rows[0]).toMatchObject({ rowKey: 'old' });
+	});
+
 	it('reads again if rows that came and went kept the read from being complete', async () => {
 		const shifting: InlineWorkflows = {
 			executeWorkflow: async (info, input) => {
