@@ -262,8 +262,11 @@ class OpenTable implements PreparableTable {
 		const write = insertion(rows.slice(0, ROWS_AT_ONCE));
 		const work = thenRemoving(write, 'rowKey', gone.slice(0, ROWS_AT_ONCE));
 		const done = await this.runOn(id, work);
-		if (!done.ok) return TIMED_OUT.test(done.failure.said) ? await this.runOn(id, work, true) : done;
-		const rest = await this.remove('rowKey', gone.slice(ROWS_AT_ONCE));
+		if (!done.ok && TIMED_OUT.test(done.failure.said)) {
+			const begun = await this.runOn(id, work, true);
+			return begun.ok ? ok(gone.map((rowKey) => ({ rowKey }))) : begun;
+		}
+		const rest = done.ok ? await this.remove('rowKey', gone.slice(ROWS_AT_ONCE)) : done;
 		return rest.ok ? done : rest;
 	}
 

@@ -26,6 +26,8 @@ export type Mishap = 'none' | 'before' | 'after';
  */
 export class MemoryTable {
 	private rows: StoredRow[] = [];
+	/** Removed rows, which reads that lag behind still show. */
+	private removed: Array<{ readonly stored: StoredRow; readonly atMs: number }> = [];
 	private lastId = 0;
 	/** The names of the calls, in order. */
 	readonly calls: string[] = [];
@@ -177,7 +179,8 @@ export class MemoryTable {
 
 	private visible(): TableRow[] {
 		const nowMs = this.clock.now();
-		return this.rows.flatMap(({ row, committed, committedAtMs, before }) => {
+		this.removed = this.removed.filter(({ stored, atMs }) => this.hides(nowMs - atMs, stored.row));
+		return [...this.rows, ...this.removed.map(({ stored }) => stored)].flatMap(({ row, committed, committedAtMs, before }) => {
 			if (!committed) return [];
 			let seen: FormerRow | undefined = { row, atMs: committedAtMs, before };
 			while (seen && this.hides(nowMs - seen.atMs, seen.row)) seen = seen.before;
@@ -186,6 +189,10 @@ export class MemoryTable {
 	}
 
 	private drop(isGone: (row: TableRow) => boolean): void {
+		const atMs = this.clock.now();
+		for (const stored of this.rows) {
+			if (stored.committed && isGone(stored.row)) this.removed.push({ stored, atMs });
+		}
 		this.rows = this.rows.filter(({ row, committed }) => !committed || !isGone(row));
 	}
 
