@@ -5,7 +5,7 @@ import type { Clock } from '../../shared/run/clock';
 import type { Failure, FailureKind, Result } from '../../shared/errors/failure';
 import { uniqueStems } from '../../shared/files/fileName';
 import { MemoryBudget } from '../../shared/files/memoryBudget';
-import type { Ledger } from '../../shared/idempotency/ledger';
+import type { Ledger } from '../../shared/effects/ledger';
 import type { Redact } from '../../shared/text/redact';
 import type { Download } from '../../shared/files/download';
 import type { MayFetch } from '../../shared/files/fileHosts';
