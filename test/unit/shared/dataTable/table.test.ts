@@ -584,6 +584,7 @@ describe('failures', () => {
 			/does not have the expected columns/,
 		],
 		['Could not find any entity of type "SharedWorkflow"', /belongs to no project/],
+		['The execution was cancelled because it timed out', /the timeout of the workflow had passed/],
 		['SQLITE_BUSY: database is locked', /could not be used/],
 	])('are explained: %s', async (said, sentence) => {
 		n8n.before = () => {
@@ -596,6 +597,15 @@ describe('failures', () => {
 			expect(advice).toMatch(/[^.]\.$/);
 			expect(advice).toContain(said);
 		}
+	});
+
+	it('hide a token that a database error repeats', async () => {
+		n8n.before = () => {
+			throw new Error('invalid value in row: Authorization: Bearer abcdef0123456789abcdef0123456789');
+		};
+		const { advice } = failureOf(await open().insert([row('a')]));
+		expect(advice).toContain('invalid value in row');
+		expect(advice).not.toContain('abcdef0123456789');
 	});
 
 	it('of any kind are returned and not thrown', async () => {
