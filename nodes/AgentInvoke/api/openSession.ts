@@ -5,7 +5,7 @@ import { excerpt, jsonText } from '../../shared/text/json';
 import { explainCall } from '../../shared/platform/failures';
 import type { Outcome } from '../../shared/http/outcome';
 import { concludeRefusal } from '../wire/conclusion';
-import { valueAt } from '../wire/expression';
+import { valueAt } from '../../shared/form/expression';
 import { idOf, WireReader } from '../wire/reader';
 import { addressOf, openingRequest, type WireRequest } from '../wire/request';
 import { busyOutcome, explainRefusal, isPassing, ofForeign } from './failures';

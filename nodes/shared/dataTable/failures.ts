@@ -26,6 +26,11 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 		'Delete rows or tables that are no longer needed, or raise N8N_DATA_TABLES_MAX_SIZE_BYTES.',
 	],
 	[
+		TIMED_OUT,
+		'could not be used any more: the timeout of the workflow had passed',
+		'Raise "Timeout Workflow" in the settings of the workflow, or send it fewer items at a time.',
+	],
+	[
 		/unrecognized node type|module is disabled|proxy is not available|unknown (resource|operation)/i,
 		'cannot be used: this n8n has no Data Tables, or they are switched off',
 		'Update n8n, or remove "data-table" from N8N_DISABLED_MODULES.',
@@ -50,6 +55,12 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 /** Whether a read failed because this workflow cannot have Data Tables at all. */
 export function hasNoTables(failure: Failure): boolean {
 	return 'said' in failure && NEVER_MADE.test(textOf(failure.said));
+}
+
+/** The advice of a table's failure, with what to do without Data Tables unless only the time was too short. */
+export function orWithout(failure: Failure, remedy: string): string {
+	const isLate = 'said' in failure && TIMED_OUT.test(textOf(failure.said));
+	return isLate ? failure.advice : `${sentence(failure.advice)} ${remedy}`;
 }
 
 /** Redacts database errors, which may contain a row's values. */

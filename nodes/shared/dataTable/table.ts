@@ -16,10 +16,10 @@ import {
 	listing,
 	PAGE_ROWS,
 	pageOf,
-	replacing,
 	selection,
 	swapping,
 	thenReading,
+	thenRemoving,
 	updatingAlike,
 	type CellValue,
 	type PageStart,
@@ -32,7 +32,13 @@ import {
 	type Work,
 } from './workflow';
 import { removeLots, type Lifetime } from './lifetime';
-import { sharedTable, type IfMissing, type SharedTable, type TableResult } from './sharedTable';
+import {
+	sharedTable,
+	type IfMissing,
+	type Replacement,
+	type SharedTable,
+	type TableResult,
+} from './sharedTable';
 import { partsOf } from '../run/batcher';
 import { systemClock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
@@ -71,19 +77,13 @@ export interface DataTable {
 	 */
 	insertThenRead(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>>;
 	/**
-	 * Adds rows, after creating the table if it is missing, and then, in a later statement, removes those that they
-	 * replace, found by `column`. After a failure, rows may have been added, and old ones removed.
+	 * Adds rows and then, in a later statement of the same sub-execution, removes those whose `rowKey` is one of `gone`.
+	 * Rows may be added twice, and may have been added even if this fails.
 	 * @returns the rows that were removed
 	 */
-	replace(column: string, replacements: readonly Replacement[]): Promise<Result<readonly TableRow[]>>;
+	replace(rows: readonly TableRow[], gone: readonly string[]): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */
 	remove(column: string, values: readonly CellValue[]): Promise<Result<undefined>>;
-}
-
-/** A row, and the values that identify the rows whose place it takes, if any. */
-export interface Replacement {
-	readonly row: TableRow;
-	readonly replaced: readonly CellValue[];
 }
 
 export interface PreparableTable extends DataTable {
@@ -243,6 +243,39 @@ class OpenTable implements PreparableTable {
 		});
 	}
 
+	async replace(rows: readonly TableRow[], gone: readonly string[]): TableResult<readonly TableRow[]> {
+		if (rows.length === 0) return ok([]);
+		return await this.onTable('create', [], async (id) => {
+			const items = [...rows.map((row) => ({ row })), ...gone.map((rowKey) => ({ rowKey }))];
+			const done = await this.shared
+				.replacements(id)
+				.add(items, async (all) => await this.replaceAll(id, all));
+			this.sweep(id);
+			return having('rowKey', gone, done);
+		});
+	}
+
+	private async replaceAll(id: string, all: readonly Replacement[]): TableResult<readonly TableRow[]> {
+		const rows = all.flatMap(({ row }) => (row ? [row] : []));
+		const gone = all.flatMap(({ rowKey }) => rowKey ?? []);
+		// Nothing goes before all that replaces it is there.
+		const added = await this.inParts(id, rows.slice(0, -ROWS_AT_ONCE), insertion);
+		if (!added.ok) return added;
+		const removed: TableRow[] = [];
+		const [first = [], ...rest] = partsOf(gone, ROWS_AT_ONCE);
+		const works = [
+			thenRemoving(insertion(rows.slice(-ROWS_AT_ONCE)), 'rowKey', first),
+			...rest.map((part) => selection('deleteRows', 'rowKey', part)),
+		];
+		for (const work of works) {
+			const done = await this.write(id, work);
+			if (!done.ok) return done;
+			// After the execution's timeout, n8n does not say which rows were there.
+			removed.push(...(done.value ?? gone.map((rowKey) => ({ rowKey }))));
+		}
+		return ok(removed);
+	}
+
 	private async thenRead<T>(
 		id: string,
 		all: readonly T[],
@@ -259,25 +292,6 @@ class OpenTable implements PreparableTable {
 			read.push(...whole.value);
 		}
 		return ok(read.sort((a, b) => Number(a.id) - Number(b.id)));
-	}
-
-	async replace(column: string, all: readonly Replacement[]): TableResult<readonly TableRow[]> {
-		if (all.length === 0) return ok([]);
-		return await this.onTable('create', [], async (id) => {
-			const removed: TableRow[] = [];
-			for (const part of partsOf(all, ROWS_AT_ONCE)) {
-				const old = part.flatMap(({ replaced }) => replaced);
-				const rows = part.map(({ row }) => row);
-				const done = await this.write(id, replacing(rows, column, old.slice(0, ROWS_AT_ONCE)));
-				const rest = await this.remove(column, done.ok ? old.slice(ROWS_AT_ONCE) : []);
-				if (!done.ok) return done;
-				if (!rest.ok) return rest;
-				// After the execution's timeout, n8n does not say which rows were there.
-				removed.push(...(done.value ?? old.map((value) => ({ [column]: value }))));
-			}
-			this.sweep(id);
-			return ok(removed);
-		});
 	}
 
 	async remove(column: string, values: readonly CellValue[]): TableResult<undefined> {
@@ -395,17 +409,17 @@ class OpenTable implements PreparableTable {
 		const onTable = (parameters: Work): Work => {
 			return { resource: 'row', dataTableId: { __rl: true, mode: 'id', value: tableId }, ...parameters };
 		};
-		const { parameters, items, second } = work;
-		const onIt = { parameters: onTable(parameters), items, second: second && onTable(second) };
+		const { parameters, items, then } = work;
+		const onIt = { parameters: onTable(parameters), items, then: then && onTable(then) };
 		const done = await this.run(onIt, isUnwaited ? { doNotWaitToFinish: true } : undefined);
 		return done.ok ? ok(done.value.map(rowOf)) : done;
 	}
 
 	private async run(
-		{ parameters, items, second }: RowWork,
+		{ parameters, items, then }: RowWork,
 		options?: { doNotWaitToFinish: boolean },
 	): TableResult<IDataObject[]> {
-		const code = inlineWorkflow(`${this.table.name} ${parameters.operation}`, parameters, second);
+		const code = inlineWorkflow(`${this.table.name} ${parameters.operation}`, parameters, then);
 		const input = items.map((json, item): INodeExecutionData => ({ json, pairedItem: { item } }));
 		try {
 			const { data } = await this.context.executeWorkflow({ code }, input, undefined, options);
