@@ -7,7 +7,7 @@ import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { shownRequest } from '../../shared/form/previewRequest';
 import { jsonText, type JsonObject } from '../../shared/text/json';
 import { redactJson } from '../../shared/text/redact';
-import { booleanOf } from '../../shared/text/textOf';
+import { booleanOf, textOf } from '../../shared/text/textOf';
 import type { AgentTurn } from '../turns/turn';
 import { mayBeSecret } from '../wire/account';
 import { addressOf, openRequest, whyNoPlaceholder, type OpenRequest, type WireResult } from '../wire/request';
@@ -141,7 +141,7 @@ export function previewOf(
 		return [name, isHidden ? FROM_CREDENTIAL : value] as const;
 	});
 	const auth = Object.entries(account.wire.request.auth).map(
-		([name, value]) => [name, String(value).replaceAll('$token', '<agent token>')] as const,
+		([name, value]) => [name, textOf(value).replaceAll('$token', '<agent token>')] as const,
 	);
 	const sent = { 'Content-Type': 'application/json', ...Object.fromEntries([...auth, ...shownHeaders]) };
 	const shown = { ...shownRequest(addressOf(account, { path }), 'agent token', body), headers: sent };

@@ -17,7 +17,7 @@ import type { AgentAccount } from '../wire/account';
 import { quote, type Redact } from '../../shared/text/redact';
 import type { AgentReply, WireFailure } from '../wire/conclusion';
 import { wordOf } from '../../shared/form/expression';
-import { saidSuccess, type WireInterrupt } from '../wire/reader';
+import { saidSuccess, type WireInterrupt } from '../wire/answerValues';
 
 export interface AgentFailure extends Failure {
 	/** The platform does not know the session, so a new one may be opened. */

@@ -18,7 +18,8 @@ import {
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
 import { isThere, textAt, wordOf } from '../../shared/form/expression';
-import { namesError, WireReader } from '../wire/reader';
+import { namesError } from '../wire/answerValues';
+import { WireReader } from '../wire/reader';
 
 export interface UploadedMedia extends WireFile {
 	/** As given by the platform; empty if it gave none. */

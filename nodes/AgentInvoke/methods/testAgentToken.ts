@@ -10,6 +10,7 @@ import type {
 import { adviceOnPath } from '../../../credentials/baseUrl';
 import { withAgentToken } from '../../../credentials/agentAuth';
 import { redactor } from '../../shared/text/redact';
+import { textOf } from '../../shared/text/textOf';
 import type { Reply } from '../../shared/http/exchange';
 import { pathOf } from '../../shared/platform/credential';
 import { sendTest, testFailed } from '../../shared/http/testRequest';
@@ -58,7 +59,7 @@ export async function testAgentToken(
 }
 
 function textsIn(headers: IDataObject = {}): Record<string, string> {
-	return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+	return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, textOf(value)]));
 }
 
 /** Why the answer to "request.test" does not prove that the token is accepted; `undefined` if it does. */

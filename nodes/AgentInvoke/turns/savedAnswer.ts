@@ -4,7 +4,7 @@ import { isJsonObject, objectsIn, parseJson, type Json, type JsonObject } from '
 import { sha256 } from '../../shared/text/sha256';
 import { textOf } from '../../shared/text/textOf';
 import type { AgentReply } from '../wire/conclusion';
-import type { WireInterrupt } from '../wire/reader';
+import type { WireInterrupt } from '../wire/answerValues';
 
 const SOURCES = ['mapped', 'new', 'explicit', 'renewed'] as const;
 

@@ -4,7 +4,8 @@ import { isCutByLength } from '../../shared/answer/answerBody';
 import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, spelt, type Wire } from './description';
 import { isThere, textAt, valueAt } from '../../shared/form/expression';
-import { asked, dataOf, idOf, statusIn, type WireInterrupt, type WireReader } from './reader';
+import { asked, dataOf, idOf, statusIn, type WireInterrupt } from './answerValues';
+import type { WireReader } from './reader';
 
 export interface WireEnded {
 	readonly status: number;

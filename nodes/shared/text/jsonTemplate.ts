@@ -66,7 +66,9 @@ export class JsonTemplates {
 			const name = this.rules.hasKeys && !Array.isArray(template) ? this.fillText(key, lookup) : key;
 			if (value === undefined || name === undefined) return [];
 			const joins = Array.isArray(template) && Array.isArray(value) && this.isJoining(inner);
-			return joins ? value.map((one) => [key, one]) : [[String(name), value]];
+			return joins
+				? value.map((one) => [key, one])
+				: [[typeof name === 'string' ? name : (jsonText(name) ?? key), value]];
 		});
 		const isEmptied = left.length === 0 && Object.keys(template).length > 0;
 		if (isEmptied && this.rules.dropsEmptied) return undefined;
