@@ -1,6 +1,6 @@
 import type { TableColumn, TableSpec } from './workflow';
 import { badInput, type Failure } from '../errors/failure';
-import { excerpt, sentence } from '../text/json';
+import { excerpt, isJsonObject, sentence } from '../text/json';
 import { redactor } from '../text/redact';
 import { textOf } from '../text/textOf';
 
@@ -79,6 +79,13 @@ export function explainTableFailure({ name }: TableSpec, said: string): TableFai
 		`${advice} The reason: ${sentence(excerpt(hideTokens(said), 300))}`,
 	);
 	return { ...failure, said };
+}
+
+/** @param columns as n8n lists them */
+export function missingColumns(table: TableSpec, columns: unknown): TableColumn[] {
+	if (!Array.isArray(columns)) return [];
+	const types = new Map<unknown, unknown>(columns.filter(isJsonObject).map(({ name, type }) => [name, type]));
+	return table.columns.filter(({ name, type }) => types.get(name) !== type);
 }
 
 export function explainMissingColumns({ name }: TableSpec, missing: readonly TableColumn[]): TableFailure {

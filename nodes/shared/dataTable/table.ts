@@ -4,6 +4,7 @@ import { having, resultsOf, rowOf } from './cells';
 import {
 	explainTableFailure,
 	explainMissingColumns,
+	missingColumns,
 	NEVER_MADE,
 	TABLE_GONE,
 	TIMED_OUT,
@@ -15,14 +16,12 @@ import {
 	insertion,
 	listing,
 	PAGE_ROWS,
-	pageOf,
 	selection,
 	swapping,
 	thenReading,
 	thenRemoving,
 	updatingAlike,
 	type CellValue,
-	type PageStart,
 	type RowChange,
 	type RowSwap,
 	type RowWork,
@@ -31,6 +30,7 @@ import {
 	type TableSpec,
 	type Work,
 } from './workflow';
+import { readPages, VALUES_PER_READ } from './pages';
 import { removeLots, type Lifetime } from './lifetime';
 import {
 	sharedTable,
@@ -42,7 +42,6 @@ import {
 import { partsOf } from '../run/batcher';
 import { systemClock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
-import { isJsonObject } from '../text/json';
 
 export type { CellValue, RowChange, RowSwap, TableColumn, TableRow, TableSpec };
 
@@ -95,8 +94,6 @@ export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
 
 /** Rows or values in one statement; SQLite accepts 1000 conditions at most. */
 const ROWS_AT_ONCE = 500;
-/** How many values one read asks for: with a few rows per value, the answer usually fits on a page. */
-const VALUES_PER_READ = 300;
 /** Few values per update, because n8n evaluates each as an expression, which costs as much as a statement. */
 const VALUES_PER_CHANGE = 20;
 /** How many times to create a table and look for it, until it is found. */
@@ -136,36 +133,7 @@ class OpenTable implements PreparableTable {
 		column: string,
 		values: readonly CellValue[],
 	): TableResult<readonly TableRow[]> {
-		const rows = new Map<CellValue, TableRow>();
-		for (const part of partsOf([...new Set(values)], VALUES_PER_READ)) {
-			const read = await this.readPart(id, column, part);
-			if (!read.ok) return read;
-			for (const row of read.value) rows.set(row.id ?? rows.size, row);
-		}
-		return ok([...rows.values()].sort((a, b) => Number(a.id) - Number(b.id)));
-	}
-
-	/**
-	 * Reads page by page, each from the last ID on: by offset, rows would be skipped or repeated whenever others are added
-	 * or removed meanwhile.
-	 */
-	private async readPart(
-		id: string,
-		column: string,
-		values: readonly CellValue[],
-	): TableResult<readonly TableRow[]> {
-		const first = await this.runOn(id, selection('get', column, values));
-		if (!first.ok) return first;
-		const rows = [...first.value];
-		let more = pagesAfter(rows, values);
-		while (more.length > 0) {
-			const page = await this.runOn(id, pageOf(column, more));
-			if (!page.ok) return page;
-			rows.push(...page.value);
-			const rowsOf = Map.groupBy(page.value, (row) => row[column]);
-			more = more.flatMap(({ value }) => pagesAfter(rowsOf.get(value) ?? [], [value]));
-		}
-		return ok(rows);
+		return await readPages(column, values, async (work) => await this.runOn(id, work));
 	}
 
 	async prepare(): TableResult<undefined> {
@@ -428,16 +396,4 @@ class OpenTable implements PreparableTable {
 			return fail(explainTableFailure(this.table, wordsOf(error)));
 		}
 	}
-}
-
-/** Where the next page of each value begins; none if the page just read was not full. */
-function pagesAfter(page: readonly TableRow[], values: readonly CellValue[]): PageStart[] {
-	const after = page.length < PAGE_ROWS ? undefined : page.at(-1)?.id;
-	return after === undefined ? [] : values.map((value) => ({ value, after }));
-}
-
-function missingColumns(table: TableSpec, columns: unknown): TableColumn[] {
-	if (!Array.isArray(columns)) return [];
-	const types = new Map<unknown, unknown>(columns.filter(isJsonObject).map(({ name, type }) => [name, type]));
-	return table.columns.filter(({ name, type }) => types.get(name) !== type);
 }
