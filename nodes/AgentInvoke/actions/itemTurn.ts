@@ -49,7 +49,7 @@ export function readTurns(
 function readTurn(
 	form: ItemForm,
 	{ clients, options, fingerprintOf }: AgentRun,
-	{ session, slot }: QueuedItem,
+	{ session, slot, sinceMs }: QueuedItem,
 	readSaid: ReadItem<Said>,
 ): Result<ReadTurn> {
 	const { itemIndex } = form;
@@ -74,6 +74,7 @@ function readTurn(
 		client: client.value,
 		session: session.value,
 		slot,
+		sinceMs,
 		isResume,
 		fingerprint: fingerprintOf(itemIndex),
 		said: said.value,
